@@ -41,7 +41,7 @@ TIERED = --test region --test forks --test findings_pages --test threads
 # fail). Tests mostly wait, so those of the tier and of Python run beside the others; they print at their end.
 test:
 	$(CARGO) build --locked $(TESTED)
-	@{ COLDFRAME_TIER=lz4+zstd $(CARGO) test --locked --workspace $(TIERED) && sh scripts/python.sh test; } \
+	@{ COLDFRAME_TIER=lz4 $(CARGO) test --locked --workspace $(TIERED) && sh scripts/python.sh test; } \
 	    > target/test-beside.log 2>&1 & beside=$$!; \
 	$(CARGO) test --locked --workspace $(TESTFLAGS); code=$$?; \
 	wait $$beside || code=1; cat target/test-beside.log; exit $$code
@@ -93,15 +93,15 @@ bench-tier: build
 
 # Measure the time to compress a page, and its size: the numbers of the backings zram-lz4 and zram-zstd.
 bench-zram:
-	$(CARGO) bench --locked -p coldframe-report --bench zram
+	$(CARGO) bench --locked -p coldframe-experiment --bench zram
 
 # Write include/coldframe.h from crates/capi.
 header:
 	COLDFRAME_WRITE_HEADER=1 $(CARGO) test --locked -p coldframe-capi --test header
 
-# Write the book's page of settings and the types of the Python package from crates/report/src/settings.rs.
+# Write the book's page of settings and the types of the Python package from crates/experiment/src/settings.rs.
 settings:
-	COLDFRAME_WRITE_SETTINGS=1 $(CARGO) test --locked -p coldframe-report --lib settings
+	COLDFRAME_WRITE_SETTINGS=1 $(CARGO) test --locked -p coldframe-experiment --lib settings
 
 # Print the papers' figures beside ours.
 papers: build

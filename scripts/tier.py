@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs real programs with half and a third of their memory: without a tier, with a compressed tier, and with kernel swap.
 
-    python3 scripts/tier.py target/release/coldframe [--only NAME,NAME] [--shares 50,30] [--tier lz4+zstd] [--no-kernel] [--patience S] [--out FILE.json]
+    python3 scripts/tier.py target/release/coldframe [--only NAME,NAME] [--shares 50,30] [--tier lz4] [--no-kernel] [--patience S] [--out FILE.json]
 
 Each program runs plain, then under `coldframe run` with all of its memory (which measures how much that is), and then
 with each share of it: without tier, with tier, and, as root, in a memory cgroup with swap on a file, on zram (lz4), and
@@ -361,7 +361,7 @@ def main() -> int:
     parser.add_argument("coldframe")
     parser.add_argument("--only", default=",".join(CHOSEN))
     parser.add_argument("--shares", default="50,30")
-    parser.add_argument("--tier", default="lz4+zstd", help="the tier, as in `coldframe run --tier`")
+    parser.add_argument("--tier", default="lz4", help="the tier, as in `coldframe run --tier`")
     parser.add_argument("--no-kernel", action="store_true")
     parser.add_argument("--patience", type=float, default=PATIENCE_S, help="seconds until a run is stopped")
     parser.add_argument("--out")

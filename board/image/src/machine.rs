@@ -3,7 +3,7 @@
 use core::cell::UnsafeCell;
 
 use coldframe_core::{After, Command, Event, FrameId, Machine, PageId, Place};
-use coldframe_trace::journal::{Entry, Journal};
+use coldframe_journal::{Entry, Journal};
 
 use crate::debug::File;
 use crate::device::{buffer_address, Device};
@@ -122,15 +122,7 @@ impl Machine for Board {
             Command::Evict { page, .. } | Command::Unmap { page } => self.table.unmap(self.address(page)),
             Command::Map { page, place, writable, .. } => self.map(page, place, writable),
             Command::Resume { .. } => self.resumed = true,
-            Command::Compress { .. }
-            | Command::Recompress { .. }
-            | Command::Store { .. }
-            | Command::Forget { .. }
-            | Command::Shift { .. }
-            | Command::Unpack { .. }
-            | Command::TakeOut { .. }
-            | Command::Keep { .. }
-            | Command::Lend { .. } => unreachable!("{command:?}: the board's engine has no tier"),
+            Command::Pool(op) => unreachable!("{op:?}: the board's engine has no tier"),
             Command::Kill { task } => unreachable!("task {}: only an engine with slots kills", task.0),
             Command::Halt { page, .. } => panic!("page {} cannot be had from the chip", page.0),
         }

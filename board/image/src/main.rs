@@ -37,9 +37,9 @@ use alloc::vec;
 use core::panic::PanicInfo;
 
 use coldframe_core::swap::collect::greedy;
-use coldframe_core::swap::{AreaConfig, Layout, Swap, WearLevelling};
-use coldframe_core::{BlockId, Caps, Config, Engine};
-use coldframe_trace::journal::{Head, Journal, SwapHead};
+use coldframe_core::swap::{AreaConfig, Layout, Swap, SwapAreas, WearLevelling};
+use coldframe_core::{Below, BlockId, Caps, Config, Engine};
+use coldframe_journal::{Head, Journal};
 
 use chip::CHIP_PAGE;
 use debug::File;
@@ -88,31 +88,31 @@ fn pager(settings: &Settings<'_>, table: PageTable, clock: Clock) -> Pager {
     };
     let config = Config { frames: frames as usize, pages: space.pages() as usize, tasks: 1, evict_batch: 1, caps };
     let policy = settings.policy.build(config.frames, config.pages).unwrap_or_else(|e| panic!("{e}"));
-    let mut engine = Engine::new(config, policy, settings.handler).unwrap_or_else(|e| panic!("{e}"));
-    let area = settings.swap.map(|(_, blocks)| area(blocks));
-    let head = Head { swap: area.clone(), ..Head::new(settings.policy.to_string(), settings.handler, config) };
+    let below = settings.swap.map_or(Below::Homes, |(_, blocks)| Below::Swap(area(blocks)));
+    let builder = Engine::builder(config, policy, settings.handler).below(below.clone());
+    let engine = builder.build().unwrap_or_else(|e| panic!("{e}"));
+    let head = Head { below, ..Head::new(settings.policy.to_string(), settings.handler, config) };
     let journal = settings.journal.map(|path| journal(path, &head));
     let mut board = Board::new(table, space, clock, journal);
-    if let Some(area) = area {
-        engine.set_swap(swap(config.pages, &area, &mut board));
+    if let Some(swap) = engine.swap() {
+        erase(swap, &mut board);
     }
     Pager::new(engine, board)
 }
 
-/// A swap area on erased blocks.
+/// Erases the blocks of the swap area.
 ///
 /// # Panics
 /// If pages are larger than half a DataRAM: there is no place for a page that is being evicted.
-fn swap(pages: usize, area: &SwapHead, board: &mut Board) -> Swap {
+fn erase(swap: &Swap, board: &mut Board) {
     assert!(board.page() < CHIP_PAGE, "a swap area needs pages of 1 KiB; run it on the ARM926");
-    for block in 0..area.areas[0].blocks {
+    for block in 0..swap.block_count() as u32 {
         board.device.erase_at_start(BlockId(block), &mut board.clock);
     }
-    Swap::new(pages, area.slots_per_block, &area.areas).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// A log with greedy collection.
-fn area(blocks: u32) -> SwapHead {
+fn area(blocks: u32) -> SwapAreas {
     let area = AreaConfig {
         blocks,
         priority: 0,
@@ -123,7 +123,7 @@ fn area(blocks: u32) -> SwapHead {
         stop: 2,
         wear: WearLevelling { dynamic: true, spread_max: None },
     };
-    SwapHead { slots_per_block: device::SLOTS_PER_BLOCK, areas: vec![area] }
+    SwapAreas { slots_per_block: device::SLOTS_PER_BLOCK, areas: vec![area] }
 }
 
 fn journal(path: &str, head: &Head) -> (Journal, File) {

@@ -3,14 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use coldframe_advise::board::limits::{percent, years};
+use coldframe_advise::board::{advise, json, Advice, Cache, Limits, Question};
+use coldframe_advise::machine::json::DEVICE;
+use coldframe_advise::machine::Answer;
 use coldframe_device::quantity::{self, human_count, human_seconds, ram_size};
-use coldframe_report::advise::limits::{percent, years};
-use coldframe_report::advise::{advise, json, words, Advice, Cache, Limits, Question};
-use coldframe_report::drive::is_swap_trace;
-use coldframe_report::here::Answer;
-use coldframe_report::{ReportError, Settings};
+use coldframe_experiment::drive::is_swap_trace;
+use coldframe_experiment::{ExperimentError, Settings};
+use coldframe_show::board_answer as words;
+use coldframe_trace::{Fidelity, Reader};
 
-use crate::advise_here;
+use crate::advise_here::Machine;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
@@ -130,7 +133,7 @@ pub struct Asked {
 
 impl Asked {
     /// The first given option that only has a meaning for a board.
-    pub fn of_boards(&self) -> Option<&'static str> {
+    fn of_boards(&self) -> Option<&'static str> {
         let given = [
             ("--max-p99", self.max_p99.is_some()),
             ("--min-life", self.min_life.is_some()),
@@ -153,7 +156,7 @@ impl Asked {
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
-    if advise_here::is_here(&args.asked) {
+    if is_here(&args.asked) {
         return here(&args);
     }
     let advice = answer(&args.asked, quiet)?;
@@ -170,7 +173,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
 
 /// The answer for this machine.
 fn here(args: &Args) -> Result<ExitCode, Failure> {
-    let found = advise_here::of(&args.asked)?;
+    let found = answer_here(&args.asked)?;
     let config = found.config();
     if let (Some(path), Some(config)) = (&args.output, &config) {
         output::write(Some(path), config)?;
@@ -179,14 +182,14 @@ fn here(args: &Args) -> Result<ExitCode, Failure> {
     let written = args.output.as_ref().filter(|_| config.is_some()).map(|path| path.display().to_string());
     let text = match args.format.as_str() {
         "json" => output::json(&found.json()),
-        _ => coldframe_report::here::words::words(&found, written.as_deref()),
+        _ => coldframe_show::machine_answer::words(&found, written.as_deref()),
     };
     output::write(None, &text)?;
     Ok(ExitCode::from(u8::from(!fits)))
 }
 
 pub fn check(args: CheckArgs, quiet: bool) -> Result<ExitCode, Failure> {
-    if advise_here::is_here(&args.asked) {
+    if is_here(&args.asked) {
         return check_here(&args);
     }
     let advice = answer(&args.asked, quiet)?;
@@ -201,7 +204,7 @@ pub fn check(args: CheckArgs, quiet: bool) -> Result<ExitCode, Failure> {
 
 /// The answer for this machine.
 fn check_here(args: &CheckArgs) -> Result<ExitCode, Failure> {
-    let found = advise_here::of(&args.asked)?;
+    let found = answer_here(&args.asked)?;
     let fits = fits(&found, &args.asked)?;
     let text = match args.format.as_str() {
         "json" => output::json(&found.json()),
@@ -209,6 +212,42 @@ fn check_here(args: &CheckArgs) -> Result<ExitCode, Failure> {
     };
     output::write(None, &text)?;
     Ok(ExitCode::from(u8::from(!fits)))
+}
+
+/// Whether the question is about this machine: its recorder made the trace, the program's own time is known, and no
+/// other device is named.
+fn is_here(asked: &Asked) -> bool {
+    let recorded = |path: &Path| {
+        let provenance = Reader::open(path).ok().map(|reader| reader.provenance().clone());
+        provenance
+            .is_some_and(|p| p.fidelity == Fidelity::Window && (p.program.is_some() || asked.program_time.is_some()))
+    };
+    match asked.device.as_slice() {
+        [] => asked.system.is_none() && recorded(&asked.trace),
+        // For other traces, the sheet prices the times of a board.
+        devices => devices.iter().all(|device| device == DEVICE) && recorded(&asked.trace),
+    }
+}
+
+/// The answer for this machine.
+///
+/// # Errors
+/// Options without a meaning here, and as [`answer`].
+fn answer_here(asked: &Asked) -> Result<Answer, Failure> {
+    if let Some(option) = asked.of_boards() {
+        return Err(Failure::usage(format!(
+            "{option} is for a board; give one with --device NAME, or leave {option} out and ask about this machine"
+        )));
+    }
+    let slowdown = asked.max_slowdown.as_deref().map(|text| percent("max-slowdown", text)).transpose()?;
+    let program_seconds = asked.program_time.as_deref().map(quantity::time).transpose();
+    let program_seconds = program_seconds.map_err(|e| Failure::usage(format!("--program-time: {e}")))?;
+    let machine = Machine::known()?;
+    machine.about(
+        &asked.trace,
+        slowdown.map(|percent| percent / 100.0),
+        program_seconds.map(|time| time.0 as f64 / 1e12),
+    )
 }
 
 /// Whether there is a size to advise, and --max-ram allows it.
@@ -249,16 +288,16 @@ pub fn answer(asked: &Asked, quiet: bool) -> Result<Advice, Failure> {
     let question = question(asked)?;
     let mut cache = cache(asked);
     let mut line = Line::new(quiet);
-    let mut progress = |p: coldframe_report::Progress| {
+    let mut progress = |p: coldframe_experiment::Progress| {
         line.show(p.done, Some(p.total), &format!("{} {} of a round", human_count(p.done), p.unit.name()));
     };
     Ok(advise(&asked.trace, &question, &mut cache, &mut progress)?)
 }
 
 fn question(asked: &Asked) -> Result<Question, Failure> {
-    let file = asked.config.as_ref().map(|path| -> Result<String, ReportError> {
+    let file = asked.config.as_ref().map(|path| -> Result<String, ExperimentError> {
         std::fs::read_to_string(path)
-            .map_err(|e| ReportError::Io { path: path.display().to_string(), reason: e.to_string() })
+            .map_err(|e| ExperimentError::Io { path: path.display().to_string(), reason: e.to_string() })
     });
     let (file, name) = (file.transpose()?, asked.config.as_ref().map(|p| p.display().to_string()));
     let mut base = Settings::read(name.as_deref().zip(file.as_deref()), &asked.set)?;

@@ -5,56 +5,17 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Instant;
 
+use coldframe_advise::machine::{answer, pager, Answer, Costs, Question};
+use coldframe_costs::Extent;
 use coldframe_device::here::Here;
-use coldframe_device::quantity::{self, human_size};
-use coldframe_live::costs::Extent;
+use coldframe_device::quantity::human_size;
+use coldframe_experiment::ExperimentError;
 use coldframe_live::{Options, FRAMES_MIN, PAGE};
-use coldframe_report::advise::limits::percent;
-use coldframe_report::here::json::DEVICE;
-use coldframe_report::here::{answer, pager, Answer, Costs, Question};
-use coldframe_report::ReportError;
-use coldframe_trace::{Fidelity, Reader};
+use coldframe_trace::Reader;
 
-use crate::advise::Asked;
 use crate::failure::Failure;
 use crate::here_sheet;
 use crate::run::{default_backing, find_preload, preloads, start};
-
-/// Whether the question is about this machine: its recorder made the trace, the program's own time is known, and no
-/// other device is named.
-pub fn is_here(asked: &Asked) -> bool {
-    let recorded = |path: &Path| {
-        let provenance = Reader::open(path).ok().map(|reader| reader.provenance().clone());
-        provenance
-            .is_some_and(|p| p.fidelity == Fidelity::Window && (p.program.is_some() || asked.program_time.is_some()))
-    };
-    match asked.device.as_slice() {
-        [] => asked.system.is_none() && recorded(&asked.trace),
-        // For other traces, the sheet prices the times of a board.
-        devices => devices.iter().all(|device| device == DEVICE) && recorded(&asked.trace),
-    }
-}
-
-/// The answer.
-///
-/// # Errors
-/// Options without a meaning here, and as [`answer`].
-pub fn of(asked: &Asked) -> Result<Answer, Failure> {
-    if let Some(option) = asked.of_boards() {
-        return Err(Failure::usage(format!(
-            "{option} is for a board; give one with --device NAME, or leave {option} out and ask about this machine"
-        )));
-    }
-    let slowdown = asked.max_slowdown.as_deref().map(|text| percent("max-slowdown", text)).transpose()?;
-    let program_seconds = asked.program_time.as_deref().map(quantity::time).transpose();
-    let program_seconds = program_seconds.map_err(|e| Failure::usage(format!("--program-time: {e}")))?;
-    let machine = Machine::known()?;
-    machine.about(
-        &asked.trace,
-        slowdown.map(|percent| percent / 100.0),
-        program_seconds.map(|time| time.0 as f64 / 1e12),
-    )
-}
 
 /// This machine, as the answers need it.
 pub struct Machine {
@@ -70,7 +31,7 @@ impl Machine {
     pub fn known() -> Result<Machine, Failure> {
         let sheet = here_sheet::sheet(&default_backing(), Extent::Whole, false)?;
         let measured = sheet.machine.as_ref().map_or(String::new(), |machine| machine.measured.clone());
-        let here = Here::of(&sheet).map_err(ReportError::from)?;
+        let here = Here::of(&sheet).map_err(ExperimentError::from)?;
         let evict_dirty_read = sheet.cost("live.evict_dirty_read").ok();
         let costs = Costs { here, evict_dirty_read, start: start_seconds().unwrap_or(0.0) };
         Ok(Machine { costs, measured: format!("measured on {measured} by `coldframe calibrate`") })

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coldframe_core::Ps;
+use coldframe_costs::Extent;
 use coldframe_device::quantity;
 use coldframe_device::sheet::kept;
 use coldframe_device::Sheet;
-use coldframe_live::costs::Extent;
 use serde_json::{json, Map, Value};
 
 use crate::failure::Failure;

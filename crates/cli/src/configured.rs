@@ -5,8 +5,8 @@ use std::path::Path;
 
 use coldframe_core::Bytes;
 use coldframe_device::quantity::{self, show_bytes};
+use coldframe_experiment::{ExperimentError, Settings};
 use coldframe_live::PAGE;
-use coldframe_report::{ReportError, Settings};
 
 use crate::failure::Failure;
 
@@ -30,9 +30,9 @@ pub struct Configured {
 pub fn read(path: &Path) -> Result<Configured, Failure> {
     let name = path.display().to_string();
     let text =
-        std::fs::read_to_string(path).map_err(|e| ReportError::Io { path: name.clone(), reason: e.to_string() })?;
+        std::fs::read_to_string(path).map_err(|e| ExperimentError::Io { path: name.clone(), reason: e.to_string() })?;
     let settings = Settings::read(Some((&name, &text)), &[])?;
-    let bad = |reason: String| Failure::from(ReportError::Config { origin: name.clone(), reason });
+    let bad = |reason: String| Failure::from(ExperimentError::Config { origin: name.clone(), reason });
     if let Some(page) = &settings.page {
         let bytes = quantity::bytes(page).map_err(|e| bad(format!("page: {e}")))?;
         if bytes.0 != PAGE as u64 {

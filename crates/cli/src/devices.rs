@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use coldframe_device::sheet::{all, find, Sheet};
-use coldframe_report::table::styled;
-use coldframe_report::ReportError;
+use coldframe_experiment::ExperimentError;
+use coldframe_show::table::styled;
 
 use crate::failure::Failure;
 use crate::output;
@@ -31,7 +31,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
             format!("{}\n", styled(&["device", ""], rows, 2))
         }
         Some(name) => {
-            let sheet = find(name).map_err(ReportError::from)?;
+            let sheet = find(name).map_err(ExperimentError::from)?;
             if json {
                 output::json(&serde_json::to_value(&sheet).expect("a sheet is plain data"))
             } else {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use coldframe_live::doctor::{examine, Finding, Health};
-use coldframe_report::table::styled;
+use coldframe_show::table::styled;
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -105,7 +105,7 @@ fn table(findings: &[Finding], good: bool, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use coldframe_report::table::folded;
+    use coldframe_show::table::folded;
 
     use super::*;
 

@@ -6,8 +6,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
-use coldframe_report::advise::{json, words};
-use coldframe_report::html::Page;
+use coldframe_advise::board::json;
+use coldframe_show::board_answer as words;
+use coldframe_show::html::Page;
 use coldframe_trace::heat::heat;
 
 use crate::failure::Failure;

@@ -3,9 +3,9 @@
 
 use std::process::ExitCode;
 
+use coldframe_experiment::ExperimentError;
 use coldframe_live::LiveError;
 use coldframe_record::RecordError;
-use coldframe_report::ReportError;
 use coldframe_trace::TraceError;
 use miette::{GraphicalReportHandler, LabeledSpan, MietteDiagnostic, NamedSource, Report};
 
@@ -16,7 +16,7 @@ use crate::output::OutputError;
 pub enum Failure {
     /// Simulation or configuration.
     #[error(transparent)]
-    Report(#[from] ReportError),
+    Report(#[from] ExperimentError),
     /// A trace.
     #[error(transparent)]
     Trace(#[from] TraceError),
@@ -59,9 +59,8 @@ impl Failure {
     /// Shows it on stderr.
     pub fn report(&self) -> ExitCode {
         let bad_line = match self {
-            Failure::Trace(TraceError::Line(line)) | Failure::Report(ReportError::Trace(TraceError::Line(line))) => {
-                Some(line)
-            }
+            Failure::Trace(TraceError::Line(line))
+            | Failure::Report(ExperimentError::Trace(TraceError::Line(line))) => Some(line),
             _ => None,
         };
         eprintln!("error: {self}");

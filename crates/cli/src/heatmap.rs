@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use coldframe_device::quantity::human_count;
-use coldframe_report::png::png;
+use coldframe_show::png::png;
 use coldframe_trace::heat::{heat, Heat, PAGE};
 use serde_json::json;
 

@@ -5,12 +5,11 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use coldframe_core::Ps;
-use coldframe_device::here::Spread;
+use coldframe_costs::{self as costs, Costs, Extent, Sample, ROOM};
 use coldframe_device::quantity::show_time;
-use coldframe_device::sheet::machine::{Latency, Machine, Varying};
+use coldframe_device::sheet::machine::{Latency, Machine, Spread, Varying};
 use coldframe_device::sheet::{kept, Kind, Sourced};
 use coldframe_device::Sheet;
-use coldframe_live::costs::{self, Costs, Extent, Sample, ROOM};
 use coldframe_live::doctor::file_system;
 use coldframe_live::{PAGE, READ_AHEAD_MAX};
 

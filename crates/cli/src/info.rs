@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use coldframe_device::quantity::human_count;
-use coldframe_report::drive::is_swap_trace;
-use coldframe_report::experiment::sha256;
-use coldframe_report::info::Info;
-use coldframe_report::reuse::Reuse;
-use coldframe_report::swap_analysis::analyse;
+use coldframe_experiment::drive::is_swap_trace;
+use coldframe_experiment::info::Info;
+use coldframe_experiment::reuse::Reuse;
+use coldframe_experiment::string::sha256;
+use coldframe_show::swap_analysis::analyse;
 use coldframe_trace::heat::Heat;
 use serde_json::json;
 

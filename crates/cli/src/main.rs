@@ -119,7 +119,7 @@ fn main() -> ExitCode {
     if let Some(asked) = one_go::Asked::read(&words) {
         return one_go::run(&asked).unwrap_or_else(|failure| failure.report());
     }
-    coldframe_report::table::fit(output::width());
+    coldframe_show::table::fit(output::width());
     let cli = Cli::parse();
     let quiet = cli.quiet;
     let done = match cli.verb {

@@ -4,11 +4,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use coldframe_device::quantity::ram_size;
-use coldframe_report::here::words::words;
-use coldframe_report::here::Answer;
-use coldframe_report::html::Page;
-use coldframe_report::table::wrap;
+use coldframe_advise::machine::Answer;
+use coldframe_show::html::Page;
+use coldframe_show::machine_answer::words;
+use coldframe_show::table::wrap;
 use coldframe_trace::heat::heat;
 use coldframe_trace::Reader;
 
@@ -118,35 +117,6 @@ fn write(folder: &Path, trace: &Path, answer: &Answer) -> Result<String, Failure
     output::write(Some(&folder.join("report.html")), &page.html()?)?;
     let advised = answer.ram_bytes.map_or(String::new(), |_| ", config.toml".into());
     Ok(format!("In {}: trace.parquet, advice.json{advised}, report.html\n", folder.display()))
-}
-
-/// A repeated run may take this many times the program's own time.
-const PATIENT: f64 = 8.0;
-
-/// Sizes to run the program at: the advised size, and one on each side of the point where it begins to thrash, if
-/// that does not take too long; otherwise half of the RAM that it needs.
-pub fn worth_running(answer: &Answer) -> Vec<u64> {
-    let thrash = answer.thrash_bytes.unwrap_or(answer.needed_bytes / 2);
-    let near = |ram: u64| answer.curve.iter().map(|point| point.ram_bytes).min_by_key(|size| size.abs_diff(ram));
-    let below = answer.curve.iter().find(|point| point.ram_bytes <= thrash * 3 / 4);
-    let below = below.filter(|point| point.worst() <= PATIENT * answer.program_seconds).map(|point| point.ram_bytes);
-    let other = below.or(near(answer.needed_bytes / 2));
-    let mut sizes: Vec<u64> = [answer.ram_bytes, near(thrash), other].into_iter().flatten().collect();
-    sizes.sort_unstable_by(|a, b| b.cmp(a));
-    sizes.dedup();
-    // If two of them are equal, the next ones of the curve.
-    for point in &answer.curve {
-        if sizes.len() < 3 && !sizes.contains(&point.ram_bytes) {
-            sizes.push(point.ram_bytes);
-        }
-    }
-    sizes.sort_unstable_by(|a, b| b.cmp(a));
-    sizes
-}
-
-/// A size in the form of `--ram`.
-pub fn ram(size: u64) -> String {
-    ram_size(size)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use coldframe_core::fault::handler;
 use coldframe_core::policy;
-use coldframe_report::table::styled;
+use coldframe_show::table::styled;
 use coldframe_sim::oracle;
 use serde_json::{json, Value};
 
@@ -38,7 +38,7 @@ fn value() -> Value {
         "policies": policies.collect::<Vec<_>>(),
         "oracles": oracle::ALL.iter().map(|o| plain(o.name, o.summary, o.source)).collect::<Vec<_>>(),
         "handlers": handler::ALL.iter().map(|h| plain(h.name, h.summary, h.source)).collect::<Vec<_>>(),
-        "systems": coldframe_report::systems::ALL.iter().map(|s| plain(s.name, s.summary, s.paper)).collect::<Vec<_>>(),
+        "systems": coldframe_experiment::systems::ALL.iter().map(|s| plain(s.name, s.summary, s.paper)).collect::<Vec<_>>(),
     })
 }
 
@@ -55,6 +55,6 @@ fn words() -> String {
     };
     oracle::ALL.iter().for_each(|o| add("oracle", o.name, o.summary, o.source));
     handler::ALL.iter().for_each(|h| add("handler", h.name, h.summary, h.source));
-    coldframe_report::systems::ALL.iter().for_each(|s| add("system", s.name, s.summary, s.paper));
+    coldframe_experiment::systems::ALL.iter().for_each(|s| add("system", s.name, s.summary, s.paper));
     format!("{}\n", styled(&["", "name", "what it does", "source, or what may be written"], rows, 4))
 }

@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 
+use coldframe_advise::predict::{predict, Prediction};
 use coldframe_device::quantity::human_count;
-use coldframe_live::span::{Span, BASE_RECORDED, PAGE};
+use coldframe_experiment::ExperimentError;
+use coldframe_journal::span::{Span, BASE_RECORDED, PAGE};
+use coldframe_journal::{self as journal, Head};
 use coldframe_live::{Options, Snapshot};
 use coldframe_record::{record, Level, Outcome, Recording, Via, PLUGIN};
-use coldframe_report::predict::{predict, Prediction};
-use coldframe_report::table::styled;
-use coldframe_report::ReportError;
-use coldframe_trace::journal::{self, Head};
+use coldframe_show::table::styled;
 use serde_json::{json, Value};
 
 use crate::bundle;
@@ -52,14 +52,15 @@ pub struct Twice {
 
 impl Twice {
     /// Before the first run: keeps a copy of the standard input, and makes the live run write its configuration to a
-    /// journal. `asked` is the user's read-ahead, if any.
+    /// journal. `asked` is the user's read-ahead, if any. The files are in `temporary` if the swap file has no
+    /// folder.
     ///
     /// # Errors
     /// No files can be written to the folder of the swap file.
-    pub fn prepare(options: &mut Options, asked: Option<u32>) -> Result<Twice, Failure> {
-        let place = if options.backing.is_dir() { options.backing.clone() } else { crate::run::default_backing() };
+    pub fn prepare(options: &mut Options, asked: Option<u32>, temporary: PathBuf) -> Result<Twice, Failure> {
+        let place = if options.backing.is_dir() { options.backing.clone() } else { temporary };
         let io = |e: std::io::Error| {
-            Failure::from(ReportError::Io { path: place.display().to_string(), reason: e.to_string() })
+            Failure::from(ExperimentError::Io { path: place.display().to_string(), reason: e.to_string() })
         };
         let folder = tempfile::Builder::new().prefix(".coldframe-predict").tempdir_in(&place).map_err(io)?;
         let input = (!std::io::stdin().is_terminal()).then(|| folder.path().join("stdin"));
@@ -81,7 +82,8 @@ impl Twice {
     pub fn surround(&self, command: &mut Command) -> Result<(), Failure> {
         command.envs(environment("0"));
         if let Some(path) = &self.input {
-            let io = |e: std::io::Error| ReportError::Io { path: path.display().to_string(), reason: e.to_string() };
+            let io =
+                |e: std::io::Error| ExperimentError::Io { path: path.display().to_string(), reason: e.to_string() };
             command.stdin(File::open(path).map_err(io)?);
         }
         Ok(())
@@ -109,7 +111,7 @@ impl Twice {
     }
 
     fn head(&self) -> Result<Head, Failure> {
-        let bad = |reason: String| ReportError::Unfit { path: self.journal.display().to_string(), reason };
+        let bad = |reason: String| ExperimentError::Unfit { path: self.journal.display().to_string(), reason };
         let mut text = Vec::new();
         let file = File::open(&self.journal).map_err(|e| bad(e.to_string()))?;
         file.take(4096).read_to_end(&mut text).map_err(|e| bad(e.to_string()))?;

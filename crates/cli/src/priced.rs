@@ -6,7 +6,7 @@ use coldframe_device::quantity::{human_count, human_size, human_time};
 use coldframe_device::used::{self, Moved};
 use coldframe_device::{Sheet, SheetError};
 use coldframe_live::Snapshot;
-use coldframe_report::plot::short as figure;
+use coldframe_show::plot::short as figure;
 use serde_json::{json, Value};
 
 /// The price of a run on a device.

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use coldframe_device::quantity::{self, human_count, human_size};
+use coldframe_experiment::drive::is_swap_trace;
 use coldframe_record::{
     record, record_faults, record_swap, Level, Limits, Outcome, Recording, Subject, SwapOrder, Swapped, Via, PLUGIN,
 };
-use coldframe_report::drive::is_swap_trace;
 use serde_json::json;
 
 use crate::bundle;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coldframe_device::quantity::human_count;
-use coldframe_trace::journal::{replay, JournalError};
+use coldframe_journal::{replay, JournalError};
 use coldframe_trace::timeline;
 use serde_json::json;
 

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use coldframe_report::experiment::sha256;
-use coldframe_report::html::Page;
-use coldframe_report::ReportError;
+use coldframe_experiment::string::sha256;
+use coldframe_experiment::ExperimentError;
+use coldframe_show::html::Page;
 use coldframe_trace::heat::heat;
 use coldframe_trace::Reader;
 
@@ -41,7 +41,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     let mut page = Page::default();
     for path in &args.results {
         let name = path.display().to_string();
-        let io = |e: std::io::Error| ReportError::Io { path: name.clone(), reason: e.to_string() };
+        let io = |e: std::io::Error| ExperimentError::Io { path: name.clone(), reason: e.to_string() };
         page.add(&name, &std::fs::read(path).map_err(io)?)?;
     }
     if let Some(path) = &args.trace {

@@ -8,12 +8,12 @@ use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
 use coldframe_device::{quantity, sheet, Sheet};
+use coldframe_experiment::ExperimentError;
 use coldframe_live::doctor::{examine, is_ram, Health};
 use coldframe_live::{
     Chosen, Inject, Options, Snapshot, StatsFile, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX,
 };
 use coldframe_record::{interpreter, library_places, resolve, RecordError};
-use coldframe_report::ReportError;
 
 use crate::area::AreaArgs;
 use crate::failure::Failure;
@@ -94,8 +94,7 @@ pub struct Args {
     /// Pages that are evicted together, 1 to 32 [default: as many as one read of the device hides].
     #[arg(long)]
     evict_batch: Option<u32>,
-    /// Keep pages that leave in RAM, compressed, as far as that pays: lz4, lz4+zstd (pages that stay long become smaller
-    /// still) or none [default: none]. Not with --system.
+    /// Keep pages that leave in RAM, compressed, as far as that pays: lz4 or none [default: none]. Not with --system.
     #[arg(long, value_name = "NAME", value_parser = Tier::ALL.map(|(name, _)| name))]
     tier: Option<String>,
     /// Encrypt and authenticate the pages in the swap file, with a key that is only in memory.
@@ -150,8 +149,8 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
             options.backing.display()
         ));
     }
-    let sheet = args.device.as_deref().map(sheet::find).transpose().map_err(ReportError::from)?;
-    let twice = args.predict.then(|| Twice::prepare(&mut options, args.read_ahead)).transpose()?;
+    let sheet = args.device.as_deref().map(sheet::find).transpose().map_err(ExperimentError::from)?;
+    let twice = args.predict.then(|| Twice::prepare(&mut options, args.read_ahead, default_backing())).transpose()?;
     let stats = StatsFile::create()?;
     options.stats_fd = Some(stats.fd());
     let preload = preloads(&preload);
@@ -167,7 +166,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     let price = |sheet: &Sheet| {
         Priced::new(sheet, stats.as_ref().unwrap_or(&Snapshot::default()), options.backing_max, took.as_secs_f64())
     };
-    let priced = sheet.as_ref().map(price).transpose().map_err(ReportError::from)?;
+    let priced = sheet.as_ref().map(price).transpose().map_err(ExperimentError::from)?;
     show(&args, &options, &Ended { stats, chosen, predicted, priced, status, took }, quiet)?;
     Ok(ExitCode::from(code(status)))
 }

@@ -8,14 +8,17 @@ use std::process::ExitCode;
 use coldframe_core::Ps;
 use coldframe_device::quantity::{human_count, human_size};
 use coldframe_device::StagePrices;
-use coldframe_report::certainty::{caveat, Certainty};
-use coldframe_report::drive::{self, Drive, Outcomes};
-use coldframe_report::plot::{stack, Plot, Series};
-use coldframe_report::result::{EngineCounts, OneString, SimResult};
-use coldframe_report::settings::SIZES_DEFAULT;
-use coldframe_report::table::results as table;
-use coldframe_report::{foreground, swap_table, tasks, Progress, ReportError, RunResult, Settings, Sweep};
-use coldframe_sim::Latency;
+use coldframe_experiment::drive::{self, Drive, Outcomes};
+use coldframe_experiment::result::{caveat, Certainty};
+use coldframe_experiment::settings::SIZES_DEFAULT;
+use coldframe_experiment::sim_result::{EngineCounts, OneString, SimResult};
+use coldframe_experiment::{ExperimentError, Progress, RunResult, Settings, Sweep};
+use coldframe_show::plot::{stack, Plot, Series};
+use coldframe_show::table::results as table;
+
+use coldframe_show::tasks_table::failures;
+use coldframe_show::{foreground_table, swap_table, tasks_table};
+use coldframe_sim::{LaneResult, Latency};
 use coldframe_trace::{timeline, Clock};
 use serde_json::Value;
 
@@ -140,7 +143,7 @@ fn any_system(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     let format = format(&args)?;
     if drive != Drive::String && !matches!(format, "json" | "table") {
         let reason = format!("`{format}` is there for one string of references only; give table or json");
-        return Err(ReportError::setting("format", reason).into());
+        return Err(ExperimentError::setting("format", reason).into());
     }
     let mut line = Line::new(quiet);
     let mut progress = |p: Progress| {
@@ -168,7 +171,7 @@ fn any_system(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
 fn base(args: &Args) -> Result<Settings, Failure> {
     let read = |path: &PathBuf| {
         let text = std::fs::read_to_string(path);
-        text.map_err(|e| ReportError::Io { path: path.display().to_string(), reason: e.to_string() })
+        text.map_err(|e| ExperimentError::Io { path: path.display().to_string(), reason: e.to_string() })
     };
     let file = args.config.as_ref().map(read).transpose()?;
     let name = args.config.as_ref().map(|p| p.display().to_string());
@@ -253,25 +256,25 @@ struct Piecewise<'a> {
 }
 
 impl<'a> Piecewise<'a> {
-    fn create(path: &'a Path) -> Result<Piecewise<'a>, ReportError> {
+    fn create(path: &'a Path) -> Result<Piecewise<'a>, ExperimentError> {
         let file = File::create(path).map_err(|e| refused(path, &e))?;
         Ok(Piecewise { path, out: BufWriter::new(file) })
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<(), ReportError> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), ExperimentError> {
         self.out.write_all(bytes).map_err(|e| refused(self.path, &e))
     }
 
-    fn finish(mut self) -> Result<(), ReportError> {
+    fn finish(mut self) -> Result<(), ExperimentError> {
         self.out.flush().map_err(|e| refused(self.path, &e))
     }
 }
 
-fn refused(path: &Path, error: &dyn std::fmt::Display) -> ReportError {
-    ReportError::Io { path: path.display().to_string(), reason: error.to_string() }
+fn refused(path: &Path, error: &dyn std::fmt::Display) -> ExperimentError {
+    ExperimentError::Io { path: path.display().to_string(), reason: error.to_string() }
 }
 
-fn draw(path: &Path, journal: &[u8], prices: &StagePrices) -> Result<(), ReportError> {
+fn draw(path: &Path, journal: &[u8], prices: &StagePrices) -> Result<(), ExperimentError> {
     let mut file = Piecewise::create(path)?;
     let clock = Clock { stage: &|stage, work| prices.of(stage, work), write: prices.trans_host_mem };
     timeline(journal, Some(clock), &mut file.out).map_err(|e| refused(path, &e))?;
@@ -295,7 +298,7 @@ fn format(args: &Args) -> Result<&str, Failure> {
 }
 
 /// One object for one configuration of a string or a swap trace; an array for a sweep and for tasks.
-fn json(args: &Args, outcomes: &Outcomes) -> Result<String, ReportError> {
+fn json(args: &Args, outcomes: &Outcomes) -> Result<String, ExperimentError> {
     let lists =
         [args.policy.len(), args.ram.len(), args.frames.len(), args.handler.len(), args.page.len(), args.device.len()];
     let array = match outcomes {
@@ -354,11 +357,11 @@ fn words(args: &Args, outcomes: &Outcomes) -> String {
     let path = args.trace.display();
     match outcomes {
         Outcomes::String(results) => of_string(args, results),
-        Outcomes::Tasks(outcomes) => tasks::table(&args.trace, outcomes),
+        Outcomes::Tasks(outcomes) => tasks_table::table(&args.trace, outcomes),
         Outcomes::Foreground(stored) => {
             let (pages, tasks) = (human_count(stored.pages as u64), stored.tasks);
-            let tasks = tasks::count_of(tasks);
-            format!("{path}: {tasks}, {pages} pages of 4 KiB touched\n{}", foreground::table(stored))
+            let tasks = tasks_table::count_of(tasks);
+            format!("{path}: {tasks}, {pages} pages of 4 KiB touched\n{}", foreground_table::table(stored))
         }
         Outcomes::SwapTrace(outcomes) => {
             let pictures = if args.plot { format!("\n{}", swap_table::pictures(outcomes)) } else { String::new() };
@@ -396,7 +399,8 @@ fn of_string(args: &Args, results: &[RunResult]) -> String {
     if results.iter().any(|r| r.lane().is_some_and(|l| l.writes_unpriced)) {
         out += "The device's sheet gives no program time: latencies leave out the programming of dirty pages (set time.program).\n";
     }
-    results.iter().for_each(|r| out += &r.failures_text());
+    let failed = |lane: &LaneResult| failures(lane.counts.failures, u64::from(lane.halted.is_some()));
+    out.extend(results.iter().filter_map(RunResult::lane).map(failed));
     for (r, swap) in results.iter().filter_map(|r| Some((r, r.lane()?.swap.as_ref()?))) {
         let c = swap.counts;
         out += &format!(

@@ -1,7 +1,7 @@
 //! Arguments of `coldframe sim` for swap areas and for several tasks.
 
-use coldframe_report::settings::Vary;
-use coldframe_report::Settings;
+use coldframe_experiment::settings::Vary;
+use coldframe_experiment::Settings;
 
 /// Options for swap areas only.
 #[derive(clap::Args)]
@@ -25,7 +25,7 @@ pub struct AreaArgs {
     /// Size of the swap area, or a percentage of the footprint (default 128MiB).
     #[arg(long, visible_alias = "swap-area", value_name = "SIZE", value_delimiter = ',', allow_hyphen_values = true)]
     swap_size: Vec<String>,
-    /// Pages that leave stay in the same RAM, compressed: none, lz4, zstd or lz4+zstd.
+    /// Pages that leave stay in the same RAM, compressed: none, lz4 or zstd.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     tier: Vec<String>,
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use coldframe_device::quantity::human_count;
 use coldframe_live::{Chosen, Options, Snapshot, Times, PAGE};
-use coldframe_report::table::styled;
+use coldframe_show::table::styled;
 use serde_json::{json, Value};
 
 use crate::area;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use coldframe_device::quantity::{self, human_count};
 use coldframe_live::{Snapshot, StatsFile, PAGE};
-use coldframe_report::table::styled;
+use coldframe_show::table::styled;
 use serde_json::json;
 
 use crate::failure::Failure;

@@ -3,14 +3,13 @@
 use std::ffi::OsString;
 
 use clap::Parser;
-use coldframe_device::quantity::{human_count, human_seconds};
-use coldframe_report::here::json::Verified;
-use coldframe_report::here::{Answer, Point};
-use coldframe_report::table::styled;
+use coldframe_advise::machine::json::Verified;
+use coldframe_advise::machine::{Answer, Point};
+use coldframe_device::quantity::{human_count, human_seconds, ram_size};
+use coldframe_show::table::styled;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::one_go::{ram, worth_running};
 use crate::{output, Cli, Verb};
 
 /// Runs the program at some sizes of the curve, and prints and returns the results.
@@ -29,6 +28,30 @@ pub fn run(answer: &Answer, program: &[OsString]) -> Result<Vec<Verified>, Failu
     Ok(runs.iter().filter_map(|(point, measured)| verified(point, measured)).collect())
 }
 
+/// A repeated run may take this many times the program's own time.
+const PATIENT: f64 = 8.0;
+
+/// Sizes to run the program at: the advised size, and one on each side of the point where it begins to thrash, if
+/// that does not take too long; otherwise half of the RAM that it needs.
+fn worth_running(answer: &Answer) -> Vec<u64> {
+    let thrash = answer.thrash_bytes.unwrap_or(answer.needed_bytes / 2);
+    let near = |ram: u64| answer.curve.iter().map(|point| point.ram_bytes).min_by_key(|size| size.abs_diff(ram));
+    let below = answer.curve.iter().find(|point| point.ram_bytes <= thrash * 3 / 4);
+    let below = below.filter(|point| point.worst() <= PATIENT * answer.program_seconds).map(|point| point.ram_bytes);
+    let other = below.or(near(answer.needed_bytes / 2));
+    let mut sizes: Vec<u64> = [answer.ram_bytes, near(thrash), other].into_iter().flatten().collect();
+    sizes.sort_unstable_by(|a, b| b.cmp(a));
+    sizes.dedup();
+    // If two of them are equal, the next ones of the curve.
+    for point in &answer.curve {
+        if sizes.len() < 3 && !sizes.contains(&point.ram_bytes) {
+            sizes.push(point.ram_bytes);
+        }
+    }
+    sizes.sort_unstable_by(|a, b| b.cmp(a));
+    sizes
+}
+
 /// A run as a report shows it; `None` if it failed.
 fn verified(point: &Point, measured: &Value) -> Option<Verified> {
     let seconds = measured["program"]["seconds"].as_f64().filter(|_| measured["program"]["status"] == 0)?;
@@ -39,7 +62,7 @@ fn verified(point: &Point, measured: &Value) -> Option<Verified> {
 fn measured(size: u64, program: &[OsString]) -> Result<Value, Failure> {
     let failed = |e: std::io::Error| Failure::Other { message: format!("a file for statistics: {e}"), code: 5 };
     let file = tempfile::NamedTempFile::new().map_err(failed)?;
-    let words = ["coldframe", "run", "--ram", &ram(size), "--stats"].map(OsString::from);
+    let words = ["coldframe", "run", "--ram", &ram_size(size), "--stats"].map(OsString::from);
     let start = words.into_iter().chain([file.path().into(), "--".into()]);
     if let Verb::Run(args) = Cli::parse_from(start.chain(program.iter().cloned())).verb {
         crate::run::run(*args, true)?;
@@ -59,7 +82,7 @@ fn row(point: &Point, measured: &Value) -> Vec<String> {
     };
     let off = seconds.map_or("-".into(), |s| format!("{:+.0} %", 100.0 * (point.seconds - s) / s.max(1e-9)));
     vec![
-        ram(point.ram_bytes),
+        ram_size(point.ram_bytes),
         human_seconds(point.seconds),
         time,
         off,

@@ -9,10 +9,11 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use coldframe_device::quantity::human_count;
+use coldframe_journal::entries::{delayed, own, Word};
+use coldframe_journal::span;
 use coldframe_live::doctor::file_system;
-use coldframe_live::{span, Options, Recorder, StatsFile, FRAMES_MIN};
+use coldframe_live::{Options, Recorder, StatsFile, FRAMES_MIN};
 use coldframe_record::{native, resolve};
-use coldframe_trace::entries::{delayed, own, Word};
 use coldframe_trace::window::{window, Recorded as Process};
 use coldframe_trace::{ProgramFacts, Summary, TraceError};
 use serde_json::{json, Value};

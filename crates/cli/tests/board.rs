@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use coldframe_core::{Command as Order, Event, PageId, SlotId, Transfer};
+use coldframe_journal::{self as journal, Entry};
 use coldframe_toolbox::skip;
-use coldframe_trace::journal::{self, Entry};
 use serde_json::Value;
 
 /// Bytes of the data region, as in `board/programs/src/lib.rs`.

@@ -7,17 +7,19 @@
 use std::path::Path;
 use std::process::Command;
 
+use coldframe_advise::machine::rows::Rows;
+use coldframe_advise::machine::simulate::simulate;
+use coldframe_advise::machine::{self, Pager as Model};
+use coldframe_advise::predict::predict;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::swap::collect;
 use coldframe_core::Ps;
-use coldframe_device::here::{Here, Spread};
+use coldframe_device::here::Here;
+use coldframe_device::sheet::machine::Spread;
+use coldframe_journal as journal;
+use coldframe_journal::span::{Span, BASE_RECORDED};
 use coldframe_live::{Options, Pager, Region, Snapshot, SwapArea, Wait, FRAMES_MIN, PAGE};
-use coldframe_report::here::rows::Rows;
-use coldframe_report::here::simulate::simulate;
-use coldframe_report::here::{self, Pager as Model};
-use coldframe_report::predict::predict;
-use coldframe_trace::journal;
-use coldframe_trace::span::{Span, BASE_RECORDED};
+
 use coldframe_trace::{Block, Columns, Fidelity, Kind, ProgramFacts, Provenance, Reference, Task, Writer};
 use serde_json::Value;
 
@@ -256,7 +258,7 @@ fn live_prediction_and_answer_are_one_model() {
             // The costs of this machine, as far as the pager has measured them.
             let read = Ps(stats.device_read_ns * 1_000);
             let costs = Here { device_fault: Spread { mean: read, ..Spread::default() }, ..Here::default() };
-            let model = here::pager(&costs);
+            let model = machine::pager(&costs);
             let journal = std::fs::read(&path).unwrap();
             let (head, _) = journal::open(&journal).unwrap();
             assert_eq!(head.config, model.with(ram).config(PAGES, true));
@@ -320,7 +322,7 @@ fn a_journal_of_four_threads_is_what_a_fresh_engine_does() {
         drop(region.pin(0..3 * PAGE).unwrap());
         pager.flush_journal();
         let bytes = std::fs::read(&path).unwrap();
-        let replayed = coldframe_trace::journal::replay(&bytes).unwrap_or_else(|e| panic!("{policy}: {e}"));
+        let replayed = coldframe_journal::replay(&bytes).unwrap_or_else(|e| panic!("{policy}: {e}"));
         assert!(replayed.events > 10_000 && replayed.commands > replayed.events, "{policy}: {replayed:?}");
     }
 }

@@ -31,17 +31,9 @@ pub(crate) struct Backing {
 }
 
 impl Backing {
-    /// Home slots only.
-    pub(crate) fn new(pages: usize) -> Backing {
-        Backing { homes: pages as u32, packs: None, swap: None, slots: None }
-    }
-
-    pub(crate) fn set_swap(&mut self, swap: Swap) {
-        self.swap = Some(swap);
-    }
-
-    pub(crate) fn set_packs(&mut self, packs: Packs) {
-        self.packs = Some(packs);
+    /// A home slot for each page, and at most one of the others.
+    pub(crate) fn new(pages: usize, swap: Option<Swap>, slots: Option<Slots>, packs: Option<Packs>) -> Backing {
+        Backing { homes: pages as u32, packs, swap, slots }
     }
 
     pub(crate) fn packs(&self) -> Option<&Packs> {
@@ -67,10 +59,6 @@ impl Backing {
         if let Some(packs) = &mut self.packs {
             packs.release(page);
         }
-    }
-
-    pub(crate) fn set_slots(&mut self, slots: Slots) {
-        self.slots = Some(slots);
     }
 
     pub(crate) fn swap(&self) -> Option<&Swap> {

@@ -1,8 +1,11 @@
-//! The configuration of an engine: its bounds, and the abilities of the machine.
+//! The configuration of an engine: its bounds, the abilities of the machine, and what lies below its frames.
 
 use core::fmt;
 
 use crate::machine::Caps;
+use crate::slots::SlotsConfig;
+use crate::swap::{SwapAreas, SwapError};
+use crate::tier::TierConfig;
 
 /// The bounds of an engine, all known at the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,6 +23,20 @@ pub struct Config {
     pub caps: Caps,
 }
 
+/// What lies below the frames: where a page goes that leaves them. Slots of an area are numbered after the home slots.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Below {
+    /// Home slots only, one for each page.
+    #[default]
+    Homes,
+    /// Swap areas on flash, erased.
+    Swap(SwapAreas),
+    /// A swap area whose slots are rewritten in place.
+    Slots(SlotsConfig),
+    /// A tier of compressed pages, in RAM that is taken from the frames.
+    Tier(TierConfig),
+}
+
 /// Why an engine cannot be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConfigError {
@@ -35,6 +52,12 @@ pub enum ConfigError {
         /// What it was.
         value: usize,
     },
+    /// The machine places pages itself (`Caps::places`), and there is a swap area.
+    Placed,
+    /// The swap areas are not possible.
+    Swap(SwapError),
+    /// The tier is not possible.
+    Tier(&'static str),
 }
 
 impl fmt::Display for ConfigError {
@@ -42,6 +65,9 @@ impl fmt::Display for ConfigError {
         match self {
             ConfigError::Zero { field } => write!(f, "`{field}` is 0; give at least 1"),
             ConfigError::TooLarge { field, value } => write!(f, "`{field}` is {value}; give less than 2^29"),
+            ConfigError::Placed => f.write_str("a machine that places pages itself has no swap area"),
+            ConfigError::Swap(error) => error.fmt(f),
+            ConfigError::Tier(reason) => f.write_str(reason),
         }
     }
 }

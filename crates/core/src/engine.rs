@@ -1,6 +1,6 @@
 //! The engine. All events enter here.
 //!
-//! Call [`Engine::handle`] for each event, one at a time. When it returns, all commands have been issued. Never call
+//! [`Engine::builder`] makes one. Call [`Engine::handle`] for each event, one at a time. When it returns, all commands have been issued. Never call
 //! it from within `Machine::issue`. It cannot fail: a refusal by the device comes back as `Event::Failed` and ends,
 //! after some tries, in `Command::Halt` for the task that needs the page.
 
@@ -19,22 +19,23 @@ use crate::flights::{Flight, Flights, Waiting};
 use crate::frames::Frames;
 use crate::ids::{FrameId, PageId, PoolId, SlotId};
 use crate::machine::Machine;
-use crate::page_state::{PageState, PageStates, COMPRESSING, NUMBERS};
+use crate::page_state::{PageState, PageStates, COMPRESSING};
 use crate::policy::Policy;
 use crate::prefetch::Arrival;
 use crate::ram::Ram;
-use crate::slots::{Slots, SlotsConfig};
+use crate::slots::Slots;
 use crate::swap::Swap;
-use crate::tier::packs::Packs;
-use crate::tier::{Tier, TierConfig, TierCounts, TierError};
+use crate::tier::{Tier, TierCounts};
 use crate::turn::Turn;
 
 mod accepts;
+mod builder;
 mod check;
 mod failed;
 
-pub use crate::config::{Config, ConfigError};
+pub use crate::config::{Below, Config, ConfigError};
 pub use crate::counts::Counts;
+pub use builder::Builder;
 pub use failed::TRIES;
 
 /// The engine. Its rooms are described in [`crate::turn`].
@@ -52,83 +53,10 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine with nothing in RAM. All memory it will ever use is allocated here.
-    ///
-    /// # Errors
-    /// A bound is zero or does not fit into 29 bits.
-    pub fn new(config: Config, policy: Box<dyn Policy>, handler: &'static Handler) -> Result<Engine, ConfigError> {
-        let buffers = config.caps.buffers as usize;
-        let Config { frames, pages, tasks, evict_batch, .. } = config;
-        for (field, value) in
-            [("frames", frames), ("pages", pages), ("tasks", tasks), ("evict_batch", evict_batch), ("buffers", buffers)]
-        {
-            match value {
-                0 => return Err(ConfigError::Zero { field }),
-                n if n >= NUMBERS => return Err(ConfigError::TooLarge { field, value }),
-                _ => {}
-            }
-        }
-        Ok(Engine {
-            pages: PageStates::new(pages),
-            ram: Ram::new(&config, policy),
-            // With a frame for each fault in flight, a search always finds one.
-            flights: Flights::new(buffers.min(frames), tasks),
-            buffers: Buffers::new(buffers, handler.needs_xip),
-            backing: Backing::new(pages),
-            tier: None,
-            counts: Counts::default(),
-            arrival: Arrival::default(),
-            handler,
-            config,
-        })
-    }
-
-    /// Adds a swap area. Call it before the first event. Pages that are written out get a slot in the area; these
-    /// slots are numbered after the home slots.
-    ///
-    /// # Panics
-    /// If the area cannot name every page, or the machine places pages itself.
-    pub fn set_swap(&mut self, swap: Swap) {
-        assert!(!self.config.caps.places, "a swap area on a machine that places pages itself");
-        assert!(swap.pages() >= self.config.pages, "a swap area for fewer pages than there are");
-        self.backing.set_swap(swap);
-    }
-
-    /// Adds a swap area whose slots are rewritten in place. Call it before the first event. These slots, too, are
-    /// numbered after the home slots.
-    ///
-    /// # Panics
-    /// If there is a swap area already, slots do not fit into 29 bits, or the machine places pages itself.
-    pub fn set_slots(&mut self, config: SlotsConfig) {
-        assert!(!self.config.caps.places, "a swap area on a machine that places pages itself");
-        assert!(self.swap().is_none() && config.slots < NUMBERS, "one swap area of fewer than 2^29 slots");
-        self.backing.set_slots(Slots::new(config, self.config.pages, self.config.tasks));
-    }
-
-    /// Adds a compressed tier. Call it before the first event. Pages that leave their frames are compressed and kept
-    /// in RAM that is taken from the frames.
-    ///
-    /// # Errors
-    /// A bound is not possible, or the machine reads pages where they lie (in buffers or slots).
-    ///
-    /// # Panics
-    /// If a load is under way.
-    pub fn set_tier(&mut self, config: TierConfig) -> Result<(), TierError> {
-        assert!(!self.is_loading(), "a tier comes before the first event");
-        if let Some(error) = config.refused(self.config.frames) {
-            return Err(error);
-        }
-        if self.handler.needs_xip || self.config.caps.direct_read || self.backing.slots().is_some() {
-            return Err(TierError("a page that is read in a buffer or a slot cannot be compressed"));
-        }
-        if self.swap().is_some() {
-            return Err(TierError("a tier packs its pages into slots of its own; there can be no swap area"));
-        }
-        let flights = (self.config.caps.buffers as usize).min(self.config.frames - config.frames_max);
-        self.flights = Flights::new(flights, self.config.tasks);
-        self.backing.set_packs(Packs::new(self.config.pages, config.page_bytes));
-        self.tier = Some(Tier::new(config, self.config.pages));
-        Ok(())
+    /// Begins an engine with these bounds. Home slots only are below the frames, unless [`Builder::below`] says
+    /// otherwise.
+    pub fn builder(config: Config, policy: Box<dyn Policy>, handler: &'static Handler) -> Builder {
+        Builder { config, policy, handler, below: Below::default(), arrival: Arrival::default() }
     }
 
     /// The counters of the tier, if there is one.
@@ -165,11 +93,6 @@ impl Engine {
     /// The swap area, if the engine has one.
     pub fn swap(&self) -> Option<&Swap> {
         self.backing.swap()
-    }
-
-    /// Sets how prefetched pages enter RAM from now on.
-    pub fn set_arrival(&mut self, arrival: Arrival) {
-        self.arrival = arrival;
     }
 
     /// The bounds it was made with.
@@ -328,9 +251,6 @@ impl Turn<'_> {
             self.backing.leave_pack(page);
         }
         if let Some(tier) = self.tier {
-            if tries == COMPRESSING {
-                tier.compressed(page, 0);
-            }
             tier.written(page);
         }
     }

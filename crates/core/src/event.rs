@@ -49,7 +49,7 @@ pub enum Event {
         ticket: Ticket,
     },
     /// The page's bytes are safe in the slot that `Command::Write` named. A machine that places pages itself may also
-    /// report this after `Command::Compress`, if it has found a place of its own (for a page of zeros, none is
+    /// report this after `PoolOp::Compress`, if it has found a place of its own (for a page of zeros, none is
     /// needed).
     Written {
         /// The page of the `Command::Write`.
@@ -106,7 +106,7 @@ pub enum Event {
         /// The child's page, which is owned and was never touched.
         child: PageId,
     },
-    /// The compressed size of the page's bytes, which the machine has kept since `Command::Compress`. A machine that
+    /// The compressed size of the page's bytes, which the machine has kept since `PoolOp::Compress`. A machine that
     /// does not want to compress a page reports the size of a page.
     Compressed {
         /// The page.

@@ -9,6 +9,7 @@ use crate::event::{Event, Transfer};
 use crate::ids::{BlockId, PageId, PoolId, TaskId};
 use crate::machine::{After, Caps, Machine};
 use crate::place::Place;
+use crate::pool_op::PoolOp;
 use crate::tier::GRAIN;
 
 /// What one reference did.
@@ -140,6 +141,56 @@ impl Immediate {
         let lent = (start / PAGE_BYTES..=(end - 1) / PAGE_BYTES).all(|part| self.parts.contains(&part));
         assert!(lent, "a page lies in a frame that is not the pool's");
         start..end
+    }
+
+    fn pool_op(&mut self, op: PoolOp) {
+        match op {
+            PoolOp::Compress { page, from, .. } => {
+                assert!(!self.table[page.index()].writable, "compressed while a write can still land");
+                let value = self.frames[&from.0];
+                self.writing.insert(page.0, value);
+                let size = (self.size_of)(page, value);
+                self.events.push_back(Event::Compressed { page, size, same: false });
+            }
+            PoolOp::Store { page, at, size } => {
+                let bytes = Immediate::packed(page, self.writing[&page.0], size);
+                let place = self.place_of(at, size);
+                self.pool[place].copy_from_slice(&bytes);
+            }
+            PoolOp::Forget { page } => drop(self.writing.remove(&page.0)),
+            PoolOp::Shift { page, from, to, size } => {
+                self.unpacked(page, from, size);
+                let (from, to) = (self.place_of(from, size), self.place_of(to, size));
+                self.pool.copy_within(from, to.start);
+            }
+            PoolOp::Decompress { ticket, page, at, size, into } => {
+                let value = self.unpacked(page, at, size);
+                self.buffers.insert(into.0, value);
+                self.events.push_back(Event::Loaded { ticket });
+            }
+            PoolOp::TakeOut { page, at, size, to } => {
+                let value = self.unpacked(page, at, size);
+                self.writing.insert(page.0, value);
+                if self.failures == 0 {
+                    self.packs.entry(to.0).or_default().insert(page.0, value);
+                }
+                self.end(Event::Written { page }, Event::Failed { transfer: Transfer::Write(page) });
+            }
+            PoolOp::Keep { page, from, at, size } => {
+                let value = self.packs[&self.loaded_from[&from.0]][&page.0];
+                let bytes = Immediate::packed(page, value, size);
+                let place = self.place_of(at, size);
+                self.pool[place].copy_from_slice(&bytes);
+            }
+            PoolOp::Lend { frame, part, lent } => {
+                assert!(!lent || !self.frames.contains_key(&frame.0), "a frame with a page is lent");
+                let part = part as usize;
+                self.pool.resize(self.pool.len().max((part + 1) * PAGE_BYTES), 0);
+                assert!(if lent { self.parts.insert(part) } else { self.parts.remove(&part) }, "lent or back twice");
+                // The part becomes a frame again and will be overwritten.
+                self.pool[part * PAGE_BYTES..(part + 1) * PAGE_BYTES].fill(0xee);
+            }
+        }
     }
 
     /// The value of a page in the pool. Every byte must belong to this page.
@@ -290,56 +341,7 @@ impl Machine for Immediate {
                     self.events.push_back(Event::Failed { transfer });
                 }
             }
-            Command::Compress { page, from, .. } => {
-                assert!(!self.table[page.index()].writable, "compressed while a write can still land");
-                let value = self.frames[&from.0];
-                self.writing.insert(page.0, value);
-                let size = (self.size_of)(page, value);
-                self.events.push_back(Event::Compressed { page, size, same: false });
-            }
-            Command::Recompress { page, at, size } => {
-                let value = self.unpacked(page, at, size);
-                self.writing.insert(page.0, value);
-                self.events.push_back(Event::Compressed { page, size: size.div_ceil(2), same: false });
-            }
-            Command::Store { page, at, size } => {
-                let bytes = Immediate::packed(page, self.writing[&page.0], size);
-                let place = self.place_of(at, size);
-                self.pool[place].copy_from_slice(&bytes);
-            }
-            Command::Forget { page } => drop(self.writing.remove(&page.0)),
-            Command::Shift { page, from, to, size } => {
-                self.unpacked(page, from, size);
-                let (from, to) = (self.place_of(from, size), self.place_of(to, size));
-                self.pool.copy_within(from, to.start);
-            }
-            Command::Unpack { ticket, page, at, size, into } => {
-                let value = self.unpacked(page, at, size);
-                self.buffers.insert(into.0, value);
-                self.events.push_back(Event::Loaded { ticket });
-            }
-            Command::TakeOut { page, at, size, to } => {
-                let value = self.unpacked(page, at, size);
-                self.writing.insert(page.0, value);
-                if self.failures == 0 {
-                    self.packs.entry(to.0).or_default().insert(page.0, value);
-                }
-                self.end(Event::Written { page }, Event::Failed { transfer: Transfer::Write(page) });
-            }
-            Command::Keep { page, from, at, size } => {
-                let value = self.packs[&self.loaded_from[&from.0]][&page.0];
-                let bytes = Immediate::packed(page, value, size);
-                let place = self.place_of(at, size);
-                self.pool[place].copy_from_slice(&bytes);
-            }
-            Command::Lend { frame, part, lent } => {
-                assert!(!lent || !self.frames.contains_key(&frame.0), "a frame with a page is lent");
-                let part = part as usize;
-                self.pool.resize(self.pool.len().max((part + 1) * PAGE_BYTES), 0);
-                assert!(if lent { self.parts.insert(part) } else { self.parts.remove(&part) }, "lent or back twice");
-                // The part becomes a frame again and will be overwritten.
-                self.pool[part * PAGE_BYTES..(part + 1) * PAGE_BYTES].fill(0xee);
-            }
+            Command::Pool(op) => self.pool_op(op),
             Command::Kill { task } => self.killed.push(task),
             Command::Halt { task, .. } => self.halted.push(task),
         }

@@ -120,6 +120,15 @@ pub struct WearLevelling {
     pub spread_max: Option<u32>,
 }
 
+/// The swap areas of an engine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SwapAreas {
+    /// Slots of an erase block.
+    pub slots_per_block: u32,
+    /// The areas.
+    pub areas: Vec<AreaConfig>,
+}
+
 /// One swap area.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AreaConfig {

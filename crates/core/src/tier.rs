@@ -1,23 +1,20 @@
 //! The compressed tier: evicted pages are compressed and kept in RAM that is taken from the frames.
 //!
-//! Set the bounds first ([`crate::Engine::set_tier`]). From then on the machine compresses each page that leaves its
+//! With a tier below the frames ([`crate::Below::Tier`]), the machine compresses each page that leaves its
 //! frame. Only the machine has the bytes, so it reports the compressed size (`Event::Compressed`). A page that is
-//! small enough is kept in the pool (`Command::Store`); any other page goes to its slot, as every page does without a
+//! small enough is kept in the pool (`PoolOp::Store`); any other page goes to its slot, as every page does without a
 //! tier. When the pool is full, the pages that have been in it longest go to their slots.
 //!
 //! ```text
-//!              Compress                Store                      Unpack
+//!              Compress                Store                    Decompress
 //!   frame ──────────────► the machine ───────► pool ─────────────────────► buffer ─► frame     no device
 //!                          │ too large          │ oldest, pool full
 //!                        Write               TakeOut, several to a slot    slot ──Load──► ..., the others: Keep
 //! ```
-//! A page that stays in the pool for long is compressed a second time, more densely (`Recompress`), if the front end
-//! asks for it ([`TierConfig::dense_max`]). It is out of the pool meanwhile, as if it had just left its frame.
-//!
 //! A page that leaves the pool stays compressed, and shares a slot with others that leave with it ([`packs`]). If one
 //! of them is loaded, the others come along, and go to the pool if such pages were needed lately.
 //!
-//! A page is in one place: a page that is unpacked leaves the pool, and is dirty in its frame if its slot has older
+//! A page is in one place: a page that is decompressed leaves the pool, and is dirty in its frame if its slot has older
 //! bytes. So the order in which pages entered the pool is the order of their last use, as closely as the policy keeps
 //! it.
 //!
@@ -30,6 +27,7 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
+use crate::command::Command;
 use crate::ids::{FrameId, PageId, PoolId};
 use crate::machine::Machine;
 
@@ -58,25 +56,11 @@ pub struct TierConfig {
     pub pool_price: u32,
     /// Bytes of tables for each page that has ever left its frame. They take frames, too. 0: tables take none.
     pub table_bytes: u32,
-    /// Of the pages that stay long, the most that are being compressed a second time, more densely; 0: none are.
-    pub dense_max: u32,
 }
 
 /// Bytes of the tier's tables for a page: when it left 4, flags 1, place 4, size 2, links 16; in a packed slot: the slot
 /// 4, the next page 4, size 2, and a free slot 4.
 pub const TABLE_BYTES: u32 = 41;
-
-/// Why a tier cannot be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TierError(pub &'static str);
-
-impl core::fmt::Display for TierError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(self.0)
-    }
-}
-
-impl core::error::Error for TierError {}
 
 /// What has happened in a tier so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -89,12 +73,8 @@ pub struct TierCounts {
     pub stored: u64,
     /// The sum of their compressed sizes.
     pub stored_bytes: u64,
-    /// Pages of the pool that were compressed a second time, more densely.
-    pub recompressed: u64,
-    /// The bytes that this saved.
-    pub recompressed_bytes: u64,
     /// Pages that came back from the pool.
-    pub unpacked: u64,
+    pub decompressed: u64,
     /// Pages written from the pool to slots.
     pub written_back: u64,
     /// Slots that these pages were packed into.
@@ -119,33 +99,30 @@ const STALE: u8 = 1;
 const REFUSED: u8 = 2;
 /// The page is in the pool since it came along with another one.
 const BESIDE: u8 = 4;
-/// The page is being compressed a second time, or has been.
-const DENSE: u8 = 8;
-/// Of the pool's bytes, pages that were compressed once keep this part. Those that are needed again soon then cost no
-/// second compression.
-const YOUNG_PART: u64 = 4;
-/// A page that takes at most this part of a frame is not compressed a second time.
-const SMALL_PART: u32 = 8;
-/// Of pages that did not compress, this many go to the device without an attempt before one is attempted again; a
-/// power of two.
+/// Of pages that did not compress, one of so many is attempted again. A guess: an attempt takes 5 us (`make
+/// bench-zram`), so such a page costs 0.6 us in the mean.
 const UNTRIED: u32 = 8;
-/// The most pages that leave the pool for one that enters it.
+/// The most pages that leave the pool for one that enters it. A guess that bounds the work of one event: eight pages of
+/// the mean size, 1/3.5 of a frame (`make bench-zram`), make room for the largest page, 3/4 of a frame, three times.
 const LEAVE_MAX: usize = 8;
 /// Bytes of a packed slot that are not a page's: for the slot, and for each page.
 pub const PACK_HEAD: u32 = 8;
 /// See [`PACK_HEAD`].
 pub const PACK_EACH: u32 = 8;
-/// The most pages of a packed slot.
+/// The most pages of a packed slot. A guess: in a slot of 4096 bytes there could be more if they had fewer than
+/// 120 bytes each.
 pub const PACK_MAX: usize = 32;
-/// Of pages that came along with another one, this part must have been needed. Otherwise no more are kept, except
-/// with one load of [`BESIDE_TRIED`].
+/// For each page that came along with another one and was needed, so many may have been kept in vain. Otherwise no
+/// more are kept, except with one load of [`BESIDE_TRIED`]. A guess, as are the next two.
 const BESIDE_PART: u32 = 4;
-/// See [`BESIDE_PART`].
+/// See [`BESIDE_PART`]. As many may be kept in vain before the first is needed.
 const BESIDE_TRIED: u32 = 16;
 /// After so many outcomes, the counts are halved.
 const BESIDE_WINDOW: u32 = 256;
-/// The least number of frames besides the pool's.
-const FRAMES_LEFT: usize = 8;
+/// Frames that are never lent to the pool. A guess.
+pub(crate) const STAY: usize = 4;
+/// The least number of frames besides the pool's: those, and a bin that is about to be lent.
+const FRAMES_LEFT: usize = STAY + BIN_FRAMES;
 
 /// The tables.
 pub(crate) struct Tier {
@@ -162,8 +139,6 @@ pub(crate) struct Tier {
     unused: u32,
     /// Loads of packed slots.
     loads: u32,
-    /// Pages that are being compressed a second time.
-    dense: u32,
     /// A page has found no place since the pool last got a bin: there is no room, or only pieces that are too small.
     crowded: bool,
     pub(crate) counts: TierCounts,
@@ -181,16 +156,16 @@ pub(crate) struct Leaver {
 
 impl TierConfig {
     /// Why this tier is not possible with this many frames; `None` if it is.
-    pub fn refused(&self, frames: usize) -> Option<TierError> {
+    pub(crate) fn refused(&self, frames: usize) -> Option<&'static str> {
         let grain = GRAIN as u32;
         if self.frames_max + FRAMES_LEFT > frames {
-            return Some(TierError("the tier leaves fewer than 8 frames"));
+            return Some("the tier leaves fewer than 8 frames");
         }
         if !(256..=16384).contains(&self.page_bytes) || !self.page_bytes.is_multiple_of(grain) {
-            return Some(TierError("a page of the tier has 256 to 16384 bytes, a multiple of 16"));
+            return Some("a page of the tier has 256 to 16384 bytes, a multiple of 16");
         }
         if self.size_max > self.page_bytes || self.size_max < grain {
-            return Some(TierError("the largest page of the tier has 16 bytes to those of a page"));
+            return Some("the largest page of the tier has 16 bytes to those of a page");
         }
         None
     }
@@ -208,7 +183,6 @@ impl Tier {
             used: 0,
             unused: 0,
             loads: 0,
-            dense: 0,
             crowded: false,
             counts: TierCounts::default(),
             config,
@@ -244,7 +218,7 @@ impl Tier {
 
     /// The page's place in the pool, and its compressed size in bytes.
     pub(crate) fn place(&self, page: PageId) -> Option<(PoolId, u32)> {
-        self.pool.find(page).map(|Object { at, size, .. }| (at, size))
+        self.pool.find(page).map(|Object { at, size }| (at, size))
     }
 
     /// The slot has older bytes than the page.
@@ -263,47 +237,6 @@ impl Tier {
     pub(crate) fn compresses(&mut self, page: PageId, dirty: bool) {
         self.counts.compressed += 1;
         self.mark(page, STALE, dirty);
-        self.mark(page, DENSE, false);
-    }
-
-    /// A page leaves the pool to be compressed a second time, to make room. `None`: a page must leave the pool for good
-    /// instead.
-    pub(crate) fn recompress(&mut self) -> Option<(PageId, PoolId, u32)> {
-        if self.dense >= self.config.dense_max {
-            return None;
-        }
-        for _ in 0..LEAVE_MAX {
-            let page = self.pool.oldest_young(YOUNG_PART)?;
-            if self.place(page)?.1 <= self.config.page_bytes / SMALL_PART {
-                self.pool.ages_to_dense(page);
-                continue;
-            }
-            let Object { at, size, .. } = self.pool.remove(page)?;
-            self.mark(page, DENSE, true);
-            self.dense += 1;
-            self.counts.recompressed += 1;
-            self.counts.recompressed_bytes += u64::from(size);
-            return Some((page, at, size));
-        }
-        None
-    }
-
-    /// Pages that are being compressed a second time.
-    pub(crate) fn being_recompressed(&self) -> usize {
-        self.dense as usize
-    }
-
-    /// The page is being compressed a second time, or was, the last time that it left its frame.
-    pub(crate) fn is_dense(&self, page: PageId) -> bool {
-        self.flags[page.index()] & DENSE != 0
-    }
-
-    /// The machine has compressed the page to this size.
-    pub(crate) fn compressed(&mut self, page: PageId, size: u32) {
-        if self.is_dense(page) {
-            self.dense -= 1;
-            self.counts.recompressed_bytes = self.counts.recompressed_bytes.saturating_sub(size.into());
-        }
     }
 
     /// The page's slot has the same bytes now.
@@ -332,15 +265,12 @@ impl Tier {
 
     /// Gives the page a place; `None`: there is no room now.
     pub(crate) fn store(&mut self, page: PageId, size: u32, machine: &mut dyn Machine) -> Option<PoolId> {
-        let dense = self.is_dense(page);
-        let emit = &mut |command| machine.issue(command);
-        let at = self.pool.place(page, (size, dense), emit, &mut self.counts.shifted);
+        let emit = &mut |op| machine.issue(Command::Pool(op));
+        let at = self.pool.place(page, size, emit, &mut self.counts.shifted);
         self.crowded |= at.is_none();
         let at = at?;
-        if !dense {
-            self.counts.stored += 1;
-            self.counts.stored_bytes += u64::from(size);
-        }
+        self.counts.stored += 1;
+        self.counts.stored_bytes += u64::from(size);
         Some(at)
     }
 
@@ -371,8 +301,8 @@ impl Tier {
     /// room.
     pub(crate) fn keep(&mut self, page: PageId, size: u32, machine: &mut dyn Machine) -> Option<PoolId> {
         loop {
-            let emit = &mut |command| machine.issue(command);
-            if let Some(at) = self.pool.place(page, (size, false), emit, &mut self.counts.shifted) {
+            let emit = &mut |op| machine.issue(Command::Pool(op));
+            if let Some(at) = self.pool.place(page, size, emit, &mut self.counts.shifted) {
                 self.mark(page, BESIDE, true);
                 self.counts.beside += 1;
                 return Some(at);
@@ -396,7 +326,7 @@ impl Tier {
     }
 
     fn out(&mut self, page: PageId) -> Leaver {
-        let Object { at, size, .. } = self.pool.remove(page).expect("it is there");
+        let Object { at, size } = self.pool.remove(page).expect("it is there");
         if self.flags[page.index()] & BESIDE == 0 {
             self.split.exits(page);
         }
@@ -410,10 +340,10 @@ impl Tier {
     pub(crate) const LEAVE_MAX: usize = LEAVE_MAX;
 
     /// The page is needed in a frame: takes it out of the pool and returns its place there.
-    pub(crate) fn unpack(&mut self, page: PageId) -> Option<(PoolId, u32)> {
-        let Object { at, size, .. } = self.pool.remove(page)?;
+    pub(crate) fn decompress(&mut self, page: PageId) -> Option<(PoolId, u32)> {
+        let Object { at, size } = self.pool.remove(page)?;
         self.judge(page, true);
-        self.counts.unpacked += 1;
+        self.counts.decompressed += 1;
         Some((at, size))
     }
 
@@ -481,7 +411,7 @@ impl Tier {
     /// Takes one page of a closed bin: the page is moved into another bin (then `None`), or leaves the pool.
     pub(crate) fn clear_bin(&mut self, bin: usize, machine: &mut dyn Machine) -> Option<Option<Leaver>> {
         let page = self.pool.first_of(bin)?;
-        let moved = self.pool.relocate(page, &mut |command| machine.issue(command), &mut self.counts.shifted);
+        let moved = self.pool.relocate(page, &mut |op| machine.issue(Command::Pool(op)), &mut self.counts.shifted);
         Some(if moved { None } else { Some(self.out(page)) })
     }
 

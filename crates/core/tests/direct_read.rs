@@ -3,7 +3,7 @@
 
 mod support;
 
-use coldframe_core::{Access, Backed, Caps, Command, Event, PageId, Place, SlotsConfig, TaskId};
+use coldframe_core::{Access, Backed, Below, Caps, Command, Event, PageId, Place, SlotsConfig, TaskId};
 use proptest::prelude::*;
 use support::{Rig, HARDWARE};
 
@@ -21,8 +21,8 @@ fn page(task: u32, number: u32) -> PageId {
 
 /// An engine whose tasks 0 to 2 own six pages each, four anonymous and two of a file; task 0 is in the foreground.
 fn rig(policy: &str, frames: usize, caps: Caps, slots: usize) -> Rig {
-    let mut rig = Rig::new(policy, "parallel", frames, PAGES as usize, caps);
-    rig.engine.set_slots(SlotsConfig { slots, files_min: 0 });
+    let slots = Below::Slots(SlotsConfig { slots, files_min: 0 });
+    let mut rig = Rig::made((policy, "parallel"), frames, PAGES as usize, caps, 1, |builder| builder.below(slots));
     for (task, number) in (0..TASKS).flat_map(|t| (0..PAGES_OF_A_TASK).map(move |n| (t, n))) {
         let backed = if number < FIRST_FILE { Backed::Anonymous } else { Backed::File };
         tell(&mut rig, Event::Owned { task: TaskId(task), page: page(task, number), backed });

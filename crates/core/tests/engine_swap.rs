@@ -2,8 +2,8 @@
 
 mod support;
 
-use coldframe_core::swap::{collect, AreaConfig, Layout, Swap, WearLevelling};
-use coldframe_core::{Access, Caps, Command, Event, PageId};
+use coldframe_core::swap::{collect, AreaConfig, Layout, SwapAreas, WearLevelling};
+use coldframe_core::{Access, Below, Caps, Command, Event, PageId};
 use proptest::prelude::*;
 use support::{Rig, HARDWARE};
 
@@ -20,10 +20,9 @@ fn rig(frames: usize, blocks: u32, collector: usize, layout: Layout) -> Rig {
         stop: 3,
         wear: WearLevelling { dynamic: true, spread_max: Some(3) },
     };
-    let swap = Swap::new(PAGES as usize, 2, &[area]).unwrap();
-    let mut rig = Rig::new("clock", "parallel", frames, PAGES as usize, Caps { buffers: 2, ..HARDWARE });
-    rig.engine.set_swap(swap);
-    rig
+    let swap = Below::Swap(SwapAreas { slots_per_block: 2, areas: vec![area] });
+    let caps = Caps { buffers: 2, ..HARDWARE };
+    Rig::made(("clock", "parallel"), frames, PAGES as usize, caps, 1, |builder| builder.below(swap))
 }
 
 /// Writes, with faults until the access succeeds or the task is halted.

@@ -4,7 +4,7 @@
 use coldframe_core::fault::handler;
 use coldframe_core::policy::{PolicyChoice, PolicyError, ALL};
 use coldframe_core::swap::{collect, AreaConfig, Layout, Swap, WearLevelling};
-use coldframe_core::{Caps, Config, Engine, SlotsConfig};
+use coldframe_core::{Below, Caps, Config, Engine, SlotsConfig};
 
 /// 1 TiB.
 const PAGES: usize = 1 << 28;
@@ -26,7 +26,8 @@ fn engine(policy: &str) -> Engine {
     };
     let caps = Caps { reference_bit: false, dirty_bit: true, buffers: 64, direct_read: false, places: false };
     let config = Config { frames: FRAMES, pages: PAGES, tasks: 32, evict_batch: 8, caps };
-    Engine::new(config, policy, handler::ALL[0]).unwrap()
+    let slots = Below::Slots(SlotsConfig { slots: 1000, files_min: 10 });
+    Engine::builder(config, policy, handler::ALL[0]).below(slots).build().unwrap()
 }
 
 // This is one test, because memory that other tests take at the same time would be counted too.
@@ -34,8 +35,7 @@ fn engine(policy: &str) -> Engine {
 fn an_engine_for_a_terabyte_takes_ram_for_its_frames_only_whatever_the_policy() {
     for spec in ALL {
         let before = resident();
-        let mut engine = engine(spec.name);
-        engine.set_slots(SlotsConfig { slots: 1000, files_min: 10 });
+        let engine = engine(spec.name);
         let took = resident().saturating_sub(before);
         assert!(took < BOUND, "{}: {took} bytes for {FRAMES} frames", spec.name);
         drop(engine);

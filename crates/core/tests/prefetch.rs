@@ -19,9 +19,8 @@ const LRU: &str = "fifo-sc:valid=1";
 const PAGES: u32 = 24;
 
 fn rig(policy: &str, handler: &str, frames: usize, buffers: u32, arrival: Arrival) -> Rig {
-    let mut rig = Rig::new(policy, handler, frames, PAGES as usize, Caps { buffers, ..HARDWARE });
-    rig.engine.set_arrival(arrival);
-    rig
+    let caps = Caps { buffers, ..HARDWARE };
+    Rig::made((policy, handler), frames, PAGES as usize, caps, 1, |builder| builder.arrival(arrival))
 }
 
 /// What happens in a slice.

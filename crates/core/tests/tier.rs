@@ -5,9 +5,11 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use coldframe_core::fault::handler::parallel;
 use coldframe_core::naive::PAGE_BYTES;
+use coldframe_core::policy::PolicyChoice;
 use coldframe_core::tier::{BIN_FRAMES, GRAIN};
-use coldframe_core::{Access, Caps, Command, Event, PageId, TaskId, TierConfig};
+use coldframe_core::{Access, Below, Caps, Command, Config, Engine, Event, PageId, PoolOp, TaskId, TierConfig};
 use proptest::prelude::*;
 use support::{Rig, HARDWARE};
 
@@ -22,22 +24,17 @@ fn config(frames_max: usize) -> TierConfig {
         load_price: 20,
         pool_price: 1,
         table_bytes: 0,
-        dense_max: 0,
     }
 }
 
-fn rig(policy: &str, frames: usize, batch: usize, tier: TierConfig, caps: Caps) -> Rig {
-    let mut rig = Rig::with_batch(policy, frames, PAGES, caps, batch);
-    rig.engine.set_tier(tier).unwrap();
-    rig
+fn rig_of(policy: &str, frames: usize, batch: usize, tier: TierConfig, caps: Caps) -> Rig {
+    Rig::made((policy, "parallel"), frames, PAGES, caps, batch, |builder| builder.below(Below::Tier(tier)))
 }
 
 /// The pool as a list of pages in order of arrival, from the commands alone.
 #[derive(Default)]
 struct Twin {
     pool: Vec<(PageId, u32)>,
-    /// Pages that have been compressed a second time.
-    dense: BTreeSet<PageId>,
     parts: BTreeSet<u32>,
     stale: BTreeMap<PageId, bool>,
     seen: usize,
@@ -52,42 +49,26 @@ impl Twin {
     /// Follows the commands since the last call, and compares the pool with the engine's.
     fn follow(&mut self, rig: &Rig) {
         let new = &rig.machine.log[self.seen..];
-        let clears = new.iter().any(|c| matches!(c, Command::Lend { lent: false, .. }));
+        let clears = new.iter().any(|c| matches!(c, Command::Pool(PoolOp::Lend { lent: false, .. })));
         for command in new {
             match *command {
-                Command::Compress { page, dirty, .. } => {
-                    self.stale.insert(page, dirty);
-                    self.dense.remove(&page);
-                }
-                Command::Recompress { page, size, .. } => {
-                    assert_eq!(self.take(page).1, size);
-                    assert!(size > SMALL, "{size} bytes");
-                    self.dense.insert(page);
-                }
-                // It stays older than pages that were compressed once. Small pages may count as dense already.
-                Command::Store { page, size, .. } if self.dense.contains(&page) => {
-                    let young = |(p, size): &(PageId, u32)| *size > SMALL && !self.dense.contains(p);
-                    let at = self.pool.iter().position(young).unwrap_or(self.pool.len());
-                    self.pool.insert(at, (page, size));
-                }
-                Command::Store { page, size, .. } => self.pool.push((page, size)),
-                Command::Keep { page, size, .. } => {
+                Command::Pool(PoolOp::Compress { page, dirty, .. }) => drop(self.stale.insert(page, dirty)),
+                Command::Pool(PoolOp::Store { page, size, .. }) => self.pool.push((page, size)),
+                Command::Pool(PoolOp::Keep { page, size, .. }) => {
                     // The same event may have dropped it, which takes no command.
                     self.pool.retain(|(kept, _)| *kept != page || self.stale[&page]);
                     self.stale.insert(page, false);
-                    self.dense.remove(&page);
                     self.pool.push((page, size));
                 }
-                Command::Unpack { page, size, .. } => assert_eq!(self.take(page).1, size),
-                Command::TakeOut { page, size, .. } => {
+                Command::Pool(PoolOp::Decompress { page, size, .. }) => assert_eq!(self.take(page).1, size),
+                Command::Pool(PoolOp::TakeOut { page, size, .. }) => {
                     let (at, was) = self.take(page);
                     let older = self.pool[..at].iter().filter(|(p, _)| rig.engine.is_in_tier(*p)).count();
                     // A page that fills a packed slot is one of the eight oldest.
-                    let most = if self.dense.is_empty() { 8 } else { 16 };
-                    assert!(clears || older < most, "page {} left before {older} older ones", page.0);
+                    assert!(clears || older < 8, "page {} left before {older} older ones", page.0);
                     assert_eq!(was, size);
                 }
-                Command::Lend { part, lent, .. } => {
+                Command::Pool(PoolOp::Lend { part, lent, .. }) => {
                     assert!(if lent { self.parts.insert(part) } else { self.parts.remove(&part) });
                 }
                 _ => {}
@@ -107,9 +88,6 @@ impl Twin {
         assert!(bytes <= frames * PAGE_BYTES, "{bytes} bytes in {frames} frames");
     }
 }
-
-/// Pages of at most this many bytes are not compressed a second time.
-const SMALL: u32 = PAGE_BYTES as u32 / 8;
 
 /// Sizes of 1/32 to all of a page.
 fn size_of(page: PageId, value: u64) -> u32 {
@@ -168,12 +146,11 @@ proptest! {
         batch in 1..6usize,
         frames in 24..40usize,
         most in 0..20usize,
-        dense_max in 0..9u32,
         bits in any::<bool>(),
         policy in prop_oneof![Just("clock"), Just("fifo"), Just("fifo-sc:valid=6"), Just("s3-fifo")],
     ) {
         let caps = Caps { reference_bit: bits, dirty_bit: bits, buffers: 4, ..HARDWARE };
-        let mut rig = rig(policy, frames, batch, TierConfig { dense_max, ..config(most.min(frames - 8)) }, caps);
+        let mut rig = rig_of(policy, frames, batch, config(most.min(frames - 8)), caps);
         rig.machine.size_of = size_of;
         let (mut twin, mut written, mut pinned) = (Twin::default(), BTreeMap::new(), None);
         for (i, act) in acts.into_iter().enumerate() {
@@ -268,13 +245,12 @@ proptest! {
         batch in 1..6usize,
         frames in 24..40usize,
         most in 4..24usize,
-        dense_max in 0..5u32,
         handler in prop_oneof![Just("parallel"), Just("sequential")],
         policy in prop_oneof![Just("clock"), Just("fifo-sc:valid=6"), Just("s3-fifo")],
     ) {
         let caps = Caps { buffers: 4, places: true, ..HARDWARE };
-        let mut rig = Rig::with_handler((policy, handler), frames, PAGES, caps, batch);
-        rig.engine.set_tier(TierConfig { dense_max, ..config(most.min(frames - 8)) }).unwrap();
+        let tier = Below::Tier(config(most.min(frames - 8)));
+        let mut rig = Rig::made((policy, handler), frames, PAGES, caps, batch, |builder| builder.below(tier));
         rig.machine.size_of = size_of;
         let mut several = Several { rig, stands: [None; 4], written: BTreeMap::new() };
         for (i, (act, task, pick)) in acts.into_iter().enumerate() {
@@ -310,11 +286,9 @@ proptest! {
 
 /// Reads pages 0 to `pages` in turn; counts loads from the device in the second half.
 fn loads_in_a_loop(pages: u32, tier: Option<TierConfig>, size: fn(PageId, u64) -> u32) -> (u64, Rig) {
-    let mut rig = Rig::with_batch("clock", 32, PAGES, HARDWARE, 1);
+    let below = tier.map_or(Below::Homes, Below::Tier);
+    let mut rig = Rig::made(("clock", "parallel"), 32, PAGES, HARDWARE, 1, |builder| builder.below(below));
     rig.machine.size_of = size;
-    if let Some(tier) = tier {
-        rig.engine.set_tier(tier).unwrap();
-    }
     (0..pages).for_each(|page| _ = touch(&mut rig, page, Some(7)));
     let rounds = 40;
     let mut before = 0;
@@ -338,30 +312,6 @@ fn what_fits_into_ram_compressed_needs_no_device() {
     assert_eq!((counts.refused, counts.written_back), (0, 0));
 }
 
-/// 52 pages of a quarter of a frame; 8 frames, and a pool of 8 that holds 32 of them. Compressed once more, they take an
-/// eighth: three quarters of the pool hold 48, the rest 8.
-#[test]
-fn pages_that_stay_long_become_smaller_once_more_and_small_ones_do_not() {
-    let quarter = |_, _| PAGE_BYTES as u32 / 4;
-    let run = |dense_max, size| {
-        let mut rig = Rig::with_batch("fifo", 16, PAGES, HARDWARE, 1);
-        rig.machine.size_of = size;
-        rig.engine.set_tier(TierConfig { dense_max, load_price: 1000, ..config(8) }).unwrap();
-        (0..52).for_each(|page| _ = touch(&mut rig, page, Some(7)));
-        let before = rig.engine.counts().page_loads;
-        for _ in 0..20 {
-            (0..52).for_each(|page| assert_eq!(touch(&mut rig, page, None), Some(7)));
-        }
-        (rig.engine.counts().page_loads - before, rig.engine.tier_counts().unwrap())
-    };
-    let (loads, once) = run(0, quarter);
-    assert!(loads > 300 && once.recompressed == 0, "{loads} loads, {once:?}");
-    let (loads, twice) = run(4, quarter);
-    assert!(loads < 52 && twice.recompressed > 100, "{loads} loads, {twice:?}");
-    assert_eq!(twice.recompressed_bytes, twice.recompressed * u64::from(PAGE_BYTES as u32 / 8));
-    assert_eq!(run(4, |_, _| SMALL).1.recompressed, 0);
-}
-
 #[test]
 fn the_border_goes_to_the_pool_where_it_spares_loads_and_away_where_it_spares_none() {
     let quarter = |_, _| PAGE_BYTES as u32 / 4;
@@ -379,9 +329,9 @@ fn the_border_goes_to_the_pool_where_it_spares_loads_and_away_where_it_spares_no
 #[test]
 fn the_pool_grows_to_its_target_although_each_bin_has_some_room_left() {
     let pages = 900;
-    let mut rig = Rig::with_batch("clock", 300, pages, HARDWARE, 4);
+    let tier = Below::Tier(TierConfig { load_price: 1000, ..config(280) });
+    let mut rig = Rig::made(("clock", "parallel"), 300, pages, HARDWARE, 4, |builder| builder.below(tier));
     rig.machine.size_of = |_, _| 97;
-    rig.engine.set_tier(TierConfig { load_price: 1000, ..config(280) }).unwrap();
     let mut seed = 1u64;
     for i in 0..40_000u32 {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -395,7 +345,7 @@ fn the_pool_grows_to_its_target_although_each_bin_has_some_room_left() {
 #[test]
 fn a_page_whose_slot_has_its_bytes_leaves_the_pool_without_a_write() {
     let half = |_, _| PAGE_BYTES as u32 / 2;
-    let mut rig = rig("fifo", 16, 1, config(4), HARDWARE);
+    let mut rig = rig_of("fifo", 16, 1, config(4), HARDWARE);
     rig.machine.size_of = half;
     (0..PAGES as u32).for_each(|page| assert_eq!(touch(&mut rig, page, None), Some(0)));
     let counts = rig.engine.tier_counts().unwrap();
@@ -406,7 +356,7 @@ fn a_page_whose_slot_has_its_bytes_leaves_the_pool_without_a_write() {
 
 #[test]
 fn a_task_that_faults_while_the_page_is_compressed_waits_and_gets_it() {
-    let mut rig = rig("fifo", 16, 1, config(4), HARDWARE);
+    let mut rig = rig_of("fifo", 16, 1, config(4), HARDWARE);
     (0..16).for_each(|page| _ = touch(&mut rig, page, Some(u64::from(page) + 1)));
     // Page 0 is in flight when another task needs it.
     rig.fault(0, 20, Access::Read);
@@ -420,10 +370,11 @@ fn a_task_that_faults_while_the_page_is_compressed_waits_and_gets_it() {
 #[test]
 fn a_machine_that_places_pages_may_have_found_a_place_for_what_is_to_be_compressed() {
     for places in [false, true] {
-        let mut rig = rig("fifo", 16, 1, config(4), Caps { places, ..HARDWARE });
+        let mut rig = rig_of("fifo", 16, 1, config(4), Caps { places, ..HARDWARE });
         (0..16).for_each(|page| _ = touch(&mut rig, page, Some(5)));
         rig.fault(0, 20, Access::Read);
-        let compress = |c: &Command| if let Command::Compress { page, .. } = *c { Some(page) } else { None };
+        let compress =
+            |c: &Command| if let Command::Pool(PoolOp::Compress { page, .. }) = *c { Some(page) } else { None };
         let page = rig.machine.log.iter().find_map(compress).expect("one is compressed");
         let written = Event::Written { page };
         assert_eq!(rig.engine.accepts(&written), places);
@@ -442,7 +393,7 @@ fn a_machine_that_places_pages_may_have_found_a_place_for_what_is_to_be_compress
 fn tables_and_pins_leave_a_frame_for_each_load_in_flight() {
     let caps = Caps { buffers: 16, ..HARDWARE };
     for pins in [0, 4, 8, 12] {
-        let mut rig = rig("multi-queue", 40, 2, TierConfig { table_bytes: 1000, ..config(32) }, caps);
+        let mut rig = rig_of("multi-queue", 40, 2, TierConfig { table_bytes: 1000, ..config(32) }, caps);
         (0..pins).for_each(|page| {
             assert!(touch(&mut rig, page, Some(1)).is_some());
             rig.engine.handle(Event::Pinned { page: PageId(page) }, &mut rig.machine);
@@ -463,7 +414,10 @@ fn tables_and_pins_leave_a_frame_for_each_load_in_flight() {
 #[test]
 fn bounds_that_cannot_be_are_refused() {
     let refused = |tier: TierConfig, caps: Caps| {
-        Rig::with_batch("clock", 32, PAGES, caps, 1).engine.set_tier(tier).map_err(|e| e.to_string()).unwrap_err()
+        let policy = PolicyChoice::parse("clock").unwrap().build(32, PAGES).unwrap();
+        let config = Config { frames: 32, pages: PAGES, tasks: 4, evict_batch: 1, caps };
+        let builder = Engine::builder(config, policy, &parallel::HANDLER).below(Below::Tier(tier));
+        builder.build().map(drop).unwrap_err().to_string()
     };
     assert!(refused(config(25), HARDWARE).contains("8 frames"));
     assert!(refused(TierConfig { page_bytes: 100, ..config(8) }, HARDWARE).contains("256"));
@@ -483,9 +437,8 @@ fn pages_that_leave_together_share_a_slot_and_come_back_together() {
     let alone = 90 * 20 - 8 - 24;
     assert!(loads * 2 < alone, "{loads} loads of {alone}");
     // Pages that are needed in no order: those that come along push out nothing that has to be written.
-    let mut rig = Rig::with_batch("clock", 32, PAGES, HARDWARE, 1);
+    let mut rig = rig_of("clock", 32, 1, config(8), HARDWARE);
     rig.machine.size_of = fifth;
-    rig.engine.set_tier(config(8)).unwrap();
     let mut seed = 1u64;
     for i in 0..20_000 {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -1,20 +1,8 @@
 //! This machine as a device: the time that a program waits for paging here. `coldframe calibrate` measures these
 //! times with the live pager and keeps them as a sheet. Each number says when and how it was measured.
 
-use coldframe_core::Ps;
-
+use crate::sheet::machine::Spread;
 use crate::{Sheet, SheetError};
-
-/// A time that varies: the mean of a long run, and the range of the means of short stretches.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Spread {
-    /// The mean of the best tenth of stretches.
-    pub low: Ps,
-    /// The mean of all.
-    pub mean: Ps,
-    /// The mean of the worst tenth of stretches.
-    pub high: Ps,
-}
 
 /// The cost of each paging event on this machine, as time of the thread that causes the event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -99,13 +99,13 @@ pub fn targets() -> Vec<Target> {
         reader!("tsv", vec![b"4096\t512\tr\t1\t5\n".to_vec()]),
         reader!("parquet", vec![foreign()]),
         Target { name: "store", seeds: vec![store()], read: |d| drop(coldframe_trace::store::fuzz_read(d)) },
-        Target { name: "journal", seeds: vec![journal()], read: |d| drop(coldframe_trace::journal::replay(d)) },
+        Target { name: "journal", seeds: vec![journal()], read: |d| drop(coldframe_journal::replay(d)) },
         Target {
             name: "settings",
             seeds: vec![b"policy = \"clock\"\nframes = 3\n[limit]\nskip = 1\n[time]\nprogram = \"1us\"\n".to_vec()],
             read: |d| {
                 let text = String::from_utf8_lossy(d);
-                drop(coldframe_report::Settings::read(
+                drop(coldframe_experiment::Settings::read(
                     Some(("fuzz", &text)),
                     &[text.lines().next().unwrap_or_default().into()],
                 ));
@@ -166,7 +166,7 @@ fn foreign() -> Vec<u8> {
 
 /// A few faults, written by hand.
 fn journal() -> Vec<u8> {
-    let head = "coldframe journal 8\npolicy=clock:insert-bit=set\nhandler=parallel\nframes=1\npages=4\ntasks=1\nevict_batch=1\nreference_bit=true\n\
+    let head = "coldframe journal 9\npolicy=clock:insert-bit=set\nhandler=parallel\nframes=1\npages=4\ntasks=1\nevict_batch=1\nreference_bit=true\n\
                 dirty_bit=true\nbuffers=2\ndirect_read=true\nplaces=false\nslots=3\nfiles_min=0\narrival=mapped\nslots_per_block=0\nareas=0\ntier=-\n\n";
     // Fault of task 0 on page 1, PreProcess, Load, LoadStopover, GetFreeframe; Loaded, Move, ...
     [head.as_bytes(), &[1, 0, 0, 1, 16, 0, 0, 0, 32, 0, 1, 1, 0, 18, 0, 0, 0, 17, 0, 0, 0, 3, 5, 0, 33, 1, 0, 0]]
@@ -261,7 +261,7 @@ mod tests {
     fn the_seeds_are_good_or_nearly_so() {
         assert!(coldframe_trace::store::fuzz_read(&store()).is_ok());
         assert_eq!(coldframe_trace::format::fuzz_read("parquet", &foreign()).unwrap(), 4);
-        let replayed = coldframe_trace::journal::replay(&journal());
+        let replayed = coldframe_journal::replay(&journal());
         assert!(replayed.unwrap_err().to_string().contains("its end"), "the seed ends in the middle of a fault");
     }
 }

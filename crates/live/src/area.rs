@@ -1,8 +1,7 @@
 //! The swap area of a system, kept by the engine: LOBI's log of erase blocks with its collectors. The swap file
 //! replaces the flash; each erase block has a segment of the file (`log/blocks.rs`).
 
-use coldframe_core::swap::{collect, AreaConfig, Counts, Layout, Swap, WearLevelling};
-use coldframe_trace::journal::SwapHead;
+use coldframe_core::swap::{collect, AreaConfig, Counts, Layout, Swap, SwapAreas, WearLevelling};
 use serde::{Deserialize, Serialize};
 
 use crate::device::Device;
@@ -35,7 +34,7 @@ impl SwapArea {
     pub const START: u32 = 6;
 
     /// The area on a device, beside `pages` home slots.
-    pub(crate) fn head(&self, device: &Device, pages: usize, bytes_max: Option<u64>) -> Result<SwapHead, LiveError> {
+    pub(crate) fn areas(&self, device: &Device, pages: usize, bytes_max: Option<u64>) -> Result<SwapAreas, LiveError> {
         let refuse = |reason| LiveError::Setting { field: "swap", reason };
         let least = (2 * pages).div_ceil(SEGMENT) + BUFFERS;
         let segments = segments_of(device, least, bytes_max);
@@ -67,19 +66,8 @@ impl SwapArea {
             stop: SwapArea::START,
             wear: WearLevelling { dynamic: true, spread_max: None },
         };
-        Ok(SwapHead { slots_per_block: SEGMENT as u32, areas: vec![area] })
+        Ok(SwapAreas { slots_per_block: SEGMENT as u32, areas: vec![area] })
     }
-}
-
-/// The erased area of a head.
-pub(crate) fn erased(head: &SwapHead, pages: usize) -> Result<Swap, LiveError> {
-    Swap::new(pages, head.slots_per_block, &head.areas)
-        .map_err(|error| LiveError::Setting { field: "swap", reason: error.to_string() })
-}
-
-/// Erase blocks of a head.
-pub(crate) fn blocks(head: &SwapHead) -> usize {
-    head.areas.iter().map(|area| area.blocks as usize).sum()
 }
 
 /// The part of an area's counts that the statistics have. A forked child continues with its parent's.

@@ -1,15 +1,12 @@
-//! The compressed form of a page: a word that it repeats, or lz4's or zstd's output behind a byte that tells which.
+//! The compressed form of a page: a word that it repeats, or lz4's output.
 
-pub use coldframe_pager_plan::TIER_PAGE_MAX as SIZE_MAX;
+use coldframe_pager_plan::TIER_PAGE_MAX;
 use lz4_flex::block::{compress_into_with_table, decompress_into, CompressTable};
 
-use crate::{dense, packed, PAGE};
+use crate::{packed, PAGE};
 
 /// Compressed size of a page that repeats one word.
 const WORD: usize = size_of::<u64>();
-/// The first byte of a compressed page, unless it repeats one word.
-const LZ4: u8 = 0;
-const ZSTD: u8 = 1;
 /// Room for the output of a page that does not compress (`lz4_flex::block::get_maximum_output_size`).
 pub const PACKED: usize = 2 * PAGE;
 
@@ -28,35 +25,7 @@ pub unsafe fn unpack(from: usize, size: u32, into: usize) -> bool {
     // SAFETY: as above.
     let (packed, page) =
         unsafe { (std::slice::from_raw_parts(from as *const u8, size as usize), &mut *(into as *mut [u8; PAGE])) };
-    match packed.split_first() {
-        Some((&LZ4, packed)) => decompress_into(packed, page).is_ok_and(|size| size == PAGE),
-        // SAFETY: as above.
-        Some((&ZSTD, packed)) => unsafe { dense::decompress(packed.as_ptr() as usize, packed.len(), into) },
-        _ => false,
-    }
-}
-
-/// Compresses a page of the pool, whose bytes are at `from`, a second time, in place. Returns its size then: the old one
-/// if it did not become smaller. `None`: these are not the bytes of a page.
-///
-/// # Safety
-/// `from` must be good for [`SIZE_MAX`] bytes, `scratch` for a page, `packed` for [`PACKED`] bytes, and no other thread
-/// may use them.
-pub unsafe fn repack(from: usize, size: u32, scratch: usize, packed: usize) -> Option<u32> {
-    // SAFETY: the caller answers for it.
-    unsafe {
-        if *(from as *const u8) == ZSTD {
-            return Some(size);
-        }
-        if !unpack(from, size, scratch) {
-            return None;
-        }
-        let smaller = dense::compress(scratch, packed, PACKED).filter(|new| new + 1 < size as usize && new + 1 > WORD);
-        let Some(new) = smaller else { return Some(size) };
-        *(from as *mut u8) = ZSTD;
-        std::ptr::copy_nonoverlapping(packed as *const u8, (from + 1) as *mut u8, new);
-        Some(new as u32 + 1)
-    }
+    decompress_into(packed, page).is_ok_and(|size| size == PAGE)
 }
 
 /// Decompresses a page that lies in a slot with others. Returns false if the page is not there.
@@ -81,11 +50,10 @@ pub unsafe fn pack(page: usize, packed: usize, table: &mut CompressTable) -> u32
     }
     // SAFETY: as above.
     let (from, into) = unsafe { (&mut *(page as *mut [u8; PAGE]), &mut *(packed as *mut [u8; PACKED])) };
-    match compress_into_with_table(from, into, table).map(|size| size + 1) {
+    match compress_into_with_table(from, into, table) {
         // The size of a word means a repeated word.
-        Ok(size) if size <= SIZE_MAX && size > WORD => {
-            from[0] = LZ4;
-            from[1..size].copy_from_slice(&into[..size - 1]);
+        Ok(size) if size <= TIER_PAGE_MAX && size > WORD => {
+            from[..size].copy_from_slice(&into[..size]);
             size as u32
         }
         _ => PAGE as u32,
@@ -105,28 +73,10 @@ mod tests {
             // SAFETY: as above.
             assert!(unsafe { unpack(page.as_ptr() as usize, size, back.as_mut_ptr() as usize) });
             assert!(back == before, "it comes back as it was");
-            repacked(page, size, before);
         } else {
             assert!(*page == before, "what does not compress is left alone");
         }
         size
-    }
-
-    /// The second compressor's page is not larger, and is the same.
-    fn repacked(page: &mut [u64; PAGE / 8], size: u32, before: [u64; PAGE / 8]) {
-        if size as usize == WORD {
-            return;
-        }
-        dense::prepare().unwrap();
-        let (mut scratch, mut packed, at) = ([0u64; PAGE / 8], [0u64; PACKED / 8], page.as_mut_ptr() as usize);
-        let (scratch, packed) = (scratch.as_mut_ptr(), packed.as_mut_ptr() as usize);
-        // SAFETY: memory of this test.
-        unsafe {
-            let new = repack(at, size, scratch as usize, packed).unwrap();
-            assert!(new <= size && repack(at, new, scratch as usize, packed) == Some(new));
-            scratch.write_bytes(1, PAGE / 8);
-            assert!(unpack(at, new, scratch as usize) && *scratch.cast::<[u64; PAGE / 8]>() == before);
-        }
     }
 
     #[test]

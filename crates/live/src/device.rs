@@ -16,6 +16,14 @@ const PATIENCE: u32 = 64;
 /// The least size that a swap file must be allowed: 16 MiB, the unit in which it grows.
 const LEAST: u64 = 16 << 20;
 
+/// A file that is opened as the pager opens its swap file, for measurements.
+///
+/// # Errors
+/// As for a pager's `backing`.
+pub fn swap_file(path: &Path) -> Result<File, LiveError> {
+    Ok(File::from(Device::swap(path, None)?.fd))
+}
+
 /// An open file or block device.
 #[derive(Debug)]
 pub struct Device {

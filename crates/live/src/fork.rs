@@ -110,7 +110,6 @@ impl Inner {
         Inner::forget_handlers(unsafe { self.crew.held() });
         self.lead.forget();
         self.reclaimer.forget();
-        crate::dense::forget();
         if self.is_unpaged() {
             self.open_gate();
             return sys::restore_signals(mask);

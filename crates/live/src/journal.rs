@@ -4,13 +4,13 @@
 //! fixed size goes to the file when it is full. If the file takes no more bytes, the journal ends and the program
 //! continues. The file is then cut after the last complete event, so that it replays to its end.
 //!
-//! `coldframe_trace::journal::Journaled` cannot be used here: it keeps the journal in memory. This journal goes to
+//! `coldframe_journal::Journaled` cannot be used here: it keeps the journal in memory. This journal goes to
 //! its file in the middle of an event if the buffer is full.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
 
-use coldframe_trace::journal::{Entry, Head, Journal};
+use coldframe_journal::{Entry, Head, Journal};
 
 use crate::device::swallow_signal;
 use crate::fatal;
@@ -131,9 +131,7 @@ mod tests {
             policy: "fifo".into(),
             handler: "parallel".into(),
             config,
-            slots: None,
-            swap: None,
-            tier: None,
+            below: coldframe_core::Below::Homes,
             arrival: coldframe_core::prefetch::Arrival::Mapped,
         }
     }
@@ -192,7 +190,7 @@ mod tests {
             journal.flush();
             let cut = content(&journal);
             assert!(wanted.starts_with(&cut) && cut.len() > 60_000, "{} bytes", cut.len());
-            let mut entries = coldframe_trace::journal::open(&cut).unwrap().1;
+            let mut entries = coldframe_journal::open(&cut).unwrap().1;
             let mut since = None;
             while let Some(entry) = entries.next_entry().unwrap() {
                 since = if matches!(entry, Entry::Event { .. }) { Some(0) } else { since.map(|n| n + 1) };

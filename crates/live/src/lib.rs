@@ -14,8 +14,6 @@ mod area;
 mod budget;
 mod calibrate;
 mod codec;
-pub mod costs;
-mod dense;
 mod device;
 pub mod doctor;
 mod errno;
@@ -72,7 +70,7 @@ mod unpaged;
 mod watched;
 
 pub use area::SwapArea;
-pub use coldframe_trace::span;
+pub use device::swap_file;
 pub use error::LiveError;
 pub use inject::Inject;
 pub use mapping::Spot;

@@ -17,7 +17,7 @@
 //! move. If that thread is the searching thread itself, it first carries out the noted commands for the page.
 
 use coldframe_core::{After, Command, Machine, PageId, Place, SlotId};
-use coldframe_trace::journal::Entry;
+use coldframe_journal::Entry;
 
 use crate::area::Told;
 use crate::fatal;
@@ -239,23 +239,7 @@ impl Machine for Linux<'_> {
             Command::Kill { .. } => {
                 fatal::stop(format_args!("internal error: {command:?}, but there are no slots to run out of"))
             }
-            Command::Compress { page, dirty, .. } => self.side.packs = Some((page.index(), dirty)),
-            Command::Recompress { page, at, size } => self.pager.set_aside(self.todo, page.index(), (at, size)),
-            Command::Store { page, at, size } => match self.todo.packed {
-                Some(packed) if packed.page == page.index() => self.pager.store_packed(self.todo, &packed, at, size),
-                _ => fatal::stop(format_args!("internal error: {command:?}, but the page is not at hand")),
-            },
-            Command::Forget { page } => self.pager.forget_packed(self.todo, page.index()),
-            Command::Shift { from, to, size, .. } => self.pager.pool.shift(from, to, size),
-            Command::Unpack { ticket, page, at, size, into } => {
-                let (page, into) = (page.index(), self.side.buffers[into.index()]);
-                self.pager.unpack(self.todo, Load::new(ticket, page, into), at, size);
-            }
-            Command::TakeOut { page, at, size, to } => self.pager.take_out(self.todo, page.index(), (at, size), to),
-            Command::Keep { page, from, at, size } => {
-                self.pager.keep(self.todo, page.index(), self.side.buffers[from.index()], (at, size));
-            }
-            Command::Lend { part, lent, .. } => self.pager.lend(part, lent),
+            Command::Pool(op) => self.pool(op),
             Command::CopySlot { page, to, .. } => self.copy(page.index(), to),
             Command::EraseBlock { block } => self.pager.log.get().erase(block),
             Command::Resume { task } => self.pager.resume(task.index()),

@@ -32,9 +32,6 @@ pub enum Tier {
     None,
     /// With lz4, within `ram`, and as much of it as pays. Not in a recording, and not together with a swap area.
     Lz4,
-    /// The same, and pages that stay there for long are compressed once more, with zstd.
-    #[serde(rename = "lz4+zstd")]
-    Lz4Zstd,
 }
 
 impl Tier {
@@ -43,7 +40,7 @@ impl Tier {
     pub const VARIABLE: &'static str = "COLDFRAME_TIER";
 
     /// Each with its name.
-    pub const ALL: [(&'static str, Tier); 3] = [("none", Tier::None), ("lz4", Tier::Lz4), ("lz4+zstd", Tier::Lz4Zstd)];
+    pub const ALL: [(&'static str, Tier); 2] = [("none", Tier::None), ("lz4", Tier::Lz4)];
 
     /// The tier of this name.
     pub fn parse(name: &str) -> Option<Tier> {
@@ -111,9 +108,9 @@ pub struct Options {
 }
 
 impl Options {
-    /// The most managed address space: from [`crate::span::BASE`] to 2 TiB, since an engine counts less than 2^29
+    /// The most managed address space: from [`coldframe_journal::span::BASE`] to 2 TiB, since an engine counts less than 2^29
     /// pages.
-    pub const MAX_MEMORY: u64 = (2 << 40) - crate::span::BASE;
+    pub const MAX_MEMORY: u64 = (2 << 40) - coldframe_journal::span::BASE;
 
     /// The defaults, for `ram` bytes of RAM.
     pub fn new(ram: u64) -> Options {

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::pager::Inner;
 use crate::stats::Stats;
 use crate::sys;
-use crate::{Tier, PAGE};
+use crate::PAGE;
 
 /// Bytes that can be in RAM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,7 +55,6 @@ impl Inner {
         let threads = self.options.handlers + 1 + usize::from(self.reclaimer.is_wanted());
         let (blocks, in_area) = self.blocks.map_or((0, 0), |blocks| (blocks * BLOCK, IN_AREA));
         let fixed = memory + rings + threads * HANDLER + self.frames() * FRAME + Stats::BYTES + 2 * PAGE + blocks;
-        let dense = if self.options.tier == Tier::Lz4Zstd { crate::dense::BYTES } else { 0 };
         let forked = self.stats().forks.load(Relaxed) > 0;
         let engine = 4 + policy(self.options.policy.as_deref().unwrap_or_default());
         let per_page = self.pages.bytes_per_page(self.options.encrypt, forked)
@@ -63,7 +62,7 @@ impl Inner {
             + engine
             + if self.pool.range().is_empty() { 0 } else { IN_TIER }
             + in_area;
-        Overhead { fixed: (fixed + dense) as u64, per_page }
+        Overhead { fixed: fixed as u64, per_page }
     }
 
     /// Puts it into the statistics. Values of several processes are not added up: the last one stays.

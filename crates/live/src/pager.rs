@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use coldframe_core::prefetch::Streams;
 use coldframe_core::{Access, Engine, Event, Machine, PageId, Stage, TaskId, Ticket, Transfer};
-use coldframe_trace::journal::Entry;
+use coldframe_journal::Entry;
 
 use crate::budget::{Reserve, Sharing};
 use crate::evict::Outcome;
@@ -378,7 +378,6 @@ impl Inner {
             todo.laps.lap(Stage::PostProcess);
             self.copy_in(todo);
             todo.laps.lap(Stage::TransHostMem);
-            self.recompress(todo);
         }
     }
 
@@ -403,11 +402,6 @@ impl Inner {
             self.pack_staged(todo.task, together.iter_mut().flatten());
             let mut decider = self.decider.lock();
             together.iter().flatten().for_each(|victim| self.report_packed(&mut decider, todo, victim));
-            drop(decider);
-            // A task that waits for a page does not wait for this.
-            while todo.apart && !todo.thick.is_empty() {
-                self.recompress(todo);
-            }
         }
         let decider = &mut *self.decider.lock();
         for victim in victims[..outcome.written].iter().flatten() {

@@ -1,5 +1,5 @@
 //! Records a program at nearly its own speed. No page leaves RAM. Pages leave a window and enter it again by a fault,
-//! and each entry is a record in a mapped file (`coldframe_trace::entries`). The file is complete however the program
+//! and each entry is a record in a mapped file (`coldframe_journal::entries`). The file is complete however the program
 //! ends.
 //!
 //! An entry costs the program some microseconds, so the recorder limits the entries. In all, entries may take
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::Release};
 use std::sync::Arc;
 
-use coldframe_trace::entries::{
+use coldframe_journal::entries::{
     delayed, is_sampled, own, worked, Record, Word, CHUNK, COMMAND, HEAD, MAGIC, RECORD, RECORDS,
 };
 use serde::{Deserialize, Serialize};

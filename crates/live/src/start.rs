@@ -10,11 +10,12 @@ use std::sync::Arc;
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::Streams;
-use coldframe_core::{Engine, TierConfig};
+use coldframe_core::swap::Swap;
+use coldframe_core::{Below, ConfigError, Engine};
+use coldframe_journal::Head;
 use coldframe_pager_plan::{fitting, Plan, BATCH_MAX, TIER_BATCH_MAX};
-use coldframe_trace::journal::{Head, SwapHead};
 
-use crate::area;
+use crate::area::Told;
 use crate::budget::{Reserve, Sharing};
 use crate::calibrate::{self, Measured};
 use crate::device::Device;
@@ -33,7 +34,7 @@ use crate::stats::{Chosen, Stats};
 use crate::store::Store;
 use crate::sys::{self, Notify, Source};
 use crate::task::{Tasks, LOADS, TASKS};
-use crate::tier::{Pool, DENSE_MAX};
+use crate::tier::Pool;
 use crate::watched::{Knobs, Watched};
 use crate::{LiveError, Options, Pager, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 
@@ -132,17 +133,16 @@ fn build(
     }
     let plan = Plan::of(frames, batch);
     let plan = if options.observe || options.record.is_some() { plan.without_reserve() } else { plan };
-    let swap = options.swap.as_ref().map(|area| area.head(&device, pages, options.backing_max)).transpose()?;
     let knobs = options.record.as_ref().map(recorder::knobs_of);
     let tier = match options.tier {
         Tier::None => None,
-        Tier::Lz4 => plan.tier(measured.read_ns, 0),
-        Tier::Lz4Zstd => plan.tier(measured.read_ns, DENSE_MAX),
+        Tier::Lz4 => plan.tier(measured.read_ns),
     };
-    if tier.is_some_and(|tier| tier.dense_max > 0) {
-        crate::dense::prepare()?;
-    }
-    let (engine, head) = engine(&options, &plan, pages, (swap, tier), knobs.clone())?;
+    let below = match &options.swap {
+        Some(area) => Below::Swap(area.areas(&device, pages, options.backing_max)?),
+        None => tier.map_or(Below::Homes, Below::Tier),
+    };
+    let (engine, head) = engine(&options, &plan, pages, below, knobs.clone())?;
     let reclaimer = Reclaimer::new(tier.is_some(), plan.frames, batch);
     stats.device_read_ns.store(measured.read_ns, Ordering::Relaxed);
     let policy = options.policy.clone().unwrap_or_default();
@@ -150,7 +150,7 @@ fn build(
     stats.walk_step_ns.store(measured.step_ns, Ordering::Relaxed);
     Stats::add(&stats.processes, 1);
     Stats::add(&stats.frames, frames as u64);
-    let blocks = head.swap.as_ref().map(area::blocks);
+    let blocks = engine.swap().map(Swap::block_count);
     let journal = journal(&options, &head)?;
     let (side, loads) = side(plan.buffers, journal)?;
     let sealer = if options.encrypt { Some(Sealer::new()?) } else { None };
@@ -255,7 +255,7 @@ fn engine(
     options: &Options,
     plan: &Plan,
     pages: usize,
-    (swap, tier): (Option<SwapHead>, Option<TierConfig>),
+    below: Below,
     knobs: Option<Arc<Knobs>>,
 ) -> Result<(Engine, Head), LiveError> {
     let bad = |field: &'static str, reason: String| LiveError::Setting { field, reason };
@@ -273,15 +273,14 @@ fn engine(
             format!("there is no handler `{}` for this machine; there are {}", options.handler, names.join(", ")),
         )
     })?;
-    let config = plan.config(pages, swap.is_none());
-    let head = Head { swap, tier, ..Head::new(choice.to_string(), handler, config) };
-    let mut engine = Engine::new(config, policy, handler).map_err(|e| bad("ram", e.to_string()))?;
-    if let Some(swap) = &head.swap {
-        engine.set_swap(area::erased(swap, pages)?);
-    }
-    if let Some(tier) = tier {
-        engine.set_tier(tier).map_err(|e| bad("tier", e.to_string()))?;
-    }
+    let config = plan.config(pages, !matches!(below, Below::Swap(_)));
+    let head = Head { below: below.clone(), ..Head::new(choice.to_string(), handler, config) };
+    let engine = Engine::builder(config, policy, handler).below(below).build();
+    let engine = engine.map_err(|error| match error {
+        ConfigError::Swap(error) => bad("swap", error.to_string()),
+        ConfigError::Tier(error) => bad("tier", error.to_string()),
+        error => bad("ram", error.to_string()),
+    })?;
     Ok((engine, head))
 }
 
@@ -322,7 +321,7 @@ fn side(buffers: usize, journal: Option<JournalFile>) -> Result<(Side, Range<usi
         written: None,
         packs: None,
         journal,
-        told: area::Told::default(),
+        told: Told::default(),
     };
     Ok((side, memory..memory + bytes))
 }

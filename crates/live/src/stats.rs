@@ -210,7 +210,6 @@ statistics! {
         /// Their compressed bytes.
         tier_bytes,
         /// Pages that stayed long, and were compressed once more.
-        tier_dense,
         /// Faults and prefetches answered from the tier.
         tier_loads,
         /// Pages that went from the tier to the log, or did not compress.

@@ -18,7 +18,7 @@ use crate::packed::Filling;
 use crate::pool::Pool;
 use crate::reach::Reaching;
 use crate::sys;
-use crate::tier::{Packed, Thick, DENSE_MAX};
+use crate::tier::Packed;
 use crate::{LiveError, PAGE};
 
 /// Pages that one fault moves to the holding area before the engine's lock is freed; further pages are moved at once.
@@ -135,8 +135,6 @@ pub struct Todo {
     pub zapped: usize,
     /// The compressed page whose size is being reported.
     pub packed: Option<Packed>,
-    /// Pages of the pool that wait for the second compressor.
-    pub thick: Vec<Thick>,
     /// The slot that pages from the pool are being put into; its bytes are at [`Task::block`].
     pub filling: Option<Filling>,
     /// The load that is being reported came from a slot with several compressed pages.
@@ -211,7 +209,6 @@ impl Todo {
             victims: Vec::with_capacity(VICTIMS),
             zapped: 0,
             packed: None,
-            thick: Vec::with_capacity(DENSE_MAX),
             filling: None,
             shared: false,
             written: Vec::with_capacity(WRITTEN),
@@ -226,7 +223,7 @@ impl Todo {
     /// Whether everything has been done.
     pub fn done(&self) -> bool {
         let lists = [self.loads.is_empty(), self.copies.is_empty(), self.moves.is_empty(), self.victims.is_empty()];
-        lists.iter().all(|empty| *empty) && self.thick.is_empty()
+        lists.iter().all(|empty| *empty)
     }
 }
 

@@ -1,10 +1,9 @@
-//! The compressed tier on Linux. The thread that takes a page out also compresses it, with lz4. Pages that stay long are
-//! compressed once more, with zstd ([`crate::dense`]), if the options say so. Compressed pages lie in a
-//! mapping of ours, in RAM that is taken from the frames. The engine keeps the tables; this file moves the bytes.
+//! The compressed tier on Linux. The thread that takes a page out also compresses it, with lz4. Compressed pages lie in
+//! a mapping of ours, in RAM that is taken from the frames. The engine keeps the tables; this file moves the bytes.
 //!
 //! ```text
 //!   no lock   zap, read back to the staging area, hash, compress in place there
-//!   lock      Event::Compressed ─► Store: copied to the pool            Unpack: decompressed into the load's buffer
+//!   lock      Event::Compressed ─► Store: copied to the pool            Decompress: into the load's buffer
 //!             TakeOut: put into a slot with others that leave the pool; the slot is appended to the log
 //!             Event::Loaded ─► Keep: copied to the pool from the slot that was loaded
 //!   no lock   what came from the pool is hashed, and must be what left
@@ -18,14 +17,14 @@
 //! tables.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use coldframe_core::tier::{BIN_FRAMES, GRAIN};
-use coldframe_core::{Event, PageId, PoolId, SlotId};
+use coldframe_core::{Event, PageId, PoolId, PoolOp, SlotId};
 use coldframe_pager_plan::TIER_BATCH_MAX;
 
-use crate::codec::{pack, repack, unfold, unpack, SIZE_MAX};
+use crate::codec::{pack, unfold, unpack};
 use crate::fatal;
+use crate::machine::Linux;
 use crate::packed::{self, Filling};
 use crate::pager::{Decider, Inner};
 use crate::pages::{Owner, Where};
@@ -37,12 +36,6 @@ use crate::{LiveError, PAGE};
 /// The slot of a page that has content, but none in the log.
 pub const IN_POOL: u64 = 1 << 62;
 
-/// Places behind the pool for pages that are being compressed a second time. One more than the engine counts: that of
-/// the page that is being reported.
-const PLACES: usize = DENSE_MAX + 1;
-const WAITING: usize = (PLACES * SIZE_MAX).next_multiple_of(PAGE);
-/// The most pages that are being compressed a second time.
-pub const DENSE_MAX: usize = 8;
 const _: () = assert!(2 * (TIER_BATCH_MAX + 2 * BIN_FRAMES) <= crate::task::VICTIMS);
 
 /// The mapping. Pages of it that are not lent are not in RAM.
@@ -50,23 +43,21 @@ const _: () = assert!(2 * (TIER_BATCH_MAX + 2 * BIN_FRAMES) <= crate::task::VICT
 pub struct Pool {
     start: usize,
     len: usize,
-    /// Pages that are being compressed a second time: a bit for each of [`PLACES`] behind the pool.
-    waiting: AtomicU32,
 }
 
 impl Pool {
     /// A pool of `frames` frames; fails without address space.
     pub fn new(frames: usize) -> Result<Pool, LiveError> {
         if frames == 0 {
-            return Ok(Pool { start: 0, len: 0, waiting: AtomicU32::new(0) });
+            return Ok(Pool { start: 0, len: 0 });
         }
         let bad = |error| LiveError::os("address space for compressed pages", error);
-        let all = frames * PAGE + WAITING;
-        let start = sys::map_memory(all, None).map_err(bad)?;
+        let len = frames * PAGE;
+        let start = sys::map_memory(len, None).map_err(bad)?;
         // A huge page would take RAM that is not lent.
         // SAFETY: our own new memory.
-        let _ = unsafe { sys::advise(start..start + all, libc::MADV_NOHUGEPAGE) };
-        Ok(Pool { start, len: frames * PAGE, waiting: AtomicU32::new(0) })
+        let _ = unsafe { sys::advise(start..start + len, libc::MADV_NOHUGEPAGE) };
+        Ok(Pool { start, len })
     }
 
     /// Where it lies.
@@ -91,26 +82,6 @@ impl Pool {
     fn copy_out(&self, at: PoolId, size: u32, into: usize) {
         // SAFETY: the place is the page's, and the caller has room for its bytes.
         unsafe { std::ptr::copy_nonoverlapping(self.place(at, size) as *const u8, into as *mut u8, size as usize) };
-    }
-
-    /// Copies the page's compressed bytes to a place where they wait for the second compressor. The engine bounds the
-    /// number of these places.
-    fn set_aside(&self, at: PoolId, size: u32) -> usize {
-        let free = self.waiting.fetch_update(Ordering::AcqRel, Ordering::Acquire, |taken| {
-            let free = (!taken).trailing_zeros();
-            (free < PLACES as u32).then_some(taken | 1 << free)
-        });
-        let Ok(taken) = free else {
-            fatal::stop("internal error: more pages are being compressed a second time than there is room for")
-        };
-        let place = self.start + self.len + (!taken).trailing_zeros() as usize * SIZE_MAX;
-        self.copy_out(at, size, place);
-        place
-    }
-
-    /// The place is free again.
-    fn clear_aside(&self, place: usize) {
-        self.waiting.fetch_and(!(1 << ((place - self.start - self.len) / SIZE_MAX)), Ordering::AcqRel);
     }
 
     /// Moves a page.
@@ -144,7 +115,7 @@ impl Drop for Pool {
     fn drop(&mut self) {
         if self.len > 0 {
             // SAFETY: it is no longer in use.
-            unsafe { sys::unmap_memory(self.start, self.len + WAITING) };
+            unsafe { sys::unmap_memory(self.start, self.len) };
         }
     }
 }
@@ -159,16 +130,30 @@ pub struct Packed {
     pub sum: u128,
     /// The engine takes the page's slot as older.
     pub dirty: bool,
-    /// It was in the pool before.
-    pub again: bool,
 }
 
-/// A page of the pool that is being compressed a second time.
-#[derive(Clone, Copy, Debug)]
-pub struct Thick {
-    pub page: usize,
-    pub place: usize,
-    pub size: u32,
+impl Linux<'_> {
+    /// Command::Pool.
+    pub(crate) fn pool(&mut self, op: PoolOp) {
+        match op {
+            PoolOp::Compress { page, dirty, .. } => self.side.packs = Some((page.index(), dirty)),
+            PoolOp::Store { page, at, size } => match self.todo.packed {
+                Some(packed) if packed.page == page.index() => self.pager.store_packed(self.todo, &packed, at, size),
+                _ => fatal::stop(format_args!("internal error: {op:?}, but the page is not at hand")),
+            },
+            PoolOp::Forget { page } => self.pager.forget_packed(self.todo, page.index()),
+            PoolOp::Shift { from, to, size, .. } => self.pager.pool.shift(from, to, size),
+            PoolOp::Decompress { ticket, page, at, size, into } => {
+                let (page, into) = (page.index(), self.side.buffers[into.index()]);
+                self.pager.decompress(self.todo, Load::new(ticket, page, into), at, size);
+            }
+            PoolOp::TakeOut { page, at, size, to } => self.pager.take_out(self.todo, page.index(), (at, size), to),
+            PoolOp::Keep { page, from, at, size } => {
+                self.pager.keep(self.todo, page.index(), self.side.buffers[from.index()], (at, size));
+            }
+            PoolOp::Lend { part, lent, .. } => self.pager.lend(part, lent),
+        }
+    }
 }
 
 impl Inner {
@@ -201,7 +186,7 @@ impl Inner {
             return self.pages.release(page, Owner::task(todo.task), Where::Out);
         }
         let known = self.pages.slot(page).is_some_and(|slot| slot != IN_POOL) && self.pages.sum(page) == digest;
-        todo.packed = Some(Packed { page, from, size, sum: digest, dirty: write && !known, again: false });
+        todo.packed = Some(Packed { page, from, size, sum: digest, dirty: write && !known });
         Stats::add(&self.stats().writes_saved, u64::from(write && known));
         self.deliver(decider, todo, Event::Compressed { page: PageId::from(page), size, same: known });
         self.has_settled(todo, page);
@@ -213,23 +198,19 @@ impl Inner {
         self.pages.release(page, Owner::task(todo.task), Where::Out);
     }
 
-    /// Command::Forget.
+    /// PoolOp::Forget.
     pub(crate) fn forget_packed(&self, todo: &mut Todo, page: usize) {
         if todo.packed.is_some_and(|packed| packed.page == page) {
             self.settle_packed(todo, page);
         }
     }
 
-    /// Command::Store, for the page that is being reported.
+    /// PoolOp::Store, for the page that is being reported.
     pub(crate) fn store_packed(&self, todo: &mut Todo, packed: &Packed, at: PoolId, size: u32) {
         self.pool.store(at, size, packed.from);
-        if packed.again {
-            Stats::add(&self.stats().tier_dense, 1);
-        } else {
-            Stats::add(&self.stats().tier_stores, 1);
-            Stats::add(&self.stats().tier_bytes, size.into());
-            self.note_stored(packed);
-        }
+        Stats::add(&self.stats().tier_stores, 1);
+        Stats::add(&self.stats().tier_bytes, size.into());
+        self.note_stored(packed);
         self.settle_packed(todo, packed.page);
     }
 
@@ -254,42 +235,11 @@ impl Inner {
         self.log.get().forget(page, old);
     }
 
-    /// Command::Unpack. The bytes are checked after the lock is freed.
-    pub(crate) fn unpack(&self, todo: &mut Todo, mut load: Load, at: PoolId, size: u32) {
+    /// PoolOp::Decompress. The bytes are checked after the lock is freed.
+    pub(crate) fn decompress(&self, todo: &mut Todo, mut load: Load, at: PoolId, size: u32) {
         load.source = Source::Pool;
         load.good = Some(self.pool.unpack(at, size, load.into));
         todo.loads.push(load);
-    }
-
-    /// Command::Recompress: the page waits for the second compressor.
-    pub(crate) fn set_aside(&self, todo: &mut Todo, page: usize, (at, size): (PoolId, u32)) {
-        if !self.pages.acquire(page, Where::Out, Where::Leaving, Owner::task(todo.task)) {
-            fatal::stop(format_args!("internal error: page {page} is compressed and {:?}", self.pages.get(page)));
-        }
-        todo.thick.push(Thick { page, place: self.pool.set_aside(at, size), size });
-    }
-
-    /// Compresses the pages that wait for it, and reports their sizes.
-    pub(crate) fn recompress(&self, todo: &mut Todo) {
-        if todo.thick.is_empty() {
-            return;
-        }
-        let mut waiting = [None; DENSE_MAX];
-        waiting.iter_mut().zip(todo.thick.drain(..)).for_each(|(to, thick)| *to = Some(thick));
-        let task = self.tasks().get(todo.task);
-        for thick in waiting.iter_mut().flatten() {
-            // SAFETY: all of this memory is this thread's.
-            let size = unsafe { repack(thick.place, thick.size, task.scratch(), task.packed()) };
-            thick.size = size.unwrap_or_else(|| self.spoilt(thick.page));
-        }
-        let decider = &mut *self.decider.lock();
-        for Thick { page, place, size } in waiting.into_iter().flatten() {
-            let sum = self.pages.sum(page);
-            todo.packed = Some(Packed { page, from: place, size, sum, dirty: false, again: true });
-            self.deliver(decider, todo, Event::Compressed { page: PageId::from(page), size, same: false });
-            self.has_settled(todo, page);
-            self.pool.clear_aside(place);
-        }
     }
 
     /// The page whose size has been reported must have a place now.
@@ -299,7 +249,7 @@ impl Inner {
         }
     }
 
-    /// Command::TakeOut: the page is on its way to the slot that is being filled.
+    /// PoolOp::TakeOut: the page is on its way to the slot that is being filled.
     pub(crate) fn take_out(&self, todo: &mut Todo, page: usize, (at, size): (PoolId, u32), to: SlotId) {
         if todo.filling.is_some_and(|filling| filling.to != to) {
             self.append_filling(todo);
@@ -325,7 +275,7 @@ impl Inner {
         todo.written.extend_from_slice(members);
     }
 
-    /// Command::Keep: the page lies in the same slot as the one whose load is being reported.
+    /// PoolOp::Keep: the page lies in the same slot as the one whose load is being reported.
     pub(crate) fn keep(&self, todo: &Todo, page: usize, block: usize, (at, size): (PoolId, u32)) {
         // SAFETY: the buffer with the slot; it is the load's until the page has been moved.
         let found = unsafe { packed::find(block, page) }.filter(|(_, found)| todo.shared && *found == size);
@@ -393,7 +343,7 @@ impl Inner {
         }
     }
 
-    /// Command::Lend.
+    /// PoolOp::Lend.
     pub(crate) fn lend(&self, part: u32, lent: bool) {
         match lent {
             true => Stats::add(&self.stats().tier_frames, 1),

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use coldframe_trace::entries::Word;
+use coldframe_journal::entries::Word;
 use lz4_flex::block::CompressTable;
 
 use crate::codec::{pack, unpack, PACKED};

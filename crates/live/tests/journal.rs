@@ -46,7 +46,7 @@ fn a_full_disk_ends_the_journal_and_not_the_program() {
             }
             drop(region);
             pager.check();
-            let events = coldframe_trace::journal::replay(&std::fs::read(&path).unwrap()).unwrap().events;
+            let events = coldframe_journal::replay(&std::fs::read(&path).unwrap()).unwrap().events;
             assert!(events > 1000, "{events} events are in the journal");
             assert!(events < 60 * PAGES as u64, "the disk was large enough for all");
             drop(pager);

@@ -4,6 +4,7 @@
 mod common;
 
 use coldframe_core::swap::collect;
+use coldframe_core::Below;
 use coldframe_live::{Advice, Inject, Options, Pager, Region, SwapArea, Wait, PAGE};
 use common::{in_child, round_of, stamp, succeeds, wait_for};
 
@@ -78,9 +79,9 @@ fn every_collector_keeps_every_byte_and_the_journal_replays() {
             pager.check();
             drop(pager);
             let bytes = std::fs::read(&path).unwrap();
-            let (head, _) = coldframe_trace::journal::open(&bytes).unwrap();
-            assert!(!head.config.caps.places && head.swap.as_ref().is_some_and(|s| s.areas[0].victims == victims));
-            let replayed = coldframe_trace::journal::replay(&bytes).unwrap();
+            let (head, _) = coldframe_journal::open(&bytes).unwrap();
+            assert!(!head.config.caps.places && matches!(&head.below, Below::Swap(s) if s.areas[0].victims == victims));
+            let replayed = coldframe_journal::replay(&bytes).unwrap();
             assert!(replayed.commands > 10_000, "{replayed:?}");
         }
     }
@@ -92,8 +93,8 @@ fn a_pager_without_an_area_says_that_it_places_pages_itself() {
     let path = folder.path().join("journal");
     drop(pager(|o| (o.swap, o.journal) = (None, Some(path.clone()))));
     let bytes = std::fs::read(&path).unwrap();
-    let (head, _) = coldframe_trace::journal::open(&bytes).unwrap();
-    assert!(head.config.caps.places && head.swap.is_none());
+    let (head, _) = coldframe_journal::open(&bytes).unwrap();
+    assert!(head.config.caps.places && head.below == Below::Homes);
 }
 
 #[test]

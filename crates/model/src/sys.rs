@@ -1,9 +1,8 @@
 //! Replaces the sleeps of `live/src/sys.rs`. As with futexes, a thread checks the word and falls asleep in one step. No
 //! thread wakes without reason, so a missed wake-up leaves a sleeper forever, and the scheduler reports a deadlock.
 
+use shuttle::sync::atomic::{AtomicU32, Ordering};
 use shuttle::sync::{Condvar, Mutex};
-
-use crate::sync::{AtomicU32, Ordering};
 
 /// For each sleeping thread: the address of the word, and whether the thread has been woken.
 #[derive(Default)]

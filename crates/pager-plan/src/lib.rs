@@ -60,7 +60,7 @@ pub const TIER_BATCH_MAX: usize = 24;
 /// The largest compressed page that is kept: three quarters of a page. One that takes more saves less than a quarter
 /// of a frame, and costs as much time as any other.
 pub const TIER_PAGE_MAX: usize = PAGE / 4 * 3;
-/// A tier leaves at least this part of all frames. A guess: with less, each touch would unpack a page.
+/// A tier leaves at least this part of all frames. A guess: with less, each touch would decompress a page.
 pub const TIER_LEFT_PART: usize = 8;
 /// A tier also leaves this many frames besides a batch and the loads that can be in flight. A guess: the pages of some
 /// instructions.
@@ -218,7 +218,7 @@ impl Plan {
 
     /// The bounds of a tier, if a read takes this long; `None`: there are too few frames. It begins with half of what
     /// it may have, a guess: the border then moves by itself.
-    pub fn tier(&self, read_ns: u64, dense_max: usize) -> Option<TierConfig> {
+    pub fn tier(&self, read_ns: u64) -> Option<TierConfig> {
         let left = (self.frames / TIER_LEFT_PART).max(self.buffers + self.evict_batch + TIER_LEFT_MORE);
         let frames_max = self.frames.checked_sub(left)? / BIN_FRAMES * BIN_FRAMES;
         (frames_max >= 2 * BIN_FRAMES).then_some(TierConfig {
@@ -229,7 +229,6 @@ impl Plan {
             load_price: read_ns.clamp(1, u64::from(u32::MAX)) as u32,
             pool_price: POOL_NS,
             table_bytes: TABLE_BYTES,
-            dense_max: dense_max as u32,
         })
     }
 }
@@ -272,7 +271,7 @@ mod tests {
     fn little_ram_has_no_tier() {
         let tier = |frames, evict_batch, buffers| {
             Plan { frames, evict_batch, buffers, reserve: 0 }
-                .tier(80_000, 0)
+                .tier(80_000)
                 .map(|tier| (tier.frames_max, tier.load_price))
         };
         assert_eq!([tier(48, 8, 16), tier(36, 8, 16)], [Some((16, 80_000)), None]);

@@ -7,15 +7,7 @@
 use std::ffi::c_uint;
 use std::sync::OnceLock;
 
-use crate::pages;
-use crate::stream::Streams;
-
-/// A call under way: its buffer, and whether the kernel writes to it.
-#[derive(Clone, Copy)]
-pub struct Buffer {
-    address: u64,
-    store: bool,
-}
+use crate::stream::{Buffer, Streams};
 
 /// Numbers of the calls whose second argument is a buffer and whose result is the number of bytes moved: calls that
 /// fill the buffer, and calls that read it.
@@ -54,6 +46,6 @@ pub fn end(vcpu: c_uint, result: i64) {
     let Some(stream) = Streams::get(vcpu) else { return };
     let (Some(Buffer { address, store }), Ok(bytes)) = (stream.call.take(), u64::try_from(result)) else { return };
     if bytes > 0 {
-        pages::moved(stream, address, bytes, store);
+        stream.moved(address, bytes, store);
     }
 }

@@ -6,13 +6,11 @@
 //! on.
 
 use std::ffi::{c_char, c_uint, CStr, CString, OsStr};
-use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::OnceLock;
 
+use crate::guest::{self, Memory};
 use crate::image::{self, Image};
 use crate::stream::Streams;
 use crate::{api, calls, shared, wire};
@@ -57,30 +55,6 @@ pub fn announce() {
     }
 }
 
-/// Sends the mappings once for each program.
-pub fn send_first_maps() {
-    static SENT: AtomicBool = AtomicBool::new(false);
-    if !SENT.swap(true, Ordering::Relaxed) {
-        send_maps();
-    }
-}
-
-/// Sends this process's mappings. The recorder separates the guest's from QEMU's.
-pub fn send_maps() {
-    let Some(base) = guest_base() else { return };
-    let Ok(maps) = std::fs::read("/proc/self/maps") else { return };
-    shared::send_event(wire::EVENT_MAPS, &format!("{base:x}"), &maps);
-}
-
-/// The host address of guest address 0. Debian's QEMU exports the variable; without it there is no table of mappings.
-pub fn guest_base() -> Option<u64> {
-    // SAFETY: a lookup by name; QEMU's `guest_base` is a `uintptr_t` that is constant once the program is loaded.
-    unsafe {
-        let base = api::dlsym(std::ptr::null_mut(), c"guest_base".as_ptr());
-        (!base.is_null()).then(|| *base.cast::<usize>() as u64)
-    }
-}
-
 #[allow(clippy::too_many_arguments)]
 pub extern "C" fn on_syscall(
     _: u64,
@@ -100,7 +74,7 @@ pub extern "C" fn on_syscall(
     if number == itself.execve {
         follow(itself, vcpu, a1, a2, a3);
     } else if number == itself.execveat {
-        let path = Memory::open(itself).and_then(|m| m.string(a2)).unwrap_or_default();
+        let path = Memory::open(itself.pointer_bytes).and_then(|m| m.string(a2)).unwrap_or_default();
         native(&path, "by execveat, which is not followed");
     }
 }
@@ -122,7 +96,7 @@ fn follow(itself: &Itself, vcpu: u32, path: u64, arguments: u64, environment: u6
     if shared::stopped() {
         return;
     }
-    let Some(memory) = Memory::open(itself) else { return };
+    let Some(memory) = Memory::open(itself.pointer_bytes) else { return };
     // Bad pointers are an error of the guest: QEMU answers EFAULT.
     let Some(path) = memory.string(path) else { return };
     let Some(mut arguments) = memory.strings(arguments) else { return };
@@ -157,7 +131,7 @@ fn follow(itself: &Itself, vcpu: u32, path: u64, arguments: u64, environment: u6
     line.extend(arguments.into_iter().skip(1));
 
     Streams::publish(vcpu);
-    send_maps();
+    guest::send_maps();
     shared::send_event(wire::EVENT_EXEC, "", &path);
     let line = to_c(line);
     // The library is for the program, by `-E`; QEMU itself must not load it.
@@ -192,60 +166,4 @@ fn to_c(strings: Vec<Vec<u8>>) -> Vec<CString> {
 
 fn pointers(strings: &[CString]) -> Vec<*const c_char> {
     strings.iter().map(|s: &CString| CStr::as_ptr(s)).chain([std::ptr::null()]).collect()
-}
-
-/// The guest's memory, read through a file, so that a bad address is an error and not a crash.
-struct Memory {
-    file: File,
-    base: u64,
-    pointer_bytes: usize,
-}
-
-impl Memory {
-    /// Linux allows 2 MiB of arguments by default, 128 KiB each (MAX_ARG_STRLEN).
-    const STRING_MAX: usize = 128 * 1024;
-    const STRINGS_MAX: u64 = 1 << 20;
-
-    fn open(itself: &Itself) -> Option<Self> {
-        Some(Memory {
-            file: File::open("/proc/self/mem").ok()?,
-            base: guest_base()?,
-            pointer_bytes: itself.pointer_bytes,
-        })
-    }
-
-    fn string(&self, at: u64) -> Option<Vec<u8>> {
-        let mut text = Vec::new();
-        while at != 0 && text.len() < Self::STRING_MAX {
-            // Up to the next multiple of 64, so as not to read an unmapped page behind the end.
-            let from = self.base + at + text.len() as u64;
-            let mut piece = vec![0; 64 - (from % 64) as usize];
-            self.file.read_exact_at(&mut piece, from).ok()?;
-            match piece.iter().position(|b| *b == 0) {
-                Some(end) => {
-                    text.extend_from_slice(&piece[..end]);
-                    return Some(text);
-                }
-                None => text.extend_from_slice(&piece),
-            }
-        }
-        None
-    }
-
-    fn strings(&self, at: u64) -> Option<Vec<Vec<u8>>> {
-        let mut strings = Vec::new();
-        if at == 0 {
-            return Some(strings); // Linux takes a null list for an empty one
-        }
-        for index in 0..Self::STRINGS_MAX {
-            let mut pointer = [0; 8];
-            let from = self.base + at + index * self.pointer_bytes as u64;
-            self.file.read_exact_at(&mut pointer[..self.pointer_bytes], from).ok()?;
-            match u64::from_le_bytes(pointer) {
-                0 => return Some(strings),
-                pointer => strings.push(self.string(pointer)?),
-            }
-        }
-        None
-    }
 }

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::api::{self, Block};
-use crate::{exec, length};
+use crate::{guest, length};
 
 /// The guest's page size. QEMU's translator stops at the page's end.
 const PAGE: u64 = 4096;
@@ -43,7 +43,7 @@ pub unsafe fn count(block: *const Block) -> usize {
 /// Whether the instruction is longer than the `shown` bytes up to the page's end.
 #[cold]
 fn is_cut(start: u64, shown: usize) -> bool {
-    let Some(base) = exec::guest_base() else { return false };
+    let Some(base) = guest::base() else { return false };
     if shown > length::X86_MAX {
         return false;
     }

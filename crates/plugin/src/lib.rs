@@ -18,6 +18,7 @@
 mod api;
 mod calls;
 mod exec;
+mod guest;
 #[allow(dead_code)] // the recorder uses the rest
 mod image;
 mod instruction;
@@ -158,7 +159,7 @@ extern "C" fn on_vcpu_exit(_: u64, vcpu: c_uint) {
 
 extern "C" fn at_exit(_: u64, _: *mut c_void) {
     Streams::publish_all();
-    exec::send_maps();
+    guest::send_maps();
 }
 
 extern "C" fn before_fork() {

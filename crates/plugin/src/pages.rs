@@ -16,54 +16,7 @@ use crate::api::{self, Block};
 use crate::stream::{Stream, Streams};
 use crate::{decode, instruction, wire, PAGE_SHIFT, WIDE_IN_HALVES};
 
-const NO_PAGE: u64 = u64::MAX;
-const ONE: u64 = 1 << wire::RUN_COUNT_SHIFT;
 const FETCH: u64 = 0;
-const READ: u64 = 1;
-const WRITE: u64 = 2;
-
-/// The open runs of a stream, and the last data access, which may still grow.
-///
-/// If an instruction loads and stores one place, QEMU shows two accesses. QEMU shows 16 or 32 bytes of SSE or AVX as
-/// halves of 8. Each of these is one reference. So an access waits in `pending` until something else happens.
-pub struct Runs {
-    fetch_page: u64,
-    fetch_place: u32,
-    data_place: u32,
-    data_page: u64,
-    data_kind: u64,
-    /// Counts the segments run, so that an instruction in a loop can be told from itself in the next iteration.
-    turn: u64,
-    pending: bool,
-    pending_store: bool,
-    pending_by: u64,
-    pending_start: u64,
-    pending_end: u64,
-}
-
-impl Runs {
-    pub const fn new() -> Self {
-        Runs {
-            fetch_page: NO_PAGE,
-            fetch_place: 0,
-            data_place: 0,
-            data_page: NO_PAGE,
-            data_kind: READ,
-            turn: 0,
-            pending: false,
-            pending_store: false,
-            pending_by: 0,
-            pending_start: 0,
-            pending_end: 0,
-        }
-    }
-
-    /// The chunk with the open runs' words is gone. The next references begin new runs.
-    pub fn close(&mut self) {
-        self.fetch_page = NO_PAGE;
-        self.data_page = NO_PAGE;
-    }
-}
 
 /// A segment is the part of a block that lies on one page. The callback data says how often it references the page.
 ///
@@ -122,9 +75,7 @@ pub extern "C" fn on_block_translated(_: u64, block: *const Block) {
 extern "C" fn on_segment(vcpu: c_uint, segment: *mut c_void) {
     let Some(stream) = Streams::get(vcpu) else { return };
     let segment = segment as usize as u64;
-    if stream.runs.pending {
-        commit(stream);
-    }
+    stream.finish();
     stream.runs.turn += 1;
     let page = segment >> SEGMENT_PAGE_SHIFT;
     let count = segment & (SEGMENT_CONTINUED - 1);
@@ -171,7 +122,7 @@ extern "C" fn on_access(vcpu: c_uint, info: u32, address: u64, instruction: *mut
                 return;
             }
         }
-        commit(stream);
+        stream.commit();
     }
     let runs = &mut stream.runs;
     runs.pending = true;
@@ -179,54 +130,4 @@ extern "C" fn on_access(vcpu: c_uint, info: u32, address: u64, instruction: *mut
     runs.pending_start = start;
     runs.pending_end = end;
     runs.pending_store = store;
-}
-
-/// Ends the stream's open runs before the stream is handed over.
-pub fn finish(stream: &mut Stream) {
-    if stream.runs.pending {
-        commit(stream);
-    }
-}
-
-/// The kernel has read or written a buffer of the program: one reference for each page.
-pub fn moved(stream: &mut Stream, address: u64, bytes: u64, store: bool) {
-    finish(stream);
-    let shift = PAGE_SHIFT.load(Relaxed);
-    let address = address & wire::ADDRESS_MASK;
-    for page in address >> shift..=(address + bytes - 1) >> shift {
-        touch(stream, page, store);
-    }
-}
-
-#[inline]
-fn commit(stream: &mut Stream) {
-    stream.runs.pending = false;
-    let shift = PAGE_SHIFT.load(Relaxed);
-    let first = stream.runs.pending_start >> shift;
-    let last = (stream.runs.pending_end - 1) >> shift;
-    let store = stream.runs.pending_store;
-    touch(stream, first, store);
-    for page in first + 1..=last {
-        touch(stream, page, store);
-    }
-    let chunk = stream.chunk();
-    let counter = if store { &chunk.writes } else { &chunk.reads };
-    counter.store(counter.load(Relaxed) + 1, Relaxed);
-}
-
-#[inline]
-fn touch(stream: &mut Stream, page: u64, store: bool) {
-    if page == stream.runs.data_page && (!store || stream.runs.data_kind == WRITE) {
-        let word = &stream.chunk().words[stream.runs.data_place as usize];
-        let old = word.load(Relaxed);
-        if old >> wire::RUN_COUNT_SHIFT < wire::RUN_COUNT_MAX {
-            word.store(old.wrapping_add(ONE), Relaxed);
-            return;
-        }
-    }
-    let kind = if store { WRITE } else { READ };
-    let place = stream.push(ONE | kind << wire::RUN_KIND_SHIFT | page & wire::RUN_PAGE_MASK);
-    stream.runs.data_place = place as u32;
-    stream.runs.data_page = page;
-    stream.runs.data_kind = kind;
 }

@@ -3,15 +3,18 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::calls::Buffer;
-use crate::pages::Runs;
 use crate::shared::{self, Chunk};
-use crate::wire;
+use crate::{guest, wire, PAGE_SHIFT};
 
 /// The most guest threads at one time; further ones are not recorded.
 const STREAMS_MAX: usize = 4096;
 const NO_TASK: u32 = u32::MAX;
 const FULL: u64 = wire::CHUNK_WORDS;
+
+const NO_PAGE: u64 = u64::MAX;
+const ONE: u64 = 1 << wire::RUN_COUNT_SHIFT;
+const READ: u64 = 1;
+const WRITE: u64 = 2;
 
 /// Its chunk is one of three: a chunk of the recorder; `SEALED`, which is always full, so that the first word asks
 /// for a chunk; or, once recording is over, `WASTE`, which drops all words.
@@ -22,6 +25,56 @@ pub struct Stream {
     pub runs: Runs,
     /// The system call under way.
     pub call: Option<Buffer>,
+}
+
+/// The open runs of a stream, and the last data access, which may still grow.
+///
+/// If an instruction loads and stores one place, QEMU shows two accesses. QEMU shows 16 or 32 bytes of SSE or AVX as
+/// halves of 8. Each of these is one reference. So an access waits in `pending` until something else happens.
+pub struct Runs {
+    pub fetch_page: u64,
+    pub fetch_place: u32,
+    data_place: u32,
+    data_page: u64,
+    data_kind: u64,
+    /// Counts the segments run, so that an instruction in a loop can be told from itself in the next iteration.
+    pub turn: u64,
+    pub pending: bool,
+    pub pending_store: bool,
+    pub pending_by: u64,
+    pub pending_start: u64,
+    pub pending_end: u64,
+}
+
+impl Runs {
+    const fn new() -> Self {
+        Runs {
+            fetch_page: NO_PAGE,
+            fetch_place: 0,
+            data_place: 0,
+            data_page: NO_PAGE,
+            data_kind: READ,
+            turn: 0,
+            pending: false,
+            pending_store: false,
+            pending_by: 0,
+            pending_start: 0,
+            pending_end: 0,
+        }
+    }
+
+    /// The chunk with the open runs' words is gone. The next references begin new runs.
+    fn close(&mut self) {
+        self.fetch_page = NO_PAGE;
+        self.data_page = NO_PAGE;
+    }
+}
+
+/// A call under way: its buffer, and whether the kernel writes to it.
+#[derive(Clone, Copy)]
+pub struct Buffer {
+    pub address: u64,
+    pub store: bool,
 }
 
 #[repr(transparent)]
@@ -94,7 +147,7 @@ impl Stream {
         if self.task == NO_TASK && !shared::stopped() {
             self.task = shared::next_task();
             // The program is loaded by now. A program that is killed sends no table at its end.
-            crate::exec::send_first_maps();
+            guest::send_first_maps();
         }
         self.chunk = match shared::acquire(self.task, CONTENT.load(Ordering::Relaxed)) {
             Some(chunk) => chunk,
@@ -116,6 +169,56 @@ impl Stream {
         }
         self.chunk = SEALED.0.get();
         self.runs.close();
+    }
+
+    /// Ends the last data access, which may have been waiting for its second half.
+    #[inline]
+    pub fn finish(&mut self) {
+        if self.runs.pending {
+            self.commit();
+        }
+    }
+
+    /// The kernel has read or written a buffer of the program: one reference for each page.
+    pub fn moved(&mut self, address: u64, bytes: u64, store: bool) {
+        self.finish();
+        let shift = PAGE_SHIFT.load(Ordering::Relaxed);
+        let address = address & wire::ADDRESS_MASK;
+        for page in address >> shift..=(address + bytes - 1) >> shift {
+            self.touch(page, store);
+        }
+    }
+
+    #[inline]
+    pub fn commit(&mut self) {
+        self.runs.pending = false;
+        let shift = PAGE_SHIFT.load(Ordering::Relaxed);
+        let first = self.runs.pending_start >> shift;
+        let last = (self.runs.pending_end - 1) >> shift;
+        let store = self.runs.pending_store;
+        self.touch(first, store);
+        for page in first + 1..=last {
+            self.touch(page, store);
+        }
+        let chunk = self.chunk();
+        let counter = if store { &chunk.writes } else { &chunk.reads };
+        counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn touch(&mut self, page: u64, store: bool) {
+        if page == self.runs.data_page && (!store || self.runs.data_kind == WRITE) {
+            let word = &self.chunk().words[self.runs.data_place as usize];
+            let old = word.load(Ordering::Relaxed);
+            if old >> wire::RUN_COUNT_SHIFT < wire::RUN_COUNT_MAX {
+                word.store(old.wrapping_add(ONE), Ordering::Relaxed);
+                return;
+            }
+        }
+        let kind = if store { WRITE } else { READ };
+        self.runs.data_place = self.push(ONE | kind << wire::RUN_KIND_SHIFT | page & wire::RUN_PAGE_MASK) as u32;
+        self.runs.data_page = page;
+        self.runs.data_kind = kind;
     }
 }
 
@@ -148,7 +251,7 @@ impl Streams {
     /// Sends what the vCPU's stream holds.
     pub fn publish(vcpu: u32) {
         if let Some(stream) = Self::get(vcpu) {
-            crate::pages::finish(stream);
+            stream.finish();
             if !std::ptr::eq(stream.chunk, SEALED.0.get()) {
                 stream.hand_over();
             }

@@ -5,13 +5,12 @@
 //! A thread takes a stack for one piece of work, with all signals blocked. If no stack is free, it waits.
 
 use std::arch::asm;
-use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
 
 use coldframe_live::PAGE;
 
-use crate::{memory, sys};
+use crate::sys;
 
 /// Threads on managed stacks that can do the pager's work at a time.
 const STACKS: usize = 16;
@@ -64,29 +63,18 @@ fn take() -> usize {
     }
 }
 
-/// Runs `work` on unmanaged memory: on one of our stacks if the thread's own is managed. Call it with all signals
-/// held back.
-#[inline]
-pub fn run<T>(work: impl FnOnce() -> T) -> T {
-    let here = Cell::new(0u8);
-    if memory::holds(here.as_ptr() as usize) {
-        run_elsewhere(work)
-    } else {
-        work()
-    }
-}
-
 /// A function and its result.
 struct Job<F, T>(Option<F>, Option<T>);
 
 unsafe extern "C" fn perform<F: FnOnce() -> T, T>(job: *mut c_void) {
-    // SAFETY: `run_elsewhere` gave it and waits.
+    // SAFETY: `run` gave it and waits.
     let Job(work, result) = unsafe { &mut *job.cast::<Job<F, T>>() };
     *result = work.take().map(|work| work());
 }
 
+/// Runs `work` on one of our stacks. Call it with all signals held back.
 #[cold]
-fn run_elsewhere<F: FnOnce() -> T, T>(work: F) -> T {
+pub fn run<F: FnOnce() -> T, T>(work: F) -> T {
     let stack = take();
     let mut job = Job(Some(work), None);
     // SAFETY: the stack is this thread's alone; `perform` fits the job, which outlives the call.

@@ -21,7 +21,7 @@ use libmimalloc_sys as mi;
 
 use crate::say::{once, Once};
 use crate::sys::{self, Lock};
-use crate::{gate, memory, next};
+use crate::{gate, memory, next, pins};
 
 /// mimalloc v2's segment (`MI_SEGMENT_SHIFT` in its `types.h`), the unit of its arenas.
 const UNIT: usize = 32 << 20;
@@ -235,7 +235,8 @@ pub unsafe fn free(block: *mut c_void) {
         mi::mi_free(block);
     } else {
         match REGISTRY.with(|blocks| blocks.remove(&(block as usize))) {
-            Some(Direct { mapped, .. }) => memory::backing().unmap(block as usize, mapped),
+            // The caller cannot be told that the kernel refused.
+            Some(Direct { mapped, .. }) => _ = pins::unmap(block as usize..block as usize + mapped),
             None => match behind(&next::FREE) {
                 // SAFETY: of that name, and of that type.
                 Some(theirs) => std::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void)>(theirs)(block),

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use libc::{gid_t, size_t, uid_t};
 
-use crate::apart;
 use crate::fork::Still;
 use crate::memory::{self, backing, Backing};
 use crate::say::say;
@@ -28,7 +27,7 @@ fn next(place: &AtomicUsize, name: &std::ffi::CStr) -> usize {
 fn changed() {
     let errno = sys::errno();
     if let (true, Backing::Pager(pager)) = (memory::ready(), backing()) {
-        if let Err(error) = sys::undisturbed(|| apart::run(|| pager.renew_handlers())) {
+        if let Err(error) = sys::undisturbed(|| memory::on_our_stack(|| pager.renew_handlers())) {
             say(format_args!("the pager's threads keep the rights that the program has dropped: {error}"));
         }
     }

@@ -16,7 +16,7 @@ use crate::memory::{self, backing};
 use crate::parts::{failed, number, pages, parts, pass, Whose};
 use crate::say::{once, Once};
 use crate::shim::with_caller;
-use crate::{caller, sys};
+use crate::{caller, pins, sys};
 
 /// The least length of a managed mapping at an address of our choice: Ruby's heap uses pieces of 64 KiB. A managed
 /// mapping costs a few system calls and two entries of the kernel's list. Smaller mappings, of which there are few,
@@ -266,7 +266,7 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_int {
         answer |= match whose {
             Whose::Free => 0,
             Whose::Outside => pass(libc::SYS_munmap, [part.start, part.len(), 0, 0, 0, 0]),
-            Whose::Foreign | Whose::Managed(_) => match backing().close(part) {
+            Whose::Foreign | Whose::Managed(_) => match pins::unmap(part) {
                 Ok(()) => 0,
                 Err(error) => failed(number(&error)),
             },

@@ -1,16 +1,17 @@
 //! Managed memory: a pager's, or only its addresses.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::OnceLock;
 
+use coldframe_journal::span::{self, Note};
 use coldframe_live::extents::{Kind, Manner};
-use coldframe_live::span::{self, Note};
 use coldframe_live::{LiveError, Options, Pager, Spot, PAGE};
 
 use crate::layout::Layout;
 use crate::numbers::Numbers;
-use crate::{apart, gate, pins, sys};
+use crate::{apart, gate, sys};
 
 /// The provider of the memory.
 pub enum Backing {
@@ -136,18 +137,12 @@ impl Backing {
         })
     }
 
-    /// Unmaps memory; parts that are not mapped are skipped.
-    pub fn close(&self, range: Range<usize>) -> Result<(), LiveError> {
-        pins::forget(&range);
+    /// Unmaps memory, of which nothing is pinned; parts that are not mapped are skipped.
+    pub fn unmap(&self, range: Range<usize>) -> Result<(), LiveError> {
         inside(|| match self {
             Backing::Pager(pager) => pager.unmap(range.start, range.len()),
             Backing::Layout(layout) => layout.unmap(&range),
         })
-    }
-
-    /// The same, for callers that cannot report that the kernel refused.
-    pub fn unmap(&self, address: usize, len: usize) {
-        let _ = self.close(address..address + len);
     }
 
     /// Has the kernel put a mapping of the program itself into the span. `place` makes the mapping and returns
@@ -247,5 +242,17 @@ impl Backing {
 /// managed.
 pub fn inside<T>(work: impl FnOnce() -> T) -> T {
     let _inside = gate::enter();
-    sys::undisturbed(|| apart::run(work))
+    sys::undisturbed(|| on_our_stack(work))
+}
+
+/// Runs `work` on unmanaged memory: on one of our stacks if the thread's own is managed. Call it with all signals held
+/// back.
+#[inline]
+pub fn on_our_stack<T>(work: impl FnOnce() -> T) -> T {
+    let here = Cell::new(0u8);
+    if holds(here.as_ptr() as usize) {
+        apart::run(work)
+    } else {
+        work()
+    }
 }

@@ -173,7 +173,8 @@ pub fn holders(why: Why) -> Vec<usize> {
     }
 }
 
-/// The program unmaps memory: all holds of it end.
-pub fn forget(part: &Range<usize>) {
+/// Unmaps managed memory: all holds of it end. Parts that are not mapped are skipped.
+pub fn unmap(part: Range<usize>) -> Result<(), LiveError> {
     take(|_, range| range.start < part.end && part.start < range.end).into_iter().for_each(|(_, range)| unpin(range));
+    backing().unmap(part)
 }

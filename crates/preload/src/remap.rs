@@ -17,7 +17,7 @@ use coldframe_live::{Spot, PAGE};
 use crate::memory::{self, backing};
 use crate::parts::{failed, number, pages, parts, pass, Whose};
 use crate::say::{once, Once};
-use crate::sys;
+use crate::{pins, sys};
 
 const RIGHTS: c_int = libc::PROT_READ | libc::PROT_WRITE;
 
@@ -136,7 +136,7 @@ unsafe fn managed(asked: Asked, manner: Manner) -> isize {
         return from.start as isize;
     }
     if !moves && len < from.len() {
-        return match backing().close(from.start + len..from.end) {
+        return match pins::unmap(from.start + len..from.end) {
             Ok(()) => from.start as isize,
             Err(error) => failed(number(&error)),
         };
@@ -217,6 +217,6 @@ unsafe fn moved(asked: &Asked, manner: Manner, to: usize) {
         let _ = backing().map_at(Spot::Over(from.start), from.len(), manner.protection);
         backing().change(from, |left| *left = Manner { locked: false, ..manner });
     } else {
-        let _ = backing().close(from);
+        let _ = pins::unmap(from);
     }
 }

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use coldframe_advise::board::limits::{percent, years};
+use coldframe_advise::board::{self, json, Cache, Limits, Question};
 use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_device::quantity::{self, QuantityError};
-use coldframe_report::advise::limits::{percent, years};
-use coldframe_report::advise::{self as report, json, words, Cache, Limits, Question};
-use coldframe_report::ReportError;
+use coldframe_experiment::ExperimentError;
+use coldframe_show::board_answer;
 use pyo3::prelude::*;
 use serde_json::Value;
 
@@ -29,12 +30,17 @@ pub fn advise(
 ) -> PyResult<(String, String, String, Option<String>)> {
     let question = question(config, asked).map_err(raise)?;
     let mut cache = cache.map_or_else(Cache::none, |(folder, build)| Cache::in_folder(folder, build));
-    let advice = watched(py, progress, |tell| report::advise(&path, &question, &mut cache, tell))?;
+    let advice = watched(py, progress, |tell| board::advise(&path, &question, &mut cache, tell))?;
     let settings = advice.best.as_ref().map(|best| best.point.settings()).transpose().map_err(raise)?;
-    Ok((json::json(&advice).to_string(), words::sentence(&advice), words::words(&advice), settings.as_ref().map(shown)))
+    Ok((
+        json::json(&advice).to_string(),
+        board_answer::sentence(&advice),
+        board_answer::words(&advice),
+        settings.as_ref().map(shown),
+    ))
 }
 
-fn question(config: &str, asked: &str) -> Result<Question, ReportError> {
+fn question(config: &str, asked: &str) -> Result<Question, ExperimentError> {
     let asked: Value = serde_json::from_str(asked).expect("the package writes JSON");
     let text = |key: &str| asked[key].as_str();
     let list = |key: &str| -> Vec<String> {
@@ -73,6 +79,6 @@ fn quantity_of<T>(
     name: &str,
     text: Option<&str>,
     read: fn(&str) -> Result<T, QuantityError>,
-) -> Result<Option<T>, ReportError> {
-    text.map(read).transpose().map_err(|e| ReportError::quantity(name, e))
+) -> Result<Option<T>, ExperimentError> {
+    text.map(read).transpose().map_err(|e| ExperimentError::quantity(name, e))
 }

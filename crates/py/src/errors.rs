@@ -1,12 +1,12 @@
 //! Errors as Python exceptions: a class of `coldframe.errors` for each exit code of the command line, with the same
 //! message.
 
-use coldframe_report::ReportError;
+use coldframe_experiment::ExperimentError;
 use coldframe_trace::TraceError;
 use pyo3::prelude::*;
 
 /// The exception for a failure of the report.
-pub fn raise(error: ReportError) -> PyErr {
+pub fn raise(error: ExperimentError) -> PyErr {
     of(error.code(), error.to_string())
 }
 

@@ -1,6 +1,6 @@
 //! # coldframe for Python: the bindings
 //!
-//! The module `coldframe._native`. It turns text into settings, calls `coldframe-report`'s pure functions as the
+//! The module `coldframe._native`. It turns text into settings, calls pure functions of `experiment` and `advise` as the
 //! command line does, and returns their JSON as text. So a number in Python is the number that `--format json`
 //! prints. The convenient interface is written in Python, under `python/coldframe`.
 //!
@@ -41,5 +41,5 @@ mod _native {
     pub const VERSION: &str = env!("CARGO_PKG_VERSION");
     /// The RAM sizes of a sweep that names none, in percent of the trace's footprint.
     #[pymodule_export]
-    pub const RAM_DEFAULT: [&str; 6] = coldframe_report::settings::SIZES_DEFAULT;
+    pub const RAM_DEFAULT: [&str; 6] = coldframe_experiment::settings::SIZES_DEFAULT;
 }

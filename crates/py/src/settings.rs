@@ -3,19 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use coldframe_device::quantity;
-use coldframe_report::{experiment, ReportError, Settings};
+use coldframe_experiment::{string, ExperimentError, Settings};
 use pyo3::prelude::*;
 use sha2::{Digest, Sha256};
 
 use crate::errors::raise;
 
 /// Reads settings that were checked before, so its message is not meant for people.
-pub fn checked(json: &str) -> Result<Settings, ReportError> {
+pub fn checked(json: &str) -> Result<Settings, ExperimentError> {
     serde_json::from_str(json).map_err(|e| bad("Config", e))
 }
 
-fn bad(origin: &str, error: impl ToString) -> ReportError {
-    ReportError::Config { origin: origin.into(), reason: error.to_string() }
+fn bad(origin: &str, error: impl ToString) -> ExperimentError {
+    ExperimentError::Config { origin: origin.into(), reason: error.to_string() }
 }
 
 /// The settings in the order in which they are declared, so that equal settings give equal texts.
@@ -40,7 +40,7 @@ pub fn settings(json: &str) -> PyResult<String> {
 #[pyfunction]
 pub fn settings_file(path: PathBuf, sets: Vec<String>) -> PyResult<String> {
     let name = path.display().to_string();
-    let io = |e: std::io::Error| ReportError::Io { path: name.clone(), reason: e.to_string() };
+    let io = |e: std::io::Error| ExperimentError::Io { path: name.clone(), reason: e.to_string() };
     let read = || Settings::read(Some((&name, &std::fs::read_to_string(&path).map_err(io)?)), &sets);
     read().map(|s| shown(&s)).map_err(raise)
 }
@@ -54,7 +54,7 @@ pub fn settings_toml(json: &str) -> PyResult<String> {
 /// Bytes of a size such as `64KiB`.
 #[pyfunction]
 pub fn size(text: &str) -> PyResult<u64> {
-    quantity::bytes(text).map(|bytes| bytes.0).map_err(|e| raise(ReportError::quantity("size", e)))
+    quantity::bytes(text).map(|bytes| bytes.0).map_err(|e| raise(ExperimentError::quantity("size", e)))
 }
 
 /// The key of a result: this build, the trace, every setting, and the sheets that the settings name as files.
@@ -65,7 +65,7 @@ pub fn key(build: &str, trace_sha256: &str, json: &str) -> PyResult<String> {
         let mut text = format!("{build}|{trace_sha256}|{}", shown(&settings));
         let sheets = [&settings.device, &settings.main_memory];
         for sheet in sheets.into_iter().flatten().filter(|name| name.ends_with(".toml")) {
-            text += &format!("|{}", experiment::sha256(Path::new(sheet))?);
+            text += &format!("|{}", string::sha256(Path::new(sheet))?);
         }
         Ok(Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect())
     };

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use coldframe_report::resolve::{drive, string, Drive, FrontKey};
-use coldframe_report::systems;
-use coldframe_report::{experiment, ReportError, Settings};
+use coldframe_experiment::resolve::{drive, string as plan, Drive};
+use coldframe_experiment::sim_result::SimResult;
+use coldframe_experiment::systems;
+use coldframe_experiment::systems::front_end::FrontKey;
+use coldframe_experiment::{string, ExperimentError, Settings};
 use coldframe_trace::Reader;
 use pyo3::prelude::*;
 
@@ -14,7 +16,7 @@ use crate::settings::checked;
 use crate::watch::watched;
 
 /// Settings whose results come from the paging engine.
-fn all(configs: &[String]) -> Result<Vec<Settings>, ReportError> {
+fn all(configs: &[String]) -> Result<Vec<Settings>, ExperimentError> {
     let fit = |settings: Settings| match (drive(&settings), systems::of(&settings)) {
         (Drive::String, _) => Ok(settings),
         (Drive::Tasks | Drive::Foreground | Drive::SwapTrace, system) => {
@@ -22,7 +24,7 @@ fn all(configs: &[String]) -> Result<Vec<Settings>, ReportError> {
             let reason = format!(
                 "several tasks have results of another kind than one string of references; run `coldframe sim{named}` instead"
             );
-            Err(ReportError::setting("system", reason))
+            Err(ExperimentError::setting("system", reason))
         }
     };
     configs.iter().map(|config| checked(config).and_then(fit)).collect()
@@ -36,7 +38,7 @@ pub fn check(path: PathBuf, configs: Vec<String>) -> PyResult<()> {
         let trace = Reader::open(&path)?.provenance().clone();
         // RAM in percent of the most pages that the trace can touch; the true number would take a pass over it.
         let mut pages = |front: &FrontKey| Ok(front.pages_max(&trace));
-        all(&configs)?.iter().try_for_each(|settings| string(settings, &trace, &mut pages).map(drop))
+        all(&configs)?.iter().try_for_each(|settings| plan(settings, &trace, &mut pages).map(drop))
     };
     resolved().map_err(raise)
 }
@@ -52,8 +54,8 @@ pub fn simulate(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Vec<String>> {
     let all = all(&configs).map_err(raise)?;
-    let results = watched(py, progress, |report| experiment::run(&path, &all, report))?;
-    Ok(results.iter().map(|result| result.json().to_string()).collect())
+    let results = watched(py, progress, |report| string::run(&path, &all, report))?;
+    Ok(results.iter().map(|result| SimResult::from(result).json().to_string()).collect())
 }
 
 /// Like [`simulate`], for one configuration with a policy that is a Python object, made by `make(frames)`.
@@ -71,16 +73,16 @@ pub fn simulate_policy(
     let teacher = Teacher::new(make);
     let result = watched(py, progress, |report| {
         let mut make = |frames, _| teacher.policy(frames);
-        let mut stopping = |p: coldframe_report::Progress| {
+        let mut stopping = |p: coldframe_experiment::Progress| {
             if teacher.has_failed() {
                 p.stop();
             }
             report(p);
         };
-        experiment::run_with_policy(&path, &settings, (&name, &mut make), &mut stopping)
+        string::run_with_policy(&path, &settings, (&name, &mut make), &mut stopping)
     });
     match teacher.failure() {
         Some(error) => Err(error),
-        None => result.map(|result| result.json().to_string()),
+        None => result.map(|result| SimResult::from(&result).json().to_string()),
     }
 }

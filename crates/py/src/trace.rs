@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use coldframe_report::info::Info;
-use coldframe_report::{experiment, resolve, ReportError};
+use coldframe_experiment::info::Info;
+use coldframe_experiment::{resolve, string, ExperimentError};
 use coldframe_trace::Reader;
 use pyo3::prelude::*;
 use serde_json::json;
@@ -31,7 +31,7 @@ pub fn info(py: Python<'_>, path: PathBuf) -> PyResult<String> {
 /// The hash of a file, in hexadecimal.
 #[pyfunction]
 pub fn sha256(py: Python<'_>, path: PathBuf) -> PyResult<String> {
-    py.detach(|| experiment::sha256(&path)).map_err(raise)
+    py.detach(|| string::sha256(&path)).map_err(raise)
 }
 
 /// The number of different pages that a trace touches under these settings.
@@ -41,9 +41,9 @@ pub fn footprint(py: Python<'_>, path: PathBuf, settings: &str) -> PyResult<usiz
     py.detach(|| pages(&path, &settings)).map_err(raise)
 }
 
-fn pages(path: &Path, settings: &coldframe_report::Settings) -> Result<usize, ReportError> {
-    let one = coldframe_report::Settings { ram: None, frames: Some(1), ..settings.clone() };
+fn pages(path: &Path, settings: &coldframe_experiment::Settings) -> Result<usize, ExperimentError> {
+    let one = coldframe_experiment::Settings { ram: None, frames: Some(1), ..settings.clone() };
     let trace = Reader::open(path)?.provenance().clone();
     let plan = resolve::string(&one, &trace, &mut |_| Ok(1))?;
-    experiment::pages_touched(path, &plan.front)
+    string::pages_touched(path, &plan.front)
 }

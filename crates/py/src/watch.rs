@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use coldframe_report::{Progress, ReportError};
+use coldframe_experiment::{ExperimentError, Progress};
 use pyo3::prelude::*;
 
 use crate::errors::raise;
@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub fn watched<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
-    work: impl FnOnce(&mut dyn FnMut(Progress)) -> Result<T, ReportError> + Send,
+    work: impl FnOnce(&mut dyn FnMut(Progress)) -> Result<T, ExperimentError> + Send,
 ) -> PyResult<T> {
     py.detach(|| {
         let mut raised = None;

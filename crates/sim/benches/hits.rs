@@ -22,7 +22,7 @@ use coldframe_sim::front_end::plain::Plain;
 use coldframe_sim::front_end::{FrontEnd, Spaces};
 use coldframe_sim::run::IdlePrices;
 use coldframe_sim::DeviceTimes;
-use coldframe_sim::{LaneConfig, PageRef, Run, Stream};
+use coldframe_sim::{LaneBelow, LaneConfig, PageRef, Run, Stream};
 use coldframe_trace::{Block, Reader, Wanted};
 
 const ROUNDS: usize = 7;
@@ -38,6 +38,7 @@ fn lane(frames: usize) -> LaneConfig {
         prices: StagePrices::uniform(Ps::from_us(1)),
         device: DeviceTimes { load: Ps::from_us(30), program: None },
         failures: None,
+        below: LaneBelow::Homes,
     }
 }
 

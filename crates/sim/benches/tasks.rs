@@ -12,13 +12,11 @@ use std::time::Instant;
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::{Arrival, LIST_MAX};
-use coldframe_core::Ps;
+use coldframe_core::{Below, Ps};
 use coldframe_device::StagePrices;
 use coldframe_sim::machine::{MachineConfig, Zeros};
 use coldframe_sim::scheduler;
-use coldframe_sim::tasks::{
-    Activation, Area, Cpu, OnFault, Prefetching, Program, TaskSpec, TasksConfig, TasksResult, CAPS,
-};
+use coldframe_sim::tasks::{Activation, Cpu, OnFault, Prefetching, Program, TaskSpec, TasksConfig, TasksResult, CAPS};
 use coldframe_sim::DeviceTimes;
 use coldframe_trace::{Reader, Wanted};
 
@@ -58,7 +56,7 @@ fn config(scheduler: &str, frames: u32, activation: Activation) -> TasksConfig {
             Zeros::Once,
         ),
         caps: CAPS,
-        area: Area::None,
+        area: Below::Homes,
         xip_surplus: Ps::ZERO,
         reference: Ps::from_ns(100),
         tick: Ps::from_us(1_000),

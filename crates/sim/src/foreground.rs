@@ -15,9 +15,9 @@
 
 use coldframe_core::fault::handler::Handler;
 use coldframe_core::policy::PolicyChoice;
-use coldframe_core::swap::Swap;
-use coldframe_core::{Access, Backed, Caps, Config, Counts, Engine, Event, PageId, Ps, SlotsConfig, TaskId};
-use coldframe_trace::journal::{Head, Journal, SwapHead};
+use coldframe_core::swap::SwapAreas;
+use coldframe_core::{Access, Backed, Below, Caps, Config, Counts, Engine, Event, PageId, Ps, SlotsConfig, TaskId};
+use coldframe_journal::{Head, Journal};
 use coldframe_trace::{Block, Kind, Reference};
 
 use crate::faulty::Failures;
@@ -48,7 +48,7 @@ pub struct ForegroundConfig {
     pub slots: SlotsConfig,
     /// A log on flash, or Linux's map of slots there, in place of slots that are rewritten in place. No task is then
     /// killed for lack of memory.
-    pub flash: Option<(SwapHead, CollectTimes)>,
+    pub flash: Option<(SwapAreas, CollectTimes)>,
     /// Buffers of the card, at least 1. A handler that runs pages from the buffer needs 2.
     pub buffers: u32,
     /// Transfers that fail.
@@ -162,20 +162,17 @@ impl Foreground {
         let caps = Caps { reference_bit: true, dirty_bit: true, buffers, direct_read, places: false };
         let bounds = Config { frames: config.frames, pages, tasks, evict_batch: 1, caps };
         let policy = config.policy.build(config.frames, pages)?;
-        let mut engine = Engine::new(bounds, policy, config.handler)?;
-        let mut head = Head::new(config.policy.to_string(), config.handler, bounds);
         let mut machine = config.prices.machine();
         (machine.reads_max, machine.failures) = (config.reads_max, config.failures);
-        match &config.flash {
+        let below = match &config.flash {
             Some((flash, collect)) => {
-                engine.set_swap(Swap::new(pages, flash.slots_per_block, &flash.areas)?);
-                (head.swap, machine.collect) = (Some(flash.clone()), *collect);
+                machine.collect = *collect;
+                Below::Swap(flash.clone())
             }
-            None => {
-                engine.set_slots(config.slots);
-                head.slots = Some(config.slots);
-            }
-        }
+            None => Below::Slots(config.slots),
+        };
+        let head = Head { below, ..Head::new(config.policy.to_string(), config.handler, bounds) };
+        let engine = Engine::builder(bounds, policy, config.handler).below(head.below.clone()).build()?;
         let mut world = World::new(machine, 0, pages, buffers);
         world.file = vec![false; pages];
         world.slot_log = config.flash.is_none().then(Vec::new);
@@ -272,7 +269,7 @@ impl Foreground {
         self.current = Some(task);
         self.switched = self.last;
         self.switches.push(Switch { task: task.0, cold: self.ended[task.index()], delay: Ps::ZERO });
-        if self.head.slots.is_some() {
+        if let Below::Slots(_) = self.head.below {
             self.handle(Event::Foreground { task });
         }
     }
@@ -298,7 +295,7 @@ impl Foreground {
         self.owned += 1;
         self.pages_of[task.index()].push(page);
         self.world.file[page.index()] = backed == Backed::File;
-        if self.head.slots.is_some() {
+        if let Below::Slots(_) = self.head.below {
             self.handle(Event::Owned { task, page, backed });
         }
     }

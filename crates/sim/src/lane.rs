@@ -5,12 +5,10 @@ use std::collections::VecDeque;
 use coldframe_core::fault::handler::Handler;
 use coldframe_core::policy::{Policy, PolicyChoice, PolicyError};
 use coldframe_core::prefetch::Streams;
-use coldframe_core::swap::{self, Swap, SwapError};
-use coldframe_core::{
-    Access, Caps, Config, ConfigError, Counts, Engine, Event, PageId, Ps, TaskId, TierConfig, TierError,
-};
+use coldframe_core::swap::{self, Swap, SwapAreas};
+use coldframe_core::{Access, Below, Caps, Config, ConfigError, Counts, Engine, Event, PageId, Ps, TaskId, TierConfig};
 use coldframe_device::StagePrices;
-use coldframe_trace::journal::{Head, Journal, SwapHead};
+use coldframe_journal::{Head, Journal};
 
 use crate::faulty::Failures;
 use crate::latency::Latency;
@@ -40,6 +38,20 @@ pub struct LaneConfig {
     pub device: DeviceTimes,
     /// Transfers that fail.
     pub failures: Option<Failures>,
+    /// What lies below the frames.
+    pub below: LaneBelow,
+}
+
+/// What lies below a lane's frames, with its times.
+#[derive(Clone, Debug, Default)]
+pub enum LaneBelow {
+    /// Home slots.
+    #[default]
+    Homes,
+    /// Swap areas on flash.
+    Swap(SwapAreas, CollectTimes),
+    /// A compressed tier.
+    Tier(TierConfig, TierTimes),
 }
 
 impl LaneConfig {
@@ -47,16 +59,18 @@ impl LaneConfig {
     pub fn journal_head(&self, pages: usize) -> Head {
         let Self { frames, evict_batch, caps, .. } = *self;
         let config = Config { frames, pages, tasks: 1, evict_batch, caps };
-        Head::new(self.policy.to_string(), self.handler, config)
+        let below = match &self.below {
+            LaneBelow::Homes => Below::Homes,
+            LaneBelow::Swap(areas, _) => Below::Swap(areas.clone()),
+            LaneBelow::Tier(tier, _) => Below::Tier(*tier),
+        };
+        Head { below, ..Head::new(self.policy.to_string(), self.handler, config) }
     }
 }
 
 /// Why a lane cannot be made.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum LaneError {
-    /// The swap area is not possible.
-    #[error(transparent)]
-    Swap(#[from] SwapError),
     /// The policy's parameters do not fit.
     #[error(transparent)]
     Policy(#[from] PolicyError),
@@ -168,12 +182,17 @@ impl Lane {
         let mut head = config.journal_head(pages);
         head.config.tasks = tasks;
         let Caps { buffers, .. } = config.caps;
-        let engine = Engine::new(head.config, policy, config.handler)?;
+        let engine = Engine::builder(head.config, policy, config.handler).below(head.below.clone()).build()?;
         let mut machine = MachineConfig::device(config.prices, config.device, Zeros::Loaded);
         machine.failures = config.failures;
         let instant = machine.takes_no_time().then(VecDeque::new);
         let mut world = World::new(machine, number, pages, buffers);
         world.instant = instant;
+        match &config.below {
+            LaneBelow::Homes => {}
+            LaneBelow::Swap(_, collect) => world.set_collect(*collect),
+            LaneBelow::Tier(_, times) => (world.tier, world.instant) = (Some(Box::new(times.clone())), None),
+        }
         Ok(Lane {
             engine,
             world,
@@ -214,28 +233,6 @@ impl Lane {
     /// The sources of loads; all zero without an earlier call of [`note_sources`](Self::note_sources).
     pub fn sources(&self) -> SourceCounts {
         self.world.sources.as_ref().map(|sources| sources.counts).unwrap_or_default()
-    }
-
-    /// Gives its engine a swap area. Call it before the first reference.
-    ///
-    /// # Errors
-    /// Numbers out of their bounds.
-    pub fn set_swap(&mut self, swap: SwapHead, collect: CollectTimes) -> Result<(), SwapError> {
-        self.engine.set_swap(Swap::new(self.head.config.pages, swap.slots_per_block, &swap.areas)?);
-        self.world.set_collect(collect);
-        self.head.swap = Some(swap);
-        Ok(())
-    }
-
-    /// Gives its engine a compressed tier. Call it before the first reference.
-    ///
-    /// # Errors
-    /// Bounds that do not fit.
-    pub fn set_tier(&mut self, config: TierConfig, times: TierTimes) -> Result<(), TierError> {
-        self.engine.set_tier(config)?;
-        self.head.tier = Some(config);
-        (self.world.tier, self.world.instant) = (Some(Box::new(times)), None);
-        Ok(())
     }
 
     fn tier_done(&self) -> Option<TierDone> {

@@ -14,9 +14,11 @@
 
 use std::collections::VecDeque;
 
-use coldframe_core::{After, Command, Engine, Event, Machine, PageId, Place, Ps, SlotId, Stage, TaskId, Ticket, Work};
+use coldframe_core::{
+    After, Command, Engine, Event, Machine, PageId, Place, PoolOp, Ps, SlotId, Stage, TaskId, Ticket, Work,
+};
 use coldframe_device::StagePrices;
-use coldframe_trace::journal::{self, Journal};
+use coldframe_journal::{self as journal, Journal};
 
 use crate::bus::{Bus, Class};
 use crate::faulty::{Failures, Faulty};
@@ -473,23 +475,10 @@ impl World {
         self.stored[page.index()] || self.file.get(page.index()).copied().unwrap_or(false)
     }
 
-    /// Compresses a page of the tier a second time.
-    fn recompress(&mut self, page: PageId, size: u32) {
-        let (takes, size) = match &self.tier().again {
-            Some(again) => (self.tier().decompress + again.compress, size.min(again.sizes.of(page))),
-            None => (Ps::ZERO, size),
-        };
-        self.spend(Stage::GetFreeframe, takes);
-        self.done.push_back(Event::Compressed { page, size, same: false });
-    }
-
     /// Takes a page out of the tier. This cannot fail, since no device takes part.
-    fn unpack(&mut self, ticket: Ticket, page: PageId, size: u32) {
+    fn decompress(&mut self, ticket: Ticket) {
         self.kind = FaultKind::True;
-        let tier = self.tier();
-        let dense = tier.again.as_ref().filter(|_| size < tier.sizes.of(page));
-        let takes = dense.map_or(tier.decompress, |again| again.decompress);
-        self.spend(Stage::TransHostMem, takes);
+        self.spend(Stage::TransHostMem, self.tier().decompress);
         self.zeros.push_back(Event::Loaded { ticket });
     }
 
@@ -583,16 +572,13 @@ impl Machine for View<'_> {
             Command::EraseBlock { .. } => {
                 world.bus.submit(world.now, world.config.collect.erase, None, world.class);
             }
-            Command::Compress { page, dirty, .. } => world.compress(page, dirty),
-            Command::Recompress { page, size, .. } => world.recompress(page, size),
-            Command::Unpack { ticket, page, size, .. } => world.unpack(ticket, page, size),
-            Command::TakeOut { page, to, .. } => world.take_out(page, to),
-            // A copy of some hundred bytes, or none.
-            Command::Keep { .. }
-            | Command::Store { .. }
-            | Command::Forget { .. }
-            | Command::Shift { .. }
-            | Command::Lend { .. } => {}
+            Command::Pool(op) => match op {
+                PoolOp::Compress { page, dirty, .. } => world.compress(page, dirty),
+                PoolOp::Decompress { ticket, .. } => world.decompress(ticket),
+                PoolOp::TakeOut { page, to, .. } => world.take_out(page, to),
+                // A copy of some hundred bytes, or none.
+                _ => {}
+            },
             Command::Resume { task } => {
                 if let Some(watch) = &mut world.watch {
                     watch.resumed(task);

@@ -18,8 +18,7 @@
 use coldframe_core::fault::handler::Handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::Arrival;
-use coldframe_core::{Caps, Counts, Ps, SlotsConfig};
-use coldframe_trace::journal::SwapHead;
+use coldframe_core::{Below, Caps, Counts, Ps};
 
 use crate::lane::SwapDone;
 use crate::latency::Latency;
@@ -98,18 +97,6 @@ pub enum OnFault {
 /// A processor with reference and dirty bits, and one buffer more than there can be loads under way.
 pub const CAPS: Caps = Caps { reference_bit: true, dirty_bit: true, buffers: 1, direct_read: false, places: false };
 
-/// The place of pages that leave RAM.
-#[derive(Clone, Debug, Default)]
-pub enum Area {
-    /// To their home slots.
-    #[default]
-    None,
-    /// To a log on flash, or Linux's map of slots there.
-    Flash(SwapHead),
-    /// To slots that are rewritten in place.
-    InPlace(SlotsConfig),
-}
-
 /// The configuration of a machine with several tasks.
 #[derive(Clone, Debug)]
 pub struct TasksConfig {
@@ -125,8 +112,8 @@ pub struct TasksConfig {
     pub machine: MachineConfig,
     /// The hardware sets reference and dirty bits. There is a buffer for each load that can be under way.
     pub caps: Caps,
-    /// The swap area; `None`: pages go to their home slots.
-    pub area: Area,
+    /// The place of pages that leave RAM.
+    pub area: Below,
     /// The extra time of a reference in a buffer, over one in RAM.
     pub xip_surplus: Ps,
     /// The time of a reference.

@@ -30,12 +30,6 @@ impl Sizes {
         Sizes { steps: vec![(size.max(1), 1)], seed: 0 }
     }
 
-    /// Each size multiplied by `factor`, at least one byte.
-    pub fn scaled(&self, factor: f64) -> Sizes {
-        let one = |(size, upto): &(u32, u64)| (((f64::from(*size) * factor).round() as u32).max(1), *upto);
-        Sizes { steps: self.steps.iter().map(one).collect(), seed: self.seed }
-    }
-
     /// The page's size.
     pub fn of(&self, page: PageId) -> u32 {
         let (last, sum) = self.steps[self.steps.len() - 1];
@@ -63,19 +57,6 @@ pub struct TierTimes {
     /// One page.
     pub decompress: Ps,
     /// The distribution of compressed sizes.
-    pub sizes: Sizes,
-    /// For pages that stay long: the second, denser compressor.
-    pub again: Option<Again>,
-}
-
-/// The compressor for pages that are compressed a second time.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Again {
-    /// One page. The page is decompressed before, which takes its own time.
-    pub compress: Ps,
-    /// One page.
-    pub decompress: Ps,
-    /// The distribution of sizes. A page keeps the smaller of its two sizes.
     pub sizes: Sizes,
 }
 

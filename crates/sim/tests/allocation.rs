@@ -10,7 +10,7 @@ use coldframe_sim::front_end::Spaces;
 use coldframe_sim::run::IdlePrices;
 use coldframe_sim::swap::cache::SwapCache;
 use coldframe_sim::DeviceTimes;
-use coldframe_sim::{LaneConfig, PageRef, Run, Stream};
+use coldframe_sim::{LaneBelow, LaneConfig, PageRef, Run, Stream};
 
 const PAGES: u32 = 64;
 
@@ -25,6 +25,7 @@ fn run(policy: &str, handler: &str) -> Run {
         prices: StagePrices::uniform(us),
         device: DeviceTimes { load: us, program: Some(us) },
         failures: None,
+        below: LaneBelow::Homes,
     };
     let front_end = Box::new(Plain::new(Stream::Both, 12, Spaces::default(), None));
     let mut run = Run::new(front_end, IdlePrices::default(), PAGES as usize);

@@ -10,12 +10,12 @@ use coldframe_core::fault::handler::{self, Handler};
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{Caps, Command, Place, Ps};
 use coldframe_device::StagePrices;
+use coldframe_journal::{open, Entries, Entry};
 use coldframe_sim::front_end::plain::Plain;
 use coldframe_sim::front_end::Spaces;
 use coldframe_sim::run::IdlePrices;
 use coldframe_sim::DeviceTimes;
-use coldframe_sim::{LaneConfig, PageRef, Run, Stream};
-use coldframe_trace::journal::{open, Entries, Entry};
+use coldframe_sim::{LaneBelow, LaneConfig, PageRef, Run, Stream};
 use proptest::prelude::*;
 
 const PAGES: u32 = 10;
@@ -85,6 +85,7 @@ fn journal(string: &[PageRef], policy: &str, handler: &'static Handler, frames: 
         prices: StagePrices::uniform(us),
         device: DeviceTimes { load: us * 7, program: Some(us * 40) },
         failures: None,
+        below: LaneBelow::Homes,
     };
     let front_end = Plain::new(Stream::Both, 12, Spaces::default(), None);
     let mut run = Run::new(Box::new(front_end), IdlePrices::default(), PAGES as usize);

@@ -12,7 +12,7 @@ use coldframe_sim::front_end::instruction::{Instruction, Reading, Shape};
 use coldframe_sim::front_end::Spaces;
 use coldframe_sim::run::IdlePrices;
 use coldframe_sim::DeviceTimes;
-use coldframe_sim::{LaneConfig, Run};
+use coldframe_sim::{LaneBelow, LaneConfig, Run};
 use coldframe_trace::{Block, Reader, Wanted};
 
 const SHAPE: Shape = Shape { line_shift: 5, sets: 64, ways: 4, tlb_sets: 16, tlb_ways: 2 };
@@ -145,6 +145,7 @@ fn lane(policy: &str, frames: usize) -> LaneConfig {
         prices: StagePrices::uniform(us),
         device: DeviceTimes { load: us, program: None },
         failures: None,
+        below: LaneBelow::Homes,
     }
 }
 

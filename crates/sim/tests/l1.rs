@@ -16,7 +16,7 @@ use coldframe_sim::front_end::plain::Plain;
 use coldframe_sim::front_end::Spaces;
 use coldframe_sim::run::IdlePrices;
 use coldframe_sim::DeviceTimes;
-use coldframe_sim::{LaneConfig, LaneResult, PageRef, Run, Stream};
+use coldframe_sim::{LaneBelow, LaneConfig, LaneResult, PageRef, Run, Stream};
 use coldframe_trace::{Block, Reader, Wanted};
 
 const SHAPE: Shape = Shape { line_shift: 5, sets: 32, ways: 4 };
@@ -102,6 +102,7 @@ fn config(policy: &str, handler: &str, frames: usize, buffers: u32, move_: Ps) -
         prices: StagePrices { trans_host_mem: move_, ..StagePrices::uniform(Ps::ZERO) },
         device: DeviceTimes { load: PRICE.page_load, program: None },
         failures: None,
+        below: LaneBelow::Homes,
     }
 }
 

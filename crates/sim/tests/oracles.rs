@@ -10,7 +10,7 @@ use coldframe_sim::front_end::Spaces;
 use coldframe_sim::oracle::{self, OracleCounts};
 use coldframe_sim::run::IdlePrices;
 use coldframe_sim::DeviceTimes;
-use coldframe_sim::{LaneConfig, PageRef, Run, Stream};
+use coldframe_sim::{LaneBelow, LaneConfig, PageRef, Run, Stream};
 use proptest::prelude::*;
 
 type Reference = (u32, bool);
@@ -111,6 +111,7 @@ fn lane(policy: &str, frames: usize) -> LaneConfig {
         prices: coldframe_device::StagePrices::uniform(Ps::from_us(1)),
         device: DeviceTimes { load: Ps::from_us(20), program: Some(Ps::from_us(200)) },
         failures: None,
+        below: LaneBelow::Homes,
     }
 }
 

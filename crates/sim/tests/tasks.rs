@@ -4,16 +4,16 @@
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::Arrival;
-use coldframe_core::Ps;
+use coldframe_core::{Below, Ps};
 use coldframe_device::StagePrices;
+use coldframe_journal::replay;
 use coldframe_sim::machine::{MachineConfig, Zeros};
 use coldframe_sim::scheduler;
 use coldframe_sim::tasks::{
-    Activation, Area, Cpu, OnFault, Prefetching, Program, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
+    Activation, Cpu, OnFault, Prefetching, Program, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
 };
 use coldframe_sim::DeviceTimes;
 use coldframe_sim::PageRef;
-use coldframe_trace::journal::replay;
 use proptest::prelude::*;
 
 const MS: Ps = Ps::from_us(1_000);
@@ -40,7 +40,7 @@ fn config(frames: usize, scheduler: &str, prefetching: Prefetching) -> TasksConf
             Zeros::Once,
         ),
         caps: CAPS,
-        area: Area::None,
+        area: Below::Homes,
         xip_surplus: Ps::ZERO,
         reference: Ps::from_ns(100),
         tick: MS,

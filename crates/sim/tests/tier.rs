@@ -4,13 +4,13 @@ use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{Caps, Ps, TierConfig};
 use coldframe_device::StagePrices;
+use coldframe_journal as journal;
 use coldframe_sim::front_end::plain::Plain;
 use coldframe_sim::front_end::Spaces;
 use coldframe_sim::run::IdlePrices;
 use coldframe_sim::{
-    Again, DeviceTimes, Failures, LaneConfig, LaneResult, PageRef, Run, Sizes, Stream, TierDone, TierTimes,
+    DeviceTimes, Failures, LaneBelow, LaneConfig, LaneResult, PageRef, Run, Sizes, Stream, TierDone, TierTimes,
 };
-use coldframe_trace::journal;
 
 const PAGES: u32 = 300;
 const LOAD: Ps = Ps::from_us(80);
@@ -24,26 +24,14 @@ fn tier() -> TierConfig {
         load_price: 80_000,
         pool_price: 8_000,
         table_bytes: 0,
-        dense_max: 0,
     }
 }
 
 fn times(sizes: Sizes) -> TierTimes {
-    TierTimes { compress: Ps::from_us(3), decompress: Ps::from_us(2), sizes, again: None }
+    TierTimes { compress: Ps::from_us(3), decompress: Ps::from_us(2), sizes }
 }
 
 fn run(frames: usize, failures: Option<Failures>, sizes: Option<Sizes>) -> Run {
-    run_with(frames, failures, sizes.map(|sizes| (tier(), times(sizes))))
-}
-
-/// Pages that stay long are compressed once more, to half.
-fn twice(sizes: Sizes) -> (TierConfig, TierTimes) {
-    let (compress, decompress) = (Ps::from_us(12), Ps::from_us(5));
-    let again = Again { compress, decompress, sizes: sizes.scaled(0.5) };
-    (TierConfig { dense_max: 8, ..tier() }, TierTimes { again: Some(again), ..times(sizes) })
-}
-
-fn run_with(frames: usize, failures: Option<Failures>, with: Option<(TierConfig, TierTimes)>) -> Run {
     let config = LaneConfig {
         evict_batch: 2,
         policy: PolicyChoice::parse("clock").unwrap(),
@@ -53,13 +41,11 @@ fn run_with(frames: usize, failures: Option<Failures>, with: Option<(TierConfig,
         prices: StagePrices::uniform(Ps::ZERO),
         device: DeviceTimes { load: LOAD, program: Some(LOAD) },
         failures,
+        below: sizes.map_or(LaneBelow::Homes, |sizes| LaneBelow::Tier(tier(), times(sizes))),
     };
     let front_end = Box::new(Plain::new(Stream::Both, 12, Spaces::default(), None));
     let mut run = Run::new(front_end, IdlePrices::default(), PAGES as usize);
     run.add_lanes(&[config]).unwrap();
-    if let Some((tier, times)) = with {
-        run.lanes_mut().next().unwrap().set_tier(tier, times).unwrap();
-    }
     run
 }
 
@@ -101,10 +87,8 @@ fn a_fault_on_a_page_of_the_tier_takes_what_compressing_takes_and_no_device() {
 #[test]
 fn a_journal_of_a_run_with_a_tier_replays_to_the_same_commands() {
     let sizes = Sizes::new(&[(8, 5), (700, 40), (1800, 30), (2900, 15), (4096, 10)], 3);
-    for (seed, rate, again) in [(1, 0.0, false), (2, 0.02, false), (1, 0.0, true), (2, 0.02, true)] {
-        let sizes = sizes.clone().unwrap();
-        let with = if again { twice(sizes) } else { (tier(), times(sizes)) };
-        let mut run = run_with(72, (rate > 0.0).then_some(Failures { rate, seed }), Some(with));
+    for (seed, rate) in [(1, 0.0), (2, 0.02)] {
+        let mut run = run(72, (rate > 0.0).then_some(Failures { rate, seed }), sizes.clone());
         run.lanes_mut().next().unwrap().keep_journal();
         run.references(&string(30_000, PAGES), Ps::ZERO);
         let lane = run.lanes_mut().next().unwrap();
@@ -114,7 +98,6 @@ fn a_journal_of_a_run_with_a_tier_replays_to_the_same_commands() {
         let done = done(&run.lane_results()[0]);
         assert!(rate > 0.0 || (done.counts.written_back > 100 && done.counts.refused > 50), "{done:?}");
         assert!(replayed.commands > 10_000, "{replayed:?}");
-        assert_eq!(done.counts.recompressed > 100, again, "{done:?}");
     }
 }
 
@@ -128,18 +111,6 @@ fn with_pages_that_compress_a_tier_takes_less_time_and_less_flash() {
     let (without, with) = (of(None), of(Some(Sizes::all(1170))));
     assert!(with.paging.0 * 3 < without.paging.0 * 2, "{:?} with, {:?} without", with.paging, without.paging);
     assert!(done(&with).writes * 2 < without.counts.dirty_evictions, "{:?}", done(&with));
-}
-
-#[test]
-fn pages_that_are_compressed_twice_take_less_flash_and_their_own_time() {
-    let of = |with| {
-        let mut run = run_with(72, None, Some(with));
-        run.references(&string(60_000, PAGES), Ps::ZERO);
-        done(&run.lane_results()[0])
-    };
-    let sizes = Sizes::all(2000);
-    let (once, again) = (of((tier(), times(sizes.clone()))), of(twice(sizes)));
-    assert!(again.writes * 3 < once.writes * 2 && again.reads < once.reads, "{again:?}, {once:?}");
 }
 
 #[test]

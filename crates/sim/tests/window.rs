@@ -8,17 +8,17 @@ use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::Arrival;
 use coldframe_core::swap::collect::greedy;
-use coldframe_core::swap::{AreaConfig, Layout, WearLevelling};
-use coldframe_core::{Caps, Command, Event, PageId, Ps};
+use coldframe_core::swap::{AreaConfig, Layout, SwapAreas, WearLevelling};
+use coldframe_core::{Below, Caps, Command, Event, PageId, Ps};
 use coldframe_device::StagePrices;
+use coldframe_journal::{open, replay, Entry};
 use coldframe_sim::machine::{MachineConfig, Zeros};
 use coldframe_sim::scheduler;
 use coldframe_sim::swap::read_ahead::Window;
 use coldframe_sim::tasks::{
-    Activation, Area, Cpu, OnFault, Prefetching, Program, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
+    Activation, Cpu, OnFault, Prefetching, Program, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
 };
 use coldframe_sim::{DeviceTimes, PageRef};
-use coldframe_trace::journal::{open, replay, Entry, SwapHead};
 
 const SLOTS_PER_BLOCK: u32 = 32;
 
@@ -42,7 +42,7 @@ fn config(frames: usize, policy: &str, blocks: u32, window: Window) -> TasksConf
         evict_batch: 1,
         machine: MachineConfig { window, ..machine },
         caps: Caps { buffers: window.slots(), ..CAPS },
-        area: Area::Flash(SwapHead { slots_per_block: SLOTS_PER_BLOCK, areas: vec![area] }),
+        area: Below::Swap(SwapAreas { slots_per_block: SLOTS_PER_BLOCK, areas: vec![area] }),
         xip_surplus: Ps::ZERO,
         reference: Ps::from_ns(100),
         tick: Ps::from_us(1_000),

@@ -1,9 +1,9 @@
 //! # coldframe-study: the papers behind the systems
 //!
-//! A system in `coldframe-report` is what a user runs. What its paper prints, and how near we come, is here; the program
+//! A system in `coldframe-experiment` is what a user runs. What its paper prints, and how near we come, is here; the program
 //! `coldframe-papers` shows it, which `coldframe papers` starts.
 //!
-//! - [`papers`]: printed figures beside ours. Each paper is a folder with its figures as data (`golden.toml`), the
+//! - [`papers`]: printed figures beside ours, each of them a row of [`figure`]. Each paper is a folder with its figures as data (`golden.toml`), the
 //!   experiments that reproduce them, its claims as tests, and a README.
 //! - [`parts`]: the parts of all systems on a trace, alone and together.
 //! - [`teach`]: lessons, reference by reference.
@@ -13,6 +13,7 @@
 
 mod ddb;
 mod drswap;
+pub mod figure;
 mod golden;
 mod lobi;
 pub mod papers;

@@ -17,10 +17,10 @@ use std::path::Path;
 use coldframe_core::fault::handler;
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::{quantity, sheet, Sheet};
-use coldframe_report::result::SCHEMA_VERSION;
-use coldframe_report::systems::{self, backing, Part, System};
-use coldframe_report::tasks::{self, TasksOutcome};
-use coldframe_report::{Progress, ReportError, Settings};
+use coldframe_experiment::sim_result::SCHEMA_VERSION;
+use coldframe_experiment::systems::{self, backing, Part, System};
+use coldframe_experiment::tasks::{self, TasksOutcome};
+use coldframe_experiment::{ExperimentError, Progress, Settings};
 use serde::Serialize;
 
 pub mod bars;
@@ -165,9 +165,9 @@ fn blocks(pages: usize) -> usize {
 ///
 /// # Errors
 /// Settings that do not resolve, a trace that cannot be read.
-pub fn study(path: &Path, asked: &Settings, progress: &mut dyn FnMut(Progress)) -> Result<Study, ReportError> {
+pub fn study(path: &Path, asked: &Settings, progress: &mut dyn FnMut(Progress)) -> Result<Study, ExperimentError> {
     let page = match &asked.page {
-        Some(text) => quantity::bytes(text).map_err(|e| ReportError::quantity("page", e))?,
+        Some(text) => quantity::bytes(text).map_err(|e| ExperimentError::quantity("page", e))?,
         None => (systems::of_tasks().0.defaults)().page,
     };
     let counted = tasks::counted(path, page.0.max(1).trailing_zeros())?;
@@ -242,7 +242,7 @@ fn refused(
     device: &Sheet,
     page: Bytes,
     tasks: usize,
-) -> Result<Option<String>, ReportError> {
+) -> Result<Option<String>, ExperimentError> {
     if let Some((_, part)) = set.iter().find(|(_, part)| part.tasks_min > tasks) {
         let of = if tasks == 1 { "one task".into() } else { format!("{tasks} tasks") };
         return Ok(Some(format!("the trace has {of}, and {} must take turns", part.tasks_min)));
@@ -313,7 +313,7 @@ fn combination(parts: Vec<String>, outcomes: &[TasksOutcome]) -> Combination {
 ///
 /// # Errors
 /// The first setting that is a part's own.
-pub fn check(asked: &Settings) -> Result<(), ReportError> {
+pub fn check(asked: &Settings) -> Result<(), ExperimentError> {
     const WHY: &str = "is what a part sets; leave it out";
     const SYSTEM: &str = "brings defaults of its own; here every system's part is tried; leave it out";
     let own = [
@@ -325,7 +325,7 @@ pub fn check(asked: &Settings) -> Result<(), ReportError> {
         ("tasks.prefetch", asked.tasks.prefetch.is_some(), WHY),
     ];
     match own.into_iter().find(|(_, given, _)| *given) {
-        Some((field, _, why)) => Err(ReportError::setting(field, why)),
+        Some((field, _, why)) => Err(ExperimentError::setting(field, why)),
         None => Ok(()),
     }
 }

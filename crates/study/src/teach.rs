@@ -5,12 +5,12 @@
 //! to a person.
 
 use coldframe_core::{After, PageId, Ps};
-use coldframe_report::error::{nearest, ReportError};
-use coldframe_report::result::SCHEMA_VERSION;
-use coldframe_report::{resolve, Settings};
+use coldframe_experiment::error::{nearest, ExperimentError};
+use coldframe_experiment::sim_result::SCHEMA_VERSION;
+use coldframe_experiment::{resolve, Settings};
+use coldframe_journal::{open, Entries};
 use coldframe_sim::page_table::PageTable;
 use coldframe_sim::{Lane, LaneConfig, PageRef};
-use coldframe_trace::journal::{open, Entries};
 use coldframe_trace::{Fidelity, Provenance};
 use serde_json::{json, Value};
 
@@ -85,12 +85,12 @@ impl Played {
 ///
 /// # Errors
 /// There is no such lesson.
-pub fn find(name: &str) -> Result<&'static Lesson, ReportError> {
+pub fn find(name: &str) -> Result<&'static Lesson, ExperimentError> {
     ALL.iter().find(|lesson| lesson.name == name).ok_or_else(|| {
         let names = || ALL.iter().map(|lesson| lesson.name);
         let list: Vec<_> = names().collect();
         let reason = format!("there is no lesson `{name}`; there are {}{}", list.join(", "), nearest(name, names()));
-        ReportError::setting("lesson", reason)
+        ExperimentError::setting("lesson", reason)
     })
 }
 
@@ -98,7 +98,7 @@ pub fn find(name: &str) -> Result<&'static Lesson, ReportError> {
 ///
 /// # Errors
 /// Its settings do not resolve.
-pub fn play(lesson: &'static Lesson) -> Result<Vec<Played>, ReportError> {
+pub fn play(lesson: &'static Lesson) -> Result<Vec<Played>, ExperimentError> {
     lesson.setups.iter().map(|setup| play_one(setup, &lesson.references())).collect()
 }
 
@@ -111,7 +111,7 @@ fn parse(text: &str) -> Vec<(u32, bool)> {
     text.split_whitespace().map(one).collect()
 }
 
-fn config(setup: &Setup) -> Result<LaneConfig, ReportError> {
+fn config(setup: &Setup) -> Result<LaneConfig, ExperimentError> {
     let mut settings = Settings {
         system: Some(setup.system().into()),
         policy: Some(setup.policy.into()),
@@ -123,10 +123,10 @@ fn config(setup: &Setup) -> Result<LaneConfig, ReportError> {
     settings.front_end.paged = Some("all".into());
     let trace = Provenance::new("a lesson", Fidelity::ExactReferences);
     let plan = resolve::string(&settings, &trace, &mut |_| Ok(0))?;
-    plan.lane().cloned().ok_or_else(|| ReportError::setting("policy", "is an oracle; a lesson shows a policy"))
+    plan.lane().cloned().ok_or_else(|| ExperimentError::setting("policy", "is an oracle; a lesson shows a policy"))
 }
 
-fn play_one(setup: &'static Setup, references: &[(u32, bool)]) -> Result<Played, ReportError> {
+fn play_one(setup: &'static Setup, references: &[(u32, bool)]) -> Result<Played, ExperimentError> {
     let config = config(setup)?;
     let pages = references.iter().map(|(page, _)| *page as usize + 1).max().unwrap_or(1);
     let mut lane = Lane::new(&config, 0, pages, 1).map_err(coldframe_sim::RunError::from)?;

@@ -14,8 +14,8 @@
 
 use std::collections::BTreeMap;
 
-use coldframe_report::foreground::phone::{self, MachineParameters, SERVICE, SHIPPED};
-use coldframe_report::ReportError;
+use coldframe_experiment::phone::{self, MachineParameters, SERVICE, SHIPPED};
+use coldframe_experiment::ExperimentError;
 use coldframe_trace::provenance::{Mapping, Task};
 use coldframe_trace::{Block, Fidelity, Kind, Provenance, Reference};
 use serde::Deserialize;
@@ -67,9 +67,9 @@ pub struct Parameters {
 ///
 /// # Errors
 /// Not TOML, an unknown or missing field, or an impossible number; the message names file, line or field.
-pub fn parse(file: &str, text: &str) -> Result<Parameters, ReportError> {
+pub fn parse(file: &str, text: &str) -> Result<Parameters, ExperimentError> {
     let p: Parameters =
-        toml::from_str(text).map_err(|e| ReportError::Config { origin: file.into(), reason: e.to_string() })?;
+        toml::from_str(text).map_err(|e| ExperimentError::Config { origin: file.into(), reason: e.to_string() })?;
     let parts = [
         ("app.working", p.app.working),
         ("app.read_mostly", p.app.read_mostly),
@@ -103,9 +103,9 @@ pub fn parse(file: &str, text: &str) -> Result<Parameters, ReportError> {
 ///
 /// # Errors
 /// The file cannot be read, or as [`parse`].
-pub fn read(path: &str) -> Result<Parameters, ReportError> {
+pub fn read(path: &str) -> Result<Parameters, ExperimentError> {
     let text = std::fs::read_to_string(path);
-    parse(path, &text.map_err(|e| ReportError::Io { path: path.into(), reason: e.to_string() })?)
+    parse(path, &text.map_err(|e| ExperimentError::Io { path: path.into(), reason: e.to_string() })?)
 }
 
 /// The shipped parameters.
@@ -288,11 +288,11 @@ impl Making<'_> {
 ///
 /// # Errors
 /// There is no such category.
-pub fn generate(p: &Parameters, category: &str) -> Result<(Block, Provenance), ReportError> {
+pub fn generate(p: &Parameters, category: &str) -> Result<(Block, Provenance), ExperimentError> {
     let Some(sizes) = p.categories.get(category) else {
         let names: Vec<_> = p.categories.keys().map(String::as_str).collect();
         let reason = format!("there is no category `{category}`; there are {}", names.join(", "));
-        return Err(ReportError::setting("category", reason));
+        return Err(ExperimentError::setting("category", reason));
     };
     let seed = category.bytes().fold(p.seed, |seed, byte| mix(seed ^ u64::from(byte)));
     let mut apps: Vec<App> = sizes.iter().enumerate().map(|(i, mb)| App::new(i, *mb, &p.app)).collect();

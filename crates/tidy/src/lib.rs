@@ -1,7 +1,7 @@
 //! # coldframe-tidy: the house rules, as tests
 //!
 //! `tests/tree.rs` fails when a crate imports what its floor does not allow, when the core gets a dependency, `unsafe`,
-//! atomics or `std`, and when a source file has no opening comment. `tests/imports.rs` fails when files of the core
+//! atomics or `std`, and when a source file has no opening comment. `tests/imports.rs` fails when files of a crate
 //! import each other in a circle. `tests/packages.rs` fails when a test needs a Debian package that `.ci/run` does not
 //! install.
 #![forbid(unsafe_code)]
@@ -36,11 +36,18 @@ pub fn text(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// The code of a Rust file, without comments and without its test module.
+/// The code of a Rust file, without comments and without modules of tests.
 pub fn code(path: &Path) -> String {
     let text = text(path);
-    let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
-    text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+    let (mut code, mut rest) = (String::new(), text.as_str());
+    while let Some((before, tests)) = rest.split_once("#[cfg(test)]\nmod ") {
+        code += before;
+        let inside = tests.find(['{', ';']).is_some_and(|at| tests[at..].starts_with('{'));
+        let end = if inside { "\n}" } else { ";" };
+        rest = tests.split_once(end).map_or("", |(_, after)| after);
+    }
+    code += rest;
+    code.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 
 /// The dependencies of a crate: the names in its `[dependencies]`, without those of its tests.

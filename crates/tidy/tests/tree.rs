@@ -6,19 +6,23 @@ use coldframe_tidy::{code, crates, dependencies, files, root, text};
 const FLOORS: &[(&str, &[&str])] = &[
     ("core", &[]),
     ("device", &["core"]),
-    ("trace", &["core"]),
-    ("sim", &["core", "device", "trace"]),
+    ("journal", &["core"]),
+    ("trace", &["core", "journal"]),
+    ("sim", &["core", "device", "journal", "trace"]),
     ("pager-plan", &["core"]),
-    ("live", &["core", "pager-plan", "trace"]),
-    ("preload", &["live"]),
+    ("live", &["core", "journal", "pager-plan"]),
+    ("preload", &["journal", "live"]),
     ("capi", &["live"]),
+    ("costs", &["core", "live", "pager-plan"]),
     ("record", &["core", "trace"]),
     ("plugin", &[]),
-    ("report", &["core", "device", "pager-plan", "trace", "sim"]),
-    ("study", &["core", "device", "trace", "sim", "report"]),
-    ("cli", &["core", "device", "trace", "sim", "live", "record", "report"]),
-    ("py", &["core", "device", "trace", "report"]),
-    ("fuzz", &["core", "device", "trace", "report"]),
+    ("experiment", &["core", "device", "trace", "sim"]),
+    ("advise", &["core", "device", "journal", "pager-plan", "trace", "sim", "experiment"]),
+    ("show", &["core", "device", "journal", "trace", "sim", "experiment", "advise"]),
+    ("study", &["core", "device", "journal", "trace", "sim", "experiment", "show"]),
+    ("cli", &["core", "device", "journal", "trace", "sim", "live", "costs", "record", "experiment", "advise", "show"]),
+    ("py", &["core", "device", "trace", "experiment", "advise", "show"]),
+    ("fuzz", &["core", "device", "journal", "trace", "experiment"]),
     ("model", &[]),
     ("soak", &["core", "live"]),
     ("tidy", &[]),
@@ -26,7 +30,7 @@ const FLOORS: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that call foreign code and so need `unsafe`; each block gives its reason. `capi` takes pointers from C.
-const UNSAFE_ALLOWED: &[&str] = &["plugin", "live", "preload", "capi", "model", "soak"];
+const UNSAFE_ALLOWED: &[&str] = &["costs", "plugin", "live", "preload", "capi", "model", "soak"];
 
 #[test]
 fn every_crate_imports_only_what_its_floor_allows() {
@@ -63,7 +67,7 @@ fn the_core_has_no_dependency_no_std_no_unsafe_no_atomics_no_float() {
 /// Only a system's own file names the system, and the study of its paper. All other code uses the table of systems.
 #[test]
 fn systems_are_named_in_their_files_and_nowhere_else() {
-    let systems = root().join("crates/report/src/systems");
+    let systems = root().join("crates/experiment/src/systems");
     let own = files(&systems, "rs").into_iter().filter(|path| text(path).contains("const SYSTEM: System"));
     let names: Vec<String> = own.map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned()).collect();
     assert!(names.len() >= 6 && names.iter().any(|name| name == "swl"), "{names:?}");
@@ -71,7 +75,7 @@ fn systems_are_named_in_their_files_and_nowhere_else() {
     for path in files(&root().join("crates"), "rs") {
         let (shown, code) = (path.display().to_string(), code(&path));
         let study = path.starts_with(root().join("crates/study"));
-        let at_home = study || path.starts_with(&systems) || shown.ends_with("report/src/systems.rs");
+        let at_home = study || path.starts_with(&systems) || shown.ends_with("experiment/src/systems.rs");
         if at_home || !shown.contains("/src/") || shown.ends_with("tests.rs") {
             continue;
         }
@@ -120,7 +124,7 @@ fn the_board_imports_the_core_unchanged_and_the_journal() {
     let manifest = text(&root().join("board/image/Cargo.toml"));
     let manifest: toml::Table = manifest.parse().expect("board/image/Cargo.toml is TOML");
     let dependencies = manifest["dependencies"].as_table().expect("a table");
-    assert_eq!(dependencies.keys().collect::<Vec<_>>(), ["coldframe-core", "coldframe-trace"]);
+    assert_eq!(dependencies.keys().collect::<Vec<_>>(), ["coldframe-core", "coldframe-journal"]);
     assert_eq!(dependencies["coldframe-core"], toml::toml! { path = "../../crates/core" }.into());
 }
 

@@ -3,12 +3,24 @@
 //! The vectors hold `i64` and `i32`, the types that the parquet crate decodes into. Callers see them as unsigned
 //! slices of the same memory. A column that was not asked for is empty; [`Block::get`] then returns its default.
 
+use std::ops::Range;
+
 use crate::reference::{Kind, Reference};
-use crate::store::Columns;
 
 /// Rows per block by default. Address, size and kind of 64 Ki rows are 16 bytes x 65,536 = 1 MiB. This stays in a
 /// level-2 cache between the reader that fills the block and the simulator that reads it.
 pub const ROWS_DEFAULT: usize = 64 * 1024;
+
+/// The optional columns of a stored trace; address, size and kind are always there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Columns {
+    /// Nanoseconds. Absent: [`Block::time`] is empty.
+    pub time: bool,
+    /// References per row. Absent: every row is one.
+    pub count: bool,
+    /// Tasks. Absent: every row is of task 0.
+    pub task: bool,
+}
 
 /// One column. `constant` is the common value of all of `values`, if there is one and it is known. Refilling a column
 /// with the value that it already holds then costs nothing.
@@ -57,10 +69,13 @@ impl<T: Copy + PartialEq> Column<T> {
         self.values.push(value);
     }
 
-    /// The vector to append to.
-    fn varying(&mut self) -> &mut Vec<T> {
+    /// Appends rows of another column, or as many defaults if it is empty.
+    fn append(&mut self, other: &Column<T>, rows: &Range<usize>, default: T) {
         self.constant = None;
-        &mut self.values
+        match other.values.get(rows.clone()) {
+            Some(values) => self.values.extend_from_slice(values),
+            None => self.values.resize(self.values.len() + rows.len(), default),
+        }
     }
 
     fn pad(&mut self, value: T, rows: usize) {
@@ -165,6 +180,23 @@ impl Block {
         self.rows += 1;
     }
 
+    /// Appends rows of another block with the columns in `columns`. A column that the other lacks gets its default.
+    pub(crate) fn append(&mut self, other: &Block, rows: Range<usize>, columns: Columns) {
+        self.rows += rows.len();
+        self.address.append(&other.address, &rows, 0);
+        self.size.append(&other.size, &rows, 1);
+        self.kind.append(&other.kind, &rows, Kind::Read as i32);
+        if columns.task {
+            self.task.append(&other.task, &rows, 0);
+        }
+        if columns.time {
+            self.time.append(&other.time, &rows, 0);
+        }
+        if columns.count {
+            self.count.append(&other.count, &rows, 1);
+        }
+    }
+
     /// Sets the number of rows to 0, before columns are replaced one by one.
     pub(crate) fn clear_rows(&mut self) {
         self.rows = 0;
@@ -222,32 +254,6 @@ impl Block {
         if columns.count {
             self.count.push(row.count as i32);
         }
-    }
-
-    /// Appends a row of a source that knows the time and no task.
-    #[inline]
-    pub(crate) fn push_timed(&mut self, address: u64, size: u32, kind: Kind, time: u64) {
-        self.push_access(address, size, kind);
-        self.time.push(time as i64);
-    }
-
-    /// Appends reads column by column; the iterators are equally long.
-    #[inline]
-    pub(crate) fn extend_reads(
-        &mut self,
-        address: impl Iterator<Item = u64>,
-        size: impl Iterator<Item = u32>,
-        time: impl Iterator<Item = u64>,
-    ) {
-        self.address.values.extend(address.map(|value| value as i64));
-        self.size.values.extend(size.map(|value| value as i32));
-        self.kind.values.resize(self.address.values.len(), Kind::Read as i32);
-        self.time.varying().extend(time.map(|value| value as i64));
-    }
-
-    /// Rows gathered since [`Block::begin_accesses`].
-    pub(crate) fn gathered(&self) -> usize {
-        self.address.values.len()
     }
 
     /// The last step after [`Block::push_request`]: fills the columns that are not in `columns` with their defaults.

@@ -1,31 +1,12 @@
 //! Writes a part of a trace as a new trace with stronger compression, to ship or mail.
 
-use std::fmt;
 use std::path::Path;
-
-use serde::{Deserialize, Serialize};
 
 use crate::block::Block;
 use crate::error::TraceError;
+use crate::provenance::{Cut, Part};
 use crate::reference::{Kind, Reference};
 use crate::store::{Reader, Summary, Wanted, Writer};
-
-/// The part to keep: rows that meet all conditions. In a trace that is not reduced, a row is a reference.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
-    /// Rows left out at the start.
-    pub skip: u64,
-    /// Rows examined after these; all if `None`.
-    pub rows: Option<u64>,
-    /// Rows are kept from this time on, in nanoseconds of the trace's clock.
-    #[serde(default)]
-    pub from_ns: Option<u64>,
-    /// Rows are kept up to this time, which is excluded.
-    #[serde(default)]
-    pub until_ns: Option<u64>,
-    /// Instruction fetches only.
-    pub instructions_only: bool,
-}
 
 impl Part {
     fn timed(&self) -> bool {
@@ -36,31 +17,6 @@ impl Part {
         let early = self.from_ns.is_some_and(|from| row.time < from);
         let late = self.until_ns.is_some_and(|until| row.time >= until);
         !early && !late && (!self.instructions_only || row.kind == Kind::Fetch)
-    }
-}
-
-/// A cut that was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cut {
-    /// What was kept.
-    pub part: Part,
-    /// Rows of the trace that it was cut from.
-    pub of_rows: u64,
-}
-
-/// `1000 rows after row 5000, from 0.5 s to 1 s, of 8000 rows`.
-impl fmt::Display for Cut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Part { skip, rows, from_ns, until_ns, instructions_only } = self.part;
-        match rows {
-            Some(rows) => write!(f, "{rows} rows after row {skip}")?,
-            None => write!(f, "all rows after row {skip}")?,
-        }
-        let seconds = |ns: u64| ns as f64 / 1e9;
-        from_ns.map_or(Ok(()), |from| write!(f, ", from {} s", seconds(from)))?;
-        until_ns.map_or(Ok(()), |until| write!(f, ", until {} s", seconds(until)))?;
-        let kinds = if instructions_only { ", the instruction fetches only" } else { "" };
-        write!(f, "{kinds}, of {} rows", self.of_rows)
     }
 }
 

@@ -13,11 +13,10 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-use crate::block::Block;
-use crate::error::{BadLine, TraceError};
+use crate::block::{Block, Columns};
+use crate::error::TraceError;
 use crate::fidelity::Fidelity;
 use crate::provenance::Task;
-use crate::store::Columns;
 
 mod blkparse;
 mod blktrace;
@@ -26,6 +25,7 @@ mod champsim;
 mod csv;
 mod damon;
 mod damon_json;
+mod declared;
 mod din;
 mod drmemtrace;
 mod fields;
@@ -34,9 +34,7 @@ mod input;
 mod lackey;
 mod lcs;
 mod lines;
-mod lz4;
 mod merge;
-mod mqsim;
 mod options;
 mod parquet;
 mod perf;
@@ -46,7 +44,6 @@ mod tasks;
 mod text;
 mod time;
 mod volume;
-mod volumes;
 mod xdin;
 mod zip;
 
@@ -73,7 +70,7 @@ pub const FORMATS: &[Format] = &[
     volume::SPC,
     volume::ALIBABA,
     volume::TENCENT,
-    mqsim::FORMAT,
+    volume::MQSIM,
     fio::FORMAT,
     csv::FORMAT,
     csv::TSV,
@@ -115,53 +112,50 @@ pub trait RowReader: Send {
     /// more.
     fn read(&mut self, block: &mut Block) -> Result<usize, TraceError>;
 
-    /// Lines so far that the format's rules say to skip.
-    fn skipped(&self) -> u64;
-
-    /// Lines (of a binary format, records) so far, skipped ones included.
-    fn lines(&self) -> u64;
-
     /// Which optional columns the rows have.
     fn columns(&self) -> Columns {
         Columns::default()
     }
 
-    /// Bytes of the (compressed) input consumed so far, for progress.
-    fn position(&self) -> u64;
+    /// How far it is.
+    fn progress(&self) -> Progress;
 
-    /// Bytes of the (compressed) input, if known.
-    fn length(&self) -> Option<u64>;
+    /// What it has learned so far besides rows.
+    fn facts(&self) -> Facts;
+}
 
-    /// The recorded command line, once it was read from the input.
-    fn command(&self) -> Option<&str> {
-        None
-    }
+/// The progress of a reader, or of an import.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// References stored; 0 of a reader alone.
+    pub references: u64,
+    /// Lines (of a binary format, records) read, skipped ones included.
+    pub lines: u64,
+    /// Of these, skipped as the format asks.
+    pub skipped: u64,
+    /// Of these, left out because they break the format, as [`Options::skip_bad`] allows.
+    pub bad: u64,
+    /// Bytes of the (compressed) input read.
+    pub bytes: u64,
+    /// Bytes of the (compressed) input; `None` for a pipe.
+    pub bytes_total: Option<u64>,
+}
 
-    /// The number of lines so far that break the format and were left out because [`Options::skip_bad`] allows it,
-    /// and the first of them.
-    fn bad(&self) -> (u64, Option<&BadLine>) {
-        (0, None)
-    }
-
+/// What a source says of itself besides its rows.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// The recorded command line.
+    pub command: Option<String>,
     /// The source's own clock at time 0, in nanoseconds, once the first row is read.
-    fn started(&self) -> Option<u64> {
-        None
-    }
-
+    pub started: Option<u64>,
     /// Bytes of the page that the source reduced its references to.
-    fn page_size(&self) -> Option<u64> {
-        None
-    }
-
-    /// The tasks met so far, if they have names or address spaces of their own.
-    fn tasks(&self) -> Vec<Task> {
-        Vec::new()
-    }
-
+    pub page_size: Option<u64>,
+    /// The tasks that have names or address spaces of their own.
+    pub tasks: Vec<Task>,
     /// Notes for readers of results about how this format was read.
-    fn notes(&self) -> Vec<String> {
-        Vec::new()
-    }
+    pub notes: Vec<String>,
+    /// The first line that breaks the format, as a message.
+    pub first_bad: Option<String>,
 }
 
 /// A trace named by the user.
@@ -308,6 +302,14 @@ fn fuzz_options(format: &Format) -> Options {
     // These declarations are complete; a failure would only make the reader refuse.
     let _ = declare(&mut options);
     options
+}
+
+/// The unsigned number of `N` bytes at `at`, least byte first.
+#[inline]
+fn le<const N: usize>(record: &[u8], at: usize) -> u64 {
+    let mut bytes = [0; 8];
+    bytes[..N].copy_from_slice(&record[at..at + N]);
+    u64::from_le_bytes(bytes)
 }
 
 #[cfg(test)]

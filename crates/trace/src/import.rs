@@ -6,26 +6,9 @@ use std::path::Path;
 use crate::block::Block;
 use crate::error::TraceError;
 use crate::fidelity::Fidelity;
-use crate::format::{self, RowReader, Spec};
+use crate::format::{self, Facts, Progress, Spec};
 use crate::provenance::Provenance;
 use crate::store::{Summary, Writer};
-
-/// The progress of an import.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// References stored.
-    pub references: u64,
-    /// Lines (or records) read, skipped ones included.
-    pub lines: u64,
-    /// Of these, skipped as the format asks.
-    pub skipped: u64,
-    /// Of these, left out because they break the format, as the user allowed.
-    pub bad: u64,
-    /// Bytes of the (compressed) input read.
-    pub bytes: u64,
-    /// Bytes of the (compressed) input; `None` for a pipe.
-    pub bytes_total: Option<u64>,
-}
 
 /// Turns the trace `spec` into a store at `out`, and calls `progress` after each block of rows.
 ///
@@ -42,28 +25,22 @@ pub fn import(spec: &Spec, out: &Path, progress: &mut dyn FnMut(Progress)) -> Re
     while reader.read(&mut block)? > 0 {
         writer.write(&block)?;
         spans += crossings(&block);
-        progress(Progress {
-            references: writer.references(),
-            lines: reader.lines(),
-            skipped: reader.skipped(),
-            bad: reader.bad().0,
-            bytes: reader.position(),
-            bytes_total: reader.length(),
-        });
+        progress(Progress { references: writer.references(), ..reader.progress() });
     }
+    let Progress { lines, skipped, bad, .. } = reader.progress();
     if writer.references() == 0 {
         return Err(TraceError::Empty {
             path: spec.path.clone().unwrap_or_else(|| "stdin".into()),
-            lines: reader.lines(),
-            skipped: reader.skipped(),
+            lines,
+            skipped,
             remedy: format!("check that the file is a whole {} trace: {}", spec.format.name, spec.format.example)
                 .into(),
         });
     }
-    let summary = writer.finish(provenance(spec, &*reader, spans))?;
-    let (bad, first_bad) = reader.bad();
-    let first_bad = first_bad.map(ToString::to_string);
-    Ok(Summary { skipped: reader.skipped(), lines: reader.lines(), bad, first_bad, ..summary })
+    let facts = reader.facts();
+    let first_bad = facts.first_bad.clone();
+    let summary = writer.finish(provenance(spec, facts, bad, spans))?;
+    Ok(Summary { skipped, lines, bad, first_bad, ..summary })
 }
 
 /// The usual page size. Requests that cross its borders are counted.
@@ -75,24 +52,25 @@ fn crossings(block: &Block) -> u64 {
     block.address().iter().zip(block.size()).filter(|row| spans(*row)).count() as u64
 }
 
-fn provenance(spec: &Spec, reader: &dyn RowReader, spans: u64) -> Provenance {
-    let mut provenance = Provenance::new(format!("import {}", spec.format.name), spec.format.fidelity);
-    provenance.command = reader.command().map(str::to_owned);
-    provenance.page_size = reader.page_size();
-    provenance.started = reader.started();
-    provenance.clock = provenance.started.map(|_| format!("{} times", spec.format.name));
-    provenance.tasks = reader.tasks();
-    provenance.notes = reader.notes();
+fn provenance(spec: &Spec, facts: Facts, bad: u64, spans: u64) -> Provenance {
+    let mut provenance = Provenance {
+        command: facts.command,
+        page_size: facts.page_size,
+        started: facts.started,
+        clock: facts.started.map(|_| format!("{} times", spec.format.name)),
+        tasks: facts.tasks,
+        notes: facts.notes,
+        ..Provenance::new(format!("import {}", spec.format.name), spec.format.fidelity)
+    };
+    let notes = &mut provenance.notes;
     if spec.guessed {
-        provenance.notes.push(format!("format {} guessed from the contents", spec.format.name));
+        notes.push(format!("format {} guessed from the contents", spec.format.name));
     }
-    if let (bad @ 1.., Some(first)) = reader.bad() {
-        provenance.notes.push(format!("{bad} lines that break the format were left out; the first: {first}"));
+    if let Some(first) = facts.first_bad {
+        notes.push(format!("{bad} lines that break the format were left out; the first: {first}"));
     }
-    if provenance.fidelity == Fidelity::BlockOnly && spans > 0 {
-        provenance
-            .notes
-            .push(format!("{spans} requests span pages of 4 KiB; the simulator splits them at its page size"));
+    if spec.format.fidelity == Fidelity::BlockOnly && spans > 0 {
+        notes.push(format!("{spans} requests span pages of 4 KiB; the simulator splits them at its page size"));
     }
     provenance
 }

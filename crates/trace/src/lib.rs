@@ -15,72 +15,36 @@
 //! The order of calls is always the same: open, read blocks until one comes back with 0 rows, drop. Every fallible call
 //! returns a [`TraceError`], which names the file, the place in it and the remedy; nothing here prints, exits, reads
 //! the environment or panics on bad input.
-//!
-//! Without the `std` feature only [`mod@reference`] and [`journal`] remain, so that the board can share its types.
 
-#![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-extern crate alloc;
-
-pub mod entries;
-pub mod journal;
-pub mod reference;
-pub mod span;
-
-#[cfg(feature = "std")]
 pub mod block;
-#[cfg(feature = "std")]
 mod cut;
-#[cfg(feature = "std")]
 pub mod error;
-#[cfg(feature = "std")]
 mod export;
-#[cfg(feature = "std")]
 pub mod fidelity;
-#[cfg(feature = "std")]
 pub mod format;
-#[cfg(feature = "std")]
 pub mod heat;
-#[cfg(feature = "std")]
 mod import;
-#[cfg(feature = "std")]
 mod merge;
-#[cfg(feature = "std")]
 pub mod provenance;
-#[cfg(feature = "std")]
 pub mod reduce;
-#[cfg(feature = "std")]
+pub mod reference;
 pub mod store;
-#[cfg(feature = "std")]
 mod timeline;
-#[cfg(feature = "std")]
 pub mod window;
 
-pub use reference::{Kind, Reference};
-
-#[cfg(feature = "std")]
-pub use block::Block;
-#[cfg(feature = "std")]
-pub use cut::{cut, Cut, Part};
-#[cfg(feature = "std")]
+pub use block::{Block, Columns};
+pub use cut::cut;
 pub use error::{BadLine, TraceError};
-#[cfg(feature = "std")]
 pub use export::{export, Export, EXPORTS};
-#[cfg(feature = "std")]
 pub use fidelity::Fidelity;
-#[cfg(feature = "std")]
-pub use format::{open, parse_spec, swap, Format, Options, RowReader, Spec, FORMATS};
-#[cfg(feature = "std")]
-pub use import::{import, Progress};
-#[cfg(feature = "std")]
+pub use format::{open, parse_spec, swap, Facts, Format, Options, Progress, RowReader, Spec, FORMATS};
+pub use import::import;
 pub use merge::{merge, merged, Order};
-#[cfg(feature = "std")]
-pub use provenance::{Mapping, ProcessFacts, ProgramFacts, Provenance, Task};
-#[cfg(feature = "std")]
-pub use reduce::{reduce, Keep, Reduced, Reduction};
-#[cfg(feature = "std")]
-pub use store::{Columns, Reader, Summary, Wanted, Writer};
-#[cfg(feature = "std")]
+pub use provenance::{Cut, Mapping, Part, ProcessFacts, ProgramFacts, Provenance, Reduction, Task};
+pub use reduce::{reduce, Keep, Reduced};
+pub use reference::{Kind, Reference};
+pub use store::{Reader, Summary, Wanted, Writer};
 pub use timeline::{timeline, Clock, TimelineError};

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::block::Block;
+use crate::block::{Block, Columns};
 use crate::error::TraceError;
 use crate::fidelity::Fidelity;
 use crate::provenance::{Provenance, Task};
 use crate::reference::Reference;
-use crate::store::{Columns, Reader, Summary, Wanted, Writer};
+use crate::store::{Reader, Summary, Wanted, Writer};
 
 /// How the rows of several traces follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! The origin of a trace. Stored as JSON under the Parquet metadata key `coldframe`.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
-use crate::cut::Cut;
 use crate::fidelity::Fidelity;
-use crate::reduce::Reduction;
 
 /// The origin of a trace and its totals. The recorder fills in the first part.
 /// [`Writer::finish`](crate::Writer::finish) counts the second part from the rows, and overwrites earlier values.
@@ -106,6 +106,90 @@ impl Provenance {
     }
 }
 
+/// The part to keep: rows that meet all conditions. In a trace that is not reduced, a row is a reference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Rows left out at the start.
+    pub skip: u64,
+    /// Rows examined after these; all if `None`.
+    pub rows: Option<u64>,
+    /// Rows are kept from this time on, in nanoseconds of the trace's clock.
+    #[serde(default)]
+    pub from_ns: Option<u64>,
+    /// Rows are kept up to this time, which is excluded.
+    #[serde(default)]
+    pub until_ns: Option<u64>,
+    /// Instruction fetches only.
+    pub instructions_only: bool,
+}
+
+/// A cut that was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cut {
+    /// What was kept.
+    pub part: Part,
+    /// Rows of the trace that it was cut from.
+    pub of_rows: u64,
+}
+
+/// `1000 rows after row 5000, from 0.5 s to 1 s, of 8000 rows`.
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Part { skip, rows, from_ns, until_ns, instructions_only } = self.part;
+        match rows {
+            Some(rows) => write!(f, "{rows} rows after row {skip}")?,
+            None => write!(f, "all rows after row {skip}")?,
+        }
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        from_ns.map_or(Ok(()), |from| write!(f, ", from {} s", seconds(from)))?;
+        until_ns.map_or(Ok(()), |until| write!(f, ", until {} s", seconds(until)))?;
+        let kinds = if instructions_only { ", the instruction fetches only" } else { "" };
+        write!(f, "{kinds}, of {} rows", self.of_rows)
+    }
+}
+
+/// How a trace was reduced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Safely Allowed Drop: in memories of at least `pages` pages, the misses of LRU and OPT are those of the whole
+    /// trace.
+    Compaction {
+        /// Pages, of the trace's page size or larger.
+        pages: u64,
+    },
+    /// All references to the pages whose hash is below `threshold` of `modulus`.
+    HashSample {
+        /// Number of hashes kept.
+        threshold: u64,
+        /// Number of different hashes.
+        modulus: u64,
+    },
+}
+
+/// How a trace was reduced, and from what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reduction {
+    /// The method.
+    pub method: Method,
+    /// The fidelity of the whole trace.
+    pub of: Fidelity,
+    /// References to pages in the whole trace.
+    pub references: u64,
+    /// Different pages in the whole trace.
+    pub pages: u64,
+}
+
+impl Reduction {
+    /// The share of pages that a sample kept; `None` for another method.
+    pub fn rate(&self) -> Option<f64> {
+        match self.method {
+            Method::HashSample { threshold, modulus } => Some(threshold as f64 / modulus.max(1) as f64),
+            Method::Compaction { .. } => None,
+        }
+    }
+}
+
 /// The recorder's measurements of the program, besides its references.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProgramFacts {
@@ -152,7 +236,7 @@ impl Compression {
 
     /// The compression ratio of kept pages: 4096 bytes to the mean compressed size.
     pub fn ratio(&self) -> f64 {
-        (self.kept * crate::span::PAGE) as f64 / (self.kept_bytes as f64).max(1.0)
+        (self.kept * coldframe_journal::span::PAGE) as f64 / (self.kept_bytes as f64).max(1.0)
     }
 }
 

@@ -15,18 +15,19 @@ mod sample;
 use std::path::Path;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::block::Block;
+use crate::block::{Block, Columns};
 use crate::error::TraceError;
 use crate::fidelity::Fidelity;
-use crate::provenance::Provenance;
+use crate::provenance::{Provenance, Reduction};
 use crate::reference::Reference;
-use crate::store::{Columns, Reader, Summary, Wanted, Writer};
+use crate::store::{Reader, Summary, Wanted, Writer};
 
 use compact::{Compactor, Page};
 use sample::{hash, Smallest};
 
+pub use crate::provenance::Method;
 pub use sample::MODULUS;
 
 const MILLION: u64 = 1_000_000;
@@ -40,48 +41,6 @@ pub enum Keep {
     Share(u64),
     /// At most this many pages.
     Pages(u64),
-}
-
-/// How a trace was reduced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Method {
-    /// Safely Allowed Drop: in memories of at least `pages` pages, the misses of LRU and OPT are those of the whole
-    /// trace.
-    Compaction {
-        /// Pages, of the trace's page size or larger.
-        pages: u64,
-    },
-    /// All references to the pages whose hash is below `threshold` of `modulus`.
-    HashSample {
-        /// Number of hashes kept.
-        threshold: u64,
-        /// Number of different hashes.
-        modulus: u64,
-    },
-}
-
-/// How a trace was reduced, and from what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reduction {
-    /// The method.
-    pub method: Method,
-    /// The fidelity of the whole trace.
-    pub of: Fidelity,
-    /// References to pages in the whole trace.
-    pub references: u64,
-    /// Different pages in the whole trace.
-    pub pages: u64,
-}
-
-impl Reduction {
-    /// The share of pages that a sample kept; `None` for another method.
-    pub fn rate(&self) -> Option<f64> {
-        match self.method {
-            Method::HashSample { threshold, modulus } => Some(threshold as f64 / modulus.max(1) as f64),
-            Method::Compaction { .. } => None,
-        }
-    }
 }
 
 /// The result of a reduction.

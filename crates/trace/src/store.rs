@@ -26,8 +26,9 @@ mod table;
 mod writer;
 
 pub use reader::Reader;
-pub(crate) use reader::{Origin, Source};
-pub use schema::{Columns, Wanted, SIZE_MAX};
+pub(crate) use reader::Source;
+pub(crate) use schema::remedy;
+pub use schema::{Wanted, SIZE_MAX};
 pub(crate) use table::{Cell, Name, Table};
 pub use writer::{Summary, Writer, LEVEL_DEFAULT, LEVEL_SHIPPED};
 
@@ -37,7 +38,7 @@ pub fn fuzz_read(data: &[u8]) -> Result<u64, crate::TraceError> {
     /// A few bytes may mean 2^60 equal rows, which is valid and would take for ever.
     const ROWS_MAX: u64 = 4 << 20;
     let source = Source::Bytes(bytes::Bytes::copy_from_slice(data));
-    let mut reader = Reader::from_source("fuzz".as_ref(), source, Origin::Any)?;
+    let mut reader = Reader::from_source("fuzz".as_ref(), source)?;
     let mut block = crate::Block::with_capacity(5000);
     let mut rows = 0;
     while rows < ROWS_MAX {

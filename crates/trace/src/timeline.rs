@@ -15,7 +15,7 @@ use std::io::{self, Write};
 
 use coldframe_core::{Command, Event, PageId, Ps, Stage, TaskId, Ticket, Work};
 
-use crate::journal::{open, Entry, JournalError};
+use coldframe_journal::{open, Entry, JournalError};
 
 /// Why there is no timeline.
 #[derive(Debug, thiserror::Error)]

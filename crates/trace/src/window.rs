@@ -21,7 +21,7 @@
 //! The window may change while a program runs, and pages may be sampled in chunks. Then N is the longest window of
 //! all, in pages of the whole program, and the rows are those of the smallest sample of all.
 //!
-//! Between the rows, notes ([`crate::span`]) behind the mapping `[managed]` say which memory the program unmapped.
+//! Between the rows, notes ([`coldframe_journal::span`]) behind the mapping `[managed]` say which memory the program unmapped.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -29,14 +29,14 @@ use std::path::{Path, PathBuf};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::block::Block;
-use crate::entries::{is_sampled, Record, Word, COMMAND, HEAD, MAGIC, RECORD, RECORDS};
+use crate::block::{Block, Columns};
 use crate::error::TraceError;
 use crate::fidelity::Fidelity;
 use crate::provenance::{Compression, Mapping, ProcessFacts, ProgramFacts, Provenance, Task};
 use crate::reference::{Kind, Reference};
-use crate::span::{Note, Span, PAGE};
-use crate::store::{Columns, Summary, Writer};
+use crate::store::{Summary, Writer};
+use coldframe_journal::entries::{is_sampled, Record, Word, COMMAND, HEAD, MAGIC, RECORD, RECORDS};
+use coldframe_journal::span::{Note, Span, PAGE};
 
 /// The name of the mapping that is managed memory.
 pub const MANAGED: &str = "[managed]";
@@ -58,7 +58,7 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Reads a file of [`crate::entries`].
+    /// Reads a file of [`coldframe_journal::entries`].
     ///
     /// # Errors
     /// It cannot be read, or is not a recording.

@@ -1,5 +1,4 @@
 //! The output of the writers for other tools, read back by our own readers and compared with the layouts.
-#![cfg(feature = "std")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

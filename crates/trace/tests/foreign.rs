@@ -1,5 +1,4 @@
 //! Parquet that we did not write, or that came to harm: what is taken, what is refused, and that nothing panics.
-#![cfg(feature = "std")]
 
 use std::fs::{self, File};
 use std::path::Path;

@@ -1,5 +1,4 @@
 //! The text formats from outside: what they take, what they refuse and how they say so, plain and compressed.
-#![cfg(feature = "std")]
 
 use std::fs;
 use std::io::Write;
@@ -24,7 +23,8 @@ fn read_file(format: &str, path: &Path) -> Result<(Vec<Reference>, u64, u64), Tr
     while reader.read(&mut block)? > 0 {
         rows.extend(block.iter());
     }
-    Ok((rows, reader.lines(), reader.skipped()))
+    let progress = reader.progress();
+    Ok((rows, progress.lines, progress.skipped))
 }
 
 #[test]

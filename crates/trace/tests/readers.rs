@@ -3,7 +3,6 @@
 //! Real output: perf 6.1 (`perf-*.txt`), fio 3.33 (`job.iolog`), blkparse 1.2 (`sample.blkparse.txt`, printed from the
 //! hand-made binary files in the same folder). The others are made by hand from the documented layouts, because their
 //! tools or data sets are not available.
-#![cfg(feature = "std")]
 
 use std::fs;
 use std::io::Write;
@@ -25,7 +24,8 @@ fn read_file(format: &str, path: &Path, options: &Options) -> Result<Read, Trace
     while reader.read(&mut block)? > 0 {
         rows.extend(block.iter());
     }
-    Ok((rows, reader.lines(), reader.skipped()))
+    let progress = reader.progress();
+    Ok((rows, progress.lines, progress.skipped))
 }
 
 fn read(format: &str, data: &[u8], options: &Options) -> Result<Read, TraceError> {

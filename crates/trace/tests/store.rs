@@ -1,6 +1,5 @@
 //! The store from outside: rows are read back as written, in every combination of columns, and no incomplete file is
 //! left.
-#![cfg(feature = "std")]
 
 use std::fs;
 use std::path::Path;

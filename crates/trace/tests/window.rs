@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use coldframe_trace::entries::{is_sampled, Record, Word, CHUNK, COMMAND, HEAD, MAGIC};
-use coldframe_trace::span::{Note, Noted, Seen, Span, PAGE};
+use coldframe_journal::entries::{is_sampled, Record, Word, CHUNK, COMMAND, HEAD, MAGIC};
+use coldframe_journal::span::{Note, Noted, Seen, Span, PAGE};
 use coldframe_trace::window::{window, Recorded, MANAGED};
 use coldframe_trace::{Block, Fidelity, Kind, ProgramFacts, Reader, Reference, TraceError, Wanted};
 

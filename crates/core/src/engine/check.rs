@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::frames::{Frame, Use};
 use crate::ids::{FrameId, PageId};
-use crate::page_state::{PageState, COMPRESSING};
+use crate::page_state::PageState;
 use crate::swap::Swap;
 use crate::tier::packs::Packs;
 
@@ -75,10 +75,6 @@ impl Engine {
             let gone = state == PageState::Absent && !tier.holds(page) && tier.is_stale(page);
             assert!(!gone, "the newest bytes of page {i} are nowhere");
         }
-        let compressing = |state| matches!(state, PageState::Writing { tries: COMPRESSING, .. });
-        let again = |(i, state)| compressing(state) && tier.is_dense(PageId::from(i));
-        let count = self.pages.iter().enumerate().filter(|one| again(*one)).count();
-        assert_eq!(count, tier.being_recompressed(), "pages that are being compressed again");
     }
 
     /// A page mapped in its slot has that slot, on a machine that can read it there. A page in a frame has no slot,

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   GetFreeframe   pool short: its next bin of four frames, by evictions          pool long: a bin is cleared and comes back
-//!   Compressed     Store  ── no room: the oldest leave (Recompress, TakeOut) ── too large: Write, or Forget if its slot
+//!   Compressed     Store  ── no room: the oldest leave (TakeOut) ── too large: Write, or Forget if its slot
 //!                            has the same
 //!   Loaded         Keep: pages that lie in the same slot
 //! ```
@@ -11,14 +11,13 @@
 use super::evict::evict_one;
 use crate::command::Command;
 use crate::ids::{FrameId, PageId, Ticket};
-use crate::page_state::{PageState, COMPRESSING};
-use crate::tier::{Leaver, Tier, BIN_FRAMES};
+use crate::page_state::PageState;
+use crate::pool_op::PoolOp;
+use crate::tier::{Leaver, Tier, BIN_FRAMES, STAY};
 use crate::turn::Turn;
 
 /// One bin is lent for each 16 pages that leave together. A page then takes a quarter of a frame, or somewhat more.
 const BATCH_OF_BIN: usize = 16;
-/// Frames that are never lent to the pool.
-const STAY: usize = 4;
 
 /// Moves frames between RAM and the pool if needed, before a frame is sought. `leaves`: a page is about to leave RAM.
 pub(super) fn balance(turn: &mut Turn<'_>, leaves: bool) {
@@ -84,7 +83,7 @@ fn grow(turn: &mut Turn<'_>) {
 
 fn say_lent(turn: &mut Turn<'_>, frames: [FrameId; BIN_FRAMES], bin: usize, lent: bool) {
     for (i, frame) in frames.into_iter().enumerate() {
-        turn.issue(Command::Lend { frame, part: (bin * BIN_FRAMES + i) as u32, lent });
+        turn.issue(Command::Pool(PoolOp::Lend { frame, part: (bin * BIN_FRAMES + i) as u32, lent }));
     }
 }
 
@@ -113,7 +112,7 @@ fn leave(turn: &mut Turn<'_>, Leaver { page, at, size, stale }: Leaver) {
     if let Some(tier) = turn.tier.as_mut() {
         tier.counts.packed += u64::from(opens);
     }
-    turn.issue(Command::TakeOut { page, at, size, to });
+    turn.issue(Command::Pool(PoolOp::TakeOut { page, at, size, to }));
     turn.pages.set(page, PageState::Writing { tries: 1, released: false });
 }
 
@@ -141,7 +140,7 @@ pub(crate) fn keep_beside(turn: &mut Turn<'_>, ticket: Ticket) {
     while page != flight.page {
         if turn.pages.get(page) == PageState::Absent && !tier.holds(page) {
             let Some(at) = tier.keep(page, size, turn.machine) else { return };
-            turn.machine.issue(Command::Keep { page, from, at, size });
+            turn.machine.issue(Command::Pool(PoolOp::Keep { page, from, at, size }));
         }
         (page, size) = packs.after(page);
     }
@@ -158,13 +157,12 @@ fn write(turn: &mut Turn<'_>, page: PageId) {
 pub(crate) fn compressed(turn: &mut Turn<'_>, page: PageId, size: u32, same: bool) {
     let PageState::Writing { released, .. } = turn.pages.get(page) else { unreachable!("not accepted") };
     let Some(tier) = turn.tier.as_mut() else { unreachable!("not accepted") };
-    tier.compressed(page, size);
     if same {
         tier.written(page);
     }
     if released {
         turn.pages.set(page, PageState::Untouched);
-        return turn.issue(Command::Forget { page });
+        return turn.issue(Command::Pool(PoolOp::Forget { page }));
     }
     if store(turn, page, size) {
         return turn.pages.set(page, PageState::Absent);
@@ -174,7 +172,7 @@ pub(crate) fn compressed(turn: &mut Turn<'_>, page: PageId, size: u32, same: boo
     if tier.is_stale(page) {
         return write(turn, page);
     }
-    turn.issue(Command::Forget { page });
+    turn.issue(Command::Pool(PoolOp::Forget { page }));
     turn.pages.set(page, PageState::Absent);
 }
 
@@ -186,13 +184,8 @@ fn store(turn: &mut Turn<'_>, page: PageId, size: u32) -> bool {
             return false;
         }
         if let Some(at) = tier.store(page, size, turn.machine) {
-            turn.issue(Command::Store { page, at, size });
+            turn.issue(Command::Pool(PoolOp::Store { page, at, size }));
             return true;
-        }
-        if let Some((page, at, size)) = tier.recompress() {
-            turn.issue(Command::Recompress { page, at, size });
-            turn.pages.set(page, PageState::Writing { tries: COMPRESSING, released: false });
-            continue;
         }
         let Some(leaver) = tier.oldest_out() else { return false };
         leave(turn, leaver);

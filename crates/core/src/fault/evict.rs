@@ -4,6 +4,7 @@ use crate::command::Command;
 use crate::ids::FrameId;
 use crate::page_state::{PageState, COMPRESSING};
 use crate::policy::Victim;
+use crate::pool_op::PoolOp;
 use crate::turn::Turn;
 
 pub(super) fn evict_one(turn: &mut Turn<'_>) -> FrameId {
@@ -35,7 +36,7 @@ pub(super) fn evict(turn: &mut Turn<'_>, victim: Victim) {
     let (_, mut residents) = ram.policy_and_residents(*machine, work);
     let compress = tier.as_mut().is_some_and(|tier| tier.leaves(page));
     let dirty = residents.evict(from, |dirty, machine| match (compress, dirty) {
-        (true, dirty) => Some(Command::Compress { page, from, dirty }),
+        (true, dirty) => Some(Command::Pool(PoolOp::Compress { page, from, dirty })),
         (false, true) => Some(Command::Write { page, from: Some(from), to: backing.slot_for(page, pages, machine) }),
         (false, false) => None,
     });

@@ -3,6 +3,7 @@
 
 use crate::command::{Command, Stage};
 use crate::ids::Ticket;
+use crate::pool_op::PoolOp;
 use crate::turn::Turn;
 
 pub(super) fn load_stopover(turn: &mut Turn<'_>, ticket: Ticket) {
@@ -10,8 +11,8 @@ pub(super) fn load_stopover(turn: &mut Turn<'_>, ticket: Ticket) {
     let flight = turn.flights.get_mut(ticket);
     flight.buffer = Some(into);
     let page = flight.page;
-    if let Some((at, size)) = turn.tier.as_mut().and_then(|tier| tier.unpack(page)) {
-        turn.issue(Command::Unpack { ticket, page, at, size, into });
+    if let Some((at, size)) = turn.tier.as_mut().and_then(|tier| tier.decompress(page)) {
+        turn.issue(Command::Pool(PoolOp::Decompress { ticket, page, at, size, into }));
         return turn.mark(Stage::LoadStopover);
     }
     turn.counts.page_loads += 1;

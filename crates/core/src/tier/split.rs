@@ -14,8 +14,7 @@
 //! The first way to count for the frames is that of LRU: only a page that left within these steps would have stayed. A
 //! policy that knows better than LRU, or a program that goes round in a loop, gains from each frame, however long ago
 //! pages left: if all pages outside RAM come back in turn, one of `n` stays for each frame more, and `n` is the mean of
-//! the times since they left. The larger of the two sums counts, and half of it: where real programs got twice the
-//! frames, their faults fell by about half of what these sums say.
+//! the times since they left. The larger of the two sums counts, and half of it ([`OVERSTATED`]).
 //!
 //! The time since a page left is the number of evictions since then, so no clock is needed. The sums are halved after
 //! each window, so old counts fade.
@@ -23,21 +22,29 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-use super::pool::BIN_FRAMES;
+use super::pool::{BIN_FRAMES, UNKNOWN_RATIO};
 use super::TierConfig;
 use crate::ids::PageId;
 
-/// Number of steps from no pool to the largest pool.
+/// Number of steps from no pool to the largest pool. A guess: a step is 2 % of the largest pool.
 const STEPS: usize = 48;
-/// The border moves this part of the way to the best one.
+/// The border moves this part of the way to the best one. A guess, as are the next three.
 const WAY: usize = 4;
 /// The average over pages that leave the pool is over this many.
 const EXITS: usize = 16;
 /// A window has as many faults as this part of all frames, with a lower limit.
 const WINDOW: usize = 8;
 const WINDOW_MIN: u32 = 32;
-/// As long as nothing is known, a page in the pool is taken to need this part of a frame.
-const UNKNOWN_RATIO: usize = 3;
+
+/// The sums say this many times what more frames save: where real programs got twice the frames, their faults fell by
+/// about half of what the sums say.
+const OVERSTATED: i64 = 2;
+
+/// What a border costs, with a margin that another one must exceed. A guess: an eighth. With no margin, the border would
+/// move to and fro for ever.
+fn with_margin(cost: i64) -> i64 {
+    cost / 8 * 9
+}
 
 /// Prices of faults that this number of steps more would have changed, and one step less would not.
 #[derive(Clone, Copy, Default)]
@@ -177,7 +184,7 @@ impl Split {
         self.prices += price;
         self.times += ago as u64;
         let near = ago.div_ceil(self.step);
-        self.at(near).kept += price as i64 / 2;
+        self.at(near).kept += price as i64 / OVERSTATED;
         let end = self.reaches(pool);
         // A step that the frames lose reaches back by itself.
         let reach = self.reach.saturating_sub(self.step).max(1);
@@ -225,11 +232,10 @@ impl Split {
         self.sums.get_mut(steps.max(1) - 1).unwrap_or(&mut self.beyond)
     }
 
-    /// Moves towards the best border, if it is better by an eighth. Without this margin the border would move to and fro
-    /// for ever.
+    /// Moves towards the best border, if it is better than today's by the margin.
     fn move_border(&mut self) {
         let in_turn = (self.prices * self.returned * self.step as u64).checked_div(self.times).unwrap_or(0) as i64;
-        let step_of_frames = self.sums[0].kept.max(in_turn.min(self.prices as i64) / 2);
+        let step_of_frames = self.sums[0].kept.max(in_turn.min(self.prices as i64) / OVERSTATED);
         let to_frames = self.target.div_ceil(self.step);
         // How much frames are worth is known from faults only on pages that have left: so half of the way at most.
         let to_pool = (self.frames_max - self.target).div_ceil(2 * self.step);
@@ -237,11 +243,12 @@ impl Split {
         let mut all = Sums::default();
         for (sums, n) in self.sums.iter().zip(1..) {
             all = Sums { kept: all.kept + sums.kept, lost: all.lost + sums.lost, spared: all.spared + sums.spared };
-            let frames = all.kept.max((in_turn * n as i64).min(self.prices as i64) / 2) - all.lost / 8 * 9;
+            let frames =
+                all.kept.max((in_turn * n as i64).min(self.prices as i64) / OVERSTATED) - with_margin(all.lost);
             if n <= to_frames && frames > best {
                 (best, way) = (frames, (false, n));
             }
-            let pool = all.spared - step_of_frames * n as i64 / 8 * 9;
+            let pool = all.spared - with_margin(step_of_frames * n as i64);
             if n <= to_pool && pool > best {
                 (best, way) = (pool, (true, n));
             }
@@ -273,7 +280,6 @@ mod tests {
             load_price: 60,
             pool_price: 20,
             table_bytes: 0,
-            dense_max: 0,
         };
         Split::new(&config, 4096)
     }

@@ -1,5 +1,6 @@
 //! Drives an engine on a machine that completes everything at once.
 
+use coldframe_core::engine::Builder;
 use coldframe_core::naive::{Immediate, Outcome};
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{fault::handler, Access, Caps, Config, Engine, Event, PageId, TaskId};
@@ -14,28 +15,26 @@ pub struct Rig {
 #[allow(dead_code)]
 impl Rig {
     pub fn new(policy: &str, handler: &str, frames: usize, pages: usize, caps: Caps) -> Rig {
-        let policy = PolicyChoice::parse(policy).unwrap().build(frames, pages).unwrap();
-        let config = Config { frames, pages, tasks: 4, evict_batch: 1, caps };
-        let engine = Engine::new(config, policy, handler::find(handler).unwrap()).unwrap();
-        Rig { engine, machine: Immediate::new(caps, pages) }
+        Rig::made((policy, handler), frames, pages, caps, 1, |builder| builder)
     }
 
     /// The same, with this many victims at once.
     pub fn with_batch(policy: &str, frames: usize, pages: usize, caps: Caps, evict_batch: usize) -> Rig {
-        Rig::with_handler((policy, "parallel"), frames, pages, caps, evict_batch)
+        Rig::made((policy, "parallel"), frames, pages, caps, evict_batch, |builder| builder)
     }
 
-    /// The same, with a policy and a handler.
-    pub fn with_handler(
+    /// The same, with what else the builder is told.
+    pub fn made(
         (policy, handler): (&str, &str),
         frames: usize,
         pages: usize,
         caps: Caps,
         evict_batch: usize,
+        more: impl FnOnce(Builder) -> Builder,
     ) -> Rig {
         let policy = PolicyChoice::parse(policy).unwrap().build(frames, pages).unwrap();
         let config = Config { frames, pages, tasks: 4, evict_batch, caps };
-        let engine = Engine::new(config, policy, handler::find(handler).unwrap()).unwrap();
+        let engine = more(Engine::builder(config, policy, handler::find(handler).unwrap())).build().unwrap();
         Rig { engine, machine: Immediate::new(caps, pages) }
     }
 

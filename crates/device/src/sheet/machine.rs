@@ -6,7 +6,6 @@ use coldframe_core::Ps;
 use serde::{Deserialize, Serialize};
 
 use super::{Kind, Sheet, SheetError, Sourced};
-use crate::here::Spread;
 use crate::quantity::{self, QuantityError};
 
 /// Identifies the machine of a sheet. If any field but the last two differs, it is another machine, and the sheet's
@@ -38,7 +37,18 @@ impl Machine {
     }
 }
 
-/// A time that varies, as text: [`Spread`].
+/// A time that varies: the mean of a long run, and the range of the means of short stretches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Spread {
+    /// The mean of the best tenth of stretches.
+    pub low: Ps,
+    /// The mean of all.
+    pub mean: Ps,
+    /// The mean of the worst tenth of stretches.
+    pub high: Ps,
+}
+
+/// A [`Spread`] as text.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Varying {

@@ -490,4 +490,52 @@ impl Inside {
         self.deferred_len = kept;
         true
     }
+
+    /// Gives a page the slot that the engine has chosen, or a slot of the log. Returns the slot's number in the file,
+    /// and the place in a buffer for the page's bytes.
+    pub fn place(&mut self, page: u32) -> Result<(usize, usize), Refused> {
+        let Some(slot) = self.blocks.as_ref().and_then(|blocks| blocks.slot_of(page)) else { return self.take(page) };
+        let (block, place) = (slot as usize / SEGMENT, slot as usize % SEGMENT);
+        let segment = self.segment_of(block)?;
+        assert!(self.is_free(segment, place), "a slot is written once");
+        let b = self.buffer_of(segment)?;
+        Ok(self.fill(b, place, page))
+    }
+
+    fn segment_of(&mut self, block: usize) -> Result<usize, Refused> {
+        if let Some(segment) = self.blocks.as_ref().and_then(|blocks| blocks.segment_of(block)) {
+            return Ok(segment);
+        }
+        let segment = self.whole_segment()?;
+        if let Some(blocks) = &mut self.blocks {
+            blocks.give(block, segment);
+        }
+        Ok(segment)
+    }
+
+    /// The buffer that takes pages of the segment.
+    fn buffer_of(&mut self, segment: usize) -> Result<usize, Refused> {
+        let speaks = |state: State| matches!(state, State::Filling | State::Full | State::Writing);
+        match self.buffers.iter().position(|b| b.segment == segment && speaks(b.state)) {
+            Some(b) if self.buffers[b].state == State::Writing => Err(Refused::Wait),
+            Some(b) => Ok(b),
+            None => {
+                let b = self.spare_buffer()?;
+                self.open(b, segment, u32::MAX);
+                Ok(b)
+            }
+        }
+    }
+
+    /// The block is erased.
+    pub fn erase(&mut self, block: usize) {
+        let Some(segment) = self.blocks.as_mut().and_then(|blocks| blocks.take_back(block)) else { return };
+        if !self.is_used(segment) {
+            // Bytes that have not been written yet are no longer needed.
+            let waits = |b: &Self, i: usize| matches!(b.buffers[i].state, State::Filling | State::Full);
+            let of = (0..self.buffers.len()).find(|i| self.buffers[*i].segment == segment && waits(self, *i));
+            of.into_iter().for_each(|i| self.buffers[i].state = State::Idle);
+        }
+        self.free_if_unused(segment);
+    }
 }

@@ -1,4 +1,4 @@
-"""Every setting, with its unit and default; written by the tests of ``crates/report/src/settings.rs``."""
+"""Every setting, with its unit and default; written by the tests of ``crates/experiment/src/settings.rs``."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use coldframe_core::fault::handler::sequential;
-use coldframe_trace::journal::replay;
+use coldframe_journal::replay;
 
 const US: Ps = Ps(1_000_000);
 

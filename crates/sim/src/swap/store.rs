@@ -5,9 +5,9 @@
 //! it is written again.
 
 use coldframe_core::swap::linux::{SlotMap, CLUSTER};
-use coldframe_core::swap::{Full, Perfect, Swap, SwapError};
+use coldframe_core::swap::{Full, Perfect, Swap, SwapAreas, SwapError};
 use coldframe_core::{Event, PageId, Ps, SlotId};
-use coldframe_trace::journal::{Entry, Journal, Noted, SwapHead};
+use coldframe_journal::{Entry, Journal, Noted};
 
 use super::SwapConfig;
 use crate::faulty::{Failures, Faulty};
@@ -100,9 +100,9 @@ impl Store {
 
     /// Keeps a journal from now on.
     pub(super) fn keep_journal(&mut self, config: &SwapConfig) {
-        let head = SwapHead { slots_per_block: config.slots_per_block, areas: config.areas.clone() };
+        let areas = SwapAreas { slots_per_block: config.slots_per_block, areas: config.areas.clone() };
         let kept = self.kept();
-        kept.journal = Some(Journal::of_area(kept.swap.pages(), &head));
+        kept.journal = Some(Journal::of_area(kept.swap.pages(), &areas));
     }
 
     /// Takes the part of the journal that is new.

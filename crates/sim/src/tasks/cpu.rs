@@ -4,12 +4,11 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use coldframe_core::prefetch::PrefetchLists;
-use coldframe_core::swap::Swap;
-use coldframe_core::{Caps, Config, Engine, Event, PageId, Ps, TaskId};
-use coldframe_trace::journal::{Head, Journal};
+use coldframe_core::{Below, Caps, Config, Engine, Event, PageId, Ps, TaskId};
+use coldframe_journal::{Head, Journal};
 
 use super::paging::{Outcome, Paging};
-use super::{Activation, Area, OnFault, Prefetched, Prefetching, Step, TaskResult, TaskSpec, TasksConfig, TasksResult};
+use super::{Activation, OnFault, Prefetched, Prefetching, Step, TaskResult, TaskSpec, TasksConfig, TasksResult};
 use crate::bus::Class;
 use crate::front_end::PageRef;
 use crate::lane::{LaneError, SwapDone};
@@ -28,7 +27,7 @@ pub struct Cpu {
     paging: Paging,
     masks: Masks,
     head: Head,
-    area: Area,
+    area: Below,
     /// Whether pages can be read in buffers or slots.
     in_place: bool,
     scheduler: Box<dyn Scheduler>,
@@ -72,20 +71,10 @@ impl Cpu {
         let caps = Caps { buffers, ..config.caps };
         let bounds = Config { frames: config.frames, pages, tasks, evict_batch: config.evict_batch, caps };
         let policy = config.policy.build(config.frames, pages)?;
-        let mut engine = Engine::new(bounds, policy, config.handler)?;
-        engine.set_arrival(p.arrival);
-        let mut head = Head { arrival: p.arrival, ..Head::new(config.policy.to_string(), config.handler, bounds) };
-        match &config.area {
-            Area::None => {}
-            Area::Flash(area) => {
-                engine.set_swap(Swap::new(pages, area.slots_per_block, &area.areas)?);
-                head.swap = Some(area.clone());
-            }
-            Area::InPlace(slots) => {
-                engine.set_slots(*slots);
-                head.slots = Some(*slots);
-            }
-        }
+        let (below, arrival) = (config.area.clone(), p.arrival);
+        let head = Head { below, arrival, ..Head::new(config.policy.to_string(), config.handler, bounds) };
+        let builder = Engine::builder(bounds, policy, config.handler);
+        let engine = builder.below(head.below.clone()).arrival(arrival).build()?;
         let mut world = World::new(config.machine.clone(), 0, pages, buffers);
         world.xip.price(config.xip_surplus);
         if caps.direct_read {
@@ -146,7 +135,7 @@ impl Cpu {
         turns: usize,
         sink: &mut dyn FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<TasksResult, E> {
-        if let Area::InPlace(_) = self.area {
+        if let Below::Slots(_) = self.area {
             self.own_pages();
         }
         let mut turn = 0;
@@ -305,7 +294,7 @@ impl Cpu {
     fn enter(&mut self, task: usize) {
         let now = self.now();
         self.running = Some(task);
-        if let Area::InPlace(_) = self.area {
+        if let Below::Slots(_) = self.area {
             self.paging.handle(Event::Foreground { task: TaskId::from(task) }, Class::Demand);
         }
         let waited = now - self.tasks[task].woken;

@@ -3,11 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use coldframe_report::experiment;
-use coldframe_report::result::RunResult;
-use coldframe_report::settings::{Limit, Settings};
-use coldframe_report::systems::ddb;
-use coldframe_report::ReportError;
+use coldframe_experiment::result::RunResult;
+use coldframe_experiment::settings::{Limit, Settings};
+use coldframe_experiment::string;
+use coldframe_experiment::systems::ddb;
+use coldframe_experiment::ExperimentError;
 
 /// The paper's programs and our recordings of them.
 pub const PROGRAMS: [(&str, &str); 3] =
@@ -79,10 +79,10 @@ impl Program {
     ///
     /// # Errors
     /// The trace cannot be read.
-    pub fn measure(name: &'static str, path: &Path, accesses: Option<u64>) -> Result<Program, ReportError> {
+    pub fn measure(name: &'static str, path: &Path, accesses: Option<u64>) -> Result<Program, ExperimentError> {
         let working_set = working_set(path, accesses)?;
         let all: Vec<Settings> = TENTHS.flat_map(|t| pair(frames(working_set, t), accesses)).collect();
-        let mut results = experiment::run(path, &all, &mut |_| {})?.into_iter();
+        let mut results = string::run(path, &all, &mut |_| {})?.into_iter();
         let mut pairs = Vec::new();
         while let (Some(before), Some(after)) = (results.next(), results.next()) {
             pairs.push(Pair { before, after });
@@ -127,13 +127,13 @@ pub fn pair(frames: u64, accesses: Option<u64>) -> [Settings; 2] {
 /// grow steeply (section III.3, on figure 5). It prints no rule. Ours: the least main memory with which the program
 /// without the scheme takes at most twice as long as with main memory for all of its pages. Below that, loading pages
 /// again takes longer than everything else.
-fn working_set(path: &Path, accesses: Option<u64>) -> Result<u64, ReportError> {
+fn working_set(path: &Path, accesses: Option<u64>) -> Result<u64, ExperimentError> {
     let mut all: Vec<_> = (1..=LARGEST).map(|kib| settings(PLAIN, kib, accesses)).collect();
     all.push(Settings { frames: None, ram: Some("100%".into()), ..settings(PLAIN, 1, accesses) });
-    let results = experiment::run(path, &all, &mut |_| {})?;
+    let results = string::run(path, &all, &mut |_| {})?;
     let (everything, sizes) = results.split_last().expect("there are some");
     let found = sizes.iter().find(|result| total(result) <= 2.0 * total(everything));
-    found.map(|result| result.frames as u64).ok_or_else(|| ReportError::Unfit {
+    found.map(|result| result.frames as u64).ok_or_else(|| ExperimentError::Unfit {
         path: path.display().to_string(),
         reason: format!("its working set is more than {LARGEST} KiB; record a smaller program"),
     })

@@ -6,12 +6,12 @@ use std::path::Path;
 use coldframe_core::{Pj, Ps};
 use coldframe_device::energy::{e_paging, energies, t_paging, t_total, times, AccessCounts, Price};
 use coldframe_device::sheet;
-use coldframe_report::plot::Plot;
-use coldframe_report::systems::ddb;
-use coldframe_report::ReportError;
+use coldframe_experiment::systems::ddb;
+use coldframe_experiment::ExperimentError;
+use coldframe_show::plot::Plot;
 
+use crate::figure::{Claim, Paper, Reached, Row};
 use crate::golden::Golden;
-use crate::papers::{Claim, Paper, Reached, Row};
 
 #[cfg(test)]
 mod claims;
@@ -36,7 +36,7 @@ fn golden() -> Golden {
     Golden::read(include_str!("golden.toml"))
 }
 
-fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ReportError> {
+fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError> {
     let golden = golden();
     let mut rows = Vec::new();
     table5_rows(&golden, &mut rows)?;
@@ -58,7 +58,7 @@ fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, Repor
 }
 
 /// Figures 5 to 7.
-fn plots(traces: &Path) -> Result<Vec<Plot>, ReportError> {
+fn plots(traces: &Path) -> Result<Vec<Plot>, ExperimentError> {
     let measure =
         |(name, file): (&'static str, &str)| Program::measure(name, &traces.join(file), Some(experiments::ACCESSES));
     let programs = PROGRAMS.map(measure).into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -66,7 +66,7 @@ fn plots(traces: &Path) -> Result<Vec<Plot>, ReportError> {
 }
 
 /// Table 3.
-fn prices() -> Result<(Price<Ps>, Price<Pj>), ReportError> {
+fn prices() -> Result<(Price<Ps>, Price<Pj>), ExperimentError> {
     let (flash, ram) = (sheet::find("KFG5616")?, sheet::find("SRAM64K")?);
     Ok((times(&flash, &ram, ddb::PAGE)?, energies(&flash, &ram, ddb::PAGE)?))
 }
@@ -93,7 +93,7 @@ fn counts(g: &Golden, column: usize) -> AccessCounts {
 const TERMS: [&str; 5] = ["pl_N", "pm_N", "rdmain_N", "rdxip_N", "wrmain_N"];
 
 /// Table 5 by equations 1 to 3 on its own counts, without simulation.
-fn table5_rows(g: &Golden, rows: &mut Vec<Row>) -> Result<(), ReportError> {
+fn table5_rows(g: &Golden, rows: &mut Vec<Row>) -> Result<(), ExperimentError> {
     let (time_price, energy_price) = prices()?;
     for (column, name) in ["before", "after"].into_iter().enumerate() {
         let counts = counts(g, column);

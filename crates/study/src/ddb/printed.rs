@@ -2,14 +2,14 @@
 
 use coldframe_core::Bytes;
 use coldframe_device::energy::AccessCounts;
-use coldframe_report::plot::{Plot, Series};
-use coldframe_report::result::RunResult;
-use coldframe_report::{experiment, ReportError};
+use coldframe_experiment::result::RunResult;
+use coldframe_experiment::{string, ExperimentError};
+use coldframe_show::plot::{Plot, Series};
 
 use super::experiments::{energy, pair, percent, Pair, Program, TENTHS};
 use super::{counts, table5};
+use crate::figure::{Reached, Row};
 use crate::golden::Golden;
-use crate::papers::{Reached, Row};
 
 /// Main memory of table 5, KiB.
 const TABLE_5: u64 = 8;
@@ -19,8 +19,8 @@ fn accesses(result: &RunResult) -> AccessCounts {
 }
 
 /// Table 5's proportions on our cjpeg.
-pub fn table5_shape(g: &Golden, program: &Program, rows: &mut Vec<Row>) -> Result<(), ReportError> {
-    let mut results = experiment::run(&program.path, &pair(TABLE_5, program.accesses), &mut |_| {})?;
+pub fn table5_shape(g: &Golden, program: &Program, rows: &mut Vec<Row>) -> Result<(), ExperimentError> {
+    let mut results = string::run(&program.path, &pair(TABLE_5, program.accesses), &mut |_| {})?;
     let (after, before) = (results.remove(1), results.remove(0));
     let pair = Pair { before, after };
     let (n, m) = (accesses(&pair.before), accesses(&pair.after));

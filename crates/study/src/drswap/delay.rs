@@ -6,8 +6,8 @@
 
 use super::grid::Grid;
 use super::{apps, table4, CATEGORIES, DRAM, EMMC, NVM_DR, SWAP_MIB};
+use crate::figure::{Reached, Row};
 use crate::golden::Golden;
-use crate::papers::{Reached, Row};
 
 /// A row is reached within this part of the printed difference.
 const TOLERANCE: f64 = 0.25;

@@ -1,14 +1,14 @@
 //! Every category on every backing and size: table IV and section V.E.
 
 use coldframe_core::Bytes;
-use coldframe_report::foreground::Outcome;
-use coldframe_report::systems::drswap::BACKINGS;
-use coldframe_report::ReportError;
+use coldframe_experiment::foreground::Outcome;
+use coldframe_experiment::systems::drswap::BACKINGS;
+use coldframe_experiment::ExperimentError;
 
 use super::{input, joules, megabytes, swap_ins, table4, CATEGORIES, SWAP_MIB};
 use super::{DRAM, EMMC, NVM, NVM_DR};
+use crate::figure::{Reached, Row};
 use crate::golden::Golden;
-use crate::papers::{Reached, Row};
 use crate::workload::Parameters;
 
 /// Every category on every backing and size.
@@ -18,13 +18,13 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    pub(super) fn new(p: &Parameters, progress: &mut dyn FnMut(&str)) -> Result<Grid, ReportError> {
+    pub(super) fn new(p: &Parameters, progress: &mut dyn FnMut(&str)) -> Result<Grid, ExperimentError> {
         let mut outcomes = Vec::new();
         for category in CATEGORIES {
             progress(category);
             let input = input(p, category)?;
             let one = |mib: u64, backing| input.run(backing, megabytes(p.machine.ram_mb), Bytes(mib << 20), &p.machine);
-            let size = |mib: u64| -> Result<[Outcome; 4], ReportError> {
+            let size = |mib: u64| -> Result<[Outcome; 4], ExperimentError> {
                 let [a, b, c, d] = [DRAM, EMMC, NVM, NVM_DR].map(|backing| one(mib, &BACKINGS[backing]));
                 Ok([a?, b?, c?, d?])
             };

@@ -9,16 +9,17 @@ use std::path::Path;
 
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::swap_energy::SwapCounts;
-use coldframe_report::foreground::phone::MachineParameters;
-use coldframe_report::foreground::{energy, Area, Outcome, Session};
-use coldframe_report::resolve::ForegroundPlan;
-use coldframe_report::systems::backing::Backing;
-use coldframe_report::systems::drswap::{BACKINGS, PAGE};
-use coldframe_report::{ReportError, Settings};
+use coldframe_experiment::foreground::{Outcome, Session};
+use coldframe_experiment::phone::MachineParameters;
+use coldframe_experiment::resolve::ForegroundPlan;
+use coldframe_experiment::swap_prices::{energy, Area};
+use coldframe_experiment::systems::backing::Backing;
+use coldframe_experiment::systems::drswap::{BACKINGS, PAGE};
+use coldframe_experiment::{ExperimentError, Settings};
 use coldframe_trace::{Block, Provenance};
 
+use crate::figure::{Claim, Paper, Reached, Row};
 use crate::golden::{numbers, Golden};
-use crate::papers::{Claim, Paper, Reached, Row};
 use crate::workload::{self, generate, Parameters};
 
 #[cfg(test)]
@@ -75,7 +76,7 @@ fn apps(g: &Golden, category: &str) -> Vec<[[f64; 3]; 3]> {
     apps.iter().map(|app| std::array::from_fn(|size| numbers(&app["ms"][size]))).collect()
 }
 
-fn rows(_: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ReportError> {
+fn rows(_: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError> {
     let (golden, p) = (golden(), workload::shipped());
     let mut rows = energy_rows(&golden)?;
     let grid = Grid::new(&p, progress)?;
@@ -97,14 +98,14 @@ fn swap_ins(o: &Outcome) -> f64 {
 /// The equations' result for swap-ins on a backing in fifteen minutes. The swap-outs are not printed; twice the
 /// swap-ins without direct read are assumed. Between one and three times, the joules differ by at most a third of a
 /// percent.
-fn by_equations(backing: usize, mib: u64, disabled: u64, swap_ins: u64) -> Result<f64, ReportError> {
+fn by_equations(backing: usize, mib: u64, disabled: u64, swap_ins: u64) -> Result<f64, ExperimentError> {
     let counts = SwapCounts { swap_ins, swap_outs: 2 * disabled, up_time: UP_TIME };
     let area = Area::of(&BACKINGS[backing], None, Bytes(mib << 20))?;
     Ok(energy(&area, &counts).total().0 as f64 / 1e12)
 }
 
 /// The equations' results for table IV's averages.
-fn energy_rows(golden: &Golden) -> Result<Vec<Row>, ReportError> {
+fn energy_rows(golden: &Golden) -> Result<Vec<Row>, ExperimentError> {
     let mut rows = Vec::new();
     for mib in SWAP_MIB {
         let [disabled, enabled] = table4(golden, "average", mib).map(|n| n as u64);
@@ -137,14 +138,20 @@ struct Input {
     pages: usize,
 }
 
-fn input(p: &Parameters, category: &str) -> Result<Input, ReportError> {
+fn input(p: &Parameters, category: &str) -> Result<Input, ExperimentError> {
     let (rows, provenance) = generate(p, category)?;
     let pages = distinct_pages(&rows, &provenance);
     Ok(Input { rows, provenance, pages })
 }
 
 impl Input {
-    fn run(&self, backing: &Backing, ram: Bytes, size: Bytes, m: &MachineParameters) -> Result<Outcome, ReportError> {
+    fn run(
+        &self,
+        backing: &Backing,
+        ram: Bytes,
+        size: Bytes,
+        m: &MachineParameters,
+    ) -> Result<Outcome, ExperimentError> {
         let plan = ForegroundPlan::with(&Settings::default(), backing, ram, size, m)?;
         let mut session = Session::new(&plan, &self.provenance, self.pages)?;
         session.feed(&self.rows);

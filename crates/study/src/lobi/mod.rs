@@ -7,15 +7,15 @@
 
 use std::path::Path;
 
-use coldframe_report::resolve::swaps;
-use coldframe_report::settings::{Settings, Swap};
-use coldframe_report::swap::{outcome, SwapOutcome};
-use coldframe_report::ReportError;
+use coldframe_experiment::resolve::swaps;
+use coldframe_experiment::settings::{Settings, Swap};
+use coldframe_experiment::swap::{outcome, SwapOutcome};
+use coldframe_experiment::ExperimentError;
 use coldframe_trace::swap::{read, SwapEvent, SwapOp, SwapTrace};
 use rayon::prelude::*;
 
+use crate::figure::{Claim, Paper, Reached, Row};
 use crate::golden::Golden;
-use crate::papers::{Claim, Paper, Reached, Row};
 
 #[cfg(test)]
 mod claims;
@@ -164,12 +164,12 @@ fn slides() -> Input {
     generated(SEEDS[0], &SLIDES, "generated", "four numbers are fitted to the five costs")
 }
 
-fn recorded(traces: &Path, file: &str, name: &'static str, why: &'static str) -> Result<Input, ReportError> {
+fn recorded(traces: &Path, file: &str, name: &'static str, why: &'static str) -> Result<Input, ExperimentError> {
     let trace = outs_and_ins(&read(&traces.join(file))?);
     Ok(Input { name, trace, methods: &REPLAYED, start: None, why })
 }
 
-fn inputs(traces: &Path) -> Result<Vec<Input>, ReportError> {
+fn inputs(traces: &Path) -> Result<Vec<Input>, ExperimentError> {
     let freed = read(&traces.join(ROTATIONAL))?;
     Ok(vec![
         slides(),
@@ -180,7 +180,7 @@ fn inputs(traces: &Path) -> Result<Vec<Input>, ReportError> {
     ])
 }
 
-fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ReportError> {
+fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError> {
     let golden = golden();
     let mut rows = Vec::new();
     for input in inputs(traces)? {
@@ -195,7 +195,7 @@ fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, Repor
     Ok(rows)
 }
 
-fn one(input: &Input, blocks: u32, method: &Method, collector: &str) -> Result<SwapOutcome, ReportError> {
+fn one(input: &Input, blocks: u32, method: &Method, collector: &str) -> Result<SwapOutcome, ExperimentError> {
     let swap = Swap {
         blocks: Some(blocks.to_string()),
         layout: Some(method.layout.into()),
@@ -212,7 +212,7 @@ fn one(input: &Input, blocks: u32, method: &Method, collector: &str) -> Result<S
 }
 
 /// One method under all collectors.
-fn under_all(input: &Input, method: &Method) -> Result<Vec<SwapOutcome>, ReportError> {
+fn under_all(input: &Input, method: &Method) -> Result<Vec<SwapOutcome>, ExperimentError> {
     COLLECTORS.par_iter().map(|collector| one(input, BLOCKS, method, collector)).collect()
 }
 
@@ -246,7 +246,7 @@ fn trace_rows(g: &Golden, input: &Input, rows: &mut Vec<Row>) {
 }
 
 /// Cost at 1024 blocks: least and most over the collectors, in the form of the slides' costs of Linux.
-fn cost_rows(g: &Golden, input: &Input, rows: &mut Vec<Row>) -> Result<(), ReportError> {
+fn cost_rows(g: &Golden, input: &Input, rows: &mut Vec<Row>) -> Result<(), ExperimentError> {
     let mut spans = Vec::new();
     for method in input.methods {
         let outcomes = under_all(input, method)?;
@@ -316,13 +316,13 @@ fn claim_rows(g: &Golden, input: &Input, spans: &[(f64, f64)], rows: &mut Vec<Ro
 }
 
 /// Five generated traces: how much the costs depend on the seed.
-fn seed_rows(g: &Golden, rows: &mut Vec<Row>) -> Result<(), ReportError> {
+fn seed_rows(g: &Golden, rows: &mut Vec<Row>) -> Result<(), ExperimentError> {
     let inputs: Vec<Input> = SEEDS.iter().map(|seed| generated(*seed, &SLIDES, "generated", "")).collect();
     for method in &SLIDES {
         let spans: Vec<(f64, f64)> = inputs
             .par_iter()
             .map(|input| Ok(least_and_most(&under_all(input, method)?)))
-            .collect::<Result<_, ReportError>>()?;
+            .collect::<Result<_, ExperimentError>>()?;
         for (which, paper, of) in
             [("least", 0, &(|span: &(f64, f64)| span.0) as &dyn Fn(&(f64, f64)) -> f64), ("most", 1, &|span| span.1)]
         {
@@ -344,7 +344,7 @@ fn seed_rows(g: &Golden, rows: &mut Vec<Row>) -> Result<(), ReportError> {
 mod tests {
     use super::*;
     use coldframe_core::swap::{collect, linux, AREAS_MAX};
-    use coldframe_report::systems::lobi;
+    use coldframe_experiment::systems::lobi;
 
     #[test]
     fn the_systems_numbers_are_those_of_the_slides() {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use coldframe_device::quantity::human_count;
-use coldframe_report::plot::{escape, short, COLOURS};
+use coldframe_show::plot::{escape, short, COLOURS};
 
 /// A chart of bars.
 #[derive(Clone, Debug)]
@@ -113,6 +113,6 @@ mod tests {
         assert_eq!(lengths, [0, 0, 8, 4, 0, 2, 0]);
         // One rectangle for each value, one for each name, and the background.
         assert_eq!(bars.svg().matches("<rect").count(), 4 + 2 + 1);
-        assert!(coldframe_report::plot::stack(&[bars.svg(), bars.svg()]).contains("viewBox=\"0 0 800 600\""));
+        assert!(coldframe_show::plot::stack(&[bars.svg(), bars.svg()]).contains("viewBox=\"0 0 800 600\""));
     }
 }

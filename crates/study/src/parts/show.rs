@@ -2,8 +2,8 @@
 
 use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_device::quantity::show_bytes;
-use coldframe_report::table::{folded, human_count, human_time, styled};
-use coldframe_report::tasks::count_of;
+use coldframe_show::table::{folded, human_count, human_time, styled};
+use coldframe_show::tasks_table::count_of;
 
 use super::bars::Bars;
 use super::{all, Combination, Study};

@@ -1,7 +1,7 @@
 //! The abstract's claim about faults, on recorded workers.
 
 use coldframe_core::Bytes;
-use coldframe_report::systems::sap;
+use coldframe_experiment::systems::sap;
 use coldframe_sim::tasks::Program;
 use coldframe_trace::{Reader, Wanted};
 

@@ -3,13 +3,13 @@
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::{Arrival, LIST_MAX};
-use coldframe_core::{Bytes, Ps};
-use coldframe_report::systems::sap;
-use coldframe_report::ReportError;
+use coldframe_core::{Below, Bytes, Ps};
+use coldframe_experiment::systems::sap;
+use coldframe_experiment::ExperimentError;
 use coldframe_sim::machine::{MachineConfig, Zeros};
 use coldframe_sim::scheduler;
 use coldframe_sim::tasks::{
-    Activation, Area, Cpu, OnFault, Prefetching, Program, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
+    Activation, Cpu, OnFault, Prefetching, Program, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
 };
 use coldframe_sim::{DeviceTimes, PageRef, RunError};
 
@@ -27,7 +27,7 @@ pub(super) fn run(
     (reference, slice): (Ps, Option<Ps>),
     program: &Program,
     (turns, fresh): (u32, bool),
-) -> Result<TasksResult, ReportError> {
+) -> Result<TasksResult, ExperimentError> {
     const POLICY: &str = "second-chance";
     let device = DeviceTimes { load: LOAD, program: Some(PROGRAM) };
     let config = TasksConfig {
@@ -37,7 +37,7 @@ pub(super) fn run(
         evict_batch: 1,
         machine: MachineConfig::device(sap::prices(POLICY), device, Zeros::Once),
         caps: CAPS,
-        area: Area::None,
+        area: Below::Homes,
         xip_surplus: Ps::ZERO,
         reference,
         tick: sap::TICK,
@@ -68,7 +68,7 @@ pub(super) fn run(
 
 /// As in `stress` without `--vm-keep`, which the paper's command line does not contain: each iteration has its own
 /// region. One turn writes it (first touches), the next turn checks it (refaults), and then it is freed.
-pub(super) fn stress(ram_mb: u64, kernel: Kernel) -> Result<TasksResult, ReportError> {
+pub(super) fn stress(ram_mb: u64, kernel: Kernel) -> Result<TasksResult, ExperimentError> {
     let pages = (WORKER.0 / sap::PAGE.0) as u32;
     let touch = |page, writing| Step { reference: PageRef::new(page, writing, false), times: 1 };
     let (writes, checks) = ((0..pages).map(|page| touch(page, true)), (0..pages).map(|page| touch(page, false)));

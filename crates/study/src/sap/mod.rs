@@ -5,10 +5,10 @@
 
 use std::path::Path;
 
-use coldframe_report::ReportError;
+use coldframe_experiment::ExperimentError;
 
+use crate::figure::{Claim, Paper, Reached, Row};
 use crate::golden::Golden;
-use crate::papers::{Claim, Paper, Reached, Row};
 
 #[cfg(test)]
 mod claims;
@@ -67,7 +67,7 @@ fn near(paper: f64, ours: f64) -> Reached {
 }
 
 /// Figures 6 and 7, table 1, and the text's claims about less RAM.
-fn rows(_: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ReportError> {
+fn rows(_: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError> {
     progress("stress");
     let (g, mut rows, mut found) = (golden(), Vec::new(), Vec::new());
     for ram in g.numbers::<2>("ram_mb") {
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn the_systems_numbers_are_those_of_the_paper() {
         let printed = ["page_bytes", "list_max"].map(|name| golden().number(name) as usize);
-        let page = coldframe_report::systems::sap::PAGE.0 as usize;
+        let page = coldframe_experiment::systems::sap::PAGE.0 as usize;
         assert_eq!(printed, [page, coldframe_core::prefetch::LIST_MAX]);
     }
 }

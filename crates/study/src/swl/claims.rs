@@ -38,7 +38,7 @@ fn a_recorded_program_fetches_faster_on_average_and_at_worst() {
         of("fifo-sc:valid=25%", "sequential"),
         of("pa-fifo-sc:valid=25%,max-downgrades=4", "parallel"),
     ];
-    let results = experiment::run(&trace, &all, &mut |_| {}).unwrap();
+    let results = string::run(&trace, &all, &mut |_| {}).unwrap();
     for pair in results.chunks(2) {
         let [mean_before, mean_after] = [0, 1].map(|i: usize| pair[i].time_per_instruction().unwrap());
         let [worst_before, worst_after] = [0, 1].map(|i: usize| pair[i].lane().unwrap().true_latency.max());

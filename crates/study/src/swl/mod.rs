@@ -6,20 +6,20 @@ use std::path::Path;
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{Caps, Ps, Stage};
-use coldframe_report::experiment;
-use coldframe_report::plot::{Plot, Series};
-use coldframe_report::resolve::{Engine, Plan};
-use coldframe_report::result::RunResult;
-use coldframe_report::settings::{Settings, Sweep};
-use coldframe_report::systems::swl;
-use coldframe_report::ReportError;
+use coldframe_experiment::resolve::{Engine, Plan};
+use coldframe_experiment::result::RunResult;
+use coldframe_experiment::settings::{Settings, Sweep};
+use coldframe_experiment::string;
+use coldframe_experiment::systems::swl;
+use coldframe_experiment::ExperimentError;
+use coldframe_show::plot::{Plot, Series};
 use coldframe_sim::front_end::plain::Plain;
 use coldframe_sim::front_end::Spaces;
 use coldframe_sim::run::IdlePrices;
-use coldframe_sim::{DeviceTimes, LaneConfig, LaneResult, PageRef, Run, Stream};
+use coldframe_sim::{DeviceTimes, LaneBelow, LaneConfig, LaneResult, PageRef, Run, Stream};
 
+use crate::figure::{Claim, Paper, Reached, Row};
 use crate::golden::Golden;
-use crate::papers::{Claim, Paper, Reached, Row};
 
 #[cfg(test)]
 mod claims;
@@ -60,7 +60,7 @@ fn golden() -> Golden {
     Golden::read(include_str!("golden.toml"))
 }
 
-fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ReportError> {
+fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError> {
     let golden = golden();
     let mut rows = Vec::new();
     latency_rows(&golden, &mut rows);
@@ -88,6 +88,7 @@ impl Bench {
             caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false, places: false },
             device: DeviceTimes { load: swl::LOAD_STOPOVER, program: None },
             failures: None,
+            below: LaneBelow::Homes,
         };
         let front_end = Box::new(Plain::new(Stream::Both, 10, Spaces::default(), None));
         let mut run = Run::new(front_end, IdlePrices::default(), 4 * FRAMES as usize);
@@ -209,7 +210,7 @@ fn sizes() -> Vec<String> {
     SIZES.iter().map(|kb| format!("{kb}KiB")).collect()
 }
 
-fn trace_rows(g: &Golden, name: &str, path: &Path, rows: &mut Vec<Row>) -> Result<(), ReportError> {
+fn trace_rows(g: &Golden, name: &str, path: &Path, rows: &mut Vec<Row>) -> Result<(), ExperimentError> {
     let policies = ["clock".to_string(), "pa-clock:budget=13".to_string()];
     let sweep = Sweep { policies: policies.to_vec(), rams: sizes(), ..Sweep::default() };
     let mut all = sweep.expand(&swl_settings())?;
@@ -232,7 +233,7 @@ fn trace_rows(g: &Golden, name: &str, path: &Path, rows: &mut Vec<Row>) -> Resul
         }
         _ => {}
     };
-    let results = experiment::run_adjusted(path, &all, &free, &mut |_| {})?;
+    let results = string::run_adjusted(path, &all, &free, &mut |_| {})?;
     let file = path.file_stem().and_then(|s| s.to_str()).unwrap_or_default();
     hit_ratio_row(g, name, file, &results[0], rows);
     table4_rows(g, name, file, &results[..of_table4], rows);

@@ -4,9 +4,9 @@
 
 use coldframe_core::{Access, Command, Event, Place, Ps, Stage};
 use coldframe_device::StagePrices;
-use coldframe_report::table::fine_time;
+use coldframe_journal::Entry;
+use coldframe_show::table::fine_time;
 use coldframe_sim::LaneConfig;
-use coldframe_trace::journal::Entry;
 
 /// The use of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

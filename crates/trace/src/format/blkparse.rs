@@ -8,15 +8,12 @@
 
 use super::fields::{Field, Fields, Separator};
 use super::lines::Fault;
-use super::options::Options;
 use super::tasks::Tasks;
 use super::text::{self, Parse, Parsed};
 use super::Format;
-use crate::error::TraceError;
+use crate::block::Columns;
 use crate::fidelity::Fidelity;
-use crate::provenance::Task;
 use crate::reference::{Kind, Reference};
-use crate::store::Columns;
 
 pub(super) const FORMAT: Format = Format {
     name: "blkparse",
@@ -25,7 +22,7 @@ pub(super) const FORMAT: Format = Format {
     fidelity: Fidelity::BlockOnly,
     skips: "actions other than D, flushes, discards, messages, the summary",
     takes: &[],
-    guess: Some(text::looks_like::<Blkparse>),
+    guess: Some(|head| text::looks_like(Blkparse::default(), head)),
     open: text::open::<Blkparse>,
 };
 
@@ -39,17 +36,12 @@ pub(super) const MINOR_BITS: u32 = 20;
 
 #[derive(Default)]
 struct Blkparse {
-    devices: Tasks,
     /// From the summary on, which begins with `CPU0 (...):` or `Total`, nothing is a request.
     summary: bool,
 }
 
 impl Parse for Blkparse {
-    fn new(_: &Options) -> Result<Blkparse, TraceError> {
-        Ok(Blkparse::default())
-    }
-
-    fn parse(&mut self, line: &[u8]) -> Result<Parsed, Box<Fault>> {
+    fn parse(&mut self, line: &[u8], tasks: &mut Tasks) -> Result<Parsed, Box<Fault>> {
         let mut fields = Fields::new(line, Separator::Blanks, LAYOUT);
         self.summary |= line.starts_with(b"CPU") || line.starts_with(b"Total (");
         let device = match fields.optional("device") {
@@ -72,18 +64,13 @@ impl Parse for Blkparse {
         if plus.text != b"+" {
             return Err(plus.fault("is no plus sign"));
         }
-        let blocks = fields.next("blocks")?;
-        let size = u32::try_from(blocks.scaled(SECTOR)?).map_err(|_| blocks.fault("are too many for one request"))?;
-        self.devices.meet(number, number, device.text);
+        let size = fields.next("blocks")?.size(SECTOR)?;
+        tasks.meet(number, number, device.text);
         Ok(Parsed::Request(Reference { task: number, time, ..Reference::new(address, size, kind) }))
     }
 
     fn columns(&self) -> Columns {
         Columns { time: true, count: false, task: true }
-    }
-
-    fn tasks(&self) -> Vec<Task> {
-        self.devices.list()
     }
 }
 

@@ -13,11 +13,10 @@ use super::options::Options;
 use super::records::{flaw, Binary, Decode, Records};
 use super::tasks::Tasks;
 use super::{Format, Input, RowReader};
+use crate::block::Columns;
 use crate::error::TraceError;
 use crate::fidelity::Fidelity;
-use crate::provenance::Task;
 use crate::reference::{Kind, Reference};
-use crate::store::Columns;
 
 pub(super) const FORMAT: Format = Format {
     name: "blktrace",
@@ -45,9 +44,7 @@ const CGROUP: u32 = 1 << 8;
 const REMEDY: &str =
     "this is no blktrace file of version 7: check the path, or read it with blkparse and import that text";
 
-struct Blktrace {
-    devices: Tasks,
-}
+struct Blktrace;
 
 fn open(input: Input, _: &Options) -> Result<Box<dyn RowReader>, TraceError> {
     let Input::Path(path) = &input else { return one(input) };
@@ -68,7 +65,7 @@ fn open(input: Input, _: &Options) -> Result<Box<dyn RowReader>, TraceError> {
 }
 
 fn one(input: Input) -> Result<Box<dyn RowReader>, TraceError> {
-    Ok(Box::new(Binary::new(Records::new(input.stream()?), Blktrace { devices: Tasks::default() })))
+    Ok(Binary::boxed(Records::new(input.stream()?), Blktrace))
 }
 
 /// Whether a record is byte-swapped; `None` if it is no record of this version.
@@ -126,35 +123,31 @@ impl Head {
 }
 
 impl Decode for Blktrace {
-    fn next(&mut self, records: &mut Records, out: &mut Vec<Reference>) -> Result<bool, TraceError> {
+    fn next(&mut self, records: &mut Records, out: &mut Vec<Reference>, tasks: &mut Tasks) -> Result<bool, TraceError> {
         let head = records.peek(HEAD)?;
         if head.is_empty() {
             return Ok(false);
         }
         let Some(swapped) = magic(head) else {
             let found = format!("{:02x?}", &head[..head.len().min(4)]);
-            return Err(records.bad(flaw("magic", found, REMEDY)));
+            return Err(records.bad(*flaw("magic", found, REMEDY)));
         };
         if head.len() < HEAD {
-            return records.take(HEAD, 1).map(|_| true);
+            return records.take(HEAD).map(|_| true);
         }
         let head = Head::new(head, swapped);
-        records.take(HEAD + head.payload, 1)?;
+        records.take(HEAD + head.payload)?;
         let Some(kind) = head.kind() else { return Ok(true) };
         let address = head.sector.checked_mul(SECTOR).ok_or_else(|| {
-            records.bad(flaw("sector", format!("{} x 512 bytes is more than 64 bits", head.sector), REMEDY))
+            records.bad_taken(*flaw("sector", format!("{} x 512 bytes is more than 64 bits", head.sector), REMEDY))
         })?;
         let name = format!("{},{}", head.device >> MINOR_BITS, head.device & ((1 << MINOR_BITS) - 1));
-        self.devices.meet(head.device, head.device, name.as_bytes());
+        tasks.meet(head.device, head.device, name.as_bytes());
         out.push(Reference { task: head.device, time: head.time, ..Reference::new(address, head.bytes, kind) });
         Ok(true)
     }
 
     fn columns(&self) -> Columns {
         Columns { time: true, count: false, task: true }
-    }
-
-    fn tasks(&self) -> Vec<Task> {
-        self.devices.list()
     }
 }

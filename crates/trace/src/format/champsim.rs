@@ -8,12 +8,13 @@
 //! so every access is one byte.
 
 use super::options::Options;
-use super::records::{le, Binary, Decode, Records};
-use super::{Format, Input, RowReader};
+use super::records::{Binary, Decode, Records};
+use super::tasks::Tasks;
+use super::{le, Format, Input, RowReader};
+use crate::block::Columns;
 use crate::error::TraceError;
 use crate::fidelity::Fidelity;
 use crate::reference::{Kind, Reference};
-use crate::store::Columns;
 
 pub(super) const FORMAT: Format = Format {
     name: "champsim",
@@ -48,13 +49,13 @@ const SOURCES: usize = 4;
 struct Champsim(&'static Layout);
 
 fn open(input: Input, layout: &'static Layout) -> Result<Box<dyn RowReader>, TraceError> {
-    Ok(Box::new(Binary::new(Records::new(input.stream()?), Champsim(layout))))
+    Ok(Binary::boxed(Records::new(input.stream()?), Champsim(layout)))
 }
 
 impl Decode for Champsim {
-    fn next(&mut self, records: &mut Records, out: &mut Vec<Reference>) -> Result<bool, TraceError> {
+    fn next(&mut self, records: &mut Records, out: &mut Vec<Reference>, _: &mut Tasks) -> Result<bool, TraceError> {
         let Layout { length, destination, destinations, source } = *self.0;
-        let record = records.take(length, 1)?;
+        let record = records.take(length)?;
         if record.is_empty() {
             return Ok(false);
         }
@@ -62,9 +63,8 @@ impl Decode for Champsim {
         out.push(Reference::new(le::<8>(record, 0), 1, Kind::Fetch));
         let touched = |address: &u64| *address != 0;
         out.extend(slots(source, SOURCES).filter(touched).map(|address| Reference::new(address, 1, Kind::Read)));
-        out.extend(
-            slots(destination, destinations).filter(touched).map(|address| Reference::new(address, 1, Kind::Write)),
-        );
+        let written = slots(destination, destinations).filter(touched);
+        out.extend(written.map(|address| Reference::new(address, 1, Kind::Write)));
         Ok(true)
     }
 

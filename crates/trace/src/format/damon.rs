@@ -12,15 +12,12 @@ use memchr::memmem;
 
 use super::fields::{Fields, Separator};
 use super::lines::Fault;
-use super::options::Options;
 use super::tasks::Tasks;
 use super::text::{self, Parse, Parsed};
 use super::Format;
-use crate::error::TraceError;
+use crate::block::Columns;
 use crate::fidelity::Fidelity;
-use crate::provenance::Task;
 use crate::reference::{Kind, Reference};
-use crate::store::Columns;
 
 pub(super) const FORMAT: Format = Format {
     name: "damon",
@@ -29,7 +26,7 @@ pub(super) const FORMAT: Format = Format {
     fidelity: Fidelity::Sampled,
     skips: "regions without accesses, blank lines",
     takes: &[],
-    guess: Some(text::looks_like::<Damon>),
+    guess: Some(|head| text::looks_like(Damon, head)),
     open: text::open::<Damon>,
 };
 
@@ -44,14 +41,10 @@ const EVENTS: [&[u8]; 2] = [b"damon:damon_aggregated:", b"damon:damos_before_app
 const SECOND_PS: u64 = 1_000_000_000_000;
 
 #[derive(Default)]
-struct Damon(Tasks);
+struct Damon;
 
 impl Parse for Damon {
-    fn new(_: &Options) -> Result<Damon, TraceError> {
-        Ok(Damon::default())
-    }
-
-    fn parse(&mut self, line: &[u8]) -> Result<Parsed, Box<Fault>> {
+    fn parse(&mut self, line: &[u8], tasks: &mut Tasks) -> Result<Parsed, Box<Fault>> {
         if line.trim_ascii().is_empty() || line.starts_with(b"#") {
             return Ok(Parsed::Skip);
         }
@@ -85,17 +78,13 @@ impl Parse for Damon {
         if accesses == 0 {
             return Ok(Parsed::Skip);
         }
-        self.0.meet(target, target, b"DAMON target");
+        tasks.meet(target, target, b"DAMON target");
         let row = Reference { task: target, time: at, count: accesses, ..Reference::new(start, 1, Kind::Read) };
         Ok(Parsed::Stretch(row, end - start))
     }
 
     fn columns(&self) -> Columns {
         Columns { time: true, count: true, task: true }
-    }
-
-    fn tasks(&self) -> Vec<Task> {
-        self.0.list()
     }
 
     fn notes(&self) -> Vec<String> {

@@ -14,14 +14,14 @@ use serde_json::Value;
 use super::damon;
 use super::input::Stream;
 use super::options::Options;
+use super::tasks::Tasks;
 use super::time::Clock;
-use super::{Format, Input, RowReader};
-use crate::block::Block;
+use super::{Facts, Format, Input, Progress, RowReader};
+use crate::block::{Block, Columns};
 use crate::error::{printable, BadLine, TraceError};
 use crate::fidelity::Fidelity;
-use crate::provenance::Task;
 use crate::reference::{Kind, Reference};
-use crate::store::{Columns, SIZE_MAX};
+use crate::store::SIZE_MAX;
 
 pub(super) const FORMAT: Format = Format {
     name: "damon-json",
@@ -69,7 +69,7 @@ struct Json {
     taken: usize,
     skipped: u64,
     regions: u64,
-    targets: Vec<u32>,
+    tasks: Tasks,
     clock: Clock,
     stream: Stream,
 }
@@ -78,8 +78,8 @@ fn open(input: Input, _: &Options) -> Result<Box<dyn RowReader>, TraceError> {
     let mut stream = input.stream()?;
     let text = text(&mut stream)?;
     let targets: Vec<Target> = serde_json::from_slice(&text).map_err(|error| bad_json(&stream, &text, &error))?;
-    let clock = Clock::default();
-    let mut json = Json { rows: Vec::new(), taken: 0, skipped: 0, regions: 0, targets: Vec::new(), clock, stream };
+    let (tasks, clock) = (Tasks::default(), Clock::default());
+    let mut json = Json { rows: Vec::new(), taken: 0, skipped: 0, regions: 0, tasks, clock, stream };
     for target in &targets {
         json.target(target)?;
     }
@@ -130,9 +130,7 @@ fn bad_json(stream: &Stream, text: &[u8], error: &serde_json::Error) -> TraceErr
 impl Json {
     fn target(&mut self, target: &Target) -> Result<(), TraceError> {
         let id = self.number(&target.target_id, "target_id")? as u32;
-        if !self.targets.contains(&id) {
-            self.targets.push(id);
-        }
+        self.tasks.meet(id, id, b"DAMON target");
         for snapshot in &target.snapshots {
             let time = self.number(&snapshot.end_time, "end_time")?;
             for region in &snapshot.regions {
@@ -188,36 +186,16 @@ impl RowReader for Json {
         Ok(block.end_requests(columns))
     }
 
-    fn skipped(&self) -> u64 {
-        self.skipped
-    }
-
-    fn lines(&self) -> u64 {
-        self.regions
-    }
-
     fn columns(&self) -> Columns {
         Columns { time: true, count: true, task: true }
     }
 
-    fn position(&self) -> u64 {
-        self.stream.consumed()
+    fn progress(&self) -> Progress {
+        self.stream.progress(self.regions, self.skipped)
     }
 
-    fn length(&self) -> Option<u64> {
-        self.stream.length()
-    }
-
-    fn started(&self) -> Option<u64> {
-        self.clock.start()
-    }
-
-    fn tasks(&self) -> Vec<Task> {
-        let task = |id: &u32| Task { id: *id, name: "DAMON target".into(), space: *id };
-        self.targets.iter().map(task).collect()
-    }
-
-    fn notes(&self) -> Vec<String> {
-        vec![damon::NOTE.to_owned()]
+    fn facts(&self) -> Facts {
+        let notes = vec![damon::NOTE.to_owned()];
+        Facts { started: self.clock.start(), tasks: self.tasks.list(), notes, ..Facts::default() }
     }
 }

@@ -7,10 +7,9 @@
 //! There is no size: as in Dinero IV, an access covers the aligned 4 bytes around its address.
 
 use super::lines::Fault;
-use super::options::Options;
+use super::tasks::Tasks;
 use super::text::{self, shown, Parse, Parsed};
 use super::Format;
-use crate::error::TraceError;
 use crate::fidelity::Fidelity;
 use crate::reference::Kind;
 
@@ -35,15 +34,12 @@ const ADDRESS_REMEDY: &str =
     "after the label comes an address of 1 to 16 hexadecimal digits, with or without 0x, and then \
                               a blank or the end of the line";
 
+#[derive(Default)]
 struct Din;
 
 impl Parse for Din {
-    fn new(_: &Options) -> Result<Din, TraceError> {
-        Ok(Din)
-    }
-
     #[inline]
-    fn parse(&mut self, line: &[u8]) -> Result<Parsed, Box<Fault>> {
+    fn parse(&mut self, line: &[u8], _: &mut Tasks) -> Result<Parsed, Box<Fault>> {
         let label = blanks(line, 0);
         let kind = match (line.get(label), line.get(label + 1)) {
             (None, _) => return Ok(Parsed::Skip),

@@ -8,16 +8,16 @@
 //! stays, so other versions are refused. Prefetches, flushes, encodings and instructions that were not fetched are no
 //! accesses, and are skipped.
 
+use super::lines::Fault;
 use super::merge::Merged;
 use super::options::Options;
-use super::records::{flaw, le, Binary, Decode, Flaw, Records};
+use super::records::{flaw, Binary, Decode, Records};
 use super::tasks::Tasks;
-use super::{Format, Input, RowReader};
+use super::{le, Format, Input, RowReader};
+use crate::block::Columns;
 use crate::error::TraceError;
 use crate::fidelity::Fidelity;
-use crate::provenance::Task;
 use crate::reference::{Kind, Reference};
-use crate::store::Columns;
 
 pub(super) const FORMAT: Format = Format {
     name: "drmemtrace",
@@ -65,7 +65,6 @@ struct Drmemtrace {
     /// Where the next instruction of a bundle begins.
     next: u64,
     filtered: bool,
-    tasks: Tasks,
 }
 
 fn open(input: Input, _: &Options) -> Result<Box<dyn RowReader>, TraceError> {
@@ -95,11 +94,16 @@ fn open(input: Input, _: &Options) -> Result<Box<dyn RowReader>, TraceError> {
 }
 
 fn one(input: Input) -> Result<Box<dyn RowReader>, TraceError> {
-    Ok(Box::new(Binary::new(Records::new(input.stream_or_members()?), Drmemtrace::default())))
+    Ok(Binary::boxed(Records::new(input.stream_or_members()?), Drmemtrace::default()))
 }
 
 impl Drmemtrace {
-    fn record(&mut self, kind: u64, size: u64, value: u64, out: &mut Vec<Reference>) -> Result<(), Flaw> {
+    fn record(
+        &mut self,
+        (kind, size, value): (u64, u64, u64),
+        out: &mut Vec<Reference>,
+        tasks: &mut Tasks,
+    ) -> Result<(), Box<Fault>> {
         if !self.started {
             return self.header(kind, value);
         }
@@ -111,7 +115,7 @@ impl Drmemtrace {
                 out.push(self.access(value, size, Kind::Fetch));
             }
             BUNDLE => self.bundle(size, value, out)?,
-            THREAD | PID => self.identity(kind, value)?,
+            THREAD | PID => self.identity(kind, value, tasks)?,
             HEADER => self.header(kind, value)?,
             MARKER => self.marker(size, value)?,
             _ if kind < TYPE_MAX => {}
@@ -124,7 +128,7 @@ impl Drmemtrace {
         Reference { task: self.thread, time: self.time, ..Reference::new(address, size as u32, kind) }
     }
 
-    fn header(&mut self, kind: u64, version: u64) -> Result<(), Flaw> {
+    fn header(&mut self, kind: u64, version: u64) -> Result<(), Box<Fault>> {
         if kind != HEADER {
             let found = format!("type {kind}, where the header (type {HEADER}) belongs");
             return Err(flaw("header", found, "name a *.memtrace.zip or a drmemtrace.trace.gz, not a raw file"));
@@ -137,7 +141,7 @@ impl Drmemtrace {
     }
 
     /// Instructions that follow the last one, a byte of length each.
-    fn bundle(&mut self, count: u64, lengths: u64, out: &mut Vec<Reference>) -> Result<(), Flaw> {
+    fn bundle(&mut self, count: u64, lengths: u64, out: &mut Vec<Reference>) -> Result<(), Box<Fault>> {
         let lengths = lengths.to_le_bytes();
         let Some(lengths) = lengths.get(..count as usize) else {
             return Err(flaw("bundle", format!("{count} instructions, but a bundle holds 8"), REMEDY));
@@ -149,7 +153,7 @@ impl Drmemtrace {
         Ok(())
     }
 
-    fn identity(&mut self, kind: u64, value: u64) -> Result<(), Flaw> {
+    fn identity(&mut self, kind: u64, value: u64, tasks: &mut Tasks) -> Result<(), Box<Fault>> {
         let number = u32::try_from(value).map_err(|_| flaw("thread", format!("{value}, more than 32 bits"), REMEDY))?;
         match kind {
             PID => self.process = number,
@@ -157,12 +161,12 @@ impl Drmemtrace {
         }
         let name = format!("thread {}", self.thread);
         if kind == PID || self.process != 0 {
-            self.tasks.meet(self.thread, self.process, name.as_bytes());
+            tasks.meet(self.thread, self.process, name.as_bytes());
         }
         Ok(())
     }
 
-    fn marker(&mut self, kind: u64, value: u64) -> Result<(), Flaw> {
+    fn marker(&mut self, kind: u64, value: u64) -> Result<(), Box<Fault>> {
         match kind {
             TIMESTAMP => {
                 let time = value.checked_mul(1000);
@@ -177,22 +181,18 @@ impl Drmemtrace {
 }
 
 impl Decode for Drmemtrace {
-    fn next(&mut self, records: &mut Records, out: &mut Vec<Reference>) -> Result<bool, TraceError> {
-        let record = records.take(RECORD, 1)?;
+    fn next(&mut self, records: &mut Records, out: &mut Vec<Reference>, tasks: &mut Tasks) -> Result<bool, TraceError> {
+        let record = records.take(RECORD)?;
         if record.is_empty() {
             return Ok(false);
         }
-        let (kind, size, value) = (le::<2>(record, 0), le::<2>(record, 2), le::<8>(record, 4));
-        self.record(kind, size, value, out).map_err(|flaw| records.bad_before(flaw, 1, RECORD))?;
+        let parts = (le::<2>(record, 0), le::<2>(record, 2), le::<8>(record, 4));
+        self.record(parts, out, tasks).map_err(|flaw| records.bad_taken(*flaw))?;
         Ok(true)
     }
 
     fn columns(&self) -> Columns {
         Columns { time: true, count: false, task: true }
-    }
-
-    fn tasks(&self) -> Vec<Task> {
-        self.tasks.list()
     }
 
     fn notes(&self) -> Vec<String> {

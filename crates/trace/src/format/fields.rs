@@ -130,8 +130,25 @@ impl<'a> Field<'a> {
     /// A whole decimal number times `unit`, within 64 bits.
     #[inline]
     pub(super) fn scaled(&self, unit: u64) -> Result<u64, Box<Fault>> {
-        let number = self.number(u64::MAX)?;
+        self.times(self.number(u64::MAX)?, unit)
+    }
+
+    /// This field's number times `unit`.
+    #[inline]
+    pub(super) fn times(&self, number: u64, unit: u64) -> Result<u64, Box<Fault>> {
         number.checked_mul(unit).ok_or_else(|| self.fault(&format!("times {unit} bytes is more than 64 bits")))
+    }
+
+    /// A whole decimal number times `unit`, as the size of an access.
+    #[inline]
+    pub(super) fn size(&self, unit: u64) -> Result<u32, Box<Fault>> {
+        self.narrow(self.scaled(unit)?)
+    }
+
+    /// This field's number as the size of an access.
+    #[inline]
+    pub(super) fn narrow(&self, bytes: u64) -> Result<u32, Box<Fault>> {
+        u32::try_from(bytes).map_err(|_| self.fault("is too large for one access"))
     }
 
     /// A hexadecimal number, with or without `0x`.

@@ -12,14 +12,12 @@ use rustc_hash::FxHashMap;
 
 use super::fields::{Field, Fields, Separator};
 use super::lines::Fault;
-use super::options::Options;
+use super::tasks::Tasks;
 use super::text::{self, Parse, Parsed};
 use super::Format;
-use crate::error::TraceError;
+use crate::block::Columns;
 use crate::fidelity::Fidelity;
-use crate::provenance::Task;
 use crate::reference::{Kind, Reference};
-use crate::store::Columns;
 
 pub(super) const FORMAT: Format = Format {
     name: "fio",
@@ -50,11 +48,7 @@ struct Fio {
 }
 
 impl Parse for Fio {
-    fn new(_: &Options) -> Result<Fio, TraceError> {
-        Ok(Fio::default())
-    }
-
-    fn parse(&mut self, line: &[u8]) -> Result<Parsed, Box<Fault>> {
+    fn parse(&mut self, line: &[u8], tasks: &mut Tasks) -> Result<Parsed, Box<Fault>> {
         let mut fields = Fields::new(line, Separator::Blanks, LAYOUT);
         if self.version == 0 {
             return self.first(line);
@@ -73,23 +67,14 @@ impl Parse for Fio {
             _ => return Err(action.fault("is no action of an iolog")),
         };
         let address = fields.next("offset")?.number(u64::MAX)?;
-        let length = fields.next("length")?;
-        let size = u32::try_from(length.number(u64::MAX)?).map_err(|_| length.fault("is too long for one request"))?;
+        let size = fields.next("length")?.size(1)?;
         fields.end()?;
-        let task = self.file(file)?;
+        let task = self.file(file, tasks)?;
         Ok(Parsed::Request(Reference { task, time, ..Reference::new(address, size, kind) }))
     }
 
     fn columns(&self) -> Columns {
         Columns { time: true, count: false, task: true }
-    }
-
-    fn tasks(&self) -> Vec<Task> {
-        let name = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
-        let mut tasks: Vec<_> =
-            self.files.iter().map(|(file, id)| Task { id: *id, name: name(file), space: *id }).collect();
-        tasks.sort_by_key(|task| task.id);
-        tasks
     }
 }
 
@@ -114,7 +99,7 @@ impl Fio {
     }
 
     /// The number of a file.
-    fn file(&mut self, file: Field<'_>) -> Result<u32, Box<Fault>> {
+    fn file(&mut self, file: Field<'_>, tasks: &mut Tasks) -> Result<u32, Box<Fault>> {
         if let Some(id) = self.files.get(file.text) {
             return Ok(*id);
         }
@@ -123,6 +108,7 @@ impl Fio {
         }
         let id = self.files.len() as u32;
         self.files.insert(file.text.to_vec(), id);
+        tasks.meet(id, id, file.text);
         Ok(id)
     }
 }

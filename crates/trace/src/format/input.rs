@@ -4,15 +4,16 @@
 //! ends. Data that stop in the middle are an error, since results from half a trace would be wrong.
 
 use std::fs::File;
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
+use lz4_flex::frame::FrameDecoder;
 
-use super::lz4::Lz4;
 use super::zip::Members;
+use super::Progress;
 use crate::error::TraceError;
 
 /// Where a trace comes from.
@@ -94,7 +95,7 @@ impl Input {
                 (Some("zstd"), Box::new(decoder.map_err(|error| TraceError::io(&name, "read", error))?))
             }
             Some(Magic::Bzip2) => (Some("bzip2"), Box::new(bzip2::bufread::MultiBzDecoder::new(whole))),
-            Some(Magic::Lz4) => (Some("lz4"), Box::new(Lz4::new(whole))),
+            Some(Magic::Lz4) => (Some("lz4"), Box::new(Lz4(FrameDecoder::new(Watched { inner: whole, ended: false })))),
             Some(Magic::Refused(what, remedy)) => {
                 return Err(TraceError::Compressed {
                     path: name,
@@ -207,12 +208,10 @@ impl Stream {
         &self.name
     }
 
-    pub(super) fn consumed(&self) -> u64 {
-        self.consumed.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn length(&self) -> Option<u64> {
-        self.length
+    /// The progress of a reader that has read these lines and skipped some of them.
+    pub(super) fn progress(&self, lines: u64, skipped: u64) -> Progress {
+        let bytes = self.consumed.load(Ordering::Relaxed);
+        Progress { lines, skipped, bytes, bytes_total: self.length, ..Progress::default() }
     }
 
     /// With an error number, the system refused; without one, the bytes are at fault.
@@ -253,5 +252,35 @@ impl Read for Counted {
         let read = self.inner.read(buffer)?;
         self.consumed.fetch_add(read as u64, Ordering::Relaxed);
         Ok(read)
+    }
+}
+
+/// lz4 frames, one after the other. The library takes data that stop at the border of a block for a whole frame, so its
+/// reader is watched: after a frame's end mark it has not yet met the end of the data.
+struct Lz4<R: BufRead>(FrameDecoder<Watched<R>>);
+
+struct Watched<R> {
+    inner: R,
+    ended: bool,
+}
+
+impl<R: BufRead> Read for Watched<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.ended |= read == 0;
+        Ok(read)
+    }
+}
+
+impl<R: BufRead> Read for Lz4<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.0.read(buffer)? {
+                0 if self.0.get_ref().ended => return Err(io::ErrorKind::UnexpectedEof.into()),
+                0 if self.0.get_mut().inner.fill_buf()?.is_empty() => return Ok(0),
+                0 => {}
+                read => return Ok(read),
+            }
+        }
     }
 }

@@ -10,10 +10,9 @@
 //! Address in hexadecimal without `0x`, size in decimal bytes. No time, no task.
 
 use super::lines::Fault;
-use super::options::Options;
+use super::tasks::Tasks;
 use super::text::{self, shown, Parse, Parsed};
 use super::Format;
-use crate::error::TraceError;
 use crate::fidelity::Fidelity;
 use crate::reference::Kind;
 
@@ -24,7 +23,7 @@ pub(super) const FORMAT: Format = Format {
     fidelity: Fidelity::ExactReferences,
     skips: "tool chatter, blank lines",
     takes: &[],
-    guess: Some(text::looks_like::<Lackey>),
+    guess: Some(|head| text::looks_like(Lackey::default(), head)),
     open: text::open::<Lackey>,
 };
 
@@ -47,12 +46,8 @@ struct Lackey {
 }
 
 impl Parse for Lackey {
-    fn new(_: &Options) -> Result<Lackey, TraceError> {
-        Ok(Lackey::default())
-    }
-
     #[inline]
-    fn parse(&mut self, line: &[u8]) -> Result<Parsed, Box<Fault>> {
+    fn parse(&mut self, line: &[u8], _: &mut Tasks) -> Result<Parsed, Box<Fault>> {
         let kind = match line {
             [b'I', b' ', b' ', ..] => Kind::Fetch,
             [b' ', b'L', b' ', ..] => Kind::Read,

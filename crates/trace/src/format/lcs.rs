@@ -8,9 +8,10 @@
 //! ```
 
 use super::cachesim::{self, Layout, ORACLE};
+use super::lines::Fault;
 use super::options::Options;
-use super::records::{flaw, le, Flaw, Records};
-use super::{Format, Input, RowReader};
+use super::records::{flaw, Records};
+use super::{le, Format, Input, RowReader};
 use crate::error::TraceError;
 
 pub(super) const FORMAT: Format = Format {
@@ -31,12 +32,12 @@ const REMEDY: &str = "this is no whole lcs trace: convert it again with libCache
 fn open(input: Input, options: &Options) -> Result<Box<dyn RowReader>, TraceError> {
     let mut records = Records::new(input.stream()?);
     let head = records.peek(HEAD)?;
-    let layout = layout(head).map_err(|flaw| records.bad(flaw))?;
-    records.take(HEAD, 1)?;
+    let layout = layout(head).map_err(|flaw| records.bad(*flaw))?;
+    records.take(HEAD)?;
     cachesim::open(records, layout, options, "lcs")
 }
 
-fn layout(head: &[u8]) -> Result<Layout, Flaw> {
+fn layout(head: &[u8]) -> Result<Layout, Box<Fault>> {
     if head.len() < HEAD || le::<8>(head, 0) != MAGIC || le::<8>(head, HEAD - 8) != MAGIC {
         return Err(flaw("magic", "not an lcs header of 1024 bytes".into(), REMEDY));
     }
@@ -66,7 +67,7 @@ fn layout(head: &[u8]) -> Result<Layout, Flaw> {
 }
 
 /// Where each field of a Python struct string lies; `<` means packed.
-fn places(format: &[u8]) -> Result<Vec<(usize, usize)>, Flaw> {
+fn places(format: &[u8]) -> Result<Vec<(usize, usize)>, Box<Fault>> {
     let codes = format.strip_prefix(b"<").unwrap_or(format);
     let mut at = 0;
     codes

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use super::input::Stream;
 use crate::error::{printable, BadLine, TraceError};
+use crate::reference::Reference;
+use crate::store::SIZE_MAX;
 
 /// The most bytes of a line. The longest line of any format here has some 30 bytes. A longer line is not such a text,
 /// and must not fill the memory.
@@ -11,13 +13,30 @@ pub(super) const LINE_MAX: usize = 64 * 1024;
 /// Bytes held: some lines of any length, and blocks large enough to make refilling cheap.
 const BUFFER: usize = 8 * LINE_MAX;
 
-/// What is wrong with one line. Its parser knows neither the file nor the line number.
+/// What is wrong with one line or record. Its parser knows neither the file nor the place.
 pub(super) struct Fault {
     pub(super) field: &'static str,
-    /// The bytes at fault; empty where something is missing.
+    /// The bytes of a line at fault; empty where something is missing.
     pub(super) span: Range<usize>,
     pub(super) found: String,
     pub(super) remedy: &'static str,
+}
+
+/// A value that no store can hold is a fault of the line or record, in every format.
+#[inline]
+pub(super) fn admit(row: &Reference) -> Result<(), Box<Fault>> {
+    let fault = |field, found, remedy| Err(Box::new(Fault { field, span: 0..usize::MAX, found, remedy }));
+    if !(1..=SIZE_MAX).contains(&row.size) {
+        let remedy =
+            "a size is 1 byte to 1 GiB; check the units and the format; --skip-bad leaves such lines of text out";
+        return fault("size", format!("{} bytes", row.size), remedy);
+    }
+    if row.address.checked_add(u64::from(row.size) - 1).is_none() {
+        let found = format!("{:#x} and {} bytes run past 2^64", row.address, row.size);
+        let remedy = "the access must end within 64 bits of address; check the units and the format";
+        return fault("address", found, remedy);
+    }
+    Ok(())
 }
 
 /// Splits a stream into lines.
@@ -109,27 +128,14 @@ impl Lines {
     /// Refuses what cannot be a line of text.
     #[cold]
     fn admit(&self, line: &Range<usize>) -> Result<(), TraceError> {
+        let fault = |span, found: String, remedy| Err(self.bad(line, Fault { field: "line", span, found, remedy }));
         if line.len() > LINE_MAX {
-            return Err(self.bad(
-                line,
-                Fault {
-                    field: "line",
-                    span: 0..line.len(),
-                    found: format!("more than {LINE_MAX} bytes without an end"),
-                    remedy: "this is not a text trace: check the format and the path",
-                },
-            ));
+            let found = format!("more than {LINE_MAX} bytes without an end");
+            return fault(0..line.len(), found, "this is not a text trace: check the format and the path");
         }
+        let remedy = "this is not a text trace (or UTF-16): check the format, or convert it to ASCII";
         match memchr::memchr(0, self.line(line.clone())) {
-            Some(place) => Err(self.bad(
-                line,
-                Fault {
-                    field: "line",
-                    span: place..place + 1,
-                    found: "a NUL byte".into(),
-                    remedy: "this is not a text trace (or UTF-16): check the format, or convert it to ASCII",
-                },
-            )),
+            Some(place) => fault(place..place + 1, "a NUL byte".into(), remedy),
             None => Ok(()),
         }
     }

@@ -1,11 +1,9 @@
 //! Several readers as one, in the order of their clocks.
 
-use super::RowReader;
-use crate::block::Block;
+use super::{Facts, Progress, RowReader};
+use crate::block::{Block, Columns};
 use crate::error::TraceError;
-use crate::provenance::Task;
 use crate::reference::Reference;
-use crate::store::Columns;
 
 /// Merges readers by time. A reader whose rows go back in time keeps its own order.
 pub(super) struct Merged {
@@ -19,6 +17,8 @@ struct Source {
     reader: Box<dyn RowReader>,
     block: Block,
     row: usize,
+    /// The source's own clock at its time 0.
+    started: Option<u64>,
     /// Time of the last row taken, by the source's clock.
     time: u64,
 }
@@ -28,7 +28,7 @@ const ROWS: usize = 4096;
 
 impl Merged {
     pub(super) fn new(readers: Vec<Box<dyn RowReader>>) -> Merged {
-        let source = |reader| Source { reader, block: Block::with_capacity(ROWS), row: 0, time: 0 };
+        let source = |reader| Source { reader, block: Block::with_capacity(ROWS), row: 0, started: None, time: 0 };
         Merged { sources: readers.into_iter().map(source).collect(), started: None, opened: false }
     }
 
@@ -36,8 +36,9 @@ impl Merged {
     fn start(&mut self) -> Result<(), TraceError> {
         for source in &mut self.sources {
             source.refill()?;
+            source.started = source.reader.facts().started;
         }
-        self.started = self.sources.iter().filter_map(|source| source.reader.started()).min();
+        self.started = self.sources.iter().filter_map(|source| source.started).min();
         self.opened = true;
         Ok(())
     }
@@ -51,7 +52,7 @@ impl Merged {
 impl Source {
     fn next_time(&self) -> u64 {
         let time = self.block.time().get(self.row).copied().unwrap_or(0);
-        self.time.max(time.saturating_add(self.reader.started().unwrap_or(0)))
+        self.time.max(time.saturating_add(self.started.unwrap_or(0)))
     }
 
     fn refill(&mut self) -> Result<(), TraceError> {
@@ -87,41 +88,31 @@ impl RowReader for Merged {
         Ok(block.end_requests(columns))
     }
 
-    fn skipped(&self) -> u64 {
-        self.sources.iter().map(|source| source.reader.skipped()).sum()
-    }
-
-    fn lines(&self) -> u64 {
-        self.sources.iter().map(|source| source.reader.lines()).sum()
-    }
-
     fn columns(&self) -> Columns {
         Columns { time: true, count: false, task: true }
     }
 
-    fn position(&self) -> u64 {
-        self.sources.iter().map(|source| source.reader.position()).sum()
+    fn progress(&self) -> Progress {
+        let all = || self.sources.iter().map(|source| source.reader.progress());
+        Progress {
+            lines: all().map(|one| one.lines).sum(),
+            skipped: all().map(|one| one.skipped).sum(),
+            bytes: all().map(|one| one.bytes).sum(),
+            bytes_total: all().map(|one| one.bytes_total).sum(),
+            ..Progress::default()
+        }
     }
 
-    fn length(&self) -> Option<u64> {
-        self.sources.iter().map(|source| source.reader.length()).sum()
-    }
-
-    fn started(&self) -> Option<u64> {
-        self.started
-    }
-
-    fn tasks(&self) -> Vec<Task> {
-        let mut tasks: Vec<Task> = self.sources.iter().flat_map(|source| source.reader.tasks()).collect();
-        tasks.sort_by_key(|task| task.id);
-        tasks.dedup_by_key(|task| task.id);
-        tasks
-    }
-
-    fn notes(&self) -> Vec<String> {
-        let mut notes = vec![format!("{} files merged by time", self.sources.len())];
-        notes.extend(self.sources.iter().flat_map(|source| source.reader.notes()));
-        notes.dedup();
-        notes
+    fn facts(&self) -> Facts {
+        let mut merged = Facts { started: self.started, ..Facts::default() };
+        merged.notes.push(format!("{} files merged by time", self.sources.len()));
+        for facts in self.sources.iter().map(|source| source.reader.facts()) {
+            merged.tasks.extend(facts.tasks);
+            merged.notes.extend(facts.notes);
+        }
+        merged.tasks.sort_by_key(|task| task.id);
+        merged.tasks.dedup_by_key(|task| task.id);
+        merged.notes.dedup();
+        merged
     }
 }

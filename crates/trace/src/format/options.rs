@@ -41,14 +41,21 @@ pub enum Role {
     Time,
 }
 
-/// The names of the roles, as `--columns` takes them.
-pub(super) const ROLES: [(&str, Role); 5] = [
+/// The roles, by their names.
+const ROLES: [(&str, Role); 5] = [
     ("address", Role::Address),
     ("size", Role::Size),
     ("kind", Role::Kind),
     ("task", Role::Task),
     ("time", Role::Time),
 ];
+
+impl Role {
+    /// Its name, as `--columns` takes it.
+    pub(super) fn name(self) -> &'static str {
+        ROLES[self as usize].0
+    }
+}
 
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -177,42 +184,33 @@ impl Options {
 
     /// The declared bytes of an address step, which `format` needs.
     pub(super) fn address_unit(&self, format: &str) -> Result<u64, TraceError> {
-        self.address.ok_or_else(|| {
-            usage(
-                &format!("`{format}`"),
-                "the trace does not say how many bytes a step of its addresses is".into(),
-                "declare it, as in --unit address=512B (sectors) or address=4KiB (page numbers)",
-            )
-        })
+        let found = "the trace does not say how many bytes a step of its addresses is";
+        let remedy = "declare it, as in --unit address=512B (sectors) or address=4KiB (page numbers)";
+        needed(self.address, format, found, remedy)
     }
 
     /// The declared bytes of a step of the size column, or of every access.
     pub(super) fn size_unit(&self, format: &str) -> Result<u64, TraceError> {
         let remedy =
             "declare the unit of the size column, as in --unit size=1B, or without such a column the size of every access";
-        let found = "nothing says how many bytes an access touches".to_owned();
-        self.size.ok_or_else(|| usage(&format!("`{format}`"), found, remedy))
+        needed(self.size, format, "nothing says how many bytes an access touches", remedy)
     }
 
     /// Refuses a table in which no column holds addresses.
     pub(super) fn require_addresses(&self, format: &str) -> Result<(), TraceError> {
-        if self.has(Role::Address) {
-            return Ok(());
-        }
-        let found = "no column is declared to hold addresses".to_owned();
-        Err(usage(&format!("`{format}`"), found, "declare it, as in --columns address=offset"))
+        let found = "no column is declared to hold addresses";
+        needed(self.has(Role::Address).then_some(()), format, found, "declare it, as in --columns address=offset")
     }
 
     /// The declared picoseconds of a tick, which `format` needs.
     pub(super) fn time_unit(&self, format: &str) -> Result<u64, TraceError> {
-        self.time_ps.ok_or_else(|| {
-            usage(
-                &format!("`{format}`"),
-                "the trace does not say what its times count".into(),
-                "declare it, as in --unit time=ns",
-            )
-        })
+        let found = "the trace does not say what its times count";
+        needed(self.time_ps, format, found, "declare it, as in --unit time=ns")
     }
+}
+
+fn needed<T>(declared: Option<T>, format: &str, found: &str, remedy: &'static str) -> Result<T, TraceError> {
+    declared.ok_or_else(|| usage(&format!("`{format}`"), found.to_owned(), remedy))
 }
 
 fn pair<'a>(option: &str, part: &'a str, remedy: &'static str) -> Result<(&'a str, &'a str), TraceError> {
@@ -226,30 +224,22 @@ pub(super) fn usage(what: &str, found: String, remedy: &'static str) -> TraceErr
 
 /// `512B`, `4KiB`, `1MiB`; at least 1 byte, at most 1 GiB.
 fn bytes_of(text: &str) -> Option<u64> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let factor = match &text[digits..] {
-        "B" => 1,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1u64 << 30,
-        _ => return None,
-    };
-    text[..digits].parse::<u64>().ok()?.checked_mul(factor).filter(|bytes| (1..=1 << 30).contains(bytes))
+    scaled(text, &[("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)], 1 << 30)
 }
 
 /// `ns`, `100ns`: a number that may be left out, and a unit.
 fn picoseconds_of(text: &str) -> Option<u64> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let factor = match &text[digits..] {
-        "ps" => 1,
-        "ns" => 1_000,
-        "us" => 1_000_000,
-        "ms" => 1_000_000_000,
-        "s" => 1_000_000_000_000,
-        _ => return None,
-    };
-    let number: u64 = if digits == 0 { 1 } else { text[..digits].parse().ok()? };
-    number.checked_mul(factor).filter(|ps| (1..=1_000_000_000_000_000).contains(ps))
+    const UNITS: [(&str, u64); 5] =
+        [("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)];
+    let one = if text.starts_with(|c: char| c.is_ascii_digit()) { "" } else { "1" };
+    scaled(&format!("{one}{text}"), &UNITS, 1_000_000_000_000_000)
+}
+
+/// A whole number and its unit, from 1 to `most`.
+fn scaled(text: &str, units: &[(&str, u64)], most: u64) -> Option<u64> {
+    let (number, unit) = text.split_at(text.bytes().take_while(u8::is_ascii_digit).count());
+    let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
+    number.parse::<u64>().ok()?.checked_mul(*factor).filter(|scaled| (1..=most).contains(scaled))
 }
 
 #[cfg(test)]

@@ -13,15 +13,12 @@ use memchr::memmem;
 
 use super::fields::{fault, Fields, Separator};
 use super::lines::Fault;
-use super::options::Options;
 use super::tasks::Tasks;
 use super::text::{self, Parse, Parsed};
 use super::Format;
-use crate::error::TraceError;
+use crate::block::Columns;
 use crate::fidelity::Fidelity;
-use crate::provenance::Task;
 use crate::reference::{Kind, Reference};
-use crate::store::Columns;
 
 pub(super) const FORMAT: Format = Format {
     name: "perf",
@@ -31,7 +28,7 @@ pub(super) const FORMAT: Format = Format {
     fidelity: Fidelity::Faults,
     skips: "faults of the kernel on its own memory, comments, blank lines",
     takes: &[],
-    guess: Some(text::looks_like::<Perf>),
+    guess: Some(|head| text::looks_like(Perf::default(), head)),
     open: text::open::<Perf>,
 };
 
@@ -44,16 +41,11 @@ const FETCH: u64 = 1 << 4;
 
 #[derive(Default)]
 struct Perf {
-    tasks: Tasks,
     untyped: bool,
 }
 
 impl Parse for Perf {
-    fn new(_: &Options) -> Result<Perf, TraceError> {
-        Ok(Perf::default())
-    }
-
-    fn parse(&mut self, line: &[u8]) -> Result<Parsed, Box<Fault>> {
+    fn parse(&mut self, line: &[u8], tasks: &mut Tasks) -> Result<Parsed, Box<Fault>> {
         if line.trim_ascii().is_empty() || line.starts_with(b"#") {
             return Ok(Parsed::Skip);
         }
@@ -86,16 +78,12 @@ impl Parse for Perf {
         if address >> 63 == 1 {
             return Ok(Parsed::Skip);
         }
-        self.tasks.meet(tid, pid, comm);
+        tasks.meet(tid, pid, comm);
         Ok(Parsed::Request(Reference { task: tid, time, ..Reference::new(address, 1, kind) }))
     }
 
     fn columns(&self) -> Columns {
         Columns { time: true, count: false, task: true }
-    }
-
-    fn tasks(&self) -> Vec<Task> {
-        self.tasks.list()
     }
 
     fn notes(&self) -> Vec<String> {

@@ -1,26 +1,20 @@
 //! Binary records, as slices of one buffer that never grows.
 
 use super::input::Stream;
+use super::lines::{admit, Fault};
+use super::tasks::Tasks;
 use super::time::Clock;
-use super::RowReader;
-use crate::block::Block;
+use super::{Facts, Progress, RowReader};
+use crate::block::{Block, Columns};
 use crate::error::TraceError;
-use crate::provenance::Task;
 use crate::reference::Reference;
-use crate::store::{Columns, SIZE_MAX};
 
 /// Bytes held. No record of any format here is longer, including a blktrace record with its 64 KiB of payload.
 const BUFFER: usize = 256 * 1024;
 
-/// What is wrong with a record. Its decoder knows neither the file nor the place.
-pub(super) struct Flaw {
-    pub(super) field: &'static str,
-    pub(super) found: String,
-    pub(super) remedy: &'static str,
-}
-
-pub(super) fn flaw(field: &'static str, found: String, remedy: &'static str) -> Flaw {
-    Flaw { field, found, remedy }
+/// What is wrong with a record.
+pub(super) fn flaw(field: &'static str, found: String, remedy: &'static str) -> Box<Fault> {
+    Box::new(Fault { field, span: 0..0, found, remedy })
 }
 
 /// Cuts a stream into records.
@@ -31,33 +25,37 @@ pub(super) struct Records {
     end: usize,
     /// Bytes of the stream before `start`.
     byte: u64,
-    /// Records handed out.
+    /// Records handed out, and the length of the last.
     number: u64,
+    last: usize,
 }
 
 impl Records {
     pub(super) fn new(stream: Stream) -> Records {
-        Records { stream, buffer: vec![0; BUFFER], start: 0, end: 0, byte: 0, number: 0 }
+        Records { stream, buffer: vec![0; BUFFER], start: 0, end: 0, byte: 0, number: 0, last: 0 }
     }
 
-    /// Up to `most` whole records of `length` bytes each; empty at the end.
+    /// The next record, of `length` bytes; empty at the end.
     ///
     /// # Errors
     /// Those of the stream; the stream ends within a record.
-    pub(super) fn take(&mut self, length: usize, most: usize) -> Result<&[u8], TraceError> {
+    #[inline]
+    pub(super) fn take(&mut self, length: usize) -> Result<&[u8], TraceError> {
         if self.end - self.start < length {
             self.fill(length)?;
         }
-        let held = self.end - self.start;
-        if held < length && held > 0 {
-            let found = format!("the data end after {held} of {length} bytes");
-            return Err(self.bad(flaw("record", found, "the file is cut off: copy or record it again")));
+        match self.end - self.start {
+            0 => return Ok(&[]),
+            held if held < length => {
+                let found = format!("the data end after {held} of {length} bytes");
+                return Err(self.bad(*flaw("record", found, "the file is cut off: copy or record it again")));
+            }
+            _ => {}
         }
-        let records = (held / length).min(most);
         let from = self.start;
-        self.start += records * length;
-        self.byte += (records * length) as u64;
-        self.number += records as u64;
+        self.start += length;
+        self.byte += length as u64;
+        (self.number, self.last) = (self.number + 1, length);
         Ok(&self.buffer[from..self.start])
     }
 
@@ -85,51 +83,39 @@ impl Records {
     }
 
     /// A complaint about the record that begins at the current place.
-    pub(super) fn bad(&self, flaw: Flaw) -> TraceError {
+    pub(super) fn bad(&self, flaw: Fault) -> TraceError {
         self.bad_at(flaw, self.number, self.byte)
     }
 
-    /// A complaint about record `back` before the current place, of `length` bytes each.
-    pub(super) fn bad_before(&self, flaw: Flaw, back: u64, length: usize) -> TraceError {
-        self.bad_at(flaw, self.number - back, self.byte - back * length as u64)
+    /// A complaint about the record that was taken last.
+    pub(super) fn bad_taken(&self, flaw: Fault) -> TraceError {
+        self.bad_at(flaw, self.number.saturating_sub(1), self.byte - self.last as u64)
     }
 
-    fn bad_at(&self, flaw: Flaw, record: u64, byte: u64) -> TraceError {
+    fn bad_at(&self, flaw: Fault, record: u64, byte: u64) -> TraceError {
         let path = self.stream.name().to_owned();
         TraceError::Record { path, record, byte, field: flaw.field, found: flaw.found, remedy: flaw.remedy.into() }
-    }
-
-    pub(super) fn number(&self) -> u64 {
-        self.number
-    }
-
-    pub(super) fn consumed(&self) -> u64 {
-        self.stream.consumed()
-    }
-
-    pub(super) fn length(&self) -> Option<u64> {
-        self.stream.length()
     }
 }
 
 /// A binary format: how to read one of its records.
 pub(super) trait Decode: Send + 'static {
-    /// Takes the next record from `records` and appends its accesses, or none if it is skipped. Returns `false` at
-    /// the end.
+    /// Takes the next record from `records` and appends its accesses to `out`, or none if it is skipped. Tasks are
+    /// noted in `tasks`. Returns `false` at the end.
     ///
     /// # Errors
     /// Those of the stream; a flaw of the record.
-    fn next(&mut self, records: &mut Records, out: &mut Vec<Reference>) -> Result<bool, TraceError>;
+    fn next(&mut self, records: &mut Records, out: &mut Vec<Reference>, tasks: &mut Tasks) -> Result<bool, TraceError>;
 
     /// Which optional columns its accesses have.
     fn columns(&self) -> Columns;
 
-    /// As [`RowReader::tasks`].
-    fn tasks(&self) -> Vec<Task> {
-        Vec::new()
+    /// Bytes of the page that the source reduced its references to.
+    fn page_size(&self) -> Option<u64> {
+        None
     }
 
-    /// As [`RowReader::notes`].
+    /// Notes for readers of results.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
@@ -139,6 +125,7 @@ pub(super) trait Decode: Send + 'static {
 pub(super) struct Binary<D> {
     records: Records,
     decoder: D,
+    tasks: Tasks,
     /// Accesses decoded and not handed out yet: `pending[taken..]`.
     pending: Vec<Reference>,
     taken: usize,
@@ -147,8 +134,9 @@ pub(super) struct Binary<D> {
 }
 
 impl<D: Decode> Binary<D> {
-    pub(super) fn new(records: Records, decoder: D) -> Binary<D> {
-        Binary { records, decoder, pending: Vec::new(), taken: 0, skipped: 0, clock: Clock::default() }
+    pub(super) fn boxed(records: Records, decoder: D) -> Box<dyn RowReader> {
+        let (tasks, clock) = (Tasks::default(), Clock::default());
+        Box::new(Binary { records, decoder, tasks, pending: Vec::new(), taken: 0, skipped: 0, clock })
     }
 
     /// Whether there is another access to hand out.
@@ -156,30 +144,13 @@ impl<D: Decode> Binary<D> {
         while self.taken == self.pending.len() {
             self.pending.clear();
             self.taken = 0;
-            if !self.decoder.next(&mut self.records, &mut self.pending)? {
+            if !self.decoder.next(&mut self.records, &mut self.pending, &mut self.tasks)? {
                 return Ok(false);
             }
             self.skipped += u64::from(self.pending.is_empty());
         }
         Ok(true)
     }
-}
-
-/// A value that no store can hold is a flaw of the record, in every format.
-#[inline]
-pub(super) fn admit(row: &Reference) -> Result<(), Flaw> {
-    if !(1..=SIZE_MAX).contains(&row.size) {
-        return Err(flaw("size", format!("{} bytes", row.size), "a size is 1 byte to 1 GiB: check the format"));
-    }
-    if row.address.checked_add(u64::from(row.size) - 1).is_none() {
-        let found = format!("{:#x} and {} bytes run past 2^64", row.address, row.size);
-        return Err(flaw(
-            "address",
-            found,
-            "the access must end within 64 bits of address: check the format and the units",
-        ));
-    }
-    Ok(())
 }
 
 impl<D: Decode> RowReader for Binary<D> {
@@ -192,7 +163,7 @@ impl<D: Decode> RowReader for Binary<D> {
             }
             let mut row = self.pending[self.taken];
             self.taken += 1;
-            admit(&row).map_err(|flaw| self.records.bad(flaw))?;
+            admit(&row).map_err(|flaw| self.records.bad_taken(*flaw))?;
             if columns.time {
                 row.time = self.clock.since_start(row.time);
             }
@@ -201,45 +172,21 @@ impl<D: Decode> RowReader for Binary<D> {
         Ok(block.end_requests(columns))
     }
 
-    fn skipped(&self) -> u64 {
-        self.skipped
-    }
-
-    fn lines(&self) -> u64 {
-        self.records.number()
-    }
-
     fn columns(&self) -> Columns {
         self.decoder.columns()
     }
 
-    fn position(&self) -> u64 {
-        self.records.consumed()
+    fn progress(&self) -> Progress {
+        self.records.stream.progress(self.records.number, self.skipped)
     }
 
-    fn length(&self) -> Option<u64> {
-        self.records.length()
+    fn facts(&self) -> Facts {
+        Facts {
+            started: self.clock.start(),
+            page_size: self.decoder.page_size(),
+            tasks: self.tasks.list(),
+            notes: self.decoder.notes().into_iter().chain(self.clock.note()).collect(),
+            ..Facts::default()
+        }
     }
-
-    fn started(&self) -> Option<u64> {
-        self.clock.start()
-    }
-
-    fn tasks(&self) -> Vec<Task> {
-        self.decoder.tasks()
-    }
-
-    fn notes(&self) -> Vec<String> {
-        let mut notes = self.decoder.notes();
-        notes.extend(self.clock.note());
-        notes
-    }
-}
-
-/// The unsigned number of `N` bytes at `at`, least byte first.
-#[inline]
-pub(super) fn le<const N: usize>(record: &[u8], at: usize) -> u64 {
-    let mut bytes = [0; 8];
-    bytes[..N].copy_from_slice(&record[at..at + N]);
-    u64::from_le_bytes(bytes)
 }

@@ -1,16 +1,16 @@
-//! Threads met in a trace, with their names and address spaces.
+//! Threads and devices met in a trace, with their names and address spaces.
 
-use std::collections::BTreeMap;
+use rustc_hash::FxHashMap;
 
 use crate::provenance::Task;
 
-/// Most threads that are listed; the rows bear their numbers in any case.
+/// Most that are listed; the cloud traces have some thousands. The rows bear their numbers in any case.
 const LISTED_MAX: usize = 1 << 16;
 
-/// Threads met so far.
+/// Tasks met so far.
 #[derive(Default)]
 pub(super) struct Tasks {
-    met: BTreeMap<u32, (u32, Vec<u8>)>,
+    met: FxHashMap<u32, (u32, Vec<u8>)>,
     last: Option<u32>,
 }
 
@@ -30,9 +30,20 @@ impl Tasks {
         self.last = Some(task);
     }
 
+    /// A device with an address space of its own, named `word number`.
+    #[inline]
+    pub(super) fn meet_number(&mut self, number: u32, word: impl Fn() -> String) {
+        if self.last.replace(number) != Some(number) && !self.met.contains_key(&number) {
+            self.meet(number, number, format!("{} {number}", word()).as_bytes());
+        }
+    }
+
     /// Their list, in order.
     pub(super) fn list(&self) -> Vec<Task> {
         let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
-        self.met.iter().map(|(id, (space, name))| Task { id: *id, name: text(name), space: *space }).collect()
+        let task = |(id, (space, name)): (&u32, &(u32, Vec<u8>))| Task { id: *id, name: text(name), space: *space };
+        let mut tasks: Vec<Task> = self.met.iter().map(task).collect();
+        tasks.sort_unstable_by_key(|task| task.id);
+        tasks
     }
 }

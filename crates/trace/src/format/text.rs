@@ -1,15 +1,15 @@
 //! The part that text formats share: one line in, at most one access out.
 
 use super::input::{Input, Stream};
-use super::lines::{Fault, Lines};
+use super::lines::{admit, Fault, Lines};
 use super::options::Options;
+use super::tasks::Tasks;
 use super::time::Clock;
-use super::RowReader;
-use crate::block::Block;
+use super::{Facts, Progress, RowReader};
+use crate::block::{Block, Columns};
 use crate::error::{printable, BadLine, TraceError};
-use crate::provenance::Task;
 use crate::reference::{Kind, Reference};
-use crate::store::{Columns, SIZE_MAX};
+use crate::store::SIZE_MAX;
 
 /// The content of a line.
 pub(super) enum Parsed {
@@ -25,14 +25,12 @@ pub(super) enum Parsed {
 }
 
 /// A text format: how to read one of its lines.
-pub(super) trait Parse: Send + Sized + 'static {
-    /// # Errors
-    /// A declaration that the format needs is missing.
-    fn new(options: &Options) -> Result<Self, TraceError>;
-
+pub(super) trait Parse: Send + 'static {
+    /// Reads a line. Tasks with names or address spaces of their own are noted in `tasks`.
+    ///
     /// # Errors
     /// A fault, if the line is not as the format says.
-    fn parse(&mut self, line: &[u8]) -> Result<Parsed, Box<Fault>>;
+    fn parse(&mut self, line: &[u8], tasks: &mut Tasks) -> Result<Parsed, Box<Fault>>;
 
     /// Which optional columns [`Parsed::Request`] fills.
     fn columns(&self) -> Columns {
@@ -42,11 +40,6 @@ pub(super) trait Parse: Send + Sized + 'static {
     /// The recorded command line, once it was read.
     fn command(&self) -> Option<&str> {
         None
-    }
-
-    /// The tasks met so far, if they have names or address spaces of their own.
-    fn tasks(&self) -> Vec<Task> {
-        Vec::new()
     }
 
     /// Notes for readers of results.
@@ -59,6 +52,7 @@ pub(super) trait Parse: Send + Sized + 'static {
 struct Text<P> {
     lines: Lines,
     parser: P,
+    tasks: Tasks,
     skipped: u64,
     clock: Clock,
     skip_bad: bool,
@@ -68,23 +62,24 @@ struct Text<P> {
     rest: Option<(Reference, u64)>,
 }
 
-/// Opens a text format.
-pub(super) fn open<P: Parse>(input: Input, options: &Options) -> Result<Box<dyn RowReader>, TraceError> {
-    open_stream::<P>(input.stream()?, options)
+/// Opens a text format that needs no declarations.
+pub(super) fn open<P: Parse + Default>(input: Input, options: &Options) -> Result<Box<dyn RowReader>, TraceError> {
+    Ok(read(input.stream()?, options, P::default()))
 }
 
-/// Opens a text format whose input is open already.
-pub(super) fn open_stream<P: Parse>(stream: Stream, options: &Options) -> Result<Box<dyn RowReader>, TraceError> {
-    Ok(Box::new(Text {
+/// Reads lines with this parser.
+pub(super) fn read(stream: Stream, options: &Options, parser: impl Parse) -> Box<dyn RowReader> {
+    Box::new(Text {
         lines: Lines::new(stream),
-        parser: P::new(options)?,
+        parser,
+        tasks: Tasks::default(),
         skipped: 0,
         clock: Clock::default(),
         skip_bad: options.skip_bad,
         bad: 0,
         first_bad: None,
         rest: None,
-    }))
+    })
 }
 
 /// Most bytes of a stretch, so that no line becomes more than a thousand rows.
@@ -93,13 +88,13 @@ const STRETCH_MAX: u64 = 1 << 40;
 /// Lines that [`looks_like`] reads.
 const GUESS_LINES: usize = 20;
 
-/// Whether the first lines of a text are all lines of this format, and one of them is an access.
-pub(super) fn looks_like<P: Parse>(head: &[u8]) -> bool {
-    let Ok(mut parser) = P::new(&Options::default()) else { return false };
+/// Whether the first lines of a text are all lines of this parser's format, and one of them is an access.
+pub(super) fn looks_like(mut parser: impl Parse, head: &[u8]) -> bool {
+    let mut tasks = Tasks::default();
     let whole = memchr::memrchr(b'\n', head).map_or(0, |end| end + 1);
     let mut accesses = 0;
     for line in head[..whole].split(|byte| *byte == b'\n').take(GUESS_LINES) {
-        match parser.parse(line.strip_suffix(b"\r").unwrap_or(line)) {
+        match parser.parse(line.strip_suffix(b"\r").unwrap_or(line), &mut tasks) {
             Ok(Parsed::Skip) => {}
             Ok(_) => accesses += 1,
             Err(_) if line.is_empty() => {}
@@ -154,25 +149,6 @@ impl<P: Parse> Text<P> {
     }
 }
 
-/// A value that no store can hold is a fault of the line, in every format.
-#[inline]
-pub(super) fn admit(request: &Reference) -> Result<(), Box<Fault>> {
-    let fault = |field, found: String, remedy| Err(Box::new(Fault { field, span: 0..usize::MAX, found, remedy }));
-    if !(1..=SIZE_MAX).contains(&request.size) {
-        let found = format!("{} bytes", request.size);
-        return fault(
-            "size",
-            found,
-            "a size is 1 byte to 1 GiB; check the units, or leave the line out with --skip-bad",
-        );
-    }
-    if request.address.checked_add(u64::from(request.size) - 1).is_none() {
-        let found = format!("{:#x} and {} bytes run past 2^64", request.address, request.size);
-        return fault("address", found, "the access must end within 64 bits of address; check the units");
-    }
-    Ok(())
-}
-
 impl<P: Parse> RowReader for Text<P> {
     fn read(&mut self, block: &mut Block) -> Result<usize, TraceError> {
         block.begin_accesses();
@@ -185,7 +161,7 @@ impl<P: Parse> RowReader for Text<P> {
                 continue;
             }
             let Some(line) = self.lines.next()? else { break };
-            let fault = match self.parser.parse(self.lines.line(line.clone())) {
+            let fault = match self.parser.parse(self.lines.line(line.clone()), &mut self.tasks) {
                 Ok(Parsed::Access { address, size, kind }) => {
                     block.push_access(address, size, kind);
                     room -= 1;
@@ -214,46 +190,23 @@ impl<P: Parse> RowReader for Text<P> {
         Ok(block.end_requests(columns))
     }
 
-    fn skipped(&self) -> u64 {
-        self.skipped
-    }
-
-    fn bad(&self) -> (u64, Option<&BadLine>) {
-        (self.bad, self.first_bad.as_deref())
-    }
-
-    fn lines(&self) -> u64 {
-        self.lines.number()
-    }
-
     fn columns(&self) -> Columns {
         self.parser.columns()
     }
 
-    fn position(&self) -> u64 {
-        self.lines.stream().consumed()
+    fn progress(&self) -> Progress {
+        Progress { bad: self.bad, ..self.lines.stream().progress(self.lines.number(), self.skipped) }
     }
 
-    fn length(&self) -> Option<u64> {
-        self.lines.stream().length()
-    }
-
-    fn command(&self) -> Option<&str> {
-        self.parser.command()
-    }
-
-    fn started(&self) -> Option<u64> {
-        self.clock.start()
-    }
-
-    fn tasks(&self) -> Vec<Task> {
-        self.parser.tasks()
-    }
-
-    fn notes(&self) -> Vec<String> {
-        let mut notes = self.parser.notes();
-        notes.extend(self.clock.note());
-        notes
+    fn facts(&self) -> Facts {
+        Facts {
+            command: self.parser.command().map(str::to_owned),
+            started: self.clock.start(),
+            tasks: self.tasks.list(),
+            notes: self.parser.notes().into_iter().chain(self.clock.note()).collect(),
+            first_bad: self.first_bad.as_ref().map(ToString::to_string),
+            ..Facts::default()
+        }
     }
 }
 

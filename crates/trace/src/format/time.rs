@@ -16,11 +16,6 @@ impl Clock {
         time.saturating_sub(start)
     }
 
-    /// The first time: this one, if there was none before.
-    pub(super) fn begin(&mut self, time: u64) -> u64 {
-        *self.start.get_or_insert(time)
-    }
-
     /// The first time, by the format's own clock.
     pub(super) fn start(&self) -> Option<u64> {
         self.start

@@ -8,10 +8,9 @@
 
 use super::fields::{Fields, Separator};
 use super::lines::Fault;
-use super::options::Options;
+use super::tasks::Tasks;
 use super::text::{self, Parse, Parsed};
 use super::Format;
-use crate::error::TraceError;
 use crate::fidelity::Fidelity;
 use crate::reference::{Kind, Reference};
 
@@ -28,14 +27,11 @@ pub(super) const FORMAT: Format = Format {
 
 const LAYOUT: &str = "a line is r, w, i, m, c or v, then address and size in hexadecimal; labels 0 to 4 are format din";
 
+#[derive(Default)]
 struct Xdin;
 
 impl Parse for Xdin {
-    fn new(_: &Options) -> Result<Xdin, TraceError> {
-        Ok(Xdin)
-    }
-
-    fn parse(&mut self, line: &[u8]) -> Result<Parsed, Box<Fault>> {
+    fn parse(&mut self, line: &[u8], _: &mut Tasks) -> Result<Parsed, Box<Fault>> {
         let mut fields = Fields::new(line, Separator::Blanks, LAYOUT);
         let Some(label) = fields.optional("access type") else { return Ok(Parsed::Skip) };
         let kind = match label.text {
@@ -47,7 +43,6 @@ impl Parse for Xdin {
         };
         let address = fields.next("address")?.hexadecimal()?;
         let size = fields.next("size")?;
-        let bytes = u32::try_from(size.hexadecimal()?).map_err(|_| size.fault("is too large for one access"))?;
-        Ok(Parsed::Request(Reference::new(address, bytes, kind)))
+        Ok(Parsed::Request(Reference::new(address, size.narrow(size.hexadecimal()?)?, kind)))
     }
 }

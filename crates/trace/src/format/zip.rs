@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use flate2::read::DeflateDecoder;
 
-use super::records::le;
+use super::le;
 
 /// The pieces of an archive as one stream.
 pub(super) struct Members {

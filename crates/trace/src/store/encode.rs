@@ -17,8 +17,8 @@ use parquet::file::properties::WriterPropertiesPtr;
 use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::SchemaDescPtr;
 
-use super::schema::{Columns, Field, FIELDS};
-use super::writer::Pending;
+use super::schema::{Field, FIELDS};
+use crate::block::{Block, Columns};
 
 /// The most row groups at a time. The gathering thread could not supply more; they would only fill the memory.
 const ENCODERS_MAX: usize = 4;
@@ -30,9 +30,9 @@ pub(super) struct Encoders {
     columns: Columns,
     limit: usize,
     /// In file order.
-    running: VecDeque<JoinHandle<(Pending, Result<Chunks>)>>,
+    running: VecDeque<JoinHandle<(Block, Result<Chunks>)>>,
     /// Emptied rows, for their memory.
-    spare: Vec<Pending>,
+    spare: Vec<Block>,
 }
 
 /// The encoded columns of a row group.
@@ -51,7 +51,7 @@ impl Encoders {
     }
 
     /// Takes a full row group, and writes those that must make room for it.
-    pub(super) fn add(&mut self, pending: &mut Pending, file: &mut SerializedFileWriter<File>) -> Result<()> {
+    pub(super) fn add(&mut self, pending: &mut Block, file: &mut SerializedFileWriter<File>) -> Result<()> {
         while self.running.len() >= self.limit {
             self.write_next(file)?;
         }
@@ -66,11 +66,11 @@ impl Encoders {
     }
 
     /// Writes all that are under way, and then `last`, which may be empty.
-    pub(super) fn finish(&mut self, last: &Pending, file: &mut SerializedFileWriter<File>) -> Result<()> {
+    pub(super) fn finish(&mut self, last: &Block, file: &mut SerializedFileWriter<File>) -> Result<()> {
         while !self.running.is_empty() {
             self.write_next(file)?;
         }
-        match last.rows {
+        match last.len() {
             0 => Ok(()),
             _ => append(encode(last, &self.schema, &self.properties, self.columns)?, file),
         }
@@ -94,12 +94,7 @@ fn append(chunks: Chunks, file: &mut SerializedFileWriter<File>) -> Result<()> {
     group.close().map(drop)
 }
 
-fn encode(
-    rows: &Pending,
-    schema: &SchemaDescPtr,
-    properties: &WriterPropertiesPtr,
-    columns: Columns,
-) -> Result<Chunks> {
+fn encode(rows: &Block, schema: &SchemaDescPtr, properties: &WriterPropertiesPtr, columns: Columns) -> Result<Chunks> {
     let present = FIELDS.into_iter().filter(|field| field.present(columns));
     let chunks = present.enumerate().map(|(index, field)| {
         let mut sink = TrackedWrite::new(Vec::new());
@@ -110,12 +105,12 @@ fn encode(
         let short =
             |values: &[i32], writer| get_typed_column_writer_mut::<Int32Type>(writer).write_batch(values, None, None);
         match field {
-            Field::Address => long(&rows.address, &mut writer)?,
-            Field::Size => short(&rows.size, &mut writer)?,
-            Field::Kind => short(&rows.kind, &mut writer)?,
-            Field::Task => short(&rows.task, &mut writer)?,
-            Field::Time => long(&rows.time, &mut writer)?,
-            Field::Count => short(&rows.count, &mut writer)?,
+            Field::Address => long(rows.address.values(), &mut writer)?,
+            Field::Size => short(rows.size.values(), &mut writer)?,
+            Field::Kind => short(rows.kind.values(), &mut writer)?,
+            Field::Task => short(rows.task.values(), &mut writer)?,
+            Field::Time => long(rows.time.values(), &mut writer)?,
+            Field::Count => short(rows.count.values(), &mut writer)?,
         };
         let close = writer.close()?;
         let bytes = sink.into_inner().map_err(|error| ParquetError::from(io::Error::other(error.to_string())))?;

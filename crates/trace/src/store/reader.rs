@@ -7,8 +7,8 @@ use std::io;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 
-use parquet::basic::{Compression, Type as Physical};
-use parquet::column::reader::{get_column_reader, get_typed_column_reader};
+use parquet::basic::Compression;
+use parquet::column::reader::get_column_reader;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::reader::Length;
@@ -17,27 +17,18 @@ pub(crate) use super::chunk::Source;
 
 use super::check::check;
 use super::chunk::pages;
-use super::decode::{constant, Decoder, Failure, Lane};
-use super::schema::{places, Columns, Field, Place, Wanted, FIELDS};
-use crate::block::Block;
+use super::decode::{constant, Failure, Lane};
+use super::schema::{places, Field, Wanted, FIELDS};
+use crate::block::{Block, Columns};
 use crate::error::TraceError;
-use crate::fidelity::Fidelity;
 use crate::provenance::Provenance;
-
-/// Whether a file must have our provenance, must not, or may.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
-    Own,
-    Foreign,
-    Any,
-}
 
 /// Reads one store.
 pub struct Reader {
     path: PathBuf,
     source: Source,
     metadata: ParquetMetaData,
-    places: [Option<Place>; 6],
+    places: [Option<usize>; 6],
     provenance: Provenance,
     rows: u64,
     /// The row group of the next row, the rows of it that were read, and the rows of all groups before it.
@@ -64,14 +55,16 @@ impl Reader {
     pub fn open(path: impl AsRef<Path>) -> Result<Reader, TraceError> {
         let path = path.as_ref();
         let source = Source::open(path).map_err(|error| TraceError::io(path, "open", error))?;
-        Reader::from_source(path, source, Origin::Own)
+        Reader::from_source(path, source)
     }
 
-    pub(crate) fn from_source(path: &Path, source: Source, origin: Origin) -> Result<Reader, TraceError> {
+    pub(crate) fn from_source(path: &Path, source: Source) -> Result<Reader, TraceError> {
         let metadata = footer(path, &source)?;
+        let provenance = provenance(path, &metadata)?;
         let places = places(path, metadata.file_metadata().schema_descr())?;
-        let provenance = provenance(path, &metadata, origin)?;
-        codecs(path, &metadata, &places)?;
+        for (field, index) in FIELDS.into_iter().zip(places).filter_map(|(field, index)| Some((field, index?))) {
+            codec(path, field.name(), &metadata, index)?;
+        }
         let rows = count_rows(path, &metadata)?;
         Ok(Reader {
             path: path.to_owned(),
@@ -194,20 +187,15 @@ impl Reader {
         let rows = self.group_rows();
         let mut lanes = [const { Lane::Empty }; 6];
         for field in FIELDS.into_iter().filter(|field| field.wanted(wanted)) {
-            let Some(place) = self.places[field as usize] else {
+            let Some(index) = self.places[field as usize] else {
                 lanes[field as usize] = Lane::absent(field);
                 continue;
             };
-            let chunk = group.columns().get(place.index).ok_or(Failure::Short)?;
-            lanes[field as usize] = match constant(field, place, chunk)? {
+            let chunk = group.columns().get(index).ok_or(Failure::Short)?;
+            lanes[field as usize] = match constant(field, chunk) {
                 Some(value) => Lane::Constant(value),
                 None => {
-                    let reader = get_column_reader(chunk.column_descr_ptr(), pages(&self.source, chunk, rows)?);
-                    let decoder = match place.physical {
-                        Physical::INT64 => Decoder::Wide(get_typed_column_reader(reader)),
-                        _ => Decoder::Narrow(get_typed_column_reader(reader)),
-                    };
-                    Lane::new(field, place, decoder)
+                    Lane::new(field, get_column_reader(chunk.column_descr_ptr(), pages(&self.source, chunk, rows)?))
                 }
             };
         }
@@ -286,39 +274,25 @@ pub(super) fn footer(path: &Path, source: &Source) -> Result<ParquetMetaData, Tr
     })
 }
 
-pub(super) fn provenance(path: &Path, metadata: &ParquetMetaData, origin: Origin) -> Result<Provenance, TraceError> {
-    let error = |found: String, remedy: &'static str| TraceError::Provenance {
-        path: path.to_owned(),
-        found,
-        remedy: remedy.into(),
-    };
-    let keys = metadata.file_metadata().key_value_metadata();
-    let json = keys.and_then(|keys| keys.iter().find(|pair| pair.key == "coldframe")?.value.as_deref());
-    match (json, origin) {
-        (Some(_), Origin::Foreign) => {
-            Err(error("the file is a stored trace already".into(), "name it without `parquet:`"))
-        }
-        (Some(json), _) => serde_json::from_str(json).map_err(|cause| {
-            error(format!("unreadable: {cause}"), "record or import the trace again with this version")
-        }),
-        (None, Origin::Own) => Err(error(
+/// The provenance of a stored trace, as JSON.
+pub(super) fn stored(metadata: &ParquetMetaData) -> Option<&str> {
+    let keys = metadata.file_metadata().key_value_metadata()?;
+    keys.iter().find(|pair| pair.key == "coldframe")?.value.as_deref()
+}
+
+fn provenance(path: &Path, metadata: &ParquetMetaData) -> Result<Provenance, TraceError> {
+    let (found, remedy) = match stored(metadata).map(serde_json::from_str) {
+        Some(Ok(provenance)) => return Ok(provenance),
+        Some(Err(cause)) => (format!("unreadable: {cause}"), "record or import the trace again with this version"),
+        None => (
             "no `coldframe` key in the file metadata, so nothing says what the rows stand for".into(),
             "import the file as parquet:PATH",
-        )),
-        (None, _) => Ok(Provenance::new("import parquet", Fidelity::ExactReferences)),
-    }
+        ),
+    };
+    Err(TraceError::Provenance { path: path.to_owned(), found, remedy: remedy.into() })
 }
 
-/// Our files use zstd; pandas and DuckDB default to snappy. Other codecs are left out of the build.
-fn codecs(path: &Path, metadata: &ParquetMetaData, places: &[Option<Place>; 6]) -> Result<(), TraceError> {
-    for (field, place) in FIELDS.into_iter().zip(places) {
-        let Some(place) = place else { continue };
-        codec(path, field.name(), metadata, place.index)?;
-    }
-    Ok(())
-}
-
-/// Refuses a column of a codec that is not built in.
+/// Refuses a column of a codec that is not built in. Our files use zstd; pandas and DuckDB default to snappy.
 pub(super) fn codec(path: &Path, column: &str, metadata: &ParquetMetaData, index: usize) -> Result<(), TraceError> {
     let chunks = metadata.row_groups().iter().filter_map(|group| group.columns().get(index));
     let unknown =

@@ -3,25 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use parquet::basic::{ConvertedType, LogicalType, Repetition, Type as Physical};
+use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
+use crate::block::Columns;
 use crate::error::TraceError;
 
 /// Most bytes that one reference may touch: 1 GiB, the largest page of x86-64 and the largest block of 4 KiB-granule
 /// AArch64. No instruction touches more, and a page-reference trace may name whole pages.
 pub const SIZE_MAX: u32 = 1 << 30;
-
-/// The optional columns of a stored trace; address, size and kind are always there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Columns {
-    /// Nanoseconds. Absent: [`Block::time`](crate::Block::time) is empty.
-    pub time: bool,
-    /// References per row. Absent: every row is one.
-    pub count: bool,
-    /// Tasks. Absent: every row is of task 0.
-    pub task: bool,
-}
 
 /// The columns that a caller of [`Reader::read`](crate::Reader::read) needs, besides the address. Other columns are
 /// not decoded and stay empty in the block.
@@ -138,6 +128,11 @@ impl Field {
     }
 }
 
+/// The remedy for a value out of range in the column of this name.
+pub(crate) fn remedy(column: &str) -> Option<&'static str> {
+    FIELDS.into_iter().find(|field| field.name() == column).map(Field::remedy)
+}
+
 /// The schema of a file with these columns.
 pub(super) fn schema(columns: Columns) -> Result<TypePtr, parquet::errors::ParquetError> {
     let fields = FIELDS
@@ -154,81 +149,29 @@ pub(super) fn schema(columns: Columns) -> Result<TypePtr, parquet::errors::Parqu
     Ok(Arc::new(Type::group_type_builder("reference").with_fields(fields).build()?))
 }
 
-/// The place of one of our columns in a file, and how to interpret its values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) index: usize,
-    pub(super) physical: Physical,
-    /// Declared signed. Negative numbers are then negative, except for addresses: many tools store addresses as
-    /// `i64`.
-    pub(super) signed: bool,
-    /// May hold nulls, as pandas and polars always declare. An actual null is an error.
-    pub(super) nullable: bool,
-}
-
-impl Place {
-    /// Whether the file's values can be decoded straight into the block.
-    pub(super) fn direct(&self, field: Field) -> bool {
-        self.physical == field.physical() && !self.nullable && (!self.signed || field == Field::Address)
-    }
-}
-
 /// Finds our columns in a file's schema. Columns of other names are left alone.
-pub(super) fn places(path: &Path, schema: &SchemaDescriptor) -> Result<[Option<Place>; 6], TraceError> {
+pub(super) fn places(path: &Path, schema: &SchemaDescriptor) -> Result<[Option<usize>; 6], TraceError> {
     let mut places = [None; 6];
     for field in FIELDS {
         let index = schema.columns().iter().position(|column| column.path().parts() == [field.name()]);
-        let error = |found: String, remedy: &str| TraceError::Column {
+        let bad = index.map(|index| schema.column(index)).filter(|column| {
+            column.physical_type() != field.physical() || column.max_rep_level() > 0 || column.max_def_level() > 0
+        });
+        let found = match bad {
+            Some(column) => format!("type {}, which no stored trace has here", column.physical_type()),
+            None if index.is_none() && field.required() => "missing".to_owned(),
+            None => {
+                places[field as usize] = index;
+                continue;
+            }
+        };
+        let remedy = "record or import the trace again: only the provenance says that this is a stored trace";
+        return Err(TraceError::Column {
             path: path.to_owned(),
             column: field.name().to_owned(),
             found,
-            remedy: remedy.to_owned().into(),
-        };
-        let Some(index) = index else {
-            if field.required() {
-                let names: Vec<_> = schema.columns().iter().map(|column| column.path().string()).collect();
-                return Err(error(
-                    format!("missing; the file has {}", if names.is_empty() { "none".into() } else { names.join(", ") }),
-                    "rename or add it: a trace has integer columns address, size (bytes) and kind (0 fetch, 1 read, 2 write)",
-                ));
-            }
-            continue;
-        };
-        let column = schema.column(index);
-        let physical = column.physical_type();
-        let signed = match signedness(column.logical_type_ref(), column.converted_type()) {
-            Some(signed) if matches!(physical, Physical::INT32 | Physical::INT64) => signed,
-            _ => {
-                let shown = match column.logical_type_ref() {
-                    Some(logical) => format!("{physical} as {logical:?}"),
-                    None if column.converted_type() != ConvertedType::NONE => {
-                        format!("{physical} as {}", column.converted_type())
-                    }
-                    None => physical.to_string(),
-                };
-                return Err(error(format!("type {shown}, not an integer"), "cast it to an integer of 32 or 64 bits"));
-            }
-        };
-        if column.max_rep_level() > 0 || column.max_def_level() > 1 {
-            return Err(error("a list".into(), "store one integer a row"));
-        }
-        places[field as usize] = Some(Place { index, physical, signed, nullable: column.max_def_level() == 1 });
+            remedy: remedy.into(),
+        });
     }
     Ok(places)
-}
-
-/// Whether an integer column is signed; `None` if its annotation makes it something else (a date, a decimal, ...).
-pub(super) fn signedness(logical: Option<&LogicalType>, converted: ConvertedType) -> Option<bool> {
-    match (logical, converted) {
-        (Some(LogicalType::Integer(integer)), _) => Some(integer.is_signed),
-        (Some(_), _) => None,
-        (None, ConvertedType::NONE) => Some(true),
-        (None, ConvertedType::INT_8 | ConvertedType::INT_16 | ConvertedType::INT_32 | ConvertedType::INT_64) => {
-            Some(true)
-        }
-        (None, ConvertedType::UINT_8 | ConvertedType::UINT_16 | ConvertedType::UINT_32 | ConvertedType::UINT_64) => {
-            Some(false)
-        }
-        (None, _) => None,
-    }
 }

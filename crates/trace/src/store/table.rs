@@ -1,8 +1,9 @@
 //! Any columns of any Parquet file, as cells: for tables with columns that a user names.
 //!
-//! Call `open` with the columns, then `read` until it returns 0 rows, and `cell` for each of them. This is slower than
+//! Call `open`, `select` with the columns, then `read` until it returns 0 rows, and `cell` for each of them. This is slower than
 //! the store's own [`Reader`](super::Reader), which knows the types of its columns.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as Physical};
@@ -15,9 +16,8 @@ use parquet::schema::types::ColumnDescriptor;
 
 use super::chunk::{pages, Source};
 use super::decode::Failure;
-use super::reader::{codec, count_rows, explain, footer, guarded, provenance, Origin};
-use super::schema::signedness;
-use crate::error::TraceError;
+use super::reader::{codec, count_rows, explain, footer, guarded, stored};
+use crate::error::{printable, TraceError};
 
 /// The content of a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,6 +30,19 @@ pub(crate) enum Cell<'a> {
     Real(f64),
     Flag(bool),
     Text(&'a [u8]),
+}
+
+impl fmt::Display for Cell<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cell::Null => write!(f, "null"),
+            Cell::Whole(number) => write!(f, "{number}"),
+            Cell::Wide(number) => write!(f, "{number}"),
+            Cell::Real(real) => write!(f, "{real}"),
+            Cell::Flag(flag) => write!(f, "{flag}"),
+            Cell::Text(text) => write!(f, "`{}`", printable(text)),
+        }
+    }
 }
 
 /// Some columns of a file.
@@ -69,17 +82,36 @@ enum Values {
 }
 
 impl Table {
-    /// Opens a file and finds its columns, each by its name or its number from 0.
+    /// Opens a file, and selects no columns yet.
     ///
     /// # Errors
-    /// The file is not Parquet or is a stored trace already, or a column is missing, or its type is neither number
-    /// nor text.
-    pub(crate) fn open(path: &Path, source: Source, names: &[Name<'_>]) -> Result<Table, TraceError> {
+    /// The file is not Parquet, or is a stored trace already.
+    pub(crate) fn open(path: &Path, source: Source) -> Result<Table, TraceError> {
         let metadata = footer(path, &source)?;
-        provenance(path, &metadata, Origin::Foreign)?;
-        let columns = names.iter().map(|name| Column::find(path, &metadata, name)).collect::<Result<_, _>>()?;
+        if stored(&metadata).is_some() {
+            return Err(TraceError::Provenance {
+                path: path.to_owned(),
+                found: "the file is a stored trace already".into(),
+                remedy: "name it without `parquet:`".into(),
+            });
+        }
         let rows = count_rows(path, &metadata)?;
-        Ok(Table { path: path.to_owned(), source, metadata, columns, rows, group: 0, offset: 0, before: 0 })
+        Ok(Table { path: path.to_owned(), source, metadata, columns: Vec::new(), rows, group: 0, offset: 0, before: 0 })
+    }
+
+    /// Whether there is a column of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        column_names(&self.metadata).any(|column| column == name)
+    }
+
+    /// Selects the columns to read, which may have to be `integers`.
+    ///
+    /// # Errors
+    /// A column is missing, or its type is neither number nor text, or is no integer.
+    pub(crate) fn select(&mut self, names: &[Name], integers: bool) -> Result<(), TraceError> {
+        let find = |name| Column::find(&self.path, &self.metadata, name, integers);
+        self.columns = names.iter().map(find).collect::<Result<_, _>>()?;
+        Ok(())
     }
 
     /// Rows of the file.
@@ -152,23 +184,26 @@ impl Table {
     }
 }
 
+fn column_names(metadata: &ParquetMetaData) -> impl Iterator<Item = String> + '_ {
+    metadata.file_metadata().schema_descr().columns().iter().map(|column| column.path().string())
+}
+
 /// How a column is selected.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Name<'a> {
+#[derive(Clone, Debug)]
+pub(crate) enum Name {
+    /// By its number, from 0.
     Number(usize),
-    Text(&'a str),
+    Text(String),
 }
 
 impl Column {
-    fn find(path: &Path, metadata: &ParquetMetaData, name: &Name<'_>) -> Result<Column, TraceError> {
+    fn find(path: &Path, metadata: &ParquetMetaData, name: &Name, integers: bool) -> Result<Column, TraceError> {
         let schema = metadata.file_metadata().schema_descr();
-        let index = match name {
-            Name::Number(number) => Some(*number).filter(|number| *number < schema.num_columns()),
-            Name::Text(text) => schema.columns().iter().position(|column| column.path().string() == **text),
-        };
-        let shown = match name {
-            Name::Number(number) => (number + 1).to_string(),
-            Name::Text(text) => (*text).to_owned(),
+        let (index, shown) = match name {
+            Name::Number(number) => {
+                (Some(*number).filter(|number| *number < schema.num_columns()), (number + 1).to_string())
+            }
+            Name::Text(text) => (column_names(metadata).position(|column| column == *text), text.clone()),
         };
         let error = |found: String, remedy: &'static str| TraceError::Column {
             path: path.to_owned(),
@@ -177,16 +212,33 @@ impl Column {
             remedy: remedy.into(),
         };
         let Some(index) = index else {
-            let names: Vec<_> = schema.columns().iter().map(|column| column.path().string()).collect();
-            return Err(error(format!("missing; the file has {}", names.join(", ")), "name one of these in --columns"));
+            let found = format!("missing; the file has {}", column_names(metadata).collect::<Vec<_>>().join(", "));
+            return Err(error(
+                found,
+                "name one of these in --columns; without --columns, rename or add it: a trace has integer columns \
+                 address, size (bytes) and kind (0 fetch, 1 read, 2 write)",
+            ));
         };
         let descriptor = schema.column(index);
         if descriptor.max_rep_level() > 0 || descriptor.max_def_level() > 1 {
             return Err(error("a list or a structure".into(), "store one value a row"));
         }
-        let Some((values, signed, tick_ps)) = kept(&descriptor) else {
-            let found = format!("type {}, neither number nor text", descriptor.physical_type());
-            return Err(error(found, "cast it to an integer of 32 or 64 bits, or to text"));
+        let integer = |tick: Option<u64>, values: &Values| {
+            tick.is_none() && matches!(values, Values::Narrow(_) | Values::Wide(_))
+        };
+        let known = kept(&descriptor).filter(|(values, _, tick)| !integers || integer(*tick, values));
+        let Some((values, signed, tick_ps)) = known else {
+            let shown = match descriptor.converted_type() {
+                ConvertedType::NONE => descriptor.physical_type().to_string(),
+                converted => format!("{} as {converted}", descriptor.physical_type()),
+            };
+            return Err(match integers {
+                true => error(format!("type {shown}, not an integer"), "cast it to an integer of 32 or 64 bits"),
+                false => error(
+                    format!("type {shown}, neither number nor text"),
+                    "cast it to an integer of 32 or 64 bits, or to text",
+                ),
+            });
         };
         codec(path, &shown, metadata, index)?;
         let nullable = descriptor.max_def_level() == 1;
@@ -287,4 +339,20 @@ fn tick(logical: Option<&LogicalType>, converted: ConvertedType) -> Option<u64> 
         TimeUnit::MICROS => 1_000_000,
         TimeUnit::NANOS => 1_000,
     })
+}
+
+/// Whether an integer column is signed; `None` if its annotation makes it something else (a date, a decimal, ...).
+fn signedness(logical: Option<&LogicalType>, converted: ConvertedType) -> Option<bool> {
+    match (logical, converted) {
+        (Some(LogicalType::Integer(integer)), _) => Some(integer.is_signed),
+        (Some(_), _) => None,
+        (None, ConvertedType::NONE) => Some(true),
+        (None, ConvertedType::INT_8 | ConvertedType::INT_16 | ConvertedType::INT_32 | ConvertedType::INT_64) => {
+            Some(true)
+        }
+        (None, ConvertedType::UINT_8 | ConvertedType::UINT_16 | ConvertedType::UINT_32 | ConvertedType::UINT_64) => {
+            Some(false)
+        }
+        (None, _) => None,
+    }
 }

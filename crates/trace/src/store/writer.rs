@@ -21,8 +21,8 @@ use serde::{Deserialize, Serialize};
 use super::check::check;
 use super::count::Totals;
 use super::encode::Encoders;
-use super::schema::{schema, Columns, Field, Wanted};
-use crate::block::Block;
+use super::schema::{schema, Field, Wanted};
+use crate::block::{Block, Columns};
 use crate::error::TraceError;
 use crate::provenance::Provenance;
 use crate::reference::Kind;
@@ -82,20 +82,9 @@ pub struct Writer {
     columns: Columns,
     file: Option<SerializedFileWriter<File>>,
     encoders: Option<Encoders>,
-    pending: Pending,
+    /// The rows of the row group being gathered.
+    pending: Block,
     totals: Totals,
-}
-
-/// The rows of the row group being gathered.
-#[derive(Default)]
-pub(super) struct Pending {
-    pub(super) rows: usize,
-    pub(super) address: Vec<i64>,
-    pub(super) size: Vec<i32>,
-    pub(super) kind: Vec<i32>,
-    pub(super) task: Vec<i32>,
-    pub(super) time: Vec<i64>,
-    pub(super) count: Vec<i32>,
 }
 
 impl Writer {
@@ -151,7 +140,7 @@ impl Writer {
             columns,
             file: None,
             encoders: None,
-            pending: Pending::default(),
+            pending: Block::default(),
             totals: Totals::default(),
         };
         let file = file?;
@@ -185,10 +174,10 @@ impl Writer {
         self.totals.add(block);
         let mut from = 0;
         while from < block.len() {
-            let to = block.len().min(from + GROUP_ROWS - self.pending.rows);
-            self.pending.append(block, from, to, self.columns);
+            let to = block.len().min(from + GROUP_ROWS - self.pending.len());
+            self.pending.append(block, from..to, self.columns);
             from = to;
-            if self.pending.rows == GROUP_ROWS {
+            if self.pending.len() == GROUP_ROWS {
                 self.flush()?;
             }
         }
@@ -273,43 +262,6 @@ impl Drop for Writer {
         drop(self.file.take());
         // After `finish` the name is gone already.
         let _ = fs::remove_file(&self.partial);
-    }
-}
-
-impl Pending {
-    fn append(&mut self, block: &Block, from: usize, to: usize, columns: Columns) {
-        let rows = to - from;
-        self.rows += rows;
-        self.address.extend_from_slice(&block.address.values()[from..to]);
-        self.size.extend_from_slice(&block.size.values()[from..to]);
-        self.kind.extend_from_slice(&block.kind.values()[from..to]);
-        if columns.task {
-            extend(&mut self.task, block.task.values(), 0, from, to);
-        }
-        if columns.time {
-            extend(&mut self.time, block.time.values(), 0, from, to);
-        }
-        if columns.count {
-            extend(&mut self.count, block.count.values(), 1, from, to);
-        }
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.rows = 0;
-        self.address.clear();
-        self.size.clear();
-        self.kind.clear();
-        self.task.clear();
-        self.time.clear();
-        self.count.clear();
-    }
-}
-
-/// Appends `values[from..to]`, or as many defaults if the block does not have the column.
-fn extend<T: Copy>(column: &mut Vec<T>, values: &[T], default: T, from: usize, to: usize) {
-    match values.get(from..to) {
-        Some(values) => column.extend_from_slice(values),
-        None => column.resize(column.len() + to - from, default),
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use coldframe_device::quantity::human_count;
-use coldframe_report::foreground::phone::SHIPPED;
+use coldframe_experiment::phone::SHIPPED;
 use coldframe_study::workload::{generate, read, shipped};
 use coldframe_trace::{Columns, Writer};
 use serde_json::json;

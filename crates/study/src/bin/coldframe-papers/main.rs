@@ -34,7 +34,7 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
-    coldframe_report::table::fit(output::width());
+    coldframe_show::table::fit(output::width());
     let cli = Cli::parse();
     let done = match cli.verb {
         Verb::Generate(args) => generate::run(args),

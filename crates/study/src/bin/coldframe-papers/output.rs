@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use coldframe_report::table::folded;
-use coldframe_report::ReportError;
+use coldframe_experiment::ExperimentError;
+use coldframe_show::table::folded;
 use coldframe_trace::TraceError;
 
 /// Why a verb has failed, and its exit code.
@@ -25,8 +25,8 @@ impl Failure {
     }
 }
 
-impl From<ReportError> for Failure {
-    fn from(error: ReportError) -> Failure {
+impl From<ExperimentError> for Failure {
+    fn from(error: ExperimentError) -> Failure {
         Failure(error.to_string(), error.code())
     }
 }

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use coldframe_report::plot::stack;
-use coldframe_report::table::{folded, styled};
-use coldframe_study::papers::{plots, rows, Reached, Row};
+use coldframe_show::plot::stack;
+use coldframe_show::table::{folded, styled};
+use coldframe_study::figure::{Reached, Row};
+use coldframe_study::papers::{plots, rows};
 
 use crate::output::{self, Failure, Line};
 use crate::together;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use coldframe_report::plot::stack;
-use coldframe_report::{Progress, Settings};
+use coldframe_experiment::{Progress, Settings};
+use coldframe_show::plot::stack;
 use coldframe_study::parts::{self, show};
 
 use crate::output::{self, Failure, Line};

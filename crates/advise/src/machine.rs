@@ -1,0 +1,67 @@
+//! The run time of a program in less RAM on this machine: its window trace goes through the live pager's engine, and
+//! each event has its cost on this machine.
+//!
+//! ```text
+//!   window trace ─ rows ─► processes ─ simulate ─► counts by RAM ─ price (Here) ─► run time by RAM ─► words, JSON
+//!                          (dense pages)  (sim's lane, no time)                     (curve: knee, thrash, advice)
+//! ```
+//! RAM here is the RAM of `coldframe run --ram`: RAM for paged memory, for each process. Memory that is not paged
+//! comes on top and is printed separately.
+
+use std::path::Path;
+
+use coldframe_device::here::Here;
+use coldframe_pager_plan::Measured;
+pub use coldframe_pager_plan::Pager;
+
+use coldframe_experiment::error::ExperimentError;
+
+pub mod counts;
+mod curve;
+pub mod json;
+pub mod price;
+pub mod rows;
+pub mod simulate;
+pub mod tier;
+
+pub use curve::{Point, THRASHES};
+pub use json::Answer;
+pub use price::Costs;
+
+use curve::Curve;
+use rows::Rows;
+
+/// The pager on this machine. A fault's whole time stands for a read of the device.
+pub fn pager(here: &Here) -> Pager {
+    Pager::of(&Measured { read_ns: here.device_fault.mean.0 / 1000, step_ns: 1 })
+}
+
+/// The question.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The costs of paging here.
+    pub costs: Costs,
+    /// The source of these costs, for `How sure`.
+    pub measured: String,
+    /// The pager.
+    pub pager: Pager,
+    /// The longest extra run time, as a part of the program's own time.
+    pub slowdown: f64,
+    /// The program's own time, if it is known better than from the trace.
+    pub program_seconds: Option<f64>,
+}
+
+impl Question {
+    /// The default of the longest extra run time.
+    pub const SLOWDOWN: f64 = 0.1;
+}
+
+/// The run time of the program recorded at `path`, by RAM.
+///
+/// # Errors
+/// The trace cannot be read or lacks the program's facts, or this version does not know the policy.
+pub fn answer(path: &Path, question: &Question) -> Result<Answer, ExperimentError> {
+    let rows = Rows::read(path, question.program_seconds)?;
+    let curve = Curve::find(&rows, question)?;
+    Ok(Answer::new(path, &rows, question, &curve))
+}

@@ -1,0 +1,80 @@
+//! Runs a trace through the engines of many sizes of RAM at once, on all cores.
+
+use coldframe_core::fault::handler;
+use coldframe_core::{Event, PageId, Ps};
+use coldframe_journal::Head;
+use coldframe_pager_plan::{Pager, Plan, BUFFERED, HANDLER};
+use coldframe_sim::numbering::Numbering;
+use coldframe_sim::page_table::{PageTable, LANES};
+use coldframe_sim::{Lane, PageRef};
+use rayon::prelude::*;
+
+use super::counts::Counts;
+use super::rows::{Process, Rows};
+use crate::predict::unpriced;
+use coldframe_experiment::error::ExperimentError;
+
+/// The counts of a run for each of these sizes of RAM, in bytes; every process has this much.
+///
+/// # Errors
+/// The pager's configuration is not possible.
+pub fn simulate(rows: &Rows, pager: &Pager, sizes: &[u64]) -> Result<Vec<Counts>, ExperimentError> {
+    if sizes.is_empty() {
+        return Ok(Vec::new());
+    }
+    // Each group has sizes far apart, so that groups take about the same time: small sizes fault most.
+    let groups = sizes.len().div_ceil(LANES).max(rayon::current_num_threads()).min(sizes.len());
+    let jobs: Vec<(usize, &Process)> =
+        rows.processes.iter().flat_map(|process| (0..groups).map(move |group| (group, process))).collect();
+    let done: Result<Vec<Vec<(usize, Counts)>>, ExperimentError> = jobs
+        .par_iter()
+        .map(|(group, process)| {
+            let mine: Vec<usize> = (*group..sizes.len()).step_by(groups).collect();
+            let plans: Vec<Plan> = mine.iter().map(|i| pager.with(sizes[*i]).sampled(rows.sample)).collect();
+            Ok(mine.into_iter().zip(pass(process, pager, &plans, rows.sample)?).collect())
+        })
+        .collect();
+    let mut all = vec![Counts::default(); sizes.len()];
+    done?.into_iter().flatten().for_each(|(i, counts)| all[i] += counts.times(1.0 / rows.sample));
+    Ok(all)
+}
+
+/// The lane of the live pager: no event takes time, and the log's buffers keep the pages written last.
+fn lane(pager: &Pager, plan: &Plan, number: usize, pages: usize, sample: f64) -> Result<Lane, ExperimentError> {
+    let head = Head::new(pager.policy.clone(), handler::find(HANDLER).expect("it is there"), plan.config(pages, true));
+    let config = unpriced(&head)?;
+    let mut lane = Lane::new(&config, number as u32, pages, 1).map_err(coldframe_sim::RunError::from)?;
+    lane.set_read_ahead(pager.read_ahead);
+    lane.note_sources((BUFFERED as f64 * sample).round() as u32);
+    Ok(lane)
+}
+
+fn pass(process: &Process, pager: &Pager, plans: &[Plan], sample: f64) -> Result<Vec<Counts>, ExperimentError> {
+    let pages = process.pages.len();
+    let mut numbers = Numbering::new(0);
+    process.pages.iter().for_each(|page| _ = numbers.number(0, *page));
+    let mut table = PageTable::new(pages, plans.len());
+    let masks = table.masks();
+    let made = plans.iter().enumerate().map(|(i, plan)| lane(pager, plan, i, pages, sample));
+    let mut lanes = made.collect::<Result<Vec<Lane>, ExperimentError>>()?;
+    let mut released = process.released.iter().peekable();
+    for (i, row) in process.rows.iter().enumerate() {
+        while let Some((_, gone)) = released.next_if(|(at, _)| *at <= i) {
+            for lane in &mut lanes {
+                gone.iter().for_each(|page| lane.tell(&mut table, Event::Released { page: PageId(*page) }));
+            }
+        }
+        let (page, writing) = ((row >> 1) as usize, row & 1 == 1);
+        let kind = PageRef::new(page as u32, writing, false).kind();
+        if table.hit(&masks, page, kind) {
+            continue;
+        }
+        let mut missing = table.miss(&masks, page, kind);
+        while missing != 0 {
+            let lane = &mut lanes[missing.trailing_zeros() as usize];
+            missing &= missing - 1;
+            lane.fault(&mut table, PageId(page as u32), writing, false, Ps::ZERO, Some(&numbers));
+        }
+    }
+    Ok(lanes.iter().map(|lane| Counts::of(lane.engine().counts(), &lane.sources())).collect())
+}

@@ -1,0 +1,111 @@
+//! How an engine is made.
+
+use alloc::boxed::Box;
+
+use super::Engine;
+use crate::backing::Backing;
+use crate::buffers::Buffers;
+use crate::config::{Below, Config, ConfigError};
+use crate::counts::Counts;
+use crate::fault::handler::Handler;
+use crate::flights::Flights;
+use crate::page_state::{PageStates, NUMBERS};
+use crate::policy::Policy;
+use crate::prefetch::Arrival;
+use crate::ram::Ram;
+use crate::slots::Slots;
+use crate::swap::{Swap, SwapAreas};
+use crate::tier::packs::Packs;
+use crate::tier::{Tier, TierConfig};
+
+/// An engine that is being made: bounds first, then what lies below its frames, then [`Builder::build`].
+pub struct Builder {
+    pub(super) config: Config,
+    pub(super) policy: Box<dyn Policy>,
+    pub(super) handler: &'static Handler,
+    pub(super) below: Below,
+    pub(super) arrival: Arrival,
+}
+
+impl Builder {
+    /// Where pages go that leave the frames.
+    pub fn below(self, below: Below) -> Builder {
+        Builder { below, ..self }
+    }
+
+    /// How prefetched pages enter RAM.
+    pub fn arrival(self, arrival: Arrival) -> Builder {
+        Builder { arrival, ..self }
+    }
+
+    /// The engine, with nothing in RAM. All memory that it will ever use is allocated here.
+    ///
+    /// # Errors
+    /// A bound is zero or does not fit into 29 bits, or what lies below does not fit the machine or the handler.
+    pub fn build(self) -> Result<Engine, ConfigError> {
+        let Builder { config, policy, handler, below, arrival } = self;
+        check(&config)?;
+        let Config { frames, pages, tasks, caps, .. } = config;
+        let tier = if let Below::Tier(tier) = below { Some(tier) } else { None };
+        match tier.and_then(|tier| tier_refused(&tier, &config, handler)) {
+            Some(reason) => return Err(ConfigError::Tier(reason)),
+            None if caps.places && matches!(below, Below::Swap(_) | Below::Slots(_)) => {
+                return Err(ConfigError::Placed)
+            }
+            None => {}
+        }
+        let backing = match below {
+            Below::Homes => Backing::new(pages, None, None, None),
+            Below::Swap(SwapAreas { slots_per_block, areas }) => {
+                let swap = Swap::new(pages, slots_per_block, &areas).map_err(ConfigError::Swap)?;
+                Backing::new(pages, Some(swap), None, None)
+            }
+            Below::Slots(slots) => {
+                within("slots", slots.slots)?;
+                Backing::new(pages, None, Some(Slots::new(slots, pages, tasks)), None)
+            }
+            Below::Tier(tier) => Backing::new(pages, None, None, Some(Packs::new(pages, tier.page_bytes))),
+        };
+        let buffers = caps.buffers as usize;
+        Ok(Engine {
+            pages: PageStates::new(pages),
+            ram: Ram::new(&config, policy),
+            // With a frame for each fault in flight, a search always finds one.
+            flights: Flights::new(buffers.min(frames - tier.map_or(0, |tier| tier.frames_max)), tasks),
+            buffers: Buffers::new(buffers, handler.needs_xip),
+            backing,
+            tier: tier.map(|tier| Tier::new(tier, pages)),
+            counts: Counts::default(),
+            arrival,
+            handler,
+            config,
+        })
+    }
+}
+
+fn check(config: &Config) -> Result<(), ConfigError> {
+    let Config { frames, pages, tasks, evict_batch, caps } = *config;
+    let bounds = [("frames", frames), ("pages", pages), ("tasks", tasks), ("evict_batch", evict_batch)];
+    for (field, value) in bounds.into_iter().chain([("buffers", caps.buffers as usize)]) {
+        if value == 0 {
+            return Err(ConfigError::Zero { field });
+        }
+        within(field, value)?;
+    }
+    Ok(())
+}
+
+fn within(field: &'static str, value: usize) -> Result<(), ConfigError> {
+    if value < NUMBERS {
+        Ok(())
+    } else {
+        Err(ConfigError::TooLarge { field, value })
+    }
+}
+
+fn tier_refused(tier: &TierConfig, config: &Config, handler: &Handler) -> Option<&'static str> {
+    if handler.needs_xip || config.caps.direct_read {
+        return Some("a page that is read in a buffer or a slot cannot be compressed");
+    }
+    tier.refused(config.frames)
+}

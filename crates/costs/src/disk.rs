@@ -1,0 +1,206 @@
+//! Times the device alone: direct reads and writes of a file like the pager's, one at a time and several in flight.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::time::Instant;
+
+use coldframe_core::Ps;
+use io_uring::{opcode, types, IoUring};
+
+use coldframe_live::{swap_file, LiveError, PAGE};
+use coldframe_pager_plan::SEGMENT;
+
+use super::stretch::Plain;
+use super::{bytes, ns, Course, LEAST};
+
+/// The most requests in flight.
+const DEPTH_MAX: usize = 16;
+/// Pages of the longest write: a segment of the log.
+const LONG: usize = SEGMENT;
+/// Fewer requests say nothing about the slowest of a hundred.
+const REQUESTS_MIN: usize = 100;
+/// More are not needed.
+const REQUESTS_MAX: usize = 4000;
+
+/// The time of requests of one kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Latency {
+    /// Median, from submission to completion.
+    pub p50: Ps,
+    /// Mean.
+    pub mean: Ps,
+    /// 99th percentile.
+    pub p99: Ps,
+    /// Time for each page moved, at the same number of requests in flight.
+    pub per_page: Ps,
+}
+
+/// The times of the device. Reads are of one page at random places, with one or several in flight. `None`: there is
+/// no io_uring here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Disk {
+    /// One in flight.
+    pub read_1: Latency,
+    /// Four in flight.
+    pub read_4: Option<Latency>,
+    /// Sixteen in flight.
+    pub read_16: Option<Latency>,
+    /// Writes of one page at random places.
+    pub write_1: Latency,
+    /// Writes of eight pages at random places.
+    pub write_8: Latency,
+    /// Writes of 32 pages in order: as the log writes.
+    pub write_32: Latency,
+}
+
+impl Disk {
+    /// Each with its name, in order.
+    pub fn kinds(&self) -> [(&'static str, Option<Latency>); 6] {
+        [
+            ("read_1", Some(self.read_1)),
+            ("read_4", self.read_4),
+            ("read_16", self.read_16),
+            ("write_1", Some(self.write_1)),
+            ("write_8", Some(self.write_8)),
+            ("write_32", Some(self.write_32)),
+        ]
+    }
+}
+
+/// A file like the pager's, with content, and memory for its transfers.
+struct Transfers {
+    file: File,
+    memory: Plain,
+    course: Course,
+    random: fastrand::Rng,
+}
+
+/// Measures.
+pub fn measure(backing: &Path, course: Course) -> Result<Disk, LiveError> {
+    let refused = |error: io::Error| LiveError::Backing {
+        path: backing.to_path_buf(),
+        reason: format!("cannot be written and read: {error}; give another folder with --backing"),
+    };
+    let file = swap_file(backing)?;
+    let memory = Plain::new(bytes(LONG + DEPTH_MAX), true).map_err(refused)?;
+    let mut transfers = Transfers { file, memory, course, random: fastrand::Rng::with_seed(6) };
+    transfers.all().map_err(refused)
+}
+
+impl Transfers {
+    fn all(&mut self) -> io::Result<Disk> {
+        let random = &mut self.random;
+        self.memory.bytes().fill_with(|| random.u8(..));
+        let write_32 = self.writes(LONG)?;
+        Ok(Disk {
+            read_1: self.reads()?,
+            read_4: self.reads_together(4)?,
+            read_16: self.reads_together(DEPTH_MAX)?,
+            write_1: self.writes(1)?,
+            write_8: self.writes(8)?,
+            write_32,
+        })
+    }
+
+    fn goes_on(&self, done: usize, began: Instant) -> bool {
+        done < REQUESTS_MIN || (done < REQUESTS_MAX && began.elapsed() < self.course.most)
+    }
+
+    /// A random place: a multiple of `pages` pages.
+    fn place(&mut self, pages: usize) -> u64 {
+        bytes(self.random.usize(..self.course.pages / pages) * pages) as u64
+    }
+
+    /// Writes of `pages` pages each. The longest writes go in order, first over the whole file; the others go to
+    /// random places.
+    fn writes(&mut self, pages: usize) -> io::Result<Latency> {
+        let (mut times, began, whole) = (Vec::new(), Instant::now(), self.course.pages / pages);
+        while (pages == LONG && times.len() < whole) || self.goes_on(times.len(), began) {
+            let place = if pages == LONG { bytes(times.len() % whole * pages) as u64 } else { self.place(pages) };
+            let before = Instant::now();
+            self.file.write_all_at(&self.memory.bytes()[..bytes(pages)], place)?;
+            times.push(ns(before));
+        }
+        Ok(latency(&mut times, ns(began), pages))
+    }
+
+    fn reads(&mut self) -> io::Result<Latency> {
+        let (mut times, began) = (Vec::new(), Instant::now());
+        while self.goes_on(times.len(), began) {
+            let place = self.place(1);
+            let before = Instant::now();
+            self.file.read_exact_at(&mut self.memory.bytes()[..PAGE], place)?;
+            times.push(ns(before));
+        }
+        Ok(latency(&mut times, ns(began), 1))
+    }
+
+    /// Reads with `depth` in flight: each completed read is followed by another one.
+    fn reads_together(&mut self, depth: usize) -> io::Result<Option<Latency>> {
+        let Ok(mut ring) = IoUring::new(DEPTH_MAX as u32) else { return Ok(None) };
+        let (mut times, began) = (Vec::new(), Instant::now());
+        let mut asked = [began; DEPTH_MAX];
+        let memory = self.memory.bytes().as_mut_ptr();
+        let mut free: Vec<usize> = (0..depth).collect();
+        let mut failed = None;
+        while (failed.is_none() && self.goes_on(times.len(), began)) || free.len() < depth {
+            if failed.is_none() && self.goes_on(times.len(), began) {
+                for number in free.drain(..) {
+                    let into = memory.wrapping_add(bytes(LONG + number));
+                    let place = bytes(self.random.usize(..self.course.pages)) as u64;
+                    let read = opcode::Read::new(types::Fd(self.file.as_raw_fd()), into, PAGE as u32).offset(place);
+                    asked[number] = Instant::now();
+                    // SAFETY: each number has a page of its own, and is free only after its completion.
+                    let pushed = unsafe { ring.submission().push(&read.build().user_data(number as u64)) };
+                    pushed.expect("there are as many entries as reads");
+                }
+            }
+            match ring.submit_and_wait(1) {
+                Err(e) if e.raw_os_error() == Some(libc::EINTR) => {}
+                // A filter of system calls; no request was sent.
+                Err(_) if times.is_empty() => return Ok(None),
+                Err(e) => return Err(e),
+                Ok(_) => {}
+            }
+            for entry in ring.completion() {
+                let number = entry.user_data() as usize;
+                times.push(ns(asked[number]));
+                free.push(number);
+                if entry.result() != PAGE as i32 {
+                    failed = Some(io::Error::from_raw_os_error((-entry.result()).max(libc::EIO)));
+                }
+            }
+        }
+        failed.map_or(Ok(()), Err)?;
+        Ok(Some(latency(&mut times, ns(began), 1)))
+    }
+}
+
+fn latency(times: &mut [u64], all_ns: u64, pages: usize) -> Latency {
+    times.sort_unstable();
+    let ps = |ns: u64| Ps(ns * 1000).max(LEAST);
+    let sum: u64 = times.iter().sum();
+    let each = |ns: u64, n: usize| Ps(ns * 1000 / n as u64).max(LEAST);
+    Latency {
+        p50: ps(times[times.len() / 2]),
+        mean: each(sum, times.len()),
+        p99: ps(times[times.len() * 99 / 100]),
+        per_page: each(all_ns, times.len() * pages),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_latency_is_of_all_requests_and_a_page_of_all_time() {
+        let mut times: Vec<u64> = (1..=100).rev().collect();
+        let found = latency(&mut times, 8_000, 8);
+        assert_eq!((found.p50, found.mean, found.p99), (Ps(51_000), Ps(50_500), Ps(100_000)));
+        assert_eq!(found.per_page, Ps(10_000));
+    }
+}

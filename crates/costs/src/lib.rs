@@ -1,0 +1,222 @@
+//! # coldframe-costs: this machine as a device
+//!
+//! Measures what paging costs a program on this machine: a pager in this process causes each event, and the thread
+//! that waits for the event times it.
+//!
+//! Each number is the wall time of a stretch of accesses, minus the time of as many accesses to plain memory, divided
+//! by the events that the pager counted in the stretch. [`measure`] takes some seconds. Nothing else should use the
+//! pager's folder meanwhile.
+#![warn(missing_docs)]
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use coldframe_core::Ps;
+use coldframe_live::{LiveError, PAGE};
+
+mod disk;
+mod paged;
+mod stretch;
+
+pub use disk::{Disk, Latency};
+pub use stretch::Sample;
+
+/// How long to measure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extent {
+    /// About five seconds on a solid-state disk.
+    Whole,
+    /// At most a second, with numbers that vary more: for tests.
+    Short,
+}
+
+/// Sizes in pages, and durations.
+#[derive(Clone, Copy, Debug)]
+struct Course {
+    /// RAM, for measurements in which pages must leave.
+    frames: usize,
+    /// Memory that is touched: four times the RAM.
+    pages: usize,
+    /// How often each of the pager's events is measured, in turn, so that a disturbance affects only one of several
+    /// rounds.
+    rounds: u64,
+    /// The longest that one kind of event is measured in a round.
+    most: Duration,
+}
+
+impl Course {
+    fn of(extent: Extent) -> Course {
+        let (frames, rounds, most_ms) = match extent {
+            Extent::Whole => (2048, 3, 200),
+            Extent::Short => (512, 1, 60),
+        };
+        Course { frames, pages: 4 * frames, rounds, most: Duration::from_millis(most_ms) }
+    }
+}
+
+/// Free bytes that the swap folder needs: the file that is measured, the log of the paged memory, and the room that
+/// the log reserves ahead.
+pub const ROOM: u64 = 160 << 20;
+
+/// The cost of each event, as time of the thread that causes it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Costs {
+    /// The first touch of a page without the pager, huge pages off.
+    pub zero_fill_native: Sample,
+    /// The same for each 4 KiB, with huge pages as the kernel has them set.
+    pub zero_fill_huge: Sample,
+    /// The first touch of a page under the pager, while no page has to leave.
+    pub zero_fill: Sample,
+    /// A page loaded from the device, one at a time, while clean pages are evicted.
+    pub device_fault: Sample,
+    /// Each page of a sequential stream, while clean pages are evicted.
+    pub read_ahead: Sample,
+    /// A page loaded from the log's buffers in RAM; evictions for it are not included.
+    pub memory_fault: Sample,
+    /// A page from compressed RAM, while another page goes there.
+    pub pool_fault: Sample,
+    /// A touch of a page in RAM that was unmapped.
+    pub false_fault: Sample,
+    /// The first write to a page that was mapped read-only.
+    pub first_write: Sample,
+    /// The extra time of a fault without device time, for a clean page evicted with it.
+    pub evict_clean: Sample,
+    /// The extra time of a fault without device time, for a dirty page evicted with it.
+    pub evict_dirty: Sample,
+    /// The extra time of a fault that waits for the device, if a dirty page is evicted instead of a clean one.
+    pub evict_dirty_read: Sample,
+    /// The copy of a loaded page from its buffer into place, as the pager counts it.
+    pub transfer: Ps,
+    /// The device alone.
+    pub disk: Disk,
+}
+
+impl Costs {
+    /// Each event with its name, in order.
+    pub fn events(&self) -> [(&'static str, Sample); 12] {
+        [
+            ("zero_fill_native", self.zero_fill_native),
+            ("zero_fill_huge", self.zero_fill_huge),
+            ("zero_fill", self.zero_fill),
+            ("device_fault", self.device_fault),
+            ("read_ahead", self.read_ahead),
+            ("memory_fault", self.memory_fault),
+            ("pool_fault", self.pool_fault),
+            ("false_fault", self.false_fault),
+            ("first_write", self.first_write),
+            ("evict_clean", self.evict_clean),
+            ("evict_dirty", self.evict_dirty),
+            ("evict_dirty_read", self.evict_dirty_read),
+        ]
+    }
+}
+
+/// Measures this machine with a swap file in `backing`. Before each part, calls `step` with the number of finished
+/// parts and of all parts.
+///
+/// # Errors
+/// This machine does not allow it, or the folder cannot be used.
+pub fn measure(backing: &Path, extent: Extent, step: &mut dyn FnMut(u64, u64)) -> Result<Costs, LiveError> {
+    let course = Course::of(extent);
+    let parts = course.rounds + 1;
+    step(0, parts);
+    let disk = disk::measure(backing, course)?;
+    let mut found = paged::Found::default();
+    for round in 1..=course.rounds {
+        step(round, parts);
+        paged::round(&mut found, backing, course)?;
+    }
+    // Under load, time may run out before an event happened.
+    for _ in 0..MORE_ROUNDS {
+        if costs(&found, disk).is_none() {
+            paged::round(&mut found, backing, course)?;
+        }
+    }
+    step(parts, parts);
+    costs(&found, disk).ok_or_else(|| LiveError::Backing {
+        path: backing.to_path_buf(),
+        reason: "the events to be measured could not be provoked; try again when the machine has less to do".into(),
+    })
+}
+
+/// Rounds at most that follow while an event is missing. A guess: one round has missed one at a load of 2.4 on two
+/// processors.
+const MORE_ROUNDS: u64 = 10;
+
+fn costs(found: &paged::Found, disk: Disk) -> Option<Costs> {
+    let evict_clean = Sample::more(&found.zeros_in_clean_out, &found.zeros_read)?;
+    // If no page came from the log's buffers, another event without the device is taken.
+    let memory = Sample::of(&found.from_memory).map(|all| all.less(evict_clean.mean));
+    Some(Costs {
+        zero_fill_native: Sample::of(&found.native)?,
+        zero_fill_huge: Sample::of(&found.native_huge)?,
+        zero_fill: Sample::of(&found.zeros_written)?,
+        device_fault: Sample::of(&found.random_read)?,
+        read_ahead: Sample::of(&found.sequential_read)?,
+        memory_fault: memory.or_else(|| Sample::of(&found.zeros_read))?,
+        pool_fault: Sample::of(&found.from_pool)?,
+        false_fault: Sample::of(&found.unmapped)?,
+        first_write: Sample::of(&found.first_write)?,
+        evict_clean,
+        evict_dirty: Sample::more(&found.zeros_in_dirty_out, &found.zeros_written)?,
+        evict_dirty_read: Sample::more(&found.random_write, &found.random_read)?,
+        transfer: Ps(found.copies_ns * 1000 / found.copies.max(1)).max(LEAST),
+        disk,
+    })
+}
+
+/// The day, in universal time, as `2026-11-22`.
+pub fn today() -> String {
+    // SAFETY: zero is a value of the structure; both live through the calls.
+    let day = unsafe {
+        let (now, mut day) = (libc::time(std::ptr::null_mut()), std::mem::zeroed::<libc::tm>());
+        libc::gmtime_r(&now, &mut day);
+        day
+    };
+    format!("{:04}-{:02}-{:02}", day.tm_year + 1900, day.tm_mon + 1, day.tm_mday)
+}
+
+/// The smallest value of a difference of two measurements.
+const LEAST: Ps = Ps(1_000);
+
+/// Nanoseconds since then.
+fn ns(since: Instant) -> u64 {
+    since.elapsed().as_nanos() as u64
+}
+
+/// The bytes of this many pages.
+fn bytes(pages: usize) -> usize {
+    pages * PAGE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_calibration_gives_every_number_in_order_of_size() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut steps = Vec::new();
+        let costs = measure(folder.path(), Extent::Short, &mut |done, all| steps.push((done, all))).unwrap();
+        for (name, sample) in costs.events() {
+            assert!(
+                Ps::ZERO < sample.low && sample.low <= sample.mean && sample.mean <= sample.high,
+                "{name}: {sample:?}"
+            );
+        }
+        for (name, latency) in costs.disk.kinds() {
+            let Some(latency) = latency else { continue };
+            assert!(Ps::ZERO < latency.p50 && latency.p50 <= latency.p99, "{name}: {latency:?}");
+            assert!(Ps::ZERO < latency.per_page && Ps::ZERO < latency.mean, "{name}: {latency:?}");
+        }
+        assert_eq!((steps.first(), steps.last()), (Some(&(0, 2)), Some(&(2, 2))));
+        assert!(costs.device_fault.mean > costs.zero_fill_native.mean, "a device is slower than the kernel's zeros");
+    }
+
+    #[test]
+    fn a_folder_that_is_none_is_refused_by_name() {
+        let error = measure(Path::new("/nowhere/at/all"), Extent::Short, &mut |_, _| {}).unwrap_err();
+        assert!(error.to_string().contains("/nowhere/at/all"), "{error}");
+        assert_eq!(error.code(), 5);
+    }
+}

@@ -1,0 +1,225 @@
+//! The events of a pager. Each string of accesses causes only one kind of event.
+//!
+//! ```text
+//!   roomy    RAM for all        read zeros, write to them, write zeros      zero fill, first write
+//!   tight    RAM for a quarter  read zeros, write zeros, read in order,     what leaves beside zeros, clean and written; read-ahead;
+//!                               read shuffled, write shuffled               device fault; what leaves beside a load
+//!   memory   the log's buffers  write some, read others, read those again   memory fault
+//!   pool     RAM for half       write text, read shuffled                   page from compressed RAM
+//!   unmapped RAM for all        go round more pages than the valid list     false fault
+//! ```
+
+use std::io;
+use std::path::Path;
+use std::time::Instant;
+
+use coldframe_live::{LiveError, Options, Pager, Region, Snapshot, Tier, FRAMES_MIN};
+use coldframe_pager_plan::{LOG_BUFFERS, SEGMENT};
+
+use super::stretch::{plain, Ground, Plain, Touch};
+use super::{bytes, Course};
+
+/// Accesses of a stretch where a device answers, and where none does.
+const SLOW: usize = 64;
+const FAST: usize = 128;
+/// Accesses of a stretch of a stream: several times what is read ahead.
+const STREAM: usize = 512;
+/// Accesses of a stretch of the kernel's own zeros: a huge page.
+const NATIVE: usize = 512;
+
+/// Address space for the pagers here.
+const MEMORY: u64 = 1 << 30;
+
+/// Nanoseconds for each event: one value for each stretch, of each string of accesses.
+#[derive(Default)]
+pub struct Found {
+    pub native: Vec<f64>,
+    pub native_huge: Vec<f64>,
+    pub zeros_read: Vec<f64>,
+    pub zeros_written: Vec<f64>,
+    pub first_write: Vec<f64>,
+    pub zeros_in_clean_out: Vec<f64>,
+    pub zeros_in_dirty_out: Vec<f64>,
+    pub sequential_read: Vec<f64>,
+    pub random_read: Vec<f64>,
+    pub random_write: Vec<f64>,
+    pub from_memory: Vec<f64>,
+    pub from_pool: Vec<f64>,
+    pub unmapped: Vec<f64>,
+    /// Copies of a loaded page into place, and the nanoseconds of all.
+    pub copies: u64,
+    pub copies_ns: u64,
+}
+
+/// One round of all measurements.
+pub fn round(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveError> {
+    native(found, course)?;
+    roomy(found, backing, course)?;
+    tight(found, backing, course)?;
+    from_memory(found, backing, course)?;
+    from_pool(found, backing, course)?;
+    unmapped(found, backing, course)
+}
+
+/// A counter of the pager.
+type Counter = fn(&Snapshot) -> u64;
+
+const TRUE_FAULTS: Counter = |stats| stats.true_faults;
+
+/// A pager like that of `run`, and its memory.
+struct Bench {
+    ground: Ground,
+    region: Region,
+    course: Course,
+}
+
+fn no_memory(error: io::Error) -> LiveError {
+    LiveError::Os { what: "memory to measure with", error }
+}
+
+impl Bench {
+    fn new(backing: &Path, course: Course, frames: usize, policy: Option<&str>) -> Result<Bench, LiveError> {
+        Bench::with_tier(backing, course, frames, (policy, Tier::None))
+    }
+
+    fn with_tier(
+        backing: &Path,
+        course: Course,
+        frames: usize,
+        (policy, tier): (Option<&str>, Tier),
+    ) -> Result<Bench, LiveError> {
+        let options = Options {
+            policy: policy.map(Into::into),
+            tier,
+            max_memory: MEMORY,
+            backing: backing.to_path_buf(),
+            ..Options::new(bytes(frames) as u64)
+        };
+        let pager = Pager::start(options)?;
+        let region = pager.anonymous(bytes(course.pages))?;
+        // SAFETY: the region's own memory, which lives beside it and is used by no other thread.
+        let ground = unsafe { Ground::new(region.as_ptr() as usize, course.pages, &mut fastrand::Rng::with_seed(2)) };
+        let ground = ground.knowing(plain(course.pages).map_err(no_memory)?);
+        Ok(Bench { ground, region, course })
+    }
+
+    fn measure(
+        &mut self,
+        pages: impl IntoIterator<Item = usize>,
+        touch: Touch,
+        len: usize,
+        counters: &[Counter],
+    ) -> Vec<f64> {
+        let events = || {
+            let stats = self.region.stats();
+            counters.iter().map(|counter| counter(&stats)).sum()
+        };
+        self.ground.stretches(pages, touch, (len, self.course.most), &events)
+    }
+}
+
+/// First touches without a pager.
+fn native(found: &mut Found, course: Course) -> Result<(), LiveError> {
+    for (huge, into) in [(false, &mut found.native), (true, &mut found.native_huge)] {
+        let pages = 4 * course.pages;
+        let memory = Plain::new(bytes(pages), huge).map_err(no_memory)?;
+        let mut ground = memory.ground(&mut fastrand::Rng::with_seed(3));
+        // Each access is an event.
+        let all = std::cell::Cell::new(0);
+        let events = || all.replace(all.get() + NATIVE as u64);
+        into.extend(ground.stretches(0..pages, Touch::Write, (NATIVE, course.most), &events));
+    }
+    Ok(())
+}
+
+/// No page has to leave.
+fn roomy(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveError> {
+    // A quarter more than is used, since a reserve of frames stays free for faults.
+    let mut bench = Bench::new(backing, course, course.pages + course.pages / 4, None)?;
+    let half = course.pages / 2;
+    found.zeros_read.extend(bench.measure(0..half, Touch::Read, FAST, &[TRUE_FAULTS]));
+    found.first_write.extend(bench.measure(0..half, Touch::Write, FAST, &[|stats| stats.write_faults]));
+    found.zeros_written.extend(bench.measure(half..course.pages, Touch::Write, FAST, &[TRUE_FAULTS]));
+    Ok(())
+}
+
+/// For each page that comes, another one leaves. Each string begins with as many untimed accesses as there are
+/// frames. From then on, the evicted pages are those that the string itself brought in.
+fn tight(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveError> {
+    let Course { frames, pages, .. } = course;
+    let mut bench = Bench::new(backing, course, frames, None)?;
+    let random = || fastrand::Rng::with_seed(4);
+
+    bench.ground.touch(0..frames, Touch::Read);
+    found.zeros_in_clean_out.extend(bench.measure(frames..pages, Touch::Read, FAST, &[TRUE_FAULTS]));
+
+    bench.ground.touch(0..frames, Touch::Fill);
+    found.zeros_in_dirty_out.extend(bench.measure(frames..pages, Touch::Fill, FAST, &[TRUE_FAULTS]));
+    // The pages that the time was too short for.
+    bench.ground.touch(0..pages, Touch::Fill);
+
+    bench.ground.touch(0..frames, Touch::Read);
+    let round = (frames..3 * pages).map(|i| i % pages);
+    let came = [TRUE_FAULTS, |stats| stats.prefetches];
+    found.sequential_read.extend(bench.measure(round, Touch::Read, STREAM, &came));
+
+    let shuffled = bench.ground.shuffled(random());
+    let before = bench.region.stats();
+    found.random_read.extend(bench.measure(shuffled, Touch::Read, SLOW, &[TRUE_FAULTS]));
+    let after = bench.region.stats();
+    found.copies_ns += after.trans_host_mem_ns - before.trans_host_mem_ns;
+    found.copies += after.true_faults - before.true_faults;
+
+    let mut shuffled = bench.ground.shuffled(random());
+    bench.measure(shuffled.by_ref().take(frames), Touch::Fill, SLOW, &[TRUE_FAULTS]);
+    found.random_write.extend(bench.measure(shuffled, Touch::Fill, SLOW, &[TRUE_FAULTS]));
+    Ok(())
+}
+
+/// Pages that were written lately and have left: half of what the log's buffers hold.
+const WRITTEN: usize = LOG_BUFFERS * SEGMENT / 2;
+
+/// Pages that come back from the log's buffers while clean pages are evicted.
+fn from_memory(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveError> {
+    let frames = 2 * FRAMES_MIN + 2 * WRITTEN;
+    let mut bench = Bench::new(backing, course, frames, Some("fifo"))?;
+    // With gaps between them, so that nothing is read ahead.
+    let mut written: Vec<usize> = (0..WRITTEN).map(|i| 3 * i).collect();
+    fastrand::Rng::with_seed(5).shuffle(&mut written);
+    let others = 3 * WRITTEN..3 * WRITTEN + frames + WRITTEN;
+    let began = Instant::now();
+    while began.elapsed() < course.most {
+        bench.ground.touch(written.iter().copied(), Touch::Fill);
+        bench.ground.touch(others.clone(), Touch::Read);
+        found.from_memory.extend(bench.measure(
+            written.iter().copied(),
+            Touch::Read,
+            WRITTEN,
+            &[|stats| stats.log_hits],
+        ));
+    }
+    Ok(())
+}
+
+/// Pages that come back from compressed RAM, while others go there: pages that compress well, in half of the RAM that
+/// they need.
+fn from_pool(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveError> {
+    let pages = course.pages / 2;
+    let small = Course { pages, ..course };
+    let mut bench = Bench::with_tier(backing, small, course.frames, (None, Tier::Lz4))?;
+    bench.ground.touch(0..pages, Touch::Text);
+    let shuffled = bench.ground.shuffled(fastrand::Rng::with_seed(7));
+    found.from_pool.extend(bench.measure(shuffled, Touch::Read, FAST, &[|stats| stats.tier_loads]));
+    Ok(())
+}
+
+/// More pages than the valid list has, in turn, with RAM for all of them: each page is on the invalid list when it is
+/// touched again.
+fn unmapped(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveError> {
+    let mut bench = Bench::new(backing, course, course.frames, Some("fifo-sc:valid=50%"))?;
+    let round = course.frames * 3 / 4;
+    bench.ground.touch((0..2 * round).map(|i| i % round), Touch::Write);
+    let rounds = (0..16 * round).map(|i| i % round);
+    found.unmapped.extend(bench.measure(rounds, Touch::Read, FAST, &[|stats| stats.false_faults]));
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! Runs settings over a trace, for each source of references: one string, tasks under a scheduler, tasks in the
+//! foreground, a kernel's swaps.
+
+use std::path::Path;
+
+use crate::error::ExperimentError;
+use crate::foreground::{self, Stored};
+use crate::progress::{Progress, Sink};
+use crate::resolve::drive_of;
+pub use crate::resolve::Drive;
+use crate::result::RunResult;
+use crate::settings::Settings;
+use crate::sim_result::SimResult;
+use crate::string;
+use crate::swap::{self, SwapOutcome};
+use crate::tasks::{self, TasksOutcome};
+
+/// The results of one driver's runs.
+pub enum Outcomes {
+    /// One string of references.
+    String(Vec<RunResult>),
+    /// Several tasks under a scheduler.
+    Tasks(Vec<TasksOutcome>),
+    /// Tasks that take turns in the foreground.
+    Foreground(Stored),
+    /// A swap trace.
+    SwapTrace(Vec<SwapOutcome>),
+}
+
+/// Swap traces are CSV; references come as Parquet.
+pub fn is_swap_trace(path: &Path) -> bool {
+    let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+    let bare = [".zst", ".gz", ".xz"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
+    bare.ends_with(".csv")
+}
+
+/// The driver for these configurations over this trace.
+pub fn of(path: &Path, all: &[Settings]) -> Drive {
+    match is_swap_trace(path) {
+        true => Drive::SwapTrace,
+        false => drive_of(all),
+    }
+}
+
+/// Runs every configuration over the trace.
+///
+/// # Errors
+/// Settings do not resolve or do not fit the trace, or the trace cannot be read.
+pub fn run(path: &Path, all: &[Settings], progress: &mut dyn FnMut(Progress)) -> Result<Outcomes, ExperimentError> {
+    Ok(match of(path, all) {
+        Drive::String => Outcomes::String(string::run(path, all, progress)?),
+        Drive::Tasks => Outcomes::Tasks(tasks::run(path, all, progress)?),
+        Drive::Foreground => Outcomes::Foreground(foreground::simulate(path, all, progress)?),
+        Drive::SwapTrace => Outcomes::SwapTrace(swap::run(path, all, progress)?),
+    })
+}
+
+/// Runs one configuration and passes its journal to `sink` in pieces.
+///
+/// # Errors
+/// As [`run`]; an oracle has no journal.
+pub fn run_with_journal(
+    path: &Path,
+    one: &Settings,
+    sink: Sink<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Outcomes, ExperimentError> {
+    Ok(match of(path, std::slice::from_ref(one)) {
+        Drive::String => Outcomes::String(vec![string::run_with_journal(path, one, sink, progress)?]),
+        Drive::Tasks => Outcomes::Tasks(vec![tasks::run_with_journal(path, one, sink)?]),
+        Drive::Foreground => Outcomes::Foreground(foreground::simulate_with_journal(path, one, sink, progress)?),
+        Drive::SwapTrace => Outcomes::SwapTrace(vec![swap::run_with_journal(path, one, sink)?]),
+    })
+}
+
+impl Outcomes {
+    /// In the form of the JSON output.
+    ///
+    /// # Errors
+    /// A swap trace cannot be hashed.
+    pub fn results(&self, path: &Path) -> Result<Vec<SimResult>, ExperimentError> {
+        Ok(match self {
+            Outcomes::String(all) => all.iter().map(SimResult::from).collect(),
+            Outcomes::Tasks(all) => all.iter().map(SimResult::from).collect(),
+            Outcomes::Foreground(stored) => stored.results().collect(),
+            Outcomes::SwapTrace(all) => SimResult::of_swap_trace(path, all)?,
+        })
+    }
+}

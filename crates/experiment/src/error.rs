@@ -1,0 +1,122 @@
+//! What can go wrong between a name and a result.
+
+use coldframe_core::policy::PolicyError;
+use coldframe_core::ConfigError;
+use coldframe_device::quantity::QuantityError;
+use coldframe_device::sheet::line_of;
+use coldframe_device::SheetError;
+use coldframe_sim::{LaneError, RunError};
+use coldframe_trace::TraceError;
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum ExperimentError {
+    /// A setting is not possible; with the remedy.
+    #[error("setting `{field}`: {reason}")]
+    Setting {
+        /// The setting, `table.key`.
+        field: String,
+        /// What is wrong, and what is accepted.
+        reason: String,
+    },
+    /// A configuration file or `--set` cannot be read.
+    #[error("{origin}: {reason}")]
+    Config {
+        /// The file, or the `--set` argument.
+        origin: String,
+        /// Line, column, field and why.
+        reason: String,
+    },
+    /// A policy cannot be made.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// A device cannot be found or read.
+    #[error(transparent)]
+    Sheet(#[from] SheetError),
+    /// The simulator cannot do it.
+    #[error(transparent)]
+    Run(RunError),
+    /// The trace cannot be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// The trace lacks what the question needs.
+    #[error("{path}: {reason}")]
+    Unfit {
+        /// The trace.
+        path: String,
+        /// What it lacks, and the remedy.
+        reason: String,
+    },
+    /// The receiver of the progress has ended the run.
+    #[error("stopped before the end of the trace; what is given is given by whole runs only")]
+    Stopped,
+    /// A file cannot be read or written.
+    #[error("{path}: {reason}")]
+    Io {
+        /// The file.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl From<RunError> for ExperimentError {
+    fn from(error: RunError) -> ExperimentError {
+        match error {
+            RunError::Lane(LaneError::Config(ConfigError::Swap(error))) => {
+                ExperimentError::setting("swap", error.to_string())
+            }
+            RunError::Lane(LaneError::Config(ConfigError::Tier(error))) => {
+                ExperimentError::setting("tier", error.to_string())
+            }
+            other => ExperimentError::Run(other),
+        }
+    }
+}
+
+impl ExperimentError {
+    /// A setting that is not possible.
+    pub fn setting(field: impl Into<String>, reason: impl Into<String>) -> ExperimentError {
+        ExperimentError::Setting { field: field.into(), reason: reason.into() }
+    }
+
+    /// A quantity that cannot be read.
+    pub fn quantity(field: &str, error: QuantityError) -> ExperimentError {
+        ExperimentError::setting(field, error.to_string())
+    }
+
+    /// The same, with the line of the setting if the configuration file has it.
+    #[must_use]
+    pub fn in_file(self, file: &str, text: &str) -> ExperimentError {
+        match self {
+            ExperimentError::Setting { field, reason } => match line_of(text, &field) {
+                Some(line) => {
+                    let reason = format!("line {line}: setting `{field}`: {reason}");
+                    ExperimentError::Config { origin: file.into(), reason }
+                }
+                None => ExperimentError::Setting { field, reason },
+            },
+            other => other,
+        }
+    }
+
+    /// The exit code: 2 usage or configuration, 3 bad input data, 5 I/O.
+    pub fn code(&self) -> u8 {
+        match self {
+            ExperimentError::Setting { .. } | ExperimentError::Config { .. } | ExperimentError::Policy(_) => 2,
+            ExperimentError::Sheet(SheetError::Io { .. }) | ExperimentError::Io { .. } => 5,
+            ExperimentError::Sheet(_) => 2,
+            // As shells report a program that Ctrl-C ended.
+            ExperimentError::Stopped => 130,
+            ExperimentError::Run(RunError::TooManyPages { .. }) | ExperimentError::Unfit { .. } => 3,
+            ExperimentError::Run(RunError::Lane(_)) => 2,
+            ExperimentError::Trace(error) => error.code(),
+        }
+    }
+}
+
+/// ` Did you mean ...?` if one of the names is similar.
+pub fn nearest(name: &str, names: impl Iterator<Item = &'static str>) -> String {
+    let near = names.map(|n| (strsim::damerau_levenshtein(name, n), n)).min();
+    near.filter(|(d, n)| *d <= n.len().div_ceil(3)).map(|(_, n)| format!("; did you mean `{n}`?")).unwrap_or_default()
+}

@@ -1,0 +1,176 @@
+//! A swap area with a backing: slots that are rewritten in place, or a log of erase blocks on the backing.
+
+use coldframe_core::{Bytes, Ps, SlotsConfig};
+use coldframe_device::quantity::show_bytes;
+use coldframe_device::sheet;
+use coldframe_sim::{CollectTimes, ForegroundPrices};
+use serde::Serialize;
+
+use super::log::{self, LogArea, LogSettings};
+use super::{names, size, FrontKey, Pages};
+use crate::error::ExperimentError;
+use crate::phone::{self, MachineParameters};
+use crate::settings::{ReadsMax, Settings, Swap};
+use crate::swap_prices::{prices, Area, BreakEven};
+use crate::systems::backing::{self, Backing, Compression, PAGE};
+use crate::systems::{self, System};
+
+/// An area with every name resolved.
+#[derive(Clone, Debug)]
+pub struct BackedArea {
+    /// The place of the area.
+    pub area: Area,
+    /// The cost of pages to and from it on this phone.
+    pub prices: ForegroundPrices,
+    /// The phone.
+    pub phone: MachineParameters,
+    /// References after which a page that is read in its slot is copied.
+    pub reads_max: Option<u32>,
+    /// The log on the backing; `None`: slots are rewritten in place.
+    pub log: Option<LogArea>,
+    /// The settings in force.
+    pub settings: BackedSettings,
+}
+
+/// The settings of an area that are in force, as a result shows them.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[allow(missing_docs)] // As in `Settings`.
+pub struct BackedSettings {
+    pub backing: &'static str,
+    pub device: String,
+    pub size: String,
+    pub direct_read: bool,
+    pub reads_max: Option<u32>,
+    pub start_gap: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub takes_ram: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+    #[serde(flatten)]
+    pub log: Option<LogSettings>,
+}
+
+fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ExperimentError> {
+    Err(ExperimentError::setting(field, reason))
+}
+
+/// The area for the settings. `device`: another device than the backing's own.
+pub(super) fn backed(
+    settings: &Settings,
+    device: Option<&str>,
+    front: &FrontKey,
+    touched: Pages<'_>,
+) -> Result<BackedArea, ExperimentError> {
+    let backing = with_ratio(settings, backing(settings)?)?;
+    let size = match &settings.swap.size {
+        Some(text) => size::bytes(size::pages("swap.size", text, front, touched)?, front),
+        None => systems::of_foreground().1.area,
+    };
+    let device = device.filter(|_| backing.compression.is_none());
+    in_area(settings, Area::of(&backing, device, size)?, phone(settings)?)
+}
+
+/// The same for a known area.
+pub(super) fn in_area(
+    settings: &Settings,
+    area: Area,
+    phone: MachineParameters,
+) -> Result<BackedArea, ExperimentError> {
+    let s = &settings.swap;
+    let prices = prices(&area, &phone)?;
+    let reads_max = reads_max(s, &area)?;
+    let log = log(s, &area, &prices)?;
+    let settings = BackedSettings {
+        backing: area.name,
+        device: area.device.clone(),
+        size: show_bytes(area.size),
+        direct_read: area.direct_read,
+        reads_max,
+        start_gap: s.start_gap,
+        takes_ram: (area.takes > Bytes::ZERO).then(|| show_bytes(area.takes)),
+        ratio: area.ratio().filter(|_| area.takes > Bytes::ZERO),
+        log: log.as_ref().map(|log| log.settings.clone()),
+    };
+    Ok(BackedArea { area, prices, phone, reads_max, log, settings })
+}
+
+impl BackedArea {
+    /// Slots that are rewritten in place; this many pages of files are kept in RAM.
+    pub(super) fn slots(&self, files_min: usize) -> SlotsConfig {
+        SlotsConfig { slots: (self.area.size.0 / PAGE.0) as usize, files_min }
+    }
+
+    /// The frames that a full area leaves, of `frames`.
+    pub(super) fn leaves(&self, frames: usize) -> Result<usize, ExperimentError> {
+        match (frames as u64).saturating_sub(self.area.takes.0.div_ceil(PAGE.0)) {
+            0 => {
+                let ram = show_bytes(Bytes(frames as u64 * PAGE.0));
+                let (takes, size) = (show_bytes(self.area.takes), show_bytes(self.area.size));
+                let reason = format!(
+                    "{size} of pages take {takes} of the {ram} of RAM when they are compressed, and leave no frame; give less"
+                );
+                bad("swap.size", reason)
+            }
+            left => Ok(left as usize),
+        }
+    }
+}
+
+/// Whether settings or system need such an area.
+pub(super) fn is_wanted(settings: &Settings) -> bool {
+    settings.swap.backing.is_some() || systems::of(settings).is_some_and(System::has_backing)
+}
+
+/// A collection's copies take the same way as any page, in both directions; only a card erases.
+fn log(s: &Swap, area: &Area, prices: &ForegroundPrices) -> Result<Option<LogArea>, ExperimentError> {
+    log::refuse_kernel(s)?;
+    let asked = s.layout.is_some() || s.collector.is_some() || s.blocks.is_some() || s.slots_per_block.is_some();
+    if !asked || area.size == Bytes::ZERO {
+        return Ok(None);
+    }
+    if s.blocks.is_some() && s.size.is_some() {
+        return bad("swap.size", "give swap.blocks or swap.size, not both: they mean the same thing");
+    }
+    let collect = match prices.swap_on_card {
+        true => CollectTimes {
+            copy: prices.card.load + prices.card.program.unwrap_or(Ps::ZERO),
+            erase: sheet::find(&area.device)?.erase().unwrap_or(Ps::ZERO),
+        },
+        false => CollectTimes { copy: prices.swap_in + prices.swap_out, erase: Ps::ZERO },
+    };
+    log::under_engine(s, collect, Some(area.size.0 / log::block_bytes(s))).map(Some)
+}
+
+fn backing(settings: &Settings) -> Result<&'static Backing, ExperimentError> {
+    names::backing(settings.swap.backing.as_deref().unwrap_or_else(|| backing::default_of(systems::of(settings))))
+}
+
+/// A backing. If it compresses, it gets the ratio of the settings.
+fn with_ratio(settings: &Settings, backing: &Backing) -> Result<Backing, ExperimentError> {
+    const FIELD: &str = "swap.ratio";
+    let Some(text) = &settings.swap.ratio else { return Ok(*backing) };
+    let Some(compression) = backing.compression else {
+        return bad(FIELD, format!("is for backings that compress, and {} does not; leave it out", backing.name));
+    };
+    let ratio = text.parse::<f64>().ok().filter(|ratio| (1.0..=1000.0).contains(ratio));
+    let Some(ratio) = ratio else {
+        return bad(FIELD, format!("`{text}` is not known; give how many times smaller a page becomes, 1 to 1000"));
+    };
+    Ok(Backing { compression: Some(Compression { ratio, ..compression }), ..*backing })
+}
+
+/// The number of reads that a page may have in its slot.
+fn reads_max(s: &Swap, area: &Area) -> Result<Option<u32>, ExperimentError> {
+    match &s.reads_max {
+        None => Ok(None),
+        Some(ReadsMax::Lines(lines)) => Ok(Some(*lines)),
+        Some(ReadsMax::Word(word)) if word == "sheet" => Ok(area.break_even()?.map(BreakEven::lines)),
+        Some(ReadsMax::Word(word)) => {
+            bad("swap.reads_max", format!("`{word}` is neither a number of lines nor `sheet`; give one of them"))
+        }
+    }
+}
+
+fn phone(settings: &Settings) -> Result<MachineParameters, ExperimentError> {
+    settings.swap.phone.as_ref().map_or_else(|| Ok(phone::shipped()), |path| phone::read(path))
+}

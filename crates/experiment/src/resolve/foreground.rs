@@ -1,0 +1,208 @@
+//! Tasks that take turns in the foreground.
+
+use coldframe_core::fault::handler;
+use coldframe_core::{Bytes, Ps};
+use coldframe_device::quantity::{self, show_bytes};
+use coldframe_sim::ForegroundConfig;
+use coldframe_trace::Provenance;
+use serde_json::{json, Value};
+
+use super::backed::{self, BackedArea};
+use super::{failures, front, names, refuse, size, Pages};
+use crate::error::ExperimentError;
+use crate::phone::MachineParameters;
+use crate::settings::{self, Machine, Settings, Swap, Time};
+use crate::swap_prices::Area;
+use crate::systems::backing::{Backing, PAGE};
+use crate::systems::{self, System};
+
+/// Time of a reference in a trace without times: 1 ns, an assumption.
+const REFERENCE: Ps = Ps(1_000);
+
+/// A configuration of tasks in the foreground with every name resolved.
+#[derive(Clone, Debug)]
+pub struct ForegroundPlan {
+    /// The system that is named, or the default one.
+    pub system: &'static System,
+    /// For the simulator.
+    pub config: ForegroundConfig,
+    /// The swap area.
+    pub backed: BackedArea,
+    /// Time of a reference if the trace has no times.
+    pub reference: Ps,
+    /// Writes after which start-gap moves its gap.
+    pub start_gap: Option<u32>,
+}
+
+fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ExperimentError> {
+    Err(ExperimentError::setting(field, reason))
+}
+
+impl ForegroundPlan {
+    /// The plan with another backing, with `ram` and `size` bytes.
+    ///
+    /// # Errors
+    /// As [`foreground`].
+    pub fn with(
+        settings: &Settings,
+        backing: &Backing,
+        ram: Bytes,
+        size: Bytes,
+        phone: &MachineParameters,
+    ) -> Result<ForegroundPlan, ExperimentError> {
+        let area = Area::of(backing, settings.device.as_deref(), size)?;
+        plan(settings, backed::in_area(settings, area, *phone)?, (ram.0 / PAGE.0) as usize)
+    }
+
+    /// The swap area.
+    pub fn area(&self) -> &Area {
+        &self.backed.area
+    }
+
+    /// Every setting in force.
+    pub fn shown(&self) -> Value {
+        json!({
+            "system": self.system.name,
+            "policy": self.config.policy.to_string(),
+            "handler": self.config.handler.name,
+            "frames": self.config.frames,
+            "page": show_bytes(PAGE),
+            "swap": self.backed.settings,
+            "machine": self.backed.phone,
+        })
+    }
+}
+
+/// Resolves settings for tasks in the foreground.
+///
+/// # Errors
+/// Unknown names, impossible quantities, an area larger than its device, or a setting that such runs do not have.
+pub fn foreground(
+    settings: &Settings,
+    trace: &Provenance,
+    touched: Pages<'_>,
+) -> Result<ForegroundPlan, ExperimentError> {
+    refuse_others(settings)?;
+    let front = front::front_key(&Settings::default(), None, trace, PAGE)?;
+    let backed = backed::backed(settings, settings.device.as_deref(), &front, touched)?;
+    let frames = size::frames(settings, &front, touched)?;
+    plan(settings, backed, frames)
+}
+
+fn plan(settings: &Settings, backed: BackedArea, frames: usize) -> Result<ForegroundPlan, ExperimentError> {
+    let system = names::system(settings)?;
+    let handler = names::handler(settings.handler.as_deref().unwrap_or(handler::sequential::HANDLER.name))?;
+    if handler.needs_xip {
+        return bad("handler", format!("{} runs pages from a device's buffer, and a swap area has none", handler.name));
+    }
+    let config = ForegroundConfig {
+        policy: names::policy(settings.policy.as_deref().unwrap_or("clock"))?,
+        handler,
+        frames: backed.leaves(frames)?,
+        slots: backed.slots((backed.phone.files_min_mb * 1_000_000 / PAGE.0) as usize),
+        flash: backed.log.as_ref().map(|log| (log.areas.clone(), log.collect)),
+        buffers: 1,
+        failures: failures(settings)?,
+        direct_read: backed.area.direct_read,
+        reads_max: backed.reads_max,
+        services: Vec::new(),
+        prices: backed.prices,
+    };
+    Ok(ForegroundPlan {
+        system: system.unwrap_or(systems::of_foreground().0),
+        config,
+        backed,
+        reference: settings::time("front_end.reference", &settings.front_end.reference)?.unwrap_or(REFERENCE),
+        start_gap: start_gap(&settings.swap)?,
+    })
+}
+
+/// Refuses settings that tasks in the foreground do not have.
+fn refuse_others(s: &Settings) -> Result<(), ExperimentError> {
+    const WHY: &str =
+        "does not go with tasks in the foreground, whose pages are 4KiB and are loaded one at a time; leave it out";
+    const ONE_STRING: &str = "is not there for tasks in the foreground; leave it out";
+    let page = s.page.as_deref().filter(|page| !quantity::bytes(page).is_ok_and(|bytes| bytes == PAGE));
+    let front_end = s.front_end.name.as_deref().is_some_and(|name| name != "none");
+    refuse(&[
+        ("page", page.is_some(), WHY),
+        ("main_memory", s.main_memory.is_some(), WHY),
+        ("front_end.name", front_end, WHY),
+        ("machine", s.machine != Machine::default(), ONE_STRING),
+        ("tier", s.tier != crate::settings::Tier::default(), ONE_STRING),
+        (
+            "time",
+            s.time != Time::default(),
+            "is for stages; a fault in the foreground has one price, fault_us of swap.phone",
+        ),
+        ("limit.skip", s.limit.skip.is_some_and(|rows| rows > 0), ONE_STRING),
+        ("limit.accesses", s.limit.accesses.is_some(), ONE_STRING),
+        ("stream", s.stream.as_deref().is_some_and(|stream| stream != "ID"), ONE_STRING),
+    ])
+}
+
+fn start_gap(s: &Swap) -> Result<Option<u32>, ExperimentError> {
+    match s.start_gap {
+        Some(0) => bad("swap.start_gap", "is 0; give at least 1 write between moves, such as 100, or leave it out"),
+        psi => Ok(psi),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coldframe_trace::Fidelity;
+
+    fn resolved(sets: &[&str]) -> Result<ForegroundPlan, ExperimentError> {
+        let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
+        let trace = Provenance::new("a test", Fidelity::ExactReferences);
+        foreground(&Settings::read(None, &sets).unwrap(), &trace, &mut |_| Ok((100 << 20) / PAGE.0 as usize))
+    }
+
+    #[test]
+    fn sizes_are_bytes_or_parts_of_the_footprint() {
+        let plan = resolved(&["ram=50%", "swap.size=8MiB", "swap.backing=nvm"]).unwrap();
+        assert_eq!((plan.config.frames, plan.config.slots.slots), (12_800, 2_048));
+        assert!(!plan.config.direct_read && resolved(&["ram=50%"]).unwrap().config.direct_read);
+        let none = resolved(&["frames=7", "swap.backing=none", "swap.size=4GiB"]).unwrap();
+        assert_eq!((none.config.frames, none.config.slots.slots), (7, 0));
+    }
+
+    #[test]
+    fn the_threshold_is_a_number_or_the_sheets() {
+        let of = |set: &str| resolved(&["ram=1MiB", set]).unwrap().config.reads_max;
+        assert_eq!((of("swap.reads_max=7"), of("swap.backing=nvm")), (Some(7), None));
+        // By energy after 99.35 lines (see prices.rs).
+        assert_eq!(of("swap.reads_max=sheet"), Some(99));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_by_its_field() {
+        for (sets, said) in [
+            (&["ram=1MiB", "swap.backing=tape"][..], "swap.backing"),
+            (&["ram=1MiB", "swap.backing=nvm_dr"], "did you mean `nvm-dr`"),
+            (&["ram=1MiB", "swap.size=2GiB"], "1GiB of LPDDR2-PCM"),
+            (&["ram=1MiB", "swap.size=0%"], "swap.size"),
+            (&["ram=1KiB"], "ram"),
+            (&["ram=-1MiB"], "ram"),
+            (&["swap.size=1MiB"], "ram"),
+            (&["ram=1MiB", "page=8KiB"], "page"),
+            (&["ram=1MiB", "swap.read_ahead=block:8"], "swap.read_ahead"),
+            (&["ram=1MiB", "swap.layout=linux-ftl"], "swap.layout"),
+            (&["ram=1MiB", "handler=delayed-dual-buffering"], "handler"),
+            (&["ram=1MiB", "policy=lru2"], "policy"),
+            (&["ram=1MiB", "machine.evict_batch=4"], "machine"),
+            (&["ram=1MiB", "limit.skip=9"], "limit.skip"),
+            (&["ram=1MiB", "time.program=1us"], "fault_us"),
+            (&["ram=1MiB", "swap.reads_max=often"], "`often` is neither"),
+            (&["ram=1MiB", "swap.start_gap=0"], "swap.start_gap"),
+            (&["ram=1MiB", "device=STT-MRAM", "swap.size=129MiB"], "128MiB of STT-MRAM"),
+            (&["ram=1MiB", "swap.phone=nowhere.toml"], "nowhere.toml"),
+            (&["ram=1MiB", "device=nowhere.toml"], "nowhere.toml"),
+            (&["ram=1MiB", "front_end.reference=-3ns"], "front_end.reference"),
+        ] {
+            let error = resolved(sets).map(|_| ()).unwrap_err().to_string();
+            assert!(error.contains(said), "{sets:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! A swap area on flash: a log of erase blocks, or Linux's map of slots.
+
+use coldframe_core::swap::{linux, AreaConfig, Layout, SwapAreas, WearLevelling};
+use coldframe_device::{quantity, sheet, Sheet};
+use coldframe_sim::swap::read_ahead::Window;
+use coldframe_sim::swap::{Keep, ReadAhead, SwapConfig};
+use coldframe_sim::CollectTimes;
+use serde::Serialize;
+use serde_json::{json, Value};
+
+use super::names;
+use crate::error::{nearest, ExperimentError};
+use crate::settings::{FrontEnd, Machine, Settings, Swap, Tasks};
+use crate::systems::{self, LogDefaults};
+
+/// The names of slot allocations.
+pub const LAYOUTS: [&str; 3] = ["log", "linux", "linux-ftl"];
+
+/// Linux's default cluster of pages read ahead (vm.page-cluster 3), and what LOBI starts with.
+const READ_AHEAD_DEFAULT: u32 = 8;
+
+/// Pages in the swap cache: 4 MiB. Neither slides nor kernel bound it by number; the kernel's is bounded by its RAM.
+const CACHE: usize = 1024;
+
+/// The settings of an area that are in force, as a result shows them.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[allow(missing_docs)] // As in `Settings`.
+pub struct LogSettings {
+    pub layout: &'static str,
+    pub blocks: String,
+    pub slots_per_block: u32,
+    pub collector: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_ahead: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep: Option<&'static str>,
+}
+
+/// A swap area on flash under the engine.
+#[derive(Clone, Debug)]
+pub struct LogArea {
+    /// The area.
+    pub areas: SwapAreas,
+    /// The device's time for a collection.
+    pub collect: CollectTimes,
+    /// The settings in force.
+    pub settings: LogSettings,
+}
+
+/// A configuration for swap traces with every name resolved.
+#[derive(Clone, Debug)]
+pub struct SwapPlan {
+    /// For the simulator.
+    pub config: SwapConfig,
+    /// The settings in force.
+    pub settings: LogSettings,
+    /// For times and life.
+    pub sheet: Sheet,
+}
+
+impl SwapPlan {
+    /// Every setting in force, as a result shows them.
+    pub fn shown(&self) -> Value {
+        json!({ "system": systems::of_log().0.name, "device": self.sheet.name, "swap": self.settings })
+    }
+}
+
+fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ExperimentError> {
+    Err(ExperimentError::setting(format!("swap.{field}"), reason))
+}
+
+/// Resolves settings for a swap trace.
+///
+/// # Errors
+/// Unknown names, or impossible numbers.
+pub fn swaps(settings: &Settings) -> Result<SwapPlan, ExperimentError> {
+    refuse_references(settings)?;
+    let (s, defaults) = (&settings.swap, systems::of_log().1);
+    let (areas, mut shown) = areas(s, defaults, blocks(s, defaults)?)?;
+    let (read_ahead, text) = read_ahead(s, shown.layout)?;
+    let (keep, keep_text) = match s.keep.as_deref() {
+        None | Some("trace") => (Keep::Trace, "trace"),
+        Some("until-touched") => (Keep::UntilTouched, "until-touched"),
+        Some("until-read") => (Keep::UntilRead, "until-read"),
+        Some(other) => return bad("keep", format!("`{other}` is not known; give trace, until-touched or until-read")),
+    };
+    (shown.read_ahead, shown.keep) = (Some(text), Some(keep_text));
+    let slots_per_block = shown.slots_per_block;
+    Ok(SwapPlan {
+        config: SwapConfig {
+            areas,
+            slots_per_block,
+            translation: shown.layout == "linux-ftl",
+            read_ahead,
+            cache: CACHE,
+            keep,
+            failures: super::failures(settings)?,
+        },
+        settings: shown,
+        sheet: sheet::find(settings.device.as_deref().unwrap_or(defaults.device))?,
+    })
+}
+
+/// Refuses settings that need references; a swap trace has none.
+fn refuse_references(s: &Settings) -> Result<(), ExperimentError> {
+    const WHY: &str =
+        "is for traces of references; a swap trace tells what its kernel's own paging swapped; leave it out";
+    if let Some(system) = super::names::system(s)?.filter(|system| !system.has_log()) {
+        let (name, logs) = (system.name, systems::names(systems::System::has_log));
+        let reason = format!(
+            "a swap trace has no references, only a swap area can take it, and {name} is not known; give {logs}"
+        );
+        return Err(ExperimentError::setting("system", reason));
+    }
+    super::refuse(&[
+        ("policy", s.policy.is_some(), WHY),
+        ("handler", s.handler.is_some(), WHY),
+        ("ram", s.ram.is_some(), WHY),
+        ("frames", s.frames.is_some(), WHY),
+        ("page", s.page.is_some(), WHY),
+        ("stream", s.stream.is_some(), WHY),
+        ("main_memory", s.main_memory.is_some(), WHY),
+        ("front_end", s.front_end != FrontEnd::default(), WHY),
+        ("machine", s.machine != Machine::default(), WHY),
+        ("tasks", s.tasks != Tasks::default(), WHY),
+        ("tier", s.tier != crate::settings::Tier::default(), WHY),
+        ("swap.backing", s.swap.backing.is_some(), WHY),
+    ])
+}
+
+/// The area for the settings under the engine, with `blocks_own` blocks if they give neither a number of blocks nor a
+/// size.
+pub(super) fn under_engine(
+    s: &Swap,
+    collect: CollectTimes,
+    blocks_own: Option<u64>,
+) -> Result<LogArea, ExperimentError> {
+    if s.layout.as_deref() == Some("linux-ftl") {
+        return bad(
+            "layout",
+            "linux-ftl is a device behind its own translation layer, which only swap traces have; give log or linux",
+        );
+    }
+    refuse_kernel(s)?;
+    let defaults = systems::of_log().1;
+    let blocks = match blocks_own {
+        Some(own) => s.blocks.clone().unwrap_or_else(|| own.to_string()),
+        None => blocks(s, defaults)?,
+    };
+    let (areas, settings) = areas(s, defaults, blocks)?;
+    Ok(LogArea { areas: SwapAreas { slots_per_block: settings.slots_per_block, areas }, collect, settings })
+}
+
+/// Refuses settings of the kernel's part above an area; only swap traces have it.
+pub(super) fn refuse_kernel(s: &Swap) -> Result<(), ExperimentError> {
+    const WHY: &str = "is for swap traces; under the engine a page that is loaded keeps its slot; leave it out";
+    const ALONE: &str = "is for swap traces, and for tasks whose swap area is on flash; leave it out";
+    super::refuse(&[("swap.read_ahead", s.read_ahead.is_some(), ALONE), ("swap.keep", s.keep.is_some(), WHY)])
+}
+
+/// The slots that tasks read together with a page, and the setting in force; a page alone if nothing is said.
+pub(super) fn window(s: &Swap, layout: &str) -> Result<(Window, Option<String>), ExperimentError> {
+    if s.read_ahead.is_none() {
+        return Ok((Window::Alone, None));
+    }
+    match read_ahead(s, layout)? {
+        (ReadAhead::Slots(window), text) => Ok((window, Some(text))),
+        (ReadAhead::Pages(_), text) => {
+            bad("read_ahead", format!("`{text}` goes by a swap trace's page numbers; give none, block:8 or aligned:8"))
+        }
+    }
+}
+
+/// Bytes of an erase block.
+pub(super) fn block_bytes(s: &Swap) -> u64 {
+    let defaults = systems::of_log().1;
+    u64::from(s.slots_per_block.unwrap_or(defaults.slots_per_block)).max(1) * defaults.slot.0
+}
+
+/// Erase blocks of the areas, as text.
+fn blocks(s: &Swap, defaults: &LogDefaults) -> Result<String, ExperimentError> {
+    match (&s.blocks, &s.size) {
+        (Some(_), Some(_)) => bad("size", "give swap.blocks or swap.size, not both: they mean the same thing"),
+        (Some(blocks), None) => Ok(blocks.clone()),
+        (None, None) => Ok(defaults.blocks.to_string()),
+        (None, Some(size)) => {
+            let size = quantity::bytes(size).map_err(|e| ExperimentError::quantity("swap.size", e))?;
+            Ok((size.0 / block_bytes(s)).to_string())
+        }
+    }
+}
+
+/// The areas and the settings in force.
+fn areas(s: &Swap, defaults: &LogDefaults, blocks: String) -> Result<(Vec<AreaConfig>, LogSettings), ExperimentError> {
+    let layout = layout(s)?;
+    let (collector, victims) = names::collector(s.collector.as_deref().unwrap_or("greedy"))?;
+    let area = |part: &str| {
+        let (blocks, priority) = part.split_once('@').unwrap_or((part, "0"));
+        Some(AreaConfig {
+            blocks: blocks.trim().parse().ok()?,
+            priority: priority.trim().parse().ok()?,
+            layout: if layout == "linux" { Layout::Linux { cluster: linux::CLUSTER } } else { Layout::Log },
+            collector,
+            victims,
+            start: defaults.start,
+            stop: defaults.start,
+            wear: WearLevelling { dynamic: true, spread_max: None },
+        })
+    };
+    let Some(areas) = blocks.split(',').map(area).collect::<Option<Vec<_>>>() else {
+        let reason = format!("`{blocks}` cannot be read; give 1024, or 512@5,1024@0 for areas with priorities");
+        return bad("blocks", reason);
+    };
+    let settings = LogSettings {
+        layout,
+        blocks,
+        slots_per_block: s.slots_per_block.unwrap_or(defaults.slots_per_block),
+        collector: format!("{}:{victims}", collector.name),
+        read_ahead: None,
+        keep: None,
+    };
+    Ok((areas, settings))
+}
+
+fn layout(s: &Swap) -> Result<&'static str, ExperimentError> {
+    let name = s.layout.as_deref().unwrap_or("log");
+    let Some(layout) = LAYOUTS.into_iter().find(|layout| *layout == name) else {
+        let near = nearest(name, LAYOUTS.into_iter());
+        return bad("layout", format!("there is no layout `{name}`; there are {}{near}", LAYOUTS.join(", ")));
+    };
+    Ok(layout)
+}
+
+/// `name:size`; Linux's own where the layout is Linux's.
+fn read_ahead(s: &Swap, layout: &str) -> Result<(ReadAhead, String), ExperimentError> {
+    let own = if layout == "log" { "block" } else { "aligned" };
+    let text = s.read_ahead.clone().unwrap_or_else(|| format!("{own}:{READ_AHEAD_DEFAULT}"));
+    let (name, size) = text.split_once(':').unwrap_or((&text, ""));
+    let size = match size.parse::<u32>() {
+        _ if name == "none" && size.is_empty() => 1,
+        Ok(n) if (1..=1024).contains(&n) && n.is_power_of_two() => n,
+        _ => {
+            return bad(
+                "read_ahead",
+                format!("`{text}` is not known; give none, block:8, aligned:8 or pages:8, a power of two up to 1024"),
+            )
+        }
+    };
+    let read_ahead = match name {
+        "none" => ReadAhead::Slots(Window::Alone),
+        "block" => ReadAhead::Slots(Window::Block(size)),
+        "aligned" => ReadAhead::Slots(Window::Aligned(size)),
+        "pages" => ReadAhead::Pages(size),
+        other => return bad("read_ahead", format!("`{other}` is not known; give none, block:8, aligned:8 or pages:8")),
+    };
+    Ok((read_ahead, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(set: &str) -> Result<SwapPlan, ExperimentError> {
+        swaps(&Settings::read(None, &[format!("swap.{set}")])?)
+    }
+
+    #[test]
+    fn names_are_resolved_and_wrong_ones_named() {
+        let plan = with("collector=cost-age-times:4").unwrap();
+        assert_eq!(plan.config.areas[0].victims, 4);
+        assert_eq!(with("blocks=512@5,1024@-1").unwrap().config.areas[1].priority, -1);
+        assert_eq!(with("layout=linux").unwrap().shown()["swap"]["read_ahead"], "aligned:8");
+        for (set, said) in [
+            ("layout=lug", "did you mean `log`"),
+            ("collector=gredy", "did you mean `greedy`"),
+            ("collector=greedy:5", "1 to 4"),
+            ("read_ahead=block", "block:8"),
+            ("read_ahead=block:7", "power of two"),
+            ("read_ahead=blok:8", "block:8"),
+            ("keep=ever", "until-touched"),
+            ("blocks=many", "512@5"),
+            ("colector=greedy", "colector"),
+        ] {
+            let error = with(set).unwrap_err();
+            assert!(error.to_string().contains(said), "{set}: {error}");
+            assert_eq!(error.code(), 2);
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! One string of references.
+
+use coldframe_core::fault::handler::{self, Handler};
+use coldframe_core::{Bytes, Caps, Ps};
+use coldframe_device::quantity::{show_bytes, show_time};
+use coldframe_device::{sheet, time as device_time, Sheet, StagePrices};
+use coldframe_sim::oracle::{self, OracleSpec};
+use coldframe_sim::{CollectTimes, DeviceTimes, LaneBelow, LaneConfig};
+use coldframe_trace::Provenance;
+use serde_json::{json, Value};
+
+use super::log::{self, LogArea};
+use super::{failures, front, names, refuse, size, tier, FrontKey, Pages, TierPlan};
+use crate::error::ExperimentError;
+use crate::memory::{self, MemoryPrices, PageTimes};
+use crate::settings::{self, Settings, Swap, Tasks};
+use crate::systems::{self, System};
+
+/// The simulator of a configuration.
+#[derive(Clone, Debug)]
+pub enum Engine {
+    /// The engine with a policy.
+    Lane(Box<LaneConfig>),
+    /// An oracle.
+    Oracle(&'static OracleSpec),
+}
+
+/// A configuration of one string of references with every name resolved.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The system that is named.
+    pub system: Option<&'static System>,
+    /// Front end.
+    pub front: FrontKey,
+    /// Policy or oracle.
+    pub engine: Engine,
+    /// Policy or oracle, with its parameters.
+    pub policy: String,
+    /// Frames.
+    pub frames: usize,
+    /// The device.
+    pub sheet: Sheet,
+    /// The device as a configuration names it.
+    pub device: String,
+    /// Prices of accesses to memory, if they have any.
+    pub memory: Option<MemoryPrices>,
+    /// The most pages of a sequential stream that are read ahead.
+    pub read_ahead: u32,
+    /// The swap area for pages that are written; `None`: their home slots.
+    pub area: Option<LogArea>,
+    /// The compressed tier.
+    pub tier: Option<TierPlan>,
+}
+
+impl Plan {
+    /// The engine's configuration; `None`: an oracle answers.
+    pub fn lane(&self) -> Option<&LaneConfig> {
+        match &self.engine {
+            Engine::Lane(lane) => Some(lane),
+            Engine::Oracle(_) => None,
+        }
+    }
+
+    /// The oracle that answers, if there is one.
+    pub fn oracle(&self) -> Option<&'static OracleSpec> {
+        match &self.engine {
+            Engine::Lane(_) => None,
+            Engine::Oracle(spec) => Some(spec),
+        }
+    }
+
+    /// Every setting in force, in the form of `-c`.
+    pub fn shown(&self) -> Value {
+        let mut config = json!({
+            "policy": self.policy,
+            "frames": self.frames,
+            "page": show_bytes(self.front.page()),
+            "stream": self.front.stream.name(),
+            "front_end": front::shown(&self.front),
+            "limit": { "skip": self.front.skip },
+        });
+        if let Some(system) = self.system {
+            config["system"] = system.name.into();
+        }
+        if let Some(accesses) = self.front.accesses {
+            config["limit"]["accesses"] = accesses.into();
+        }
+        if let Some(lane) = self.lane() {
+            self.show_lane(lane, &mut config);
+        }
+        if let Some(memory) = &self.memory {
+            memory.put_config(&mut config, self.lane().is_some());
+        }
+        if let Some(area) = &self.area {
+            config["swap"] = serde_json::to_value(&area.settings).expect("settings are plain data");
+        }
+        if let Some(tier) = &self.tier {
+            config["tier"] = tier.shown();
+        }
+        config
+    }
+
+    fn show_lane(&self, lane: &LaneConfig, config: &mut Value) {
+        let caps = lane.caps;
+        config["handler"] = lane.handler.name.into();
+        config["device"] = self.device.clone().into();
+        config["machine"] = json!({
+            "reference_bit": caps.reference_bit, "dirty_bit": caps.dirty_bit, "buffers": caps.buffers, "evict_batch": lane.evict_batch,
+        });
+        if self.read_ahead > 0 {
+            config["machine"]["read_ahead"] = self.read_ahead.into();
+        }
+        if let Some(program) = lane.device.program {
+            config["time"] = json!({ "program": show_time(program) });
+        }
+    }
+}
+
+/// What lies below the frames of a lane.
+fn below(area: Option<&LogArea>, tier: Option<&TierPlan>) -> Result<LaneBelow, ExperimentError> {
+    match (area, tier) {
+        (None, None) => Ok(LaneBelow::Homes),
+        (Some(area), None) => Ok(LaneBelow::Swap(area.areas.clone(), area.collect)),
+        (None, Some(tier)) => Ok(LaneBelow::Tier(tier.config, tier.times.clone())),
+        (Some(_), Some(_)) => {
+            let reason = "a tier packs its pages into slots of its own; there can be no swap area";
+            Err(ExperimentError::setting("tier", reason))
+        }
+    }
+}
+
+/// Resolves settings for one string of references.
+///
+/// # Errors
+/// Unknown names, impossible quantities, or parameters that do not fit.
+pub fn string(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Result<Plan, ExperimentError> {
+    let system = names::system(settings)?;
+    let defaults = system.map(|s| (s.defaults)());
+    let text = |own: &Option<String>, of_system: Option<&str>, none: &str| {
+        own.clone().unwrap_or_else(|| of_system.unwrap_or(none).to_string())
+    };
+    let page = super::page(settings, defaults)?;
+    let mut front = front::front_key(settings, defaults, trace, page)?;
+    let frames = size::frames(settings, &front, touched)?;
+    let policy = text(&settings.policy, defaults.map(|d| d.policy), "clock");
+    let handler =
+        names::handler(&text(&settings.handler, defaults.map(|d| d.handler), handler::parallel::HANDLER.name))?;
+    let own_device = (systems::measured().defaults)().device;
+    let device = text(&settings.device, defaults.map(|d| d.device), own_device);
+    let sheet = sheet::find(&device)?;
+    let plain = policy.split(':').next().unwrap_or_default();
+    let (prices, times) = prices(settings, system, plain, &sheet, page)?;
+    let memory = memory(
+        settings,
+        &mut front,
+        &sheet,
+        PageTimes { load: times.load, page_move: prices.trans_host_mem },
+        handler,
+    )?;
+    let machine = &settings.machine;
+    if machine.dma.is_some() && settings.tasks == Tasks::default() && !system.is_some_and(System::schedules) {
+        return Err(ExperimentError::setting(
+            "machine.dma",
+            "is for tasks; the processor moves the pages of one string",
+        ));
+    }
+    let caps = Caps {
+        reference_bit: machine.reference_bit.unwrap_or(true),
+        dirty_bit: machine.dirty_bit.unwrap_or(true),
+        buffers: buffers(settings, &sheet, page, handler)?,
+        direct_read: false,
+        places: false,
+    };
+    let evict_batch = evict_batch(settings, frames)?;
+    let (mut engine, policy) = match oracle::find(plain) {
+        Some(spec) if plain == policy => (Engine::Oracle(spec), policy),
+        Some(_) => return Err(ExperimentError::setting("policy", format!("oracle `{plain}` has no parameters"))),
+        None => {
+            let policy = names::policy(&policy)?;
+            policy.build(frames, frames.max(1))?;
+            let (text, failures) = (policy.to_string(), failures(settings)?);
+            let (device, below) = (times, LaneBelow::Homes);
+            let lane = LaneConfig { policy, handler, frames, evict_batch, caps, prices, device, failures, below };
+            (Engine::Lane(Box::new(lane)), text)
+        }
+    };
+    let area = match &engine {
+        Engine::Lane(_) => area(settings, system, &sheet, times)?,
+        Engine::Oracle(_) => None,
+    };
+    let read_ahead = read_ahead(settings, handler)?;
+    let tier = tier::tier(settings, frames, page, times, caps.buffers)?;
+    if tier.is_some() && handler.needs_xip {
+        let reason = format!("does not go with {}, which keeps loaded pages in buffers", handler.name);
+        return Err(ExperimentError::setting("tier.name", reason));
+    }
+    if let (Some(_), Engine::Oracle(spec)) = (&tier, &engine) {
+        let reason = format!("does not go with the oracle `{}`, which has frames only", spec.name);
+        return Err(ExperimentError::setting("tier.name", reason));
+    }
+    if let Engine::Lane(lane) = &mut engine {
+        lane.below = below(area.as_ref(), tier.as_ref())?;
+    }
+    let device = if device.ends_with(".toml") { device } else { sheet.name.clone() };
+    Ok(Plan { system, front, engine, policy, frames, sheet, device, memory, read_ahead, area, tier })
+}
+
+/// Prices of accesses to memory. The clock of the front end uses them, too.
+fn memory(
+    settings: &Settings,
+    front: &mut FrontKey,
+    sheet: &Sheet,
+    pages: PageTimes,
+    handler: &Handler,
+) -> Result<Option<MemoryPrices>, ExperimentError> {
+    let of_system = names::system(settings)?.and_then(|system| (system.defaults)().main_memory);
+    let Some(ram) = memory::main_memory(settings, of_system, front.has_data_cache())? else { return Ok(None) };
+    let memory = memory::prices(settings, &ram, sheet, front.page(), pages, handler.needs_xip)?;
+    front.idle.main_read = memory.times.main_read;
+    front.idle.main_write = memory.times.main_write;
+    front.idle.xip_surplus = memory.times.xip_read - memory.times.main_read;
+    Ok(Some(memory))
+}
+
+fn evict_batch(settings: &Settings, frames: usize) -> Result<usize, ExperimentError> {
+    let batch = settings.machine.evict_batch.unwrap_or(1);
+    match batch {
+        0 => {}
+        n if n > frames.max(1) => {}
+        n => return Ok(n),
+    }
+    let reason = format!("`{batch}` is not from 1 to the {frames} frames of RAM");
+    Err(ExperimentError::setting("machine.evict_batch", reason))
+}
+
+/// The log, or Linux's map of slots, if the system or any `swap` setting asks for one.
+fn area(
+    settings: &Settings,
+    system: Option<&System>,
+    sheet: &Sheet,
+    device: DeviceTimes,
+) -> Result<Option<LogArea>, ExperimentError> {
+    let s = &settings.swap;
+    if !system.is_some_and(System::has_log) && *s == Swap::default() {
+        return Ok(None);
+    }
+    let why = format!("is for tasks in the foreground; give the system {}", systems::names(System::takes_turns));
+    refuse(&[
+        ("swap.backing", s.backing.is_some(), &why),
+        ("swap.size", s.size.is_some(), &why),
+        ("swap.reads_max", s.reads_max.is_some(), &why),
+        ("swap.start_gap", s.start_gap.is_some(), &why),
+        ("swap.phone", s.phone.is_some(), &why),
+    ])?;
+    let copy = device.load + device.program.unwrap_or(Ps::ZERO);
+    log::under_engine(s, CollectTimes { copy, erase: sheet.erase()? }, None).map(Some)
+}
+
+/// More buffers than any device has; a limit on what a typing error can allocate.
+const BUFFERS_MAX: u32 = 1 << 16;
+
+/// A page that stays in its buffer must fit there.
+fn buffers(settings: &Settings, sheet: &Sheet, page: Bytes, handler: &Handler) -> Result<u32, ExperimentError> {
+    let buffers = settings.machine.buffers.map_or_else(|| sheet.buffers(), Ok)?;
+    if !(1..=BUFFERS_MAX).contains(&buffers) {
+        let reason = format!("is {buffers}; a load needs at least 1, and no device has more than {BUFFERS_MAX}");
+        return Err(ExperimentError::setting("machine.buffers", reason));
+    }
+    let buffer = sheet.page();
+    if handler.needs_xip && !buffer.clone()?.0.is_multiple_of(page.0) {
+        let (page, buffer, device) = (show_bytes(page), show_bytes(buffer?), &sheet.name);
+        let reason = format!(
+            "{page} does not divide the buffers of {buffer} of {device}, from which {} reads; give {buffer} or less",
+            handler.name
+        );
+        return Err(ExperimentError::setting("page", reason));
+    }
+    Ok(buffers)
+}
+
+/// Pages read ahead need a place that is not a buffer.
+fn read_ahead(settings: &Settings, handler: &Handler) -> Result<u32, ExperimentError> {
+    let pages = settings.machine.read_ahead.unwrap_or(0);
+    if pages > 0 && handler.needs_xip {
+        let reason =
+            format!("is not for {}, which keeps loaded pages in buffers; give 0 or another handler", handler.name);
+        return Err(ExperimentError::setting("machine.read_ahead", reason));
+    }
+    Ok(pages)
+}
+
+/// The processor's cost of the stages, and the device's cost of a page.
+fn prices(
+    settings: &Settings,
+    system: Option<&'static System>,
+    policy: &str,
+    sheet: &Sheet,
+    page: Bytes,
+) -> Result<(StagePrices, DeviceTimes), ExperimentError> {
+    let defaults = system.map(|s| (s.defaults)());
+    // Without a system, the processor is that of SWL's board, the only one whose handler has been measured stage by
+    // stage, and the transfer is that of the sheet.
+    let mut prices = system.map_or_else(|| (systems::measured().prices)(policy), |s| (s.prices)(policy));
+    prices.trans_host_mem = match defaults.and_then(|d| d.trans_host_mem.map(|t| (d.page, t))) {
+        Some((own, time)) => Ps((time.0 * page.0).div_ceil(own.0)),
+        None => device_time::transfer(sheet, page)?,
+    };
+    let load = match defaults.and_then(|d| d.load_stopover.map(|t| (d.page, t))) {
+        Some((own, time)) if own == page => time,
+        _ => device_time::load(sheet, page)?,
+    };
+    let program = settings::time("time.program", &settings.time.program)?;
+    let program = program.or_else(|| device_time::program(sheet, page).ok());
+    Ok((prices, DeviceTimes { load, program }))
+}

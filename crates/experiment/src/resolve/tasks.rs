@@ -1,0 +1,268 @@
+//! Tasks under a scheduler.
+
+use coldframe_core::prefetch::{Arrival, LIST_MAX};
+use coldframe_core::{Below, Bytes, Caps, Ps};
+use coldframe_device::quantity::{self, show_bytes};
+use coldframe_device::StagePrices;
+use coldframe_sim::machine::{MachineConfig, Zeros};
+use coldframe_sim::swap::read_ahead::Window;
+use coldframe_sim::tasks::{Activation, OnFault, Prefetching, TasksConfig, CAPS};
+use coldframe_sim::{DeviceTimes, LaneConfig};
+use coldframe_trace::Provenance;
+use serde::Serialize;
+use serde_json::{json, Value};
+
+use super::backed::{self, BackedArea};
+use super::log;
+use super::{front, names, refuse, string, Pages, Plan};
+use crate::error::ExperimentError;
+use crate::settings::{self, Settings, Swap};
+use crate::systems::{self, System};
+
+/// A configuration of tasks under a scheduler with every name resolved.
+#[derive(Clone, Debug)]
+pub struct TasksPlan {
+    /// The part that it shares with one string of references: system, page, policy, handler, device.
+    pub base: Plan,
+    /// For the simulator.
+    pub config: TasksConfig,
+    /// The swap area with a backing; `None`: home slots, or a log on the device.
+    pub backed: Option<BackedArea>,
+    /// The settings of tasks in force.
+    pub settings: TasksSettings,
+}
+
+/// The settings of tasks that are in force, as a result shows them.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[allow(missing_docs)] // As in `Settings`.
+pub struct TasksSettings {
+    pub scheduler: &'static str,
+    pub prefetch: String,
+    pub follow: bool,
+}
+
+impl TasksPlan {
+    /// Every setting in force.
+    pub fn shown(&self) -> Value {
+        let mut config = self.base.shown();
+        config["tasks"] = serde_json::to_value(&self.settings).expect("settings are plain data");
+        if let Some(backed) = &self.backed {
+            config["swap"] = json!(backed.settings);
+            config["frames"] = self.config.frames.into();
+        }
+        config
+    }
+
+    /// Whether the device's sheet has no time for a page that is written.
+    pub fn writes_unpriced(&self) -> bool {
+        self.base.lane().is_some_and(|lane| lane.device.program.is_none())
+    }
+}
+
+/// Resolves settings for several tasks.
+///
+/// # Errors
+/// Unknown names, impossible quantities, or a setting that such runs do not have.
+pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Result<TasksPlan, ExperimentError> {
+    let (own, defaults) = systems::of_tasks();
+    let mut settings = settings.clone();
+    settings.system.get_or_insert_with(|| own.name.into());
+    one_string_only(&settings)?;
+    // A system with a backing names the device of its area. Pages outside any area are on a device that loads by
+    // itself.
+    if systems::of(&settings).is_some_and(System::has_backing) {
+        settings.device.get_or_insert_with(|| (own.defaults)().device.into());
+    }
+    // Front ends filter one string of references; here the tasks' references go straight to the page table.
+    settings.front_end.name = Some("none".into());
+    let backed = backed(&settings, trace, touched)?;
+    let swap = if backed.is_some() { Swap::default() } else { Swap { read_ahead: None, ..settings.swap.clone() } };
+    let mut base = string(&Settings { swap, ..settings.clone() }, trace, touched)?;
+    let window = window(&settings, &mut base)?;
+    let Some(lane) = base.lane() else {
+        let reason = format!("an oracle schedules no tasks; give a policy, such as {}", (own.defaults)().policy);
+        return Err(ExperimentError::setting("policy", reason));
+    };
+    let t = &settings.tasks;
+    let (name, scheduler) = names::scheduler(t.scheduler.as_deref().unwrap_or(SCHEDULER))?;
+    let follow = t.follow.unwrap_or(false);
+    let shown =
+        TasksSettings { scheduler: name, prefetch: t.prefetch.clone().unwrap_or_else(|| PREFETCH.into()), follow };
+    let mut machine = machine(&settings, lane, base.front.page())?;
+    // A handler that runs pages from the device's buffers has as many as the device; others have one for each load.
+    let buffers = if lane.handler.needs_xip { lane.caps.buffers } else { CAPS.buffers };
+    let queued = if lane.handler.needs_xip { 0 } else { window.slots() - 1 };
+    let mut caps = Caps { buffers: buffers + queued, ..lane.caps };
+    machine.window = window;
+    let (mut area, mut frames) = (Below::Homes, lane.frames);
+    if let Some(log) = &base.area {
+        (area, machine.collect) = (Below::Swap(log.areas.clone()), log.collect);
+    }
+    if let Some(backed) = &backed {
+        let of = backed.prices.machine();
+        frames = backed.leaves(frames)?;
+        (machine.area, machine.slot_read, machine.reads_max) = (of.area, of.slot_read, backed.reads_max);
+        caps.direct_read = backed.area.direct_read;
+        area = match &backed.log {
+            Some(log) => Below::Swap(log.areas.clone()),
+            None => Below::Slots(backed.slots(0)),
+        };
+        machine.collect = backed.log.as_ref().map(|log| log.collect).unwrap_or_default();
+    }
+    let reference = base.front.idle.reference;
+    let config = TasksConfig {
+        policy: lane.policy.clone(),
+        handler: lane.handler,
+        frames,
+        evict_batch: lane.evict_batch,
+        machine,
+        caps,
+        area,
+        xip_surplus: xip_surplus(&settings, &base, lane)?,
+        reference: if reference == Ps::ZERO { defaults.reference } else { reference },
+        tick: defaults.tick,
+        scheduler,
+        slice: None,
+        on_fault: OnFault::Sleeps,
+        prefetching: Prefetching {
+            activation: activation(&shown.prefetch)?,
+            list_max: LIST_MAX,
+            idle_max: Some(defaults.idle_max),
+            depth: defaults.depth,
+            ready_min: defaults.ready_min,
+            follow,
+            // If only a window is read ahead, slices are not kept apart, and no page would be behind one.
+            arrival: match window != Window::Alone && shown.prefetch == "off" {
+                true => Arrival::Mapped,
+                false => Arrival::MappedBehindSlice,
+            },
+        },
+    };
+    Ok(TasksPlan { base, config, backed, settings: shown })
+}
+
+/// The slots that are read together with a page of the log.
+fn window(settings: &Settings, base: &mut Plan) -> Result<Window, ExperimentError> {
+    match &mut base.area {
+        Some(log) => {
+            let (window, shown) = log::window(&settings.swap, log.settings.layout)?;
+            log.settings.read_ahead = shown;
+            Ok(window)
+        }
+        None if settings.swap.read_ahead.is_some() => {
+            let reason = "reads slots of a swap area on flash, and there is not known; give swap.layout";
+            Err(ExperimentError::setting("swap.read_ahead", reason))
+        }
+        None => Ok(Window::Alone),
+    }
+}
+
+/// Either the device moves a page by itself (section 3 of SAP needs DMA), so that the transfer is the device's time;
+/// or the processor moves it.
+fn machine(settings: &Settings, lane: &LaneConfig, page: Bytes) -> Result<MachineConfig, ExperimentError> {
+    let mut machine = if settings.machine.dma.unwrap_or(true) {
+        let device = DeviceTimes { load: lane.device.load + lane.prices.trans_host_mem, program: lane.device.program };
+        MachineConfig::device(StagePrices { trans_host_mem: Ps::ZERO, ..lane.prices }, device, Zeros::Once)
+    } else {
+        let machine = MachineConfig::device(lane.prices, lane.device, Zeros::Once);
+        MachineConfig { moves_loaded_only: true, ..machine }
+    };
+    machine.failures = lane.failures;
+    if let Some(text) = &settings.machine.cache_line {
+        let line = quantity::bytes(text).map_err(|e| ExperimentError::quantity("machine.cache_line", e))?;
+        if line.0 == 0 || line > page {
+            let reason = format!("`{text}` is no part of a page of {}; give 32B or 64B", show_bytes(page));
+            return Err(ExperimentError::setting("machine.cache_line", reason));
+        }
+        machine.lines = (page.0 / line.0) as u32;
+    }
+    Ok(machine)
+}
+
+/// The extra time of a cache block read in a buffer over one in RAM: zero, unless settings or sheet give a time.
+fn xip_surplus(settings: &Settings, base: &Plan, lane: &LaneConfig) -> Result<Ps, ExperimentError> {
+    if !lane.handler.needs_xip {
+        return Ok(Ps::ZERO);
+    }
+    let t = &settings.time;
+    let near = settings::time("time.main_read", &t.main_read)?;
+    let far = settings::time("time.xip_read", &t.xip_read)?.or_else(|| base.sheet.read().ok());
+    Ok(far.map_or(Ps::ZERO, |far| far.saturating_sub(near.unwrap_or(Ps::ZERO))))
+}
+
+/// The default scheduler: that of the papers' kernels.
+const SCHEDULER: &str = "cfs";
+/// The default time for loading the next task's pages.
+const PREFETCH: &str = "75";
+
+/// The area with a backing, if settings or system ask for one.
+fn backed(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Result<Option<BackedArea>, ExperimentError> {
+    refuse(&[("swap.start_gap", settings.swap.start_gap.is_some(), "is for tasks in the foreground; leave it out")])?;
+    if !backed::is_wanted(settings) {
+        return Ok(None);
+    }
+    let defaults = names::system(settings)?.map(|system| (system.defaults)());
+    let front = front::front_key(settings, defaults, trace, super::page(settings, defaults)?)?;
+    backed::backed(settings, None, &front, touched).map(Some)
+}
+
+/// Refuses settings that only one string of references has.
+fn one_string_only(s: &Settings) -> Result<(), ExperimentError> {
+    let front_end = s.front_end.name.as_deref().is_some_and(|name| name != "none");
+    refuse(&[
+        ("front_end.name", front_end, "filters one string of references, and several tasks have as many; leave it out"),
+        (
+            "main_memory",
+            s.main_memory.is_some(),
+            "needs a front end, which filters one string of references; leave it out",
+        ),
+        ("tier", s.tier != settings::Tier::default(), "is there for one string of references; leave it out"),
+        (
+            "limit.skip",
+            s.limit.skip.is_some_and(|rows| rows > 0),
+            "counts rows of one string of references; leave it out",
+        ),
+        (
+            "machine.read_ahead",
+            s.machine.read_ahead.is_some_and(|pages| pages > 0),
+            "follows streams of one string of references; leave it out",
+        ),
+        ("limit.accesses", s.limit.accesses.is_some(), "counts accesses of one string of references; leave it out"),
+    ])
+}
+
+/// `off`, `75`, `50`, `xi=0.6` or `timer=0.6`.
+fn activation(text: &str) -> Result<Activation, ExperimentError> {
+    let bad = || {
+        let reason = format!("`{text}` is not known; give off, 75, 50, xi=0..1 or timer=0..1");
+        ExperimentError::setting("tasks.prefetch", reason)
+    };
+    let part = |text: &str| text.parse::<f64>().ok().filter(|xi| (0.0..=1.0).contains(xi)).ok_or_else(bad);
+    match (text, text.split_once('=')) {
+        ("off", _) => Ok(Activation::Never),
+        (_, Some(("xi", xi))) => Ok(Activation::Tick(part(xi)?)),
+        (_, Some(("timer", xi))) => Ok(Activation::Timer(part(xi)?)),
+        (percent, None) => match percent.parse::<u32>() {
+            Ok(percent @ 0..=100) => Ok(Activation::Tick(f64::from(percent) / 100.0)),
+            _ => Err(bad()),
+        },
+        _ => Err(bad()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_activation_is_a_word_a_percentage_or_a_fraction() {
+        assert_eq!(activation("off").unwrap(), Activation::Never);
+        assert_eq!(activation("75").unwrap(), Activation::Tick(0.75));
+        assert_eq!(activation("xi=0.6").unwrap(), Activation::Tick(0.6));
+        assert_eq!(activation("timer=1").unwrap(), Activation::Timer(1.0));
+        for bad in ["", "adaptive", "101", "-1", "xi=", "xi=1.1", "xi=nan", "timer", "soon=1"] {
+            let error = activation(bad).unwrap_err();
+            assert!(error.to_string().contains("tasks.prefetch"), "{bad}: {error}");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The result of one string of references, with all that a table needs.
+
+use coldframe_core::{Bytes, Pj, Ps};
+use coldframe_device::energy::{e_paging, t_paging, t_total, AccessCounts, Ledger};
+use coldframe_device::quantity::human_count;
+use coldframe_device::quantity::show_bytes;
+use coldframe_device::StagePrices;
+use coldframe_sim::front_end::FrontEndCounts;
+use coldframe_sim::oracle::OracleCounts;
+use coldframe_sim::LaneResult;
+use coldframe_trace::{Cut, Reduction};
+use serde_json::Value;
+
+use crate::memory::{self, MemoryPrices};
+use crate::slots::SlotMap;
+
+mod certainty;
+
+pub use certainty::{caveat, Certainty};
+
+/// Facts about the trace that every result carries.
+#[derive(Clone, Debug)]
+pub struct TraceFacts {
+    /// Path as given.
+    pub path: String,
+    /// Of the file.
+    pub sha256: String,
+    /// The fidelity of its rows.
+    pub fidelity: String,
+    /// In the whole trace.
+    pub references: u64,
+    /// In the whole trace.
+    pub instructions: u64,
+    /// Pages of its recording window.
+    pub window: Option<u64>,
+    /// How it was reduced, and from what.
+    pub reduction: Option<Reduction>,
+    /// The cuts that made it.
+    pub cuts: Vec<Cut>,
+}
+
+impl TraceFacts {
+    /// The reduction, if the trace is a sample.
+    pub fn sampled(&self) -> Option<Reduction> {
+        self.reduction.filter(|reduction| reduction.rate().is_some())
+    }
+}
+
+/// The findings of a lane or an oracle.
+#[derive(Clone, Debug)]
+pub enum Found {
+    /// The engine.
+    Lane(Box<LaneResult>),
+    /// An oracle.
+    Oracle(OracleCounts),
+}
+
+/// The result of one configuration.
+#[derive(Clone, Debug)]
+pub struct RunResult {
+    /// The trace.
+    pub trace: TraceFacts,
+    /// Different pages touched.
+    pub pages: usize,
+    /// Every setting in force.
+    pub config: Value,
+    /// Policy as shown.
+    pub policy: String,
+    /// Handler; empty for an oracle.
+    pub handler: String,
+    /// Frames.
+    pub frames: usize,
+    /// Page size.
+    pub page: Bytes,
+    /// The front end's counts; cache and TLB only if there are some.
+    pub front_end: FrontEndCounts,
+    /// Whether the front end has an instruction cache.
+    pub has_icache: bool,
+    /// Whether the front end has a data cache.
+    pub has_dcache: bool,
+    /// Time outside of faults and of accesses to memory, if it has a price.
+    pub idle: Option<Ps>,
+    /// The costs of a fault's stages; `None` for an oracle.
+    pub prices: Option<StagePrices>,
+    /// Prices of accesses to memory, if they have any.
+    pub memory: Option<MemoryPrices>,
+    /// Time of all accesses to memory as if none were in place.
+    pub memory_time: Ps,
+    /// The findings.
+    pub found: Found,
+    /// How sure its misses are.
+    pub certainty: Certainty,
+    /// The owner of each slot of its swap area over time, as [`crate::slots`] draws it; `None` without an area.
+    pub slots: Option<SlotMap>,
+    /// Energy of the pages moved, by term, if main memory has no price and the device's sheet has energies.
+    pub device_energy: Vec<(&'static str, Pj)>,
+    /// Seconds that the whole run took on this machine, all configurations together.
+    pub host_seconds: f64,
+}
+
+impl RunResult {
+    /// Page references that the memory management unit saw.
+    pub fn references(&self) -> u64 {
+        if let Some(whole) = self.trace.sampled() {
+            return whole.references;
+        }
+        let quiet_faults = match &self.found {
+            Found::Lane(lane) => lane.quiet_faults,
+            Found::Oracle(_) => self.front_end.quiet,
+        };
+        self.front_end.references - self.front_end.quiet + quiet_faults
+    }
+
+    /// True faults.
+    pub fn true_faults(&self) -> u64 {
+        match &self.found {
+            Found::Lane(lane) => lane.counts.true_faults,
+            Found::Oracle(counts) => counts.true_faults,
+        }
+    }
+
+    /// False faults.
+    pub fn false_faults(&self) -> u64 {
+        match &self.found {
+            Found::Lane(lane) => lane.counts.false_faults,
+            Found::Oracle(_) => 0,
+        }
+    }
+
+    /// True faults per reference, or per instruction if an instruction cache hides most references.
+    pub fn miss_ratio(&self) -> f64 {
+        self.per_reference(self.true_faults() as f64)
+    }
+
+    fn per_reference(&self, misses: f64) -> f64 {
+        let of = if self.has_icache { self.front_end.instructions } else { self.references() };
+        misses / of.max(1) as f64
+    }
+
+    /// The miss ratio as text, with its error; empty for a recording through a window, since its hits are not known.
+    pub fn miss_ratio_text(&self) -> String {
+        match self.certainty {
+            Certainty::Exact => format!("{:.6}", self.miss_ratio()),
+            Certainty::Between { .. } => "-".into(),
+            Certainty::Estimated { error } => format!("{:.6} +- {:.6}", self.miss_ratio(), self.per_reference(error)),
+        }
+    }
+
+    /// True faults as text: one number, two bounds, or with the standard error.
+    pub fn true_faults_text(&self) -> String {
+        match self.certainty {
+            Certainty::Exact => human_count(self.true_faults()),
+            Certainty::Between { low, high } => format!("{} to {}", human_count(low), human_count(high)),
+            Certainty::Estimated { error } => {
+                format!("{} +- {}", human_count(self.true_faults()), human_count(error.ceil() as u64))
+            }
+        }
+    }
+
+    /// The lane's findings; `None` for an oracle.
+    pub fn lane(&self) -> Option<&LaneResult> {
+        match &self.found {
+            Found::Lane(lane) => Some(lane),
+            Found::Oracle(_) => None,
+        }
+    }
+
+    /// RAM in bytes.
+    pub fn ram(&self) -> Bytes {
+        Bytes(self.frames as u64 * self.page.0)
+    }
+
+    /// RAM as shown.
+    pub fn ram_text(&self) -> String {
+        show_bytes(self.ram())
+    }
+
+    /// Time of the whole run by the virtual clock, if it has a price.
+    pub fn time(&self) -> Option<Ps> {
+        let lane = self.lane()?;
+        Some(self.idle? + self.memory_time + lane.xip_surplus + lane.paging)
+    }
+
+    /// The number of each event in equations 1 and 3 of DDB, if accesses to memory have prices.
+    pub fn accesses(&self) -> Option<AccessCounts> {
+        self.memory.as_ref()?;
+        Some(memory::counts(&self.front_end, self.lane()?))
+    }
+
+    /// Equation 1, by term.
+    pub fn t_paging(&self) -> Option<Ledger<Ps>> {
+        Some(t_paging(&self.accesses()?, &self.memory.as_ref()?.times))
+    }
+
+    /// Equation 2.
+    pub fn t_total(&self) -> Option<Ps> {
+        Some(t_total(&self.t_paging()?, self.idle?))
+    }
+
+    /// Equation 3, by term, if the sheets have energies.
+    pub fn e_paging(&self) -> Option<Ledger<Pj>> {
+        Some(e_paging(&self.accesses()?, self.memory.as_ref()?.energies.as_ref().ok()?))
+    }
+
+    /// Mean time per instruction, including paging, if it has a price.
+    pub fn time_per_instruction(&self) -> Option<f64> {
+        let total = self.time()?;
+        (self.front_end.instructions > 0).then(|| total.0 as f64 / self.front_end.instructions as f64)
+    }
+}

@@ -1,0 +1,174 @@
+//! The result of a swap area under a swap trace.
+
+use std::path::Path;
+
+use coldframe_device::flash;
+use serde::{Deserialize, Serialize};
+
+use super::{Sections, SimResult, Trace, WearMap};
+use crate::error::ExperimentError;
+use crate::slots::SlotMap;
+use crate::string::sha256;
+use crate::swap::SwapOutcome;
+
+/// The findings for a swap area under a swap trace.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SwapTrace {
+    /// Counts.
+    pub counts: SwapCounts,
+    /// The wear of its blocks.
+    pub wear: Wear,
+    /// Erases over the blocks.
+    pub wear_map: WearMap,
+    /// The process that owned each slot.
+    pub slots: SlotMap,
+    /// Reads, copies and erases by the slides' formula.
+    pub cost: u64,
+    /// Writes to flash for each write from RAM; `None` without one.
+    pub write_amplification: Option<f64>,
+    /// Times, in picoseconds; `None`: the device's sheet lacks a time.
+    pub time_ps: Option<DeviceTimes>,
+    /// Years until the most worn block reaches its rated erases; `None`: nothing was erased, or the sheet has no
+    /// rating.
+    pub life_years: Option<f64>,
+    /// Of the trace.
+    pub duration_ns: u64,
+}
+
+/// Counts of events.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SwapCounts {
+    /// Pages that left RAM with a write.
+    pub swap_outs: u64,
+    /// Pages that could not leave, since the area was full.
+    pub refused: u64,
+    /// Touches of pages that had left the page table.
+    pub touches: u64,
+    /// Of those, pages still in RAM.
+    pub touches_in_ram: u64,
+    /// Touches that waited for a read.
+    pub swap_ins: u64,
+    /// The same.
+    pub demand_reads: u64,
+    /// Slots read, including those read ahead.
+    pub reads: u64,
+    /// Slots read ahead.
+    pub read_ahead: u64,
+    /// Of those, used.
+    pub read_ahead_hits: u64,
+    /// Of those, never used.
+    pub read_ahead_wasted: u64,
+    /// Most pages in the swap cache at a time.
+    pub swap_cache_pages_max: u64,
+    /// Slots programmed from RAM.
+    pub programs: u64,
+    /// Slots copied by collections.
+    pub copies: u64,
+    /// The same.
+    pub erase_copies: u64,
+    /// Slots copied to level wear.
+    pub levelling_copies: u64,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Collections.
+    pub collections: u64,
+    /// Copies that became invalid.
+    pub invalidations: u64,
+    /// Most copies at a time.
+    pub valid_slots_max: u64,
+    /// Events of slots without an earlier swap-out.
+    pub unknown_slots: u64,
+    /// Blocks that a failing device gave up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bad_blocks: Option<u64>,
+}
+
+/// Erases over the blocks of an area.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Wear {
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation.
+    pub standard_deviation: f64,
+    /// Of the least worn.
+    pub min: u32,
+    /// Of the most worn.
+    pub max: u32,
+    /// Blocks.
+    pub blocks: u32,
+}
+
+/// Times on the device, in picoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeviceTimes {
+    /// Reads.
+    pub reading: u64,
+    /// Programming from RAM.
+    pub programming: u64,
+    /// Copies and erases.
+    pub collecting: u64,
+}
+
+impl SimResult {
+    /// Of each configuration over the swap trace at `path`.
+    ///
+    /// # Errors
+    /// The trace cannot be hashed.
+    pub fn of_swap_trace(path: &Path, outcomes: &[SwapOutcome]) -> Result<Vec<SimResult>, ExperimentError> {
+        let notes = outcomes.first().map(|o| o.notes.clone()).unwrap_or_default();
+        let trace = Trace { path: path.display().to_string(), sha256: sha256(path)?, notes, ..Trace::default() };
+        let of =
+            |o: &SwapOutcome| SimResult::new(trace.clone(), o.config.clone(), Sections::SwapTrace(SwapTrace::new(o)));
+        Ok(outcomes.iter().map(of).collect())
+    }
+}
+
+impl SwapTrace {
+    fn new(o: &SwapOutcome) -> SwapTrace {
+        let w = &o.wear;
+        SwapTrace {
+            counts: SwapCounts::new(o),
+            wear: Wear { mean: w.mean, standard_deviation: w.deviation, min: w.min, max: w.max, blocks: o.blocks },
+            wear_map: WearMap::new(&o.result.erases),
+            slots: o.slots.clone(),
+            cost: o.cost(),
+            write_amplification: flash::write_amplification(o.operations),
+            time_ps: o.time.map(|t| DeviceTimes {
+                reading: t.reading.0,
+                programming: t.programming.0,
+                collecting: t.collecting.0,
+            }),
+            life_years: o.life_years,
+            duration_ns: o.result.duration_ns,
+        }
+    }
+}
+
+impl SwapCounts {
+    fn new(o: &SwapOutcome) -> SwapCounts {
+        let (r, f) = (&o.result, &o.result.flash);
+        SwapCounts {
+            swap_outs: r.swap_outs,
+            refused: r.refused,
+            touches: r.touches,
+            touches_in_ram: r.in_ram,
+            swap_ins: r.demand_reads,
+            demand_reads: r.demand_reads,
+            reads: r.reads,
+            read_ahead: r.cache.read_ahead,
+            read_ahead_hits: r.cache.hits,
+            read_ahead_wasted: r.cache.wasted,
+            swap_cache_pages_max: r.cache.held_max,
+            programs: f.programs,
+            copies: f.copies,
+            erase_copies: f.copies,
+            levelling_copies: f.levelling_copies,
+            erases: f.erases,
+            collections: f.collections,
+            invalidations: f.invalidations,
+            valid_slots_max: r.copies_max,
+            unknown_slots: r.unknown,
+            bad_blocks: (f.bad_blocks > 0).then_some(f.bad_blocks),
+        }
+    }
+}

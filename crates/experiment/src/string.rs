@@ -1,0 +1,292 @@
+//! Runs configurations over a trace. The trace is decoded once for all of them, block by block; the next block is
+//! decoded during the work on one. Configurations behind the same front end share its work, too.
+
+use std::path::Path;
+use std::time::Instant;
+
+use coldframe_core::policy::Policy;
+use coldframe_sim::shorten::Short;
+use coldframe_sim::{Lane, PageCost};
+use coldframe_trace::{Block, Reader};
+
+use crate::error::ExperimentError;
+use crate::fitness;
+use crate::owner::Owners;
+use crate::progress::{tell, Progress, Sink, Unit};
+use crate::resolve::{string as resolve, Plan};
+use crate::result::{RunResult, TraceFacts};
+use crate::settings::Settings;
+use crate::systems::front_end::FrontKey;
+
+mod certainty;
+mod collect;
+mod journal;
+mod share;
+mod trace;
+
+use certainty::{bracket, with_neighbours};
+use collect::collect;
+use journal::{drain_journal, start_journal};
+use share::{feed, placed_costs, shares, Share};
+use trace::wanted;
+pub use trace::{facts, pages_touched, sha256, shortened};
+
+/// Runs every configuration over the trace and returns the results in their order.
+///
+/// # Errors
+/// Settings do not resolve, or the trace cannot be read or lacks what the settings need.
+pub fn run(
+    path: &Path,
+    all: &[Settings],
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Vec<RunResult>, ExperimentError> {
+    simulate(path, all, Ask::default(), progress)
+}
+
+/// Changes the plan of the configuration with this number.
+pub type Adjust<'a> = &'a dyn Fn(usize, &mut Plan);
+
+/// Like [`run`]; `adjust` may change plans where no setting can.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_adjusted(
+    path: &Path,
+    all: &[Settings],
+    adjust: Adjust<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Vec<RunResult>, ExperimentError> {
+    simulate(path, all, Ask { adjust: Some(adjust), ..Ask::default() }, progress)
+}
+
+/// The cost of a page, and its place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PlacedCost {
+    /// Its address space.
+    pub space: u32,
+    /// Its first byte.
+    pub address: u64,
+    /// Faults and their time.
+    pub cost: PageCost,
+}
+
+/// A trace with known facts, for several runs over it.
+#[derive(Clone, Copy)]
+pub struct Known<'a> {
+    /// Where it is.
+    pub path: &'a Path,
+    /// What results say of it.
+    pub facts: &'a TraceFacts,
+    /// If given, the trace's shortened string behind the front end is used instead of the trace.
+    pub short: Option<&'a Short>,
+    /// Rows after which to stop; of a shortened string, the blocks with as many rows.
+    pub rows_max: u64,
+}
+
+impl Known<'_> {
+    fn ask(&self) -> Ask<'_> {
+        Ask { rows_max: self.rows_max, facts: Some(self.facts), short: self.short, ..Ask::default() }
+    }
+
+    /// As [`run`].
+    ///
+    /// # Errors
+    /// As [`run`].
+    pub fn run(&self, all: &[Settings], progress: &mut dyn FnMut(Progress)) -> Result<Vec<RunResult>, ExperimentError> {
+        simulate(self.path, all, self.ask(), progress)
+    }
+
+    /// Like [`run`]; also finds the cost of each page that faulted, under each configuration.
+    ///
+    /// # Errors
+    /// As [`run`]; an oracle has no costs.
+    pub fn page_costs(
+        &self,
+        all: &[Settings],
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Vec<(RunResult, Vec<PlacedCost>)>, ExperimentError> {
+        let mut costs = vec![Vec::new(); all.len()];
+        let results = simulate(self.path, all, Ask { page_costs: Some(&mut costs), ..self.ask() }, progress)?;
+        Ok(results.into_iter().zip(costs).collect())
+    }
+}
+
+/// Runs one configuration and passes its journal to `sink` in pieces.
+///
+/// # Errors
+/// As [`run`]; an oracle has no journal.
+pub fn run_with_journal(
+    path: &Path,
+    settings: &Settings,
+    sink: &mut dyn FnMut(&[u8]) -> Result<(), ExperimentError>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<RunResult, ExperimentError> {
+    let ask = Ask { journal: Some(sink), ..Ask::default() };
+    let mut results = simulate(path, std::slice::from_ref(settings), ask, progress)?;
+    Ok(results.remove(0))
+}
+
+/// Makes a policy for a number of frames and pages.
+pub type MakePolicy<'a> = &'a mut dyn FnMut(usize, usize) -> Box<dyn Policy>;
+
+/// Runs one configuration with a policy that has no name here; the result shows it as `name`. Its stages have Clock's
+/// prices unless the settings give others.
+///
+/// # Errors
+/// As [`run`]; the settings name a policy.
+pub fn run_with_policy(
+    path: &Path,
+    settings: &Settings,
+    (name, make): (&str, MakePolicy<'_>),
+    progress: &mut dyn FnMut(Progress),
+) -> Result<RunResult, ExperimentError> {
+    if settings.policy.is_some() {
+        return Err(ExperimentError::setting("policy", "a policy object is given, too; leave one of them out"));
+    }
+    let settings = Settings { policy: Some("clock".into()), ..settings.clone() };
+    let ask = Ask { policy: Some(make), ..Ask::default() };
+    let mut result = simulate(path, std::slice::from_ref(&settings), ask, progress)?.remove(0);
+    result.config["policy"] = name.into();
+    result.policy = name.into();
+    Ok(result)
+}
+
+/// The outputs of a run besides results.
+struct Ask<'a> {
+    /// The journal of the first configuration.
+    journal: Option<Sink<'a>>,
+    /// Rows after which to stop.
+    rows_max: u64,
+    /// The costs of pages under each configuration.
+    page_costs: Option<&'a mut [Vec<PlacedCost>]>,
+    /// Facts about the trace, if they are known.
+    facts: Option<&'a TraceFacts>,
+    /// The shortened string to use instead of the trace.
+    short: Option<&'a Short>,
+    /// Makes the policy of the first configuration, instead of the one that the settings name.
+    policy: Option<MakePolicy<'a>>,
+    /// Changes each plan.
+    adjust: Option<Adjust<'a>>,
+}
+
+impl Default for Ask<'_> {
+    fn default() -> Self {
+        Ask {
+            journal: None,
+            rows_max: u64::MAX,
+            page_costs: None,
+            facts: None,
+            short: None,
+            policy: None,
+            adjust: None,
+        }
+    }
+}
+
+fn simulate(
+    path: &Path,
+    all: &[Settings],
+    mut ask: Ask<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Vec<RunResult>, ExperimentError> {
+    let began = Instant::now();
+    let mut reader = Reader::open(path)?;
+    let trace = reader.provenance().clone();
+    let mut footprints: Vec<(FrontKey, usize)> = Vec::new();
+    let mut footprint = |front: &FrontKey| {
+        let whole = front.whole_trace();
+        if let Some(sample) = trace.reduction.filter(|reduction| reduction.rate().is_some()) {
+            return Ok(sample.pages as usize);
+        }
+        if let Some((_, pages)) = footprints.iter().find(|(known, _)| *known == whole) {
+            return Ok(*pages);
+        }
+        let pages = pages_touched(path, front)?;
+        footprints.push((whole, pages));
+        Ok(pages)
+    };
+    fitness::check_energy(path, &trace, all)?;
+    let mut plans = all.iter().map(|s| resolve(s, &trace, &mut footprint)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(adjust) = ask.adjust {
+        plans.iter_mut().enumerate().for_each(|(i, plan)| adjust(i, plan));
+    }
+    fitness::check(path, &trace, &plans)?;
+    let asked = plans.len();
+    let plans = with_neighbours(plans, &trace);
+    let front_end = |front: &FrontKey| ask.short.map_or_else(|| front.build(&trace), Short::front_end);
+    let mut shares = shares(&plans, &trace, &front_end, ask.policy.take())?;
+    if ask.journal.is_some() {
+        start_journal(&plans, &mut shares)?;
+    }
+    if ask.page_costs.is_some() {
+        shares.iter_mut().flat_map(|share| share.run.lanes_mut()).for_each(Lane::note_pages);
+    }
+    let owners = Owners::new(&trace);
+    match ask.short {
+        Some(short) => play(short, &mut shares, ask.rows_max, progress)?,
+        None => go_through(&mut reader, &mut shares, &owners, &mut ask, progress)?,
+    }
+    if let Some(costs) = ask.page_costs {
+        placed_costs(&mut shares, costs);
+    }
+    let facts = ask.facts.map_or_else(|| facts(path, &trace), |facts| Ok(facts.clone()))?;
+    let mut results = bracket(collect(&plans, &mut shares, &facts, &owners), asked);
+    if results.iter().any(|r| r.references() == 0) {
+        let reason =
+            "no reference is left after limit.skip, stream and front_end.paged; give less to skip, or another stream";
+        return Err(ExperimentError::Unfit { path: facts.path, reason: reason.into() });
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    results.iter_mut().for_each(|result| result.host_seconds = seconds);
+    Ok(results)
+}
+
+/// Runs the trace through all shares; the next block is decoded during the work on one.
+fn go_through(
+    reader: &mut Reader,
+    shares: &mut [Share],
+    owners: &Owners<'_>,
+    ask: &mut Ask<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(), ExperimentError> {
+    let (mut block, mut next) = (Block::new(), Block::new());
+    let wanted = wanted(reader);
+    let mut rows = reader.read(&mut block, wanted)? as u64;
+    let mut at = 0u64;
+    while rows > 0 {
+        let (fed, read) = rayon::join(|| feed(shares, &block, at, rows), || reader.read(&mut next, wanted));
+        fed?;
+        shares.iter_mut().for_each(|share| share.look_at_slots(owners));
+        if let Some(sink) = &mut ask.journal {
+            drain_journal(shares, sink)?;
+        }
+        at += rows;
+        tell(progress, (at, reader.rows()), Unit::Rows)?;
+        if at >= ask.rows_max || shares.iter().all(|share| share.done) {
+            break;
+        }
+        rows = read? as u64;
+        std::mem::swap(&mut block, &mut next);
+    }
+    Ok(())
+}
+
+/// Runs a shortened string through all shares. Its rows are those of the trace that it represents.
+fn play(
+    short: &Short,
+    shares: &mut [Share],
+    rows_max: u64,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(), ExperimentError> {
+    let nothing = Block::new();
+    for part in 0..short.parts() {
+        // Skipped rows were skipped before it was shortened.
+        feed(shares, &nothing, u64::MAX - 1, 1)?;
+        let done = short.rows_until(part);
+        tell(progress, (done, short.rows_until(short.parts() - 1)), Unit::Rows)?;
+        if done >= rows_max || shares.iter().all(|share| share.done) {
+            break;
+        }
+    }
+    Ok(())
+}

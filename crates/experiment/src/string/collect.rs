@@ -1,0 +1,77 @@
+//! From lanes and oracles to results.
+
+use coldframe_core::{Bytes, Pj};
+use coldframe_device::used::{self, Moved};
+
+use super::certainty::estimates;
+use super::share::Share;
+use crate::owner::Owners;
+use crate::resolve::Plan;
+use crate::result::{Certainty, Found, RunResult, TraceFacts};
+use crate::slots::SlotMap;
+
+pub(super) fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts, owners: &Owners<'_>) -> Vec<RunResult> {
+    let mut found: Vec<Option<(Found, Certainty)>> = vec![None; plans.len()];
+    let mut slots: Vec<Option<SlotMap>> = vec![None; plans.len()];
+    for share in shares.iter_mut() {
+        for (i, picture) in share.lanes.iter().zip(&share.slots) {
+            slots[*i] = picture.as_ref().map(|picture| picture.map(|owner| owners.name(owner)));
+        }
+        for (i, result) in share.lanes.iter().zip(share.run.lane_results()) {
+            found[*i] = Some((Found::Lane(Box::new(result)), Certainty::Exact));
+        }
+        for (i, answer) in oracle_answers(share, plans, facts) {
+            found[i] = Some(answer);
+        }
+    }
+    let result = |plan: &Plan, found: Option<(Found, Certainty)>, slots: Option<SlotMap>| {
+        let share = shares.iter().find(|share| share.front == plan.front).expect("each plan has a share");
+        let (found, certainty) = found.expect("each plan has been run");
+        let device_energy = if plan.memory.is_some() { Vec::new() } else { device_energy(plan, &found) };
+        RunResult {
+            trace: facts.clone(),
+            pages: facts.sampled().map_or(share.run.pages_touched(), |whole| whole.pages as usize),
+            policy: plan.lane().map_or_else(|| plan.policy.clone(), |lane| lane.policy.short()),
+            handler: plan.lane().map(|lane| lane.handler.name.into()).unwrap_or_default(),
+            config: plan.shown(),
+            frames: plan.frames,
+            page: Bytes(1 << plan.front.page_shift),
+            front_end: *share.run.front_end(),
+            has_icache: plan.front.front_end.is_some(),
+            has_dcache: plan.front.has_data_cache(),
+            idle: share.run.idle(),
+            prices: plan.lane().map(|lane| lane.prices),
+            memory: plan.memory.clone(),
+            memory_time: share.run.memory(),
+            found,
+            certainty,
+            slots,
+            device_energy,
+            host_seconds: 0.0,
+        }
+    };
+    plans.iter().zip(found).zip(slots).map(|((plan, found), slots)| result(plan, found, slots)).collect()
+}
+
+/// For all loads and writes, including a collection's copies; empty if the sheet lacks an energy.
+fn device_energy(plan: &Plan, found: &Found) -> Vec<(&'static str, Pj)> {
+    let Found::Lane(lane) = found else { return Vec::new() };
+    let page = 1u64 << plan.front.page_shift;
+    let written = lane.swap.as_ref().map_or(lane.counts.dirty_evictions, |s| s.counts.programs + s.counts.copies);
+    let moved = Moved { read: Bytes(lane.counts.page_loads * page), written: Bytes(written * page) };
+    used::energy_terms(&plan.sheet, moved).unwrap_or_default()
+}
+
+/// The results of a share's oracles, by configuration.
+fn oracle_answers(share: &mut Share, plans: &[Plan], facts: &TraceFacts) -> Vec<(usize, (Found, Certainty))> {
+    let answers = share.run.oracle_results();
+    if let Some((whole, rate)) = facts.reduction.and_then(|reduction| Some((reduction, reduction.rate()?))) {
+        // For a sample, one oracle takes the answers of all.
+        let members: Vec<usize> = share.oracles.iter().flat_map(|(_, members)| members.clone()).collect();
+        let frames: Vec<usize> = members.iter().map(|i| plans[*i].frames).collect();
+        return members.into_iter().zip(estimates(&answers, &frames, &whole, rate)).collect();
+    }
+    let exact = |(i, counts): (&usize, _)| (*i, (Found::Oracle(counts), Certainty::Exact));
+    let oracles = share.oracles.iter().zip(answers);
+    oracles.flat_map(|((_, members), counts)| members.iter().zip(counts).map(exact).collect::<Vec<_>>()).collect()
+}

@@ -1,0 +1,110 @@
+//! Facts about a trace that a run needs besides its references.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use coldframe_sim::shorten::{Short, Shortener};
+use coldframe_trace::{Block, Provenance, Reader, Wanted};
+use sha2::{Digest, Sha256};
+
+use crate::error::ExperimentError;
+use crate::progress::{tell, Progress, Unit};
+use crate::result::TraceFacts;
+use crate::systems::front_end::FrontKey;
+
+/// The columns that the file has and the simulator needs.
+pub(super) fn wanted(reader: &Reader) -> Wanted {
+    let columns = reader.columns();
+    Wanted { task: columns.task, count: columns.count, time: false, ..Wanted::ACCESS }
+}
+
+/// Pages that the trace touches, for RAM given in percent.
+///
+/// # Errors
+/// The trace cannot be read.
+pub fn pages_touched(path: &Path, front: &FrontKey) -> Result<usize, ExperimentError> {
+    let mut reader = Reader::open(path)?;
+    let trace = reader.provenance().clone();
+    let mut front_end = front.whole_trace().build(&trace);
+    let (mut block, mut out) = (Block::new(), Vec::new());
+    let wanted = wanted(&reader);
+    while reader.read(&mut block, wanted)? > 0 {
+        out.clear();
+        front_end.filter(&block, 0, &mut out);
+    }
+    Ok(front_end.numbering().count())
+}
+
+/// The trace's string behind this front end, exact for OPT in memories of at least `pages` pages. `None`: more than
+/// `most` references are left.
+///
+/// # Errors
+/// The trace cannot be read, or the receiver of the progress ends the run.
+pub fn shortened(
+    path: &Path,
+    front: &FrontKey,
+    (pages, most): (usize, usize),
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Option<Short>, ExperimentError> {
+    let mut reader = Reader::open(path)?;
+    let mut front_end = front.build(reader.provenance());
+    let mut shortener = Shortener::new(pages, most);
+    let (mut block, mut next, mut out) = (Block::new(), Block::new(), Vec::new());
+    let wanted = wanted(&reader);
+    let (mut at, mut more) = (0, true);
+    let mut rows = reader.read(&mut block, wanted)? as u64;
+    while rows > 0 && more {
+        let take = || {
+            let from = front.skip.saturating_sub(at);
+            if from < rows {
+                out.clear();
+                more = front_end.filter(&block, from as usize, &mut out);
+                shortener.push(&out, front_end.counts(), at + rows);
+            }
+        };
+        let ((), read) = rayon::join(take, || reader.read(&mut next, wanted));
+        at += rows;
+        tell(progress, (at, reader.rows()), Unit::Rows)?;
+        rows = read? as u64;
+        std::mem::swap(&mut block, &mut next);
+    }
+    Ok(shortener.finish(front_end.as_ref()))
+}
+
+/// What results say of a trace.
+///
+/// # Errors
+/// The file cannot be hashed.
+pub fn facts(path: &Path, trace: &Provenance) -> Result<TraceFacts, ExperimentError> {
+    Ok(TraceFacts {
+        path: path.display().to_string(),
+        sha256: sha256(path)?,
+        fidelity: serde_json::to_value(trace.fidelity)
+            .ok()
+            .and_then(|v| v.as_str().map(Into::into))
+            .unwrap_or_default(),
+        references: trace.references,
+        instructions: trace.instructions,
+        window: trace.window,
+        reduction: trace.reduction,
+        cuts: trace.cuts.clone(),
+    })
+}
+
+/// The hash of a file, in hex.
+///
+/// # Errors
+/// It cannot be read.
+pub fn sha256(path: &Path) -> Result<String, ExperimentError> {
+    let io = |e: std::io::Error| ExperimentError::Io { path: path.display().to_string(), reason: e.to_string() };
+    let mut file = File::open(path).map_err(io)?;
+    let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut buffer).map_err(io)? {
+            0 => break,
+            n => hash.update(&buffer[..n]),
+        }
+    }
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,288 @@
+//! The costs of a swap area: time for pages to and from it, energy for all of its work. Powers and times come from
+//! its data sheet.
+
+use crate::systems::backing::{Backing, Compression, Path, PAGE};
+use coldframe_core::{Bytes, Pj, Ps};
+use coldframe_device::sheet::electric::{BusMemory, Card};
+use coldframe_device::swap_energy::{bus_energy, bus_times, card_energy, card_times, SwapCounts, SwapLedger};
+use coldframe_device::{sheet, Sheet};
+use coldframe_sim::DeviceTimes;
+use coldframe_sim::ForegroundPrices;
+
+use crate::error::ExperimentError;
+use crate::phone::MachineParameters;
+
+/// The place of the swap area, with every number read from its sheet.
+#[derive(Clone, Debug)]
+pub struct Area {
+    /// The backing's name.
+    pub name: &'static str,
+    /// The sheet's name; empty without an area.
+    pub device: String,
+    /// Bytes of it.
+    pub size: Bytes,
+    /// Whether swapped pages are read in their slots.
+    pub direct_read: bool,
+    /// Writes that a cell endures, if the sheet has the number. A card moves its cells behind its controller, so
+    /// slots say nothing about them.
+    pub cycles: Option<u64>,
+    /// RAM that a full area takes: none, unless it holds compressed pages.
+    pub takes: Bytes,
+    path: Path,
+    slowdown: Option<(u64, u64)>,
+    compression: Option<Compression>,
+    electric: Electric,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Electric {
+    None,
+    Bus(BusMemory),
+    Card(Card),
+}
+
+impl Area {
+    /// `size` bytes of a backing. If another device than its own is given, copies are priced by that device's sheet.
+    ///
+    /// # Errors
+    /// No such device, a sheet that lacks a number, or an area larger than its device.
+    pub fn of(backing: &Backing, device: Option<&str>, size: Bytes) -> Result<Area, ExperimentError> {
+        let none = Area {
+            name: backing.name,
+            device: String::new(),
+            size: Bytes::ZERO,
+            direct_read: false,
+            cycles: None,
+            takes: Bytes::ZERO,
+            path: backing.path,
+            slowdown: None,
+            compression: backing.compression,
+            electric: Electric::None,
+        };
+        if let Some(compression) = backing.compression {
+            let takes = Bytes(((size.0 as f64 / compression.ratio) as u64).next_multiple_of(PAGE.0));
+            return Ok(Area { size, takes, ..none });
+        }
+        let Some(own) = backing.sheet else { return Ok(none) };
+        let sheet = sheet::find(device.unwrap_or(own))?;
+        fits(&sheet, size)?;
+        Ok(Area {
+            device: sheet.name.clone(),
+            size,
+            direct_read: backing.direct_read,
+            cycles: sheet.cycles().ok().filter(|_| backing.path != Path::BlockLayer),
+            slowdown: device.is_none().then_some(backing.slowdown),
+            electric: match backing.path {
+                Path::BlockLayer => Electric::Card(sheet.card()?),
+                Path::FakeIo | Path::Memory => Electric::Bus(sheet.bus_memory()?),
+            },
+            ..none
+        })
+    }
+}
+
+impl Area {
+    /// The compression ratio; `None`: pages are not compressed.
+    pub fn ratio(&self) -> Option<f64> {
+        self.compression.map(|compression| compression.ratio)
+    }
+
+    /// The energy of reading one line in its slot, with an activation of its own (equations 2, 4, 5 and 13 for a
+    /// line).
+    pub fn line_energy(&self) -> Pj {
+        match &self.electric {
+            Electric::Bus(memory) => bus_energy(memory, LINE, Bytes::ZERO, &ONE_READ).total(),
+            Electric::None | Electric::Card(_) => Pj(0),
+        }
+    }
+}
+
+/// The number of lines of a page, read in its slot, whose extra cost over DRAM equals the cost of copying the page
+/// once.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct BreakEven {
+    /// By energy.
+    pub energy: f64,
+    /// By time.
+    pub time: f64,
+}
+
+impl BreakEven {
+    /// Whole lines by energy, which is what the paper saves.
+    pub fn lines(self) -> u32 {
+        self.energy as u32
+    }
+}
+
+impl Area {
+    /// The number of lines after which a copy would have been cheaper, by the sheets of the area and of DRAM: the
+    /// page read and written, divided by the extra cost of a line here, each line with an activation. `None`: never,
+    /// since a line costs no more here.
+    ///
+    /// # Errors
+    /// The sheet of DRAM lacks a number.
+    pub fn break_even(&self) -> Result<Option<BreakEven>, ExperimentError> {
+        let Electric::Bus(memory) = &self.electric else { return Ok(None) };
+        let dram = sheet::find("LPDDR2-DRAM")?.bus_memory()?;
+        let ((line_t, line_e), (near_t, near_e)) = (cost(memory, LINE, false), cost(&dram, LINE, false));
+        let ((page_t, page_e), (into_t, into_e)) = (cost(memory, PAGE, false), cost(&dram, PAGE, true));
+        let even = |copy: f64, line: f64, near: f64| if line > near { copy / (line - near) } else { f64::INFINITY };
+        let energy = even(page_e + into_e, line_e, near_e);
+        let time = even((page_t + into_t).0 as f64, line_t.0 as f64, near_t.0 as f64);
+        Ok(Some(BreakEven { energy, time }).filter(|even| even.energy.is_finite()))
+    }
+
+    /// The extra cost of reading one line here over DRAM; negative if DRAM costs more.
+    ///
+    /// # Errors
+    /// The sheet of DRAM lacks a number.
+    pub fn line_excess(&self) -> Result<f64, ExperimentError> {
+        let dram = sheet::find("LPDDR2-DRAM")?.bus_memory()?;
+        let Electric::Bus(memory) = &self.electric else { return Ok(0.0) };
+        Ok(cost(memory, LINE, false).1 - cost(&dram, LINE, false).1)
+    }
+}
+
+/// The cost of some bytes read or written at once in a memory: time, and energy in picojoules.
+fn cost(m: &BusMemory, size: Bytes, writes: bool) -> (Ps, f64) {
+    let counts = SwapCounts { swap_ins: u64::from(!writes), swap_outs: u64::from(writes), up_time: Ps::ZERO };
+    (bus_times(m, size, &counts).active, bus_energy(m, size, Bytes(0), &counts).total().0 as f64)
+}
+
+/// A line of the processor's caches: 64 bytes in the second level, the one next to memory (2.3 GHz Qualcomm 8974, Krait
+/// 400).
+const LINE: Bytes = Bytes(64);
+
+const ONE_READ: SwapCounts = SwapCounts { swap_ins: 1, swap_outs: 0, up_time: Ps::ZERO };
+
+/// The extra time of a line from the area over one from DRAM; zero if pages are not read in place.
+fn slot_read(area: &Area, dram: &BusMemory) -> Ps {
+    let Electric::Bus(memory) = area.electric else { return Ps::ZERO };
+    let (near, far) = (bus_times(dram, LINE, &ONE_READ), bus_times(&memory, LINE, &ONE_READ));
+    match area.slowdown {
+        Some((read, _)) => Ps(near.active.0 * (read - 1)),
+        None => far.active.saturating_sub(near.active),
+    }
+}
+
+fn fits(sheet: &Sheet, area: Bytes) -> Result<(), ExperimentError> {
+    let capacity = sheet.capacity()?;
+    if area <= capacity {
+        return Ok(());
+    }
+    let show = coldframe_device::quantity::show_bytes;
+    let (area, capacity) = (show(area), show(capacity));
+    let reason = format!("{area} of swap do not fit into the {capacity} of {}; give as much or less", sheet.name);
+    Err(ExperimentError::setting("swap.size", reason))
+}
+
+/// Energy of the swap area by its sheet's equations; zero without an area.
+pub fn energy(area: &Area, counts: &SwapCounts) -> SwapLedger {
+    match &area.electric {
+        Electric::None => SwapLedger::default(),
+        Electric::Card(card) => card_energy(card, PAGE, counts),
+        Electric::Bus(memory) => bus_energy(memory, PAGE, area.size, counts),
+    }
+}
+
+fn us(us: f64) -> Ps {
+    Ps((us * 1e6) as u64)
+}
+
+/// The time of copying a page from and to the area by the processor, without software. One memory is read and the
+/// other written, by equations 2 and 3. The side of a memory with a slowdown takes that many times DRAM's time
+/// (section V.A emulates PCM in this way).
+fn copies(area: &Area, dram: &BusMemory) -> (Ps, Ps) {
+    let one = SwapCounts { swap_ins: 1, swap_outs: 1, up_time: Ps::ZERO };
+    if let Some(compression) = area.compression {
+        return (compression.decompress, compression.compress);
+    }
+    let Electric::Bus(memory) = &area.electric else { return (Ps::ZERO, Ps::ZERO) };
+    let (near, far) = (bus_times(dram, PAGE, &one), bus_times(memory, PAGE, &one));
+    match area.slowdown {
+        Some((read, write)) => (near.read * read + near.write, near.read + near.write * write),
+        None => (far.read + near.write, near.read + far.write),
+    }
+}
+
+/// The prices of this area on this machine. Files are on the card of DR.Swap's phone.
+pub fn prices(area: &Area, m: &MachineParameters) -> Result<ForegroundPrices, ExperimentError> {
+    let one = SwapCounts { swap_ins: 1, swap_outs: 1, up_time: Ps::ZERO };
+    let dram = sheet::find("LPDDR2-DRAM")?.bus_memory()?;
+    let card = match &area.electric {
+        Electric::Card(card) => *card,
+        _ => sheet::find("iNAND-eMMC")?.card()?,
+    };
+    let (read, write) = card_times(&card, PAGE, &one);
+    let software = if area.path == Path::Memory { Ps::ZERO } else { us(m.block_layer_us) };
+    let (copy_in, copy_out) = copies(area, &dram);
+    Ok(ForegroundPrices {
+        fault: us(m.fault_us),
+        swap_in: software + copy_in,
+        swap_out: software + copy_out + if area.path == Path::BlockLayer { us(m.page_out_us) } else { Ps::ZERO },
+        slot_read: slot_read(area, &dram),
+        swap_on_card: area.path == Path::BlockLayer,
+        block_layer: us(m.block_layer_us),
+        card: DeviceTimes { load: us(m.nand_read_us) + read, program: Some(us(m.nand_program_us) + write) },
+        answer: Ps(m.answer_s * 1_000_000_000_000),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phone::shipped;
+    use crate::systems::drswap::BACKINGS;
+
+    fn area(i: usize, device: Option<&str>) -> Area {
+        Area::of(&BACKINGS[i], device, Bytes(1 << 20)).unwrap()
+    }
+
+    #[test]
+    fn an_area_larger_than_its_device_is_refused() {
+        let said = Area::of(&BACKINGS[2], None, Bytes(2 << 30)).unwrap_err().to_string();
+        assert!(said.contains("swap.size") && said.contains("2GiB") && said.contains("1GiB of LPDDR2-PCM"), "{said}");
+        assert!(Area::of(&BACKINGS[4], None, Bytes(2 << 30)).is_ok(), "no area is never too large");
+    }
+
+    #[test]
+    fn a_card_is_no_memory_and_a_memory_no_card() {
+        let said = Area::of(&BACKINGS[3], Some("iNAND-eMMC"), PAGE).unwrap_err().to_string();
+        assert!(said.contains("iNAND-eMMC") && said.contains("power.pre_pdn"), "{said}");
+        let said = Area::of(&BACKINGS[1], Some("LPDDR2-PCM"), PAGE).unwrap_err().to_string();
+        assert!(said.contains("LPDDR2-PCM") && said.contains("supply.voltage"), "{said}");
+    }
+
+    #[test]
+    fn a_copy_pays_where_what_lines_cost_more_adds_up_to_it() {
+        let pcm = area(3, None).break_even().unwrap().unwrap();
+        let (far, near) = ("LPDDR2-PCM", "LPDDR2-DRAM");
+        let of = |name: &str, size, writes| cost(&sheet::find(name).unwrap().bus_memory().unwrap(), size, writes).1;
+        let in_slot = pcm.energy * of(far, LINE, false);
+        let copied = of(far, PAGE, false) + of(near, PAGE, true) + pcm.energy * of(near, LINE, false);
+        assert!((in_slot / copied - 1.0).abs() < 1e-9, "{in_slot} pJ in the slot, {copied} pJ copied");
+        assert_eq!((pcm.lines(), pcm.time.round()), (99, 86.0));
+        // A swap area in DRAM itself is never worth leaving by this sum, nor is a card read in place.
+        assert_eq!((area(0, None).break_even().unwrap(), area(1, None).break_even().unwrap()), (None, None));
+    }
+
+    #[test]
+    fn prices_by_hand() {
+        let m = shipped();
+        let of = |area: Area| prices(&area, &m).unwrap();
+        // 1.295 us and 3.21 us are a page read and written in DRAM; PCM twice and twelve times that.
+        let nvm = of(area(3, None));
+        assert_eq!((nvm.swap_in, nvm.swap_out), (Ps(2 * 1_295_000 + 3_210_000), Ps(1_295_000 + 12 * 3_210_000)));
+        // By its own sheet PCM reads a page in 5.135 us and writes it in 8.965 us.
+        let by_sheet = of(area(3, Some("LPDDR2-PCM")));
+        assert_eq!((by_sheet.swap_in, by_sheet.swap_out), (Ps(5_135_000 + 3_210_000), Ps(1_295_000 + 8_965_000)));
+        let ram_disk = of(area(0, None));
+        assert_eq!(ram_disk.swap_in, us(m.block_layer_us) + Ps(1_295_000 + 3_210_000));
+        let emmc = of(area(1, None));
+        assert!(emmc.swap_on_card && emmc.swap_in == us(m.block_layer_us));
+        // Only with the card does a task wait for a page-out.
+        let waited = MachineParameters { page_out_us: 1140.0, ..m };
+        let out = |i| prices(&area(i, None), &waited).unwrap().swap_out;
+        assert_eq!((out(1), out(3)), (us(m.block_layer_us + 1140.0), nvm.swap_out));
+    }
+}

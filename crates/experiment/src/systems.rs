@@ -1,0 +1,224 @@
+//! Systems: one file each, with its part, defaults, prices, front end and backings.
+//!
+//! A system is a set of defaults for the engine, the device and the front end, and names its driver; it runs nothing
+//! itself. Everything else uses [`ALL`] and names no system.
+//!
+//! To add one: copy `zram.rs`, and add it to [`ALL`].
+
+use coldframe_core::{Bytes, Ps};
+use coldframe_device::flash::Operations;
+use coldframe_device::StagePrices;
+
+pub mod backing;
+pub mod ddb;
+pub mod drswap;
+pub mod front_end;
+pub mod lobi;
+pub mod sap;
+pub mod swl;
+pub mod zram;
+
+use backing::Backing;
+use front_end::FrontEnd;
+
+/// Every system.
+pub const ALL: &[&System] = &[&swl::SYSTEM, &ddb::SYSTEM, &lobi::SYSTEM, &drswap::SYSTEM, &sap::SYSTEM, &zram::SYSTEM];
+
+/// A system.
+pub struct System {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// Title, authors, where it appeared.
+    pub paper: &'static str,
+    /// One line for help.
+    pub summary: &'static str,
+    /// Its defaults.
+    pub defaults: fn() -> Defaults,
+    /// The costs of the stages under a policy of this name, on the system's platform with its own page size.
+    pub prices: fn(policy: &str) -> StagePrices,
+    /// Its default driver.
+    pub driver: Driver,
+    /// The place of pages that leave RAM.
+    pub area: Area,
+    /// The front end of its experiments, if it has one.
+    pub front_end: Option<&'static FrontEnd>,
+    /// Its part that a machine without the other systems can use.
+    pub part: Option<&'static Part>,
+}
+
+/// A system's part for a machine of tasks, as settings. Parts can be tried alone and together.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// Its name, in at most 22 characters.
+    pub text: &'static str,
+    /// Sets it, in addition to the parts of the systems before it in [`ALL`].
+    pub apply: fn(&mut crate::settings::Settings),
+    /// The least number of tasks for which it has an effect.
+    pub tasks_min: usize,
+}
+
+/// The driver of a system, with its defaults.
+#[derive(Clone, Copy, Debug)]
+pub enum Driver {
+    /// One string of references.
+    String,
+    /// Several tasks under a scheduler.
+    Tasks(&'static TasksDefaults),
+    /// Tasks that take turns in the foreground.
+    Foreground(&'static ForegroundDefaults),
+}
+
+/// Defaults of tasks under a scheduler.
+#[derive(Clone, Copy, Debug)]
+pub struct TasksDefaults {
+    /// A reference.
+    pub reference: Ps,
+    /// Period of the scheduler tick.
+    pub tick: Ps,
+    /// Idle time units after which a page leaves a prefetching list.
+    pub idle_max: u32,
+    /// Loads in the background at the same time.
+    pub depth: u32,
+    /// Ready tasks, including the running one, below which nothing is prefetched.
+    pub ready_min: usize,
+}
+
+/// Defaults of tasks in the foreground.
+#[derive(Clone, Copy, Debug)]
+pub struct ForegroundDefaults {
+    /// Bytes of the swap area.
+    pub area: Bytes,
+}
+
+/// The place of pages that leave RAM.
+#[derive(Clone, Copy, Debug)]
+pub enum Area {
+    /// To their home slots.
+    Home,
+    /// To a log of erase blocks; swap traces can be run through it.
+    Log(&'static LogDefaults),
+    /// To an area with a backing: the name of the default backing, and all backings of the system.
+    Backed(&'static str, &'static [Backing]),
+}
+
+/// Defaults of a log of erase blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct LogDefaults {
+    /// Bytes of a slot.
+    pub slot: Bytes,
+    /// Slots of an erase block.
+    pub slots_per_block: u32,
+    /// Erase blocks.
+    pub blocks: u32,
+    /// A collection starts below this many blocks of erased slots.
+    pub start: u32,
+    /// The device.
+    pub device: &'static str,
+    /// The cost of a run, in reads.
+    pub cost: fn(&Operations) -> u64,
+}
+
+/// Defaults that a system brings, in the words of the command line.
+#[derive(Clone, Copy, Debug)]
+pub struct Defaults {
+    /// Policy.
+    pub policy: &'static str,
+    /// Handler.
+    pub handler: &'static str,
+    /// Page size.
+    pub page: Bytes,
+    /// `I`, `D` or `ID`.
+    pub stream: &'static str,
+    /// Front end.
+    pub front_end: &'static str,
+    /// Device.
+    pub device: &'static str,
+    /// LoadStopover of one page as measured on the system's platform, if that differs from the sheet.
+    pub load_stopover: Option<Ps>,
+    /// TransHostMem of one page as measured on the system's platform; `None`: the sheet's transfer.
+    pub trans_host_mem: Option<Ps>,
+    /// Main memory, if accesses to it have a price.
+    pub main_memory: Option<&'static str>,
+}
+
+/// The system of this name.
+pub fn find(name: &str) -> Option<&'static System> {
+    ALL.iter().copied().find(|system| system.name == name)
+}
+
+/// The system of these settings, if they name a known one.
+pub fn of(settings: &crate::settings::Settings) -> Option<&'static System> {
+    settings.system.as_deref().and_then(find)
+}
+
+fn first<T>(of: impl Fn(&'static System) -> Option<T>) -> T {
+    ALL.iter().find_map(|system| of(system)).expect("a system has it")
+}
+
+/// The system whose stages were measured on its own board. Its prices are used if no system is named.
+pub fn measured() -> &'static System {
+    ALL[0]
+}
+
+/// The time of an instruction on the board where they were measured.
+pub fn instruction() -> Ps {
+    measured().front_end.map_or(Ps::ZERO, |front_end| front_end.instruction)
+}
+
+/// The first system of tasks under a scheduler, which is the default, and its defaults.
+pub fn of_tasks() -> (&'static System, &'static TasksDefaults) {
+    first(|system| match system.driver {
+        Driver::Tasks(defaults) => Some((system, defaults)),
+        Driver::String | Driver::Foreground(_) => None,
+    })
+}
+
+/// The same for tasks in the foreground.
+pub fn of_foreground() -> (&'static System, &'static ForegroundDefaults) {
+    first(|system| match system.driver {
+        Driver::Foreground(defaults) => Some((system, defaults)),
+        Driver::String | Driver::Tasks(_) => None,
+    })
+}
+
+/// The same for a log of erase blocks.
+pub fn of_log() -> (&'static System, &'static LogDefaults) {
+    first(|system| match system.area {
+        Area::Log(defaults) => Some((system, defaults)),
+        Area::Home | Area::Backed(..) => None,
+    })
+}
+
+/// The names of those systems, for messages.
+pub fn names(which: impl Fn(&System) -> bool) -> String {
+    let names: Vec<&str> = ALL.iter().filter(|system| which(system)).map(|system| system.name).collect();
+    names.join(" or ")
+}
+
+impl std::fmt::Debug for System {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl System {
+    /// Whether a log of erase blocks is its swap area.
+    pub fn has_log(&self) -> bool {
+        matches!(self.area, Area::Log(_))
+    }
+
+    /// Whether its swap area has a backing.
+    pub fn has_backing(&self) -> bool {
+        matches!(self.area, Area::Backed(..))
+    }
+
+    /// Whether tasks run under a scheduler.
+    pub fn schedules(&self) -> bool {
+        matches!(self.driver, Driver::Tasks(_))
+    }
+
+    /// Whether tasks take turns in the foreground.
+    pub fn takes_turns(&self) -> bool {
+        matches!(self.driver, Driver::Foreground(_))
+    }
+}

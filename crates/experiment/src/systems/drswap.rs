@@ -1,0 +1,90 @@
+//! DR.Swap: a swap area in byte-addressable NVM beside DRAM, read in place (Zhong, Liu, Liang, Zhu, Long, Wang and Sha:
+//! *Energy-Efficient In-Memory Paging for Smartphones*, TCAD 2016).
+//!
+//! Direct read and the low memory killer are in the core (`slots`, `fault/in_slot`), its energy equations in the
+//! device crate (`swap_energy`). This file has its numbers: the backings that it compares ([`BACKINGS`]).
+
+use coldframe_core::Bytes;
+
+use crate::systems::backing::{Backing, Path};
+use crate::systems::{lobi, Area, Defaults, Driver, ForegroundDefaults, Part, System};
+
+/// The entry of the table of systems.
+pub const SYSTEM: System = System {
+    name: "drswap",
+    paper: "Zhong et al.: Energy-Efficient In-Memory Paging for Smartphones, IEEE TCAD 2016",
+    summary: "a swap area in NVM beside DRAM, whose pages are read where they lie",
+    defaults: || Defaults {
+        policy: "clock",
+        handler: "sequential",
+        page: PAGE,
+        stream: "ID",
+        front_end: "none",
+        device: "LPDDR2-PCM",
+        load_stopover: None,
+        trans_host_mem: None,
+        main_memory: None,
+    },
+    // The paper has no times of a fault's stages either.
+    prices: lobi::prices,
+    driver: Driver::Foreground(&FOREGROUND),
+    area: Area::Backed("nvm-dr", &BACKINGS),
+    front_end: None,
+    part: Some(&PART),
+};
+
+/// The area in PCM, as large as all touched memory; its pages are read in their slots. Slots are rewritten in place,
+/// so settings of flash blocks, of Linux's slot map and of a window of slots do not apply.
+const PART: Part = Part {
+    text: "DR.Swap: read in NVM",
+    apply: |s| {
+        (s.swap.backing, s.swap.size) = (Some("nvm-dr".into()), Some("100%".into()));
+        if s.swap.layout.as_deref() == Some("linux") {
+            (s.swap.layout, s.swap.blocks, s.swap.read_ahead) = (None, None, None);
+        }
+    },
+    tasks_min: 1,
+};
+
+/// The smallest area of the evaluation (table IV).
+pub const FOREGROUND: ForegroundDefaults = ForegroundDefaults { area: Bytes(128 << 20) };
+
+/// A page and a swap slot (section IV.A, P_size).
+pub const PAGE: Bytes = crate::systems::backing::PAGE;
+
+/// The five compared backings (sections IV and V, figure 2 for none).
+pub const BACKINGS: [Backing; 5] = [
+    Backing {
+        name: "dram",
+        sheet: Some("LPDDR2-DRAM"),
+        direct_read: false,
+        path: Path::FakeIo,
+        slowdown: (1, 1),
+        compression: None,
+    },
+    Backing {
+        name: "emmc",
+        sheet: Some("iNAND-eMMC"),
+        direct_read: false,
+        path: Path::BlockLayer,
+        slowdown: (1, 1),
+        compression: None,
+    },
+    Backing {
+        name: "nvm",
+        sheet: Some("LPDDR2-PCM"),
+        direct_read: false,
+        path: Path::Memory,
+        slowdown: (2, 12),
+        compression: None,
+    },
+    Backing {
+        name: "nvm-dr",
+        sheet: Some("LPDDR2-PCM"),
+        direct_read: true,
+        path: Path::Memory,
+        slowdown: (2, 12),
+        compression: None,
+    },
+    Backing { name: "none", sheet: None, direct_read: false, path: Path::Memory, slowdown: (1, 1), compression: None },
+];

@@ -1,0 +1,241 @@
+//! Several tasks on one processor: from settings and a trace with a task column to runs of the machine of tasks.
+//!
+//! The trace says what each task does and in which order. The scheduler decides who runs when, whatever the trace's
+//! own order of tasks was. All references are held in memory, 12 bytes for each run of references to one page.
+
+use std::path::Path;
+
+use coldframe_core::{Pj, Ps};
+use coldframe_sim::tasks::{Cpu, Program, TaskResult, TaskSpec, TasksResult, TraceTasks};
+use coldframe_sim::RunError;
+use coldframe_trace::{Fidelity, Provenance, Reader, Wanted};
+use rayon::prelude::*;
+
+use crate::error::ExperimentError;
+use crate::progress::{tell, Progress, Sink, Unit};
+use crate::resolve::{self, TasksPlan};
+use crate::result::TraceFacts;
+use crate::settings::Settings;
+use crate::string::{self, pages_touched};
+use crate::systems::front_end::{spaces, FrontKey};
+
+mod energy;
+
+/// More tasks than any of our recordings has; a limit on what a typing error can allocate.
+const TASKS_MAX: usize = 4096;
+/// Configurations for each processor between two reports of progress.
+const AT_ONCE: usize = 4;
+
+/// A run: its settings and its result.
+#[derive(Clone, Debug)]
+pub struct TasksOutcome {
+    /// Every setting in force.
+    pub config: serde_json::Value,
+    /// The scheduler.
+    pub scheduler: &'static str,
+    /// When the next task's pages are loaded.
+    pub prefetch: String,
+    /// The trace.
+    pub trace: TraceFacts,
+    /// Frames.
+    pub frames: usize,
+    /// Bytes of a page.
+    pub page: u64,
+    /// Whether the device's sheet has no time for a page that is written.
+    pub writes_unpriced: bool,
+    /// Pages that the tasks touch together.
+    pub pages: usize,
+    /// By task: its number in the trace, and its name there.
+    pub names: Vec<(u32, String)>,
+    /// The findings.
+    pub result: TasksResult,
+    /// Energy of the devices that hold the pages, by term, or the number that a sheet lacks.
+    pub energy: Result<Vec<(&'static str, Pj)>, String>,
+}
+
+/// The share of the time until the task's end that it spent on its references.
+pub fn share(task: &TaskResult, time: Ps) -> f64 {
+    100.0 * task.useful.0 as f64 / task.ended.unwrap_or(time).0.max(1) as f64
+}
+
+/// Runs every configuration. `progress` gets the number of finished ones, and may end the run.
+///
+/// # Errors
+/// Settings do not resolve, or the trace cannot be read or has no references.
+pub fn run(
+    path: &Path,
+    all: &[Settings],
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Vec<TasksOutcome>, ExperimentError> {
+    run_prefix(path, all, u64::MAX, progress)
+}
+
+/// Runs one configuration and passes its journal to `sink` in pieces.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with_journal(
+    path: &Path,
+    settings: &Settings,
+    sink: &mut dyn FnMut(&[u8]) -> Result<(), ExperimentError>,
+) -> Result<TasksOutcome, ExperimentError> {
+    let trace = Reader::open(path)?.provenance().clone();
+    check(path, &trace)?;
+    let plan = resolve::tasks(settings, &trace, &mut pages(path))?;
+    let tasks = read(path, shift(&plan), u64::MAX, &trace)?;
+    let facts = string::facts(path, &trace)?;
+    simulate(&plan, &tasks, &trace, &facts, Some(sink))
+}
+
+/// Like [`run`], over the work of the tasks in the first `rows` rows of the trace.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_prefix(
+    path: &Path,
+    all: &[Settings],
+    rows: u64,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Vec<TasksOutcome>, ExperimentError> {
+    let trace = Reader::open(path)?.provenance().clone();
+    check(path, &trace)?;
+    let mut pages = pages(path);
+    let plans =
+        all.iter().map(|settings| resolve::tasks(settings, &trace, &mut pages)).collect::<Result<Vec<_>, _>>()?;
+    let mut shifts: Vec<u32> = plans.iter().map(shift).collect();
+    shifts.sort_unstable();
+    shifts.dedup();
+    let read = |shift: &u32| Ok::<_, ExperimentError>((*shift, read(path, *shift, rows, &trace)?));
+    let tasks = shifts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let facts = string::facts(path, &trace)?;
+    let simulate = |plan: &TasksPlan| {
+        let (_, tasks) = tasks.iter().find(|(of, _)| *of == shift(plan)).expect("read above");
+        simulate(plan, tasks, &trace, &facts, None)
+    };
+    let mut outcomes = Vec::with_capacity(plans.len());
+    for some in plans.chunks(AT_ONCE * rayon::current_num_threads()) {
+        outcomes.extend(some.par_iter().map(simulate).collect::<Result<Vec<_>, _>>()?);
+        tell(progress, (outcomes.len() as u64, plans.len() as u64), Unit::Configurations)?;
+    }
+    Ok(outcomes)
+}
+
+/// A trace's numbers for the driver of tasks.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted {
+    /// Tasks.
+    pub tasks: usize,
+    /// Pages that they touch together.
+    pub pages: usize,
+    /// Of those, pages that are written to.
+    pub written: usize,
+}
+
+/// Counts tasks and pages of 1 << `shift` bytes.
+///
+/// # Errors
+/// As [`run`].
+pub fn counted(path: &Path, shift: u32) -> Result<Counted, ExperimentError> {
+    let trace = Reader::open(path)?.provenance().clone();
+    check(path, &trace)?;
+    let tasks = read(path, shift, u64::MAX, &trace)?;
+    let mut written = vec![false; tasks.pages];
+    let steps = tasks.programs.iter().flat_map(|(_, program)| program.steps.iter());
+    steps.filter(|step| step.reference.writing()).for_each(|step| written[step.reference.page()] = true);
+    let written = written.into_iter().filter(|written| *written).count();
+    Ok(Counted { tasks: tasks.programs.len(), pages: tasks.pages, written })
+}
+
+/// Pages that all tasks touch together, counted once for each front end.
+fn pages(path: &Path) -> impl FnMut(&FrontKey) -> Result<usize, ExperimentError> + '_ {
+    let mut known: Vec<(FrontKey, usize)> = Vec::new();
+    move |front| {
+        let whole = front.whole_trace();
+        if let Some((_, pages)) = known.iter().find(|(front, _)| *front == whole) {
+            return Ok(*pages);
+        }
+        let pages = pages_touched(path, front)?;
+        known.push((whole, pages));
+        Ok(pages)
+    }
+}
+
+fn shift(plan: &TasksPlan) -> u32 {
+    plan.base.front.page_shift
+}
+
+fn check(path: &Path, trace: &Provenance) -> Result<(), ExperimentError> {
+    let unfit = |reason: &str| Err(ExperimentError::Unfit { path: path.display().to_string(), reason: reason.into() });
+    match trace.fidelity {
+        Fidelity::Sampled => {
+            unfit("the trace is sampled, so that its tasks' references are not known; record every reference")
+        }
+        Fidelity::Faults => {
+            unfit("the trace holds faults only, so that its tasks' time is not known; record every reference")
+        }
+        _ if trace.references == 0 => unfit("the trace has no references"),
+        _ => Ok(()),
+    }
+}
+
+fn read(path: &Path, shift: u32, rows: u64, trace: &Provenance) -> Result<TraceTasks, ExperimentError> {
+    let mut reader = Reader::open(path)?;
+    let columns = reader.columns();
+    let wanted = Wanted { task: columns.task, count: columns.count, time: false, ..Wanted::ACCESS };
+    let mut at = 0;
+    let next = |block: &mut coldframe_trace::Block| {
+        if at >= rows {
+            return Ok(false);
+        }
+        let found = reader.read(block, wanted)? as u64;
+        at += found;
+        Ok::<_, ExperimentError>(found > 0)
+    };
+    let tasks = TraceTasks::read(shift, &spaces(trace), columns.count, next)?;
+    if tasks.programs.len() > TASKS_MAX {
+        let reason = format!("{} tasks are more than the {TASKS_MAX} that are simulated", tasks.programs.len());
+        return Err(ExperimentError::Unfit { path: path.display().to_string(), reason });
+    }
+    Ok(tasks)
+}
+
+fn simulate(
+    plan: &TasksPlan,
+    tasks: &TraceTasks,
+    trace: &Provenance,
+    facts: &TraceFacts,
+    journal: Option<Sink<'_>>,
+) -> Result<TasksOutcome, ExperimentError> {
+    // One numbering for all, so that tasks of one process share pages.
+    let spec = |program: &Program| TaskSpec {
+        program: Program { pages: tasks.pages as u32, ..program.clone() },
+        first_page: 0,
+        rounds: Some(1),
+        pause: Ps::ZERO,
+        turns: 1,
+        fresh: false,
+    };
+    let specs: Vec<TaskSpec> = tasks.programs.iter().map(|(_, program)| spec(program)).collect();
+    let mut cpu = Cpu::new(&plan.config, &specs).map_err(RunError::from)?;
+    let result = match journal {
+        None => cpu.run(),
+        Some(sink) => {
+            cpu.keep_journal();
+            cpu.run_with_journal(sink)?
+        }
+    };
+    let name = |id: u32| trace.tasks.iter().find(|task| task.id == id).map_or(String::new(), |task| task.name.clone());
+    Ok(TasksOutcome {
+        trace: facts.clone(),
+        config: plan.shown(),
+        scheduler: plan.settings.scheduler,
+        prefetch: plan.settings.prefetch.clone(),
+        frames: plan.config.frames,
+        page: 1 << shift(plan),
+        writes_unpriced: plan.writes_unpriced() && result.counts.dirty_evictions > 0,
+        pages: tasks.pages,
+        names: tasks.programs.iter().map(|(id, _)| (*id, name(*id))).collect(),
+        energy: energy::energy(plan, &result).map_err(|error| error.to_string()),
+        result,
+    })
+}

@@ -1,0 +1,299 @@
+//! Entries as bytes: a tag, then numbers as LEB128.
+
+use alloc::vec::Vec;
+
+use coldframe_core::{
+    Access, After, Backed, BlockId, BufferId, Command, Event, FrameId, PageId, Place, PoolId, PoolOp, SlotId, Stage,
+    TaskId, Ticket, Transfer, Walk, Work,
+};
+
+use crate::{area, Entries, Entry, Journal, JournalError};
+
+impl Journal {
+    /// Appends an entry.
+    pub fn write(&mut self, entry: &Entry) {
+        let mut tag = |tag: u8, numbers: &[u64]| {
+            self.bytes.push(tag);
+            numbers.iter().for_each(|n| put(&mut self.bytes, *n));
+        };
+        match *entry {
+            Entry::Event { now, event } => {
+                let since = now.wrapping_sub(self.now);
+                match event {
+                    Event::Fault { task, page, access: Access::Read } => tag(1, &[since, task.0.into(), page.0.into()]),
+                    Event::Fault { task, page, access: Access::Write } => {
+                        tag(2, &[since, task.0.into(), page.0.into()])
+                    }
+                    Event::Loaded { ticket } => tag(3, &[since, ticket.0.into()]),
+                    Event::Written { page } => tag(4, &[since, page.0.into()]),
+                    Event::Failed { transfer: Transfer::Load(ticket) } => tag(5, &[since, ticket.0.into()]),
+                    Event::Failed { transfer: Transfer::Write(page) } => tag(6, &[since, page.0.into()]),
+                    Event::Failed { transfer: Transfer::Copy { page, to } } => {
+                        tag(25, &[since, page.0.into(), to.0.into()])
+                    }
+                    Event::Failed { transfer: Transfer::Erase(block) } => tag(26, &[since, block.0.into()]),
+                    Event::Slice => tag(24, &[since]),
+                    Event::Reclaim => tag(29, &[since]),
+                    Event::Compressed { page, size, same } => {
+                        tag(28, &[since, page.0.into(), u64::from(size) << 1 | u64::from(same)])
+                    }
+                    Event::Released { page } => tag(7, &[since, page.0.into()]),
+                    Event::WillNeed { page } => tag(10, &[since, page.0.into()]),
+                    Event::Pinned { page } => tag(11, &[since, page.0.into()]),
+                    Event::Unpinned { page } => tag(12, &[since, page.0.into()]),
+                    Event::Owned { task, page, backed: Backed::Anonymous } => {
+                        tag(13, &[since, task.0.into(), page.0.into()])
+                    }
+                    Event::Owned { task, page, backed: Backed::File } => {
+                        tag(14, &[since, task.0.into(), page.0.into()])
+                    }
+                    Event::Foreground { task } => tag(15, &[since, task.0.into()]),
+                    Event::ReadOften { page } => tag(23, &[since, page.0.into()]),
+                    Event::Forked { page, child } => tag(22, &[since, page.0.into(), child.0.into()]),
+                }
+                self.now = now;
+            }
+            Entry::Command(command) => match command {
+                Command::Stage { stage, work } => {
+                    tag(16 + stage as u8, &[work.walk.0, work.delayed_downgrades.into(), u64::from(work.false_fault)])
+                }
+                Command::Load { ticket, page, from, into } => {
+                    tag(32, &[ticket.0.into(), page.0.into(), from.0.into(), into.0.into()])
+                }
+                Command::Move { page, from, to } => tag(33, &[page.0.into(), from.0.into(), to.0.into()]),
+                Command::Protect { page } => tag(34, &[page.0.into()]),
+                Command::Write { page, from, to } => {
+                    tag(35, &[page.0.into(), from.map_or(0, |f| u64::from(f.0) + 1), to.0.into()])
+                }
+                Command::Unmap { page } => tag(36, &[page.0.into()]),
+                Command::Evict { page, from } => tag(40, &[page.0.into(), from.0.into()]),
+                Command::Map { page, place, writable, referenced } => {
+                    let (kind, number) = match place {
+                        Place::Frame(frame) => (0, frame.0),
+                        Place::Buffer(buffer) => (1, buffer.0),
+                        Place::Slot(slot) => (2, slot.0),
+                    };
+                    tag(
+                        37,
+                        &[page.0.into(), kind | u64::from(writable) << 2 | u64::from(referenced) << 3, number.into()],
+                    )
+                }
+                Command::Resume { task } => tag(38, &[task.0.into()]),
+                Command::CopySlot { page, from, to } => {
+                    tag(42, &[page.0.into(), from.map_or(0, |s| u64::from(s.0) + 1), to.0.into()])
+                }
+                Command::EraseBlock { block } => tag(43, &[block.0.into()]),
+                Command::Pool(op) => match op {
+                    PoolOp::Compress { page, from, dirty } => {
+                        tag(44, &[page.0.into(), from.0.into(), u64::from(dirty)])
+                    }
+                    PoolOp::Store { page, at, size } => tag(45, &[page.0.into(), at.0.into(), size.into()]),
+                    PoolOp::Forget { page } => tag(46, &[page.0.into()]),
+                    PoolOp::Shift { page, from, to, size } => {
+                        tag(47, &[page.0.into(), from.0.into(), to.0.into(), size.into()])
+                    }
+                    PoolOp::Decompress { ticket, page, at, size, into } => {
+                        tag(48, &[ticket.0.into(), page.0.into(), at.0.into(), size.into(), into.0.into()])
+                    }
+                    PoolOp::TakeOut { page, at, size, to } => {
+                        tag(49, &[page.0.into(), at.0.into(), size.into(), to.0.into()])
+                    }
+                    PoolOp::Keep { page, from, at, size } => {
+                        tag(52, &[page.0.into(), from.0.into(), at.0.into(), size.into()])
+                    }
+                    PoolOp::Lend { frame, part, lent } => tag(51, &[frame.0.into(), part.into(), u64::from(lent)]),
+                },
+                Command::Kill { task } => tag(41, &[task.0.into()]),
+                Command::Halt { task, page } => tag(39, &[task.0.into(), page.0.into()]),
+            },
+            Entry::Referenced { page, after, value } => {
+                tag(8, &[page.0.into(), u64::from(value) | u64::from(after == After::Clear) << 1])
+            }
+            Entry::Dirty { page, value } => tag(9, &[page.0.into(), u64::from(value)]),
+            Entry::Thread { thread } => tag(50, &[thread.into()]),
+            Entry::Out { now, page } => {
+                tag(area::OUT, &[now.wrapping_sub(self.now), page.0.into()]);
+                self.now = now;
+            }
+        }
+    }
+}
+
+fn put(bytes: &mut Vec<u8>, mut n: u64) {
+    while n >= 0x80 {
+        bytes.push(n as u8 | 0x80);
+        n >>= 7;
+    }
+    bytes.push(n as u8);
+}
+
+impl Entries<'_> {
+    fn byte(&mut self) -> Result<u8, JournalError> {
+        let byte =
+            *self.bytes.get(self.at).ok_or(JournalError::Entry { byte: self.at, reason: "an entry has no end" })?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    fn number(&mut self) -> Result<u64, JournalError> {
+        let start = self.at;
+        let mut n = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            n |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(n);
+            }
+        }
+        Err(JournalError::Entry { byte: start, reason: "a number is too long" })
+    }
+
+    fn index(&mut self) -> Result<u32, JournalError> {
+        let start = self.at;
+        u32::try_from(self.number()?).map_err(|_| JournalError::Entry { byte: start, reason: "an index is too large" })
+    }
+
+    /// The next entry; `None` at the end.
+    ///
+    /// # Errors
+    /// Something that is no entry.
+    pub fn next_entry(&mut self) -> Result<Option<Entry>, JournalError> {
+        if self.at == self.bytes.len() {
+            return Ok(None);
+        }
+        let start = self.at;
+        let bad = |reason| JournalError::Entry { byte: start, reason };
+        let tag = self.byte()?;
+        if let 1..=7 | 10..=15 | 22..=29 = tag {
+            self.now = self.now.wrapping_add(self.number()?);
+        }
+        let event = match tag {
+            1 | 2 => {
+                let access = if tag == 1 { Access::Read } else { Access::Write };
+                Some(Event::Fault { task: TaskId(self.index()?), page: PageId(self.index()?), access })
+            }
+            3 => Some(Event::Loaded { ticket: Ticket(self.index()?) }),
+            4 => Some(Event::Written { page: PageId(self.index()?) }),
+            5 => Some(Event::Failed { transfer: Transfer::Load(Ticket(self.index()?)) }),
+            6 => Some(Event::Failed { transfer: Transfer::Write(PageId(self.index()?)) }),
+            7 => Some(Event::Released { page: PageId(self.index()?) }),
+            10 => Some(Event::WillNeed { page: PageId(self.index()?) }),
+            11 => Some(Event::Pinned { page: PageId(self.index()?) }),
+            12 => Some(Event::Unpinned { page: PageId(self.index()?) }),
+            13 | 14 => {
+                let backed = if tag == 13 { Backed::Anonymous } else { Backed::File };
+                Some(Event::Owned { task: TaskId(self.index()?), page: PageId(self.index()?), backed })
+            }
+            15 => Some(Event::Foreground { task: TaskId(self.index()?) }),
+            24 => Some(Event::Slice),
+            29 => Some(Event::Reclaim),
+            28 => {
+                let (page, bits) = (PageId(self.index()?), self.index()?);
+                Some(Event::Compressed { page, size: bits >> 1, same: bits & 1 != 0 })
+            }
+            25 => Some(Event::Failed {
+                transfer: Transfer::Copy { page: PageId(self.index()?), to: SlotId(self.index()?) },
+            }),
+            26 => Some(Event::Failed { transfer: Transfer::Erase(BlockId(self.index()?)) }),
+            23 => Some(Event::ReadOften { page: PageId(self.index()?) }),
+            22 => Some(Event::Forked { page: PageId(self.index()?), child: PageId(self.index()?) }),
+            _ => None,
+        };
+        if let Some(event) = event {
+            return Ok(Some(Entry::Event { now: self.now, event }));
+        }
+        let page = |entries: &mut Self| entries.index().map(PageId);
+        let command = match tag {
+            8 => {
+                let (page, bits) = (page(self)?, self.number()?);
+                let after = if bits & 2 == 0 { After::Keep } else { After::Clear };
+                return Ok(Some(Entry::Referenced { page, after, value: bits & 1 != 0 }));
+            }
+            9 => return Ok(Some(Entry::Dirty { page: page(self)?, value: self.number()? != 0 })),
+            area::OUT => return Ok(Some(Entry::Out { now: self.now, page: page(self)? })),
+            50 => return Ok(Some(Entry::Thread { thread: self.index()? })),
+            16..=21 => {
+                let stage = Stage::ALL[usize::from(tag - 16)];
+                let work = Work {
+                    walk: Walk(self.number()?),
+                    delayed_downgrades: self.index()?,
+                    false_fault: self.number()? != 0,
+                };
+                Command::Stage { stage, work }
+            }
+            32 => Command::Load {
+                ticket: Ticket(self.index()?),
+                page: page(self)?,
+                from: SlotId(self.index()?),
+                into: BufferId(self.index()?),
+            },
+            33 => Command::Move { page: page(self)?, from: BufferId(self.index()?), to: FrameId(self.index()?) },
+            34 => Command::Protect { page: page(self)? },
+            35 => Command::Write {
+                page: page(self)?,
+                from: self.index()?.checked_sub(1).map(FrameId),
+                to: SlotId(self.index()?),
+            },
+            36 => Command::Unmap { page: page(self)? },
+            40 => Command::Evict { page: page(self)?, from: FrameId(self.index()?) },
+            37 => {
+                let (page, bits, number) = (page(self)?, self.number()?, self.index()?);
+                let place = match bits & 3 {
+                    0 => Place::Frame(FrameId(number)),
+                    1 => Place::Buffer(BufferId(number)),
+                    2 => Place::Slot(SlotId(number)),
+                    _ => return Err(bad("a page is mapped nowhere")),
+                };
+                Command::Map { page, place, writable: bits & 4 != 0, referenced: bits & 8 != 0 }
+            }
+            38 => Command::Resume { task: TaskId(self.index()?) },
+            42 => Command::CopySlot {
+                page: page(self)?,
+                from: self.index()?.checked_sub(1).map(SlotId),
+                to: SlotId(self.index()?),
+            },
+            43 => Command::EraseBlock { block: BlockId(self.index()?) },
+            44 => Command::Pool(PoolOp::Compress {
+                page: page(self)?,
+                from: FrameId(self.index()?),
+                dirty: self.number()? != 0,
+            }),
+            45 => Command::Pool(PoolOp::Store { page: page(self)?, at: PoolId(self.index()?), size: self.index()? }),
+            46 => Command::Pool(PoolOp::Forget { page: page(self)? }),
+            47 => Command::Pool(PoolOp::Shift {
+                page: page(self)?,
+                from: PoolId(self.index()?),
+                to: PoolId(self.index()?),
+                size: self.index()?,
+            }),
+            48 => Command::Pool(PoolOp::Decompress {
+                ticket: Ticket(self.index()?),
+                page: page(self)?,
+                at: PoolId(self.index()?),
+                size: self.index()?,
+                into: BufferId(self.index()?),
+            }),
+            49 => Command::Pool(PoolOp::TakeOut {
+                page: page(self)?,
+                at: PoolId(self.index()?),
+                size: self.index()?,
+                to: SlotId(self.index()?),
+            }),
+            52 => Command::Pool(PoolOp::Keep {
+                page: page(self)?,
+                from: BufferId(self.index()?),
+                at: PoolId(self.index()?),
+                size: self.index()?,
+            }),
+            51 => Command::Pool(PoolOp::Lend {
+                frame: FrameId(self.index()?),
+                part: self.index()?,
+                lent: self.number()? != 0,
+            }),
+            41 => Command::Kill { task: TaskId(self.index()?) },
+            39 => Command::Halt { task: TaskId(self.index()?), page: page(self)? },
+            _ => return Err(bad("there is no such kind of entry")),
+        };
+        Ok(Some(Entry::Command(command)))
+    }
+}

@@ -1,0 +1,303 @@
+//! The file into which a live pager records a program: which page entered its window, when, and whether it was
+//! written. The pager maps the file, so all records are in the file however the program ends. `coldframe-trace`
+//! reads it.
+//!
+//! ```text
+//!   4096 bytes: head, 8-byte words | records of 16 bytes: what, page, thread | value
+//! ```
+//! The words are in the byte order of the machine; the reader runs on the machine that wrote them.
+
+/// Bytes of the head.
+pub const HEAD: usize = 4096;
+/// Bytes of a record.
+pub const RECORD: usize = 16;
+/// The most records of a file: 6 Mi, 96 MiB. A recorder samples fewer pages before it reaches this.
+pub const RECORDS: usize = 6 << 20;
+/// First word of the head.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"coldent1");
+/// The command line's place in the head: 256 bytes, arguments ended by zeros.
+pub const COMMAND: core::ops::Range<usize> = 512..768;
+
+/// Processor time of a thread in the kernel for a fault, in nanoseconds: entering, sleeping, waking up and leaving
+/// (measured: 3.0 to 3.5 us for perl, lua and bzip2).
+pub const FAULT_NS: f64 = 3_200.0;
+/// Extra time of a thread outside the kernel after a fault, in nanoseconds, since the processor's caches are cold
+/// (measured: 0.7 us for bzip2, 1.4 perl, 1.5 a Python program, 2.5 sort, 3.3 lua).
+pub const COLD_NS: f64 = 1_500.0;
+/// Nanoseconds in a fault in which handler and thread wait for each other's processor.
+pub const TURN_NS: f64 = 6_000.0;
+/// Nanoseconds of the kernel for a page's first touch without a pager.
+pub const FILL_NS: f64 = 400.0;
+
+/// Neighbouring pages that are sampled together.
+pub const CHUNK: u32 = 8;
+
+/// Whether a page is sampled if one chunk in 2^`shift` is. A page that is sampled at one shift is sampled at each
+/// smaller one.
+///
+/// SHARDS (Waldspurger et al., FAST 2015) samples single blocks by a hash of each. Here the hash chooses one of two
+/// neighbouring chunks, then one of two such pairs, and so on. So each region of memory has exactly its share of the
+/// sample, and the sample avoids patterns of addresses.
+pub fn is_sampled(page: u32, shift: u32) -> bool {
+    let chunk = page / CHUNK;
+    (0..shift.min(u32::BITS - 1)).all(|level| {
+        let pair = chunk >> level >> 1;
+        chunk >> level & 1 == hash(pair ^ level.wrapping_mul(0x9e37_79b9)) & 1
+    })
+}
+
+/// The finalizer of MurmurHash3 (Appleby, public domain): 32 bits that are as good as random.
+fn hash(number: u32) -> u32 {
+    let mut h = number.wrapping_add(0x9e37_79b9);
+    h = (h ^ h >> 16).wrapping_mul(0x85eb_ca6b);
+    h = (h ^ h >> 13).wrapping_mul(0xc2b2_ae35);
+    h ^ h >> 16
+}
+
+/// Words of the head, by their index.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub enum Word {
+    /// [`MAGIC`].
+    Magic = 0,
+    /// Records written, including those that did not fit any more.
+    Records,
+    /// The process.
+    Process,
+    /// The process that forked it; 0: it was started by another program.
+    Parent,
+    /// Address of page 0.
+    Base,
+    /// Pages of the managed address space.
+    Pages,
+    /// Nanoseconds of CLOCK_MONOTONIC at the start.
+    Started,
+    /// Nanoseconds of CLOCK_MONOTONIC at the last record, or at the end.
+    Ended,
+    /// 1: the program has ended by itself.
+    Whole,
+    /// Entries that were recorded.
+    Entries,
+    /// First touches of all pages, sampled or not.
+    ZeroFills,
+    /// Faults of all kinds that were answered.
+    Faults,
+    /// Nanoseconds of work of the handlers for these faults.
+    Handling,
+    /// Median nanoseconds of a fault in which neither handler nor thread worked.
+    Way,
+    /// Nanoseconds until the pager had started.
+    Starting,
+    /// Most pages of managed memory in RAM.
+    Managed,
+    /// Most bytes in RAM that are not managed memory, without the pager's own memory.
+    NotPaged,
+    /// Threads that faulted, at most 1024.
+    Threads,
+    /// Pages that left the window with the same bytes as before.
+    Unchanged,
+    /// Pages that left with other bytes.
+    Changed,
+    /// Nanoseconds of processor time of the program's threads outside the kernel, since the pager started.
+    User,
+    /// The same within the kernel.
+    System,
+    /// Nanoseconds in which a thread neither worked nor waited for a fault, while no other thread had one.
+    Idle,
+    /// Nanoseconds of processor time of the handlers at the last check.
+    Handled,
+    /// Nanoseconds that handlers and faulting threads had waited for a processor by then, because other programs used
+    /// it, or they waited for each other.
+    Delayed,
+    /// Pages compressed as a trial when they left the window.
+    Tried,
+    /// Of those, pages small enough to be kept in a compressed tier.
+    Kept,
+    /// Compressed bytes of the latter.
+    KeptBytes,
+    /// Nanoseconds of all trials, both directions.
+    PackNanos,
+}
+
+/// The threads' work for the program itself, in nanoseconds of processor time: all work outside the kernel, and the
+/// work in the kernel that entries do not explain.
+pub fn worked(word: impl Fn(Word) -> u64) -> f64 {
+    let [system, faults, fills] = [Word::System, Word::Faults, Word::ZeroFills].map(|of| word(of) as f64);
+    let user = word(Word::User) as f64;
+    (user - faults * COLD_NS).max(0.5 * user) + (system - faults * FAULT_NS).max((fills * FILL_NS).min(system))
+}
+
+/// Nanoseconds that handlers and threads have waited for a processor because of other programs. Several threads also
+/// wait for each other, so for them this is not known.
+pub fn delayed(word: impl Fn(Word) -> u64) -> f64 {
+    if word(Word::Threads) > 1 {
+        return 0.0;
+    }
+    (word(Word::Delayed) as f64 - word(Word::Faults) as f64 * TURN_NS).max(0.0)
+}
+
+/// The program's own part of a recording's time, in nanoseconds: its work, and its waiting for others than its pager
+/// and the programs that used the processors. For one thread this is well known. Work that several threads do in
+/// parallel is reduced in the same proportion as their work by faults.
+pub fn own(word: impl Fn(Word) -> u64) -> f64 {
+    let of = |which| word(which) as f64;
+    let (worked, elapsed) = (worked(&word), of(Word::Ended) - of(Word::Started));
+    if word(Word::Threads) <= 1 {
+        let idle = (of(Word::Idle) - delayed(&word)).max(0.0);
+        return (worked + idle).min(elapsed);
+    }
+    let system = (of(Word::User) + of(Word::System) - worked).max(0.0);
+    let handled = if word(Word::Handled) == 0 { of(Word::Handling) } else { of(Word::Handled).min(of(Word::Handling)) };
+    let taken = handled + of(Word::Faults) * of(Word::Way) + system;
+    match worked + taken {
+        busy if busy > elapsed => elapsed * worked / busy,
+        _ => (elapsed - taken - delayed(&word)).max(worked.min(elapsed - taken)),
+    }
+}
+
+/// One record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Record {
+    /// A page entered the window.
+    Entry {
+        /// The page.
+        page: u32,
+        /// By a write.
+        write: bool,
+        /// The thread, by the kernel's number.
+        thread: u32,
+        /// Nanoseconds of processor time that the thread has had.
+        time: u64,
+    },
+    /// A page left the window with other bytes than when it last left, or than zeros.
+    Changed {
+        /// The page.
+        page: u32,
+    },
+    /// Pages were unmapped: their content is gone.
+    Released {
+        /// The first page.
+        page: u32,
+        /// How many.
+        pages: u64,
+    },
+    /// From here on the window has this many sampled pages, and one chunk in 2^shift is sampled.
+    Window {
+        /// Sampled pages.
+        pages: u32,
+        /// Of the chunks one in 2^shift.
+        shift: u32,
+    },
+}
+
+const TAG: u32 = 3;
+const PAGE: u32 = 29;
+
+impl Record {
+    /// As it is stored. The first word is never 0.
+    pub fn encode(self) -> [u64; 2] {
+        let word = |tag: u64, page: u32, thread: u32| tag | u64::from(page) << TAG | u64::from(thread) << (TAG + PAGE);
+        match self {
+            Record::Entry { page, write, thread, time } => [word(1 + u64::from(write), page, thread), time],
+            Record::Changed { page } => [word(3, page, 0), 0],
+            Record::Released { page, pages } => [word(4, page, 0), pages],
+            Record::Window { pages, shift } => [word(5, 0, 0), u64::from(pages) | u64::from(shift) << 32],
+        }
+    }
+
+    /// `None`: it was not written, since the program was killed just then, or it is not a record.
+    pub fn decode([first, value]: [u64; 2]) -> Option<Record> {
+        let (page, thread) = ((first >> TAG) as u32 & ((1 << PAGE) - 1), (first >> (TAG + PAGE)) as u32);
+        match first & ((1 << TAG) - 1) {
+            tag @ 1..=2 => Some(Record::Entry { page, write: tag == 2, thread, time: value }),
+            3 => Some(Record::Changed { page }),
+            4 => Some(Record::Released { page, pages: value }),
+            5 => Some(Record::Window { pages: value as u32, shift: (value >> 32) as u32 }),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words of a recording of 10 s.
+    fn words(given: &[(Word, u64)]) -> impl Fn(Word) -> u64 + '_ {
+        move |word| {
+            given
+                .iter()
+                .find(|(known, _)| *known == word)
+                .map_or(if word == Word::Ended { 10_000_000_000 } else { 0 }, |(_, n)| *n)
+        }
+    }
+
+    const S: u64 = 1_000_000_000;
+
+    #[test]
+    fn a_thread_alone_has_had_what_it_worked_and_what_it_waited_for_others() {
+        // 4 s outside the kernel, 0.15 of them for cold caches after 100,000 faults. In the kernel, only these
+        // faults. 1 s asleep, and others used the processor for half of it: 1.1 s of waiting, 0.6 of them for the
+        // handler.
+        let given = [
+            (Word::User, 4 * S),
+            (Word::System, S / 1000 * 320),
+            (Word::Faults, 100_000),
+            (Word::Idle, S),
+            (Word::Delayed, S / 10 * 11),
+            (Word::Threads, 1),
+        ];
+        assert!((own(words(&given)) - 4.35e9).abs() < 1.0, "{}", own(words(&given)));
+        // Time that faults do not explain is the program's.
+        let given = [(Word::User, 4 * S), (Word::System, S / 100 * 232), (Word::Faults, 100_000), (Word::Threads, 1)];
+        assert!((own(words(&given)) - 5.85e9).abs() < 1.0, "{}", own(words(&given)));
+        // The program cannot have more time than there was.
+        assert_eq!(own(words(&[(Word::User, 11 * S), (Word::Threads, 1)])), 1e10);
+    }
+
+    #[test]
+    fn threads_beside_each_other_are_slowed_as_their_work_is() {
+        // Two threads, 6 s each, 2 s each for faults: 2 x 10 s would be 8 + 8 busy.
+        let given = [(Word::User, 12 * S), (Word::Handling, 4 * S), (Word::Threads, 2)];
+        assert_eq!(own(words(&given)), 7.5e9);
+        // Threads that mostly wait: the time taken from them is subtracted.
+        let given = [(Word::User, S), (Word::Handling, 2 * S), (Word::Threads, 2)];
+        assert_eq!(own(words(&given)), 8e9);
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded_and_nothing_is_zero() {
+        let page = (1 << PAGE) - 1;
+        for record in [
+            Record::Entry { page, write: true, thread: (1 << 22) - 1, time: u64::MAX },
+            Record::Entry { page: 0, write: false, thread: 0, time: 0 },
+            Record::Changed { page: 7 },
+            Record::Released { page, pages: 1 << 40 },
+            Record::Window { pages: 64, shift: 9 },
+        ] {
+            let words = record.encode();
+            assert_ne!(words[0], 0);
+            assert_eq!(Record::decode(words), Some(record));
+        }
+        assert_eq!(Record::decode([0, 5]), None);
+    }
+
+    #[test]
+    fn a_smaller_sample_is_part_of_a_larger_one_and_chunks_stay_whole() {
+        let pages = 1 << 20;
+        for shift in 0..6 {
+            let sampled = (0..pages).filter(|page| is_sampled(*page, shift)).count();
+            assert_eq!(sampled, pages as usize >> shift);
+            for page in (0..pages).filter(|page| is_sampled(*page, shift + 1)) {
+                assert!(is_sampled(page, shift));
+            }
+        }
+        // Each region has its share: of any 2^shift neighbouring chunks that begin at a multiple of 2^shift, one.
+        for region in (0..pages).step_by(CHUNK as usize * 8) {
+            let sampled = (region..region + CHUNK * 8).filter(|page| is_sampled(*page, 3)).count();
+            assert_eq!(sampled, CHUNK as usize);
+        }
+        let alike = |page: u32| is_sampled(page, 3) == is_sampled(page / CHUNK * CHUNK, 3);
+        assert!((0..pages).all(alike));
+    }
+}

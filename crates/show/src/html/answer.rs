@@ -1,0 +1,172 @@
+//! The answer of `advise`: the number first, then its price, the curve, what costs most, and how sure.
+
+use std::fmt::Write;
+
+use crate::html::chart::{charts, Chart, Line, Mark, Point};
+use crate::html::curves;
+use crate::html::words::{count, figure, folded, list, note, range, size, table, text, time as shown, Row, Unit};
+use crate::plot::escape;
+use coldframe_advise::board::json::{Answer, Costly, Priced};
+use coldframe_advise::machine::THRASHES;
+
+/// The answer in a sentence, its chart, and its price.
+pub fn answer(number: usize, advice: &Answer) -> String {
+    let binds: String = advice.binds.iter().map(|bind| format!("<p>{}</p>", escape(bind))).collect();
+    let chart = time(number, advice);
+    let chart = if chart.says_something() { chart } else { curves::searched(advice) };
+    let mut said =
+        chart.zone.map_or("", |_| "Shaded: it takes more than twice as long as with the most RAM tried.").to_string();
+    if !chart.says_something() {
+        said.clear();
+    }
+    let drawn = charts(&[chart]) + &if said.is_empty() { said } else { note(&said) };
+    headline(advice) + &what(advice) + &binds + &drawn + &prices(number, advice)
+}
+
+/// The regions that cost most; empty where that is not known.
+pub fn regions(advice: &Answer) -> String {
+    let regions: Vec<Row> = advice.regions.iter().map(region).collect();
+    match regions.is_empty() {
+        true => String::new(),
+        false => table(&["region", "faults", "time", "of all"], &regions),
+    }
+}
+
+/// The program's name, as far as the trace's file shows it.
+fn program(advice: &Answer) -> String {
+    let file = advice.trace.path.rsplit('/').next().unwrap_or_default();
+    escape(file.strip_suffix(".parquet").unwrap_or(file))
+}
+
+fn headline(advice: &Answer) -> String {
+    let (program, all) = (program(advice), size(advice.footprint_bytes));
+    let Some(best) = &advice.best else {
+        return format!("<h1 id=\"answer\">No configuration of {program} meets the limits.</h1>");
+    };
+    let longer = match best.slowdown_percent {
+        Some(range) => format!(", and takes at most {} % longer", figure(range.high)),
+        None => String::new(),
+    };
+    let (bytes, ram) = (best.ram_bytes, size(best.ram_bytes));
+    format!("<h1 id=\"answer\" data-ram=\"{bytes}\">{program} needs {ram} of RAM instead of {all}{longer}.</h1>")
+}
+
+/// Of which trace, for which machine, with which settings.
+fn what(advice: &Answer) -> String {
+    let trace = &advice.trace;
+    let settings = advice.best.as_ref().and_then(|best| best.in_force().ok()).unwrap_or_default();
+    let on = settings.device.as_ref().map(|device| format!(" on {}", escape(device))).unwrap_or_default();
+    let with =
+        settings.policy.as_ref().map(|policy| format!(", {policy}, {}", text(&settings.handler))).unwrap_or_default();
+    let references = count(trace.references);
+    note(&format!("Simulated{on}{with}; {}, {references} references, {}", trace.path, text(&trace.fidelity)))
+}
+
+fn prices(number: usize, advice: &Answer) -> String {
+    let (best, less) = (advice.best.as_ref(), advice.next_smaller.as_ref());
+    let rows: Vec<Row> = [("advised", "best", best), ("less", "next_smaller", less)]
+        .into_iter()
+        .filter_map(|(name, key, one)| Some(price(name, &format!(" data-at=\"/advice/{number}/{key}\""), one?)))
+        .collect();
+    let mut out = match rows.is_empty() {
+        true => String::new(),
+        false => table(&["", "RAM", "slowdown", "p99 of a fault", "energy of paging", "life"], &rows),
+    };
+    less.iter().flat_map(|less| &less.misses).for_each(|miss| {
+        let _ = write!(out, "<p>With less: {}</p>", escape(miss));
+    });
+    best.iter().flat_map(|best| &best.not_priced).for_each(|reason| {
+        let _ = write!(out, "<p class=\"soft\">Not priced: {}</p>", escape(reason));
+    });
+    out
+}
+
+fn price(name: &str, at: &str, c: &Priced) -> Row {
+    let life = match c.life_years {
+        None if c.slowdown_percent.is_some() && lives_on(c) => "nothing is written".into(),
+        life => range(life, 1.0, "years"),
+    };
+    let cells = vec![
+        name.into(),
+        size(c.ram_bytes),
+        range(c.slowdown_percent, 1.0, "%"),
+        shown(c.p99_ps),
+        range(c.energy_joules, 1e3, "mJ"),
+        life,
+    ];
+    (at.into(), cells)
+}
+
+/// No life is given, and no missing price of a life is reported: nothing wears the device.
+fn lives_on(candidate: &Priced) -> bool {
+    candidate.page_writes == 0 && candidate.not_priced.is_empty()
+}
+
+fn region(region: &Costly) -> Row {
+    let share = format!("{:.0} %", 100.0 * region.share);
+    (String::new(), vec![region.name.clone(), count(region.faults), shown(region.time_ps), share])
+}
+
+/// Run time by RAM: the best configuration of each size (the Pareto front). If the program's own time is not known, the
+/// time of paging.
+fn time(number: usize, advice: &Answer) -> Chart<'static> {
+    let seconds = |ps: f64| ps / 1e12;
+    let own = advice.candidates().find_map(|one| one.own_time_ps);
+    let point = |at: String, c: &Priced| {
+        let own = c.own_time_ps.zip(c.slowdown_percent);
+        let (y, span) = match own {
+            Some((own, percent)) => {
+                let of = |percent: f64| seconds(own as f64 * (1.0 + percent / 100.0));
+                (of(percent.high), Some((of(percent.low), of(percent.high))))
+            }
+            None => (seconds(c.paging_ps as f64), None),
+        };
+        let settings = c.in_force().unwrap_or_default();
+        let longer = c.slowdown_percent.map(|r| format!(", {} to {} % longer", figure(r.low), figure(r.high)));
+        let said = format!(
+            "{}: {}{}; {} true faults; {}, {}",
+            size(c.ram_bytes),
+            Unit::Seconds.show(y),
+            longer.unwrap_or_default(),
+            count(c.true_faults),
+            text(&settings.policy),
+            text(&settings.handler)
+        );
+        Point { x: c.ram_bytes as f64, y, span, at, said }
+    };
+    let all = advice.front.iter().enumerate();
+    let mut points: Vec<Point> = all.map(|(i, c)| point(format!("/advice/{number}/front/{i}"), c)).collect();
+    let best = advice.best.as_ref().map(|best| point(format!("/advice/{number}/best"), best));
+    let advised = best.as_ref().map(|p| (p.x, p.y, format!("advised: {}", size(p.x as u64))));
+    points.extend(best.filter(|best| points.iter().all(|p| p.x != best.x)));
+    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    let zone = thrash(&points).filter(|_| own.is_some()).map(|ram| (ram, "thrashes"));
+    let lines = vec![Line { name: "at most".into(), points, mark: Mark::Line }];
+    let title = if own.is_some() { "Run time by RAM" } else { "Time of paging by RAM" };
+    Chart { title, x: "RAM", unit: Unit::Seconds, log_y: Chart::wide(&lines), lines, zone, advised }
+}
+
+/// The RAM below which it takes more than twice as long as with the most RAM; `None`: at no size.
+fn thrash(points: &[Point]) -> Option<f64> {
+    let livable = THRASHES * points.last()?.y;
+    let least = points.iter().find(|point| point.y <= livable)?;
+    points.first().filter(|first| first.y > livable).map(|_| least.x)
+}
+
+/// The basis of the answer.
+pub fn sure(advice: &Answer) -> String {
+    let bound = advice.search.opt_bound_bytes.filter(|bytes| *bytes > 0);
+    let bound = bound.map(|bytes| format!("With {} or less no policy whatever meets the slowdown (OPT).", size(bytes)));
+    list(bound.iter().chain(&advice.assumptions))
+}
+
+/// Every policy that was tried, folded; empty where that says nothing.
+pub fn tried(advice: &Answer) -> String {
+    let chart = curves::searched(advice);
+    if !chart.says_something() {
+        return String::new();
+    }
+    let bound = chart.lines.iter().any(|line| line.mark == Mark::Bound);
+    let said = note("OPT, which knows the future, where the bound needed it: no policy misses less.");
+    folded("Misses of every policy that was tried", &(charts(&[chart]) + if bound { &said } else { "" }))
+}

@@ -1,0 +1,133 @@
+//! The answer about this machine: run time by RAM.
+
+use coldframe_device::quantity::{human_seconds, human_size, ram_size};
+
+use crate::html::chart::{charts, Chart, Line, Mark, Point};
+use crate::html::words::{count, folded, list, note, table, Row, Unit};
+use crate::machine_answer::range;
+use crate::plot::escape;
+use coldframe_advise::machine::json::Verified;
+use coldframe_advise::machine::{Answer, Point as Size};
+
+/// The answer in a sentence, how to run it so, and the chart.
+pub fn answer(answer: &Answer) -> String {
+    let chart = chart(answer);
+    let mut said = String::from("Band: how sure the prediction is.");
+    if chart.zone.is_some() {
+        said += " Shaded: it thrashes and takes more than twice as long as with all its RAM.";
+    }
+    let drawn = match chart.says_something() {
+        true => charts(&[chart]) + &note(&said),
+        false => charts(&[chart]),
+    };
+    headline(answer) + &command(answer) + &drawn
+}
+
+/// The basis of the answer.
+pub fn sure(answer: &Answer) -> String {
+    list(answer.how_sure.iter().chain(&answer.notes))
+}
+
+/// Every size, folded.
+pub fn sizes(answer: &Answer) -> String {
+    let rows: Vec<Row> = answer.curve.iter().map(|size| (String::new(), cells(answer, size))).collect();
+    let heads = ["--ram", "in all", "run time", "from", "to", "pages from disk", "pages written", "first touches"];
+    folded("All sizes", &table(&heads, &rows))
+}
+
+fn headline(answer: &Answer) -> String {
+    let (own, heap) = (human_seconds(answer.program_seconds), human_size(answer.managed_bytes));
+    let program = escape(&answer.program);
+    match answer.ram_bytes.and_then(|ram| answer.at(ram)) {
+        Some(size) => {
+            let (ram, time) = (human_size(size.ram_bytes), human_seconds(size.seconds));
+            let text = match ram != heap && size.ram_bytes < answer.managed_bytes {
+                true => format!(
+                    "With {ram} of RAM for its data instead of {heap}, {program} takes {time} instead of {own}."
+                ),
+                false => format!("{program} needs {ram} of RAM for its data: with less it takes too long."),
+            };
+            format!("<h1 id=\"answer\" data-ram=\"{}\">{text}</h1>", size.ram_bytes)
+        }
+        None => {
+            let percent = answer.slowdown_percent;
+            format!("<h1 id=\"answer\">No size of RAM keeps {program} within {percent:.0} % of its own {own}.</h1>")
+        }
+    }
+}
+
+/// How to run it so, and what comes on top.
+fn command(answer: &Answer) -> String {
+    let words = escape(answer.command.as_deref().unwrap_or(&answer.program));
+    let run = match answer.ram_bytes {
+        Some(ram) => format!("<p><code>coldframe run --ram {} -- {words}</code></p>", ram_size(ram)),
+        None => format!("<p><code>{words}</code></p>"),
+    };
+    match answer.not_paged_bytes {
+        0 => run,
+        bytes => {
+            run + &note(&format!("On top: {} for code, stacks and libraries, which are not paged.", human_size(bytes)))
+        }
+    }
+}
+
+fn chart(answer: &Answer) -> Chart<'static> {
+    let sizes = || answer.curve.iter().rev();
+    let known = sizes().filter(|size| size.seconds_high.is_some()).map(|size| predicted(answer, size)).collect();
+    let mut least: Vec<Point> =
+        sizes().filter(|size| size.seconds_high.is_none()).map(|size| predicted(answer, size)).collect();
+    // The line continues to the first size for which more is known.
+    let joint = sizes().find(|size| size.seconds_high.is_some()).filter(|_| !least.is_empty());
+    least.extend(joint.map(|size| Point { said: String::new(), span: None, ..predicted(answer, size) }));
+    let measured = answer.verified.iter().rev().map(measured).collect();
+    let line = |name: &str, points, mark| Line { name: name.into(), points, mark };
+    let lines = [
+        line("predicted", known, Mark::Line),
+        line("predicted, at least", least, Mark::Bound),
+        line("measured", measured, Mark::Dots),
+    ];
+    let lines: Vec<Line> = lines.into_iter().filter(|line| !line.points.is_empty()).collect();
+    let advised = answer.ram_bytes.and_then(|ram| answer.at(ram));
+    Chart {
+        title: "Run time by RAM on this machine",
+        x: "RAM for what is paged",
+        unit: Unit::Seconds,
+        log_y: Chart::wide(&lines),
+        lines,
+        zone: answer.thrash_bytes.map(|bytes| (bytes as f64, "thrashes")),
+        advised: advised.map(|size| {
+            let text = format!("advised: {}, {}", human_size(size.ram_bytes), human_seconds(size.seconds));
+            (size.ram_bytes as f64, size.seconds, text)
+        }),
+    }
+}
+
+fn measured(run: &Verified) -> Point {
+    let said = format!("{}: measured {}", human_size(run.ram_bytes), human_seconds(run.seconds));
+    Point { x: run.ram_bytes as f64, y: run.seconds, span: None, at: String::new(), said }
+}
+
+fn predicted(answer: &Answer, size: &Size) -> Point {
+    let (ram, time) = (human_size(size.ram_bytes), human_seconds(size.seconds));
+    let (times, pages) = (size.seconds / answer.program_seconds.max(1e-9), count(size.device_reads));
+    let sure = match size.seconds_high {
+        Some(_) => range(size),
+        None => "or more".into(),
+    };
+    let said = format!("{ram}: {time} ({sure}), {times:.2} times its own; {pages} pages from disk");
+    let span = size.seconds_high.map(|high| (size.seconds_low.max(0.0), high));
+    Point { x: size.ram_bytes as f64, y: size.seconds, span, at: String::new(), said }
+}
+
+fn cells(answer: &Answer, size: &Size) -> Vec<String> {
+    vec![
+        ram_size(size.ram_bytes),
+        human_size(size.ram_bytes + answer.not_paged_bytes),
+        human_seconds(size.seconds),
+        human_seconds(size.seconds_low),
+        size.seconds_high.map_or("not known".into(), human_seconds),
+        count(size.device_reads),
+        count(size.dirty_evictions),
+        count(size.zero_fills),
+    ]
+}

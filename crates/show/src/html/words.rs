@@ -1,0 +1,149 @@
+//! Values of results as text, tables and sections.
+
+use coldframe_core::Ps;
+use coldframe_device::quantity::{human_count, human_size, human_time};
+
+use crate::plot::escape;
+use coldframe_advise::board::cost::Range;
+
+/// Under a heading.
+pub fn section(title: &str, body: &str) -> String {
+    format!("<section><h2>{}</h2>{body}</section>\n", escape(title))
+}
+
+/// A section under a heading, folded until the reader opens it.
+pub fn folded(title: &str, body: &str) -> String {
+    format!("<details><summary><h2>{}</h2></summary>{body}</details>\n", escape(title))
+}
+
+/// Sentences as a list; empty without any.
+pub fn list<'a>(of: impl Iterator<Item = &'a String>) -> String {
+    let items: String = of.map(|line| format!("<li>{}</li>", escape(line))).collect();
+    if items.is_empty() {
+        items
+    } else {
+        format!("<ul>{items}</ul>")
+    }
+}
+
+/// The unit of the y axis.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Seconds.
+    Seconds,
+    /// A plain number.
+    Number,
+}
+
+impl Unit {
+    /// The sign of the unit.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Unit::Seconds => "s",
+            Unit::Number => "",
+        }
+    }
+
+    /// A value with its unit.
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Unit::Seconds => seconds(value),
+            Unit::Number => short(digits(value)),
+        }
+    }
+}
+
+/// Seconds with two or three digits, down to nanoseconds.
+fn seconds(value: f64) -> String {
+    match value {
+        v if v < 1e-6 => format!("{} ns", short(digits(v * 1e9))),
+        v if v < 1e-3 => format!("{} us", short(digits(v * 1e6))),
+        v if v < 1.0 => format!("{} ms", short(digits(v * 1e3))),
+        v => format!("{} s", short(digits(v))),
+    }
+}
+
+/// Rounded to three digits.
+fn digits(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let unit = 10f64.powf(value.abs().log10().floor() - 2.0);
+    (value / unit).round() * unit
+}
+
+/// A round number without needless digits.
+pub fn short(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".into(),
+        v if (1e-3..1e7).contains(&v) => format!("{}", (value * 1e6).round() / 1e6),
+        _ => format!("{value:.0e}"),
+    }
+}
+
+/// A number with three digits.
+pub fn figure(value: f64) -> String {
+    Unit::Number.show(value)
+}
+
+/// A small line below a heading.
+pub fn note(text: &str) -> String {
+    format!("<p class=\"soft\">{}</p>", escape(text))
+}
+
+/// Text; where there is none, a dash.
+pub fn text(of: &Option<String>) -> &str {
+    of.as_deref().unwrap_or("-")
+}
+
+/// Picoseconds; where they are not known, a dash.
+pub fn time(ps: impl Into<Option<u64>>) -> String {
+    ps.into().map_or_else(|| "-".into(), |ps| human_time(Ps(ps)))
+}
+
+/// Bytes.
+pub fn size(bytes: u64) -> String {
+    human_size(bytes)
+}
+
+/// A whole number; where it is not known, a dash.
+pub fn count(n: impl Into<Option<u64>>) -> String {
+    n.into().map_or_else(|| "-".into(), human_count)
+}
+
+/// A number as a script reads it.
+pub fn plain(n: Option<u64>) -> String {
+    n.map_or_else(|| "null".into(), |n| n.to_string())
+}
+
+/// Picojoules.
+pub fn energy(pj: u64) -> String {
+    match pj {
+        0..=999_999_999 => format!("{:.3} uJ", pj as f64 / 1e6),
+        1_000_000_000_000.. => format!("{:.3} J", pj as f64 / 1e12),
+        _ => format!("{:.3} mJ", pj as f64 / 1e9),
+    }
+}
+
+/// Both ends of a range; where it is not known, a dash.
+pub fn range(range: Option<Range>, scale: f64, unit: &str) -> String {
+    range.map_or_else(|| "-".into(), |r| format!("{} to {} {unit}", figure(r.low * scale), figure(r.high * scale)))
+}
+
+/// A row of a table: attributes, and its cells; the first is text, the others numbers.
+pub type Row = (String, Vec<String>);
+
+/// A table that becomes a list of cards on a narrow screen. A column of dashes says nothing, and is left out.
+pub fn table(headings: &[&str], rows: &[Row]) -> String {
+    let says = |i: &usize| *i == 0 || rows.iter().any(|(_, cells)| cells.get(*i).is_some_and(|cell| cell != "-"));
+    let kept: Vec<usize> = (0..headings.len()).filter(says).collect();
+    let headings: Vec<&str> = kept.iter().map(|i| headings[*i]).collect();
+    let heads: String = headings.iter().map(|h| format!("<th>{}</th>", escape(h))).collect();
+    let cell = |(head, text): (&&str, &String)| format!("<td data-of=\"{}\">{}</td>", escape(head), escape(text));
+    let row = |(attributes, cells): &Row| {
+        let cells = kept.iter().filter_map(|i| cells.get(*i));
+        format!("<tr{attributes}>{}</tr>", headings.iter().zip(cells).map(cell).collect::<String>())
+    };
+    let rows: String = rows.iter().map(row).collect();
+    format!("<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>")
+}

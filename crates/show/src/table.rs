@@ -1,0 +1,250 @@
+//! Results as a table for a person.
+
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use coldframe_core::Ps;
+use coldframe_device::quantity::human_size;
+pub use coldframe_device::quantity::{fine_time, human_count, human_time};
+use coldframe_sim::TierDone;
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
+
+use coldframe_experiment::result::RunResult;
+
+/// Columns of the page for tables; 0: no limit.
+static WIDTH: AtomicUsize = AtomicUsize::new(0);
+
+/// Sets the columns of the page for tables, for example those of a terminal; 0: no limit, which is the default.
+pub fn fit(columns: usize) {
+    WIDTH.store(columns, Relaxed);
+}
+
+/// Columns of the page; `None`: no limit.
+pub fn width() -> Option<usize> {
+    Some(WIDTH.load(Relaxed)).filter(|columns| *columns > 0)
+}
+
+/// A table in the house style. On a narrow page ([`fit`]) it drops columns, and says which.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    headings: Vec<String>,
+    rows: Vec<Vec<String>>,
+    text: usize,
+    least: Vec<String>,
+}
+
+/// A table in the house style: headings, rows, numbers right-aligned from column `text` on. A column of numbers with
+/// only dashes is dropped: no row has such a number.
+pub fn styled(headings: &[&str], rows: Vec<Vec<String>>, text: usize) -> Grid {
+    let has =
+        |i: &usize| *i < text || rows.is_empty() || rows.iter().any(|row| row.get(*i).is_some_and(|cell| cell != "-"));
+    let kept: Vec<usize> = (0..headings.len()).filter(has).collect();
+    let of = |row: &Vec<String>| kept.iter().filter_map(|i| row.get(*i).cloned()).collect();
+    let rows = rows.iter().map(of).collect();
+    Grid { headings: kept.iter().map(|i| headings[*i].to_string()).collect(), rows, text, least: Vec::new() }
+}
+
+/// The width of a column besides its text: a blank on each side, and one between it and the next.
+const PADDING: usize = 3;
+
+impl Grid {
+    /// The columns that a narrow page drops first, in this order; then columns of numbers are dropped from the right.
+    pub fn least(self, columns: &[&str]) -> Grid {
+        Grid { least: columns.iter().map(ToString::to_string).collect(), ..self }
+    }
+
+    /// The table for this many columns, and the names of the dropped columns.
+    pub fn within(&self, width: usize) -> (Table, Vec<&str>) {
+        let mut kept: Vec<usize> = (0..self.headings.len()).collect();
+        let wide = |kept: &[usize]| (kept.iter().map(|column| self.takes(*column)).sum::<usize>()).saturating_sub(1);
+        let named = self.least.iter().filter_map(|name| self.headings.iter().position(|heading| heading == name));
+        let right = (self.text + 1..self.headings.len()).rev();
+        for column in named.chain(right) {
+            if wide(&kept) <= width {
+                break;
+            }
+            kept.retain(|one| *one != column);
+        }
+        let mut table = self.table(&kept);
+        if wide(&kept) > width {
+            let columns = u16::try_from(width).unwrap_or(u16::MAX);
+            table.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns);
+        }
+        let left = (0..self.headings.len()).filter(|column| !kept.contains(column));
+        (table, left.map(|column| self.headings[column].as_str()).collect())
+    }
+
+    fn takes(&self, column: usize) -> usize {
+        let cells = self.rows.iter().filter_map(|row| row.get(column)).chain([&self.headings[column]]);
+        PADDING + cells.flat_map(|cell| cell.lines()).map(|line| line.chars().count()).max().unwrap_or(0)
+    }
+
+    fn table(&self, kept: &[usize]) -> Table {
+        let of = |row: &Vec<String>| kept.iter().map(|i| row.get(*i).cloned().unwrap_or_default()).collect::<Vec<_>>();
+        let mut table = Table::new();
+        table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(of(&self.headings));
+        table.remove_style(TableComponent::HorizontalLines);
+        table.remove_style(TableComponent::MiddleIntersections);
+        table.add_rows(self.rows.iter().map(of));
+        for (at, column) in kept.iter().enumerate() {
+            if let (true, Some(column)) = (*column >= self.text, table.column_mut(at)) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        table
+    }
+}
+
+impl fmt::Display for Grid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (table, left) = self.within(width().unwrap_or(usize::MAX));
+        write!(f, "{table}")?;
+        if left.is_empty() {
+            return Ok(());
+        }
+        let said = format!("Not shown in {} columns: {}.", width().unwrap_or_default(), left.join(", "));
+        write!(f, "\n{}", folded(&said, width().unwrap_or(usize::MAX)))
+    }
+}
+
+/// Wraps lines of words that are longer than `width` columns; continuation lines are indented by two columns. Lines
+/// of a table or a drawing are not changed, and neither is a word that is longer than a line.
+pub fn folded(text: &str, width: usize) -> String {
+    let drawn = |line: &str| {
+        line.chars().any(|c| ('\u{2500}'..'\u{2600}').contains(&c) || ('\u{2800}'..'\u{2900}').contains(&c))
+    };
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        if line.trim_end().chars().count() <= width || drawn(line) {
+            out += line;
+            continue;
+        }
+        let indent = line.chars().take_while(|c| *c == ' ').count();
+        out += &wrap(&" ".repeat(indent), line, indent + 2, width).join("\n");
+        if line.ends_with('\n') {
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// Wraps words behind a title to lines of at most `width` columns; all but the first are indented. A word that is longer
+/// than a line stays whole.
+pub fn wrap(title: &str, text: &str, indent: usize, width: usize) -> Vec<String> {
+    let (mut all, mut line, mut empty) = (Vec::new(), title.to_string(), true);
+    for word in text.split_whitespace() {
+        if !empty && line.chars().count() + 1 + word.chars().count() > width {
+            all.push(std::mem::replace(&mut line, " ".repeat(indent)));
+        } else if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    all.push(line);
+    all
+}
+
+/// One row for each result.
+pub fn results(results: &[RunResult]) -> Grid {
+    let with_instructions = results.iter().any(|r| r.time_per_instruction().is_some());
+    let mut headings = vec![
+        "policy",
+        "handler",
+        "RAM",
+        "frames",
+        "true faults",
+        "miss ratio",
+        "false faults",
+        "walk max",
+        "fault mean",
+        "fault p99",
+        "fault max",
+    ];
+    let with_tier = results.iter().any(|r| r.lane().is_some_and(|lane| lane.tier.is_some()));
+    if with_tier {
+        headings.extend(["from tier", "dev. reads", "dev. writes"]);
+    }
+    if with_instructions {
+        headings.push("per instr.");
+    }
+    let rows = results.iter().map(|r| {
+        let dash = || "-".to_string();
+        let lane = r.lane();
+        let of = |time: Option<Ps>| time.map_or_else(dash, human_time);
+        let mut row = vec![
+            r.policy.clone(),
+            if r.handler.is_empty() { "oracle".into() } else { r.handler.clone() },
+            human_size(r.ram().0),
+            r.frames.to_string(),
+            r.true_faults_text(),
+            r.miss_ratio_text(),
+            lane.map_or_else(dash, |l| human_count(l.counts.false_faults)),
+            lane.map_or_else(dash, |l| l.counts.walk_max.0.to_string()),
+            of(lane.and_then(|l| l.true_latency.mean())),
+            of(lane.and_then(|l| l.true_latency.quantile(0.99))),
+            of(lane.filter(|l| l.true_latency.count() > 0).map(|l| l.true_latency.max())),
+        ];
+        if with_tier {
+            let tier = lane.and_then(|l| l.tier);
+            let of = |n: fn(&TierDone) -> u64| tier.as_ref().map_or_else(dash, |tier| human_count(n(tier)));
+            row.extend([of(|t| t.counts.decompressed), of(|t| t.reads), of(|t| t.writes)]);
+        }
+        if with_instructions {
+            row.push(r.time_per_instruction().map_or_else(dash, |t| human_time(Ps(t.round() as u64))));
+        }
+        row
+    });
+    styled(&headings, rows.collect(), 2).least(&["frames", "walk max", "false faults", "fault max", "fault mean"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grid() -> Grid {
+        let row = |name: &str| vec![name.to_string(), "12 345".into(), "0.25".into(), "7".into()];
+        styled(&["policy", "faults", "ratio", "walk"], vec![row("clock"), row("pa-clock")], 1)
+    }
+
+    fn widest(table: &Table) -> usize {
+        table.lines().map(|line| line.chars().count()).max().unwrap_or(0)
+    }
+
+    #[test]
+    fn the_least_columns_go_first_then_those_on_the_right_and_the_first_number_stays() {
+        let left = |width, least: &[&str]| {
+            let grid = grid().least(least);
+            let (table, left) = grid.within(width);
+            assert!(widest(&table) <= width, "{width}:\n{table}");
+            left.join(" ")
+        };
+        assert_eq!(left(80, &["faults"]), "");
+        // 11 + 9 + 8 + 7 - 1 columns.
+        assert_eq!(left(34, &["ratio"]), "");
+        assert_eq!(left(33, &["ratio"]), "ratio");
+        assert_eq!(left(25, &["ratio"]), "ratio walk");
+        assert_eq!(left(20, &[]), "ratio walk");
+        // Then words are broken.
+        assert_eq!(left(14, &[]), "ratio walk");
+    }
+
+    #[test]
+    fn a_column_that_no_row_has_is_left_out() {
+        let row = |life: &str| vec!["a".to_string(), "1".into(), life.into()];
+        let shown = |rows| styled(&["name", "faults", "life"], rows, 1).within(80).0.to_string();
+        assert!(!shown(vec![row("-"), row("-")]).contains("life"));
+        assert!(shown(vec![row("-"), row("2 years")]).contains("life"));
+    }
+
+    #[test]
+    fn words_go_on_in_the_next_line_and_tables_do_not() {
+        assert_eq!(folded("  a line of some words\nb\n", 12), "  a line of\n    some\n    words\nb\n");
+        assert_eq!(folded("short", 12), "short");
+        assert_eq!(folded("averyveryverylongword is one", 12), "averyveryverylongword\n  is one");
+        assert_eq!(wrap("Of: ", "some more words", 4, 9), ["Of: some", "    more", "    words"]);
+        let table = format!("{}\n", "─".repeat(30));
+        assert_eq!(folded(&table, 12), table);
+    }
+}

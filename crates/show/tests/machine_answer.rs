@@ -1,0 +1,354 @@
+//! Run time by RAM on this machine. The window traces are made here, and their faults are known without an engine.
+
+use std::path::{Path, PathBuf};
+
+use coldframe_advise::machine::counts::Counts;
+use coldframe_advise::machine::rows::{Rows, MANAGED};
+use coldframe_advise::machine::simulate::simulate;
+use coldframe_advise::machine::{answer, pager, Answer, Costs, Pager, Question};
+use coldframe_core::Ps;
+use coldframe_device::here::Here;
+use coldframe_device::quantity::human_size;
+use coldframe_device::sheet::machine::Spread;
+use coldframe_journal::span::{Note, Span, BASE_RECORDED, PAGE};
+use coldframe_show::machine_answer::words;
+use coldframe_trace::provenance::Compression;
+use coldframe_trace::{Block, Columns, Fidelity, Kind, Mapping, ProgramFacts, Provenance, Reference, Task, Writer};
+
+const SPAN: Span = Span { start: BASE_RECORDED, len: 1 << 30 };
+
+fn facts(seconds: f64) -> ProgramFacts {
+    ProgramFacts { seconds, not_paged_bytes: 11 << 20, exit: Some(0), processes: 1, threads: 1, ..Default::default() }
+}
+
+fn provenance(facts: ProgramFacts) -> Provenance {
+    Provenance {
+        command: Some("/usr/bin/python3 m.py --with some --more arguments".into()),
+        page_size: Some(PAGE),
+        window: Some(64),
+        program: Some(facts),
+        tasks: vec![Task { id: 0, name: "thread 1".into(), space: 0 }],
+        ..Provenance::new("window of mapped pages", Fidelity::Window)
+    }
+}
+
+fn touch(page: u64, kind: Kind) -> Reference {
+    Reference::new(BASE_RECORDED + page * PAGE, 1, kind)
+}
+
+fn write(folder: &Path, provenance: Provenance, rows: impl IntoIterator<Item = Reference>) -> PathBuf {
+    let path = folder.join("trace.parquet");
+    let mut writer = Writer::create(&path, Columns { time: true, task: true, count: false }).unwrap();
+    let mut block = Block::new();
+    for row in rows {
+        block.push(row);
+        if block.len() == block.capacity() {
+            writer.write(&block).unwrap();
+            block.clear();
+        }
+    }
+    writer.write(&block).unwrap();
+    writer.finish(provenance).unwrap();
+    path
+}
+
+/// A mean in microseconds; the low bound is a fifth less, the high bound a half more.
+fn us(us: u64) -> Spread {
+    Spread { low: Ps(us * 800_000), mean: Ps(us * 1_000_000), high: Ps(us * 1_500_000) }
+}
+
+fn question() -> Question {
+    let here = Here {
+        zero_fill_native: us(1),
+        zero_fill: us(4),
+        device_fault: us(50),
+        read_ahead: us(10),
+        memory_fault: us(6),
+        pool_fault: us(8),
+        false_fault: us(5),
+        first_write: us(3),
+        evict_clean: us(2),
+        evict_dirty: us(6),
+        entry: us(4),
+    };
+    let costs = Costs { here, ..Costs::default() };
+    Question { costs, measured: String::new(), pager: pager(&here), slowdown: 0.1, program_seconds: None }
+}
+
+/// Pseudo-random numbers (SplitMix64).
+fn random(seed: &mut u64) -> u64 {
+    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (*seed ^ (*seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+fn counts(path: &Path, pager: &Pager, sizes: &[u64]) -> Vec<Counts> {
+    simulate(&Rows::read(path, None).unwrap(), pager, sizes).unwrap()
+}
+
+#[test]
+fn with_ram_for_all_pages_only_first_touches_fault() {
+    let (folder, mut seed) = (tempfile::tempdir().unwrap(), 1);
+    let pages = 3000;
+    let rows = (0..40_000).map(|i| touch(random(&mut seed) % pages, if i % 3 == 0 { Kind::Write } else { Kind::Read }));
+    let path = write(folder.path(), provenance(facts(1.0)), rows);
+    let pager = question().pager;
+    let enough = pager.ram_for(pages).0;
+    let found = counts(&path, &pager, &[enough, 2 * enough, enough - 8 * PAGE]);
+    for counts in &found[..2] {
+        let first = Counts { true_faults: pages as f64, zero_fills: pages as f64, ..Counts::default() };
+        assert_eq!(*counts, first);
+    }
+    assert!(found[2].true_faults > pages as f64 && found[2].evictions() > 0.0);
+    let answer = answer(&path, &question()).unwrap();
+    assert_eq!(answer.managed_bytes, pages * PAGE);
+    let full = answer.curve[0];
+    assert_eq!((full.true_faults, full.zero_fills, full.device_reads, full.evictions), (pages, pages, 0, 0));
+    assert!((full.seconds - (1.0 + pages as f64 * 3e-6)).abs() < 1e-9, "{full:?}");
+}
+
+#[test]
+fn a_loop_over_more_than_ram_misses_always_and_its_pages_come_ahead_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pages, turns) = (4000, 10);
+    let all = (0..turns).flat_map(|_| 0..pages).map(|page| touch(page, Kind::Write));
+    let path = write(folder.path(), provenance(facts(1.0)), all);
+    let pager = Pager { read_ahead: 0, ..question().pager };
+    let found = counts(&path, &pager, &[pages / 2 * PAGE, pages / 8 * PAGE]);
+    for counts in found {
+        assert_eq!((counts.true_faults, counts.zero_fills), ((pages * turns) as f64, pages as f64));
+        assert_eq!((counts.device_reads(), counts.device_ahead), ((pages * (turns - 1)) as f64, 0.0));
+        assert_eq!((counts.clean_exposed, counts.clean_hidden), (0.0, 0.0), "every page was written to");
+    }
+    let ahead = counts(&path, &question().pager, &[pages / 2 * PAGE])[0];
+    assert!(ahead.true_faults < 0.2 * (pages * turns) as f64, "16 pages come with a fault: {ahead:?}");
+    assert!(ahead.device_ahead > 0.95 * ahead.device_reads(), "{ahead:?}");
+}
+
+#[test]
+fn what_was_just_written_comes_back_from_memory_and_what_is_read_leaves_clean() {
+    let folder = tempfile::tempdir().unwrap();
+    // 300 pages in turn through fewer frames: each page returns before 224 others were written.
+    let steps = (0..20).flat_map(|_| 0..300u64).map(|i| touch(i * 7 % 300, Kind::Write));
+    let path = write(folder.path(), provenance(facts(1.0)), steps);
+    let pager = Pager { read_ahead: 0, ..question().pager };
+    let found = counts(&path, &pager, &[200 * PAGE])[0];
+    assert!(found.memory_loads > 0.9 * (found.true_faults - found.zero_fills), "{found:?}");
+    let read = (0..5).flat_map(|_| 0..2000u64).map(|page| touch(page, Kind::Read));
+    let path = write(folder.path(), provenance(facts(1.0)), read);
+    let found = counts(&path, &pager, &[500 * PAGE])[0];
+    assert_eq!((found.dirty(), found.device_reads()), (0.0, 0.0), "pages never written to are zeros again");
+    assert_eq!(found.zero_fills, 10_000.0);
+}
+
+/// A Zipf string over this many pages, in blocks of 16 equally popular pages.
+fn zipf(pages: u64, rows: usize) -> Vec<Reference> {
+    let mut seed = 7;
+    let blocks = pages / 16;
+    let weights: Vec<f64> = (1..=blocks)
+        .scan(0.0, |sum, rank| {
+            *sum += 1.0 / (rank as f64).powf(0.8);
+            Some(*sum)
+        })
+        .collect();
+    let total = weights[weights.len() - 1];
+    let mut row = || {
+        let at = (random(&mut seed) >> 11) as f64 / (1u64 << 53) as f64 * total;
+        let block = weights.partition_point(|weight| *weight < at) as u64;
+        let kind = if random(&mut seed).is_multiple_of(4) { Kind::Write } else { Kind::Read };
+        touch(block * 2_654_435_761 % blocks * 16 + random(&mut seed) % 16, kind)
+    };
+    (0..rows).map(|_| row()).collect()
+}
+
+#[test]
+fn a_sample_says_what_the_whole_says_within_its_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = 32_768;
+    let rows = zipf(pages, 500_000);
+    let path = write(folder.path(), provenance(facts(2.0)), rows.iter().copied());
+    let whole = answer(&path, &question()).unwrap();
+    // As a recorder keeps them: a quarter of the chunks, by another hash; the facts are those of all chunks.
+    let kept = |row: &&Reference| ((row.address / PAGE / 16).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 62) == 0;
+    let mut sampled = provenance(ProgramFacts {
+        managed_bytes: whole.managed_bytes,
+        zero_fills: whole.curve[0].zero_fills,
+        ..facts(2.0)
+    });
+    sampled.sample = Some(0.25);
+    let path = write(folder.path(), sampled, rows.iter().filter(kept).copied());
+    let sample = answer(&path, &question()).unwrap();
+    assert!(sample.sampled.is_some_and(|s| s.share == 0.25 && s.error_percent > 0.0) && whole.sampled.is_none());
+    for ram in [whole.needed_bytes / 2, whole.needed_bytes / 4, whole.needed_bytes / 8] {
+        let at = |answer: &Answer| *answer.curve.iter().min_by_key(|p| p.ram_bytes.abs_diff(ram)).unwrap();
+        let (whole, sample) = (at(&whole), at(&sample));
+        assert_eq!(whole.ram_bytes, sample.ram_bytes);
+        assert!(
+            sample.seconds_low <= whole.seconds && whole.seconds <= sample.worst(),
+            "{ram}: {whole:?}, sampled {sample:?}"
+        );
+        let off = (sample.seconds - whole.seconds).abs() / whole.seconds;
+        assert!(off < 0.15, "{ram}: {} s, sampled {} s", whole.seconds, sample.seconds);
+    }
+}
+
+#[test]
+fn the_answer_has_its_keys_in_order_and_fits_a_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), provenance(facts(2.0)), zipf(20_000, 200_000));
+    let found = answer(&path, &question()).unwrap();
+    let json = found.json();
+    for key in ["program_seconds", "not_paged_bytes", "ram_bytes", "managed_bytes", "thrash_bytes", "policy", "sampled"]
+    {
+        assert!(json.get(key).is_some(), "{key} is missing: {json}");
+    }
+    assert_eq!((json["device"].as_str(), json["schema_version"].as_u64()), (Some("here"), Some(1)));
+    assert!(found.curve.len() >= 5);
+    for two in found.curve.windows(2) {
+        assert!(two[0].ram_bytes > two[1].ram_bytes, "largest first: {two:?}");
+    }
+    for point in &found.curve {
+        assert!(point.seconds_low <= point.seconds && point.seconds <= point.worst(), "{point:?}");
+        assert!(point.device_reads + point.memory_loads + point.zero_fills >= point.true_faults, "{point:?}");
+    }
+    let least = found.curve[found.curve.len() - 1];
+    assert!(least.seconds > 1.2 * found.curve[0].seconds, "{least:?}");
+    let again: Answer = serde_json::from_value(json).unwrap();
+    assert_eq!(again, found);
+    let text = words(&found, Some("python3.coldframe/config.toml"));
+    assert!(text.lines().count() <= 19, "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let sizes = [found.managed_bytes + (11 << 20), found.managed_bytes].map(human_size);
+    let needs = format!("python3 takes 2.00 s and needs {}: {} of heap, 11 MiB that is not paged", sizes[0], sizes[1]);
+    assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").starts_with(&needs), "{text}");
+    assert!(
+        text.contains("Recommended: --ram ") && text.contains("coldframe run -c python3.coldframe/config.toml"),
+        "{text}"
+    );
+    let config = found.config().unwrap();
+    assert!(config.contains(&format!("ram = \"{}KiB\"", found.ram_bytes.unwrap() / 1024)), "{config}");
+}
+
+#[test]
+fn what_was_given_back_is_neither_kept_nor_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    // 2000 pages, released, and then 2000 others: never more than 2000 at a time.
+    let mut rows: Vec<Reference> = (0..2000).map(|page| touch(page, Kind::Write)).collect();
+    let notes = SPAN.note(Note::Released, SPAN.start..SPAN.start + 2000 * PAGE);
+    rows.extend(notes.map(|address| Reference::new(address, 1, Kind::Read)));
+    rows.extend((2000..4000).map(|page| touch(page, Kind::Write)));
+    let mut said = provenance(facts(1.0));
+    let end = SPAN.start + SPAN.len;
+    said.mappings = vec![Mapping { name: MANAGED.into(), start: SPAN.start, end, protection: "rw-p".into() }];
+    let path = write(folder.path(), said, rows.iter().copied());
+    let found = answer(&path, &question()).unwrap();
+    assert_eq!((found.managed_bytes, found.curve[0].zero_fills), (2000 * PAGE, 4000));
+    // The same without notes: the recorder's peak gives the same result.
+    let peak = ProgramFacts { managed_bytes: 2000 * PAGE, zero_fills: 4000, ..facts(1.0) };
+    let plain = rows.iter().filter(|row| row.address < end).copied();
+    let path = write(folder.path(), provenance(peak), plain);
+    let rows = Rows::read(&path, None).unwrap();
+    assert!(rows.inferred.is_some());
+    let pager = question().pager;
+    let counts = simulate(&rows, &pager, &[pager.ram_for(2000).0]).unwrap()[0];
+    assert_eq!((counts.evictions(), counts.zero_fills), (0.0, 4000.0), "{counts:?}");
+}
+
+#[test]
+fn a_trace_without_the_programs_own_time_is_refused_with_the_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bare = provenance(facts(1.0));
+    bare.program = None;
+    for fidelity in [Fidelity::Window, Fidelity::PageReferences, Fidelity::ExactReferences] {
+        let path =
+            write(folder.path(), Provenance { fidelity, ..bare.clone() }, (0..500).map(|i| touch(i, Kind::Write)));
+        let error = answer(&path, &question()).unwrap_err().to_string();
+        assert!(error.contains("record --via faults") && error.contains("--program-time"), "{error}");
+        // With a given program time there is an answer, whatever recorded the rows.
+        let told = Question { program_seconds: Some(0.5), ..question() };
+        assert_eq!(answer(&path, &told).unwrap().program_seconds, 0.5);
+    }
+    let path =
+        write(folder.path(), Provenance { page_size: Some(1024), ..provenance(facts(1.0)) }, [touch(1, Kind::Read)]);
+    assert!(answer(&path, &question()).unwrap_err().to_string().contains("other sizes"));
+}
+
+#[test]
+fn a_tier_keeps_in_ram_what_compresses_and_helps_no_page_that_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let loops = || (0..20u64).flat_map(|_| (0..4000).map(|page| touch(page * 7919 % 4000, Kind::Write)));
+    let of = |kept: u64, bytes: u64| {
+        let compression = Compression { tried: 100, kept, kept_bytes: kept * bytes, page_seconds: 10e-6 };
+        let facts = ProgramFacts { compression: Some(compression), ..facts(1.0) };
+        answer(&write(folder.path(), provenance(facts), loops()), &question()).unwrap()
+    };
+    // Pages compress to a quarter, so half of the RAM has room for all: 4 * (1/2 - f) + f >= 1 for f <= 1/3. Then
+    // nothing is written.
+    let found = of(100, 1024);
+    let tier = found.tier.as_ref().unwrap();
+    assert!(tier.at(found.curve[0].ram_bytes).is_some_and(|full| full.pool_bytes == 0 && full.pool_loads == 0));
+    let half = found.curve.iter().position(|point| point.ram_bytes <= found.needed_bytes / 2).unwrap();
+    let (without, with) = (&found.curve[half], &tier.curve[half]);
+    assert!(without.device_reads > 70_000 && with.device_reads == 0 && with.bytes_written == 0, "{with:?}");
+    assert!(with.seconds < without.seconds && with.pool_loads > 70_000, "{with:?} {without:?}");
+    assert_eq!(with.bytes_written_without, without.dirty_evictions * PAGE);
+    // The RAM is the remaining frames plus the pool. A zram device of the same RAM stores the pages without a frame.
+    assert_eq!(with.outside_bytes, found.needed_bytes - (with.ram_bytes - with.pool_bytes));
+    let said = words(&found, None);
+    let disk = format!("writes nothing to the disk instead of {}", human_size(with.bytes_written_without));
+    let one = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(["With --tier lz4", "zramctl", "zswap", disk.as_str()].iter().all(|part| one.contains(part)), "{said}");
+    let fits = |said: &str| said.lines().count() <= 19 && said.lines().all(|line| line.chars().count() <= 80);
+    assert!(fits(&said), "{said}");
+    // Even with every part at its longest, the last line is the command.
+    let longest = Answer {
+        within_slowdown: false,
+        thrash_bytes: Some(found.curve[2].ram_bytes),
+        exit: Some(3),
+        command: Some("program ".to_string() + &"argument ".repeat(15)),
+        how_sure: vec!["a reason for doubt".repeat(3); 20],
+        ..found.clone()
+    };
+    let said = words(&longest, Some("program.coldframe/config.toml"));
+    assert!(fits(&said) && said.contains("--tier lz4"), "{said}");
+    assert!(said.lines().rev().take(2).any(|line| line.starts_with("Run it so: ")), "{said}");
+    // If one page of two compresses, half of the loop still comes from the device.
+    let mixed = of(50, 1024).tier.unwrap().curve[half];
+    assert!(mixed.device_reads > 30_000 && mixed.seconds > with.seconds, "{mixed:?}");
+    assert_eq!(of(2, 1024).tier, None);
+}
+
+#[test]
+fn no_size_is_recommended_of_which_the_window_tells_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    // Except for first touches, all rows are in a hundredth of the pages, so little RAM would seem enough.
+    let rows = (0..4000).chain((0..20_000).map(|i| i % 40)).map(|page| touch(page, Kind::Write));
+    let wide = Provenance { window: Some(1000), ..provenance(facts(10.0)) };
+    let path = write(folder.path(), wide, rows);
+    let found = answer(&path, &question()).unwrap();
+    // One and a quarter of the window.
+    assert_eq!(found.told_bytes, 1250 * PAGE);
+    assert!(found.ram_bytes.is_some_and(|ram| (1250 * PAGE..1400 * PAGE).contains(&ram)), "{:?}", found.ram_bytes);
+    assert!(found.curve.iter().all(|point| point.seconds_high.is_some() == (point.ram_bytes >= found.told_bytes)));
+    assert!(found.how_sure.iter().any(|note| note.contains("at least")), "{:?}", found.how_sure);
+}
+
+#[test]
+fn processes_have_ram_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut two = provenance(facts(1.0));
+    two.tasks =
+        vec![Task { id: 0, name: "thread 1".into(), space: 0 }, Task { id: 1, name: "thread 2".into(), space: 1 }];
+    // The same addresses, used for other pages.
+    let rows = (0..4)
+        .flat_map(|_| 0..1000u64)
+        .flat_map(|page| [0, 1].map(|task| Reference { task, ..touch(page, Kind::Write) }));
+    let path = write(folder.path(), two, rows);
+    let pager = question().pager;
+    let counts = counts(&path, &pager, &[pager.ram_for(1000).0])[0];
+    assert_eq!((counts.true_faults, counts.evictions()), (2000.0, 0.0));
+    let found = answer(&path, &question()).unwrap();
+    assert_eq!((found.processes, found.managed_bytes), (2, 1000 * PAGE));
+    assert!(found.how_sure.iter().any(|note| note.contains("2 processes")));
+}
