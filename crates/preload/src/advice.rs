@@ -60,7 +60,7 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, len: usize, advice: c_int
 }
 
 /// Advice about managed memory.
-unsafe fn advise(part: Range<usize>, manner: Manner, advice: c_int) -> isize {
+fn advise(part: Range<usize>, manner: Manner, advice: c_int) -> isize {
     let kernel = || pass(libc::SYS_madvise, [part.start, part.len(), advice as usize, 0, 0, 0]);
     match advice {
         libc::MADV_DONTNEED | libc::MADV_FREE | libc::MADV_COLD | libc::MADV_PAGEOUT | GUARD_INSTALL
@@ -123,7 +123,8 @@ pub unsafe extern "C" fn posix_madvise(address: *mut c_void, len: usize, advice:
         return 0;
     }
     let errno = sys::errno();
-    let result = if madvise(address, len, advice) == 0 { 0 } else { sys::errno() };
+    // SAFETY: the caller's call.
+    let result = if unsafe { madvise(address, len, advice) } == 0 { 0 } else { sys::errno() };
     sys::set_errno(errno);
     result
 }

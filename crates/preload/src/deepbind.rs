@@ -18,9 +18,9 @@ pub fn find() {
 }
 
 unsafe extern "C" fn late(name: *const c_char, flags: c_int) -> *mut c_void {
-    match libc::dlsym(libc::RTLD_NEXT, c"dlopen".as_ptr()) as usize {
+    // SAFETY: looks a name up; the C library's function of that name has that type.
+    match unsafe { libc::dlsym(libc::RTLD_NEXT, c"dlopen".as_ptr()) } as usize {
         0 => std::ptr::null_mut(),
-        // SAFETY: the C library's function of that name has that type.
         real => unsafe { std::mem::transmute::<usize, Dlopen>(real)(name, flags) },
     }
 }

@@ -4,6 +4,7 @@
 use std::ffi::{c_int, c_uint};
 
 use crate::next::next;
+use crate::parts::pass;
 use crate::pins::{self, Why};
 use crate::say::{once, Once};
 use crate::shim::with_caller;
@@ -14,8 +15,8 @@ fn refused() -> c_int {
     -1
 }
 
-unsafe fn raw(number: i64, a: usize, b: usize, c: usize) -> c_int {
-    sys::answer(sys::call(number, [a, b, c, 0, 0, 0])) as c_int
+fn raw(number: i64, a: usize, b: usize, c: usize) -> c_int {
+    pass(number, [a, b, c, 0, 0, 0]) as c_int
 }
 
 type One = unsafe extern "C" fn(c_int) -> c_int;
@@ -66,11 +67,12 @@ pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) 
 /// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn closefrom(first: c_int) {
-    close_range(first.max(0) as c_uint, c_uint::MAX, 0);
+    // SAFETY: the caller's call.
+    unsafe { close_range(first.max(0) as c_uint, c_uint::MAX, 0) };
 }
 
 /// The copy is the same file, including O_DIRECT and a ring's buffers.
-unsafe fn copied(from: c_int, result: c_int) -> c_int {
+fn copied(from: c_int, result: c_int) -> c_int {
     if result >= 0 && result != from {
         rings::closed(result);
         rings::copied(from);

@@ -9,6 +9,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::next::next;
+use crate::parts::pass;
 use crate::say::{once, Once};
 use crate::shim::with_caller;
 use crate::sys::{self, Lock};
@@ -38,9 +39,8 @@ type Open2 = unsafe extern "C" fn(*const c_char, c_int) -> c_int;
 type OpenAt2 = unsafe extern "C" fn(c_int, *const c_char, c_int) -> c_int;
 type ByHandle = unsafe extern "C" fn(c_int, *mut c_void, c_int) -> c_int;
 
-unsafe fn raw(folder: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
-    let arguments = [folder as usize, path as usize, flags as usize, mode as usize, 0, 0];
-    sys::answer(sys::call(libc::SYS_openat, arguments)) as c_int
+fn raw(folder: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
+    pass(libc::SYS_openat, [folder as usize, path as usize, flags as usize, mode as usize, 0, 0]) as c_int
 }
 
 with_caller!(open(3) => open_from);
@@ -77,10 +77,8 @@ unsafe extern "C" fn openat_2_from(folder: c_int, path: *const c_char, flags: c_
 
 with_caller!(open_by_handle_at(3) => by_handle_from);
 unsafe extern "C" fn by_handle_from(mount: c_int, handle: *mut c_void, flags: c_int, caller: usize) -> c_int {
-    let raw = |flags| {
-        let arguments = [mount as usize, handle as usize, flags as usize, 0, 0, 0];
-        sys::answer(sys::call(libc::SYS_open_by_handle_at, arguments)) as c_int
-    };
+    let raw =
+        |flags| pass(libc::SYS_open_by_handle_at, [mount as usize, handle as usize, flags as usize, 0, 0, 0]) as c_int;
     opened(flags, caller, |flags| next!(OPEN_BY_HANDLE_AT, ByHandle, (mount, handle, flags), raw(flags)))
 }
 
@@ -97,14 +95,13 @@ pub unsafe extern "C" fn openat2_from(
     len: usize,
     caller: usize,
 ) -> c_int {
-    let raw = |how: *const How| {
-        let arguments = [folder as usize, path as usize, how as usize, len, 0, 0];
-        sys::answer(sys::call(libc::SYS_openat2, arguments)) as c_int
-    };
+    let raw =
+        |how: *const How| pass(libc::SYS_openat2, [folder as usize, path as usize, how as usize, len, 0, 0]) as c_int;
     if how.is_null() || len != size_of::<How>() {
         return raw(how);
     }
-    let [flags, mode, resolve] = how.read_unaligned();
+    // SAFETY: the caller's structure, of that length.
+    let [flags, mode, resolve] = unsafe { how.read_unaligned() };
     // The upper half has no O_DIRECT; the kernel refuses unknown bits there.
     let rest = flags & !u64::from(u32::MAX);
     opened(flags as c_int, caller, |flags| raw(&[rest | u64::from(flags as u32), mode, resolve]))

@@ -26,16 +26,18 @@ pub fn find() {
 /// The lock of the list is held.
 pub unsafe fn hold() {
     let list = LIST.address();
-    let mut file = if list == 0 { 0 } else { *(list as *const usize) };
+    // SAFETY: the list is locked, so its files stay; they have this layout.
+    let word = |at: usize| unsafe { *(at as *const usize) };
+    let mut file = if list == 0 { 0 } else { word(list) };
     while file != 0 {
-        for at in [file, *((file + LOCK) as *const usize)] {
+        for at in [file, word(file + LOCK)] {
             if memory::holds(at) {
                 if let Some(pinned) = Pinned::new(at, if at == file { LEN } else { 1 }) {
                     pinned.hold((Why::File, at, 0));
                 }
             }
         }
-        file = *((file + CHAIN) as *const usize);
+        file = word(file + CHAIN);
     }
 }
 

@@ -10,6 +10,7 @@
 use std::ffi::{c_int, c_ulong};
 
 use crate::memory::{self, Backing};
+use crate::parts::pass;
 use crate::say::{once, Once};
 use crate::sys;
 
@@ -153,8 +154,7 @@ pub unsafe fn control(number: usize, arguments: [usize; 4]) -> isize {
             return refuse();
         }
     }
-    // SAFETY: the caller's call.
-    sys::answer(unsafe { sys::call(libc::SYS_prctl, [number, b, c, d, e, 0]) })
+    pass(libc::SYS_prctl, [number, b, c, d, e, 0])
 }
 
 /// seccomp, with the kind of result of the C library's `syscall`.
@@ -166,8 +166,7 @@ pub unsafe fn seccomp(operation: usize, flags: usize, argument: usize) -> isize 
     if sets && unsafe { objects(filter) } {
         return refuse();
     }
-    // SAFETY: the caller's call.
-    sys::answer(unsafe { sys::call(libc::SYS_seccomp, [operation, flags, argument, 0, 0, 0]) })
+    pass(libc::SYS_seccomp, [operation, flags, argument, 0, 0, 0])
 }
 
 /// Replaces the C library's function. It has any number of arguments; all are passed in the same way.

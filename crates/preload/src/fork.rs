@@ -79,7 +79,7 @@ static REGISTERED: AtomicBool = AtomicBool::new(false);
 pub fn register() {
     if !REGISTERED.swap(true, Relaxed) {
         // SAFETY: the three are functions of that type and stay loaded.
-        let result = unsafe { register_next(Some(before), Some(after), Some(within), std::ptr::null_mut()) };
+        let result = unsafe { register_next(Some(prepare), Some(parent), Some(child), std::ptr::null_mut()) };
         assert_eq!(result, 0, "pthread_atfork");
     }
 }
@@ -88,7 +88,7 @@ unsafe fn register_next(prepare: Handler, parent: Handler, child: Handler, libra
     match REGISTER.address() {
         0 => libc::ENOSYS,
         // SAFETY: the C library's function of that type.
-        own => std::mem::transmute::<usize, Register>(own)(prepare, parent, child, library),
+        own => unsafe { std::mem::transmute::<usize, Register>(own)(prepare, parent, child, library) },
     }
 }
 
@@ -105,30 +105,12 @@ pub unsafe extern "C" fn __register_atfork(
     unsafe { register_next(prepare, parent, child, library) }
 }
 
-/// The C library calls this before a fork. If no memory is managed, not yet or not at all, nothing is to be done.
-unsafe extern "C" fn before() {
-    if memory::ready() {
-        prepare();
-    }
-}
-
-unsafe extern "C" fn after() {
-    if memory::ready() {
-        parent();
-    }
-}
-
-unsafe extern "C" fn within() {
-    if memory::ready() {
-        child();
-    }
-}
-
 /// The signals that the forking thread had blocked.
 static MASK: AtomicU64 = AtomicU64::new(0);
 /// The reason why a thread must not have a child: the thread's number, and the error in the lower half.
 static REFUSED: AtomicU64 = AtomicU64::new(0);
 
+/// The C library calls this before a fork. If no memory is managed, not yet or not at all, nothing is to be done.
 unsafe extern "C" fn prepare() {
     if !memory::ready() {
         return;

@@ -120,8 +120,11 @@ fn register() -> &'static Slot {
 
 /// At the end of a thread.
 unsafe extern "C" fn leave(slot: *mut c_void) {
-    *own() = std::ptr::null();
-    (*slot.cast::<Slot>()).taken.store(false, Release);
+    // SAFETY: this thread's own variable, and the slot that `register` gave with it.
+    unsafe {
+        *own() = std::ptr::null();
+        (*slot.cast::<Slot>()).taken.store(false, Release);
+    }
 }
 
 /// The thread is inside while this lives.

@@ -232,14 +232,15 @@ pub unsafe fn free(block: *mut c_void) {
     let errno = sys::errno();
     let _inside = gate::enter();
     if in_arena(block as usize) {
-        mi::mi_free(block);
+        // SAFETY: a block of mimalloc's, which the caller gives up.
+        unsafe { mi::mi_free(block) };
     } else {
         match REGISTRY.with(|blocks| blocks.remove(&(block as usize))) {
             // The caller cannot be told that the kernel refused.
             Some(Direct { mapped, .. }) => _ = pins::unmap(block as usize..block as usize + mapped),
             None => match behind(&next::FREE) {
                 // SAFETY: of that name, and of that type.
-                Some(theirs) => std::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void)>(theirs)(block),
+                Some(theirs) => unsafe { std::mem::transmute::<usize, extern "C" fn(*mut c_void)>(theirs)(block) },
                 None => crate::say::fail(134, format_args!("free({block:p}): not a block of the heap")),
             },
         }
@@ -254,13 +255,16 @@ pub unsafe fn free(block: *mut c_void) {
 pub unsafe fn usable_size(block: *mut c_void) -> usize {
     let _inside = gate::enter();
     if in_arena(block as usize) {
-        return mi::mi_usable_size(block);
+        // SAFETY: a block of mimalloc's.
+        return unsafe { mi::mi_usable_size(block) };
     }
     match (REGISTRY.with(|blocks| blocks.get(&(block as usize)).map(|b| b.len)), behind(&next::USABLE_SIZE)) {
         (Some(len), _) => len,
         (None, None) => 0,
         // SAFETY: of that name, and of that type.
-        (None, Some(theirs)) => std::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void) -> usize>(theirs)(block),
+        (None, Some(theirs)) => unsafe {
+            std::mem::transmute::<usize, extern "C" fn(*mut c_void) -> usize>(theirs)(block)
+        },
     }
 }
 
@@ -269,27 +273,29 @@ pub unsafe fn usable_size(block: *mut c_void) -> usize {
 /// # Safety
 /// `block` is one of this heap.
 pub unsafe fn reallocate(block: *mut c_void, size: usize) -> *mut c_void {
+    // SAFETY: the caller gives up the block for the one that it gets.
+    let moved = |had, to| unsafe { moved(block, had, size, to) };
     if in_arena(block as usize) {
-        if size < DIRECT {
-            return from_arena(|| mi::mi_realloc(block, size.max(LEAST)));
-        }
-        return moved(block, usable_size(block), size, direct(size, PAGE, size));
+        // SAFETY: as above; a block of mimalloc's.
+        return match size {
+            0..DIRECT => from_arena(|| unsafe { mi::mi_realloc(block, size.max(LEAST)) }),
+            _ => moved(unsafe { usable_size(block) }, direct(size, PAGE, size)),
+        };
     }
     let _inside = gate::enter();
     let Some(old) = REGISTRY.with(|blocks| blocks.get(&(block as usize)).copied()) else {
         let Some(theirs) = behind(&next::REALLOC) else {
             crate::say::fail(134, format_args!("realloc({block:p}): not a block of the heap"));
         };
+        type Reallocate = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
         // SAFETY: of that name, and of that type.
-        return std::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void>(theirs)(
-            block, size,
-        );
+        return unsafe { std::mem::transmute::<usize, Reallocate>(theirs)(block, size) };
     };
     if size > isize::MAX as usize {
         return none();
     }
     if size < DIRECT {
-        return moved(block, old.len, size, allocate(size));
+        return moved(old.len, allocate(size));
     }
     let len = size.next_multiple_of(PAGE);
     if len <= old.mapped {
@@ -301,13 +307,18 @@ pub unsafe fn reallocate(block: *mut c_void, size: usize) -> *mut c_void {
         return block;
     }
     // A move loads the whole block. Room to grow costs only addresses and makes moves rare.
-    moved(block, old.len, size, direct(size, PAGE, size.saturating_mul(2)))
+    moved(old.len, direct(size, PAGE, size.saturating_mul(2)))
 }
 
+/// # Safety
+/// As for `reallocate`; `to` is null or a new block of `size` bytes, and `had` bytes of `block` can be read.
 unsafe fn moved(block: *mut c_void, had: usize, size: usize, to: *mut c_void) -> *mut c_void {
     if !to.is_null() {
-        memory::backing().copy(block as usize, to as usize, had.min(size));
-        free(block);
+        // SAFETY: the new block is another one, and the caller gives up the old one.
+        unsafe {
+            memory::backing().copy(block as usize, to as usize, had.min(size));
+            free(block);
+        }
     }
     to
 }

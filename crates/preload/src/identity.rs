@@ -74,14 +74,14 @@ identities! {
 
 /// Makes a system call that may need a process with one thread: first as it is, and if the kernel refuses that,
 /// without the pager's threads.
-unsafe fn alone(number: i64, arguments: [usize; 6]) -> c_int {
-    // SAFETY: the caller's call.
-    let mut result = unsafe { sys::call(number, arguments) };
+fn alone(number: i64, arguments: [usize; 6]) -> c_int {
+    // SAFETY: a call of the program, whose arguments are no pointers.
+    let call = || unsafe { sys::call(number, arguments) };
+    let mut result = call();
     if let (true, Backing::Pager(pager), true) = (memory::ready(), backing(), result == -(libc::EINVAL as isize)) {
         // The stack stays in RAM, if it is managed: no thread could bring it back.
         let _still = Still::here();
-        // SAFETY: as above. Neither call has a pointer.
-        result = pager.without_handlers(|| unsafe { sys::call(number, arguments) });
+        result = pager.without_handlers(call);
     }
     sys::answer(result) as c_int
 }
@@ -89,13 +89,11 @@ unsafe fn alone(number: i64, arguments: [usize; 6]) -> c_int {
 /// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn unshare(what: c_int) -> c_int {
-    // SAFETY: the caller's call.
-    unsafe { alone(libc::SYS_unshare, [what as usize, 0, 0, 0, 0, 0]) }
+    alone(libc::SYS_unshare, [what as usize, 0, 0, 0, 0, 0])
 }
 
 /// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn setns(descriptor: c_int, kind: c_int) -> c_int {
-    // SAFETY: the caller's call.
-    unsafe { alone(libc::SYS_setns, [descriptor as usize, kind as usize, 0, 0, 0, 0]) }
+    alone(libc::SYS_setns, [descriptor as usize, kind as usize, 0, 0, 0, 0])
 }

@@ -40,26 +40,30 @@ struct Tables {
 }
 
 unsafe extern "C" fn object(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
-    // SAFETY: the linker shows a valid object for the length of this call; `found` is what `tables` gave.
+    // SAFETY: the linker shows a valid object for the length of this call; `found` is what `look` gave.
     let (info, found) = unsafe { (&*info, &mut *found.cast::<Tables>()) };
-    if info.dlpi_name.is_null() || !CStr::from_ptr(info.dlpi_name).to_bytes().ends_with(b"/libc.so.6") {
+    // SAFETY: of the same object: its name, a C string, and its headers.
+    let named = |end: &[u8]| unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes().ends_with(end);
+    if info.dlpi_name.is_null() || !named(b"/libc.so.6") {
         return 0;
     }
-    let headers = std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into());
+    // SAFETY: as above.
+    let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
     let Some(header) = headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC) else { return 0 };
     found.base = info.dlpi_addr as usize;
     let mut entry = (found.base + header.p_vaddr as usize) as *const Dynamic;
-    while (*entry).tag != 0 {
-        let value = (*entry).value as usize;
+    // SAFETY: the dynamic section ends with an entry of tag 0.
+    while let Dynamic { tag: tag @ 1.., value } = unsafe { &*entry } {
+        let value = *value as usize;
         // On some machines the linker has turned the values into addresses.
         let address = if value < found.base { found.base + value } else { value };
-        match (*entry).tag {
+        match *tag {
             DT_STRTAB => found.strings = address,
             DT_SYMTAB => found.symbols = address,
             DT_GNU_HASH => found.hash = address,
             _ => (),
         }
-        entry = entry.add(1);
+        entry = entry.wrapping_add(1);
     }
     1
 }

@@ -7,6 +7,7 @@ use std::ffi::c_int;
 use coldframe_live::PAGE;
 
 use crate::memory::{self, Backing};
+use crate::parts::pass;
 use crate::say::{once, Once};
 use crate::sys;
 
@@ -57,16 +58,16 @@ fn objection(resource: u32, soft: u64) -> Option<&'static str> {
 
 /// prlimit, with the C library's kind of result. Limits of other processes are not checked.
 pub unsafe fn set(process: c_int, resource: u32, new: *const Limit, old: *mut Limit) -> c_int {
-    let own = process == 0 || process as isize == sys::call(libc::SYS_getpid, [0; 6]);
-    if let (true, true, Some(limit)) = (memory::ready(), own, new.as_ref()) {
+    let own = process == 0 || process as u32 == std::process::id();
+    // SAFETY: the caller's structure, which the kernel would read as well.
+    if let (true, true, Some(limit)) = (memory::ready(), own, unsafe { new.as_ref() }) {
         if let Some(what) = objection(resource, limit.soft) {
             once(Once::Limit, format_args!("the program does not get its limit on the {what}"));
             sys::set_errno(libc::EPERM);
             return -1;
         }
     }
-    let arguments = [process as usize, resource as usize, new as usize, old as usize, 0, 0];
-    sys::answer(sys::call(libc::SYS_prlimit64, arguments)) as c_int
+    pass(libc::SYS_prlimit64, [process as usize, resource as usize, new as usize, old as usize, 0, 0]) as c_int
 }
 
 macro_rules! exported {
@@ -74,7 +75,8 @@ macro_rules! exported {
         /// Replaces the C library's.
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
-            $call
+            // SAFETY: the caller's call.
+            unsafe { $call }
         }
     )* };
 }

@@ -19,7 +19,7 @@ fn touched(address: usize, len: usize) -> Result<Range<usize>, c_int> {
 }
 
 /// Calls `kernel` or `own` for each part, up to the first hole.
-unsafe fn each(
+fn each(
     address: usize,
     len: usize,
     kernel: impl Fn(usize, usize) -> isize,

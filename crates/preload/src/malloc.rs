@@ -34,11 +34,11 @@ pub fn find() {
 }
 
 /// A block from the program's `malloc`.
-unsafe fn as_the_program(size: usize, caller: usize) -> *mut c_void {
+fn as_the_program(size: usize, caller: usize) -> *mut c_void {
     match MALLOC.load(Relaxed) {
         0 => malloc_from(size, caller),
         // SAFETY: whatever is of that name has that type.
-        theirs => std::mem::transmute::<usize, unsafe extern "C" fn(usize) -> *mut c_void>(theirs)(size),
+        theirs => unsafe { std::mem::transmute::<usize, extern "C" fn(usize) -> *mut c_void>(theirs)(size) },
     }
 }
 
@@ -69,21 +69,28 @@ unsafe extern "C" fn realloc_from(block: *mut c_void, size: usize, caller: usize
         return malloc_from(size, caller);
     }
     if memory::holds(block as usize) {
-        if size == 0 {
-            heap::free(block);
-            return null_mut();
+        // SAFETY: the caller gives up a block of the managed heap.
+        unsafe {
+            if size == 0 {
+                heap::free(block);
+                return null_mut();
+            }
+            return heap::reallocate(block, size);
         }
-        return heap::reallocate(block, size);
     }
     // A block from before the start, or one that the C library has given to the program, moves when the program
     // resizes it.
     if size == 0 || !is_managed(size, caller) {
-        return unmanaged::realloc(block, size);
+        // SAFETY: a block of the C library's heap, which the caller gives up.
+        return unsafe { unmanaged::realloc(block, size) };
     }
     let new = heap::allocate(size);
     if !new.is_null() {
-        new.cast::<u8>().copy_from_nonoverlapping(block.cast(), unmanaged::usable_size(block).min(size));
-        unmanaged::free(block);
+        // SAFETY: as above; the new block is another one, of this size.
+        unsafe {
+            new.cast::<u8>().copy_from_nonoverlapping(block.cast(), unmanaged::usable_size(block).min(size));
+            unmanaged::free(block);
+        }
     }
     new
 }
@@ -109,7 +116,8 @@ unsafe extern "C" fn posix_memalign_from(out: *mut *mut c_void, align: usize, si
     if block.is_null() {
         return libc::ENOMEM;
     }
-    *out = block;
+    // SAFETY: the caller's place for it.
+    unsafe { *out = block };
     0
 }
 
@@ -125,58 +133,67 @@ extern "C" fn pvalloc_from(size: usize, caller: usize) -> *mut c_void {
 
 with_caller!(reallocarray(3) => reallocarray_from);
 unsafe extern "C" fn reallocarray_from(block: *mut c_void, count: usize, size: usize, caller: usize) -> *mut c_void {
-    match (count.checked_mul(size), REALLOC.load(Relaxed)) {
-        (None, _) => no_memory(),
-        (Some(size), 0) => realloc_from(block, size, caller),
-        // SAFETY: whatever is of that name has that type.
-        (Some(size), theirs) => {
-            std::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void>(theirs)(block, size)
-        }
+    type Reallocate = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
+    let Some(size) = count.checked_mul(size) else { return no_memory() };
+    // SAFETY: the caller gives up the block; whatever is of that name has that type.
+    match REALLOC.load(Relaxed) {
+        0 => unsafe { realloc_from(block, size, caller) },
+        theirs => unsafe { std::mem::transmute::<usize, Reallocate>(theirs)(block, size) },
     }
 }
 
 /// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn free(block: *mut c_void) {
+    // SAFETY: the address shows whose block it is; the caller gives it up.
     match memory::holds(block as usize) {
-        true => heap::free(block),
-        false => unmanaged::free(block),
+        true => unsafe { heap::free(block) },
+        false => unsafe { unmanaged::free(block) },
     }
 }
 
 /// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn cfree(block: *mut c_void) {
-    free(block);
+    // SAFETY: the caller's call.
+    unsafe { free(block) };
 }
 
 /// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn free_sized(block: *mut c_void, _size: usize) {
-    free(block);
+    // SAFETY: the caller's call.
+    unsafe { free(block) };
 }
 
 /// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn free_aligned_sized(block: *mut c_void, _align: usize, _size: usize) {
-    free(block);
+    // SAFETY: the caller's call.
+    unsafe { free(block) };
 }
 
 /// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
+    // SAFETY: the address shows whose block it is.
     match block as usize {
         0 => 0,
-        address if memory::holds(address) => heap::usable_size(block),
-        _ => unmanaged::usable_size(block),
+        address if memory::holds(address) => unsafe { heap::usable_size(block) },
+        _ => unsafe { unmanaged::usable_size(block) },
     }
 }
 
+/// # Safety
+/// `text` has `len` bytes.
 unsafe fn duplicate(text: *const c_char, len: usize, caller: usize) -> *mut c_char {
     let copy: *mut c_char = as_the_program(len + 1, caller).cast();
     if !copy.is_null() {
-        copy.copy_from_nonoverlapping(text, len);
-        *copy.add(len) = 0;
+        // SAFETY: a new block of `len + 1` bytes.
+        unsafe {
+            copy.copy_from_nonoverlapping(text, len);
+            *copy.add(len) = 0;
+        }
     }
     copy
 }
@@ -184,11 +201,13 @@ unsafe fn duplicate(text: *const c_char, len: usize, caller: usize) -> *mut c_ch
 with_caller!(strdup(1) => strdup_from);
 with_caller!(__strdup(1) => strdup_from);
 unsafe extern "C" fn strdup_from(text: *const c_char, caller: usize) -> *mut c_char {
-    duplicate(text, libc::strlen(text), caller)
+    // SAFETY: the caller's string.
+    unsafe { duplicate(text, libc::strlen(text), caller) }
 }
 
 with_caller!(strndup(2) => strndup_from);
 with_caller!(__strndup(2) => strndup_from);
 unsafe extern "C" fn strndup_from(text: *const c_char, most: usize, caller: usize) -> *mut c_char {
-    duplicate(text, libc::strnlen(text, most), caller)
+    // SAFETY: the caller's string.
+    unsafe { duplicate(text, libc::strnlen(text, most), caller) }
 }

@@ -55,10 +55,9 @@ impl Asked {
     }
 
     /// The kernel's mmap.
-    unsafe fn pass(self) -> isize {
+    fn pass(self) -> isize {
         let Asked { at, len, protection, flags, file, offset } = self;
-        // SAFETY: what the program has asked for.
-        unsafe { pass(libc::SYS_mmap, [at, len, protection as usize, flags as usize, file as usize, offset as usize]) }
+        pass(libc::SYS_mmap, [at, len, protection as usize, flags as usize, file as usize, offset as usize])
     }
 }
 
@@ -88,7 +87,7 @@ pub unsafe extern "C" fn mmap_from(
 }
 
 /// A mapping at any address.
-unsafe fn anywhere(asked: Asked, own: bool) -> isize {
+fn anywhere(asked: Asked, own: bool) -> isize {
     let Some(len) = asked.len.checked_next_multiple_of(PAGE) else { return failed(libc::ENOMEM) };
     let wish = asked.at.checked_next_multiple_of(PAGE).unwrap_or(0);
     let there = wish..wish.saturating_add(len);
@@ -159,7 +158,7 @@ fn fits(len: usize) -> bool {
 }
 
 /// The hint lies in free space of the span.
-unsafe fn granted(asked: Asked, there: Range<usize>) -> isize {
+fn granted(asked: Asked, there: Range<usize>) -> isize {
     if asked.is_private_memory() && asked.flags & libc::MAP_STACK == 0 {
         return new(Spot::Free(there.start), there.len(), asked);
     }
@@ -167,7 +166,7 @@ unsafe fn granted(asked: Asked, there: Range<usize>) -> isize {
 }
 
 /// A new managed mapping.
-unsafe fn new(spot: Spot, len: usize, asked: Asked) -> isize {
+fn new(spot: Spot, len: usize, asked: Asked) -> isize {
     let at = match backing().map_at(spot, len, asked.protection) {
         Ok(at) => at,
         Err(error) => {
@@ -185,7 +184,7 @@ unsafe fn new(spot: Spot, len: usize, asked: Asked) -> isize {
 }
 
 /// A mapping at a given place, at least partly in the span.
-unsafe fn fixed(asked: Asked) -> isize {
+fn fixed(asked: Asked) -> isize {
     let range = match pages(asked.at, asked.len, libc::ENOMEM) {
         Ok(range) => range,
         Err(error) => return failed(error),
@@ -196,8 +195,7 @@ unsafe fn fixed(asked: Asked) -> isize {
     if asked.flags & libc::MAP_FIXED_NOREPLACE == libc::MAP_FIXED_NOREPLACE {
         let taken = |(part, whose): &(Range<usize>, Whose)| match whose {
             Whose::Free => false,
-            // SAFETY: replaces nothing, and takes only back what it has got.
-            Whose::Outside => unsafe { !is_free(part) },
+            Whose::Outside => !is_free(part),
             _ => true,
         };
         if there.iter().any(taken) {
@@ -218,19 +216,19 @@ unsafe fn fixed(asked: Asked) -> isize {
     }
 }
 
-unsafe fn is_free(range: &Range<usize>) -> bool {
+fn is_free(range: &Range<usize>) -> bool {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
     let no_file = -1isize as usize;
-    let got = sys::call(libc::SYS_mmap, [range.start, range.len(), 0, flags as usize, no_file, 0]);
-    got == range.start as isize && {
-        sys::call(libc::SYS_munmap, [range.start, range.len(), 0, 0, 0, 0]);
-        true
+    // SAFETY: replaces nothing, and takes only back what it has got.
+    unsafe {
+        let got = sys::call(libc::SYS_mmap, [range.start, range.len(), 0, flags as usize, no_file, 0]);
+        got == range.start as isize && sys::call(libc::SYS_munmap, [range.start, range.len(), 0, 0, 0, 0]) == 0
     }
 }
 
 /// A file, shared memory or another mapping that only the kernel can make. It is first tried elsewhere, so that
 /// nothing is lost if the kernel refuses it.
-unsafe fn foreign(asked: Asked, inside: Range<usize>) -> isize {
+fn foreign(asked: Asked, inside: Range<usize>) -> isize {
     let trial = asked.flags & !(FIXED | libc::MAP_POPULATE | libc::MAP_LOCKED);
     let elsewhere = Asked { at: 0, flags: trial, ..asked }.pass();
     if elsewhere == -1 {
@@ -240,8 +238,7 @@ unsafe fn foreign(asked: Asked, inside: Range<usize>) -> isize {
     let flags = asked.flags & !libc::MAP_FIXED_NOREPLACE | libc::MAP_FIXED;
     let mut answer = 0;
     backing().map_foreign(inside, || {
-        // SAFETY: the program has asked for it, and nothing of the pager is left there.
-        answer = unsafe { Asked { flags, ..asked }.pass() };
+        answer = Asked { flags, ..asked }.pass();
         answer != -1
     });
     answer
@@ -288,7 +285,7 @@ pub unsafe extern "C" fn pkey_mprotect(address: *mut c_void, len: usize, protect
 }
 
 /// As the kernel does it: up to the first hole.
-unsafe fn protect(call: i64, address: usize, len: usize, protection: c_int, key: c_int) -> c_int {
+fn protect(call: i64, address: usize, len: usize, protection: c_int, key: c_int) -> c_int {
     let pass = |at, len| pass(call, [at, len, protection as usize, key as usize, 0, 0]) as c_int;
     if len == 0 || !memory::ready() || !memory::meets(address, len) {
         return pass(address, len);

@@ -54,12 +54,9 @@ pub fn failed(error: i32) -> isize {
     -1
 }
 
-/// A system call with the C library's kind of result.
-///
-/// # Safety
-/// As the call's.
-pub unsafe fn pass(number: i64, arguments: [usize; 6]) -> isize {
-    // SAFETY: the caller answers for it.
+/// Passes a call of the program on to the kernel, with the C library's kind of result.
+pub fn pass(number: i64, arguments: [usize; 6]) -> isize {
+    // SAFETY: the program has asked for this call, and answers for its own memory; the pager's is never passed.
     sys::answer(unsafe { sys::call(number, arguments) })
 }
 

@@ -10,6 +10,7 @@ use std::ffi::{c_int, c_ulong};
 use coldframe_live::{LiveError, PAGE};
 use libc::iovec;
 
+use crate::parts::pass;
 use crate::pins::Pinned;
 use crate::{memory, sys};
 
@@ -30,7 +31,8 @@ pub unsafe extern "C" fn process_vm_writev(
     tos: c_ulong,
     flags: c_ulong,
 ) -> isize {
-    write(process, (from, froms as usize), (to, tos as usize), flags as usize)
+    // SAFETY: the caller's call.
+    unsafe { write(process, (from, froms as usize), (to, tos as usize), flags as usize) }
 }
 
 /// The same, for `syscall`.
@@ -38,11 +40,12 @@ pub unsafe fn write(process: c_int, from: (*const iovec, usize), to: (*const iov
     let a = [process as usize, from.0 as usize, from.1, to.0 as usize, to.1, flags];
     let known = flags == 0 && from.1 <= VECTORS && to.1 <= VECTORS && !from.0.is_null() && !to.0.is_null();
     if !known || !memory::ready() || !is_own(process) {
-        return sys::answer(sys::call(libc::SYS_process_vm_writev, a));
+        return pass(libc::SYS_process_vm_writev, a);
     }
-    let (from, to) = (std::slice::from_raw_parts(from.0, from.1), std::slice::from_raw_parts(to.0, to.1));
+    // SAFETY: the caller's vectors, which the kernel would read as well.
+    let (from, to) = unsafe { (std::slice::from_raw_parts(from.0, from.1), std::slice::from_raw_parts(to.0, to.1)) };
     if !to.iter().any(|part| memory::meets(part.iov_base as usize, part.iov_len)) {
-        return sys::answer(sys::call(libc::SYS_process_vm_writev, a));
+        return pass(libc::SYS_process_vm_writev, a);
     }
     sys::answer(write_pinned(process as usize, from, to))
 }
@@ -57,7 +60,7 @@ fn is_own(process: c_int) -> bool {
 }
 
 /// The number of bytes written, or, if it is 0, a negative error number.
-unsafe fn write_pinned(process: usize, from: &[iovec], to: &[iovec]) -> isize {
+fn write_pinned(process: usize, from: &[iovec], to: &[iovec]) -> isize {
     let mut done = 0;
     for part in to {
         let (start, mut at) = (part.iov_base as usize, 0);
@@ -74,7 +77,7 @@ unsafe fn write_pinned(process: usize, from: &[iovec], to: &[iovec]) -> isize {
 }
 
 /// Writes some of `len` bytes at `to`, from `from` after its first `skip` bytes.
-unsafe fn piece(process: usize, from: &[iovec], skip: usize, to: usize, len: usize) -> isize {
+fn piece(process: usize, from: &[iovec], skip: usize, to: usize, len: usize) -> isize {
     let managed = memory::meets(to, len);
     let mut len = if managed { len.min(PAGES * PAGE - to % PAGE) } else { len };
     let mut pinned = Pinned::try_new(to, len);
@@ -88,7 +91,8 @@ unsafe fn piece(process: usize, from: &[iovec], skip: usize, to: usize, len: usi
             let (parts, count) = parts(from, skip, len);
             let there = iovec { iov_base: to as *mut _, iov_len: len };
             let a = [process, parts.as_ptr() as usize, count, &raw const there as usize, 1, 0];
-            sys::call(libc::SYS_process_vm_writev, a)
+            // SAFETY: the caller's call, in part; the pages that it writes to stay where they are.
+            unsafe { sys::call(libc::SYS_process_vm_writev, a) }
         }
         Err(_) => -(libc::ENOMEM as isize),
     }

@@ -78,7 +78,7 @@ fn asked(at: usize, old_len: usize, new_len: usize, flags: c_int, to: usize) -> 
     Ok(Asked { from, len, flags, to })
 }
 
-unsafe fn resize(asked: Asked) -> isize {
+fn resize(asked: Asked) -> isize {
     let first = asked.from.start..asked.from.end.max(asked.from.start + PAGE);
     let there = parts(first);
     match there[0].1 {
@@ -102,12 +102,11 @@ unsafe fn resize(asked: Asked) -> isize {
 }
 
 /// A mapping of the kernel, in the span or on its way there.
-unsafe fn kernels(asked: Asked, foreign: bool) -> isize {
+fn kernels(asked: Asked, foreign: bool) -> isize {
     let Asked { from, len, flags, to } = &asked;
     let mut answer = 0;
     let mut call = || {
-        // SAFETY: the program has asked for it, and nothing of the pager is left at its target.
-        answer = unsafe { pass(libc::SYS_mremap, [from.start, from.len(), *len, *flags as usize, *to, 0]) };
+        answer = pass(libc::SYS_mremap, [from.start, from.len(), *len, *flags as usize, *to, 0]);
         answer != -1
     };
     let span = memory::span();
@@ -129,7 +128,7 @@ unsafe fn kernels(asked: Asked, foreign: bool) -> isize {
     answer
 }
 
-unsafe fn managed(asked: Asked, manner: Manner) -> isize {
+fn managed(asked: Asked, manner: Manner) -> isize {
     let (from, len) = (asked.from.clone(), asked.len);
     let moves = asked.is(libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP);
     if !moves && len == from.len() {
@@ -167,7 +166,7 @@ fn grown(from: &Range<usize>, len: usize, manner: Manner) -> bool {
 }
 
 /// Readable and writable memory at the new place.
-unsafe fn target(asked: &Asked) -> Result<usize, c_int> {
+fn target(asked: &Asked) -> Result<usize, c_int> {
     let len = asked.len;
     let spot = match asked.target() {
         Some(target) => {
@@ -177,7 +176,7 @@ unsafe fn target(asked: &Asked) -> Result<usize, c_int> {
                 once(Once::FixedMove, format_args!("memory that mremap moves to {:#x} is not paged there", part.start));
                 let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED) as usize;
                 let arguments = [part.start, part.len(), RIGHTS as usize, flags, -1isize as usize, 0];
-                if sys::call(libc::SYS_mmap, arguments) < 0 {
+                if pass(libc::SYS_mmap, arguments) < 0 {
                     return Err(libc::ENOMEM);
                 }
             }
@@ -199,14 +198,16 @@ unsafe fn target(asked: &Asked) -> Result<usize, c_int> {
 }
 
 /// Moves content and manner, and closes the old place, or leaves it empty.
-unsafe fn moved(asked: &Asked, manner: Manner, to: usize) {
+fn moved(asked: &Asked, manner: Manner, to: usize) {
     let (from, len) = (asked.from.clone(), asked.len);
-    if manner.protection & libc::PROT_READ == 0 {
-        sys::call(libc::SYS_mprotect, [from.start, from.len(), libc::PROT_READ as usize, 0, 0, 0]);
+    // SAFETY: the old place is readable or made so, the new one is ours and writable, and they do not overlap.
+    unsafe {
+        if manner.protection & libc::PROT_READ == 0 {
+            sys::call(libc::SYS_mprotect, [from.start, from.len(), libc::PROT_READ as usize, 0, 0, 0]);
+        }
+        backing().copy(from.start, to, len.min(from.len()));
+        sys::call(libc::SYS_mprotect, [to, len, manner.protection as usize, 0, 0, 0]);
     }
-    // SAFETY: the old place is readable, the new one is ours and writable, and they do not overlap.
-    unsafe { backing().copy(from.start, to, len.min(from.len())) };
-    sys::call(libc::SYS_mprotect, [to, len, manner.protection as usize, 0, 0, 0]);
     let span = memory::span();
     if memory::meets(to, len) {
         let inside = to.max(span.start)..(to + len).min(span.end);

@@ -8,6 +8,7 @@
 
 use std::ffi::{c_int, c_long, c_uint, c_void};
 
+use crate::parts::pass;
 use crate::pins::{self, Pinned, Why};
 use crate::say::{once, Once};
 use crate::{memory, sys};
@@ -68,6 +69,9 @@ fn refused(what: &str, error: c_int) -> c_int {
 
 /// Pins buffers and has the kernel register them. As many as are registered then belong to `of`, from `offset` on.
 /// `register` returns a negative error number on failure; `all`: its result 0 means all of them, not none.
+///
+/// # Safety
+/// `buffers` is null or has `count` entries, as the kernel expects.
 unsafe fn registered(
     (why, of): (Why, usize),
     offset: u32,
@@ -80,7 +84,8 @@ unsafe fn registered(
         return register(); // sparse, or the kernel has the word for it
     }
     let mut pinned = Vec::new();
-    for buffer in std::slice::from_raw_parts(buffers, count) {
+    // SAFETY: the caller's.
+    for buffer in unsafe { std::slice::from_raw_parts(buffers, count) } {
         match Pinned::new(buffer.iov_base as usize, buffer.iov_len) {
             Some(one) => pinned.push(one),
             None => {
@@ -101,41 +106,46 @@ unsafe fn registered(
 
 /// io_uring_register through `syscall`; returns a negative error number, or the kernel's result.
 unsafe fn register(ring: usize, opcode: c_uint, argument: usize, count: usize) -> c_int {
-    let pass = || sys::call(libc::SYS_io_uring_register, [ring, opcode as usize, argument, count, 0, 0]) as c_int;
+    let call = [ring, opcode as usize, argument, count, 0, 0];
+    // SAFETY: the caller's call.
+    let pass = || unsafe { sys::call(libc::SYS_io_uring_register, call) } as c_int;
     // An index belongs to the thread, a descriptor to the process; the upper half distinguishes them.
     let of = ring & u32::MAX as usize | (opcode & BY_INDEX) as usize;
-    match opcode & !BY_INDEX {
-        REGISTER_BUFFERS => registered((Why::RingBuffer, of), 0, argument as *const _, count, true, pass),
-        REGISTER_BUFFERS2 if count == size_of::<Register>() && argument != 0 => {
-            let Register { count, data, .. } = (argument as *const Register).read_unaligned();
-            registered((Why::RingBuffer, of), 0, data as *const _, count as usize, true, pass)
-        }
-        BUFFERS_UPDATE if count == size_of::<Update>() && argument != 0 => {
-            let Update { offset, data, count, .. } = (argument as *const Update).read_unaligned();
-            registered((Why::RingBuffer, of), offset, data as *const _, count as usize, false, pass)
-        }
-        UNREGISTER_BUFFERS => given_back(Why::RingBuffer, of, pass),
-        REGISTER_PBUF_RING if argument != 0 => {
-            let Provided { address, entries, group, flags, .. } = (argument as *const Provided).read_unaligned();
-            if flags & PBUF_RING_MMAP != 0 {
-                return pass();
+    // SAFETY: the caller's structures, of the lengths that the kernel expects; and one buffer of this frame.
+    unsafe {
+        match opcode & !BY_INDEX {
+            REGISTER_BUFFERS => registered((Why::RingBuffer, of), 0, argument as *const _, count, true, pass),
+            REGISTER_BUFFERS2 if count == size_of::<Register>() && argument != 0 => {
+                let Register { count, data, .. } = (argument as *const Register).read_unaligned();
+                registered((Why::RingBuffer, of), 0, data as *const _, count as usize, true, pass)
             }
-            let ring = libc::iovec { iov_base: address as *mut c_void, iov_len: entries as usize * PBUF_ENTRY };
-            registered((Why::RingProvided, of), group.into(), &ring, 1, true, pass)
-        }
-        UNREGISTER_PBUF_RING if argument != 0 => {
-            let Provided { group, .. } = (argument as *const Provided).read_unaligned();
-            let result = pass();
-            if result >= 0 {
-                pins::release_one((Why::RingProvided, of, group.into()));
+            BUFFERS_UPDATE if count == size_of::<Update>() && argument != 0 => {
+                let Update { offset, data, count, .. } = (argument as *const Update).read_unaligned();
+                registered((Why::RingBuffer, of), offset, data as *const _, count as usize, false, pass)
             }
-            result
+            UNREGISTER_BUFFERS => given_back(Why::RingBuffer, of, pass),
+            REGISTER_PBUF_RING if argument != 0 => {
+                let Provided { address, entries, group, flags, .. } = (argument as *const Provided).read_unaligned();
+                if flags & PBUF_RING_MMAP != 0 {
+                    return pass();
+                }
+                let ring = libc::iovec { iov_base: address as *mut c_void, iov_len: entries as usize * PBUF_ENTRY };
+                registered((Why::RingProvided, of), group.into(), &ring, 1, true, pass)
+            }
+            UNREGISTER_PBUF_RING if argument != 0 => {
+                let Provided { group, .. } = (argument as *const Provided).read_unaligned();
+                let result = pass();
+                if result >= 0 {
+                    pins::release_one((Why::RingProvided, of, group.into()));
+                }
+                result
+            }
+            CLONE_BUFFERS if pins::any() => {
+                refused("io_uring buffers of one ring cannot be shared with another", libc::EINVAL)
+            }
+            ZCRX_IFQ | MEM_REGION => refused("io_uring cannot have regions of the program's memory", libc::EINVAL),
+            _ => pass(),
         }
-        CLONE_BUFFERS if pins::any() => {
-            refused("io_uring buffers of one ring cannot be shared with another", libc::EINVAL)
-        }
-        ZCRX_IFQ | MEM_REGION => refused("io_uring cannot have regions of the program's memory", libc::EINVAL),
-        _ => pass(),
     }
 }
 
@@ -149,7 +159,8 @@ fn given_back(why: Why, of: usize, unregister: impl FnOnce() -> c_int) -> c_int 
 
 /// io_uring_register, with the kind of result of `syscall`.
 pub unsafe fn register_from(ring: usize, opcode: c_uint, argument: usize, count: usize) -> c_long {
-    sys::answer(register(ring, opcode, argument, count) as isize) as c_long
+    // SAFETY: the caller's call.
+    sys::answer(unsafe { register(ring, opcode, argument, count) } as isize) as c_long
 }
 
 /// `struct io_uring_params`, as far as it is used: flags, and the two addresses of memory that the program supplies.
@@ -167,7 +178,8 @@ struct Params {
 /// io_uring_setup, with the kind of result of `syscall`. A ring whose own memory would be paged is refused, as an
 /// older kernel refuses it.
 pub unsafe fn setup_from(entries: usize, params: usize) -> c_long {
-    if let Some(params) = (params as *const Params).as_ref() {
+    // SAFETY: the caller's structure, which the kernel would read as well.
+    if let Some(params) = unsafe { (params as *const Params).as_ref() } {
         let managed = |address: u64| memory::holds(address as usize);
         let own = params.flags & SETUP_NO_MMAP != 0;
         if own && (managed(params.submission_memory) || managed(params.completion_memory)) {
@@ -175,7 +187,7 @@ pub unsafe fn setup_from(entries: usize, params: usize) -> c_long {
             return sys::answer(error as isize) as c_long;
         }
     }
-    sys::answer(sys::call(libc::SYS_io_uring_setup, [entries, params, 0, 0, 0, 0])) as c_long
+    pass(libc::SYS_io_uring_setup, [entries, params, 0, 0, 0, 0]) as c_long
 }
 
 /// A descriptor is closed, or becomes another file: the program has a ring's memory back. Operations in progress keep
@@ -239,9 +251,9 @@ type InMemory = unsafe extern "C" fn(c_uint, usize, usize, *mut c_void, usize) -
 /// Replaces liburing's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn io_uring_register_buffers(ring: usize, buffers: *const libc::iovec, count: c_uint) -> c_int {
-    registered((Why::Liburing, ring), 0, buffers, count as usize, true, || {
-        forward!(io_uring_register_buffers, Buffers, (ring, buffers, count))
-    })
+    let pass = || forward!(io_uring_register_buffers, Buffers, (ring, buffers, count));
+    // SAFETY: the caller's buffers.
+    unsafe { registered((Why::Liburing, ring), 0, buffers, count as usize, true, pass) }
 }
 
 /// Replaces liburing's.
@@ -252,9 +264,9 @@ pub unsafe extern "C" fn io_uring_register_buffers_tags(
     tags: *const u64,
     count: c_uint,
 ) -> c_int {
-    registered((Why::Liburing, ring), 0, buffers, count as usize, true, || {
-        forward!(io_uring_register_buffers_tags, Tagged, (ring, buffers, tags, count))
-    })
+    let pass = || forward!(io_uring_register_buffers_tags, Tagged, (ring, buffers, tags, count));
+    // SAFETY: the caller's buffers.
+    unsafe { registered((Why::Liburing, ring), 0, buffers, count as usize, true, pass) }
 }
 
 /// Replaces liburing's.
@@ -266,9 +278,9 @@ pub unsafe extern "C" fn io_uring_register_buffers_update_tag(
     tags: *const u64,
     count: c_uint,
 ) -> c_int {
-    registered((Why::Liburing, ring), offset, buffers, count as usize, false, || {
-        forward!(io_uring_register_buffers_update_tag, Updated, (ring, offset, buffers, tags, count))
-    })
+    let pass = || forward!(io_uring_register_buffers_update_tag, Updated, (ring, offset, buffers, tags, count));
+    // SAFETY: the caller's buffers.
+    unsafe { registered((Why::Liburing, ring), offset, buffers, count as usize, false, pass) }
 }
 
 /// Replaces liburing's.
@@ -311,14 +323,17 @@ const GROUPS: u32 = 1 << 16;
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn io_uring_register_buf_ring(ring: usize, argument: *const c_void, flags: c_uint) -> c_int {
     let pass = || forward!(io_uring_register_buf_ring, ProvidedRing, (ring, argument, flags));
-    let Some(Provided { address, entries, group, flags, .. }) = argument.cast::<Provided>().as_ref() else {
+    // SAFETY: the caller's structure, which liburing would read as well.
+    let Some(Provided { address, entries, group, flags, .. }) = (unsafe { argument.cast::<Provided>().as_ref() })
+    else {
         return pass();
     };
     if flags & PBUF_RING_MMAP != 0 {
         return pass();
     }
     let buffer = libc::iovec { iov_base: *address as *mut c_void, iov_len: *entries as usize * PBUF_ENTRY };
-    registered((Why::Liburing, ring), GROUPS + u32::from(*group), &buffer, 1, true, pass)
+    // SAFETY: one buffer of this frame.
+    unsafe { registered((Why::Liburing, ring), GROUPS + u32::from(*group), &buffer, 1, true, pass) }
 }
 
 /// Replaces liburing's.

@@ -95,12 +95,15 @@ extern "C" fn at_exit() {
 
 /// The value of an environment variable, if it is text.
 unsafe fn variable(mut environment: *const *const c_char, name: &[u8]) -> Option<&'static str> {
-    while !environment.is_null() && !(*environment).is_null() {
-        let entry = CStr::from_ptr(*environment).to_bytes();
-        if let Some(value) = entry.strip_prefix(name).and_then(|rest| rest.strip_prefix(b"=")) {
-            return std::str::from_utf8(value).ok();
+    // SAFETY: the environment ends with a null, its entries are C strings, and it stays for the life of the process.
+    unsafe {
+        while !environment.is_null() && !(*environment).is_null() {
+            let entry = CStr::from_ptr(*environment).to_bytes();
+            if let Some(value) = entry.strip_prefix(name).and_then(|rest| rest.strip_prefix(b"=")) {
+                return std::str::from_utf8(value).ok();
+            }
+            environment = environment.add(1);
         }
-        environment = environment.add(1);
     }
     None
 }

@@ -13,8 +13,11 @@ const FUTEX_WAKE_PRIVATE: usize = (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) 
 #[cfg(target_arch = "x86_64")]
 pub unsafe fn call(number: i64, [a, b, c, d, e, f]: [usize; 6]) -> isize {
     let result;
-    asm!("syscall", inlateout("rax") number as isize => result, in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d,
-        in("r8") e, in("r9") f, lateout("rcx") _, lateout("r11") _, options(nostack));
+    // SAFETY: the kernel's calling convention; the caller answers for the rest.
+    unsafe {
+        asm!("syscall", inlateout("rax") number as isize => result, in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d,
+        in("r8") e, in("r9") f, lateout("rcx") _, lateout("r11") _, options(nostack))
+    };
     result
 }
 
@@ -25,8 +28,11 @@ pub unsafe fn call(number: i64, [a, b, c, d, e, f]: [usize; 6]) -> isize {
 #[cfg(target_arch = "aarch64")]
 pub unsafe fn call(number: i64, [a, b, c, d, e, f]: [usize; 6]) -> isize {
     let result;
-    asm!("svc 0", in("x8") number, inlateout("x0") a as isize => result, in("x1") b, in("x2") c, in("x3") d, in("x4") e,
-        in("x5") f, options(nostack));
+    // SAFETY: as above.
+    unsafe {
+        asm!("svc 0", in("x8") number, inlateout("x0") a as isize => result, in("x1") b, in("x2") c, in("x3") d, in("x4") e,
+        in("x5") f, options(nostack))
+    };
     result
 }
 

@@ -7,8 +7,8 @@ use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use crate::say::{once, Once};
 use crate::shim::with_caller;
 use crate::{
-    advice, caller, descriptors, direct, filter, identity, limits, lock, mapping, memory, poke, remap, rings, sys,
-    threads,
+    advice, caller, descriptors, direct, filter, identity, limits, lock, mapping, memory, parts, poke, remap, rings,
+    sys, threads,
 };
 
 /// The same on every machine; newer than some C libraries.
@@ -26,7 +26,7 @@ unsafe extern "C" fn syscall_from(
     f: usize,
     caller: usize,
 ) -> c_long {
-    let pass = || sys::answer(sys::call(number, [a, b, c, d, e, f])) as c_long;
+    let pass = || parts::pass(number, [a, b, c, d, e, f]) as c_long;
     if !memory::ready() || caller::is_own(caller) {
         return pass();
     }
@@ -36,59 +36,64 @@ unsafe extern "C" fn syscall_from(
         let made = unsafe { crate::fork::around(|| sys::call(number, [a, b, c, d, e, f])) };
         return sys::answer(made) as c_long;
     }
-    match number {
-        libc::SYS_userfaultfd => {
-            once(Once::Userfaultfd, format_args!("the program wants a userfaultfd of its own and does not get it"));
-            sys::set_errno(libc::EPERM);
-            -1
+    // SAFETY: the caller's call, with the arguments that it has for the kernel.
+    unsafe {
+        match number {
+            libc::SYS_userfaultfd => {
+                once(Once::Userfaultfd, format_args!("the program wants a userfaultfd of its own and does not get it"));
+                sys::set_errno(libc::EPERM);
+                -1
+            }
+            libc::SYS_mmap => {
+                mapping::mmap_from(address, b, c as c_int, d as c_int, e as c_int, f as i64, caller) as c_long
+            }
+            libc::SYS_munmap => mapping::munmap(address, b).into(),
+            libc::SYS_mprotect => mapping::mprotect(address, b, c as c_int).into(),
+            libc::SYS_pkey_mprotect => mapping::pkey_mprotect(address, b, c as c_int, d as c_int).into(),
+            libc::SYS_mremap => remap::mremap(address, b, c, d as c_int, e as *mut c_void) as c_long,
+            libc::SYS_madvise => advice::madvise(address, b, c as c_int).into(),
+            libc::SYS_msync => advice::msync(address, b, c as c_int).into(),
+            libc::SYS_mincore => advice::mincore(address, b, c as *mut u8).into(),
+            libc::SYS_mlock => lock::mlock(address, b).into(),
+            libc::SYS_mlock2 => lock::mlock2(address, b, c as u32).into(),
+            libc::SYS_munlock => lock::munlock(address, b).into(),
+            libc::SYS_mlockall => coldframe_live::locked::mlockall(a as c_int).into(),
+            libc::SYS_munlockall => lock::munlockall().into(),
+            // A sealed mapping could never be unmapped.
+            SYS_MSEAL if memory::meets(a, b) => {
+                sys::set_errno(libc::EPERM);
+                -1
+            }
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_open => direct::open_from(a as *const c_char, b as c_int, c as c_uint, caller).into(),
+            libc::SYS_openat => {
+                direct::openat_from(a as c_int, b as *const c_char, c as c_int, d as c_uint, caller).into()
+            }
+            libc::SYS_openat2 => direct::openat2_from(a as c_int, b as *const c_char, c as *const _, d, caller).into(),
+            libc::SYS_set_tid_address => {
+                threads::cleared_at_the_end(a);
+                pass()
+            }
+            libc::SYS_exit => {
+                threads::leave_process(a);
+                pass()
+            }
+            libc::SYS_setrlimit => limits::setrlimit(a as u32, b as *const _).into(),
+            libc::SYS_prlimit64 => limits::set(a as c_int, b as u32, c as *const _, d as *mut _).into(),
+            libc::SYS_prctl => filter::control(a, [b, c, d, e]) as c_long,
+            libc::SYS_seccomp => filter::seccomp(a, b, c) as c_long,
+            libc::SYS_unshare => identity::unshare(a as c_int).into(),
+            libc::SYS_setns => identity::setns(a as c_int, b as c_int).into(),
+            libc::SYS_io_uring_setup => rings::setup_from(a, b),
+            libc::SYS_io_uring_register => rings::register_from(a, b as c_uint, c, d),
+            libc::SYS_process_vm_writev => poke::write(a as c_int, (b as *const _, c), (d as *const _, e), f) as c_long,
+            libc::SYS_fcntl => descriptors::fcntl_from(a as c_int, b as c_int, c, caller).into(),
+            libc::SYS_close => descriptors::close_from(a as c_int, caller).into(),
+            libc::SYS_close_range => descriptors::close_range(a as c_uint, b as c_uint, c as c_int).into(),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_dup2 => descriptors::dup2(a as c_int, b as c_int).into(),
+            libc::SYS_dup3 => descriptors::dup3(a as c_int, b as c_int, c as c_int).into(),
+            _ => pass(),
         }
-        libc::SYS_mmap => {
-            mapping::mmap_from(address, b, c as c_int, d as c_int, e as c_int, f as i64, caller) as c_long
-        }
-        libc::SYS_munmap => mapping::munmap(address, b).into(),
-        libc::SYS_mprotect => mapping::mprotect(address, b, c as c_int).into(),
-        libc::SYS_pkey_mprotect => mapping::pkey_mprotect(address, b, c as c_int, d as c_int).into(),
-        libc::SYS_mremap => remap::mremap(address, b, c, d as c_int, e as *mut c_void) as c_long,
-        libc::SYS_madvise => advice::madvise(address, b, c as c_int).into(),
-        libc::SYS_msync => advice::msync(address, b, c as c_int).into(),
-        libc::SYS_mincore => advice::mincore(address, b, c as *mut u8).into(),
-        libc::SYS_mlock => lock::mlock(address, b).into(),
-        libc::SYS_mlock2 => lock::mlock2(address, b, c as u32).into(),
-        libc::SYS_munlock => lock::munlock(address, b).into(),
-        libc::SYS_mlockall => coldframe_live::locked::mlockall(a as c_int).into(),
-        libc::SYS_munlockall => lock::munlockall().into(),
-        // A sealed mapping could never be unmapped.
-        SYS_MSEAL if memory::meets(a, b) => {
-            sys::set_errno(libc::EPERM);
-            -1
-        }
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_open => direct::open_from(a as *const c_char, b as c_int, c as c_uint, caller).into(),
-        libc::SYS_openat => direct::openat_from(a as c_int, b as *const c_char, c as c_int, d as c_uint, caller).into(),
-        libc::SYS_openat2 => direct::openat2_from(a as c_int, b as *const c_char, c as *const _, d, caller).into(),
-        libc::SYS_set_tid_address => {
-            threads::cleared_at_the_end(a);
-            pass()
-        }
-        libc::SYS_exit => {
-            threads::leave_process(a);
-            pass()
-        }
-        libc::SYS_setrlimit => limits::setrlimit(a as u32, b as *const _).into(),
-        libc::SYS_prlimit64 => limits::set(a as c_int, b as u32, c as *const _, d as *mut _).into(),
-        libc::SYS_prctl => filter::control(a, [b, c, d, e]) as c_long,
-        libc::SYS_seccomp => filter::seccomp(a, b, c) as c_long,
-        libc::SYS_unshare => identity::unshare(a as c_int).into(),
-        libc::SYS_setns => identity::setns(a as c_int, b as c_int).into(),
-        libc::SYS_io_uring_setup => rings::setup_from(a, b),
-        libc::SYS_io_uring_register => rings::register_from(a, b as c_uint, c, d),
-        libc::SYS_process_vm_writev => poke::write(a as c_int, (b as *const _, c), (d as *const _, e), f) as c_long,
-        libc::SYS_fcntl => descriptors::fcntl_from(a as c_int, b as c_int, c, caller).into(),
-        libc::SYS_close => descriptors::close_from(a as c_int, caller).into(),
-        libc::SYS_close_range => descriptors::close_range(a as c_uint, b as c_uint, c as c_int).into(),
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_dup2 => descriptors::dup2(a as c_int, b as c_int).into(),
-        libc::SYS_dup3 => descriptors::dup3(a as c_int, b as c_int, c as c_int).into(),
-        _ => pass(),
     }
 }

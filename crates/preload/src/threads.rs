@@ -23,8 +23,9 @@ type Create =
 
 unsafe fn is_robust(attributes: *const libc::pthread_mutexattr_t) -> bool {
     let mut robust = libc::PTHREAD_MUTEX_STALLED;
+    // SAFETY: the caller's attributes.
     !attributes.is_null()
-        && libc::pthread_mutexattr_getrobust(attributes, &mut robust) == 0
+        && unsafe { libc::pthread_mutexattr_getrobust(attributes, &mut robust) } == 0
         && robust == libc::PTHREAD_MUTEX_ROBUST
 }
 
@@ -44,7 +45,8 @@ pub unsafe extern "C" fn pthread_mutex_init(
     attributes: *const libc::pthread_mutexattr_t,
 ) -> c_int {
     let (at, len) = (mutex as usize, size_of::<libc::pthread_mutex_t>());
-    if !(memory::ready() && memory::meets(at, len) && is_robust(attributes)) {
+    // SAFETY: the caller's attributes.
+    if !(memory::ready() && memory::meets(at, len) && unsafe { is_robust(attributes) }) {
         return next!(MUTEX_INIT, Init, (mutex, attributes), libc::ENOSYS);
     }
     let Some(pinned) = Pinned::new(at, len) else {
@@ -84,7 +86,8 @@ pub unsafe extern "C" fn pthread_create(
     argument: *mut c_void,
 ) -> c_int {
     let create = |routine, argument| next!(CREATE, Create, (thread, attributes, routine, argument), libc::EAGAIN);
-    if !(memory::ready() && has_managed_stack(attributes)) {
+    // SAFETY: the caller's attributes.
+    if !(memory::ready() && unsafe { has_managed_stack(attributes) }) {
         return create(routine, argument);
     }
     sweep();
@@ -92,18 +95,22 @@ pub unsafe extern "C" fn pthread_create(
     if start.is_null() {
         return libc::EAGAIN;
     }
-    start.write(Start { routine: std::mem::transmute::<*const c_void, Routine>(routine), argument });
-    let result = create(trampoline as *const c_void, start.cast());
-    if result != 0 {
-        unmanaged::free(start.cast());
+    // SAFETY: a new block, which `begin` frees, or this function if there is no thread; a routine has this type.
+    unsafe {
+        start.write(Start { routine: std::mem::transmute::<*const c_void, Routine>(routine), argument });
+        let result = create(trampoline as *const c_void, start.cast());
+        if result != 0 {
+            unmanaged::free(start.cast());
+        }
+        result
     }
-    result
 }
 
 unsafe fn has_managed_stack(attributes: *const libc::pthread_attr_t) -> bool {
     let (mut stack, mut len) = (std::ptr::null_mut(), 0);
+    // SAFETY: the caller's attributes.
     !attributes.is_null()
-        && libc::pthread_attr_getstack(attributes, &mut stack, &mut len) == 0
+        && unsafe { libc::pthread_attr_getstack(attributes, &mut stack, &mut len) } == 0
         && memory::meets(stack as usize, len)
 }
 
@@ -144,11 +151,14 @@ const GET_TID_ADDRESS: usize = 40;
 
 /// Runs in the new thread. The result is in two registers.
 unsafe extern "C" fn begin(start: *mut Start) -> Start {
-    let todo = start.read();
-    unmanaged::free(start.cast());
-    let control = libc::pthread_self() as usize;
     let mut word = 0usize;
-    sys::call(libc::SYS_prctl, [GET_TID_ADDRESS, &raw mut word as usize, 0, 0, 0, 0]);
+    // SAFETY: `pthread_create` gave the block, to this thread alone; the call writes to `word`.
+    let (todo, control) = unsafe {
+        let todo = start.read();
+        unmanaged::free(start.cast());
+        sys::call(libc::SYS_prctl, [GET_TID_ADDRESS, &raw mut word as usize, 0, 0, 0, 0]);
+        (todo, libc::pthread_self() as usize)
+    };
     // Without that call (CONFIG_CHECKPOINT_RESTORE), the block is pinned as long as its memory exists.
     let holder = if word != 0 { word } else { control };
     match Pinned::new(control, CONTROL) {

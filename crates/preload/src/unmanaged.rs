@@ -23,7 +23,7 @@ macro_rules! own {
     ($which:ident: $type:ty) => {
         match $which.address() {
             0 => std::process::abort(),
-            // The C library's function of that name has that type; the caller is unsafe.
+            // The C library's function of that name has that type; the block around the macro says so.
             found => std::mem::transmute::<usize, $type>(found),
         }
     };
@@ -54,19 +54,22 @@ pub fn memalign(align: usize, size: usize) -> *mut c_void {
 /// # Safety
 /// `block` is one of this heap, or null.
 pub unsafe fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
-    own!(REALLOC: unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void)(block, size)
+    // SAFETY: the caller's block.
+    unsafe { own!(REALLOC: unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void)(block, size) }
 }
 
 /// # Safety
 /// `block` is one of this heap, or null.
 pub unsafe fn free(block: *mut c_void) {
-    own!(FREE: unsafe extern "C" fn(*mut c_void))(block);
+    // SAFETY: the caller's block.
+    unsafe { own!(FREE: unsafe extern "C" fn(*mut c_void))(block) }
 }
 
 /// # Safety
 /// `block` is one of this heap.
 pub unsafe fn usable_size(block: *mut c_void) -> usize {
-    own!(USABLE: unsafe extern "C" fn(*mut c_void) -> usize)(block)
+    // SAFETY: the caller's block.
+    unsafe { own!(USABLE: unsafe extern "C" fn(*mut c_void) -> usize)(block) }
 }
 
 /// The allocator of this library's Rust code. Large blocks are mappings of their own. So the zeros of `alloc_zeroed`
@@ -108,39 +111,45 @@ unsafe impl GlobalAlloc for Internal {
         if layout.align() <= 16 {
             return calloc(1, layout.size()).cast();
         }
-        let block = self.alloc(layout);
-        if !block.is_null() {
-            block.write_bytes(0, layout.size());
+        // SAFETY: a new block of that length.
+        unsafe {
+            let block = self.alloc(layout);
+            if !block.is_null() {
+                block.write_bytes(0, layout.size());
+            }
+            block
         }
-        block
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        if is_large(layout) {
-            sys::call(libc::SYS_munmap, [block as usize, layout.size(), 0, 0, 0, 0]);
-        } else {
-            free(block.cast());
+        // SAFETY: the layout shows whether the block is a mapping; the caller gives it up.
+        match is_large(layout) {
+            true => _ = unsafe { sys::call(libc::SYS_munmap, [block as usize, layout.size(), 0, 0, 0, 0]) },
+            false => unsafe { free(block.cast()) },
         }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        let new = Layout::from_size_align_unchecked(size, layout.align());
-        match (is_large(layout), is_large(new)) {
-            (true, true) => {
-                let may_move = libc::MREMAP_MAYMOVE as usize;
-                match sys::call(libc::SYS_mremap, [block as usize, layout.size(), size, may_move, 0, 0]) {
-                    -4095..=-1 => std::ptr::null_mut(),
-                    moved => moved as *mut u8,
+        // SAFETY: as in `dealloc`; the caller answers for the new length, and a new block is another one.
+        unsafe {
+            let new = Layout::from_size_align_unchecked(size, layout.align());
+            match (is_large(layout), is_large(new)) {
+                (true, true) => {
+                    let may_move = libc::MREMAP_MAYMOVE as usize;
+                    match sys::call(libc::SYS_mremap, [block as usize, layout.size(), size, may_move, 0, 0]) {
+                        -4095..=-1 => std::ptr::null_mut(),
+                        moved => moved as *mut u8,
+                    }
                 }
-            }
-            (false, false) if layout.align() <= 16 => realloc(block.cast(), size).cast(),
-            _ => {
-                let moved = self.alloc(new);
-                if !moved.is_null() {
-                    moved.copy_from_nonoverlapping(block, layout.size().min(size));
-                    self.dealloc(block, layout);
+                (false, false) if layout.align() <= 16 => realloc(block.cast(), size).cast(),
+                _ => {
+                    let moved = self.alloc(new);
+                    if !moved.is_null() {
+                        moved.copy_from_nonoverlapping(block, layout.size().min(size));
+                        self.dealloc(block, layout);
+                    }
+                    moved
                 }
-                moved
             }
         }
     }

@@ -91,30 +91,36 @@ fn systems_are_named_in_their_files_and_nowhere_else() {
     assert!(know.is_empty(), "these files name a system: {know:#?}");
 }
 
+/// The compiler's lint makes a function that is unsafe mark its unsafe operations as others do, so that they are seen.
 #[test]
 fn unsafe_stays_where_it_is_allowed_and_says_why() {
     for name in crates() {
-        let allowed = UNSAFE_ALLOWED.contains(&name.as_str());
-        for path in files(&root().join("crates").join(&name).join("src"), "rs") {
-            each_unsafe_says_why(&path, allowed);
-        }
+        each_unsafe_says_why(&root().join("crates").join(&name), UNSAFE_ALLOWED.contains(&name.as_str()));
     }
-    let board = files(&root().join("board"), "rs");
-    assert!(board.len() > 10, "the board's sources are where they were");
-    board.iter().for_each(|path| each_unsafe_says_why(path, true));
+    for name in ["image", "programs", "reftrace"] {
+        each_unsafe_says_why(&root().join("board").join(name), true);
+    }
 }
 
-fn each_unsafe_says_why(path: &std::path::Path, allowed: bool) {
-    let text = text(path);
-    let lines: Vec<&str> = text.lines().collect();
-    for (i, line) in lines.iter().enumerate() {
-        let bare = line.trim_start();
-        if bare.starts_with("//") || !(bare.contains("unsafe {") || bare.contains("unsafe impl")) {
-            continue;
+fn each_unsafe_says_why(member: &std::path::Path, allowed: bool) {
+    let manifest: toml::Table = text(&member.join("Cargo.toml")).parse().expect("a manifest is TOML");
+    let lint = manifest.get("lints").and_then(|lints| lints.get("rust")?.get("unsafe_op_in_unsafe_fn")?.as_str());
+    let sources = files(&member.join("src"), "rs");
+    assert!(!sources.is_empty(), "{} has no sources", member.display());
+    for path in sources {
+        let text = text(&path);
+        let lines: Vec<&str> = text.lines().collect();
+        for (i, line) in lines.iter().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//")) {
+            let place = || format!("{}:{}", path.display(), i + 1);
+            let function = line.contains("unsafe fn") || line.contains("unsafe extern");
+            if function || line.contains("unsafe {") || line.contains("unsafe impl") {
+                assert!(allowed, "{}: unsafe is not allowed in this crate", place());
+            }
+            assert!(!function || lint == Some("deny"), "{}: needs the lint unsafe_op_in_unsafe_fn = \"deny\"", place());
+            let reason = lines[i.saturating_sub(6)..=i].iter().any(|l| l.contains("SAFETY") || l.contains("Safety"));
+            let said = reason || !(line.contains("unsafe {") || line.contains("unsafe impl"));
+            assert!(said, "{}: unsafe without `SAFETY:` and its reason", place());
         }
-        assert!(allowed, "{}:{}: unsafe is not allowed in this crate", path.display(), i + 1);
-        let reason = lines[i.saturating_sub(6)..=i].iter().any(|l| l.contains("SAFETY") || l.contains("Safety"));
-        assert!(reason, "{}:{}: unsafe without `SAFETY:` and its reason", path.display(), i + 1);
     }
 }
 
