@@ -62,7 +62,7 @@ pub struct Args {
     /// The trace to write [default: PROGRAM.parquet].
     #[arg(short)]
     output: Option<PathBuf>,
-    /// The recorder. auto: this machine's pager (faults), or an emulator.
+    /// What records. faults: this machine's pager, pages of the heap as they enter a window; qemu, valgrind: an emulator, all references; perf: the kernel, page faults; swap: the kernel, pages that go to swap and come back; auto: faults, or an emulator.
     #[arg(long, value_parser = ["auto", "qemu", "valgrind", "perf", "faults", "swap"], default_value = "auto")]
     via: String,
     /// Size of the window with --via faults, without sampling [default: window and sample aim at half the program's speed].
@@ -114,13 +114,13 @@ pub struct Args {
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     if args.via == "perf" {
-        return faults(&args, quiet);
+        return kernel_faults(&args, quiet);
     }
     if args.via == "faults" {
-        return windowed(&args, quiet);
+        return heap_faults(&args, quiet);
     }
     if args.via == "swap" {
-        return swapped(&args, quiet);
+        return swaps(&args, quiet);
     }
     if args.attach.is_some() {
         return Err(Failure::usage(
@@ -131,7 +131,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         return emulated(&args, None, quiet);
     }
     match choose(&args.command, of_emulators(&args).first().copied())? {
-        Choice::Pager => windowed(&args, quiet),
+        Choice::Pager => heap_faults(&args, quiet),
         Choice::Emulator(why) => emulated(&args, Some(&why), quiet),
     }
 }
@@ -206,7 +206,7 @@ fn instead(level: &Level, why: &str) -> String {
     format!("coldframe: an emulator records it, {level}, and not this machine's pager: {why}")
 }
 
-fn windowed(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
+fn heap_faults(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
     refuse_limits(args)?;
     if args.attach.is_some() {
         return Err(Failure::usage(
@@ -275,7 +275,7 @@ fn interval(args: &Args) -> Result<Duration, Failure> {
     }
 }
 
-fn swapped(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
+fn swaps(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
     refuse_limits(args)?;
     let Subject::Program(program, arguments) = subject(args)? else {
         return Err(Failure::usage("--attach needs --via perf: a running program keeps the RAM that it has"));
@@ -349,7 +349,7 @@ fn swap_json(order: &SwapOrder, s: &Swapped) -> serde_json::Value {
         "seconds": s.seconds, "native_seconds": s.native_seconds, "status": s.status.code() })
 }
 
-fn faults(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
+fn kernel_faults(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
     refuse_limits(args)?;
     let subject = subject(args)?;
     let out = args.output.clone().unwrap_or_else(|| default_output(&args.command));

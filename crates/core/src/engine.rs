@@ -77,7 +77,7 @@ impl Engine {
 
     /// Whether the page lies in the tier.
     pub fn is_in_tier(&self, page: PageId) -> bool {
-        self.tier.as_ref().is_some_and(|tier| tier.holds(page))
+        self.tier.as_ref().is_some_and(|tier| tier.has(page))
     }
 
     /// The page's place in the tier, and its compressed size in bytes.

@@ -14,7 +14,7 @@ use crate::tier::GRAIN;
 
 /// What one reference did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
+pub enum Touch {
     /// The page was mapped.
     Hit,
     /// It was in RAM but not mapped.
@@ -33,7 +33,7 @@ pub enum Outcome {
 /// A policy written from its definition, with its own memory of pages, slow and obviously right.
 pub trait Naive {
     /// One reference.
-    fn reference(&mut self, page: u64) -> Outcome;
+    fn reference(&mut self, page: u64) -> Touch;
 }
 
 #[derive(Clone, Copy, Default, Debug)]

@@ -215,8 +215,8 @@ impl Slots {
             }
         }
         assert_eq!(*holders, *self.holders, "a slot has lost count of its pages");
-        let held = holders.iter().filter(|n| **n > 0).count();
-        assert_eq!(self.free.len() + held, self.config.slots, "a slot has leaked");
+        let taken = holders.iter().filter(|n| **n > 0).count();
+        assert_eq!(self.free.len() + taken, self.config.slots, "a slot has leaked");
         assert_eq!(self.files, files, "frames with pages of files are miscounted");
     }
 }

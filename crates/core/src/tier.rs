@@ -203,7 +203,7 @@ impl Tier {
         self.pool.pages()
     }
 
-    pub(crate) fn holds(&self, page: PageId) -> bool {
+    pub(crate) fn has(&self, page: PageId) -> bool {
         self.pool.find(page).is_some()
     }
 

@@ -150,7 +150,7 @@ fn under_fifo_sc_a_held_page_has_no_false_fault_until_it_has_moved() {
     (1..3).for_each(|page| _ = rig.reference(page));
     // Pages 0 and 1 have moved. One of them fits the valid list; the other is unmapped in its frame.
     let before = rig.engine.counts().true_faults;
-    assert_eq!(rig.reference(0), coldframe_core::naive::Outcome::FalseFault);
+    assert_eq!(rig.reference(0), coldframe_core::naive::Touch::FalseFault);
     assert_eq!((rig.engine.counts().false_faults, rig.engine.counts().true_faults), (1, before));
     assert_eq!(held(&rig), [2], "a false fault needs no device and moves nothing");
 }

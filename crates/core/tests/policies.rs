@@ -5,7 +5,7 @@ mod support;
 use std::collections::BTreeMap;
 
 use coldframe_core::fault::handler;
-use coldframe_core::naive::Outcome;
+use coldframe_core::naive::Touch;
 use coldframe_core::policy::{self, ParamKind, PolicyChoice};
 use coldframe_core::{Access, Caps, Event, PageId, TaskId};
 use proptest::prelude::*;
@@ -72,7 +72,7 @@ fn evictions(policy: &str, frames: usize, string: &[u32]) -> Vec<(u32, u64, u64)
     outcomes
         .into_iter()
         .filter_map(|(page, outcome)| match outcome {
-            Outcome::TrueFault { victim: Some(victim), walk, .. } => Some((page, victim, walk)),
+            Touch::TrueFault { victim: Some(victim), walk, .. } => Some((page, victim, walk)),
             _ => None,
         })
         .collect()
@@ -193,9 +193,9 @@ fn multi_queue_by_hand() {
 #[test]
 fn a_page_that_multi_queue_spares_stays_mapped() {
     let mut rig = Rig::new("multi-queue:watched=1", "parallel", 3, 16, BARE);
-    let outcomes: Vec<Outcome> = [1, 2, 3, 4, 1, 5, 2, 3, 1, 4, 1].map(|page| rig.reference(page)).into();
-    assert_eq!(outcomes[8], Outcome::FalseFault);
-    assert_eq!(outcomes[10], Outcome::Hit);
+    let outcomes: Vec<Touch> = [1, 2, 3, 4, 1, 5, 2, 3, 1, 4, 1].map(|page| rig.reference(page)).into();
+    assert_eq!(outcomes[8], Touch::FalseFault);
+    assert_eq!(outcomes[10], Touch::Hit);
 }
 
 /// Some valid values for every parameter of every policy in the table, so a new policy is tested as soon as it is in
@@ -266,7 +266,7 @@ proptest! {
     ) {
         let mut rig = Rig::new(&format!("pa-clock:budget={budget}"), "parallel", frames, 16, HARDWARE);
         for &page in &string {
-            if let Outcome::TrueFault { walk, forced, .. } = rig.reference(page) {
+            if let Touch::TrueFault { walk, forced, .. } = rig.reference(page) {
                 prop_assert!(walk <= budget);
                 prop_assert!(!forced || walk == budget);
             }
@@ -313,7 +313,7 @@ proptest! {
         let mut bare = Rig::new(&policy, "parallel", frames, 14, BARE);
         for &page in &string {
             let outcome = match bare.reference(page) {
-                Outcome::FalseFault => Outcome::Hit,
+                Touch::FalseFault => Touch::Hit,
                 other => other,
             };
             prop_assert_eq!(outcome, hardware.reference(page));

@@ -134,7 +134,7 @@ fn hold() -> Finding {
         let page = sys::map_memory(PAGE, None).ok()?;
         // SAFETY: a page of our own.
         unsafe { (page as *mut u8).write_volatile(1) };
-        sys::hold(write.as_raw_fd(), &[sys::iovec(page, PAGE)]).ok()
+        sys::into_pipe(write.as_raw_fd(), &[sys::iovec(page, PAGE)]).ok()
     })();
     match works {
         Some(_) => finding("pages are held in a pipe", Health::Good, "vmsplice works", ""),
@@ -210,7 +210,7 @@ fn latency(device: &Device) -> Finding {
     let measured = (|| {
         let uffd = Uffd::open(Notify::UserMessage).map_err(|e| e.io().to_string())?;
         let space = Space::new(16 * PAGE, None).map_err(|e| e.to_string())?;
-        uffd.register(space.holding_area()).map_err(|e| e.io().to_string())?;
+        uffd.register(space.shelf_range()).map_err(|e| e.io().to_string())?;
         calibrate::measure(device, &uffd, &space).map_err(|e| e.to_string())
     })();
     match measured {

@@ -1,15 +1,15 @@
-//! Evictions: hold, zap, read back.
+//! Evictions: into a pipe, out of the page table, read back.
 //!
-//! The dirty victims are held in a pipe, one call drops all victims, and the final bytes are read from the pipe. A
-//! write between hold and drop is in these bytes. A later write faults and waits.
+//! The frames of the dirty victims go into a pipe, one call drops all victims, and the final bytes are read from the pipe. A
+//! write between the two is in these bytes. A later write faults and waits.
 
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 
 use crate::fatal;
+use crate::kernel_reads::Reach;
 use crate::pager::Inner;
 use crate::pages::{Owner, Where};
-use crate::reach::Reach;
 use crate::stats::Stats;
 use crate::sys::{self, Errno};
 use crate::task::{Move, Task, Todo, Victim, VICTIMS};
@@ -17,18 +17,18 @@ use crate::PAGE;
 
 /// The result of an eviction: the number of pages that are safe in the log.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct TakenOut {
     pub written: usize,
     /// Pages staged to be compressed, after those.
-    pub packed: usize,
+    pub compressed: usize,
 }
 
 impl Inner {
     /// Takes the victims out. Those with bytes to save stay in `todo.victims`: pages for the log first, then those to
     /// be compressed.
-    pub(crate) fn evict(&self, todo: &mut Todo) -> Outcome {
+    pub(crate) fn evict(&self, todo: &mut Todo) -> TakenOut {
         if todo.victims.is_empty() {
-            return Outcome::default();
+            return TakenOut::default();
         }
         self.zap(todo);
         let counts = self.stage(todo);
@@ -44,7 +44,7 @@ impl Inner {
             return;
         }
         victims.sort_unstable_by_key(|v| self.rank(v));
-        let (count, dirty) = (victims.len(), victims.iter().filter(|v| v.write || v.pack).count());
+        let (count, dirty) = (victims.len(), victims.iter().filter(|v| v.write || v.compress).count());
         let vector: [libc::iovec; VICTIMS] =
             std::array::from_fn(|i| sys::iovec(victims.get(i).map_or(0, |v| v.address), PAGE));
         self.pull(task, victims, &vector[..count], dirty);
@@ -65,26 +65,26 @@ impl Inner {
         todo.victims.truncate(todo.zapped);
     }
 
-    /// Work for no fault: takes the victims out, and the pages that go to the holding area with the same call. Each
+    /// Work for no fault: takes the victims out, and the pages that go to the shelf with the same call. Each
     /// call interrupts every processor that runs the program.
     #[inline(never)]
-    pub(crate) fn evict_beside(&self, todo: &mut Todo) -> Outcome {
+    pub(crate) fn evict_beside(&self, todo: &mut Todo) -> TakenOut {
         if todo.victims.is_empty() || self.recording.get().is_some() {
             self.move_pages(todo);
             return self.evict(todo);
         }
         let (first, task) = (todo.zapped, self.tasks().get(todo.task));
-        let is_hold = |one: &Move| matches!(one, Move::Hold { .. });
-        todo.moves.sort_unstable_by_key(is_hold);
-        let backs = todo.moves.partition_point(|one| !is_hold(one));
+        let is_shelve = |one: &Move| matches!(one, Move::Shelve { .. });
+        todo.moves.sort_unstable_by_key(is_shelve);
+        let backs = todo.moves.partition_point(|one| !is_shelve(one));
         let beside = (todo.moves.len() - backs).min(VICTIMS - todo.victims.len());
         let victims = &mut todo.victims[first..];
         victims.sort_unstable_by_key(|v| self.rank(v));
-        let dirty = victims.iter().filter(|v| v.write || v.pack).count();
-        let held = todo.moves.drain(todo.moves.len() - beside..).map(|one| one.page());
-        let held = held.map(|page| Victim { page, address: self.address(page), ..Victim::default() });
+        let dirty = victims.iter().filter(|v| v.write || v.compress).count();
+        let beside_them = todo.moves.drain(todo.moves.len() - beside..).map(|one| one.page());
+        let beside_them = beside_them.map(|page| Victim { page, address: self.address(page), ..Victim::default() });
         let mut leaving = [Victim::default(); VICTIMS];
-        let order = victims[..dirty].iter().copied().chain(held).chain(victims[dirty..].iter().copied());
+        let order = victims[..dirty].iter().copied().chain(beside_them).chain(victims[dirty..].iter().copied());
         leaving.iter_mut().zip(order).for_each(|(to, victim)| *to = victim);
         let leaving = &mut leaving[..victims.len() + beside];
         let vector: [libc::iovec; VICTIMS] =
@@ -93,7 +93,7 @@ impl Inner {
         victims[..dirty].copy_from_slice(&leaving[..dirty]);
         self.note_zapped(todo, dirty);
         let counts = self.stage(todo);
-        self.put_aside(task, &leaving[dirty..dirty + beside], todo.victims.len(), Owner::task(todo.task));
+        self.put_on_shelf(task, &leaving[dirty..dirty + beside], todo.victims.len(), Owner::task(todo.task));
         self.move_each(todo);
         self.save(todo, counts)
     }
@@ -101,16 +101,16 @@ impl Inner {
     /// Takes pages out of the page table. The last bytes of the first `kept` of them are then in the pipe.
     pub(crate) fn pull(&self, task: &Task, pages: &mut [Victim], vector: &[libc::iovec], kept: usize) {
         self.shield(&pages[..kept]);
-        self.hold(task, &pages[..kept], &vector[..kept]);
+        self.into_pipe(task, &pages[..kept], &vector[..kept]);
         self.note_sums(task, &mut pages[..kept]);
-        // SAFETY: the pages are this thread's, and the bytes that are needed are held.
+        // SAFETY: the pages are this thread's, and the bytes that are needed are in the pipe.
         let flushes = unsafe { sys::drop_pages(self.pidfd.get().as_raw_fd(), vector) };
         Stats::add(&self.stats().flushes, flushes);
     }
 
     /// The order: pages for the log, then pages to be compressed, then pages with nothing to write.
     fn rank(&self, victim: &Victim) -> u8 {
-        match (victim.pack, victim.write) {
+        match (victim.compress, victim.write) {
             (true, _) => 1,
             (false, true) => 0,
             (false, false) => 2,
@@ -118,22 +118,22 @@ impl Inner {
     }
 
     /// Write-protects those pages whose frames may be shared. A write to a shared frame would go to a new frame,
-    /// which is not held.
+    /// which is not in the pipe.
     fn shield(&self, victims: &[Victim]) {
         let trusts = self.options.inject.is_some_and(|inject| inject.trust_frames);
         let (epoch, all) = (self.epoch.load(Ordering::Relaxed), !trusts && self.sharing.may_be());
-        for victim in victims.iter().filter(|v| !v.held && (all || self.pages.epoch(v.page) != epoch)) {
+        for victim in victims.iter().filter(|v| !v.shelved && (all || self.pages.epoch(v.page) != epoch)) {
             let range = victim.address..victim.address + PAGE;
             self.must(self.uffd.get().protect(range, true), "protect a page", victim.page);
         }
     }
 
-    /// Holds all pages. A page that the program has made inaccessible cannot be held. It is write-protected and
+    /// Puts all pages into the pipe. A page that the program has made inaccessible cannot go there. It is write-protected and
     /// copied, so that its bytes stay the same even if it becomes accessible just now.
     ///
     /// A page that should be there may be absent (see `refill`). This thread then sleeps in the call until another
-    /// thread helps (see `reach`), or the call fails if faults of system calls are not reported.
-    fn hold(&self, task: &Task, victims: &[Victim], mut pages: &[libc::iovec]) {
+    /// thread helps (see `kernel_reads`), or the call fails if faults of system calls are not reported.
+    fn into_pipe(&self, task: &Task, victims: &[Victim], mut pages: &[libc::iovec]) {
         // Victims take long, and this thread may sleep until it is helped. While only one thread faults, the log's
         // writer can help, and the lead need not go from one handler to the next with each batch.
         match (victims.is_empty(), self.log.get().has_writer()) {
@@ -142,20 +142,20 @@ impl Inner {
             (false, false) => self.lead.step_aside(),
         }
         let (pipe, scratch) = (task.pipe.1.as_raw_fd(), task.scratch());
-        let own = || victims.iter().filter(|v| !v.held).map(|v| v.page);
+        let own = || victims.iter().filter(|v| !v.shelved).map(|v| v.page);
         let _reach = Reach::new(&task.reaching, own());
         self.log.get().watch();
         own().for_each(|page| _ = self.refill(page));
         while let Some(first) = pages.first() {
             let address = first.iov_base as usize;
             let victim = victims[victims.len() - pages.len()];
-            let held = match sys::hold(pipe, pages) {
-                Err(Errno::FAULT) if !victim.held && self.refill(victim.page) => continue,
+            let gone = match sys::into_pipe(pipe, pages) {
+                Err(Errno::FAULT) if !victim.shelved && self.refill(victim.page) => continue,
                 // The page is inaccessible to the program; or a filter of system calls that the program has set does
-                // not allow this thread to hold pages.
+                // not allow this thread to do so.
                 Err(Errno::FAULT | Errno::PERM | Errno::ACCES | Errno::NOSYS) => {
-                    match victim.held {
-                        // SAFETY: a page of the holding area, and this thread's scratch page.
+                    match victim.shelved {
+                        // SAFETY: a page of the shelf, and this thread's scratch page.
                         true => unsafe {
                             std::ptr::copy_nonoverlapping(address as *const u8, scratch as *mut u8, PAGE)
                         },
@@ -166,26 +166,27 @@ impl Inner {
                 }
                 other => other,
             };
-            match held {
-                Ok(held) => pages = &pages[held..],
-                Err(error) => {
-                    fatal::stop(format_args!("the page at {address:#x} cannot be held (vmsplice): {}", error.io()))
-                }
+            match gone {
+                Ok(gone) => pages = &pages[gone..],
+                Err(error) => fatal::stop(format_args!(
+                    "the page at {address:#x} cannot go into a pipe (vmsplice): {}",
+                    error.io()
+                )),
             }
         }
     }
 
     /// Saves the staged bytes for the log. Those to be compressed stay staged.
-    fn save(&self, todo: &mut Todo, [written, packed]: [usize; 2]) -> Outcome {
+    fn save(&self, todo: &mut Todo, [written, compressed]: [usize; 2]) -> TakenOut {
         let victims: [u32; VICTIMS] = std::array::from_fn(|i| todo.victims.get(i).map_or(0, |v| v.page as u32));
         let saved = self.append(todo, &victims[..written]);
         Stats::add(&self.stats().writes_saved, saved as u64);
         self.learn_write_share(saved, written);
-        Outcome { written, packed }
+        TakenOut { written, compressed }
     }
 
-    /// Copies the held bytes into the staging area, and sorts the victims there. In the pipe, the bytes are in the
-    /// order in which they were held, perhaps in several parts. Returns how many pages are for the log, and how many
+    /// Copies the bytes into the staging memory, and sorts the victims there. In the pipe, the bytes are in the
+    /// order in which they went there, perhaps in several parts. Returns how many pages are for the log, and how many
     /// are to be compressed.
     fn stage(&self, todo: &mut Todo) -> [usize; 2] {
         let task = self.tasks().get(todo.task);
@@ -195,9 +196,9 @@ impl Inner {
         for run in todo.victims.chunk_by_mut(|a, b| self.rank(a) == self.rank(b)) {
             let at = &mut next[usize::from(self.rank(&run[0]))];
             let into = task.staging + *at * PAGE;
-            // SAFETY: the staging area takes as many pages as there can be victims.
+            // SAFETY: the staging memory takes as many pages as there can be victims.
             if unsafe { sys::read_pipe(task.pipe.0.as_raw_fd(), into, run.len() * PAGE) }.is_err() {
-                fatal::stop("the kernel did not give held pages back (read of a pipe)");
+                fatal::stop("the kernel did not give pages back (read of a pipe)");
             }
             for victim in run {
                 victim.staged = *at;
@@ -211,10 +212,10 @@ impl Inner {
 
     /// For tests that compare: the hash of the page now. From now on no thread writes to it.
     fn note_sums(&self, task: &Task, victims: &mut [Victim]) {
-        if !self.options.inject.is_some_and(|inject| inject.compare_held) {
+        if !self.options.inject.is_some_and(|inject| inject.compare_piped) {
             return;
         }
-        for victim in victims.iter_mut().filter(|v| !v.held) {
+        for victim in victims.iter_mut().filter(|v| !v.shelved) {
             self.peek(victim.page, task.scratch());
             // SAFETY: the scratch page is this thread's.
             victim.sum = Some(unsafe { self.log.get().sum(task.scratch()) });
@@ -224,7 +225,10 @@ impl Inner {
     pub(crate) fn compare(&self, victim: &Victim, from: usize) {
         // SAFETY: the bytes are this thread's.
         if victim.sum.is_some_and(|sum| sum != unsafe { self.log.get().sum(from) }) {
-            fatal::stop(format_args!("the frame held for the page at {:#x} is not the page's own", victim.address));
+            fatal::stop(format_args!(
+                "the frame in the pipe for the page at {:#x} is not the page's own",
+                victim.address
+            ));
         }
     }
 

@@ -10,8 +10,8 @@
 //! If a child does not get one of these, it cannot page. It then runs without paging (`unpaged.rs`); it is not
 //! stopped.
 //!
-//! A frame that is or was shared with a child must be write-protected before it is held for eviction: a write would
-//! go to a new frame that is not held. Each page knows the epoch in which it was mapped, and a fork begins a new
+//! A frame that is or was shared with a child must be write-protected before it goes into the pipe of an eviction: a write would
+//! go to a new frame that is not there. Each page knows the epoch in which it was mapped, and a fork begins a new
 //! epoch. Outside of `prepare` and the fork, a child does not inherit the memory. So a child made by a raw system
 //! call finds no memory there, and never zeros. Until the child's pager has started, zeros hold the
 //! place, so that other mappings of the child, including the pager's own memory, get other addresses.
@@ -61,7 +61,7 @@ impl Inner {
         let refused = self.inherit(true).err();
         let pipe = sys::with_room(|_| sys::pipe(0)).ok();
         let alive = pipe.map(|(read, write)| (sys::move_high(read), sys::move_high(write)));
-        *self.ready.lock() = Some(Ready { alive, device: self.store.another(), refused });
+        *self.ready.lock() = Some(Ready { alive, device: self.swap_files.another(), refused });
     }
 
     /// Takes the engine's lock when no fault is in flight, and keeps it.
@@ -163,7 +163,7 @@ impl Inner {
             *self.rings.renew() = self.tasks.renew().renew(*self.rings.get())?;
             self.log.renew().fork_child(device)?;
         }
-        self.store.renew();
+        self.swap_files.renew();
         // SAFETY: as above.
         let recording = unsafe { self.recording.renew() };
         if let (Some(asked), Some(recording)) = (&self.options.record, recording) {
@@ -183,7 +183,7 @@ impl Inner {
     fn watch_all(&self) -> Result<(), LiveError> {
         let uffd = self.uffd.get();
         let watch = |range| uffd.register(range).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e));
-        watch(self.space.holding_area())?;
+        watch(self.space.shelf_range())?;
         for (range, manner) in self.space.frozen() {
             if !manner.dont_fork {
                 self.dont_inherit(&range)?;
@@ -196,7 +196,7 @@ impl Inner {
                 watch(range)?;
             }
         }
-        self.dont_inherit(&self.space.holding_area())
+        self.dont_inherit(&self.space.shelf_range())
     }
 
     /// A fork loses the write protection, but not the record of which pages are clean. Other pages stay writable:
@@ -251,7 +251,7 @@ impl Inner {
         let wiped = if on { [libc::MADV_WIPEONFORK, kept[0]] } else { [kept[0], libc::MADV_KEEPONFORK] };
         let advice = |manner: &Manner| if !manner.dont_fork { kept } else { &wiped };
         let managed = self.space.frozen().into_iter().map(|(range, manner)| (range, advice(&manner)));
-        for (range, advice) in managed.chain([(self.space.holding_area(), kept)]) {
+        for (range, advice) in managed.chain([(self.space.shelf_range(), kept)]) {
             for advice in advice {
                 // SAFETY: says only what a child inherits.
                 unsafe { sys::advise(range.clone(), *advice) }?;
@@ -278,7 +278,7 @@ impl Inner {
         all.extend(self.memory.get().descriptor());
         all.extend(self.recording.get().iter().flat_map(Recording::descriptors));
         all.extend(self.source.descriptor());
-        all.extend(self.store.descriptors());
+        all.extend(self.swap_files.descriptors());
         all.extend(self.log.get().descriptors());
         all.extend(self.tasks().descriptors());
         all.extend(self.alive.lock().iter().map(AsRawFd::as_raw_fd));

@@ -153,7 +153,7 @@ impl Inner {
                     Stats::add(&self.stats().cold_faults, 1);
                     return true;
                 }
-                Source::Pool => return self.is_unpacked(load),
+                Source::Pool => return self.is_decompressed(load),
                 Source::Memory => {
                     Stats::add(&self.stats().log_hits, 1);
                     return true;

@@ -26,14 +26,14 @@ use crate::{LiveError, PAGE};
 
 pub use coldframe_pager_plan::{LOG_BUFFERS as BUFFERS, SEGMENT};
 
-mod area;
 mod blocks;
 mod children;
 mod orders;
+mod segments;
 mod writer;
 
-use area::{Inside, Refused};
 use blocks::Blocks;
+use segments::{Inside, Refused};
 use writer::Writer;
 
 /// Bits of a slot's number below the number of its file.
@@ -171,7 +171,7 @@ impl Log {
         unsafe {
             match shared {
                 false => self.sum(address) == pages.sum(page),
-                true => crate::codec::unfold(address, page, scratch) && self.sum(scratch) == pages.sum(page),
+                true => crate::codec::unpack(address, page, scratch) && self.sum(scratch) == pages.sum(page),
             }
         }
     }

@@ -4,7 +4,7 @@
 //! ```text
 //!   lock   Event::Fault ─► engine ─► Load (submitted), Protect, Unmap, Write, Evict (noted), Stage
 //!   ─────────────────────────────────────────────────────────────────────────────────────
-//!   no lock   move unmapped pages to the holding area; hold the dirty victims, zap them, read the final bytes back;
+//!   no lock   move unmapped pages to the shelf; put the dirty victims into a pipe, zap them, read the final bytes back;
 //!             wait for the page
 //!   lock   Event::Written..., Event::Loaded ─► engine ─► Move, Map (noted), Resume
 //!   ─────────────────────────────────────────────────────────────────────────────────────
@@ -19,12 +19,12 @@
 use coldframe_core::{After, Command, Machine, PageId, Place, SlotId};
 use coldframe_journal::Entry;
 
-use crate::area::Told;
 use crate::fatal;
 use crate::journal::JournalFile;
 use crate::pager::Inner;
 use crate::pages::{Owner, Where};
 use crate::stats::Stats;
+use crate::swap_area::Told;
 use crate::sys;
 use crate::task::{CopyIn, Load, Move, Todo, Victim, MOVES, VICTIMS};
 
@@ -41,7 +41,7 @@ pub struct Side {
     /// The last page of `Write`.
     pub written: Option<usize>,
     /// The last page of `Compress`, and whether its slot has older bytes.
-    pub packs: Option<(usize, bool)>,
+    pub compressing: Option<(usize, bool)>,
     pub journal: Option<JournalFile>,
     pub told: Told,
 }
@@ -117,49 +117,59 @@ impl Linux<'_> {
         }
     }
 
-    /// Moves the page to the holding area. While it is on its way it is `Leaving`.
+    /// Moves the page to the shelf. While it is on its way it is `Leaving`.
     fn unmap(&mut self, page: usize) {
         let (protected, _) = self.side.protected.take().expect("a page is protected before it is unmapped");
         debug_assert_eq!(protected, page);
         if self.todo.moves.len() == MOVES {
             self.pager.move_each(self.todo);
         }
-        self.todo.moves.push(Move::Hold { page });
+        self.todo.moves.push(Move::Shelve { page });
     }
 
     fn evict(&mut self, page: usize) {
-        let packs = self.side.packs.take().filter(|(packed, _)| *packed == page);
-        let write = self.side.written.take() == Some(page) || packs.is_some_and(|(_, dirty)| dirty);
-        let pack = packs.is_some();
+        let compressing = self.side.compressing.take().filter(|(compressed, _)| *compressed == page);
+        let write = self.side.written.take() == Some(page) || compressing.is_some_and(|(_, dirty)| dirty);
+        let compress = compressing.is_some();
         let protected = self.side.protected.take().is_some_and(|(p, _)| p == page);
-        let held = !(protected || self.stays(page)) && self.rest(page);
-        let address = if held { self.pager.holding(page) } else { self.pager.address(page) };
+        let shelved = !(protected || self.stays(page)) && self.rest(page);
+        let address = if shelved { self.pager.shelf(page) } else { self.pager.address(page) };
         Stats::add(&self.pager.stats().evictions, 1);
         Stats::add(&self.pager.stats().dirty_evictions, u64::from(write));
         if self.todo.victims.len() == VICTIMS {
             fatal::stop("internal error: more pages leave at once than there is room for");
         }
-        self.todo.victims.push(Victim { page, address, held, write, staged: 0, sum: None, pack, size: 0, digest: 0 });
+        self.todo.victims.push(Victim {
+            page,
+            address,
+            shelved,
+            write,
+            staged: 0,
+            sum: None,
+            compress,
+            size: 0,
+            digest: 0,
+        });
         if !self.pager.reserve.has_room() {
             self.pager.zap(self.todo);
         }
     }
 
-    /// Whether the page was about to go to the holding area for this very fault; then it can stay.
+    /// Whether the page was about to go to the shelf for this very fault; then it can stay.
     fn stays(&mut self, page: usize) -> bool {
-        let of = |m: &Move| matches!(m, Move::Hold { page: p, .. } if *p == page);
+        let of = |m: &Move| matches!(m, Move::Shelve { page: p, .. } if *p == page);
         let found = self.todo.moves.iter().position(of);
         found.map(|i| self.todo.moves.remove(i)).is_some()
     }
 
-    /// Takes a page at rest that has not been protected. Returns true if it is in the holding area. A released page
+    /// Takes a page at rest that has not been protected. Returns true if it is on the shelf. A released page
     /// may be in the page table instead.
     fn rest(&mut self, page: usize) -> bool {
         loop {
             let (was, mine) = self.pager.pages.states().look(page, self.owner());
             match was {
-                Where::Held if self.pager.pages.acquire(page, was, Where::Leaving, self.owner()) => return true,
-                Where::Held => {}
+                Where::Shelved if self.pager.pages.acquire(page, was, Where::Leaving, self.owner()) => return true,
+                Where::Shelved => {}
                 Where::Busy | Where::Leaving => self.settle(page, mine),
                 _ => {
                     self.protect(page);
@@ -175,8 +185,8 @@ impl Linux<'_> {
         loop {
             let (was, mine) = self.pager.pages.states().look(page, self.owner());
             match was {
-                Where::Out | Where::Held if self.pager.pages.acquire(page, was, Where::Busy, self.owner()) => return,
-                Where::Out | Where::Held => {}
+                Where::Out | Where::Shelved if self.pager.pages.acquire(page, was, Where::Busy, self.owner()) => return,
+                Where::Out | Where::Shelved => {}
                 Where::Busy | Where::Leaving => self.settle(page, mine),
                 other => fatal::stop(format_args!("internal error: page {page} is {other:?}, but to be mapped")),
             }

@@ -288,7 +288,7 @@ impl Inner {
             match self.pages.get(page) {
                 Where::Nowhere if self.begin(page) => {}
                 Where::Nowhere => return Err(self.hole(page)),
-                Where::Out | Where::Held => self.serve(address, true, Kind::Missing, 0),
+                Where::Out | Where::Shelved => self.serve(address, true, Kind::Missing, 0),
                 Where::Clean => self.serve(address, true, Kind::Protected, 0),
                 Where::Busy | Where::Leaving => self.pages.wait(page),
                 was @ (Where::Dirty | Where::Unsure) => {

@@ -11,7 +11,7 @@ use coldframe_core::{Access, Engine, Event, Machine, PageId, Stage, TaskId, Tick
 use coldframe_journal::Entry;
 
 use crate::budget::{Reserve, Sharing};
-use crate::evict::Outcome;
+use crate::evict::TakenOut;
 use crate::fatal;
 use crate::fork::Ready;
 use crate::handlers::Crew;
@@ -24,7 +24,7 @@ use crate::reclaim::Reclaimer;
 use crate::recorder::Recording;
 use crate::space::Space;
 use crate::stats::Stats;
-use crate::store::Store;
+use crate::swap_files::SwapFiles;
 use crate::sys::{self, Errno, Source, Uffd};
 use crate::task::{Laps, Tasks, Todo, Victim, ASLEEP, RESUMED, VICTIMS, WAITING};
 use crate::tier::Pool;
@@ -32,7 +32,7 @@ use crate::{Options, Wait, PAGE};
 
 /// Pages that are compressed before the engine gets their sizes. A fault may be waiting for one of them, or for the
 /// engine's lock.
-const PACKED_TOGETHER: usize = 4;
+const COMPRESSED_TOGETHER: usize = 4;
 
 /// How often a waiting thread checks before it yields the processor.
 const LOOKS: u32 = 200;
@@ -133,7 +133,7 @@ pub(crate) struct Inner {
     /// The pipes that show the parent processes that this one lives.
     pub(crate) alive: Lock<Vec<OwnedFd>>,
     /// The source of swap files for children.
-    pub(crate) store: Store,
+    pub(crate) swap_files: SwapFiles,
     /// The recording of this process, if there is one.
     pub(crate) recording: Own<Option<Recording>>,
     /// This process does not page.
@@ -163,8 +163,8 @@ impl Inner {
     }
 
     /// The address of a page while it is on the invalid list.
-    pub(crate) fn holding(&self, page: usize) -> usize {
-        self.space.holding() + page * PAGE
+    pub(crate) fn shelf(&self, page: usize) -> usize {
+        self.space.shelf() + page * PAGE
     }
 
     /// Resolves a fault of `thread` (0: not known). When this returns, the access may be repeated.
@@ -194,7 +194,7 @@ impl Inner {
                         self.pages.wait(page);
                     }
                 }
-                Where::Out | Where::Held => {
+                Where::Out | Where::Shelved => {
                     if self.fault(page, write, started, thread) {
                         return;
                     }
@@ -252,14 +252,14 @@ impl Inner {
         };
         todo.laps = Laps::begin(self.stats().true_faults.load(Ordering::Relaxed), started);
         todo.laps.lap(Stage::PreProcess);
-        let held = self.pages.get(page) == Where::Held;
+        let shelved = self.pages.get(page) == Where::Shelved;
         todo.fault = Some((page, write));
         let access = if write { Access::Write } else { Access::Read };
         let event = Event::Fault { task: TaskId::from(number), page: PageId::from(page), access };
         if let (true, Some(journal)) = (self.options.observe, &mut decider.side.journal) {
             journal.event(&Entry::Thread { thread });
         }
-        let ahead = if held { Ahead::default() } else { self.behind(&mut decider, page) };
+        let ahead = if shelved { Ahead::default() } else { self.behind(&mut decider, page) };
         self.deliver(&mut decider, todo, event);
         todo.together = ahead.goes_on;
         ahead.pages().for_each(|page| self.wish(&mut decider, todo, page));
@@ -273,9 +273,9 @@ impl Inner {
         (todo.fault, todo.together) = (None, false);
         self.await_resume(number);
         todo.laps.lap(Stage::PostProcess);
-        self.record(started, asked, held, &todo.laps);
+        self.record(started, asked, shelved, &todo.laps);
         if let Some(recording) = self.recording.get() {
-            recording.entry(page, write, !held, thread, started, self.resident.load(Ordering::Relaxed));
+            recording.entry(page, write, !shelved, thread, started, self.resident.load(Ordering::Relaxed));
         }
         self.leave();
         self.tasks().give(number);
@@ -292,7 +292,7 @@ impl Inner {
     /// The engine's lock, if the page still needs a fault.
     fn admit(&self, page: usize) -> Option<Guard<'_, Decider>> {
         let decider = self.enter();
-        if matches!(self.pages.get(page), Where::Out | Where::Held) {
+        if matches!(self.pages.get(page), Where::Out | Where::Shelved) {
             return Some(decider);
         }
         self.leave();
@@ -316,10 +316,10 @@ impl Inner {
         self.active.fetch_sub(1, Ordering::AcqRel);
     }
 
-    fn record(&self, started: u64, asked: u64, held: bool, laps: &Laps) {
+    fn record(&self, started: u64, asked: u64, shelved: bool, laps: &Laps) {
         let stats = self.stats();
         let took = sys::now() - started;
-        match (held, asked > 0) {
+        match (shelved, asked > 0) {
             (true, _) => {
                 Stats::add(&stats.false_faults, 1);
                 stats.false_fault.record(took);
@@ -362,7 +362,7 @@ impl Inner {
     pub(crate) fn carry_out(&self, todo: &mut Todo) {
         while !todo.done() {
             self.start_loads(todo);
-            let outcome = if todo.apart {
+            let taken = if todo.apart {
                 self.evict_beside(todo)
             } else {
                 self.move_pages(todo);
@@ -371,7 +371,7 @@ impl Inner {
             let victims = todo.laps.lap(Stage::GetFreeframe);
             self.finish_loads(todo, victims);
             todo.laps.lap(Stage::LoadStopover);
-            self.report(todo, outcome);
+            self.report(todo, taken);
             // Pages that it has downgraded are `Leaving`. A thread that wants one as a victim waits for it with the
             // engine's lock held, and `copy_in` waits for that lock. So these pages move first.
             self.move_pages(todo);
@@ -381,9 +381,9 @@ impl Inner {
         }
     }
 
-    fn report(&self, todo: &mut Todo, outcome: Outcome) {
+    fn report(&self, todo: &mut Todo, taken: TakenOut) {
         let left = todo.victims.len();
-        if outcome.written + outcome.packed + todo.loads.len() == 0 {
+        if taken.written + taken.compressed + todo.loads.len() == 0 {
             debug_assert!(todo.victims.is_empty(), "who has nothing to write is done with");
             return;
         }
@@ -397,14 +397,14 @@ impl Inner {
         let mut victims: [Option<Victim>; VICTIMS] = [None; VICTIMS];
         victims.iter_mut().zip(todo.victims.drain(..)).for_each(|(to, victim)| *to = Some(victim));
         todo.zapped -= left;
-        let all = outcome.written + outcome.packed;
-        for together in victims[outcome.written..all].chunks_mut(PACKED_TOGETHER) {
-            self.pack_staged(todo.task, together.iter_mut().flatten());
+        let all = taken.written + taken.compressed;
+        for together in victims[taken.written..all].chunks_mut(COMPRESSED_TOGETHER) {
+            self.compress_staged(todo.task, together.iter_mut().flatten());
             let mut decider = self.decider.lock();
-            together.iter().flatten().for_each(|victim| self.report_packed(&mut decider, todo, victim));
+            together.iter().flatten().for_each(|victim| self.report_compressed(&mut decider, todo, victim));
         }
         let decider = &mut *self.decider.lock();
-        for victim in victims[..outcome.written].iter().flatten() {
+        for victim in victims[..taken.written].iter().flatten() {
             self.deliver(decider, todo, Event::Written { page: PageId::from(victim.page) });
             self.pages.release(victim.page, owner, Where::Out);
         }
@@ -504,7 +504,7 @@ fn end_of(ticket: Ticket, good: bool) -> Event {
     }
 }
 
-/// A wild pointer has hit the holding area. No page belongs there; the thread gets the signal that the kernel would
+/// A wild pointer has hit the shelf. No page belongs there; the thread gets the signal that the kernel would
 /// send.
 fn stray(thread: u32) {
     // SAFETY: sends a signal to a thread of this process.

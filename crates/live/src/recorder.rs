@@ -23,11 +23,11 @@ use coldframe_journal::entries::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::compressibility::Trial;
 use crate::lock::Lock;
 use crate::pager::Inner;
 use crate::sys;
-use crate::trial::Trial;
-use crate::watched::Knobs;
+use crate::window::Knobs;
 use crate::{LiveError, Options, Wait, PAGE};
 
 /// How a program is recorded.
@@ -539,14 +539,14 @@ fn knobs(pressure: Pressure, window: usize, sampled: usize, full: bool) -> (usiz
 }
 
 impl Inner {
-    /// For the recorder: the bytes of a page that has just been put into the holding area.
-    pub(crate) fn note_left(&self, page: usize, holding: usize) {
+    /// For the recorder: the bytes of a page that has just been put onto the shelf.
+    pub(crate) fn note_left(&self, page: usize, shelf: usize) {
         if let Some(recording) = self.recording.get() {
             // SAFETY: the page is there, or is the trial's copy of it, and its owner is calling.
             let hash = |page| unsafe { self.log.get().sum(page) };
-            self.pages.set_sum(page, recording.left(page, self.pages.sum(page), hash(holding)));
+            self.pages.set_sum(page, recording.left(page, self.pages.sum(page), hash(shelf)));
             let add = |word, n| _ = recording.mapped.word(word).fetch_add(n, Relaxed);
-            recording.trial.leaves(holding, |page| _ = hash(page), add);
+            recording.trial.leaves(shelf, |page| _ = hash(page), add);
         }
     }
 }

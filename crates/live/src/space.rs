@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   start ............ start + len ............ start + 2 len
-//!   | page 0 | page 1 | ...        | holding area, page by page |
+//!   | page 0 | page 1 | ...        | shelf, page by page |
 //! ```
 //! Free space is inaccessible and not watched: a touch of it is the kernel's SIGSEGV, and a system call on it returns
 //! EFAULT. One map of extents says which parts are in use; nothing is opened or closed without a change of this map.
@@ -47,8 +47,8 @@ impl Space {
             remedy: "give a smaller `max_memory`, or raise `ulimit -v` and `ulimit -d` or vm.overcommit_memory",
         };
         let start = reserve(2 * len, at).map_err(no_room)?;
-        let holding = start + len..start + 2 * len;
-        let made = open_holding(&holding).map_err(no_room).and_then(|()| Table::new(pages.div_ceil(CHUNK)));
+        let shelf = start + len..start + 2 * len;
+        let made = open_shelf(&shelf).map_err(no_room).and_then(|()| Table::new(pages.div_ceil(CHUNK)));
         let zeros = sys::map_memory(PAGE, None).map_err(|e| LiveError::os("a page of zeros", e));
         let (touched, zeros) = match (made, zeros) {
             (Ok(touched), Ok(zeros)) => (touched, zeros),
@@ -66,7 +66,7 @@ impl Space {
         self.start
     }
 
-    pub fn holding(&self) -> usize {
+    pub fn shelf(&self) -> usize {
         self.start + self.pages * PAGE
     }
 
@@ -77,12 +77,12 @@ impl Space {
 
     /// The addresses of regions.
     pub fn span(&self) -> Range<usize> {
-        self.start..self.holding()
+        self.start..self.shelf()
     }
 
     /// The addresses of resident pages that are not mapped.
-    pub fn holding_area(&self) -> Range<usize> {
-        self.holding()..self.start + 2 * self.pages * PAGE
+    pub fn shelf_range(&self) -> Range<usize> {
+        self.shelf()..self.start + 2 * self.pages * PAGE
     }
 
     /// How many pages the span has.
@@ -186,7 +186,7 @@ impl Space {
 /// used entries cost RAM.
 const TABLES: usize = 160;
 
-/// Whether the limits of this process allow a span of `len` bytes, its holding area and tables, and as much again for
+/// Whether the limits of this process allow a span of `len` bytes, its shelf and tables, and as much again for
 /// the program's other mappings.
 pub fn fits(len: usize, at: Option<usize>) -> bool {
     let tables = len / PAGE * TABLES;
@@ -221,14 +221,14 @@ fn reserve(len: usize, at: Option<usize>) -> Sys<usize> {
     Ok(got)
 }
 
-/// Makes the holding area accessible. Pages move only between ranges of equal rights, so it must be writable.
-fn open_holding(holding: &Range<usize>) -> Sys<()> {
+/// Makes the shelf accessible. Pages move only between ranges of equal rights, so it must be writable.
+fn open_shelf(shelf: &Range<usize>) -> Sys<()> {
     let rights = (libc::PROT_READ | libc::PROT_WRITE) as usize;
     // SAFETY: our own new memory.
     unsafe {
-        sys::call(libc::SYS_mprotect, [holding.start, holding.len(), rights, 0, 0, 0])?;
-        in_small_pages(holding);
-        sys::advise(holding.clone(), libc::MADV_DONTFORK)
+        sys::call(libc::SYS_mprotect, [shelf.start, shelf.len(), rights, 0, 0, 0])?;
+        in_small_pages(shelf);
+        sys::advise(shelf.clone(), libc::MADV_DONTFORK)
     }
 }
 

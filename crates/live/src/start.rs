@@ -15,7 +15,6 @@ use coldframe_core::{Below, ConfigError, Engine};
 use coldframe_journal::Head;
 use coldframe_pager_plan::{fitting, Plan, BATCH_MAX, TIER_BATCH_MAX};
 
-use crate::area::Told;
 use crate::budget::{Reserve, Sharing};
 use crate::calibrate::{self, Measured};
 use crate::device::Device;
@@ -31,11 +30,12 @@ use crate::recorder::{self, Recording};
 use crate::seal::Sealer;
 use crate::space::{self, Space};
 use crate::stats::{Chosen, Stats};
-use crate::store::Store;
+use crate::swap_area::Told;
+use crate::swap_files::SwapFiles;
 use crate::sys::{self, Notify, Source};
 use crate::task::{Tasks, LOADS, TASKS};
 use crate::tier::Pool;
-use crate::watched::{Knobs, Watched};
+use crate::window::{Knobs, Watched};
 use crate::{LiveError, Options, Pager, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 
 impl Pager {
@@ -99,7 +99,7 @@ fn build(
     options.max_memory = (pages * PAGE) as u64;
     let uffd = source.make().map_err(missing)?;
     let space = Space::new(pages * PAGE, options.base.map(|base| base as usize))?;
-    uffd.register(space.holding_area()).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e))?;
+    uffd.register(space.shelf_range()).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e))?;
     let device = Device::swap(&options.backing, options.inject)?;
     // A write beyond the limit on file sizes raises a signal, so the swap file stays below the limit.
     options.backing_max = options.backing_max.into_iter().chain(device.limit()).min();
@@ -155,7 +155,7 @@ fn build(
     let (side, loads) = side(plan.buffers, journal)?;
     let sealer = if options.encrypt { Some(Sealer::new()?) } else { None };
     crate::pause::set(options.inject.map_or(0, |inject| inject.pause));
-    let store = Store::open(&options.backing, options.inject)?;
+    let swap_files = SwapFiles::open(&options.backing, options.inject)?;
     let log = Log::new(device, pages, options.backing_max, sealer, blocks)?;
     // SAFETY: a page of zeros.
     let zeros = unsafe { log.sum(space.zeros()) };
@@ -197,7 +197,7 @@ fn build(
         fork_mask: AtomicUsize::new(0),
         ready: Lock::new(None),
         alive: Lock::new(Vec::new()),
-        store,
+        swap_files,
         unpaged: AtomicBool::new(false),
         space,
         options,
@@ -319,7 +319,7 @@ fn side(buffers: usize, journal: Option<JournalFile>) -> Result<(Side, Range<usi
         protected: None,
         moved: None,
         written: None,
-        packs: None,
+        compressing: None,
         journal,
         told: Told::default(),
     };

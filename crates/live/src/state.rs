@@ -6,12 +6,12 @@
 //!    ▲                  Unsure (mapped writable, known by its sum)    Dirty: mapped, writable
 //!    │                      │ Command::Protect
 //!    ├── Leaving ◄──────────┘   zap, and the bytes are safe
-//!    │    │  ▲ │ Command::Unmap: moved to the holding area
-//!         │  └─ Held ──► Busy ──► Dirty or Unsure: a false fault moves it back
+//!    │    │  ▲ │ Command::Unmap: moved to the shelf
+//!         │  └─ Shelved ──► Busy ──► Dirty or Unsure: a false fault moves it back
 //! ```
 //! `Busy` and `Leaving` pages have an owner. Only the owner may change the page, and it gives its number when it
 //! releases the page. The other states are at rest: a thread that needs such a page takes it by `acquire`. `Out`,
-//! `Held` and `Nowhere` pages are taken only under the engine's lock, since the engine knows where they are.
+//! `Shelved` and `Nowhere` pages are taken only under the engine's lock, since the engine knows where they are.
 //! Any thread may take a mapped page.
 //!
 //! A thread that finds a page taken sleeps until its owner has finished (`wait`), perhaps with the engine's lock
@@ -42,8 +42,8 @@ pub enum Where {
     Busy = 5,
     /// Its owner is taking it out.
     Leaving = 6,
-    /// In RAM, in the holding area: on the engine's invalid list.
-    Held = 7,
+    /// In RAM, on the shelf: on the engine's invalid list.
+    Shelved = 7,
 }
 
 impl Where {
@@ -56,7 +56,7 @@ impl Where {
             4 => Where::Unsure,
             5 => Where::Busy,
             6 => Where::Leaving,
-            _ => Where::Held,
+            _ => Where::Shelved,
         }
     }
 

@@ -12,9 +12,9 @@ mod leaving;
 mod signals;
 mod uffd;
 
+pub(crate) use crate::descriptors::{move_high, move_high_inherited, with_room};
 use crate::errno::Words;
-pub(crate) use crate::high::{move_high, move_high_inherited, with_room};
-pub use leaving::{drop_pages, hold, iovec, is_there, peek_elsewhere, read_pipe, write_pipe, OwnMemory};
+pub use leaving::{drop_pages, into_pipe, iovec, is_there, peek_elsewhere, read_pipe, write_pipe, OwnMemory};
 pub use signals::{block_signals, restore_signals, take_signal};
 pub use uffd::{Message, Notify, Source, Uffd};
 
@@ -305,7 +305,7 @@ pub fn own_pidfd() -> Sys<OwnedFd> {
     unsafe { call(libc::SYS_pidfd_open, [process(), 0, 0, 0, 0, 0]).map(|fd| OwnedFd::from_raw_fd(fd as RawFd)) }
 }
 
-/// A pipe for held pages, of `bytes` bytes, closed on exec.
+/// A pipe for pages that leave, of `bytes` bytes, closed on exec.
 pub fn pipe(bytes: usize) -> Sys<(OwnedFd, OwnedFd)> {
     let mut fds = [0i32; 2];
     // SAFETY: `fds` takes two descriptors, which are ours then.

@@ -1,4 +1,4 @@
-//! The resources of a thread while it serves a fault: a list of work, a ring, a pipe for held pages. A thread takes a
+//! The resources of a thread while it serves a fault: a list of work, a ring, a pipe for pages. A thread takes a
 //! task for the time of a fault and gives it back. So any number of threads can share the tasks, and no thread-local
 //! memory is needed.
 
@@ -13,20 +13,20 @@ pub use coldframe_pager_plan::{LOADS, TASKS};
 use io_uring::{opcode, types, IoUring};
 use lz4_flex::block::CompressTable;
 
-use crate::codec::PACKED;
+use crate::codec::COMPRESSED_MAX;
+use crate::free_tasks::FreeTasks;
+use crate::kernel_reads::Reaching;
 use crate::packed::Filling;
-use crate::pool::Pool;
-use crate::reach::Reaching;
 use crate::sys;
-use crate::tier::Packed;
+use crate::tier::Compressed;
 use crate::{LiveError, PAGE};
 
-/// Pages that one fault moves to the holding area before the engine's lock is freed; further pages are moved at once.
+/// Pages that one fault moves to the shelf before the engine's lock is freed; further pages are moved at once.
 pub const MOVES: usize = 256;
 /// Victims of one fault: a batch, and the pages of a release.
 pub const VICTIMS: usize = 64;
-/// Bytes of a task's staging area: its victims, two more pages, and room to compress.
-const STAGING: usize = (VICTIMS + 2) * PAGE + PACKED;
+/// Bytes of a task's staging memory: its victims, two more pages, and room to compress.
+const STAGING: usize = (VICTIMS + 2) * PAGE + COMPRESSED_MAX;
 /// The most pages that one event takes out of the pool: a bin of the smallest pages, and some more.
 const WRITTEN: usize = BIN_FRAMES * PAGE / GRAIN + 64;
 
@@ -84,11 +84,11 @@ pub struct CopyIn {
     pub shared: bool,
 }
 
-/// A page that goes to the holding area or comes back from it.
+/// A page that goes to the shelf or comes back from it.
 #[derive(Clone, Copy, Debug)]
 pub enum Move {
     /// It goes on the invalid list.
-    Hold { page: usize },
+    Shelve { page: usize },
     /// A false fault; `write`: a write comes next.
     Back { page: usize, write: bool },
 }
@@ -96,7 +96,7 @@ pub enum Move {
 impl Move {
     /// The page.
     pub fn page(&self) -> usize {
-        let (Move::Hold { page } | Move::Back { page, .. }) = *self;
+        let (Move::Shelve { page } | Move::Back { page, .. }) = *self;
         page
     }
 }
@@ -105,16 +105,16 @@ impl Move {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Victim {
     pub page: usize,
-    /// Its address: in its region, or in the holding area.
+    /// Its address: in its region, or on the shelf.
     pub address: usize,
-    pub held: bool,
+    pub shelved: bool,
     pub write: bool,
-    /// Its place in the staging area, once it is there.
+    /// Its place in the staging memory, once it is there.
     pub staged: usize,
     /// The hash of its final bytes, if tests compare it.
     pub sum: Option<u128>,
     /// It is to be compressed.
-    pub pack: bool,
+    pub compress: bool,
     /// Its compressed size, and the hash of its bytes.
     pub size: u32,
     pub digest: u128,
@@ -131,10 +131,10 @@ pub struct Todo {
     /// At most [`MOVES`].
     pub moves: Vec<Move>,
     pub victims: Vec<Victim>,
-    /// Number of victims, from the first on, that have left memory; their bytes are held.
+    /// Number of victims, from the first on, that have left memory; their bytes are in the pipe.
     pub zapped: usize,
     /// The compressed page whose size is being reported.
-    pub packed: Option<Packed>,
+    pub compressed: Option<Compressed>,
     /// The slot that pages from the pool are being put into; its bytes are at [`Task::block`].
     pub filling: Option<Filling>,
     /// The load that is being reported came from a slot with several compressed pages.
@@ -208,7 +208,7 @@ impl Todo {
             moves: Vec::with_capacity(MOVES),
             victims: Vec::with_capacity(VICTIMS),
             zapped: 0,
-            packed: None,
+            compressed: None,
             filling: None,
             shared: false,
             written: Vec::with_capacity(WRITTEN),
@@ -240,9 +240,9 @@ pub struct Task {
     pub resumed: AtomicU32,
     /// The pages that the kernel reads for its thread.
     pub reaching: Reaching,
-    /// Held pages go in and come out again.
+    /// Pages go in and come out again.
     pub pipe: (OwnedFd, OwnedFd),
-    /// Room for the bytes of held pages on their way to the log.
+    /// room for the bytes of such pages on their way to the log.
     pub staging: usize,
     todo: UnsafeCell<Todo>,
     ring: UnsafeCell<Option<Ring>>,
@@ -283,7 +283,7 @@ impl Task {
     }
 
     /// Room for the result of compressing a page.
-    pub fn packed(&self) -> usize {
+    pub fn compressed(&self) -> usize {
         self.staging + (VICTIMS + 2) * PAGE
     }
 
@@ -321,14 +321,14 @@ impl Task {
 /// All tasks.
 pub struct Tasks {
     tasks: Vec<Task>,
-    pool: Pool,
+    free: FreeTasks,
 }
 
 impl Tasks {
     /// `count` tasks, at most [`TASKS`]; with rings for asynchronous reads of the device.
     pub fn new(count: usize, rings: bool) -> Result<Tasks, LiveError> {
         let tasks = (0..count).map(|i| Task::new(i, rings)).collect::<Result<Vec<Task>, LiveError>>()?;
-        Ok(Tasks { tasks, pool: Pool::new(count) })
+        Ok(Tasks { tasks, free: FreeTasks::new(count) })
     }
 
     /// How many there are.
@@ -343,12 +343,12 @@ impl Tasks {
 
     /// Takes a free task; waits while there is none.
     pub fn take(&self) -> usize {
-        self.pool.take()
+        self.free.take()
     }
 
     /// Gives the task back.
     pub fn give(&self, task: usize) {
-        self.pool.give(task);
+        self.free.give(task);
     }
 
     /// All descriptors.
@@ -377,11 +377,11 @@ impl Tasks {
                 Err(_) if rings => return self.renew(false),
                 new => new?,
             };
-            // SAFETY: the old staging area is no longer used.
+            // SAFETY: the old staging memory is no longer used.
             unsafe { sys::unmap_memory(task.staging, STAGING) };
             *task = new;
         }
-        self.pool.renew(self.tasks.len());
+        self.free.renew(self.tasks.len());
         Ok(rings)
     }
 }

@@ -2,7 +2,7 @@
 //! a mapping of ours, in RAM that is taken from the frames. The engine keeps the tables; this file moves the bytes.
 //!
 //! ```text
-//!   no lock   zap, read back to the staging area, hash, compress in place there
+//!   no lock   zap, read back to the staging memory, hash, compress in place there
 //!   lock      Event::Compressed ─► Store: copied to the pool            Decompress: into the load's buffer
 //!             TakeOut: put into a slot with others that leave the pool; the slot is appended to the log
 //!             Event::Loaded ─► Keep: copied to the pool from the slot that was loaded
@@ -22,7 +22,7 @@ use coldframe_core::tier::{BIN_FRAMES, GRAIN};
 use coldframe_core::{Event, PageId, PoolId, PoolOp, SlotId};
 use coldframe_pager_plan::TIER_BATCH_MAX;
 
-use crate::codec::{pack, unfold, unpack};
+use crate::codec::{compress, decompress, unpack};
 use crate::fatal;
 use crate::machine::Linux;
 use crate::packed::{self, Filling};
@@ -92,9 +92,9 @@ impl Pool {
     }
 
     /// Decompresses a page. Returns false if these are not the bytes of a page.
-    pub fn unpack(&self, at: PoolId, size: u32, into: usize) -> bool {
+    pub fn decompress(&self, at: PoolId, size: u32, into: usize) -> bool {
         // SAFETY: the place is the page's, and the caller has a page for the result.
-        unsafe { unpack(self.place(at, size), size, into) }
+        unsafe { decompress(self.place(at, size), size, into) }
     }
 
     /// The last frame of a bin comes back: the memory of the whole bin goes back to the kernel.
@@ -122,7 +122,7 @@ impl Drop for Pool {
 
 /// A page that has left, and whose size is being reported.
 #[derive(Clone, Copy, Debug)]
-pub struct Packed {
+pub struct Compressed {
     pub page: usize,
     /// Its bytes, compressed if the size is less than a page's.
     pub from: usize,
@@ -136,12 +136,14 @@ impl Linux<'_> {
     /// Command::Pool.
     pub(crate) fn pool(&mut self, op: PoolOp) {
         match op {
-            PoolOp::Compress { page, dirty, .. } => self.side.packs = Some((page.index(), dirty)),
-            PoolOp::Store { page, at, size } => match self.todo.packed {
-                Some(packed) if packed.page == page.index() => self.pager.store_packed(self.todo, &packed, at, size),
+            PoolOp::Compress { page, dirty, .. } => self.side.compressing = Some((page.index(), dirty)),
+            PoolOp::Store { page, at, size } => match self.todo.compressed {
+                Some(compressed) if compressed.page == page.index() => {
+                    self.pager.store_compressed(self.todo, &compressed, at, size)
+                }
                 _ => fatal::stop(format_args!("internal error: {op:?}, but the page is not at hand")),
             },
-            PoolOp::Forget { page } => self.pager.forget_packed(self.todo, page.index()),
+            PoolOp::Forget { page } => self.pager.forget_compressed(self.todo, page.index()),
             PoolOp::Shift { from, to, size, .. } => self.pager.pool.shift(from, to, size),
             PoolOp::Decompress { ticket, page, at, size, into } => {
                 let (page, into) = (page.index(), self.side.buffers[into.index()]);
@@ -158,25 +160,25 @@ impl Linux<'_> {
 
 impl Inner {
     /// Hashes and compresses the pages staged for the pool.
-    pub(crate) fn pack_staged<'a>(&self, task: usize, victims: impl Iterator<Item = &'a mut Victim>) {
+    pub(crate) fn compress_staged<'a>(&self, task: usize, victims: impl Iterator<Item = &'a mut Victim>) {
         let task = self.tasks().get(task);
         for victim in victims {
             let page = task.staging + victim.staged * PAGE;
-            // SAFETY: the staging area and the table are this thread's.
+            // SAFETY: the staging memory and the table are this thread's.
             unsafe {
                 victim.digest = match self.pages.slot(victim.page) {
                     // No thread could write to it.
                     Some(_) if !victim.write => self.pages.sum(victim.page),
                     _ => self.log.get().sum(page),
                 };
-                victim.size = pack(page, task.packed(), task.table());
+                victim.size = compress(page, task.compressed(), task.table());
             }
         }
     }
 
     /// Reports the compressed size of each page. A page that is not kept goes to the log; a page of zeros needs no
     /// place.
-    pub(crate) fn report_packed(&self, decider: &mut Decider, todo: &mut Todo, victim: &Victim) {
+    pub(crate) fn report_compressed(&self, decider: &mut Decider, todo: &mut Todo, victim: &Victim) {
         let Victim { page, staged, size, digest, write, .. } = *victim;
         let from = self.tasks().get(todo.task).staging + staged * PAGE;
         if digest == self.log.get().zero() {
@@ -186,37 +188,37 @@ impl Inner {
             return self.pages.release(page, Owner::task(todo.task), Where::Out);
         }
         let known = self.pages.slot(page).is_some_and(|slot| slot != IN_POOL) && self.pages.sum(page) == digest;
-        todo.packed = Some(Packed { page, from, size, sum: digest, dirty: write && !known });
+        todo.compressed = Some(Compressed { page, from, size, sum: digest, dirty: write && !known });
         Stats::add(&self.stats().writes_saved, u64::from(write && known));
         self.deliver(decider, todo, Event::Compressed { page: PageId::from(page), size, same: known });
         self.has_settled(todo, page);
     }
 
     /// The page that is being reported is out: other commands of the same event may use it.
-    fn settle_packed(&self, todo: &mut Todo, page: usize) {
-        todo.packed = None;
+    fn settle_compressed(&self, todo: &mut Todo, page: usize) {
+        todo.compressed = None;
         self.pages.release(page, Owner::task(todo.task), Where::Out);
     }
 
     /// PoolOp::Forget.
-    pub(crate) fn forget_packed(&self, todo: &mut Todo, page: usize) {
-        if todo.packed.is_some_and(|packed| packed.page == page) {
-            self.settle_packed(todo, page);
+    pub(crate) fn forget_compressed(&self, todo: &mut Todo, page: usize) {
+        if todo.compressed.is_some_and(|compressed| compressed.page == page) {
+            self.settle_compressed(todo, page);
         }
     }
 
     /// PoolOp::Store, for the page that is being reported.
-    pub(crate) fn store_packed(&self, todo: &mut Todo, packed: &Packed, at: PoolId, size: u32) {
-        self.pool.store(at, size, packed.from);
+    pub(crate) fn store_compressed(&self, todo: &mut Todo, compressed: &Compressed, at: PoolId, size: u32) {
+        self.pool.store(at, size, compressed.from);
         Stats::add(&self.stats().tier_stores, 1);
         Stats::add(&self.stats().tier_bytes, size.into());
-        self.note_stored(packed);
-        self.settle_packed(todo, packed.page);
+        self.note_stored(compressed);
+        self.settle_compressed(todo, compressed.page);
     }
 
     /// The page's newest bytes are in the pool now. Its slot in the log stays if it has the same bytes.
-    fn note_stored(&self, packed: &Packed) {
-        let Packed { page, sum, dirty, .. } = *packed;
+    fn note_stored(&self, compressed: &Compressed) {
+        let Compressed { page, sum, dirty, .. } = *compressed;
         let old = self.pages.slot(page);
         let same = old.is_some() && self.pages.sum(page) == sum;
         if old.is_some() {
@@ -238,13 +240,13 @@ impl Inner {
     /// PoolOp::Decompress. The bytes are checked after the lock is freed.
     pub(crate) fn decompress(&self, todo: &mut Todo, mut load: Load, at: PoolId, size: u32) {
         load.source = Source::Pool;
-        load.good = Some(self.pool.unpack(at, size, load.into));
+        load.good = Some(self.pool.decompress(at, size, load.into));
         todo.loads.push(load);
     }
 
     /// The page whose size has been reported must have a place now.
     fn has_settled(&self, todo: &Todo, page: usize) {
-        if todo.packed.is_some() {
+        if todo.compressed.is_some() {
             fatal::stop(format_args!("internal error: page {page} is compressed, and nothing is to become of it"));
         }
     }
@@ -287,10 +289,10 @@ impl Inner {
     }
 
     /// The page of a slot with several, in the task's scratch page. It has been verified before.
-    pub(crate) fn unfolded(&self, task: usize, page: usize, block: usize) -> usize {
+    pub(crate) fn unpacked(&self, task: usize, page: usize, block: usize) -> usize {
         let scratch = self.tasks().get(task).scratch();
         // SAFETY: the buffer and the scratch page are this thread's.
-        if !unsafe { unfold(block, page, scratch) } {
+        if !unsafe { unpack(block, page, scratch) } {
             self.spoilt(page);
         }
         scratch
@@ -298,10 +300,10 @@ impl Inner {
 
     /// Command::Write for bytes that were on their way to the pool. They are safe when this returns.
     pub(crate) fn write_taken(&self, todo: &mut Todo, page: usize) {
-        let Some(packed) = todo.packed.take().filter(|packed| packed.page == page) else {
+        let Some(compressed) = todo.compressed.take().filter(|compressed| compressed.page == page) else {
             fatal::stop(format_args!("internal error: page {page} is to be written, and its bytes are nowhere"));
         };
-        let (from, sum) = (self.plain(todo.task, &packed), packed.sum);
+        let (from, sum) = (self.plain(todo.task, &compressed), compressed.sum);
         let saved = self.log.get().append(from, &[page as u32], &[sum], &self.pages, self.stats());
         Stats::add(&self.stats().writes_saved, saved as u64);
         Stats::add(&self.stats().tier_writes, 1);
@@ -309,20 +311,20 @@ impl Inner {
     }
 
     /// The page's own bytes.
-    fn plain(&self, task: usize, packed: &Packed) -> usize {
-        if packed.size as usize == PAGE {
-            return packed.from;
+    fn plain(&self, task: usize, compressed: &Compressed) -> usize {
+        if compressed.size as usize == PAGE {
+            return compressed.from;
         }
         let scratch = self.tasks().get(task).scratch();
         // SAFETY: staged bytes and the scratch page are this thread's.
-        if !unsafe { unpack(packed.from, packed.size, scratch) } {
-            self.spoilt(packed.page);
+        if !unsafe { decompress(compressed.from, compressed.size, scratch) } {
+            self.spoilt(compressed.page);
         }
         scratch
     }
 
     /// Whether the bytes from the pool are those that left.
-    pub(crate) fn is_unpacked(&self, load: &Load) -> bool {
+    pub(crate) fn is_decompressed(&self, load: &Load) -> bool {
         // SAFETY: the buffer is the load's.
         let good = load.good == Some(true) && unsafe { self.log.get().sum(load.into) } == self.pages.sum(load.page);
         if !good && self.pages.slot(load.page) == Some(IN_POOL) {
@@ -365,7 +367,7 @@ impl Inner {
         let place = self.decider.lock().engine.tier_place(PageId::from(page));
         let Some((at, size)) = place else { return false };
         // SAFETY: the page's place, which no other page has yet.
-        self.pool.unpack(at, size, into) && unsafe { self.log.get().sum(into) } == self.pages.sum(page)
+        self.pool.decompress(at, size, into) && unsafe { self.log.get().sum(into) } == self.pages.sum(page)
     }
 
     fn spoilt(&self, page: usize) -> ! {

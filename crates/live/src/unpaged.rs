@@ -41,8 +41,8 @@ impl Inner {
                 fatal::stop(format_args!("a forked process cannot have its parent's memory: {}", error.io()));
             }
         }
-        // SAFETY: nothing that is held is needed any more.
-        let _ = unsafe { space::map_free(&self.space.holding_area()) };
+        // SAFETY: nothing on the shelf is needed any more.
+        let _ = unsafe { space::map_free(&self.space.shelf_range()) };
         // The parents' swap files are not read any more.
         self.alive.lock().clear();
     }
@@ -65,9 +65,9 @@ impl Inner {
     fn bring(&self, page: usize) {
         let address = self.address(page);
         match (self.pages.get(page), self.pages.slot(page)) {
-            (Where::Held, _) => {
-                // SAFETY: a page of the holding area, and its place, where nothing is.
-                unsafe { std::ptr::copy_nonoverlapping(self.holding(page) as *const u8, address as *mut u8, PAGE) };
+            (Where::Shelved, _) => {
+                // SAFETY: a page of the shelf, and its place, where nothing is.
+                unsafe { std::ptr::copy_nonoverlapping(self.shelf(page) as *const u8, address as *mut u8, PAGE) };
             }
             (Where::Out, Some(IN_POOL)) if self.bring_from_pool(page, address) => {}
             (Where::Out, Some(IN_POOL)) => self.lost(page),

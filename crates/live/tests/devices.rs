@@ -34,7 +34,7 @@ fn cases() -> Vec<(Inject, End)> {
         write_short: 0,
         slow_us: 0,
         pause: 0,
-        compare_held: false,
+        compare_piped: false,
         trust_frames: false,
     };
     use End::{Good, Stopped};

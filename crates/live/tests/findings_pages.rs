@@ -153,7 +153,7 @@ fn what_is_written_while_a_shared_frame_leaves_is_kept() {
 #[test]
 fn a_frame_that_is_not_the_pages_own_is_found_by_comparing() {
     let (status, said) = in_child(|| {
-        let inject = Inject { compare_held: true, trust_frames: true, ..slow().unwrap() };
+        let inject = Inject { compare_piped: true, trust_frames: true, ..slow().unwrap() };
         let pager = pager(SMALL, |o| (o.inject, o.read_ahead) = (Some(inject), 0));
         let region = pager.anonymous(96 * PAGE).unwrap();
         std::thread::scope(|scope| {
@@ -196,7 +196,7 @@ fn a_clean_page_that_was_dropped_behind_our_back_stays_zeros_when_it_leaves() {
 
 #[test]
 fn a_written_page_that_was_dropped_behind_our_back_leaves_as_zeros() {
-    // With few valid frames, pages pass through the holding area before they are evicted.
+    // With few valid frames, pages pass through the shelf before they are evicted.
     for policy in ["fifo", "fifo-sc:valid=8"] {
         for handlers in [1, 3] {
             succeeds(|| {
@@ -276,7 +276,7 @@ fn give_up_rights() {
 
 #[test]
 fn a_page_that_is_out_of_reach_leaves_although_the_process_has_given_up_its_rights() {
-    // With few valid frames, pages pass through the holding area before they are evicted.
+    // With few valid frames, pages pass through the shelf before they are evicted.
     for policy in ["fifo", "fifo-sc:valid=8"] {
         for handlers in [1, 3] {
             succeeds(|| {

@@ -33,7 +33,7 @@ struct Entry {
     shared: bool,
 }
 
-/// A page table. Its second half is the holding area.
+/// A page table. Its second half is the shelf.
 pub struct Kernel {
     entries: Vec<Mutex<Option<Entry>>>,
 }
@@ -98,9 +98,9 @@ impl Kernel {
     }
 
     /// vmsplice: the pipe refers to the frame from now on. `None`: the page is not mapped, so the call would fault.
-    pub fn hold(&self, page: usize) -> Option<Held> {
+    pub fn into_pipe(&self, page: usize) -> Option<InPipe> {
         let entry = self.entries[page].lock().unwrap();
-        entry.as_ref().map(|entry| Held(entry.frame.clone()))
+        entry.as_ref().map(|entry| InPipe(entry.frame.clone()))
     }
 
     /// fork: a copy of the page table. Both tables share all frames from now on.
@@ -120,9 +120,9 @@ impl Kernel {
 }
 
 /// A frame that a pipe refers to.
-pub struct Held(Frame);
+pub struct InPipe(Frame);
 
-impl Held {
+impl InPipe {
     /// The frame's bytes now, including all writes before the zap.
     pub fn read(self) -> Bytes {
         *self.0.lock().unwrap()

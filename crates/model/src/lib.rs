@@ -16,14 +16,14 @@ pub mod sync;
 pub mod sys;
 pub mod table;
 
+#[path = "../../live/src/free_tasks.rs"]
+pub mod free_tasks;
 #[path = "../../live/src/lock.rs"]
 pub mod lock;
 #[path = "../../live/src/pages.rs"]
 pub mod pages;
 #[path = "../../live/src/parking.rs"]
 pub mod parking;
-#[path = "../../live/src/pool.rs"]
-pub mod pool;
 #[path = "../../live/src/state.rs"]
 pub mod state;
 

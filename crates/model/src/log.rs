@@ -4,9 +4,9 @@
 pub const SEGMENT: usize = 32;
 pub const BUFFERS: usize = 8;
 
-#[path = "../../live/src/log/area.rs"]
-pub mod area;
 #[path = "../../live/src/log/blocks.rs"]
 pub mod blocks;
 #[path = "../../live/src/log/children.rs"]
 pub mod children;
+#[path = "../../live/src/log/segments.rs"]
+pub mod segments;

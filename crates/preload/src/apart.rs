@@ -72,7 +72,7 @@ unsafe extern "C" fn perform<F: FnOnce() -> T, T>(job: *mut c_void) {
     *result = work.take().map(|work| work());
 }
 
-/// Runs `work` on one of our stacks. Call it with all signals held back.
+/// Runs `work` on one of our stacks. Call it with all signals blocked back.
 #[cold]
 pub fn run<F: FnOnce() -> T, T>(work: F) -> T {
     let stack = take();

@@ -44,7 +44,7 @@ const CLOSE_RANGE_CLOEXEC: c_int = 4;
 pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     let range = |first: c_uint, last: c_uint| raw(libc::SYS_close_range, first as usize, last as usize, flags as usize);
     if pins::any() && flags & CLOSE_RANGE_CLOEXEC == 0 {
-        pins::holders(Why::RingBuffer).into_iter().chain(pins::holders(Why::RingProvided)).for_each(|ring| {
+        pins::owners(Why::RingBuffer).into_iter().chain(pins::owners(Why::RingProvided)).for_each(|ring| {
             let ring = ring as c_uint;
             if (first..=last).contains(&ring) {
                 rings::closed(ring as c_int);

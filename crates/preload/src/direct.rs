@@ -158,7 +158,7 @@ static NOTED: Notes = Notes {
 };
 
 impl Notes {
-    /// Signals are held back: a handler of the program may come here, too.
+    /// Signals are blocked: a handler of the program may come here, too.
     fn with<T>(&self, work: impl FnOnce(&mut [Noted; NOTES]) -> T) -> T {
         // SAFETY: the lock is held, and `work` does not come back here.
         sys::undisturbed(|| self.lock.with(|| work(unsafe { &mut *self.all.get() })))

@@ -24,16 +24,16 @@ pub fn find() {
 ///
 /// # Safety
 /// The lock of the list is held.
-pub unsafe fn hold() {
+pub unsafe fn pin() {
     let list = LIST.address();
     // SAFETY: the list is locked, so its files stay; they have this layout.
     let word = |at: usize| unsafe { *(at as *const usize) };
     let mut file = if list == 0 { 0 } else { word(list) };
     while file != 0 {
         for at in [file, word(file + LOCK)] {
-            if memory::holds(at) {
+            if memory::manages(at) {
                 if let Some(pinned) = Pinned::new(at, if at == file { LEN } else { 1 }) {
-                    pinned.hold((Why::File, at, 0));
+                    pinned.belong_to((Why::File, at, 0));
                 }
             }
         }

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The list comes first, because a thread may hold it while it waits for a page (`fflush(NULL)` writes from any
-//! buffer); once the pager has stopped, that thread would wait for ever. Signals are held back while the gate is
+//! buffer); once the pager has stopped, that thread would wait for ever. Signals are blocked while the gate is
 //! shut: a handler of the program would wait at it.
 //!
 //! The handlers of other libraries do not run for children that are made without the C library's `fork`. For such a
@@ -54,7 +54,7 @@ impl Still {
 
     /// From the page below `top` down.
     fn below(top: usize) -> Still {
-        let managed = |i: &usize| memory::holds(top - (i + 1) * PAGE);
+        let managed = |i: &usize| memory::manages(top - (i + 1) * PAGE);
         let pinned = |i: &usize| backing().pin(top - (i + 1) * PAGE, PAGE).is_ok();
         Still(top, (0..STACK / PAGE).take_while(managed).take_while(pinned).count())
     }
@@ -117,9 +117,9 @@ unsafe extern "C" fn prepare() {
     }
     // SAFETY: a recursive lock, opened in `parent` or made anew in `child`.
     unsafe { _IO_list_lock() };
-    let mask = sys::hold_signals();
+    let mask = sys::block_signals();
     // SAFETY: it is locked now.
-    unsafe { files::hold() };
+    unsafe { files::pin() };
     let still = Still::here();
     PINNED[0].store(still.0, Relaxed);
     PINNED[1].store(still.1, Relaxed);
@@ -152,7 +152,7 @@ unsafe extern "C" fn parent() {
     gate::open();
     unpin();
     files::release();
-    sys::let_signals(mask);
+    sys::restore_signals(mask);
     // SAFETY: locked in `prepare`.
     unsafe { _IO_list_unlock() };
     sys::set_errno(errno);
@@ -171,7 +171,7 @@ unsafe extern "C" fn child() {
     gate::open_in_child();
     unpin();
     files::release();
-    sys::let_signals(MASK.load(Relaxed));
+    sys::restore_signals(MASK.load(Relaxed));
     // SAFETY: this process has no other thread.
     unsafe { _IO_list_resetlock() };
 }
@@ -284,7 +284,7 @@ pub unsafe extern "C" fn clone(
     let own = unsafe { std::mem::transmute::<usize, Clone>(next(c"clone")) };
     // SAFETY: the caller's call; `begin` runs what was to run.
     unsafe {
-        if memory::ready() && !threads::held_for_clone(flags, child_number) {
+        if memory::ready() && !threads::pinned_for_clone(flags, child_number) {
             sys::set_errno(libc::ENOMEM);
             return -1;
         }

@@ -9,7 +9,7 @@
 //! - [`mapping`], [`remap`], [`advice`], [`lock`], [`parts`], [`descriptors`], [`syscall`]: system calls that concern
 //!   managed memory or the pager's descriptors
 //! - [`direct`], [`numbers`], [`next`]: O_DIRECT; a set of descriptors; the functions behind those that are replaced
-//! - [`pins`], [`rings`], [`threads`]: memory that must stay in RAM, and its holders
+//! - [`pins`], [`rings`], [`threads`]: memory that must stay in RAM, and its owners
 //! - [`poke`], which is process_vm_writev
 //! - [`limits`], [`filter`]: limits on the process's resources, and on its system calls
 //! - [`deepbind`]: libraries that would otherwise not use any of this

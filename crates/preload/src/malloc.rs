@@ -68,7 +68,7 @@ unsafe extern "C" fn realloc_from(block: *mut c_void, size: usize, caller: usize
     if block.is_null() {
         return malloc_from(size, caller);
     }
-    if memory::holds(block as usize) {
+    if memory::manages(block as usize) {
         // SAFETY: the caller gives up a block of the managed heap.
         unsafe {
             if size == 0 {
@@ -146,7 +146,7 @@ unsafe extern "C" fn reallocarray_from(block: *mut c_void, count: usize, size: u
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn free(block: *mut c_void) {
     // SAFETY: the address shows whose block it is; the caller gives it up.
-    match memory::holds(block as usize) {
+    match memory::manages(block as usize) {
         true => unsafe { heap::free(block) },
         false => unsafe { unmanaged::free(block) },
     }
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     // SAFETY: the address shows whose block it is.
     match block as usize {
         0 => 0,
-        address if memory::holds(address) => unsafe { heap::usable_size(block) },
+        address if memory::manages(address) => unsafe { heap::usable_size(block) },
         _ => unsafe { unmanaged::usable_size(block) },
     }
 }

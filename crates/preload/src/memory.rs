@@ -94,7 +94,7 @@ pub fn span() -> Range<usize> {
 }
 
 /// Whether an address is managed.
-pub fn holds(address: usize) -> bool {
+pub fn manages(address: usize) -> bool {
     address.wrapping_sub(START.load(Relaxed)) < LEN.load(Relaxed)
 }
 
@@ -237,7 +237,7 @@ impl Backing {
     }
 }
 
-/// Runs `work` inside the gate, so that no fork copies a pager in the middle of its work. All signals are held back,
+/// Runs `work` inside the gate, so that no fork copies a pager in the middle of its work. All signals are blocked,
 /// so that no signal handler waits for a page that the interrupted work must bring. The stack that it runs on is not
 /// managed.
 pub fn inside<T>(work: impl FnOnce() -> T) -> T {
@@ -245,12 +245,12 @@ pub fn inside<T>(work: impl FnOnce() -> T) -> T {
     sys::undisturbed(|| on_our_stack(work))
 }
 
-/// Runs `work` on unmanaged memory: on one of our stacks if the thread's own is managed. Call it with all signals held
-/// back.
+/// Runs `work` on unmanaged memory: on one of our stacks if the thread's own is managed. Call it with all
+/// signals blocked.
 #[inline]
 pub fn on_our_stack<T>(work: impl FnOnce() -> T) -> T {
     let here = Cell::new(0u8);
-    if holds(here.as_ptr() as usize) {
+    if manages(here.as_ptr() as usize) {
         apart::run(work)
     } else {
         work()

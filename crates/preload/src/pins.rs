@@ -1,6 +1,6 @@
 //! Managed memory that must stay in RAM, because the kernel has taken its frames or touches it where no page can be
-//! brought in: buffers of an io_uring, robust mutexes, the control block of a thread that ends. Each hold is a pin
-//! with a holder, which releases it. When the program unmaps memory, its holds end.
+//! brought in: buffers of an io_uring, robust mutexes, the control block of a thread that ends. Each is a pin
+//! with an owner, which releases it. When the program unmaps memory, its pins end.
 
 use std::cell::UnsafeCell;
 use std::collections::BTreeMap;
@@ -32,26 +32,26 @@ pub enum Why {
     Good,
 }
 
-/// The holder of pinned memory: a reason, the object that it belongs to, and a number.
-pub type Holder = (Why, usize, u32);
+/// The owner of pinned memory: a reason, the object that it belongs to, and a number.
+pub type Owner = (Why, usize, u32);
 
-struct Holds(Lock, UnsafeCell<BTreeMap<Holder, Range<usize>>>);
+struct Pins(Lock, UnsafeCell<BTreeMap<Owner, Range<usize>>>);
 // SAFETY: the map is touched under the lock only.
-unsafe impl Sync for Holds {}
-static HOLDS: Holds = Holds(Lock::new(), UnsafeCell::new(BTreeMap::new()));
-/// The number of holds, so that programs without any only pay for a look.
+unsafe impl Sync for Pins {}
+static PINS: Pins = Pins(Lock::new(), UnsafeCell::new(BTreeMap::new()));
+/// The number of pins, so that programs without any only pay for a look.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Inside the gate, so that no fork copies a held lock, and with signals held back, so that no handler waits for its
+/// Inside the gate, so that no fork copies a held lock, and with signals blocked, so that no handler waits for its
 /// own thread.
-fn with<T>(work: impl FnOnce(&mut BTreeMap<Holder, Range<usize>>) -> T) -> T {
+fn with<T>(work: impl FnOnce(&mut BTreeMap<Owner, Range<usize>>) -> T) -> T {
     let _inside = gate::enter();
     sys::undisturbed(|| {
-        HOLDS.0.with(|| {
+        PINS.0.with(|| {
             // SAFETY: the lock is held, and `work` does not come back here.
-            let holds = unsafe { &mut *HOLDS.1.get() };
-            let result = work(holds);
-            COUNT.store(holds.len(), Relaxed);
+            let pins = unsafe { &mut *PINS.1.get() };
+            let result = work(pins);
+            COUNT.store(pins.len(), Relaxed);
             result
         })
     })
@@ -75,7 +75,7 @@ fn unpin(range: Range<usize>) {
     }
 }
 
-/// Pinned memory without a holder yet. It is unpinned if it gets none.
+/// Pinned memory without an owner yet. It is unpinned if it gets none.
 pub struct Pinned(Range<usize>);
 
 impl Pinned {
@@ -93,12 +93,12 @@ impl Pinned {
         Ok(Pinned(range))
     }
 
-    /// Gives it a holder. The holder's earlier holds end.
-    pub fn hold(mut self, holder: Holder) {
+    /// Gives it an owner. The owner's earlier pins end.
+    pub fn belong_to(mut self, owner: Owner) {
         let range = std::mem::take(&mut self.0);
-        let before = with(|holds| match range.is_empty() {
-            true => holds.remove(&holder),
-            false => holds.insert(holder, range),
+        let before = with(|pins| match range.is_empty() {
+            true => pins.remove(&owner),
+            false => pins.insert(owner, range),
         });
         unpin(before.unwrap_or_default());
     }
@@ -110,52 +110,52 @@ impl Drop for Pinned {
     }
 }
 
-/// Whether there is any hold.
+/// Whether there is any pin.
 pub fn any() -> bool {
     COUNT.load(Relaxed) > 0
 }
 
-/// Releases the holds of one object.
+/// Releases the pins of one object.
 pub fn release(why: Why, of: usize) {
-    take(|holder, _| (holder.0, holder.1) == (why, of)).into_iter().for_each(|(_, range)| unpin(range));
+    take(|owner, _| (owner.0, owner.1) == (why, of)).into_iter().for_each(|(_, range)| unpin(range));
 }
 
-/// Releases all holds for a reason.
+/// Releases all pins for a reason.
 pub fn release_all(why: Why) {
-    take(|holder, _| holder.0 == why).into_iter().for_each(|(_, range)| unpin(range));
+    take(|owner, _| owner.0 == why).into_iter().for_each(|(_, range)| unpin(range));
 }
 
-/// Releases one hold.
-pub fn release_one(holder: Holder) {
+/// Releases one pin.
+pub fn release_one(owner: Owner) {
     if any() {
-        unpin(with(|holds| holds.remove(&holder)).unwrap_or_default());
+        unpin(with(|pins| pins.remove(&owner)).unwrap_or_default());
     }
 }
 
-/// Turns the holds of one object into holds that last as long as the memory exists.
+/// Turns the pins of one object into pins that last as long as the memory exists.
 pub fn keep_for_good(why: Why, of: usize) {
-    for ((_, _, which), range) in take(|holder, _| (holder.0, holder.1) == (why, of)) {
+    for ((_, _, which), range) in take(|owner, _| (owner.0, owner.1) == (why, of)) {
         let number = NUMBER.fetch_add(1, Relaxed);
-        with(|holds| holds.insert((Why::Good, number, which), range));
+        with(|pins| pins.insert((Why::Good, number, which), range));
     }
 }
 
-/// Distinguishes holds that last as long as the memory.
+/// Distinguishes pins that last as long as the memory.
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether the object has a hold.
-pub fn holds(why: Why, of: usize) -> bool {
-    any() && with(|holds| holds.range((why, of, 0)..=(why, of, u32::MAX)).next().is_some())
+/// Whether the object has a pin.
+pub fn has(why: Why, of: usize) -> bool {
+    any() && with(|pins| pins.range((why, of, 0)..=(why, of, u32::MAX)).next().is_some())
 }
 
-/// Removes all holds for which `what` is true. Their memory is still pinned.
-fn take(what: impl Fn(&Holder, &Range<usize>) -> bool) -> Vec<(Holder, Range<usize>)> {
+/// Removes all pins for which `what` is true. Their memory is still pinned.
+fn take(what: impl Fn(&Owner, &Range<usize>) -> bool) -> Vec<(Owner, Range<usize>)> {
     let mut taken = Vec::new();
     if any() {
-        with(|holds| {
-            holds.retain(|holder, range| {
-                let goes = what(holder, range);
-                goes.then(|| taken.push((*holder, range.clone())));
+        with(|pins| {
+            pins.retain(|owner, range| {
+                let goes = what(owner, range);
+                goes.then(|| taken.push((*owner, range.clone())));
                 !goes
             });
         });
@@ -163,17 +163,15 @@ fn take(what: impl Fn(&Holder, &Range<usize>) -> bool) -> Vec<(Holder, Range<usi
     taken
 }
 
-/// The holders for a reason.
-pub fn holders(why: Why) -> Vec<usize> {
+/// The owners for a reason.
+pub fn owners(why: Why) -> Vec<usize> {
     match any() {
         false => Vec::new(),
-        true => {
-            with(|holds| holds.range((why, 0, 0)..=(why, usize::MAX, u32::MAX)).map(|(holder, _)| holder.1).collect())
-        }
+        true => with(|pins| pins.range((why, 0, 0)..=(why, usize::MAX, u32::MAX)).map(|(owner, _)| owner.1).collect()),
     }
 }
 
-/// Unmaps managed memory: all holds of it end. Parts that are not mapped are skipped.
+/// Unmaps managed memory: all pins of it end. Parts that are not mapped are skipped.
 pub fn unmap(part: Range<usize>) -> Result<(), LiveError> {
     take(|_, range| range.start < part.end && part.start < range.end).into_iter().for_each(|(_, range)| unpin(range));
     backing().unmap(part)

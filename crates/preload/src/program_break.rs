@@ -18,16 +18,16 @@ const MOST: usize = 1 << 30;
 
 /// Its start, present value and end; all zero before the first call.
 #[derive(Clone, Copy)]
-struct Area {
+struct Bounds {
     start: usize,
     at: usize,
     end: usize,
 }
 
-struct Break(Lock, UnsafeCell<Area>);
-// SAFETY: the area is touched under the lock only.
+struct Break(Lock, UnsafeCell<Bounds>);
+// SAFETY: the bounds are touched under the lock only.
 unsafe impl Sync for Break {}
-static BREAK: Break = Break(Lock::new(), UnsafeCell::new(Area { start: 0, at: 0, end: 0 }));
+static BREAK: Break = Break(Lock::new(), UnsafeCell::new(Bounds { start: 0, at: 0, end: 0 }));
 
 fn concerns(caller: usize) -> bool {
     memory::ready() && !caller::is_own(caller) && !caller::is_libc(caller) && !caller::is_linker(caller)
@@ -40,20 +40,20 @@ impl Break {
         sys::undisturbed(|| {
             self.0.with(|| {
                 // SAFETY: the lock is held, and nothing here comes back.
-                let area = unsafe { &mut *self.1.get() };
-                if area.start == 0 {
+                let bounds = unsafe { &mut *self.1.get() };
+                if bounds.start == 0 {
                     let len = MOST.min(memory::span().len() / 4 / PAGE * PAGE);
-                    area.start = memory::backing().map(len, PAGE).ok()?;
-                    (area.at, area.end) = (area.start, area.start + len);
+                    bounds.start = memory::backing().map(len, PAGE).ok()?;
+                    (bounds.at, bounds.end) = (bounds.start, bounds.start + len);
                 }
-                let (old, new) = (area.at, to(area.at)?);
-                if !(area.start..=area.end).contains(&new) {
+                let (old, new) = (bounds.at, to(bounds.at)?);
+                if !(bounds.start..=bounds.end).contains(&new) {
                     return None;
                 }
                 if new < old {
                     give_back(new, old);
                 }
-                area.at = new;
+                bounds.at = new;
                 Some(old)
             })
         })

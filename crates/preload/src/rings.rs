@@ -99,7 +99,7 @@ unsafe fn registered(
     let result = register();
     let good = if result == 0 && all { count } else { usize::try_from(result).unwrap_or(0) };
     for (i, one) in pinned.into_iter().enumerate().take(good) {
-        one.hold((why, of, offset + i as u32));
+        one.belong_to((why, of, offset + i as u32));
     }
     result
 }
@@ -180,7 +180,7 @@ struct Params {
 pub unsafe fn setup_from(entries: usize, params: usize) -> c_long {
     // SAFETY: the caller's structure, which the kernel would read as well.
     if let Some(params) = unsafe { (params as *const Params).as_ref() } {
-        let managed = |address: u64| memory::holds(address as usize);
+        let managed = |address: u64| memory::manages(address as usize);
         let own = params.flags & SETUP_NO_MMAP != 0;
         if own && (managed(params.submission_memory) || managed(params.completion_memory)) {
             let error = refused("an io_uring cannot lie in managed memory", libc::EINVAL);
@@ -200,14 +200,14 @@ pub fn closed(descriptor: c_int) {
 }
 
 /// Whether a descriptor is that of a ring with pinned memory.
-pub fn is_holding(descriptor: c_int) -> bool {
+pub fn has_pins(descriptor: c_int) -> bool {
     let of = descriptor as usize;
-    descriptor >= 0 && (pins::holds(Why::RingBuffer, of) || pins::holds(Why::RingProvided, of))
+    descriptor >= 0 && (pins::has(Why::RingBuffer, of) || pins::has(Why::RingProvided, of))
 }
 
 /// The ring has one more descriptor and lives longer than the first: its memory stays pinned.
 pub fn copied(descriptor: c_int) {
-    if is_holding(descriptor) {
+    if has_pins(descriptor) {
         pins::keep_for_good(Why::RingBuffer, descriptor as usize);
         pins::keep_for_good(Why::RingProvided, descriptor as usize);
     }

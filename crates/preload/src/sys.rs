@@ -78,8 +78,8 @@ pub fn nap(microseconds: i64) {
     unsafe { call(libc::SYS_nanosleep, [&raw const time as usize, 0, 0, 0, 0, 0]) };
 }
 
-/// Holds all signals back. Returns the old mask.
-pub fn hold_signals() -> u64 {
+/// Blocks all signals. Returns the old mask.
+pub fn block_signals() -> u64 {
     let (all, mut before) = (u64::MAX, 0u64);
     let arguments = [libc::SIG_SETMASK as usize, &raw const all as usize, &raw mut before as usize, 8, 0, 0];
     // SAFETY: reads and writes masks of 8 bytes, which live in this frame.
@@ -87,18 +87,18 @@ pub fn hold_signals() -> u64 {
     before
 }
 
-/// Undoes `hold_signals`.
-pub fn let_signals(before: u64) {
+/// Undoes `block_signals`.
+pub fn restore_signals(before: u64) {
     let arguments = [libc::SIG_SETMASK as usize, &raw const before as usize, 0, 8, 0, 0];
     // SAFETY: as above.
     unsafe { call(libc::SYS_rt_sigprocmask, arguments) };
 }
 
-/// Runs `work` with all signals held back.
+/// Runs `work` with all signals blocked.
 pub fn undisturbed<T>(work: impl FnOnce() -> T) -> T {
-    let before = hold_signals();
+    let before = block_signals();
     let result = work();
-    let_signals(before);
+    restore_signals(before);
     result
 }
 

@@ -55,7 +55,7 @@ pub unsafe extern "C" fn pthread_mutex_init(
     };
     let result = next!(MUTEX_INIT, Init, (mutex, attributes), libc::ENOSYS);
     if result == 0 {
-        pinned.hold((Why::Mutex, at, 0));
+        pinned.belong_to((Why::Mutex, at, 0));
     }
     result
 }
@@ -160,18 +160,18 @@ unsafe extern "C" fn begin(start: *mut Start) -> Start {
         (todo, libc::pthread_self() as usize)
     };
     // Without that call (CONFIG_CHECKPOINT_RESTORE), the block is pinned as long as its memory exists.
-    let holder = if word != 0 { word } else { control };
+    let owner = if word != 0 { word } else { control };
     match Pinned::new(control, CONTROL) {
-        Some(pinned) => pinned.hold((Why::Thread, holder, 0)),
+        Some(pinned) => pinned.belong_to((Why::Thread, owner, 0)),
         None => too_many(),
     }
     todo
 }
 
-/// Releases the holds of threads that have ended: the kernel has cleared their word.
+/// Releases the pins of threads that have ended: the kernel has cleared their word.
 fn sweep() {
-    for word in pins::holders(Why::Thread) {
-        // SAFETY: a held word is in memory that is mapped: what is unmapped is forgotten.
+    for word in pins::owners(Why::Thread) {
+        // SAFETY: a pinned word is in memory that is mapped: what is unmapped is forgotten.
         if unsafe { (*(word as *const AtomicU32)).load(Acquire) } == 0 {
             pins::release_one((Why::Thread, word, 0));
         }
@@ -180,12 +180,12 @@ fn sweep() {
 
 /// Pins a word that the kernel clears when a thread ends. Returns false if that is more than may be pinned.
 pub fn cleared_at_the_end(word: usize) -> bool {
-    if !memory::holds(word) {
+    if !memory::manages(word) {
         return true;
     }
     sweep();
     match Pinned::new(word, size_of::<u32>()) {
-        Some(pinned) => pinned.hold((Why::Thread, word, 0)),
+        Some(pinned) => pinned.belong_to((Why::Thread, word, 0)),
         None => {
             too_many();
             return false;
@@ -196,7 +196,7 @@ pub fn cleared_at_the_end(word: usize) -> bool {
 
 /// Pins the word of a thread that `clone` will make, if the kernel is to clear one. Returns false if that is more
 /// than may be pinned.
-pub fn held_for_clone(flags: c_int, word: usize) -> bool {
+pub fn pinned_for_clone(flags: c_int, word: usize) -> bool {
     const CLEARS: c_int = libc::CLONE_CHILD_CLEARTID | libc::CLONE_VM;
     flags & CLEARS != CLEARS || cleared_at_the_end(word)
 }

@@ -2,7 +2,7 @@
 //! naive twins.
 
 use coldframe_core::fault::handler;
-use coldframe_core::naive::Outcome;
+use coldframe_core::naive::Touch;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{Caps, Ps};
 use coldframe_sim::front_end::plain::Plain;
@@ -195,9 +195,9 @@ proptest! {
             let mut dirty = [false; 16];
             for &(page, writing) in &string {
                 match twin.reference(u64::from(page)) {
-                    Outcome::Hit => {}
-                    Outcome::FalseFault => false_faults += 1,
-                    Outcome::TrueFault { victim, .. } => {
+                    Touch::Hit => {}
+                    Touch::FalseFault => false_faults += 1,
+                    Touch::TrueFault { victim, .. } => {
                         faults += 1;
                         if let Some(victim) = victim {
                             dirty_evictions += u64::from(std::mem::take(&mut dirty[victim as usize]));

@@ -71,8 +71,8 @@ impl Engine {
         assert!(tier.lent().all(|frame| self.frames().get(frame).used == Use::Lent), "the pool has a frame of others");
         for (i, state) in self.pages.iter().enumerate() {
             let page = PageId::from(i);
-            assert!(!tier.holds(page) || state == PageState::Absent, "page {i} is in the tier and {state:?}");
-            let gone = state == PageState::Absent && !tier.holds(page) && tier.is_stale(page);
+            assert!(!tier.has(page) || state == PageState::Absent, "page {i} is in the tier and {state:?}");
+            let gone = state == PageState::Absent && !tier.has(page) && tier.is_stale(page);
             assert!(!gone, "the newest bytes of page {i} are nowhere");
         }
     }

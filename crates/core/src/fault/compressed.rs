@@ -138,7 +138,7 @@ pub(crate) fn keep_beside(turn: &mut Turn<'_>, ticket: Ticket) {
     }
     let (mut page, mut size) = packs.after(flight.page);
     while page != flight.page {
-        if turn.pages.get(page) == PageState::Absent && !tier.holds(page) {
+        if turn.pages.get(page) == PageState::Absent && !tier.has(page) {
             let Some(at) = tier.keep(page, size, turn.machine) else { return };
             turn.machine.issue(Command::Pool(PoolOp::Keep { page, from, at, size }));
         }

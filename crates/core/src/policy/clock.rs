@@ -53,7 +53,7 @@ pub const PA_SPEC: PolicySpec = PolicySpec {
 /// The hand, and the frames that hold pages.
 #[derive(Debug)]
 pub struct Clock {
-    held: Box<[bool]>,
+    in_circle: Box<[bool]>,
     count: usize,
     hand: usize,
     budget: u32,
@@ -63,12 +63,12 @@ pub struct Clock {
 impl Clock {
     /// Makes it for a number of frames; `budget` is the most frames that one search examines.
     pub fn new(frames: usize, budget: u32, insert_bit: bool) -> Clock {
-        Clock { held: vec![false; frames].into_boxed_slice(), count: 0, hand: 0, budget, insert_bit }
+        Clock { in_circle: vec![false; frames].into_boxed_slice(), count: 0, hand: 0, budget, insert_bit }
     }
 
     fn advance(&mut self) {
         self.hand += 1;
-        if self.hand == self.held.len() {
+        if self.hand == self.in_circle.len() {
             self.hand = 0;
         }
     }
@@ -79,7 +79,7 @@ impl Policy for Clock {
         let mut walk = 0;
         loop {
             // A frame that is free or reserved for a load is not part of the circle now.
-            while !self.held[self.hand] {
+            while !self.in_circle[self.hand] {
                 self.advance();
             }
             let frame = FrameId::from(self.hand);
@@ -97,12 +97,12 @@ impl Policy for Clock {
     }
 
     fn insert(&mut self, frame: FrameId, _: &mut Residents<'_>) {
-        self.held[frame.index()] = true;
+        self.in_circle[frame.index()] = true;
         self.count += 1;
     }
 
     fn remove(&mut self, frame: FrameId) {
-        self.held[frame.index()] = false;
+        self.in_circle[frame.index()] = false;
         self.count -= 1;
     }
 
@@ -117,7 +117,7 @@ impl Policy for Clock {
 
 #[cfg(feature = "naive")]
 pub(super) mod naive {
-    use crate::naive::{Naive, Outcome};
+    use crate::naive::{Naive, Touch};
     use alloc::collections::VecDeque;
 
     /// The queue form: a page with its bit set goes back to the tail.
@@ -135,10 +135,10 @@ pub(super) mod naive {
     }
 
     impl Naive for NaiveClock {
-        fn reference(&mut self, page: u64) -> Outcome {
+        fn reference(&mut self, page: u64) -> Touch {
             if let Some(entry) = self.queue.iter_mut().find(|(p, _)| *p == page) {
                 entry.1 = true;
-                return Outcome::Hit;
+                return Touch::Hit;
             }
             let (mut victim, mut walk, mut forced) = (None, 0, false);
             while self.queue.len() == self.frames && victim.is_none() {
@@ -153,7 +153,7 @@ pub(super) mod naive {
                 break;
             }
             self.queue.push_back((page, self.insert_bit));
-            Outcome::TrueFault { victim, walk, forced }
+            Touch::TrueFault { victim, walk, forced }
         }
     }
 }

@@ -278,7 +278,7 @@ impl Policy for ClockPro {
 
 #[cfg(feature = "naive")]
 mod naive {
-    use crate::naive::{Naive, Outcome};
+    use crate::naive::{Naive, Touch};
     use alloc::vec::Vec;
 
     #[derive(Clone, Copy, PartialEq)]
@@ -384,10 +384,10 @@ mod naive {
     }
 
     impl Naive for NaiveClockPro {
-        fn reference(&mut self, page: u64) -> Outcome {
+        fn reference(&mut self, page: u64) -> Touch {
             if let Some(entry) = self.clock.iter_mut().find(|e| e.page == page && e.kind != GoneInTest) {
                 entry.bit = true;
-                return Outcome::Hit;
+                return Touch::Hit;
             }
             let mut walk = 0;
             let full = self.count(&[Hot, Cold, ColdInTest]) == self.frames;
@@ -400,7 +400,7 @@ mod naive {
             let room = !self.evicted_once && self.count(&[Hot]) < self.frames - self.m_c;
             let kind = if known.is_some() || room { Hot } else { ColdInTest };
             self.clock.push(Entry { page, kind, bit: self.insert_bit });
-            Outcome::TrueFault { victim, walk, forced: false }
+            Touch::TrueFault { victim, walk, forced: false }
         }
     }
 }

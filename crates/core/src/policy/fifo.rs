@@ -55,7 +55,7 @@ impl Policy for Fifo {
 
 #[cfg(feature = "naive")]
 mod naive {
-    use crate::naive::{Naive, Outcome};
+    use crate::naive::{Naive, Touch};
     use alloc::collections::VecDeque;
 
     pub struct NaiveFifo {
@@ -64,13 +64,13 @@ mod naive {
     }
 
     impl Naive for NaiveFifo {
-        fn reference(&mut self, page: u64) -> Outcome {
+        fn reference(&mut self, page: u64) -> Touch {
             if self.queue.contains(&page) {
-                return Outcome::Hit;
+                return Touch::Hit;
             }
             let victim = if self.queue.len() == self.frames { self.queue.pop_front() } else { None };
             self.queue.push_back(page);
-            Outcome::TrueFault { victim, walk: u64::from(victim.is_some()), forced: false }
+            Touch::TrueFault { victim, walk: u64::from(victim.is_some()), forced: false }
         }
     }
 }

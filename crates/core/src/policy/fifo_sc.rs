@@ -226,7 +226,7 @@ impl Policy for FifoSc {
 
 #[cfg(feature = "naive")]
 mod naive {
-    use crate::naive::{Naive, Outcome};
+    use crate::naive::{Naive, Touch};
     use alloc::vec::Vec;
 
     /// Two plain lists of pages; `delayed` is the most delayed downgrades of one true fault, `None` for FIFO-SC.
@@ -250,9 +250,9 @@ mod naive {
     }
 
     impl Naive for NaiveFifoSc {
-        fn reference(&mut self, page: u64) -> Outcome {
+        fn reference(&mut self, page: u64) -> Touch {
             if self.valid.contains(&page) {
-                return Outcome::Hit;
+                return Touch::Hit;
             }
             if let Some(i) = self.invalid.iter().position(|p| *p == page) {
                 self.invalid.remove(i);
@@ -260,7 +260,7 @@ mod naive {
                 if self.delayed.is_none() && self.valid.len() > self.capacity {
                     self.downgrade();
                 }
-                return Outcome::FalseFault;
+                return Touch::FalseFault;
             }
             let pending = self.valid.len().saturating_sub(self.capacity);
             (0..pending.min(self.delayed.unwrap_or(0))).for_each(|_| self.downgrade());
@@ -272,7 +272,7 @@ mod naive {
             if self.valid.len() > self.capacity {
                 self.downgrade();
             }
-            Outcome::TrueFault { victim, walk: u64::from(victim.is_some()), forced: false }
+            Touch::TrueFault { victim, walk: u64::from(victim.is_some()), forced: false }
         }
     }
 }

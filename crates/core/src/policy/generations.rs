@@ -72,7 +72,7 @@ pub struct Generations {
     /// Generation `seq` is in `lists[seq % MAX_NR_GENS]`.
     lists: [List; MAX_NR_GENS],
     links: Links,
-    /// The generation of each held frame.
+    /// The generation of each frame with a page.
     seq: Box<[u64]>,
     min_seq: u64,
     max_seq: u64,
@@ -175,7 +175,7 @@ impl Policy for Generations {
 
 #[cfg(feature = "naive")]
 mod naive {
-    use crate::naive::{Naive, Outcome};
+    use crate::naive::{Naive, Touch};
     use alloc::vec::Vec;
 
     struct Page {
@@ -244,15 +244,15 @@ mod naive {
     }
 
     impl Naive for NaiveGenerations {
-        fn reference(&mut self, page: u64) -> Outcome {
+        fn reference(&mut self, page: u64) -> Touch {
             if let Some(found) = self.pages.iter_mut().find(|p| p.number == page) {
                 found.bit = true;
-                return Outcome::Hit;
+                return Touch::Hit;
             }
             let mut walk = 0;
             let victim = (self.pages.len() == self.frames).then(|| self.evict(&mut walk));
             self.join(page, true);
-            Outcome::TrueFault { victim, walk, forced: false }
+            Touch::TrueFault { victim, walk, forced: false }
         }
     }
 }

@@ -378,7 +378,7 @@ mod tests {
 
 #[cfg(feature = "naive")]
 mod naive {
-    use crate::naive::{Naive, Outcome};
+    use crate::naive::{Naive, Touch};
     use alloc::collections::VecDeque;
     use alloc::vec::Vec;
 
@@ -510,10 +510,10 @@ mod naive {
     }
 
     impl Naive for NaiveMultiQueue {
-        fn reference(&mut self, page: u64) -> Outcome {
+        fn reference(&mut self, page: u64) -> Touch {
             if let Some(found) = self.pages.iter_mut().find(|p| p.number == page) {
                 found.bit = true;
-                return Outcome::Hit;
+                return Touch::Hit;
             }
             let (mut victim, mut walk, mut forced) = (None, 0, false);
             if self.pages.len() == self.frames {
@@ -528,7 +528,7 @@ mod naive {
             if self.loads.is_multiple_of((self.frames as u64 / 16).max(1)) {
                 self.rule();
             }
-            Outcome::TrueFault { victim, walk, forced }
+            Touch::TrueFault { victim, walk, forced }
         }
     }
 }

@@ -198,7 +198,7 @@ impl Policy for S3Fifo {
 
 #[cfg(feature = "naive")]
 mod naive {
-    use crate::naive::{Naive, Outcome};
+    use crate::naive::{Naive, Touch};
     use alloc::collections::VecDeque;
 
     struct Page {
@@ -259,10 +259,10 @@ mod naive {
     }
 
     impl Naive for NaiveS3Fifo {
-        fn reference(&mut self, page: u64) -> Outcome {
+        fn reference(&mut self, page: u64) -> Touch {
             if let Some(found) = self.queue.iter_mut().find(|p| p.number == page) {
                 found.bit = true;
-                return Outcome::Hit;
+                return Touch::Hit;
             }
             let mut walk = 0;
             let victim = (self.queue.len() == self.frames).then(|| self.evict(&mut walk));
@@ -272,7 +272,7 @@ mod naive {
             let known = self.ghosts.contains(&page);
             self.ghosts.retain(|g| *g != page);
             self.queue.push_back(Page { number: page, bit: self.insert_bit, lives: known.then_some(0) });
-            Outcome::TrueFault { victim, walk, forced: false }
+            Touch::TrueFault { victim, walk, forced: false }
         }
     }
 }

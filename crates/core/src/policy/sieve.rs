@@ -109,7 +109,7 @@ mod tests {
 
 #[cfg(feature = "naive")]
 mod naive {
-    use crate::naive::{Naive, Outcome};
+    use crate::naive::{Naive, Touch};
     use alloc::vec::Vec;
 
     /// Pages with their bits, newest first as in the paper's figure. The hand is a place in the list, counted from
@@ -128,10 +128,10 @@ mod naive {
     }
 
     impl Naive for NaiveSieve {
-        fn reference(&mut self, page: u64) -> Outcome {
+        fn reference(&mut self, page: u64) -> Touch {
             if let Some(at) = self.newest_first.iter().position(|(p, _)| *p == page) {
                 self.newest_first[at].1 = true;
-                return Outcome::Hit;
+                return Touch::Hit;
             }
             let (mut victim, mut walk) = (None, 0);
             while victim.is_none() && self.newest_first.len() == self.frames {
@@ -151,7 +151,7 @@ mod naive {
                 }
             }
             self.newest_first.insert(0, (page, self.insert_bit));
-            Outcome::TrueFault { victim, walk, forced: false }
+            Touch::TrueFault { victim, walk, forced: false }
         }
     }
 }

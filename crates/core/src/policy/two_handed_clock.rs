@@ -38,7 +38,7 @@ pub const SPEC: PolicySpec = PolicySpec {
 /// The back hand; the front hand is `spread` frames ahead.
 #[derive(Debug)]
 pub struct TwoHandedClock {
-    held: Box<[bool]>,
+    in_circle: Box<[bool]>,
     count: usize,
     back: usize,
     spread: usize,
@@ -49,22 +49,22 @@ impl TwoHandedClock {
     /// For a number of frames, with 1 <= `spread` < `frames`.
     pub fn new(frames: usize, spread: usize, insert_bit: bool) -> TwoHandedClock {
         debug_assert!(spread >= 1 && spread < frames);
-        TwoHandedClock { held: vec![false; frames].into_boxed_slice(), count: 0, back: 0, spread, insert_bit }
+        TwoHandedClock { in_circle: vec![false; frames].into_boxed_slice(), count: 0, back: 0, spread, insert_bit }
     }
 }
 
 impl Policy for TwoHandedClock {
     fn victim(&mut self, residents: &mut Residents<'_>) -> Victim {
-        let frames = self.held.len();
+        let frames = self.in_circle.len();
         let mut walk = Walk::ZERO;
         loop {
             let (back, front) = (self.back, (self.back + self.spread) % frames);
             self.back = (back + 1) % frames;
-            if self.held[front] {
+            if self.in_circle[front] {
                 residents.referenced(front.into(), After::Clear);
             }
             // A frame that is free or reserved for a load is passed over without a step.
-            if !self.held[back] {
+            if !self.in_circle[back] {
                 continue;
             }
             walk += Walk(1);
@@ -77,12 +77,12 @@ impl Policy for TwoHandedClock {
     }
 
     fn insert(&mut self, frame: FrameId, _: &mut Residents<'_>) {
-        self.held[frame.index()] = true;
+        self.in_circle[frame.index()] = true;
         self.count += 1;
     }
 
     fn remove(&mut self, frame: FrameId) {
-        self.held[frame.index()] = false;
+        self.in_circle[frame.index()] = false;
         self.count -= 1;
     }
 
@@ -97,7 +97,7 @@ impl Policy for TwoHandedClock {
 
 #[cfg(feature = "naive")]
 mod naive {
-    use crate::naive::{Naive, Outcome};
+    use crate::naive::{Naive, Touch};
     use alloc::collections::VecDeque;
 
     /// The queue form: the back hand is the head, the front hand the entry at `spread`, and both move on by rotating
@@ -116,14 +116,14 @@ mod naive {
     }
 
     impl Naive for NaiveTwoHanded {
-        fn reference(&mut self, page: u64) -> Outcome {
+        fn reference(&mut self, page: u64) -> Touch {
             if let Some(entry) = self.queue.iter_mut().find(|(p, _)| *p == page) {
                 entry.1 = true;
-                return Outcome::Hit;
+                return Touch::Hit;
             }
             if self.queue.len() < self.frames {
                 self.queue.push_back((page, self.insert_bit));
-                return Outcome::TrueFault { victim: None, walk: 0, forced: false };
+                return Touch::TrueFault { victim: None, walk: 0, forced: false };
             }
             let mut walk = 0;
             loop {
@@ -135,7 +135,7 @@ mod naive {
                     continue;
                 }
                 self.queue.push_back((page, self.insert_bit));
-                return Outcome::TrueFault { victim: Some(head.0), walk, forced: false };
+                return Touch::TrueFault { victim: Some(head.0), walk, forced: false };
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Drives an engine on a machine that completes everything at once.
 
 use coldframe_core::engine::Builder;
-use coldframe_core::naive::{Immediate, Outcome};
+use coldframe_core::naive::{Immediate, Touch};
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{fault::handler, Access, Caps, Config, Engine, Event, PageId, TaskId};
 
@@ -53,9 +53,9 @@ impl Rig {
     }
 
     /// One reference; returns its outcome.
-    pub fn reference(&mut self, page: u32) -> Outcome {
+    pub fn reference(&mut self, page: u32) -> Touch {
         if self.machine.read(PageId(page)).is_some() {
-            return Outcome::Hit;
+            return Touch::Hit;
         }
         let before = *self.engine.counts();
         let resident: Vec<PageId> = self
@@ -71,9 +71,9 @@ impl Rig {
         self.settle();
         let after = *self.engine.counts();
         if after.false_faults > before.false_faults {
-            return Outcome::FalseFault;
+            return Touch::FalseFault;
         }
-        Outcome::TrueFault {
+        Touch::TrueFault {
             victim: resident.iter().find(|p| self.engine.frame_of(**p).is_none()).map(|p| u64::from(p.0)),
             walk: after.walk_sum.0 - before.walk_sum.0,
             forced: after.forced_evictions > before.forced_evictions,

@@ -11,7 +11,7 @@
 //! blocks have no segments, and its pages stay in place until the engine writes or copies them. A page that does not
 //! fit into the area goes to the log beside it.
 //!
-//! All functions here only change the tables, as in `area.rs`.
+//! All functions here only change the tables, as in `segments.rs`.
 
 use crate::table::Table;
 use crate::LiveError;
@@ -109,7 +109,7 @@ impl Blocks {
 
 #[cfg(test)]
 mod tests {
-    use super::super::area::{Inside, Job, Refused};
+    use super::super::segments::{Inside, Job, Refused};
     use super::super::SEGMENT;
     use super::*;
 

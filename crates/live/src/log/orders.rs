@@ -5,7 +5,7 @@
 use coldframe_core::engine::TRIES;
 use coldframe_core::{BlockId, SlotId};
 
-use super::area::{Inside, Refused};
+use super::segments::{Inside, Refused};
 use super::{Found, Log, FILE_SHIFT};
 use crate::pages::Pages;
 use crate::stats::Stats;

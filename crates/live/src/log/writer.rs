@@ -11,14 +11,14 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 
-use super::area::{Buffer, Inside, Job, SHARED};
+use super::segments::{Buffer, Inside, Job, SHARED};
 use super::{bound_to, hung_up, Log, FILE_SHIFT, PART_SHIFT, SEGMENT};
 use crate::fatal;
+use crate::kernel_reads::{Looks, LOOK_US};
 use crate::lock::{Guard, Lock};
 use crate::packed;
 use crate::pager::Inner;
 use crate::pages::Pages;
-use crate::reach::{Looks, LOOK_US};
 use crate::stats::Stats;
 use crate::sys::{self, Errno};
 use crate::thread::{spawn_raw, RawThread};

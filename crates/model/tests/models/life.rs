@@ -1,7 +1,7 @@
 //! The life of pages in too few frames: fault, stale fault, first write, eviction, reload, a drop that the pager does
 //! not see, a fork.
 //!
-//! The steps are those of `pager.rs`, `place.rs` and `evict.rs`. The pages' states are the real ones (`pages.rs`); the
+//! The steps are those of `pager.rs`, `page_table.rs` and `evict.rs`. The pages' states are the real ones (`pages.rs`); the
 //! policy is a queue. Each thread writes its own word of each page and remembers the last value.
 
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use std::sync::Arc;
 use shuttle::sync::Mutex;
 use shuttle::thread;
 
+use coldframe_model::free_tasks::FreeTasks;
 use coldframe_model::kernel::{Bytes, Fault, Kernel, WORDS};
 use coldframe_model::lock::Lock;
 use coldframe_model::pages::{Owner, Pages, Where};
-use coldframe_model::pool::Pool;
 use coldframe_model::sync::{AtomicU32, Ordering};
 use coldframe_model::{explore, failure, sys, WRONG};
 
@@ -31,7 +31,7 @@ enum Rules {
     StaleProtected,
     /// Zeros replace a page that was dropped unseen, and count as the loaded bytes.
     DroppedIsClean,
-    /// A frame that is shared with a child is held for eviction as if no write could go to a copy.
+    /// A frame that is shared with a child goes into the pipe of an eviction as if no write could go to a copy.
     HoldShared,
 }
 
@@ -39,7 +39,7 @@ struct Pager {
     kernel: Kernel,
     pages: Pages,
     count: usize,
-    pool: Pool,
+    pool: FreeTasks,
     /// Mapped pages, the oldest first.
     engine: Lock<Vec<usize>>,
     frames: usize,
@@ -57,7 +57,7 @@ impl Pager {
             kernel: Kernel::new(count),
             pages,
             count,
-            pool: Pool::new(2),
+            pool: FreeTasks::new(2),
             engine: Lock::new(Vec::new()),
             frames,
             swap: Mutex::new([[0; WORDS]; PAGES]),
@@ -167,9 +167,9 @@ impl Pager {
             if self.rules != Rules::HoldShared && self.pages.epoch(page) != self.epoch.load(Ordering::SeqCst) {
                 self.kernel.protect(page, true);
             }
-            let held = self.kernel.hold(page);
+            let piped = self.kernel.into_pipe(page);
             self.kernel.zap(page);
-            self.swap.lock().unwrap()[page] = held.map_or([0; WORDS], |held| held.read());
+            self.swap.lock().unwrap()[page] = piped.map_or([0; WORDS], |piped| piped.read());
         } else {
             self.kernel.zap(page);
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use shuttle::thread;
 
 use coldframe_model::lock::Lock;
-use coldframe_model::log::area::{Inside, Job, Refused};
+use coldframe_model::log::segments::{Inside, Job, Refused};
 use coldframe_model::log::SEGMENT;
 use coldframe_model::sync::{AtomicU32, AtomicU64, Ordering};
 use coldframe_model::{explore_some, failure, sys, WRONG};

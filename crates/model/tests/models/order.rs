@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use shuttle::thread;
 
+use coldframe_model::free_tasks::FreeTasks;
 use coldframe_model::lock::Lock;
-use coldframe_model::pool::Pool;
 use coldframe_model::{explore, failure, DEADLOCK};
 
 /// Tasks: fewer than threads, as with handler threads of the pager.
@@ -13,34 +13,34 @@ const TASKS: usize = 2;
 const FAULTS: usize = 2;
 
 struct Pager {
-    pool: Pool,
+    free: FreeTasks,
     engine: Lock<u32>,
 }
 
 /// A thread that faults takes a task and then the lock. A thread that pins takes both; `task_first` gives the order.
 fn faults_beside_a_pin(task_first: bool) {
-    let pager = Arc::new(Pager { pool: Pool::new(TASKS), engine: Lock::new(0) });
+    let pager = Arc::new(Pager { free: FreeTasks::new(TASKS), engine: Lock::new(0) });
     let mut all: Vec<_> = (0..FAULTS)
         .map(|_| {
             let pager = pager.clone();
             thread::spawn(move || {
-                let task = pager.pool.take();
+                let task = pager.free.take();
                 *pager.engine.lock() += 1;
-                pager.pool.give(task);
+                pager.free.give(task);
             })
         })
         .collect();
     let pins = pager.clone();
     all.push(thread::spawn(move || {
         if task_first {
-            let task = pins.pool.take();
+            let task = pins.free.take();
             *pins.engine.lock() += 1;
-            return pins.pool.give(task);
+            return pins.free.give(task);
         }
         let mut engine = pins.engine.lock();
-        let task = pins.pool.take();
+        let task = pins.free.take();
         *engine += 1;
-        pins.pool.give(task);
+        pins.free.give(task);
     }));
     all.into_iter().for_each(|thread| thread.join().unwrap());
     assert_eq!(*pager.engine.lock(), FAULTS as u32 + 1);

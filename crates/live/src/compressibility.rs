@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use coldframe_journal::entries::Word;
 use lz4_flex::block::CompressTable;
 
-use crate::codec::{pack, unpack, PACKED};
+use crate::codec::{compress, decompress, COMPRESSED_MAX};
 use crate::lock::Lock;
 use crate::{sys, PAGE};
 
@@ -29,7 +29,7 @@ pub(crate) struct Trial {
 struct Room {
     page: Box<[u64; WORDS]>,
     back: Box<[u64; WORDS]>,
-    packed: Box<[u64; PACKED / size_of::<u64>()]>,
+    compressed: Box<[u64; COMPRESSED_MAX / size_of::<u64>()]>,
     table: CompressTable,
 }
 
@@ -42,8 +42,8 @@ impl std::fmt::Debug for Room {
 impl Trial {
     pub(crate) fn new() -> Trial {
         let page = || Box::new([0u64; WORDS]);
-        let packed = Box::new([0u64; PACKED / size_of::<u64>()]);
-        let room = Room { page: page(), back: page(), packed, table: CompressTable::small() };
+        let compressed = Box::new([0u64; COMPRESSED_MAX / size_of::<u64>()]);
+        let room = Room { page: page(), back: page(), compressed, table: CompressTable::small() };
         Trial { left: AtomicU64::new(0), room: Lock::new(room) }
     }
 
@@ -54,18 +54,18 @@ impl Trial {
             return;
         }
         let mut room = self.room.lock();
-        let Room { page, back, packed, table } = &mut *room;
+        let Room { page, back, compressed, table } = &mut *room;
         let (page, back) = (page.as_mut_ptr() as usize, back.as_mut_ptr() as usize);
         // SAFETY: the page is the caller's, the copy this lock's.
         unsafe { std::ptr::copy_nonoverlapping(from as *const u8, page as *mut u8, PAGE) };
         let began = sys::now();
         sum(page);
         // SAFETY: all three are this lock's.
-        let size = unsafe { pack(page, packed.as_mut_ptr() as usize, table) };
+        let size = unsafe { compress(page, compressed.as_mut_ptr() as usize, table) };
         let kept = (size as usize) < PAGE;
         if kept {
             // SAFETY: as above.
-            unsafe { unpack(page, size, back) };
+            unsafe { decompress(page, size, back) };
             sum(back);
         }
         add(Word::PackNanos, sys::now() - began);

@@ -190,8 +190,8 @@ impl Inside {
     /// The address of a slot's bytes, if they are in a buffer.
     pub fn buffered(&self, slot: usize) -> Option<usize> {
         let (segment, slot) = (slot / SEGMENT, (slot % SEGMENT) as u8);
-        let mut held = self.buffers.iter().filter(|b| b.state != State::Idle && b.segment == segment);
-        held.find_map(|b| {
+        let mut filled = self.buffers.iter().filter(|b| b.state != State::Idle && b.segment == segment);
+        filled.find_map(|b| {
             let place = (0..b.room).find(|place| b.slots[*place] == slot && b.has(*place))?;
             Some(b.address + place * PAGE)
         })

@@ -1,5 +1,5 @@
 //! Puts pages into the page table and takes them out: a loaded page is copied in; a page of the invalid list is kept
-//! in the holding area and moved back.
+//! on the shelf and moved back.
 
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,7 @@ use crate::sys::{self, Errno};
 use crate::task::{CopyIn, Move, Task, Todo, Victim, VICTIMS};
 use crate::PAGE;
 
-/// This many pages go to the holding area together. For fewer, a move of each costs less.
+/// This many pages go to the shelf together. For fewer, a move of each costs less.
 const TOGETHER_MIN: usize = 3;
 /// If a page is found dropped this often, it is an internal error.
 const LOOKS: u32 = 100;
@@ -38,7 +38,7 @@ impl Inner {
             false => Where::Clean,
         };
         let address = self.address(page);
-        let source = if shared { self.unfolded(todo.task, page, from) } else { from };
+        let source = if shared { self.unpacked(todo.task, page, from) } else { from };
         let to = match self.uffd.get().copy(address, source, to == Where::Clean) {
             Ok(()) => to,
             // A raw system call of the program has put zeros or other bytes there. Over a page with content that
@@ -63,23 +63,23 @@ impl Inner {
         self.options.observe || self.options.swap.is_some()
     }
 
-    /// Moves pages to the holding area and back, before the engine's other commands: other threads may be waiting for
-    /// these pages. Only while the task's staging area is free.
+    /// Moves pages to the shelf and back, before the engine's other commands: other threads may be waiting for
+    /// these pages. Only while the task's staging memory is free.
     ///
     /// Pages that go there go together if there are several, and if several threads fault, or if the faulting thread
     /// runs on another processor than this one. Otherwise the thread's TLB is this processor's own, and no other
     /// processor has to be interrupted.
     pub(crate) fn move_pages(&self, todo: &mut Todo) {
         let (task, owner) = (self.tasks().get(todo.task), Owner::task(todo.task));
-        let hold = |one: &Move| matches!(one, Move::Hold { .. });
+        let shelves = |one: &Move| matches!(one, Move::Shelve { .. });
         // Bytes of victims that are in the pipe must stay the first ones there. A recording looks at each page.
         let apart = todo.apart || !self.lead.has_one_thread();
         let may = apart && todo.zapped == 0 && self.recording.get().is_none();
-        if may && todo.moves.iter().filter(|one| hold(one)).count() >= TOGETHER_MIN {
-            todo.moves.sort_unstable_by_key(hold);
-            let held = todo.moves.partition_point(|one| !hold(one));
-            todo.moves[held..].chunks(VICTIMS).for_each(|pages| self.hold_pages(task, pages, owner));
-            todo.moves.truncate(held);
+        if may && todo.moves.iter().filter(|one| shelves(one)).count() >= TOGETHER_MIN {
+            todo.moves.sort_unstable_by_key(shelves);
+            let first = todo.moves.partition_point(|one| !shelves(one));
+            todo.moves[first..].chunks(VICTIMS).for_each(|pages| self.shelve_pages(task, pages, owner));
+            todo.moves.truncate(first);
         }
         self.move_each(todo);
     }
@@ -94,14 +94,14 @@ impl Inner {
 
     fn move_one(&self, one: Move, owner: Owner) {
         match one {
-            Move::Hold { page } => self.hold_page(page, owner),
-            Move::Back { page, write } => self.unhold_page(page, write, owner),
+            Move::Shelve { page } => self.shelve_page(page, owner),
+            Move::Back { page, write } => self.unshelve_page(page, write, owner),
         }
     }
 
     /// Carries out the noted commands for a page of this task now, so that the page is at rest.
     pub(crate) fn do_noted(&self, todo: &mut Todo, page: usize) {
-        let of = |m: &Move| matches!(m, Move::Hold { page: p, .. } | Move::Back { page: p, .. } if *p == page);
+        let of = |m: &Move| matches!(m, Move::Shelve { page: p, .. } | Move::Back { page: p, .. } if *p == page);
         if let Some(i) = todo.moves.iter().position(of) {
             let one = todo.moves.remove(i);
             self.move_one(one, Owner::task(todo.task));
@@ -141,26 +141,26 @@ impl Inner {
     }
 
     /// Removes a page from the page table and keeps it: `Command::Unmap`.
-    fn hold_page(&self, page: usize, owner: Owner) {
+    fn shelve_page(&self, page: usize, owner: Owner) {
         let scratch = self.tasks().get(usize::from(owner.0)).scratch();
-        let (address, holding) = (self.address(page), self.holding(page));
+        let (address, shelf) = (self.address(page), self.shelf(page));
         let uffd = self.uffd.get();
-        if !uffd.can_move || uffd.move_page(holding, address).is_err() {
+        if !uffd.can_move || uffd.move_page(shelf, address).is_err() {
             // Shared with a child, pinned for a moment, or absent: copy it, then drop it.
             self.peek(page, scratch);
-            self.must(uffd.copy(holding, scratch, false), "hold a page", page);
-            // SAFETY: its bytes are in the holding area.
+            self.must(uffd.copy(shelf, scratch, false), "shelve a page", page);
+            // SAFETY: its bytes are on the shelf.
             let dropped = unsafe { sys::drop_range(address..address + PAGE) };
             self.must(dropped, "drop a page", page);
         }
         Stats::add(&self.stats().flushes, 1);
-        self.note_left(page, holding);
-        self.pages.release(page, owner, Where::Held);
+        self.note_left(page, shelf);
+        self.pages.release(page, owner, Where::Shelved);
     }
 
     /// Removes pages from the page table and keeps them, with one flush of the TLB: each move of its own has a flush,
     /// which interrupts every processor that runs the program. Costs a copy of each page instead.
-    fn hold_pages(&self, task: &Task, pages: &[Move], owner: Owner) {
+    fn shelve_pages(&self, task: &Task, pages: &[Move], owner: Owner) {
         let mut leaving = [Victim::default(); VICTIMS];
         for (to, one) in leaving.iter_mut().zip(pages) {
             let page = one.page();
@@ -170,39 +170,39 @@ impl Inner {
         let vector: [libc::iovec; VICTIMS] =
             std::array::from_fn(|i| sys::iovec(leaving.get(i).map_or(0, |page| page.address), PAGE));
         self.pull(task, leaving, &vector[..leaving.len()], leaving.len());
-        self.put_aside(task, leaving, 0, owner);
+        self.put_on_shelf(task, leaving, 0, owner);
     }
 
-    /// Puts pages into the holding area whose bytes are next in the pipe, through the staging area from page `at` on.
-    pub(crate) fn put_aside(&self, task: &Task, leaving: &[Victim], at: usize, owner: Owner) {
+    /// Puts pages onto the shelf whose bytes are next in the pipe, through the staging memory from page `at` on.
+    pub(crate) fn put_on_shelf(&self, task: &Task, leaving: &[Victim], at: usize, owner: Owner) {
         let staging = task.staging + at * PAGE;
-        // SAFETY: the staging area takes as many pages as there can be victims.
+        // SAFETY: the staging memory takes as many pages as there can be victims.
         if unsafe { sys::read_pipe(task.pipe.0.as_raw_fd(), staging, leaving.len() * PAGE) }.is_err() {
-            fatal::stop("the kernel did not give held pages back (read of a pipe)");
+            fatal::stop("the kernel did not give pages back (read of a pipe)");
         }
         for (i, one) in leaving.iter().enumerate() {
             let from = staging + i * PAGE;
             self.compare(one, from);
-            self.must(self.uffd.get().copy(self.holding(one.page), from, false), "hold a page", one.page);
-            self.pages.release(one.page, owner, Where::Held);
+            self.must(self.uffd.get().copy(self.shelf(one.page), from, false), "shelve a page", one.page);
+            self.pages.release(one.page, owner, Where::Shelved);
         }
     }
 
     /// Puts the page back: a false fault.
-    fn unhold_page(&self, page: usize, write: bool, owner: Owner) {
-        let (address, holding) = (self.address(page), self.holding(page));
+    fn unshelve_page(&self, page: usize, write: bool, owner: Owner) {
+        let (address, shelf) = (self.address(page), self.shelf(page));
         let uffd = self.uffd.get();
         // A moved page can be written to from that moment on. The engine knows of earlier writes.
         let clean = self.exact() && !write;
-        let moved = if clean || !uffd.can_move { Err(Errno::BUSY) } else { uffd.move_page(address, holding) };
+        let moved = if clean || !uffd.can_move { Err(Errno::BUSY) } else { uffd.move_page(address, shelf) };
         if moved == Err(Errno::NOENT) {
             // A read would wait for a fault that only this thread could serve.
-            fatal::stop(format_args!("internal error: the page for {address:#x} is not where it was held"));
+            fatal::stop(format_args!("internal error: the page for {address:#x} is not on the shelf"));
         }
         if moved.is_err() {
-            self.must(uffd.copy(address, holding, clean), "put a held page back", page);
+            self.must(uffd.copy(address, shelf, clean), "put a shelved page back", page);
             // SAFETY: its bytes are in place.
-            let dropped = unsafe { sys::drop_range(holding..holding + PAGE) };
+            let dropped = unsafe { sys::drop_range(shelf..shelf + PAGE) };
             self.must(dropped, "drop a page", page);
         }
         self.pages.set_epoch(page, self.epoch.load(Ordering::Relaxed));

@@ -6,16 +6,16 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// The free tasks, one bit each.
 #[derive(Debug)]
-pub struct Pool {
+pub struct FreeTasks {
     free: AtomicU64,
     /// Where threads sleep while none is free.
     queue: Parking,
 }
 
-impl Pool {
+impl FreeTasks {
     /// `count` tasks, all free; at most 63.
-    pub fn new(count: usize) -> Pool {
-        Pool { free: AtomicU64::new((1 << count) - 1), queue: Parking::default() }
+    pub fn new(count: usize) -> FreeTasks {
+        FreeTasks { free: AtomicU64::new((1 << count) - 1), queue: Parking::default() }
     }
 
     /// Takes a free task; waits while there is none.

@@ -13,7 +13,7 @@ use crate::{Inject, LiveError};
 
 /// A folder for swap files, or a block device.
 #[derive(Debug)]
-pub struct Store {
+pub struct SwapFiles {
     path: PathBuf,
     inject: Option<Inject>,
     /// None: a block device, which serves only one process.
@@ -21,19 +21,19 @@ pub struct Store {
     ahead: Lock<Option<OwnedFd>>,
 }
 
-impl Store {
+impl SwapFiles {
     /// Opens the folder, which has already served for a swap file.
-    pub fn open(path: &Path, inject: Option<Inject>) -> Result<Store, LiveError> {
-        let mut store = Store { path: path.to_path_buf(), inject, folder: None, ahead: Lock::new(None) };
+    pub fn open(path: &Path, inject: Option<Inject>) -> Result<SwapFiles, LiveError> {
+        let mut files = SwapFiles { path: path.to_path_buf(), inject, folder: None, ahead: Lock::new(None) };
         if path.is_dir() {
             let flags = libc::O_PATH | libc::O_DIRECTORY;
             let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes());
-            let name = name.map_err(|_| store.refuse(Errno(libc::EINVAL)))?;
-            let folder = open_at(libc::AT_FDCWD, &name, flags, 0).map_err(|error| store.refuse(error))?;
-            store.folder = Some(sys::move_high(folder));
-            store.renew();
+            let name = name.map_err(|_| files.refuse(Errno(libc::EINVAL)))?;
+            let folder = open_at(libc::AT_FDCWD, &name, flags, 0).map_err(|error| files.refuse(error))?;
+            files.folder = Some(sys::move_high(folder));
+            files.renew();
         }
-        Ok(store)
+        Ok(files)
     }
 
     /// A swap file for a child.
