@@ -153,14 +153,7 @@ struct Ask<'a> {
 
 impl Default for Ask<'_> {
     fn default() -> Self {
-        Ask {
-            journal: None,
-            rows_max: u64::MAX,
-            page_costs: None,
-            facts: None,
-            short: None,
-            policy: None,
-        }
+        Ask { journal: None, rows_max: u64::MAX, page_costs: None, facts: None, short: None, policy: None }
     }
 }
 
