@@ -53,6 +53,7 @@ fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, Exper
         programs.push(Program::measure(name, &traces.join(file), experiments::ACCESSES)?);
     }
     printed::table5_on_ours(&golden, &programs[0], &mut rows)?;
+    printed::figure_5(&golden, &programs[0], &mut rows)?;
     programs.iter().for_each(|program| printed::working_set(&golden, program, &mut rows));
     printed::table7(&golden, &programs, &mut rows);
     Ok(rows)

@@ -12,4 +12,6 @@ fn major_faults_fall_by_about_a_third_and_more_with_an_earlier_start() {
     assert!((fewer(&late) - 30.0).abs() < 6.0, "{} % fewer major faults", fewer(&late));
     assert!(fewer(&early) > fewer(&late), "{} % from half of the slice on", fewer(&early));
     assert!(late.faults() < vanilla.faults() && early.faults() < vanilla.faults(), "and fewer faults in all");
+    let pages = late.prefetched();
+    assert!(10 * pages.useless < pages.loads, "{} of {} pages for nothing", pages.useless, pages.loads);
 }
