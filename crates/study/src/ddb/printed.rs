@@ -19,7 +19,7 @@ fn accesses(result: &RunResult) -> AccessCounts {
 
 /// Table 5's text and its idle time, on our cjpeg.
 pub fn table5_on_ours(g: &Golden, program: &Program, rows: &mut Vec<Row>) -> Result<(), ExperimentError> {
-    let results = string::run(&program.path, &pair(TABLE_5, program.accesses), &mut |_| {})?;
+    let results = string::run(&program.path, &pair(TABLE_5), &mut |_| {})?;
     let [before, after] = [0, 1].map(|i: usize| accesses(&results[i]).page_loads as f64);
     let mut add = |row: &str, paper, ours, unit, note: &str| {
         let row = format!("{}, 8 KB: {row}", program.name);
@@ -36,7 +36,7 @@ pub fn table5_on_ours(g: &Golden, program: &Program, rows: &mut Vec<Row>) -> Res
 /// Figure 5's text, on our cjpeg: two sizes of main memory that save more than those around them, and the size from
 /// which the scheme's effect hardly changes.
 pub fn figure_5(g: &Golden, program: &Program, rows: &mut Vec<Row>) -> Result<(), ExperimentError> {
-    let all: Vec<_> = FIGURE_5.flat_map(|kib| pair(kib, program.accesses)).collect();
+    let all: Vec<_> = FIGURE_5.flat_map(|kib| pair(kib)).collect();
     let results = string::run(&program.path, &all, &mut |_| {})?;
     let time: Vec<f64> = results.chunks(2).map(|pair| percent(total(&pair[1]), total(&pair[0]))).collect();
     // Farthest below the mean of the times 4 KB less and more.
@@ -82,7 +82,7 @@ pub fn working_set(g: &Golden, program: &Program, rows: &mut Vec<Row>) {
 }
 
 /// Averages over the programs and the steps of a range.
-pub fn table7(g: &Golden, programs: &[Program], rows: &mut Vec<Row>) {
+pub fn table7(g: &Golden, [ours, printed_sets]: [&[Program]; 2], rows: &mut Vec<Row>) {
     for range in g.keys("table7_percent") {
         let memory: [f64; 2] = g.numbers(&format!("table7_percent.{range}.memory"));
         let [least, most] = memory.map(|m| (m * 10.0).round() as u64);
@@ -90,12 +90,14 @@ pub fn table7(g: &Golden, programs: &[Program], rows: &mut Vec<Row>) {
             [("t_total", "time", Pair::time as fn(&Pair) -> f64), ("e_paging", "energy", Pair::energy)]
         {
             let paper = g.number(&format!("table7_percent.{range}.{printed}"));
-            let values = programs.iter().flat_map(|p| (least..=most).map(|t| of(p.at(t))));
-            let ours = values.sum::<f64>() / (programs.len() as u64 * (most - least + 1)) as f64;
+            let mean = |programs: &[Program]| {
+                let values = programs.iter().flat_map(|p| (least..=most).map(|t| of(p.at(t))));
+                values.sum::<f64>() / (programs.len() as u64 * (most - least + 1)) as f64
+            };
             let row = format!("{range}, {:.1} to {:.1}: {what}", memory[0], memory[1]);
-            let why = why(range);
-            let note = format!("{why}; {}", by_step(programs, least..=most, of));
-            let row = Row::new("table 7", row, paper, ours, "%", Origin::Predicted).to(0.1);
+            let (why, each) = (why(range), by_step(ours, least..=most, of));
+            let note = format!("{why}; {:.1} % with table 6's working sets; {each}", mean(printed_sets));
+            let row = Row::new("table 7", row, paper, mean(ours), "%", Origin::Predicted).to(0.1);
             rows.push(row.beside("no change", 100.0).noted(note));
         }
     }
