@@ -29,9 +29,17 @@ impl AreaArgs {
     /// The area, if there is to be one.
     pub fn area(&self, predict: bool) -> Result<Option<SwapArea>, Failure> {
         let Some(system) = &self.system else { return Ok(None) };
-        if !systems::find(system).is_some_and(systems::System::has_log) {
-            let names = systems::names(systems::System::has_log);
-            return Err(Failure::usage(format!("--system: `{system}` has no swap area that can be run; give {names}")));
+        let names = systems::names(systems::System::has_log);
+        let why = match systems::find(system) {
+            None => Some(format!("there is no system `{system}`")),
+            Some(found) if found.has_log() => None,
+            Some(found) if std::ptr::eq(found, systems::measured()) => {
+                Some(format!("`{system}` is what runs without it: its handler, parallel, is the default"))
+            }
+            Some(_) => Some(format!("`{system}` is simulated only, by `coldframe sim --system {system}`")),
+        };
+        if let Some(why) = why {
+            return Err(Failure::usage(format!("--system: {why}; give {names}, whose swap area is run")));
         }
         if predict {
             return Err(Failure::usage("--predict: the prediction knows no swap area; give no --system"));

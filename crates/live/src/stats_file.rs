@@ -94,7 +94,6 @@ pub(crate) fn of(fd: Option<RawFd>) -> Result<(&'static Stats, Option<OwnedFd>),
         None => Some(sys::move_high(memfd(libc::MFD_CLOEXEC)?)),
     };
     let stats = map(fd.unwrap_or_else(|| own.as_ref().map_or(-1, AsRawFd::as_raw_fd)))?;
-    stats.magic.store(Stats::MAGIC, Ordering::Release);
     Ok((stats, own))
 }
 

@@ -70,6 +70,7 @@ fn config(scheduler: &str, frames: u32, activation: Activation) -> TasksConfig {
             depth: 16,
             ready_min: 2,
             follow: false,
+            past_switch: true,
             arrival: Arrival::MappedBehindSlice,
         },
     }

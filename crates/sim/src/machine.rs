@@ -553,7 +553,7 @@ impl Machine for View<'_> {
             Command::Evict { page, .. } => {
                 world.leaves_place(page, table);
                 if let Some(watch) = &mut world.watch {
-                    watch.leaves(page);
+                    watch.leaves(page, table.referenced(world.number, page, After::Keep));
                 }
                 table.unmap(world.number, page);
             }

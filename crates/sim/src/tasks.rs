@@ -80,6 +80,9 @@ pub struct Prefetching {
     pub ready_min: usize,
     /// Whether the scheduler follows its prediction (section 3.2).
     pub follow: bool,
+    /// Whether a task's list is worked through also while it runs itself. Otherwise it ends at the switch (section 5.3:
+    /// the pages that are loaded "before a context switch happens").
+    pub past_switch: bool,
     /// Whether a prefetched page is mapped, and where in the recency order it enters.
     pub arrival: Arrival,
 }

@@ -87,10 +87,12 @@ impl Watch {
         }
     }
 
-    /// The page leaves RAM.
-    pub(crate) fn leaves(&mut self, page: PageId) {
+    /// The page leaves RAM, touched or not by its reference bit: nobody may have looked at it.
+    pub(crate) fn leaves(&mut self, page: PageId, touched: bool) {
         if let Some(task) = self.prefetched[page.index()].take() {
-            self.prefetches[task as usize].useless += 1;
+            let outcomes = &mut self.prefetches[task as usize];
+            outcomes.used += u64::from(touched);
+            outcomes.useless += u64::from(!touched);
         }
     }
 

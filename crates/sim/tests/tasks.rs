@@ -25,6 +25,7 @@ const NONE: Prefetching = Prefetching {
     depth: 8,
     ready_min: 2,
     follow: false,
+    past_switch: true,
     arrival: Arrival::BehindSlice,
 };
 

@@ -56,6 +56,7 @@ fn config(frames: usize, policy: &str, blocks: u32, window: Window) -> TasksConf
             depth: 1,
             ready_min: 2,
             follow: false,
+            past_switch: true,
             arrival: Arrival::Mapped,
         },
     }

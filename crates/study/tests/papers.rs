@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, PoisonError};
 
-use coldframe_study::figure::Row;
-use coldframe_study::papers::{readme, rows, ALL};
+use coldframe_study::figure::{Origin, Row};
+use coldframe_study::papers::{moved, readme, rows, ALL};
 use serde_json::Value;
 
 fn root() -> PathBuf {
@@ -72,6 +72,17 @@ macro_rules! figures {
     };
 }
 figures!(swl ddb lobi drswap sap);
+
+/// `--strict` is about predictions: what was fitted or put in is no news.
+#[test]
+fn a_prediction_that_is_not_where_it_stood_is_named() {
+    let mut rows = rows("ddb", &root().join("data/traces"), &mut |_| {}).expect("the shipped traces");
+    assert_eq!(moved(&rows), Vec::<String>::new());
+    rows.iter_mut().for_each(|row| row.our_value += 0.1);
+    let predicted = rows.iter().filter(|row| row.origin == Origin::Predicted).count();
+    assert_eq!(moved(&rows).len(), predicted);
+    done(&["papers", "ddb", "--strict"]);
+}
 
 #[test]
 fn the_figures_of_a_paper_are_drawn_as_svg() {

@@ -131,6 +131,7 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
             depth: defaults.depth,
             ready_min: defaults.ready_min,
             follow,
+            past_switch: true,
             // If only a window is read ahead, slices are not kept apart, and no page would be behind one.
             arrival: match window != Window::Alone && shown.prefetch == "off" {
                 true => Arrival::Mapped,

@@ -301,6 +301,9 @@ impl Cpu {
         self.tasks[task].result.wait.record(waited);
         if self.last != Some(task) {
             (self.last, self.switches) = (Some(task), self.switches + 1);
+            if !self.prefetching.past_switch {
+                self.pending.clear();
+            }
             // Where nothing can be prefetched, slices need not be kept apart, and the policy is the plain one.
             if self.prefetching.activation != Activation::Never && self.lists.any_but(TaskId::from(task)) {
                 self.paging.begin_slice();

@@ -66,8 +66,6 @@ pub struct Program {
     pub name: &'static str,
     /// Its trace.
     pub path: PathBuf,
-    /// Accesses simulated.
-    pub accesses: u64,
     /// Pages of the working set.
     pub working_set: u64,
     /// One for each of `TENTHS`.
@@ -75,19 +73,19 @@ pub struct Program {
 }
 
 impl Program {
-    /// Finds the working set and runs the pairs.
+    /// Finds the working set, if none is given, and runs the pairs.
     ///
     /// # Errors
     /// The trace cannot be read.
-    pub fn measure(name: &'static str, path: &Path, accesses: u64) -> Result<Program, ExperimentError> {
-        let working_set = working_set(path, accesses)?;
-        let all: Vec<Settings> = TENTHS.flat_map(|t| pair(frames(working_set, t), accesses)).collect();
+    pub fn measure(name: &'static str, path: &Path, given: Option<u64>) -> Result<Program, ExperimentError> {
+        let working_set = given.map_or_else(|| working_set(path), Ok)?;
+        let all: Vec<Settings> = TENTHS.flat_map(|t| pair(frames(working_set, t))).collect();
         let mut results = string::run(path, &all, &mut |_| {})?.into_iter();
         let mut pairs = Vec::new();
         while let (Some(before), Some(after)) = (results.next(), results.next()) {
             pairs.push(Pair { before, after });
         }
-        Ok(Program { name, path: path.into(), accesses, working_set, pairs })
+        Ok(Program { name, path: path.into(), working_set, pairs })
     }
 
     /// The pair at this many tenths of the working set.
@@ -108,28 +106,28 @@ fn frames(working_set: u64, tenths: u64) -> u64 {
 }
 
 /// Settings of the system under this handler.
-fn settings(handler: &str, frames: u64, accesses: u64) -> Settings {
+fn settings(handler: &str, frames: u64) -> Settings {
     Settings {
         system: Some("ddb".into()),
         handler: Some(handler.into()),
         frames: Some(frames),
-        limit: Limit { skip: None, accesses: Some(accesses) },
+        limit: Limit { skip: None, accesses: Some(ACCESSES) },
         ..Settings::default()
     }
 }
 
 /// Without the scheme, then with it.
-pub fn pair(frames: u64, accesses: u64) -> [Settings; 2] {
-    [PLAIN, ddb::DELAYED].map(|handler| settings(handler, frames, accesses))
+pub fn pair(frames: u64) -> [Settings; 2] {
+    [PLAIN, ddb::DELAYED].map(|handler| settings(handler, frames))
 }
 
 /// The paper finds its working sets where more main memory changes nearly nothing any more, and less makes the time
 /// grow steeply (section III.3, on figure 5). It prints no rule. Ours: the least main memory with which the program
 /// without the scheme takes at most twice as long as with main memory for all of its pages. Below that, loading pages
 /// again takes longer than everything else.
-fn working_set(path: &Path, accesses: u64) -> Result<u64, ExperimentError> {
-    let mut all: Vec<_> = (1..=LARGEST).map(|kib| settings(PLAIN, kib, accesses)).collect();
-    all.push(Settings { frames: None, ram: Some("100%".into()), ..settings(PLAIN, 1, accesses) });
+fn working_set(path: &Path) -> Result<u64, ExperimentError> {
+    let mut all: Vec<_> = (1..=LARGEST).map(|kib| settings(PLAIN, kib)).collect();
+    all.push(Settings { frames: None, ram: Some("100%".into()), ..settings(PLAIN, 1) });
     let results = string::run(path, &all, &mut |_| {})?;
     let (everything, sizes) = results.split_last().expect("there are some");
     let found = sizes.iter().find(|result| total(result) <= 2.0 * total(everything));

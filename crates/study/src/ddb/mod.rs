@@ -47,21 +47,23 @@ fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, Exper
     let golden = golden();
     let mut rows = Vec::new();
     table5_rows(&golden, &mut rows)?;
-    let mut programs = Vec::new();
+    let (mut programs, mut printed_sets) = (Vec::new(), Vec::new());
     for (name, file) in PROGRAMS {
         progress(file);
-        programs.push(Program::measure(name, &traces.join(file), experiments::ACCESSES)?);
+        let printed = golden.number(&format!("working_set_KB.{name}")) as u64;
+        programs.push(Program::measure(name, &traces.join(file), None)?);
+        printed_sets.push(Program::measure(name, &traces.join(file), Some(printed))?);
     }
     printed::table5_on_ours(&golden, &programs[0], &mut rows)?;
+    printed::figure_5(&golden, &programs[0], &mut rows)?;
     programs.iter().for_each(|program| printed::working_set(&golden, program, &mut rows));
-    printed::table7(&golden, &programs, &mut rows);
+    printed::table7(&golden, [&programs[..], &printed_sets[..]], &mut rows);
     Ok(rows)
 }
 
 /// Figures 5 to 7.
 fn plots(traces: &Path) -> Result<Vec<Plot>, ExperimentError> {
-    let measure =
-        |(name, file): (&'static str, &str)| Program::measure(name, &traces.join(file), experiments::ACCESSES);
+    let measure = |(name, file): (&'static str, &str)| Program::measure(name, &traces.join(file), None);
     let programs = PROGRAMS.map(measure).into_iter().collect::<Result<Vec<_>, _>>()?;
     Ok(printed::plots(&programs))
 }

@@ -20,29 +20,24 @@ pub(super) type Kernel = (&'static str, Activation);
 pub(super) const KERNELS: [Kernel; 3] =
     [("vanilla", Activation::Never), ("prefetch-75", Activation::Tick(0.75)), ("prefetch-50", Activation::Tick(0.5))];
 
-/// Runs workers with this program under a kernel, with the readings of `README.md`.
-pub(super) fn run(
-    (_, activation): Kernel,
-    ram: Bytes,
-    (reference, slice): (Ps, Option<Ps>),
-    program: &Program,
-    (turns, fresh): (u32, bool),
-) -> Result<TasksResult, ExperimentError> {
+/// As in `stress` without `--vm-keep`, which the paper's command line does not contain: each iteration has its own
+/// region. One turn writes it (first touches), the next turn checks it (refaults), and then it is freed.
+pub(super) fn stress(ram_mb: u64, (_, activation): Kernel) -> Result<TasksResult, ExperimentError> {
     const POLICY: &str = "second-chance";
     let device = DeviceTimes { load: LOAD, program: Some(PROGRAM) };
     let config = TasksConfig {
         policy: PolicyChoice::parse(POLICY)?,
         handler: handler::find("sequential").expect("it is there"),
-        frames: (ram.0 / sap::PAGE.0) as usize,
+        frames: (((ram_mb - 32) << 20) / sap::PAGE.0 + FRAMES_OF_32_MB) as usize,
         evict_batch: 1,
         machine: MachineConfig::device(sap::prices(POLICY), device, Zeros::Once),
         caps: CAPS,
         area: Below::Homes,
         xip_surplus: Ps::ZERO,
-        reference,
+        reference: Ps((LOAD.0 as f64 * LOADS_A_TOUCH) as u64),
         tick: sap::TICK,
         scheduler: scheduler::find("round-robin").expect("it is there"),
-        slice,
+        slice: Some(WHOLE_TURN),
         on_fault: OnFault::Keeps,
         prefetching: Prefetching {
             activation,
@@ -51,38 +46,31 @@ pub(super) fn run(
             depth: sap::DEPTH,
             ready_min: READY_MIN,
             follow: false,
+            past_switch: false,
             arrival: Arrival::MappedBehindSlice,
         },
     };
+    let pages = (WORKER.0 / sap::PAGE.0) as u32;
+    let touch = |page, writing| Step { reference: PageRef::new(page, writing, false), times: 1 };
+    let (writes, checks) = ((0..pages).map(|page| touch(page, true)), (0..pages).map(|page| touch(page, false)));
+    let program = Program::new(writes.chain(checks).collect());
     let worker = |i| TaskSpec {
         program: program.clone(),
         first_page: i * program.pages,
         rounds: Some(ITERATIONS),
         pause: PAUSE,
-        turns,
-        fresh,
+        turns: 2,
+        fresh: true,
     };
     let specs: Vec<_> = (0..super::golden().number("workers") as u32).map(worker).collect();
     Ok(Cpu::new(&config, &specs).map_err(RunError::from)?.run())
-}
-
-/// As in `stress` without `--vm-keep`, which the paper's command line does not contain: each iteration has its own
-/// region. One turn writes it (first touches), the next turn checks it (refaults), and then it is freed.
-pub(super) fn stress(ram_mb: u64, kernel: Kernel) -> Result<TasksResult, ExperimentError> {
-    let pages = (WORKER.0 / sap::PAGE.0) as u32;
-    let touch = |page, writing| Step { reference: PageRef::new(page, writing, false), times: 1 };
-    let (writes, checks) = ((0..pages).map(|page| touch(page, true)), (0..pages).map(|page| touch(page, false)));
-    let program = Program::new(writes.chain(checks).collect());
-    let reference = Ps((LOAD.0 as f64 * LOADS_A_TOUCH) as u64);
-    let held = (32 << 20) - FRAMES_OF_32_MB * sap::PAGE.0;
-    run(kernel, Bytes((ram_mb << 20) - held), (reference, Some(WHOLE_TURN)), &program, (2, true))
 }
 
 /// Frames that the workers have with 32 MB; the kernel uses the rest. Fitted to table 1 and section 5.3.
 const FRAMES_OF_32_MB: u64 = 5_000;
 
 /// The processor time between two touches, as a multiple of a page's load. Fitted to the same.
-const LOADS_A_TOUCH: f64 = 1.5;
+const LOADS_A_TOUCH: f64 = 5.0;
 
 /// Memory that a worker allocates: 8 MB (section 5.2).
 const WORKER: Bytes = Bytes(8 << 20);

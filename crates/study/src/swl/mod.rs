@@ -157,7 +157,12 @@ fn false_fault(policy: &str) -> (f64, f64) {
 }
 
 fn latency_rows(g: &Golden, rows: &mut Vec<Row>) {
-    let mut add = |item: &str, row: &str, printed: &str, ours: f64, unit: &'static str, origin, note: &str| {
+    let mut add = |item: &str, row: &str, printed: &str, ours: f64, origin, note: &str| {
+        let unit = match printed.rsplit('_').next() {
+            Some("percent") => "%",
+            Some("walk") => "steps",
+            _ => "us",
+        };
         rows.push(Row::new(item, row, g.number(printed), ours, unit, origin).noted(note));
     };
     let input = "a price of a stage is derived from this figure";
@@ -165,47 +170,31 @@ fn latency_rows(g: &Golden, rows: &mut Vec<Row>) {
     let sequential = |walk| clock_fault(CLOCK, "sequential", walk);
     let parallel = |walk| clock_fault(CLOCK, "parallel", walk);
     let (put_in, follows) = (Origin::PrintedInput, Origin::Identity);
-    add("figure 6", "Clock, sequential", "fig6.clock_sequential_us", sequential(2), "us", follows, fig6);
-    add("figure 6", "Clock, parallel", "fig6.clock_parallel_us", parallel(2), "us", follows, fig6);
+    add("figure 6", "Clock, sequential", "fig6.clock_sequential_us", sequential(2), follows, fig6);
+    add("figure 6", "Clock, parallel", "fig6.clock_parallel_us", parallel(2), follows, fig6);
     let fifo_sc = fifo_sc_fault;
-    add("figure 6", "FIFO-SC, sequential", "fig6.fifo_sc_sequential_us", fifo_sc("sequential"), "us", put_in, input);
-    add("figure 6", "FIFO-SC, parallel", "fig6.fifo_sc_parallel_us", fifo_sc("parallel"), "us", put_in, input);
-    add("figure 7", "sequential, walk 1", "fig7.sequential_us.walk_1", sequential(1), "us", put_in, input);
-    add("figure 7", "sequential, walk 60", "fig7.sequential_us.walk_60", sequential(60), "us", put_in, input);
+    add("figure 6", "FIFO-SC, sequential", "fig6.fifo_sc_sequential_us", fifo_sc("sequential"), put_in, input);
+    add("figure 6", "FIFO-SC, parallel", "fig6.fifo_sc_parallel_us", fifo_sc("parallel"), put_in, input);
+    add("figure 7", "sequential, walk 1", "fig7.sequential_us.walk_1", sequential(1), put_in, input);
+    add("figure 7", "sequential, walk 60", "fig7.sequential_us.walk_60", sequential(60), put_in, input);
     let constant = (1..=60).take_while(|w| (parallel(*w) - parallel(1)).abs() < 1e-9).count();
     let until = "figure 8's end point makes LoadStopover 20.64 us, which hides 14 steps (20.22 us); the text says 13. \
                  Both cannot be met; the budget of PA-Clock is the text's";
     let printed = "fig7.parallel_constant_until_walk";
-    add("figure 7", "parallel, constant until walk", printed, constant as f64, "steps", follows, until);
+    add("figure 7", "parallel, constant until walk", printed, constant as f64, follows, until);
     let gain = (1.0 - parallel(13) / sequential(13)) * 100.0;
-    add(
-        "figure 7",
-        "gain at walk 13",
-        "fig7.gain_at_walk_13_percent",
-        gain,
-        "%",
-        follows,
-        "printed as \"roughly 20%\"",
-    );
-    add("figure 8", "Clock, walk 1", "fig8.clock_us.from", parallel(1), "us", put_in, input);
-    add("figure 8", "Clock, walk 60", "fig8.clock_us.to", parallel(60), "us", put_in, input);
+    add("figure 7", "gain at walk 13", "fig7.gain_at_walk_13_percent", gain, follows, "printed as \"roughly 20%\"");
+    add("figure 8", "Clock, walk 1", "fig8.clock_us.from", parallel(1), put_in, input);
+    add("figure 8", "Clock, walk 60", "fig8.clock_us.to", parallel(60), put_in, input);
     let longest = (1..=60).map(|walk| clock_fault(PA_CLOCK, "parallel", walk)).fold(0.0, f64::max);
     let pa = "what the check of the budget itself costs (0.2 us) is not priced; the longest of walks 1 to 60";
-    add("figure 8", "PA-Clock, every walk", "fig8.pa_clock_us", longest, "us", follows, pa);
+    add("figure 8", "PA-Clock, every walk", "fig8.pa_clock_us", longest, follows, pa);
     let (plain, plain_step) = false_fault("fifo-sc:valid=50%");
     let (delayed, delayed_step) = false_fault("pa-fifo-sc:valid=50%");
-    add("figure 9", "FIFO-SC", "fig9.fifo_sc_us", plain, "us", put_in, input);
-    add("figure 9", "PA-FIFO-SC", "fig9.pa_fifo_sc_us", delayed, "us", put_in, input);
-    add("figure 9", "reference step, FIFO-SC", "fig9.reference_step_us.fifo_sc", plain_step, "us", put_in, input);
-    add(
-        "figure 9",
-        "reference step, PA-FIFO-SC",
-        "fig9.reference_step_us.pa_fifo_sc",
-        delayed_step,
-        "us",
-        put_in,
-        input,
-    );
+    add("figure 9", "FIFO-SC", "fig9.fifo_sc_us", plain, put_in, input);
+    add("figure 9", "PA-FIFO-SC", "fig9.pa_fifo_sc_us", delayed, put_in, input);
+    add("figure 9", "reference step, FIFO-SC", "fig9.reference_step_us.fifo_sc", plain_step, put_in, input);
+    add("figure 9", "reference step, PA-FIFO-SC", "fig9.reference_step_us.pa_fifo_sc", delayed_step, put_in, input);
 }
 
 fn swl_settings() -> Settings {
