@@ -175,9 +175,6 @@ fn execvpe_next(name: *const c_char, arguments: Strings, environment: Strings) -
 }
 
 /// execve.
-///
-/// # Safety
-/// As the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn execve(path: *const c_char, arguments: Strings, environment: Strings) -> c_int {
     match is_for_musl(path, DEPTH) {
@@ -188,9 +185,6 @@ pub unsafe extern "C" fn execve(path: *const c_char, arguments: Strings, environ
 }
 
 /// execv.
-///
-/// # Safety
-/// As the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int {
     // SAFETY: the caller's; the environment is the program's.
@@ -198,9 +192,6 @@ pub unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int
 }
 
 /// execvpe.
-///
-/// # Safety
-/// As the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn execvpe(name: *const c_char, arguments: Strings, environment: Strings) -> c_int {
     // SAFETY: the caller's.
@@ -212,9 +203,6 @@ pub unsafe extern "C" fn execvpe(name: *const c_char, arguments: Strings, enviro
 }
 
 /// execvp.
-///
-/// # Safety
-/// As the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn execvp(name: *const c_char, arguments: Strings) -> c_int {
     // SAFETY: the caller's; the environment is the program's.
@@ -227,9 +215,6 @@ type Spawn =
 macro_rules! spawns {
     ($($name:ident $which:ident $check:expr;)*) => { $(
         /// posix_spawn and posix_spawnp.
-        ///
-        /// # Safety
-        /// As the C library's.
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C" fn $name(
             child: *mut libc::pid_t,
