@@ -77,7 +77,7 @@ pub use mapping::Spot;
 pub use options::{Options, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
 pub use pager::Pager;
 pub use recorder::Recorder;
-pub use region::{Advice, Pin, Region};
+pub use region::{Pin, Region};
 pub use stats::{Chosen, Histogram, Snapshot, Stats, Times};
 pub use stats_file::{is_later, StatsFile};
 pub use swap_area::SwapArea;

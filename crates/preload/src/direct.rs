@@ -44,14 +44,12 @@ fn raw(folder: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int 
 
 with_caller!(open(3) => open_from);
 with_caller!(open64(3) => open_from);
-/// open.
 pub unsafe extern "C" fn open_from(path: *const c_char, flags: c_int, mode: c_uint, caller: usize) -> c_int {
     opened(flags, caller, |flags| next!(OPEN, Open, (path, flags, mode), raw(libc::AT_FDCWD, path, flags, mode)))
 }
 
 with_caller!(openat(4) => openat_from);
 with_caller!(openat64(4) => openat_from);
-/// openat.
 pub unsafe extern "C" fn openat_from(
     folder: c_int,
     path: *const c_char,

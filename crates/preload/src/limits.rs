@@ -65,7 +65,6 @@ pub unsafe fn set(process: c_int, resource: u32, new: *const Limit, old: *mut Li
 
 macro_rules! exported {
     ($($name:ident($($argument:ident: $type:ty),*) => $call:expr;)*) => { $(
-        /// Replaces the C library's.
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
             // SAFETY: the caller's call.

@@ -60,7 +60,6 @@ pub unsafe extern "C" fn pthread_mutex_init(
     result
 }
 
-/// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut libc::pthread_mutex_t) -> c_int {
     let result = next!(MUTEX_DESTROY, Destroy, (mutex), libc::ENOSYS);
@@ -77,7 +76,6 @@ struct Start {
     argument: *mut c_void,
 }
 
-/// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn pthread_create(
     thread: *mut libc::pthread_t,
