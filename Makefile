@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-tier bench-truth bench-zram header settings papers fuzz soak lint docs deb clean
+.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-tier bench-truth bench-zram header settings papers papers-readme fuzz soak lint docs deb clean
 
 all: build
 
@@ -106,6 +106,10 @@ settings:
 # Print the papers' figures beside ours.
 papers: build
 	$(BIN) papers all --all
+
+# Write the papers' lines in README.md's table from their rows.
+papers-readme:
+	COLDFRAME_WRITE_PAPERS=1 $(CARGO) test --locked -p coldframe-study --test papers
 
 # Build the book in target/book, with the outputs of its commands. Installs mdbook in the tree if it is missing.
 docs: build

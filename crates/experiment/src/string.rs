@@ -13,7 +13,7 @@ use crate::error::ExperimentError;
 use crate::fitness;
 use crate::owner::Owners;
 use crate::progress::{tell, Progress, Sink, Unit};
-use crate::resolve::{string as resolve, Plan};
+use crate::resolve::string as resolve;
 use crate::result::{RunResult, TraceFacts};
 use crate::settings::Settings;
 use crate::systems::front_end::FrontKey;
@@ -41,19 +41,6 @@ pub fn run(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Vec<RunResult>, ExperimentError> {
     simulate(path, all, Ask::default(), progress)
-}
-
-/// Like [`run`]; `adjust` may change a configuration's plan, by its number, where no setting can.
-///
-/// # Errors
-/// As [`run`].
-pub fn run_adjusted(
-    path: &Path,
-    all: &[Settings],
-    adjust: &dyn Fn(usize, &mut Plan),
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Vec<RunResult>, ExperimentError> {
-    simulate(path, all, Ask { adjust: Some(adjust), ..Ask::default() }, progress)
 }
 
 /// The cost of a page, and its place.
@@ -162,21 +149,11 @@ struct Ask<'a> {
     short: Option<&'a Short>,
     /// Makes the policy of the first configuration, instead of the one that the settings name.
     policy: Option<MakePolicy<'a>>,
-    /// Changes each plan.
-    adjust: Option<&'a dyn Fn(usize, &mut Plan)>,
 }
 
 impl Default for Ask<'_> {
     fn default() -> Self {
-        Ask {
-            journal: None,
-            rows_max: u64::MAX,
-            page_costs: None,
-            facts: None,
-            short: None,
-            policy: None,
-            adjust: None,
-        }
+        Ask { journal: None, rows_max: u64::MAX, page_costs: None, facts: None, short: None, policy: None }
     }
 }
 
@@ -203,10 +180,7 @@ fn simulate(
         Ok(pages)
     };
     fitness::check_energy(path, &trace, all)?;
-    let mut plans = all.iter().map(|s| resolve(s, &trace, &mut footprint)).collect::<Result<Vec<_>, _>>()?;
-    if let Some(adjust) = ask.adjust {
-        plans.iter_mut().enumerate().for_each(|(i, plan)| adjust(i, plan));
-    }
+    let plans = all.iter().map(|s| resolve(s, &trace, &mut footprint)).collect::<Result<Vec<_>, _>>()?;
     fitness::check(path, &trace, &plans)?;
     let asked = plans.len();
     let plans = with_neighbours(plans, &trace);

@@ -25,7 +25,6 @@ use cache::{CacheCounts, SwapCache};
 use neighbours::Neighbours;
 use read_ahead::Window;
 use store::Store;
-pub use store::Translation;
 
 /// The pages that are read together with a wanted page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,8 +55,8 @@ pub struct SwapConfig {
     pub areas: Vec<AreaConfig>,
     /// Slots of an erase block.
     pub slots_per_block: u32,
-    /// A device that hides its erase blocks; `None`: the area sees them.
-    pub translation: Option<Translation>,
+    /// Whether the device hides its erase blocks behind a translation layer.
+    pub translation: bool,
     /// Read-ahead.
     pub read_ahead: ReadAhead,
     /// Most pages in the swap cache.
@@ -346,7 +345,7 @@ mod tests {
         SwapConfig {
             areas: vec![area],
             slots_per_block: 32,
-            translation: None,
+            translation: false,
             read_ahead: ReadAhead::Slots(Window::Block(8)),
             cache: 1024,
             keep,

@@ -5,7 +5,7 @@ use std::path::Path;
 use coldframe_experiment::ExperimentError;
 use coldframe_show::plot::Plot;
 
-use crate::figure::{Paper, Row};
+use crate::figure::{near, number, Claim, Origin, Paper, Row};
 
 /// The papers, in the order of their systems.
 pub const ALL: &[Paper] =
@@ -34,6 +34,29 @@ pub fn rows(paper: &str, traces: &Path, progress: &mut dyn FnMut(&str)) -> Resul
     Ok(rows)
 }
 
+/// The predictions that are not where they stood, each as a line.
+pub fn moved(rows: &[Row]) -> Vec<String> {
+    let stood = |row: &Row, line: &str| {
+        ALL.iter().any(|paper| paper.name == row.paper && paper.stood.lines().any(|before| before == line))
+    };
+    let predicted = rows.iter().filter(|row| row.origin == Origin::Predicted);
+    predicted.map(|row| (row, row.standing())).filter(|(row, line)| !stood(row, line)).map(|(_, line)| line).collect()
+}
+
+/// A paper's line in the README's table: its first headlines with origin and distance, and how near its predictions
+/// are.
+pub fn readme(paper: &Paper, rows: &[Row]) -> String {
+    let claim = |claim: &Claim| {
+        let row = rows.iter().find(|row| row.claim == Some(claim.0))?;
+        let (ours, printed) = (number(row.our_value), number(row.paper_value?));
+        Some(format!("{}: {ours}, paper {printed} ({}, {})", claim.0, row.origin.word(), row.distance()))
+    };
+    let claims: Vec<_> = paper.claims.iter().take(3).filter_map(claim).collect();
+    let ([title, source, idea], name) = (paper.readme, paper.name);
+    let link = format!("[{title}](crates/study/src/{name}/README.md) ({source})");
+    format!("| {link} | {idea} | {}; {} |", claims.join("; "), near(rows))
+}
+
 /// The papers of this name, or all.
 fn of(name: &str) -> Result<impl Iterator<Item = &'static Paper> + '_, ExperimentError> {
     let names: Vec<_> = ALL.iter().map(|paper| paper.name).collect();
@@ -53,7 +76,7 @@ mod tests {
         for paper in ALL {
             let texts: Vec<&str> = paper.claims.iter().map(|claim| claim.0).collect();
             assert!(!texts.is_empty() && texts.len() <= 8, "{texts:?}");
-            assert!(texts.iter().all(|text| text.len() <= 46), "{texts:?}");
+            assert!(texts.iter().all(|text| text.len() <= 34), "{texts:?}");
             assert!((1..texts.len()).all(|i| !texts[..i].contains(&texts[i])), "{texts:?}");
         }
     }

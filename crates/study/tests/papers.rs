@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
 
-use coldframe_study::papers::ALL;
+use coldframe_study::figure::Row;
+use coldframe_study::papers::{readme, rows, ALL};
 use serde_json::Value;
 
 fn root() -> PathBuf {
@@ -25,21 +27,32 @@ fn json(args: &[&str]) -> Value {
     serde_json::from_str(&done(&[args, &["--format", "json"]].concat())).unwrap_or_else(|e| panic!("{args:?}: {e}"))
 }
 
-/// One line per figure of a paper.
+/// One line per figure of a paper, and the paper's line in the README.
 fn figures_are_as_they_were_read_last(name: &str) {
-    let rows = json(&["papers", name]);
-    let rows = rows.as_array().expect("rows");
+    let rows = rows(name, &root().join("data/traces"), &mut |_| {}).expect("the shipped traces");
     let paper = ALL.iter().find(|paper| paper.name == name).expect("a paper");
-    let marked = rows.iter().filter(|row| row.get("claim").is_some()).count();
+    let marked = rows.iter().filter(|row| row.claim.is_some()).count();
     assert_eq!(marked, paper.claims.len(), "a headline of {name} names no row");
-    let silent = |row: &&Value| row["reached"] == false && row["note"].as_str().is_none_or(str::is_empty);
-    assert_eq!(rows.iter().find(silent), None, "a row is not reached and does not say why");
-    let line = |r: &Value| {
-        let ours = r["our_value"].as_f64().expect("a number");
-        format!("{} | {} | {} | {ours:.6} | {}", r["item"], r["row"], r["paper_value"], r["reached"])
-    };
-    let lines: Vec<String> = rows.iter().map(line).collect();
-    insta::assert_snapshot!(name, lines.join("\n"));
+    let silent = rows.iter().find(|row| row.note.is_empty()).map(|row| &row.row);
+    assert_eq!(silent, None, "a row does not say how it was found");
+    readme_has(&readme(paper, &rows));
+    insta::assert_snapshot!(name, rows.iter().map(Row::standing).collect::<Vec<_>>().join("\n"));
+}
+
+/// With `COLDFRAME_WRITE_PAPERS` the line is written (`make papers-readme`).
+fn readme_has(line: &str) {
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = root().join("README.md");
+    let text = std::fs::read_to_string(&path).expect("the README");
+    let head = line.split_once('(').expect("a link").0;
+    let now: String =
+        text.lines().map(|old| if old.starts_with(head) { line } else { old }.to_string() + "\n").collect();
+    if std::env::var_os("COLDFRAME_WRITE_PAPERS").is_some() {
+        std::fs::write(path, now).expect("the README is written");
+    } else {
+        assert!(text == now && text.contains(line), "README's line is stale; `make papers-readme` writes it:\n{line}");
+    }
 }
 
 /// One test per paper, so that they run in parallel.

@@ -53,7 +53,8 @@ pub fn skip(why: &str) {
 pub fn papers() {
     let target = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().to_owned();
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let sources = ["core", "device", "trace", "sim", "report", "study"].map(|name| newest(&crates.join(name)));
+    let sources = ["core", "device", "journal", "trace", "sim", "experiment", "show", "study"]
+        .map(|name| newest(&crates.join(name)));
     let built = std::fs::metadata(target.join("debug/coldframe-papers")).and_then(|file| file.modified());
     if built.is_ok_and(|built| sources.iter().all(|source| *source < built)) {
         return;

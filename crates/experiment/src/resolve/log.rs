@@ -3,7 +3,7 @@
 use coldframe_core::swap::{linux, AreaConfig, Layout, SwapAreas, WearLevelling};
 use coldframe_device::{quantity, sheet, Sheet};
 use coldframe_sim::swap::read_ahead::Window;
-use coldframe_sim::swap::{Keep, ReadAhead, SwapConfig, Translation};
+use coldframe_sim::swap::{Keep, ReadAhead, SwapConfig};
 use coldframe_sim::CollectTimes;
 use serde::Serialize;
 use serde_json::{json, Value};
@@ -21,10 +21,6 @@ const READ_AHEAD_DEFAULT: u32 = 8;
 
 /// Pages in the swap cache: 4 MiB. Neither slides nor kernel bound it by number; the kernel's is bounded by its RAM.
 const CACHE: usize = 1024;
-
-/// Percent of blocks that a translation layer keeps: 1 GB of flash (2^30 bytes) sold as 10^9 leaves 7.4 %, rounded
-/// down.
-const SPARE: u32 = 7;
 
 /// The settings of an area that are in force, as a result shows them.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -88,15 +84,13 @@ pub fn swaps(settings: &Settings) -> Result<SwapPlan, ExperimentError> {
         Some("until-read") => (Keep::UntilRead, "until-read"),
         Some(other) => return bad("keep", format!("`{other}` is not known; give trace, until-touched or until-read")),
     };
-    let translation =
-        (shown.layout == "linux-ftl").then_some(Translation { cluster: linux::CLUSTER, spare_percent: SPARE });
     (shown.read_ahead, shown.keep) = (Some(text), Some(keep_text));
     let slots_per_block = shown.slots_per_block;
     Ok(SwapPlan {
         config: SwapConfig {
             areas,
             slots_per_block,
-            translation,
+            translation: shown.layout == "linux-ftl",
             read_ahead,
             cache: CACHE,
             keep,

@@ -4,7 +4,7 @@
 //! then a [`SlotMap`]), and the device keeps a log of its own below. A released slot stays valid for the device until
 //! it is written again.
 
-use coldframe_core::swap::linux::SlotMap;
+use coldframe_core::swap::linux::{SlotMap, CLUSTER};
 use coldframe_core::swap::{Full, Perfect, Swap, SwapAreas, SwapError};
 use coldframe_core::{Event, PageId, Ps, SlotId};
 use coldframe_journal::{Entry, Journal, Noted};
@@ -12,14 +12,9 @@ use coldframe_journal::{Entry, Journal, Noted};
 use super::SwapConfig;
 use crate::faulty::{Failures, Faulty};
 
-/// A device with a translation layer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Translation {
-    /// SWAPFILE_CLUSTER of the kernel's slot allocation.
-    pub cluster: u32,
-    /// The part of the device's blocks, in percent, that the device keeps for itself.
-    pub spare_percent: u32,
-}
+/// The part of its blocks that a translation layer keeps for itself: 1 GB of flash (2^30 bytes) sold as 10^9 leaves
+/// 7.4 %, rounded down.
+const SPARE_PERCENT: u64 = 7;
 
 /// An area, and the journal of its events and commands, if there is one. The slots of a device behind a translation
 /// layer are its pages.
@@ -77,20 +72,20 @@ pub(super) struct Translated {
 
 impl Store {
     pub(super) fn new(config: &SwapConfig, pages: usize) -> Result<Store, SwapError> {
-        let Some(translation) = config.translation else {
+        if !config.translation {
             let swap = Swap::new(pages, config.slots_per_block, &config.areas)?;
             return Ok(Store::Direct(Box::new(Kept::new(swap, config.failures))));
-        };
+        }
         // The blocks that are kept back must be at least those that a collection needs.
         let usable = |a: &coldframe_core::swap::AreaConfig| {
-            let spare = (u64::from(a.blocks) * u64::from(translation.spare_percent)).div_ceil(100) as u32;
+            let spare = (u64::from(a.blocks) * SPARE_PERCENT).div_ceil(100) as u32;
             a.blocks.saturating_sub(spare.max(a.stop + 2))
         };
         let slots = config.areas.iter().map(usable).sum::<u32>() * config.slots_per_block;
         let swap = Swap::new(slots.max(1) as usize, config.slots_per_block, &config.areas)?;
         Ok(Store::Translated(Box::new(Translated {
             device: Kept::new(swap, config.failures),
-            map: SlotMap::new(slots, translation.cluster),
+            map: SlotMap::new(slots, CLUSTER),
             slot: vec![None; pages],
             page: vec![None; slots as usize],
         })))

@@ -9,7 +9,7 @@ fn execution_time_falls_by_28_percent_and_energy_a_little() {
     let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces");
     let (mut time, mut energy, mut n) = (0.0, 0.0, 0.0);
     for (name, file) in PROGRAMS {
-        let program = Program::measure(name, &traces.join(file), Some(experiments::ACCESSES)).unwrap();
+        let program = Program::measure(name, &traces.join(file), experiments::ACCESSES).unwrap();
         for tenths in 3..=7 {
             let pair = program.at(tenths);
             (time, energy, n) = (time + pair.time(), energy + pair.energy(), n + 1.0);

@@ -66,8 +66,8 @@ pub struct Program {
     pub name: &'static str,
     /// Its trace.
     pub path: PathBuf,
-    /// Accesses simulated; all if `None`.
-    pub accesses: Option<u64>,
+    /// Accesses simulated.
+    pub accesses: u64,
     /// Pages of the working set.
     pub working_set: u64,
     /// One for each of `TENTHS`.
@@ -79,7 +79,7 @@ impl Program {
     ///
     /// # Errors
     /// The trace cannot be read.
-    pub fn measure(name: &'static str, path: &Path, accesses: Option<u64>) -> Result<Program, ExperimentError> {
+    pub fn measure(name: &'static str, path: &Path, accesses: u64) -> Result<Program, ExperimentError> {
         let working_set = working_set(path, accesses)?;
         let all: Vec<Settings> = TENTHS.flat_map(|t| pair(frames(working_set, t), accesses)).collect();
         let mut results = string::run(path, &all, &mut |_| {})?.into_iter();
@@ -108,18 +108,18 @@ fn frames(working_set: u64, tenths: u64) -> u64 {
 }
 
 /// Settings of the system under this handler.
-fn settings(handler: &str, frames: u64, accesses: Option<u64>) -> Settings {
+fn settings(handler: &str, frames: u64, accesses: u64) -> Settings {
     Settings {
         system: Some("ddb".into()),
         handler: Some(handler.into()),
         frames: Some(frames),
-        limit: Limit { skip: None, accesses },
+        limit: Limit { skip: None, accesses: Some(accesses) },
         ..Settings::default()
     }
 }
 
 /// Without the scheme, then with it.
-pub fn pair(frames: u64, accesses: Option<u64>) -> [Settings; 2] {
+pub fn pair(frames: u64, accesses: u64) -> [Settings; 2] {
     [PLAIN, ddb::DELAYED].map(|handler| settings(handler, frames, accesses))
 }
 
@@ -127,7 +127,7 @@ pub fn pair(frames: u64, accesses: Option<u64>) -> [Settings; 2] {
 /// grow steeply (section III.3, on figure 5). It prints no rule. Ours: the least main memory with which the program
 /// without the scheme takes at most twice as long as with main memory for all of its pages. Below that, loading pages
 /// again takes longer than everything else.
-fn working_set(path: &Path, accesses: Option<u64>) -> Result<u64, ExperimentError> {
+fn working_set(path: &Path, accesses: u64) -> Result<u64, ExperimentError> {
     let mut all: Vec<_> = (1..=LARGEST).map(|kib| settings(PLAIN, kib, accesses)).collect();
     all.push(Settings { frames: None, ram: Some("100%".into()), ..settings(PLAIN, 1, accesses) });
     let results = string::run(path, &all, &mut |_| {})?;

@@ -6,7 +6,6 @@ use std::path::Path;
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{Caps, Ps, Stage};
-use coldframe_experiment::resolve::{Engine, Plan};
 use coldframe_experiment::result::RunResult;
 use coldframe_experiment::settings::{Settings, Sweep};
 use coldframe_experiment::string;
@@ -18,26 +17,29 @@ use coldframe_sim::front_end::Spaces;
 use coldframe_sim::run::IdlePrices;
 use coldframe_sim::{DeviceTimes, LaneBelow, LaneConfig, LaneResult, PageRef, Run, Stream};
 
-use crate::figure::{Claim, Paper, Reached, Row};
+use crate::figure::{Claim, Origin, Paper, Row};
 use crate::golden::Golden;
 
 #[cfg(test)]
 mod claims;
 
 /// The paper.
-pub const PAPER: Paper = Paper { name: "swl", rows, plots: |_| Ok(vec![walk_plot()]), claims: CLAIMS };
+pub const PAPER: Paper = Paper {
+    name: "swl",
+    rows,
+    plots: |_| Ok(vec![walk_plot()]),
+    claims: CLAIMS,
+    readme: ["SWL", "LCTES 2007", "search for a free frame while the page loads"],
+    stood: include_str!("../../tests/snapshots/papers__swl.snap"),
+};
 
 const CLAIMS: &[Claim] = &[
-    ("search beside the load: a fault takes less, %", "figure 7", "gain at walk 13"),
+    ("search beside the load saves, %", "figure 7", "gain at walk 13"),
     ("PA-Clock: every fault, us", "figure 8", "PA-Clock, every walk"),
-    ("Clock: a fault after a walk of 60, us", "figure 8", "Clock, walk 60"),
-    ("PA-FIFO-SC: a false fault, us", "figure 9", "PA-FIFO-SC"),
-    (
-        "instruction fetches faster by up to, eon, %",
-        "figure 11",
-        "eon | render, valid=50%, at most 4 downgrades a fault: most reduction over 64 to 512 KB",
-    ),
-    ("PA-Clock misses as Clock does, eon, 64 KB", "table 4", "eon | render, 64 KB, PA-Clock"),
+    ("fetches faster by up to, eon, %", "figure 11", "eon | render: most reduction"),
+    ("Clock: a fault, walk 2, us", "figure 6", "Clock, sequential"),
+    ("all hidden until a walk of", "figure 7", "parallel, constant until walk"),
+    ("PA-Clock's misses, eon, 64 KB", "table 4", "eon | render, 64 KB, PA-Clock"),
 ];
 
 /// The paper's traces and ours of the same kind.
@@ -47,14 +49,8 @@ pub const TRACES: [(&str, &str); 3] =
 /// Page cache sizes of table 4 and figures 10 to 12.
 const SIZES: [&str; 4] = ["64", "128", "256", "512"];
 
-/// Capacity of the valid list. The paper does not print its own, and figures 10 to 12 depend on it.
-const VALID: [&str; 3] = ["25%", "50%", "75%"];
-
 /// Frames of the micro-experiments: enough for a walk of 60.
 const FRAMES: u32 = 64;
-
-/// A printed latency in microseconds has at most two digits after the point; further digits are rounding.
-const TOLERANCE: f64 = 0.006;
 
 fn golden() -> Golden {
     Golden::read(include_str!("golden.toml"))
@@ -161,157 +157,126 @@ fn false_fault(policy: &str) -> (f64, f64) {
 }
 
 fn latency_rows(g: &Golden, rows: &mut Vec<Row>) {
-    let mut add = |item: &str, row: &str, printed: &str, ours: f64, unit: &'static str, note: &str| {
-        let paper = g.number(printed);
-        rows.push(Row::new(item, row, paper, ours, unit, Reached::within(paper, ours, TOLERANCE)).noted(note));
+    let mut add = |item: &str, row: &str, printed: &str, ours: f64, unit: &'static str, origin, note: &str| {
+        rows.push(Row::new(item, row, g.number(printed), ours, unit, origin).noted(note));
     };
-    let calibrated = "the prices are derived from the figures' end points; what lies between is the engine's";
-    let fig6 = "one fault on the engine, walk 2";
-    add("figure 6", "Clock, sequential", "fig6.clock_sequential_us", clock_fault(CLOCK, "sequential", 2), "us", fig6);
-    add("figure 6", "Clock, parallel", "fig6.clock_parallel_us", clock_fault(CLOCK, "parallel", 2), "us", fig6);
-    let fifo_sc = "one fault on the engine";
-    add("figure 6", "FIFO-SC, sequential", "fig6.fifo_sc_sequential_us", fifo_sc_fault("sequential"), "us", fifo_sc);
-    add("figure 6", "FIFO-SC, parallel", "fig6.fifo_sc_parallel_us", fifo_sc_fault("parallel"), "us", fifo_sc);
+    let input = "a price of a stage is derived from this figure";
+    let fig6 = "one fault on the engine, walk 2, with prices from figures 7 and 8";
     let sequential = |walk| clock_fault(CLOCK, "sequential", walk);
     let parallel = |walk| clock_fault(CLOCK, "parallel", walk);
-    add("figure 7", "sequential, walk 1", "fig7.sequential_us.walk_1", sequential(1), "us", calibrated);
-    add("figure 7", "sequential, walk 60", "fig7.sequential_us.walk_60", sequential(60), "us", calibrated);
+    let (put_in, follows) = (Origin::PrintedInput, Origin::Identity);
+    add("figure 6", "Clock, sequential", "fig6.clock_sequential_us", sequential(2), "us", follows, fig6);
+    add("figure 6", "Clock, parallel", "fig6.clock_parallel_us", parallel(2), "us", follows, fig6);
+    let fifo_sc = fifo_sc_fault;
+    add("figure 6", "FIFO-SC, sequential", "fig6.fifo_sc_sequential_us", fifo_sc("sequential"), "us", put_in, input);
+    add("figure 6", "FIFO-SC, parallel", "fig6.fifo_sc_parallel_us", fifo_sc("parallel"), "us", put_in, input);
+    add("figure 7", "sequential, walk 1", "fig7.sequential_us.walk_1", sequential(1), "us", put_in, input);
+    add("figure 7", "sequential, walk 60", "fig7.sequential_us.walk_60", sequential(60), "us", put_in, input);
     let constant = (1..=60).take_while(|w| (parallel(*w) - parallel(1)).abs() < 1e-9).count();
+    let until = "figure 8's end point makes LoadStopover 20.64 us, which hides 14 steps (20.22 us); the text says 13. \
+                 Both cannot be met; the budget of PA-Clock is the text's";
+    let printed = "fig7.parallel_constant_until_walk";
+    add("figure 7", "parallel, constant until walk", printed, constant as f64, "steps", follows, until);
+    let gain = (1.0 - parallel(13) / sequential(13)) * 100.0;
     add(
         "figure 7",
-        "parallel, constant until walk",
-        "fig7.parallel_constant_until_walk",
-        constant as f64,
-        "steps",
-        "figure 8's end point makes LoadStopover 20.64 us, which hides 14 steps (20.22 us); the text says 13. \
-         Both cannot be met; the budget of PA-Clock is the text's",
+        "gain at walk 13",
+        "fig7.gain_at_walk_13_percent",
+        gain,
+        "%",
+        follows,
+        "printed as \"roughly 20%\"",
     );
-    let gain = (1.0 - parallel(13) / sequential(13)) * 100.0;
-    add("figure 7", "gain at walk 13", "fig7.gain_at_walk_13_percent", gain, "%", "printed as \"roughly 20%\"");
-    add("figure 8", "Clock, walk 1", "fig8.clock_us.from", parallel(1), "us", calibrated);
-    add("figure 8", "Clock, walk 60", "fig8.clock_us.to", parallel(60), "us", calibrated);
+    add("figure 8", "Clock, walk 1", "fig8.clock_us.from", parallel(1), "us", put_in, input);
+    add("figure 8", "Clock, walk 60", "fig8.clock_us.to", parallel(60), "us", put_in, input);
     let longest = (1..=60).map(|walk| clock_fault(PA_CLOCK, "parallel", walk)).fold(0.0, f64::max);
-    let pa = "longest over walks 1 to 60; what the check of the budget itself costs (0.2 us) is not priced";
-    add("figure 8", "PA-Clock, every walk", "fig8.pa_clock_us", longest, "us", pa);
+    let pa = "what the check of the budget itself costs (0.2 us) is not priced; the longest of walks 1 to 60";
+    add("figure 8", "PA-Clock, every walk", "fig8.pa_clock_us", longest, "us", follows, pa);
     let (plain, plain_step) = false_fault("fifo-sc:valid=50%");
     let (delayed, delayed_step) = false_fault("pa-fifo-sc:valid=50%");
-    let fig9 = "one false fault on the engine; the prices are this figure's";
-    add("figure 9", "FIFO-SC", "fig9.fifo_sc_us", plain, "us", fig9);
-    add("figure 9", "PA-FIFO-SC", "fig9.pa_fifo_sc_us", delayed, "us", fig9);
-    add("figure 9", "reference step, FIFO-SC", "fig9.reference_step_us.fifo_sc", plain_step, "us", fig9);
-    add("figure 9", "reference step, PA-FIFO-SC", "fig9.reference_step_us.pa_fifo_sc", delayed_step, "us", fig9);
+    add("figure 9", "FIFO-SC", "fig9.fifo_sc_us", plain, "us", put_in, input);
+    add("figure 9", "PA-FIFO-SC", "fig9.pa_fifo_sc_us", delayed, "us", put_in, input);
+    add("figure 9", "reference step, FIFO-SC", "fig9.reference_step_us.fifo_sc", plain_step, "us", put_in, input);
+    add(
+        "figure 9",
+        "reference step, PA-FIFO-SC",
+        "fig9.reference_step_us.pa_fifo_sc",
+        delayed_step,
+        "us",
+        put_in,
+        input,
+    );
 }
 
 fn swl_settings() -> Settings {
     Settings { system: Some("swl".into()), ..Settings::default() }
 }
 
-fn sizes() -> Vec<String> {
-    SIZES.iter().map(|kb| format!("{kb}KiB")).collect()
-}
-
 fn trace_rows(g: &Golden, name: &str, path: &Path, rows: &mut Vec<Row>) -> Result<(), ExperimentError> {
-    let policies = ["clock".to_string(), "pa-clock:budget=13".to_string()];
-    let sweep = Sweep { policies: policies.to_vec(), rams: sizes(), ..Sweep::default() };
-    let mut all = sweep.expand(&swl_settings())?;
-    let of_table4 = all.len();
-    // For each valid list: FIFO-SC, then PA-FIFO-SC in its three readings.
-    for valid in VALID {
-        let policies = vec![
-            format!("fifo-sc:valid={valid}"),
-            format!("pa-fifo-sc:valid={valid}"),
-            format!("pa-fifo-sc:valid={valid}"),
-            format!("pa-fifo-sc:valid={valid},max-downgrades={}", swl::HIDDEN_DOWNGRADES),
-        ];
-        let sweep = Sweep { policies, rams: sizes(), ..Sweep::default() };
-        all.extend(sweep.expand(&swl_settings())?);
-    }
-    // The first reading of each list: downgrades are free.
-    let free = |i: usize, plan: &mut Plan| match &mut plan.engine {
-        Engine::Lane(lane) if i >= of_table4 && (i - of_table4) / SIZES.len() % 4 == 1 => {
-            lane.prices.delayed_downgrade = Ps::ZERO;
-        }
-        _ => {}
-    };
-    let results = string::run_adjusted(path, &all, &free, &mut |_| {})?;
+    // The paper does not print the capacity of the valid list, on which figures 10 to 12 depend: half of the memory is
+    // taken for all programs. A fault has as many delayed downgrades as the load hides.
+    let pa_fifo_sc = format!("pa-fifo-sc:valid=50%,max-downgrades={}", swl::HIDDEN_DOWNGRADES);
+    let policies = ["clock", "pa-clock:budget=13", "fifo-sc:valid=50%", &pa_fifo_sc].map(String::from).to_vec();
+    let sweep = Sweep { policies, rams: SIZES.map(|kb| format!("{kb}KiB")).to_vec(), ..Sweep::default() };
+    let results = string::run(path, &sweep.expand(&swl_settings())?, &mut |_| {})?;
     let file = path.file_stem().and_then(|s| s.to_str()).unwrap_or_default();
     hit_ratio_row(g, name, file, &results[0], rows);
-    table4_rows(g, name, file, &results[..of_table4], rows);
-    figure_rows(g, name, file, &results[of_table4..], rows);
+    // Where the program fits there are cold misses only, and nothing to compare.
+    let pages = |result: &RunResult| result.lane().is_some_and(|lane| lane.counts.evictions > 0);
+    let n = SIZES.iter().zip(&results).take_while(|(_, clock)| pages(clock)).count();
+    let each: Vec<_> = results.chunks(SIZES.len()).map(|of_policy| &of_policy[..n]).collect();
+    table4_rows(g, name, file, &each, rows);
+    figure_rows(g, name, file, &each, rows);
     Ok(())
 }
 
 fn hit_ratio_row(g: &Golden, name: &str, file: &str, result: &RunResult, rows: &mut Vec<Row>) {
     let (f, paper) = (result.front_end, g.number(&format!("table3.icache_hit_ratio.{name}")));
     let ours = 1.0 - f.icache_misses as f64 / f.icache_lookups.max(1) as f64;
-    let row = Row::new("table 3", format!("{name} | {file}: I-cache hit ratio"), paper, ours, "", Reached::NoClaim);
-    rows.push(row.noted(format!("another program of the same kind; {} instructions", f.instructions)));
+    let row = Row::new("table 3", format!("{name} | {file}: I-cache hit ratio"), paper, ours, "", Origin::Predicted);
+    let note = format!("another program of the same kind; {} instructions", f.instructions);
+    rows.push(row.to(1e-6).noted(note));
 }
 
-fn table4_rows(g: &Golden, name: &str, file: &str, results: &[RunResult], rows: &mut Vec<Row>) {
-    let (clock, pa_clock) = results.split_at(SIZES.len());
-    let mut before = f64::INFINITY;
-    for (i, kb) in SIZES.iter().enumerate() {
+fn table4_rows(g: &Golden, name: &str, file: &str, results: &[&[RunResult]], rows: &mut Vec<Row>) {
+    let fits = SIZES.get(results[0].len()).map_or(String::new(), |kb| {
+        format!("; {file}'s {} pages fit from {kb} KB on, so that there is nothing to compare", results[0][0].pages)
+    });
+    let note = format!("another program of the same kind{fits}");
+    for (i, kb) in SIZES.iter().take(results[0].len()).enumerate() {
         let printed: [f64; 2] = g.numbers(&format!("table4.{name}.{kb}"));
-        let ours = [clock[i].miss_ratio(), pa_clock[i].miss_ratio()];
-        let change = (ours[1] / ours[0] - 1.0) * 100.0;
-        for (j, policy) in ["Clock", "PA-Clock"].into_iter().enumerate() {
-            let falls = j == 1 || ours[0] <= before;
-            let same = change.abs() <= 5.0 || ours[1] < ours[0];
-            let pages = clock[i].lane().is_some_and(|lane| lane.counts.evictions > 0);
-            let note = match j {
-                _ if !pages => {
-                    format!("our program's {} pages fit: cold misses only, nothing to compare", clock[i].pages)
-                }
-                0 => "shape: falls with the size of the page cache".into(),
-                _ => format!(
-                    "shape: follows Clock; {change:+.1} % here, {:+.1} % in the paper",
-                    (printed[1] / printed[0] - 1.0) * 100.0
-                ),
-            };
-            let reached = Reached::shape_if(pages && falls && same);
-            let row = format!("{name} | {file}, {kb} KB, {policy}");
-            rows.push(Row::new("table 4", row, printed[j], ours[j], "misses/instr.", reached).noted(note));
-        }
-        before = ours[0];
+        let [clock, pa_clock] = [0, 1].map(|policy: usize| results[policy][i].miss_ratio());
+        let row = |policy: usize, called: &str, ours| {
+            let row = format!("{name} | {file}, {kb} KB, {called}");
+            let row = Row::new("table 4", row, printed[policy], ours, "misses/instr.", Origin::Predicted);
+            row.to(1e-6).noted(&note)
+        };
+        let as_clock = row(1, "PA-Clock", pa_clock).beside("Clock's ratio", clock);
+        rows.extend([row(0, "Clock", clock), as_clock]);
     }
 }
 
-fn figure_rows(g: &Golden, name: &str, file: &str, results: &[RunResult], rows: &mut Vec<Row>) {
+fn figure_rows(g: &Golden, name: &str, file: &str, results: &[&[RunResult]], rows: &mut Vec<Row>) {
     let item = match name {
         "crafty" => "figure 10",
         "eon" => "figure 11",
         _ => "figure 12",
     };
-    let printed: [f64; 2] = g.numbers(&format!("fig10_12.{name}"));
     let time = |r: &RunResult| r.time_per_instruction().unwrap_or(f64::NAN);
-    let n = SIZES.len();
-    for (valid, results) in VALID.iter().zip(results.chunks(4 * n)) {
-        let readings = [
-            "literal, downgrades free as printed",
-            "literal, downgrades beyond the load charged",
-            "at most 4 downgrades a fault",
-        ];
-        for (k, reading) in readings.into_iter().enumerate() {
-            let reductions: Vec<f64> =
-                (0..n).map(|i| (1.0 - time(&results[(k + 1) * n + i]) / time(&results[i])) * 100.0).collect();
-            let (least, most) = (
-                reductions.iter().copied().fold(f64::INFINITY, f64::min),
-                reductions.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            );
-            for (which, paper, ours) in [("least", printed[0], least), ("most", printed[1], most)] {
-                let row = format!("{name} | {file}, valid={valid}, {reading}: {which} reduction over 64 to 512 KB");
-                // The paper claims a gain at every size.
-                let reached = Reached::shape_if(least >= 0.0 && most > 0.0);
-                let note = format!(
-                    "by size: {} %; the valid list's capacity is not printed in the paper and decides this figure; \
-                     below 0 the longer valid list costs more true faults than shorter false faults save",
-                    reductions.iter().map(|r| format!("{r:.1}")).collect::<Vec<_>>().join(", ")
-                );
-                let row = Row::new(item, row, paper, ours, "%", reached).noted(note);
-                rows.push(Row { deviation_percent: None, ..row });
-            }
-        }
+    let reductions = results[2].iter().zip(results[3]).map(|(plain, pa)| (1.0 - time(pa) / time(plain)) * 100.0);
+    let reductions: Vec<f64> = reductions.collect();
+    let by_size = SIZES.iter().zip(&reductions).map(|(kb, percent)| format!("{percent:.1} % at {kb} KB"));
+    let note = format!(
+        "the valid list's capacity is not printed, and half of the memory is taken for all programs; by size: {}; the paper's sizes are 64 to 512 KB, \
+         and {file} fits at the others",
+        by_size.collect::<Vec<_>>().join(", ")
+    );
+    let least = reductions.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = reductions.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let [printed_least, printed_most] = g.numbers(&format!("fig10_12.{name}"));
+    for (which, paper, ours) in [("least", printed_least, least), ("most", printed_most, most)] {
+        let row = format!("{name} | {file}: {which} reduction");
+        rows.push(Row::new(item, row, paper, ours, "%", Origin::Predicted).to(0.1).noted(&note));
     }
 }
 
@@ -319,13 +284,14 @@ fn figure_rows(g: &Golden, name: &str, file: &str, results: &[RunResult], rows: 
 mod tests {
     use super::*;
 
-    /// The engine gives every printed latency within rounding, except the two that contradict figure 8's end point.
+    /// What is put in comes out; what follows from it does, but for two figures that contradict figure 8's ends.
     #[test]
     fn the_printed_latencies_come_out_of_the_engine() {
         let mut rows = Vec::new();
         latency_rows(&golden(), &mut rows);
-        let missed: Vec<_> = rows.iter().filter(|r| r.reached != Reached::Yes).map(|r| r.row.as_str()).collect();
-        assert_eq!(missed, ["parallel, constant until walk"]);
+        let near = |row: &&Row| row.reached.unwrap_or(row.distance_percent.unwrap().abs() < 1e-4);
+        let missed: Vec<_> = rows.iter().filter(|row| !near(row)).map(|row| row.row.as_str()).collect();
+        assert_eq!(missed, ["parallel, constant until walk", "PA-Clock, every walk"]);
     }
 
     /// Equations 1 and 2 of section 3.1 on the derived prices, without simulation.
