@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::ptr::null_mut;
 
-use coldframe_live::{Advice, LiveError, Region, PAGE};
+use coldframe_live::{LiveError, Region, PAGE};
 
 use crate::pager::{pager, ColdframePager};
 use crate::status::{call, give, Failure, Status};
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn coldframe_will_need(
 #[no_mangle]
 pub unsafe extern "C" fn coldframe_discard(region: *const ColdframeRegion, offset: usize, len: usize) -> Status {
     // SAFETY: the caller answers for it.
-    call(|| Ok(unsafe { self::region(region) }?.advise(range(offset, len), Advice::DontNeed)?))
+    call(|| Ok(unsafe { self::region(region) }?.discard(range(offset, len))?))
 }
 
 /// Closes the region; null is fine. Its memory must not be touched any more.

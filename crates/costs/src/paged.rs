@@ -111,7 +111,7 @@ impl Bench {
         counters: &[Counter],
     ) -> Vec<f64> {
         let events = || {
-            let stats = self.region.stats();
+            let stats = self.region.pager().stats();
             counters.iter().map(|counter| counter(&stats)).sum()
         };
         self.ground.stretches(pages, touch, (len, self.course.most), &events)
@@ -164,9 +164,9 @@ fn tight(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveEr
     found.sequential_read.extend(bench.measure(round, Touch::Read, STREAM, &came));
 
     let shuffled = bench.ground.shuffled(random());
-    let before = bench.region.stats();
+    let before = bench.region.pager().stats();
     found.random_read.extend(bench.measure(shuffled, Touch::Read, SLOW, &[TRUE_FAULTS]));
-    let after = bench.region.stats();
+    let after = bench.region.pager().stats();
     found.copies_ns += after.trans_host_mem_ns - before.trans_host_mem_ns;
     found.copies += after.true_faults - before.true_faults;
 

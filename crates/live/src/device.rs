@@ -7,6 +7,7 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::swap_files::{nameless, open_folder};
 use crate::sys::{self, Errno, Sys};
 use crate::{Inject, LiveError, PAGE};
 
@@ -43,9 +44,9 @@ impl Device {
         let meta = std::fs::metadata(path).map_err(|e| backing(path, e))?;
         let kind = meta.file_type();
         if kind.is_block_device() {
-            let file = direct(OpenOptions::new().read(true).write(true), libc::O_EXCL)
-                .open(path)
-                .map_err(|e| backing(path, e))?;
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).custom_flags(libc::O_DIRECT | libc::O_EXCL);
+            let file = options.open(path).map_err(|e| backing(path, e))?;
             let len = io::Seek::seek(&mut &file, io::SeekFrom::End(0)).map_err(|e| backing(path, e))?;
             return Ok(Device::new(file, path, Some(len), inject));
         }
@@ -54,17 +55,9 @@ impl Device {
                 "exists and is neither a folder nor a block device; give a folder for the swap file".to_string();
             return Err(LiveError::Backing { path: path.to_path_buf(), reason });
         }
-        let open = |extra: i32| {
-            let mut options = OpenOptions::new();
-            options.read(true).write(true).mode(0o600).custom_flags(libc::O_TMPFILE | extra);
-            options.open(path)
-        };
-        let file = open(libc::O_DIRECT).or_else(|error| match error.raw_os_error() {
-            Some(libc::EINVAL) => open(0),
-            Some(libc::EOPNOTSUPP | libc::EISDIR) => named_and_unlinked(path),
-            _ => Err(error),
-        });
-        Ok(Device::new(file.map_err(|e| backing(path, e))?, path, None, inject))
+        let file = open_folder(path).and_then(|folder| nameless(folder.as_raw_fd()));
+        let file = file.map_err(|error| backing(path, error.into()))?;
+        Ok(Device::new(file.into(), path, None, inject))
     }
 
     /// A device of the same kind that measurements may write to, without injected failures: another swap file, or the
@@ -280,20 +273,6 @@ pub fn swallow_signal(error: &Errno) {
     if *error == Errno::FBIG {
         sys::take_signal(libc::SIGXFSZ);
     }
-}
-
-fn direct(options: &mut OpenOptions, extra: i32) -> &mut OpenOptions {
-    options.custom_flags(libc::O_DIRECT | extra)
-}
-
-/// For file systems without O_TMPFILE.
-fn named_and_unlinked(folder: &Path) -> io::Result<File> {
-    let path = folder.join(format!(".coldframe-swap-{}", std::process::id()));
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create_new(true).mode(0o600);
-    let file = options.custom_flags(libc::O_DIRECT).open(&path).or_else(|_| options.custom_flags(0).open(&path))?;
-    std::fs::remove_file(&path)?;
-    Ok(file)
 }
 
 fn backing(path: &Path, error: io::Error) -> LiveError {

@@ -134,7 +134,7 @@ fn hold() -> Finding {
         let page = sys::map_memory(PAGE, None).ok()?;
         // SAFETY: a page of our own.
         unsafe { (page as *mut u8).write_volatile(1) };
-        sys::into_pipe(write.as_raw_fd(), &[sys::iovec(page, PAGE)]).ok()
+        sys::to_pipe(write.as_raw_fd(), &[sys::iovec(page, PAGE)]).ok()
     })();
     match works {
         Some(_) => finding("pages are held in a pipe", Health::Good, "vmsplice works", ""),

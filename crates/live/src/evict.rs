@@ -101,7 +101,7 @@ impl Inner {
     /// Takes pages out of the page table. The last bytes of the first `kept` of them are then in the pipe.
     pub(crate) fn pull(&self, task: &Task, pages: &mut [Victim], vector: &[libc::iovec], kept: usize) {
         self.shield(&pages[..kept]);
-        self.into_pipe(task, &pages[..kept], &vector[..kept]);
+        self.to_pipe(task, &pages[..kept], &vector[..kept]);
         self.note_sums(task, &mut pages[..kept]);
         // SAFETY: the pages are this thread's, and the bytes that are needed are in the pipe.
         let flushes = unsafe { sys::drop_pages(self.pidfd.get().as_raw_fd(), vector) };
@@ -133,7 +133,7 @@ impl Inner {
     ///
     /// A page that should be there may be absent (see `refill`). This thread then sleeps in the call until another
     /// thread helps (see `kernel_reads`), or the call fails if faults of system calls are not reported.
-    fn into_pipe(&self, task: &Task, victims: &[Victim], mut pages: &[libc::iovec]) {
+    fn to_pipe(&self, task: &Task, victims: &[Victim], mut pages: &[libc::iovec]) {
         // Victims take long, and this thread may sleep until it is helped. While only one thread faults, the log's
         // writer can help, and the lead need not go from one handler to the next with each batch.
         match (victims.is_empty(), self.log.get().has_writer()) {
@@ -149,7 +149,7 @@ impl Inner {
         while let Some(first) = pages.first() {
             let address = first.iov_base as usize;
             let victim = victims[victims.len() - pages.len()];
-            let gone = match sys::into_pipe(pipe, pages) {
+            let gone = match sys::to_pipe(pipe, pages) {
                 Err(Errno::FAULT) if !victim.shelved && self.refill(victim.page) => continue,
                 // The page is inaccessible to the program; or a filter of system calls that the program has set does
                 // not allow this thread to do so.

@@ -15,8 +15,8 @@ pub fn stop(reason: impl fmt::Display) -> ! {
     sys::exit_group(STOPPED)
 }
 
-/// Prints a warning and continues.
-pub fn warn(what: impl fmt::Display) {
+/// Prints one line, with `coldframe: ` before it, without buffers or locks.
+pub fn say(what: impl fmt::Display) {
     let mut line = Line::new();
     let _ = writeln!(line, "coldframe: {what}");
     sys::say(line.text());
@@ -24,13 +24,13 @@ pub fn warn(what: impl fmt::Display) {
 
 /// Text of bounded length on the stack.
 struct Line {
-    bytes: [u8; 500],
+    bytes: [u8; 1024],
     len: usize,
 }
 
 impl Line {
     fn new() -> Line {
-        Line { bytes: [0; 500], len: 0 }
+        Line { bytes: [0; 1024], len: 0 }
     }
 
     fn text(&self) -> &str {

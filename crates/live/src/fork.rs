@@ -80,7 +80,7 @@ impl Inner {
             drop(decider);
             if !said && sys::now() - started > LONG_NS {
                 said = true;
-                fatal::warn("a fork waits until the device has answered the faults in flight");
+                fatal::say("a fork waits until the device has answered the faults in flight");
             }
             sys::give_way();
         }
@@ -263,7 +263,7 @@ impl Inner {
     /// In the parent again. A child of a raw fork that found this memory would read zeros for pages that are out.
     fn keep_to_itself(&self) {
         if let Err(error) = self.inherit(false) {
-            fatal::warn(format_args!("managed memory is left to children of raw system calls: {}", error.io()));
+            fatal::say(format_args!("managed memory is left to children of raw system calls: {}", error.io()));
         }
     }
 

@@ -97,7 +97,7 @@ impl JournalFile {
         let _ =
             unsafe { sys::call(libc::SYS_ftruncate, [self.descriptor() as usize, self.whole as usize, 0, 0, 0, 0]) };
         let (whole, error) = (self.whole, error.io());
-        fatal::warn(format_args!("the journal ends after {whole} bytes: {error}; the program goes on without it"));
+        fatal::say(format_args!("the journal ends after {whole} bytes: {error}; the program goes on without it"));
     }
 }
 

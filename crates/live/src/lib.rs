@@ -71,12 +71,18 @@ mod window;
 
 pub use device::swap_file;
 pub use error::LiveError;
+pub use fatal::say;
 pub use inject::Inject;
 pub use mapping::Spot;
 pub use options::{Options, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
 pub use pager::Pager;
 pub use recorder::Recorder;
-pub use region::{Advice, Pin, Region};
+pub use region::{Pin, Region};
 pub use stats::{Chosen, Histogram, Snapshot, Stats, Times};
 pub use stats_file::{is_later, StatsFile};
 pub use swap_area::SwapArea;
+
+/// System calls that do not go through the C library, for a library that replaces its functions.
+pub mod calls {
+    pub use crate::sys::{block_signals, futex_wait, futex_wake, read_file, restore_signals, sleep_us};
+}

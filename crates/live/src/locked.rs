@@ -22,7 +22,7 @@ pub fn never() {
 pub extern "C" fn mlockall(flags: c_int) -> c_int {
     if NEVER.load(Relaxed) || flags & libc::MCL_ONFAULT == 0 && process::any() {
         if !SAID.swap(true, Relaxed) {
-            fatal::warn("mlockall is refused, since the program is to run in less memory than it has");
+            fatal::say("mlockall is refused, since the program is to run in less memory than it has");
         }
         return failed(libc::ENOMEM);
     }

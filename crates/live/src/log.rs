@@ -325,7 +325,7 @@ impl Log {
     fn lock_keys(&self) {
         let sealers = self.sealers.iter().map(Sealer::lock_again);
         if !self.sealers.is_empty() && sealers.chain([self.summer.lock_again()]).any(|locked| locked.is_err()) {
-            fatal::warn(
+            fatal::say(
                 "a forked process may not keep its keys in RAM (ulimit -l): the kernel may write them to its swap",
             );
         }

@@ -166,7 +166,7 @@ impl Inner {
             }
             if manner.dont_fork {
                 if self.close(&range, true).is_err() {
-                    crate::fatal::warn("a forked process could not give back what it was not to inherit");
+                    crate::fatal::say("a forked process could not give back what it was not to inherit");
                 }
             } else if manner.wipe_on_fork {
                 self.space.touched(self.space.pages_of(&range)).for_each(|touched| self.discard_pages(touched));
@@ -221,7 +221,7 @@ impl Inner {
     pub(crate) fn close_pages(&self, pages: Range<usize>) {
         let _changing = self.space.changing();
         if let Err(error) = self.close(&self.space.addresses_of(&pages), true) {
-            crate::fatal::warn(format_args!("address space of a region is lost: {}", error.io()));
+            crate::fatal::say(format_args!("address space of a region is lost: {}", error.io()));
         }
     }
 

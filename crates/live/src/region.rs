@@ -5,16 +5,7 @@ use std::ops::Range;
 use crate::mapping::Spot;
 use crate::memory::Signals;
 use crate::pager::Pager;
-use crate::{LiveError, Snapshot, PAGE};
-
-/// Advice.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Advice {
-    /// The range will be needed soon: load it.
-    WillNeed,
-    /// The range is not needed. It then reads as zeros.
-    DontNeed,
-}
+use crate::{LiveError, PAGE};
 
 /// Managed memory, aligned to a page. It is unmapped when dropped.
 ///
@@ -89,11 +80,6 @@ impl Region {
         &self.pager
     }
 
-    /// Statistics of its pager.
-    pub fn stats(&self) -> Snapshot {
-        self.pager.stats()
-    }
-
     /// Loads the range and keeps it in RAM while the result lives.
     ///
     /// # Errors
@@ -126,19 +112,13 @@ impl Region {
         Ok(())
     }
 
-    /// Advice.
+    /// Drops the content of the range: it reads as zeros.
     ///
     /// # Errors
     /// A range that is not the region's.
-    pub fn advise(&self, range: Range<usize>, advice: Advice) -> Result<(), LiveError> {
-        match advice {
-            Advice::WillNeed => self.prefault(range),
-            Advice::DontNeed => {
-                let pages = self.pages_of(&range)?;
-                self.pager.inner.discard_pages(pages);
-                Ok(())
-            }
-        }
+    pub fn discard(&self, range: Range<usize>) -> Result<(), LiveError> {
+        self.pager.inner.discard_pages(self.pages_of(&range)?);
+        Ok(())
     }
 
     fn pages_of(&self, range: &Range<usize>) -> Result<Range<usize>, LiveError> {

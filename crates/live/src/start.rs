@@ -239,7 +239,7 @@ fn pages(options: &Options) -> Result<usize, LiveError> {
         }
         if pages < Options::MAX_MEMORY as usize / PAGE {
             let mib = (pages * PAGE) >> 20;
-            crate::fatal::warn(format_args!(
+            crate::fatal::say(format_args!(
                 "the limits of this process (`ulimit -v`, `ulimit -d`, vm.overcommit_memory) or what lies in its memory already leave addresses for {mib} \
                  MiB of managed memory"
             ));
@@ -368,7 +368,7 @@ impl Inner {
     /// that it starts.
     fn say_limits(&self, kept: bool) {
         if !kept {
-            crate::fatal::warn(
+            crate::fatal::say(
                 "not all of the memory in which pages lie before they are encrypted can be locked (ulimit -l): the kernel may write it to \
                  its own swap",
             );
@@ -376,7 +376,7 @@ impl Inner {
         let device = self.log.get().device();
         if device.len.is_none() && device.limit().is_some() {
             let most = self.log.get().bytes_max() >> 20;
-            crate::fatal::warn(format_args!("the swap file may take {most} MiB: the limit on file sizes (ulimit -f)"));
+            crate::fatal::say(format_args!("the swap file may take {most} MiB: the limit on file sizes (ulimit -f)"));
         }
     }
 

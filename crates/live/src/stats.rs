@@ -209,7 +209,6 @@ statistics! {
         tier_stores,
         /// Their compressed bytes.
         tier_bytes,
-        /// Pages that stayed long, and were compressed once more.
         /// Faults and prefetches answered from the tier.
         tier_loads,
         /// Pages that went from the tier to the log, or did not compress.

@@ -26,10 +26,7 @@ impl SwapFiles {
     pub fn open(path: &Path, inject: Option<Inject>) -> Result<SwapFiles, LiveError> {
         let mut files = SwapFiles { path: path.to_path_buf(), inject, folder: None, ahead: Lock::new(None) };
         if path.is_dir() {
-            let flags = libc::O_PATH | libc::O_DIRECTORY;
-            let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes());
-            let name = name.map_err(|_| files.refuse(Errno(libc::EINVAL)))?;
-            let folder = open_at(libc::AT_FDCWD, &name, flags, 0).map_err(|error| files.refuse(error))?;
+            let folder = open_folder(path).map_err(|error| files.refuse(error))?;
             files.folder = Some(sys::move_high(folder));
             files.renew();
         }
@@ -62,14 +59,7 @@ impl SwapFiles {
     }
 
     fn make(&self) -> Sys<OwnedFd> {
-        let folder = self.folder.as_ref().map_or(-1, AsRawFd::as_raw_fd);
-        let plain = libc::O_RDWR | libc::O_TMPFILE;
-        let made = open_at(folder, c".", plain | libc::O_DIRECT, 0o600);
-        match made {
-            Err(Errno(libc::EINVAL)) => open_at(folder, c".", plain, 0o600),
-            Err(Errno(libc::EOPNOTSUPP | libc::EISDIR)) => named_and_unlinked(folder),
-            other => other,
-        }
+        nameless(self.folder.as_ref().map_or(-1, AsRawFd::as_raw_fd))
     }
 
     fn refuse(&self, error: Errno) -> LiveError {
@@ -77,10 +67,25 @@ impl SwapFiles {
     }
 }
 
+/// A new file in a folder, without a name, readable by no other user, past the page cache if the file system allows it.
+pub fn nameless(folder: RawFd) -> Sys<OwnedFd> {
+    let plain = libc::O_RDWR | libc::O_TMPFILE;
+    match open_at(folder, c".", plain | libc::O_DIRECT, 0o600) {
+        Err(Errno::INVAL) => open_at(folder, c".", plain, 0o600),
+        Err(Errno(libc::EOPNOTSUPP | libc::EISDIR)) => named_and_unlinked(folder),
+        other => other,
+    }
+}
+
+/// A folder as a place for files.
+pub fn open_folder(path: &Path) -> Sys<OwnedFd> {
+    let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).map_err(|_| Errno::INVAL)?;
+    open_at(libc::AT_FDCWD, &name, libc::O_PATH | libc::O_DIRECTORY, 0)
+}
+
 /// For file systems without O_TMPFILE.
 fn named_and_unlinked(folder: RawFd) -> Sys<OwnedFd> {
-    let name =
-        std::ffi::CString::new(format!(".coldframe-swap-{}-child", std::process::id())).map_err(|_| Errno::IO)?;
+    let name = std::ffi::CString::new(format!(".coldframe-swap-{}", std::process::id())).map_err(|_| Errno::IO)?;
     let plain = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL;
     let file =
         open_at(folder, &name, plain | libc::O_DIRECT, 0o600).or_else(|_| open_at(folder, &name, plain, 0o600))?;

@@ -14,7 +14,7 @@ mod uffd;
 
 pub(crate) use crate::descriptors::{move_high, move_high_inherited, with_room};
 use crate::errno::Words;
-pub use leaving::{drop_pages, into_pipe, iovec, is_there, peek_elsewhere, read_pipe, write_pipe, OwnMemory};
+pub use leaving::{drop_pages, iovec, is_there, peek_elsewhere, read_pipe, to_pipe, write_pipe, OwnMemory};
 pub use signals::{block_signals, restore_signals, take_signal};
 pub use uffd::{Message, Notify, Source, Uffd};
 
@@ -169,9 +169,13 @@ pub fn read_file(path: &std::ffi::CStr, into: &mut [u8]) -> usize {
     open_file(path).map_or(0, |file| read_start(file.as_raw_fd(), into))
 }
 
+fn timespec(us: u64) -> libc::timespec {
+    libc::timespec { tv_sec: (us / 1_000_000) as i64, tv_nsec: (us % 1_000_000 * 1000) as i64 }
+}
+
 /// Sleeps.
 pub fn sleep_us(us: u64) {
-    let t = libc::timespec { tv_sec: (us / 1_000_000) as i64, tv_nsec: (us % 1_000_000 * 1000) as i64 };
+    let t = timespec(us);
     // SAFETY: `t` lives through the call.
     let _ = unsafe { call(libc::SYS_nanosleep, [&t as *const _ as usize, 0, 0, 0, 0, 0]) };
 }
@@ -188,42 +192,37 @@ pub fn thread() -> u32 {
     unsafe { call(libc::SYS_gettid, [0; 6]) }.unwrap_or(0) as u32
 }
 
+/// `time`: the address of a timespec, or 0.
+fn futex(word: &AtomicU32, operation: i32, value: usize, time: usize) {
+    // SAFETY: `word` and the time live through the call; to wake, the address need not even be good.
+    let _ = unsafe { call(libc::SYS_futex, [word.as_ptr() as usize, operation as usize, value, time, 0, 0]) };
+}
+
 /// Sleeps while `word` is `value`, or until woken.
 pub fn futex_wait(word: &AtomicU32, value: u32) {
-    let op = (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG) as usize;
-    // SAFETY: `word` lives through the call.
-    let _ = unsafe { call(libc::SYS_futex, [word.as_ptr() as usize, op, value as usize, 0, 0, 0]) };
+    futex(word, libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, value as usize, 0);
 }
 
 /// Sleeps while `word` is `value`, until woken, or for at most `us` microseconds.
 pub fn futex_wait_for(word: &AtomicU32, value: u32, us: u64) {
-    let op = (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG) as usize;
-    let t = libc::timespec { tv_sec: (us / 1_000_000) as i64, tv_nsec: (us % 1_000_000 * 1000) as i64 };
-    // SAFETY: both live through the call.
-    let _ =
-        unsafe { call(libc::SYS_futex, [word.as_ptr() as usize, op, value as usize, &t as *const _ as usize, 0, 0]) };
+    let time = timespec(us);
+    futex(word, libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, value as usize, &raw const time as usize);
 }
 
 /// Wakes up to `count` sleepers.
 pub fn futex_wake(word: &AtomicU32, count: usize) {
-    let op = (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) as usize;
-    // SAFETY: `word` lives through the call.
-    let _ = unsafe { call(libc::SYS_futex, [word.as_ptr() as usize, op, count, 0, 0, 0]) };
+    futex(word, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, count, 0);
 }
 
 /// Like `futex_wait`, for a word that the kernel clears when a thread ends. The kernel wakes such waiters by a shared
 /// futex.
 pub fn futex_wait_shared(word: &AtomicU32, value: u32) {
-    // SAFETY: `word` lives through the call.
-    let _ =
-        unsafe { call(libc::SYS_futex, [word.as_ptr() as usize, libc::FUTEX_WAIT as usize, value as usize, 0, 0, 0]) };
+    futex(word, libc::FUTEX_WAIT, value as usize, 0);
 }
 
 /// Wakes all threads in such a wait.
 pub fn futex_wake_shared(word: &AtomicU32) {
-    let (word, all) = (word.as_ptr() as usize, i32::MAX as usize);
-    // SAFETY: the address need not even be good: nothing is read.
-    let _ = unsafe { call(libc::SYS_futex, [word, libc::FUTEX_WAKE as usize, all, 0, 0, 0]) };
+    futex(word, libc::FUTEX_WAKE, i32::MAX as usize, 0);
 }
 
 /// Writes text to stderr, whatever state the process is in.

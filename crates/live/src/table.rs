@@ -21,24 +21,15 @@ pub struct Table<T: Zeroed> {
 /// All bytes zero must be a valid value of the type, and the type must need no drop.
 pub unsafe trait Zeroed {}
 
-// SAFETY: zero is a value of each.
-unsafe impl Zeroed for std::sync::atomic::AtomicU8 {}
-// SAFETY: as above.
-unsafe impl Zeroed for std::sync::atomic::AtomicU16 {}
-// SAFETY: as above.
-unsafe impl Zeroed for std::sync::atomic::AtomicU32 {}
-// SAFETY: as above.
-unsafe impl Zeroed for std::sync::atomic::AtomicU64 {}
-// SAFETY: as above.
-unsafe impl Zeroed for u8 {}
-// SAFETY: as above.
-unsafe impl Zeroed for u32 {}
-// SAFETY: as above.
-unsafe impl Zeroed for u64 {}
-// SAFETY: as above.
-unsafe impl<T: Zeroed> Zeroed for std::cell::UnsafeCell<T> {}
-// SAFETY: as above.
-unsafe impl Zeroed for u128 {}
+macro_rules! zeroed {
+    ($($word:ty),*) => {
+        // SAFETY: zero is a value of each, and none needs a drop.
+        $(unsafe impl Zeroed for $word {})*
+    };
+}
+
+zeroed!(std::sync::atomic::AtomicU8, std::sync::atomic::AtomicU16, std::sync::atomic::AtomicU32);
+zeroed!(std::sync::atomic::AtomicU64, u8, u32, u64);
 
 // SAFETY: a table is a slice that lies elsewhere.
 unsafe impl<T: Zeroed + Send> Send for Table<T> {}

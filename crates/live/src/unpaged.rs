@@ -27,7 +27,7 @@ impl Inner {
 
     /// In a forked child with one thread and all locks free: turns all managed memory into plain memory.
     pub(crate) fn run_unpaged(&self, reason: &LiveError) {
-        fatal::warn(format_args!("a forked process runs without paging, in no budget: {reason}"));
+        fatal::say(format_args!("a forked process runs without paging, in no budget: {reason}"));
         self.unpaged.store(true, Ordering::Relaxed);
         let managed = self.space.managed_within(self.space.span());
         for (range, manner) in managed {

@@ -5,7 +5,7 @@ mod common;
 use std::sync::atomic::Ordering::Relaxed;
 
 use coldframe_core::policy::{self, ParamKind};
-use coldframe_live::{Advice, Inject, LiveError, Pager, Region, PAGE, READ_AHEAD_MAX};
+use coldframe_live::{Inject, LiveError, Pager, Region, PAGE, READ_AHEAD_MAX};
 use common::*;
 
 /// Two passes in order. Pages come in long lists, and each list evicts its own pages: a thread must not wait for a page
@@ -372,7 +372,7 @@ fn signals_are_taken_while_a_long_range_is_discarded() {
             );
         }
         DISCARDING.store(true, Ordering::Relaxed);
-        region.advise(0..pages * PAGE, Advice::DontNeed).unwrap();
+        region.discard(0..pages * PAGE).unwrap();
         DISCARDING.store(false, Ordering::Relaxed);
         // One signal may come before the range and one after it.
         let seen = SEEN.load(Ordering::Relaxed);

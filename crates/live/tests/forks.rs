@@ -55,7 +55,7 @@ fn live_on(region: &mut Region) {
     );
     look(&more, 7);
     drop(pin);
-    more.advise(0..PAGE, coldframe_live::Advice::DontNeed).unwrap();
+    more.discard(0..PAGE).unwrap();
     assert_eq!(round_of(&more, 0), 0);
 }
 

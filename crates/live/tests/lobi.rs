@@ -5,7 +5,7 @@ mod common;
 
 use coldframe_core::swap::collect;
 use coldframe_core::Below;
-use coldframe_live::{Advice, Inject, Options, Pager, Region, SwapArea, Wait, PAGE};
+use coldframe_live::{Inject, Options, Pager, Region, SwapArea, Wait, PAGE};
 use common::{in_child, round_of, stamp, succeeds, wait_for};
 
 const PAGES: usize = 768;
@@ -36,7 +36,7 @@ fn exercise(region: &mut Region, random: &mut fastrand::Rng, shadow: &mut [u64],
             0..=19 => shadow[page] = step << 16 | page as u64,
             20 => shadow[page] = 0,
             21 => {
-                region.advise(page * PAGE..(page + 1) * PAGE, Advice::DontNeed).unwrap();
+                region.discard(page * PAGE..(page + 1) * PAGE).unwrap();
                 shadow[page] = 0;
                 continue;
             }
@@ -123,7 +123,7 @@ fn pages_that_are_given_back_leave_room_in_the_area() {
             (0..PAGES / 2).for_each(|page| unsafe { region.as_ptr().add(page * PAGE).cast::<u64>().write_volatile(0) });
             (0..PAGES).for_each(|page| assert_eq!(round_of(&region, page), u64::from(page >= PAGES / 2)));
             if !unmap {
-                region.advise(0..PAGES * PAGE, Advice::DontNeed).unwrap();
+                region.discard(0..PAGES * PAGE).unwrap();
                 (0..PAGES).for_each(|page| assert_eq!(round_of(&region, page), 0));
             }
             drop(region);

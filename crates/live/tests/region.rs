@@ -1,6 +1,6 @@
 //! Regions as a program sees them: reads return what was written, in the given RAM.
 
-use coldframe_live::{Advice, Options, Pager, Region, Tier, Wait, PAGE};
+use coldframe_live::{Options, Pager, Region, Tier, Wait, PAGE};
 
 const RAM: u64 = 2 << 20;
 
@@ -85,7 +85,7 @@ fn a_region_is_zero_at_first_and_after_advice() {
     let mut region = pager.anonymous(4 * RAM as usize).unwrap();
     assert!(region.as_slice().iter().step_by(509).all(|b| *b == 0));
     region.as_mut_slice().fill(1);
-    region.advise(PAGE..region.len(), Advice::DontNeed).unwrap();
+    region.discard(PAGE..region.len()).unwrap();
     assert!(region.as_slice()[..PAGE].iter().all(|b| *b == 1));
     assert!(region.as_slice()[PAGE..].iter().step_by(67).all(|b| *b == 0));
     drop(region);

@@ -98,7 +98,7 @@ impl Kernel {
     }
 
     /// vmsplice: the pipe refers to the frame from now on. `None`: the page is not mapped, so the call would fault.
-    pub fn into_pipe(&self, page: usize) -> Option<InPipe> {
+    pub fn to_pipe(&self, page: usize) -> Option<InPipe> {
         let entry = self.entries[page].lock().unwrap();
         entry.as_ref().map(|entry| InPipe(entry.frame.clone()))
     }

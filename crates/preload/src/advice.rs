@@ -8,7 +8,7 @@ use coldframe_live::extents::Manner;
 use coldframe_live::PAGE;
 
 use crate::memory::{self, backing, Backing};
-use crate::parts::{failed, pages, parts, pass, Whose};
+use crate::parts::{asked_pages, failed, parts, pass, Whose};
 use crate::say::{once, Once};
 use crate::sys;
 
@@ -30,10 +30,7 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, len: usize, advice: c_int
     if pass(libc::SYS_madvise, [address, 0, advice as usize, 0, 0, 0]) < 0 {
         return -1;
     }
-    let range = match pages(address, len, libc::EINVAL) {
-        Ok(range) => range,
-        Err(error) => return failed(error) as c_int,
-    };
+    let Some(range) = asked_pages(address, len, libc::EINVAL) else { return -1 };
     let stops_at_holes = matches!(advice, libc::MADV_POPULATE_READ | libc::MADV_POPULATE_WRITE);
     let mut holes = false;
     for (part, whose) in parts(range) {
@@ -140,10 +137,7 @@ pub unsafe extern "C" fn msync(address: *mut c_void, len: usize, flags: c_int) -
     if pass(address, 0) < 0 {
         return -1;
     }
-    let range = match pages(address, len, libc::ENOMEM) {
-        Ok(range) => range,
-        Err(error) => return failed(error) as c_int,
-    };
+    let Some(range) = asked_pages(address, len, libc::ENOMEM) else { return -1 };
     let mut holes = false;
     for (part, whose) in parts(range) {
         let locked = matches!(whose, Whose::Managed(manner) if manner.locked);
@@ -173,10 +167,7 @@ pub unsafe extern "C" fn mincore(address: *mut c_void, len: usize, out: *mut c_u
     if !memory::meets(address, len) {
         return pass(address, len, out as usize);
     }
-    let range = match pages(address, len, libc::ENOMEM) {
-        Ok(range) => range,
-        Err(error) => return failed(error) as c_int,
-    };
+    let Some(range) = asked_pages(address, len, libc::ENOMEM) else { return -1 };
     for (part, whose) in parts(range) {
         if whose == Whose::Free {
             return failed(libc::ENOMEM) as c_int;

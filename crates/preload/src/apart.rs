@@ -16,7 +16,7 @@ use crate::sys;
 const STACKS: usize = 16;
 /// Bytes of one stack; its lowest page is a guard. Pages that are never touched cost nothing.
 const STACK: usize = 256 << 10;
-const NAP_US: i64 = 20;
+const NAP_US: u64 = 20;
 
 /// The stacks' address: they have a mapping of their own. A garbage collector (libgc) reads all data of all loaded
 /// libraries, and must not meet a guard page there.
@@ -56,7 +56,7 @@ fn take() -> usize {
         let taken = TAKEN.load(Relaxed);
         let free = (!taken).trailing_zeros() as usize;
         if free >= STACKS {
-            sys::nap(NAP_US);
+            sys::sleep_us(NAP_US);
         } else if TAKEN.compare_exchange_weak(taken, taken | 1 << free, Acquire, Relaxed).is_ok() {
             return free;
         }

@@ -39,7 +39,6 @@ pub unsafe extern "C" fn close_from(descriptor: c_int, caller: usize) -> c_int {
 
 const CLOSE_RANGE_CLOEXEC: c_int = 4;
 
-/// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     let range = |first: c_uint, last: c_uint| raw(libc::SYS_close_range, first as usize, last as usize, flags as usize);
@@ -64,7 +63,6 @@ pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) 
     range(from, last) // where `first` is beyond `last`, the kernel has the word for it
 }
 
-/// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn closefrom(first: c_int) {
     // SAFETY: the caller's call.
@@ -105,7 +103,6 @@ unsafe extern "C" fn dup_from(from: c_int, caller: usize) -> c_int {
     copied(from, dup())
 }
 
-/// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn dup2(from: c_int, to: c_int) -> c_int {
     if memory::keeps(from) || is_taken(to) {
@@ -115,7 +112,6 @@ pub unsafe extern "C" fn dup2(from: c_int, to: c_int) -> c_int {
     copied(from, next!(DUP2, Two, (from, to), raw(libc::SYS_dup3, from as usize, to as usize, 0)))
 }
 
-/// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
     if memory::keeps(from) || is_taken(to) {

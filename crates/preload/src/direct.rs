@@ -4,7 +4,6 @@
 //!
 //! Not covered: a descriptor that was inherited or received with the flag, and files that io_uring itself opens.
 
-use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -45,14 +44,12 @@ fn raw(folder: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int 
 
 with_caller!(open(3) => open_from);
 with_caller!(open64(3) => open_from);
-/// open.
 pub unsafe extern "C" fn open_from(path: *const c_char, flags: c_int, mode: c_uint, caller: usize) -> c_int {
     opened(flags, caller, |flags| next!(OPEN, Open, (path, flags, mode), raw(libc::AT_FDCWD, path, flags, mode)))
 }
 
 with_caller!(openat(4) => openat_from);
 with_caller!(openat64(4) => openat_from);
-/// openat.
 pub unsafe extern "C" fn openat_from(
     folder: c_int,
     path: *const c_char,
@@ -142,35 +139,20 @@ struct Noted {
 /// The number of notes. Beyond it the oldest are forgotten; F_GETFL then reports those descriptors without the flag.
 const NOTES: usize = 64;
 
-struct Notes {
-    lock: Lock,
-    all: UnsafeCell<[Noted; NOTES]>,
-    made: AtomicUsize,
-}
+static NOTED: Lock<[Noted; NOTES]> = Lock::new([Noted { descriptor: -1, device: 0, inode: 0 }; NOTES]);
+static MADE: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: `all` is touched under the lock only.
-unsafe impl Sync for Notes {}
-
-static NOTED: Notes = Notes {
-    lock: Lock::new(),
-    all: UnsafeCell::new([Noted { descriptor: -1, device: 0, inode: 0 }; NOTES]),
-    made: AtomicUsize::new(0),
-};
-
-impl Notes {
-    /// Signals are blocked: a handler of the program may come here, too.
-    fn with<T>(&self, work: impl FnOnce(&mut [Noted; NOTES]) -> T) -> T {
-        // SAFETY: the lock is held, and `work` does not come back here.
-        sys::undisturbed(|| self.lock.with(|| work(unsafe { &mut *self.all.get() })))
-    }
+/// Signals are blocked: a handler of the program may come here, too.
+fn noted<T>(work: impl FnOnce(&mut [Noted; NOTES]) -> T) -> T {
+    sys::undisturbed(|| NOTED.with(work))
 }
 
 /// Notes that the flag was removed from this descriptor.
 pub fn note(descriptor: c_int) {
     let Some(status) = status(descriptor) else { return };
     let new = Noted { descriptor, device: status.st_dev, inode: status.st_ino };
-    let next = NOTED.made.fetch_add(1, Relaxed) % NOTES;
-    NOTED.with(|all| {
+    let next = MADE.fetch_add(1, Relaxed) % NOTES;
+    noted(|all| {
         let at = all.iter().position(|noted| noted.descriptor == descriptor).unwrap_or(next);
         all[at] = new;
     });
@@ -178,17 +160,17 @@ pub fn note(descriptor: c_int) {
 
 /// The descriptor has no removed flag any more.
 pub fn forget(descriptor: c_int) {
-    if NOTED.made.load(Relaxed) > 0 {
-        NOTED.with(|all| all.iter_mut().filter(|n| n.descriptor == descriptor).for_each(|n| n.descriptor = -1));
+    if MADE.load(Relaxed) > 0 {
+        noted(|all| all.iter_mut().filter(|n| n.descriptor == descriptor).for_each(|n| n.descriptor = -1));
     }
 }
 
 /// Whether the flag was removed from the descriptor.
 pub fn is_noted(descriptor: c_int) -> bool {
-    if NOTED.made.load(Relaxed) == 0 {
+    if MADE.load(Relaxed) == 0 {
         return false;
     }
-    let Some(noted) = NOTED.with(|all| all.iter().find(|noted| noted.descriptor == descriptor).copied()) else {
+    let Some(noted) = noted(|all| all.iter().find(|noted| noted.descriptor == descriptor).copied()) else {
         return false;
     };
     status(descriptor).is_some_and(|status| (status.st_dev, status.st_ino) == (noted.device, noted.inode))

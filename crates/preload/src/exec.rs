@@ -174,10 +174,6 @@ fn execvpe_next(name: *const c_char, arguments: Strings, environment: Strings) -
     next!(EXECVPE, Execve, (name, arguments, environment), none())
 }
 
-/// execve.
-///
-/// # Safety
-/// As the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn execve(path: *const c_char, arguments: Strings, environment: Strings) -> c_int {
     match is_for_musl(path, DEPTH) {
@@ -187,20 +183,12 @@ pub unsafe extern "C" fn execve(path: *const c_char, arguments: Strings, environ
     }
 }
 
-/// execv.
-///
-/// # Safety
-/// As the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int {
     // SAFETY: the caller's; the environment is the program's.
     unsafe { execve(path, arguments, environ) }
 }
 
-/// execvpe.
-///
-/// # Safety
-/// As the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn execvpe(name: *const c_char, arguments: Strings, environment: Strings) -> c_int {
     // SAFETY: the caller's.
@@ -211,10 +199,6 @@ pub unsafe extern "C" fn execvpe(name: *const c_char, arguments: Strings, enviro
     }
 }
 
-/// execvp.
-///
-/// # Safety
-/// As the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn execvp(name: *const c_char, arguments: Strings) -> c_int {
     // SAFETY: the caller's; the environment is the program's.
@@ -226,10 +210,6 @@ type Spawn =
 
 macro_rules! spawns {
     ($($name:ident $which:ident $check:expr;)*) => { $(
-        /// posix_spawn and posix_spawnp.
-        ///
-        /// # Safety
-        /// As the C library's.
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C" fn $name(
             child: *mut libc::pid_t,

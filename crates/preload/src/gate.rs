@@ -39,7 +39,7 @@ static KEY: AtomicU32 = AtomicU32::new(0);
 
 /// After this many naps, two seconds, a message says what a fork waits for.
 const PATIENCE: u32 = 20_000;
-const NAP_US: i64 = 100;
+const NAP_US: u64 = 100;
 
 // The thread's slot, as a variable of the static thread block: `thread_local!` would call `__tls_get_addr` in every
 // malloc.
@@ -173,7 +173,7 @@ pub fn shut() {
                     "a fork waits for a thread that is allocating memory, or waits for a page while it is"
                 ));
             }
-            sys::nap(NAP_US);
+            sys::sleep_us(NAP_US);
         }
     }
 }
@@ -181,7 +181,7 @@ pub fn shut() {
 /// Opens it.
 pub fn open() {
     SHUT.store(0, SeqCst);
-    sys::futex_wake(&SHUT);
+    sys::futex_wake(&SHUT, i32::MAX as usize);
 }
 
 /// Opens it in a forked child, which has one thread.
@@ -215,7 +215,7 @@ mod tests {
                         WITHIN.fetch_add(1, Relaxed);
                         ENTRIES.fetch_add(1, Relaxed);
                         if slow {
-                            sys::nap(300);
+                            sys::sleep_us(300);
                         }
                         WITHIN.fetch_sub(1, Relaxed);
                     }
@@ -225,10 +225,10 @@ mod tests {
                 shut();
                 let entries = ENTRIES.load(Relaxed);
                 assert_eq!(WITHIN.load(Relaxed), 0);
-                sys::nap(100);
+                sys::sleep_us(100);
                 assert_eq!((WITHIN.load(Relaxed), ENTRIES.load(Relaxed)), (0, entries));
                 open();
-                sys::nap(100);
+                sys::sleep_us(100);
             }
             STOP.store(true, Relaxed);
         });

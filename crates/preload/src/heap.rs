@@ -9,7 +9,6 @@
 //! A block's address shows what it belongs to: a unit belongs to an arena as a whole or not at all. All work and all
 //! locking happens inside the gate, so a fork finds no lock held.
 
-use std::cell::UnsafeCell;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_long, c_void};
 use std::ptr::null_mut;
@@ -44,7 +43,7 @@ static UNITS: OnceLock<Box<[AtomicBool]>> = OnceLock::new();
 /// Bytes in arenas, and the number of arenas so far.
 static ARENAS: AtomicUsize = AtomicUsize::new(0);
 static GENERATION: AtomicUsize = AtomicUsize::new(0);
-static GROW: Lock = Lock::new();
+static GROW: Lock<()> = Lock::new(());
 
 /// A block with its own mapping: bytes asked for, in whole pages, and bytes mapped.
 #[derive(Clone, Copy)]
@@ -53,17 +52,8 @@ struct Direct {
     mapped: usize,
 }
 
-struct Registry(Lock, UnsafeCell<BTreeMap<usize, Direct>>);
-// SAFETY: the map is touched under the lock only.
-unsafe impl Sync for Registry {}
-static REGISTRY: Registry = Registry(Lock::new(), UnsafeCell::new(BTreeMap::new()));
-
-impl Registry {
-    fn with<T>(&self, work: impl FnOnce(&mut BTreeMap<usize, Direct>) -> T) -> T {
-        // SAFETY: the lock is held, and `work` only looks up, inserts and removes.
-        self.0.with(|| work(unsafe { &mut *self.1.get() }))
-    }
-}
+/// By address.
+static REGISTRY: Lock<BTreeMap<usize, Direct>> = Lock::new(BTreeMap::new());
 
 /// Sets mimalloc's options. Their numbers are those of v2's `mimalloc.h`; the crate's names are v2's, too.
 pub fn start() {
@@ -109,7 +99,7 @@ fn in_arena(address: usize) -> bool {
 #[cold]
 fn grow(generation: usize) -> bool {
     let _inside = gate::enter();
-    GROW.with(|| {
+    GROW.with(|()| {
         if GENERATION.load(Acquire) != generation {
             return true;
         }

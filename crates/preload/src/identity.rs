@@ -36,7 +36,6 @@ fn changed() {
 
 macro_rules! identities {
     ($($name:ident($($argument:ident: $type:ty),*);)*) => { $(
-        /// Replaces the C library's.
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
             static NEXT: AtomicUsize = AtomicUsize::new(0);
@@ -86,13 +85,11 @@ fn alone(number: i64, arguments: [usize; 6]) -> c_int {
     sys::answer(result) as c_int
 }
 
-/// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn unshare(what: c_int) -> c_int {
     alone(libc::SYS_unshare, [what as usize, 0, 0, 0, 0, 0])
 }
 
-/// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn setns(descriptor: c_int, kind: c_int) -> c_int {
     alone(libc::SYS_setns, [descriptor as usize, kind as usize, 0, 0, 0, 0])

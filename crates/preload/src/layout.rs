@@ -2,7 +2,6 @@
 //! that a pager would also need to see are noted in the recording (`coldframe_journal::span`). Nothing is reserved: an
 //! emulator may keep a word for each mapped page.
 
-use std::cell::UnsafeCell;
 use std::ops::Range;
 
 use coldframe_journal::span::{self, Note};
@@ -14,15 +13,9 @@ use crate::sys::{self, Lock};
 /// Plain memory at managed addresses.
 pub struct Layout {
     pub span: Range<usize>,
-    lock: Lock,
-    extents: UnsafeCell<Extents>,
+    extents: Lock<Extents>,
     pub stats_fd: Option<i32>,
 }
-
-// SAFETY: `extents` is touched under `lock` only.
-unsafe impl Sync for Layout {}
-// SAFETY: holds nothing that belongs to a thread.
-unsafe impl Send for Layout {}
 
 /// Maps private memory without huge pages, which the pager does not have either. A negative result is an error
 /// number.
@@ -49,8 +42,8 @@ fn refused(range: &Range<usize>, error: isize) -> LiveError {
 
 impl Layout {
     pub fn new(span: Range<usize>, stats_fd: Option<i32>) -> Result<Layout, LiveError> {
-        let extents = UnsafeCell::new(Extents::new(span.clone()));
-        let layout = Layout { span, lock: Lock::new(), extents, stats_fd };
+        let extents = Lock::new(Extents::new(span.clone()));
+        let layout = Layout { span, extents, stats_fd };
         let notes = layout.span().notes();
         let notes = notes.start as usize..notes.end as usize;
         // SAFETY: replaces nothing.
@@ -75,13 +68,8 @@ impl Layout {
         }
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Extents) -> T) -> T {
-        // SAFETY: the lock is held, and `work` does not come back here.
-        self.lock.with(|| work(unsafe { &mut *self.extents.get() }))
-    }
-
     pub fn map_at(&self, spot: Spot, len: usize, protection: i32) -> Result<usize, LiveError> {
-        self.with(|extents| {
+        self.extents.with(|extents| {
             let full = |free| LiveError::Full { asked: len, free, max: self.span.len() };
             let at = match spot {
                 Spot::Anywhere(align) => extents.find(len, align).ok_or_else(|| full(extents.free()))?,
@@ -116,7 +104,7 @@ impl Layout {
     }
 
     pub fn unmap(&self, range: &Range<usize>) -> Result<(), LiveError> {
-        self.with(|extents| {
+        self.extents.with(|extents| {
             // SAFETY: the program gives it back.
             let result = unsafe { sys::call(libc::SYS_munmap, [range.start, range.len(), 0, 0, 0, 0]) };
             if result < 0 {
@@ -128,7 +116,7 @@ impl Layout {
     }
 
     pub fn map_foreign(&self, range: Range<usize>, place: impl FnOnce() -> bool) -> bool {
-        self.with(|extents| {
+        self.extents.with(|extents| {
             self.released(extents, &range);
             let placed = place();
             if placed {
@@ -139,20 +127,20 @@ impl Layout {
     }
 
     pub fn gone(&self, range: Range<usize>) {
-        self.with(|extents| drop(extents.remove(range)));
+        self.extents.with(|extents| drop(extents.remove(range)));
     }
 
     pub fn extents(&self, range: Range<usize>) -> Vec<(Range<usize>, Kind)> {
-        self.with(|extents| extents.within(range).collect())
+        self.extents.with(|extents| extents.within(range).collect())
     }
 
     pub fn change(&self, range: Range<usize>, change: impl Fn(&mut Manner)) {
-        self.with(|extents| extents.change(range, change));
+        self.extents.with(|extents| extents.change(range, change));
     }
 
     /// In a forked child: the kernel has already copied its memory.
     pub fn after_fork(&self) {
-        self.with(|extents| {
+        self.extents.with(|extents| {
             for (part, kind) in extents.within(self.span.clone()).collect::<Vec<_>>() {
                 if matches!(kind, Kind::Managed(manner) if manner.dont_fork) {
                     extents.remove(part);

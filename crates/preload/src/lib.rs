@@ -1,5 +1,5 @@
 //! The library that `coldframe run` puts into an unmodified program through the dynamic linker. The program's heap
-//! then lies in managed memory.
+//! then lies in managed memory. A function with `no_mangle` replaces the C library's of that name.
 //!
 //! - [`start`]: the constructor; reads `COLDFRAME_OPTIONS`, starts the pager
 //! - [`malloc`], [`heap`]: malloc and related functions, over mimalloc in managed memory
@@ -21,7 +21,7 @@
 //! | environment | |
 //! |---|---|
 //! | `LD_PRELOAD` | this library; it stays there, so that programs started by the program page too, each in a budget of its own |
-//! | `COLDFRAME_OPTIONS` | `Options::encode` of the live crate; `faults` must be handlers; `base` is 0x8000_0000 if not given; needed unless layout only |
+//! | `COLDFRAME_OPTIONS` | `Options::encode` of the live crate; `base` is 0x8000_0000 if not given; needed unless layout only |
 //! | `COLDFRAME_LAYOUT_ONLY=1` | the same addresses, no pager; of the options, `base`, `max_memory` and `stats_fd` count |
 //! | `COLDFRAME_MMAP_THRESHOLD` | least length of a managed mapping, in bytes; 65536 |
 //!

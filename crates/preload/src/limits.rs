@@ -25,14 +25,7 @@ const ROOM: u64 = 256 << 20;
 /// From `/proc/self/statm`, in bytes: all mapped memory, and the part of it that is private and writable.
 fn mapped() -> Option<(u64, u64)> {
     let mut text = [0u8; 256];
-    // SAFETY: the path is a C string, the descriptor is closed again, and the buffer lives through the call.
-    let len = unsafe {
-        let path = c"/proc/self/statm".as_ptr() as usize;
-        let file = sys::call(libc::SYS_openat, [libc::AT_FDCWD as usize, path, libc::O_CLOEXEC as usize, 0, 0, 0]);
-        let len = sys::call(libc::SYS_read, [file as usize, text.as_mut_ptr() as usize, text.len(), 0, 0, 0]);
-        sys::call(libc::SYS_close, [file as usize, 0, 0, 0, 0, 0]);
-        usize::try_from(len).ok()?
-    };
+    let len = sys::read_file(c"/proc/self/statm", &mut text);
     let text = std::str::from_utf8(&text[..len]).ok()?;
     let pages = |column: usize| text.split_ascii_whitespace().nth(column)?.parse::<u64>().ok();
     Some((pages(0)? * PAGE as u64, pages(5)? * PAGE as u64))
@@ -72,7 +65,6 @@ pub unsafe fn set(process: c_int, resource: u32, new: *const Limit, old: *mut Li
 
 macro_rules! exported {
     ($($name:ident($($argument:ident: $type:ty),*) => $call:expr;)*) => { $(
-        /// Replaces the C library's.
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
             // SAFETY: the caller's call.

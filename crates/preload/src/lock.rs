@@ -45,13 +45,11 @@ fn each(
     0
 }
 
-/// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn mlock(address: *const c_void, len: usize) -> c_int {
     each(address as usize, len, |at, len| pass(libc::SYS_mlock, [at, len, 0, 0, 0, 0]), lock)
 }
 
-/// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn mlock2(address: *const c_void, len: usize, flags: u32) -> c_int {
     const ONFAULT: u32 = libc::MLOCK_ONFAULT;
@@ -98,7 +96,6 @@ fn lock_present(part: Range<usize>, manner: Manner) -> isize {
     0
 }
 
-/// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn munlock(address: *const c_void, len: usize) -> c_int {
     each(address as usize, len, |at, len| pass(libc::SYS_munlock, [at, len, 0, 0, 0, 0]), unlock)
@@ -112,7 +109,6 @@ fn unlock(part: Range<usize>, manner: Manner) -> isize {
     0
 }
 
-/// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn munlockall() -> c_int {
     if memory::ready() {

@@ -142,7 +142,6 @@ unsafe extern "C" fn reallocarray_from(block: *mut c_void, count: usize, size: u
     }
 }
 
-/// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn free(block: *mut c_void) {
     // SAFETY: the address shows whose block it is; the caller gives it up.
@@ -152,28 +151,24 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
     }
 }
 
-/// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn cfree(block: *mut c_void) {
     // SAFETY: the caller's call.
     unsafe { free(block) };
 }
 
-/// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn free_sized(block: *mut c_void, _size: usize) {
     // SAFETY: the caller's call.
     unsafe { free(block) };
 }
 
-/// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn free_aligned_sized(block: *mut c_void, _align: usize, _size: usize) {
     // SAFETY: the caller's call.
     unsafe { free(block) };
 }
 
-/// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     // SAFETY: the address shows whose block it is.

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use coldframe_live::{Spot, PAGE};
 
 use crate::memory::{self, backing};
-use crate::parts::{failed, number, pages, parts, pass, Whose};
+use crate::parts::{asked_pages, failed, number, parts, pass, Whose};
 use crate::say::{once, Once};
 use crate::shim::with_caller;
 use crate::{caller, pins, sys};
@@ -63,7 +63,6 @@ impl Asked {
 
 with_caller!(mmap(6) => mmap_from);
 with_caller!(mmap64(6) => mmap_from);
-/// mmap.
 pub unsafe extern "C" fn mmap_from(
     hint: *mut c_void,
     len: usize,
@@ -185,10 +184,7 @@ fn new(spot: Spot, len: usize, asked: Asked) -> isize {
 
 /// A mapping at a given place, at least partly in the span.
 fn fixed(asked: Asked) -> isize {
-    let range = match pages(asked.at, asked.len, libc::ENOMEM) {
-        Ok(range) => range,
-        Err(error) => return failed(error),
-    };
+    let Some(range) = asked_pages(asked.at, asked.len, libc::ENOMEM) else { return -1 };
     let there = parts(range.clone());
     let span = memory::span();
     let inside = range.start.max(span.start)..range.end.min(span.end);
@@ -244,17 +240,13 @@ fn foreign(asked: Asked, inside: Range<usize>) -> isize {
     answer
 }
 
-/// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_int {
     let at = address as usize;
     if len == 0 || !memory::meets(at, len) {
         return pass(libc::SYS_munmap, [at, len, 0, 0, 0, 0]) as c_int;
     }
-    let range = match pages(at, len, libc::EINVAL) {
-        Ok(range) => range,
-        Err(error) => return failed(error) as c_int,
-    };
+    let Some(range) = asked_pages(at, len, libc::EINVAL) else { return -1 };
     if WISH.load(Relaxed) == at && backing().contents(range.clone()).is_empty() {
         INSISTED.store(range.len(), Relaxed);
     }
@@ -272,13 +264,11 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_int {
     answer as c_int
 }
 
-/// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn mprotect(address: *mut c_void, len: usize, protection: c_int) -> c_int {
     protect(libc::SYS_mprotect, address as usize, len, protection, 0)
 }
 
-/// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn pkey_mprotect(address: *mut c_void, len: usize, protection: c_int, key: c_int) -> c_int {
     protect(libc::SYS_pkey_mprotect, address as usize, len, protection, key)
@@ -290,10 +280,7 @@ fn protect(call: i64, address: usize, len: usize, protection: c_int, key: c_int)
     if len == 0 || !memory::ready() || !memory::meets(address, len) {
         return pass(address, len);
     }
-    let range = match pages(address, len, libc::ENOMEM) {
-        Ok(range) => range,
-        Err(error) => return failed(error) as c_int,
-    };
+    let Some(range) = asked_pages(address, len, libc::ENOMEM) else { return -1 };
     const RIGHTS: c_int = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
     const SEMAPHORES: c_int = 8;
     if protection & !(RIGHTS | SEMAPHORES | libc::PROT_GROWSDOWN | libc::PROT_GROWSUP) != 0 {

@@ -70,6 +70,11 @@ pub fn pages(address: usize, len: usize, overflow: i32) -> Result<Range<usize>, 
     Ok(address..address.checked_add(len).ok_or(overflow)?)
 }
 
+/// The same for a call of the program; `None`: the call has failed, and `errno` says why.
+pub fn asked_pages(address: usize, len: usize, overflow: i32) -> Option<Range<usize>> {
+    pages(address, len, overflow).map_err(failed).ok()
+}
+
 /// The error number for a failure of the pager.
 pub fn number(error: &coldframe_live::LiveError) -> i32 {
     match error {

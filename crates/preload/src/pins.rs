@@ -2,7 +2,6 @@
 //! brought in: buffers of an io_uring, robust mutexes, the control block of a thread that ends. Each is a pin
 //! with an owner, which releases it. When the program unmaps memory, its pins end.
 
-use std::cell::UnsafeCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -35,10 +34,7 @@ pub enum Why {
 /// The owner of pinned memory: a reason, the object that it belongs to, and a number.
 pub type Owner = (Why, usize, u32);
 
-struct Pins(Lock, UnsafeCell<BTreeMap<Owner, Range<usize>>>);
-// SAFETY: the map is touched under the lock only.
-unsafe impl Sync for Pins {}
-static PINS: Pins = Pins(Lock::new(), UnsafeCell::new(BTreeMap::new()));
+static PINS: Lock<BTreeMap<Owner, Range<usize>>> = Lock::new(BTreeMap::new());
 /// The number of pins, so that programs without any only pay for a look.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
@@ -47,9 +43,7 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 fn with<T>(work: impl FnOnce(&mut BTreeMap<Owner, Range<usize>>) -> T) -> T {
     let _inside = gate::enter();
     sys::undisturbed(|| {
-        PINS.0.with(|| {
-            // SAFETY: the lock is held, and `work` does not come back here.
-            let pins = unsafe { &mut *PINS.1.get() };
+        PINS.with(|pins| {
             let result = work(pins);
             COUNT.store(pins.len(), Relaxed);
             result

@@ -21,7 +21,6 @@ const PARTS: usize = 16;
 /// The most vectors that the kernel takes (UIO_MAXIOV).
 const VECTORS: usize = 1024;
 
-/// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn process_vm_writev(
     process: c_int,

@@ -1,7 +1,6 @@
 //! sbrk and brk for the program. An allocator that grows its heap this way (tcmalloc, shells) gets managed memory.
 //! The C library's heap keeps the kernel's break, since it does not use these names.
 
-use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 
 use coldframe_live::PAGE;
@@ -24,40 +23,33 @@ struct Bounds {
     end: usize,
 }
 
-struct Break(Lock, UnsafeCell<Bounds>);
-// SAFETY: the bounds are touched under the lock only.
-unsafe impl Sync for Break {}
-static BREAK: Break = Break(Lock::new(), UnsafeCell::new(Bounds { start: 0, at: 0, end: 0 }));
+static BREAK: Lock<Bounds> = Lock::new(Bounds { start: 0, at: 0, end: 0 });
 
 fn concerns(caller: usize) -> bool {
     memory::ready() && !caller::is_own(caller) && !caller::is_libc(caller) && !caller::is_linker(caller)
 }
 
-impl Break {
-    /// Moves the break to the result of `to` for the present one. Returns the old break; `None`: no room.
-    fn set(&self, to: impl FnOnce(usize) -> Option<usize>) -> Option<usize> {
-        let _inside = gate::enter();
-        sys::undisturbed(|| {
-            self.0.with(|| {
-                // SAFETY: the lock is held, and nothing here comes back.
-                let bounds = unsafe { &mut *self.1.get() };
-                if bounds.start == 0 {
-                    let len = MOST.min(memory::span().len() / 4 / PAGE * PAGE);
-                    bounds.start = memory::backing().map(len, PAGE).ok()?;
-                    (bounds.at, bounds.end) = (bounds.start, bounds.start + len);
-                }
-                let (old, new) = (bounds.at, to(bounds.at)?);
-                if !(bounds.start..=bounds.end).contains(&new) {
-                    return None;
-                }
-                if new < old {
-                    give_back(new, old);
-                }
-                bounds.at = new;
-                Some(old)
-            })
+/// Moves the break to the result of `to` for the present one. Returns the old break; `None`: no room.
+fn set(to: impl FnOnce(usize) -> Option<usize>) -> Option<usize> {
+    let _inside = gate::enter();
+    sys::undisturbed(|| {
+        BREAK.with(|bounds| {
+            if bounds.start == 0 {
+                let len = MOST.min(memory::span().len() / 4 / PAGE * PAGE);
+                bounds.start = memory::backing().map(len, PAGE).ok()?;
+                (bounds.at, bounds.end) = (bounds.start, bounds.start + len);
+            }
+            let (old, new) = (bounds.at, to(bounds.at)?);
+            if !(bounds.start..=bounds.end).contains(&new) {
+                return None;
+            }
+            if new < old {
+                give_back(new, old);
+            }
+            bounds.at = new;
+            Some(old)
         })
-    }
+    })
 }
 
 /// Returned memory reads as zeros when it is used again.
@@ -86,7 +78,7 @@ unsafe extern "C" fn sbrk_from(by: isize, caller: usize) -> *mut c_void {
     if !concerns(caller) {
         return next!(SBRK, Sbrk, (by), none);
     }
-    BREAK.set(|at| at.checked_add_signed(by)).map_or_else(
+    set(|at| at.checked_add_signed(by)).map_or_else(
         || {
             full();
             none
@@ -100,7 +92,7 @@ unsafe extern "C" fn brk_from(to: *mut c_void, caller: usize) -> c_int {
     if !concerns(caller) {
         return next!(BRK, Brk, (to), -1);
     }
-    BREAK.set(|_| Some(to as usize)).map_or_else(
+    set(|_| Some(to as usize)).map_or_else(
         || {
             full();
             -1

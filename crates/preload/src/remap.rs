@@ -39,7 +39,6 @@ impl Asked {
     }
 }
 
-/// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn mremap(
     old: *mut c_void,

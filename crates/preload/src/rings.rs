@@ -248,7 +248,6 @@ type Updated = unsafe extern "C" fn(usize, c_uint, *const libc::iovec, *const u6
 type OfRing = unsafe extern "C" fn(usize) -> c_int;
 type InMemory = unsafe extern "C" fn(c_uint, usize, usize, *mut c_void, usize) -> c_int;
 
-/// Replaces liburing's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn io_uring_register_buffers(ring: usize, buffers: *const libc::iovec, count: c_uint) -> c_int {
     let pass = || forward!(io_uring_register_buffers, Buffers, (ring, buffers, count));
@@ -256,7 +255,6 @@ pub unsafe extern "C" fn io_uring_register_buffers(ring: usize, buffers: *const 
     unsafe { registered((Why::Liburing, ring), 0, buffers, count as usize, true, pass) }
 }
 
-/// Replaces liburing's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn io_uring_register_buffers_tags(
     ring: usize,
@@ -269,7 +267,6 @@ pub unsafe extern "C" fn io_uring_register_buffers_tags(
     unsafe { registered((Why::Liburing, ring), 0, buffers, count as usize, true, pass) }
 }
 
-/// Replaces liburing's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn io_uring_register_buffers_update_tag(
     ring: usize,
@@ -283,13 +280,11 @@ pub unsafe extern "C" fn io_uring_register_buffers_update_tag(
     unsafe { registered((Why::Liburing, ring), offset, buffers, count as usize, false, pass) }
 }
 
-/// Replaces liburing's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn io_uring_unregister_buffers(ring: usize) -> c_int {
     given_back(Why::Liburing, ring, || forward!(io_uring_unregister_buffers, OfRing, (ring)))
 }
 
-/// Replaces liburing's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn io_uring_queue_exit(ring: usize) {
     // It returns nothing, and the value read as its result is not used.
@@ -319,7 +314,6 @@ type NoProvidedRing = unsafe extern "C" fn(usize, c_int) -> c_int;
 /// Above the indices of fixed buffers, of which there are at most 2^14.
 const GROUPS: u32 = 1 << 16;
 
-/// Replaces liburing's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn io_uring_register_buf_ring(ring: usize, argument: *const c_void, flags: c_uint) -> c_int {
     let pass = || forward!(io_uring_register_buf_ring, ProvidedRing, (ring, argument, flags));
@@ -336,7 +330,6 @@ pub unsafe extern "C" fn io_uring_register_buf_ring(ring: usize, argument: *cons
     unsafe { registered((Why::Liburing, ring), GROUPS + u32::from(*group), &buffer, 1, true, pass) }
 }
 
-/// Replaces liburing's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn io_uring_unregister_buf_ring(ring: usize, group: c_int) -> c_int {
     let result = forward!(io_uring_unregister_buf_ring, NoProvidedRing, (ring, group));

@@ -28,7 +28,6 @@ macro_rules! with_caller {
             [concat!("mov ", $arm, ", x30"), "b {inner}"]);
     };
     (@ $name:ident, $inner:ident, [$($intel:expr),*], [$($arm:expr),*]) => {
-        /// Replaces the C library's.
         #[cfg_attr(not(test), unsafe(no_mangle))]
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name() {

@@ -1,10 +1,10 @@
 //! System calls without the C library, since this crate replaces the C library's wrappers.
 
 use std::arch::asm;
+use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU32, Ordering::*};
 
-const FUTEX_WAIT_PRIVATE: usize = (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG) as usize;
-const FUTEX_WAKE_PRIVATE: usize = (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) as usize;
+pub use coldframe_live::calls::{block_signals, futex_wait, futex_wake, read_file, restore_signals, sleep_us};
 
 /// One system call; a negative result is an error number.
 ///
@@ -57,43 +57,6 @@ pub fn set_errno(value: i32) {
     unsafe { *libc::__errno_location() = value }
 }
 
-/// Sleeps while `word` is `value`; may wake without a reason.
-pub fn futex_wait(word: &AtomicU32, value: u32) {
-    let pointer = word.as_ptr() as usize;
-    // SAFETY: the word outlives the call.
-    unsafe { call(libc::SYS_futex, [pointer, FUTEX_WAIT_PRIVATE, value as usize, 0, 0, 0]) };
-}
-
-/// Wakes all who sleep on `word`.
-pub fn futex_wake(word: &AtomicU32) {
-    let pointer = word.as_ptr() as usize;
-    // SAFETY: as above.
-    unsafe { call(libc::SYS_futex, [pointer, FUTEX_WAKE_PRIVATE, i32::MAX as usize, 0, 0, 0]) };
-}
-
-/// Sleeps a little.
-pub fn nap(microseconds: i64) {
-    let time = libc::timespec { tv_sec: 0, tv_nsec: microseconds * 1000 };
-    // SAFETY: reads `time`.
-    unsafe { call(libc::SYS_nanosleep, [&raw const time as usize, 0, 0, 0, 0, 0]) };
-}
-
-/// Blocks all signals. Returns the old mask.
-pub fn block_signals() -> u64 {
-    let (all, mut before) = (u64::MAX, 0u64);
-    let arguments = [libc::SIG_SETMASK as usize, &raw const all as usize, &raw mut before as usize, 8, 0, 0];
-    // SAFETY: reads and writes masks of 8 bytes, which live in this frame.
-    unsafe { call(libc::SYS_rt_sigprocmask, arguments) };
-    before
-}
-
-/// Undoes `block_signals`.
-pub fn restore_signals(before: u64) {
-    let arguments = [libc::SIG_SETMASK as usize, &raw const before as usize, 0, 8, 0, 0];
-    // SAFETY: as above.
-    unsafe { call(libc::SYS_rt_sigprocmask, arguments) };
-}
-
 /// Runs `work` with all signals blocked.
 pub fn undisturbed<T>(work: impl FnOnce() -> T) -> T {
     let before = block_signals();
@@ -102,36 +65,30 @@ pub fn undisturbed<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// A lock so small that one can see that it neither allocates nor calls other code.
-pub struct Lock(AtomicU32);
+/// A lock so small that one can see that it neither allocates nor calls other code, with what it guards.
+pub struct Lock<T>(AtomicU32, UnsafeCell<T>);
 
-impl Lock {
+// SAFETY: what it guards is touched under the lock only.
+unsafe impl<T: Send> Sync for Lock<T> {}
+
+impl<T> Lock<T> {
     /// Open.
-    pub const fn new() -> Lock {
-        Lock(AtomicU32::new(0))
+    pub const fn new(value: T) -> Lock<T> {
+        Lock(AtomicU32::new(0), UnsafeCell::new(value))
     }
 
-    /// Waits for it. 0: free, 1: held, 2: held and a thread may sleep.
-    pub fn lock(&self) {
+    /// Runs `work` under the lock. 0: free, 1: held, 2: held and a thread may sleep.
+    pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
         if self.0.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
             while self.0.swap(2, Acquire) != 0 {
                 futex_wait(&self.0, 2);
             }
         }
-    }
-
-    /// Frees it.
-    pub fn unlock(&self) {
+        // SAFETY: the lock is held; `work` would wait for ever if it came back here.
+        let result = work(unsafe { &mut *self.1.get() });
         if self.0.swap(0, Release) == 2 {
-            futex_wake(&self.0);
+            futex_wake(&self.0, i32::MAX as usize);
         }
-    }
-
-    /// Runs `work` under the lock.
-    pub fn with<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.lock();
-        let result = work();
-        self.unlock();
         result
     }
 }

@@ -60,7 +60,6 @@ pub unsafe extern "C" fn pthread_mutex_init(
     result
 }
 
-/// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut libc::pthread_mutex_t) -> c_int {
     let result = next!(MUTEX_DESTROY, Destroy, (mutex), libc::ENOSYS);
@@ -77,7 +76,6 @@ struct Start {
     argument: *mut c_void,
 }
 
-/// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn pthread_create(
     thread: *mut libc::pthread_t,
@@ -219,14 +217,7 @@ pub fn leave_process(code: usize) {
 /// From `/proc/self/status`: the number of threads, including a first one that has ended, and whether there is such a
 /// one.
 fn threads_now(text: &mut [u8; 4096]) -> Option<(usize, bool)> {
-    // SAFETY: the path is a C string, the descriptor is closed again, and the buffer lives through the call.
-    let len = unsafe {
-        let path = c"/proc/self/status".as_ptr() as usize;
-        let file = sys::call(libc::SYS_openat, [libc::AT_FDCWD as usize, path, libc::O_CLOEXEC as usize, 0, 0, 0]);
-        let len = sys::call(libc::SYS_read, [file as usize, text.as_mut_ptr() as usize, text.len(), 0, 0, 0]);
-        sys::call(libc::SYS_close, [file as usize, 0, 0, 0, 0, 0]);
-        usize::try_from(len).ok()?
-    };
+    let len = sys::read_file(c"/proc/self/status", text);
     let text = std::str::from_utf8(&text[..len]).ok()?;
     let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
     Some((value("Threads:")?.parse().ok()?, value("State:")?.starts_with('Z')))

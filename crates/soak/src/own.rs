@@ -4,7 +4,7 @@
 
 use std::os::fd::AsRawFd;
 
-use coldframe_live::{Advice, Pager, Region, PAGE};
+use coldframe_live::{Pager, Region, PAGE};
 use fastrand::Rng;
 
 use crate::setting::Setting;
@@ -100,7 +100,7 @@ impl<'a> Own<'a> {
     }
 
     fn discard(&mut self, start: usize, end: usize) {
-        self.region.advise(start * PAGE..end * PAGE, Advice::DontNeed).expect("a range of the region");
+        self.region.discard(start * PAGE..end * PAGE).expect("a range of the region");
         self.versions[start..end].fill(0);
         self.check(start);
     }

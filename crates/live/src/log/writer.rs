@@ -323,10 +323,10 @@ impl Log {
         }
         let path = self.device().path().display();
         match error {
-            Errno::FBIG => fatal::warn(format_args!(
+            Errno::FBIG => fatal::say(format_args!(
                 "{path}: the swap file may not grow (ulimit -f); the program waits until it may (prlimit --fsize)"
             )),
-            _ => fatal::warn(format_args!(
+            _ => fatal::say(format_args!(
                 "{path}: no space left for the swap file; the program waits until there is some"
             )),
         }

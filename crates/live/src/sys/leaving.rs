@@ -47,7 +47,7 @@ pub unsafe fn drop_pages(pidfd: RawFd, pages: &[libc::iovec]) -> u64 {
 
 /// Makes the pipe refer to the pages' frames, without a copy and without a change of the page table. Returns the
 /// number of pages, from the first on: at least one, or an error.
-pub fn into_pipe(pipe: RawFd, pages: &[libc::iovec]) -> Sys<usize> {
+pub fn to_pipe(pipe: RawFd, pages: &[libc::iovec]) -> Sys<usize> {
     crate::pause::here();
     // SAFETY: the vector lives through the call; the pipe only refers to the pages.
     let bytes =

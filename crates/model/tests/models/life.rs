@@ -167,7 +167,7 @@ impl Pager {
             if self.rules != Rules::HoldShared && self.pages.epoch(page) != self.epoch.load(Ordering::SeqCst) {
                 self.kernel.protect(page, true);
             }
-            let piped = self.kernel.into_pipe(page);
+            let piped = self.kernel.to_pipe(page);
             self.kernel.zap(page);
             self.swap.lock().unwrap()[page] = piped.map_or([0; WORDS], |piped| piped.read());
         } else {
