@@ -51,11 +51,11 @@ impl From<Errno> for io::Error {
 
 pub type Sys<T> = Result<T, Errno>;
 
-/// A system call; absent arguments are zeros.
+/// One system call, as the kernel answers it: a negative result is an error number. Absent arguments are zeros.
 ///
 /// # Safety
 /// As for the system call: pointers must be what the kernel expects of them.
-pub unsafe fn call(number: libc::c_long, a: [usize; 6]) -> Sys<usize> {
+pub unsafe fn raw(number: libc::c_long, a: [usize; 6]) -> isize {
     let result: isize;
     // SAFETY: the kernel's calling convention; the caller answers for the arguments.
     #[cfg(target_arch = "x86_64")]
@@ -69,8 +69,17 @@ pub unsafe fn call(number: libc::c_long, a: [usize; 6]) -> Sys<usize> {
         std::arch::asm!("svc 0", in("x8") number, inlateout("x0") a[0] as isize => result, in("x1") a[1], in("x2") a[2],
             in("x3") a[3], in("x4") a[4], in("x5") a[5], options(nostack));
     }
-    match result {
-        -4095..=-1 => Err(Errno(-result as i32)),
+    result
+}
+
+/// The same as a result.
+///
+/// # Safety
+/// As for `raw`.
+pub unsafe fn call(number: libc::c_long, a: [usize; 6]) -> Sys<usize> {
+    // SAFETY: the caller answers for it.
+    match unsafe { raw(number, a) } {
+        error @ -4095..=-1 => Err(Errno(-error as i32)),
         value => Ok(value as usize),
     }
 }

@@ -1,40 +1,10 @@
 //! System calls without the C library, since this crate replaces the C library's wrappers.
 
-use std::arch::asm;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU32, Ordering::*};
 
+pub use coldframe_live::calls::raw as call;
 pub use coldframe_live::calls::{block_signals, futex_wait, futex_wake, read_file, restore_signals, sleep_us};
-
-/// One system call; a negative result is an error number.
-///
-/// # Safety
-/// The caller answers for what the call does to memory.
-#[cfg(target_arch = "x86_64")]
-pub unsafe fn call(number: i64, [a, b, c, d, e, f]: [usize; 6]) -> isize {
-    let result;
-    // SAFETY: the kernel's calling convention; the caller answers for the rest.
-    unsafe {
-        asm!("syscall", inlateout("rax") number as isize => result, in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d,
-        in("r8") e, in("r9") f, lateout("rcx") _, lateout("r11") _, options(nostack))
-    };
-    result
-}
-
-/// One system call; a negative result is an error number.
-///
-/// # Safety
-/// The caller answers for what the call does to memory.
-#[cfg(target_arch = "aarch64")]
-pub unsafe fn call(number: i64, [a, b, c, d, e, f]: [usize; 6]) -> isize {
-    let result;
-    // SAFETY: as above.
-    unsafe {
-        asm!("svc 0", in("x8") number, inlateout("x0") a as isize => result, in("x1") b, in("x2") c, in("x3") d, in("x4") e,
-        in("x5") f, options(nostack))
-    };
-    result
-}
 
 /// The result of the C library's wrappers: -1 and `errno`.
 pub fn answer(result: isize) -> isize {
