@@ -36,7 +36,7 @@ pub fn table5_on_ours(g: &Golden, program: &Program, rows: &mut Vec<Row>) -> Res
 /// Figure 5's text, on our cjpeg: two sizes of main memory that save more than those around them, and the size from
 /// which the scheme's effect hardly changes.
 pub fn figure_5(g: &Golden, program: &Program, rows: &mut Vec<Row>) -> Result<(), ExperimentError> {
-    let all: Vec<_> = FIGURE_5.flat_map(|kib| pair(kib)).collect();
+    let all: Vec<_> = FIGURE_5.flat_map(pair).collect();
     let results = string::run(&program.path, &all, &mut |_| {})?;
     let time: Vec<f64> = results.chunks(2).map(|pair| percent(total(&pair[1]), total(&pair[0]))).collect();
     // Farthest below the mean of the times 4 KB less and more.

@@ -4,6 +4,7 @@ use coldframe_core::Bytes;
 use coldframe_experiment::foreground::Outcome;
 use coldframe_experiment::systems::drswap::BACKINGS;
 use coldframe_experiment::ExperimentError;
+use rayon::prelude::*;
 
 use super::{input, megabytes, swap_ins, table4, CATEGORIES, SWAP_MIB};
 use super::{DRAM, EMMC, NVM, NVM_DR};
@@ -19,9 +20,8 @@ pub(super) struct Grid {
 
 impl Grid {
     pub(super) fn new(p: &Parameters, progress: &mut dyn FnMut(&str)) -> Result<Grid, ExperimentError> {
-        let mut outcomes = Vec::new();
-        for category in CATEGORIES {
-            progress(category);
+        progress("a phone");
+        let category = |category: &&str| {
             let input = input(p, category)?;
             let one = |mib: u64, backing| input.run(backing, megabytes(p.machine.ram_mb), Bytes(mib << 20), &p.machine);
             let size = |mib: u64| -> Result<[Outcome; 4], ExperimentError> {
@@ -29,8 +29,9 @@ impl Grid {
                 Ok([a?, b?, c?, d?])
             };
             let [small, middle, large] = SWAP_MIB.map(size);
-            outcomes.push([small?, middle?, large?]);
-        }
+            Ok([small?, middle?, large?])
+        };
+        let outcomes = CATEGORIES.par_iter().map(category).collect::<Result<_, ExperimentError>>()?;
         Ok(Grid { outcomes })
     }
 
