@@ -33,7 +33,7 @@ impl AreaArgs {
         let why = match systems::find(system) {
             None => Some(format!("there is no system `{system}`")),
             Some(found) if found.has_log() => None,
-            Some(found) if std::ptr::eq(found, systems::measured()) => {
+            Some(found) if found.name == systems::measured().name => {
                 Some(format!("`{system}` is what runs without it: its handler, parallel, is the default"))
             }
             Some(_) => Some(format!("`{system}` is simulated only, by `coldframe sim --system {system}`")),
