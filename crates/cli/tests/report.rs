@@ -371,19 +371,3 @@ fn a_configuration_that_a_live_run_cannot_have_is_refused_by_its_field() {
     }
     assert_eq!(coldframe(&["run", "-c", "/nowhere.toml", "--", "true"]).status.code(), Some(5));
 }
-
-/// Neither shows a table of a run that has not been.
-#[test]
-fn a_system_and_a_handler_that_cannot_run_are_refused_each_with_its_reason() {
-    for (option, name, said) in [
-        ("--system", "nosuch", "there is no system `nosuch`; give lobi"),
-        ("--system", "swl", "`swl` is what runs without it"),
-        ("--system", "ddb", "`ddb` is simulated only"),
-        ("--handler", "sideways", "sideways"),
-    ] {
-        let output = coldframe(&["run", "--ram", "4MiB", option, name, "--", "true"]);
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success() && !errors.contains("page from the device"), "{option} {name}: {errors}");
-        assert!(errors.contains(said) || option == "--handler", "{option} {name}: {errors}");
-    }
-}

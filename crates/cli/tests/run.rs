@@ -219,6 +219,7 @@ fn what_cannot_be_run_is_explained() {
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
         assert!(said.contains(word), "{arguments:?}: {said}");
+        assert!(!said.contains("page from the device"), "{arguments:?}: a table of a run that has not been: {said}");
     };
     let text = text.to_str().unwrap();
     fails(&["--ram", "1MiB", "--", "no-such-program"], 127, "no-such-program");
@@ -237,7 +238,9 @@ fn what_cannot_be_run_is_explained() {
     fails(&["--ram", "1MiB", "--collector", "greedy", "--", "true"], 2, "--system <NAME>");
     fails(&["--ram", "1MiB", "--system", "lobi", "--collector", "greedy:9", "--", "true"], 2, "give 1 to 4 victims");
     fails(&["--ram", "1MiB", "--system", "lobi", "--predict", "--", "true"], 2, "knows no swap area");
-    fails(&["--ram", "1MiB", "--system", "swl", "--", "true"], 2, "`swl` has no swap area that can be run; give lobi");
+    fails(&["--ram", "1MiB", "--system", "nosuch", "--", "true"], 2, "there is no system `nosuch`; give lobi");
+    fails(&["--ram", "1MiB", "--system", "swl", "--", "true"], 2, "`swl` is what runs without it");
+    fails(&["--ram", "1MiB", "--system", "ddb", "--", "true"], 2, "`ddb` is simulated only");
     let small = ["--ram", "1MiB", "--system", "lobi", "--swap-area", "64MiB", "--backing-max", "32MiB", "--", "true"];
     fails(&small, 2, "the swap file has room for 30 MiB");
     fails(&["--ram", "1MiB"], 2, "required");
