@@ -143,7 +143,6 @@ fn build(
         None => tier.map_or(Below::Homes, Below::Tier),
     };
     let (engine, head) = engine(&options, &plan, pages, below, knobs.clone())?;
-    stats.magic.store(Stats::MAGIC, Ordering::Release);
     let reclaimer = Reclaimer::new(tier.is_some(), plan.frames, batch);
     stats.device_read_ns.store(measured.read_ns, Ordering::Relaxed);
     let policy = options.policy.clone().unwrap_or_default();
@@ -165,6 +164,7 @@ fn build(
     if let Some(recording) = &mut recording {
         recording.set_own(before, started);
     }
+    stats.magic.store(Stats::MAGIC, Ordering::Release);
     Ok(Inner {
         recording: Own::new(recording),
         pages: Pages::new(pages)?,
