@@ -94,7 +94,9 @@ fn pages_that_compress_well_need_no_device() {
         });
     }
     let stats = pager.stats();
-    assert!(stats.tier_loads > 2000 && stats.device_reads * 20 < stats.tier_loads, "{stats:?}");
+    // Pages may leave for the device until the pool has grown, by the timing of threads: 0 or some 180 reads of 4096
+    // touches were seen. Without the pool, half of the touches and more would need the device.
+    assert!(stats.tier_loads > 1000 && stats.device_reads * 8 < 4 * (PAGES / 2) as u64, "{stats:?}");
 }
 
 #[test]
