@@ -4,8 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use coldframe_core::Ps;
-use coldframe_device::quantity::human_size;
-pub use coldframe_device::quantity::{fine_time, human_count, human_time};
+use coldframe_device::quantity::{human_count, human_size, human_time};
 use coldframe_sim::TierDone;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};

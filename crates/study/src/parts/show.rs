@@ -1,8 +1,8 @@
 //! Studies as a table and as bars.
 
 use coldframe_core::{Bytes, Pj, Ps};
-use coldframe_device::quantity::show_bytes;
-use coldframe_show::table::{folded, human_count, human_time, styled};
+use coldframe_device::quantity::{human_count, human_time, show_bytes};
+use coldframe_show::table::{folded, styled};
 use coldframe_show::tasks_table::count_of;
 
 use super::bars::Bars;

@@ -1,7 +1,7 @@
 //! The lessons. To add one: a row of [`ALL`]. The command line, its help and the tests find it there.
 
+use coldframe_device::quantity::fine_time;
 use coldframe_experiment::systems;
-use coldframe_show::table::fine_time;
 
 use crate::teach::{parse, Played};
 

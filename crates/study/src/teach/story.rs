@@ -3,9 +3,9 @@
 //! Time within an event is the event's plus the price of each stage since, as the lane's own clock has it.
 
 use coldframe_core::{Access, Command, Event, Place, Ps, Stage};
+use coldframe_device::quantity::fine_time;
 use coldframe_device::StagePrices;
 use coldframe_journal::Entry;
-use coldframe_show::table::fine_time;
 use coldframe_sim::LaneConfig;
 
 /// The use of a buffer.

@@ -1,7 +1,7 @@
 //! A lesson as text: each step has a few lines, with the frames after the step.
 
 use coldframe_core::Ps;
-use coldframe_show::table::fine_time;
+use coldframe_device::quantity::fine_time;
 
 use crate::teach::{Held, Lesson, Played, Step};
 
