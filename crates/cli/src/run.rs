@@ -5,14 +5,18 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use coldframe_device::{quantity, sheet, Sheet};
 use coldframe_experiment::ExperimentError;
 use coldframe_live::doctor::{examine, is_ram, Health};
 use coldframe_live::{
-    Chosen, Inject, Options, Snapshot, StatsFile, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX,
+    Chosen, Inject, Mail, Options, Snapshot, StatsFile, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX,
+    STOPPED,
 };
+use rustix::process::{wait, Pid, WaitOptions};
+
 use coldframe_record::{interpreter, library_places, resolve, RecordError};
 
 use crate::area::AreaArgs;
@@ -21,6 +25,11 @@ use crate::predict::{Predicted, Twice};
 use crate::priced::Priced;
 use crate::{bundle, configured, output, summary};
 
+/// How often the pagers' mail is looked at while the program runs.
+const LOOK: Duration = Duration::from_millis(50);
+/// Naps until the last process of a pager has ended.
+const NAPS: u32 = 20;
+const NAP: Duration = Duration::from_millis(1);
 /// The library that holds the program's heap.
 const PRELOAD: &str = "libcoldframe_preload.so";
 
@@ -155,7 +164,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     options.stats_fd = Some(stats.fd());
     let preload = preloads(&preload);
     let started = Instant::now();
-    let status = start(&args.command, &preload, &options, twice.as_ref())?.wait_with_signals()?;
+    let status = start(&args.command, &preload, &options, twice.as_ref())?.wait_with_signals(Some(stats.mail()))?;
     let took = started.elapsed();
     let stats = Some(stats).filter(StatsFile::started);
     let (chosen, stats) = (stats.as_ref().and_then(StatsFile::chosen), stats.map(|stats| stats.snapshot()));
@@ -354,6 +363,8 @@ pub fn start(
     let mut process = Command::new(&command[0]);
     process.args(&command[1..]).arg0(&command[0]).env("LD_PRELOAD", preload).env("COLDFRAME_OPTIONS", options.encode());
     twice.map_or(Ok(()), |twice| twice.surround(&mut process))?;
+    // It takes the news of the pagers' own processes, whose parents are gone.
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     process.spawn().map(Running).map_err(|error| Failure::Other {
         message: format!("{} cannot be started: {error}", command[0].display()),
         code: 126,
@@ -366,8 +377,10 @@ impl Running {
         self.0
     }
 
-    /// Waits for the program. Ctrl-C reaches it from the terminal; signals sent only to us are passed on.
-    pub fn wait_with_signals(mut self) -> Result<ExitStatus, Failure> {
+    /// Waits for the program. Ctrl-C reaches it from the terminal; signals sent only to us are passed on. Meanwhile
+    /// prints what a pager without stderr says, and takes the news of processes that have lost their parents, as
+    /// pagers' own processes do.
+    pub fn wait_with_signals(self, mail: Option<&'static Mail>) -> Result<ExitStatus, Failure> {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
         let failed =
             |e: std::io::Error| Failure::Other { message: format!("cannot wait for the program: {e}"), code: 5 };
@@ -377,7 +390,7 @@ impl Running {
         let passing = std::thread::spawn(move || {
             for signal in signals.forever() {
                 if matches!(signal, SIGTERM | SIGHUP) {
-                    let target = rustix::process::Pid::from_raw(pid as i32);
+                    let target = Pid::from_raw(pid as i32);
                     let signal = rustix::process::Signal::from_named_raw(signal);
                     if let (Some(target), Some(signal)) = (target, signal) {
                         let _ = rustix::process::kill_process(target, signal);
@@ -385,11 +398,45 @@ impl Running {
                 }
             }
         });
-        let status = self.0.wait().map_err(failed);
+        let (ended, say) =
+            (AtomicBool::new(false), || mail.and_then(Mail::take).into_iter().for_each(|line| eprint!("{line}")));
+        let status = std::thread::scope(|scope| {
+            let saying = scope.spawn(|| {
+                while !ended.load(Relaxed) {
+                    say();
+                    std::thread::park_timeout(LOOK);
+                }
+            });
+            let status = await_child(pid).map_err(|error| failed(error.into()));
+            ended.store(true, Relaxed);
+            saying.thread().unpark();
+            status
+        });
         handle.close();
         let _ = passing.join();
-        status
+        say();
+        let stopped = mail.is_some_and(|mail| mail.has_stopped(pid));
+        status.map(|status| if stopped { ExitStatus::from_raw(STOPPED << 8) } else { status })
     }
+}
+
+/// Waits for a child. The pagers' own processes that are left come to this process, and end soon after.
+fn await_child(pid: u32) -> rustix::io::Result<ExitStatus> {
+    let status = loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((ended, status))) if ended.as_raw_pid() == pid as i32 => break status,
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    };
+    for _ in 0..NAPS {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) => {}
+            Ok(None) => std::thread::sleep(NAP),
+            Err(_) => break,
+        }
+    }
+    Ok(ExitStatus::from_raw(status.as_raw()))
 }
 
 fn code(status: ExitStatus) -> u8 {

@@ -1,17 +1,25 @@
 //! Ends the process with a message on stderr. A program must never read wrong bytes, so it is stopped instead.
 
 use std::fmt::{self, Write};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU8, Ordering::*};
 
-use crate::sys;
+use crate::{keeper, sys};
 
 /// The exit code of a program that the pager had to stop.
 pub const STOPPED: i32 = 125;
+
+/// Bytes of the longest line.
+const LINE: usize = 1024;
 
 /// Prints the reason and ends the process. Allocates nothing, so it may be called from a signal handler.
 pub fn stop(reason: impl fmt::Display) -> ! {
     let mut line = Line::new();
     let _ = writeln!(line, "coldframe: {reason}; the program is stopped");
-    sys::say(line.text());
+    tell(line.text());
+    // If this is the keeper, its end ends the program.
+    if let (true, Some(mail)) = (keeper::process() != sys::getpid(), mail()) {
+        mail.stopped.store(keeper::process() as u32, Release);
+    }
     sys::exit_group(STOPPED)
 }
 
@@ -19,18 +27,82 @@ pub fn stop(reason: impl fmt::Display) -> ! {
 pub fn say(what: impl fmt::Display) {
     let mut line = Line::new();
     let _ = writeln!(line, "coldframe: {what}");
-    sys::say(line.text());
+    tell(line.text());
+}
+
+fn tell(text: &str) {
+    if !sys::say(text) {
+        mail().into_iter().for_each(|mail| mail.put(text));
+    }
+}
+
+/// A line for who started the program, from a process without stderr. In the statistics' memory.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Mail {
+    state: AtomicU32,
+    /// The process that the pager had to stop; 0: none.
+    stopped: AtomicU32,
+    text: [AtomicU8; LINE],
+}
+
+/// Values of `Mail::state`.
+const EMPTY: u32 = 0;
+const BUSY: u32 = 1;
+const FULL: u32 = 2;
+/// Naps of a process whose line finds the last one not taken yet, before the line is dropped: nobody reads.
+const NAPS: u32 = 200;
+const NAP_US: u64 = 1000;
+
+static MAIL: AtomicPtr<Mail> = AtomicPtr::new(std::ptr::null_mut());
+
+fn mail() -> Option<&'static Mail> {
+    // SAFETY: null, or in the statistics, which are never unmapped.
+    unsafe { MAIL.load(Relaxed).as_ref() }
+}
+
+impl Mail {
+    /// From now on, lines of this process go here if there is no stderr.
+    pub(crate) fn use_it(&'static self) {
+        MAIL.store((&raw const *self).cast_mut(), Relaxed);
+    }
+
+    fn put(&self, text: &str) {
+        for _ in 0..NAPS {
+            if self.state.compare_exchange(EMPTY, BUSY, Acquire, Relaxed).is_ok() {
+                let padded = text.bytes().chain(std::iter::repeat(0));
+                self.text.iter().zip(padded).for_each(|(place, byte)| place.store(byte, Relaxed));
+                return self.state.store(FULL, Release);
+            }
+            sys::sleep_us(NAP_US);
+        }
+    }
+
+    /// The line, if there is one. Another one can then come.
+    pub fn take(&self) -> Option<String> {
+        if self.state.load(Acquire) != FULL {
+            return None;
+        }
+        let bytes: Vec<u8> = self.text.iter().map(|byte| byte.load(Relaxed)).take_while(|byte| *byte != 0).collect();
+        self.state.store(EMPTY, Release);
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Whether the pager had to stop this process.
+    pub fn has_stopped(&self, process: u32) -> bool {
+        self.stopped.load(Acquire) == process
+    }
 }
 
 /// Text of bounded length on the stack.
 struct Line {
-    bytes: [u8; 1024],
+    bytes: [u8; LINE],
     len: usize,
 }
 
 impl Line {
     fn new() -> Line {
-        Line { bytes: [0; 1024], len: 0 }
+        Line { bytes: [0; LINE], len: 0 }
     }
 
     fn text(&self) -> &str {

@@ -23,6 +23,7 @@ use crate::device::Device;
 use crate::extents::Manner;
 use crate::fatal;
 use crate::journal::JournalFile;
+use crate::keeper::Keeper;
 use crate::pager::Inner;
 use crate::pages::Where;
 use crate::recorder::Recording;
@@ -47,8 +48,6 @@ pub(crate) struct Ready {
 impl Inner {
     pub(crate) fn fork_prepare(&self) {
         let mask = sys::block_signals();
-        // No thread changes the handlers while a child is made. A change of the handlers needs them at work, so this
-        // comes before the gate.
         std::mem::forget(self.crew.lock());
         self.space.hold_still();
         self.shut_gate();
@@ -94,7 +93,7 @@ impl Inner {
             let ready = self.ready.lock().take();
             refused = ready.as_ref().and_then(|ready| ready.refused);
             let alive = ready.and_then(|ready| ready.alive);
-            self.log.get().fork_parent(alive.map(|(read, _write)| read));
+            self.log.get().fork_parent(alive.map(|(read, _write)| read), self.keeper.get().as_ref());
             self.epoch.fetch_add(1, Ordering::Relaxed);
             Stats::add(&self.stats().forks, 1);
         }
@@ -136,8 +135,6 @@ impl Inner {
                 self.count_in();
                 // If the parent could not lock it, neither can this process; the parent has reported that.
                 self.keep_plaintext();
-                self.start_writer();
-                self.start_reclaimer();
                 self.after_fork();
             }
             Err(error) => self.run_unpaged(&error),
@@ -163,6 +160,10 @@ impl Inner {
             *self.rings.renew() = self.tasks.renew().renew(*self.rings.get())?;
             self.log.renew().fork_child(device)?;
         }
+        // SAFETY: as above.
+        let keeper = unsafe { self.keeper.renew() }.take();
+        let kept = keeper.is_some();
+        keeper.into_iter().for_each(Keeper::forget_in_child);
         self.swap_files.renew();
         // SAFETY: as above.
         let recording = unsafe { self.recording.renew() };
@@ -172,7 +173,8 @@ impl Inner {
         let uffd = self.source.make().map_err(|e| LiveError::os("userfaultfd", e))?;
         // SAFETY: as above.
         let parents = std::mem::replace(unsafe { self.uffd.renew() }, uffd);
-        self.watch_all().and_then(|()| self.hire_in_child()).inspect_err(|_| {
+        // SAFETY: as above; `fork_prepare` has taken the crew's lock.
+        self.watch_all().and_then(|()| unsafe { self.start_own(kept) }).inspect_err(|_| {
             // It is closed, and the memory is no longer watched. The parent's descriptor takes its place and is not
             // used.
             // SAFETY: as above.
@@ -222,13 +224,6 @@ impl Inner {
         unsafe { sys::advise(range.clone(), libc::MADV_DONTFORK) }.map_err(|e| LiveError::os("MADV_DONTFORK", e))
     }
 
-    fn hire_in_child(&self) -> Result<(), LiveError> {
-        let crew = self.hire(true).map_err(|e| LiveError::os("threads that handle faults", e))?;
-        // SAFETY: `fork_prepare` has taken the lock.
-        *unsafe { self.crew.held() } = Some(crew);
-        Ok(())
-    }
-
     /// Calls `f` for every managed page that may not be `Nowhere`. Call it between `fork_prepare` and the opening of
     /// the gate.
     fn each_touched(&self, mut f: impl FnMut(usize)) {
@@ -274,15 +269,22 @@ impl Inner {
             return all;
         }
         let _signals = crate::memory::Signals::block();
-        all.extend([self.uffd.get().raw(), self.pidfd.get().as_raw_fd()]);
-        all.extend(self.memory.get().descriptor());
-        all.extend(self.recording.get().iter().flat_map(Recording::descriptors));
+        all.extend(self.working_descriptors());
+        all.extend(self.decider.lock().side.journal.as_ref().map(JournalFile::descriptor));
+        all.extend(self.keeper.get().iter().map(Keeper::descriptor));
         all.extend(self.source.descriptor());
         all.extend(self.swap_files.descriptors());
+        all.extend(self.alive.lock().iter().map(AsRawFd::as_raw_fd));
+        all
+    }
+
+    /// Those that the pager's own threads need, but for the journal, whose lock a fork may hold.
+    pub(crate) fn working_descriptors(&self) -> Vec<i32> {
+        let mut all = vec![self.uffd.get().raw(), self.pidfd.get().as_raw_fd()];
+        all.extend(self.memory.get().descriptor());
+        all.extend(self.recording.get().iter().flat_map(Recording::descriptors));
         all.extend(self.log.get().descriptors());
         all.extend(self.tasks().descriptors());
-        all.extend(self.alive.lock().iter().map(AsRawFd::as_raw_fd));
-        all.extend(self.decider.lock().side.journal.as_ref().map(JournalFile::descriptor));
         all
     }
 }

@@ -6,20 +6,14 @@
 //! One handler leads: it reads the messages and serves those that need no waiting, so that one processor does the
 //! work. Before the leader waits, another handler takes the lead (see [`crate::lead`]).
 //!
-//! A crew is stopped through the descriptor that it reads anyway, so stopping costs nothing during work. The stopping
-//! thread touches one control page for each handler. A handler that gets the message for a control page brings the
-//! page in and leaves. If another crew follows, the last handler of the crew opens the gate of the next crew with its
-//! last step. So some crew always serves faults, and two crews never take each other's messages.
-//!
-//! ```text
-//!   stopper   touch page 0 .. | touch page 1 .. | join
-//!   handler A          ▼ leaves
-//!   handler B                          ▼ opens the gate of the next crew, leaves
-//! ```
+//! In a program that knows nothing of its pager, the threads are in a process of their own (see [`crate::keeper`]), and
+//! end with it. Elsewhere a crew is stopped through the descriptor that it reads anyway, so stopping costs nothing
+//! during work. The stopping thread touches one control page for each handler. A handler that gets the message for a
+//! control page brings the page in and leaves.
 
 use std::ffi::c_void;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::fatal;
 use crate::lead::Streak;
@@ -40,108 +34,67 @@ pub(crate) struct Crew {
 /// What the handlers of a crew share.
 struct Shift {
     inner: *const Inner,
-    /// 1 as soon as they may begin.
-    open: AtomicU32,
     /// Number of handlers that are ready.
     ready: AtomicU32,
     /// Their control pages, one for each handler.
     control: usize,
     count: AtomicUsize,
-    /// The crew that follows them.
-    next: AtomicPtr<Shift>,
 }
 
 // SAFETY: what it points to outlives its threads, which are joined before either is dropped.
 unsafe impl Send for Crew {}
 
 impl Inner {
-    /// The pager's first handlers, or those of a forked child.
-    pub(crate) fn start_handlers(&self) -> Result<(), LiveError> {
-        let _signals = Signals::block();
-        let crew = self.hire(true).map_err(|error| LiveError::os("threads that handle faults", error))?;
-        *self.crew.lock() = Some(crew);
+    /// Starts the pager's threads: in a process of their own, or in this one.
+    ///
+    /// # Safety
+    /// This is the only thread that knows the pager.
+    pub(crate) unsafe fn start_own(&self, kept: bool) -> Result<(), LiveError> {
+        // SAFETY: the caller answers for it.
+        unsafe {
+            if kept {
+                *self.keeper.renew() = Some(self.start_keeper()?);
+            } else {
+                let crew = self.start_threads().map_err(|e| LiveError::os("threads that handle faults", e))?;
+                *self.crew.held() = Some(crew);
+            }
+        }
         Ok(())
+    }
+
+    /// All threads of the pager, in the calling thread's process.
+    pub(crate) fn start_threads(&self) -> Sys<Crew> {
+        let _signals = Signals::block();
+        let crew = self.hire()?;
+        self.start_writer();
+        self.start_reclaimer();
+        Ok(crew)
     }
 
     /// Number of threads of this process that belong to the pager.
     pub(crate) fn threads(&self) -> usize {
         let _signals = Signals::block();
         let crew = self.crew.lock();
-        match crew.as_ref().filter(|crew| crew.process == sys::process()) {
-            Some(crew) => {
-                crew.threads.len() + usize::from(self.log.get().has_writer()) + usize::from(self.reclaimer.runs())
-            }
-            None => 0,
-        }
+        crew.as_ref().filter(|crew| crew.process == sys::getpid()).map_or(0, |crew| {
+            crew.threads.len() + usize::from(self.log.get().has_writer()) + usize::from(self.reclaimer.runs())
+        })
     }
 
     /// Ends the handlers. No thread may need them any more.
     pub(crate) fn stop_handlers(&self) {
         let _signals = Signals::block();
         if let Some(crew) = self.crew.lock().take() {
-            self.dismiss(crew, std::ptr::null_mut());
+            self.dismiss(crew);
         }
     }
 
-    /// Replaces the handlers by new ones, with the credentials that the calling thread has now.
-    pub(crate) fn renew_handlers(&self) -> Sys<()> {
-        let _signals = Signals::block();
-        let mut crew = self.crew.lock();
-        // A child that shares its parent's memory (vfork) has no handlers and needs none: its parent's handlers serve
-        // it.
-        if crew.as_ref().is_none_or(|crew| crew.process != sys::process()) {
-            return Ok(());
-        }
-        self.stop_reclaimer();
-        self.stop_writer();
-        self.start_writer();
-        self.start_reclaimer();
-        let next = self.hire(false)?;
-        if let Some(old) = crew.replace(next) {
-            let next = crew.as_ref().map_or(std::ptr::null_mut(), |crew| (&raw const *crew.shift).cast_mut());
-            self.dismiss(old, next);
-        }
-        Ok(())
-    }
-
-    /// Runs `work` while the pager has no thread. `work` must not touch managed memory; other threads that touch it
-    /// wait meanwhile.
-    pub(crate) fn without_handlers<T>(&self, work: impl FnOnce() -> T) -> T {
-        let _signals = Signals::block();
-        let mut crew = self.crew.lock();
-        if crew.as_ref().is_none_or(|crew| crew.process != sys::process()) {
-            return work();
-        }
-        // The start and end of the writer use the allocator, and the handlers may have to bring in its memory.
-        self.stop_reclaimer();
-        self.stop_writer();
-        if let Some(old) = crew.take() {
-            self.dismiss(old, std::ptr::null_mut());
-        }
-        let result = work();
-        match self.hire(true) {
-            Ok(next) => *crew = Some(next),
-            Err(error) => fatal::stop(format_args!("no thread for handling faults: {}", error.io())),
-        }
-        self.start_writer();
-        self.start_reclaimer();
-        result
-    }
-
-    /// Starts a new crew, with its gate open or shut. Fewer handlers than asked for are enough.
-    pub(crate) fn hire(&self, open: bool) -> Sys<Crew> {
+    /// Starts a crew. Fewer handlers than asked for are enough.
+    fn hire(&self) -> Sys<Crew> {
         let count = self.options.handlers;
         let control = sys::map_memory(count * PAGE, None)?;
         let pages = control..control + count * PAGE;
         let mut threads = Vec::with_capacity(count);
-        let shift = Box::new(Shift {
-            inner: self,
-            open: AtomicU32::new(0),
-            ready: AtomicU32::new(0),
-            control,
-            count: AtomicUsize::new(0),
-            next: AtomicPtr::new(std::ptr::null_mut()),
-        });
+        let shift = Box::new(Shift { inner: self, ready: AtomicU32::new(0), control, count: AtomicUsize::new(0) });
         // SAFETY: says only that a child does not inherit these pages.
         let watched = unsafe { sys::advise(pages.clone(), libc::MADV_DONTFORK) }
             .and_then(|()| self.uffd.get().register(pages.clone()));
@@ -161,22 +114,17 @@ impl Inner {
         }
         shift.count.store(threads.len(), Ordering::Relaxed);
         shift.await_all();
-        let crew = Crew { shift, threads, process: sys::process() };
-        if open {
-            crew.shift.begin();
-        }
-        Ok(crew)
+        Ok(Crew { shift, threads, process: sys::getpid() })
     }
 
-    /// Ends a crew, and lets the next one begin.
-    fn dismiss(&self, crew: Crew, next: *mut Shift) {
+    /// Ends a crew.
+    fn dismiss(&self, crew: Crew) {
         let Crew { shift, threads, process: of } = crew;
-        if of != sys::process() {
+        if of != sys::getpid() {
             // They belong to another process: the parent, if a bare system call has made this one.
             std::mem::forget((shift, threads));
             return;
         }
-        shift.next.store(next, Ordering::Release);
         for i in 0..shift.count() {
             // SAFETY: the page is good for reading, and comes in when a handler leaves for it.
             unsafe { ((shift.control + i * PAGE) as *const u8).read_volatile() };
@@ -215,12 +163,6 @@ impl Shift {
         sys::futex_wake(&self.ready, 1);
     }
 
-    /// Lets its handlers read messages.
-    fn begin(&self) {
-        self.open.store(1, Ordering::Release);
-        sys::futex_wake(&self.open, i32::MAX as usize);
-    }
-
     /// Its handlers.
     fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
@@ -237,9 +179,6 @@ unsafe extern "C" fn handler(shift: *mut c_void) {
     // SAFETY: `hire` gave it, and joins this thread before it is dropped.
     let shift = unsafe { &*shift.cast::<Shift>() };
     shift.arrives();
-    while shift.open.load(Ordering::Acquire) == 0 {
-        sys::futex_wait(&shift.open, 0);
-    }
     if catch_unwind(AssertUnwindSafe(|| run(shift))).is_err() {
         fatal::stop("a fault handler has failed");
     }
@@ -274,14 +213,8 @@ fn serve(inner: &Inner, message: &Message, streak: &mut Streak) {
 }
 
 impl Shift {
-    /// A handler's last step. The last handler lets the next crew begin.
+    /// A handler's last step.
     fn leave(&self, inner: &Inner, turn: usize) {
-        if turn + 1 == self.count() {
-            // SAFETY: the next crew is there until the stopper, who waits for this thread, has returned.
-            if let Some(next) = unsafe { self.next.load(Ordering::Acquire).as_ref() } {
-                next.begin();
-            }
-        }
         let page = self.control + turn * PAGE;
         if let Err(error) = inner.uffd.get().copy(page, inner.space.zeros(), false) {
             fatal::stop(format_args!("a fault handler cannot end: {}", error.io()));

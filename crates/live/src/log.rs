@@ -14,6 +14,7 @@ use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use crate::device::Device;
 use crate::fatal;
+use crate::keeper::{self, Keeper};
 use crate::lock::{Guard, Lock};
 use crate::memory::Signals;
 use crate::pages::Pages;
@@ -33,7 +34,8 @@ mod segments;
 mod writer;
 
 use blocks::Blocks;
-use segments::{Inside, Refused};
+use children::NOT_YET;
+use segments::{Burial, Inside, Refused};
 use writer::Writer;
 
 /// Bits of a slot's number below the number of its file.
@@ -121,7 +123,9 @@ impl Log {
     pub fn descriptors(&self) -> Vec<RawFd> {
         let mut all: Vec<RawFd> = self.files.iter().map(Device::raw).collect();
         let _signals = Signals::block();
-        all.extend(self.state.lock().children.descriptors());
+        if !keeper::is_elsewhere() {
+            all.extend(self.state.lock().children.descriptors());
+        }
         all
     }
 
@@ -187,7 +191,7 @@ impl Log {
                 match self.take(&mut state, staged + i * PAGE, *sum, *page, pages) {
                     Ok(written) => break saved += usize::from(!written),
                     Err(Refused::Wait) => state = self.await_writer(state, pages, stats),
-                    Err(Refused::Full) => self.make_free(&mut state),
+                    Err(Refused::Full) => state = self.make_free(state, pages, stats),
                 }
             }
         }
@@ -231,7 +235,7 @@ impl Log {
             match state.take_shared(members.len()) {
                 Ok(found) => break found,
                 Err(Refused::Wait) => state = self.await_writer(state, pages, stats),
-                Err(Refused::Full) => self.make_free(&mut state),
+                Err(Refused::Full) => state = self.make_free(state, pages, stats),
             }
         };
         // SAFETY: a page of the caller's, and a page of the buffer, which nobody reads before its pages have the slot.
@@ -245,10 +249,18 @@ impl Log {
     }
 
     /// No slot is free. Frees the slots of children that are gone by now.
-    fn make_free(&self, state: &mut Inside) {
-        if !state.bury(hung_up) {
+    fn make_free<'a>(&'a self, mut state: Guard<'a, Inside>, pages: &Pages, stats: &Stats) -> Guard<'a, Inside> {
+        state.burial = Burial::Asked;
+        while state.burial == Burial::Asked {
+            match keeper::is_elsewhere() {
+                true => state = self.await_writer(state, pages, stats),
+                false => state.bury(hung_up),
+            }
+        }
+        if state.burial == Burial::OfNone {
             fatal::stop(format_args!("the swap area on {} is full", self.device().path().display()));
         }
+        state
     }
 
     fn free_slot(&self, state: &mut Inside, slot: Option<u64>) {
@@ -272,12 +284,23 @@ impl Log {
     /// After a fork, even a failed one: a child may exist that sees all slots in use. The child is gone when the
     /// other end of `alive` is closed. Without `alive` this cannot be known, and what the child sees is kept for
     /// ever.
-    pub fn fork_parent(&self, alive: Option<OwnedFd>) {
+    pub fn fork_parent(&self, alive: Option<OwnedFd>, keeper: Option<&Keeper>) {
         // SAFETY: `fork_prepare` has taken the lock.
         let state = unsafe { self.state.held() };
-        state.bury(hung_up);
-        state.adopt(alive.map(IntoRawFd::into_raw_fd));
+        let alive = match (alive, keeper) {
+            (Some(alive), Some(keeper)) => keeper.tell(state.epoch(), &alive).then_some(NOT_YET),
+            (alive, _) => {
+                state.bury(hung_up);
+                alive.map(IntoRawFd::into_raw_fd)
+            }
+        };
+        state.adopt(alive);
         self.state.free();
+    }
+
+    /// By which descriptor the end of the child is seen that was forked at the end of `epoch`.
+    pub fn follow(&self, epoch: u32, alive: OwnedFd) {
+        self.state.lock().children.follow(epoch, alive.into_raw_fd());
     }
 
     /// In a forked child: old slots stay readable, and new pages go to a file of the child's own. There is no writer
@@ -286,7 +309,9 @@ impl Log {
         // SAFETY: `fork_prepare` has taken the lock. The parent's children are this process's siblings, so it does not
         // keep track of them.
         let state = unsafe { self.state.held() };
-        state.children.descriptors().for_each(close);
+        if !keeper::is_elsewhere() {
+            state.children.descriptors().for_each(close);
+        }
         let mut new = Inside::new(state.segments_max())?;
         new.blocks = state.blocks.take().map(Blocks::inherited).transpose()?;
         if !self.sealers.is_empty() {

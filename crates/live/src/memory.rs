@@ -95,20 +95,6 @@ impl Pager {
         self.inner.fork_child();
     }
 
-    /// After the process has changed its user or groups: replaces the threads that handle faults by new ones with
-    /// these credentials.
-    ///
-    /// # Errors
-    /// The new user may not have more threads; then the old ones go on.
-    pub fn renew_handlers(&self) -> Result<(), LiveError> {
-        self.inner.renew_handlers().map_err(|error| LiveError::os("threads that handle faults", error))
-    }
-
-    /// Runs `work` while the pager has no threads. It must not touch managed memory.
-    pub fn without_handlers<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.inner.without_handlers(work)
-    }
-
     /// The number of threads of this process that belong to the pager.
     pub fn threads(&self) -> usize {
         self.inner.threads()

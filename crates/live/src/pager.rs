@@ -15,6 +15,7 @@ use crate::evict::TakenOut;
 use crate::fatal;
 use crate::fork::Ready;
 use crate::handlers::Crew;
+use crate::keeper::{self, Keeper};
 use crate::lead::Lead;
 use crate::lock::{Guard, Lock};
 use crate::log::Log;
@@ -93,8 +94,10 @@ pub(crate) struct Inner {
     pub(crate) poll_ns: u64,
     pub(crate) source: Source,
     pub(crate) uffd: Own<Uffd>,
-    /// The threads that handle faults, if there are any.
+    /// The threads that handle faults, if they are in this process.
     pub(crate) crew: Lock<Option<Crew>>,
+    /// The process that they are in, if they are in one of their own.
+    pub(crate) keeper: Own<Option<Keeper>>,
     /// Which handler reads the messages.
     pub(crate) lead: Lead,
     pub(crate) pidfd: Own<OwnedFd>,
@@ -507,10 +510,9 @@ fn end_of(ticket: Ticket, good: bool) -> Event {
 /// A wild pointer has hit the shelf. No page belongs there; the thread gets the signal that the kernel would
 /// send.
 fn stray(thread: u32) {
-    // SAFETY: sends a signal to a thread of this process.
-    unsafe {
-        let pid = sys::call(libc::SYS_getpid, [0; 6]).unwrap_or(0);
-        let thread = if thread == 0 { sys::call(libc::SYS_gettid, [0; 6]).unwrap_or(0) } else { thread as usize };
-        let _ = sys::call(libc::SYS_tgkill, [pid, thread, libc::SIGSEGV as usize, 0, 0, 0]);
+    let signal = [keeper::process(), thread as usize, libc::SIGSEGV as usize, 0, 0, 0];
+    // SAFETY: sends a signal to a thread of the program.
+    if unsafe { sys::call(libc::SYS_tgkill, signal) }.is_err() {
+        fatal::stop("the program has used an address that it does not have");
     }
 }

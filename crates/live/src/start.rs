@@ -46,7 +46,8 @@ impl Pager {
     pub fn start(options: Options) -> Result<Pager, LiveError> {
         let source = Source::find(Notify::Message).or_else(|_| Source::find(Notify::UserMessage));
         let pager = made(options, source.map_err(missing)?)?;
-        pager.inner.start_handlers()?;
+        // SAFETY: nothing has asked for its threads yet.
+        unsafe { pager.inner.start_own(false)? };
         crate::process::register(&pager.inner)?;
         Ok(pager)
     }
@@ -57,10 +58,13 @@ impl Pager {
     /// # Errors
     /// As for `start`.
     pub fn start_for_program(options: Options) -> Result<Pager, LiveError> {
-        // Handlers, writer and reclaimer, and those that replace them after a change of user.
-        crate::thread::reserve(2 * (options.handlers.max(1) + 2));
+        // Handlers, writer, reclaimer, and the keeper itself.
+        crate::thread::reserve(options.handlers.max(1) + 3);
         let pager = made(options, Source::find(Notify::Message).map_err(missing)?)?;
-        pager.inner.start_handlers()?;
+        // A recorder reads the clocks of the program's threads, which only threads of the same process may.
+        let kept = pager.inner.options.record.is_none();
+        // SAFETY: nothing has asked for the pager's threads yet.
+        unsafe { pager.inner.start_own(kept)? };
         Ok(pager)
     }
 }
@@ -78,8 +82,6 @@ fn made(options: Options, source: Source) -> Result<Pager, LiveError> {
     if known.is_none() {
         inner.say_limits(kept);
     }
-    inner.start_writer();
-    inner.start_reclaimer();
     Ok(Pager { inner })
 }
 
@@ -174,6 +176,7 @@ fn build(
         source,
         uffd: Own::new(uffd),
         crew: Lock::new(None),
+        keeper: Own::new(None),
         lead: Lead::new(),
         pidfd: Own::new(sys::move_high(sys::own_pidfd().map_err(|e| LiveError::os("a pidfd", e))?)),
         memory: Own::new(sys::OwnMemory::open()),

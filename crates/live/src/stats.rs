@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicU8, Ordering::Relaxed};
 use coldframe_core::Stage;
 use serde::{Deserialize, Serialize};
 
+use crate::fatal::Mail;
 use crate::Wait;
 
 /// Buckets of a histogram: 8 for each power of two of nanoseconds, up to about 16 s.
@@ -100,6 +101,8 @@ macro_rules! statistics {
             $($(#[$hdoc])* pub $histogram: Histogram,)*
             /// What was measured and decided at the start: a [`Chosen`] as JSON, with zeros behind it.
             pub chosen: [AtomicU8; 512],
+            /// From processes without stderr.
+            pub mail: Mail,
         }
 
         /// The statistics at one moment.

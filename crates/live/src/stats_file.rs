@@ -4,6 +4,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
+use crate::fatal::Mail;
 use crate::stats::{Chosen, Snapshot, Stats};
 use crate::{sys, LiveError};
 
@@ -67,6 +68,12 @@ impl StatsFile {
         self.stats.magic.load(Ordering::Acquire) == Stats::MAGIC
     }
 
+    /// What the pager has to say where the program has no stderr that it may use: a line, and whether it had to stop
+    /// the process of this number.
+    pub fn mail(&self) -> &'static Mail {
+        &self.stats.mail
+    }
+
     /// The descriptor's number, for [`crate::Options::stats_fd`].
     pub fn fd(&self) -> RawFd {
         self.fd.as_raw_fd()
@@ -94,6 +101,7 @@ pub(crate) fn of(fd: Option<RawFd>) -> Result<(&'static Stats, Option<OwnedFd>),
         None => Some(sys::move_high(memfd(libc::MFD_CLOEXEC)?)),
     };
     let stats = map(fd.unwrap_or_else(|| own.as_ref().map_or(-1, AsRawFd::as_raw_fd)))?;
+    stats.mail.use_it();
     Ok((stats, own))
 }
 

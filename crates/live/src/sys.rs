@@ -9,12 +9,14 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::AtomicU32;
 
 mod leaving;
+mod process;
 mod signals;
 mod uffd;
 
 pub(crate) use crate::descriptors::{move_high, move_high_inherited, with_room};
 use crate::errno::Words;
 pub use leaving::{drop_pages, iovec, is_there, peek_elsewhere, read_pipe, to_pipe, write_pipe, OwnMemory};
+pub use process::{await_events, close_range, dup_onto, leave_session_and_folder, reap, receive, send, sockets};
 pub use signals::{block_signals, restore_signals, take_signal};
 pub use uffd::{Message, Notify, Source, Uffd};
 
@@ -235,9 +237,11 @@ pub fn futex_wake_shared(word: &AtomicU32) {
 }
 
 /// Writes text to stderr, whatever state the process is in.
-pub fn say(text: &str) {
+/// Returns false if there is none.
+pub fn say(text: &str) -> bool {
     // SAFETY: the bytes live through the call.
-    let _ = unsafe { call(libc::SYS_write, [2, text.as_ptr() as usize, text.len(), 0, 0, 0]) };
+    let written = unsafe { call(libc::SYS_write, [2, text.as_ptr() as usize, text.len(), 0, 0, 0]) };
+    written != Err(Errno(libc::EBADF))
 }
 
 /// Ends the process at once.
@@ -301,16 +305,27 @@ pub unsafe fn drop_range(range: Range<usize>) -> Sys<()> {
 /// `include/uapi/asm-generic/mman-common.h`.
 const MADV_DONTNEED_LOCKED: i32 = 24;
 
-/// The number of this process.
-pub fn process() -> usize {
+/// The number of the calling thread's process.
+pub fn getpid() -> usize {
     // SAFETY: no arguments.
     unsafe { call(libc::SYS_getpid, [0; 6]) }.unwrap_or(0)
 }
 
+/// A pidfd of a process.
+pub fn pidfd(process: usize) -> Sys<OwnedFd> {
+    // SAFETY: no pointers; the descriptor is new and ours.
+    unsafe { call(libc::SYS_pidfd_open, [process, 0, 0, 0, 0, 0]).map(|fd| OwnedFd::from_raw_fd(fd as RawFd)) }
+}
+
+/// The number of the parent process.
+pub fn parent() -> usize {
+    // SAFETY: no arguments.
+    unsafe { call(libc::SYS_getppid, [0; 6]) }.unwrap_or(0)
+}
+
 /// A pidfd of this process.
 pub fn own_pidfd() -> Sys<OwnedFd> {
-    // SAFETY: no pointers; the descriptor is new and ours.
-    unsafe { call(libc::SYS_pidfd_open, [process(), 0, 0, 0, 0, 0]).map(|fd| OwnedFd::from_raw_fd(fd as RawFd)) }
+    pidfd(getpid())
 }
 
 /// A pipe for pages that leave, of `bytes` bytes, closed on exec.

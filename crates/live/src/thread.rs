@@ -26,14 +26,8 @@ pub type Body = unsafe extern "C" fn(*mut c_void);
 pub struct RawThread {
     stack: usize,
     len: usize,
-    /// Its thread-local block, and the kernel's number of the thread; none: an ordinary thread.
-    bare: Option<Bare>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Bare {
-    block: usize,
-    number: usize,
+    /// Its thread-local block; none: an ordinary thread.
+    block: Option<usize>,
 }
 
 /// The upper end of the stack. When the thread is gone, the kernel clears `alive` and wakes the waiting thread.
@@ -119,6 +113,31 @@ fn give_block(block: usize) {
 /// # Errors
 /// ENOMEM, or EAGAIN if the user may not have more threads.
 pub unsafe fn spawn_raw(body: Body, argument: *mut c_void) -> Sys<RawThread> {
+    // SAFETY: the caller answers for it.
+    unsafe { spawn(body, argument, Some(THREAD)) }
+}
+
+/// Starts a process that shares this one's memory, descriptors and all else only as they are now. Its end sends
+/// SIGKILL to this process.
+///
+/// # Safety
+/// As for `spawn_raw`.
+///
+/// # Errors
+/// As for `spawn_raw`; ENOSYS where only ordinary threads can be made.
+pub unsafe fn spawn_process(body: Body, argument: *mut c_void) -> Sys<RawThread> {
+    // SAFETY: the caller answers for it.
+    unsafe { spawn(body, argument, None) }
+}
+
+/// What a thread shares with its process.
+const THREAD: i32 = libc::CLONE_FS | libc::CLONE_FILES | libc::CLONE_SIGHAND | libc::CLONE_THREAD | libc::CLONE_SYSVSEM;
+/// A debugger does not follow it, since it would take the process for a thread of its own.
+const PROCESS: i32 = libc::CLONE_UNTRACED | libc::SIGKILL;
+
+/// # Safety
+/// As for `spawn_raw`.
+unsafe fn spawn(body: Body, argument: *mut c_void, flags: Option<i32>) -> Sys<RawThread> {
     let len = STACK + PAGE;
     let stack = sys::map_memory(len, None)?;
     let top = (stack + len - size_of::<Top>()) as *mut Top;
@@ -134,13 +153,14 @@ pub unsafe fn spawn_raw(body: Body, argument: *mut c_void) -> Sys<RawThread> {
     // SAFETY: the stack is new, and the caller answers for what runs on it.
     let started = unsafe {
         match linker() {
-            Some(linker) => bare(&linker, top).map(Some),
+            Some(linker) => bare(&linker, top, flags.unwrap_or(PROCESS)).map(Some),
+            None if flags.is_none() => Err(Errno(libc::ENOSYS)),
             None => ordinary(top).map(|()| None),
         }
     };
     sys::restore_signals(mask);
     match started {
-        Ok(bare) => Ok(RawThread { stack, len, bare }),
+        Ok(block) => Ok(RawThread { stack, len, block }),
         Err(error) => {
             // SAFETY: no thread runs there.
             unsafe { sys::unmap_memory(stack, len) };
@@ -151,16 +171,9 @@ pub unsafe fn spawn_raw(body: Body, argument: *mut c_void) -> Sys<RawThread> {
 
 /// # Safety
 /// As for `spawn_raw`; `top` lies at the upper end of a stack.
-unsafe fn bare(linker: &Linker, top: *mut Top) -> Sys<Bare> {
+unsafe fn bare(linker: &Linker, top: *mut Top, flags: i32) -> Sys<usize> {
     let Some(block) = take_block(linker) else { return Err(Errno(libc::ENOMEM)) };
-    let flags = libc::CLONE_VM
-        | libc::CLONE_FS
-        | libc::CLONE_FILES
-        | libc::CLONE_SIGHAND
-        | libc::CLONE_THREAD
-        | libc::CLONE_SYSVSEM
-        | libc::CLONE_SETTLS
-        | libc::CLONE_CHILD_CLEARTID;
+    let flags = flags | libc::CLONE_VM | libc::CLONE_SETTLS | libc::CLONE_CHILD_CLEARTID;
     // SAFETY: the block is new; the caller answers for the rest.
     let result = unsafe {
         fill_header(block);
@@ -170,7 +183,7 @@ unsafe fn bare(linker: &Linker, top: *mut Top) -> Sys<Bare> {
         give_block(block);
         return Err(Errno(-result as i32));
     }
-    Ok(Bare { block, number: result as usize })
+    Ok(block)
 }
 
 /// The header of a glibc thread on x86-64 (`sysdeps/x86_64/nptl/tls.h`): its own address at 0 and 16; at 40 and 48 the
@@ -302,27 +315,9 @@ impl RawThread {
                 value => sys::futex_wait_shared(alive, value),
             }
         }
-        self.wait_until_uncounted();
         self.give_block();
         // SAFETY: the thread is gone: the kernel clears the word as the last use of its memory.
         unsafe { sys::unmap_memory(self.stack, self.len) };
-    }
-
-    /// The kernel counts a thread a little longer than the thread uses its memory. Calls that need a process with one
-    /// thread use that count.
-    fn wait_until_uncounted(&self) {
-        let Some(Bare { number, .. }) = self.bare else { return };
-        for _ in 0..100_000 {
-            // SAFETY: no pointers; signal 0 only asks.
-            let there = unsafe {
-                let process = sys::call(libc::SYS_getpid, [0; 6]).unwrap_or(0);
-                sys::call(libc::SYS_tgkill, [process, number, 0, 0, 0, 0]).is_ok()
-            };
-            if !there {
-                return;
-            }
-            sys::give_way();
-        }
     }
 
     /// In a forked child, where the thread does not exist: frees its thread-local memory. Its stack was not
@@ -332,7 +327,7 @@ impl RawThread {
     }
 
     fn give_block(&self) {
-        if let Some(Bare { block, .. }) = self.bare {
+        if let Some(block) = self.block {
             give_block(block);
         }
     }

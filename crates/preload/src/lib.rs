@@ -13,7 +13,6 @@
 //! - [`poke`], which is process_vm_writev
 //! - [`limits`], [`filter`]: limits on the process's resources, and on its system calls
 //! - [`deepbind`]: libraries that would otherwise not use any of this
-//! - [`identity`]: the credentials of the process and its threads
 //! - [`fork`], [`gate`], [`files`]: a child finds memory and heap as its parent left them
 //! - [`memory`], [`layout`]: the pager, or in layout-only mode its addresses without it
 //! - [`apart`]: stacks for this library's work in threads with managed stacks
@@ -50,7 +49,6 @@ mod filter;
 mod fork;
 mod gate;
 mod heap;
-mod identity;
 mod layout;
 mod libc_symbols;
 mod limits;

@@ -7,8 +7,7 @@ use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use crate::say::{once, Once};
 use crate::shim::with_caller;
 use crate::{
-    advice, caller, descriptors, direct, filter, identity, limits, lock, mapping, memory, parts, poke, remap, rings,
-    sys, threads,
+    advice, caller, descriptors, direct, filter, limits, lock, mapping, memory, parts, poke, remap, rings, sys, threads,
 };
 
 /// The same on every machine; newer than some C libraries.
@@ -82,8 +81,6 @@ unsafe extern "C" fn syscall_from(
             libc::SYS_prlimit64 => limits::set(a as c_int, b as u32, c as *const _, d as *mut _).into(),
             libc::SYS_prctl => filter::control(a, [b, c, d, e]) as c_long,
             libc::SYS_seccomp => filter::seccomp(a, b, c) as c_long,
-            libc::SYS_unshare => identity::unshare(a as c_int).into(),
-            libc::SYS_setns => identity::setns(a as c_int, b as c_int).into(),
             libc::SYS_io_uring_setup => rings::setup_from(a, b),
             libc::SYS_io_uring_register => rings::register_from(a, b as c_uint, c, d),
             libc::SYS_process_vm_writev => poke::write(a as c_int, (b as *const _, c), (d as *const _, e), f) as c_long,

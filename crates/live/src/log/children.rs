@@ -11,6 +11,8 @@ use crate::LiveError;
 const MOST: usize = 1 << 22;
 /// It cannot be known when the child is gone: the slots that it sees are kept for ever.
 const FOR_EVER: i32 = -1;
+/// The keeper does not have the descriptor yet. A poll of this number reports nothing.
+pub const NOT_YET: i32 = -2;
 
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -70,9 +72,17 @@ impl Children {
         self.len < before
     }
 
+    /// By which descriptor the end of a child is seen, of which this was not known yet.
+    pub fn follow(&mut self, epoch: u32, alive: i32) {
+        let new = |child: &&mut Child| child.epoch == epoch && child.alive == NOT_YET;
+        if let Some(child) = self.list.as_mut_slice()[..self.len].iter_mut().rfind(new) {
+            child.alive = alive;
+        }
+    }
+
     /// The descriptors that show whether the children live.
     pub fn descriptors(&self) -> impl Iterator<Item = i32> + '_ {
-        self.list.as_slice()[..self.len].iter().map(|child| child.alive).filter(|alive| *alive != FOR_EVER)
+        self.list.as_slice()[..self.len].iter().map(|child| child.alive).filter(|alive| *alive >= 0)
     }
 }
 

@@ -76,7 +76,7 @@ impl Log {
             match self.put(&mut state, scratch, page as u32, pages) {
                 Ok(()) => break,
                 Err(Refused::Wait) => state = self.await_writer(state, pages, stats),
-                Err(Refused::Full) => self.make_free(&mut state),
+                Err(Refused::Full) => state = self.make_free(state, pages, stats),
             }
         }
         self.unlock(state);

@@ -56,6 +56,16 @@ pub enum Job {
     Write(usize),
     /// Room is to be reserved for the segments from the first number up to the second, which is excluded.
     Reserve(usize, usize),
+    /// The slots of children that are gone are to be freed.
+    Bury,
+}
+
+/// Whether a thread that has no slot waits for the slots of children that are gone, and the last answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Burial {
+    Asked,
+    OfSome,
+    OfNone,
 }
 
 /// Why a page cannot be taken now.
@@ -108,6 +118,7 @@ pub struct Inside {
     turn: u64,
     epoch: u32,
     pub children: Children,
+    pub burial: Burial,
     /// Slots that are free once no child can see them, and the epoch in which each page left.
     deferred: Table<u64>,
     deferred_len: usize,
@@ -164,6 +175,7 @@ impl Inside {
             turn: 0,
             epoch: 0,
             children: Children::new()?,
+            burial: Burial::OfNone,
             deferred: Table::new(slots)?,
             deferred_len: 0,
             wanted: false,
@@ -366,6 +378,9 @@ impl Inside {
     /// The next work for the writer. One write at a time, the oldest first. Room is reserved in good time; after a
     /// refusal, only when there is nothing to write.
     pub fn job(&mut self) -> Option<Job> {
+        if self.burial == Burial::Asked {
+            return Some(Job::Bury);
+        }
         if self.wants_room() && !self.no_space {
             return Some(self.make_room());
         }
@@ -378,7 +393,7 @@ impl Inside {
 
     /// Whether there is something to do.
     pub fn has_job(&self) -> bool {
-        self.wants_room() || self.next_full().is_some()
+        self.burial == Burial::Asked || self.wants_room() || self.next_full().is_some()
     }
 
     fn next_full(&self) -> Option<usize> {
@@ -472,11 +487,18 @@ impl Inside {
         self.epoch = self.epoch.saturating_add(1);
     }
 
-    /// Frees the slots that only children seen as gone could see. Returns whether any child is gone.
-    pub fn bury(&mut self, gone: impl FnMut(i32) -> bool) -> bool {
+    /// The epoch that the next fork ends.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// Frees the slots that only children seen as gone could see, and notes whether any child is gone.
+    pub fn bury(&mut self, gone: impl FnMut(i32) -> bool) {
+        self.burial = Burial::OfNone;
         if !self.children.bury(gone) {
-            return false;
+            return;
         }
+        self.burial = Burial::OfSome;
         let mut kept = 0;
         for i in 0..self.deferred_len {
             let (slot, death) = (self.deferred[i] as u32 as usize, (self.deferred[i] >> 32) as u32);
@@ -488,7 +510,6 @@ impl Inside {
             }
         }
         self.deferred_len = kept;
-        true
     }
 
     /// Gives a page the slot that the engine has chosen, or a slot of the log. Returns the slot's number in the file,

@@ -229,6 +229,10 @@ impl Log {
             None => false,
             Some(Job::Write(b)) => self.write(b, pages, stats),
             Some(Job::Reserve(from, to)) => self.reserve(from, to),
+            Some(Job::Bury) => {
+                self.state.lock().bury(hung_up);
+                true
+            }
         };
         if job.is_some() {
             self.writer.job_done();
