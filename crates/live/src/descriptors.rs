@@ -57,6 +57,13 @@ pub(crate) fn with_room<T>(work: impl FnOnce(u64) -> T) -> T {
     result
 }
 
+/// In a process of ours: any number is allowed that the program's limit allowed once.
+pub(crate) fn allow_all() {
+    if let Some(before) = limit(None) {
+        limit(Some(&Limit { soft: before.hard, ..before }));
+    }
+}
+
 /// Moves a descriptor; it is closed on exec.
 pub(crate) fn move_high(fd: OwnedFd) -> OwnedFd {
     moved(fd, libc::F_DUPFD_CLOEXEC)

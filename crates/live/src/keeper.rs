@@ -111,6 +111,10 @@ unsafe extern "C" fn keep(start: *mut c_void) {
     let (inner, socket) = (unsafe { &*start.inner }, start.socket);
     KEEPER.store(sys::getpid(), Relaxed);
     let settled = settle(inner, start).and_then(|program| inner.start_threads().map(|crew| (crew, program)));
+    if settled.is_err() {
+        // Memory that is no longer watched is the program's alone.
+        let _ = sys::close_range(0..RawFd::MAX);
+    }
     start.ready.store(settled.as_ref().map_or_else(|error| error.0 as u32, |_| READY), Release);
     sys::futex_wake(&start.ready, 1);
     match settled {
@@ -128,6 +132,7 @@ unsafe extern "C" fn keep(start: *mut c_void) {
 
 /// Leaves all that is the program's. Returns the program's pidfd.
 fn settle(inner: &Inner, start: &Start) -> Sys<OwnedFd> {
+    crate::descriptors::allow_all();
     let program = sys::pidfd(PROGRAM.load(Relaxed))?;
     sys::dup_onto(&sys::pidfd(sys::getpid())?, inner.pidfd.get().as_raw_fd())?;
     let kept = start.keeps.iter().copied().chain([program.as_raw_fd()]);
@@ -135,10 +140,10 @@ fn settle(inner: &Inner, start: &Start) -> Sys<OwnedFd> {
     kept.sort_unstable();
     let mut from = 0;
     for kept in kept {
-        sys::close_range(from..kept);
+        sys::close_range(from..kept)?;
         from = kept + 1;
     }
-    sys::close_range(from..RawFd::MAX);
+    sys::close_range(from..RawFd::MAX)?;
     sys::leave_session_and_folder();
     rights::drop_all()?;
     Ok(program)

@@ -35,7 +35,7 @@ const NEEDED: [i64; 14] = [
     libc::SYS_getpid,
     libc::SYS_exit_group,
 ];
-const WANTED: [i64; 11] = [
+const WANTED: [i64; 22] = [
     libc::SYS_io_uring_enter,
     libc::SYS_vmsplice,
     libc::SYS_process_madvise,
@@ -47,6 +47,18 @@ const WANTED: [i64; 11] = [
     libc::SYS_openat,
     libc::SYS_close,
     libc::SYS_prctl,
+    // A forked child's pager gets a process of its own, under the same filter.
+    libc::SYS_socketpair,
+    libc::SYS_sendmsg,
+    libc::SYS_recvmsg,
+    libc::SYS_ppoll,
+    libc::SYS_pidfd_open,
+    libc::SYS_close_range,
+    libc::SYS_dup3,
+    libc::SYS_prlimit64,
+    libc::SYS_setsid,
+    libc::SYS_chdir,
+    libc::SYS_capset,
 ];
 
 /// Whether the pager can work with a filter.

@@ -67,11 +67,12 @@ pub fn await_events(fds: [RawFd; 2]) -> [i16; 2] {
 }
 
 /// Closes descriptors of this process.
-pub fn close_range(range: Range<RawFd>) {
-    if !range.is_empty() {
-        // SAFETY: no pointers; the caller's descriptors.
-        let _ = unsafe { call(libc::SYS_close_range, [range.start as usize, range.end as usize - 1, 0, 0, 0, 0]) };
+pub fn close_range(range: Range<RawFd>) -> Sys<()> {
+    if range.is_empty() {
+        return Ok(());
     }
+    // SAFETY: no pointers; the caller's descriptors.
+    unsafe { call(libc::SYS_close_range, [range.start as usize, range.end as usize - 1, 0, 0, 0, 0]) }.map(drop)
 }
 
 /// Puts a descriptor in the place of another number; it is closed on exec.
