@@ -27,7 +27,7 @@ fn next(place: &AtomicUsize, name: &std::ffi::CStr) -> usize {
 fn changed() {
     let errno = sys::errno();
     if let (true, Backing::Pager(pager)) = (memory::ready(), backing()) {
-        if let Err(error) = sys::undisturbed(|| memory::on_our_stack(|| pager.renew_handlers())) {
+        if let Err(error) = memory::inside(|| pager.renew_handlers()) {
             say(format_args!("the pager's threads keep the rights that the program has dropped: {error}"));
         }
     }
@@ -80,7 +80,7 @@ fn alone(number: i64, arguments: [usize; 6]) -> c_int {
     if let (true, Backing::Pager(pager), true) = (memory::ready(), backing(), result == -(libc::EINVAL as isize)) {
         // The stack stays in RAM, if it is managed: no thread could bring it back.
         let _still = Still::here();
-        result = pager.without_handlers(call);
+        result = memory::inside(|| pager.without_handlers(call));
     }
     sys::answer(result) as c_int
 }
