@@ -5,13 +5,16 @@
 //! started the run. So a program that has given up its rights cannot write there. The numbers of a pager that cannot
 //! write are in memory of its own.
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
+use rustix::fs::{self, SealFlags};
+
 use crate::stats::{Chosen, Snapshot, Stats};
-use crate::sys::{self, Errno};
-use crate::LiveError;
+use crate::{sys, LiveError};
+
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 /// Statistics that another process keeps, or will keep.
 #[derive(Debug)]
@@ -39,8 +42,7 @@ impl StatsFile {
     pub fn open(path: &Path) -> Result<StatsFile, LiveError> {
         let refuse = |reason: String| LiveError::Backing { path: path.to_path_buf(), reason };
         let file = std::fs::File::open(path).map_err(|e| refuse(e.to_string()))?;
-        let len = file.metadata().map_err(|e| refuse(e.to_string()))?.len();
-        if len != Stats::BYTES as u64 {
+        if !is_open(file.as_raw_fd()) {
             return Err(refuse("is no statistics of this version of coldframe".to_string()));
         }
         let stats = map(file.as_raw_fd(), libc::PROT_READ)?;
@@ -84,7 +86,7 @@ impl StatsFile {
 fn is_open(fd: RawFd) -> bool {
     // SAFETY: the number is looked at only; one that is not open is an error.
     let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
-    rustix::fs::fstat(fd).is_ok_and(|stat| stat.st_size == Stats::BYTES as i64)
+    fs::fstat(fd).is_ok_and(|stat| stat.st_size == Stats::BYTES as i64) && fs::fcntl_get_seals(fd) == Ok(SEALS)
 }
 
 /// The statistics of the run that this program belongs to, to read.
@@ -128,19 +130,12 @@ fn again(fd: RawFd, write: bool) -> std::io::Result<OwnedFd> {
 }
 
 fn memfd() -> Result<OwnedFd, LiveError> {
-    let name = std::ffi::CString::new(Stats::NAME).expect("a name without zero bytes");
-    let flags = (libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) as usize;
-    let seals = (libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL) as usize;
     let make = || {
-        // SAFETY: the name is a C string; the descriptor is new and ours.
-        unsafe {
-            let fd = sys::call(libc::SYS_memfd_create, [name.as_ptr() as usize, flags, 0, 0, 0, 0])?;
-            let own = OwnedFd::from_raw_fd(fd as RawFd);
-            sys::call(libc::SYS_ftruncate, [fd, Stats::BYTES, 0, 0, 0, 0])?;
-            sys::call(libc::SYS_fchmod, [fd, 0o600, 0, 0, 0, 0])?;
-            sys::call(libc::SYS_fcntl, [fd, libc::F_ADD_SEALS as usize, seals, 0, 0, 0])?;
-            Ok(own)
-        }
+        let fd = fs::memfd_create(Stats::NAME, fs::MemfdFlags::CLOEXEC | fs::MemfdFlags::ALLOW_SEALING)?;
+        fs::ftruncate(&fd, Stats::BYTES as u64)?;
+        fs::fchmod(&fd, fs::Mode::RUSR | fs::Mode::WUSR)?;
+        fs::fcntl_add_seals(&fd, SEALS)?;
+        Ok(fd)
     };
-    make().map_err(|e: Errno| LiveError::os("memory for statistics", e))
+    make().map_err(|e: rustix::io::Errno| LiveError::os("memory for statistics", e))
 }

@@ -144,7 +144,7 @@ unsafe extern "C" fn parent() {
     if let Backing::Pager(pager) = backing() {
         let refused = apart::run(|| pager.fork_parent()).err().and_then(|error| error.raw_os_error());
         if let Some(error) = refused {
-            REFUSED.store(thread() << 32 | error as u64, Relaxed);
+            REFUSED.store(u64::from(sys::thread()) << 32 | error as u64, Relaxed);
         }
     }
     // A new descriptor shows the parent when the child is gone.
@@ -199,11 +199,6 @@ pub unsafe fn around(make: impl FnOnce() -> isize) -> isize {
     }
 }
 
-fn thread() -> u64 {
-    // SAFETY: no arguments.
-    unsafe { sys::call(libc::SYS_gettid, [0; 6]) as u64 }
-}
-
 type Fork = unsafe extern "C" fn() -> c_int;
 
 /// Replaces the C library's function: if the kernel does not let a child have the memory, there is no child.
@@ -211,7 +206,7 @@ type Fork = unsafe extern "C" fn() -> c_int;
 pub unsafe extern "C" fn fork() -> c_int {
     let made = next!(FORK, Fork, (), none());
     let refused = REFUSED.load(Relaxed);
-    if made <= 0 || refused >> 32 != thread() {
+    if made <= 0 || refused >> 32 != u64::from(sys::thread()) {
         return made;
     }
     REFUSED.store(0, Relaxed);

@@ -119,7 +119,7 @@ mod tests {
             let (mut held, mut random) = (Vec::new(), seed);
             for _ in 0..100_000 {
                 random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                let layout = Layout::from_size_align(1 << (random >> 33) % 17, 1 << (random >> 45) % 13).unwrap();
+                let layout = Layout::from_size_align(1 << ((random >> 33) % 17), 1 << ((random >> 45) % 13)).unwrap();
                 // SAFETY: each block is used by this thread alone, and given back once with its layout.
                 unsafe {
                     let block = Internal.alloc(layout);

@@ -1,7 +1,9 @@
 //! System calls without the C library, since this crate replaces the C library's wrappers.
 
 pub use coldframe_live::calls::raw as call;
-pub use coldframe_live::calls::{block_signals, futex_wait, futex_wake, read_file, restore_signals, sleep_us, Lock};
+pub use coldframe_live::calls::{
+    block_signals, exit_group, futex_wait, futex_wake, read_file, restore_signals, sleep_us, thread, Lock,
+};
 
 /// New memory that reads as zeros; null: there is none.
 pub fn map(len: usize) -> *mut u8 {

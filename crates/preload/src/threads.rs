@@ -205,8 +205,7 @@ pub fn leave_process(code: usize) {
     let Some((all, first_is_gone)) = threads_now(&mut text) else { return };
     if ours > 0 && all <= ours + 1 + usize::from(first_is_gone) {
         memory::inside(|| pager.end());
-        // SAFETY: ends the process.
-        unsafe { sys::call(libc::SYS_exit_group, [code, 0, 0, 0, 0, 0]) };
+        sys::exit_group(code as i32);
     }
 }
 
