@@ -70,11 +70,12 @@ fn give(list: usize, block: *mut u8) {
     }
 }
 
-/// A new block, and others for the list.
+/// A new block; the rest of its page is for the list.
 fn fresh(list: usize) -> *mut u8 {
-    let first = sys::map(MOST);
+    let size = UNIT << list;
+    let first = sys::map(size.max(PAGE));
     if !first.is_null() {
-        (UNIT << list..MOST).step_by(UNIT << list).for_each(|at| give(list, first.wrapping_add(at)));
+        (size..PAGE).step_by(size).for_each(|at| give(list, first.wrapping_add(at)));
     }
     first
 }
@@ -142,7 +143,7 @@ mod tests {
             let first = Some(unpack(first.load(Relaxed)).0).filter(|first| *first != 0);
             // SAFETY: a free block begins with the address of the next one.
             let next = |block: &usize| Some(unsafe { *(*block as *const usize) }).filter(|next| *next != 0);
-            let (blocks, most) = (std::iter::successors(first, next).count(), 4 * 31 + 4 * MOST / (UNIT << list));
+            let (blocks, most) = (std::iter::successors(first, next).count(), 4 * 31 + 4 * PAGE / (UNIT << list));
             assert!(blocks <= most, "{blocks} blocks of {} bytes", UNIT << list);
         }
     }
