@@ -176,16 +176,16 @@ fn a_program_without_rights_can_neither_cut_nor_change_the_statistics_of_its_run
     std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let source = r#"
 static void attack(int fd) {
-    char garbage[4096], name[64]; memset(garbage, 0x77, sizeof garbage);
-    ftruncate(fd, 0); fallocate(fd, 3, 0, 1 << 14);
+    char garbage[4096]; memset(garbage, 0x77, sizeof garbage);
     for (int at = 0; at < 1 << 15; at += 4096) pwrite(fd, garbage, 4096, at);
     char *p = mmap(NULL, 4096, PROT_WRITE, MAP_SHARED, fd, 0); if (p != MAP_FAILED) memset(p, 0x77, 4096);
+    ftruncate(fd, 0);
 }
 int main(int argc, char **argv) {
     if (argc > 1) {
         struct rlimit most; getrlimit(RLIMIT_NOFILE, &most); char name[64];
         for (int fd = 3; fd < 1 << 20; fd++) if (fcntl(fd, F_GETFD) >= 0) {
-            attack(fd); snprintf(name, sizeof name, "/proc/self/fd/%d", fd); int again = open(name, O_RDWR); if (again >= 0) attack(again);
+            attack(fd); snprintf(name, sizeof name, "/proc/self/fd/%d", fd); int again = open(name, O_RDWR); if (again >= 0) { attack(again); close(again); }
         }
         return 7;
     }
