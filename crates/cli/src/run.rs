@@ -398,14 +398,19 @@ impl Running {
                 }
             }
         });
-        let (ended, say) =
-            (AtomicBool::new(false), || mail.and_then(Mail::take).into_iter().for_each(|line| eprint!("{line}")));
+        let (ended, mut seen) = (AtomicBool::new(false), 0);
+        let mut say = || {
+            while let Some(line) = mail.and_then(|mail| mail.next(&mut seen)) {
+                eprint!("{line}");
+            }
+        };
         let status = std::thread::scope(|scope| {
             let saying = scope.spawn(|| {
                 while !ended.load(Relaxed) {
                     say();
                     std::thread::park_timeout(LOOK);
                 }
+                say();
             });
             let status = await_child(pid).map_err(|error| failed(error.into()));
             ended.store(true, Relaxed);
@@ -414,7 +419,6 @@ impl Running {
         });
         handle.close();
         let _ = passing.join();
-        say();
         let stopped = mail.is_some_and(|mail| mail.has_stopped(pid));
         status.map(|status| if stopped { ExitStatus::from_raw(STOPPED << 8) } else { status })
     }

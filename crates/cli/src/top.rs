@@ -125,7 +125,7 @@ fn bars(counts: &[u64]) -> String {
 fn table(seen: &VecDeque<Snapshot>, interval: Option<Duration>) -> String {
     let (now, before) = (&seen[seen.len() - 1], &seen[seen.len() - 2]);
     let seconds = interval.map_or(1.0, |i| i.as_secs_f64());
-    let rate = |n: u64, b: u64| human_count(((n - b) as f64 / seconds) as u64);
+    let rate = |n: u64, b: u64| human_count((n.saturating_sub(b) as f64 / seconds) as u64);
     let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
     let row = |name: &str, of: fn(&Snapshot) -> coldframe_live::Times| {
         let (n, b) = (of(now), of(before));
@@ -147,7 +147,7 @@ fn table(seen: &VecDeque<Snapshot>, interval: Option<Duration>) -> String {
     }
     let text = headings.len() - 4;
     let mib = |pages: u64| format!("{:.1} MiB", (pages * PAGE as u64) as f64 / (1 << 20) as f64);
-    let bytes = |n: u64, b: u64| format!("{:.1} MiB", (n - b) as f64 / seconds / (1 << 20) as f64);
+    let bytes = |n: u64, b: u64| format!("{:.1} MiB", n.saturating_sub(b) as f64 / seconds / (1 << 20) as f64);
     format!(
         "{}\nRAM {} of {}, {} managed, {} processes; device {per}: {} read, {} written; evictions {per}: {}\n",
         styled(&headings, rows, text),

@@ -36,23 +36,21 @@ fn tell(text: &str) {
     }
 }
 
-/// A line for who started the program, from a process without stderr. In the statistics' memory.
+/// Lines for who started the program, from processes without stderr. In the statistics' memory, which the reader
+/// cannot write to.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Mail {
-    state: AtomicU32,
+    /// The number of the last line.
+    last: AtomicU32,
     /// The process that the pager had to stop; 0: none.
     stopped: AtomicU32,
-    text: [AtomicU8; LINE],
+    /// The last lines: their numbers, and their texts with zeros behind them.
+    lines: [(AtomicU32, [AtomicU8; LINE]); LINES],
 }
 
-/// Values of `Mail::state`.
-const EMPTY: u32 = 0;
-const BUSY: u32 = 1;
-const FULL: u32 = 2;
-/// Naps of a process whose line finds the last one not taken yet, before the line is dropped: nobody reads.
-const NAPS: u32 = 200;
-const NAP_US: u64 = 1000;
+/// Lines that are kept for the reader.
+const LINES: usize = 4;
 
 static MAIL: AtomicPtr<Mail> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -68,24 +66,33 @@ impl Mail {
     }
 
     fn put(&self, text: &str) {
-        for _ in 0..NAPS {
-            if self.state.compare_exchange(EMPTY, BUSY, Acquire, Relaxed).is_ok() {
-                let padded = text.bytes().chain(std::iter::repeat(0));
-                self.text.iter().zip(padded).for_each(|(place, byte)| place.store(byte, Relaxed));
-                return self.state.store(FULL, Release);
-            }
-            sys::sleep_us(NAP_US);
-        }
+        let number = self.last.fetch_add(1, AcqRel) + 1;
+        let (place, bytes) = &self.lines[number as usize % LINES];
+        place.store(0, Relaxed);
+        let padded = text.bytes().chain(std::iter::repeat(0));
+        bytes.iter().zip(padded).for_each(|(place, byte)| place.store(byte, Release));
+        place.store(number, Release);
     }
 
-    /// The line, if there is one. Another one can then come.
-    pub fn take(&self) -> Option<String> {
-        if self.state.load(Acquire) != FULL {
-            return None;
+    /// The line after the one of number `seen`, which becomes its number. A line that four later ones have overtaken
+    /// is lost.
+    pub fn next(&self, seen: &mut u32) -> Option<String> {
+        let last = self.last.load(Acquire);
+        while *seen < last {
+            let (place, bytes) = &self.lines[(*seen as usize + 1) % LINES];
+            match place.load(Acquire) {
+                number if number == *seen + 1 => {
+                    let bytes = bytes.iter().map(|byte| byte.load(Acquire)).take_while(|byte| *byte != 0);
+                    let text = String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned();
+                    *seen += 1;
+                    return Some(text.replace(|c: char| c.is_control() && c != '\n', "?"));
+                }
+                number if number > *seen => *seen += 1,
+                // It is being written.
+                _ => break,
+            }
         }
-        let bytes: Vec<u8> = self.text.iter().map(|byte| byte.load(Relaxed)).take_while(|byte| *byte != 0).collect();
-        self.state.store(EMPTY, Release);
-        Some(String::from_utf8_lossy(&bytes).into_owned())
+        None
     }
 
     /// Whether the pager had to stop this process.

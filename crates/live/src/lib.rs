@@ -87,5 +87,8 @@ pub use swap_area::SwapArea;
 
 /// System calls that do not go through the C library, for a library that replaces its functions.
 pub mod calls {
-    pub use crate::sys::{block_signals, futex_wait, futex_wake, raw, read_file, restore_signals, sleep_us};
+    pub use crate::lock::Lock;
+    pub use crate::sys::{
+        block_signals, exit_group, futex_wait, futex_wake, raw, read_file, restore_signals, sleep_us, thread,
+    };
 }

@@ -47,6 +47,11 @@ impl<T> Lock<T> {
         Guard { lock: self }
     }
 
+    /// Runs `work` with it.
+    pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+        work(&mut self.lock())
+    }
+
     #[cold]
     fn wait(&self) {
         for _ in 0..SPINS {

@@ -101,7 +101,7 @@ pub struct Options {
     /// Victims that are evicted together, at most 32; `None`: as many as a read of the device hides, fewer if RAM is
     /// small.
     pub evict_batch: Option<u32>,
-    /// A file descriptor (a memfd of at least `Stats::BYTES`) for the statistics; `None`: the pager makes its own.
+    /// The descriptor of a [`crate::StatsFile`] for the statistics; `None`: the pager makes its own.
     pub stats_fd: Option<i32>,
     /// Failures of the device to inject, for tests: see [`crate::Inject`].
     pub inject: Option<crate::Inject>,

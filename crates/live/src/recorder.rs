@@ -254,7 +254,8 @@ impl Mapped {
         let file = crate::start::own_file(folder).map_err(|e| refuse(e.to_string()))?;
         file.set_len(LEN as u64).map_err(|e| refuse(e.to_string()))?;
         let fd: OwnedFd = sys::move_high(File::into(file));
-        let start = sys::map_file(fd.as_raw_fd(), LEN).map_err(|e| refuse(e.io().to_string()))?;
+        let start = sys::map_file(fd.as_raw_fd(), LEN, libc::PROT_READ | libc::PROT_WRITE)
+            .map_err(|e| refuse(e.io().to_string()))?;
         let mapped = Mapped { start, fd, given: AtomicUsize::new(0), giving: Lock::new(()) };
         match mapped.give(HEAD) {
             true => Ok(mapped),

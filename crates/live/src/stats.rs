@@ -50,7 +50,7 @@ impl Histogram {
 
     /// The present content, in short.
     pub fn summary(&self) -> Times {
-        let buckets: Vec<u64> = self.buckets.iter().map(|b| b.load(Relaxed)).collect();
+        let buckets: Vec<u64> = self.buckets.iter().map(read).collect();
         let count: u64 = buckets.iter().sum();
         let quantile = |q: f64| {
             let rank = ((count as f64 * q).ceil() as u64).max(1);
@@ -63,13 +63,18 @@ impl Histogram {
         };
         Times {
             count,
-            mean_ns: self.sum.load(Relaxed).checked_div(count).unwrap_or(0),
+            mean_ns: read(&self.sum).checked_div(count).unwrap_or(0),
             p50_ns: quantile(0.5),
             p99_ns: quantile(0.99),
             p999_ns: quantile(0.999),
-            max_ns: self.max.load(Relaxed),
+            max_ns: read(&self.max),
         }
     }
+}
+
+/// A counter's value. Any program of a run may write to the counters; with no value does a sum or product overflow.
+fn read(counter: &AtomicU64) -> u64 {
+    counter.load(Relaxed).min(1 << 50)
 }
 
 /// A histogram in short. All zero if nothing was counted.
@@ -116,7 +121,7 @@ macro_rules! statistics {
             /// Their values now.
             pub fn snapshot(&self) -> Snapshot {
                 Snapshot {
-                    $($counter: self.$counter.load(Relaxed),)*
+                    $($counter: read(&self.$counter),)*
                     $($histogram: self.$histogram.summary(),)*
                 }
             }
@@ -278,7 +283,7 @@ impl Stats {
     /// The choices made at the start; `None` before that.
     pub fn chosen(&self) -> Option<Chosen> {
         let bytes: Vec<u8> = self.chosen.iter().map(|b| b.load(Relaxed)).take_while(|b| *b != 0).collect();
-        serde_json::from_slice(&bytes).ok()
+        serde_json::from_slice(&bytes).ok().filter(|chosen: &Chosen| !chosen.policy.contains(char::is_control))
     }
 
     /// The value of `magic`.
@@ -317,6 +322,14 @@ impl Stats {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_value_of_a_counter_overflows() {
+        // SAFETY: all are numbers.
+        let stats: Stats = unsafe { std::mem::transmute([0xff_u8; size_of::<Stats>()]) };
+        let Snapshot { resident, device_fault, .. } = stats.snapshot();
+        assert!(resident.checked_mul(4096).is_some() && device_fault.p50_ns > 0 && stats.chosen().is_none());
+    }
 
     #[test]
     fn a_time_comes_back_to_within_an_eighth() {

@@ -265,10 +265,9 @@ pub fn map_memory(len: usize, at: Option<usize>) -> Sys<usize> {
 }
 
 /// A shared mapping of a file.
-pub fn map_file(fd: RawFd, len: usize) -> Sys<usize> {
-    let prot = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+pub fn map_file(fd: RawFd, len: usize, rights: i32) -> Sys<usize> {
     // SAFETY: takes unused address space.
-    unsafe { call(libc::SYS_mmap, [0, len, prot, libc::MAP_SHARED as usize, fd as usize, 0]) }
+    unsafe { call(libc::SYS_mmap, [0, len, rights as usize, libc::MAP_SHARED as usize, fd as usize, 0]) }
 }
 
 /// Unmaps memory.

@@ -72,21 +72,6 @@ fn threads_handle_faults_without_any_rights() {
     });
 }
 
-#[test]
-fn new_handlers_follow_the_old_ones_while_others_fault() {
-    well("new_handlers_follow_the_old_ones_while_others_fault", || {
-        let pager = pager(3);
-        std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..2).map(|_| scope.spawn(|| (0..10).for_each(|_| work(&pager)))).collect();
-            while workers.iter().any(|worker| !worker.is_finished()) {
-                pager.renew_handlers().unwrap();
-                pager.without_handlers(|| assert_eq!(ours(), 0));
-            }
-        });
-        pager.check();
-    });
-}
-
 /// Makes `io_uring_setup` fail in this process, as on a kernel without io_uring.
 fn refuse_rings() {
     let line = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };

@@ -1,10 +1,13 @@
-//! Our own stacks for the pager's work in a thread whose stack is managed (a coroutine's stack, or a stack that was
-//! given to a thread). The page of such a stack may become the victim of the thread's own work, or leave while the
-//! thread holds a lock of the engine. The thread would then wait for a page that only its own work can bring.
+//! Our own stacks for the pager's work in the program's threads. A thread's own stack may be too small for it. Or it
+//! is managed (a coroutine's stack, or a stack that was given to a thread): its page may then become the victim of the
+//! thread's own work, or leave while the thread holds a lock of the engine, and only that work could bring it back.
 //!
-//! A thread takes a stack for one piece of work, with all signals blocked. If no stack is free, it waits.
+//! A thread takes a stack for one piece of work, inside the gate and with all signals blocked. If no stack is free, it
+//! waits. That ends: a thread that has a stack waits only for others that have one and for the pager's own threads. A
+//! fork takes one when nobody is inside the gate.
 
 use std::arch::asm;
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
 
@@ -12,8 +15,8 @@ use coldframe_live::PAGE;
 
 use crate::sys;
 
-/// Threads on managed stacks that can do the pager's work at a time.
-const STACKS: usize = 16;
+/// Threads that can do the pager's work at a time: the bits of `TAKEN`.
+const STACKS: usize = 32;
 /// Bytes of one stack; its lowest page is a guard. Pages that are never touched cost nothing.
 const STACK: usize = 256 << 10;
 const NAP_US: u64 = 20;
@@ -30,20 +33,13 @@ fn bottom(stack: usize) -> usize {
 
 /// Makes the stacks, before their first use. Returns false if there is no memory for them.
 pub fn start() -> bool {
-    let rights = (libc::PROT_READ | libc::PROT_WRITE) as usize;
-    let kind = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as usize;
-    // SAFETY: new memory, of which the lowest page of each stack is made a guard.
-    unsafe {
-        let base = sys::call(libc::SYS_mmap, [0, STACKS * STACK, rights, kind, usize::MAX, 0]);
-        if (-4095..0).contains(&base) {
-            return false;
-        }
-        BASE.store(base as usize, Relaxed);
-        for stack in 0..STACKS {
-            sys::call(libc::SYS_mprotect, [bottom(stack), PAGE, libc::PROT_NONE as usize, 0, 0, 0]);
-        }
+    let base = sys::map(STACKS * STACK) as usize;
+    BASE.store(base, Relaxed);
+    for stack in 0..if base == 0 { 0 } else { STACKS } {
+        // SAFETY: the lowest page of each stack becomes a guard.
+        unsafe { sys::call(libc::SYS_mprotect, [bottom(stack), PAGE, libc::PROT_NONE as usize, 0, 0, 0]) };
     }
-    true
+    base != 0
 }
 
 /// In a forked child: its one thread is on none of them.
@@ -72,9 +68,12 @@ unsafe extern "C" fn perform<F: FnOnce() -> T, T>(job: *mut c_void) {
     *result = work.take().map(|work| work());
 }
 
-/// Runs `work` on one of our stacks. Call it with all signals blocked back.
-#[cold]
+/// Runs `work` on one of our stacks. Call it with all signals blocked.
 pub fn run<F: FnOnce() -> T, T>(work: F) -> T {
+    let here = Cell::new(0u8);
+    if (here.as_ptr() as usize).wrapping_sub(bottom(0)) < STACKS * STACK {
+        return work();
+    }
     let stack = take();
     let mut job = Job(Some(work), None);
     // SAFETY: the stack is this thread's alone; `perform` fits the job, which outlives the call.

@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::ptr::null;
 
-use crate::next::next;
+use crate::next::{next, none};
 use crate::sys;
 
 /// Most entries of an environment that is copied; a larger one is left as it is.
@@ -160,11 +160,6 @@ unsafe fn without(environment: Strings, start: &mut dyn FnMut(Strings) -> c_int)
 }
 
 type Execve = unsafe extern "C" fn(*const c_char, Strings, Strings) -> c_int;
-
-fn none() -> c_int {
-    sys::set_errno(libc::ENOSYS);
-    -1
-}
 
 fn execve_next(path: *const c_char, arguments: Strings, environment: Strings) -> c_int {
     next!(EXECVE, Execve, (path, arguments, environment), none())

@@ -24,6 +24,7 @@ use coldframe_live::PAGE;
 
 use crate::libc_symbols::Own;
 use crate::memory::{self, backing, Backing};
+use crate::next::{next, none};
 use crate::{apart, files, gate, sys, threads};
 
 extern "C" {
@@ -127,7 +128,7 @@ unsafe extern "C" fn prepare() {
     gate::shut();
     MASK.store(mask, Relaxed);
     if let Backing::Pager(pager) = backing() {
-        pager.fork_prepare();
+        apart::run(|| pager.fork_prepare());
     }
 }
 
@@ -141,9 +142,9 @@ unsafe extern "C" fn parent() {
     }
     let errno = sys::errno();
     if let Backing::Pager(pager) = backing() {
-        let refused = pager.fork_parent().err().and_then(|error| error.raw_os_error());
+        let refused = apart::run(|| pager.fork_parent()).err().and_then(|error| error.raw_os_error());
         if let Some(error) = refused {
-            REFUSED.store(thread() << 32 | error as u64, Relaxed);
+            REFUSED.store(u64::from(sys::thread()) << 32 | error as u64, Relaxed);
         }
     }
     // A new descriptor shows the parent when the child is gone.
@@ -164,7 +165,7 @@ unsafe extern "C" fn child() {
     }
     apart::free_all();
     match backing() {
-        Backing::Pager(pager) => pager.fork_child(),
+        Backing::Pager(pager) => apart::run(|| pager.fork_child()),
         Backing::Layout(layout) => layout.after_fork(),
     }
     memory::keep();
@@ -198,24 +199,14 @@ pub unsafe fn around(make: impl FnOnce() -> isize) -> isize {
     }
 }
 
-fn thread() -> u64 {
-    // SAFETY: no arguments.
-    unsafe { sys::call(libc::SYS_gettid, [0; 6]) as u64 }
-}
-
-/// The C library's own functions.
-fn next(name: &std::ffi::CStr) -> usize {
-    // SAFETY: a C string.
-    unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) as usize }
-}
+type Fork = unsafe extern "C" fn() -> c_int;
 
 /// Replaces the C library's function: if the kernel does not let a child have the memory, there is no child.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn fork() -> c_int {
-    // SAFETY: the C library's function of that type.
-    let made = unsafe { std::mem::transmute::<usize, unsafe extern "C" fn() -> c_int>(next(c"fork"))() };
+    let made = next!(FORK, Fork, (), none());
     let refused = REFUSED.load(Relaxed);
-    if made <= 0 || refused >> 32 != thread() {
+    if made <= 0 || refused >> 32 != u64::from(sys::thread()) {
         return made;
     }
     REFUSED.store(0, Relaxed);
@@ -229,16 +220,9 @@ pub unsafe extern "C" fn fork() -> c_int {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 #[allow(non_snake_case)] // the C library's name
 pub unsafe extern "C" fn _Fork() -> c_int {
-    let own = next(c"_Fork");
-    if own == 0 {
-        sys::set_errno(libc::ENOSYS);
-        return -1;
-    }
-    // SAFETY: the C library's function of that type makes a process.
-    unsafe {
-        let own = std::mem::transmute::<usize, unsafe extern "C" fn() -> c_int>(own);
-        around(|| own() as isize) as c_int
-    }
+    let make = || next!(FORK_ALONE, Fork, (), none()) as isize;
+    // SAFETY: the C library's function makes a process, or fails.
+    unsafe { around(make) as c_int }
 }
 
 /// The system calls that make a process: whether this one makes a copy that continues at the place of the call.
@@ -280,21 +264,23 @@ pub unsafe extern "C" fn clone(
     block: usize,
     child_number: usize,
 ) -> c_int {
-    // SAFETY: the C library's function of that type.
-    let own = unsafe { std::mem::transmute::<usize, Clone>(next(c"clone")) };
-    // SAFETY: the caller's call; `begin` runs what was to run.
+    let make = |body, what| next!(CLONE, Clone, (body, stack, flags, what, parent_number, block, child_number), none());
+    if !memory::ready() {
+        return make(body, argument);
+    }
+    if !threads::pinned_for_clone(flags, child_number) {
+        sys::set_errno(libc::ENOMEM);
+        return -1;
+    }
+    if flags & libc::CLONE_VM != 0 {
+        return make(body, argument);
+    }
+    // While the pager stands still, no thread could bring in the child's stack.
+    let mut what = Begin(body, argument, Still::below((stack as usize).next_multiple_of(PAGE)));
+    // SAFETY: as the C library calls them; `begin` runs what was to run.
     unsafe {
-        if memory::ready() && !threads::pinned_for_clone(flags, child_number) {
-            sys::set_errno(libc::ENOMEM);
-            return -1;
-        }
-        if flags & libc::CLONE_VM != 0 || !memory::ready() {
-            return own(body, stack, flags, argument, parent_number, block, child_number);
-        }
-        // While the pager stands still, no thread could bring in the child's stack.
-        let mut what = Begin(body, argument, Still::below((stack as usize).next_multiple_of(PAGE)));
         prepare();
-        let made = own(begin, stack, flags, (&raw mut what).cast(), parent_number, block, child_number);
+        let made = make(begin, (&raw mut what).cast());
         parent();
         made
     }

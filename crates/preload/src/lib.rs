@@ -5,6 +5,7 @@
 //! - [`malloc`], [`heap`]: malloc and related functions, over mimalloc in managed memory
 //! - [`unmanaged`], [`caller`], [`libc_symbols`]: memory that must not be managed, and how it is recognised; the C
 //!   library's own heap
+//! - [`pool`]: the memory of this library itself
 //! - [`program_break`], which is sbrk
 //! - [`mapping`], [`remap`], [`advice`], [`lock`], [`parts`], [`descriptors`], [`syscall`]: system calls that concern
 //!   managed memory or the pager's descriptors
@@ -15,7 +16,7 @@
 //! - [`deepbind`]: libraries that would otherwise not use any of this
 //! - [`fork`], [`gate`], [`files`]: a child finds memory and heap as its parent left them
 //! - [`memory`], [`layout`]: the pager, or in layout-only mode its addresses without it
-//! - [`apart`]: stacks for this library's work in threads with managed stacks
+//! - [`apart`]: the stacks on which it works in the program's threads
 //!
 //! | environment | |
 //! |---|---|
@@ -61,6 +62,7 @@ mod numbers;
 mod parts;
 mod pins;
 mod poke;
+mod pool;
 mod program_break;
 mod remap;
 mod rings;
@@ -74,4 +76,4 @@ mod unmanaged;
 
 #[cfg(not(test))]
 #[global_allocator]
-static INTERNAL: unmanaged::Internal = unmanaged::Internal;
+static INTERNAL: pool::Internal = pool::Internal;

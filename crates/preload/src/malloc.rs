@@ -51,7 +51,8 @@ with_caller!(malloc(1) => malloc_from);
 extern "C" fn malloc_from(size: usize, caller: usize) -> *mut c_void {
     match is_managed(size, caller) {
         true => heap::allocate(size),
-        false => unmanaged::malloc(size),
+        // SAFETY: any size may be asked for.
+        false => unsafe { unmanaged::malloc(size) },
     }
 }
 
@@ -59,7 +60,8 @@ with_caller!(calloc(2) => calloc_from);
 extern "C" fn calloc_from(count: usize, size: usize, caller: usize) -> *mut c_void {
     match is_managed(count.saturating_mul(size), caller) {
         true => heap::zeroed(count, size),
-        false => unmanaged::calloc(count, size),
+        // SAFETY: any size may be asked for.
+        false => unsafe { unmanaged::calloc(count, size) },
     }
 }
 
@@ -101,7 +103,8 @@ extern "C" fn memalign_from(align: usize, size: usize, caller: usize) -> *mut c_
     match (is_managed(size, caller), align.checked_next_power_of_two()) {
         (_, None) => no_memory(),
         (true, Some(align)) => heap::aligned(align, size),
-        (false, Some(align)) => unmanaged::memalign(align, size),
+        // SAFETY: as above; it mends alignments that are none.
+        (false, Some(align)) => unsafe { unmanaged::memalign(align, size) },
     }
 }
 

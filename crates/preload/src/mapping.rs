@@ -191,7 +191,7 @@ fn fixed(asked: Asked) -> isize {
     if asked.flags & libc::MAP_FIXED_NOREPLACE == libc::MAP_FIXED_NOREPLACE {
         let taken = |(part, whose): &(Range<usize>, Whose)| match whose {
             Whose::Free => false,
-            Whose::Outside => !is_free(part),
+            Whose::Outside => sys::probe(part.start, part.len()) != part.start as isize,
             _ => true,
         };
         if there.iter().any(taken) {
@@ -209,16 +209,6 @@ fn fixed(asked: Asked) -> isize {
     match new(Spot::Over(inside.start), inside.len(), asked) {
         -1 => -1,
         _ => range.start as isize,
-    }
-}
-
-fn is_free(range: &Range<usize>) -> bool {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
-    let no_file = -1isize as usize;
-    // SAFETY: replaces nothing, and takes only back what it has got.
-    unsafe {
-        let got = sys::call(libc::SYS_mmap, [range.start, range.len(), 0, flags as usize, no_file, 0]);
-        got == range.start as isize && sys::call(libc::SYS_munmap, [range.start, range.len(), 0, 0, 0, 0]) == 0
     }
 }
 

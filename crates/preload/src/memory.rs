@@ -1,6 +1,5 @@
 //! Managed memory: a pager's, or only its addresses.
 
-use std::cell::Cell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::OnceLock;
@@ -32,8 +31,9 @@ static KEPT: Numbers = Numbers::new();
 
 /// Makes the memory.
 pub fn start(mut options: Options, layout_only: bool) -> Result<(), LiveError> {
-    let base =
-        *options.base.get_or_insert_with(|| if taken(span::BASE as usize) { span::BASE_RECORDED } else { span::BASE });
+    // An executable that cannot be moved, with a lot of static data, may lie there.
+    let taken = || sys::probe(span::BASE as usize, 1 << 30) == -(libc::EEXIST as isize);
+    let base = *options.base.get_or_insert_with(|| if taken() { span::BASE_RECORDED } else { span::BASE });
     let backing = if layout_only {
         let start = base as usize;
         let span = start..start + (options.max_memory as usize).next_multiple_of(PAGE);
@@ -52,24 +52,6 @@ pub fn start(mut options: Options, layout_only: bool) -> Result<(), LiveError> {
     LEN.store(span.len(), Relaxed);
     keep();
     Ok(())
-}
-
-/// Whether a mapping lies at the start of the span already: an executable that cannot be moved, with a lot of static
-/// data.
-fn taken(base: usize) -> bool {
-    const LOOK: usize = 1 << 30;
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
-    let no_file = -1isize as usize;
-    // SAFETY: replaces nothing, and takes only back what it has got.
-    unsafe {
-        match sys::call(libc::SYS_mmap, [base, LOOK, 0, flags as usize, no_file, 0]) {
-            got if got == base as isize => {
-                sys::call(libc::SYS_munmap, [base, LOOK, 0, 0, 0, 0]);
-                false
-            }
-            error => error == -(libc::EEXIST as isize),
-        }
-    }
 }
 
 /// From here on, allocations are managed.
@@ -238,21 +220,8 @@ impl Backing {
 }
 
 /// Runs `work` inside the gate, so that no fork copies a pager in the middle of its work. All signals are blocked,
-/// so that no signal handler waits for a page that the interrupted work must bring. The stack that it runs on is not
-/// managed.
+/// so that no signal handler waits for a page that the interrupted work must bring. The stack is one of ours.
 pub fn inside<T>(work: impl FnOnce() -> T) -> T {
     let _inside = gate::enter();
-    sys::undisturbed(|| on_our_stack(work))
-}
-
-/// Runs `work` on unmanaged memory: on one of our stacks if the thread's own is managed. Call it with all
-/// signals blocked.
-#[inline]
-pub fn on_our_stack<T>(work: impl FnOnce() -> T) -> T {
-    let here = Cell::new(0u8);
-    if manages(here.as_ptr() as usize) {
-        apart::run(work)
-    } else {
-        work()
-    }
+    sys::undisturbed(|| apart::run(work))
 }

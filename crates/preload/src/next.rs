@@ -1,8 +1,10 @@
 //! The functions that the program would call without this library. They are the C library's, which handles thread
 //! cancellation in them. A library between this library and the C library is called, too.
 
-use std::ffi::CStr;
+use std::ffi::{c_int, CStr};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use crate::sys;
 
 /// One function, by name.
 pub struct Next {
@@ -40,6 +42,9 @@ functions! {
     FREE = c"free",
     REALLOC = c"realloc",
     USABLE_SIZE = c"malloc_usable_size",
+    FORK = c"fork",
+    FORK_ALONE = c"_Fork",
+    CLONE = c"clone",
 }
 
 /// Finds all of them. Later calls may come from a signal handler, where a lookup is not allowed.
@@ -67,6 +72,12 @@ impl Next {
         self.found.store(found, Relaxed);
         found
     }
+}
+
+/// The answer where there is no such function.
+pub fn none() -> c_int {
+    sys::set_errno(libc::ENOSYS);
+    -1
 }
 
 /// `next!(OPEN, extern "C" fn(A) -> B, (a), otherwise)`: the function's result, or `otherwise` if there is no such

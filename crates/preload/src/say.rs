@@ -38,7 +38,5 @@ pub fn once(what: Once, text: std::fmt::Arguments) {
 /// Prints one line and ends the process.
 pub fn fail(code: u8, text: std::fmt::Arguments) -> ! {
     say(text);
-    // SAFETY: ends the process.
-    unsafe { sys::call(libc::SYS_exit_group, [code as usize, 0, 0, 0, 0, 0]) };
-    std::process::abort()
+    sys::exit_group(code.into())
 }

@@ -81,7 +81,7 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
         Err(error) => fail(error.code(), format_args!("{error}")),
     }
     if !apart::start() {
-        fail(MACHINE, format_args!("4 MiB of address space for the pager's own stacks cannot be had"));
+        fail(MACHINE, format_args!("8 MiB of address space for the pager's own stacks cannot be had"));
     }
     heap::start();
     coldframe_live::locked::never();

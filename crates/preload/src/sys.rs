@@ -1,10 +1,33 @@
 //! System calls without the C library, since this crate replaces the C library's wrappers.
 
-use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicU32, Ordering::*};
-
 pub use coldframe_live::calls::raw as call;
-pub use coldframe_live::calls::{block_signals, futex_wait, futex_wake, read_file, restore_signals, sleep_us};
+pub use coldframe_live::calls::{
+    block_signals, exit_group, futex_wait, futex_wake, read_file, restore_signals, sleep_us, thread, Lock,
+};
+
+/// New memory that reads as zeros; null: there is none.
+pub fn map(len: usize) -> *mut u8 {
+    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as usize;
+    let rights = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+    // SAFETY: at a place of the kernel's choice.
+    match unsafe { call(libc::SYS_mmap, [0, len, rights, flags, usize::MAX, 0]) } {
+        -4095..0 => std::ptr::null_mut(),
+        at => at as *mut u8,
+    }
+}
+
+/// Maps a range and unmaps it again: its start if it was free, or an error.
+pub fn probe(start: usize, len: usize) -> isize {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+    // SAFETY: replaces nothing, and takes only back what it has got.
+    unsafe {
+        let got = call(libc::SYS_mmap, [start, len, 0, flags as usize, usize::MAX, 0]);
+        if got == start as isize {
+            call(libc::SYS_munmap, [start, len, 0, 0, 0, 0]);
+        }
+        got
+    }
+}
 
 /// The result of the C library's wrappers: -1 and `errno`.
 pub fn answer(result: isize) -> isize {
@@ -33,32 +56,4 @@ pub fn undisturbed<T>(work: impl FnOnce() -> T) -> T {
     let result = work();
     restore_signals(before);
     result
-}
-
-/// A lock so small that one can see that it neither allocates nor calls other code, with what it guards.
-pub struct Lock<T>(AtomicU32, UnsafeCell<T>);
-
-// SAFETY: what it guards is touched under the lock only.
-unsafe impl<T: Send> Sync for Lock<T> {}
-
-impl<T> Lock<T> {
-    /// Open.
-    pub const fn new(value: T) -> Lock<T> {
-        Lock(AtomicU32::new(0), UnsafeCell::new(value))
-    }
-
-    /// Runs `work` under the lock. 0: free, 1: held, 2: held and a thread may sleep.
-    pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
-        if self.0.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
-            while self.0.swap(2, Acquire) != 0 {
-                futex_wait(&self.0, 2);
-            }
-        }
-        // SAFETY: the lock is held; `work` would wait for ever if it came back here.
-        let result = work(unsafe { &mut *self.1.get() });
-        if self.0.swap(0, Release) == 2 {
-            futex_wake(&self.0, i32::MAX as usize);
-        }
-        result
-    }
 }

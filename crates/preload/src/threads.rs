@@ -13,7 +13,7 @@ use crate::memory::Backing;
 use crate::next::next;
 use crate::pins::{self, Pinned, Why};
 use crate::say::{once, Once};
-use crate::{memory, sys, unmanaged};
+use crate::{memory, sys};
 
 type Init = unsafe extern "C" fn(*mut libc::pthread_mutex_t, *const libc::pthread_mutexattr_t) -> c_int;
 type Destroy = unsafe extern "C" fn(*mut libc::pthread_mutex_t) -> c_int;
@@ -89,16 +89,13 @@ pub unsafe extern "C" fn pthread_create(
         return create(routine, argument);
     }
     sweep();
-    let start: *mut Start = unmanaged::malloc(size_of::<Start>()).cast();
-    if start.is_null() {
-        return libc::EAGAIN;
-    }
-    // SAFETY: a new block, which `begin` frees, or this function if there is no thread; a routine has this type.
+    // SAFETY: a routine has this type; `begin` takes the box, or this function if there is no thread.
     unsafe {
-        start.write(Start { routine: std::mem::transmute::<*const c_void, Routine>(routine), argument });
+        let routine = std::mem::transmute::<*const c_void, Routine>(routine);
+        let start = Box::into_raw(Box::new(Start { routine, argument }));
         let result = create(trampoline as *const c_void, start.cast());
         if result != 0 {
-            unmanaged::free(start.cast());
+            drop(Box::from_raw(start));
         }
         result
     }
@@ -150,10 +147,9 @@ const GET_TID_ADDRESS: usize = 40;
 /// Runs in the new thread. The result is in two registers.
 unsafe extern "C" fn begin(start: *mut Start) -> Start {
     let mut word = 0usize;
-    // SAFETY: `pthread_create` gave the block, to this thread alone; the call writes to `word`.
+    // SAFETY: `pthread_create` gave the box, to this thread alone; the call writes to `word`.
     let (todo, control) = unsafe {
-        let todo = start.read();
-        unmanaged::free(start.cast());
+        let todo = *Box::from_raw(start);
         sys::call(libc::SYS_prctl, [GET_TID_ADDRESS, &raw mut word as usize, 0, 0, 0, 0]);
         (todo, libc::pthread_self() as usize)
     };
@@ -209,8 +205,7 @@ pub fn leave_process(code: usize) {
     let Some((all, first_is_gone)) = threads_now(&mut text) else { return };
     if ours > 0 && all <= ours + 1 + usize::from(first_is_gone) {
         memory::inside(|| pager.end());
-        // SAFETY: ends the process.
-        unsafe { sys::call(libc::SYS_exit_group, [code, 0, 0, 0, 0, 0]) };
+        sys::exit_group(code as i32);
     }
 }
 

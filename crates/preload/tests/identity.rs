@@ -182,6 +182,45 @@ int main(int argc, char **argv) {
     assert_eq!((output.status.code(), words.matches("is not paged").count()), (Some(0), 1), "{words}");
 }
 
+/// A child of another user has the descriptor of the statistics, and must not use it against the run.
+#[test]
+fn a_program_without_rights_can_neither_cut_nor_change_the_statistics_of_its_run() {
+    if !have(&[GCC]) || !is_root() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let source = r#"
+static void attack(int fd) {
+    char garbage[4096]; memset(garbage, 0x77, sizeof garbage);
+    for (int at = 0; at < 1 << 15; at += 4096) pwrite(fd, garbage, 4096, at);
+    char *p = mmap(NULL, 4096, PROT_WRITE, MAP_SHARED, fd, 0); if (p != MAP_FAILED) memset(p, 0x77, 4096);
+    ftruncate(fd, 0);
+}
+int main(int argc, char **argv) {
+    if (argc > 1) {
+        struct rlimit most; getrlimit(RLIMIT_NOFILE, &most); char name[64];
+        for (int fd = 3; fd < 1 << 20; fd++) if (fcntl(fd, F_GETFD) >= 0) {
+            attack(fd); snprintf(name, sizeof name, "/proc/self/fd/%d", fd); int again = open(name, O_RDWR); if (again >= 0) { attack(again); close(again); }
+        }
+        return 7;
+    }
+    fill(); pid_t child = fork(); int status;
+    if (child == 0) { CHECK(setgid(65534) == 0 && setuid(65534) == 0); unsetenv("LD_PRELOAD"); execl(argv[0], argv[0], "attack", NULL); _exit(97); }
+    CHECK(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 7); look();
+    return 0;
+}"#;
+    let program = compile(dir.path(), "attack", &format!("#include <sys/resource.h>\n{MEMORY}{source}"), &[]);
+    let stats = coldframe_live::StatsFile::create().unwrap();
+    let mut options = coldframe_live::Options::new(4 << 20);
+    options.stats_fd = Some(stats.fd());
+    let mut command = Command::new(&program);
+    command.env("LD_PRELOAD", library()).env("COLDFRAME_OPTIONS", options.encode()).current_dir("/");
+    good(&mut command);
+    let seen = stats.snapshot();
+    assert!(seen.true_faults > 1000 && seen.counters().iter().all(|(_, n)| *n < 1 << 40), "{seen:?}");
+}
+
 /// Whether every user may have a userfaultfd here.
 fn may_all() -> bool {
     std::fs::read_to_string("/proc/sys/vm/unprivileged_userfaultfd").is_ok_and(|text| text.trim() == "1")

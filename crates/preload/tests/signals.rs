@@ -110,6 +110,61 @@ fn a_program_that_waits_for_a_page_hears_sigterm() {
     assert!(beats.ended > 0 && beats.ended_while_waiting, "SIGTERM came {} times, none while it waited", beats.ended);
 }
 
+/// The kernel's own calls may be made in a handler, whatever it has interrupted: the C library's malloc, or ours.
+#[test]
+fn a_handler_may_call_what_is_a_system_call_without_a_pager() {
+    if !have(&[GCC]) {
+        return;
+    }
+    let source = r#"
+#include <time.h>
+enum { P = 4096, PIECES = 24 };
+static char *pieces[PIECES];
+static volatile unsigned beats, busy[PIECES];
+static time_t end;
+static void beat(int s) {
+    unsigned k = __sync_fetch_and_add(&beats, 1) % PIECES, error = errno; unsigned char there[16];
+    if (__sync_lock_test_and_set(&busy[k], 1)) return; /* another thread's handler is not done with it */
+    char *p = pieces[k];
+    CHECK(mprotect(p + 3 * P, P, k & 1 ? PROT_READ : PROT_NONE) == 0 && mprotect(p + 3 * P, P, PROT_READ | PROT_WRITE) == 0);
+    CHECK(mincore(p, 16 * P, there) == 0 && madvise(p + 8 * P, 4 * P, MADV_DONTNEED) == 0 && msync(p, 16 * P, MS_ASYNC) == 0);
+    if (k % 4 == 0) {
+        CHECK(munmap(p, 32 * P) == 0);
+        pieces[k] = p = mmap(NULL, 32 * P, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); CHECK(p != MAP_FAILED);
+    }
+    p[0] = k; errno = error; __sync_lock_release(&busy[k]);
+}
+static void *works(void *file) {
+    for (unsigned k = 0; time(NULL) < end; k++) {
+        char *line = NULL, *text; size_t room = 0;
+        CHECK(asprintf(&text, "%u %*d", k, 20 + k % 300, k) > 0);
+        FILE *f = fopen(file, "r"); CHECK(f);
+        for (int i = 0; i < 20 && getline(&line, &room, f) > 0; i++);
+        char *p = malloc(100 + k % 3000); CHECK(p); p[0] = 1;
+        fclose(f); free(line); free(text); free(p);
+    }
+    return NULL;
+}
+int main(int argc, char **argv) {
+    for (int k = 0; k < PIECES; k++) pieces[k] = mmap(NULL, 32 * P, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct sigevent e = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF}; struct itimerspec fast = {{0, 60000}, {0, 60000}};
+    timer_t timer; pthread_t other; end = time(NULL) + 4;
+    CHECK(signal(SIGPROF, beat) != SIG_ERR && timer_create(CLOCK_MONOTONIC, &e, &timer) == 0);
+    if (argc > 1) CHECK(pthread_create(&other, NULL, works, argv[0]) == 0);
+    CHECK(timer_settime(timer, 0, &fast, NULL) == 0); works(argv[0]);
+    CHECK(timer_delete(timer) == 0 && beats > 1000);
+    if (argc > 1) pthread_join(other, NULL);
+    return 0;
+}"#;
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "handler", source, &[]);
+    for words in [&[][..], &["two"]] {
+        good(Command::new(&program).args(words));
+        let Some(mut command) = common::paged(&program, 4 << 20) else { return };
+        good(command.args(words));
+    }
+}
+
 /// `make signals` asserts nothing, because its times also depend on the load of the machine.
 #[test]
 #[ignore = "a measurement"]

@@ -151,3 +151,43 @@ int main(void) {
     let Some(mut command) = paged(&program, RAM) else { return };
     assert_eq!(good(&mut command).stdout, plain);
 }
+
+/// All of the pager's work is done on stacks of its own.
+#[test]
+fn the_smallest_stack_and_a_coroutines_are_enough() {
+    let main = r#"
+#include <limits.h>
+#include <ucontext.h>
+enum { P = 4096, BIG = 5 << 20, CO = 8 << 10 };
+static void calls(void) {
+    for (int k = 0; k < 3; k++) {
+        volatile char *volatile p = malloc(BIG); CHECK(MANAGED(p)); for (int i = 0; i < BIG; i += 16 * P) p[i] = k; free((void *)p);
+        char *volatile m = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); CHECK(MANAGED(m));
+        for (int i = 0; i < 1 << 20; i += P) m[i] = k;
+        CHECK(mprotect(m, 8 * P, PROT_READ) == 0 && mprotect(m, 8 * P, PROT_READ | PROT_WRITE) == 0);
+        CHECK(mlock(m + 16 * P, 4 * P) == 0 && munlock(m + 16 * P, 4 * P) == 0);
+        CHECK(madvise(m + 32 * P, 64 * P, MADV_DONTNEED) == 0 && madvise(m, 1 << 20, MADV_WILLNEED) == 0);
+        m = mremap(m, 1 << 20, 2 << 20, MREMAP_MAYMOVE); CHECK(m != MAP_FAILED && m[31 * P] == k && m[32 * P] == 0);
+        CHECK(munmap(m, 2 << 20) == 0);
+    }
+}
+static void *thread(void *x) { calls(); return NULL; }
+static ucontext_t back;
+static void coroutine(void) { calls(); setcontext(&back); }
+int main(void) {
+    pthread_attr_t a; pthread_attr_init(&a); CHECK(pthread_attr_setstacksize(&a, PTHREAD_STACK_MIN) == 0);
+    enum { N = 40 /* more than work at a time */ }; pthread_t threads[N];
+    for (int i = 0; i < N; i++) CHECK(pthread_create(&threads[i], &a, thread, NULL) == 0);
+    for (int i = 0; i < N; i++) pthread_join(threads[i], NULL);
+    /* Below a guard page. */
+    char *stack = mmap(NULL, P + CO, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0); CHECK(mprotect(stack + P, CO, PROT_READ | PROT_WRITE) == 0);
+    volatile int done = 0; getcontext(&back);
+    if (!done++) {
+        static ucontext_t own; getcontext(&own);
+        own.uc_stack.ss_sp = stack + P; own.uc_stack.ss_size = CO; own.uc_link = &back;
+        makecontext(&own, coroutine, 0); setcontext(&own);
+    }
+    return 0;
+}"#;
+    check_paged("small", main, RAM, &[]);
+}

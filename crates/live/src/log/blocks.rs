@@ -132,6 +132,7 @@ mod tests {
         while let Some(job) = books.job() {
             match job {
                 Job::Reserve(_, to) => books.reserved(Some(to)),
+                Job::Bury => books.bury(|_| false),
                 Job::Write(b) => {
                     written += books.buffers[b].used();
                     books.written(b, true);
