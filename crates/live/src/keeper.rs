@@ -50,6 +50,9 @@ pub(crate) fn process() -> usize {
     }
 }
 
+/// By this name top and gdb show the keeper.
+const NAME: &std::ffi::CStr = c"coldframe-pager";
+
 /// What the keeper needs to begin.
 struct Start {
     inner: *const Inner,
@@ -132,6 +135,7 @@ unsafe extern "C" fn keep(start: *mut c_void) {
 
 /// Leaves all that is the program's. Returns the program's pidfd.
 fn settle(inner: &Inner, start: &Start) -> Sys<OwnedFd> {
+    sys::set_name(NAME);
     crate::descriptors::allow_all();
     let program = sys::pidfd(PROGRAM.load(Relaxed))?;
     sys::dup_onto(&sys::pidfd(sys::getpid())?, inner.pidfd.get().as_raw_fd())?;
@@ -171,7 +175,7 @@ pub fn await_old() {
         let mut name = [0u8; 16];
         let path = std::ffi::CString::new(format!("/proc/{child}/comm")).unwrap_or_default();
         let len = sys::read_file(&path, &mut name);
-        if let (b"coldframe\n", Ok(child)) = (&name[..len], child.parse()) {
+        if let (true, Ok(child)) = (name[..len].strip_suffix(b"\n") == Some(NAME.to_bytes()), child.parse()) {
             sys::reap(child);
         }
     }

@@ -316,6 +316,12 @@ pub fn pidfd(process: usize) -> Sys<OwnedFd> {
     unsafe { call(libc::SYS_pidfd_open, [process, 0, 0, 0, 0, 0]).map(|fd| OwnedFd::from_raw_fd(fd as RawFd)) }
 }
 
+/// Names this thread, in less than 16 bytes.
+pub fn set_name(name: &std::ffi::CStr) {
+    // SAFETY: a C string.
+    let _ = unsafe { call(libc::SYS_prctl, [libc::PR_SET_NAME as usize, name.as_ptr() as usize, 0, 0, 0, 0]) };
+}
+
 /// The number of the parent process.
 pub fn parent() -> usize {
     // SAFETY: no arguments.

@@ -260,8 +260,7 @@ unsafe extern "C" fn clone(flags: usize, stack: usize, parent_tid: usize, child_
 unsafe extern "C" fn enter(top: *mut Top) -> ! {
     // SAFETY: `spawn_raw` has filled it in; the name is a C string of less than 16 bytes, which top and gdb show.
     unsafe {
-        let name = c"coldframe".as_ptr() as usize;
-        let _ = sys::call(libc::SYS_prctl, [libc::PR_SET_NAME as usize, name, 0, 0, 0, 0]);
+        sys::set_name(c"coldframe");
         ((*top).body)((*top).argument as *mut c_void);
         loop {
             let _ = sys::call(libc::SYS_exit, [0; 6]);

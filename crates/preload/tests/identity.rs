@@ -39,7 +39,7 @@ static void rights(void) {
     while (list && fscanf(list, "%d", &child) == 1) {
         snprintf(path, sizeof path, "/proc/%d/status", child);
         FILE *file = fopen(path, "r"); CHECK(file); size_t n = fread(text, 1, sizeof text - 1, file); text[n] = 0; fclose(file);
-        if (strncmp(text, "Name:\tcoldframe\n", 16)) continue;
+        if (strncmp(text, "Name:\tcoldframe-pager\n", 22)) continue;
         CHECK(strstr(text, "CapEff:\t0000000000000000") && strstr(text, "CapPrm:\t0000000000000000") && strstr(text, "NoNewPrivs:\t1"));
         snprintf(path, sizeof path, "/proc/%d/fd/2", child); CHECK(access(path, F_OK) == -1);
         found++;
@@ -224,4 +224,82 @@ int main(int argc, char **argv) {
 /// Whether every user may have a userfaultfd here.
 fn may_all() -> bool {
     std::fs::read_to_string("/proc/sys/vm/unprivileged_userfaultfd").is_ok_and(|text| text.trim() == "1")
+}
+
+/// What the note of the program's process says about itself: threads, affinity, and what a filter for all threads does.
+#[test]
+fn the_program_finds_its_own_process_as_without_a_pager() {
+    check(
+        "guest",
+        r#"
+#include <stddef.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+static int count(void) { return threads(""); }
+int main(void) {
+    fill(); CHECK(count() == 1);
+    // Only calls that this program makes itself, for all of its threads.
+    CHECK(system("taskset -ap 1 $PPID >taskset.txt") == 0); look();
+    cpu_set_t set; CHECK(sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) == 1);
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_setsid, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {4, code};
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter) == 0); look();
+    errno = 0; CHECK(waitpid(-1, NULL, 0) == -1 && errno == ECHILD);
+    return 0;
+}"#,
+    );
+}
+
+#[test]
+fn a_program_whose_pager_is_killed_ends_and_one_that_is_killed_takes_its_pager_along() {
+    check(
+        "ends",
+        r#"
+static int keeper(int of) {
+    char path[100]; int child = 0; snprintf(path, sizeof path, "/proc/%d/task/%d/children", of, of);
+    FILE *list = fopen(path, "r"); CHECK(list && fscanf(list, "%d", &child) == 1); fclose(list);
+    return child;
+}
+static void gone(int process) { for (int i = 0; i < 5000; i++) { if (kill(process, 0)) return; usleep(1000); waitpid(process, NULL, __WALL | WNOHANG); } CHECK(!"it is gone"); }
+int main(void) {
+    fill(); CHECK(syscall(SYS_prctl, 36 /* PR_SET_CHILD_SUBREAPER */, 1, 0, 0, 0) == 0);
+    for (int way = 0; way < 2; way++) {
+        int ready[2]; char c; CHECK(pipe(ready) == 0);
+        pid_t child = fork();
+        if (child == 0) { close(ready[0]); look(); CHECK(write(ready[1], "x", 1) == 1); for (;;) look(); }
+        close(ready[1]); CHECK(read(ready[0], &c, 1) == 1);
+        int pager = keeper(child), status; CHECK(pager > 0);
+        CHECK(kill(way ? child : pager, SIGKILL) == 0);
+        CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        // The last of the child's files is closed with it, and not kept by its pager.
+        CHECK(read(ready[0], &c, 1) == 0); close(ready[0]);
+        gone(pager);
+    }
+    look();
+    return 0;
+}"#,
+    );
+}
+
+#[test]
+fn a_program_that_a_paged_one_becomes_has_no_child_that_it_has_not_made() {
+    check(
+        "becomes",
+        r#"
+int main(int argc, char **argv) {
+    if (argc > 1) {
+        // The pager's process of the program before this one is gone, and so is the news of it.
+        int status; errno = 0; CHECK(waitpid(-1, &status, __WALL | WNOHANG) == 0); fill(); look();
+        return 0;
+    }
+    fill(); execl("/proc/self/exe", argv[0], "later", NULL); return 97;
+}"#,
+    );
 }
