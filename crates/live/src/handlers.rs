@@ -52,23 +52,23 @@ impl Inner {
     pub(crate) unsafe fn start_own(&self, kept: bool) -> Result<(), LiveError> {
         // SAFETY: the caller answers for it.
         unsafe {
-            if kept {
-                *self.keeper.renew() = Some(self.start_keeper()?);
-            } else {
-                let crew = self.start_threads().map_err(|e| LiveError::os("threads that handle faults", e))?;
-                *self.crew.held() = Some(crew);
+            match kept {
+                true => *self.keeper.renew() = Some(self.start_keeper()?),
+                false => self.start_crew().map_err(|e| LiveError::os("threads that handle faults", e))?,
             }
         }
         Ok(())
     }
 
-    /// All threads of the pager, in the calling thread's process.
-    pub(crate) fn start_threads(&self) -> Sys<Crew> {
+    /// All threads of the pager, in the calling thread's process. No other thread knows the pager, or all wait.
+    pub(crate) fn start_crew(&self) -> Sys<()> {
         let _signals = Signals::block();
         let crew = self.hire()?;
+        // SAFETY: this thread is alone; in a forked child the fork has taken the lock.
+        *unsafe { self.crew.held() } = Some(crew);
         self.start_writer();
         self.start_reclaimer();
-        Ok(crew)
+        Ok(())
     }
 
     /// Number of threads of this process that belong to the pager.

@@ -18,6 +18,7 @@ use std::ffi::c_void;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
 
+use crate::journal::JournalFile;
 use crate::log::Log;
 use crate::pager::Inner;
 use crate::sys::{self, Errno, Sys};
@@ -73,6 +74,8 @@ impl Inner {
         let (ours, theirs) = sys::sockets().map_err(failed)?;
         let mut keeps = self.working_descriptors();
         keeps.push(theirs.as_raw_fd());
+        // SAFETY: this is the only thread; in a forked child the fork has taken the lock.
+        keeps.extend(unsafe { self.decider.held() }.side.journal.as_ref().map(JournalFile::descriptor));
         let mut start = Start { inner: self, socket: theirs.as_raw_fd(), keeps, ready: AtomicU32::new(BEGINS) };
         PROGRAM.store(sys::getpid(), Relaxed);
         // SAFETY: `start` lives until the keeper is ready, and the pager as long as the keeper.
@@ -113,7 +116,7 @@ unsafe extern "C" fn keep(start: *mut c_void) {
     // SAFETY: the pager lives as long as its program.
     let (inner, socket) = (unsafe { &*start.inner }, start.socket);
     KEEPER.store(sys::getpid(), Relaxed);
-    let settled = settle(inner, start).and_then(|program| inner.start_threads().map(|crew| (crew, program)));
+    let settled = settle(inner, start).and_then(|program| inner.start_crew().map(|()| program));
     if settled.is_err() {
         // Memory that is no longer watched is the program's alone.
         let _ = sys::close_range(0..RawFd::MAX);
@@ -121,8 +124,7 @@ unsafe extern "C" fn keep(start: *mut c_void) {
     start.ready.store(settled.as_ref().map_or_else(|error| error.0 as u32, |_| READY), Release);
     sys::futex_wake(&start.ready, 1);
     match settled {
-        // The crew ends with this process.
-        Ok((_crew, program)) => watch(inner.log.get(), &program, socket),
+        Ok(program) => watch(inner.log.get(), &program, socket),
         // The program says why. It ends, or does not page.
         Err(_) => loop {
             if sys::parent() != PROGRAM.load(Relaxed) {

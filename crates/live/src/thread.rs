@@ -114,10 +114,10 @@ fn give_block(block: usize) {
 /// ENOMEM, or EAGAIN if the user may not have more threads.
 pub unsafe fn spawn_raw(body: Body, argument: *mut c_void) -> Sys<RawThread> {
     // SAFETY: the caller answers for it.
-    unsafe { spawn(body, argument, Some(THREAD)) }
+    unsafe { spawn(body, argument, THREAD) }
 }
 
-/// Starts a process that shares this one's memory, descriptors and all else only as they are now. Its end sends
+/// Starts a process that shares this one's memory; it has copies of the descriptors and of all else. Its end sends
 /// SIGKILL to this process.
 ///
 /// # Safety
@@ -127,17 +127,17 @@ pub unsafe fn spawn_raw(body: Body, argument: *mut c_void) -> Sys<RawThread> {
 /// As for `spawn_raw`; ENOSYS where only ordinary threads can be made.
 pub unsafe fn spawn_process(body: Body, argument: *mut c_void) -> Sys<RawThread> {
     // SAFETY: the caller answers for it.
-    unsafe { spawn(body, argument, None) }
+    unsafe { spawn(body, argument, PROCESS) }
 }
 
-/// What a thread shares with its process.
+/// What a thread shares with its process, besides memory.
 const THREAD: i32 = libc::CLONE_FS | libc::CLONE_FILES | libc::CLONE_SIGHAND | libc::CLONE_THREAD | libc::CLONE_SYSVSEM;
-/// A debugger does not follow it, since it would take the process for a thread of its own.
+/// A debugger does not follow the process, since it would take it for a thread of its own.
 const PROCESS: i32 = libc::CLONE_UNTRACED | libc::SIGKILL;
 
 /// # Safety
 /// As for `spawn_raw`.
-unsafe fn spawn(body: Body, argument: *mut c_void, flags: Option<i32>) -> Sys<RawThread> {
+unsafe fn spawn(body: Body, argument: *mut c_void, flags: i32) -> Sys<RawThread> {
     let len = STACK + PAGE;
     let stack = sys::map_memory(len, None)?;
     let top = (stack + len - size_of::<Top>()) as *mut Top;
@@ -153,8 +153,8 @@ unsafe fn spawn(body: Body, argument: *mut c_void, flags: Option<i32>) -> Sys<Ra
     // SAFETY: the stack is new, and the caller answers for what runs on it.
     let started = unsafe {
         match linker() {
-            Some(linker) => bare(&linker, top, flags.unwrap_or(PROCESS)).map(Some),
-            None if flags.is_none() => Err(Errno(libc::ENOSYS)),
+            Some(linker) => bare(&linker, top, flags).map(Some),
+            None if flags == PROCESS => Err(Errno(libc::ENOSYS)),
             None => ordinary(top).map(|()| None),
         }
     };
@@ -261,6 +261,8 @@ unsafe extern "C" fn enter(top: *mut Top) -> ! {
     // SAFETY: `spawn_raw` has filled it in; the name is a C string of less than 16 bytes, which top and gdb show.
     unsafe {
         sys::set_name(c"coldframe");
+        // A thread in the program's process, too, needs none.
+        let _ = crate::rights::drop_all();
         ((*top).body)((*top).argument as *mut c_void);
         loop {
             let _ = sys::call(libc::SYS_exit, [0; 6]);
