@@ -131,7 +131,8 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
             depth: defaults.depth,
             ready_min: defaults.ready_min,
             follow,
-            past_switch: true,
+            // Section 5.3: what is loaded "before a context switch happens".
+            past_switch: false,
             // If only a window is read ahead, slices are not kept apart, and no page would be behind one.
             arrival: match window != Window::Alone && shown.prefetch == "off" {
                 true => Arrival::Mapped,
