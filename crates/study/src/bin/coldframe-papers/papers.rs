@@ -30,8 +30,8 @@ predicted, nothing of the row was used; not printed, the paper has no value. `di
 rounding, or within a band that the paper states. A trivial rule stands beside ours where it does as well.
 
 --on takes the parts of all five papers on traces of your own, each part alone and all that go together, on one \
-device. It prints the fault time (all time not spent on references) and the energy of the devices that hold the pages. \
-`without` says how much longer faults take together when the part is taken out.")]
+device and with equal bytes of memory. It prints the fault time (all time not spent on references), the pages that the \
+device loads, and the energy of the devices that hold the pages.")]
 pub struct Args {
     /// A system whose paper prints figures (`coldframe policies` lists them), or all.
     #[arg(required_unless_present = "on")]
