@@ -122,8 +122,7 @@ impl Study {
     /// The set with the least fault time, of at least one part; the smaller set if two take the same time. `None`: no
     /// part can be tried.
     pub fn best(&self) -> Option<&Combination> {
-        let sets = self.combinations.iter().filter(|one| !one.parts.is_empty());
-        sets.min_by_key(|one| (one.fault_time_ps, one.parts.len()))
+        best(&self.combinations)
     }
 
     /// The best set without one of its parts.
@@ -133,24 +132,36 @@ impl Study {
     }
 }
 
+fn best(combinations: &[Combination]) -> Option<&Combination> {
+    let sets = combinations.iter().filter(|one| !one.parts.is_empty());
+    sets.min_by_key(|one| (one.fault_time_ps, one.parts.len()))
+}
+
 /// Every system's parts, in the order of the systems.
 pub fn all() -> impl Iterator<Item = &'static Part> {
     systems::ALL.iter().flat_map(|system| system.parts)
 }
 
-/// Every set with at most one part of each system, smaller sets first.
+/// Every set of the systems' first parts, smaller sets first, and the other parts alone.
 fn sets() -> Vec<Vec<&'static Part>> {
     let mut sets = vec![Vec::new()];
-    for system in systems::ALL {
-        let with = |set: &Vec<&'static Part>| {
-            let set = set.clone();
-            system.parts.iter().map(move |part| [&set[..], &[part]].concat())
-        };
-        let more: Vec<_> = sets.iter().flat_map(with).collect();
+    for first in systems::ALL.iter().filter_map(|system| system.parts.first()) {
+        let more: Vec<_> = sets.iter().map(|set: &Vec<_>| [&set[..], &[first]].concat()).collect();
         sets.extend(more);
     }
+    sets.extend(systems::ALL.iter().flat_map(|system| system.parts.iter().skip(1)).map(|part| vec![part]));
     sets.sort_by_key(Vec::len);
     sets
+}
+
+/// This set with another part of a system in place of its own.
+fn others(set: &[String]) -> Vec<Vec<&'static Part>> {
+    let own = |system: &systems::System| system.parts.iter().find(|part| set.iter().any(|name| name == part.name));
+    let own: Vec<(_, &Part)> = systems::ALL.iter().filter_map(|system| Some((*system, own(system)?))).collect();
+    let with = |other: &'static Part, system: &str| {
+        own.iter().map(|(of, part)| if of.name == system { other } else { part }).collect()
+    };
+    own.iter().flat_map(|(system, _)| system.parts.iter().skip(1).map(|other| with(other, system.name))).collect()
 }
 
 /// The machine without any part, with the user's settings. RAM is by default half of the touched memory.
@@ -211,15 +222,21 @@ pub fn study(path: &Path, asked: &Settings, progress: &mut dyn FnMut(Progress)) 
     let frames = AROUND.map(|percent| (first.frames as u64 * percent / 100).max(1)).to_vec();
     let at = |frames: &u64| Settings { ram: None, frames: Some(*frames), ..base.clone() };
     let sized = |set: &Vec<&Part>| frames.iter().map(|frames| settings(&at(frames), set)).collect::<Vec<_>>();
-    let all: Vec<Settings> = tried.iter().flat_map(sized).collect();
-    let outcomes = tasks::run(path, &all, progress)?;
-    let of_set = |(set, outcomes): (&Vec<&Part>, &[TasksOutcome])| combination(names(set), outcomes);
-    let mut combinations: Vec<Combination> = tried.iter().zip(outcomes.chunks(frames.len())).map(of_set).collect();
+    let mut no_energy = None;
+    let mut run = |sets: &[Vec<&'static Part>]| {
+        let outcomes = tasks::run(path, &sets.iter().flat_map(sized).collect::<Vec<_>>(), progress)?;
+        no_energy = no_energy.take().or_else(|| outcomes.iter().find_map(|outcome| outcome.energy.clone().err()));
+        let of_set = |(set, outcomes): (&Vec<&Part>, &[TasksOutcome])| combination(set, outcomes);
+        Ok::<Vec<Combination>, ExperimentError>(sets.iter().zip(outcomes.chunks(frames.len())).map(of_set).collect())
+    };
+    let mut combinations = run(&tried)?;
     let none = (combinations[0].fault_times_ps.clone(), combinations[0].device_reads);
-    for ((set, one), outcomes) in tried.iter().zip(&mut combinations).zip(outcomes.chunks(frames.len())) {
-        if let ([part], true) = (&set[..], (&one.fault_times_ps, one.device_reads) == (&none.0, none.1)) {
-            one.idle = Some((part.idle)(&outcomes[0].result));
-        }
+    combinations
+        .iter_mut()
+        .filter(|one| (&one.fault_times_ps, one.device_reads) != (&none.0, none.1))
+        .for_each(|one| one.idle = None);
+    if let Some(best) = best(&combinations).filter(|best| best.parts.len() > 1) {
+        combinations.extend(run(&others(&best.parts.clone()))?);
     }
     Ok(Study {
         schema_version: SCHEMA_VERSION,
@@ -235,7 +252,7 @@ pub fn study(path: &Path, asked: &Settings, progress: &mut dyn FnMut(Progress)) 
         frames,
         dma: base.machine.dma == Some(true),
         device: device.name,
-        no_energy: outcomes.iter().find_map(|outcome| outcome.energy.clone().err()),
+        no_energy,
         combinations,
         excluded,
     })
@@ -285,7 +302,7 @@ fn no_buffer(s: &Settings, device: &Sheet, page: Bytes) -> Option<String> {
 }
 
 /// The results of a set at each size of RAM; the requested size is first.
-fn combination(parts: Vec<String>, outcomes: &[TasksOutcome]) -> Combination {
+fn combination(set: &[&Part], outcomes: &[TasksOutcome]) -> Combination {
     let mean = |of: &dyn Fn(&TasksOutcome) -> u64| outcomes.iter().map(of).sum::<u64>() / outcomes.len() as u64;
     let fault_time = |outcome: &TasksOutcome| {
         let useful: Ps = outcome.result.tasks.iter().map(|task| task.useful).sum();
@@ -297,7 +314,7 @@ fn combination(parts: Vec<String>, outcomes: &[TasksOutcome]) -> Combination {
     }
     let known = outcomes.iter().all(|outcome| outcome.energy.is_ok());
     Combination {
-        parts,
+        parts: names(set),
         fault_time_ps: mean(&fault_time),
         fault_times_ps: outcomes.iter().map(fault_time).collect(),
         time_ps: mean(&|outcome| outcome.result.time.0),
@@ -306,7 +323,7 @@ fn combination(parts: Vec<String>, outcomes: &[TasksOutcome]) -> Combination {
         device_reads: mean(&|outcome| outcome.result.device_reads),
         device_writes: mean(&|outcome| outcome.result.device_writes),
         dirty_evictions: mean(&|outcome| outcome.result.counts.dirty_evictions),
-        idle: None,
+        idle: if let [part] = set { Some((part.idle)(&outcomes[0].result)) } else { None },
         config: outcomes[0].config.clone(),
     }
 }

@@ -134,9 +134,11 @@ pub fn words(study: &Study) -> Vec<String> {
     }
     for one in &alone {
         let (swap, frames) = (&one.config["swap"], one.config["frames"].as_u64().unwrap_or_default());
-        if let (Some(size), Some(device)) = (swap["size"].as_str(), swap["device"].as_str()) {
-            let (part, ram) = (&one.parts[0], human_size(frames * study.page_bytes));
-            said.push(format!("Equal bytes: {part} has {ram} of RAM and {size} of {device}."));
+        if let Some(device) = swap["device"].as_str() {
+            let (part, ram) = (&one.parts[0], frames * study.page_bytes);
+            let area = human_size(study.ram_bytes.saturating_sub(ram));
+            let empty = if one.dirty_evictions == 0 { ", which stays empty" } else { "" };
+            said.push(format!("Equal bytes: {part} has {} of RAM and {area} of {device}{empty}.", human_size(ram)));
         }
         if let Some(why) = one.idle {
             said.push(format!("{} alone changes nothing: {why}.", one.parts[0]));
