@@ -113,10 +113,15 @@ fn the_papers_parts_on_a_trace_of_ones_own() {
     let worker = root().join("data/traces/worker.parquet").display().to_string();
     let on = ["papers", "--on", &worker, "--ram", "30%"];
     let text = done(&[&on[..], &["-o", &picture]].concat());
-    assert!(text.contains("SWL: search in load") && text.contains("Not lobi with drswap: "), "{text}");
+    assert!(
+        text.contains("SWL: search in load") && text.contains("Equal bytes: drswap has 1.9 MiB of RAM and 632 KiB of"),
+        "{text}"
+    );
     let own = |line: &&str| !line.contains(&worker);
     assert!(text.lines().filter(own).all(|line| line.chars().count() <= 80), "{text}");
     assert!(std::fs::read_to_string(&picture).unwrap().contains("Fault time"));
+    let markdown = done(&[&on[..], &["--format", "markdown"]].concat());
+    assert!(markdown.contains("| SWL: PA-Clock | ") && markdown.contains("\n- Not sap: "), "{markdown}");
     let studies = json(&on);
     let times = studies[0]["combinations"].as_array().unwrap().iter().map(|one| one["fault_time_ps"].as_u64().unwrap());
     let times: Vec<u64> = times.collect();

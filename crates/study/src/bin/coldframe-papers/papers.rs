@@ -32,8 +32,8 @@ rounding, or within a band that the paper states. A trivial rule stands beside o
 in the user's cache folder, for this build and these traces.
 
 --on takes the parts of all five papers on traces of your own, each part alone and all that go together, on one \
-device. It prints the fault time (all time not spent on references) and the energy of the devices that hold the pages. \
-`without` says how much longer faults take together when the part is taken out.")]
+device and with equal bytes of memory. It prints the fault time (all time not spent on references), the pages that the \
+device loads, and the energy of the devices that hold the pages.")]
 pub struct Args {
     /// A system whose paper prints figures (`coldframe policies` lists them), or all.
     #[arg(default_value = "all")]
