@@ -4,7 +4,8 @@
 //! written to the area stays there until it is written again or released. When the page is loaded, its copy stays
 //! valid, so the page can be evicted clean. If the area has no room, the page is written to its home slot.
 //!
-//! Instead of an area on flash, there can be an area whose slots are rewritten in place ([`crate::slots`]).
+//! Instead of an area on flash, or before it, there can be an area whose slots are rewritten in place
+//! ([`crate::slots`]). Their numbers follow the home slots, and those of the area on flash follow theirs.
 
 use crate::command::Command;
 use crate::ids::{BlockId, PageId, SlotId};
@@ -24,6 +25,8 @@ impl PageId {
 
 pub(crate) struct Backing {
     homes: u32,
+    /// The first slot of the area on flash.
+    flash: u32,
     /// Slots with several compressed pages, if there is a tier.
     packs: Option<Packs>,
     swap: Option<Swap>,
@@ -31,9 +34,10 @@ pub(crate) struct Backing {
 }
 
 impl Backing {
-    /// A home slot for each page, and at most one of the others.
+    /// A home slot for each page, and the areas.
     pub(crate) fn new(pages: usize, swap: Option<Swap>, slots: Option<Slots>, packs: Option<Packs>) -> Backing {
-        Backing { homes: pages as u32, packs, swap, slots }
+        let flash = (pages + slots.as_ref().map_or(0, Slots::len)) as u32;
+        Backing { homes: pages as u32, flash, packs, swap, slots }
     }
 
     pub(crate) fn packs(&self) -> Option<&Packs> {
@@ -78,21 +82,27 @@ impl Backing {
         if let Some(slot) = self.packs.as_ref().and_then(|packs| packs.slot_of(page)) {
             return SlotId(self.homes + slot);
         }
-        let in_slots = self.slots.as_ref().and_then(|slots| slots.slot_of(page));
-        let swapped = in_slots.or_else(|| self.swap.as_ref().and_then(|swap| swap.slot_of(page)));
-        swapped.map_or(page.home(), |slot| SlotId(self.homes + slot.0))
+        if let Some(slot) = self.in_slots(page) {
+            return SlotId(self.homes + slot.0);
+        }
+        self.on_flash(page).map_or(page.home(), |slot| SlotId(self.flash + slot.0))
     }
 
     /// The slot for the page's next copy. Copies and erases that a collection needs for it are issued first. If a
     /// page is mapped in a slot that the collection empties, the page is unmapped first.
     pub(crate) fn slot_for(&mut self, page: PageId, pages: &mut PageStates, machine: &mut dyn Machine) -> SlotId {
         self.leave_pack(page);
-        if let Some(slots) = &mut self.slots {
-            return slots.take(page).map_or(page.home(), |slot| SlotId(self.homes + slot.0));
+        let slot = self.slots.as_mut().and_then(|slots| slots.take(page));
+        let is_file = self.slots.as_ref().is_some_and(|slots| slots.is_file(page));
+        let Some(swap) = self.swap.as_mut().filter(|_| !is_file) else {
+            return slot.map_or(page.home(), |slot| SlotId(self.homes + slot.0));
+        };
+        if let Some(slot) = slot {
+            swap.release(page);
+            return SlotId(self.homes + slot.0);
         }
-        let Some(swap) = &mut self.swap else { return page.home() };
-        match swap.swap_out(page, &mut Orders { homes: self.homes, pages, machine }) {
-            Ok(slot) => SlotId(self.homes + slot.0),
+        match swap.swap_out(page, &mut Orders { flash: self.flash, pages, machine }) {
+            Ok(slot) => SlotId(self.flash + slot.0),
             Err(_) => {
                 swap.release(page);
                 page.home()
@@ -111,12 +121,12 @@ impl Backing {
     pub(crate) fn takes_copies(&self, page: PageId, to: SlotId) -> bool {
         let slots = |swap: &Swap| swap.block_count() * swap.slots_per_block() as usize;
         let in_area = |slot: u32| self.swap.as_ref().is_some_and(|swap| (slot as usize) < slots(swap));
-        to.0.checked_sub(self.homes).map_or(self.swap.is_some() && to == page.home(), in_area)
+        to.0.checked_sub(self.flash).map_or(self.swap.is_some() && to == page.home(), in_area)
     }
 
     /// The device refused to copy the page to this slot. Returns true if that was the page's newest copy.
     pub(crate) fn copy_failed(&mut self, page: PageId, to: SlotId) -> bool {
-        match (to.0.checked_sub(self.homes), &mut self.swap) {
+        match (to.0.checked_sub(self.flash), &mut self.swap) {
             (Some(slot), Some(swap)) => swap.program_failed(page, SlotId(slot)),
             _ => self.slot_of(page) == to,
         }
@@ -134,19 +144,32 @@ impl Backing {
         self.slots.as_ref().and_then(|slots| slots.slot_of(page))
     }
 
-    /// The page's slot of an area of any kind.
+    fn on_flash(&self, page: PageId) -> Option<SlotId> {
+        self.swap.as_ref().and_then(|swap| swap.slot_of(page))
+    }
+
+    /// The page's slot of the area; of the first area if there are two.
     pub(crate) fn in_area(&self, page: PageId) -> Option<SlotId> {
-        self.in_slots(page).or_else(|| self.swap.as_ref().and_then(|swap| swap.slot_of(page)))
+        if self.slots.is_some() {
+            self.in_slots(page)
+        } else {
+            self.on_flash(page)
+        }
+    }
+
+    /// The slots, if no other area takes what they have no room for.
+    pub(crate) fn only_slots(&self) -> Option<&Slots> {
+        self.slots().filter(|_| self.swap.is_none())
     }
 
     /// Whether the page can leave RAM. With home slots this is always so, since they take what an area refuses.
     pub(crate) fn has_room_for(&self, page: PageId) -> bool {
-        self.slots.as_ref().is_none_or(|slots| slots.has_room_for(page))
+        self.only_slots().is_none_or(|slots| slots.has_room_for(page))
     }
 
-    /// Whether the page belongs in the area.
+    /// Whether the page belongs in the slots and nowhere else.
     pub(crate) fn wants_slot(&self, page: PageId) -> bool {
-        self.slots.as_ref().is_some_and(|slots| !slots.is_file(page))
+        self.only_slots().is_some_and(|slots| !slots.is_file(page))
     }
 
     /// The page came to a frame. Returns true if it gave its slot back, so that the only copy is in the frame.
@@ -178,7 +201,7 @@ impl Backing {
 /// Passes a collection's orders on to the machine. A page from RAM is programmed by `Command::Write`, so a program
 /// needs no order here. The machine reports refusals later.
 struct Orders<'a> {
-    homes: u32,
+    flash: u32,
     pages: &'a mut PageStates,
     machine: &'a mut dyn Machine,
 }
@@ -189,7 +212,7 @@ impl Flash for Orders<'_> {
     }
 
     fn copy(&mut self, from: SlotId, to: SlotId, page: PageId, _: u64) -> Result<(), Refused> {
-        let place = |slot: SlotId| SlotId(self.homes + slot.0);
+        let place = |slot: SlotId| SlotId(self.flash + slot.0);
         let (from, to) = (place(from), place(to));
         if matches!(self.pages.get(page), PageState::InSlot(_)) {
             self.machine.issue(Command::Unmap { page });

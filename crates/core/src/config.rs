@@ -33,6 +33,8 @@ pub enum Below {
     Swap(SwapAreas),
     /// A swap area whose slots are rewritten in place.
     Slots(SlotsConfig),
+    /// The same, and swap areas on flash for what the slots have no room for. Their slots have the higher numbers.
+    SlotsThenSwap(SlotsConfig, SwapAreas),
     /// A tier of compressed pages, in RAM that is taken from the frames.
     Tier(TierConfig),
 }

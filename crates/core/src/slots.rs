@@ -90,6 +90,10 @@ impl Slots {
         }
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.config.slots
+    }
+
     /// Free slots.
     pub(crate) fn free(&self) -> usize {
         self.free.len()

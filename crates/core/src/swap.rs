@@ -242,6 +242,21 @@ impl Swap {
         Err(Full)
     }
 
+    /// From now on the areas have this many logs, each with an open block. A journal does not name them.
+    ///
+    /// # Panics
+    /// If it is 0.
+    pub fn split(&mut self, logs: u32) {
+        assert!(logs > 0, "a log takes the pages");
+        self.areas.iter_mut().for_each(|area| area.split(logs));
+    }
+
+    /// Pages that leave RAM now go to the log of this process: process number modulo logs.
+    #[inline]
+    pub fn log_of(&mut self, process: u32) {
+        self.areas.iter_mut().for_each(|area| area.log = process);
+    }
+
     /// Moves the area at `turn` behind the others of its priority.
     fn take_turns(&mut self, turn: usize) {
         if self.order.len() == 1 {

@@ -3,6 +3,7 @@
 
 mod support;
 
+use coldframe_core::swap::{collect, AreaConfig, Layout, SwapAreas, WearLevelling};
 use coldframe_core::{Access, Backed, Below, Caps, Command, Event, PageId, Place, SlotsConfig, TaskId};
 use proptest::prelude::*;
 use support::{Rig, HARDWARE};
@@ -21,8 +22,11 @@ fn page(task: u32, number: u32) -> PageId {
 
 /// An engine whose tasks 0 to 2 own six pages each, four anonymous and two of a file; task 0 is in the foreground.
 fn rig(policy: &str, frames: usize, caps: Caps, slots: usize) -> Rig {
-    let slots = Below::Slots(SlotsConfig { slots, files_min: 0 });
-    let mut rig = Rig::made((policy, "parallel"), frames, PAGES as usize, caps, 1, |builder| builder.below(slots));
+    rig_below(policy, frames, caps, Below::Slots(SlotsConfig { slots, files_min: 0 }))
+}
+
+fn rig_below(policy: &str, frames: usize, caps: Caps, below: Below) -> Rig {
+    let mut rig = Rig::made((policy, "parallel"), frames, PAGES as usize, caps, 1, |builder| builder.below(below));
     for (task, number) in (0..TASKS).flat_map(|t| (0..PAGES_OF_A_TASK).map(move |n| (t, n))) {
         let backed = if number < FIRST_FILE { Backed::Anonymous } else { Backed::File };
         tell(&mut rig, Event::Owned { task: TaskId(task), page: page(task, number), backed });
@@ -182,6 +186,34 @@ fn a_killed_tasks_bytes_are_nobodys() {
     // The slot has task 1's page now, and task 0 starts again.
     assert_eq!((read(&mut rig, 1, page(1, 0)), rig.machine.mapped(page(0, 0))), (1, false));
     assert_eq!(read(&mut rig, 0, page(0, 0)), 0);
+}
+
+/// One slot, then a log: the killer has nothing to do, pages in the log are copied, and the slot is used again.
+#[test]
+fn what_the_slots_have_no_room_for_goes_to_the_log_below() {
+    let area = AreaConfig {
+        blocks: 8,
+        priority: 0,
+        layout: Layout::Log,
+        collector: collect::find("greedy").unwrap(),
+        victims: 1,
+        start: 3,
+        stop: 3,
+        wear: WearLevelling { dynamic: true, spread_max: None },
+    };
+    let log = SwapAreas { slots_per_block: 4, areas: vec![area] };
+    let below = Below::SlotsThenSwap(SlotsConfig { slots: 1, files_min: 0 }, log);
+    let mut rig = rig_below("fifo", 1, IN_PLACE, below);
+    for round in 0..20 {
+        (0..4).for_each(|n| write(&mut rig, 0, page(0, n), u64::from(10 * round + n)));
+        (0..4).for_each(|n| assert_eq!(read(&mut rig, 0, page(0, n)), u64::from(10 * round + n)));
+        tell(&mut rig, Event::WillNeed { page: page(0, round % 4) });
+        rig.settle();
+    }
+    let counts = rig.engine.counts();
+    assert!(rig.machine.killed.is_empty() && counts.homeless == 0);
+    assert!(counts.direct_reads > 0 && counts.swap_outs > 1, "{counts:?}");
+    assert!(rig.engine.swap().unwrap().counts().erases > 0, "the log is collected");
 }
 
 #[test]

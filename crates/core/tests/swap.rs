@@ -190,6 +190,21 @@ fn a_full_area_refuses_keeps_all_it_has_and_takes_more_after_a_release() {
 }
 
 #[test]
+fn processes_have_blocks_of_their_own_while_any_is_free() {
+    let mut swap = Swap::new(100, SLOTS_PER_BLOCK, &[area(collect::ALL[0], Layout::Log, 6)]).unwrap();
+    swap.split(3);
+    let mut out = |page| {
+        swap.log_of(page % 4);
+        swap.swap_out(PageId(page), &mut Perfect).map(|slot| slot.0 / SLOTS_PER_BLOCK)
+    };
+    // Processes 0 and 3 share a log.
+    let blocks: Vec<_> = (0..8).map(|page| out(page).unwrap()).collect();
+    assert_eq!(blocks, [0, 1, 2, 0, 0, 1, 2, 0]);
+    assert_eq!((8..100).filter(|page| out(*page).is_ok()).count(), 12, "6 blocks less one kept back");
+    swap.check();
+}
+
+#[test]
 fn areas_of_higher_priority_fill_first_and_equal_ones_take_turns() {
     let small = |priority| AreaConfig { priority, ..area(collect::ALL[0], Layout::Log, 4) };
     let mut swap = Swap::new(100, SLOTS_PER_BLOCK, &[small(1), small(5), small(5)]).unwrap();

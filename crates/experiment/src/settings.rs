@@ -167,7 +167,8 @@ settings! {
         /// The place of the area, for tasks: `dram`, `emmc`, `nvm`, `nvm-dr` (with direct read), `zram-lz4`,
         /// `zram-zstd` or `none`.
         backing: String, "name", "the system's, or none";
-        /// The area's size; for an area with a backing also a percentage of the trace's footprint.
+        /// The area's size; for an area with a backing also a percentage of the trace's footprint. With `blocks` as
+        /// well, tasks have both: flash takes what the backing has no room for.
         size: String, "size or %", "with a backing: 128MiB; else `swap.blocks`";
         /// Backings that compress: how many times smaller a page becomes.
         ratio: String, "times", "as measured: 3.5 (lz4), 6.9 (zstd)";

@@ -8,6 +8,7 @@
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::flash::Operations;
 use coldframe_device::StagePrices;
+use coldframe_sim::tasks::TasksResult;
 
 pub mod backing;
 pub mod ddb;
@@ -42,19 +43,26 @@ pub struct System {
     pub area: Area,
     /// The front end of its experiments, if it has one.
     pub front_end: Option<&'static FrontEnd>,
-    /// Its part that a machine without the other systems can use.
-    pub part: Option<&'static Part>,
+    /// Its parts that a machine without the other systems can use, one at a time.
+    pub parts: &'static [Part],
 }
 
 /// A system's part for a machine of tasks, as settings. Parts can be tried alone and together.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// Its name, in at most 22 characters.
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in at most 20 characters.
     pub text: &'static str,
-    /// Sets it, in addition to the parts of the systems before it in [`ALL`].
+    /// Sets it, in addition to the parts of the systems before it in [`ALL`]. The settings have frames, and the part
+    /// takes no more memory than they have.
     pub apply: fn(&mut crate::settings::Settings),
     /// The least number of tasks for which it has an effect.
     pub tasks_min: usize,
+    /// Whether its paper requires a device that moves pages by itself.
+    pub needs_dma: bool,
+    /// Why a run with it alone was as without it.
+    pub idle: fn(&TasksResult) -> &'static str,
 }
 
 /// The driver of a system, with its defaults.

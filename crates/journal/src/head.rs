@@ -51,10 +51,11 @@ impl Head {
         let handler = handler::find(&self.handler)
             .ok_or_else(|| bad(3, "handler", format!("there is no handler `{}`", self.handler)))?;
         match &self.below {
-            Below::Slots(slots) if slots.slots > 1 << 28 => {
+            Below::Slots(slots) | Below::SlotsThenSwap(slots, _) if slots.slots > 1 << 28 => {
                 return Err(bad(13, "slots", format!("{} slots cannot be; there are fewer than 2^28", slots.slots)));
             }
-            Below::Swap(SwapAreas { slots_per_block, areas }) => {
+            Below::Swap(SwapAreas { slots_per_block, areas })
+            | Below::SlotsThenSwap(_, SwapAreas { slots_per_block, areas }) => {
                 let blocks: u64 = areas.iter().map(|area| u64::from(area.blocks)).sum();
                 if blocks * u64::from(*slots_per_block) > 1 << 28 {
                     return Err(bad(17, "areas", "there are fewer than 2^28 slots".to_string()));
@@ -145,10 +146,15 @@ impl Journal {
         let Config { frames, pages, tasks, evict_batch, caps } = head.config;
         let Caps { reference_bit, dirty_bit, buffers, direct_read, places } = caps;
         // One more than the number of slots, so that 0 means that there is no such area.
-        let (slots, files_min) = if let Below::Slots(s) = head.below { (s.slots + 1, s.files_min) } else { (0, 0) };
+        let (slots, swap) = match &head.below {
+            Below::Slots(slots) => (Some(slots), None),
+            Below::Swap(swap) => (None, Some(swap)),
+            Below::SlotsThenSwap(slots, swap) => (Some(slots), Some(swap)),
+            Below::Homes | Below::Tier(_) => (None, None),
+        };
+        let (slots, files_min) = slots.map_or((0, 0), |s| (s.slots + 1, s.files_min));
         let arrival = ARRIVALS.iter().find(|(_, arrival)| *arrival == head.arrival).map_or("", |(name, _)| name);
-        let (slots_per_block, areas) =
-            if let Below::Swap(swap) = &head.below { (swap.slots_per_block, &swap.areas[..]) } else { (0, &[][..]) };
+        let (slots_per_block, areas) = swap.map_or((0, &[][..]), |swap| (swap.slots_per_block, &swap.areas[..]));
         let tier = if let Below::Tier(tier) = head.below { Some(tier) } else { None };
         let lines: String = areas.iter().map(area_line).collect();
         let text = format!(
@@ -245,9 +251,12 @@ pub fn open(bytes: &[u8]) -> Result<(Head, Entries<'_>), JournalError> {
         (None, 0, None) => Below::Homes,
         (Some(slots), 0, None) => Below::Slots(SlotsConfig { slots, files_min }),
         (None, 1.., None) => Below::Swap(SwapAreas { slots_per_block, areas }),
+        (Some(slots), 1.., None) => {
+            Below::SlotsThenSwap(SlotsConfig { slots, files_min }, SwapAreas { slots_per_block, areas })
+        }
         (None, 0, Some(tier)) => Below::Tier(tier),
         _ => {
-            let reason = "an engine has slots, areas or a tier, and no two of them".to_string();
+            let reason = "an engine with a tier has neither slots nor areas".to_string();
             return Err(JournalError::Head { line: 17, field: "areas", reason });
         }
     };

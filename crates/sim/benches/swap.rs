@@ -58,6 +58,7 @@ fn main() {
         let config = SwapConfig {
             areas: vec![area],
             slots_per_block: 32,
+            logs: 1,
             translation: false,
             read_ahead: ReadAhead::Slots(Window::Block(8)),
             cache: 1024,

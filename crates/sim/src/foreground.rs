@@ -412,6 +412,8 @@ impl ForegroundPrices {
             slot_read: self.slot_read,
             reads_max: None,
             failures: None,
+            area_slots: usize::MAX,
+            moves: Ps::ZERO,
             moves_loaded_only: false,
             lines: u32::MAX,
             window: Window::Alone,

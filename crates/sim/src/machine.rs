@@ -108,6 +108,8 @@ pub struct MachineConfig {
     pub home: Route,
     /// Route of pages in the swap area.
     pub area: Route,
+    /// The slots with this route. Those above are on the device of the home slots.
+    pub area_slots: usize,
     /// Source of pages that were never written out.
     pub zeros: Zeros,
     /// Times of the swap area's collections.
@@ -118,6 +120,9 @@ pub struct MachineConfig {
     pub reads_max: Option<u32>,
     /// Transfers that fail.
     pub failures: Option<Failures>,
+    /// Time of the device for a page that it moves to RAM by itself, after it was read in a buffer. Other moves are in
+    /// the time of the load.
+    pub moves: Ps,
     /// Whether only pages from a device are moved from a buffer. Other pages are copied on their way, and zeros are
     /// made in their frame.
     pub moves_loaded_only: bool,
@@ -136,11 +141,13 @@ impl MachineConfig {
             stages: Stages::Each(prices),
             home: route,
             area: route,
+            area_slots: usize::MAX,
             zeros,
             collect: CollectTimes::default(),
             slot_read: Ps::ZERO,
             reads_max: None,
             failures: None,
+            moves: Ps::ZERO,
             moves_loaded_only: false,
             lines: u32::MAX,
             window: Window::Alone,
@@ -429,7 +436,7 @@ impl World {
         if packed && !self.compressed.contains(&ticket) {
             self.compressed.push(ticket);
         }
-        let (i, end, in_area) = (page.index(), Event::Loaded { ticket }, from.index() >= self.homes && !packed);
+        let (i, end, in_area) = (page.index(), Event::Loaded { ticket }, self.in_area(from) && !packed);
         self.kind = FaultKind::True;
         let zeros = !in_area && !packed && !self.has_bytes(page);
         self.zero_loads += u64::from(zeros);
@@ -470,6 +477,10 @@ impl World {
         self.done.push_back(Event::Compressed { page, size, same: false });
     }
 
+    fn in_area(&self, slot: SlotId) -> bool {
+        slot.index().checked_sub(self.homes).is_some_and(|slot| slot < self.config.area_slots)
+    }
+
     /// Whether a device or a file has the page.
     fn has_bytes(&self, page: PageId) -> bool {
         self.stored[page.index()] || self.file.get(page.index()).copied().unwrap_or(false)
@@ -497,7 +508,7 @@ impl World {
 
     fn write(&mut self, page: PageId, to: SlotId) {
         let (end, slot) = (Event::Written { page }, to.index().checked_sub(self.homes));
-        let way = if slot.is_some() { self.config.area.write } else { self.config.home.write };
+        let way = if self.in_area(to) { self.config.area.write } else { self.config.home.write };
         self.spend(Stage::GetFreeframe, way.processor);
         self.stored[page.index()] = true;
         if let Some(sources) = &mut self.sources {
@@ -542,7 +553,11 @@ impl Machine for View<'_> {
             Command::Load { ticket, page, from, .. } => world.load(page, ticket, from),
             // The stage's price includes it.
             Command::Move { page, .. } => {
-                world.moves_free = world.config.moves_loaded_only && !world.loaded[page.index()];
+                let loaded = world.loaded[page.index()];
+                world.moves_free = world.config.moves_loaded_only && !loaded;
+                if world.config.moves > Ps::ZERO && loaded {
+                    world.bus.submit(world.now, world.config.moves, None, world.class);
+                }
             }
             Command::Protect { page } => table.protect(world.number, page),
             Command::Write { page, to, .. } => world.write(page, to),

@@ -55,6 +55,8 @@ pub struct SwapConfig {
     pub areas: Vec<AreaConfig>,
     /// Slots of an erase block.
     pub slots_per_block: u32,
+    /// Logs of an area, to which processes are distributed by their numbers. With more than one, a run has no journal.
+    pub logs: u32,
     /// Whether the device hides its erase blocks behind a translation layer.
     pub translation: bool,
     /// Read-ahead.
@@ -169,6 +171,7 @@ impl SwapRun {
     fn out(&mut self, page: PageId, event: &SwapEvent) {
         self.leave_cache(page);
         self.neighbours.learn(page, event);
+        self.store.log_of(event.pid);
         self.at[page.index()] = Where::Ram;
         self.write(page);
         if !self.evict_rows {
@@ -345,6 +348,7 @@ mod tests {
         SwapConfig {
             areas: vec![area],
             slots_per_block: 32,
+            logs: 1,
             translation: false,
             read_ahead: ReadAhead::Slots(Window::Block(8)),
             cache: 1024,

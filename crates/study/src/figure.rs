@@ -5,7 +5,8 @@ use std::path::Path;
 
 use coldframe_experiment::ExperimentError;
 use coldframe_show::plot::Plot;
-use serde::Serialize;
+use serde::de::{Deserializer, Error};
+use serde::{Deserialize, Serialize};
 
 /// A paper whose figures are reproduced. To add one: a folder like `swl/`, and a line in [`ALL`](crate::papers::ALL).
 pub struct Paper {
@@ -15,7 +16,7 @@ pub struct Paper {
     pub rows: Rows,
     /// The curves that the paper draws, from the same folder.
     pub plots: fn(&Path) -> Result<Vec<Plot>, ExperimentError>,
-    /// Its headlines; the first three stand in the README.
+    /// Its headlines; the first four stand in the README.
     pub claims: &'static [Claim],
     /// Title, source and idea, as in the README.
     pub readme: [&'static str; 3],
@@ -26,7 +27,7 @@ pub struct Paper {
 /// See [`Paper::rows`].
 pub type Rows = fn(&Path, &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError>;
 
-/// A headline with its unit, in at most 34 characters; then item and row that answer it.
+/// A headline for a stranger, in at most 54 characters; then item and row that answer it.
 pub type Claim = (&'static str, &'static str, &'static str);
 
 /// How our number came about.
@@ -63,11 +64,31 @@ impl Serialize for Origin {
     }
 }
 
+/// Without the numbers of [`Origin::Fitted`], which stand in [`Row::fitted`].
+impl<'de> Deserialize<'de> for Origin {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Origin, D::Error> {
+        let word = String::deserialize(d)?;
+        ORIGINS.into_iter().find(|origin| origin.word() == word).ok_or_else(|| D::Error::custom("no origin"))
+    }
+}
+
+/// Every origin once.
+const ORIGINS: [Origin; 5] =
+    [Origin::PrintedInput, Origin::Identity, Origin::Fitted("", 0), Origin::Predicted, Origin::NotPrinted];
+
+/// A text of the program, or of a row that was kept.
+pub type Text = &'static str;
+
+fn kept<'de, D: Deserializer<'de>>(d: D) -> Result<Text, D::Error> {
+    String::deserialize(d).map(|text| &*text.leak())
+}
+
 /// A rule without any model that comes at least as near to the printed value as we do.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Trivial {
     /// The rule.
-    pub rule: &'static str,
+    #[serde(deserialize_with = "kept")]
+    pub rule: Text,
     /// What it gives.
     pub value: f64,
     /// Its distance, as [`Row::distance_percent`].
@@ -75,10 +96,11 @@ pub struct Trivial {
 }
 
 /// One printed figure and ours.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Row {
     /// The paper's name.
-    pub paper: &'static str,
+    #[serde(skip_deserializing)]
+    pub paper: Text,
     /// `table 4`, `figure 7`, ...
     pub item: String,
     /// The value.
@@ -89,7 +111,8 @@ pub struct Row {
     /// Ours.
     pub our_value: f64,
     /// Unit of both.
-    pub unit: &'static str,
+    #[serde(deserialize_with = "kept")]
+    pub unit: Text,
     /// How ours came about.
     pub origin: Origin,
     /// For a fitted row, the free numbers and how many figures they were fitted to.
@@ -110,7 +133,7 @@ pub struct Row {
     /// How it was found, and why it differs.
     pub note: String,
     /// The headline that it answers.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
     pub claim: Option<&'static str>,
 }
 
@@ -219,9 +242,8 @@ fn digit(value: f64) -> f64 {
 
 /// How many rows are of which origin, and how near the predictions are.
 pub fn tally(rows: &[Row]) -> String {
-    let kinds = [Origin::PrintedInput, Origin::Identity, Origin::Fitted("", 0), Origin::Predicted, Origin::NotPrinted];
     let count = |origin: Origin| rows.iter().filter(|row| row.origin.word() == origin.word()).count();
-    let kinds = kinds.map(|origin| (count(origin), origin.word()));
+    let kinds = ORIGINS.map(|origin| (count(origin), origin.word()));
     let some: Vec<_> = kinds.iter().filter(|kind| kind.0 > 0).map(|(n, word)| format!("{n} {word}")).collect();
     format!("{} rows: {}; {}", rows.len(), some.join(", "), near(rows))
 }

@@ -27,11 +27,15 @@ pub fn plots(paper: &str, traces: &Path) -> Result<Vec<Plot>, ExperimentError> {
 pub fn rows(paper: &str, traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError> {
     let mut rows = Vec::new();
     for paper in of(paper)? {
-        let claim = |row: &Row| paper.claims.iter().find(|claim| (claim.1, claim.2) == (&row.item, &row.row));
-        let marked = |row: Row| Row { paper: paper.name, claim: claim(&row).map(|claim| claim.0), ..row };
-        rows.extend((paper.rows)(traces, progress)?.into_iter().map(marked));
+        rows.extend(marked(paper, (paper.rows)(traces, progress)?));
     }
     Ok(rows)
+}
+
+/// Rows with their paper and the headlines that they answer.
+pub fn marked(paper: &'static Paper, rows: Vec<Row>) -> impl Iterator<Item = Row> {
+    let claim = |row: &Row| paper.claims.iter().find(|claim| (claim.1, claim.2) == (&row.item, &row.row));
+    rows.into_iter().map(move |row| Row { paper: paper.name, claim: claim(&row).map(|claim| claim.0), ..row })
 }
 
 /// The predictions that are not where they stood, each as a line.
@@ -43,22 +47,27 @@ pub fn moved(rows: &[Row]) -> Vec<String> {
     predicted.map(|row| (row, row.standing())).filter(|(row, line)| !stood(row, line)).map(|(_, line)| line).collect()
 }
 
-/// A paper's line in the README's table: its first headlines with origin and distance, and how near its predictions
-/// are.
+/// A paper's line in the README's table: its first headlines, each with origin and distance, and how near its
+/// predictions are.
 pub fn readme(paper: &Paper, rows: &[Row]) -> String {
     let claim = |claim: &Claim| {
         let row = rows.iter().find(|row| row.claim == Some(claim.0))?;
+        let (text, unit, origin) = (claim.0, row.unit, row.origin.word());
         let (ours, printed) = (number(row.our_value), number(row.paper_value?));
-        Some(format!("{}: {ours}, paper {printed} ({}, {})", claim.0, row.origin.word(), row.distance()))
+        let printed = printed.trim_end_matches(".00");
+        Some(format!("{text}: {ours} {unit}, in the paper {printed} ({origin}, {})", row.distance()))
     };
-    let claims: Vec<_> = paper.claims.iter().take(3).filter_map(claim).collect();
+    let claims: Vec<_> = paper.claims.iter().take(4).filter_map(claim).collect();
     let ([title, source, idea], name) = (paper.readme, paper.name);
     let link = format!("[{title}](crates/study/src/{name}/README.md) ({source})");
-    format!("| {link} | {idea} | {}; {} |", claims.join("; "), near(rows))
+    format!("| {link} | {idea} | {}<br>{} |", claims.join("<br>"), near(rows))
 }
 
 /// The papers of this name, or all.
-fn of(name: &str) -> Result<impl Iterator<Item = &'static Paper> + '_, ExperimentError> {
+///
+/// # Errors
+/// No such paper.
+pub fn of(name: &str) -> Result<impl Iterator<Item = &'static Paper> + '_, ExperimentError> {
     let names: Vec<_> = ALL.iter().map(|paper| paper.name).collect();
     if name != "all" && !names.contains(&name) {
         let reason = format!("there is no paper `{name}`; there are {}, all", names.join(", "));
@@ -76,7 +85,7 @@ mod tests {
         for paper in ALL {
             let texts: Vec<&str> = paper.claims.iter().map(|claim| claim.0).collect();
             assert!(!texts.is_empty() && texts.len() <= 8, "{texts:?}");
-            assert!(texts.iter().all(|text| text.len() <= 34), "{texts:?}");
+            assert!(texts.iter().all(|text| text.len() <= 54), "{texts:?}");
             assert!((1..texts.len()).all(|i| !texts[..i].contains(&texts[i])), "{texts:?}");
         }
     }

@@ -2,9 +2,12 @@
 //! parts, on one machine and one trace.
 //!
 //! ```text
-//!   base: one device, Linux's map of slots on it, the frame first and then the load, the processor moves pages
+//!   base: one device, Linux's map of slots on it, the frame first and then the load
 //!     + the parts of a set, in the order of the systems ─► Settings ─► are they compatible? ─► the driver of tasks
 //! ```
+//!
+//! Like is compared with like: each set has the same bytes of memory, and the same machine. The device moves pages by
+//! itself if a part that can be tried requires it; otherwise the processor moves them.
 //!
 //! Call [`study`] for a trace, then [`show::table`] or [`show::bars`] with all studies. Fault time is all time that the
 //! tasks do not spend on their references: faults, loads with no task that can run meanwhile, and the extra time of
@@ -18,8 +21,8 @@ use coldframe_core::fault::handler;
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::{quantity, sheet, Sheet};
 use coldframe_experiment::sim_result::SCHEMA_VERSION;
-use coldframe_experiment::systems::{self, backing, Part, System};
-use coldframe_experiment::tasks::{self, TasksOutcome};
+use coldframe_experiment::systems::{self, Part};
+use coldframe_experiment::tasks::{self, Counted, TasksOutcome};
 use coldframe_experiment::{ExperimentError, Progress, Settings};
 use serde::Serialize;
 
@@ -48,6 +51,9 @@ pub struct Combination {
     pub device_writes: u64,
     /// Pages that left RAM changed.
     pub dirty_evictions: u64,
+    /// Why a part alone changed neither fault time nor reads; `None`: it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle: Option<&'static str>,
     /// Every setting in force at the size that was asked for, for `coldframe sim -c`.
     pub config: serde_json::Value,
 }
@@ -82,10 +88,12 @@ pub struct Study {
     pub written: usize,
     /// Bytes of a page.
     pub page_bytes: u64,
-    /// RAM that was asked for.
+    /// RAM that was asked for; what a part has beside it is taken from it.
     pub ram_bytes: u64,
-    /// Frames of each size that was tried.
+    /// Pages of RAM of each size that was tried.
     pub frames: Vec<u64>,
+    /// Whether the device moves pages by itself.
+    pub dma: bool,
     /// The device.
     pub device: String,
     /// Why there are no energies; `None`: there are.
@@ -114,8 +122,7 @@ impl Study {
     /// The set with the least fault time, of at least one part; the smaller set if two take the same time. `None`: no
     /// part can be tried.
     pub fn best(&self) -> Option<&Combination> {
-        let sets = self.combinations.iter().filter(|one| !one.parts.is_empty());
-        sets.min_by_key(|one| (one.fault_time_ps, one.parts.len()))
+        best(&self.combinations)
     }
 
     /// The best set without one of its parts.
@@ -125,15 +132,40 @@ impl Study {
     }
 }
 
-type Member = (&'static System, &'static Part);
+fn best(combinations: &[Combination]) -> Option<&Combination> {
+    let sets = combinations.iter().filter(|one| !one.parts.is_empty());
+    sets.min_by_key(|one| (one.fault_time_ps, one.parts.len()))
+}
 
-/// Every system's part, in the order of the systems.
-pub fn all() -> Vec<Member> {
-    systems::ALL.iter().filter_map(|system| Some((*system, system.part?))).collect()
+/// Every system's parts, in the order of the systems.
+pub fn all() -> impl Iterator<Item = &'static Part> {
+    systems::ALL.iter().flat_map(|system| system.parts)
+}
+
+/// Every set of the systems' first parts, smaller sets first, and the other parts alone.
+fn sets() -> Vec<Vec<&'static Part>> {
+    let mut sets = vec![Vec::new()];
+    for first in systems::ALL.iter().filter_map(|system| system.parts.first()) {
+        let more: Vec<_> = sets.iter().map(|set: &Vec<_>| [&set[..], &[first]].concat()).collect();
+        sets.extend(more);
+    }
+    sets.extend(systems::ALL.iter().flat_map(|system| system.parts.iter().skip(1)).map(|part| vec![part]));
+    sets.sort_by_key(Vec::len);
+    sets
+}
+
+/// This set with another part of a system in place of its own.
+fn others(set: &[String]) -> Vec<Vec<&'static Part>> {
+    let own = |system: &systems::System| system.parts.iter().find(|part| set.iter().any(|name| name == part.name));
+    let own: Vec<(_, &Part)> = systems::ALL.iter().filter_map(|system| Some((*system, own(system)?))).collect();
+    let with = |other: &'static Part, system: &str| {
+        own.iter().map(|(of, part)| if of.name == system { other } else { part }).collect()
+    };
+    own.iter().flat_map(|(system, _)| system.parts.iter().skip(1).map(|other| with(other, system.name))).collect()
 }
 
 /// The machine without any part, with the user's settings. RAM is by default half of the touched memory.
-fn base(asked: &Settings, written: usize) -> Settings {
+fn base(asked: &Settings, counted: &Counted) -> Settings {
     let mut base = asked.clone();
     base.device.get_or_insert_with(|| DEVICE.into());
     if base.frames.is_none() {
@@ -141,10 +173,10 @@ fn base(asked: &Settings, written: usize) -> Settings {
     }
     base.handler = Some("sequential".into());
     base.tasks.prefetch = Some("off".into());
-    base.machine.dma.get_or_insert(false);
+    base.machine.dma.get_or_insert_with(|| all().any(|part| part.needs_dma && part.tasks_min <= counted.tasks));
     base.machine.cache_line.get_or_insert_with(|| "32B".into());
     base.swap.layout = Some("linux".into());
-    base.swap.blocks.get_or_insert_with(|| blocks(written).to_string());
+    base.swap.blocks.get_or_insert_with(|| blocks(counted.written).to_string());
     base
 }
 
@@ -171,34 +203,41 @@ pub fn study(path: &Path, asked: &Settings, progress: &mut dyn FnMut(Progress)) 
         None => (systems::of_tasks().0.defaults)().page,
     };
     let counted = tasks::counted(path, page.0.max(1).trailing_zeros())?;
-    let base = base(asked, counted.written);
+    let base = base(asked, &counted);
     let device = sheet::find(base.device.as_deref().unwrap_or(DEVICE))?;
-    let members = all();
-    let mut sets: Vec<Vec<Member>> = vec![Vec::new()];
-    let mut excluded = Vec::new();
-    for mask in masks(members.len()) {
-        let set: Vec<Member> = (0..members.len()).filter(|i| mask >> i & 1 == 1).map(|i| members[i]).collect();
+    let mut tried = Vec::new();
+    let mut excluded: Vec<Excluded> = Vec::new();
+    for set in sets() {
         let names = names(&set);
         // If a smaller set is not possible, no larger set is.
-        if excluded.iter().any(|one: &Excluded| one.parts.iter().all(|part| names.contains(part))) {
+        if excluded.iter().any(|one| one.parts.iter().all(|part| names.contains(part))) {
             continue;
         }
-        match refused(&settings(&base, &set), &set, &device, page, counted.tasks)? {
+        match refused(&settings(&base, &set), &set, &device, page, counted.tasks) {
             Some(why) => excluded.push(Excluded { parts: names, why }),
-            None => sets.push(set),
+            None => tried.push(set),
         }
     }
     let first = tasks::run(path, std::slice::from_ref(&base), &mut |_| ())?.remove(0);
     let frames = AROUND.map(|percent| (first.frames as u64 * percent / 100).max(1)).to_vec();
-    let sized = |set: &Vec<Member>| {
-        let of = settings(&base, set);
-        let at = |frames: &u64| Settings { ram: None, frames: Some(*frames), ..of.clone() };
-        frames.iter().map(at).collect::<Vec<_>>()
+    let at = |frames: &u64| Settings { ram: None, frames: Some(*frames), ..base.clone() };
+    let sized = |set: &Vec<&Part>| frames.iter().map(|frames| settings(&at(frames), set)).collect::<Vec<_>>();
+    let mut no_energy = None;
+    let mut run = |sets: &[Vec<&'static Part>]| {
+        let outcomes = tasks::run(path, &sets.iter().flat_map(sized).collect::<Vec<_>>(), progress)?;
+        no_energy = no_energy.take().or_else(|| outcomes.iter().find_map(|outcome| outcome.energy.clone().err()));
+        let of_set = |(set, outcomes): (&Vec<&Part>, &[TasksOutcome])| combination(set, outcomes);
+        Ok::<Vec<Combination>, ExperimentError>(sets.iter().zip(outcomes.chunks(frames.len())).map(of_set).collect())
     };
-    let all: Vec<Settings> = sets.iter().flat_map(sized).collect();
-    let outcomes = tasks::run(path, &all, progress)?;
-    let of_set = |(set, outcomes): (&Vec<Member>, &[TasksOutcome])| combination(names(set), outcomes);
-    let combinations: Vec<Combination> = sets.iter().zip(outcomes.chunks(frames.len())).map(of_set).collect();
+    let mut combinations = run(&tried)?;
+    let none = (combinations[0].fault_times_ps.clone(), combinations[0].device_reads);
+    combinations
+        .iter_mut()
+        .filter(|one| (&one.fault_times_ps, one.device_reads) != (&none.0, none.1))
+        .for_each(|one| one.idle = None);
+    if let Some(best) = best(&combinations).filter(|best| best.parts.len() > 1) {
+        combinations.extend(run(&others(&best.parts.clone()))?);
+    }
     Ok(Study {
         schema_version: SCHEMA_VERSION,
         kind: KIND.into(),
@@ -211,56 +250,35 @@ pub fn study(path: &Path, asked: &Settings, progress: &mut dyn FnMut(Progress)) 
         page_bytes: first.page,
         ram_bytes: first.frames as u64 * first.page,
         frames,
+        dma: base.machine.dma == Some(true),
         device: device.name,
-        no_energy: outcomes.iter().find_map(|outcome| outcome.energy.clone().err()),
+        no_energy,
         combinations,
         excluded,
     })
 }
 
-/// Sets as bits, each alone first, then all others by their number.
-fn masks(parts: usize) -> Vec<u32> {
-    let mut masks: Vec<u32> = (1..1u32 << parts).collect();
-    masks.sort_by_key(|mask| (mask.count_ones(), *mask));
-    masks
+fn names(set: &[&Part]) -> Vec<String> {
+    set.iter().map(|part| part.name.to_string()).collect()
 }
 
-fn names(set: &[Member]) -> Vec<String> {
-    set.iter().map(|(system, _)| system.name.to_string()).collect()
-}
-
-fn settings(base: &Settings, set: &[Member]) -> Settings {
+fn settings(base: &Settings, set: &[&Part]) -> Settings {
     let mut settings = base.clone();
-    set.iter().for_each(|(_, part)| (part.apply)(&mut settings));
+    set.iter().for_each(|part| (part.apply)(&mut settings));
     settings
 }
 
-/// Why this set cannot be, by what the sheets of device and area have and what the trace is.
-fn refused(
-    s: &Settings,
-    set: &[Member],
-    device: &Sheet,
-    page: Bytes,
-    tasks: usize,
-) -> Result<Option<String>, ExperimentError> {
-    if let Some((_, part)) = set.iter().find(|(_, part)| part.tasks_min > tasks) {
+/// Why this set cannot be, by what the device's sheet has and what the trace is.
+fn refused(s: &Settings, set: &[&Part], device: &Sheet, page: Bytes, tasks: usize) -> Option<String> {
+    if let Some(part) = set.iter().find(|part| part.tasks_min > tasks) {
         let of = if tasks == 1 { "one task".into() } else { format!("{tasks} tasks") };
-        return Ok(Some(format!("the trace has {of}, and {} must take turns", part.tasks_min)));
+        return Some(format!("the trace has {of}, and {} must take turns", part.tasks_min));
     }
-    if s.handler.as_deref().and_then(handler::find).is_some_and(|handler| handler.needs_xip) {
-        if let Some(why) = no_buffer(s, device, page) {
-            return Ok(Some(why));
-        }
+    if s.machine.dma != Some(true) && set.iter().any(|part| part.needs_dma) {
+        return Some("its paper requires a device that moves pages by itself; give machine.dma=true".into());
     }
-    let area = s.swap.backing.as_deref().and_then(backing::find).and_then(|backing| backing.sheet);
-    if let (Some(name), Some(_)) = (area, &s.swap.layout) {
-        if sheet::find(name)?.erase().is_err() {
-            let why =
-                format!("{name} is written in place: its sheet has no time.erase, so that a log saves nothing there");
-            return Ok(Some(why));
-        }
-    }
-    Ok(None)
+    let held = s.handler.as_deref().and_then(handler::find).is_some_and(|handler| handler.needs_xip);
+    no_buffer(s, device, page).filter(|_| held)
 }
 
 /// Why no page can be read in the device's buffers.
@@ -284,7 +302,7 @@ fn no_buffer(s: &Settings, device: &Sheet, page: Bytes) -> Option<String> {
 }
 
 /// The results of a set at each size of RAM; the requested size is first.
-fn combination(parts: Vec<String>, outcomes: &[TasksOutcome]) -> Combination {
+fn combination(set: &[&Part], outcomes: &[TasksOutcome]) -> Combination {
     let mean = |of: &dyn Fn(&TasksOutcome) -> u64| outcomes.iter().map(of).sum::<u64>() / outcomes.len() as u64;
     let fault_time = |outcome: &TasksOutcome| {
         let useful: Ps = outcome.result.tasks.iter().map(|task| task.useful).sum();
@@ -296,7 +314,7 @@ fn combination(parts: Vec<String>, outcomes: &[TasksOutcome]) -> Combination {
     }
     let known = outcomes.iter().all(|outcome| outcome.energy.is_ok());
     Combination {
-        parts,
+        parts: names(set),
         fault_time_ps: mean(&fault_time),
         fault_times_ps: outcomes.iter().map(fault_time).collect(),
         time_ps: mean(&|outcome| outcome.result.time.0),
@@ -305,6 +323,7 @@ fn combination(parts: Vec<String>, outcomes: &[TasksOutcome]) -> Combination {
         device_reads: mean(&|outcome| outcome.result.device_reads),
         device_writes: mean(&|outcome| outcome.result.device_writes),
         dirty_evictions: mean(&|outcome| outcome.result.counts.dirty_evictions),
+        idle: if let [part] = set { Some((part.idle)(&outcomes[0].result)) } else { None },
         config: outcomes[0].config.clone(),
     }
 }

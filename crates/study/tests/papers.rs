@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, PoisonError};
 
-use coldframe_study::figure::{Origin, Row};
+use coldframe_study::figure::{Origin, Paper, Row};
 use coldframe_study::papers::{moved, readme, rows, ALL};
+use rayon::prelude::*;
 use serde_json::Value;
 
 fn root() -> PathBuf {
@@ -14,7 +15,8 @@ fn root() -> PathBuf {
 
 fn run(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe-papers"));
-    command.args(args).env("NO_COLOR", "1").env("COLUMNS", "240").output().expect("the program runs")
+    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR")).env("NO_COLOR", "1").env("COLUMNS", "240");
+    command.args(args).output().expect("the program runs")
 }
 
 fn done(args: &[&str]) -> String {
@@ -28,9 +30,9 @@ fn json(args: &[&str]) -> Value {
 }
 
 /// One line per figure of a paper, and the paper's line in the README.
-fn figures_are_as_they_were_read_last(name: &str) {
+fn figures_are_as_they_were_read_last(paper: &Paper) {
+    let name = paper.name;
     let rows = rows(name, &root().join("data/traces"), &mut |_| {}).expect("the shipped traces");
-    let paper = ALL.iter().find(|paper| paper.name == name).expect("a paper");
     let marked = rows.iter().filter(|row| row.claim.is_some()).count();
     assert_eq!(marked, paper.claims.len(), "a headline of {name} names no row");
     let silent = rows.iter().find(|row| row.note.is_empty()).map(|row| &row.row);
@@ -55,23 +57,10 @@ fn readme_has(line: &str) {
     }
 }
 
-/// One test per paper, so that they run in parallel.
-macro_rules! figures {
-    ($($paper:ident)*) => {
-        $(
-            #[test]
-            fn $paper() {
-                figures_are_as_they_were_read_last(stringify!($paper));
-            }
-        )*
-
-        #[test]
-        fn every_papers_figures_are_held() {
-            assert_eq!(ALL.iter().map(|paper| paper.name).collect::<Vec<_>>(), [$(stringify!($paper)),*]);
-        }
-    };
+#[test]
+fn the_figures_of_every_paper_are_as_they_were_read_last() {
+    ALL.par_iter().for_each(figures_are_as_they_were_read_last);
 }
-figures!(swl ddb lobi drswap sap);
 
 /// `--strict` is about predictions: what was fitted or put in is no news.
 #[test]
@@ -82,6 +71,25 @@ fn a_prediction_that_is_not_where_it_stood_is_named() {
     let predicted = rows.iter().filter(|row| row.origin == Origin::Predicted).count();
     assert_eq!(moved(&rows).len(), predicted);
     done(&["papers", "ddb", "--strict"]);
+}
+
+/// A result is the same from the cache, which `--run` passes by, and a cache that cannot be written is no error.
+#[test]
+fn a_second_run_is_there_at_once_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |cache: &Path, more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe-papers"));
+        command.args(["papers", "swl", "--format", "json"]).args(more).env("XDG_CACHE_HOME", cache);
+        let done = command.output().expect("the program runs");
+        assert!(done.status.success());
+        (done.stdout, String::from_utf8(done.stderr).unwrap().contains("kept from an earlier run"))
+    };
+    let (first, kept) = run(folder.path(), &[]);
+    assert!(!kept);
+    assert_eq!(run(folder.path(), &[]), (first.clone(), true));
+    for (cache, more) in [(folder.path(), &["--run"][..]), (Path::new("/dev/null/x"), &[])] {
+        assert_eq!(run(cache, more), (first.clone(), false));
+    }
 }
 
 #[test]
@@ -105,10 +113,15 @@ fn the_papers_parts_on_a_trace_of_ones_own() {
     let worker = root().join("data/traces/worker.parquet").display().to_string();
     let on = ["papers", "--on", &worker, "--ram", "30%"];
     let text = done(&[&on[..], &["-o", &picture]].concat());
-    assert!(text.contains("SWL: search in load") && text.contains("Not lobi with drswap: "), "{text}");
+    assert!(
+        text.contains("SWL: search in load") && text.contains("Equal bytes: drswap has 1.9 MiB of RAM and 632 KiB of"),
+        "{text}"
+    );
     let own = |line: &&str| !line.contains(&worker);
     assert!(text.lines().filter(own).all(|line| line.chars().count() <= 80), "{text}");
     assert!(std::fs::read_to_string(&picture).unwrap().contains("Fault time"));
+    let markdown = done(&[&on[..], &["--format", "markdown"]].concat());
+    assert!(markdown.contains("| SWL: PA-Clock | ") && markdown.contains("\n- Not sap: "), "{markdown}");
     let studies = json(&on);
     let times = studies[0]["combinations"].as_array().unwrap().iter().map(|one| one["fault_time_ps"].as_u64().unwrap());
     let times: Vec<u64> = times.collect();

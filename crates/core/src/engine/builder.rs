@@ -49,23 +49,20 @@ impl Builder {
         let tier = if let Below::Tier(tier) = below { Some(tier) } else { None };
         match tier.and_then(|tier| tier_refused(&tier, &config, handler)) {
             Some(reason) => return Err(ConfigError::Tier(reason)),
-            None if caps.places && matches!(below, Below::Swap(_) | Below::Slots(_)) => {
-                return Err(ConfigError::Placed)
-            }
+            None if caps.places && !matches!(below, Below::Homes | Below::Tier(_)) => return Err(ConfigError::Placed),
             None => {}
         }
-        let backing = match below {
-            Below::Homes => Backing::new(pages, None, None, None),
-            Below::Swap(SwapAreas { slots_per_block, areas }) => {
-                let swap = Swap::new(pages, slots_per_block, &areas).map_err(ConfigError::Swap)?;
-                Backing::new(pages, Some(swap), None, None)
-            }
-            Below::Slots(slots) => {
-                within("slots", slots.slots)?;
-                Backing::new(pages, None, Some(Slots::new(slots, pages, tasks)), None)
-            }
-            Below::Tier(tier) => Backing::new(pages, None, None, Some(Packs::new(pages, tier.page_bytes))),
+        let packs = tier.map(|tier| Packs::new(pages, tier.page_bytes));
+        let (slots, areas) = match below {
+            Below::Homes | Below::Tier(_) => (None, None),
+            Below::Swap(areas) => (None, Some(areas)),
+            Below::Slots(slots) => (Some(slots), None),
+            Below::SlotsThenSwap(slots, areas) => (Some(slots), Some(areas)),
         };
+        slots.map_or(Ok(()), |slots| within("slots", slots.slots))?;
+        let swap = areas.map(|SwapAreas { slots_per_block, areas }| Swap::new(pages, slots_per_block, &areas));
+        let swap = swap.transpose().map_err(ConfigError::Swap)?;
+        let backing = Backing::new(pages, swap, slots.map(|slots| Slots::new(slots, pages, tasks)), packs);
         let buffers = caps.buffers as usize;
         Ok(Engine {
             pages: PageStates::new(pages),

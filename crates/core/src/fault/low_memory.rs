@@ -13,7 +13,7 @@ use crate::turn::Turn;
 /// Ends tasks until a frame is free, a page can leave RAM, or no task may be ended.
 pub(super) fn relieve(turn: &mut Turn<'_>) {
     while turn.ram.frames().free() == 0 {
-        let Some(slots) = turn.backing.slots().filter(|slots| slots.is_tight()) else { return };
+        let Some(slots) = turn.backing.only_slots().filter(|slots| slots.is_tight()) else { return };
         let Some(task) = slots.victim(|task| turn.may_end(task)) else { return };
         end(turn, task);
     }

@@ -19,6 +19,14 @@ pub(super) fn update_mmu(turn: &mut Turn<'_>, ticket: Ticket) {
 
 /// The page's bytes are in the frame: from now on it lives there.
 pub(super) fn settle(turn: &mut Turn<'_>, page: PageId, frame: FrameId, writing: bool) {
+    enters(turn, page, frame);
+    let bit = turn.ram.insert_bit();
+    let (policy, mut residents) = turn.policy_and_residents();
+    residents.map(frame, bit, writing);
+    policy.insert(frame, &mut residents);
+}
+
+fn enters(turn: &mut Turn<'_>, page: PageId, frame: FrameId) {
     turn.ram.settle(frame, page);
     turn.pages.set(page, PageState::Resident(frame));
     turn.counts.swap_ins += u64::from(turn.backing.in_area(page).is_some());
@@ -26,20 +34,12 @@ pub(super) fn settle(turn: &mut Turn<'_>, page: PageId, frame: FrameId, writing:
     if turn.backing.came(page) || stale {
         turn.ram.soil(frame);
     }
-    let bit = turn.ram.insert_bit();
-    let (policy, mut residents) = turn.policy_and_residents();
-    residents.map(frame, bit, writing);
-    policy.insert(frame, &mut residents);
 }
 
 /// The page's bytes are in the frame, and no task has touched the page yet. It is mapped only if the machine has
 /// reference bits, which show the first touch.
 fn settle_behind_slice(turn: &mut Turn<'_>, page: PageId, frame: FrameId) {
-    turn.ram.settle(frame, page);
-    turn.pages.set(page, PageState::Resident(frame));
-    if turn.tier.as_ref().is_some_and(|tier| tier.is_stale(page)) {
-        turn.ram.soil(frame);
-    }
+    enters(turn, page, frame);
     let mapped = turn.arrival == Arrival::MappedBehindSlice && turn.config.caps.reference_bit;
     let (policy, mut residents) = turn.policy_and_residents();
     if mapped {

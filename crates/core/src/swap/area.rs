@@ -31,6 +31,8 @@ pub(super) struct Area {
     pub(super) first: u32,
     slots_per_block: u32,
     allocator: Allocator,
+    /// The log that takes pages from RAM now.
+    pub(super) log: u32,
     /// Closed blocks by the number of their valid slots; blocks unchanged for the longest time come first.
     buckets: Box<[List]>,
     floors: Box<[Cell<Floor>]>,
@@ -63,6 +65,7 @@ impl Area {
             first,
             slots_per_block,
             allocator,
+            log: 0,
             buckets: vec![List::new(); slots_per_block as usize + 1].into_boxed_slice(),
             floors: vec![Cell::new(Floor::default()); slots_per_block as usize + 1].into_boxed_slice(),
             room: 0,
@@ -70,6 +73,12 @@ impl Area {
             wear: Wear { min: 0, max: 0, at_min: config.blocks },
             victims: Vec::with_capacity(VICTIMS_MAX as usize),
             survivors: Vec::with_capacity((VICTIMS_MAX * slots_per_block) as usize),
+        }
+    }
+
+    pub(super) fn split(&mut self, logs: u32) {
+        if let Allocator::Log(log) = &mut self.allocator {
+            log.split(logs);
         }
     }
 
@@ -149,7 +158,7 @@ impl Area {
         }
         self.load += 1;
         let born = blocks.now;
-        let slot = self.append(Stream::SwapOuts, None, page, born, blocks, flash)?;
+        let slot = self.append(Stream::SwapOuts(self.log), None, page, born, blocks, flash)?;
         blocks.counts.programs += 1;
         Some(slot)
     }
@@ -332,7 +341,7 @@ impl Area {
     /// Copies one page. If there is no room for it, the page stays where it is.
     fn rescue(&mut self, survivor: Survivor, blocks: &mut Blocks, flash: &mut impl Flash) {
         let Survivor { born, slot } = survivor;
-        let stream = if self.config.collector.with_age { Stream::Survivors } else { Stream::SwapOuts };
+        let stream = if self.config.collector.with_age { Stream::Survivors } else { Stream::SwapOuts(0) };
         let page = blocks.page_in(slot).expect("a survivor is a page");
         if let Some(to) = self.append(stream, Some(slot), page, born, blocks, flash) {
             blocks.settle(page, to);

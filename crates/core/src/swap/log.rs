@@ -1,9 +1,12 @@
 //! The log: always the next slot of the open erase block (LOBI, "log-structured swap-out").
 //!
 //! Two blocks can be open: one for pages from RAM, and one for pages that a collection moves. So collectors with age
-//! can keep cold pages apart from hot ones. If no block is free, both kinds share one.
+//! can keep cold pages apart from hot ones. Pages from RAM can go to several logs, each with an open block. If no block
+//! is free, all kinds share one.
 
 use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::vec;
+use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use crate::ids::BlockId;
@@ -11,7 +14,8 @@ use crate::ids::BlockId;
 /// Where a page comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stream {
-    SwapOuts,
+    /// Into this log.
+    SwapOuts(u32),
     Survivors,
 }
 
@@ -24,7 +28,8 @@ enum Free {
 
 pub(super) struct Log {
     free: Free,
-    open: [Option<BlockId>; 2],
+    /// For survivors, then for each log.
+    open: Vec<Option<BlockId>>,
 }
 
 impl Log {
@@ -33,7 +38,11 @@ impl Log {
             true => Free::Fewest(BinaryHeap::with_capacity(blocks)),
             false => Free::InTurn(VecDeque::with_capacity(blocks)),
         };
-        Log { free, open: [None; 2] }
+        Log { free, open: vec![None; 2] }
+    }
+
+    pub(super) fn split(&mut self, logs: u32) {
+        self.open.resize(1 + logs as usize, None);
     }
 
     pub(super) fn add_free(&mut self, block: BlockId, erases: u32) {
@@ -61,17 +70,17 @@ impl Log {
     /// The block whose next slot is taken; `None`: no erased slot is left.
     #[inline]
     pub(super) fn next_block(&mut self, stream: Stream) -> Option<BlockId> {
-        let (mine, other) = match stream {
-            Stream::SwapOuts => (0, 1),
-            Stream::Survivors => (1, 0),
+        let mine = match stream {
+            Stream::Survivors => 0,
+            Stream::SwapOuts(log) => 1 + log as usize % (self.open.len() - 1),
         };
         if self.open[mine].is_none() {
             self.open[mine] = self.take_free();
         }
-        self.open[mine].or(self.open[other])
+        self.open[mine].or_else(|| self.open.iter().find_map(|open| *open))
     }
 
-    /// Opens a partly programmed block again. Returns false if two are open already.
+    /// Opens a partly programmed block again. Returns false if as many are open as can be.
     pub(super) fn reopen(&mut self, block: BlockId) -> bool {
         let Some(open) = self.open.iter_mut().find(|open| open.is_none()) else { return false };
         *open = Some(block);

@@ -90,6 +90,7 @@ pub fn swaps(settings: &Settings) -> Result<SwapPlan, ExperimentError> {
         config: SwapConfig {
             areas,
             slots_per_block,
+            logs: 1,
             translation: shown.layout == "linux-ftl",
             read_ahead,
             cache: CACHE,

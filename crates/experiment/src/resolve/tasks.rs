@@ -12,7 +12,7 @@ use coldframe_trace::Provenance;
 use serde::Serialize;
 use serde_json::{json, Value};
 
-use super::backed::{self, BackedArea};
+use super::backed::{self, BackedArea, BackedSettings};
 use super::log;
 use super::{front, names, refuse, string, Pages, Plan};
 use crate::error::ExperimentError;
@@ -47,7 +47,9 @@ impl TasksPlan {
         let mut config = self.base.shown();
         config["tasks"] = serde_json::to_value(&self.settings).expect("settings are plain data");
         if let Some(backed) = &self.backed {
-            config["swap"] = json!(backed.settings);
+            let log = self.base.area.as_ref().map(|area| area.settings.clone());
+            config["swap"] =
+                json!(BackedSettings { log: log.or(backed.settings.log.clone()), ..backed.settings.clone() });
             config["frames"] = self.config.frames.into();
         }
         config
@@ -75,8 +77,9 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
     }
     // Front ends filter one string of references; here the tasks' references go straight to the page table.
     settings.front_end.name = Some("none".into());
-    let backed = backed(&settings, trace, touched)?;
-    let swap = if backed.is_some() { Swap::default() } else { Swap { read_ahead: None, ..settings.swap.clone() } };
+    let (area, flash) = areas(&settings);
+    let backed = backed(&Settings { swap: area, ..settings.clone() }, trace, touched)?;
+    let swap = if backed.is_some() && flash.blocks.is_none() { Swap::default() } else { flash };
     let mut base = string(&Settings { swap, ..settings.clone() }, trace, touched)?;
     let window = window(&settings, &mut base)?;
     let Some(lane) = base.lane() else {
@@ -103,11 +106,18 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
         frames = backed.leaves(frames)?;
         (machine.area, machine.slot_read, machine.reads_max) = (of.area, of.slot_read, backed.reads_max);
         caps.direct_read = backed.area.direct_read;
-        area = match &backed.log {
-            Some(log) => Below::Swap(log.areas.clone()),
-            None => Below::Slots(backed.slots(0)),
+        let slots = backed.slots(0);
+        area = match (&backed.log, area) {
+            (Some(log), _) => Below::Swap(log.areas.clone()),
+            (None, Below::Swap(flash)) => {
+                machine.area_slots = slots.slots;
+                Below::SlotsThenSwap(slots, flash)
+            }
+            (None, _) => Below::Slots(slots),
         };
-        machine.collect = backed.log.as_ref().map(|log| log.collect).unwrap_or_default();
+        if let Some(log) = &backed.log {
+            machine.collect = log.collect;
+        }
     }
     let reference = base.front.idle.reference;
     let config = TasksConfig {
@@ -131,7 +141,8 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
             depth: defaults.depth,
             ready_min: defaults.ready_min,
             follow,
-            past_switch: true,
+            // Section 5.3: what is loaded "before a context switch happens".
+            past_switch: false,
             // If only a window is read ahead, slices are not kept apart, and no page would be behind one.
             arrival: match window != Window::Alone && shown.prefetch == "off" {
                 true => Arrival::Mapped,
@@ -158,12 +169,28 @@ fn window(settings: &Settings, base: &mut Plan) -> Result<Window, ExperimentErro
     }
 }
 
-/// Either the device moves a page by itself (section 3 of SAP needs DMA), so that the transfer is the device's time;
-/// or the processor moves it.
+/// The settings of an area with a backing, and those of an area on the device's flash. There are both if one has a size
+/// and the other has blocks: then the flash takes what the first has no room for.
+fn areas(settings: &Settings) -> (Swap, Swap) {
+    let s = &settings.swap;
+    if !(backed::is_wanted(settings) && s.size.is_some() && s.blocks.is_some()) {
+        return (s.clone(), Swap { read_ahead: None, ..s.clone() });
+    }
+    let Swap { layout, blocks, slots_per_block, collector, .. } = s.clone();
+    let area =
+        Swap { layout: None, blocks: None, slots_per_block: None, collector: None, read_ahead: None, ..s.clone() };
+    (area, Swap { layout, blocks, slots_per_block, collector, ..Swap::default() })
+}
+
+/// Either the device moves a page by itself (section 3 of SAP needs DMA), so that the transfer is the device's time,
+/// at the load or, where a page is first read in a buffer, later; or the processor moves it.
 fn machine(settings: &Settings, lane: &LaneConfig, page: Bytes) -> Result<MachineConfig, ExperimentError> {
     let mut machine = if settings.machine.dma.unwrap_or(true) {
-        let device = DeviceTimes { load: lane.device.load + lane.prices.trans_host_mem, program: lane.device.program };
-        MachineConfig::device(StagePrices { trans_host_mem: Ps::ZERO, ..lane.prices }, device, Zeros::Once)
+        let transfer = lane.prices.trans_host_mem;
+        let (at_load, moves) = if lane.handler.needs_xip { (Ps::ZERO, transfer) } else { (transfer, Ps::ZERO) };
+        let device = DeviceTimes { load: lane.device.load + at_load, program: lane.device.program };
+        let stages = StagePrices { trans_host_mem: Ps::ZERO, ..lane.prices };
+        MachineConfig { moves, ..MachineConfig::device(stages, device, Zeros::Once) }
     } else {
         let machine = MachineConfig::device(lane.prices, lane.device, Zeros::Once);
         MachineConfig { moves_loaded_only: true, ..machine }

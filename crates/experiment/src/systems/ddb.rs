@@ -32,11 +32,12 @@ pub const SYSTEM: System = System {
     driver: Driver::String,
     area: Area::Home,
     front_end: Some(&L1),
-    part: Some(&PART),
+    parts: &[PART],
 };
 
 /// The handler, with the present order of stages: with SWL's part, the frame is sought during the load.
 const PART: Part = Part {
+    name: "ddb",
     text: "DDB: run in buffer",
     apply: |s| {
         let beside = s.handler.as_deref() == Some("parallel");
@@ -45,6 +46,8 @@ const PART: Part = Part {
         s.time.main_read.get_or_insert_with(|| "0.04us".into());
     },
     tasks_min: 1,
+    needs_dma: false,
+    idle: |_| "no page was read in a buffer",
 };
 
 /// The handler that finds the frame before the load starts.

@@ -36,19 +36,26 @@ pub const SYSTEM: System = System {
         cost,
     }),
     front_end: None,
-    part: Some(&PART),
+    parts: &[PART],
 };
 
 /// The log replaces Linux's map of slots on the same blocks. The window of a block replaces Linux's window, where the
 /// machine has one.
 const PART: Part = Part {
-    text: "LOBI: log, read blocks",
+    name: "lobi",
+    text: "LOBI: log and blocks",
     apply: |s| {
         let linux = s.swap.read_ahead.as_deref().and_then(|text| text.strip_prefix("aligned:"));
         s.swap.read_ahead = Some(format!("block:{}", linux.unwrap_or("8")));
         s.swap.layout = Some("log".into());
     },
     tasks_min: 1,
+    needs_dma: false,
+    idle: |run| match run.swap.as_ref().map(|done| done.counts.erases) {
+        _ if run.counts.dirty_evictions == 0 => "no page that left RAM was written to, so that its log stayed empty",
+        Some(0) => "no block had to be erased, and no other page of a block was missing",
+        _ => "its blocks were erased as often, and no other page of a block was missing",
+    },
 };
 
 /// A swap slot: 4 KB (main features).

@@ -35,12 +35,23 @@ pub const SYSTEM: System = System {
     }),
     area: Area::Home,
     front_end: None,
-    part: Some(&PART),
+    parts: &[PART],
 };
 
-/// Prefetching before the switch, at the paper's first moment (section 5.2, prefetch-75).
-const PART: Part =
-    Part { text: "SAP: load before turn", apply: |s| s.tasks.prefetch = Some("75".into()), tasks_min: 2 };
+/// Prefetching before the switch, at the paper's first moment (section 5.2, prefetch-75), on a device that moves pages
+/// by itself (section 3).
+const PART: Part = Part {
+    name: "sap",
+    text: "SAP: load ahead",
+    apply: |s| s.tasks.prefetch = Some("75".into()),
+    tasks_min: 2,
+    needs_dma: true,
+    idle: |run| match run.prefetch.activations {
+        0 => "no list had pages at a tick late in a turn with two tasks ready",
+        _ if run.prefetched().loads == 0 => "all pages on the lists were in RAM before the turn",
+        _ => "no page that it loaded was used before it left RAM",
+    },
+};
 
 /// The unit of demand paging (section 5.2).
 pub const PAGE: Bytes = Bytes(4096);

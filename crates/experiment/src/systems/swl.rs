@@ -7,7 +7,9 @@ use coldframe_core::{Bytes, Ps};
 use coldframe_device::StagePrices;
 use coldframe_sim::front_end::instruction::{Instruction, Reading, Shape};
 use coldframe_sim::front_end::{self, Spaces, Stream};
+use coldframe_sim::tasks::TasksResult;
 
+use crate::settings::Settings;
 use crate::systems::front_end::{FrontEnd, FrontKey, Paged};
 use crate::systems::{Area, Defaults, Driver, Part, System};
 
@@ -17,7 +19,7 @@ pub const SYSTEM: System = System {
     paper: "In, Shin, Kim: SWL: A Search-While-Load Demand Paging Scheme with NAND Flash Memory, LCTES 2007",
     summary: "search for a free frame while OneNAND loads the page into its buffer",
     defaults: || Defaults {
-        policy: "pa-clock:budget=13",
+        policy: PA_CLOCK,
         handler: "parallel",
         page: PAGE,
         stream: "I",
@@ -31,11 +33,31 @@ pub const SYSTEM: System = System {
     driver: Driver::String,
     area: Area::Home,
     front_end: Some(&FRONT_END),
-    part: Some(&PART),
+    parts: &PARTS,
 };
 
-/// The parallel handler (section 3.2, figure 5); it works with every policy.
-const PART: Part = Part { text: "SWL: search in load", apply: |s| s.handler = Some("parallel".into()), tasks_min: 1 };
+/// The parallel handler (section 3.2, figure 5), which works with every policy, and the two policies for it.
+const PARTS: [Part; 3] = [
+    part("swl", "SWL: search in load", |s| s.handler = Some("parallel".into())),
+    part("pa-clock", "SWL: PA-Clock", |s| {
+        (s.handler, s.policy) = (Some("parallel".into()), Some(PA_CLOCK.into()));
+    }),
+    part("pa-fifo-sc", "SWL: PA-FIFO-SC", |s| {
+        (s.handler, s.policy) =
+            (Some("parallel".into()), Some(format!("pa-fifo-sc:valid=50%,max-downgrades={HIDDEN_DOWNGRADES}")));
+    }),
+];
+
+/// The policy whose search the load hides.
+const PA_CLOCK: &str = "pa-clock:budget=13";
+
+const fn part(name: &'static str, text: &'static str, apply: fn(&mut Settings)) -> Part {
+    let idle = |run: &TasksResult| match run.counts.evictions {
+        0 => "RAM was never full, so that no frame had to be searched",
+        _ => "no search ran beside a load",
+    };
+    Part { name, text, apply, tasks_min: 1, needs_dma: false, idle }
+}
 
 /// Unit of demand paging (section 4.1.1).
 pub const PAGE: Bytes = Bytes(1024);

@@ -39,7 +39,7 @@ pub const SYSTEM: System = System {
     driver: Driver::Foreground(&drswap::FOREGROUND),
     area: Area::Backed("zram-lz4", &BACKINGS),
     front_end: None,
-    part: None,
+    parts: &[],
 };
 
 /// A page and a slot: PAGE_SIZE of x86-64 and AArch64.

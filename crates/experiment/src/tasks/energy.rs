@@ -19,17 +19,17 @@ pub(super) fn energy(plan: &TasksPlan, r: &TasksResult) -> Result<Vec<(&'static 
         (reads, writes) = (reads - r.counts.swap_ins.min(reads), writes - r.counts.swap_outs.min(writes));
     }
     let mut terms = device(&plan.base.sheet, page, reads, writes)?;
-    match &plan.backed {
-        None => terms.extend(collected(&plan.base.sheet, page, r)?),
-        Some(backed) => {
-            let moved = SwapCounts { swap_ins: r.counts.swap_ins, swap_outs: r.counts.swap_outs, up_time: r.time };
-            let ledger = swap_prices::energy(&backed.area, &moved);
-            let standby = ledger.background + ledger.refresh;
-            terms.push(("area", Pj(ledger.total().0 - standby.0)));
-            terms.push(("area_standby", standby));
-            let lines = backed.area.line_excess()?.max(0.0) * r.reads_in_slots as f64;
-            terms.push(("area_lines", Pj(lines as u64)));
-        }
+    if plan.base.area.is_some() {
+        terms.extend(collected(&plan.base.sheet, page, r)?);
+    }
+    if let Some(backed) = &plan.backed {
+        let moved = SwapCounts { swap_ins: r.counts.swap_ins, swap_outs: r.counts.swap_outs, up_time: r.time };
+        let ledger = swap_prices::energy(&backed.area, &moved);
+        let standby = ledger.background + ledger.refresh;
+        terms.push(("area", Pj(ledger.total().0 - standby.0)));
+        terms.push(("area_standby", standby));
+        let lines = backed.area.line_excess()?.max(0.0) * r.reads_in_slots as f64;
+        terms.push(("area_lines", Pj(lines as u64)));
     }
     if r.xip_reads > 0 {
         terms.push(("buffer_lines", plan.base.sheet.read_energy()? * r.xip_reads));

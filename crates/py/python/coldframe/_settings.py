@@ -77,7 +77,7 @@ class Swap(TypedDict, total=False):
     backing: str
     """The place of the area, for tasks: ``dram``, ``emmc``, ``nvm``, ``nvm-dr`` (with direct read), ``zram-lz4``, ``zram-zstd`` or ``none``. (name; default: the system's, or none)"""
     size: str
-    """The area's size; for an area with a backing also a percentage of the trace's footprint. (size or %; default: with a backing: 128MiB; else ``swap.blocks``)"""
+    """The area's size; for an area with a backing also a percentage of the trace's footprint. With ``blocks`` as well, tasks have both: flash takes what the backing has no room for. (size or %; default: with a backing: 128MiB; else ``swap.blocks``)"""
     ratio: str
     """Backings that compress: how many times smaller a page becomes. (times; default: as measured: 3.5 (lz4), 6.9 (zstd))"""
     reads_max: int | str

@@ -73,7 +73,8 @@ pub(super) struct Translated {
 impl Store {
     pub(super) fn new(config: &SwapConfig, pages: usize) -> Result<Store, SwapError> {
         if !config.translation {
-            let swap = Swap::new(pages, config.slots_per_block, &config.areas)?;
+            let mut swap = Swap::new(pages, config.slots_per_block, &config.areas)?;
+            swap.split(config.logs);
             return Ok(Store::Direct(Box::new(Kept::new(swap, config.failures))));
         }
         // The blocks that are kept back must be at least those that a collection needs.
@@ -108,6 +109,12 @@ impl Store {
     /// Takes the part of the journal that is new.
     pub(super) fn drain_journal(&mut self) -> Vec<u8> {
         self.kept().journal.as_mut().map(Journal::drain).unwrap_or_default()
+    }
+
+    /// Pages of this process leave RAM now.
+    #[inline]
+    pub(super) fn log_of(&mut self, process: u32) {
+        self.kept().swap.log_of(process);
     }
 
     /// Sets the time, for the journal.

@@ -42,11 +42,11 @@ pub const PAPER: Paper = Paper {
 };
 
 const CLAIMS: &[Claim] = &[
-    ("energy saved, more than, %", "section V.E", "128 MB: saved, more than"),
-    ("swap-ins, 256 MB", "table IV", "256 MB, average: direct read disabled"),
-    ("switch: flash beyond DRAM, ms", "table V", "256 MB: mean of flash beyond DRAM"),
-    ("swap-ins saved, 256 MB, %", "table IV", "256 MB, average: saved"),
-    ("DR.Swap switches faster by, %", "section V.F", "DR.Swap switches faster than flash, about"),
+    ("energy saved over swap in DRAM (paper: more than)", "section V.E", "128 MB: saved, more than"),
+    ("pages swapped in, 256 MB, mean of eight mixes of apps", "table IV", "256 MB, average: direct read disabled"),
+    ("a switch with DR.Swap is faster than with flash by", "section V.F", "DR.Swap switches faster than flash, about"),
+    ("pages whose swap-in direct read saves, 256 MB", "table IV", "256 MB, average: saved"),
+    ("swap on flash lengthens a switch, beyond DRAM, by", "table V", "256 MB: mean of flash beyond DRAM"),
 ];
 
 /// Swap sizes of the evaluation, in MiB (table IV).

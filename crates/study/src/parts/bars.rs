@@ -14,8 +14,8 @@ pub struct Bars {
     pub measure: String,
     /// The names of the bars in each group, in order.
     pub names: Vec<String>,
-    /// Groups: a name, and a value for each of `names`.
-    pub groups: Vec<(String, Vec<f64>)>,
+    /// Groups: a name, and a value for each of `names`; `None`: no bar.
+    pub groups: Vec<(String, Vec<Option<f64>>)>,
 }
 
 /// Size of one chart in a picture.
@@ -24,7 +24,7 @@ const HEIGHT: f64 = 300.0;
 
 impl Bars {
     fn most(&self) -> f64 {
-        self.groups.iter().flat_map(|(_, values)| values).copied().fold(0.0, f64::max)
+        self.groups.iter().flat_map(|(_, values)| values).copied().flatten().fold(0.0, f64::max)
     }
 
     /// As text: a line for each bar, the longest bar `width` characters.
@@ -34,9 +34,9 @@ impl Bars {
         let mut out = format!("{}, {}\n", self.title, self.measure);
         for (group, values) in &self.groups {
             let _ = writeln!(out, "  {group}");
-            for (name, value) in self.names.iter().zip(values) {
+            for (name, value) in self.names.iter().zip(values).filter_map(|(name, value)| Some((name, (*value)?))) {
                 let length = if most > 0.0 { (value / most * width as f64).round() as usize } else { 0 };
-                let shown = if value.fract() == 0.0 { human_count(*value as u64) } else { format!("{value:.2}") };
+                let shown = if value.fract() == 0.0 { human_count(value as u64) } else { format!("{value:.2}") };
                 let _ = writeln!(out, "    {name:<longest$} {} {shown}", "█".repeat(length));
             }
         }
@@ -72,6 +72,7 @@ impl Bars {
         for (g, (group, values)) in self.groups.iter().enumerate() {
             let start = left + group_width * (g as f64 + 0.075);
             for (i, (name, value)) in self.names.iter().zip(values).enumerate() {
+                let Some(value) = value else { continue };
                 let height = high * value / most;
                 let _ = writeln!(
                     out,
@@ -107,12 +108,12 @@ mod tests {
 
     #[test]
     fn the_largest_value_is_the_longest_bar_and_the_svg_has_one_rectangle_a_value() {
-        let groups = vec![("1024".into(), vec![4.0, 2.0]), ("2048".into(), vec![1.0, 0.0])];
+        let groups = vec![("1024".into(), vec![Some(4.0), Some(2.0)]), ("2048".into(), vec![Some(1.0), None])];
         let bars = Bars { title: "t".into(), measure: "reads".into(), names: vec!["a".into(), "b".into()], groups };
         let lengths: Vec<usize> = bars.text(8).lines().map(|line| line.matches('█').count()).collect();
-        assert_eq!(lengths, [0, 0, 8, 4, 0, 2, 0]);
+        assert_eq!(lengths, [0, 0, 8, 4, 0, 2]);
         // One rectangle for each value, one for each name, and the background.
-        assert_eq!(bars.svg().matches("<rect").count(), 4 + 2 + 1);
+        assert_eq!(bars.svg().matches("<rect").count(), 3 + 2 + 1);
         assert!(coldframe_show::plot::stack(&[bars.svg(), bars.svg()]).contains("viewBox=\"0 0 800 600\""));
     }
 }

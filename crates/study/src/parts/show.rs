@@ -1,7 +1,7 @@
 //! Studies as a table and as bars.
 
 use coldframe_core::{Bytes, Pj, Ps};
-use coldframe_device::quantity::{human_count, human_time, show_bytes};
+use coldframe_device::quantity::{human_count, human_size, human_time, show_bytes};
 use coldframe_show::table::{folded, styled};
 use coldframe_show::tasks_table::count_of;
 
@@ -12,10 +12,9 @@ use super::{all, Combination, Study};
 const WIDTH: usize = 78;
 
 /// Headings of [`rows`].
-pub const HEADINGS: [&str; 6] = ["part", "faults", "change", "energy", "change", "without"];
+pub const HEADINGS: [&str; 6] = ["part", "fault time", "change", "reads", "energy", "change"];
 
 /// A line for no part, for each part alone, and for the best set if it has several parts; the least fault time first.
-/// `without`: how much longer the best set's fault time becomes without the part.
 pub fn rows(study: &Study) -> Vec<[String; 6]> {
     shown(study).into_iter().map(|one| row(study, one)).collect()
 }
@@ -31,17 +30,13 @@ pub fn shown(study: &Study) -> Vec<&Combination> {
 
 fn row(study: &Study, one: &Combination) -> [String; 6] {
     let none = study.none();
-    let without = match (one.parts.as_slice(), study.best()) {
-        ([part], Some(best)) if best.parts.contains(part) => study.best_without(part).map(|rest| (rest, best)),
-        _ => None,
-    };
     [
         text(&one.parts),
         human_time(Ps(one.fault_time_ps)),
         percent(one.fault_time_ps, none.fault_time_ps),
+        human_count(one.device_reads),
         one.energy_pj.map_or("-".into(), |energy| human_energy(Pj(energy))),
         one.energy_pj.zip(none.energy_pj).map_or("-".into(), |(energy, of)| percent(energy, of)),
-        without.map_or(String::new(), |(rest, best)| percent(rest.fault_time_ps, best.fault_time_ps)),
     ]
 }
 
@@ -49,7 +44,8 @@ fn row(study: &Study, one: &Combination) -> [String; 6] {
 fn text(parts: &[String]) -> String {
     match parts {
         [] => "none".into(),
-        [one] => all().iter().find(|(system, _)| system.name == one).map_or("", |(_, part)| part.text).into(),
+        [one] => all().find(|part| part.name == one).map_or("", |part| part.text).into(),
+        several if several.join("+").len() <= 20 => several.join("+"),
         several => format!("together: {} parts", several.len()),
     }
 }
@@ -77,61 +73,85 @@ fn human_energy(energy: Pj) -> String {
 
 /// All of it for a person, in 80 columns.
 pub fn table(studies: &[Study]) -> String {
+    let one = |study: &Study| {
+        let rows = rows(study).into_iter().map(|row| row.to_vec()).collect();
+        let words: String = words(study).iter().map(|said| folded(said, WIDTH) + "\n").collect();
+        format!("{}\n{}\n{}\n{words}", head(study), folded(&facts(study), WIDTH), styled(&HEADINGS, rows, 1))
+    };
     studies.iter().map(one).collect::<Vec<_>>().join("\n")
+}
+
+/// The same as Markdown.
+pub fn markdown(studies: &[Study]) -> String {
+    let one = |study: &Study| {
+        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+        let rows: String = rows(study).iter().map(|row| line(row)).collect();
+        let words: String = words(study).iter().map(|said| format!("- {said}\n")).collect();
+        let headings = line(&HEADINGS.map(String::from)) + "|---|--:|--:|--:|--:|--:|\n";
+        format!("## {}\n\n{}\n\n{headings}{rows}\n{words}", head(study), facts(study))
+    };
+    studies.iter().map(one).collect::<Vec<_>>().join("\n")
+}
+
+fn head(study: &Study) -> String {
+    format!("{}: {}", study.trace, count_of(study.tasks))
 }
 
 /// How large it is, and on which machine it was tried.
 pub fn facts(study: &Study) -> String {
+    let moves = if study.dma { "the device moves pages by itself (DMA)" } else { "the processor moves pages" };
     format!(
-        "{} pages of {}, {} of them written; {} of RAM, the mean of {} sizes from 90 to 110 % of it; {}.",
+        "{} pages of {}, {} of them written. {} of memory for each part, the mean of {} sizes from 90 to 110 % of it. {}; {moves}.",
         human_count(study.pages as u64),
         show_bytes(Bytes(study.page_bytes)),
         human_count(study.written as u64),
-        show_bytes(Bytes(study.ram_bytes)),
+        human_size(study.ram_bytes),
         study.frames.len(),
         study.device
     )
 }
 
-fn one(study: &Study) -> String {
-    let tasks = count_of(study.tasks);
-    let mut out = format!("{}: {tasks}\n{}\n", study.trace, folded(&facts(study), WIDTH));
-    let rows = rows(study).into_iter().map(|row| row.to_vec()).collect();
-    out += &format!("{}\n", styled(&HEADINGS, rows, 1));
-    for said in words(study) {
-        out += &(folded(&said, WIDTH) + "\n");
-    }
-    out
-}
-
-/// Text for what the table does not show: the parts of the best set, the impossible sets, and the parts that had no
-/// effect.
+/// Text for what the table does not show: the parts of the best set and what each of them brings to it, the impossible
+/// sets, and the parts that had no effect.
 pub fn words(study: &Study) -> Vec<String> {
-    let mut said = Vec::new();
     let none = study.none();
+    let alone: Vec<&Combination> = study.combinations.iter().filter(|one| one.parts.len() == 1).collect();
+    let mut said = vec![FAULT_TIME.into()];
     match study.best() {
         Some(best) if best.fault_time_ps >= none.fault_time_ps => {
             said.push("No part, and no set of them, is faster.".into())
         }
         Some(best) if best.parts.len() == 1 => said.push(format!("No set of parts is faster than {}.", best.parts[0])),
-        Some(best) => said.push(format!("Together: {}.", best.parts.join(", "))),
+        Some(best) => {
+            let longer = |part: &String| {
+                let rest = study.best_without(part)?;
+                Some(format!("without {part} {}", percent(rest.fault_time_ps, best.fault_time_ps)))
+            };
+            let longer: Vec<String> = best.parts.iter().filter_map(longer).collect();
+            said.push(format!("Together: {}; {}.", best.parts.join(", "), longer.join(", ")));
+        }
         None => {}
     }
-    for one in &study.excluded {
-        said.push(format!("Not {}: {}.", one.parts.join(" with "), one.why));
-    }
-    for one in study.combinations.iter().filter(|one| one.parts.len() == 1) {
-        if (one.fault_time_ps, one.device_reads) == (none.fault_time_ps, none.device_reads) {
-            said.push(format!("{} alone changes nothing: {}.", one.parts[0], idle(one, none)));
+    for one in &alone {
+        let (swap, frames) = (&one.config["swap"], one.config["frames"].as_u64().unwrap_or_default());
+        if let Some(device) = swap["device"].as_str() {
+            let (part, ram) = (&one.parts[0], frames * study.page_bytes);
+            let area = human_size(study.ram_bytes.saturating_sub(ram));
+            let empty = if one.dirty_evictions == 0 { ", which stays empty" } else { "" };
+            said.push(format!("Equal bytes: {part} has {} of RAM and {area} of {device}{empty}.", human_size(ram)));
+        }
+        if let Some(why) = one.idle {
+            said.push(format!("{} alone changes nothing: {why}.", one.parts[0]));
         }
     }
-    let sizes = |one: &Combination| {
+    said.extend(study.excluded.iter().map(|one| format!("Not {}: {}.", one.parts.join(" with "), one.why)));
+    let sizes = |one: &&Combination| {
         let shorter = one.fault_times_ps.iter().zip(&none.fault_times_ps).filter(|(ours, of)| ours < of).count();
-        format!("{} {shorter}", one.parts.join("+"))
+        format!("{} {shorter}", one.parts[0])
     };
-    let alone: Vec<String> = study.combinations.iter().filter(|one| one.parts.len() == 1).map(sizes).collect();
-    said.push(format!("Faster than none at so many of the {} sizes: {}.", study.frames.len(), alone.join(", ")));
-    for one in study.combinations.iter().filter(|one| one.parts.len() == 1) {
+    let sizes: Vec<String> = alone.iter().map(sizes).collect();
+    said.push(format!("Faster than none at so many of the {} sizes: {}.", study.frames.len(), sizes.join(", ")));
+    for one in &alone {
         if let Some(standby) = one.energy_terms_pj.get("area_standby").filter(|standby| **standby > 0) {
             said.push(format!(
                 "Of {}'s energy {} is its chip's standby while the program runs.",
@@ -144,31 +164,19 @@ pub fn words(study: &Study) -> Vec<String> {
     said
 }
 
-/// Why a part that is there did nothing.
-fn idle(one: &Combination, none: &Combination) -> &'static str {
-    let collects = |one: &Combination| ["copies", "erases"].iter().any(|term| one.energy_terms_pj.contains_key(*term));
-    match one.dirty_evictions {
-        0 => "no page that leaves RAM was written to, so that the swap area stays empty",
-        _ if !collects(one) && !collects(none) => "the swap area never filled, so that no block was erased",
-        _ if one.energy_pj == none.energy_pj => {
-            "its blocks were erased as often and nothing was copied, with or without it"
-        }
-        _ => "it moves pages within the device only, beside the tasks",
-    }
-}
+const FAULT_TIME: &str =
+    "Fault time is all time not spent on references; it can fall while faults do not. Reads are pages that the device loads.";
 
 /// Fault time and energy of each part alone and of the best set, in percent of the run without any part: two charts, a
-/// group for each trace. Impossible sets are shown as 100.
+/// group for each trace. A part that cannot be tried has no bar.
 pub fn bars(studies: &[Study]) -> Vec<Bars> {
-    let members = all();
-    let names: Vec<String> =
-        members.iter().map(|(_, part)| part.text.to_string()).chain(["best of all sets".into()]).collect();
+    let members: Vec<_> = all().filter(|part| studies.iter().any(|study| study.of(&[part.name]).is_some())).collect();
+    let names: Vec<String> = members.iter().map(|part| part.text.into()).chain(["best of all sets".into()]).collect();
     let chart = |title: &str, of: fn(&Combination) -> u64| {
         let group = |study: &Study| {
-            let value = |one: Option<&Combination>| {
-                one.map_or(100.0, |one| 100.0 * of(one) as f64 / of(study.none()).max(1) as f64)
-            };
-            let alone = members.iter().map(|(system, _)| value(study.of(&[system.name])));
+            let value =
+                |one: Option<&Combination>| one.map(|one| 100.0 * of(one) as f64 / of(study.none()).max(1) as f64);
+            let alone = members.iter().map(|part| value(study.of(&[part.name])));
             (short(&study.trace), alone.chain([value(study.best())]).collect())
         };
         let measure = "percent of that without parts".to_string();

@@ -16,9 +16,13 @@ use coldframe_sim::{DeviceTimes, PageRef, RunError};
 /// A kernel of section 5.2: its name and activation moment.
 pub(super) type Kernel = (&'static str, Activation);
 
-/// Section 5.2.
-pub(super) const KERNELS: [Kernel; 3] =
-    [("vanilla", Activation::Never), ("prefetch-75", Activation::Tick(0.75)), ("prefetch-50", Activation::Tick(0.5))];
+/// Section 5.2, and the start just after a switch that section 5.3 names.
+pub(super) const KERNELS: [Kernel; 4] = [
+    ("vanilla", Activation::Never),
+    ("prefetch-75", Activation::Tick(0.75)),
+    ("prefetch-50", Activation::Tick(0.5)),
+    ("timer, xi 0", Activation::Timer(0.0)),
+];
 
 /// As in `stress` without `--vm-keep`, which the paper's command line does not contain: each iteration has its own
 /// region. One turn writes it (first touches), the next turn checks it (refaults), and then it is freed.

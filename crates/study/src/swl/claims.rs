@@ -1,26 +1,6 @@
-//! The claims of the abstract, each on the engine.
+//! The claim of the abstract about programs. Those about a fault are rows of figures 7 and 8.
 
 use super::*;
-
-const WALKS: std::ops::RangeInclusive<u32> = 1..=60;
-
-/// "Improves the worst case latency of page faults significantly, by up to roughly 20%".
-#[test]
-fn a_fault_takes_up_to_a_fifth_less_with_the_search_beside_the_load() {
-    let gain = |walk| 100.0 * (1.0 - clock_fault(CLOCK, "parallel", walk) / clock_fault(CLOCK, "sequential", walk));
-    let gains: Vec<f64> = WALKS.map(gain).collect();
-    assert!(gains.iter().all(|gain| *gain > 0.0), "{gains:?}");
-    let most = gains.iter().copied().fold(0.0, f64::max);
-    assert!((18.0..=22.0).contains(&most), "{most} %");
-}
-
-/// Section 3.2: PA-Clock's search never takes longer than the load, so a fault takes the same time with any bits.
-#[test]
-fn pa_clock_bounds_the_longest_fault_and_clock_does_not() {
-    let pa: Vec<f64> = WALKS.map(|walk| clock_fault(PA_CLOCK, "parallel", walk)).collect();
-    assert!(pa.iter().all(|latency| (latency - pa[0]).abs() < 1e-6), "{pa:?}");
-    assert!(clock_fault(CLOCK, "parallel", *WALKS.end()) > 1.4 * pa[0]);
-}
 
 /// "The modified page cache replacement policies improve both the average and worst instruction fetch time".
 #[test]

@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 #[cfg(test)]
 mod documents;
 mod generate;
+mod kept;
 mod output;
 mod papers;
 mod teach;

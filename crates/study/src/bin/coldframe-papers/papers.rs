@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coldframe_show::plot::stack;
-use coldframe_show::table::{folded, styled};
+use coldframe_show::table::{folded, styled, wrap};
 use coldframe_study::figure::{number, percent, tally, Row};
-use coldframe_study::papers::{moved, plots, rows};
+use coldframe_study::papers::{marked, moved, of, plots, rows};
 
+use crate::kept::Kept;
 use crate::output::{self, Failure, Line};
 use crate::together;
 
@@ -15,9 +16,9 @@ use crate::together;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
+  coldframe papers
   coldframe papers swl
   coldframe papers ddb -o ddb.svg
-  coldframe papers all
   coldframe papers sap --all
   coldframe papers swl --format json | jq '.[] | select(.reached == false)'
   coldframe papers all --format markdown > beside.md
@@ -27,17 +28,18 @@ The column `origin` says how our number came about: printed input, we put it in;
 printed numbers; fitted, free numbers were chosen to give it (below the table: which, and to how many figures); \
 predicted, nothing of the row was used; not printed, the paper has no value. `distance` is ours less the paper's, and \
 `rounding` what the printed digits alone leave open. `reached` is said of predictions and identities only: within \
-rounding, or within a band that the paper states. A trivial rule stands beside ours where it does as well.
+rounding, or within a band that the paper states. A trivial rule stands beside ours where it does as well. Rows are kept \
+in the user's cache folder, for this build and these traces.
 
 --on takes the parts of all five papers on traces of your own, each part alone and all that go together, on one \
-device. It prints the fault time (all time not spent on references) and the energy of the devices that hold the pages. \
-`without` says how much longer faults take together when the part is taken out.")]
+device and with equal bytes of memory. It prints the fault time (all time not spent on references), the pages that the \
+device loads, and the energy of the devices that hold the pages.")]
 pub struct Args {
     /// A system whose paper prints figures (`coldframe policies` lists them), or all.
-    #[arg(required_unless_present = "on")]
-    paper: Option<String>,
+    #[arg(default_value = "all")]
+    paper: String,
     /// Instead: what the papers' parts bring for this trace, alone and together; may repeat.
-    #[arg(long, value_name = "TRACE", conflicts_with_all = ["paper", "all", "strict", "traces"])]
+    #[arg(long, value_name = "TRACE", conflicts_with_all = ["paper", "all", "strict", "traces", "run"])]
     on: Vec<PathBuf>,
     #[command(flatten)]
     machine: together::Machine,
@@ -56,6 +58,9 @@ pub struct Args {
     /// Exit with 1 if a prediction is not where it stood when this program was built.
     #[arg(long)]
     strict: bool,
+    /// Compute rows that are kept from an earlier run of this build, too.
+    #[arg(long)]
+    run: bool,
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
@@ -68,18 +73,15 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     if !args.on.is_empty() {
         return together::run(&args.on, &args.machine, &args.format, args.output.as_deref(), quiet);
     }
-    let paper = args.paper.unwrap_or_default();
-    let traces = match args.traces {
-        Some(dir) => dir,
+    let traces = match &args.traces {
+        Some(dir) => dir.clone(),
         None => shipped_traces()?,
     };
-    let mut line = Line::new(quiet);
-    let rows = rows(&paper, &traces, &mut |file| line.show(file))?;
+    let (rows, said) = all_rows(&args, &traces, quiet)?;
     let drawn = args.output.is_some() || args.all && args.format == "table";
-    let curves = if drawn { plots(&paper, &traces)? } else { Vec::new() };
-    drop(line);
+    let curves = if drawn { plots(&args.paper, &traces)? } else { Vec::new() };
     if args.output.is_some() && curves.is_empty() {
-        return Err(Failure::usage(format!("-o: nothing is drawn for `{paper}`; leave -o away")));
+        return Err(Failure::usage(format!("-o: nothing is drawn for `{}`; leave -o away", args.paper)));
     }
     let text = match args.format.as_str() {
         "json" => output::json(&serde_json::to_value(&rows).expect("rows are plain data")),
@@ -94,9 +96,38 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         "markdown" => output::exact(None, &text)?,
         _ => output::write(None, &text)?,
     }
+    if let Some(said) = said.filter(|_| !quiet) {
+        eprintln!("{}", folded(&said, output::width()));
+    }
     let moved = if args.strict { moved(&rows) } else { Vec::new() };
     moved.iter().for_each(|row| eprintln!("not where it stood: {row}"));
     Ok(if moved.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// The rows, and the words on those that were kept.
+fn all_rows(args: &Args, traces: &Path, quiet: bool) -> Result<(Vec<Row>, Option<String>), Failure> {
+    let (store, mut line) = (Kept::of(traces), Line::new(quiet));
+    let (mut all, mut old) = (Vec::new(), Vec::new());
+    for paper in of(&args.paper)? {
+        match store.as_ref().filter(|_| !args.run).and_then(|store| store.rows(paper.name)) {
+            Some(kept) => {
+                old.push(paper.name);
+                all.extend(marked(paper, kept));
+            }
+            None => {
+                let computed = rows(paper.name, traces, &mut |file| line.show(file))?;
+                store.as_ref().and_then(|store| store.keep(paper.name, &computed));
+                all.extend(computed);
+            }
+        }
+    }
+    let folder = store.as_ref().filter(|_| !old.is_empty()).map(|store| store.folder.display());
+    Ok((
+        all,
+        folder.map(|folder| {
+            format!("{}: kept from an earlier run in {folder}; --run computes them again.", old.join(", "))
+        }),
+    ))
 }
 
 /// Beside an installed program, in the current folder, or in the source tree that the program was built from.
@@ -133,11 +164,35 @@ fn cells(row: &Row) -> Vec<String> {
     ]
 }
 
+/// Columns below which a table with every value would not fit.
+const WIDE: usize = 140;
+
 fn table(rows: &[Row]) -> String {
-    let least = ["trivial rule", "unit", "rounding", "reached"];
-    let table = styled(&HEADINGS, rows.iter().map(cells).collect(), 2).least(&least);
+    let table = match output::width() {
+        WIDE.. => styled(&HEADINGS, rows.iter().map(cells).collect(), 2).to_string() + "\n",
+        _ => lines(rows.iter().map(|row| (format!("{}: {}", row.item, row.row), row))),
+    };
     let notes: String = notes(rows).iter().map(|note| format!("{note}.\n")).collect();
-    format!("{table}\n{}.\n{notes}", tally(rows))
+    format!("{table}{}.\n{notes}", tally(rows))
+}
+
+/// A line for each row, under its name. Without 78 columns, the numbers stand below the name.
+fn lines<'a>(named: impl Iterator<Item = (String, &'a Row)>) -> String {
+    let room = output::width().min(78).saturating_sub(44);
+    let room = if room < 24 { 0 } else { room };
+    let line = |name: &str, [paper, ours, origin, distance]: [&str; 4]| {
+        let mut names = wrap("", name, 2, if room > 0 { room } else { output::width() });
+        let last = if room > 0 { names.pop().unwrap_or_default() } else { String::new() };
+        names.push(format!("{last:<room$} {paper:>9} {ours:>9}  {origin:<13} {distance:>8}"));
+        names.join("\n") + "\n"
+    };
+    let row = |(name, row): (String, &Row)| {
+        let paper = row.paper_value.map_or_else(|| "-".into(), number);
+        let name = if row.unit.is_empty() { name } else { format!("{name}, {}", row.unit) };
+        line(&name, [&paper, &number(row.our_value), row.origin.word(), &row.distance()])
+    };
+    let head = line("", ["paper", "ours", "origin", "distance"]);
+    head.trim_start_matches('\n').to_string() + &named.map(row).collect::<String>()
 }
 
 /// A page for each paper: its main claims, how our numbers came about, and how far they are.
@@ -147,21 +202,12 @@ fn headlines(rows: &[Row]) -> String {
 }
 
 fn headline_page(rows: &[Row]) -> String {
-    let line = |name: &str, cells: [&str; 4]| {
-        let [paper, ours, origin, distance] = cells;
-        format!("{name:<34} {paper:>9} {ours:>9}  {origin:<13} {distance:>8}\n")
-    };
-    let mut out = line(rows[0].paper, ["paper", "ours", "origin", "distance"]);
     let claimed: Vec<_> = rows.iter().filter_map(|row| Some((row.claim?, row))).collect();
-    for (claim, row) in &claimed {
-        let paper = row.paper_value.map_or_else(|| "-".into(), number);
-        out += &line(claim, [&paper, &number(row.our_value), row.origin.word(), &row.distance()]);
-    }
+    let mut out = format!("{}\n", rows[0].paper) + &lines(claimed.iter().map(|(claim, row)| (claim.to_string(), *row)));
     let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
     for (claim, row) in &claimed {
         if let Some(trivial) = &row.trivial {
-            let distance = percent(trivial.distance_percent);
-            out += &(folded(&format!("{claim}: {} does as well, {distance}.", trivial.rule), 78) + "\n");
+            out += &format!("{claim}: {} does as well, {}.\n", trivial.rule, percent(trivial.distance_percent));
         }
         // The first clause is the reason; counts follow.
         let why = row.note.split("; ").next().unwrap_or_default();
@@ -171,10 +217,9 @@ fn headline_page(rows: &[Row]) -> String {
             None => said.push((why, vec![claim])),
         }
     }
-    let lines = said.iter().map(|(why, claims)| format!("{}: {why}.", claims.join("; ")));
-    out += &lines.map(|line| folded(&line, 78) + "\n").collect::<String>();
-    out += &fitted(rows).iter().map(|line| folded(&format!("{line}."), 78) + "\n").collect::<String>();
-    out + &folded(&format!("{}; --all shows them and why.", tally(rows)), 78) + "\n"
+    let lines = said.iter().map(|(why, claims)| format!("{}: {why}.\n", claims.join("; ")));
+    let lines = lines.chain(fitted(rows).into_iter().map(|line| format!("{line}.\n")));
+    out + &lines.collect::<String>() + &format!("{}; --all shows them and why.\n", tally(rows))
 }
 
 /// The table and the notes for a page of Markdown.

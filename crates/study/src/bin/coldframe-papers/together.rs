@@ -40,9 +40,6 @@ pub fn run(
     svg: Option<&Path>,
     quiet: bool,
 ) -> Result<ExitCode, Failure> {
-    if format == "markdown" {
-        return Err(Failure::usage("--format markdown: is for the papers' rows; give table or json with --on"));
-    }
     let settings = machine.settings()?;
     let mut line = Line::new(quiet);
     let mut studies = Vec::new();
@@ -57,6 +54,7 @@ pub fn run(
         output::write(Some(path), &stack(&bars.iter().map(|bars| bars.svg()).collect::<Vec<_>>()))?;
     }
     let text = match format {
+        "markdown" => return output::exact(None, &show::markdown(&studies)).map(|()| ExitCode::SUCCESS),
         "json" => output::json(&serde_json::to_value(&studies).expect("studies are plain data")),
         _ => bars.iter().fold(show::table(&studies), |text, bars| text + "\n" + &bars.text(40)),
     };
