@@ -66,7 +66,7 @@ impl Log {
                     return;
                 }
                 Err(Refused::Wait) => {}
-                Err(Refused::Full) => _ = books.bury(|child| self.is_gone(child)),
+                Err(Refused::Full) => books.bury(|child| self.is_gone(child)),
             }
             drop(books);
             sys::sleep_us(1);
@@ -87,6 +87,7 @@ impl Log {
             match job {
                 Some(Job::Write(b)) => self.write(b),
                 Some(Job::Reserve(_, to)) => self.books.lock().reserved(Some(to)),
+                Some(Job::Bury) => self.books.lock().bury(|child| self.is_gone(child)),
                 None => sys::sleep_us(1),
             }
         }
