@@ -117,9 +117,10 @@ unsafe extern "C" fn keep(start: *mut c_void) {
     let (inner, socket) = (unsafe { &*start.inner }, start.socket);
     KEEPER.store(sys::getpid(), Relaxed);
     let settled = settle(inner, start).and_then(|program| inner.start_crew().map(|()| program));
-    if settled.is_err() {
+    match settled {
+        Ok(_) => rights::only_work(PROGRAM.load(Relaxed)),
         // Memory that is no longer watched is the program's alone.
-        let _ = sys::close_range(0..RawFd::MAX);
+        Err(_) => _ = sys::close_range(0..RawFd::MAX),
     }
     start.ready.store(settled.as_ref().map_or_else(|error| error.0 as u32, |_| READY), Release);
     sys::futex_wake(&start.ready, 1);

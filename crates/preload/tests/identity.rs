@@ -40,7 +40,7 @@ static void rights(void) {
         snprintf(path, sizeof path, "/proc/%d/status", child);
         FILE *file = fopen(path, "r"); CHECK(file); size_t n = fread(text, 1, sizeof text - 1, file); text[n] = 0; fclose(file);
         if (strncmp(text, "Name:\tcoldframe-pager\n", 22)) continue;
-        CHECK(strstr(text, "CapEff:\t0000000000000000") && strstr(text, "CapPrm:\t0000000000000000") && strstr(text, "NoNewPrivs:\t1"));
+        CHECK(strstr(text, "CapEff:\t0000000000000000") && strstr(text, "CapPrm:\t0000000000000000") && strstr(text, "NoNewPrivs:\t1") && strstr(text, "Seccomp:\t2"));
         snprintf(path, sizeof path, "/proc/%d/fd/2", child); CHECK(access(path, F_OK) == -1);
         found++;
     }
