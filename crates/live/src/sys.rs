@@ -31,6 +31,7 @@ impl Errno {
     pub const INTR: Errno = Errno(libc::EINTR);
     pub const IO: Errno = Errno(libc::EIO);
     pub const NOSPC: Errno = Errno(libc::ENOSPC);
+    pub const DQUOT: Errno = Errno(libc::EDQUOT);
     pub const FBIG: Errno = Errno(libc::EFBIG);
     pub const NOENT: Errno = Errno(libc::ENOENT);
     pub const INVAL: Errno = Errno(libc::EINVAL);

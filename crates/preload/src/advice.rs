@@ -1,7 +1,7 @@
 //! madvise with every advice, and the queries msync and mincore. Each does what the kernel would do, for each part of
 //! a range, including holes.
 
-use std::ffi::{c_int, c_uchar, c_void};
+use std::ffi::{c_int, c_uchar, c_uint, c_void};
 use std::ops::Range;
 
 use coldframe_live::extents::Manner;
@@ -54,6 +54,50 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, len: usize, advice: c_int
         return failed(libc::ENOMEM) as c_int;
     }
     0
+}
+
+/// Replaces the C library's function. The kernel would drop only what is in RAM of the program's own memory.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn process_madvise(
+    process: c_int,
+    parts: *const libc::iovec,
+    count: usize,
+    advice: c_int,
+    flags: c_uint,
+) -> isize {
+    let ask = |parts: usize, count| {
+        pass(libc::SYS_process_madvise, [process as usize, parts, count, advice as usize, flags as usize, 0])
+    };
+    let known = (1..=libc::UIO_MAXIOV as usize).contains(&count) && !parts.is_null() && memory::ready();
+    // Without parts, the kernel says whether it would take the advice.
+    if !known || ask(0, 0) < 0 || !is_own(process) {
+        return ask(parts as usize, count);
+    }
+    let mut done = 0;
+    // SAFETY: the caller's vector, which the kernel would read as well.
+    for part in unsafe { std::slice::from_raw_parts(parts, count) } {
+        // SAFETY: the caller's call, in part.
+        if unsafe { madvise(part.iov_base, part.iov_len, advice) } < 0 {
+            return if done == 0 { -1 } else { done as isize };
+        }
+        done += part.iov_len;
+    }
+    done as isize
+}
+
+/// Whether a pidfd, or the kernel's word for one, is that of this process or of one of its threads. Kernels that do not
+/// know the question let no process drop its own memory in this way.
+fn is_own(process: c_int) -> bool {
+    /// `PIDFD_SELF_THREAD` and `PIDFD_SELF_THREAD_GROUP` (`linux/pidfd.h`).
+    const SELF: std::ops::RangeInclusive<c_int> = -10001..=-10000;
+    /// `PIDFD_GET_INFO`, for a structure of 64 bytes. The process's number is the upper half of its third word.
+    const GET_INFO: usize = 0xc040_ff0b;
+    let mut info = [0u64; 8];
+    // SAFETY: the structure lives through the calls and has the length that the number names.
+    unsafe {
+        let asked = sys::call(libc::SYS_ioctl, [process as usize, GET_INFO, info.as_mut_ptr() as usize, 0, 0, 0]);
+        SELF.contains(&process) || (asked == 0 && info[2] >> 32 == sys::call(libc::SYS_getpid, [0; 6]) as u64)
+    }
 }
 
 /// Advice about managed memory.

@@ -26,11 +26,17 @@ unsafe extern "C" {
     static environ: Strings;
 }
 
-/// The first bytes of a file, at an offset; fewer if it ends.
+/// The first bytes of a regular file, at an offset; fewer if it ends. Another kind of file is not opened: to open a FIFO
+/// is to wait for its writer.
 fn read(path: *const c_char, offset: u64, into: &mut [u8]) -> usize {
-    let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
-    // SAFETY: system calls on a path of the caller's and a buffer of ours.
+    let flags = (libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK) as usize;
+    // SAFETY: system calls on a path of the caller's and buffers of ours; a stat is numbers.
     unsafe {
+        let mut kind: libc::stat = std::mem::zeroed();
+        let asked = [libc::AT_FDCWD as usize, path as usize, &raw mut kind as usize, 0, 0, 0];
+        if sys::call(libc::SYS_newfstatat, asked) < 0 || kind.st_mode & libc::S_IFMT != libc::S_IFREG {
+            return 0;
+        }
         let file = sys::call(libc::SYS_openat, [libc::AT_FDCWD as usize, path as usize, flags, 0, 0, 0]);
         if file < 0 {
             return 0;

@@ -234,6 +234,33 @@ pub fn copies(number: i64, flags: usize, stack: usize) -> bool {
     number == libc::SYS_clone && flags & libc::CLONE_VM as usize == 0 && stack == 0
 }
 
+/// clone3 through `syscall`, with its kind of result. A copy of the program is made as `clone` makes one. ENOSYS, as from
+/// kernels that do not have the call: the child would begin elsewhere, or the kernel would have to reach managed
+/// memory while the pager stands still.
+///
+/// # Safety
+/// As for the system call.
+pub unsafe fn clone3(arguments: usize, len: usize) -> isize {
+    /// The least length, and room for more words than any kernel has yet (`struct clone_args`).
+    const LEAST: usize = 64;
+    let mut own = [0u64; 16];
+    // SAFETY: the caller's call, and its arguments, which the kernel would read as well.
+    unsafe {
+        if arguments != 0 && len >= LEAST {
+            std::ptr::copy_nonoverlapping(arguments as *const u8, own.as_mut_ptr().cast(), len.min(size_of_val(&own)));
+        }
+        let [flags, pidfd, child, parent, _, stack, _, _, numbers, ..] = own;
+        if arguments == 0 || len < LEAST || flags & libc::CLONE_VM as u64 != 0 {
+            return sys::answer(sys::call(libc::SYS_clone3, [arguments, len, 0, 0, 0, 0]));
+        }
+        let reached = [pidfd, child, parent, numbers].iter().any(|at| memory::manages(*at as usize));
+        if len > size_of_val(&own) || stack != 0 || reached {
+            return sys::answer(-(libc::ENOSYS as isize));
+        }
+        sys::answer(around(|| sys::call(libc::SYS_clone3, [own.as_ptr() as usize, len, 0, 0, 0, 0])))
+    }
+}
+
 type Body = unsafe extern "C" fn(*mut c_void) -> c_int;
 type Clone = unsafe extern "C" fn(Body, *mut c_void, c_int, *mut c_void, usize, usize, usize) -> c_int;
 

@@ -50,7 +50,11 @@ unsafe extern "C" fn syscall_from(
             libc::SYS_mprotect => mapping::mprotect(address, b, c as c_int).into(),
             libc::SYS_pkey_mprotect => mapping::pkey_mprotect(address, b, c as c_int, d as c_int).into(),
             libc::SYS_mremap => remap::mremap(address, b, c, d as c_int, e as *mut c_void) as c_long,
+            libc::SYS_clone3 => crate::fork::clone3(a, b) as c_long,
             libc::SYS_madvise => advice::madvise(address, b, c as c_int).into(),
+            libc::SYS_process_madvise => {
+                advice::process_madvise(a as c_int, b as *const _, c, d as c_int, e as c_uint) as c_long
+            }
             libc::SYS_msync => advice::msync(address, b, c as c_int).into(),
             libc::SYS_mincore => advice::mincore(address, b, c as *mut u8).into(),
             libc::SYS_mlock => lock::mlock(address, b).into(),

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use coldframe_toolbox::{have, Tool, GCC};
-use common::{compile, good, layout_only, paged};
+use common::{compile, everywhere, good, layout_only, paged};
 
 /// A compiler for musl's C library.
 const MUSL: Tool = ("musl-gcc", "musl-tools");
@@ -69,4 +69,24 @@ fn a_program_for_musl_is_started_without_this_library() {
     if let Some(mut command) = paged(&program, 1 << 20) {
         good(command.current_dir(dir.path()));
     }
+}
+
+#[test]
+fn what_is_no_regular_file_is_refused_and_not_opened() {
+    everywhere(
+        "fifo",
+        r#"
+int main(void) {
+    char *arguments[] = {"fifo.pipe", NULL};
+    unlink("fifo.pipe");
+    CHECK(mkfifo("fifo.pipe", 0777) == 0);
+    CHECK(execv("./fifo.pipe", arguments) == -1 && errno == EACCES);
+    CHECK(posix_spawn(&(pid_t){0}, "./fifo.pipe", NULL, NULL, arguments, environ) == EACCES);
+    // No reader has come and gone.
+    CHECK(open("fifo.pipe", O_WRONLY | O_NONBLOCK) == -1 && errno == ENXIO);
+    CHECK(execv("/", arguments) == -1 && errno == EACCES);
+    CHECK(execv("/dev/null", arguments) == -1 && errno == EACCES);
+    return 0;
+}"#,
+    );
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use coldframe_toolbox::{have, GCC};
-use common::{check, check_paged, compile, good, layout_only};
+use common::{check, check_paged, compile, everywhere, good, layout_only};
 
 #[test]
 fn this_library_starts_before_all_others_and_forks_around_them() {
@@ -389,4 +389,42 @@ int main(void) {
 }"#,
     );
     assert_eq!(words.unwrap_or_default(), "");
+}
+
+#[test]
+fn a_child_of_clone3_by_number_has_the_memory_and_one_with_a_stack_of_its_own_is_not_to_be_had() {
+    everywhere(
+        "clone3",
+        r#"
+#include <linux/sched.h>
+enum { P = 4096, N = 16 << 20 };
+static char *p;
+static void work(void) { for (int i = 0; i < N; i += P) { CHECK(p[i] == (char)(i / P * 7 + 1)); p[i]++; } for (int i = 0; i < N; i += P) CHECK(p[i] == (char)(i / P * 7 + 2)); }
+static void ends(long child) { int status; CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0); }
+int main(void) {
+    p = malloc(N);
+    for (int i = 0; i < N; i += P) p[i] = i / P * 7 + 1;
+    for (int way = 0; way < 3; way++) {
+        int fd = -1; pid_t number = 0;
+        struct clone_args args = {.exit_signal = SIGCHLD}, *given = &args;
+        if (way == 1) args.flags = CLONE_PIDFD | CLONE_PARENT_SETTID, args.pidfd = (uintptr_t)&fd, args.parent_tid = (uintptr_t)&number;
+        if (way == 2) given = memcpy(malloc(1 << 20), &args, sizeof args);
+        long child = syscall(SYS_clone3, given, sizeof args);
+        if (child == 0) { work(); _exit(0); }
+        ends(child);
+        CHECK(way != 1 || (fd >= 0 && number == child));
+    }
+    struct clone_args args = {.flags = CLONE_VM | CLONE_VFORK, .exit_signal = SIGCHLD};
+    CHECK(syscall(SYS_clone3, &args, 8L) == -1 && errno == EINVAL);
+    CHECK(syscall(SYS_clone3, NULL, sizeof args) == -1 && errno == EFAULT);
+    if (getenv("LD_PRELOAD")) {
+        args.flags = 0, args.stack = (uintptr_t)malloc(N), args.stack_size = N;
+        CHECK(syscall(SYS_clone3, &args, sizeof args) == -1 && errno == ENOSYS);
+        args.stack = args.stack_size = 0, args.flags = CLONE_PARENT_SETTID, args.parent_tid = (uintptr_t)malloc(N);
+        CHECK(syscall(SYS_clone3, &args, sizeof args) == -1 && errno == ENOSYS);
+    }
+    work();
+    return 0;
+}"#,
+    );
 }

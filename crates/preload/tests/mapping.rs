@@ -445,3 +445,46 @@ int main(void) { dl_iterate_phdr(look, NULL); CHECK(libraries >= 3 && seen > 0);
     check("data", source);
     check_paged("data", source, 1 << 20, &[]);
 }
+
+#[test]
+fn what_a_program_advises_itself_by_its_own_pidfd_is_done_and_another_process_is_left_to_the_kernel() {
+    everywhere(
+        "pidfd",
+        r#"
+#include <sys/prctl.h>
+#include <sys/uio.h>
+enum { P = 4096, PAGES = 4096 };
+static long advise(int by_number, int fd, struct iovec *parts, long count, int advice, long flags) {
+    return by_number ? syscall(SYS_process_madvise, fd, parts, count, advice, flags) : process_madvise(fd, parts, count, advice, flags);
+}
+int main(void) {
+    char *p = mmap(NULL, PAGES * P, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), outside[2] = {1, 2};
+    CHECK(p != MAP_FAILED);
+    int own = syscall(SYS_pidfd_open, getpid(), 0), other;
+    if (own < 0 || (advise(1, own, NULL, 0, MADV_DONTNEED, 0) == -1 && errno == EINVAL)) return 0; // before Linux 6.13
+    pid_t child = fork();
+    if (child == 0) { prctl(PR_SET_PDEATHSIG, SIGKILL); pause(); _exit(0); }
+    CHECK((other = syscall(SYS_pidfd_open, child, 0)) >= 0);
+    int advices[] = {MADV_DONTNEED, MADV_FREE, 24};
+    for (int i = 0; i < 6; i++) {
+        for (int page = 0; page < PAGES; page++) memset(p + page * P, page + 1, P);
+        struct iovec parts[2] = {{p, PAGES / 4 * P}, {p + PAGES / 2 * P, PAGES / 4 * P}};
+        CHECK(advise(i % 2, own, parts, 2, advices[i / 2], 0) == PAGES / 2 * P);
+        for (int page = 0; page < PAGES; page++) {
+            int kept = page / (PAGES / 4) % 2 || (advices[i / 2] == MADV_FREE && p[page * P]);
+            CHECK(p[page * P] == (kept ? (char)(page + 1) : 0));
+        }
+        CHECK(advise(i % 2, own, parts, 2, MADV_DONTNEED, 1) == -1 && errno == EINVAL);
+        CHECK(advise(i % 2, own, parts, 2, 4711, 0) == -1 && errno == EINVAL);
+        CHECK(advise(i % 2, own, NULL, 1, MADV_DONTNEED, 0) == -1 && errno == EFAULT);
+        parts[1].iov_base = p + 1;
+        CHECK(advise(i % 2, own, parts, 2, MADV_WILLNEED, 0) == PAGES / 4 * P);
+        CHECK(advise(i % 2, other, parts, 1, MADV_DONTNEED, 0) == -1 && errno == EINVAL);
+        CHECK(advise(i % 2, other, parts, 1, MADV_COLD, 0) == PAGES / 4 * P);
+        CHECK(advise(i % 2, 0, parts, 1, MADV_DONTNEED, 0) == -1 && errno == EBADF);
+    }
+    kill(child, SIGKILL);
+    return 0;
+}"#,
+    );
+}

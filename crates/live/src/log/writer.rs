@@ -278,7 +278,7 @@ impl Log {
                     self.writer.said.store(false, SeqCst);
                     return true;
                 }
-                Err(error @ (Errno::NOSPC | Errno::FBIG)) => {
+                Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => {
                     self.say_full(error);
                     self.writer.pause(SPACE_US);
                 }
@@ -303,8 +303,8 @@ impl Log {
         let refused = loop {
             match self.device().reserve(bytes(from), bytes(from + count)) {
                 Ok(()) => break None,
-                Err(Errno::NOSPC | Errno::FBIG) if count > 1 => count /= 2,
-                Err(error @ (Errno::NOSPC | Errno::FBIG)) => break Some(error),
+                Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) if count > 1 => count /= 2,
+                Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => break Some(error),
                 Err(error) => fatal::stop(format_args!("{}: {}", self.device().path().display(), error.io())),
             }
         };
