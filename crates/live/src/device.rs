@@ -209,7 +209,8 @@ impl Device {
         if self.one_in(|_| error) {
             return Some(Errno::IO);
         }
-        self.one_in(|_| full).then_some(Errno::NOSPC)
+        // The file system is full, or the user's share of it.
+        self.one_in(|_| full).then(|| if self.one_in(|_| 2) { Errno::DQUOT } else { Errno::NOSPC })
     }
 
     fn flip(&self, page: usize) {
