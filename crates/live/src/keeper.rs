@@ -1,5 +1,5 @@
 //! The pager's own process. It shares the program's memory, and nothing else: it has descriptors, signals, a working
-//! folder, a session and credentials of its own. So the program sees no thread, and cannot stop, pin or restrict one;
+//! folder, a process group and credentials of its own. So the program sees no thread, and cannot stop, pin or restrict one;
 //! and no thread of the pager keeps a right that the program has dropped, since none has any.
 //!
 //! ```text
@@ -151,7 +151,7 @@ fn settle(inner: &Inner, start: &Start) -> Sys<OwnedFd> {
         from = kept + 1;
     }
     sys::close_range(from..RawFd::MAX)?;
-    sys::leave_session_and_folder();
+    sys::leave_group_and_folder();
     rights::drop_all()?;
     Ok(program)
 }

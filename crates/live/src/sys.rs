@@ -16,7 +16,7 @@ mod uffd;
 pub(crate) use crate::descriptors::{move_high, move_high_inherited, with_room};
 use crate::errno::Words;
 pub use leaving::{drop_pages, iovec, is_there, peek_elsewhere, read_pipe, to_pipe, write_pipe, OwnMemory};
-pub use process::{await_events, close_range, dup_onto, leave_session_and_folder, reap, receive, send, sockets};
+pub use process::{await_events, close_range, dup_onto, leave_group_and_folder, reap, receive, send, sockets};
 pub use signals::{block_signals, restore_signals, take_signal};
 pub use uffd::{Message, Notify, Source, Uffd};
 

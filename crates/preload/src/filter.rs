@@ -56,7 +56,7 @@ const WANTED: [i64; 22] = [
     libc::SYS_close_range,
     libc::SYS_dup3,
     libc::SYS_prlimit64,
-    libc::SYS_setsid,
+    libc::SYS_setpgid,
     libc::SYS_chdir,
     libc::SYS_capset,
 ];
