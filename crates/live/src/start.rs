@@ -53,7 +53,8 @@ impl Pager {
     }
 
     /// Starts a pager for a library that keeps the memory of a whole program in it. Faults in system calls must be
-    /// served, and the library itself calls `fork_prepare` and the functions that follow it.
+    /// served, and the library itself calls `fork_prepare` and the functions that follow it. The pager lives as long as
+    /// the process.
     ///
     /// # Errors
     /// As for `start`.
@@ -65,6 +66,8 @@ impl Pager {
         let kept = pager.inner.options.record.is_none();
         // SAFETY: nothing has asked for the pager's threads yet.
         unsafe { pager.inner.start_own(kept)? };
+        // The keeper works in its memory until the process ends.
+        std::mem::forget(pager.clone());
         Ok(pager)
     }
 }
