@@ -566,9 +566,10 @@ fn a_verb_of_another_program_starts_it_or_says_how_to_get_it() {
     let wrong = coldframe(&["--quiet", "papers", "iliad"]);
     assert_eq!(wrong.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("there is no paper `iliad`"));
-    let files = Files::new();
-    let alone = files.path("coldframe");
-    std::fs::copy(env!("CARGO_BIN_EXE_coldframe"), &alone).expect("a copy");
+    // A link, since a copy could not be executed while a process that another test has started holds it open.
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let alone = folder.path().join("coldframe");
+    std::fs::hard_link(env!("CARGO_BIN_EXE_coldframe"), &alone).expect("a link");
     let output = Command::new(alone).args(["papers", "swl"]).env("PATH", "").output().expect("it runs");
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(4), "{error}");
