@@ -15,9 +15,8 @@ use coldframe_live::{
     Chosen, Inject, Mail, Options, Snapshot, StatsFile, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX,
     STOPPED,
 };
-use rustix::process::{wait, Pid, WaitOptions};
-
 use coldframe_record::{interpreter, library_places, resolve, RecordError};
+use rustix::process::{wait, Pid, WaitOptions};
 
 use crate::area::AreaArgs;
 use crate::failure::Failure;
@@ -363,8 +362,6 @@ pub fn start(
     let mut process = Command::new(&command[0]);
     process.args(&command[1..]).arg0(&command[0]).env("LD_PRELOAD", preload).env("COLDFRAME_OPTIONS", options.encode());
     twice.map_or(Ok(()), |twice| twice.surround(&mut process))?;
-    // It takes the news of the pagers' own processes, whose parents are gone.
-    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     process.spawn().map(Running).map_err(|error| Failure::Other {
         message: format!("{} cannot be started: {error}", command[0].display()),
         code: 126,
@@ -378,10 +375,11 @@ impl Running {
     }
 
     /// Waits for the program. Ctrl-C reaches it from the terminal; signals sent only to us are passed on. Meanwhile
-    /// prints what a pager without stderr says, and takes the news of processes that have lost their parents, as
-    /// pagers' own processes do.
+    /// prints what a pager without stderr says, and reaps processes that have lost their parents, as pagers' own
+    /// processes do.
     pub fn wait_with_signals(self, mail: Option<&'static Mail>) -> Result<ExitStatus, Failure> {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
         let failed =
             |e: std::io::Error| Failure::Other { message: format!("cannot wait for the program: {e}"), code: 5 };
         let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM]).map_err(failed)?;

@@ -1,6 +1,6 @@
 //! The pager's own process. It shares the program's memory, and nothing else: it has descriptors, signals, a working
-//! folder, a process group and credentials of its own. So the program sees no thread, and cannot stop, pin or restrict one;
-//! and no thread of the pager keeps a right that the program has dropped, since none has any.
+//! folder, a process group and credentials of its own. So the program sees no thread, and cannot stop, pin or
+//! restrict one; and no thread of the pager keeps a right that the program has dropped, since none has any.
 //!
 //! ```text
 //!   program    clone(CLONE_VM) ── waits ──► runs ......... fork: sends the child's pipe .... ends, or runs another program
@@ -9,8 +9,8 @@
 //! ```
 //! The keeper is a child of the program that `wait` does not report, since its end sends no SIGCHLD. Its end sends
 //! SIGKILL instead. So if the keeper fails or is killed, the program does not wait for ever for a page, nor reads a
-//! wrong one. If the program executes another one, the kernel sends that program SIGCHLD, and [`await_old`] takes the
-//! news away.
+//! wrong one. If the program executes another one, the kernel sends that program SIGCHLD; there [`reap_old`] reaps the
+//! keeper.
 //!
 //! The keeper learns of the program's end from a pidfd, and from a socket: the program's end of it is closed on exec.
 
@@ -116,7 +116,11 @@ unsafe extern "C" fn keep(start: *mut c_void) {
     // SAFETY: the pager lives as long as its program.
     let (inner, socket) = (unsafe { &*start.inner }, start.socket);
     KEEPER.store(sys::getpid(), Relaxed);
-    let settled = settle(inner, start).and_then(|program| inner.start_crew().map(|()| program));
+    let settled = settle(inner, start).and_then(|program| match inner.start_crew() {
+        Ok(()) if inner.log.get().has_writer() => Ok(program),
+        Ok(()) => Err(Errno::AGAIN),
+        Err(error) => Err(error),
+    });
     match settled {
         Ok(_) => rights::only_work(PROGRAM.load(Relaxed)),
         // Memory that is no longer watched is the program's alone.
@@ -151,6 +155,8 @@ fn settle(inner: &Inner, start: &Start) -> Sys<OwnedFd> {
         from = kept + 1;
     }
     sys::close_range(from..RawFd::MAX)?;
+    // A filter of the program's may refuse this.
+    sys::await_events([program.as_raw_fd(), start.socket], false)?;
     sys::leave_group_and_folder();
     rights::drop_all()?;
     Ok(program)
@@ -159,7 +165,7 @@ fn settle(inner: &Inner, start: &Start) -> Sys<OwnedFd> {
 /// Waits for messages, and for the program's end.
 fn watch(log: &Log, program: &OwnedFd, socket: RawFd) -> ! {
     loop {
-        let [ended, told] = sys::await_events([program.as_raw_fd(), socket]);
+        let [ended, told] = sys::await_events([program.as_raw_fd(), socket], true).unwrap_or_default();
         match if told & libc::POLLIN != 0 { sys::receive(socket) } else { Err(Errno::AGAIN) } {
             // SAFETY: the descriptor is new and ours.
             Ok((epoch, alive)) => log.follow(epoch, unsafe { OwnedFd::from_raw_fd(alive) }),
@@ -169,9 +175,8 @@ fn watch(log: &Log, program: &OwnedFd, socket: RawFd) -> ! {
     }
 }
 
-/// In a program that another one with a keeper has executed: waits for the end of that keeper, of which the kernel
-/// would tell this program.
-pub fn await_old() {
+/// In a program that another one with a keeper has executed: reaps that keeper, which is a child of this program now.
+pub fn reap_old() {
     let mut text = [0u8; 4096];
     let len = sys::read_file(c"/proc/thread-self/children", &mut text);
     for child in std::str::from_utf8(&text[..len]).unwrap_or_default().split_ascii_whitespace() {

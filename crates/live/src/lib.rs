@@ -75,7 +75,7 @@ pub use device::swap_file;
 pub use error::LiveError;
 pub use fatal::{say, Mail, STOPPED};
 pub use inject::Inject;
-pub use keeper::await_old;
+pub use keeper::reap_old;
 pub use mapping::Spot;
 pub use options::{Options, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
 pub use pager::Pager;

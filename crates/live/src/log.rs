@@ -395,6 +395,10 @@ fn bound_to(slot: usize) -> usize {
 
 /// Whether the last process with the other end of a pipe is gone, or runs another program. If so, this end is closed.
 fn hung_up(fd: RawFd) -> bool {
+    // The number is the keeper's, and another file here.
+    if keeper::is_elsewhere() {
+        return false;
+    }
     let mut poll = libc::pollfd { fd, events: 0, revents: 0 };
     let none = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let a = [&mut poll as *mut _ as usize, 1, &none as *const _ as usize, 0, 8, 0];

@@ -105,7 +105,7 @@ fn give_block(block: usize) {
 }
 
 /// Starts a thread called "coldframe", with every signal blocked, that runs `body(argument)` and ends. It has the
-/// caller's credentials. A forked child does not inherit the thread or its stack.
+/// caller's credentials, without capabilities. A forked child does not inherit the thread or its stack.
 ///
 /// # Safety
 /// `body` must follow the rules of this module, and `argument` must be good for as long as it runs.

@@ -69,7 +69,7 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
         fail(MACHINE, format_args!("the C library is not glibc (no libc.so.6); only programs for glibc can be run"));
     }
     let later = coldframe_live::is_later(&options);
-    coldframe_live::await_old();
+    coldframe_live::reap_old();
     match memory::start(options, layout_only) {
         Ok(()) => {}
         // The program that started this one cannot know that a pager needs more rights than the program itself.

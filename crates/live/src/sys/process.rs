@@ -58,12 +58,14 @@ pub fn receive(socket: RawFd) -> Sys<(u32, RawFd)> {
     }
 }
 
-/// Waits until something can be read from one of the two, or one is closed at its other end. Returns their events.
-pub fn await_events(fds: [RawFd; 2]) -> [i16; 2] {
+/// Their events: something can be read, or the other end is closed. Waits for one of them, or only looks.
+pub fn await_events(fds: [RawFd; 2], wait: bool) -> Sys<[i16; 2]> {
     let mut polls = fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
-    // SAFETY: two pollfds that live through the call.
-    let _ = unsafe { call(libc::SYS_ppoll, [polls.as_mut_ptr() as usize, 2, 0, 0, 8, 0]) };
-    polls.map(|poll| poll.revents)
+    let none = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let limit = if wait { 0 } else { &raw const none as usize };
+    // SAFETY: two pollfds and a timespec that live through the call.
+    unsafe { call(libc::SYS_ppoll, [polls.as_mut_ptr() as usize, 2, limit, 0, 8, 0]) }?;
+    Ok(polls.map(|poll| poll.revents))
 }
 
 /// Closes descriptors of this process.
