@@ -1,0 +1,407 @@
+//! Starts and ends a pager.
+
+use std::fs::File;
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
+use std::sync::Arc;
+
+use coldframe_core::fault::handler;
+use coldframe_core::policy::PolicyChoice;
+use coldframe_core::prefetch::Streams;
+use coldframe_core::swap::Swap;
+use coldframe_core::{Below, ConfigError, Engine};
+use coldframe_journal::Head;
+use coldframe_pager_plan::{fitting, Plan, BATCH_MAX, TIER_BATCH_MAX};
+
+use crate::fault::machine::Side;
+use crate::fault::pager::{Decider, Inner, Own};
+use crate::measure::calibrate::{self, Measured};
+use crate::memory::budget::{Reserve, Sharing};
+use crate::memory::space::{self, Space};
+use crate::page::pages::Pages;
+use crate::record::journal::JournalFile;
+use crate::record::recorder::{self, Recording};
+use crate::record::window::{Knobs, Watched};
+use crate::stats::{Chosen, Stats};
+use crate::swap::area::Told;
+use crate::swap::device::Device;
+use crate::swap::files::SwapFiles;
+use crate::swap::log::Log;
+use crate::swap::seal::Sealer;
+use crate::sys::lock::Lock;
+use crate::sys::{self, Notify, Source};
+use crate::task::lead::Lead;
+use crate::task::{Tasks, LOADS, TASKS};
+use crate::threads::reclaim::Reclaimer;
+use crate::work::pool::Pool;
+use crate::{LiveError, Options, Pager, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
+
+impl Pager {
+    /// Starts a pager.
+    ///
+    /// # Errors
+    /// This machine does not allow it, settings are not possible, or the backing cannot be used.
+    pub fn start(options: Options) -> Result<Pager, LiveError> {
+        let source = Source::find(Notify::Message).or_else(|_| Source::find(Notify::UserMessage));
+        let pager = made(options, source.map_err(missing)?)?;
+        // SAFETY: nothing has asked for its threads yet.
+        unsafe { pager.inner.start_own(false)? };
+        crate::life::process::register(&pager.inner)?;
+        Ok(pager)
+    }
+
+    /// Starts a pager for a library that keeps the memory of a whole program in it. Faults in system calls must be
+    /// served, and the library itself calls `fork_prepare` and the functions that follow it. The pager lives as long as
+    /// the process.
+    ///
+    /// # Errors
+    /// As for `start`.
+    pub fn start_for_program(options: Options) -> Result<Pager, LiveError> {
+        // Handlers, writer, reclaimer, and the keeper itself.
+        crate::sys::thread::reserve(options.handlers.max(1) + 3);
+        let pager = made(options, Source::find(Notify::Message).map_err(missing)?)?;
+        // A recorder reads the clocks of the program's threads, which only threads of the same process may.
+        let kept = pager.inner.options.record.is_none();
+        // SAFETY: nothing has asked for the pager's threads yet.
+        unsafe { pager.inner.start_own(kept)? };
+        // The keeper works in its memory until the process ends.
+        std::mem::forget(pager.clone());
+        Ok(pager)
+    }
+}
+
+/// A pager without handlers for its faults.
+fn made(options: Options, source: Source) -> Result<Pager, LiveError> {
+    crate::life::locked::refuse_locked()?;
+    // Before the statistics, which are in a file themselves.
+    crate::swap::device::refuse_small(&options.backing)?;
+    let stats = crate::stats::file::of(options.stats_fd)?;
+    let known = calibrate::known(stats.0);
+    let inner = Arc::new(build(options, source, stats, known)?);
+    inner.note_overhead();
+    let kept = inner.keep_plaintext();
+    if known.is_none() {
+        inner.say_limits(kept);
+    }
+    Ok(Pager { inner })
+}
+
+fn build(
+    mut options: Options,
+    source: Source,
+    (stats, stats_fd): (&'static Stats, Option<OwnedFd>),
+    known: Option<Measured>,
+) -> Result<Inner, LiveError> {
+    options.handlers = options.handlers.max(1);
+    let (before, started) = (recorder::in_ram(sys::open_file(c"/proc/self/statm").ok().as_ref()), sys::now());
+    if options.record.is_some() {
+        recorder::fit(&mut options);
+    }
+    let frames = frames(&options)?;
+    let pages = pages(&options)?;
+    options.max_memory = (pages * PAGE) as u64;
+    let uffd = source.make().map_err(missing)?;
+    let space = Space::new(pages * PAGE, options.base.map(|base| base as usize))?;
+    uffd.register(space.shelf_range()).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e))?;
+    let device = Device::swap(&options.backing, options.inject)?;
+    // A write beyond the limit on file sizes raises a signal, so the swap file stays below the limit.
+    options.backing_max = options.backing_max.into_iter().chain(device.limit()).min();
+    let measured = match known {
+        Some(measured) => measured,
+        // A recording does not wait for a device.
+        None if options.record.is_some() => Measured { read_ns: 1, step_ns: 1 },
+        None => calibrate::measure(&device.to_measure()?, &uffd, &space)?,
+    };
+    options.policy = Some(measured.policy(options.policy.as_deref()));
+    let wait = match options.wait {
+        Wait::Auto if measured.overlaps() => Wait::Brief,
+        Wait::Auto => Wait::Read,
+        given => given,
+    };
+    let tasks = tasks(&mut options, wait)?;
+    if options.record.is_some() || options.swap.is_some() || options.observe {
+        options.tier = Tier::None;
+    }
+    let usual = fitting(measured.evict_batch(options.wait != Wait::Read), frames);
+    let batch = options.evict_batch.map_or(usual, |n| n as usize);
+    if batch == 0 || batch > BATCH_MAX.min(frames / 2) {
+        let reason = format!("`{batch}` is not from 1 to {}", BATCH_MAX.min(frames / 2));
+        return Err(LiveError::Setting { field: "evict_batch", reason });
+    }
+    let batch = if options.tier == Tier::None { batch } else { batch.min(TIER_BATCH_MAX) };
+    options.evict_batch = Some(batch as u32);
+    if options.read_ahead > READ_AHEAD_MAX {
+        let reason = format!("`{}` is more than {READ_AHEAD_MAX} pages", options.read_ahead);
+        return Err(LiveError::Setting { field: "read_ahead", reason });
+    }
+    let plan = Plan::of(frames, batch);
+    let plan = if options.observe || options.record.is_some() { plan.without_reserve() } else { plan };
+    let knobs = options.record.as_ref().map(recorder::knobs_of);
+    let tier = match options.tier {
+        Tier::None => None,
+        Tier::Lz4 => plan.tier(measured.read_ns),
+    };
+    let below = match &options.swap {
+        Some(area) => Below::Swap(area.areas(&device, pages, options.backing_max)?),
+        None => tier.map_or(Below::Homes, Below::Tier),
+    };
+    let (engine, head) = engine(&options, &plan, pages, below, knobs.clone())?;
+    let reclaimer = Reclaimer::new(tier.is_some(), plan.frames, batch);
+    stats.device_read_ns.store(measured.read_ns, Ordering::Relaxed);
+    let policy = options.policy.clone().unwrap_or_default();
+    stats.set_chosen(&Chosen { policy, wait: options.wait, evict_batch: batch as u32 });
+    stats.walk_step_ns.store(measured.step_ns, Ordering::Relaxed);
+    Stats::add(&stats.processes, 1);
+    Stats::add(&stats.frames, frames as u64);
+    let blocks = engine.swap().map(Swap::block_count);
+    let journal = journal(&options, &head)?;
+    let (side, loads) = side(plan.buffers, journal)?;
+    let sealer = if options.encrypt { Some(Sealer::new()?) } else { None };
+    crate::sys::pause::set(options.inject.map_or(0, |inject| inject.pause));
+    let swap_files = SwapFiles::open(&options.backing, options.inject)?;
+    let log = Log::new(device, pages, options.backing_max, sealer, blocks)?;
+    // SAFETY: a page of zeros.
+    let zeros = unsafe { log.sum(space.zeros()) };
+    let begin = |asked| Recording::create(asked, knobs.clone().unwrap_or_default(), (space.start(), pages), zeros);
+    let mut recording = options.record.as_ref().map(begin).transpose()?;
+    if let Some(recording) = &mut recording {
+        recording.set_own(before, started);
+    }
+    stats.magic.store(Stats::MAGIC, Ordering::Release);
+    Ok(Inner {
+        recording: Own::new(recording),
+        pages: Pages::new(pages)?,
+        rings: Own::new(options.wait != Wait::Read),
+        wait: options.wait,
+        poll_ns: measured.read_ns + measured.read_ns / 2,
+        source,
+        uffd: Own::new(uffd),
+        crew: Lock::new(None),
+        keeper: Own::new(None),
+        lead: Lead::new(),
+        pidfd: Own::new(sys::move_high(sys::own_pidfd().map_err(|e| LiveError::os("a pidfd", e))?)),
+        memory: Own::new(sys::OwnMemory::open()),
+        tasks: Own::new(tasks),
+        log: Own::new(log),
+        pool: Pool::new(tier.map_or(0, |tier| tier.frames_max))?,
+        blocks,
+        returned: Lock::new(Vec::with_capacity(side.spare.capacity())),
+        decider: Lock::new(Decider { engine, streams: Streams::new(options.read_ahead), side }),
+        active: AtomicUsize::new(0),
+        gate: AtomicBool::new(false),
+        epoch: AtomicU32::new(0),
+        resident: AtomicUsize::new(0),
+        loads,
+        reserve: Reserve::of(plan.reserve),
+        reclaimer,
+        sharing: Sharing::default(),
+        stats,
+        stats_fd,
+        write_share: AtomicU32::new(0),
+        last_error: AtomicI32::new(0),
+        fork_mask: AtomicUsize::new(0),
+        ready: Lock::new(None),
+        alive: Lock::new(Vec::new()),
+        swap_files,
+        unpaged: AtomicBool::new(false),
+        space,
+        options,
+    })
+}
+
+/// The tasks, and how to wait for the device. If the options do not say, and there are no rings (a kernel, a
+/// container or a filter without io_uring), by plain reads.
+fn tasks(options: &mut Options, wait: Wait) -> Result<Tasks, LiveError> {
+    // Besides its handlers' faults, a program may map, discard, pin and fork at the same time.
+    let count = (options.handlers + 6).min(TASKS);
+    let asked = std::mem::replace(&mut options.wait, wait);
+    match Tasks::new(count, wait != Wait::Read) {
+        Err(_) if asked == Wait::Auto && wait != Wait::Read => {
+            options.wait = Wait::Read;
+            Tasks::new(count, false)
+        }
+        made => made,
+    }
+}
+
+fn frames(options: &Options) -> Result<usize, LiveError> {
+    let frames = options.ram as usize / PAGE;
+    if frames < FRAMES_MIN {
+        let least = FRAMES_MIN * PAGE / 1024;
+        let reason = format!("{} bytes are too few; give at least {least}KiB ({FRAMES_MIN} pages)", options.ram);
+        return Err(LiveError::Setting { field: "ram", reason });
+    }
+    Ok(frames)
+}
+
+fn pages(options: &Options) -> Result<usize, LiveError> {
+    let least = (options.ram as usize).div_ceil(PAGE);
+    let mut pages = (options.max_memory as usize).div_ceil(PAGE).max(least);
+    if options.max_memory == Options::MAX_MEMORY {
+        while pages / 2 >= least && !space::fits(pages * PAGE, options.base.map(|base| base as usize)) {
+            pages /= 2;
+        }
+        if pages < Options::MAX_MEMORY as usize / PAGE {
+            let mib = (pages * PAGE) >> 20;
+            crate::sys::fatal::say(format_args!(
+                "the limits of this process (`ulimit -v`, `ulimit -d`, vm.overcommit_memory) or what lies in its memory already leave addresses for {mib} \
+                 MiB of managed memory"
+            ));
+        }
+    }
+    if pages >= 1 << 29 {
+        let reason = format!("{} bytes are too many; give less than 2 TiB", options.max_memory);
+        return Err(LiveError::Setting { field: "max_memory", reason });
+    }
+    Ok(pages)
+}
+
+fn engine(
+    options: &Options,
+    plan: &Plan,
+    pages: usize,
+    below: Below,
+    knobs: Option<Arc<Knobs>>,
+) -> Result<(Engine, Head), LiveError> {
+    let bad = |field: &'static str, reason: String| LiveError::Setting { field, reason };
+    let text = options.policy.as_deref().unwrap_or_default();
+    let choice = PolicyChoice::parse(text).map_err(|e| bad("policy", e.to_string()))?;
+    let policy = match knobs {
+        Some(knobs) => Box::new(Watched::new(plan.frames, knobs)),
+        None => choice.build(plan.frames, pages).map_err(|e| bad("policy", e.to_string()))?,
+    };
+    let usable = |h: &&handler::Handler| !h.needs_xip;
+    let handler = handler::find(&options.handler).filter(usable).ok_or_else(|| {
+        let names: Vec<_> = handler::ALL.iter().copied().filter(usable).map(|h| h.name).collect();
+        bad(
+            "handler",
+            format!("there is no handler `{}` for this machine; there are {}", options.handler, names.join(", ")),
+        )
+    })?;
+    let config = plan.config(pages, !matches!(below, Below::Swap(_)));
+    let head = Head { below: below.clone(), ..Head::new(choice.to_string(), handler, config) };
+    let engine = Engine::builder(config, policy, handler).below(below).build();
+    let engine = engine.map_err(|error| match error {
+        ConfigError::Swap(error) => bad("swap", error.to_string()),
+        ConfigError::Tier(error) => bad("tier", error.to_string()),
+        error => bad("ram", error.to_string()),
+    })?;
+    Ok((engine, head))
+}
+
+fn journal(options: &Options, head: &Head) -> Result<Option<JournalFile>, LiveError> {
+    let Some(path) = &options.journal else { return Ok(None) };
+    let file = if path.is_dir() { own_file(path) } else { File::create(path) };
+    let file = file.map_err(|e| LiveError::Backing { path: path.clone(), reason: e.to_string() })?;
+    let journal = JournalFile::new(head, File::from(sys::move_high(file.into())));
+    let refused = |error: sys::Errno| LiveError::Backing { path: path.clone(), reason: error.io().to_string() };
+    journal.map(Some).map_err(refused)
+}
+
+/// A file of this program in a folder of journals. A process that starts one program after the other has several.
+pub(crate) fn own_file(folder: &Path) -> std::io::Result<File> {
+    let process = std::process::id();
+    let mut number = 0;
+    loop {
+        match File::create_new(folder.join(format!("{process}.{number}"))) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
+            other => return other,
+        }
+    }
+}
+
+fn side(buffers: usize, journal: Option<JournalFile>) -> Result<(Side, Range<usize>), LiveError> {
+    // Each task keeps one. This many more may wait in the task that needs another one; the rest comes back by itself.
+    let spare = 2 * TASKS + LOADS;
+    let bytes = (buffers + spare) * PAGE;
+    let memory = sys::map_memory(bytes, None).map_err(|e| LiveError::os("memory for buffers", e))?;
+    let at = |i: usize| memory + i * PAGE;
+    let mut room = Vec::with_capacity(spare + buffers);
+    room.extend((buffers..buffers + spare).map(at));
+    let side = Side {
+        buffers: (0..buffers).map(at).collect(),
+        spare: room,
+        protected: None,
+        moved: None,
+        written: None,
+        compressing: None,
+        journal,
+        told: Told::default(),
+    };
+    Ok((side, memory..memory + bytes))
+}
+
+fn missing(error: sys::Errno) -> LiveError {
+    let remedy = match error.0 {
+        libc::EPERM => {
+            "allow it with `sysctl vm.unprivileged_userfaultfd=1`, give access to /dev/userfaultfd, or run as root; in a container \
+             allow the system call in the seccomp profile"
+        }
+        libc::ENOSYS => "the kernel needs CONFIG_USERFAULTFD",
+        _ => "the kernel needs to be 5.7 or newer",
+    };
+    LiveError::Missing { feature: "userfaultfd", reason: error.io().to_string(), remedy }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        crate::life::process::unregister(self);
+        // If nothing is paged, the threads belong to another process.
+        if !self.is_unpaged() {
+            self.stop_reclaimer();
+            self.stop_handlers();
+            self.stop_writer();
+        }
+        if let Some(journal) = &mut self.decider.lock().side.journal {
+            journal.flush();
+        }
+        self.withdraw();
+    }
+}
+
+impl Inner {
+    /// With encryption: excludes memory that holds pages in plain text from core dumps, and locks it in RAM. Returns
+    /// false if the limit on locked memory is too low for all of it; the most used memory is locked first. Called
+    /// once for each process.
+    pub(crate) fn keep_plaintext(&self) -> bool {
+        !self.options.encrypt
+            || self.plaintext().filter(|range| crate::swap::secret::lock(range.clone()).is_err()).count() == 0
+    }
+
+    /// Reports limits of this process that restrict the pager. Only the first program reports them, not the programs
+    /// that it starts.
+    fn say_limits(&self, kept: bool) {
+        if !kept {
+            crate::sys::fatal::say(
+                "not all of the memory in which pages lie before they are encrypted can be locked (ulimit -l): the kernel may write it to \
+                 its own swap",
+            );
+        }
+        let device = self.log.get().device();
+        if device.len.is_none() && device.limit().is_some() {
+            let most = self.log.get().bytes_max() >> 20;
+            crate::sys::fatal::say(format_args!(
+                "the swap file may take {most} MiB: the limit on file sizes (ulimit -f)"
+            ));
+        }
+    }
+
+    pub(crate) fn plaintext(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        let [buffers, sealed] = self.log.get().buffers();
+        let staging = (0..self.tasks().len()).map(|i| self.tasks().get(i).memory());
+        [buffers, sealed, self.loads.clone()].into_iter().chain(staging)
+    }
+
+    /// Takes this process's share out of the statistics of the present.
+    pub(crate) fn withdraw(&self) {
+        if self.is_unpaged() {
+            return;
+        }
+        Stats::sub(&self.stats.processes, 1);
+        Stats::sub(&self.stats.frames, self.frames() as u64);
+        Stats::sub(&self.stats.resident, self.resident.load(Ordering::Relaxed) as u64);
+        Stats::sub(&self.stats.tier_frames, self.tier_frames());
+    }
+}
