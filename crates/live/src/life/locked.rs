@@ -6,7 +6,7 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use crate::life::process;
+use super::process;
 use crate::sys::fatal;
 use crate::sys::{self, Sys};
 use crate::{LiveError, PAGE};
