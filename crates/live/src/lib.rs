@@ -50,7 +50,7 @@ mod work;
 pub use error::LiveError;
 pub use inject::Inject;
 pub use life::locked;
-pub use measure::doctor;
+pub use measure::trials;
 pub use memory::extents;
 pub use options::{Options, Recorder, SwapArea, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
 pub use pager::{Pager, Pin, Region};

@@ -102,11 +102,6 @@ impl Reclaimer {
         self.low > 0
     }
 
-    /// Whether there is a thread.
-    pub fn runs(&self) -> bool {
-        self.thread.lock().is_some()
-    }
-
     /// In a forked child: the thread is the parent's.
     pub fn forget(&self) {
         if let Some(thread) = self.thread.lock().take() {

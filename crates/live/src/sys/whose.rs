@@ -4,29 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::getpid;
 
-/// Numbers of the program's process and of its keeper's; 0: the pager's threads are in the program's process.
-static PROGRAM: AtomicUsize = AtomicUsize::new(0);
-static KEEPER: AtomicUsize = AtomicUsize::new(0);
-
-/// The calling process is about to start a keeper.
-pub fn is_program() {
-    PROGRAM.store(getpid(), Relaxed);
-}
-
-/// The calling process is the keeper.
-pub fn is_keeper() {
-    KEEPER.store(getpid(), Relaxed);
-}
-
-/// In a forked child: the keeper is the parent's.
-pub fn has_no_keeper() {
-    KEEPER.store(0, Relaxed);
-}
-
-/// The program that has a keeper.
-pub fn program() -> usize {
-    PROGRAM.load(Relaxed)
-}
+/// Numbers of the program's process and of its keeper's; 0: the pager's threads are in the program's process. A keeper
+/// sets the second when it begins, and a forked child clears it.
+pub static PROGRAM: AtomicUsize = AtomicUsize::new(0);
+pub static KEEPER: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether the calling thread is in a program with a keeper: it does not have the keeper's descriptors.
 pub fn is_elsewhere() -> bool {
@@ -36,9 +17,9 @@ pub fn is_elsewhere() -> bool {
 
 /// The process whose memory this is: for a keeper, that of its program.
 pub fn process() -> usize {
-    let me = getpid();
-    if me == KEEPER.load(Relaxed) {
-        program()
+    let (me, keeper) = (getpid(), KEEPER.load(Relaxed));
+    if me == keeper {
+        PROGRAM.load(Relaxed)
     } else {
         me
     }

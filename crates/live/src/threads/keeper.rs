@@ -22,7 +22,8 @@ use super::Threads;
 use crate::fault::Faults;
 use crate::swap::log::Log;
 use crate::sys::thread::{spawn_process, RawThread};
-use crate::sys::{self, rights, whose, Errno, Sys};
+use crate::sys::whose::{KEEPER, PROGRAM};
+use crate::sys::{self, rights, Errno, Sys};
 use crate::LiveError;
 
 /// The keeper, as the program sees it.
@@ -63,7 +64,7 @@ impl Threads {
         keeps.extend(unsafe { faults.gate().held() }.journal().map(|journal| journal.descriptor()));
         let socket = theirs.as_raw_fd();
         let mut start = Start { threads: self, faults, socket, keeps, ready: AtomicU32::new(BEGINS) };
-        whose::is_program();
+        PROGRAM.store(sys::getpid(), Relaxed);
         // SAFETY: `start` lives until the keeper is ready, and the pager as long as the keeper.
         let thread = unsafe { spawn_process(keep, (&raw mut start).cast()) }.map_err(failed)?;
         let keeper = Keeper { thread, socket: sys::move_high(ours) };
@@ -91,7 +92,7 @@ impl Keeper {
 
     /// In a forked child: the keeper is the parent's.
     pub fn forget_in_child(self) {
-        whose::has_no_keeper();
+        KEEPER.store(0, Relaxed);
         self.thread.forget_in_child();
     }
 }
@@ -101,7 +102,7 @@ unsafe extern "C" fn keep(start: *mut c_void) {
     let start = unsafe { &*start.cast::<Start>() };
     // SAFETY: the pager lives as long as its program.
     let (threads, faults) = unsafe { (&*start.threads, &*start.faults) };
-    whose::is_keeper();
+    KEEPER.store(sys::getpid(), Relaxed);
     // SAFETY: as above, and the program waits.
     let settled = settle(faults, start).and_then(|program| match unsafe { threads.start_crew(faults) } {
         Ok(()) if faults.work().log().has_writer() => Ok(program),
@@ -109,7 +110,7 @@ unsafe extern "C" fn keep(start: *mut c_void) {
         Err(error) => Err(error),
     });
     match settled {
-        Ok(_) => rights::only_work(whose::program()),
+        Ok(_) => rights::only_work(PROGRAM.load(Relaxed)),
         // Memory that is no longer watched is the program's alone.
         Err(_) => _ = sys::close_range(0..RawFd::MAX),
     }
@@ -119,7 +120,7 @@ unsafe extern "C" fn keep(start: *mut c_void) {
         Ok(program) => watch(faults.work().log(), &program, start.socket),
         // The program says why. It ends, or does not page.
         Err(_) => loop {
-            if sys::parent() != whose::program() {
+            if sys::parent() != PROGRAM.load(Relaxed) {
                 sys::exit_group(0);
             }
             sys::sleep_us(1_000_000);
@@ -131,7 +132,7 @@ unsafe extern "C" fn keep(start: *mut c_void) {
 fn settle(faults: &Faults, start: &Start) -> Sys<OwnedFd> {
     sys::set_name(NAME);
     crate::sys::descriptors::allow_all();
-    let program = sys::pidfd(whose::program())?;
+    let program = sys::pidfd(PROGRAM.load(Relaxed))?;
     faults.memory().take_pidfd(&sys::pidfd(sys::getpid())?)?;
     let kept = start.keeps.iter().copied().chain([program.as_raw_fd()]);
     let mut kept: Vec<RawFd> = kept.collect();

@@ -62,14 +62,15 @@ impl Threads {
         Ok(())
     }
 
-    /// Number of threads of this process that belong to the pager.
+    /// Number of threads of this process that belong to the pager, without the reclaimer: a recorder, which asks, has
+    /// none.
     pub fn count(&self, faults: &Faults) -> usize {
         let _signals = Signals::block();
-        match self.crew.lock().as_ref().map_or(0, Crew::len) {
-            0 => 0,
-            handlers => {
-                handlers + usize::from(faults.work().log().has_writer()) + usize::from(faults.reclaimer().runs())
-            }
+        let crew = self.crew.lock().as_ref().map_or(0, Crew::len);
+        if crew == 0 {
+            0
+        } else {
+            crew + usize::from(faults.work().log().has_writer())
         }
     }
 
