@@ -128,9 +128,6 @@ pub struct Options {
     pub encrypt: bool,
     /// The file for the journal. If it is a folder: a file `PID.N` in it for each program that is started.
     pub journal: Option<PathBuf>,
-    /// The journal is for a recorder. It names the thread of each fault, and no page is mapped writable before it is
-    /// written to, so that its dirty bits are exact. This costs a fault for each first write.
-    pub observe: bool,
     /// Record the program, and keep all of its memory in RAM. `ram`, policy, read-ahead and device then have no
     /// effect.
     #[serde(default)]
@@ -167,7 +164,6 @@ impl Options {
             handlers: 2,
             encrypt: false,
             journal: None,
-            observe: false,
             record: None,
             read_ahead: READ_AHEAD,
             evict_batch: None,

@@ -26,13 +26,11 @@ pub struct Decider {
     engine: Engine,
     pub(super) streams: Streams,
     side: Side,
-    /// For a recorder: the journal has the thread of each fault, and is always complete in its file.
-    observe: bool,
 }
 
 impl Decider {
-    pub fn new(engine: Engine, read_ahead: u32, side: Side, observe: bool) -> Decider {
-        Decider { engine, streams: Streams::new(read_ahead), side, observe }
+    pub fn new(engine: Engine, read_ahead: u32, side: Side) -> Decider {
+        Decider { engine, streams: Streams::new(read_ahead), side }
     }
 
     pub fn engine(&self) -> &Engine {
@@ -47,13 +45,6 @@ impl Decider {
     /// In a forked child: the journal is the parent's.
     pub fn has_no_journal(&mut self) {
         self.side.journal = None;
-    }
-
-    /// The next event is a fault of `thread`.
-    pub(super) fn note_thread(&mut self, thread: u32) {
-        if let (true, Some(journal)) = (self.observe, &mut self.side.journal) {
-            journal.event(&Entry::Thread { thread });
-        }
     }
 
     /// Reports an event; its commands are carried out or noted in `todo`.
@@ -84,11 +75,6 @@ impl Decider {
         linux.end();
         if let Some(swap) = engine.swap() {
             side.told.tell(swap, work.stats());
-        }
-        // A program may be killed, or execute another one, at any time. What a recorder has seen must be in the file
-        // by then.
-        if let (true, Some(journal)) = (self.observe, &mut side.journal) {
-            journal.flush();
         }
     }
 

@@ -110,7 +110,6 @@ impl Faults {
         todo.fault = Some((page, write));
         let access = if write { Access::Write } else { Access::Read };
         let event = Event::Fault { task: TaskId::from(number), page: PageId::from(page), access };
-        decider.note_thread(thread);
         let ahead = if shelved { Ahead::default() } else { self.behind(&mut decider, page) };
         decider.deliver(&self.work, todo, event);
         ahead.pages().for_each(|page| decider.wish(&self.work, todo, page));

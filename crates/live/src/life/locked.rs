@@ -7,8 +7,7 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::process;
-use crate::sys::fatal;
-use crate::sys::{self, Sys};
+use crate::sys::{self, fatal, Sys};
 use crate::{LiveError, PAGE};
 
 static NEVER: AtomicBool = AtomicBool::new(false);

@@ -113,7 +113,7 @@ fn build(
         given => given,
     };
     let tasks = tasks(&mut options, wait)?;
-    if options.record.is_some() || options.swap.is_some() || options.observe {
+    if options.record.is_some() || options.swap.is_some() {
         options.tier = Tier::None;
     }
     let usual = fitting(measured.evict_batch(options.wait != Wait::Read), frames);
@@ -129,7 +129,7 @@ fn build(
         return Err(LiveError::Setting { field: "read_ahead", reason });
     }
     let plan = Plan::of(frames, batch);
-    let plan = if options.observe || options.record.is_some() { plan.without_reserve() } else { plan };
+    let plan = if options.record.is_some() { plan.without_reserve() } else { plan };
     let knobs = options.record.as_ref().map(recorder::knobs_of);
     let tier = match options.tier {
         Tier::None => None,
@@ -172,7 +172,7 @@ fn build(
         buffers: loads,
         poll_ns: measured.read_ns + measured.read_ns / 2,
     };
-    let decider = Decider::new(engine, options.read_ahead, side, options.observe);
+    let decider = Decider::new(engine, options.read_ahead, side);
     let faults = Faults::new(Work::new(parts, &options), Gate::new(decider), reclaimer);
     Ok(Inner {
         regions: Regions::new(faults),

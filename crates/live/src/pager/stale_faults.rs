@@ -2,11 +2,12 @@
 
 use crate::fault::serve::Kind;
 use crate::page::pages::Where;
-use crate::{Options, Pager, Region, PAGE};
+use crate::{Options, Pager, Region, SwapArea, PAGE};
 
-fn observed() -> (Pager, Region) {
-    // An observer first maps pages for reading.
-    let options = Options { max_memory: 1 << 26, observe: true, read_ahead: 0, ..Options::new(64 * PAGE as u64) };
+fn exact() -> (Pager, Region) {
+    // With a swap area, pages are first mapped for reading.
+    let swap = Some(SwapArea { bytes: None, collector: "greedy".into(), victims: 1 });
+    let options = Options { max_memory: 1 << 26, swap, read_ahead: 0, ..Options::new(64 * PAGE as u64) };
     let pager = Pager::start(options).unwrap();
     let region = pager.anonymous(PAGE).unwrap();
     (pager, region)
@@ -30,7 +31,7 @@ fn first_byte(region: &Region) -> u8 {
 
 #[test]
 fn a_stale_fault_does_not_map_zeros_for_a_page_that_has_left() {
-    let (pager, mut region) = observed();
+    let (pager, mut region) = exact();
     region.as_mut_slice()[0] = 7;
     push_out(&pager, &region);
     pager.inner.faults().look_again(page_of(&pager, &region), Where::Dirty, Kind::Missing, false);
@@ -39,7 +40,7 @@ fn a_stale_fault_does_not_map_zeros_for_a_page_that_has_left() {
 
 #[test]
 fn a_stale_fault_does_not_allow_unseen_writes_to_a_page_that_has_come_back() {
-    let (pager, mut region) = observed();
+    let (pager, mut region) = exact();
     region.as_mut_slice()[0] = 7;
     push_out(&pager, &region);
     assert_eq!(first_byte(&region), 7);

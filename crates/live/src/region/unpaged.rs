@@ -12,8 +12,7 @@ use coldframe_core::PageId;
 use super::Regions;
 use crate::memory::space;
 use crate::page::pages::Where;
-use crate::sys::fatal;
-use crate::sys::{self, Sys};
+use crate::sys::{self, fatal, Sys};
 use crate::tier::IN_POOL;
 use crate::{LiveError, PAGE};
 

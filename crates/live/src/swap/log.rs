@@ -17,10 +17,9 @@ use crate::stats::Stats;
 use crate::swap::device::Device;
 use crate::swap::seal::Sealer;
 use crate::swap::sum::Summer;
-use crate::sys::fatal;
 use crate::sys::lock::{Guard, Lock};
 use crate::sys::Signals;
-use crate::sys::{self, whose};
+use crate::sys::{self, fatal, whose};
 use crate::tier::IN_POOL;
 use crate::{LiveError, PAGE};
 

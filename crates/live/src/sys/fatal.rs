@@ -3,8 +3,7 @@
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU8, Ordering::*};
 
-use crate::sys;
-use crate::sys::whose;
+use crate::sys::{self, whose};
 
 /// The exit code of a program that the pager had to stop.
 pub const STOPPED: i32 = 125;

@@ -17,9 +17,8 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::fault::serve::Kind;
 use crate::fault::Faults;
-use crate::sys::fatal;
 use crate::sys::thread::{spawn_raw, RawThread};
-use crate::sys::{self, Errno, Message, Sys};
+use crate::sys::{self, fatal, Errno, Message, Sys};
 use crate::task::lead::Streak;
 use crate::PAGE;
 

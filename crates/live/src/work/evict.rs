@@ -9,8 +9,7 @@ use std::sync::atomic::Ordering;
 use super::Work;
 use crate::page::pages::{Owner, Where};
 use crate::stats::Stats;
-use crate::sys::fatal;
-use crate::sys::{self, Errno};
+use crate::sys::{self, fatal, Errno};
 use crate::task::reaching::Reach;
 use crate::task::{Move, Task, Todo, Victim, VICTIMS};
 use crate::PAGE;
@@ -44,10 +43,8 @@ impl Work {
             return;
         }
         victims.sort_unstable_by_key(|v| self.rank(v));
-        let (count, dirty) = (victims.len(), victims.iter().filter(|v| v.write || v.compress).count());
-        let vector: [libc::iovec; VICTIMS] =
-            std::array::from_fn(|i| sys::iovec(victims.get(i).map_or(0, |v| v.address), PAGE));
-        self.pull(task, victims, &vector[..count], dirty);
+        let dirty = victims.iter().filter(|v| v.write || v.compress).count();
+        self.pull(task, victims, dirty);
         self.note_zapped(todo, dirty);
     }
 
@@ -86,9 +83,7 @@ impl Work {
         let order = victims[..dirty].iter().copied().chain(beside_them).chain(victims[dirty..].iter().copied());
         leaving.iter_mut().zip(order).for_each(|(to, victim)| *to = victim);
         let leaving = &mut leaving[..victims.len() + beside];
-        let vector: [libc::iovec; VICTIMS] =
-            std::array::from_fn(|i| sys::iovec(leaving.get(i).map_or(0, |v| v.address), PAGE));
-        self.pull(task, leaving, &vector[..leaving.len()], dirty + beside);
+        self.pull(task, leaving, dirty + beside);
         victims[..dirty].copy_from_slice(&leaving[..dirty]);
         self.note_zapped(todo, dirty);
         let counts = self.stage(todo);
@@ -98,7 +93,10 @@ impl Work {
     }
 
     /// Takes pages out of the page table. The last bytes of the first `kept` of them are then in the pipe.
-    pub(super) fn pull(&self, task: &Task, pages: &mut [Victim], vector: &[libc::iovec], kept: usize) {
+    pub(super) fn pull(&self, task: &Task, pages: &mut [Victim], kept: usize) {
+        let vector: [libc::iovec; VICTIMS] =
+            std::array::from_fn(|i| sys::iovec(pages.get(i).map_or(0, |page| page.address), PAGE));
+        let vector = &vector[..pages.len()];
         self.shield(&pages[..kept]);
         self.to_pipe(task, &pages[..kept], &vector[..kept]);
         self.note_sums(task, &mut pages[..kept]);

@@ -52,7 +52,7 @@ pub struct Work {
     last_error: AtomicI32,
     /// Of 256 pages mapped readable, the number that was written before the page left: a running mean.
     write_share: AtomicU32,
-    /// The engine must learn only of real writes: for a recorder, and if each dirty page that leaves is programmed.
+    /// The engine must learn only of real writes, since each dirty page that leaves is programmed.
     exact: bool,
     /// For tests: frames are taken as not shared; bytes in the pipe are compared.
     trusts: bool,
@@ -88,7 +88,7 @@ impl Work {
             poll_ns: parts.poll_ns,
             last_error: AtomicI32::new(0),
             write_share: AtomicU32::new(0),
-            exact: options.observe || options.swap.is_some(),
+            exact: options.swap.is_some(),
             trusts: options.inject.is_some_and(|inject| inject.trust_frames),
             compares: options.inject.is_some_and(|inject| inject.compare_piped),
         }

@@ -6,8 +6,7 @@ use std::sync::atomic::Ordering;
 
 use super::Work;
 use crate::page::pages::{Owner, Where};
-use crate::sys;
-use crate::sys::fatal;
+use crate::sys::{self, fatal};
 use crate::task::{CopyIn, Move, Task, Todo, Victim, VICTIMS};
 use crate::PAGE;
 
@@ -107,9 +106,7 @@ impl Work {
             *to = Victim { page, address: self.memory.address(page), ..Victim::default() };
         }
         let leaving = &mut leaving[..pages.len()];
-        let vector: [libc::iovec; VICTIMS] =
-            std::array::from_fn(|i| sys::iovec(leaving.get(i).map_or(0, |page| page.address), PAGE));
-        self.pull(task, leaving, &vector[..leaving.len()], leaving.len());
+        self.pull(task, leaving, leaving.len());
         self.put_on_shelf(task, leaving, 0, owner);
     }
 

@@ -15,10 +15,9 @@ use super::segments::{Buffer, Inside, Job, SHARED};
 use super::{bound_to, hung_up, Log, FILE_SHIFT, PART_SHIFT, SEGMENT};
 use crate::page::pages::Pages;
 use crate::stats::Stats;
-use crate::sys::fatal;
 use crate::sys::lock::{Guard, Lock};
 use crate::sys::thread::{spawn_raw, Body, RawThread};
-use crate::sys::{self, Errno};
+use crate::sys::{self, fatal, Errno};
 use crate::tier::packed;
 use crate::{LiveError, PAGE};
 
