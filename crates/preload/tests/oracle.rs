@@ -6,8 +6,6 @@
 //! few programs run each time. `ORACLE_MINUTES=n` runs new seeds for n minutes and prints all differences at the end.
 
 mod common;
-#[path = "common/fuse.rs"]
-mod fuse;
 #[path = "oracle/judge.rs"]
 mod judge;
 

@@ -8,7 +8,10 @@ use std::time::{Duration, Instant};
 
 use coldframe_live::{Options, StatsFile};
 
-use crate::{common, fuse};
+use crate::common;
+
+#[path = "../common/fuse.rs"]
+mod fuse;
 
 /// Classes that differ by the nature of the pager, as the book says: a debugger sees no bytes of a page that is not in
 /// RAM, and bytes are lost that the kernel reads straight into memory which another thread's fault takes out.
