@@ -3,8 +3,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use coldframe_live::doctor::{examine, Finding, Health, RIGHT};
+<<<<<<< HEAD
+use coldframe_costs::doctor::{examine, Finding, Health, RIGHT};
 use coldframe_show::table::{styled, wrap};
+=======
+use coldframe_costs::doctor::{examine, Finding, Health};
+use coldframe_show::table::styled;
+>>>>>>> main
 use serde_json::json;
 
 use crate::failure::Failure;

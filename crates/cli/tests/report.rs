@@ -253,17 +253,6 @@ fn what_is_no_result_of_this_version_is_refused() {
     assert_eq!(coldframe(&["report", &out]).status.code(), Some(5));
 }
 
-/// Whether there is a recorder: QEMU with our plugin next to the program, or else valgrind.
-fn can_record() -> bool {
-    let plugin = Path::new(env!("CARGO_BIN_EXE_coldframe")).with_file_name("libcoldframe_plugin.so");
-    let runs = |name: &str| Command::new(name).arg("--version").output().is_ok();
-    if runs("qemu-x86_64") {
-        plugin.exists()
-    } else {
-        runs("valgrind")
-    }
-}
-
 #[test]
 fn one_command_records_advises_and_reports() {
     let folder = tempfile::tempdir().unwrap();

@@ -15,7 +15,7 @@ pub fn iovec(address: usize, len: usize) -> libc::iovec {
 /// # Safety
 /// It drops content.
 pub unsafe fn drop_pages(pidfd: RawFd, pages: &[libc::iovec]) -> u64 {
-    crate::pause::here();
+    crate::sys::pause::here();
     let mut done = 0;
     // SAFETY: the vector lives through the call; the caller answers for the content.
     if let Ok(bytes) = unsafe {
@@ -35,7 +35,7 @@ pub unsafe fn drop_pages(pidfd: RawFd, pages: &[libc::iovec]) -> u64 {
         let start = page.iov_base as usize;
         // SAFETY: as above.
         if let Err(error) = unsafe { drop_range(start..start + page.iov_len) } {
-            crate::fatal::stop(format_args!(
+            crate::sys::fatal::stop(format_args!(
                 "the kernel refused to drop the page at {start:#x} (madvise): {}",
                 error.io()
             ));
@@ -48,7 +48,7 @@ pub unsafe fn drop_pages(pidfd: RawFd, pages: &[libc::iovec]) -> u64 {
 /// Makes the pipe refer to the pages' frames, without a copy and without a change of the page table. Returns the
 /// number of pages, from the first on: at least one, or an error.
 pub fn to_pipe(pipe: RawFd, pages: &[libc::iovec]) -> Sys<usize> {
-    crate::pause::here();
+    crate::sys::pause::here();
     // SAFETY: the vector lives through the call; the pipe only refers to the pages.
     let bytes =
         again(|| unsafe { call(libc::SYS_vmsplice, [pipe as usize, pages.as_ptr() as usize, pages.len(), 0, 0, 0]) })?;
@@ -80,7 +80,7 @@ impl OwnMemory {
     pub fn open() -> OwnMemory {
         OwnMemory {
             file: super::open_file(c"/proc/self/mem").ok().map(super::move_high),
-            process: crate::keeper::process(),
+            process: super::whose::process(),
         }
     }
 
@@ -94,7 +94,7 @@ impl OwnMemory {
     /// # Safety
     /// `into` must be good for a page.
     pub unsafe fn peek(&self, page: usize, into: usize) -> Sys<()> {
-        let file = self.descriptor().filter(|_| self.process == crate::keeper::process()).ok_or(Errno::ACCES)?;
+        let file = self.descriptor().filter(|_| self.process == super::whose::process()).ok_or(Errno::ACCES)?;
         // SAFETY: the caller answers for `into`.
         match unsafe { read_at(file, into, crate::PAGE, page as u64) } {
             Ok(crate::PAGE) => Ok(()),

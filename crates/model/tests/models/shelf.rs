@@ -7,8 +7,8 @@ use std::sync::Arc;
 use shuttle::thread;
 
 use coldframe_model::kernel::Kernel;
-use coldframe_model::lock::Lock;
-use coldframe_model::pages::{Owner, Pages, Where};
+use coldframe_model::page::pages::{Owner, Pages, Where};
+use coldframe_model::sys::lock::Lock;
 use coldframe_model::{explore, failure, DEADLOCK};
 
 const PAGES: usize = 3;
