@@ -3,13 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-<<<<<<< HEAD
 use coldframe_costs::doctor::{examine, Finding, Health, RIGHT};
 use coldframe_show::table::{styled, wrap};
-=======
-use coldframe_costs::doctor::{examine, Finding, Health};
-use coldframe_show::table::styled;
->>>>>>> main
 use serde_json::json;
 
 use crate::failure::Failure;
