@@ -1,6 +1,6 @@
 //! Watches a process and its descendants: clears and counts their bits in stretches, as often as its budget allows.
 //!
-//! Within a stretch, the time between looks doubles. A stretch ends when nearly all of the heap was referenced again,
+//! Within a stretch, looks come at growing times. A stretch ends when nearly all of the heap was referenced again,
 //! or after a part of the time so far: so there are many stretches for working sets of short times, and some for long
 //! ones. What a clearing and a look cost is measured, and they wait until this is a small part of the time again.
 
@@ -23,6 +23,8 @@ const PATIENCE: f64 = 0.05;
 const FIRST: Duration = Duration::from_micros(500);
 /// How often the heap's size is read, and the end noticed.
 const TICK: Duration = Duration::from_millis(5);
+/// Each look of a stretch comes at this many times the time of the one before.
+const GROWTH: f64 = 1.5;
 /// A stretch is over when this part of the heap was referenced.
 const ENOUGH: f64 = 0.95;
 /// A stretch has looks at least up to this many times the first one's time, and ends after this part of all time.
@@ -155,7 +157,7 @@ impl Watch {
             self.close();
             self.clear();
         } else {
-            self.next = 2 * self.cleared.elapsed().max(self.first / 2);
+            self.next = self.cleared.elapsed().max(self.first / 2).mul_f64(GROWTH);
         }
     }
 

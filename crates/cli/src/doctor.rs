@@ -76,16 +76,16 @@ fn told(findings: &[Finding], good: bool, all: bool, width: usize) -> String {
     if good && !well.is_empty() {
         text += &format!("ok: {}\n", well.join("; "));
     }
-    for name in NOTED {
+    for name in if good { &NOTED[..] } else { &NOTED[..1] } {
         text += &of(Health::Note)
-            .find(|one| one.name == name)
+            .find(|one| one.name == *name)
             .map_or(String::new(), |one| format!("{name}: {}\n", one.found));
     }
     text + "More: coldframe doctor --all\n"
 }
 
 /// What works without any right.
-const WITHOUT: &str = "Works already: `coldframe -- PROGRAM` and `coldframe attach PID`, from referenced bits.";
+const WITHOUT: &str = "Works already: `coldframe -- PROGRAM`, `coldframe attach PID`.";
 
 /// What should be mended: the right to page first, and then without all that only fails for want of it.
 fn bad(findings: &[Finding]) -> Vec<&Finding> {

@@ -71,11 +71,11 @@ pub const RIGHT: &str = "userfaultfd, faults of the kernel too";
 /// What gives the right to page here, in one line. The default profiles of Docker and Podman refuse the system call
 /// userfaultfd, and allow ioctl on its device.
 fn right() -> &'static str {
-    if ["/.dockerenv", "/run/.containerenv"].iter().any(|mark| Path::new(mark).exists()) {
+    if Path::new("/dev/userfaultfd").exists() {
+        "sudo coldframe setup (once; then log in again)"
+    } else if ["/.dockerenv", "/run/.containerenv"].iter().any(|mark| Path::new(mark).exists()) {
         "start the container with --device /dev/userfaultfd; or add to its seccomp profile: {\"names\": \
          [\"userfaultfd\"], \"action\": \"SCMP_ACT_ALLOW\"}"
-    } else if Path::new("/dev/userfaultfd").exists() {
-        "sudo coldframe setup (once; then log in again)"
     } else {
         "sudo sysctl -w vm.unprivileged_userfaultfd=1, or root"
     }
