@@ -101,6 +101,7 @@ mod tests {
             sum = (0..10_000).fold(sum, |sum, i| std::hint::black_box(sum ^ i));
             assert!(began.elapsed().as_secs() < 60, "{sum}");
         }
-        assert_eq!(processor_ns(u32::MAX), 0);
+        // Linux has no more than 2^22 processes.
+        assert_eq!(processor_ns(1 << 23), 0);
     }
 }
