@@ -101,7 +101,7 @@ impl Linux<'_> {
                         return;
                     }
                 }
-                Where::Busy | Where::Leaving => self.settle(page, mine),
+                Where::Busy | Where::Leaving | Where::Refused => self.settle(page, mine),
                 other => fatal::stop(format_args!("internal error: page {page} is {other:?}, not mapped")),
             }
         }
@@ -119,12 +119,12 @@ impl Linux<'_> {
 
     /// Moves the page to the shelf. While it is on its way it is `Leaving`.
     fn unmap(&mut self, page: usize) {
-        let (protected, _) = self.side.protected.take().expect("a page is protected before it is unmapped");
+        let (protected, was) = self.side.protected.take().expect("a page is protected before it is unmapped");
         debug_assert_eq!(protected, page);
         if self.todo.moves.len() == MOVES {
             self.pager.move_each(self.todo);
         }
-        self.todo.moves.push(Move::Shelve { page });
+        self.todo.moves.push(Move::Shelve { page, clean: was == Where::Clean });
     }
 
     fn evict(&mut self, page: usize) {
@@ -139,17 +139,7 @@ impl Linux<'_> {
         if self.todo.victims.len() == VICTIMS {
             fatal::stop("internal error: more pages leave at once than there is room for");
         }
-        self.todo.victims.push(Victim {
-            page,
-            address,
-            shelved,
-            write,
-            staged: 0,
-            sum: None,
-            compress,
-            size: 0,
-            digest: 0,
-        });
+        self.todo.victims.push(Victim { page, address, shelved, write, compress, ..Victim::default() });
         if !self.pager.reserve.has_room() {
             self.pager.zap(self.todo);
         }
@@ -170,7 +160,9 @@ impl Linux<'_> {
             match was {
                 Where::Shelved if self.pager.pages.acquire(page, was, Where::Leaving, self.owner()) => return true,
                 Where::Shelved => {}
-                Where::Busy | Where::Leaving => self.settle(page, mine),
+                Where::Kept if self.pager.pages.acquire(page, was, Where::Leaving, self.owner()) => return false,
+                Where::Kept => {}
+                Where::Busy | Where::Leaving | Where::Refused => self.settle(page, mine),
                 _ => {
                     self.protect(page);
                     self.side.protected = None;
@@ -180,14 +172,18 @@ impl Linux<'_> {
         }
     }
 
-    /// Takes a page at rest, where the engine knows it to be, to bring it into the page table.
-    fn take(&mut self, page: usize) {
+    /// Takes a page at rest, where the engine knows it to be, to bring it into the page table. Returns true if it is
+    /// there: it could not leave.
+    fn take(&mut self, page: usize) -> bool {
         loop {
             let (was, mine) = self.pager.pages.states().look(page, self.owner());
             match was {
-                Where::Out | Where::Shelved if self.pager.pages.acquire(page, was, Where::Busy, self.owner()) => return,
-                Where::Out | Where::Shelved => {}
-                Where::Busy | Where::Leaving => self.settle(page, mine),
+                Where::Out | Where::Shelved | Where::Kept => {
+                    if self.pager.pages.acquire(page, was, Where::Busy, self.owner()) {
+                        return was == Where::Kept;
+                    }
+                }
+                Where::Busy | Where::Leaving | Where::Refused => self.settle(page, mine),
                 other => fatal::stop(format_args!("internal error: page {page} is {other:?}, but to be mapped")),
             }
         }
@@ -203,12 +199,18 @@ impl Linux<'_> {
         let write = self.todo.fault == Some((page, true));
         match self.side.moved.take() {
             Some((moved, from)) if moved == page => {
-                self.take(page);
+                if self.take(page) {
+                    self.todo.spare.push(from);
+                    self.pager.note_resident();
+                    return self.pager.pages.release(page, self.owner(), Where::Dirty);
+                }
                 let content = self.pager.pages.slot(page).is_some();
                 self.todo.copies.push(CopyIn { page, from, write, content, shared: self.todo.shared });
             }
             _ => {
-                self.take(page);
+                if self.take(page) {
+                    return self.pager.pages.release(page, self.owner(), Where::Dirty);
+                }
                 if self.todo.moves.len() == MOVES {
                     self.pager.move_each(self.todo);
                 }

@@ -3,7 +3,7 @@
 use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use coldframe_core::prefetch::Streams;
@@ -118,6 +118,12 @@ pub(crate) struct Inner {
     pub(crate) gate: AtomicBool,
     pub(crate) epoch: AtomicU32,
     pub(crate) resident: AtomicUsize,
+    /// The kernel may hold frames of the program (see [`crate::work::wary`]).
+    pub(crate) wary: AtomicBool,
+    /// Of the last look for held memory: when it was, how often pages had left, and since when no page has.
+    pub(crate) looked: [AtomicU64; 3],
+    /// Pages that could not leave, one after the other.
+    pub(crate) refused_in_row: AtomicUsize,
     /// The memory of the engine's buffers and of those that replace them.
     pub(crate) loads: Range<usize>,
     pub(crate) reserve: Reserve,
@@ -181,7 +187,7 @@ impl Inner {
         loop {
             let state = self.pages.get(page);
             match state {
-                Where::Busy | Where::Leaving if self.help(thread) => return,
+                Where::Busy | Where::Leaving | Where::Refused if self.help(thread) => return,
                 // Not managed: when the access is repeated, the kernel sends SIGSEGV.
                 Where::Nowhere if !self.begin(page) => return,
                 Where::Nowhere => {}
@@ -191,8 +197,13 @@ impl Inner {
                     }
                 }
                 Where::Clean | Where::Dirty | Where::Unsure => return self.look_again(page, state, kind, waited),
-                Where::Busy | Where::Leaving => {
-                    if !self.reclaimer.is_done_with(|| matches!(self.pages.get(page), Where::Busy | Where::Leaving)) {
+                // A bare call of the program has dropped it meanwhile.
+                Where::Kept => {
+                    self.lead.step_aside();
+                    sys::sleep_us(20);
+                }
+                Where::Busy | Where::Leaving | Where::Refused => {
+                    if !self.reclaimer.is_done_with(|| self.pages.get(page).is_owned()) {
                         self.lead.step_aside();
                         self.pages.wait(page);
                     }
@@ -277,6 +288,7 @@ impl Inner {
         self.await_resume(number);
         todo.laps.lap(Stage::PostProcess);
         self.record(started, asked, shelved, &todo.laps);
+        self.bring_back(todo);
         if let Some(recording) = self.recording.get() {
             recording.entry(page, write, !shelved, thread, started, self.resident.load(Ordering::Relaxed));
         }
@@ -381,6 +393,24 @@ impl Inner {
             todo.laps.lap(Stage::PostProcess);
             self.copy_in(todo);
             todo.laps.lap(Stage::TransHostMem);
+        }
+    }
+
+    /// The engine takes pages as gone that could not leave: a fault of each says that they are there. The task has no
+    /// other fault.
+    pub(crate) fn bring_back(&self, todo: &mut Todo) {
+        while let Some(page) = todo.kept.pop() {
+            let (mut decider, task) = (self.decider.lock(), todo.task);
+            // Otherwise another thread took it out after all.
+            if self.pages.get(page) == Where::Kept {
+                self.tasks().get(task).resumed.store(WAITING, Ordering::Relaxed);
+                let (task, page) = (TaskId::from(task), PageId::from(page));
+                self.deliver(&mut decider, todo, Event::Fault { task, page, access: Access::Write });
+                drop(decider);
+                self.carry_out(todo);
+                self.await_resume(todo.task);
+                todo.asked_at = 0;
+            }
         }
     }
 

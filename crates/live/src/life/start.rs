@@ -4,7 +4,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use coldframe_core::fault::handler;
@@ -193,6 +193,9 @@ fn build(
         gate: AtomicBool::new(false),
         epoch: AtomicU32::new(0),
         resident: AtomicUsize::new(0),
+        wary: AtomicBool::new(false),
+        looked: [const { AtomicU64::new(0) }; 3],
+        refused_in_row: AtomicUsize::new(0),
         loads,
         reserve: Reserve::of(plan.reserve),
         reclaimer,

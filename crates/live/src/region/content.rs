@@ -164,6 +164,7 @@ impl Inner {
         }
         todo.laps = Laps::default();
         self.carry_out(todo);
+        self.bring_back(todo);
         (todo.together, todo.asked_at) = (false, 0);
         self.leave();
         self.tasks().give(number);
@@ -236,7 +237,8 @@ impl Inner {
     /// Returns false if another thread is changing or loading the page just now.
     fn release(&self, decider: &mut Decider, todo: &mut Todo, page: usize) -> bool {
         let event = Event::Released { page: PageId::from(page) };
-        if self.pages.get(page).is_owned() || !decider.engine.accepts(&event) {
+        let state = self.pages.get(page);
+        if state.is_owned() || state == Where::Kept || !decider.engine.accepts(&event) {
             return false;
         }
         self.deliver(decider, todo, event);
@@ -276,7 +278,8 @@ impl Inner {
                 Where::Nowhere => return Err(self.hole(page)),
                 Where::Out | Where::Shelved => self.serve(address, true, Kind::Missing, 0),
                 Where::Clean => self.serve(address, true, Kind::Protected, 0),
-                Where::Busy | Where::Leaving => self.pages.wait(page),
+                Where::Busy | Where::Leaving | Where::Refused => self.pages.wait(page),
+                Where::Kept => sys::sleep_us(20),
                 was @ (Where::Dirty | Where::Unsure) => {
                     self.with_task(|decider, todo| {
                         let owner = Owner::task(todo.task);

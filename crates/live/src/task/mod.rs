@@ -28,6 +28,8 @@ use crate::{LiveError, PAGE};
 pub const MOVES: usize = 256;
 /// Victims of one fault: a batch, and the pages of a release.
 pub const VICTIMS: usize = 64;
+/// Pages of one task that cannot leave, at most.
+const KEPT: usize = 4 * (MOVES + VICTIMS);
 /// Bytes of a task's staging memory: its victims, two more pages, and room to compress.
 const STAGING: usize = (VICTIMS + 2) * PAGE + COMPRESSED_MAX;
 /// The most pages that one event takes out of the pool: a bin of the smallest pages, and some more.
@@ -90,8 +92,8 @@ pub struct CopyIn {
 /// A page that goes to the shelf or comes back from it.
 #[derive(Clone, Copy, Debug)]
 pub enum Move {
-    /// It goes on the invalid list.
-    Shelve { page: usize },
+    /// It goes on the invalid list; `clean`: writes to it fault.
+    Shelve { page: usize, clean: bool },
     /// A false fault; `write`: a write comes next.
     Back { page: usize, write: bool },
 }
@@ -99,7 +101,7 @@ pub enum Move {
 impl Move {
     /// The page.
     pub fn page(&self) -> usize {
-        let (Move::Shelve { page } | Move::Back { page, .. }) = *self;
+        let (Move::Shelve { page, .. } | Move::Back { page, .. }) = *self;
         page
     }
 }
@@ -112,6 +114,8 @@ pub struct Victim {
     pub address: usize,
     pub shelved: bool,
     pub write: bool,
+    /// It cannot leave: the kernel holds its frame.
+    pub refused: bool,
     /// Its place in the staging memory, once it is there.
     pub staged: usize,
     /// The hash of its final bytes, if tests compare it.
@@ -134,6 +138,8 @@ pub struct Todo {
     /// At most [`MOVES`].
     pub moves: Vec<Move>,
     pub victims: Vec<Victim>,
+    /// Pages that could not leave, and that the engine takes as gone.
+    pub kept: Vec<usize>,
     /// Number of victims, from the first on, that have left memory; their bytes are in the pipe.
     pub zapped: usize,
     /// The compressed page whose size is being reported.
@@ -213,6 +219,7 @@ impl Todo {
             copies: Vec::with_capacity(LOADS),
             moves: Vec::with_capacity(MOVES),
             victims: Vec::with_capacity(VICTIMS),
+            kept: Vec::with_capacity(KEPT),
             zapped: 0,
             compressed: None,
             filling: None,
@@ -224,6 +231,14 @@ impl Todo {
             asked_at: 0,
             laps: Laps::default(),
         }
+    }
+
+    /// The page cannot leave, and is `Kept`.
+    pub fn keep(&mut self, page: usize) {
+        if self.kept.len() == self.kept.capacity() {
+            crate::sys::fatal::stop("the kernel holds too many pages of the program; give more RAM");
+        }
+        self.kept.push(page);
     }
 
     /// Whether everything has been done.
@@ -246,6 +261,8 @@ pub struct Task {
     pub resumed: AtomicU32,
     /// The pages that the kernel reads for its thread.
     pub reaching: Reaching,
+    /// Odd while its thread takes pages out.
+    pub taking: AtomicU32,
     /// Pages go in and come out again.
     pub pipe: (OwnedFd, OwnedFd),
     /// room for the bytes of such pages on their way to the log.
@@ -265,6 +282,7 @@ impl Task {
         Ok(Task {
             resumed: AtomicU32::new(RESUMED),
             reaching: Reaching::nothing(),
+            taking: AtomicU32::new(0),
             pipe: (sys::move_high(read), sys::move_high(write)),
             staging,
             todo: UnsafeCell::new(Todo::new(i)),

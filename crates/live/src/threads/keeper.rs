@@ -15,8 +15,8 @@
 //! The keeper learns of the program's end from a pidfd, and from a socket: the program's end of it is closed on exec.
 
 use std::ffi::c_void;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering::*};
 
 use crate::fault::pager::Inner;
 use crate::record::journal::JournalFile;
@@ -50,6 +50,23 @@ pub(crate) fn process() -> usize {
     } else {
         me
     }
+}
+
+/// In a keeper: what the kernel tells of it, and so of the memory that it shares.
+static STATUS: AtomicI32 = AtomicI32::new(-1);
+
+/// Whether the calling thread is in a keeper.
+pub(crate) fn is_here() -> bool {
+    KEEPER.load(Relaxed) == sys::getpid()
+}
+
+/// In a keeper: whether the kernel holds memory of the program for good (`VmPin`), buffers of an io_uring or of RDMA.
+pub(crate) fn is_held() -> bool {
+    let mut text = [0u8; 2048];
+    let len = sys::read_start(STATUS.load(Relaxed), &mut text);
+    let mut lines = text[..len].split(|byte| *byte == b'\n');
+    let line = lines.find_map(|line| line.strip_prefix(b"VmPin:")).unwrap_or_default();
+    line.iter().any(|byte| (b'1'..=b'9').contains(byte))
 }
 
 /// By this name top and gdb show the keeper.
@@ -159,6 +176,8 @@ fn settle(inner: &Inner, start: &Start) -> Sys<OwnedFd> {
     // A filter of the program's may refuse this.
     sys::await_events([program.as_raw_fd(), start.socket], false)?;
     sys::leave_group_and_folder();
+    let status = sys::open_file(c"/proc/self/status").map(|file| sys::move_high(file).into_raw_fd());
+    STATUS.store(status.unwrap_or(-1), Relaxed);
     rights::drop_all()?;
     Ok(program)
 }

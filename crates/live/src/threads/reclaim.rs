@@ -165,6 +165,7 @@ impl Inner {
         drop(decider);
         self.carry_out(todo);
         todo.apart = false;
+        self.bring_back(todo);
         self.leave();
         self.tasks().give(number);
         begun

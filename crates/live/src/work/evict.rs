@@ -13,6 +13,7 @@ use crate::sys::fatal;
 use crate::sys::{self, Errno};
 use crate::task::{Move, Task, Todo, Victim, VICTIMS};
 use crate::work::kernel_reads::Reach;
+use crate::work::wary::Taking;
 use crate::PAGE;
 
 /// The result of an eviction: the number of pages that are safe in the log.
@@ -44,16 +45,20 @@ impl Inner {
             return;
         }
         victims.sort_unstable_by_key(|v| self.rank(v));
-        let (count, dirty) = (victims.len(), victims.iter().filter(|v| v.write || v.compress).count());
-        let vector: [libc::iovec; VICTIMS] =
-            std::array::from_fn(|i| sys::iovec(victims.get(i).map_or(0, |v| v.address), PAGE));
-        self.pull(task, victims, &vector[..count], dirty);
+        let dirty = victims.iter().filter(|v| v.write || v.compress).count();
+        self.pull(task, victims, dirty, &self.taking(task));
         self.note_zapped(todo, dirty);
     }
 
     /// The victims after `todo.zapped` have left memory. The first `dirty` of them have bytes to save; the others are
     /// finished.
     fn note_zapped(&self, todo: &mut Todo, dirty: usize) {
+        for i in todo.zapped..todo.victims.len() {
+            if todo.victims[i].refused {
+                self.pages.states().refuse(todo.victims[i].page, Owner::task(todo.task));
+                todo.keep(todo.victims[i].page);
+            }
+        }
         let victims = &todo.victims[todo.zapped..];
         self.resident.fetch_sub(victims.len(), Ordering::Relaxed);
         Stats::sub(&self.stats().resident, victims.len() as u64);
@@ -69,11 +74,13 @@ impl Inner {
     /// call interrupts every processor that runs the program.
     #[inline(never)]
     pub(crate) fn evict_beside(&self, todo: &mut Todo) -> TakenOut {
-        if todo.victims.is_empty() || self.recording.get().is_some() {
+        let (first, task) = (todo.zapped, self.tasks().get(todo.task));
+        let taking = self.taking(task);
+        if todo.victims.is_empty() || self.recording.get().is_some() || taking.wary {
+            drop(taking);
             self.move_pages(todo);
             return self.evict(todo);
         }
-        let (first, task) = (todo.zapped, self.tasks().get(todo.task));
         let is_shelve = |one: &Move| matches!(one, Move::Shelve { .. });
         todo.moves.sort_unstable_by_key(is_shelve);
         let backs = todo.moves.partition_point(|one| !is_shelve(one));
@@ -87,9 +94,8 @@ impl Inner {
         let order = victims[..dirty].iter().copied().chain(beside_them).chain(victims[dirty..].iter().copied());
         leaving.iter_mut().zip(order).for_each(|(to, victim)| *to = victim);
         let leaving = &mut leaving[..victims.len() + beside];
-        let vector: [libc::iovec; VICTIMS] =
-            std::array::from_fn(|i| sys::iovec(leaving.get(i).map_or(0, |v| v.address), PAGE));
-        self.pull(task, leaving, &vector[..leaving.len()], dirty + beside);
+        self.pull(task, leaving, dirty + beside, &taking);
+        drop(taking);
         victims[..dirty].copy_from_slice(&leaving[..dirty]);
         self.note_zapped(todo, dirty);
         let counts = self.stage(todo);
@@ -99,12 +105,23 @@ impl Inner {
     }
 
     /// Takes pages out of the page table. The last bytes of the first `kept` of them are then in the pipe.
-    pub(crate) fn pull(&self, task: &Task, pages: &mut [Victim], vector: &[libc::iovec], kept: usize) {
+    pub(crate) fn pull(&self, task: &Task, pages: &mut [Victim], kept: usize, taking: &Taking) {
+        if taking.wary {
+            self.try_leave_all(task, pages);
+        }
+        let (mut vector, mut leaving) = ([sys::iovec(0, PAGE); VICTIMS], 0);
+        for (entry, page) in vector.iter_mut().zip(pages.iter()) {
+            entry.iov_base = page.address as *mut _;
+        }
         self.shield(&pages[..kept]);
         self.to_pipe(task, &pages[..kept], &vector[..kept]);
         self.note_sums(task, &mut pages[..kept]);
+        for (i, _) in pages.iter().enumerate().filter(|(_, page)| !page.refused) {
+            vector[leaving] = vector[i];
+            leaving += 1;
+        }
         // SAFETY: the pages are this thread's, and the bytes that are needed are in the pipe.
-        let flushes = unsafe { sys::drop_pages(self.pidfd.get().as_raw_fd(), vector) };
+        let flushes = unsafe { sys::drop_pages(self.pidfd.get().as_raw_fd(), &vector[..leaving]) };
         Stats::add(&self.stats().flushes, flushes);
     }
 

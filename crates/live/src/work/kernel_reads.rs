@@ -94,6 +94,7 @@ impl Inner {
             return;
         }
         looks.at = now;
+        self.look_for_held();
         for (task, seen) in looks.turns.iter_mut().enumerate().take(self.tasks().len()) {
             let turn = self.tasks().get(task).reaching.turn.load(SeqCst);
             if turn == *seen {

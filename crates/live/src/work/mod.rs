@@ -6,3 +6,4 @@ pub mod kernel_reads;
 pub mod load;
 pub mod page_table;
 pub mod pool;
+pub mod wary;

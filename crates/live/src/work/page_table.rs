@@ -50,11 +50,16 @@ impl Inner {
             }
         };
         self.pages.set_epoch(page, self.epoch.load(Ordering::Relaxed));
+        self.note_resident();
+        self.pages.release(page, Owner::task(todo.task), to);
+        todo.spare.push(from);
+    }
+
+    /// One more page is in RAM.
+    pub(crate) fn note_resident(&self) {
         let resident = self.resident.fetch_add(1, Ordering::Relaxed) + 1;
         Stats::add(&self.stats().resident, 1);
         self.stats().resident_max.fetch_max(resident as u64, Ordering::Relaxed);
-        self.pages.release(page, Owner::task(todo.task), to);
-        todo.spare.push(from);
     }
 
     /// Whether the engine must learn only of real writes: for a recorder, and if each dirty page that leaves is
@@ -78,8 +83,9 @@ impl Inner {
         if may && todo.moves.iter().filter(|one| shelves(one)).count() >= TOGETHER_MIN {
             todo.moves.sort_unstable_by_key(shelves);
             let first = todo.moves.partition_point(|one| !shelves(one));
-            todo.moves[first..].chunks(VICTIMS).for_each(|pages| self.shelve_pages(task, pages, owner));
-            todo.moves.truncate(first);
+            let done = todo.moves[first..].chunks(VICTIMS).take_while(|pages| self.shelve_pages(task, pages, owner));
+            let done = done.map(<[Move]>::len).sum::<usize>();
+            todo.moves.drain(first..first + done);
         }
         self.move_each(todo);
     }
@@ -87,24 +93,25 @@ impl Inner {
     /// The same, one after the other.
     pub(crate) fn move_each(&self, todo: &mut Todo) {
         let owner = Owner::task(todo.task);
-        for one in todo.moves.drain(..) {
-            self.move_one(one, owner);
+        for i in 0..todo.moves.len() {
+            self.move_one(todo.moves[i], todo, owner);
         }
+        todo.moves.clear();
     }
 
-    fn move_one(&self, one: Move, owner: Owner) {
+    fn move_one(&self, one: Move, todo: &mut Todo, owner: Owner) {
         match one {
-            Move::Shelve { page } => self.shelve_page(page, owner),
+            Move::Shelve { page, clean } => self.shelve_page(page, clean, todo, owner),
             Move::Back { page, write } => self.unshelve_page(page, write, owner),
         }
     }
 
     /// Carries out the noted commands for a page of this task now, so that the page is at rest.
     pub(crate) fn do_noted(&self, todo: &mut Todo, page: usize) {
-        let of = |m: &Move| matches!(m, Move::Shelve { page: p, .. } | Move::Back { page: p, .. } if *p == page);
+        let of = |m: &Move| m.page() == page;
         if let Some(i) = todo.moves.iter().position(of) {
             let one = todo.moves.remove(i);
-            self.move_one(one, Owner::task(todo.task));
+            self.move_one(one, todo, Owner::task(todo.task));
         } else if let Some(i) = todo.copies.iter().position(|copy| copy.page == page) {
             let copy = todo.copies.swap_remove(i);
             self.copy_one(todo, copy);
@@ -141,12 +148,17 @@ impl Inner {
     }
 
     /// Removes a page from the page table and keeps it: `Command::Unmap`.
-    fn shelve_page(&self, page: usize, owner: Owner) {
-        let scratch = self.tasks().get(usize::from(owner.0)).scratch();
-        let (address, shelf) = (self.address(page), self.shelf(page));
-        let uffd = self.uffd.get();
-        if !uffd.can_move || uffd.move_page(shelf, address).is_err() {
-            // Shared with a child, pinned for a moment, or absent: copy it, then drop it.
+    fn shelve_page(&self, page: usize, clean: bool, todo: &mut Todo, owner: Owner) {
+        let task = self.tasks().get(todo.task);
+        let (scratch, address, shelf) = (task.scratch(), self.address(page), self.shelf(page));
+        let (uffd, taking) = (self.uffd.get(), self.taking(task));
+        let careful = taking.wary && !clean;
+        if careful && !self.try_leave(task, page) {
+            todo.keep(page);
+            return self.pages.release(page, owner, Where::Kept);
+        }
+        if !careful && (!uffd.can_move || uffd.move_page(shelf, address).is_err()) {
+            // Shared with a child, held, or absent: copy it, then drop it.
             self.peek(page, scratch);
             self.must(uffd.copy(shelf, scratch, false), "shelve a page", page);
             // SAFETY: its bytes are on the shelf.
@@ -159,18 +171,22 @@ impl Inner {
     }
 
     /// Removes pages from the page table and keeps them, with one flush of the TLB: each move of its own has a flush,
-    /// which interrupts every processor that runs the program. Costs a copy of each page instead.
-    fn shelve_pages(&self, task: &Task, pages: &[Move], owner: Owner) {
+    /// which interrupts every processor that runs the program. Costs a copy of each page instead. Returns false, and does
+    /// nothing, if each must be moved because the kernel may hold its frame.
+    fn shelve_pages(&self, task: &Task, pages: &[Move], owner: Owner) -> bool {
+        let taking = self.taking(task);
+        if taking.wary {
+            return false;
+        }
         let mut leaving = [Victim::default(); VICTIMS];
         for (to, one) in leaving.iter_mut().zip(pages) {
             let page = one.page();
             *to = Victim { page, address: self.address(page), ..Victim::default() };
         }
         let leaving = &mut leaving[..pages.len()];
-        let vector: [libc::iovec; VICTIMS] =
-            std::array::from_fn(|i| sys::iovec(leaving.get(i).map_or(0, |page| page.address), PAGE));
-        self.pull(task, leaving, &vector[..leaving.len()], leaving.len());
+        self.pull(task, leaving, leaving.len(), &taking);
         self.put_on_shelf(task, leaving, 0, owner);
+        true
     }
 
     /// Puts pages onto the shelf whose bytes are next in the pipe, through the staging memory from page `at` on.

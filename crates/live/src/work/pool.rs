@@ -256,7 +256,8 @@ impl Inner {
         if todo.filling.is_some_and(|filling| filling.to != to) {
             self.append_filling(todo);
         }
-        if !self.pages.acquire(page, Where::Out, Where::Leaving, Owner::task(todo.task)) {
+        let take = |from, to| self.pages.acquire(page, from, to, Owner::task(todo.task));
+        if !take(Where::Out, Where::Leaving) && !take(Where::Kept, Where::Refused) {
             fatal::stop(format_args!("internal error: page {page} is compressed and {:?}", self.pages.get(page)));
         }
         let block = self.tasks().get(todo.task).block();
