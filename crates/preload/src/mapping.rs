@@ -54,10 +54,17 @@ impl Asked {
             && self.flags & (UNMANAGED | MAP_32BIT) == 0
     }
 
-    /// The kernel's mmap.
-    fn pass(self) -> isize {
+    /// The kernel's mmap: an address or a negative error.
+    fn made(self) -> isize {
         let Asked { at, len, protection, flags, file, offset } = self;
-        pass(libc::SYS_mmap, [at, len, protection as usize, flags as usize, file as usize, offset as usize])
+        let arguments = [at, len, protection as usize, flags as usize, file as usize, offset as usize];
+        // SAFETY: the program's call, about its own memory.
+        unsafe { sys::call(libc::SYS_mmap, arguments) }
+    }
+
+    /// With the C library's kind of result.
+    fn pass(self) -> isize {
+        sys::answer(self.made())
     }
 }
 
@@ -222,12 +229,7 @@ fn foreign(asked: Asked, inside: Range<usize>) -> isize {
     }
     pass(libc::SYS_munmap, [elsewhere as usize, asked.len, 0, 0, 0, 0]);
     let flags = asked.flags & !libc::MAP_FIXED_NOREPLACE | libc::MAP_FIXED;
-    let mut answer = 0;
-    backing().map_foreign(inside, || {
-        answer = Asked { flags, ..asked }.pass();
-        answer != -1
-    });
-    answer
+    sys::answer(backing().map_foreign(inside, move || Asked { flags, ..asked }.made()))
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -284,7 +286,7 @@ fn protect(call: i64, address: usize, len: usize, protection: c_int, key: c_int)
             return -1;
         }
         if let Whose::Managed(_) = whose {
-            backing().change(part, |manner| manner.protection = protection & RIGHTS);
+            backing().change(part, move |manner| manner.protection = protection & RIGHTS);
         }
     }
     0

@@ -80,7 +80,7 @@ impl OwnMemory {
     pub fn open() -> OwnMemory {
         OwnMemory {
             file: super::open_file(c"/proc/self/mem").ok().map(super::move_high),
-            process: crate::threads::keeper::process(),
+            process: super::whose::process(),
         }
     }
 
@@ -94,8 +94,7 @@ impl OwnMemory {
     /// # Safety
     /// `into` must be good for a page.
     pub unsafe fn peek(&self, page: usize, into: usize) -> Sys<()> {
-        let file =
-            self.descriptor().filter(|_| self.process == crate::threads::keeper::process()).ok_or(Errno::ACCES)?;
+        let file = self.descriptor().filter(|_| self.process == super::whose::process()).ok_or(Errno::ACCES)?;
         // SAFETY: the caller answers for `into`.
         match unsafe { read_at(file, into, crate::PAGE, page as u64) } {
             Ok(crate::PAGE) => Ok(()),

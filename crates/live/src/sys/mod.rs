@@ -13,6 +13,7 @@ mod errno;
 pub mod fatal;
 mod leaving;
 pub mod lock;
+mod own;
 pub mod pause;
 mod process;
 pub mod rights;
@@ -21,14 +22,16 @@ pub mod sync;
 pub mod table;
 pub mod thread;
 mod uffd;
+pub mod whose;
 
 pub(crate) use descriptors::{move_high, move_high_inherited, with_room};
 use errno::Words;
 pub use leaving::{
     drop_pages, iovec, is_there, peek_elsewhere, put_back, read_pipe, set_apart, to_pipe, write_pipe, OwnMemory,
 };
+pub use own::Own;
 pub use process::{await_events, close_range, dup_onto, leave_group_and_folder, reap, receive, send, sockets};
-pub use signals::{block_signals, restore_signals, take_signal};
+pub use signals::{block_signals, restore_signals, take_signal, Signals};
 pub use uffd::{Message, Notify, Source, Uffd};
 
 /// An error number of the kernel.
