@@ -10,11 +10,18 @@ use coldframe_live::{Options, StatsFile};
 
 use crate::common;
 
-/// Classes that differ by the nature of the pager, as the README says: a debugger sees no bytes of a page that is not
-/// in RAM.
-pub const LIMITS: [&str; 1] = ["proc-mem"];
+#[path = "../common/fuse.rs"]
+mod fuse;
+
+/// Classes that differ by the nature of the pager, as the book says: a debugger sees no bytes of a page that is not in
+/// RAM; bytes are lost that the kernel reads straight into memory which another thread's fault takes out; and the
+/// pager's own process is a child of the program for who waits with `__WALL` or is a subreaper.
+pub const LIMITS: [&str; 3] = ["proc-mem", "served", "keeper"];
 /// A program that takes longer hangs; plain, the programs take seconds. Paged on a busy machine, storms take a minute.
 const PATIENCE: Duration = Duration::from_secs(180);
+
+/// The time of a read of the file that is served.
+const SERVED_SLOWLY: Duration = Duration::from_millis(3);
 
 /// How a program is paged.
 pub struct Setting {
@@ -73,6 +80,8 @@ impl Oracle {
             .status()
             .unwrap();
         assert!(built.success(), "the oracle does not compile");
+        // For the programs that this thread starts; they do without where it cannot be mounted.
+        fuse::serve(&folder.path().join("oracle.served"), true, SERVED_SLOWLY);
         Oracle { folder, program }
     }
 
