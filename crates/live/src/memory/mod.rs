@@ -275,9 +275,9 @@ impl Memory {
     /// child's own settings count.
     pub fn forget_threads(&self) {
         for touched in self.space.frozen().into_iter().map(|(range, _)| self.space.pages_of(&range)) {
-            self.space.touched(touched).flatten().for_each(|page| self.pages.states().disown(page, Where::Dirty));
+            self.space.touched(touched).flatten().for_each(|page| self.pages.disown(page, Where::Dirty));
         }
-        self.pages.states().forget_sleepers();
+        self.pages.forget_sleepers();
         self.sharing.forget();
     }
 

@@ -54,7 +54,7 @@ impl Work {
     fn note_zapped(&self, todo: &mut Todo, dirty: usize) {
         for i in todo.zapped..todo.victims.len() {
             if todo.victims[i].refused {
-                self.pages().states().refuse(todo.victims[i].page, Owner::task(todo.task));
+                self.pages().refuse(todo.victims[i].page, Owner::task(todo.task));
                 todo.keep(todo.victims[i].page);
             }
         }
