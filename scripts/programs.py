@@ -226,7 +226,8 @@ def main() -> int:
         if unknown:
             parser.error(f"--only: no program is called {', '.join(sorted(unknown))}")
         programs = [program for program in programs if program["name"] in chosen]
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: sys.exit("ended"))
     kinds, lacking = swap.kinds() if arguments.kernel else ({}, [])
     kernel = Kernel() if kinds else None
     if arguments.kernel and not kernel:

@@ -146,6 +146,12 @@ impl Pager {
         self.inner.memory().space().span()
     }
 
+    /// From now on, no page leaves whose frame the kernel holds. Call it before a device, a server of files or an
+    /// io_uring can write past the page table. Returns false if this kernel cannot do that (Linux before 6.8).
+    pub fn be_wary(&self) -> bool {
+        self.regions().work().be_wary()
+    }
+
     /// Drops the content of a range: it reads as zeros.
     pub fn discard(&self, address: usize, len: usize) {
         self.regions().discard(self.regions().pages_at(address, len));

@@ -30,7 +30,8 @@ static LEN: AtomicUsize = AtomicUsize::new(0);
 static KEPT: Numbers = Numbers::new();
 
 /// Makes the memory.
-pub fn start(mut options: Options, layout_only: bool) -> Result<(), LiveError> {
+/// `direct`: the program has a descriptor by which the kernel may write past the page table.
+pub fn start(mut options: Options, layout_only: bool, direct: bool) -> Result<(), LiveError> {
     // An executable that cannot be moved, with a lot of static data, may lie there.
     let taken = || sys::probe(span::BASE as usize, 1 << 30) == -(libc::EEXIST as isize);
     let base = *options.base.get_or_insert_with(|| if taken() { span::BASE_RECORDED } else { span::BASE });
@@ -45,6 +46,12 @@ pub fn start(mut options: Options, layout_only: bool) -> Result<(), LiveError> {
         Backing::Pager(pager) => pager.span(),
         Backing::Layout(layout) => layout.span.clone(),
     };
+    if direct && !backing.be_wary() {
+        // Its keeper is there, and ends with the program.
+        std::mem::forget(backing);
+        let reason = "the program has been given a file or a device that does not use the page cache".to_string();
+        return Err(LiveError::Missing { feature: "UFFDIO_MOVE", reason, remedy: "use Linux 6.8 or newer" });
+    }
     if BACKING.set(backing).is_err() {
         unreachable!("the constructor runs once");
     }
@@ -215,6 +222,14 @@ impl Backing {
                 layout.note(Note::Pinned, address, len);
                 Ok(())
             }
+        }
+    }
+
+    /// As [`Pager::be_wary`].
+    pub fn be_wary(&self) -> bool {
+        match self {
+            Backing::Pager(pager) => pager.be_wary(),
+            Backing::Layout(_) => true,
         }
     }
 

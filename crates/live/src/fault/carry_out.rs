@@ -1,6 +1,6 @@
 //! Carries out the engine's commands, and reports to the engine what they brought.
 
-use coldframe_core::{Event, PageId, Stage, Ticket, Transfer};
+use coldframe_core::{Access, Event, PageId, Stage, TaskId, Ticket, Transfer};
 
 use super::gate::Decider;
 use super::machine::Aside;
@@ -39,6 +39,24 @@ impl Faults {
             todo.laps.lap(Stage::PostProcess);
             work.copy_in(todo);
             todo.laps.lap(Stage::TransHostMem);
+        }
+    }
+
+    /// The engine takes pages as gone that could not leave: a fault of each says that they are there. The task has no
+    /// other fault.
+    pub fn bring_back(&self, todo: &mut Todo) {
+        while let Some(page) = todo.kept.pop() {
+            let (mut decider, task) = (self.gate.lock(), self.work.tasks().get(todo.task));
+            // Otherwise another thread took it out after all.
+            if self.pages().get(page) == Where::Kept {
+                task.begin();
+                let (number, page) = (TaskId::from(todo.task), PageId::from(page));
+                decider.deliver(&self.work, todo, Event::Fault { task: number, page, access: Access::Write });
+                drop(decider);
+                self.carry_out(todo, false);
+                task.await_resume(|| self.work.lead().step_aside());
+                todo.asked_at = 0;
+            }
         }
     }
 

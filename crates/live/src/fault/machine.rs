@@ -63,12 +63,18 @@ pub enum Aside {
     Compressed(Compressed),
 }
 
-/// The machine for the time of one event. Commands for a page come in a row, so it remembers the last of each kind.
+/// The machine for the time of one event.
 pub struct Linux<'a> {
     work: &'a Work,
     side: &'a mut Side,
     todo: &'a mut Todo,
     aside: Aside,
+    last: Last,
+}
+
+/// The last command of each kind in this event: commands for a page come in a row.
+#[derive(Default)]
+struct Last {
     /// What a page was before `Protect`.
     protected: Option<(usize, Where)>,
     /// The last page of `Move`, and its buffer's memory.
@@ -83,7 +89,7 @@ pub struct Linux<'a> {
 
 impl<'a> Linux<'a> {
     pub fn new(work: &'a Work, side: &'a mut Side, todo: &'a mut Todo, aside: Aside) -> Linux<'a> {
-        Linux { work, side, todo, aside, protected: None, moved: None, written: None, compressing: None, filling: None }
+        Linux { work, side, todo, aside, last: Last::default() }
     }
 
     /// The event has been handled.
@@ -125,15 +131,15 @@ impl<'a> Linux<'a> {
     /// Waits until the page is at rest, and takes it. After this, every write to the page is in the final bytes.
     fn protect(&mut self, page: usize) {
         loop {
-            let (was, mine) = self.work.pages().states().look(page, self.owner());
+            let (was, mine) = self.work.pages().look(page, self.owner());
             match was {
                 Where::Clean | Where::Dirty | Where::Unsure => {
                     if self.work.pages().acquire(page, was, Where::Leaving, self.owner()) {
-                        self.protected = Some((page, was));
+                        self.last.protected = Some((page, was));
                         return;
                     }
                 }
-                Where::Busy | Where::Leaving => self.settle(page, mine),
+                Where::Busy | Where::Leaving | Where::Refused => self.settle(page, mine),
                 other => fatal::stop(format_args!("internal error: page {page} is {other:?}, not mapped")),
             }
         }
@@ -151,19 +157,19 @@ impl<'a> Linux<'a> {
 
     /// Moves the page to the shelf. While it is on its way it is `Leaving`.
     fn unmap(&mut self, page: usize) {
-        let (protected, _) = self.protected.take().expect("a page is protected before it is unmapped");
+        let (protected, was) = self.last.protected.take().expect("a page is protected before it is unmapped");
         debug_assert_eq!(protected, page);
         if self.todo.moves.len() == MOVES {
             self.work.move_each(self.todo);
         }
-        self.todo.moves.push(Move::Shelve { page });
+        self.todo.moves.push(Move::Shelve { page, clean: was == Where::Clean });
     }
 
     fn evict(&mut self, page: usize) {
-        let compressing = self.compressing.take().filter(|(compressed, _)| *compressed == page);
-        let write = self.written.take() == Some(page) || compressing.is_some_and(|(_, dirty)| dirty);
+        let compressing = self.last.compressing.take().filter(|(compressed, _)| *compressed == page);
+        let write = self.last.written.take() == Some(page) || compressing.is_some_and(|(_, dirty)| dirty);
         let compress = compressing.is_some();
-        let protected = self.protected.take().is_some_and(|(p, _)| p == page);
+        let protected = self.last.protected.take().is_some_and(|(p, _)| p == page);
         let shelved = !(protected || self.stays(page)) && self.rest(page);
         let address = if shelved { self.work.memory().shelf(page) } else { self.work.memory().address(page) };
         Stats::add(&self.work.stats().evictions, 1);
@@ -171,17 +177,7 @@ impl<'a> Linux<'a> {
         if self.todo.victims.len() == VICTIMS {
             fatal::stop("internal error: more pages leave at once than there is room for");
         }
-        self.todo.victims.push(Victim {
-            page,
-            address,
-            shelved,
-            write,
-            staged: 0,
-            sum: None,
-            compress,
-            size: 0,
-            digest: 0,
-        });
+        self.todo.victims.push(Victim { page, address, shelved, write, compress, ..Victim::default() });
         if !self.work.memory().reserve().has_room() {
             self.work.zap(self.todo);
         }
@@ -198,30 +194,34 @@ impl<'a> Linux<'a> {
     /// may be in the page table instead.
     fn rest(&mut self, page: usize) -> bool {
         loop {
-            let (was, mine) = self.work.pages().states().look(page, self.owner());
+            let (was, mine) = self.work.pages().look(page, self.owner());
             match was {
                 Where::Shelved if self.work.pages().acquire(page, was, Where::Leaving, self.owner()) => return true,
                 Where::Shelved => {}
-                Where::Busy | Where::Leaving => self.settle(page, mine),
+                Where::Kept if self.work.pages().acquire(page, was, Where::Leaving, self.owner()) => return false,
+                Where::Kept => {}
+                Where::Busy | Where::Leaving | Where::Refused => self.settle(page, mine),
                 _ => {
                     self.protect(page);
-                    self.protected = None;
+                    self.last.protected = None;
                     return false;
                 }
             }
         }
     }
 
-    /// Takes a page at rest, where the engine knows it to be, to bring it into the page table.
-    fn take(&mut self, page: usize) {
+    /// Takes a page at rest, where the engine knows it to be, to bring it into the page table. Returns true if it is
+    /// there: it could not leave.
+    fn take(&mut self, page: usize) -> bool {
         loop {
-            let (was, mine) = self.work.pages().states().look(page, self.owner());
+            let (was, mine) = self.work.pages().look(page, self.owner());
             match was {
-                Where::Out | Where::Shelved if self.work.pages().acquire(page, was, Where::Busy, self.owner()) => {
-                    return
+                Where::Out | Where::Shelved | Where::Kept => {
+                    if self.work.pages().acquire(page, was, Where::Busy, self.owner()) {
+                        return was == Where::Kept;
+                    }
                 }
-                Where::Out | Where::Shelved => {}
-                Where::Busy | Where::Leaving => self.settle(page, mine),
+                Where::Busy | Where::Leaving | Where::Refused => self.settle(page, mine),
                 other => fatal::stop(format_args!("internal error: page {page} is {other:?}, but to be mapped")),
             }
         }
@@ -235,9 +235,13 @@ impl<'a> Linux<'a> {
 
     fn map(&mut self, page: usize) {
         let write = self.todo.fault == Some((page, true));
-        match self.moved.take() {
+        match self.last.moved.take() {
             Some((moved, from)) if moved == page => {
-                self.take(page);
+                if self.take(page) {
+                    self.todo.spare.push(from);
+                    self.work.memory().note_resident();
+                    return self.work.pages().release(page, self.owner(), Where::Dirty);
+                }
                 let content = self.work.pages().slot(page).is_some();
                 self.todo.copies.push(CopyIn {
                     page,
@@ -248,7 +252,9 @@ impl<'a> Linux<'a> {
                 });
             }
             _ => {
-                self.take(page);
+                if self.take(page) {
+                    return self.work.pages().release(page, self.owner(), Where::Dirty);
+                }
                 if self.todo.moves.len() == MOVES {
                     self.work.move_each(self.todo);
                 }
@@ -262,7 +268,7 @@ impl<'a> Linux<'a> {
 impl Linux<'_> {
     fn pool(&mut self, op: PoolOp) {
         match op {
-            PoolOp::Compress { page, dirty, .. } => self.compressing = Some((page.index(), dirty)),
+            PoolOp::Compress { page, dirty, .. } => self.last.compressing = Some((page.index(), dirty)),
             PoolOp::Store { page, at, size } => {
                 let compressed = self.take_compressed(page);
                 self.work.store_compressed(&compressed, at, size);
@@ -306,15 +312,15 @@ impl Linux<'_> {
     }
 
     fn take_out(&mut self, page: usize, place: (PoolId, u32), to: SlotId) {
-        if self.filling.as_ref().is_some_and(|filling| filling.to != to) {
+        if self.last.filling.as_ref().is_some_and(|filling| filling.to != to) {
             self.append_filling();
         }
-        let filling = self.filling.get_or_insert_with(|| Filling::new(to));
+        let filling = self.last.filling.get_or_insert_with(|| Filling::new(to));
         self.work.take_out(self.todo.task, filling, page, place);
     }
 
     fn append_filling(&mut self) {
-        if let Some(filling) = self.filling.take() {
+        if let Some(filling) = self.last.filling.take() {
             self.work.append_filling(self.todo, &filling);
         }
     }
@@ -334,12 +340,12 @@ impl Machine for Linux<'_> {
             Command::Move { page, from, .. } => {
                 let spare = self.spare();
                 let loaded = std::mem::replace(&mut self.side.buffers[from.index()], spare);
-                self.moved = Some((page.index(), loaded));
+                self.last.moved = Some((page.index(), loaded));
             }
             Command::Protect { page } => self.protect(page.index()),
             Command::Write { page, from: Some(_), to } => {
                 self.work.log().send(page.index(), to, self.work.pages());
-                self.written = Some(page.index());
+                self.last.written = Some(page.index());
             }
             Command::Write { page, from: None, .. } => {
                 let compressed = self.take_compressed(page);
@@ -367,7 +373,7 @@ impl Machine for Linux<'_> {
     }
 
     fn dirty(&mut self, page: PageId) -> bool {
-        let value = self.protected.is_some_and(|(p, was)| p == page.index() && was != Where::Clean);
+        let value = self.last.protected.is_some_and(|(p, was)| p == page.index() && was != Where::Clean);
         self.journal(Entry::Dirty { page, value });
         value
     }

@@ -68,6 +68,7 @@ impl Faults {
         f(&mut self.gate.enter(), todo);
         todo.laps = Laps::default();
         self.carry_out(todo, false);
+        self.bring_back(todo);
         todo.asked_at = 0;
         self.gate.leave();
         self.work.tasks().give(number);

@@ -183,6 +183,7 @@ impl Faults {
         }
         drop(decider);
         self.carry_out(todo, true);
+        self.bring_back(todo);
         self.gate.leave();
         self.work.tasks().give(number);
         begun

@@ -34,7 +34,7 @@ impl Faults {
         loop {
             let state = self.pages().get(page);
             match state {
-                Where::Busy | Where::Leaving if self.work.help(thread) => return,
+                Where::Busy | Where::Leaving | Where::Refused if self.work.help(thread) => return,
                 // Not managed: when the access is repeated, the kernel sends SIGSEGV.
                 Where::Nowhere if !self.memory().begin(page) => return,
                 Where::Nowhere => {}
@@ -44,8 +44,13 @@ impl Faults {
                     }
                 }
                 Where::Clean | Where::Dirty | Where::Unsure => return self.look_again(page, state, kind, waited),
-                Where::Busy | Where::Leaving => {
-                    if !self.reclaimer.is_done_with(|| matches!(self.pages().get(page), Where::Busy | Where::Leaving)) {
+                // A bare call of the program has dropped it meanwhile.
+                Where::Kept => {
+                    self.work.lead().step_aside();
+                    sys::sleep_us(20);
+                }
+                Where::Busy | Where::Leaving | Where::Refused => {
+                    if !self.reclaimer.is_done_with(|| self.pages().get(page).is_owned()) {
                         self.work.lead().step_aside();
                         self.pages().wait(page);
                     }
@@ -124,6 +129,7 @@ impl Faults {
         task.await_resume(|| self.work.lead().step_aside());
         todo.laps.lap(Stage::PostProcess);
         self.record(started, asked, shelved, &todo.laps);
+        self.bring_back(todo);
         if let Some(recording) = self.work.recording() {
             recording.entry(page, write, !shelved, thread, started, self.memory().resident());
         }

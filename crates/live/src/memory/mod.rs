@@ -170,10 +170,15 @@ impl Memory {
             }
         };
         self.note_epoch(page);
+        self.note_resident();
+        !there
+    }
+
+    /// One more page is in RAM.
+    pub fn note_resident(&self) {
         let resident = self.resident.fetch_add(1, Ordering::Relaxed) + 1;
         Stats::add(&self.stats.resident, 1);
         self.stats.resident_max.fetch_max(resident as u64, Ordering::Relaxed);
-        !there
     }
 
     /// The page has a frame of this process's own now.
@@ -270,9 +275,9 @@ impl Memory {
     /// child's own settings count.
     pub fn forget_threads(&self) {
         for touched in self.space.frozen().into_iter().map(|(range, _)| self.space.pages_of(&range)) {
-            self.space.touched(touched).flatten().for_each(|page| self.pages.states().disown(page, Where::Dirty));
+            self.space.touched(touched).flatten().for_each(|page| self.pages.disown(page, Where::Dirty));
         }
-        self.pages.states().forget_sleepers();
+        self.pages.forget_sleepers();
         self.sharing.forget();
     }
 

@@ -454,24 +454,18 @@ impl Recording {
         set(Word::Way, pace.way());
     }
 
-    /// A page has left the window. `sum` is the hash of its bytes now, `before` the value from the last time. Returns
-    /// the value to keep.
-    fn left(&self, page: usize, before: u128, sum: u128) -> u128 {
-        let old = if before == 0 { self.zeros } else { before };
-        let word = if sum == old { Word::Unchanged } else { Word::Changed };
-        self.mapped.word(word).fetch_add(1, Relaxed);
-        if sum != old {
-            self.mapped.put(Record::Changed { page: page as u32 });
-        }
-        sum
-    }
-
-    /// A page has just been put onto the shelf, at `shelf`. Its owner is calling.
+    /// A page has left the window, and has just been put onto the shelf, at `shelf`. Its owner is calling.
     pub(crate) fn leaves(&self, page: usize, shelf: usize, pages: &Pages, log: &Log) {
         // SAFETY: the page is there, or is the trial's copy of it.
         let hash = |page| unsafe { log.sum(page) };
-        pages.set_sum(page, self.left(page, pages.sum(page), hash(shelf)));
+        let (before, sum) = (pages.sum(page), hash(shelf));
+        let changed = sum != if before == 0 { self.zeros } else { before };
         let add = |word, n| _ = self.mapped.word(word).fetch_add(n, Relaxed);
+        add(if changed { Word::Changed } else { Word::Unchanged }, 1);
+        if changed {
+            self.mapped.put(Record::Changed { page: page as u32 });
+        }
+        pages.set_sum(page, sum);
         self.trial.leaves(shelf, |page| _ = hash(page), add);
     }
 

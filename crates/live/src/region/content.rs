@@ -91,7 +91,8 @@ impl Regions {
     /// Returns false if another thread is changing or loading the page just now.
     fn release(&self, decider: &mut Decider, todo: &mut Todo, page: usize) -> bool {
         let event = Event::Released { page: PageId::from(page) };
-        if self.pages().get(page).is_owned() || !decider.engine().accepts(&event) {
+        let state = self.pages().get(page);
+        if state.is_owned() || state == Where::Kept || !decider.engine().accepts(&event) {
             return false;
         }
         decider.deliver(self.work(), todo, event);
@@ -126,7 +127,8 @@ impl Regions {
                 Where::Nowhere => return Err(self.hole(page)),
                 Where::Out | Where::Shelved => self.faults.serve(address, true, Kind::Missing, 0),
                 Where::Clean => self.faults.serve(address, true, Kind::Protected, 0),
-                Where::Busy | Where::Leaving => self.pages().wait(page),
+                Where::Busy | Where::Leaving | Where::Refused => self.pages().wait(page),
+                Where::Kept => sys::sleep_us(20),
                 was @ (Where::Dirty | Where::Unsure) => {
                     self.faults.with_task(|decider, todo| {
                         let owner = Owner::task(todo.task);

@@ -26,7 +26,9 @@ pub mod whose;
 
 pub(crate) use descriptors::{move_high, move_high_inherited, with_room};
 use errno::Words;
-pub use leaving::{drop_pages, iovec, is_there, peek_elsewhere, read_pipe, to_pipe, write_pipe, OwnMemory};
+pub use leaving::{
+    drop_pages, iovec, is_there, peek_elsewhere, put_back, read_pipe, set_apart, to_pipe, write_pipe, OwnMemory,
+};
 pub use own::Own;
 pub use process::{await_events, close_range, dup_onto, leave_group_and_folder, reap, receive, send, sockets};
 pub use signals::{block_signals, restore_signals, take_signal, Signals};

@@ -46,6 +46,8 @@ pub struct Task {
     resumed: AtomicU32,
     /// The pages that the kernel reads for its thread.
     pub reaching: Reaching,
+    /// Odd while its thread takes pages out.
+    pub taking: AtomicU32,
     /// Pages go in and come out again.
     pub pipe: (OwnedFd, OwnedFd),
     /// Room for the bytes of such pages on their way to the log.
@@ -65,6 +67,7 @@ impl Task {
         Ok(Task {
             resumed: AtomicU32::new(RESUMED),
             reaching: Reaching::nothing(),
+            taking: AtomicU32::new(0),
             pipe: (sys::move_high(read), sys::move_high(write)),
             staging,
             todo: UnsafeCell::new(Todo::new(i)),

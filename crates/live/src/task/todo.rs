@@ -7,6 +7,8 @@ use super::{LOADS, MOVES, VICTIMS};
 use crate::sys;
 use crate::PAGE;
 
+/// Pages of one task that cannot leave, at most.
+const KEPT: usize = 4 * (MOVES + VICTIMS);
 /// The most pages that one event takes out of the pool: a bin of the smallest pages, and some more.
 const WRITTEN: usize = BIN_FRAMES * PAGE / GRAIN + 64;
 
@@ -67,8 +69,8 @@ pub struct CopyIn {
 /// A page that goes to the shelf or comes back from it.
 #[derive(Clone, Copy, Debug)]
 pub enum Move {
-    /// It goes on the invalid list.
-    Shelve { page: usize },
+    /// It goes on the invalid list; `clean`: writes to it fault.
+    Shelve { page: usize, clean: bool },
     /// A false fault; `write`: a write comes next.
     Back { page: usize, write: bool },
 }
@@ -76,7 +78,7 @@ pub enum Move {
 impl Move {
     /// The page.
     pub fn page(&self) -> usize {
-        let (Move::Shelve { page } | Move::Back { page, .. }) = *self;
+        let (Move::Shelve { page, .. } | Move::Back { page, .. }) = *self;
         page
     }
 }
@@ -89,6 +91,8 @@ pub struct Victim {
     pub address: usize,
     pub shelved: bool,
     pub write: bool,
+    /// It cannot leave: the kernel holds its frame.
+    pub refused: bool,
     /// Its place in the staging memory, once it is there.
     pub staged: usize,
     /// The hash of its final bytes, if tests compare it.
@@ -111,6 +115,8 @@ pub struct Todo {
     /// At most [`MOVES`].
     pub moves: Vec<Move>,
     pub victims: Vec<Victim>,
+    /// Pages that could not leave, and that the engine takes as gone.
+    pub kept: Vec<usize>,
     /// Number of victims, from the first on, that have left memory; their bytes are in the pipe.
     pub zapped: usize,
     /// Pages that are safe in the log, and that the engine must still be told of.
@@ -177,12 +183,21 @@ impl Todo {
             copies: Vec::with_capacity(LOADS),
             moves: Vec::with_capacity(MOVES),
             victims: Vec::with_capacity(VICTIMS),
+            kept: Vec::with_capacity(KEPT),
             zapped: 0,
             written: Vec::with_capacity(WRITTEN),
             spare: Vec::with_capacity(LOADS),
             asked_at: 0,
             laps: Laps::default(),
         }
+    }
+
+    /// The page cannot leave, and is `Kept`.
+    pub fn keep(&mut self, page: usize) {
+        if self.kept.len() == self.kept.capacity() {
+            crate::sys::fatal::stop("the kernel holds too many pages of the program; give more RAM");
+        }
+        self.kept.push(page);
     }
 
     /// Whether everything has been done.

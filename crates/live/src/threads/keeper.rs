@@ -146,6 +146,7 @@ fn settle(faults: &Faults, start: &Start) -> Sys<OwnedFd> {
     // A filter of the program's may refuse this.
     sys::await_events([program.as_raw_fd(), start.socket], false)?;
     sys::leave_group_and_folder();
+    sys::whose::open_status();
     rights::drop_all()?;
     Ok(program)
 }
@@ -163,6 +164,10 @@ fn watch(log: &Log, program: &OwnedFd, socket: RawFd) -> ! {
     }
 }
 
+/// The keeper of a program that has executed another one ends at once. An emulator's keeper, as the emulated program
+/// finds it, lives on.
+const REAPING_MS: u32 = 1000;
+
 /// In a program that another one with a keeper has executed: reaps that keeper, which is a child of this program now.
 pub fn reap_old() {
     let mut text = [0u8; 4096];
@@ -172,7 +177,12 @@ pub fn reap_old() {
         let path = std::ffi::CString::new(format!("/proc/{child}/comm")).unwrap_or_default();
         let len = sys::read_file(&path, &mut name);
         if let (true, Ok(child)) = (name[..len].strip_suffix(b"\n") == Some(NAME.to_bytes()), child.parse()) {
-            sys::reap(child);
+            for _ in 0..REAPING_MS {
+                if sys::reap(child) {
+                    break;
+                }
+                sys::sleep_us(1000);
+            }
         }
     }
 }

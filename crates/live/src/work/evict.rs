@@ -6,6 +6,7 @@
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 
+use super::wary::Taking;
 use super::Work;
 use crate::page::pages::{Owner, Where};
 use crate::stats::Stats;
@@ -44,13 +45,19 @@ impl Work {
         }
         victims.sort_unstable_by_key(|v| self.rank(v));
         let dirty = victims.iter().filter(|v| v.write || v.compress).count();
-        self.pull(task, victims, dirty);
+        self.pull(task, victims, dirty, &self.taking(task));
         self.note_zapped(todo, dirty);
     }
 
     /// The victims after `todo.zapped` have left memory. The first `dirty` of them have bytes to save; the others are
     /// finished.
     fn note_zapped(&self, todo: &mut Todo, dirty: usize) {
+        for i in todo.zapped..todo.victims.len() {
+            if todo.victims[i].refused {
+                self.pages().refuse(todo.victims[i].page, Owner::task(todo.task));
+                todo.keep(todo.victims[i].page);
+            }
+        }
         let victims = &todo.victims[todo.zapped..];
         self.memory.have_left(victims.len());
         for victim in &victims[dirty..] {
@@ -64,11 +71,13 @@ impl Work {
     /// call interrupts every processor that runs the program.
     #[inline(never)]
     pub fn evict_beside(&self, todo: &mut Todo) -> TakenOut {
-        if todo.victims.is_empty() || self.recording().is_some() {
+        let (first, task) = (todo.zapped, self.task(todo.task));
+        let taking = self.taking(task);
+        if todo.victims.is_empty() || self.recording().is_some() || taking.wary {
+            drop(taking);
             self.move_pages(todo, true);
             return self.evict(todo);
         }
-        let (first, task) = (todo.zapped, self.task(todo.task));
         let is_shelve = |one: &Move| matches!(one, Move::Shelve { .. });
         todo.moves.sort_unstable_by_key(is_shelve);
         let backs = todo.moves.partition_point(|one| !is_shelve(one));
@@ -83,7 +92,8 @@ impl Work {
         let order = victims[..dirty].iter().copied().chain(beside_them).chain(victims[dirty..].iter().copied());
         leaving.iter_mut().zip(order).for_each(|(to, victim)| *to = victim);
         let leaving = &mut leaving[..victims.len() + beside];
-        self.pull(task, leaving, dirty + beside);
+        self.pull(task, leaving, dirty + beside, &taking);
+        drop(taking);
         victims[..dirty].copy_from_slice(&leaving[..dirty]);
         self.note_zapped(todo, dirty);
         let counts = self.stage(todo);
@@ -93,15 +103,22 @@ impl Work {
     }
 
     /// Takes pages out of the page table. The last bytes of the first `kept` of them are then in the pipe.
-    pub(super) fn pull(&self, task: &Task, pages: &mut [Victim], kept: usize) {
-        let vector: [libc::iovec; VICTIMS] =
+    pub(super) fn pull(&self, task: &Task, pages: &mut [Victim], kept: usize, taking: &Taking) {
+        if taking.wary {
+            self.try_leave_all(task, pages);
+        }
+        let mut vector: [libc::iovec; VICTIMS] =
             std::array::from_fn(|i| sys::iovec(pages.get(i).map_or(0, |page| page.address), PAGE));
-        let vector = &vector[..pages.len()];
         self.shield(&pages[..kept]);
         self.to_pipe(task, &pages[..kept], &vector[..kept]);
         self.note_sums(task, &mut pages[..kept]);
+        let mut leaving = 0;
+        for (i, _) in pages.iter().enumerate().filter(|(_, page)| !page.refused) {
+            vector[leaving] = vector[i];
+            leaving += 1;
+        }
         // SAFETY: the pages are this thread's, and the bytes that are needed are in the pipe.
-        unsafe { self.memory.drop_pages(vector) };
+        unsafe { self.memory.drop_pages(&vector[..leaving]) };
     }
 
     /// The order: pages for the log, then pages to be compressed, then pages with nothing to write.

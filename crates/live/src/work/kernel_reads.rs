@@ -32,6 +32,7 @@ impl Visits for Sleepers<'_> {
             return;
         }
         self.at = now;
+        self.work.look_for_held();
         for (task, seen) in self.turns.iter_mut().enumerate().take(self.work.tasks().len()) {
             let turn = self.work.task(task).reaching.turn();
             if turn == *seen {

@@ -10,6 +10,7 @@ mod kernel_reads;
 mod load;
 mod page_table;
 mod pool;
+mod wary;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -29,6 +30,7 @@ use crate::{LiveError, Options, Recorder, Wait, PAGE};
 
 pub use evict::TakenOut;
 pub use kernel_reads::Sleepers;
+use wary::Wary;
 
 /// What the threads of a pager work with.
 pub struct Work {
@@ -57,6 +59,8 @@ pub struct Work {
     /// For tests: frames are taken as not shared; bytes in the pipe are compared.
     trusts: bool,
     compares: bool,
+    /// Frames that the kernel holds.
+    wary: Wary,
     stats: &'static Stats,
 }
 
@@ -90,6 +94,7 @@ impl Work {
             write_share: AtomicU32::new(0),
             exact: options.swap.is_some(),
             trusts: options.inject.is_some_and(|inject| inject.trust_frames),
+            wary: Wary::new(options.ram as usize / PAGE),
             compares: options.inject.is_some_and(|inject| inject.compare_piped),
         }
     }

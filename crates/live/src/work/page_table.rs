@@ -54,8 +54,9 @@ impl Work {
         if may && todo.moves.iter().filter(|one| shelves(one)).count() >= TOGETHER_MIN {
             todo.moves.sort_unstable_by_key(shelves);
             let first = todo.moves.partition_point(|one| !shelves(one));
-            todo.moves[first..].chunks(VICTIMS).for_each(|pages| self.shelve_pages(task, pages, owner));
-            todo.moves.truncate(first);
+            let done = todo.moves[first..].chunks(VICTIMS).take_while(|pages| self.shelve_pages(task, pages, owner));
+            let done = done.map(<[Move]>::len).sum::<usize>();
+            todo.moves.drain(first..first + done);
         }
         self.move_each(todo);
     }
@@ -63,14 +64,15 @@ impl Work {
     /// The same, one after the other.
     pub fn move_each(&self, todo: &mut Todo) {
         let owner = Owner::task(todo.task);
-        for one in todo.moves.drain(..) {
-            self.move_one(one, owner);
+        for i in 0..todo.moves.len() {
+            self.move_one(todo.moves[i], todo, owner);
         }
+        todo.moves.clear();
     }
 
-    fn move_one(&self, one: Move, owner: Owner) {
+    fn move_one(&self, one: Move, todo: &mut Todo, owner: Owner) {
         match one {
-            Move::Shelve { page } => self.shelve_page(page, owner),
+            Move::Shelve { page, clean } => self.shelve_page(page, clean, todo, owner),
             Move::Back { page, write } => self.unshelve_page(page, write, owner),
         }
     }
@@ -79,7 +81,7 @@ impl Work {
     pub fn do_noted(&self, todo: &mut Todo, page: usize) {
         if let Some(i) = todo.moves.iter().position(|one| one.page() == page) {
             let one = todo.moves.remove(i);
-            self.move_one(one, Owner::task(todo.task));
+            self.move_one(one, todo, Owner::task(todo.task));
         } else if let Some(i) = todo.copies.iter().position(|copy| copy.page == page) {
             let copy = todo.copies.swap_remove(i);
             self.copy_one(todo, copy);
@@ -89,8 +91,17 @@ impl Work {
     }
 
     /// Removes a page from the page table and keeps it: `Command::Unmap`.
-    fn shelve_page(&self, page: usize, owner: Owner) {
-        self.memory.shelve(page, self.task(usize::from(owner.0)).scratch());
+    fn shelve_page(&self, page: usize, clean: bool, todo: &mut Todo, owner: Owner) {
+        let task = self.task(todo.task);
+        let taking = self.taking(task);
+        match taking.wary && !clean {
+            true if !self.try_leave(task, page) => {
+                todo.keep(page);
+                return self.pages().release(page, owner, Where::Kept);
+            }
+            true => {}
+            false => self.memory.shelve(page, task.scratch()),
+        }
         if let Some(recording) = self.recording() {
             recording.leaves(page, self.memory.shelf(page), self.pages(), self.log());
         }
@@ -98,16 +109,22 @@ impl Work {
     }
 
     /// Removes pages from the page table and keeps them, with one flush of the TLB: each move of its own has a flush,
-    /// which interrupts every processor that runs the program. Costs a copy of each page instead.
-    fn shelve_pages(&self, task: &Task, pages: &[Move], owner: Owner) {
+    /// which interrupts every processor that runs the program. Costs a copy of each page instead. Returns false, and does
+    /// nothing, if each must be moved because the kernel may hold its frame.
+    fn shelve_pages(&self, task: &Task, pages: &[Move], owner: Owner) -> bool {
+        let taking = self.taking(task);
+        if taking.wary {
+            return false;
+        }
         let mut leaving = [Victim::default(); VICTIMS];
         for (to, one) in leaving.iter_mut().zip(pages) {
             let page = one.page();
             *to = Victim { page, address: self.memory.address(page), ..Victim::default() };
         }
         let leaving = &mut leaving[..pages.len()];
-        self.pull(task, leaving, leaving.len());
+        self.pull(task, leaving, leaving.len(), &taking);
         self.put_on_shelf(task, leaving, 0, owner);
+        true
     }
 
     /// Puts pages onto the shelf whose bytes are next in the pipe, through the staging memory from page `at` on.

@@ -84,7 +84,8 @@ impl Work {
 
     /// PoolOp::TakeOut: the page is on its way to the slot that is being filled.
     pub fn take_out(&self, task: usize, filling: &mut Filling, page: usize, (at, size): (PoolId, u32)) {
-        if !self.pages().acquire(page, Where::Out, Where::Leaving, Owner::task(task)) {
+        let take = |from, to| self.pages().acquire(page, from, to, Owner::task(task));
+        if !take(Where::Out, Where::Leaving) && !take(Where::Kept, Where::Refused) {
             fatal::stop(format_args!("internal error: page {page} is compressed and {:?}", self.pages().get(page)));
         }
         // SAFETY: the block is this thread's.

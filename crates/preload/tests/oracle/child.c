@@ -5,6 +5,7 @@
 #include <linux/sched.h>
 #include <sched.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 
 extern char **environ;
 
@@ -155,7 +156,31 @@ static void op_clone3(void) {
     say_status(status);
 }
 
+/* The kinds of waiting to which the pager's own process is a child: for all kinds of children, as a debugger does, and as
+ * a subreaper, which inherits the children of its children. */
+static void op_wait_all(void) {
+    say_outcome("wait", waitpid(-1, NULL, WNOHANG | __WALL));
+}
+static void op_subreaper(void) {
+    if (depth >= 3) return;
+    pid_t child = fork();
+    if (child == 0) {
+        become_child();
+        must(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0, "a subreaper");
+        for (int i = 0; i < 3; i++)
+            if (fork() == 0) _exit(7);
+        int n = 0;
+        while (waitpid(-1, NULL, 0) > 0) n++, usleep(20000);
+        _exit(n);
+    }
+    int status = 0;
+    must(child < 0 || waitpid(child, &status, 0) == child, "a child is waited for");
+    say_status(status);
+}
+
 const struct op child_ops[] = {
+    {"wait-all", "keeper", 1, op_wait_all},
+    {"subreaper", "keeper", 1, op_subreaper},
     {"who", "who", 3, op_who},
     {"self", "self", 3, op_self},
     {"clone3", "clone3", 3, op_clone3},

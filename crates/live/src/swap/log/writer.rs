@@ -188,6 +188,11 @@ impl Log {
         self.writer.thread.lock().is_some()
     }
 
+    /// No page has left lately.
+    pub fn dozes(&self) -> bool {
+        self.writer.dozes.load(SeqCst) != 0
+    }
+
     /// A thread begins to reach for pages; the writer must look after it.
     pub fn watch(&self) {
         let writer = &self.writer;
