@@ -256,6 +256,25 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_int {
     answer as c_int
 }
 
+/// Shared memory in place of managed memory would not be in the map of extents. Without SHM_REMAP the kernel itself takes
+/// no place that is in use, and the whole span is.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn shmat(id: c_int, address: *const c_void, flags: c_int) -> *mut c_void {
+    let at = address as usize;
+    if flags & libc::SHM_REMAP != 0 && memory::ready() {
+        // SAFETY: all bytes zero is a value of it, and the call writes it.
+        let len = unsafe {
+            let mut known: libc::shmid_ds = std::mem::zeroed();
+            sys::call(libc::SYS_shmctl, [id as usize, libc::IPC_STAT as usize, &raw mut known as usize, 0, 0, 0]);
+            known.shm_segsz
+        };
+        if memory::meets(at, len.max(1)) {
+            return failed(libc::EINVAL) as *mut c_void;
+        }
+    }
+    pass(libc::SYS_shmat, [id as usize, at, flags as usize, 0, 0, 0]) as *mut c_void
+}
+
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn mprotect(address: *mut c_void, len: usize, protection: c_int) -> c_int {
     protect(libc::SYS_mprotect, address as usize, len, protection, 0)

@@ -47,6 +47,7 @@ unsafe extern "C" fn syscall_from(
             libc::SYS_mmap => {
                 mapping::mmap_from(address, b, c as c_int, d as c_int, e as c_int, f as i64, caller) as c_long
             }
+            libc::SYS_shmat => mapping::shmat(a as c_int, b as *const c_void, c as c_int) as c_long,
             libc::SYS_munmap => mapping::munmap(address, b).into(),
             libc::SYS_mprotect => mapping::mprotect(address, b, c as c_int).into(),
             libc::SYS_pkey_mprotect => mapping::pkey_mprotect(address, b, c as c_int, d as c_int).into(),
