@@ -12,6 +12,8 @@ mod advise_here;
 mod area;
 mod bundle;
 mod calibrate;
+mod compare;
+mod compare_table;
 mod completions;
 mod configured;
 mod convert;
@@ -27,6 +29,7 @@ mod heatmap;
 mod here_sheet;
 mod import;
 mod info;
+mod kernel_summary;
 mod man;
 mod merge;
 mod one_go;
@@ -42,6 +45,9 @@ mod reduce;
 mod replay;
 mod report;
 mod run;
+mod run_by;
+mod run_kernel;
+mod running;
 mod sim;
 mod sim_args;
 mod started;
@@ -101,6 +107,7 @@ enum Verb {
     Report(report::Args),
     Replay(replay::Args),
     Run(Box<run::Args>),
+    Compare(compare::Args),
     Doctor(doctor::Args),
     Calibrate(calibrate::Args),
     Top(top::Args),
@@ -112,6 +119,12 @@ enum Verb {
     Policies(policies::Args),
     Completions(completions::Args),
     Man(man::Args),
+    /// Joins groups and becomes a program: `run --by kernel` starts it.
+    #[command(hide = true)]
+    KernelStart(run_kernel::StartArgs),
+    /// Takes groups and swap away when its input ends: `run --by kernel` starts it.
+    #[command(hide = true)]
+    KernelGuard,
 }
 
 fn main() -> ExitCode {
@@ -139,6 +152,7 @@ fn main() -> ExitCode {
         Verb::Report(args) => report::run(args),
         Verb::Replay(args) => replay::run(args),
         Verb::Run(args) => run::run(*args, quiet),
+        Verb::Compare(args) => compare::run(args, quiet),
         Verb::Doctor(args) => doctor::run(args),
         Verb::Calibrate(args) => calibrate::run(args, quiet),
         Verb::Top(args) => top::run(args),
@@ -148,6 +162,8 @@ fn main() -> ExitCode {
         Verb::Policies(args) => policies::run(args),
         Verb::Completions(args) => completions::run(args),
         Verb::Man(args) => man::run(args),
+        Verb::KernelStart(args) => run_kernel::become_program(args),
+        Verb::KernelGuard => run_kernel::guard(),
     };
     match done {
         Ok(code) => code,
