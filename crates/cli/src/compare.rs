@@ -180,7 +180,10 @@ impl Bench<'_> {
         all.words.retain(|word| word != "lz4");
         let stats = self.stats(&all, ALL, patience)?;
         let pages = stats.pointer("/counts/resident_max").and_then(Value::as_u64).map(|pages| pages * 4096);
-        let memory = pages.or(stats.pointer("/memory/data_bytes").and_then(Value::as_u64)).unwrap_or(0);
+        // Files stay in the cache when the program has ended, so what else was charged at most was its data.
+        let bytes = |name: &str| stats.pointer(&format!("/memory/{name}")).and_then(Value::as_u64).unwrap_or(0);
+        let data = bytes("peak_bytes").saturating_sub(bytes("files_bytes") + bytes("beside_bytes"));
+        let memory = pages.unwrap_or(data);
         match memory {
             0 => Err(Failure::Other {
                 message: format!("{} has no memory that can leave; give a larger program", arm.name),

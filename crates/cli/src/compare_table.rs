@@ -45,6 +45,19 @@ impl Arm {
         Arm { name, words, backing: backing.map(Into::into), runs: Vec::new() }
     }
 
+    /// What became of the runs' output, beside a plain run that ends with this code: the worst first.
+    fn output(&self, plain: u8) -> String {
+        let count = |is: &dyn Fn(&Run) -> bool| self.runs.iter().filter(|run| is(run)).count();
+        let (killed, late) = (count(&|run| run.killed), count(&|run| run.too_long));
+        let other = count(&|run| !run.equal || run.status != plain);
+        match (killed, late, other) {
+            (0, 0, 0) => "same".into(),
+            (0, 0, n) => format!("{n} of {} other", self.runs.len()),
+            (0, n, _) => format!("{n} of {} late", self.runs.len()),
+            (n, ..) => format!("{n} of {} killed", self.runs.len()),
+        }
+    }
+
     /// The median of the runs that ended as the plain one did; `None` if one did not.
     fn time(&self, plain: u8) -> Option<f64> {
         let well = |run: &Run| run.equal && run.status == plain && !run.too_long && !run.killed;
@@ -114,7 +127,7 @@ impl Found {
         let plain = median(&self.plain);
         let rows =
             self.sizes.iter().flat_map(|at| at.arms.iter().map(move |arm| self.row(at.ram, arm, plain))).collect();
-        let headings = ["RAM", "paged by", "time", "range, s", "x plain", "output", "killed"];
+        let headings = ["RAM", "paged by", "s", "range, s", "x plain", "output"];
         let head = format!(
             "plain: {} ({} s); {} of memory that can leave; {} runs of each kind, in turn",
             human_seconds(plain),
@@ -140,23 +153,15 @@ impl Found {
     }
 
     fn row(&self, ram: u64, arm: &Arm, plain: f64) -> Vec<String> {
-        let count = |is: fn(&Run) -> bool| arm.runs.iter().filter(|run| is(run)).count();
         let status = self.plain.first().map_or(0, |run| run.status);
-        let other = arm.runs.iter().filter(|run| !run.equal || run.status != status).count();
-        let output = match (count(|run| run.too_long), other) {
-            (0, 0) => "same".to_string(),
-            (0, n) => format!("{n} differ"),
-            (n, _) => format!("{n} too long"),
-        };
         let percent = 100.0 * ram as f64 / self.memory.max(1) as f64;
         vec![
             format!("{} {percent:.0} %", human_size(ram)),
             arm.name.into(),
-            human_seconds(median(&arm.runs)),
+            format!("{:.2}", median(&arm.runs)),
             range(&arm.runs),
             format!("{:.2}", median(&arm.runs) / plain.max(1e-9)),
-            output,
-            format!("{} of {}", count(|run| run.killed), arm.runs.len()),
+            arm.output(status),
         ]
     }
 
@@ -229,7 +234,7 @@ mod tests {
     fn the_table_fits_80_columns_and_ends_with_the_command() {
         let text = found().words(&["sort".into(), "a b".into()]);
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
-        assert!(text.contains("1 of 1") && text.contains("3.00 to 5.00"), "{text}");
+        assert!(text.contains("1 of 1 killed") && text.contains("3.00 to 5.00"), "{text}");
         let last = text.lines().last().unwrap().trim();
         assert_eq!(last, "coldframe run --ram 2MiB --swap SWAPFILE -- sort 'a b'");
     }

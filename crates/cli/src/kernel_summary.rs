@@ -56,7 +56,7 @@ impl Summary {
             },
             "memory": {
                 "peak_bytes": self.peak,
-                "data_bytes": self.watched.data,
+                "files_bytes": counters.files,
                 "limit_bytes": self.watched.limit,
                 "beside_bytes": self.watched.beside,
                 "compressed_bytes": self.watched.compressed,

@@ -28,8 +28,6 @@ pub struct Watched {
     pub limit: u64,
     /// The most beside the heap, bytes.
     pub beside: u64,
-    /// The most data that was seen, in RAM and in swap, bytes: heap, stacks, private data.
-    pub data: u64,
     /// The most RAM that compressed pages took beside the group, bytes.
     pub compressed: u64,
     /// Time that the processes have waited for block devices, where the kernel counts it.
@@ -104,7 +102,6 @@ impl Looker {
                 kernel: counted.kernel.saturating_sub(counted.zswap),
                 mapped: counted.mapped,
             });
-            self.seen.data = self.seen.data.max(counted.data + counted.swapped);
             for process in processes {
                 self.delays.insert(process, delay_ticks(&self.tree, process));
             }
