@@ -78,8 +78,9 @@ impl Summary {
             bytes => format!(", {} of it for compressed pages", human_size(bytes)),
         };
         format!(
-            "by the kernel: {} faults, {} of them waited for swap or a file, {} pages came back\n\
-             RAM {}{compressed}; {} beside the heap on top{}\n\
+            "by the kernel: {} faults, {} of them from swap or files; {} pages came back\n\
+             RAM {}{compressed}\n\
+             on top: {} beside the heap{}\n\
              swap {}: {} out, {} in (of the whole machine)\n\
              {}\n{}{:.2} s\n",
             human_count(counters.faults),

@@ -32,7 +32,7 @@ fn can() -> bool {
         (false, _) => "not root, so the kernel's swap is not tried".to_string(),
         (true, Err(error)) => error.to_string(),
         (true, Ok(_)) if !tree.path("/sys/class/zram-control").is_dir() => "no zram (modprobe zram)".to_string(),
-        (true, Ok(_)) => return have(&[GCC, ("mkswap", "util-linux")]),
+        (true, Ok(_)) => return have(&[GCC]),
     };
     skip(&why);
     false

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::group::Version;
 use crate::tree::{field, number, text};
+use crate::version::Version;
 
 /// The counters of a group, with those of the groups below it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

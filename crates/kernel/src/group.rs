@@ -6,40 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::counters::Counters;
 use crate::pressure::{stalled, Stall};
 use crate::tree::{number, text, write};
-
-/// The version of a cgroup. Its files have other names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Version {
-    /// A hierarchy for each controller.
-    One,
-    /// One hierarchy for all.
-    Two,
-}
-
-impl Version {
-    /// The file of the hard limit, in bytes.
-    pub fn limit_file(self) -> &'static str {
-        match self {
-            Version::One => "memory.limit_in_bytes",
-            Version::Two => "memory.max",
-        }
-    }
-
-    fn usage_file(self) -> &'static str {
-        match self {
-            Version::One => "memory.usage_in_bytes",
-            Version::Two => "memory.current",
-        }
-    }
-
-    fn peak_file(self) -> &'static str {
-        match self {
-            Version::One => "memory.max_usage_in_bytes",
-            // Since Linux 5.19.
-            Version::Two => "memory.peak",
-        }
-    }
-}
+use crate::version::Version;
 
 /// A group.
 #[derive(Debug, Clone)]

@@ -17,6 +17,7 @@ use crate::place::Place;
 use crate::swap::SwapKind;
 use crate::things::{folder, keep, Thing};
 use crate::tree::{write, Tree};
+use crate::undo::undo;
 use crate::{devices, pin, KernelError};
 
 /// How long the end waits until all is taken away. A group with processes takes longer, and the guard goes on alone.
@@ -124,7 +125,7 @@ pub fn serve(tree: &Tree, input: impl BufRead, mut output: impl Write) -> Vec<St
             break;
         }
     }
-    things.into_iter().rev().filter_map(|thing| thing.undo(tree).err()).collect()
+    things.into_iter().rev().filter_map(|thing| undo(thing, tree).err()).collect()
 }
 
 fn make(tree: &Tree, line: &str, things: &mut Vec<Thing>) -> Result<String, String> {

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{access, Access};
 
-use crate::group::Version;
 use crate::tree::{text, Tree};
+use crate::version::Version;
 use crate::KernelError;
 
 /// A folder in which a memory group can be made.

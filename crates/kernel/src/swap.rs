@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::group::Version;
 use crate::tree::{field, text, Tree};
+use crate::version::Version;
 use crate::KernelError;
 
 /// A kind of swap that coldframe makes and takes away again.

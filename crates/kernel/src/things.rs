@@ -1,15 +1,7 @@
-//! The things that the guard has made, and how each is taken away.
+//! The things that the guard makes. What is noted here is taken away by `crate::undo`.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-use crate::devices;
-use crate::tree::{text, write, Tree};
-
-/// How often a group is looked at until it is empty.
-const LOOK: Duration = Duration::from_millis(5);
-const LOOK_MAX: Duration = Duration::from_millis(200);
 
 /// A thing to take away.
 #[derive(Debug)]
@@ -28,22 +20,6 @@ pub(crate) enum Thing {
     Pinned(#[allow(dead_code)] [OwnedFd; 2]),
 }
 
-impl Thing {
-    /// Takes it away. The error says what stays, and how to take it away.
-    pub(crate) fn undo(self, tree: &Tree) -> Result<(), String> {
-        match self {
-            Thing::Folder(folder) => remove_when_empty(&folder),
-            Thing::Value(path, old) => restore(&path, &old),
-            Thing::Zram(number) => devices::remove(tree, number),
-            Thing::File(path) => {
-                std::fs::remove_file(&path).map_err(|e| format!("{} stays ({e}); remove it", path.display()))
-            }
-            Thing::Swap(path) => devices::off(&path),
-            Thing::Pinned(_) => Ok(()),
-        }
-    }
-}
-
 /// Makes a group.
 pub(crate) fn folder(path: &Path, things: &mut Vec<Thing>) -> Result<String, String> {
     let failed = |e| format!("{} cannot be made: {e}; run it as root", path.display());
@@ -57,38 +33,6 @@ pub(crate) fn keep(path: &Path, things: &mut Vec<Thing>) -> Result<String, Strin
     let old = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}; run it as root", path.display()))?;
     things.push(Thing::Value(path.into(), old.trim().to_string()));
     Ok(String::new())
-}
-
-fn restore(path: &Path, old: &str) -> Result<(), String> {
-    // The list of controllers is read as names, and written as names with a sign.
-    let old = match path.ends_with("cgroup.subtree_control") {
-        true if old.split_whitespace().any(|name| name == "memory") => return Ok(()),
-        true => "-memory",
-        false => old,
-    };
-    match write(path, old) {
-        Ok(()) => Ok(()),
-        Err(_) if !path.exists() => Ok(()),
-        Err(e) => Err(format!("{0} is not restored ({e}); as root: echo {old} > {0}", path.display())),
-    }
-}
-
-fn remove_when_empty(folder: &Path) -> Result<(), String> {
-    let mut nap = LOOK;
-    loop {
-        match std::fs::remove_dir(folder) {
-            Ok(()) => return Ok(()),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            // Busy: it has processes, or some that have just ended.
-            Err(e) if e.raw_os_error() == Some(rustix::io::Errno::BUSY.raw_os_error()) => {}
-            Err(e) if text(&folder.join("cgroup.procs")).is_empty() => {
-                return Err(format!("{0} stays ({e}); remove it: rmdir {0}", folder.display()));
-            }
-            Err(_) => {}
-        }
-        std::thread::sleep(nap);
-        nap = (nap * 2).min(LOOK_MAX);
-    }
 }
 
 /// The last line that a tool has said.
