@@ -50,11 +50,7 @@ const STUDY: &str = "papers-on";
 /// The schema of `run --by kernel`; `tests/by_kernel.rs` has the rest of it.
 const KERNEL: &str = "run-kernel";
 /// Verbs whose JSON is checked elsewhere, in another test or below, because they do not print it on stdout and exit.
-<<<<<<< HEAD
-const OTHERS: [&str; 3] = ["run", "top", "compare"];
-=======
-const OTHERS: [&str; 3] = ["run", "top", "attach"];
->>>>>>> main
+const OTHERS: [&str; 4] = ["run", "top", "compare", "attach"];
 
 fn coldframe(words: &[String], folder: &Path) -> std::process::Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));

@@ -10,7 +10,7 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
@@ -37,12 +37,14 @@ pub(crate) fn pin(tree: &Tree, group: &Path, things: &mut Vec<Thing>) -> Result<
     write(&door, "0").map_err(|e| format!("{}: {e}", door.display()))?;
     let pinned = pages(&folder);
     write(&back, "0").map_err(|e| format!("{}: {e}", back.display()))?;
-    things.push(Thing::Pinned(pinned.map_err(|e| format!("{}: {e}", folder.display()))?));
+    let (file, pipe) = pinned.map_err(|e| format!("{}: {e}", folder.display()))?;
+    things.push(Thing::Pinned(file, pipe));
     Ok(String::new())
 }
 
-/// New pages of a file without a name, in a pipe.
-fn pages(folder: &Path) -> std::io::Result<[std::os::fd::OwnedFd; 2]> {
+/// New pages of a file without a name, in a pipe. The file stays open: when it is closed, its pages leave the cache, and
+/// then the lists.
+fn pages(folder: &Path) -> std::io::Result<(File, [OwnedFd; 2])> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let mut file = File::from(rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR)?);
     file.write_all(&vec![1; PAGES * 4096])?;
@@ -55,7 +57,7 @@ fn pages(folder: &Path) -> std::io::Result<[std::os::fd::OwnedFd; 2]> {
             break;
         }
     }
-    Ok([out, into])
+    Ok((file, [out, into]))
 }
 
 /// The door of the group that this process is in, in the hierarchy of `group`.

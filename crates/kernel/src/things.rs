@@ -1,5 +1,6 @@
 //! The things that the guard makes. What is noted here is taken away by `crate::undo`.
 
+use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -16,8 +17,8 @@ pub(crate) enum Thing {
     File(PathBuf),
     /// Swap that is on.
     Swap(PathBuf),
-    /// A pipe that holds pages of a file in RAM. Only that it stays open matters.
-    Pinned(#[allow(dead_code)] [OwnedFd; 2]),
+    /// A file and a pipe that holds its pages in RAM. Only that they stay open matters.
+    Pinned(#[allow(dead_code)] File, #[allow(dead_code)] [OwnedFd; 2]),
 }
 
 /// Makes a group.

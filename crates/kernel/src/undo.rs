@@ -21,7 +21,7 @@ pub(crate) fn undo(thing: Thing, tree: &Tree) -> Result<(), String> {
             std::fs::remove_file(&path).map_err(|e| format!("{} stays ({e}); remove it", path.display()))
         }
         Thing::Swap(path) => devices::off(&path),
-        Thing::Pinned(_) => Ok(()),
+        Thing::Pinned(..) => Ok(()),
     }
 }
 

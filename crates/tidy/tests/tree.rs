@@ -28,15 +28,10 @@ const FLOORS: &[(&str, &[&str])] = &[
             "core",
             "device",
             "journal",
-<<<<<<< HEAD
-            "trace",
-            "sim",
-            "kernel",
-=======
             "bits",
             "trace",
             "sim",
->>>>>>> main
+            "kernel",
             "live",
             "costs",
             "record",
