@@ -4,6 +4,7 @@
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use coldframe_kernel::{Group, Place, Tree};
@@ -23,6 +24,12 @@ int main(int count, char **words) {
     return 7;
 }
 "#;
+
+/// One test at a time makes swap, since another one says that there is none.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
 
 /// Whether this machine can: root, memory groups and zram.
 fn can() -> bool {
@@ -87,6 +94,7 @@ fn until(what: &str, done: impl Fn() -> bool) {
 
 #[test]
 fn a_static_program_in_half_its_memory_says_the_same_and_leaves_nothing() {
+    let _alone = alone();
     if !can() {
         return;
     }
@@ -121,6 +129,7 @@ fn a_static_program_in_half_its_memory_says_the_same_and_leaves_nothing() {
 
 #[test]
 fn a_killed_coldframe_lets_the_program_end_and_then_leaves_nothing() {
+    let _alone = alone();
     if !can() {
         return;
     }
@@ -146,6 +155,7 @@ fn a_killed_coldframe_lets_the_program_end_and_then_leaves_nothing() {
 
 #[test]
 fn signals_reach_the_program_and_its_end_is_reported() {
+    let _alone = alone();
     if !can() {
         return;
     }
@@ -165,6 +175,7 @@ fn signals_reach_the_program_and_its_end_is_reported() {
 
 #[test]
 fn ways_of_paging_are_compared_with_equal_memory_and_the_fastest_can_be_pasted() {
+    let _alone = alone();
     if !can() {
         return;
     }
@@ -199,6 +210,7 @@ fn refused(command: &mut Command, code: i32, says: &[&str]) {
 
 #[test]
 fn what_the_kernel_cannot_do_here_is_one_sentence_with_a_remedy() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("there");
     std::fs::write(&file, "mine").unwrap();
