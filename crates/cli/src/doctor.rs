@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use coldframe_live::doctor::{examine, Finding, Health};
+use coldframe_costs::doctor::{examine, Finding, Health};
 use coldframe_show::table::styled;
 use serde_json::json;
 

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use coldframe_live::doctor::{examine, Health};
+use coldframe_costs::doctor::{examine, Health};
 use serde_json::{json, Value};
 
 /// Commands, one per line; `$` is the folder of the shipped traces. Later commands use files of earlier ones.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use coldframe_live::doctor::{examine, Health};
+use coldframe_costs::doctor::{examine, Health};
 
 /// Commands, one per line; `$` is the folder of the shipped traces. Later commands use files of earlier ones.
 const COMMANDS: &str = "\

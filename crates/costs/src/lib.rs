@@ -5,7 +5,7 @@
 //!
 //! Each number is the wall time of a stretch of accesses, minus the time of as many accesses to plain memory, divided
 //! by the events that the pager counted in the stretch. [`measure`] takes some seconds. Nothing else should use the
-//! pager's folder meanwhile.
+//! pager's folder meanwhile. [`doctor`] finds out whether a pager can work here at all.
 #![warn(missing_docs)]
 
 use std::path::Path;
@@ -15,6 +15,7 @@ use coldframe_core::Ps;
 use coldframe_live::{LiveError, PAGE};
 
 mod disk;
+pub mod doctor;
 mod paged;
 mod stretch;
 

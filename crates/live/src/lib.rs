@@ -9,85 +9,61 @@
 //! println!("{:?}", pager.stats().true_faults);
 //! # Ok::<(), coldframe_live::LiveError>(())
 //! ```
+//!
+//! The rooms, from the bottom up. A room imports only rooms that stand before it here, and keeps its fields to itself:
+//!
+//! - [`options`], [`error`], [`inject`]: plain data that all rooms know
+//! - [`sys`]: system calls, locks, threads and tables without the C library; how a process is stopped with a message
+//! - [`stats`]: the counters that other processes read
+//! - [`page`]: where each page is, and whose task changes it
+//! - [`memory`]: the managed addresses, the page table, and the RAM behind them
+//! - [`tier`], [`swap`]: compressed pages; the log on a device, encryption, hashes
+//! - [`record`]: recordings and journals
+//! - [`task`]: what a thread has while it serves a fault; which handler reads the messages
+//! - [`work`]: what follows from the engine's commands after its lock is freed
+//! - [`fault`]: a fault, the engine behind its gate, Linux as the engine's machine
+//! - [`region`]: what may happen to managed memory besides faults
+//! - [`threads`]: handlers, writer, reclaimer, keeper
+//! - [`measure`]: what this machine allows, and how fast it is
+//! - [`life`]: start, forks, end
+//! - [`pager`]: the door, with the order of its calls
 
-mod budget;
-mod calibrate;
-mod codec;
-mod compressibility;
-mod descriptors;
-mod device;
-pub mod doctor;
-mod errno;
 mod error;
-mod evict;
-pub mod extents;
-mod fatal;
-mod fork;
-mod free_tasks;
-mod handlers;
+mod fault;
 mod inject;
-mod journal;
-mod keeper;
-mod kernel_reads;
-mod lead;
-mod load;
-mod lock;
-pub mod locked;
-mod log;
-mod machine;
-mod mapping;
+mod life;
+mod measure;
 mod memory;
 mod options;
-mod overhead;
-mod packed;
-mod page_table;
+mod page;
 mod pager;
-mod pages;
-mod parking;
-mod pause;
-mod process;
-mod reclaim;
-mod recorder;
+mod record;
 mod region;
-mod rights;
-mod seal;
-mod secret;
-mod space;
-#[cfg(test)]
-mod stale_faults;
-mod start;
-mod state;
 mod stats;
-mod stats_file;
-mod sum;
-mod swap_area;
-mod swap_files;
-mod sync;
+mod swap;
 mod sys;
-mod table;
 mod task;
-mod thread;
+mod threads;
 mod tier;
-mod unpaged;
-mod window;
+mod work;
 
-pub use device::swap_file;
 pub use error::LiveError;
-pub use fatal::{say, Mail, STOPPED};
 pub use inject::Inject;
-pub use keeper::reap_old;
-pub use mapping::Spot;
-pub use options::{Options, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
-pub use pager::Pager;
-pub use recorder::Recorder;
-pub use region::{Pin, Region};
+pub use life::locked;
+pub use measure::trials;
+pub use memory::extents;
+pub use options::{Options, Recorder, SwapArea, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
+pub use pager::{Pager, Pin, Region};
+pub use region::mapping::Spot;
+pub use stats::file::{is_later, StatsFile};
 pub use stats::{Chosen, Histogram, Snapshot, Stats, Times};
-pub use stats_file::{is_later, StatsFile};
-pub use swap_area::SwapArea;
+pub use swap::device::swap_file;
+pub use sys::fatal::{say, Mail, STOPPED};
+pub use threads::keeper::reap_old;
 
 /// System calls that do not go through the C library, for a library that replaces its functions.
 pub mod calls {
-    pub use crate::lock::Lock;
+    pub use crate::sys::lock::Lock;
     pub use crate::sys::{
         block_signals, exit_group, futex_wait, futex_wake, raw, read_file, restore_signals, sleep_us, thread,
     };

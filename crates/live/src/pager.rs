@@ -1,518 +1,228 @@
-//! The pager: one engine, one RAM budget, and the steps of a fault.
+//! The door of the crate.
 
-use std::cell::UnsafeCell;
+mod region;
+#[cfg(test)]
+mod stale_faults;
+
 use std::ops::Range;
-use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 use std::sync::Arc;
 
-use coldframe_core::prefetch::Streams;
-use coldframe_core::{Access, Engine, Event, Machine, PageId, Stage, TaskId, Ticket, Transfer};
-use coldframe_journal::Entry;
+pub use region::{Pin, Region};
 
-use crate::budget::{Reserve, Sharing};
-use crate::evict::TakenOut;
-use crate::fatal;
-use crate::fork::Ready;
-use crate::handlers::Crew;
-use crate::keeper::{self, Keeper};
-use crate::lead::Lead;
-use crate::lock::{Guard, Lock};
-use crate::log::Log;
-use crate::machine::{Linux, Side};
-use crate::pages::{Owner, Pages, Where};
-use crate::reclaim::Reclaimer;
-use crate::recorder::Recording;
-use crate::space::Space;
-use crate::stats::Stats;
-use crate::swap_files::SwapFiles;
-use crate::sys::{self, Errno, Source, Uffd};
-use crate::task::{Laps, Tasks, Todo, Victim, ASLEEP, RESUMED, VICTIMS, WAITING};
-use crate::tier::Pool;
-use crate::{Options, Wait, PAGE};
+use crate::life::{start, Inner};
+use crate::memory::extents::{Kind, Manner};
+use crate::region::mapping::Spot;
+use crate::region::Regions;
+use crate::sys::Signals;
+use crate::{LiveError, Options, Snapshot, PAGE};
 
-/// Pages that are compressed before the engine gets their sizes. A fault may be waiting for one of them, or for the
-/// engine's lock.
-const COMPRESSED_TOGETHER: usize = 4;
-
-/// How often a waiting thread checks before it yields the processor.
-const LOOKS: u32 = 200;
-
-/// One RAM budget for any number of regions. It is cheap to clone. All clones are the same pager; it ends with the
-/// last of them and of its regions.
+/// One RAM budget for any number of regions. It is cheap to clone. All clones are the same pager.
+///
+/// Its methods are of four kinds, called in this order:
+///
+/// - **start**: [`Pager::start`], for a program that knows its pager; it ends with the last clone and the last region.
+///   [`Pager::start_for_program`], for a library that puts a program's memory under the pager; it ends with the
+///   process, and the library calls [`Pager::end`] just before.
+/// - **memory**: [`Pager::anonymous`] makes a [`Region`]. Who manages memory himself calls [`Pager::map_at`] or
+///   [`Pager::map_foreign`] first, then [`Pager::note`], [`Pager::discard`], [`Pager::will_need`], [`Pager::pin`] and
+///   [`Pager::unpin`] for mapped ranges, then [`Pager::unmap`]. Any thread may call them, but no signal handler that has
+///   interrupted one of them.
+/// - **forks**: for a program, the library calls [`Pager::fork_prepare`], and after the fork [`Pager::fork_parent`] or
+///   [`Pager::fork_child`] in the same thread. Between them nothing else of the pager may be called, and no page
+///   touched that may be absent. Otherwise this happens by itself.
+/// - **questions**, at any time: [`Pager::stats`], [`Pager::options`], [`Pager::span`], [`Pager::extents`],
+///   [`Pager::contents`].
 #[derive(Clone)]
 pub struct Pager {
-    pub(crate) inner: Arc<Inner>,
+    inner: Arc<Inner>,
 }
 
 impl std::fmt::Debug for Pager {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Pager({} bytes of RAM)", self.inner.options.ram)
+        write!(f, "Pager({} bytes of RAM)", self.options().ram)
     }
 }
 
-/// Data of this process alone, made anew in a forked child. Only the child's one thread changes it.
-pub(crate) struct Own<T>(UnsafeCell<T>);
-
-// SAFETY: changed only when the process has one thread (`renew`).
-unsafe impl<T: Sync> Sync for Own<T> {}
-
-impl<T> Own<T> {
-    pub(crate) fn new(value: T) -> Own<T> {
-        Own(UnsafeCell::new(value))
+impl Pager {
+    /// Starts a pager.
+    ///
+    /// # Errors
+    /// This machine does not allow it, settings are not possible, or the backing cannot be used.
+    pub fn start(options: Options) -> Result<Pager, LiveError> {
+        start::start(options).map(|inner| Pager { inner })
     }
 
-    pub(crate) fn get(&self) -> &T {
-        // SAFETY: it does not change while there are several threads.
-        unsafe { &*self.0.get() }
+    /// Starts a pager for a library that keeps the memory of a whole program in it. Faults in system calls must be
+    /// served, and the library itself calls `fork_prepare` and the functions that follow it. The pager lives as long as
+    /// the process.
+    ///
+    /// # Errors
+    /// As for `start`.
+    pub fn start_for_program(options: Options) -> Result<Pager, LiveError> {
+        start::start_for_program(options).map(|inner| Pager { inner })
     }
 
-    /// # Safety
-    /// The process has one thread, which holds no result of `get`.
-    #[allow(clippy::mut_from_ref)]
-    pub(crate) unsafe fn renew(&self) -> &mut T {
-        // SAFETY: the caller answers for it.
-        unsafe { &mut *self.0.get() }
-    }
-}
-
-/// What the engine's lock guards.
-pub(crate) struct Decider {
-    pub(crate) engine: Engine,
-    pub(crate) streams: Streams,
-    pub(crate) side: Side,
-}
-
-pub(crate) struct Inner {
-    pub(crate) options: Options,
-    pub(crate) space: Space,
-    pub(crate) pages: Pages,
-    /// Whether tasks have rings. A child may get none where its parent did.
-    pub(crate) rings: Own<bool>,
-    pub(crate) wait: Wait,
-    /// How long a thread polls before it sleeps, in nanoseconds.
-    pub(crate) poll_ns: u64,
-    pub(crate) source: Source,
-    pub(crate) uffd: Own<Uffd>,
-    /// The threads that handle faults, if they are in this process.
-    pub(crate) crew: Lock<Option<Crew>>,
-    /// The process that they are in, if they are in one of their own.
-    pub(crate) keeper: Own<Option<Keeper>>,
-    /// Which handler reads the messages.
-    pub(crate) lead: Lead,
-    pub(crate) pidfd: Own<OwnedFd>,
-    pub(crate) memory: Own<sys::OwnMemory>,
-    pub(crate) tasks: Own<Tasks>,
-    pub(crate) log: Own<Log>,
-    /// Compressed pages.
-    pub(crate) pool: Pool,
-    /// Erase blocks of the engine's swap area, if it has one.
-    pub(crate) blocks: Option<usize>,
-    pub(crate) decider: Lock<Decider>,
-    /// Buffers whose pages are in place, on their way back to the engine's machine. Giving one back takes no other
-    /// lock: the holder of the engine's lock may be waiting for it.
-    pub(crate) returned: Lock<Vec<usize>>,
-    /// Faults that have been admitted and not yet answered.
-    pub(crate) active: AtomicUsize,
-    /// A fork is in progress: no fault is admitted.
-    pub(crate) gate: AtomicBool,
-    pub(crate) epoch: AtomicU32,
-    pub(crate) resident: AtomicUsize,
-    /// The memory of the engine's buffers and of those that replace them.
-    pub(crate) loads: Range<usize>,
-    pub(crate) reserve: Reserve,
-    pub(crate) reclaimer: Reclaimer,
-    pub(crate) sharing: Sharing,
-    pub(crate) stats: &'static Stats,
-    pub(crate) stats_fd: Option<OwnedFd>,
-    /// Of 256 pages mapped readable, the number that was written before the page left: a running mean.
-    pub(crate) write_share: AtomicU32,
-    /// The device's last error; 0: the bytes were wrong.
-    pub(crate) last_error: AtomicI32,
-    /// The mask of signals before a fork.
-    pub(crate) fork_mask: AtomicUsize,
-    /// What a child gets; present from `fork_prepare` until the fork is over.
-    pub(crate) ready: Lock<Option<Ready>>,
-    /// The pipes that show the parent processes that this one lives.
-    pub(crate) alive: Lock<Vec<OwnedFd>>,
-    /// The source of swap files for children.
-    pub(crate) swap_files: SwapFiles,
-    /// The recording of this process, if there is one.
-    pub(crate) recording: Own<Option<Recording>>,
-    /// This process does not page.
-    pub(crate) unpaged: AtomicBool,
-}
-
-/// The state of the page when the fault was reported.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
-    /// The page was absent.
-    Missing,
-    /// The page was there, and protected.
-    Protected,
-}
-
-impl Inner {
-    pub(crate) fn stats(&self) -> &Stats {
-        self.stats
+    #[cfg(test)]
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
     }
 
-    pub(crate) fn tasks(&self) -> &Tasks {
-        self.tasks.get()
+    fn regions(&self) -> &Regions {
+        self.inner.regions()
     }
 
-    pub(crate) fn address(&self, page: usize) -> usize {
-        self.space.start() + page * PAGE
+    /// Maps `len` bytes of zeroed managed memory at a multiple of `align`. For code that manages memory itself; other
+    /// code uses [`Pager::anonymous`].
+    ///
+    /// # Errors
+    /// No address space left.
+    pub fn map(&self, len: usize, align: usize) -> Result<*mut u8, LiveError> {
+        self.map_at(Spot::Anywhere(align), len, libc::PROT_READ | libc::PROT_WRITE)
     }
 
-    /// The address of a page while it is on the invalid list.
-    pub(crate) fn shelf(&self, page: usize) -> usize {
-        self.space.shelf() + page * PAGE
+    /// The same at a given spot and with given rights.
+    ///
+    /// # Errors
+    /// No address space is left, or the spot is not free or not in the span.
+    pub fn map_at(&self, spot: Spot, len: usize, protection: i32) -> Result<*mut u8, LiveError> {
+        let _signals = Signals::block();
+        self.regions().map(spot, len.div_ceil(PAGE).max(1) * PAGE, protection).map(|at| at.start as *mut u8)
     }
 
-    /// Resolves a fault of `thread` (0: not known). When this returns, the access may be repeated.
-    pub(crate) fn serve(&self, address: usize, write: bool, kind: Kind, thread: u32) {
-        let started = sys::now();
-        let page = (address - self.space.start()) / PAGE;
-        if page >= self.space.pages() {
-            return stray(thread);
-        }
-        let mut waited = false;
-        loop {
-            let state = self.pages.get(page);
-            match state {
-                Where::Busy | Where::Leaving if self.help(thread) => return,
-                // Not managed: when the access is repeated, the kernel sends SIGSEGV.
-                Where::Nowhere if !self.begin(page) => return,
-                Where::Nowhere => {}
-                Where::Clean if write => {
-                    if self.pages.acquire(page, state, Where::Busy, Owner::BRIEF) {
-                        return self.unprotect(page, started);
-                    }
-                }
-                Where::Clean | Where::Dirty | Where::Unsure => return self.look_again(page, state, kind, waited),
-                Where::Busy | Where::Leaving => {
-                    if !self.reclaimer.is_done_with(|| matches!(self.pages.get(page), Where::Busy | Where::Leaving)) {
-                        self.lead.step_aside();
-                        self.pages.wait(page);
-                    }
-                }
-                Where::Out | Where::Shelved => {
-                    if self.fault(page, write, started, thread) {
-                        return;
-                    }
-                }
-            }
-            waited = true;
-        }
+    /// Unmaps a range; a later touch is a SIGSEGV. Parts that are free stay so.
+    ///
+    /// # Errors
+    /// The kernel has no room to record that a part of a mapping is gone. The content of the range is lost all the
+    /// same.
+    pub fn unmap(&self, address: usize, len: usize) -> Result<(), LiveError> {
+        let _signals = Signals::block();
+        self.regions().unmap(address, len).map_err(|e| LiveError::os("give memory back", e))
     }
 
-    /// The first write to a page that was mapped read-only.
-    fn unprotect(&self, page: usize, started: u64) {
-        let address = self.address(page);
-        self.must(self.uffd.get().protect(address..address + PAGE, false), "allow writes to a page", page);
-        self.pages.release(page, Owner::BRIEF, Where::Dirty);
-        self.note_written(true);
-        Stats::add(&self.stats().write_faults, 1);
-        self.stats().write_fault.record(sys::now() - started);
+    /// Lets the kernel put a mapping of the program itself into a range of the span, replacing whatever is there.
+    /// `place` makes the mapping and returns whether it succeeded. If not, the range is free.
+    pub fn map_foreign(&self, range: Range<usize>, place: impl FnOnce() -> bool) -> bool {
+        let _signals = Signals::block();
+        self.regions().map_foreign(range, place)
     }
 
-    /// The page is mapped. Either another thread was faster, or the kernel dropped the page without our knowledge,
-    /// which makes it zeros. This thread takes the page first, since it may have moved by now. If the page is not
-    /// what it was, the access is repeated.
-    pub(crate) fn look_again(&self, page: usize, state: Where, kind: Kind, waited: bool) {
-        Stats::add(&self.stats().stale_faults, 1);
-        let idle = match kind {
-            Kind::Protected => state == Where::Clean,
-            Kind::Missing => waited,
-        };
-        if idle || !self.pages.acquire(page, state, Where::Busy, Owner::BRIEF) {
-            return;
-        }
-        let address = self.address(page);
-        let after = match kind {
-            // A write protection that a fork or a race has left on a writable page.
-            Kind::Protected => {
-                self.must(self.uffd.get().protect(address..address + PAGE, false), "allow writes to a page", page);
-                state
-            }
-            Kind::Missing if self.refill(page) => Where::Dirty,
-            Kind::Missing => state,
-        };
-        self.pages.release(page, Owner::BRIEF, after);
+    /// The kernel has moved a foreign mapping, or a part of one, away: its place is free again.
+    pub fn foreign_gone(&self, range: Range<usize>) {
+        let _signals = Signals::block();
+        self.regions().foreign_gone(&range);
     }
 
-    /// Reports the fault to the engine. Returns false if the page has moved by now; the caller then looks again.
-    fn fault(&self, page: usize, write: bool, started: u64, thread: u32) -> bool {
-        let number = self.take_task();
-        let task = self.tasks().get(number);
-        // SAFETY: the task was free and is this thread's now.
-        let todo = unsafe { task.todo() };
-        task.resumed.store(WAITING, Ordering::Relaxed);
-        let Some(mut decider) = self.admit(page) else {
-            self.tasks().give(number);
-            return false;
-        };
-        todo.laps = Laps::begin(self.stats().true_faults.load(Ordering::Relaxed), started);
-        todo.laps.lap(Stage::PreProcess);
-        let shelved = self.pages.get(page) == Where::Shelved;
-        todo.fault = Some((page, write));
-        let access = if write { Access::Write } else { Access::Read };
-        let event = Event::Fault { task: TaskId::from(number), page: PageId::from(page), access };
-        if let (true, Some(journal)) = (self.options.observe, &mut decider.side.journal) {
-            journal.event(&Entry::Thread { thread });
-        }
-        let ahead = if shelved { Ahead::default() } else { self.behind(&mut decider, page) };
-        self.deliver(&mut decider, todo, event);
-        todo.together = ahead.goes_on;
-        ahead.pages().for_each(|page| self.wish(&mut decider, todo, page));
-        let short = self.reclaimer.is_short(&decider.engine);
-        drop(decider);
-        if short {
-            self.reclaimer.call();
-        }
-        self.carry_out(todo);
-        let asked = std::mem::take(&mut todo.asked_at);
-        (todo.fault, todo.together) = (None, false);
-        self.await_resume(number);
-        todo.laps.lap(Stage::PostProcess);
-        self.record(started, asked, shelved, &todo.laps);
-        if let Some(recording) = self.recording.get() {
-            recording.entry(page, write, !shelved, thread, started, self.resident.load(Ordering::Relaxed));
-        }
-        self.leave();
-        self.tasks().give(number);
-        true
+    /// The extents in a range of addresses, lowest first; gaps are free.
+    pub fn extents(&self, range: Range<usize>) -> Vec<(Range<usize>, Kind)> {
+        let _signals = Signals::block();
+        self.inner.memory().space().extents().within(range).collect()
     }
 
-    /// Takes a task; waits for one. Take it before the engine's lock: all tasks may be waiting for the holder of that
-    /// lock.
-    pub(crate) fn take_task(&self) -> usize {
-        debug_assert!(!self.decider.is_mine(), "a task is taken before the engine's lock");
-        self.tasks().take()
+    /// Changes what the program has asked for the managed memory in a range.
+    pub fn note(&self, range: Range<usize>, change: impl Fn(&mut Manner)) {
+        let _signals = Signals::block();
+        let space = self.inner.memory().space();
+        let _changing = space.changing();
+        space.extents().change(range, change);
     }
 
-    /// The engine's lock, if the page still needs a fault.
-    fn admit(&self, page: usize) -> Option<Guard<'_, Decider>> {
-        let decider = self.enter();
-        if matches!(self.pages.get(page), Where::Out | Where::Shelved) {
-            return Some(decider);
-        }
-        self.leave();
-        None
+    /// The parts of a managed range that may hold anything but zeros, in whole pages, lowest first.
+    pub fn contents(&self, range: Range<usize>) -> Vec<Range<usize>> {
+        self.regions().contents(self.inner.memory().space().pages_of(&range))
     }
 
-    /// The engine's lock; waits while a fork is in progress. No fork can begin until `leave`.
-    pub(crate) fn enter(&self) -> Guard<'_, Decider> {
-        loop {
-            let decider = self.decider.lock();
-            if !self.gate.load(Ordering::Relaxed) {
-                self.active.fetch_add(1, Ordering::AcqRel);
-                return decider;
-            }
-            drop(decider);
-            sys::sleep_us(20);
-        }
+    /// Statistics now.
+    pub fn stats(&self) -> Snapshot {
+        self.inner.stats().snapshot()
     }
 
-    pub(crate) fn leave(&self) {
-        self.active.fetch_sub(1, Ordering::AcqRel);
+    /// The options it was made from, with the values measured and chosen at the start.
+    pub fn options(&self) -> &Options {
+        self.inner.options()
     }
 
-    fn record(&self, started: u64, asked: u64, shelved: bool, laps: &Laps) {
-        let stats = self.stats();
-        let took = sys::now() - started;
-        match (shelved, asked > 0) {
-            (true, _) => {
-                Stats::add(&stats.false_faults, 1);
-                stats.false_fault.record(took);
-            }
-            (false, device) => {
-                Stats::add(&stats.true_faults, 1);
-                if device { &stats.device_fault } else { &stats.memory_fault }.record(took);
-                for (stage, counter) in stats.stages() {
-                    Stats::add(counter, laps.of(stage));
-                }
-            }
-        }
+    /// The managed address space.
+    pub fn span(&self) -> Range<usize> {
+        self.inner.memory().space().span()
     }
 
-    pub(crate) fn deliver(&self, decider: &mut Decider, todo: &mut Todo, event: Event) {
-        self.deliver_one(decider, todo, event);
-        self.settle_tier(decider, todo);
+    /// From now on, no page leaves whose frame the kernel holds. Call it before a device, a server of files or an
+    /// io_uring can write past the page table. Returns false if this kernel cannot do that (Linux before 6.8).
+    pub fn be_wary(&self) -> bool {
+        self.regions().work().be_wary()
     }
 
-    pub(crate) fn deliver_one(&self, decider: &mut Decider, todo: &mut Todo, event: Event) {
-        let Decider { engine, side, .. } = decider;
-        if let Some(journal) = &mut side.journal {
-            journal.event(&Entry::Event { now: sys::now() * 1000, event });
-        }
-        for buffer in todo.spare.drain(..) {
-            side.spare.push(buffer);
-        }
-        engine.handle(event, &mut Linux { pager: self, side, todo } as &mut dyn Machine);
-        if let Some(swap) = engine.swap() {
-            side.told.tell(swap, self.stats());
-        }
-        // A program may be killed, or execute another one, at any time. What a recorder has seen must be in the file
-        // by then.
-        if let (true, Some(journal)) = (self.options.observe, &mut decider.side.journal) {
-            journal.flush();
-        }
+    /// Drops the content of a range: it reads as zeros.
+    pub fn discard(&self, address: usize, len: usize) {
+        self.regions().discard(self.regions().pages_at(address, len));
     }
 
-    /// Carries out the engine's commands and their consequences, until nothing is left.
-    pub(crate) fn carry_out(&self, todo: &mut Todo) {
-        while !todo.done() {
-            self.start_loads(todo);
-            let taken = if todo.apart {
-                self.evict_beside(todo)
-            } else {
-                self.move_pages(todo);
-                self.evict(todo)
-            };
-            let victims = todo.laps.lap(Stage::GetFreeframe);
-            self.finish_loads(todo, victims);
-            todo.laps.lap(Stage::LoadStopover);
-            self.report(todo, taken);
-            // Pages that it has downgraded are `Leaving`. A thread that wants one as a victim waits for it with the
-            // engine's lock held, and `copy_in` waits for that lock. So these pages move first.
-            self.move_pages(todo);
-            todo.laps.lap(Stage::PostProcess);
-            self.copy_in(todo);
-            todo.laps.lap(Stage::TransHostMem);
-        }
+    /// Loads a range, many pages at a time.
+    pub fn will_need(&self, address: usize, len: usize) {
+        let (pages, memory) = (self.regions().pages_at(address, len), self.inner.memory());
+        let touched = memory.space().touched(pages).flatten();
+        self.regions().load_pages(touched.filter(|page| memory.has_content(*page)));
     }
 
-    fn report(&self, todo: &mut Todo, taken: TakenOut) {
-        let left = todo.victims.len();
-        if taken.written + taken.compressed + todo.loads.len() == 0 {
-            debug_assert!(todo.victims.is_empty(), "who has nothing to write is done with");
-            return;
-        }
-        let mut ends = [(Ticket(0), false, false); crate::task::LOADS];
-        let loads = todo.loads.len();
-        for (end, load) in ends.iter_mut().zip(todo.loads.drain(..)) {
-            *end = (load.ticket, load.good == Some(true), load.shared);
-        }
-        let owner = Owner::task(todo.task);
-        debug_assert!(todo.moves.is_empty() && todo.copies.is_empty(), "a page on its way waits for the engine's lock");
-        let mut victims: [Option<Victim>; VICTIMS] = [None; VICTIMS];
-        victims.iter_mut().zip(todo.victims.drain(..)).for_each(|(to, victim)| *to = Some(victim));
-        todo.zapped -= left;
-        let all = taken.written + taken.compressed;
-        for together in victims[taken.written..all].chunks_mut(COMPRESSED_TOGETHER) {
-            self.compress_staged(todo.task, together.iter_mut().flatten());
-            let mut decider = self.decider.lock();
-            together.iter().flatten().for_each(|victim| self.report_compressed(&mut decider, todo, victim));
-        }
-        let decider = &mut *self.decider.lock();
-        for victim in victims[..taken.written].iter().flatten() {
-            self.deliver(decider, todo, Event::Written { page: PageId::from(victim.page) });
-            self.pages.release(victim.page, owner, Where::Out);
-        }
-        for (ticket, good, shared) in &ends[..loads] {
-            todo.shared = *shared;
-            self.deliver(decider, todo, end_of(*ticket, *good));
-            todo.shared = false;
-        }
+    /// Loads a range and keeps it in RAM until `unpin`. Pins nest.
+    ///
+    /// # Errors
+    /// More pages than may be pinned.
+    pub fn pin(&self, address: usize, len: usize) -> Result<(), LiveError> {
+        self.regions().pin_pages(self.regions().pages_at(address, len))
     }
 
-    pub(crate) fn resume(&self, task: usize) {
-        let word = &self.tasks().get(task).resumed;
-        if word.swap(RESUMED, Ordering::AcqRel) == ASLEEP {
-            sys::futex_wake(word, 1);
-        }
+    /// Undoes `pin`.
+    pub fn unpin(&self, address: usize, len: usize) {
+        self.regions().unpin_touched(self.regions().pages_at(address, len));
     }
 
-    fn await_resume(&self, task: usize) {
-        let word = &self.tasks().get(task).resumed;
-        let mut looks = 0;
-        while word.load(Ordering::Acquire) != RESUMED {
-            looks += 1;
-            if looks < LOOKS {
-                std::hint::spin_loop();
-            } else if looks == LOOKS {
-                self.lead.step_aside();
-            } else if word.compare_exchange(WAITING, ASLEEP, Ordering::AcqRel, Ordering::Acquire) != Err(RESUMED) {
-                sys::futex_wait(word, ASLEEP);
-            }
-        }
+    /// Before a fork, called by the forking thread of a pager `for_program` (otherwise this happens by itself). When
+    /// it returns, no fault is in flight and none begins.
+    pub fn fork_prepare(&self) {
+        self.inner.fork_prepare();
     }
 
-    pub(crate) fn lost(&self, page: usize) -> ! {
-        let address = self.address(page);
-        Stats::add(&self.stats().halts, 1);
-        match (self.device_place(page), self.last_error.load(Ordering::Relaxed)) {
-            (Some((device, offset)), 0) => {
-                let path = device.path().display();
-                fatal::stop(format_args!(
-                    "{path}, byte {offset}: the page for {address:#x} is not what was written there (its checksum differs)"
-                ))
-            }
-            (Some((device, offset)), error) => {
-                let (path, error) = (device.path().display(), Errno(error).io());
-                fatal::stop(format_args!("{path}, byte {offset}: the page for {address:#x} cannot be read: {error}"))
-            }
-            (None, _) => fatal::stop(format_args!("the page at {address:#x} is lost")),
-        }
+    /// After the fork, in the parent.
+    ///
+    /// # Errors
+    /// The kernel refused to let a child have the memory. If there is a child, it has ended at once.
+    pub fn fork_parent(&self) -> std::io::Result<()> {
+        self.inner.fork_parent().map_err(std::io::Error::from)
     }
 
-    /// An operation that must not fail has failed: no promise can be kept any more.
-    pub(crate) fn must(&self, result: Result<(), Errno>, what: &str, page: usize) {
-        if let Err(error) = result {
-            fatal::stop(format_args!("cannot {what} at {:#x}: {}", self.address(page), error.io()));
-        }
+    /// After the fork, in the child: from now on it pages for itself, in a budget of its own.
+    pub fn fork_child(&self) {
+        self.inner.fork_child();
     }
 
-    /// The pages to load with a fault that continues a stream: those that are out and have content. A stream ends
-    /// where the memory ends. Ask this before the engine gets the fault. The fault's own victims leave sooner or
-    /// later, by their number and their bytes, and the answer would depend on that.
-    fn behind(&self, decider: &mut Decider, page: usize) -> Ahead {
-        let ahead = decider.streams.fault(PageId::from(page));
-        let extent = self.space.extent_of(page).map_or(page, |extent| extent.end);
-        let (first, end) = (ahead.start as usize, (ahead.end as usize).min(extent));
-        let worth = |page: usize| {
-            let pooled = decider.engine.is_in_tier(PageId::from(page));
-            let content = pooled || self.pages.slot(page).is_some();
-            content && self.pages.get(page) == Where::Out
-        };
-        let wanted = (first..end).filter(|page| worth(*page)).fold(0, |all, page| all | 1 << (page - first));
-        Ahead { goes_on: !ahead.is_empty(), first, wanted }
+    /// The number of threads of this process that belong to the pager.
+    pub fn threads(&self) -> usize {
+        self.inner.threads()
     }
-}
 
-/// The pages to read ahead with a fault.
-#[derive(Clone, Copy, Default)]
-struct Ahead {
-    /// The fault continues a stream.
-    goes_on: bool,
-    first: usize,
-    /// A bit for each page from the first on.
-    wanted: u64,
-}
-
-const _: () = assert!(crate::READ_AHEAD_MAX <= u64::BITS);
-
-impl Ahead {
-    fn pages(self) -> impl Iterator<Item = usize> {
-        (0..64).filter(move |i| self.wanted >> i & 1 != 0).map(move |i| self.first + i)
+    /// File descriptors that the program must not close.
+    pub fn descriptors(&self) -> Vec<i32> {
+        self.inner.descriptors()
     }
-}
 
-fn end_of(ticket: Ticket, good: bool) -> Event {
-    match good {
-        true => Event::Loaded { ticket },
-        false => Event::Failed { transfer: Transfer::Load(ticket) },
+    /// The process is about to end: writes the journal to its file, and takes this process's share out of the
+    /// statistics of the present.
+    pub fn end(&self) {
+        self.inner.end();
     }
-}
 
-/// A wild pointer has hit the shelf. No page belongs there; the thread gets the signal that the kernel would
-/// send.
-fn stray(thread: u32) {
-    let signal = [keeper::process(), thread as usize, libc::SIGSEGV as usize, 0, 0, 0];
-    // SAFETY: sends a signal to a thread of the program.
-    if unsafe { sys::call(libc::SYS_tgkill, signal) }.is_err() {
-        fatal::stop("the program has used an address that it does not have");
+    /// Writes the journal to its file.
+    pub fn flush_journal(&self) {
+        self.inner.flush_journal();
+    }
+
+    /// Checks every invariant of the engine. For tests, while no fault is in flight.
+    ///
+    /// # Panics
+    /// If one does not hold.
+    pub fn check(&self) {
+        let _signals = Signals::block();
+        self.inner.faults().gate().lock().engine().check();
     }
 }

@@ -1,7 +1,7 @@
 //! Models of the dangerous parts of the live pager, under a scheduler that tries interleavings. The modules that
-//! several threads use are compiled unchanged from `crates/live/src`. The scheduler's own atomics (`sync`), sleeps
-//! (`sys`) and tables (`table`) replace the machine's, and a table of pages (`kernel`) replaces the kernel. The models
-//! are tests, in `tests/models`.
+//! several threads use are compiled unchanged from `crates/live/src`. The scheduler's own sleeps (`sys`),
+//! atomics and tables replace the machine's, and a table of pages (`kernel`) replaces the kernel. The models are tests,
+//! in `tests/models`.
 //!
 //! Each wrong protocol that was found stays in the tests as a mutant: a model that cannot fail proves nothing. The
 //! mutant's enum variant describes the error, and a test checks that the model fails.
@@ -11,21 +11,10 @@
 
 pub mod kernel;
 pub mod log;
+pub mod page;
 mod scheduler;
-pub mod sync;
 pub mod sys;
-pub mod table;
-
-#[path = "../../live/src/free_tasks.rs"]
-pub mod free_tasks;
-#[path = "../../live/src/lock.rs"]
-pub mod lock;
-#[path = "../../live/src/pages.rs"]
-pub mod pages;
-#[path = "../../live/src/parking.rs"]
-pub mod parking;
-#[path = "../../live/src/state.rs"]
-pub mod state;
+pub mod task;
 
 /// Bytes of a model's page: one word.
 pub const PAGE: usize = 8;
@@ -37,14 +26,6 @@ pub struct LiveError;
 impl LiveError {
     fn os(_: &'static str, error: LiveError) -> LiveError {
         error
-    }
-}
-
-/// Replaces the pager's module that stops the process.
-pub mod fatal {
-    /// Fails the try.
-    pub fn stop(reason: impl std::fmt::Display) -> ! {
-        panic!("{reason}")
     }
 }
 

@@ -1,5 +1,10 @@
-//! Replaces the sleeps of `live/src/sys.rs`. As with futexes, a thread checks the word and falls asleep in one step. No
+//! Replaces the sleeps of `live/src/sys`. As with futexes, a thread checks the word and falls asleep in one step. No
 //! thread wakes without reason, so a missed wake-up leaves a sleeper forever, and the scheduler reports a deadlock.
+
+#[path = "../../live/src/sys/lock.rs"]
+pub mod lock;
+pub mod sync;
+pub mod table;
 
 use shuttle::sync::atomic::{AtomicU32, Ordering};
 use shuttle::sync::{Condvar, Mutex};
@@ -73,4 +78,12 @@ pub unsafe fn unmap_memory(address: usize, len: usize) {
     let words = std::ptr::slice_from_raw_parts_mut(address as *mut u64, len.div_ceil(8));
     // SAFETY: the caller guarantees it.
     drop(unsafe { Box::from_raw(words) });
+}
+
+/// Replaces the pager's module that stops the process.
+pub mod fatal {
+    /// Fails the try.
+    pub fn stop(reason: impl std::fmt::Display) -> ! {
+        panic!("{reason}")
+    }
 }

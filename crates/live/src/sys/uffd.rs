@@ -164,7 +164,7 @@ impl Uffd {
 
     /// Copies a page in, write-protected or not; wakes no thread.
     pub fn copy(&self, to: usize, from: usize, protected: bool) -> Sys<()> {
-        crate::pause::here();
+        crate::sys::pause::here();
         let mode = COPY_DONTWAKE | if protected { COPY_WP } else { 0 };
         let (dst, src, len) = (to as u64, from as u64, crate::PAGE as u64);
         retry(|| ioctl(&self.fd, ioctl::UFFDIO_COPY, &mut k::uffdio_copy { dst, src, len, mode, copy: 0 }))
@@ -172,14 +172,14 @@ impl Uffd {
 
     /// Moves a page of this process to an empty place; wakes no thread. EBUSY if the frame is shared or pinned.
     pub fn move_page(&self, to: usize, from: usize) -> Sys<()> {
-        crate::pause::here();
+        crate::sys::pause::here();
         let (dst, src, len) = (to as u64, from as u64, crate::PAGE as u64);
         retry(|| ioctl(&self.fd, UFFDIO_MOVE, &mut k::uffdio_move { dst, src, len, mode: MOVE_DONTWAKE, move_: 0 }))
     }
 
     /// Switches write protection on or off; wakes no thread.
     pub fn protect(&self, range: Range<usize>, on: bool) -> Sys<()> {
-        crate::pause::here();
+        crate::sys::pause::here();
         let mode = if on { PROTECT_ON } else { PROTECT_DONTWAKE };
         let range = kernel_range(range);
         retry(|| ioctl(&self.fd, ioctl::UFFDIO_WRITEPROTECT, &mut k::uffdio_writeprotect { range, mode }))

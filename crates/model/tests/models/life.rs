@@ -9,11 +9,11 @@ use std::sync::Arc;
 use shuttle::sync::Mutex;
 use shuttle::thread;
 
-use coldframe_model::free_tasks::FreeTasks;
 use coldframe_model::kernel::{Bytes, Fault, Kernel, WORDS};
-use coldframe_model::lock::Lock;
-use coldframe_model::pages::{Owner, Pages, Where};
-use coldframe_model::sync::{AtomicU32, Ordering};
+use coldframe_model::page::pages::{Owner, Pages, Where};
+use coldframe_model::sys::lock::Lock;
+use coldframe_model::sys::sync::{AtomicU32, Ordering};
+use coldframe_model::task::free_tasks::FreeTasks;
 use coldframe_model::{explore, failure, sys, WRONG};
 
 /// The most pages of a model.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use shuttle::thread;
 
-use coldframe_model::lock::Lock;
-use coldframe_model::sync::{AtomicU32, Ordering};
+use coldframe_model::sys::lock::Lock;
+use coldframe_model::sys::sync::{AtomicU32, Ordering};
 use coldframe_model::{explore, failure, sys, DEADLOCK, WRONG};
 
 const THREADS: usize = 3;

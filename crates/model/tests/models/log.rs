@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use shuttle::thread;
 
-use coldframe_model::lock::Lock;
 use coldframe_model::log::segments::{Inside, Job, Refused};
 use coldframe_model::log::SEGMENT;
-use coldframe_model::sync::{AtomicU32, AtomicU64, Ordering};
+use coldframe_model::sys::lock::Lock;
+use coldframe_model::sys::sync::{AtomicU32, AtomicU64, Ordering};
 use coldframe_model::{explore_some, failure, sys, WRONG};
 
 /// Pages on a device so small that slots are reused: one segment, with room for two children and the pages.

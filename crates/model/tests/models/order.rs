@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use shuttle::thread;
 
-use coldframe_model::free_tasks::FreeTasks;
-use coldframe_model::lock::Lock;
+use coldframe_model::sys::lock::Lock;
+use coldframe_model::task::free_tasks::FreeTasks;
 use coldframe_model::{explore, failure, DEADLOCK};
 
 /// Tasks: fewer than threads, as with handler threads of the pager.

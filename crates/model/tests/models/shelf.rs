@@ -7,8 +7,8 @@ use std::sync::Arc;
 use shuttle::thread;
 
 use coldframe_model::kernel::Kernel;
-use coldframe_model::lock::Lock;
-use coldframe_model::pages::{Owner, Pages, Where};
+use coldframe_model::page::pages::{Owner, Pages, Where};
+use coldframe_model::sys::lock::Lock;
 use coldframe_model::{explore, failure, DEADLOCK};
 
 const PAGES: usize = 3;
@@ -95,7 +95,7 @@ impl Pager {
 
     /// Called with the lock. Other threads settle their pages without the lock; this thread settles its own page now.
     fn come_to_rest(&self, page: usize, owed: &mut Vec<Owed>, owner: Owner) {
-        let mine = self.pages.states().look(page, owner).1;
+        let mine = self.pages.look(page, owner).1;
         if mine && self.rules == Rules::Sound {
             let i = owed.iter().position(|one| matches!(one, Owed::Back(p) | Owed::Hold(p) if *p == page));
             self.settle(owed.remove(i.expect("what is mine is owed")), owner);

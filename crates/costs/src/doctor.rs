@@ -1,0 +1,233 @@
+//! Finds out by trials what this machine allows.
+
+use std::path::Path;
+
+use coldframe_live::trials;
+use serde::Serialize;
+
+/// The state of something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Health {
+    /// As it should be.
+    Good,
+    /// It works, but not as well as it could.
+    Warning,
+    /// `coldframe run` cannot work without it.
+    Missing,
+    /// For your information.
+    Note,
+}
+
+/// One thing that was examined.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Finding {
+    /// Its name.
+    pub name: &'static str,
+    /// Its state.
+    pub health: Health,
+    /// What was found.
+    pub found: String,
+    /// The remedy, in one line; empty if none is needed.
+    pub remedy: String,
+}
+
+fn finding(name: &'static str, health: Health, found: impl Into<String>, remedy: &str) -> Finding {
+    Finding { name, health, found: found.into(), remedy: if health == Health::Good { "" } else { remedy }.to_string() }
+}
+
+/// Examines everything; `backing` is the folder of the swap file.
+pub fn examine(backing: &Path) -> Vec<Finding> {
+    let mut all = vec![
+        kernel(),
+        full_rights(),
+        user_rights(),
+        move_pages(),
+        protected_reads(),
+        vectored_drop(),
+        hold(),
+        rings(),
+        huge_pages(),
+    ];
+    all.extend(cgroup());
+    all.push(swap());
+    all.extend(folder(backing));
+    all
+}
+
+fn read(path: &str) -> Option<String> {
+    std::fs::read_to_string(path).ok().map(|text| text.trim().to_string())
+}
+
+fn kernel() -> Finding {
+    let release = read("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    finding("kernel", Health::Note, format!("Linux {release}, {cpus} CPUs"), "")
+}
+
+const RIGHTS: &str =
+    "sysctl -w vm.unprivileged_userfaultfd=1, or access to /dev/userfaultfd, or root; in a container allow \
+                      userfaultfd in the seccomp profile";
+
+fn full_rights() -> Finding {
+    match trials::reports_faults(true) {
+        Ok(_) => finding("userfaultfd, faults of the kernel too", Health::Good, "allowed", ""),
+        Err(error) => {
+            let sysctl = read("/proc/sys/vm/unprivileged_userfaultfd").unwrap_or_else(|| "unknown".to_string());
+            let found = format!("{error} (vm.unprivileged_userfaultfd={sysctl})");
+            finding("userfaultfd, faults of the kernel too", Health::Missing, found, RIGHTS)
+        }
+    }
+}
+
+fn user_rights() -> Finding {
+    match trials::reports_faults(false) {
+        Ok(_) => finding("userfaultfd, faults of the program", Health::Good, "allowed", ""),
+        Err(error) => finding("userfaultfd, faults of the program", Health::Missing, error, RIGHTS),
+    }
+}
+
+fn move_pages() -> Finding {
+    let can = trials::moves_pages();
+    let health = if can { Health::Good } else { Health::Warning };
+    let found = if can { "UFFDIO_MOVE is there" } else { "no UFFDIO_MOVE" };
+    finding("pages move without copying", health, found, "Linux 6.8 or newer; until then a false fault copies")
+}
+
+/// Linux 7.2 has `UFFDIO_REGISTER_MODE_RWP`: a page could keep its frame and its place while its reference bit is
+/// sought. The kernel refuses it for memory that is registered for write protection, which this pager needs. So it is
+/// reported and not used.
+fn protected_reads() -> Finding {
+    let can = trials::protects_reads();
+    let found = if can { "there, and not used" } else { "not in this kernel (Linux 7.2); not used" };
+    finding("read-write protection of pages (RWP)", Health::Note, found, "")
+}
+
+fn vectored_drop() -> Finding {
+    let name = "scattered pages leave with one flush";
+    let remedy = "Linux 6.13 or newer; until then each page costs a TLB flush of its own";
+    match trials::drops_scattered() {
+        true => finding(name, Health::Good, "process_madvise(MADV_DONTNEED) on oneself works", ""),
+        false => finding(name, Health::Warning, "process_madvise(MADV_DONTNEED) is refused", remedy),
+    }
+}
+
+fn hold() -> Finding {
+    match trials::holds_in_pipe() {
+        true => finding("pages are held in a pipe", Health::Good, "vmsplice works", ""),
+        false => {
+            finding("pages are held in a pipe", Health::Missing, "vmsplice is refused", "allow vmsplice (seccomp)")
+        }
+    }
+}
+
+fn rings() -> Finding {
+    let disabled = read("/proc/sys/kernel/io_uring_disabled").unwrap_or_default();
+    match io_uring::IoUring::new(2) {
+        Ok(_) => finding("io_uring", Health::Good, "allowed", ""),
+        Err(error) => {
+            let found = format!("{error} (kernel.io_uring_disabled={disabled})");
+            finding(
+                "io_uring",
+                Health::Warning,
+                found,
+                "sysctl -w kernel.io_uring_disabled=0; without it reads are plain and overlap with nothing",
+            )
+        }
+    }
+}
+
+fn huge_pages() -> Finding {
+    let setting = read("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_else(|| "unknown".to_string());
+    finding("transparent huge pages", Health::Note, format!("{setting}; off for managed memory"), "")
+}
+
+fn cgroup() -> Option<Finding> {
+    let v2 = read("/sys/fs/cgroup/memory.max").map(|max| format!("version 2, memory.max {max}"));
+    let v1 = || read("/sys/fs/cgroup/memory/memory.limit_in_bytes").map(|max| format!("version 1, limit {max} bytes"));
+    v2.or_else(v1).map(|found| finding("memory cgroup", Health::Note, found, ""))
+}
+
+fn swap() -> Finding {
+    let swaps = read("/proc/swaps").unwrap_or_default();
+    let count = swaps.lines().skip(1).count();
+    let found = if count == 0 { "none".to_string() } else { format!("{count} in use") };
+    finding("kernel swap", Health::Note, format!("{found}; the pager does not need it"), "")
+}
+
+/// Bytes that a file system must have free.
+const FREE_MIN: u64 = 64 << 20;
+
+fn folder(path: &Path) -> Vec<Finding> {
+    if let Err(error) = trials::takes_swap_file(path) {
+        let remedy = "give a folder or block device with --backing";
+        return vec![finding("swap file", Health::Missing, error.to_string(), remedy)];
+    }
+    let (kind, free) = file_system(path);
+    let shown = path.display();
+    let mut all = vec![if is_ram(path) {
+        let remedy = "it lies in RAM: give a folder on a disk with --backing";
+        finding("swap file", Health::Warning, format!("{shown} is {kind}"), remedy)
+    } else if free < FREE_MIN {
+        finding(
+            "swap file",
+            Health::Warning,
+            format!("{shown}: {free} bytes free"),
+            "make room, or --backing elsewhere",
+        )
+    } else {
+        finding("swap file", Health::Good, format!("{shown}: {kind}, {} MiB free", free >> 20), "")
+    }];
+    all.push(latency(path));
+    all
+}
+
+fn latency(path: &Path) -> Finding {
+    match trials::measure(path) {
+        Ok(m) => {
+            let wait = if m.overlaps() { "brief" } else { "read" };
+            let found = format!(
+                "4 KiB read {:.1} us (median), page out of the page table {:.2} us: --wait {wait}, pa-clock:budget={}",
+                m.read_ns as f64 / 1e3,
+                m.step_ns as f64 / 1e3,
+                m.budget()
+            );
+            finding("measured", Health::Note, found, "")
+        }
+        Err(error) => finding("measured", Health::Missing, error, "give a folder that can be written with --backing"),
+    }
+}
+
+/// Whether a folder lies in RAM.
+pub fn is_ram(path: &Path) -> bool {
+    matches!(file_system(path).0.as_str(), "tmpfs" | "ramfs")
+}
+
+/// Name of a path's file system, and the bytes free on it. The magic numbers are those of statfs(2).
+pub fn file_system(path: &Path) -> (String, u64) {
+    let Ok(path) = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()) else {
+        return ("unknown".to_string(), 0);
+    };
+    // SAFETY: zero is a value of the structure, and the path is a C string.
+    let (result, found) = unsafe {
+        let mut found: libc::statfs = std::mem::zeroed();
+        (libc::statfs(path.as_ptr(), &mut found), found)
+    };
+    if result != 0 {
+        return ("unknown".to_string(), 0);
+    }
+    #[allow(clippy::unnecessary_cast)]
+    let name = match found.f_type as i64 {
+        0xEF53 => "ext4".to_string(),
+        0x0102_1994 => "tmpfs".to_string(),
+        0x8584_58f6 => "ramfs".to_string(),
+        0x9123_683E => "btrfs".to_string(),
+        0x5846_5342 => "xfs".to_string(),
+        0x794c_7630 => "overlayfs".to_string(),
+        0xF2F5_2010 => "f2fs".to_string(),
+        0x6969 => "nfs".to_string(),
+        other => format!("file system {other:#x}"),
+    };
+    #[allow(clippy::unnecessary_cast)]
+    (name, found.f_bavail as u64 * found.f_bsize as u64)
+}

@@ -1,0 +1,191 @@
+//! Takes pages out before a fault needs their frames, on another processor, as Linux's kswapd does.
+//!
+//! With a compressed tier, a fault that finds its page in the pool waits for no device. So nothing hides the time to
+//! take pages out and to compress them. A thread of the pager does this work while the program runs.
+//!
+//! ```text
+//!   free frames   low ........ high
+//!   fault         takes a free frame; fewer than `low` are left: call
+//!   reclaimer     sleeps ─ call ─ lock ─ Event::Reclaim, a batch ─ unlock ─ zap, read back, compress ─ lock ─ Store ─ ... until `high` is near
+//! ```
+//! If the reclaimer falls behind, a fault finds no free frame and takes a batch out itself. On a single processor,
+//! there is no reclaimer.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
+use coldframe_core::tier::BIN_FRAMES;
+use coldframe_core::{Engine, Event};
+
+use super::Faults;
+use crate::sys;
+use crate::sys::lock::Lock;
+use crate::sys::thread::{spawn_raw, Body, RawThread};
+use crate::task::{Laps, VICTIMS};
+
+/// With fewer free frames than this, the reclaimer is called. It needs some 30 us to wake up.
+const LOW: usize = 8;
+/// With little RAM, that is this part of all frames, and at least [`LOW_MIN`].
+const LOW_PART: usize = 64;
+const LOW_MIN: usize = 2;
+/// How long a fault spins for a page that is leaving, in nanoseconds: the time to compress some pages.
+const PATIENCE_NS: u64 = 100_000;
+/// A batch is at most this part of all frames.
+const BATCH_PART: usize = 32;
+/// A call of `Event::Reclaim` takes out at most one page, and two bins for the pool.
+const EACH: usize = 1 + 2 * BIN_FRAMES;
+
+/// The thread, and what it waits for.
+#[derive(Debug)]
+pub struct Reclaimer {
+    thread: Lock<Option<RawThread>>,
+    /// Grows with each call; the thread sleeps on it.
+    called: AtomicU32,
+    asleep: AtomicU32,
+    stops: AtomicU32,
+    /// Free frames; 0: there is no reclaimer.
+    low: usize,
+    high: usize,
+}
+
+impl Reclaimer {
+    /// `tier`: there is a compressed tier. `batch`: pages that leave together.
+    pub fn new(tier: bool, frames: usize, batch: usize) -> Reclaimer {
+        let several = rustix::thread::sched_getaffinity(None).is_ok_and(|all| all.count() > 1);
+        let low = LOW.min(frames / LOW_PART);
+        let low = if tier && several && low >= LOW_MIN { low } else { 0 };
+        Reclaimer {
+            thread: Lock::new(None),
+            called: AtomicU32::new(0),
+            asleep: AtomicU32::new(0),
+            stops: AtomicU32::new(0),
+            low,
+            high: low + batch.min(frames / BATCH_PART),
+        }
+    }
+
+    /// Whether few frames are free. Ask this under the engine's lock, and call the thread without it.
+    pub fn is_short(&self, engine: &Engine) -> bool {
+        engine.frames().free() < self.low
+    }
+
+    /// Whether few frames are free, and a page can leave.
+    fn has_work(&self, engine: &Engine) -> bool {
+        self.is_short(engine) && engine.may_reclaim()
+    }
+
+    /// Wakes the thread.
+    pub fn call(&self) {
+        if self.asleep.load(SeqCst) != 0 {
+            self.called.fetch_add(1, SeqCst);
+            sys::futex_wake(&self.called, 1);
+        }
+    }
+
+    /// Waits a short time for a page that the thread may be taking out. Returns whether the page is at rest.
+    pub fn is_done_with(&self, leaving: impl Fn() -> bool) -> bool {
+        if !self.is_wanted() {
+            return false;
+        }
+        let until = sys::now() + PATIENCE_NS;
+        while leaving() {
+            if sys::now() > until {
+                return false;
+            }
+            std::hint::spin_loop();
+        }
+        true
+    }
+
+    /// Whether there is to be a thread.
+    pub fn is_wanted(&self) -> bool {
+        self.low > 0
+    }
+
+    /// In a forked child: the thread is the parent's.
+    pub fn forget(&self) {
+        if let Some(thread) = self.thread.lock().take() {
+            thread.forget_in_child();
+        }
+        self.asleep.store(0, SeqCst);
+    }
+}
+
+/// The thread's life.
+impl Reclaimer {
+    /// Starts the thread, if there is to be one. It calls `work_on`. Without it the pager works, too.
+    ///
+    /// # Safety
+    /// As for `spawn_raw`, until `stop` has returned.
+    pub unsafe fn start(&self, body: Body, argument: *mut c_void) {
+        if !self.is_wanted() {
+            return;
+        }
+        self.stops.store(0, SeqCst);
+        // SAFETY: the caller answers for it.
+        if let Ok(thread) = unsafe { spawn_raw(body, argument) } {
+            *self.thread.lock() = Some(thread);
+        }
+    }
+
+    /// Ends the thread. Handlers and writer must still be at work: the thread may need them.
+    pub fn stop(&self) {
+        let Some(thread) = self.thread.lock().take() else { return };
+        self.stops.store(1, SeqCst);
+        self.called.fetch_add(1, SeqCst);
+        sys::futex_wake(&self.called, 1);
+        thread.join();
+    }
+
+    /// The thread's work, until it is stopped. `reclaim` takes a batch out, or returns false; `has_work` says whether
+    /// another is wanted.
+    fn work_on(&self, reclaim: impl Fn() -> bool, has_work: impl Fn() -> bool) {
+        while self.stops.load(SeqCst) == 0 {
+            if reclaim() {
+                continue;
+            }
+            // A call between these two lines is not lost: the number differs then.
+            let seen = self.called.load(SeqCst);
+            self.asleep.store(1, SeqCst);
+            if !has_work() && self.stops.load(SeqCst) == 0 {
+                sys::futex_wait(&self.called, seen);
+            }
+            self.asleep.store(0, SeqCst);
+        }
+    }
+}
+
+impl Faults {
+    /// The reclaimer's work, until it is stopped.
+    pub fn reclaim_on(&self) {
+        self.reclaimer.work_on(|| self.reclaim(), || self.reclaimer.has_work(self.gate.lock().engine()));
+    }
+
+    /// Takes out one batch. Returns false if less than half a batch of frames is missing, or if no page can leave. A
+    /// small batch costs as many interrupts of the other processors as a large one.
+    fn reclaim(&self) -> bool {
+        let number = self.take_task();
+        // SAFETY: the task was free and is this thread's now.
+        let todo = unsafe { self.work.tasks().get(number).todo() };
+        todo.laps = Laps::default();
+        let mut decider = self.gate.enter();
+        let batch = self.reclaimer.high - self.reclaimer.low;
+        let mut begun = false;
+        let few = decider.engine().frames().free() + batch / 2 > self.reclaimer.high;
+        for _ in 0..if few { 0 } else { batch } {
+            let engine = decider.engine();
+            let enough = engine.frames().free() >= self.reclaimer.high || !engine.may_reclaim();
+            if enough || todo.victims.len() + EACH > VICTIMS {
+                break;
+            }
+            decider.deliver(&self.work, todo, Event::Reclaim);
+            begun = true;
+        }
+        drop(decider);
+        self.carry_out(todo, true);
+        self.bring_back(todo);
+        self.gate.leave();
+        self.work.tasks().give(number);
+        begun
+    }
+}

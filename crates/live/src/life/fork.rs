@@ -1,0 +1,239 @@
+//! Forks. A child sees the parent's memory as it was at the fork and pages for itself from then on.
+//!
+//! ```text
+//!   prepare   shut the gate, wait until no fault is in flight, bring the log to the device, let the memory be inherited,
+//!             get what the child needs and the parent can get: its swap file, a pipe that shows when the child is gone
+//!   fork      both have the same frames (shared until written), the same engine, the same slots
+//!   parent    a slot that the child can see is not reused until the child is gone (exit or exec closes its end of the pipe)
+//!   child     its own userfaultfd, rings, pipes, threads and budget; the parent's swap file is only read
+//! ```
+//! If a child does not get one of these, it cannot page. It then runs without paging (`region/unpaged.rs`); it is not
+//! stopped.
+//!
+//! A frame that is or was shared with a child must be write-protected before it goes into the pipe of an eviction: a write would
+//! go to a new frame that is not there. Each page knows the epoch in which it was mapped, and a fork begins a new
+//! epoch. Outside of `prepare` and the fork, a child does not inherit the memory. So a child made by a raw system
+//! call finds no memory there, and never zeros. Until the child's pager has started, zeros hold the
+//! place, so that other mappings of the child, including the pager's own memory, get other addresses.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::Inner;
+use crate::memory::extents::Manner;
+use crate::memory::space::{self, Space};
+use crate::page::pages::Where;
+use crate::stats::Stats;
+use crate::swap::device::Device;
+use crate::swap::files::SwapFiles;
+use crate::sys::lock::Lock;
+use crate::sys::{self, fatal, Errno, Sys};
+use crate::LiveError;
+
+/// What a child gets from its parent.
+struct Ready {
+    /// Both ends of a pipe. The child keeps the second end open while it can see the parent's slots. None: there were
+    /// no descriptors, and the slots that the child sees are kept for ever.
+    alive: Option<(OwnedFd, OwnedFd)>,
+    device: Result<Device, LiveError>,
+    /// The kernel refused to let the memory be inherited: there must be no child.
+    refused: Option<Errno>,
+}
+
+/// What forks need.
+pub struct Forks {
+    /// The mask of signals before a fork.
+    mask: AtomicUsize,
+    /// What a child gets; present from `prepare` until the fork is over.
+    ready: Lock<Option<Ready>>,
+    /// The pipes that show the parent processes that this one lives.
+    alive: Lock<Vec<OwnedFd>>,
+    /// The source of swap files for children.
+    files: SwapFiles,
+}
+
+impl Forks {
+    pub fn new(files: SwapFiles) -> Forks {
+        Forks { mask: AtomicUsize::new(0), ready: Lock::new(None), alive: Lock::new(Vec::new()), files }
+    }
+
+    pub fn descriptors(&self) -> Vec<i32> {
+        let mut all = self.files.descriptors();
+        all.extend(self.alive.lock().iter().map(AsRawFd::as_raw_fd));
+        all
+    }
+}
+
+impl Inner {
+    fn space(&self) -> &Space {
+        self.memory().space()
+    }
+
+    pub fn fork_prepare(&self) {
+        let mask = sys::block_signals();
+        self.threads.hold_still();
+        self.space().hold_still();
+        self.gate().close();
+        self.space().freeze();
+        self.forks.mask.store(mask as usize, Ordering::Relaxed);
+        if self.memory().is_plain() {
+            return;
+        }
+        self.work().log().fork_prepare(self.memory().pages(), self.stats);
+        let refused = self.inherit(true).err();
+        let pipe = sys::with_room(|_| sys::pipe(0)).ok();
+        let alive = pipe.map(|(read, write)| (sys::move_high(read), sys::move_high(write)));
+        *self.forks.ready.lock() = Some(Ready { alive, device: self.forks.files.another(), refused });
+    }
+
+    /// Returns the reason if there must be no child. If a child was made all the same, it has ended at once.
+    pub fn fork_parent(&self) -> Sys<()> {
+        let mut refused = None;
+        if !self.memory().is_plain() {
+            self.keep_to_itself();
+            let ready = self.forks.ready.lock().take();
+            refused = ready.as_ref().and_then(|ready| ready.refused);
+            let alive = ready.and_then(|ready| ready.alive);
+            self.work().log().fork_parent(alive.map(|(read, _write)| read), self.threads.tell());
+            self.memory().begin_epoch();
+            Stats::add(&self.stats.forks, 1);
+        }
+        let mask = self.forks.mask.load(Ordering::Relaxed) as u64;
+        self.open_gate();
+        sys::restore_signals(mask);
+        refused.map_or(Ok(()), Err)
+    }
+
+    pub fn fork_child(&self) {
+        let mask = self.forks.mask.load(Ordering::Relaxed) as u64;
+        // SAFETY: a forked child has one thread, and this is it; `fork_prepare` has made the threads stand still.
+        unsafe { self.threads.forget(self.faults()) };
+        if self.memory().is_plain() {
+            self.open_gate();
+            return sys::restore_signals(mask);
+        }
+        let Some(Ready { alive, device, refused }) = self.forks.ready.lock().take() else {
+            fatal::stop("internal error: a fork that was not prepared")
+        };
+        if let Some(error) = refused {
+            fatal::stop(format_args!("the kernel refused to share memory with a child: {}", error.io()));
+        }
+        // Open until this process and its forks are gone, or run another program.
+        self.forks.alive.lock().extend(alive.map(|(_read, write)| write));
+        let own = device.and_then(|device| sys::with_room(|_| self.become_own(device)));
+        self.memory().forget_threads();
+        // SAFETY: `fork_prepare` has taken the lock.
+        unsafe { self.gate().held() }.has_no_journal();
+        self.memory().begin_epoch();
+        self.open_gate();
+        match own {
+            Ok(()) => {
+                self.count_in();
+                // If the parent could not lock it, neither can this process; the parent has reported that.
+                self.keep_plaintext();
+                self.regions.after_fork();
+            }
+            Err(error) => {
+                self.regions.run_unpaged(&error);
+                // The parents' swap files are not read any more.
+                self.forks.alive.lock().clear();
+            }
+        }
+        sys::restore_signals(mask);
+    }
+
+    /// Makes all that a pager needs. The gate is shut, and this is the child's only thread.
+    fn become_own(&self, device: Device) -> Result<(), LiveError> {
+        // SAFETY: a forked child has one thread, and this is it.
+        let kept = unsafe {
+            self.work().renew(device)?;
+            self.threads.forget_keeper()
+        };
+        self.forks.files.renew();
+        // SAFETY: as above.
+        unsafe { self.work().renew_recording(self.options.record.as_ref())? };
+        let uffd = self.source.make().map_err(|e| LiveError::os("userfaultfd", e))?;
+        // SAFETY: as above.
+        let parents = unsafe { self.memory().watch_with(uffd) };
+        // SAFETY: as above; the pager lives as long as its process, or stops the threads.
+        self.watch_all().and_then(|()| unsafe { self.threads.start(self.faults(), kept) }).inspect_err(|_| {
+            // It is closed, and the memory is no longer watched. The parent's descriptor takes its place and is not
+            // used.
+            // SAFETY: as above.
+            drop(unsafe { self.memory().watch_with(parents) });
+        })
+    }
+
+    fn open_gate(&self) {
+        self.space().thaw();
+        self.gate().open();
+        self.threads.free();
+    }
+
+    fn watch_all(&self) -> Result<(), LiveError> {
+        let uffd = self.memory().uffd();
+        let watch = |range| uffd.register(range).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e));
+        watch(self.space().shelf_range())?;
+        for (range, manner) in self.space().frozen() {
+            if !manner.dont_fork {
+                self.dont_inherit(&range)?;
+                watch(range.clone())?;
+                self.protect_clean(self.space().pages_of(&range))?;
+            } else {
+                // Zeros hold the place; it is closed as soon as there are handlers.
+                // SAFETY: the child has nothing there.
+                unsafe { space::map_open(&range, manner.protection) }.map_err(|e| LiveError::os("map memory", e))?;
+                watch(range)?;
+            }
+        }
+        self.dont_inherit(&self.space().shelf_range())
+    }
+
+    /// A fork loses the write protection, but not the record of which pages are clean. Other pages stay writable:
+    /// this thread's own stack may be among them.
+    fn protect_clean(&self, pages: std::ops::Range<usize>) -> Result<(), LiveError> {
+        let protect = |pages: &std::ops::Range<usize>| match pages.is_empty() {
+            true => Ok(()),
+            false => self.memory().uffd().protect(self.space().addresses_of(pages), true),
+        };
+        let mut run = pages.start..pages.start;
+        for page in
+            self.space().touched(pages).flatten().filter(|page| self.memory().pages().get(*page) == Where::Clean)
+        {
+            if page != run.end {
+                protect(&run).map_err(|e| LiveError::os("protect memory", e))?;
+                run.start = page;
+            }
+            run.end = page + 1;
+        }
+        protect(&run).map_err(|e| LiveError::os("protect memory", e))
+    }
+
+    fn dont_inherit(&self, range: &std::ops::Range<usize>) -> Result<(), LiveError> {
+        // SAFETY: says only whether a child inherits the memory.
+        unsafe { sys::advise(range.clone(), libc::MADV_DONTFORK) }.map_err(|e| LiveError::os("MADV_DONTFORK", e))
+    }
+
+    /// Sets whether a child inherits the memory. Memory that a child must not have is inherited as zeros. So the
+    /// child cannot map anything else at these addresses before it takes the memory over.
+    fn inherit(&self, on: bool) -> Sys<()> {
+        let kept = if on { &[libc::MADV_DOFORK][..] } else { &[libc::MADV_DONTFORK] };
+        let wiped = if on { [libc::MADV_WIPEONFORK, kept[0]] } else { [kept[0], libc::MADV_KEEPONFORK] };
+        let advice = |manner: &Manner| if !manner.dont_fork { kept } else { &wiped };
+        let managed = self.space().frozen().into_iter().map(|(range, manner)| (range, advice(&manner)));
+        for (range, advice) in managed.chain([(self.space().shelf_range(), kept)]) {
+            for advice in advice {
+                // SAFETY: says only what a child inherits.
+                unsafe { sys::advise(range.clone(), *advice) }?;
+            }
+        }
+        Ok(())
+    }
+
+    /// In the parent again. A child of a raw fork that found this memory would read zeros for pages that are out.
+    fn keep_to_itself(&self) {
+        if let Err(error) = self.inherit(false) {
+            fatal::say(format_args!("managed memory is left to children of raw system calls: {}", error.io()));
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Starts a pager.
+
+use std::fs::File;
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+
+use coldframe_core::fault::handler;
+use coldframe_core::policy::PolicyChoice;
+use coldframe_core::swap::Swap;
+use coldframe_core::{Below, ConfigError, Engine};
+use coldframe_journal::Head;
+use coldframe_pager_plan::{fitting, Plan, BATCH_MAX, TIER_BATCH_MAX};
+
+use super::fork::Forks;
+use super::Inner;
+use crate::fault::gate::{Decider, Gate};
+use crate::fault::machine::Side;
+use crate::fault::reclaim::Reclaimer;
+use crate::fault::Faults;
+use crate::measure::calibrate::{self, Measured};
+use crate::memory::budget::Reserve;
+use crate::memory::space::{self, Space};
+use crate::memory::Memory;
+use crate::record::journal::JournalFile;
+use crate::record::own_file;
+use crate::record::recorder::{self, Recording};
+use crate::record::window::{Knobs, Watched};
+use crate::region::Regions;
+use crate::stats::{Chosen, Stats};
+use crate::swap::device::Device;
+use crate::swap::files::SwapFiles;
+use crate::swap::log::Log;
+use crate::swap::seal::Sealer;
+use crate::sys::{self, Notify, Source};
+use crate::task::{Tasks, LOADS, TASKS};
+use crate::threads::Threads;
+use crate::tier::Pool;
+use crate::work::{Parts, Work};
+use crate::{LiveError, Options, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
+
+/// Starts a pager whose threads are in this process.
+pub fn start(options: Options) -> Result<Arc<Inner>, LiveError> {
+    let source = Source::find(Notify::Message).or_else(|_| Source::find(Notify::UserMessage));
+    let inner = made(options, source.map_err(missing)?)?;
+    // SAFETY: nothing has asked for its threads yet; its end stops them.
+    unsafe { inner.threads.start(inner.faults(), false)? };
+    super::process::register(&inner)?;
+    Ok(inner)
+}
+
+/// Starts a pager that lives as long as the process.
+pub fn start_for_program(options: Options) -> Result<Arc<Inner>, LiveError> {
+    // Handlers, writer, reclaimer, and the keeper itself.
+    sys::thread::reserve(options.handlers.max(1) + 3);
+    let inner = made(options, Source::find(Notify::Message).map_err(missing)?)?;
+    // A recorder reads the clocks of the program's threads, which only threads of the same process may.
+    let kept = inner.options.record.is_none();
+    // SAFETY: nothing has asked for the pager's threads yet.
+    unsafe { inner.threads.start(inner.faults(), kept)? };
+    // The keeper works in its memory until the process ends.
+    std::mem::forget(inner.clone());
+    Ok(inner)
+}
+
+/// A pager without threads.
+fn made(options: Options, source: Source) -> Result<Arc<Inner>, LiveError> {
+    super::locked::refuse_locked()?;
+    // Before the statistics, which are in a file themselves.
+    crate::swap::device::refuse_small(&options.backing)?;
+    let stats = crate::stats::file::of(options.stats_fd)?;
+    let known = stats.0.measured();
+    let inner = Arc::new(build(options, source, stats, known)?);
+    inner.note_overhead();
+    let kept = inner.keep_plaintext();
+    if known.is_none() {
+        inner.say_limits(kept);
+    }
+    Ok(inner)
+}
+
+fn build(
+    mut options: Options,
+    source: Source,
+    (stats, stats_fd): (&'static Stats, Option<OwnedFd>),
+    known: Option<Measured>,
+) -> Result<Inner, LiveError> {
+    options.handlers = options.handlers.max(1);
+    let (before, started) = (recorder::in_ram(sys::open_file(c"/proc/self/statm").ok().as_ref()), sys::now());
+    if options.record.is_some() {
+        recorder::fit(&mut options);
+    }
+    let frames = frames(&options)?;
+    let pages = pages(&options)?;
+    options.max_memory = (pages * PAGE) as u64;
+    let uffd = source.make().map_err(missing)?;
+    let space = Space::new(pages * PAGE, options.base.map(|base| base as usize))?;
+    uffd.register(space.shelf_range()).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e))?;
+    let device = Device::swap(&options.backing, options.inject)?;
+    // A write beyond the limit on file sizes raises a signal, so the swap file stays below the limit.
+    options.backing_max = options.backing_max.into_iter().chain(device.limit()).min();
+    let measured = match known {
+        Some(measured) => measured,
+        // A recording does not wait for a device.
+        None if options.record.is_some() => Measured { read_ns: 1, step_ns: 1 },
+        None => calibrate::measure(&device.to_measure()?, &uffd, &space)?,
+    };
+    options.policy = Some(measured.policy(options.policy.as_deref()));
+    let wait = match options.wait {
+        Wait::Auto if measured.overlaps() => Wait::Brief,
+        Wait::Auto => Wait::Read,
+        given => given,
+    };
+    let tasks = tasks(&mut options, wait)?;
+    if options.record.is_some() || options.swap.is_some() {
+        options.tier = Tier::None;
+    }
+    let usual = fitting(measured.evict_batch(options.wait != Wait::Read), frames);
+    let batch = options.evict_batch.map_or(usual, |n| n as usize);
+    if batch == 0 || batch > BATCH_MAX.min(frames / 2) {
+        let reason = format!("`{batch}` is not from 1 to {}", BATCH_MAX.min(frames / 2));
+        return Err(LiveError::Setting { field: "evict_batch", reason });
+    }
+    let batch = if options.tier == Tier::None { batch } else { batch.min(TIER_BATCH_MAX) };
+    options.evict_batch = Some(batch as u32);
+    if options.read_ahead > READ_AHEAD_MAX {
+        let reason = format!("`{}` is more than {READ_AHEAD_MAX} pages", options.read_ahead);
+        return Err(LiveError::Setting { field: "read_ahead", reason });
+    }
+    let plan = Plan::of(frames, batch);
+    let plan = if options.record.is_some() { plan.without_reserve() } else { plan };
+    let knobs = options.record.as_ref().map(recorder::knobs_of);
+    let tier = match options.tier {
+        Tier::None => None,
+        Tier::Lz4 => plan.tier(measured.read_ns),
+    };
+    let below = match &options.swap {
+        Some(area) => Below::Swap(area.areas(&device, pages, options.backing_max)?),
+        None => tier.map_or(Below::Homes, Below::Tier),
+    };
+    let (engine, head) = engine(&options, &plan, pages, below, knobs.clone())?;
+    let reclaimer = Reclaimer::new(tier.is_some(), plan.frames, batch);
+    stats.device_read_ns.store(measured.read_ns, Ordering::Relaxed);
+    let policy = options.policy.clone().unwrap_or_default();
+    stats.set_chosen(&Chosen { policy, wait: options.wait, evict_batch: batch as u32 });
+    stats.walk_step_ns.store(measured.step_ns, Ordering::Relaxed);
+    Stats::add(&stats.processes, 1);
+    Stats::add(&stats.frames, frames as u64);
+    let blocks = engine.swap().map(Swap::block_count);
+    let journal = journal(&options, &head)?;
+    let loads = buffers(plan.buffers)?;
+    let side = Side::new(loads.clone(), plan.buffers, journal);
+    let sealer = if options.encrypt { Some(Sealer::new()?) } else { None };
+    crate::sys::pause::set(options.inject.map_or(0, |inject| inject.pause));
+    let swap_files = SwapFiles::open(&options.backing, options.inject)?;
+    let log = Log::new(device, pages, options.backing_max, sealer, blocks)?;
+    // SAFETY: a page of zeros.
+    let zeros = unsafe { log.sum(space.zeros()) };
+    let begin = |asked| Recording::create(asked, knobs.clone().unwrap_or_default(), (space.start(), pages), zeros);
+    let mut recording = options.record.as_ref().map(begin).transpose()?;
+    if let Some(recording) = &mut recording {
+        recording.set_own(before, started);
+    }
+    stats.magic.store(Stats::MAGIC, Ordering::Release);
+    let parts = Parts {
+        memory: Memory::new(space, uffd, Reserve::of(plan.reserve), stats)?,
+        tasks,
+        log,
+        pool: Pool::new(tier.map_or(0, |tier| tier.frames_max))?,
+        recording,
+        buffers: loads,
+        poll_ns: measured.read_ns + measured.read_ns / 2,
+    };
+    let decider = Decider::new(engine, options.read_ahead, side);
+    let faults = Faults::new(Work::new(parts, &options), Gate::new(decider), reclaimer);
+    Ok(Inner {
+        regions: Regions::new(faults),
+        threads: Threads::new(options.handlers),
+        forks: Forks::new(swap_files),
+        source,
+        stats,
+        stats_fd,
+        options,
+    })
+}
+
+/// Memory for the engine's buffers, and for those that replace them.
+fn buffers(count: usize) -> Result<Range<usize>, LiveError> {
+    // Each task keeps one. This many more may wait in the task that needs another one; the rest comes back by itself.
+    let bytes = (count + 2 * TASKS + LOADS) * PAGE;
+    let memory = sys::map_memory(bytes, None).map_err(|e| LiveError::os("memory for buffers", e))?;
+    Ok(memory..memory + bytes)
+}
+
+/// The tasks, and how to wait for the device. If the options do not say, and there are no rings (a kernel, a
+/// container or a filter without io_uring), by plain reads.
+fn tasks(options: &mut Options, wait: Wait) -> Result<Tasks, LiveError> {
+    // Besides its handlers' faults, a program may map, discard, pin and fork at the same time.
+    let count = (options.handlers + 6).min(TASKS);
+    let asked = std::mem::replace(&mut options.wait, wait);
+    match Tasks::new(count, wait != Wait::Read) {
+        Err(_) if asked == Wait::Auto && wait != Wait::Read => {
+            options.wait = Wait::Read;
+            Tasks::new(count, false)
+        }
+        made => made,
+    }
+}
+
+fn frames(options: &Options) -> Result<usize, LiveError> {
+    let frames = options.ram as usize / PAGE;
+    if frames < FRAMES_MIN {
+        let least = FRAMES_MIN * PAGE / 1024;
+        let reason = format!("{} bytes are too few; give at least {least}KiB ({FRAMES_MIN} pages)", options.ram);
+        return Err(LiveError::Setting { field: "ram", reason });
+    }
+    Ok(frames)
+}
+
+fn pages(options: &Options) -> Result<usize, LiveError> {
+    let least = (options.ram as usize).div_ceil(PAGE);
+    let mut pages = (options.max_memory as usize).div_ceil(PAGE).max(least);
+    if options.max_memory == Options::MAX_MEMORY {
+        while pages / 2 >= least && !space::fits(pages * PAGE, options.base.map(|base| base as usize)) {
+            pages /= 2;
+        }
+        if pages < Options::MAX_MEMORY as usize / PAGE {
+            let mib = (pages * PAGE) >> 20;
+            crate::sys::fatal::say(format_args!(
+                "the limits of this process (`ulimit -v`, `ulimit -d`, vm.overcommit_memory) or what lies in its memory already leave addresses for {mib} \
+                 MiB of managed memory"
+            ));
+        }
+    }
+    if pages >= 1 << 29 {
+        let reason = format!("{} bytes are too many; give less than 2 TiB", options.max_memory);
+        return Err(LiveError::Setting { field: "max_memory", reason });
+    }
+    Ok(pages)
+}
+
+fn engine(
+    options: &Options,
+    plan: &Plan,
+    pages: usize,
+    below: Below,
+    knobs: Option<Arc<Knobs>>,
+) -> Result<(Engine, Head), LiveError> {
+    let bad = |field: &'static str, reason: String| LiveError::Setting { field, reason };
+    let text = options.policy.as_deref().unwrap_or_default();
+    let choice = PolicyChoice::parse(text).map_err(|e| bad("policy", e.to_string()))?;
+    let policy = match knobs {
+        Some(knobs) => Box::new(Watched::new(plan.frames, knobs)),
+        None => choice.build(plan.frames, pages).map_err(|e| bad("policy", e.to_string()))?,
+    };
+    let usable = |h: &&handler::Handler| !h.needs_xip;
+    let handler = handler::find(&options.handler).filter(usable).ok_or_else(|| {
+        let names: Vec<_> = handler::ALL.iter().copied().filter(usable).map(|h| h.name).collect();
+        bad(
+            "handler",
+            format!("there is no handler `{}` for this machine; there are {}", options.handler, names.join(", ")),
+        )
+    })?;
+    let config = plan.config(pages, !matches!(below, Below::Swap(_)));
+    let head = Head { below: below.clone(), ..Head::new(choice.to_string(), handler, config) };
+    let engine = Engine::builder(config, policy, handler).below(below).build();
+    let engine = engine.map_err(|error| match error {
+        ConfigError::Swap(error) => bad("swap", error.to_string()),
+        ConfigError::Tier(error) => bad("tier", error.to_string()),
+        error => bad("ram", error.to_string()),
+    })?;
+    Ok((engine, head))
+}
+
+fn journal(options: &Options, head: &Head) -> Result<Option<JournalFile>, LiveError> {
+    let Some(path) = &options.journal else { return Ok(None) };
+    let file = if path.is_dir() { own_file(path) } else { File::create(path) };
+    let file = file.map_err(|e| LiveError::Backing { path: path.clone(), reason: e.to_string() })?;
+    let journal = JournalFile::new(head, File::from(sys::move_high(file.into())));
+    let refused = |error: sys::Errno| LiveError::Backing { path: path.clone(), reason: error.io().to_string() };
+    journal.map(Some).map_err(refused)
+}
+
+fn missing(error: sys::Errno) -> LiveError {
+    let remedy = match error.0 {
+        libc::EPERM => {
+            "allow it with `sysctl vm.unprivileged_userfaultfd=1`, give access to /dev/userfaultfd, or run as root; in a container \
+             allow the system call in the seccomp profile"
+        }
+        libc::ENOSYS => "the kernel needs CONFIG_USERFAULTFD",
+        _ => "the kernel needs to be 5.7 or newer",
+    };
+    LiveError::Missing { feature: "userfaultfd", reason: error.io().to_string(), remedy }
+}

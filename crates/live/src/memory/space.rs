@@ -1,0 +1,293 @@
+//! The managed address space: one range for pages in use, and one of the same size for pages that are in RAM but not
+//! mapped.
+//!
+//! ```text
+//!   start ............ start + len ............ start + 2 len
+//!   | page 0 | page 1 | ...        | shelf, page by page |
+//! ```
+//! Free space is inaccessible and not watched: a touch of it is the kernel's SIGSEGV, and a system call on it returns
+//! EFAULT. One map of extents says which parts are in use; nothing is opened or closed without a change of this map.
+//!
+//! There are two locks. `changing` is held from the first to the last step of a change, so that kernel and map agree
+//! whenever it is free; its holder may wait for pages. `extents` is held only for moments, and a fault handler may
+//! take it. Both need signals blocked.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use crate::memory::extents::{Extents, Kind, Manner};
+use crate::sys::lock::{Guard, Lock};
+use crate::sys::table::Table;
+use crate::sys::{self, Errno, Sys};
+use crate::{LiveError, PAGE};
+
+/// Pages whose first touch is noted together: 2 MiB.
+pub const CHUNK: usize = 512;
+
+/// The address space, and which of its pages are in use.
+#[derive(Debug)]
+pub struct Space {
+    start: usize,
+    pages: usize,
+    zeros: usize,
+    changing: Lock<()>,
+    extents: Lock<Extents>,
+    /// For each chunk, whether any of its pages may not be `Nowhere`.
+    touched: Table<AtomicU8>,
+}
+
+impl Space {
+    /// Takes the address space; costs no RAM.
+    pub fn new(len: usize, at: Option<usize>) -> Result<Space, LiveError> {
+        let pages = len / PAGE;
+        let len = pages * PAGE;
+        let no_room = |e: Errno| LiveError::Missing {
+            feature: "address space",
+            reason: format!("twice {len} bytes are refused ({})", e.io()),
+            remedy: "give a smaller `max_memory`, or raise `ulimit -v` and `ulimit -d` or vm.overcommit_memory",
+        };
+        let start = reserve(2 * len, at).map_err(no_room)?;
+        let shelf = start + len..start + 2 * len;
+        let made = open_shelf(&shelf).map_err(no_room).and_then(|()| Table::new(pages.div_ceil(CHUNK)));
+        let zeros = sys::map_memory(PAGE, None).map_err(|e| LiveError::os("a page of zeros", e));
+        let (touched, zeros) = match (made, zeros) {
+            (Ok(touched), Ok(zeros)) => (touched, zeros),
+            (Err(error), _) | (_, Err(error)) => {
+                // SAFETY: no other thread knows it yet.
+                unsafe { sys::unmap_memory(start, 2 * len) };
+                return Err(error);
+            }
+        };
+        let extents = Lock::new(Extents::new(start..start + len));
+        Ok(Space { start, pages, zeros, changing: Lock::new(()), extents, touched })
+    }
+
+    pub fn start(&self) -> usize {
+        self.start
+    }
+
+    pub fn shelf(&self) -> usize {
+        self.start + self.pages * PAGE
+    }
+
+    /// A page of zeros.
+    pub fn zeros(&self) -> usize {
+        self.zeros
+    }
+
+    /// The addresses of regions.
+    pub fn span(&self) -> Range<usize> {
+        self.start..self.shelf()
+    }
+
+    /// The addresses of resident pages that are not mapped.
+    pub fn shelf_range(&self) -> Range<usize> {
+        self.shelf()..self.start + 2 * self.pages * PAGE
+    }
+
+    /// How many pages the span has.
+    pub fn pages(&self) -> usize {
+        self.pages
+    }
+
+    /// The map of extents, for a moment. Needs signals blocked.
+    pub fn extents(&self) -> Guard<'_, Extents> {
+        self.extents.lock()
+    }
+
+    /// The right to change what is mapped. Needs signals blocked.
+    pub fn changing(&self) -> Guard<'_, ()> {
+        self.changing.lock()
+    }
+
+    /// The managed extent around a page, as pages; `None`: it is not managed. Also for fault handlers.
+    pub fn extent_of(&self, page: usize) -> Option<Range<usize>> {
+        match self.extents().at(self.start + page * PAGE) {
+            Some((range, Kind::Managed(_))) => Some(self.pages_of(&range)),
+            _ => None,
+        }
+    }
+
+    /// The pages of a range of addresses.
+    pub fn pages_of(&self, range: &Range<usize>) -> Range<usize> {
+        (range.start - self.start) / PAGE..(range.end - self.start).div_ceil(PAGE)
+    }
+
+    /// The addresses of pages.
+    pub fn addresses_of(&self, pages: &Range<usize>) -> Range<usize> {
+        self.start + pages.start * PAGE..self.start + pages.end * PAGE
+    }
+
+    /// The managed extents in a range of addresses, with their manner. Needs signals blocked.
+    pub fn managed_within(&self, range: Range<usize>) -> Vec<(Range<usize>, Manner)> {
+        self.extents().within(range).filter_map(managed).collect()
+    }
+
+    /// Runs `first` if the page is managed, and notes that it was touched. A thread that removes the page from the
+    /// map then sees it as touched, or as never to be touched: `first` runs under the lock.
+    pub fn touch(&self, page: usize, first: impl FnOnce()) -> bool {
+        let extents = self.extents();
+        let managed = matches!(extents.at(self.start + page * PAGE), Some((_, Kind::Managed(_))));
+        if managed {
+            self.touched[page / CHUNK].store(1, Ordering::Release);
+            first();
+        }
+        managed
+    }
+
+    /// The parts of a range of pages in which any page may have been touched.
+    pub fn touched(&self, pages: Range<usize>) -> impl Iterator<Item = Range<usize>> + '_ {
+        let chunks = if pages.is_empty() { 0..0 } else { pages.start / CHUNK..pages.end.div_ceil(CHUNK) };
+        let there = |chunk: &usize| self.touched[*chunk].load(Ordering::Acquire) != 0;
+        chunks.filter(there).map(move |chunk| (chunk * CHUNK).max(pages.start)..((chunk + 1) * CHUNK).min(pages.end))
+    }
+
+    /// None of these pages is touched any more. Only whole chunks are changed.
+    pub fn untouch(&self, pages: Range<usize>) {
+        for chunk in pages.start.div_ceil(CHUNK)..pages.end / CHUNK {
+            self.touched[chunk].store(0, Ordering::Release);
+        }
+    }
+
+    /// Before a fork, and before its gate is shut: so no thread that changes the space waits there. Needs signals
+    /// blocked.
+    pub fn hold_still(&self) {
+        std::mem::forget(self.changing.lock());
+    }
+
+    /// Before a fork, when no fault is in flight: from now on no thread uses the extents.
+    pub fn freeze(&self) {
+        std::mem::forget(self.extents.lock());
+    }
+
+    /// After a fork, in parent and child: undoes both.
+    pub fn thaw(&self) {
+        self.extents.free();
+        self.changing.free();
+    }
+
+    /// Every managed extent, with its manner. Call it between `freeze` and `thaw`.
+    pub fn frozen(&self) -> Vec<(Range<usize>, Manner)> {
+        // SAFETY: `freeze` has taken the lock, and the result of this lives to the end of the function only.
+        let extents = unsafe { self.extents.held() };
+        extents.within(self.span()).filter_map(managed).collect()
+    }
+}
+
+fn managed((range, kind): (Range<usize>, Kind)) -> Option<(Range<usize>, Manner)> {
+    match kind {
+        Kind::Managed(manner) => Some((range, manner)),
+        Kind::Foreign => None,
+    }
+}
+
+/// The most bytes of tables for a page: all of `Pages`, the engine's, the policy's and the log's, rounded up. Only
+/// used entries cost RAM.
+const TABLES: usize = 160;
+
+/// Whether the limits of this process allow a span of `len` bytes, its shelf and tables, and as much again for
+/// the program's other mappings.
+pub fn fits(len: usize, at: Option<usize>) -> bool {
+    let tables = len / PAGE * TABLES;
+    let parts = [(sys::map_memory(2 * (len + tables), None), 2 * (len + tables)), (reserve(2 * len, None), 2 * len)];
+    for (part, size) in &parts {
+        if let Ok(start) = part {
+            // SAFETY: new, and not used yet.
+            unsafe { sys::unmap_memory(*start, *size) };
+        }
+    }
+    // An allocator that was loaded earlier may use addresses in the middle.
+    let place = reserve(2 * len, at);
+    if let Ok(start) = place {
+        // SAFETY: new, and not used yet.
+        unsafe { sys::unmap_memory(start, 2 * len) };
+    }
+    parts.iter().all(|(part, _)| part.is_ok()) && place.is_ok()
+}
+
+/// Reserves addresses, without access.
+fn reserve(len: usize, at: Option<usize>) -> Sys<usize> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let flags = flags | if at.is_some() { libc::MAP_FIXED_NOREPLACE } else { 0 };
+    // SAFETY: takes unused address space.
+    let got = unsafe { sys::call(libc::SYS_mmap, [at.unwrap_or(0), len, 0, flags as usize, usize::MAX, 0]) }?;
+    if at.is_some_and(|at| at != got) {
+        // A kernel that does not know the flag takes the address only as a hint.
+        // SAFETY: new, and not used yet.
+        unsafe { sys::unmap_memory(got, len) };
+        return Err(Errno::EXIST);
+    }
+    Ok(got)
+}
+
+/// Makes the shelf accessible. Pages move only between ranges of equal rights, so it must be writable.
+fn open_shelf(shelf: &Range<usize>) -> Sys<()> {
+    let rights = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+    // SAFETY: our own new memory.
+    unsafe {
+        sys::call(libc::SYS_mprotect, [shelf.start, shelf.len(), rights, 0, 0, 0])?;
+        in_small_pages(shelf);
+        sys::advise(shelf.clone(), libc::MADV_DONTFORK)
+    }
+}
+
+/// No huge pages and no merged ones: a page that leaves RAM alone must have its own frame. Kernels without these
+/// features refuse the advice.
+unsafe fn in_small_pages(range: &Range<usize>) {
+    // SAFETY: the caller's memory; the advice takes no content away.
+    unsafe {
+        let _ = sys::advise(range.clone(), libc::MADV_NOHUGEPAGE);
+        let _ = sys::advise(range.clone(), libc::MADV_UNMERGEABLE);
+    }
+}
+
+/// Replaces a mapping by zeros with these rights. A child does not inherit it.
+///
+/// # Safety
+/// The range lies in the span, and its old content is no longer used.
+pub unsafe fn map_open(range: &Range<usize>, protection: i32) -> Sys<()> {
+    // SAFETY: the caller answers for it.
+    unsafe {
+        map_plain(range, protection)?;
+        sys::advise(range.clone(), libc::MADV_DONTFORK)
+    }
+}
+
+/// The same for a process that does not page: a child inherits it.
+///
+/// # Safety
+/// As above.
+pub unsafe fn map_plain(range: &Range<usize>, protection: i32) -> Sys<()> {
+    // SAFETY: the caller answers for it.
+    unsafe {
+        map_over(range, protection)?;
+        in_small_pages(range);
+    }
+    Ok(())
+}
+
+/// Replaces a mapping by free space, without its rights, locks and advice.
+///
+/// # Safety
+/// As above.
+pub unsafe fn map_free(range: &Range<usize>) -> Sys<()> {
+    // SAFETY: the caller answers for it.
+    unsafe { map_over(range, libc::PROT_NONE) }
+}
+
+unsafe fn map_over(range: &Range<usize>, protection: i32) -> Sys<()> {
+    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED) as usize;
+    let arguments = [range.start, range.len(), protection as usize, flags, usize::MAX, 0];
+    // SAFETY: the caller answers for it.
+    unsafe { sys::call(libc::SYS_mmap, arguments) }.map(drop)
+}
+
+impl Drop for Space {
+    fn drop(&mut self) {
+        // SAFETY: no region is left.
+        unsafe {
+            sys::unmap_memory(self.start, 2 * self.pages * PAGE);
+            sys::unmap_memory(self.zeros, PAGE);
+        }
+    }
+}

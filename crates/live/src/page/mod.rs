@@ -1,0 +1,6 @@
+//! Where each page is, and the thread that is changing it. Any room above may ask and change this; it knows neither
+//! addresses nor the engine. `crates/model` compiles this room unchanged.
+
+pub mod pages;
+pub mod parking;
+pub mod state;

@@ -1,0 +1,138 @@
+//! Data of each page: where the page is (see `state`), where its bytes are, and the hash that checks them.
+
+pub use crate::page::state::{Owner, Where};
+
+use crate::page::state::States;
+use crate::sys::sync::{AtomicU16, AtomicU32, AtomicU64, Ordering};
+use crate::sys::table::Table;
+use crate::LiveError;
+use std::ops::Range;
+
+/// All pages.
+#[derive(Debug)]
+pub struct Pages {
+    len: usize,
+    state: States,
+    /// Place in the swap file plus 1; 0: no content, the page is zeros.
+    slot: Table<AtomicU64>,
+    /// The fork epoch in which the page was last mapped.
+    epoch: Table<AtomicU32>,
+    /// How often the page is pinned. Changed under the engine's lock.
+    pins: Table<AtomicU16>,
+    /// Keyed hash of the bytes in the slot; meaningful only with a slot.
+    sum: Wide,
+    /// Authentication tag and nonce of the bytes in the slot, if they are encrypted.
+    seal: Wide,
+    nonce: Table<AtomicU64>,
+}
+
+/// Its states are the pages' own.
+impl std::ops::Deref for Pages {
+    type Target = States;
+    fn deref(&self) -> &States {
+        &self.state
+    }
+}
+
+impl Pages {
+    /// `len` pages, all `Nowhere`.
+    pub fn new(len: usize) -> Result<Pages, LiveError> {
+        Ok(Pages {
+            state: States::new(len)?,
+            len,
+            slot: Table::new(len)?,
+            epoch: Table::new(len)?,
+            pins: Table::new(len)?,
+            sum: Wide::new(len)?,
+            seal: Wide::new(len)?,
+            nonce: Table::new(len)?,
+        })
+    }
+
+    /// Where the tables lie.
+    pub fn tables(&self) -> [Range<usize>; 6] {
+        let (sum, seal) = (self.sum.words.range(), self.seal.words.range());
+        [self.state.range(), self.slot.range(), self.epoch.range(), sum, seal, self.nonce.range()]
+    }
+
+    /// Bytes of the tables for a page. Without encryption, or without forks, some tables are
+    /// never written to.
+    pub fn bytes_per_page(&self, encrypt: bool, forked: bool) -> u64 {
+        let bytes = |tables: &[Range<usize>]| tables.iter().map(|table| (table.len() / self.len) as u64).sum::<u64>();
+        let [state, slot, epoch, sum, seal, nonce] = self.tables();
+        bytes(&[state, slot, sum])
+            + if encrypt { bytes(&[seal, nonce]) } else { 0 }
+            + if forked { bytes(&[epoch]) } else { 0 }
+    }
+
+    /// Slot of the page's bytes; `None`: the page is zeros.
+    pub fn slot(&self, page: usize) -> Option<u64> {
+        self.slot[page].load(Ordering::Acquire).checked_sub(1)
+    }
+
+    /// Gives the page another slot; returns the old one.
+    pub fn set_slot(&self, page: usize, slot: Option<u64>) -> Option<u64> {
+        self.slot[page].swap(slot.map_or(0, |s| s + 1), Ordering::AcqRel).checked_sub(1)
+    }
+
+    pub fn epoch(&self, page: usize) -> u32 {
+        self.epoch[page].load(Ordering::Relaxed)
+    }
+
+    /// A table that is only read costs no RAM. Without forks, this one is never written to.
+    pub fn set_epoch(&self, page: usize, epoch: u32) {
+        if self.epoch(page) != epoch {
+            self.epoch[page].store(epoch, Ordering::Relaxed);
+        }
+    }
+
+    /// How often the page is pinned.
+    pub fn pins(&self, page: usize) -> u16 {
+        self.pins[page].load(Ordering::Relaxed)
+    }
+
+    pub fn set_pins(&self, page: usize, pins: u16) {
+        self.pins[page].store(pins, Ordering::Relaxed);
+    }
+
+    /// The hash of the slot's bytes. Only for the owner of the page's transition.
+    pub fn sum(&self, page: usize) -> u128 {
+        self.sum.get(page)
+    }
+
+    pub fn set_sum(&self, page: usize, sum: u128) {
+        self.sum.set(page, sum);
+    }
+
+    /// Nonce and tag of the slot's encrypted bytes.
+    pub fn seal(&self, page: usize) -> (u64, u128) {
+        (self.nonce[page].load(Ordering::Relaxed), self.seal.get(page))
+    }
+
+    pub fn set_seal(&self, page: usize, nonce: u64, tag: u128) {
+        self.nonce[page].store(nonce, Ordering::Relaxed);
+        self.seal.set(page, tag);
+    }
+}
+
+/// Values of two words, each touched only by the thread that owns the transition of its page.
+#[derive(Debug)]
+struct Wide {
+    words: Table<AtomicU64>,
+}
+
+impl Wide {
+    fn new(len: usize) -> Result<Wide, LiveError> {
+        Ok(Wide { words: Table::new(2 * len)? })
+    }
+
+    fn get(&self, i: usize) -> u128 {
+        let word = |i: usize| u128::from(self.words[i].load(Ordering::Acquire));
+        word(2 * i + 1) << 64 | word(2 * i)
+    }
+
+    fn set(&self, i: usize, value: u128) {
+        self.words[2 * i].store(value as u64, Ordering::Release);
+        self.words[2 * i + 1].store((value >> 64) as u64, Ordering::Release);
+    }
+}

@@ -1,0 +1,235 @@
+//! The place of each page, and the thread that is changing it: one word for each page, changed by compare-and-swap.
+//!
+//! ```text
+//!            fault, load            first write
+//!   Out ────► Busy ───► Clean ────► Busy ───► Dirty           Clean: mapped, writes fault
+//!    ▲                  Unsure (mapped writable, known by its sum)    Dirty: mapped, writable
+//!    │                      │ Command::Protect
+//!    ├── Leaving ◄──────────┘   zap, and the bytes are safe
+//!    │    │  ▲ │ Command::Unmap: moved to the shelf
+//!         │  └─ Shelved ──► Busy ──► Dirty or Unsure: a false fault moves it back
+//!         └► Refused ──► Kept ──► Busy ──► Dirty: the kernel holds its frame, so it never left; the engine learns this
+//! ```
+//! `Busy`, `Leaving` and `Refused` pages have an owner. Only the owner may change the page, and it gives its number when it
+//! releases the page. The other states are at rest: a thread that needs such a page takes it by `acquire`. `Out`,
+//! `Shelved` and `Nowhere` pages are taken only under the engine's lock, since the engine knows where they are.
+//! Any thread may take a mapped page.
+//!
+//! A thread that finds a page taken sleeps until its owner has finished (`wait`), perhaps with the engine's lock
+//! held. So the owner of a page that the engine takes as resident never waits for the engine's lock, nor for another
+//! page. No thread waits for itself: if a thread holds the engine's lock and meets a page of its own, it first
+//! carries out the noted commands for that page.
+
+use crate::page::parking::Parking;
+use crate::sys::sync::{AtomicU16, Ordering};
+use crate::sys::table::Table;
+use crate::LiveError;
+
+/// The place of a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u16)]
+pub enum Where {
+    /// In no region: a touch is a bug of the program.
+    Nowhere = 0,
+    /// Not in RAM.
+    Out = 1,
+    /// In the page table, and writes to it fault.
+    Clean = 2,
+    /// In the page table, writable, and it was written to.
+    Dirty = 3,
+    /// In the page table, writable; its hash will show whether it was written to.
+    Unsure = 4,
+    /// Its owner is changing it.
+    Busy = 5,
+    /// Its owner is taking it out.
+    Leaving = 6,
+    /// In RAM, on the shelf: on the engine's invalid list.
+    Shelved = 7,
+    /// In the page table and writable, though its owner reports that it has left. It cannot leave.
+    Refused = 8,
+    /// The same, and reported. Whoever kept it sends the engine a fault, which ends this state.
+    Kept = 9,
+}
+
+impl Where {
+    fn from(word: u16) -> Where {
+        match word >> OWNER_BITS {
+            0 => Where::Nowhere,
+            1 => Where::Out,
+            2 => Where::Clean,
+            3 => Where::Dirty,
+            4 => Where::Unsure,
+            5 => Where::Busy,
+            6 => Where::Leaving,
+            7 => Where::Shelved,
+            8 => Where::Refused,
+            _ => Where::Kept,
+        }
+    }
+
+    /// Whether a thread is changing it.
+    pub fn is_owned(self) -> bool {
+        matches!(self, Where::Busy | Where::Leaving | Where::Refused)
+    }
+}
+
+/// The owner of a page: the number of a task, or `BRIEF`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Owner(pub u16);
+
+impl Owner {
+    /// A thread without a task. It makes some system calls for this page and releases it. Meanwhile it takes no lock
+    /// and waits for no thread.
+    pub const BRIEF: Owner = Owner((1 << OWNER_BITS) - 1);
+
+    /// The owner for a task.
+    pub fn task(number: usize) -> Owner {
+        Owner(number as u16)
+    }
+}
+
+const OWNER_BITS: u32 = 12;
+
+fn word(state: Where, owner: Owner) -> u16 {
+    let owner = if state.is_owned() { owner.0 } else { 0 };
+    (state as u16) << OWNER_BITS | owner
+}
+
+/// The states of all pages.
+#[derive(Debug)]
+pub struct States {
+    words: Table<AtomicU16>,
+    parking: Parking,
+}
+
+impl States {
+    /// Where the words lie.
+    pub fn range(&self) -> std::ops::Range<usize> {
+        self.words.range()
+    }
+
+    /// `len` pages, all `Nowhere`.
+    pub fn new(len: usize) -> Result<States, LiveError> {
+        Ok(States { words: Table::new(len)?, parking: Parking::default() })
+    }
+
+    /// The place of a page now.
+    pub fn get(&self, page: usize) -> Where {
+        Where::from(self.words[page].load(Ordering::Acquire))
+    }
+
+    /// The place of a page now, and whether `owner` is changing it.
+    pub fn look(&self, page: usize, owner: Owner) -> (Where, bool) {
+        let now = self.words[page].load(Ordering::Acquire);
+        let state = Where::from(now);
+        (state, state.is_owned() && now == word(state, owner))
+    }
+
+    /// Takes a page that is at rest as `from`. It is then `to` (`Busy` or `Leaving`), and only `owner` changes it
+    /// until it releases the page. Returns false if the page is not `from` any more.
+    pub fn acquire(&self, page: usize, from: Where, to: Where, owner: Owner) -> bool {
+        debug_assert!(!from.is_owned() && to.is_owned());
+        let (from, to) = (word(from, owner), word(to, owner));
+        self.words[page].compare_exchange(from, to, Ordering::SeqCst, Ordering::Acquire).is_ok()
+    }
+
+    /// The owner cannot take the page out.
+    pub fn refuse(&self, page: usize, owner: Owner) {
+        self.words[page].store(word(Where::Refused, owner), Ordering::SeqCst);
+    }
+
+    /// Releases a page as `to`, and wakes the threads that wait for it. A refused page that is to be `Out` is `Kept`. A
+    /// release by a thread that is not the owner ends the program.
+    pub fn release(&self, page: usize, owner: Owner, to: Where) {
+        let word_now = self.words[page].load(Ordering::Acquire);
+        let mine = Where::from(word_now).is_owned() && word_now == word(Where::from(word_now), owner);
+        if !mine || to.is_owned() {
+            broken(page, word_now, owner, to);
+        }
+        let kept = to == Where::Out && Where::from(word_now) == Where::Refused;
+        self.words[page].store(word(if kept { Where::Kept } else { to }, owner), Ordering::SeqCst);
+        self.parking.wake(page);
+    }
+
+    /// Changes a page from one state without an owner to another. For the engine's states, under its lock, and for
+    /// regions that come and go.
+    pub fn set(&self, page: usize, to: Where) {
+        let before = self.words[page].swap(word(to, Owner(0)), Ordering::AcqRel);
+        if Where::from(before).is_owned() || to.is_owned() {
+            broken(page, before, Owner::BRIEF, to);
+        }
+    }
+
+    /// Sleeps until no thread is changing the page.
+    pub fn wait(&self, page: usize) {
+        self.parking.wait(page, || Where::from(self.words[page].load(Ordering::SeqCst)).is_owned());
+    }
+
+    /// In a forked child, for each page in use: a page whose owner is a thread of the parent now belongs to the
+    /// child.
+    pub fn disown(&self, page: usize, to: Where) {
+        if self.get(page).is_owned() {
+            self.words[page].store(word(to, Owner(0)), Ordering::SeqCst);
+        }
+    }
+
+    /// In a forked child, before anything else: no thread waits.
+    pub fn forget_sleepers(&self) {
+        self.parking.forget_sleepers();
+    }
+}
+
+#[cold]
+fn broken(page: usize, now: u16, owner: Owner, to: Where) -> ! {
+    let (state, of) = (Where::from(now), now & Owner::BRIEF.0);
+    crate::sys::fatal::stop(format_args!(
+        "internal error: page {page} is {state:?} of owner {of}, and owner {} would make it {to:?}",
+        owner.0
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_one_owner_at_a_time() {
+        let states = States::new(2).unwrap();
+        let (a, b) = (Owner::task(3), Owner::BRIEF);
+        assert_eq!(states.get(1), Where::Nowhere);
+        states.set(1, Where::Out);
+        assert!(!states.acquire(1, Where::Clean, Where::Busy, a), "it is not clean");
+        assert!(states.acquire(1, Where::Out, Where::Busy, a));
+        assert!(!states.acquire(1, Where::Out, Where::Busy, b));
+        assert_eq!((states.look(1, a), states.look(1, b)), ((Where::Busy, true), (Where::Busy, false)));
+        states.release(1, a, Where::Dirty);
+        assert_eq!(states.look(1, a), (Where::Dirty, false));
+    }
+
+    #[test]
+    fn who_finds_a_page_taken_sleeps_until_it_is_given_up() {
+        let states = States::new(1).unwrap();
+        states.set(0, Where::Out);
+        let rounds = 2000;
+        let owned = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for task in 0..4 {
+                let (states, owned) = (&states, &owned);
+                scope.spawn(move || {
+                    for round in 0..rounds {
+                        while !states.acquire(0, Where::Out, Where::Busy, Owner::task(task)) {
+                            states.wait(0);
+                        }
+                        assert!(!owned.swap(true, Ordering::AcqRel), "two owners");
+                        if round % 64 == 0 {
+                            crate::sys::sleep_us(50);
+                        }
+                        owned.store(false, Ordering::Release);
+                        states.release(0, Owner::task(task), Where::Out);
+                    }
+                });
+            }
+        });
+        assert_eq!(states.get(0), Where::Out);
+    }
+}

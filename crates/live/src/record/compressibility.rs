@@ -1,0 +1,98 @@
+//! Measures how well a program's pages compress. Of the pages that leave a recorder's window, one in [`EVERY`] is
+//! compressed and decompressed, on a copy.
+//!
+//! A page that is small enough for the pool counts as kept (see [`crate::tier`]). The time includes both directions
+//! and the hashes, for each tried page.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use coldframe_journal::entries::Word;
+use lz4_flex::block::CompressTable;
+
+use crate::sys::lock::Lock;
+use crate::tier::codec::{compress, decompress, COMPRESSED_MAX};
+use crate::{sys, PAGE};
+
+/// One page in this many is tried. A try takes about as long as two entries, so entries become only slightly more
+/// expensive.
+const EVERY: u64 = 32;
+
+const WORDS: usize = PAGE / size_of::<u64>();
+
+/// The memory for trials.
+#[derive(Debug)]
+pub(crate) struct Trial {
+    left: AtomicU64,
+    room: Lock<Room>,
+}
+
+struct Room {
+    page: Box<[u64; WORDS]>,
+    back: Box<[u64; WORDS]>,
+    compressed: Box<[u64; COMPRESSED_MAX / size_of::<u64>()]>,
+    table: CompressTable,
+}
+
+impl std::fmt::Debug for Room {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Room")
+    }
+}
+
+impl Trial {
+    pub(crate) fn new() -> Trial {
+        let page = || Box::new([0u64; WORDS]);
+        let compressed = Box::new([0u64; COMPRESSED_MAX / size_of::<u64>()]);
+        let room = Room { page: page(), back: page(), compressed, table: CompressTable::small() };
+        Trial { left: AtomicU64::new(0), room: Lock::new(room) }
+    }
+
+    /// A page leaves the window. Its bytes are at `from`, and no thread writes to them. `sum` hashes a page. Counts
+    /// the result.
+    pub(crate) fn leaves(&self, from: usize, sum: impl Fn(usize), add: impl Fn(Word, u64)) {
+        if !self.left.fetch_add(1, Relaxed).is_multiple_of(EVERY) {
+            return;
+        }
+        let mut room = self.room.lock();
+        let Room { page, back, compressed, table } = &mut *room;
+        let (page, back) = (page.as_mut_ptr() as usize, back.as_mut_ptr() as usize);
+        // SAFETY: the page is the caller's, the copy this lock's.
+        unsafe { std::ptr::copy_nonoverlapping(from as *const u8, page as *mut u8, PAGE) };
+        let began = sys::now();
+        sum(page);
+        // SAFETY: all three are this lock's.
+        let size = unsafe { compress(page, compressed.as_mut_ptr() as usize, table) };
+        let kept = (size as usize) < PAGE;
+        if kept {
+            // SAFETY: as above.
+            unsafe { decompress(page, size, back) };
+            sum(back);
+        }
+        add(Word::PackNanos, sys::now() - began);
+        add(Word::Tried, 1);
+        add(Word::Kept, u64::from(kept));
+        add(Word::KeptBytes, if kept { size.into() } else { 0 });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::collections::HashMap;
+
+    #[test]
+    fn one_page_of_thirty_two_is_tried_and_what_does_not_compress_is_not_kept() {
+        let mut random = fastrand::Rng::with_seed(3);
+        let noise: [u64; WORDS] = std::array::from_fn(|_| random.u64(..));
+        let half: [u64; WORDS] = std::array::from_fn(|i| if i < WORDS / 4 { random.u64(..) } else { 7 });
+        for (page, kept) in [(noise, 0), (half, 3), ([9; WORDS], 3)] {
+            let (trial, counts) = (Trial::new(), RefCell::new(HashMap::new()));
+            let add = |word: Word, n| *counts.borrow_mut().entry(word as usize).or_insert(0) += n;
+            (0..2 * EVERY + 1).for_each(|_| trial.leaves(page.as_ptr() as usize, |_| (), add));
+            let of = |word: Word| counts.borrow()[&(word as usize)];
+            assert_eq!((of(Word::Tried), of(Word::Kept)), (3, kept));
+            assert!(of(Word::KeptBytes) <= kept * PAGE as u64 / 2 && (kept == 0 || of(Word::KeptBytes) >= kept * 8));
+        }
+    }
+}

@@ -1,0 +1,603 @@
+//! Records a program at nearly its own speed. No page leaves RAM. Pages leave a window and enter it again by a fault,
+//! and each entry is a record in a mapped file (`coldframe_journal::entries`). The file is complete however the program
+//! ends.
+//!
+//! An entry costs the program some microseconds, so the recorder limits the entries. In all, entries may take
+//! [`SHARE`] of the program's own time so far, and besides the user's patience, which is spread over the program's
+//! first second. If entries have taken more, the window grows up to [`WIDEST`] of the sampled pages; then fewer pages
+//! are sampled; then the window grows up to [`LAST`]. If entries take little, the window shrinks down to
+//! [`NARROWEST`].
+//!
+//! The recorder compares the hash of a page when it leaves the window with the last hash: if they differ, the page
+//! was written. This costs no fault. It is also what a swap area needs: pages with unchanged bytes are not written
+//! again.
+
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::Release};
+use std::sync::Arc;
+
+use coldframe_journal::entries::{
+    delayed, is_sampled, own, worked, Record, Word, CHUNK, COMMAND, HEAD, MAGIC, RECORD, RECORDS,
+};
+
+use crate::page::pages::Pages;
+use crate::record::compressibility::Trial;
+use crate::record::window::Knobs;
+use crate::swap::log::Log;
+use crate::sys;
+use crate::sys::lock::Lock;
+use crate::{LiveError, Options, Recorder, Wait, PAGE};
+
+/// The other costs of an entry, as a part of its handler's work and its way. Used only to decide whether more entries
+/// are possible. Measured (`docs/book/src/truth.md`): 3 us in the kernel's fault and 1 to 3 us of cache misses, beside 4
+/// to 5 us in the handler and 3 us on the way.
+const BESIDES: f64 = 0.6;
+/// Upper limit of the entries' time, as a part of the program's own time so far. With the other costs, recording then
+/// takes about as long as the program: 0.6 x (1 + 0.6) = 0.96.
+const SHARE: f64 = 0.6;
+/// The program's own time over which the patience is spread, in nanoseconds. Many programs end sooner. A guess.
+const FIRST_NS: f64 = 1e9;
+/// Nanoseconds that entries may take beyond their share before the recorder reacts: two periods, so that one busy period
+/// changes nothing. This part of the patience (a guess) is added to them, because a program's start has more entries
+/// than the rest.
+const SLACK_NS: f64 = 2.0 * PERIOD_NS as f64;
+const SLACK: f64 = 0.25;
+/// Below this part of the time, entries take little: a sixth of [`SHARE`], so that a window that shrinks by a quarter
+/// stays below it. A guess.
+const IDLE: f64 = 0.10;
+/// Buckets of the histogram of ways: 4 for each power of two of nanoseconds, up to 2^40 (18 minutes).
+const BUCKETS: usize = 4 * 40;
+/// The longest and the shortest window, as parts of the sampled pages in RAM. Guesses: curves begin at a window, and
+/// hardly a program is usable in less than a sixteenth of its memory.
+const WIDEST: usize = 16;
+const NARROWEST: usize = 64;
+/// If the sampling cannot be reduced any more, the window may grow to this part of the sampled pages. With less RAM
+/// than that, the program would have far too many faults anyway. A guess.
+const LAST: (usize, usize) = (3, 4);
+/// The least useful number of sampled pages: 64 chunks, for an error of about an eighth.
+const SAMPLED_MIN: usize = 64 * CHUNK as usize;
+/// The shortest window: half of the least RAM of a pager.
+const WINDOW_MIN: usize = crate::FRAMES_MIN / 2;
+/// How often the entries' time is checked, in nanoseconds and in entries. Guesses: 50 times a second costs nothing.
+const PERIOD_NS: u64 = 20_000_000;
+const PERIOD: u64 = 64;
+/// How often the kernel's numbers are read, in nanoseconds: once a period.
+const LOOK_NS: u64 = PERIOD_NS;
+/// A thread whose way takes longer than this has waited for something else, in nanoseconds. A way takes 3 us
+/// (`docs/book/src/truth.md`); a thread that waits for a processor waits for a millisecond.
+const WAIT_NS: u64 = 50_000;
+/// Bytes of the file that are reserved at a time: 256 Ki records, which take the program two
+/// seconds at 10 us each. A guess.
+const STEP: usize = 4 << 20;
+/// The whole file.
+const LEN: usize = HEAD + RECORDS * RECORD;
+
+/// The file.
+#[derive(Debug)]
+struct Mapped {
+    start: usize,
+    fd: OwnedFd,
+    /// Bytes that the file system has reserved.
+    given: AtomicUsize,
+    giving: Lock<()>,
+}
+
+/// The recording of a process.
+#[derive(Debug)]
+pub(crate) struct Recording {
+    mapped: Mapped,
+    knobs: Arc<Knobs>,
+    fixed: bool,
+    patience: u64,
+    pace: Lock<Pace>,
+    /// Bytes of RAM that the pager itself takes.
+    own: u64,
+    /// The process's processor time before the recording.
+    before: sys::Times,
+    zeros: u128,
+    trial: Trial,
+}
+
+/// The counts of this period, and when it began.
+#[derive(Debug, Default)]
+struct Pace {
+    entries: u64,
+    handling: u64,
+    since: u64,
+    looked: u64,
+    /// How often the sampling has been halved because the file was filling up.
+    halved: u32,
+    /// The threads that have faulted.
+    threads: Vec<u32>,
+    handlers: Vec<Watch>,
+    /// The thread that existed first.
+    main: Option<Watch>,
+    /// `/proc/self/statm`.
+    memory: Option<OwnedFd>,
+    /// The last fault: its thread, when it was answered, and the thread's processor time then.
+    last: (u32, u64, u64),
+    ways: Ways,
+}
+
+/// The kernel's numbers for a thread. Files of `/proc` are opened once, before the program begins or continues. A
+/// descriptor that is opened and closed later would sometimes take a number that the program expects.
+#[derive(Debug)]
+struct Watch {
+    thread: u32,
+    /// `/proc/thread-self/schedstat`; `None`: the kernel has none.
+    file: Option<OwnedFd>,
+    /// Nanoseconds that it has waited for a processor.
+    waited: u64,
+    /// Only for a thread that has measured itself.
+    times: sys::Times,
+}
+
+impl Watch {
+    /// Of the calling thread.
+    fn begin() -> Watch {
+        Watch {
+            thread: sys::thread(),
+            file: open(c"/proc/thread-self/schedstat"),
+            waited: 0,
+            times: sys::Times::default(),
+        }
+    }
+
+    fn look(&mut self) {
+        let mut text = [0u8; 64];
+        let len = self.file.as_ref().map_or(0, |file| sys::read_start(file.as_raw_fd(), &mut text));
+        let words = std::str::from_utf8(&text[..len]).ok();
+        let waited = words.and_then(|words| words.split_ascii_whitespace().nth(1)?.parse().ok());
+        self.waited = waited.unwrap_or(self.waited);
+    }
+}
+
+fn open(path: &std::ffi::CStr) -> Option<OwnedFd> {
+    sys::open_file(path).ok().map(sys::move_high)
+}
+
+/// The time in which threads neither worked nor were served, from the answer to one fault to the next fault.
+#[derive(Debug)]
+struct Ways([u32; BUCKETS]);
+
+impl Default for Ways {
+    fn default() -> Ways {
+        Ways([0; BUCKETS])
+    }
+}
+
+impl Pace {
+    /// For the calling thread's process.
+    fn new() -> Pace {
+        let (threads, handlers) = (Vec::with_capacity(1024), Vec::with_capacity(64));
+        Pace { threads, handlers, main: Some(Watch::begin()), memory: open(c"/proc/self/statm"), ..Pace::default() }
+    }
+
+    /// Whether the thread is new, and there is room for it.
+    fn is_new(&mut self, thread: u32) -> bool {
+        let new = !self.threads.contains(&thread) && self.threads.len() < self.threads.capacity();
+        if new {
+            self.threads.push(thread);
+        }
+        new
+    }
+
+    /// Between two faults, a thread works, which its clock shows, and is on its way to the handler and back, once for
+    /// each fault. It may also wait for something else, so only the median shows the time of the way. Returns the
+    /// nanoseconds that it has waited.
+    fn gap(&mut self, thread: u32, started: u64, now: u64, time: u64) -> u64 {
+        let (before, answered, then) = std::mem::replace(&mut self.last, (thread, now, time));
+        if before != thread || time == 0 {
+            return 0;
+        }
+        let way = started.saturating_sub(answered).saturating_sub(time - then.min(time)).max(1);
+        let (power, fine) = (way.ilog2() as usize, (way << 2 >> way.ilog2()) as usize & 3);
+        self.ways.0[(4 * power + fine).min(BUCKETS - 1)] += 1;
+        if way > WAIT_NS {
+            way
+        } else {
+            0
+        }
+    }
+
+    /// The median, in nanoseconds.
+    fn way(&self) -> u64 {
+        let all: u32 = self.ways.0.iter().sum();
+        let mut seen = 0;
+        let middle = self.ways.0.iter().position(|count| {
+            seen += count;
+            seen > all / 2
+        });
+        middle.map_or(0, |i| (4 + i as u64 % 4) << (i / 4) >> 2)
+    }
+}
+
+/// Bytes of this process in RAM, by its `/proc/self/statm`.
+pub(crate) fn in_ram(file: Option<&OwnedFd>) -> u64 {
+    let mut text = [0u8; 64];
+    let len = file.map_or(0, |file| sys::read_start(file.as_raw_fd(), &mut text));
+    let pages = std::str::from_utf8(&text[..len]).ok().and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
+    pages.unwrap_or(0) * PAGE as u64
+}
+
+/// Sets the options of a recorder's pager: all the RAM of the machine, no read-ahead, no device to wait for.
+pub(crate) fn fit(options: &mut Options) {
+    options.ram = sys::all_ram().min(options.max_memory);
+    (options.read_ahead, options.wait, options.evict_batch) = (0, Wait::Read, Some(1));
+    (options.policy, options.journal, options.swap) = (Some("fifo".into()), None, None);
+}
+
+/// The knobs at the start.
+pub(crate) fn knobs_of(asked: &Recorder) -> Arc<Knobs> {
+    let window = AtomicUsize::new(asked.window.unwrap_or(WINDOW_MIN));
+    Arc::new(Knobs { window, ..Knobs::default() })
+}
+
+impl Mapped {
+    fn create(folder: &Path) -> Result<Mapped, LiveError> {
+        let refuse = |reason: String| LiveError::Backing { path: folder.to_path_buf(), reason };
+        let file = super::own_file(folder).map_err(|e| refuse(e.to_string()))?;
+        file.set_len(LEN as u64).map_err(|e| refuse(e.to_string()))?;
+        let fd: OwnedFd = sys::move_high(File::into(file));
+        let start = sys::map_file(fd.as_raw_fd(), LEN, libc::PROT_READ | libc::PROT_WRITE)
+            .map_err(|e| refuse(e.io().to_string()))?;
+        let mapped = Mapped { start, fd, given: AtomicUsize::new(0), giving: Lock::new(()) };
+        match mapped.give(HEAD) {
+            true => Ok(mapped),
+            false => Err(refuse("has no room for a recording; free some, or record into another folder".into())),
+        }
+    }
+
+    fn word(&self, word: Word) -> &AtomicU64 {
+        // SAFETY: the head is mapped and has been given, and all its words are only reached as atomic ones.
+        unsafe { &*((self.start + 8 * word as usize) as *const AtomicU64) }
+    }
+
+    /// Reserves room in the file up to `end`. A store into a file without room would raise SIGBUS.
+    fn give(&self, end: usize) -> bool {
+        if end <= self.given.load(Relaxed) {
+            return true;
+        }
+        let _giving = self.giving.lock();
+        let given = self.given.load(Relaxed);
+        if end <= given {
+            return true;
+        }
+        let step = STEP.min(LEN - given);
+        let a = [self.fd.as_raw_fd() as usize, 0, given, step, 0, 0];
+        // SAFETY: no pointers.
+        let done = sys::again(|| unsafe { sys::call(libc::SYS_fallocate, a) }).is_ok();
+        if done {
+            self.given.store(given + step, Relaxed);
+        }
+        done
+    }
+
+    fn put(&self, record: Record) {
+        let number = self.word(Word::Records).fetch_add(1, Relaxed) as usize;
+        let at = HEAD + number * RECORD;
+        if number >= RECORDS || !self.give(at + RECORD) {
+            return;
+        }
+        let [first, value] = record.encode();
+        // SAFETY: the place is this record's alone, and has been given.
+        unsafe {
+            (*((self.start + at + 8) as *const AtomicU64)).store(value, Relaxed);
+            (*((self.start + at) as *const AtomicU64)).store(first, Release);
+        }
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: it is no longer used.
+        unsafe { sys::unmap_memory(self.start, LEN) };
+    }
+}
+
+impl Recording {
+    /// Begins a file for this process.
+    pub(crate) fn create(
+        asked: &Recorder,
+        knobs: Arc<Knobs>,
+        space: (usize, usize),
+        zeros: u128,
+    ) -> Result<Recording, LiveError> {
+        let mapped = Mapped::create(&asked.folder)?;
+        let fixed = asked.window.is_some();
+        let recording = Recording {
+            mapped,
+            knobs,
+            fixed,
+            patience: asked.patience,
+            pace: Lock::new(Pace::new()),
+            own: 0,
+            before: sys::process_times(),
+            zeros,
+            trial: Trial::new(),
+        };
+        recording.head(0, space);
+        Ok(recording)
+    }
+
+    /// Notes the RAM in use before the pager started, and when the pager began to start.
+    pub(crate) fn set_own(&mut self, before: u64, started: u64) {
+        self.own = in_ram(self.pace.lock().memory.as_ref()).saturating_sub(before);
+        self.before = sys::process_times();
+        let now = sys::now();
+        self.mapped.word(Word::Starting).store(now - started, Relaxed);
+        self.mapped.word(Word::Started).store(now, Relaxed);
+    }
+
+    fn head(&self, parent: u64, (base, pages): (usize, usize)) {
+        let set = |word, value| self.mapped.word(word).store(value, Relaxed);
+        set(Word::Process, u64::from(std::process::id()));
+        set(Word::Parent, parent);
+        set(Word::Base, base as u64);
+        set(Word::Pages, pages as u64);
+        set(Word::Started, sys::now());
+        set(Word::Ended, sys::now());
+        // SAFETY: the head is this process's, and has this many bytes.
+        let room =
+            unsafe { std::slice::from_raw_parts_mut((self.mapped.start + COMMAND.start) as *mut u8, COMMAND.len()) };
+        sys::read_file(c"/proc/self/cmdline", room);
+        self.mapped.word(Word::Magic).store(MAGIC, Release);
+        self.window_changed();
+    }
+
+    fn window_changed(&self) {
+        let (pages, shift) = (self.knobs.window.load(Relaxed) as u32, self.knobs.shift.load(Relaxed));
+        self.mapped.put(Record::Window { pages, shift });
+    }
+
+    fn samples(&self, page: usize) -> bool {
+        is_sampled(page as u32, self.knobs.shift.load(Relaxed))
+    }
+
+    /// Its descriptors.
+    pub(crate) fn descriptors(&self) -> Vec<i32> {
+        let pace = self.pace.lock();
+        let watched = pace.handlers.iter().chain(&pace.main).filter_map(|watch| watch.file.as_ref());
+        watched.chain(&pace.memory).chain([&self.mapped.fd]).map(AsRawFd::as_raw_fd).collect()
+    }
+
+    /// The calling thread is a handler of this process.
+    pub(crate) fn joins(&self) {
+        let watch = Watch::begin();
+        let mut pace = self.pace.lock();
+        if pace.handlers.len() < pace.handlers.capacity() {
+            pace.handlers.push(watch);
+        }
+    }
+
+    /// A page is being brought in for a thread whose fault came at `started`. `first`: it was zeros.
+    pub(crate) fn entry(&self, page: usize, write: bool, first: bool, thread: u32, started: u64, resident: usize) {
+        let mapped = &self.mapped;
+        mapped.word(Word::Faults).fetch_add(1, Relaxed);
+        mapped.word(Word::ZeroFills).fetch_add(u64::from(first), Relaxed);
+        mapped.word(Word::Managed).fetch_max(resident as u64, Relaxed);
+        let (sampled, time) = (self.samples(page), sys::thread_time(thread));
+        if sampled {
+            mapped.word(Word::Entries).fetch_add(1, Relaxed);
+            mapped.put(Record::Entry { page: page as u32, write, thread, time });
+        }
+        let mut pace = self.pace.lock();
+        mapped.word(Word::Threads).fetch_add(u64::from(pace.is_new(thread)), Relaxed);
+        if started > pace.looked + LOOK_NS {
+            pace.looked = started;
+            let me = sys::thread();
+            if let Some(handler) = pace.handlers.iter_mut().find(|handler| handler.thread == me) {
+                handler.times = sys::thread_times();
+            }
+            self.look(&mut pace, resident);
+        }
+        let now = sys::now();
+        let took = now - started;
+        mapped.word(Word::Handling).fetch_add(took, Relaxed);
+        mapped.word(Word::Ended).store(now, Relaxed);
+        let idle = pace.gap(thread, started, now, time);
+        mapped.word(Word::Idle).fetch_add(idle, Relaxed);
+        if !sampled || self.fixed {
+            return;
+        }
+        (pace.entries, pace.handling) = (pace.entries + 1, pace.handling + took);
+        if pace.entries >= PERIOD && now - pace.since > PERIOD_NS {
+            let busy = (1.0 + BESIDES) * (pace.handling + pace.entries * pace.way()) as f64 / (now - pace.since) as f64;
+            (pace.entries, pace.handling, pace.since) = (0, 0, now);
+            // Each time half of the remaining room is used, the rate is halved.
+            let full = mapped.word(Word::Records).load(Relaxed) as usize > RECORDS - (RECORDS >> (pace.halved + 1));
+            pace.halved += u32::from(full);
+            drop(pace);
+            self.turn(busy, resident, full);
+        }
+    }
+
+    /// Adjusts the knobs for entries that take this share of the time.
+    fn turn(&self, busy: f64, resident: usize, full: bool) {
+        let (window, shift) = (self.knobs.window.load(Relaxed), self.knobs.shift.load(Relaxed));
+        let sampled = resident >> shift;
+        let word = |word| self.mapped.word(word).load(Relaxed);
+        // Time in which the program waits for a processor is not caused by entries. Time in which it waits by itself
+        // does not pay for entries, because it may wait for a program that is also recorded.
+        let spent = (word(Word::Ended) - word(Word::Started)) as f64 - own(word) - delayed(word);
+        let over = spent - allowed(worked(word), self.patience as f64);
+        let slack = SLACK_NS + SLACK * self.patience as f64;
+        let pressure = match (over > slack, busy < IDLE) {
+            // A stretch with few records does not correct earlier ones.
+            (true, false) => Pressure::High,
+            (false, true) => Pressure::Low,
+            _ => Pressure::None,
+        };
+        let (to, down) = knobs(pressure, window, sampled, full);
+        if (to, down) != (window, false) {
+            self.knobs.shift.store(shift + u32::from(down), Relaxed);
+            self.knobs.window.store(to, Relaxed);
+            self.window_changed();
+        }
+    }
+
+    /// Reads the RAM in use besides managed memory and the pager's own, and the threads' processor time.
+    fn look(&self, pace: &mut Pace, resident: usize) {
+        pace.handlers.iter_mut().chain(&mut pace.main).for_each(Watch::look);
+        let others = in_ram(pace.memory.as_ref()).saturating_sub((resident * PAGE) as u64 + self.own);
+        self.mapped.word(Word::NotPaged).fetch_max(others, Relaxed);
+        let handlers = pace.handlers.iter().fold(sys::Times::default(), |sum, handler| sum + handler.times);
+        let program = sys::process_times() - handlers - self.before;
+        let delayed = pace.handlers.iter().chain(&pace.main).map(|one| one.waited).sum();
+        let set = |word, value| self.mapped.word(word).store(value, Relaxed);
+        set(Word::User, program.user);
+        set(Word::System, program.system);
+        set(Word::Handled, handlers.user + handlers.system);
+        set(Word::Delayed, delayed);
+        set(Word::Way, pace.way());
+    }
+
+    /// A page has left the window, and has just been put onto the shelf, at `shelf`. Its owner is calling.
+    pub(crate) fn leaves(&self, page: usize, shelf: usize, pages: &Pages, log: &Log) {
+        // SAFETY: the page is there, or is the trial's copy of it.
+        let hash = |page| unsafe { log.sum(page) };
+        let (before, sum) = (pages.sum(page), hash(shelf));
+        let changed = sum != if before == 0 { self.zeros } else { before };
+        let add = |word, n| _ = self.mapped.word(word).fetch_add(n, Relaxed);
+        add(if changed { Word::Changed } else { Word::Unchanged }, 1);
+        if changed {
+            self.mapped.put(Record::Changed { page: page as u32 });
+        }
+        pages.set_sum(page, sum);
+        self.trial.leaves(shelf, |page| _ = hash(page), add);
+    }
+
+    /// Pages have been unmapped.
+    pub(crate) fn released(&self, page: usize) {
+        if self.samples(page) {
+            self.mapped.put(Record::Released { page: page as u32, pages: 1 });
+        }
+    }
+
+    /// The program is about to end.
+    pub(crate) fn end(&self, resident: usize) {
+        let now = sys::now();
+        let mut pace = self.pace.lock();
+        let last = pace.last.0;
+        let idle = pace.gap(last, now, now, sys::thread_time(last));
+        self.mapped.word(Word::Idle).fetch_add(idle, Relaxed);
+        self.look(&mut pace, resident);
+        self.mapped.word(Word::Ended).store(now, Relaxed);
+        self.mapped.word(Word::Whole).store(1, Relaxed);
+    }
+
+    /// In a forked child: a file of its own.
+    pub(crate) fn renew(&mut self, asked: &Recorder) -> Result<(), LiveError> {
+        let parent = self.mapped.word(Word::Process).load(Relaxed);
+        let space = [Word::Base, Word::Pages].map(|word| self.mapped.word(word).load(Relaxed) as usize);
+        self.mapped = Mapped::create(&asked.folder)?;
+        self.pace = Lock::new(Pace::new());
+        self.before = sys::process_times();
+        self.head(parent, space.into());
+        Ok(())
+    }
+}
+
+/// Nanoseconds that entries may have taken when the program has had `own` nanoseconds for itself.
+fn allowed(own: f64, patience: f64) -> f64 {
+    SHARE * own + patience * (own / FIRST_NS).min(1.0)
+}
+
+/// Whether there must be fewer entries, or may be more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Pressure {
+    High,
+    None,
+    Low,
+}
+
+/// The new window, and whether to halve the sampling, for this window and this many sampled pages in RAM. `full`: the
+/// file is filling up.
+fn knobs(pressure: Pressure, window: usize, sampled: usize, full: bool) -> (usize, bool) {
+    let least = |part: usize| (sampled / part).max(WINDOW_MIN);
+    if full && sampled >= 2 * WINDOW_MIN {
+        return ((window / 2).max(WINDOW_MIN), true);
+    }
+    match pressure {
+        Pressure::High if window < least(WIDEST) => ((2 * window).min(least(WIDEST)), false),
+        Pressure::High if sampled >= 2 * SAMPLED_MIN => ((window / 2).max(WINDOW_MIN), true),
+        Pressure::High => ((window + window / 2).min(sampled * LAST.0 / LAST.1).max(window), false),
+        Pressure::None => (window, false),
+        Pressure::Low => ((window - window / 4).max(least(NARROWEST)).min(window), false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_faults_too_often_gets_a_wider_window_and_then_a_smaller_sample() {
+        assert_eq!(knobs(Pressure::High, 64, 8192, false), (128, false));
+        assert_eq!(knobs(Pressure::High, 500, 8192, false), (512, false));
+        assert_eq!(knobs(Pressure::High, 512, 8192, false), (256, true));
+        assert_eq!(knobs(Pressure::High, 128, 1000, false), (192, false));
+        assert_eq!(knobs(Pressure::High, 700, 1000, false), (750, false));
+        assert_eq!(knobs(Pressure::High, 800, 1000, false), (800, false));
+        assert_eq!(knobs(Pressure::None, 512, 8192, false), (512, false));
+    }
+
+    #[test]
+    fn a_program_that_seldom_faults_gets_a_narrower_window() {
+        assert_eq!(knobs(Pressure::Low, 512, 8192, false), (384, false));
+        assert_eq!(knobs(Pressure::Low, 140, 8192, false), (128, false));
+        assert_eq!(knobs(Pressure::Low, 32, 100, false), (32, false));
+    }
+
+    #[test]
+    fn entries_take_a_share_of_the_programs_time_and_patience_in_its_first_second() {
+        assert_eq!(allowed(2e9, 0.0), SHARE * 2e9);
+        assert_eq!(allowed(0.5e9, 4e9), SHARE * 0.5e9 + 2e9);
+        assert_eq!(allowed(60e9, 4e9), SHARE * 60e9 + 4e9);
+    }
+
+    #[test]
+    fn a_way_is_what_is_left_when_work_is_taken_off() {
+        let mut pace = Pace::new();
+        let mut now = 1_000_000;
+        for i in 0..101u64 {
+            // 3 us of work, 8 us on the way; every tenth time the thread also waits for something else.
+            let wait = if i % 10 == 9 { 5_000_000 } else { 0 };
+            let started = now + 3_000 + 8_000 + wait;
+            now = started + 4_000;
+            let waited = pace.gap(7, started, now, 500 + 3_000 * i);
+            assert_eq!(waited, if wait > 0 && i > 0 { wait + 8_000 } else { 0 });
+        }
+        assert!((7_000..=8_000).contains(&pace.way()), "{}", pace.way());
+        assert_eq!(Pace::new().way(), 0);
+    }
+
+    #[test]
+    fn threads_are_counted_once() {
+        let mut pace = Pace::new();
+        assert_eq!([7, 8, 7].map(|thread| pace.is_new(thread)), [true, true, false]);
+    }
+
+    #[test]
+    fn the_kernel_knows_this_thread_and_its_process() {
+        let (mut watch, before) = (Watch::begin(), sys::process_times());
+        watch.look();
+        // A kernel may not report how long a thread has waited.
+        assert!(watch.thread == sys::thread() && (watch.file.is_some() || watch.waited == 0));
+        let (thread, process) = (sys::thread_times(), sys::process_times());
+        assert!(process.user + process.system >= before.user + before.system);
+        assert!(thread.user + thread.system <= process.user + process.system);
+        // Read once: the other tests of this process allocate meanwhile.
+        let resident = in_ram(open(c"/proc/self/statm").as_ref());
+        assert!(resident > 0 && resident.is_multiple_of(PAGE as u64), "{resident}");
+        assert_eq!(in_ram(None), 0);
+    }
+
+    #[test]
+    fn a_file_that_fills_up_is_spared_by_a_smaller_sample() {
+        assert_eq!(knobs(Pressure::None, 512, 8192, true), (256, true));
+        assert!(!knobs(Pressure::None, 32, 40, true).1);
+    }
+}

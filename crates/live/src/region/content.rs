@@ -1,0 +1,182 @@
+//! Operations on memory: map, discard, prefetch, pin. Regions use them, and so does the preload library, for memory
+//! without an owner.
+
+use std::ops::Range;
+
+use coldframe_core::{Event, PageId};
+use coldframe_pager_plan::HINTS;
+
+use super::Regions;
+use crate::fault::gate::Decider;
+use crate::fault::serve::Kind;
+use crate::page::pages::{Owner, Where};
+use crate::stats::Stats;
+use crate::sys::{self, Signals};
+use crate::task::{Todo, VICTIMS};
+use crate::{LiveError, PAGE};
+
+/// After this many discarded pages, the engine's lock is freed for others.
+const DISCARDS: usize = 256;
+
+impl Regions {
+    /// The pages of a range of addresses.
+    pub fn pages_at(&self, address: usize, len: usize) -> Range<usize> {
+        let start = (address - self.space().start()) / PAGE;
+        start..start + len.div_ceil(PAGE)
+    }
+
+    /// Loads absent pages, [`HINTS`] at a time.
+    pub fn load_pages(&self, pages: impl Iterator<Item = usize>) {
+        if self.memory().is_plain() {
+            return;
+        }
+        let out = |page: &usize| match self.pages().get(*page) {
+            Where::Nowhere => self.memory().begin(*page),
+            other => other == Where::Out,
+        };
+        let mut pages = pages.filter(out).peekable();
+        while pages.peek().is_some() {
+            self.faults.with_task(|decider, todo| {
+                for page in pages.by_ref().take(HINTS) {
+                    if self.pages().get(page) == Where::Out {
+                        decider.wish(self.work(), todo, page);
+                    }
+                }
+            });
+        }
+    }
+
+    /// Drops the content of touched pages.
+    pub fn discard(&self, pages: Range<usize>) {
+        if self.memory().is_plain() {
+            return self.discard_plain(&pages);
+        }
+        self.space().touched(pages).for_each(|touched| self.discard_pages(touched));
+    }
+
+    /// Drops content. After every [`DISCARDS`] pages, other threads get the engine's lock and this thread gets its
+    /// signals.
+    pub fn discard_pages(&self, pages: Range<usize>) {
+        if self.memory().is_plain() {
+            return self.discard_plain(&pages);
+        }
+        let mut next = pages.start;
+        while next < pages.end {
+            // Long ranges without content are skipped without a lock.
+            if !self.memory().has_content(next) && !self.work().log().has_slot(next) {
+                next += 1;
+                continue;
+            }
+            let (mut stuck, end) = (false, pages.end.min(next + DISCARDS));
+            self.faults.with_task(|decider, todo| {
+                while next < end && todo.victims.len() < VICTIMS - 1 && !stuck {
+                    stuck = !self.release(decider, todo, next);
+                    next += usize::from(!stuck);
+                }
+            });
+            if stuck {
+                self.let_settle(next);
+            }
+        }
+    }
+
+    /// Sleeps while another thread is changing the page, or gives that thread time to bring the page in.
+    fn let_settle(&self, page: usize) {
+        match self.pages().get(page).is_owned() {
+            true => self.pages().wait(page),
+            false => sys::sleep_us(20),
+        }
+    }
+
+    /// Returns false if another thread is changing or loading the page just now.
+    fn release(&self, decider: &mut Decider, todo: &mut Todo, page: usize) -> bool {
+        let event = Event::Released { page: PageId::from(page) };
+        let state = self.pages().get(page);
+        if state.is_owned() || state == Where::Kept || !decider.engine().accepts(&event) {
+            return false;
+        }
+        decider.deliver(self.work(), todo, event);
+        Stats::sub(&self.stats().pinned, self.pages().pins(page).into());
+        self.pages().set_pins(page, 0);
+        self.work().forget(page);
+        true
+    }
+
+    /// Loads pages one by one and hides each from the policy.
+    pub fn pin_pages(&self, pages: Range<usize>) -> Result<(), LiveError> {
+        if self.memory().is_plain() {
+            return Ok(());
+        }
+        for page in pages.clone() {
+            if let Err(error) = self.pin_page(page) {
+                self.unpin_pages(pages.start..page);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// A pinned page is writable: the kernel may write to it where it would not wait for a fault, or without the page
+    /// table.
+    fn pin_page(&self, page: usize) -> Result<(), LiveError> {
+        let (address, mut result) = (self.memory().address(page), None);
+        let _signals = Signals::block();
+        loop {
+            match self.pages().get(page) {
+                Where::Nowhere if self.memory().begin(page) => {}
+                Where::Nowhere => return Err(self.hole(page)),
+                Where::Out | Where::Shelved => self.faults.serve(address, true, Kind::Missing, 0),
+                Where::Clean => self.faults.serve(address, true, Kind::Protected, 0),
+                Where::Busy | Where::Leaving | Where::Refused => self.pages().wait(page),
+                Where::Kept => sys::sleep_us(20),
+                was @ (Where::Dirty | Where::Unsure) => {
+                    self.faults.with_task(|decider, todo| {
+                        let owner = Owner::task(todo.task);
+                        if self.pages().acquire(page, was, Where::Busy, owner) {
+                            result = Some(self.pin_resident(decider, todo, page));
+                            // The kernel may write to it without a fault that shows it.
+                            self.pages().release(page, owner, Where::Dirty);
+                        }
+                    });
+                }
+            }
+            if let Some(result) = result {
+                return result;
+            }
+        }
+    }
+
+    fn hole(&self, page: usize) -> LiveError {
+        let start = page * PAGE;
+        LiveError::Range { start, end: start + PAGE, len: self.space().span().len() }
+    }
+
+    fn pin_resident(&self, decider: &mut Decider, todo: &mut Todo, page: usize) -> Result<(), LiveError> {
+        let (frames, pinned) = (decider.engine().frames_for_pages(), decider.engine().frames().pinned());
+        let keep = decider.engine().config().caps.buffers as usize + decider.engine().config().evict_batch;
+        if pinned + keep >= frames {
+            return Err(LiveError::Pinned { asked: 1, pinned, frames, keep });
+        }
+        decider.deliver(self.work(), todo, Event::Pinned { page: PageId::from(page) });
+        debug_assert!(todo.done(), "pinning moves nothing");
+        self.pages().set_pins(page, self.pages().pins(page) + 1);
+        Stats::add(&self.stats().pinned, 1);
+        Ok(())
+    }
+
+    pub fn unpin_pages(&self, pages: Range<usize>) {
+        if self.memory().is_plain() {
+            return;
+        }
+        for page in pages {
+            self.faults.with_task(|decider, todo| {
+                let event = Event::Unpinned { page: PageId::from(page) };
+                if decider.engine().accepts(&event) {
+                    decider.deliver(self.work(), todo, event);
+                    self.pages().set_pins(page, self.pages().pins(page) - 1);
+                    Stats::sub(&self.stats().pinned, 1);
+                }
+            });
+        }
+    }
+}

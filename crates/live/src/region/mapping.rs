@@ -1,0 +1,227 @@
+//! Changes the managed address space; no other file changes it. Each change holds `Space::changing` from its first
+//! step to its last.
+//!
+//! ```text
+//!   open    a mapping with the rights asked for ─ watched ─ in the map of extents
+//!   close   out of the map ─ its pages are forgotten ─ a free mapping over it
+//! ```
+//! A page that is in the map and was never touched is `Nowhere`; its first fault makes it `Out`. So a reservation of
+//! a terabyte costs nothing. A range that is closed first leaves the map. From then on, its untouched pages stay
+//! `Nowhere`. Its other pages are dropped one by one, each under the engine's lock when no thread is changing it.
+
+use std::ops::Range;
+
+use coldframe_core::{Event, PageId};
+
+use super::Regions;
+use crate::fault::gate::Decider;
+use crate::memory::extents::{Kind, Manner};
+use crate::memory::space;
+use crate::page::pages::Where;
+use crate::stats::Stats;
+use crate::sys::{self, fatal, Sys};
+use crate::{LiveError, PAGE};
+
+/// The address of new memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spot {
+    /// Anywhere, at a multiple of this many bytes, a power of two.
+    Anywhere(usize),
+    /// Here, if it is free.
+    Free(usize),
+    /// Here, replacing whatever is there.
+    Over(usize),
+}
+
+impl Regions {
+    /// Closes the part of a range that lies in the span. Signals are blocked, here and below.
+    pub fn unmap(&self, address: usize, len: usize) -> Sys<()> {
+        let _changing = self.space().changing();
+        self.close(&self.clamped(address, len), true)
+    }
+
+    /// As [`crate::Pager::map_foreign`].
+    pub fn map_foreign(&self, range: Range<usize>, place: impl FnOnce() -> bool) -> bool {
+        let _changing = self.space().changing();
+        let _ = self.close(&range, false);
+        let placed = place();
+        if placed {
+            self.space().extents().insert(range, Kind::Foreign);
+        } else {
+            self.restore(&range);
+        }
+        placed
+    }
+
+    /// As [`crate::Pager::foreign_gone`].
+    pub fn foreign_gone(&self, range: &Range<usize>) {
+        let _changing = self.space().changing();
+        self.space().extents().remove(range.clone());
+        self.restore(range);
+    }
+
+    /// The part of a range that lies in the span.
+    fn clamped(&self, address: usize, len: usize) -> Range<usize> {
+        let span = self.space().span();
+        let end = address.saturating_add(len).checked_next_multiple_of(PAGE).unwrap_or(usize::MAX);
+        address.clamp(span.start, span.end)..end.clamp(span.start, span.end)
+    }
+
+    /// Opens `len` bytes, in whole pages. Signals are blocked.
+    pub fn map(&self, spot: Spot, len: usize, protection: i32) -> Result<Range<usize>, LiveError> {
+        let _changing = self.space().changing();
+        let span = self.space().span();
+        let full = |free: usize| LiveError::Full { asked: len, free, max: span.len() };
+        let at = match spot {
+            Spot::Anywhere(align) => {
+                let extents = self.space().extents();
+                extents.find(len, align.max(PAGE)).ok_or_else(|| full(extents.free()))?
+            }
+            Spot::Free(at) | Spot::Over(at) => at,
+        };
+        let range = at..at.checked_add(len).ok_or_else(|| full(0))?;
+        match spot {
+            Spot::Over(_) if span.contains(&at) && range.end <= span.end => {
+                self.close(&range, false).map_err(|e| LiveError::os("replace a mapping", e))?;
+            }
+            _ if self.space().extents().is_free(&range) => {}
+            _ => return Err(full(self.space().extents().free())),
+        }
+        if let Err(error) = self.open(&range, protection) {
+            self.restore(&range);
+            return Err(LiveError::os("map memory", error));
+        }
+        Ok(range)
+    }
+
+    fn open(&self, range: &Range<usize>, protection: i32) -> Sys<()> {
+        if self.memory().is_plain() {
+            self.open_plain(range, protection)?;
+        } else {
+            // SAFETY: the range is free.
+            unsafe { space::map_open(range, protection)? };
+            self.memory().uffd().register(range.clone())?;
+            Stats::add(&self.stats().managed, self.space().pages_of(range).len() as u64);
+        }
+        self.space().extents().insert(range.clone(), Kind::Managed(Manner::new(protection)));
+        Ok(())
+    }
+
+    /// In a forked child: removes memory that the child must not have, drops content that it must not inherit, and
+    /// clears locks. Its signals are blocked.
+    pub fn after_fork(&self) {
+        let _changing = self.space().changing();
+        for (range, manner) in self.space().managed_within(self.space().span()) {
+            if manner.locked {
+                self.unpin_touched(self.space().pages_of(&range));
+                self.space().extents().change(range.clone(), |manner| manner.locked = false);
+            }
+            if manner.dont_fork {
+                if self.close(&range, true).is_err() {
+                    fatal::say("a forked process could not give back what it was not to inherit");
+                }
+            } else if manner.wipe_on_fork {
+                self.space().touched(self.space().pages_of(&range)).for_each(|touched| self.discard_pages(touched));
+            }
+        }
+    }
+
+    /// Removes whatever is mapped in a range. `free`: a free mapping takes its place; otherwise the caller puts
+    /// something there.
+    fn close(&self, range: &Range<usize>, free: bool) -> Sys<()> {
+        let there = self.space().extents().remove(range.clone());
+        for (part, kind) in there.iter().filter(|_| !self.memory().is_plain()) {
+            if let Kind::Managed(manner) = kind {
+                let pages = self.space().pages_of(part);
+                if manner.locked {
+                    self.unpin_touched(pages.clone());
+                }
+                self.forget(pages.clone());
+                Stats::sub(&self.stats().managed, pages.len() as u64);
+            }
+        }
+        for (i, (part, _)) in there.iter().enumerate().filter(|_| free) {
+            // SAFETY: no page of it is in use any more.
+            if let Err(error) = unsafe { space::map_free(part) } {
+                // Lost address space is better than address space that is handed out while it is still mapped.
+                let mut extents = self.space().extents();
+                there[i..].iter().for_each(|(part, kind)| extents.insert(part.clone(), *kind));
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a range free that is in no extent.
+    fn restore(&self, range: &Range<usize>) {
+        // SAFETY: no page of it is in use.
+        if unsafe { space::map_free(range) }.is_err() {
+            self.space().extents().insert(range.clone(), Kind::Foreign);
+        }
+    }
+
+    /// Closes the memory of a region. Signals are blocked.
+    pub fn close_pages(&self, pages: Range<usize>) {
+        let _changing = self.space().changing();
+        if let Err(error) = self.close(&self.space().addresses_of(&pages), true) {
+            fatal::say(format_args!("address space of a region is lost: {}", error.io()));
+        }
+    }
+
+    /// Drops the content of pages that are in no extent any more, and brings all of them to `Nowhere`.
+    fn forget(&self, pages: Range<usize>) {
+        for touched in self.space().touched(pages.clone()) {
+            self.discard_pages(touched.clone());
+            let mut next = touched.start;
+            while next < touched.end {
+                next = self.retire(next..touched.end);
+                if next < touched.end {
+                    // Another thread was faster and has brought it back.
+                    self.discard_pages(next..next + 1);
+                    sys::give_way();
+                }
+            }
+        }
+        self.space().untouch(pages);
+    }
+
+    /// Takes pages to `Nowhere` as long as they are at rest. Returns the first page that is not. Under the engine's
+    /// lock no thread can begin to bring a page in.
+    fn retire(&self, pages: Range<usize>) -> usize {
+        let decider = self.faults.gate().lock();
+        pages.clone().find(|page| !self.retired(&decider, *page)).unwrap_or(pages.end)
+    }
+
+    fn retired(&self, decider: &Decider, page: usize) -> bool {
+        match self.pages().get(page) {
+            Where::Nowhere => true,
+            Where::Out if self.pages().slot(page).is_none() && !self.work().log().has_slot(page) => {
+                let rests = decider.engine().accepts(&Event::Released { page: PageId::from(page) });
+                if rests {
+                    self.pages().set(page, Where::Nowhere);
+                }
+                rests
+            }
+            _ => false,
+        }
+    }
+
+    pub fn unpin_touched(&self, pages: Range<usize>) {
+        self.space().touched(pages).for_each(|touched| self.unpin_pages(touched));
+    }
+
+    pub fn contents(&self, pages: Range<usize>) -> Vec<Range<usize>> {
+        if self.memory().is_plain() {
+            return vec![self.space().addresses_of(&pages)];
+        }
+        let mut parts: Vec<Range<usize>> = Vec::new();
+        for page in self.space().touched(pages).flatten().filter(|page| self.memory().has_content(*page)) {
+            let at = self.memory().address(page);
+            match parts.last_mut() {
+                Some(last) if last.end == at => last.end += PAGE,
+                _ => parts.push(at..at + PAGE),
+            }
+        }
+        parts
+    }
+}

@@ -1,0 +1,151 @@
+//! The memory of the statistics: a memfd that several processes map. It is gone when the last of them ends.
+//!
+//! Its length is sealed, since a process that touches a mapping behind the end of its file is killed. The descriptor
+//! that programs inherit is for reading. A pager opens it again for writing, which the kernel allows to the user who
+//! started the run. So a program that has given up its rights cannot write there. The numbers of a pager that cannot
+//! write are in memory of its own.
+
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use rustix::fs::{self, SealFlags};
+
+use crate::stats::{Chosen, Snapshot, Stats};
+use crate::sys::fatal::Mail;
+use crate::{sys, LiveError};
+
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+
+/// Statistics that another process keeps, or will keep.
+#[derive(Debug)]
+pub struct StatsFile {
+    stats: &'static Stats,
+    fd: OwnedFd,
+}
+
+impl StatsFile {
+    /// A new one. A program that is started inherits its descriptor.
+    ///
+    /// # Errors
+    /// The kernel gives no memory.
+    pub fn create() -> Result<StatsFile, LiveError> {
+        let fd = memfd()?;
+        let to_read = again(fd.as_raw_fd(), false).map_err(|e| LiveError::os("open the statistics", e))?;
+        let stats = map(to_read.as_raw_fd(), libc::PROT_READ)?;
+        Ok(StatsFile { stats, fd: sys::move_high_inherited(to_read) })
+    }
+
+    /// The statistics of a running process, as found by `find`.
+    ///
+    /// # Errors
+    /// The process is gone or belongs to another user, or the file does not hold statistics of this version.
+    pub fn open(path: &Path) -> Result<StatsFile, LiveError> {
+        let refuse = |reason: String| LiveError::Backing { path: path.to_path_buf(), reason };
+        let file = std::fs::File::open(path).map_err(|e| refuse(e.to_string()))?;
+        if !is_open(file.as_raw_fd()) {
+            return Err(refuse("is no statistics of this version of coldframe".to_string()));
+        }
+        let stats = map(file.as_raw_fd(), libc::PROT_READ)?;
+        if stats.magic.load(Ordering::Acquire) != Stats::MAGIC {
+            return Err(refuse("the pager has not started yet".to_string()));
+        }
+        Ok(StatsFile { stats, fd: file.into() })
+    }
+
+    /// The statistics of process `pid`: the path under /proc that `open` takes.
+    pub fn find(pid: u32) -> Option<PathBuf> {
+        let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
+        entries.flatten().map(|entry| entry.path()).find(|path| {
+            let target = std::fs::read_link(path).unwrap_or_default();
+            target.to_string_lossy().contains(Stats::NAME)
+        })
+    }
+
+    /// Their values now.
+    pub fn snapshot(&self) -> Snapshot {
+        self.stats.snapshot()
+    }
+
+    /// The pager's choices at its start.
+    pub fn chosen(&self) -> Option<Chosen> {
+        self.stats.chosen()
+    }
+
+    /// Whether a pager has begun to keep them.
+    pub fn started(&self) -> bool {
+        self.stats.magic.load(Ordering::Acquire) == Stats::MAGIC
+    }
+
+    /// What the pager has to say where the program has no stderr that it may use: a line, and whether it had to stop
+    /// the process of this number.
+    pub fn mail(&self) -> &'static Mail {
+        &self.stats.mail
+    }
+
+    /// The descriptor's number, for [`crate::Options::stats_fd`].
+    pub fn fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+/// An inherited descriptor may have been closed since; then no other process reads these statistics.
+fn is_open(fd: RawFd) -> bool {
+    // SAFETY: the number is looked at only; one that is not open is an error.
+    let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
+    fs::fstat(fd).is_ok_and(|stat| stat.st_size == Stats::BYTES as i64) && fs::fcntl_get_seals(fd) == Ok(SEALS)
+}
+
+/// The statistics of the run that this program belongs to, to read.
+fn shared(fd: Option<RawFd>) -> Option<&'static Stats> {
+    fd.filter(|fd| *fd >= 0 && is_open(*fd)).and_then(|fd| map(fd, libc::PROT_READ).ok())
+}
+
+/// Whether an earlier program has kept these statistics: it has started this one, or has executed it.
+pub fn is_later(options: &crate::Options) -> bool {
+    shared(options.stats_fd).is_some_and(|stats| stats.measured().is_some())
+}
+
+/// The statistics of a pager: those it was given, or its own.
+pub(crate) fn of(fd: Option<RawFd>) -> Result<(&'static Stats, Option<OwnedFd>), LiveError> {
+    const RIGHTS: i32 = libc::PROT_READ | libc::PROT_WRITE;
+    let shared = shared(fd);
+    if let (Some(fd), Some(_)) = (fd, shared) {
+        if let Ok(fd) = again(fd, true) {
+            let stats = map(fd.as_raw_fd(), RIGHTS)?;
+            stats.mail.use_it();
+            return Ok((stats, None));
+        }
+    }
+    let own = sys::move_high(memfd()?);
+    let stats = map(own.as_raw_fd(), RIGHTS)?;
+    if let Some(measured) = shared.and_then(Stats::measured) {
+        stats.device_read_ns.store(measured.read_ns, Ordering::Relaxed);
+        stats.walk_step_ns.store(measured.step_ns, Ordering::Relaxed);
+    }
+    stats.mail.use_it();
+    Ok((stats, Some(own)))
+}
+
+fn map(fd: RawFd, rights: i32) -> Result<&'static Stats, LiveError> {
+    let address = sys::map_file(fd, Stats::BYTES, rights).map_err(|e| LiveError::os("map the statistics", e))?;
+    // SAFETY: the mapping has room for the counters, all bytes zero is a value of them, and it is never unmapped.
+    Ok(unsafe { &*(address as *const Stats) })
+}
+
+/// Opens a descriptor's file again.
+fn again(fd: RawFd, write: bool) -> std::io::Result<OwnedFd> {
+    let path = format!("/proc/self/fd/{fd}");
+    std::fs::OpenOptions::new().read(true).write(write).open(path).map(OwnedFd::from)
+}
+
+fn memfd() -> Result<OwnedFd, LiveError> {
+    let make = || {
+        let fd = fs::memfd_create(Stats::NAME, fs::MemfdFlags::CLOEXEC | fs::MemfdFlags::ALLOW_SEALING)?;
+        fs::ftruncate(&fd, Stats::BYTES as u64)?;
+        fs::fchmod(&fd, fs::Mode::RUSR | fs::Mode::WUSR)?;
+        fs::fcntl_add_seals(&fd, SEALS)?;
+        Ok(fd)
+    };
+    make().map_err(|e: rustix::io::Errno| LiveError::os("memory for statistics", e))
+}

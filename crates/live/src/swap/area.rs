@@ -1,0 +1,70 @@
+//! The swap area of a system, kept by the engine: LOBI's log of erase blocks with its collectors. The swap file
+//! replaces the flash; each erase block has a segment of the file (`swap/log/blocks.rs`).
+
+use coldframe_core::swap::{collect, AreaConfig, Counts, Layout, Swap, SwapAreas, WearLevelling};
+
+use crate::stats::Stats;
+use crate::swap::device::Device;
+use crate::swap::log::{segments_of, BUFFERS, SEGMENT};
+use crate::{LiveError, SwapArea, PAGE};
+
+impl SwapArea {
+    /// The area on a device, beside `pages` home slots.
+    pub(crate) fn areas(&self, device: &Device, pages: usize, bytes_max: Option<u64>) -> Result<SwapAreas, LiveError> {
+        let refuse = |reason| LiveError::Setting { field: "swap", reason };
+        let least = (2 * pages).div_ceil(SEGMENT) + BUFFERS;
+        let segments = segments_of(device, least, bytes_max);
+        let usual = (pages + pages / 4).min((SwapArea::MOST / PAGE as u64) as usize).div_ceil(SEGMENT);
+        let blocks = match self.bytes {
+            Some(bytes) => (bytes / SwapArea::BLOCK) as usize,
+            None => usual.max(2 * SwapArea::START as usize).min(segments / 4 * 3),
+        };
+        if blocks + 2 * BUFFERS > segments {
+            let mib = |segments: usize| (segments as u64 * SwapArea::BLOCK) >> 20;
+            let most = segments.saturating_sub(2 * BUFFERS);
+            return Err(refuse(format!(
+                "an area of {} MiB; the swap file has room for {} MiB",
+                mib(blocks),
+                mib(most)
+            )));
+        }
+        let Some(collector) = collect::find(&self.collector) else {
+            let names: Vec<_> = collect::ALL.iter().map(|collector| collector.name).collect();
+            return Err(refuse(format!("there is no collector `{}`; there are {}", self.collector, names.join(", "))));
+        };
+        let area = AreaConfig {
+            blocks: blocks as u32,
+            priority: 0,
+            layout: Layout::Log,
+            collector,
+            victims: self.victims,
+            start: SwapArea::START,
+            stop: SwapArea::START,
+            wear: WearLevelling { dynamic: true, spread_max: None },
+        };
+        Ok(SwapAreas { slots_per_block: SEGMENT as u32, areas: vec![area] })
+    }
+}
+
+/// The part of an area's counts that the statistics have. A forked child continues with its parent's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Told(Counts);
+
+impl Told {
+    /// Adds the counts since the last call.
+    pub(crate) fn tell(&mut self, swap: &Swap, stats: &Stats) {
+        let (now, before) = (*swap.counts(), self.0);
+        if now == before {
+            return;
+        }
+        Stats::add(&stats.swap_programs, now.programs - before.programs);
+        Stats::add(&stats.swap_copies, now.copies - before.copies);
+        Stats::add(&stats.swap_erases, now.erases - before.erases);
+        Stats::add(&stats.swap_collections, now.collections - before.collections);
+        Stats::add(&stats.swap_full, now.areas_full - before.areas_full);
+        if now.erases > before.erases {
+            stats.tell_wear(swap.wear());
+        }
+        self.0 = now;
+    }
+}

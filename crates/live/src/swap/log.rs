@@ -1,0 +1,416 @@
+//! The swap area: a log. Dirty pages are appended to a buffer of 32 pages. A thread of the pager writes a full buffer
+//! with one write of 128 KiB (`log/writer.rs`). A thread that evicts waits only if all buffers are full.
+//!
+//! ```text
+//!   swap file   | segment 0 (32 slots) | segment 1 | ...        a slot is a page; a page's bytes never change in their slot
+//!   buffers     Filling ──full──► Full ──► Writing ──done──► Kept     all serve reads; Kept until another segment needs it
+//! ```
+//! A slot is freed when its page gets another one or is discarded; a segment without used slots is free. When the
+//! file has grown to twice the space in use, free slots within segments are filled. A slot that a forked child can
+//! still see is freed only when no such child is left, so it is never overwritten under a child.
+
+use std::ops::Range;
+use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd, RawFd};
+
+use crate::page::pages::Pages;
+use crate::stats::Stats;
+use crate::swap::device::Device;
+use crate::swap::seal::Sealer;
+use crate::swap::sum::Summer;
+use crate::sys::lock::{Guard, Lock};
+use crate::sys::Signals;
+use crate::sys::{self, fatal, whose};
+use crate::tier::IN_POOL;
+use crate::{LiveError, PAGE};
+
+pub use coldframe_pager_plan::{LOG_BUFFERS as BUFFERS, SEGMENT};
+
+mod blocks;
+mod children;
+mod orders;
+mod segments;
+mod writer;
+
+use blocks::Blocks;
+use children::NOT_YET;
+use segments::{Burial, Inside, Refused};
+pub use writer::Visits;
+use writer::Writer;
+
+/// Bits of a slot's number below the number of its file.
+const FILE_SHIFT: u32 = 40;
+/// Bits of a slot's number below the number of the page within the slot: 0 for a page that has it alone, otherwise from 1.
+const PART_SHIFT: u32 = 32;
+/// The most segments of a file: the number of a slot fits into 32 bits.
+const SEGMENTS_MAX: usize = u32::MAX as usize / SEGMENT;
+
+/// The place of a page's bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// There are none: the page is zeros.
+    Zeros,
+    /// In a buffer in RAM; they have been copied to the given place.
+    Memory,
+    /// In this slot.
+    Device(u64),
+}
+
+/// The swap area of one process. It also reads the files of the processes that it was forked from.
+#[derive(Debug)]
+pub struct Log {
+    state: Lock<Inside>,
+    writer: Writer,
+    files: Vec<Device>,
+    summer: Summer,
+    /// The log chooses the places of pages (and not the engine).
+    places: bool,
+    /// One for each file, or none without encryption.
+    sealers: Vec<Sealer>,
+}
+
+impl Log {
+    /// A log on a device, for `pages` managed pages, of at most `bytes_max` bytes; with `blocks` erase blocks if the
+    /// engine places pages. It may use all of the device: children that see old bytes of every page need room besides
+    /// that of the present pages.
+    pub fn new(
+        device: Device,
+        pages: usize,
+        bytes_max: Option<u64>,
+        sealer: Option<Sealer>,
+        blocks: Option<usize>,
+    ) -> Result<Log, LiveError> {
+        let least = (2 * pages).div_ceil(SEGMENT) + BUFFERS;
+        let segments = segments_of(&device, least, bytes_max);
+        let mut inside = Inside::new(segments)?;
+        inside.blocks = blocks.map(|blocks| Blocks::new(pages, blocks, segments)).transpose()?;
+        Ok(Log {
+            summer: Summer::new(sealer.is_some())?,
+            places: blocks.is_none(),
+            state: Lock::new(inside),
+            writer: Writer::new(sealer.is_some())?,
+            files: vec![device],
+            sealers: sealer.into_iter().collect(),
+        })
+    }
+
+    /// Bytes that the file may take.
+    pub fn bytes_max(&self) -> u64 {
+        let _signals = Signals::block();
+        (self.state.lock().segments_max() * SEGMENT * PAGE) as u64
+    }
+
+    /// The keyed hash of a page.
+    ///
+    /// # Safety
+    /// `address` must be good for a page that no thread writes to.
+    pub unsafe fn sum(&self, address: usize) -> u128 {
+        // SAFETY: the caller answers for it.
+        self.summer.of(unsafe { &*(address as *const [u8; PAGE]) })
+    }
+
+    /// The same of a page of zeros.
+    pub fn zero(&self) -> u128 {
+        self.summer.zero()
+    }
+
+    /// The file that this process writes to.
+    pub fn device(&self) -> &Device {
+        self.files.last().expect("a log has a file")
+    }
+
+    /// All descriptors: the files, and the pipes that show which children live.
+    pub fn descriptors(&self) -> Vec<RawFd> {
+        let mut all: Vec<RawFd> = self.files.iter().map(Device::raw).collect();
+        let _signals = Signals::block();
+        if !whose::is_elsewhere() {
+            all.extend(self.state.lock().children.descriptors());
+        }
+        all
+    }
+
+    /// Finds a page's bytes. If they are in a buffer, copies them to `into`.
+    pub fn find(&self, pages: &Pages, page: usize, into: usize) -> Found {
+        // If the engine places pages, it may move them from buffer to buffer while the lock is free.
+        let locked = (!self.places).then(|| self.state.lock());
+        let Some(slot) = pages.slot(page) else { return Found::Zeros };
+        if slot == IN_POOL || slot >> FILE_SHIFT != self.own_number() {
+            return Found::Device(slot);
+        }
+        let state = locked.unwrap_or_else(|| self.state.lock());
+        let Some(address) = state.buffered(index(slot)) else { return Found::Device(slot) };
+        // SAFETY: both are pages of ours, and the buffer cannot change under the lock.
+        unsafe { std::ptr::copy_nonoverlapping(address as *const u8, into as *mut u8, PAGE) };
+        Found::Memory
+    }
+
+    /// The place of a slot.
+    pub fn place(&self, slot: u64) -> (&Device, u64) {
+        (&self.files[(slot >> FILE_SHIFT) as usize], (index(slot) * PAGE) as u64)
+    }
+
+    /// The number of the file that this process writes to.
+    fn own_number(&self) -> u64 {
+        self.files.len() as u64 - 1
+    }
+
+    /// Decrypts the slot of a page if it is encrypted, and checks that the bytes are those that were written: the tag
+    /// if there is a key, and always the hash of the page. If the page shares its slot, it is decompressed into
+    /// `scratch` for this.
+    ///
+    /// # Safety
+    /// `address` and `scratch` must be good for pages that nobody else has.
+    pub unsafe fn verify(&self, pages: &Pages, page: usize, address: usize, scratch: usize) -> bool {
+        let slot = pages.slot(page).unwrap_or(0);
+        let shared = is_shared(slot);
+        if let Some(sealer) = self.sealers.get((slot >> FILE_SHIFT) as usize) {
+            let (nonce, tag) = pages.seal(page);
+            let bound = if shared { bound_to(index(slot)) } else { page };
+            // SAFETY: the caller answers for it.
+            if !unsafe { sealer.open(address, bound, nonce, tag) } {
+                return false;
+            }
+        }
+        // SAFETY: as above.
+        unsafe {
+            match shared {
+                false => self.sum(address) == pages.sum(page),
+                true => crate::tier::codec::unpack(address, page, scratch) && self.sum(scratch) == pages.sum(page),
+            }
+        }
+    }
+
+    /// Takes the final bytes of pages into the log. They lie in a row at `staged` and have these hashes. A page with
+    /// unchanged bytes keeps its slot. When this returns, the bytes of each page are safe, here or in their slot.
+    /// Returns the number of pages that need not be written. Waits, without the lock, while all buffers are full.
+    pub fn append(&self, staged: usize, victims: &[u32], sums: &[u128], pages: &Pages, stats: &Stats) -> usize {
+        let mut saved = 0;
+        let mut state = self.state.lock();
+        for (i, (page, sum)) in victims.iter().zip(sums).enumerate() {
+            loop {
+                match self.take(&mut state, staged + i * PAGE, *sum, *page, pages) {
+                    Ok(written) => break saved += usize::from(!written),
+                    Err(Refused::Wait) => state = self.await_writer(state, pages, stats),
+                    Err(Refused::Full) => state = self.make_free(state, pages, stats),
+                }
+            }
+        }
+        self.unlock(state);
+        saved
+    }
+
+    /// One page. Returns false if it is unchanged or zeros, so that it need not be written.
+    fn take(&self, state: &mut Inside, from: usize, sum: u128, page: u32, pages: &Pages) -> Result<bool, Refused> {
+        if !self.places {
+            return self.take_sent(state, from, sum, page, pages);
+        }
+        // A page that was in the pool of compressed pages has no slot here.
+        let (index, slot) = (page as usize, pages.slot(page as usize));
+        let old = slot.filter(|slot| *slot != IN_POOL);
+        if sum == old.map_or(self.summer.zero(), |_| pages.sum(index)) {
+            if slot != old {
+                pages.set_slot(index, None);
+            }
+            return Ok(false);
+        }
+        if sum == self.summer.zero() {
+            pages.set_slot(index, None);
+            self.free_slot(state, old);
+            return Ok(false);
+        }
+        let (slot, into) = state.take(page)?;
+        // SAFETY: a page of the caller's, and a page of the buffer, which is not read before the page has its slot.
+        unsafe { std::ptr::copy_nonoverlapping(from as *const u8, into as *mut u8, PAGE) };
+        pages.set_sum(index, sum);
+        pages.set_slot(index, Some(self.own_number() << FILE_SHIFT | slot as u64));
+        self.free_slot(state, old);
+        Ok(true)
+    }
+
+    /// Takes a slot with several compressed pages, whose bytes are at `block`. Their newest bytes have been in the pool
+    /// until now. When this returns, they are safe here. Waits as `append` does.
+    pub fn append_shared(&self, block: usize, members: &[u32], pages: &Pages, stats: &Stats) {
+        let mut state = self.state.lock();
+        let (slot, into) = loop {
+            match state.take_shared(members.len()) {
+                Ok(found) => break found,
+                Err(Refused::Wait) => state = self.await_writer(state, pages, stats),
+                Err(Refused::Full) => state = self.make_free(state, pages, stats),
+            }
+        };
+        // SAFETY: a page of the caller's, and a page of the buffer, which nobody reads before its pages have the slot.
+        unsafe { std::ptr::copy_nonoverlapping(block as *const u8, into as *mut u8, PAGE) };
+        for (i, page) in members.iter().enumerate() {
+            let slot = self.own_number() << FILE_SHIFT | (i as u64 + 1) << PART_SHIFT | slot as u64;
+            let old = pages.set_slot(*page as usize, Some(slot)).filter(|old| *old != IN_POOL);
+            self.free_slot(&mut state, old);
+        }
+        self.unlock(state);
+    }
+
+    /// No slot is free. Frees the slots of children that are gone by now.
+    fn make_free<'a>(&'a self, mut state: Guard<'a, Inside>, pages: &Pages, stats: &Stats) -> Guard<'a, Inside> {
+        state.burial = Burial::Asked;
+        while state.burial == Burial::Asked {
+            match whose::is_elsewhere() {
+                true => state = self.await_writer(state, pages, stats),
+                false => state.bury(hung_up),
+            }
+        }
+        if state.burial == Burial::OfNone {
+            fatal::stop(format_args!("the swap area on {} is full", self.device().path().display()));
+        }
+        state
+    }
+
+    fn free_slot(&self, state: &mut Inside, slot: Option<u64>) {
+        // Slots of the parent processes are not this process's to free.
+        if let Some(slot) = slot.filter(|slot| slot >> FILE_SHIFT == self.own_number()) {
+            state.release(index(slot));
+        }
+    }
+
+    /// Before a fork: writes everything to the device, so that the child finds it there. The tables do not change
+    /// until `fork_parent` or `fork_child`. No thread may append any more.
+    pub fn fork_prepare(&self, pages: &Pages, stats: &Stats) {
+        let mut state = self.state.lock();
+        state.retire_all();
+        while !state.is_settled() {
+            state = self.await_writer(state, pages, stats);
+        }
+        std::mem::forget(state);
+    }
+
+    /// After a fork, even a failed one: a child may exist that sees all slots in use. The child is gone when the
+    /// other end of `alive` is closed. Without `alive` this cannot be known, and what the child sees is kept for
+    /// ever. `tell`: another process polls such pipes; it is told the epoch and the pipe, unless that fails.
+    pub fn fork_parent(&self, alive: Option<OwnedFd>, tell: Option<impl FnOnce(u32, &OwnedFd) -> bool>) {
+        // SAFETY: `fork_prepare` has taken the lock.
+        let state = unsafe { self.state.held() };
+        let alive = match (alive, tell) {
+            (Some(alive), Some(tell)) => tell(state.epoch(), &alive).then_some(NOT_YET),
+            (alive, _) => {
+                state.bury(hung_up);
+                alive.map(IntoRawFd::into_raw_fd)
+            }
+        };
+        state.adopt(alive);
+        self.state.free();
+    }
+
+    /// By which descriptor the end of the child is seen that was forked at the end of `epoch`.
+    pub fn follow(&self, epoch: u32, alive: OwnedFd) {
+        self.state.lock().children.follow(epoch, alive.into_raw_fd());
+    }
+
+    /// In a forked child: old slots stay readable, and new pages go to a file of the child's own. There is no writer
+    /// yet.
+    pub fn fork_child(&mut self, device: Device) -> Result<(), LiveError> {
+        // SAFETY: `fork_prepare` has taken the lock. The parent's children are this process's siblings, so it does not
+        // keep track of them.
+        let state = unsafe { self.state.held() };
+        if !whose::is_elsewhere() {
+            state.children.descriptors().for_each(close);
+        }
+        let mut new = Inside::new(state.segments_max())?;
+        new.blocks = state.blocks.take().map(Blocks::inherited).transpose()?;
+        if !self.sealers.is_empty() {
+            self.sealers.push(Sealer::new()?);
+        }
+        self.lock_keys();
+        if let Some(thread) = self.writer.leave() {
+            thread.forget_in_child();
+        }
+        // The parent's tables describe the parent's file.
+        self.state = Lock::new(new);
+        self.writer = Writer::new(!self.sealers.is_empty())?;
+        self.files.push(device);
+        Ok(())
+    }
+
+    /// The address ranges of the tables.
+    pub fn tables(&self) -> [Range<usize>; 4] {
+        let _signals = Signals::block();
+        self.state.lock().tables()
+    }
+
+    /// Bytes of the tables for each page with a slot, rounded up, without deferred slots.
+    pub fn bytes_per_slot(&self, forked: bool) -> u64 {
+        1 + if forked { size_of::<u32>() as u64 } else { 0 }
+    }
+
+    /// Where the keys lie.
+    #[cfg(test)]
+    pub fn keys(&self) -> Vec<usize> {
+        [self.summer.key_address()].into_iter().chain(self.sealers.iter().map(Sealer::key_address)).collect()
+    }
+
+    /// Locks the inherited keys in a forked child. The child cannot be stopped if the limit was lowered since the
+    /// start.
+    fn lock_keys(&self) {
+        let sealers = self.sealers.iter().map(Sealer::lock_again);
+        if !self.sealers.is_empty() && sealers.chain([self.summer.lock_again()]).any(|locked| locked.is_err()) {
+            fatal::say(
+                "a forked process may not keep its keys in RAM (ulimit -l): the kernel may write them to its swap",
+            );
+        }
+    }
+
+    /// The address ranges of the buffers, which hold pages in plain text, and of their encrypted copies.
+    pub fn buffers(&self) -> [Range<usize>; 2] {
+        let _signals = Signals::block();
+        [self.state.lock().memory(), self.writer.memory()]
+    }
+
+    fn unlock(&self, state: Guard<'_, Inside>) {
+        let wanted = state.has_job();
+        drop(state);
+        if wanted {
+            self.writer.call();
+        }
+    }
+}
+
+/// Segments that a file on the device may have: as many as fit, at least as many as are needed, up to its limits.
+pub fn segments_of(device: &Device, least: usize, bytes_max: Option<u64>) -> usize {
+    let fits = |bytes: u64| usize::try_from(bytes / (SEGMENT * PAGE) as u64).unwrap_or(usize::MAX);
+    let limits = [bytes_max, device.limit()].into_iter().flatten().map(fits);
+    limits.fold(fits(device.room()).max(least).min(SEGMENTS_MAX), usize::min)
+}
+
+/// The number of a slot within its file.
+fn index(slot: u64) -> usize {
+    (slot & ((1 << PART_SHIFT) - 1)) as usize
+}
+
+/// Whether a page with this slot shares it with other compressed pages.
+pub fn is_shared(slot: u64) -> bool {
+    slot != IN_POOL && slot >> PART_SHIFT & ((1 << (FILE_SHIFT - PART_SHIFT)) - 1) != 0
+}
+
+/// In place of the page's number, what an encrypted slot with several pages is bound to.
+fn bound_to(slot: usize) -> usize {
+    1 << FILE_SHIFT | slot
+}
+
+/// Whether the last process with the other end of a pipe is gone, or runs another program. If so, this end is closed.
+fn hung_up(fd: RawFd) -> bool {
+    // The number is the keeper's, and another file here.
+    if whose::is_elsewhere() {
+        return false;
+    }
+    let mut poll = libc::pollfd { fd, events: 0, revents: 0 };
+    let none = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let a = [&mut poll as *mut _ as usize, 1, &none as *const _ as usize, 0, 8, 0];
+    // SAFETY: one pollfd and a timespec that live through the call.
+    let told = unsafe { sys::call(libc::SYS_ppoll, a) }.is_ok();
+    let gone = told && poll.revents & (libc::POLLHUP | libc::POLLERR) != 0;
+    if gone {
+        close(fd);
+    }
+    gone
+}
+
+fn close(fd: RawFd) {
+    // SAFETY: the books own it, and it goes off their list.
+    drop(unsafe { OwnedFd::from_raw_fd(fd) });
+}

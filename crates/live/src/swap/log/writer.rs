@@ -1,0 +1,379 @@
+//! Writes full buffers to the device: one thread of the pager, with plain writes. A thread of the program never has a
+//! write in progress when it returns to its work. A full or slow device delays only threads that need a buffer.
+//!
+//! ```text
+//!   evicting thread   append ─ lock ─ copy ─ buffer full ─ unlock ─ call          (all buffers full: sleep on `done`)
+//!   writer            sleep on `work` ─ lock ─ job ─ unlock ─ seal, write ─ lock ─ written ─ unlock ─ wake `done`
+//! ```
+//! If there is no writer thread, as in a child that may have none, a waiting thread does the next job itself.
+
+use std::ffi::c_void;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+
+use super::segments::{Buffer, Inside, Job, SHARED};
+use super::{bound_to, hung_up, Log, FILE_SHIFT, PART_SHIFT, SEGMENT};
+use crate::page::pages::Pages;
+use crate::stats::Stats;
+use crate::sys::lock::{Guard, Lock};
+use crate::sys::thread::{spawn_raw, Body, RawThread};
+use crate::sys::{self, fatal, Errno};
+use crate::tier::packed;
+use crate::{LiveError, PAGE};
+
+/// Pause before the next request to the device, in microseconds: after it was full, and after it failed.
+const SPACE_US: u64 = 100_000;
+const FAILED_US: u64 = 20_000;
+/// After this many writes, it is checked which children are gone.
+const BURY: u64 = 16;
+
+/// The states of the thread's life.
+const NONE: u32 = 0;
+const RUNS: u32 = 1;
+const STOPS: u32 = 2;
+
+/// The writer thread, and those who wait for it.
+#[derive(Debug)]
+pub struct Writer {
+    thread: Lock<Option<RawThread>>,
+    life: AtomicU32,
+    /// Grows with each job; the thread sleeps on it.
+    work: AtomicU32,
+    asleep: AtomicU32,
+    /// The thread sleeps without a time limit, since no thread has reached for pages lately.
+    dozes: AtomicU32,
+    /// Grows when a job is done; threads that need a buffer sleep on it.
+    done: AtomicU32,
+    waiting: AtomicU32,
+    /// A message about missing space has been printed.
+    said: AtomicBool,
+    /// Room for the encrypted bytes of a buffer, or 0.
+    sealed: usize,
+}
+
+impl Writer {
+    pub fn new(seals: bool) -> Result<Writer, LiveError> {
+        let sealed = if seals { sys::map_memory(SEGMENT * PAGE, None) } else { Ok(0) };
+        Ok(Writer {
+            thread: Lock::new(None),
+            life: AtomicU32::new(NONE),
+            work: AtomicU32::new(0),
+            asleep: AtomicU32::new(0),
+            dozes: AtomicU32::new(0),
+            done: AtomicU32::new(0),
+            waiting: AtomicU32::new(0),
+            said: AtomicBool::new(false),
+            sealed: sealed.map_err(|e| LiveError::os("memory for the log", e))?,
+        })
+    }
+
+    /// Its memory.
+    pub fn memory(&self) -> Range<usize> {
+        self.sealed..self.sealed + if self.sealed == 0 { 0 } else { SEGMENT * PAGE }
+    }
+
+    /// In a forked child: the record of the thread, which is the parent's.
+    pub fn leave(&mut self) -> Option<RawThread> {
+        self.thread.lock().take()
+    }
+
+    /// Wakes the thread for a job.
+    pub fn call(&self) {
+        self.work.fetch_add(1, SeqCst);
+        if self.asleep.load(SeqCst) != 0 {
+            sys::futex_wake(&self.work, 1);
+        }
+    }
+
+    fn job_done(&self) {
+        self.done.fetch_add(1, SeqCst);
+        if self.waiting.load(SeqCst) != 0 {
+            sys::futex_wake(&self.done, i32::MAX as usize);
+        }
+    }
+
+    fn stops(&self) -> bool {
+        self.life.load(SeqCst) == STOPS
+    }
+
+    /// Sleeps while `work` has the value `seen`.
+    fn rest(&self, seen: u32, us: Option<u64>) {
+        self.asleep.store(1, SeqCst);
+        match us {
+            Some(us) => sys::futex_wait_for(&self.work, seen, us),
+            None => sys::futex_wait(&self.work, seen),
+        }
+        self.asleep.store(0, SeqCst);
+    }
+
+    /// A pause between two tries; shorter if the thread is to end.
+    fn pause(&self, us: u64) {
+        match self.life.load(SeqCst) {
+            // The word does not change while the thread lives on: `stop` changes and wakes it.
+            RUNS => sys::futex_wait_for(&self.life, RUNS, us),
+            NONE => sys::sleep_us(us),
+            _ => {}
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if self.sealed != 0 {
+            // SAFETY: the thread is gone, or is the parent's and has memory of its own.
+            unsafe { sys::unmap_memory(self.sealed, SEGMENT * PAGE) };
+        }
+    }
+}
+
+/// What the thread does besides: it looks after others that may sleep.
+pub trait Visits {
+    /// Called before each job.
+    fn visit(&mut self);
+    /// Microseconds after which the next visit must come; `None`: none need come.
+    fn next(&self) -> Option<u64>;
+}
+
+impl Log {
+    /// Starts the writer thread, which calls `write_on`. Without it the pager works, too: the thread that evicts also
+    /// writes.
+    ///
+    /// # Safety
+    /// As for `spawn_raw`, until `stop_writer` has returned.
+    pub unsafe fn start_writer(&self, body: Body, argument: *mut c_void) {
+        let writer = &self.writer;
+        writer.life.store(RUNS, SeqCst);
+        // SAFETY: the caller answers for it.
+        match unsafe { spawn_raw(body, argument) } {
+            Ok(thread) => *writer.thread.lock() = Some(thread),
+            Err(_) => writer.life.store(NONE, SeqCst),
+        }
+    }
+
+    /// Ends the writer thread. Bytes in buffers stay there, for another writer or for the threads that wait.
+    pub fn stop_writer(&self) {
+        let writer = &self.writer;
+        let Some(thread) = writer.thread.lock().take() else { return };
+        writer.life.store(STOPS, SeqCst);
+        sys::futex_wake(&writer.life, 1);
+        writer.call();
+        thread.join();
+        writer.life.store(NONE, SeqCst);
+        // From now on the waiting threads do its work.
+        writer.job_done();
+    }
+
+    /// The writer thread's work, until it is stopped.
+    pub fn write_on(&self, pages: &Pages, stats: &Stats, visits: &mut impl Visits) {
+        let writer = &self.writer;
+        while !writer.stops() {
+            let seen = writer.work.load(SeqCst);
+            visits.visit();
+            if self.work(pages, stats) {
+                continue;
+            }
+            // A thread that begins to reach from here on wakes the writer.
+            writer.dozes.store(1, SeqCst);
+            let limit = visits.next().or_else(|| self.state.lock().starved().then_some(SPACE_US));
+            if limit.is_some() {
+                writer.dozes.store(0, SeqCst);
+            }
+            writer.rest(seen, limit);
+            writer.dozes.store(0, SeqCst);
+        }
+    }
+
+    /// Whether there is a writer thread.
+    pub fn has_writer(&self) -> bool {
+        self.writer.thread.lock().is_some()
+    }
+
+    /// No page has left lately.
+    pub fn dozes(&self) -> bool {
+        self.writer.dozes.load(SeqCst) != 0
+    }
+
+    /// A thread begins to reach for pages; the writer must look after it.
+    pub fn watch(&self) {
+        let writer = &self.writer;
+        if writer.dozes.load(SeqCst) != 0 && writer.dozes.swap(0, SeqCst) != 0 {
+            writer.call();
+        }
+    }
+
+    /// Waits until the writer has done a job, or does one itself.
+    pub(super) fn await_writer<'a>(
+        &'a self,
+        state: Guard<'a, Inside>,
+        pages: &Pages,
+        stats: &Stats,
+    ) -> Guard<'a, Inside> {
+        let writer = &self.writer;
+        let seen = writer.done.load(SeqCst);
+        drop(state);
+        match writer.life.load(SeqCst) {
+            NONE => {
+                if !self.work(pages, stats) {
+                    writer.pause(SPACE_US / 100);
+                }
+            }
+            _ => {
+                writer.call();
+                writer.waiting.fetch_add(1, SeqCst);
+                sys::futex_wait_for(&writer.done, seen, SPACE_US);
+                writer.waiting.fetch_sub(1, SeqCst);
+            }
+        }
+        self.state.lock()
+    }
+
+    /// Does the next job. Returns false if none can be done now.
+    fn work(&self, pages: &Pages, stats: &Stats) -> bool {
+        let job = self.state.lock().job();
+        let done = match job {
+            None => false,
+            Some(Job::Write(b)) => self.write(b, pages, stats),
+            Some(Job::Reserve(from, to)) => self.reserve(from, to),
+            Some(Job::Bury) => {
+                self.state.lock().bury(hung_up);
+                true
+            }
+        };
+        if job.is_some() {
+            self.writer.job_done();
+        }
+        done
+    }
+
+    /// Writes a full buffer. If the device is full, this waits. If the device fails, the program ends: the bytes are
+    /// nowhere else.
+    fn write(&self, b: usize, pages: &Pages, stats: &Stats) -> bool {
+        let buffer = self.state.lock().buffers[b];
+        let start = (buffer.segment * SEGMENT * PAGE) as u64;
+        let bytes = self.sealed(b, &buffer, pages);
+        let (mut place, mut whole) = (0, true);
+        while place < SEGMENT && whole {
+            let run = buffer.run(place);
+            if run > 0 {
+                let offset = start + u64::from(buffer.slots[place]) * PAGE as u64;
+                whole = self.write_run(bytes + place * PAGE, run * PAGE, offset, stats);
+            }
+            place += run.max(1);
+        }
+        let mut state = self.state.lock();
+        state.written(b, whole);
+        if whole {
+            Stats::add(&stats.pages_written, buffer.used() as u64);
+            if state.buffers[b].turn.is_multiple_of(BURY) {
+                state.bury(hung_up);
+            }
+        }
+        whole
+    }
+
+    /// Returns false if the thread must end first.
+    fn write_run(&self, from: usize, len: usize, offset: u64, stats: &Stats) -> bool {
+        let mut tries = 0;
+        while !self.writer.stops() {
+            Stats::add(&stats.device_writes, 1);
+            // SAFETY: the buffer's pages, which no other thread changes during the write.
+            match unsafe { self.device().write(from, len, offset) } {
+                Ok(()) => {
+                    Stats::add(&stats.device_bytes_written, len as u64);
+                    self.writer.said.store(false, SeqCst);
+                    return true;
+                }
+                Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => {
+                    self.say_full(error);
+                    self.writer.pause(SPACE_US);
+                }
+                Err(error) => {
+                    Stats::add(&stats.failures, 1);
+                    tries += 1;
+                    if tries == coldframe_core::engine::TRIES {
+                        let (path, error) = (self.device().path().display(), error.io());
+                        fatal::stop(format_args!("{path}: {error}, writing {len} bytes at {offset}, {tries} times"));
+                    }
+                    self.writer.pause(FAILED_US);
+                }
+            }
+        }
+        false
+    }
+
+    /// Reserves room for as many of the segments as the file system allows. Returns false if for none.
+    fn reserve(&self, from: usize, to: usize) -> bool {
+        let bytes = |segments: usize| (segments * SEGMENT * PAGE) as u64;
+        let mut count = to - from;
+        let refused = loop {
+            match self.device().reserve(bytes(from), bytes(from + count)) {
+                Ok(()) => break None,
+                Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) if count > 1 => count /= 2,
+                Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => break Some(error),
+                Err(error) => fatal::stop(format_args!("{}: {}", self.device().path().display(), error.io())),
+            }
+        };
+        let mut state = self.state.lock();
+        state.reserved(refused.is_none().then_some(from + count));
+        let starved = state.starved();
+        drop(state);
+        match refused {
+            None => self.writer.said.store(false, SeqCst),
+            Some(error) if starved => self.say_full(error),
+            Some(_) => {}
+        }
+        refused.is_none()
+    }
+
+    /// Nothing is lost while the program waits. It continues when there is space.
+    fn say_full(&self, error: Errno) {
+        if self.writer.said.swap(true, SeqCst) {
+            return;
+        }
+        let path = self.device().path().display();
+        match error {
+            Errno::FBIG => fatal::say(format_args!(
+                "{path}: the swap file may not grow (ulimit -f); the program waits until it may (prlimit --fsize)"
+            )),
+            _ => fatal::say(format_args!(
+                "{path}: no space left for the swap file; the program waits until there is some"
+            )),
+        }
+    }
+
+    /// The bytes of a full buffer to write: its own, or their encrypted copies.
+    fn sealed(&self, b: usize, buffer: &Buffer, pages: &Pages) -> usize {
+        if self.sealers.is_empty() {
+            return buffer.address;
+        }
+        (0..SEGMENT).filter(|i| buffer.has(*i)).for_each(|i| self.seal(b, i, pages));
+        self.writer.sealed
+    }
+
+    /// Encrypts one page of a buffer. The page's nonce and tag are set only if its bytes are still these: meanwhile
+    /// it may have been loaded from the buffer, written to, and appended again.
+    fn seal(&self, b: usize, i: usize, pages: &Pages) {
+        let (from, page, slot) = {
+            let x = &self.state.lock().buffers[b];
+            (x.address + i * PAGE, x.pages[i], x.segment * SEGMENT + usize::from(x.slots[i]))
+        };
+        let bound = if page == SHARED { bound_to(slot) } else { page as usize };
+        let sealer = self.sealers.last().expect("there is one for each file");
+        // SAFETY: one buffer is written at a time; its bytes do not change until then, and the room for sealed ones is the writer's.
+        let (nonce, tag) = unsafe { sealer.seal(from, self.writer.sealed + i * PAGE, bound) };
+        let _state = self.state.lock();
+        let here = self.own_number() << FILE_SHIFT | slot as u64;
+        let note = |page: usize, here: u64| {
+            if pages.slot(page) == Some(here) {
+                pages.set_seal(page, nonce, tag);
+            }
+        };
+        match page {
+            // SAFETY: the buffer's bytes, as above.
+            SHARED => unsafe { packed::members(from) }
+                .enumerate()
+                .for_each(|(part, page)| note(page, here | (part as u64 + 1) << PART_SHIFT)),
+            page => note(page as usize, here),
+        }
+    }
+}

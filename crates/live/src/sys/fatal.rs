@@ -1,0 +1,128 @@
+//! Ends the process with a message on stderr. A program must never read wrong bytes, so it is stopped instead.
+
+use std::fmt::{self, Write};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU8, Ordering::*};
+
+use crate::sys::{self, whose};
+
+/// The exit code of a program that the pager had to stop.
+pub const STOPPED: i32 = 125;
+
+/// Bytes of the longest line.
+const LINE: usize = 1024;
+
+/// Prints the reason and ends the process. Allocates nothing, so it may be called from a signal handler.
+pub fn stop(reason: impl fmt::Display) -> ! {
+    let mut line = Line::new();
+    let _ = writeln!(line, "coldframe: {reason}; the program is stopped");
+    tell(line.text());
+    // If this is the keeper, its end ends the program.
+    if let (true, Some(mail)) = (whose::process() != sys::getpid(), mail()) {
+        mail.stopped.store(whose::process() as u32, Release);
+    }
+    sys::exit_group(STOPPED)
+}
+
+/// Prints one line, with `coldframe: ` before it, without buffers or locks.
+pub fn say(what: impl fmt::Display) {
+    let mut line = Line::new();
+    let _ = writeln!(line, "coldframe: {what}");
+    tell(line.text());
+}
+
+fn tell(text: &str) {
+    if !sys::say(text) {
+        mail().into_iter().for_each(|mail| mail.put(text));
+    }
+}
+
+/// Lines for who started the program, from processes without stderr. In the statistics' memory, which the reader
+/// cannot write to.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Mail {
+    /// The number of the last line.
+    last: AtomicU32,
+    /// The process that the pager had to stop; 0: none.
+    stopped: AtomicU32,
+    /// The last lines: their numbers, and their texts with zeros behind them.
+    lines: [(AtomicU32, [AtomicU8; LINE]); LINES],
+}
+
+/// Lines that are kept for the reader.
+const LINES: usize = 4;
+
+static MAIL: AtomicPtr<Mail> = AtomicPtr::new(std::ptr::null_mut());
+
+fn mail() -> Option<&'static Mail> {
+    // SAFETY: null, or in the statistics, which are never unmapped.
+    unsafe { MAIL.load(Relaxed).as_ref() }
+}
+
+impl Mail {
+    /// From now on, lines of this process go here if there is no stderr.
+    pub(crate) fn use_it(&'static self) {
+        MAIL.store((&raw const *self).cast_mut(), Relaxed);
+    }
+
+    fn put(&self, text: &str) {
+        let number = self.last.fetch_add(1, AcqRel) + 1;
+        let (place, bytes) = &self.lines[number as usize % LINES];
+        place.store(0, Relaxed);
+        let padded = text.bytes().chain(std::iter::repeat(0));
+        bytes.iter().zip(padded).for_each(|(place, byte)| place.store(byte, Release));
+        place.store(number, Release);
+    }
+
+    /// The line after the one of number `seen`, which becomes its number. A line that four later ones have overtaken
+    /// is lost.
+    pub fn next(&self, seen: &mut u32) -> Option<String> {
+        let last = self.last.load(Acquire);
+        while *seen < last {
+            let (place, bytes) = &self.lines[(*seen as usize + 1) % LINES];
+            match place.load(Acquire) {
+                number if number == *seen + 1 => {
+                    let bytes = bytes.iter().map(|byte| byte.load(Acquire)).take_while(|byte| *byte != 0);
+                    let text = String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned();
+                    *seen += 1;
+                    return Some(text.replace(|c: char| c.is_control() && c != '\n', "?"));
+                }
+                number if number > *seen => *seen += 1,
+                // It is being written.
+                _ => break,
+            }
+        }
+        None
+    }
+
+    /// Whether the pager had to stop this process.
+    pub fn has_stopped(&self, process: u32) -> bool {
+        self.stopped.load(Acquire) == process
+    }
+}
+
+/// Text of bounded length on the stack.
+struct Line {
+    bytes: [u8; LINE],
+    len: usize,
+}
+
+impl Line {
+    fn new() -> Line {
+        Line { bytes: [0; LINE], len: 0 }
+    }
+
+    fn text(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.len]).unwrap_or("coldframe: stopped\n")
+    }
+}
+
+impl fmt::Write for Line {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = self.bytes.len() - self.len;
+        let take = (0..=text.len().min(room)).rev().find(|n| text.is_char_boundary(*n)).unwrap_or(0);
+        self.bytes[self.len..self.len + take].copy_from_slice(&text.as_bytes()[..take]);
+        self.len += take;
+        Ok(())
+    }
+}

@@ -1,0 +1,411 @@
+//! The system calls that the pager needs.
+//!
+//! They are made without libc. So they do not touch `errno`, which a signal handler must leave alone, and no library
+//! that interposes libc's functions can catch them; our own preload library is such a library.
+
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::AtomicU32;
+
+pub mod descriptors;
+mod errno;
+pub mod fatal;
+mod leaving;
+pub mod lock;
+mod own;
+pub mod pause;
+mod process;
+pub mod rights;
+mod signals;
+pub mod sync;
+pub mod table;
+pub mod thread;
+mod uffd;
+pub mod whose;
+
+pub(crate) use descriptors::{move_high, move_high_inherited, with_room};
+use errno::Words;
+pub use leaving::{
+    drop_pages, iovec, is_there, peek_elsewhere, put_back, read_pipe, set_apart, to_pipe, write_pipe, OwnMemory,
+};
+pub use own::Own;
+pub use process::{await_events, close_range, dup_onto, leave_group_and_folder, reap, receive, send, sockets};
+pub use signals::{block_signals, restore_signals, take_signal, Signals};
+pub use uffd::{Message, Notify, Source, Uffd};
+
+/// An error number of the kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Errno(pub i32);
+
+impl Errno {
+    pub const AGAIN: Errno = Errno(libc::EAGAIN);
+    pub const BUSY: Errno = Errno(libc::EBUSY);
+    pub const EXIST: Errno = Errno(libc::EEXIST);
+    pub const INTR: Errno = Errno(libc::EINTR);
+    pub const IO: Errno = Errno(libc::EIO);
+    pub const NOSPC: Errno = Errno(libc::ENOSPC);
+    pub const DQUOT: Errno = Errno(libc::EDQUOT);
+    pub const FBIG: Errno = Errno(libc::EFBIG);
+    pub const NOENT: Errno = Errno(libc::ENOENT);
+    pub const INVAL: Errno = Errno(libc::EINVAL);
+    pub const FAULT: Errno = Errno(libc::EFAULT);
+    pub const PERM: Errno = Errno(libc::EPERM);
+    pub const ACCES: Errno = Errno(libc::EACCES);
+    pub const NOSYS: Errno = Errno(libc::ENOSYS);
+
+    /// What it says.
+    pub fn io(self) -> Words {
+        Words(self.0)
+    }
+}
+
+impl From<Errno> for io::Error {
+    fn from(errno: Errno) -> io::Error {
+        io::Error::from_raw_os_error(errno.0)
+    }
+}
+
+pub type Sys<T> = Result<T, Errno>;
+
+/// One system call, as the kernel answers it: a negative result is an error number. Absent arguments are zeros.
+///
+/// # Safety
+/// As for the system call: pointers must be what the kernel expects of them.
+pub unsafe fn raw(number: libc::c_long, a: [usize; 6]) -> isize {
+    let result: isize;
+    // SAFETY: the kernel's calling convention; the caller answers for the arguments.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        std::arch::asm!("syscall", inlateout("rax") number as isize => result, in("rdi") a[0], in("rsi") a[1], in("rdx") a[2],
+            in("r10") a[3], in("r8") a[4], in("r9") a[5], lateout("rcx") _, lateout("r11") _, options(nostack));
+    }
+    // SAFETY: as above.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        std::arch::asm!("svc 0", in("x8") number, inlateout("x0") a[0] as isize => result, in("x1") a[1], in("x2") a[2],
+            in("x3") a[3], in("x4") a[4], in("x5") a[5], options(nostack));
+    }
+    result
+}
+
+/// The same as a result.
+///
+/// # Safety
+/// As for `raw`.
+pub unsafe fn call(number: libc::c_long, a: [usize; 6]) -> Sys<usize> {
+    // SAFETY: the caller answers for it.
+    match unsafe { raw(number, a) } {
+        error @ -4095..=-1 => Err(Errno(-error as i32)),
+        value => Ok(value as usize),
+    }
+}
+
+/// Repeats a call that a signal has interrupted.
+pub fn again<T>(mut f: impl FnMut() -> Sys<T>) -> Sys<T> {
+    loop {
+        match f() {
+            Err(Errno::INTR) => {}
+            other => return other,
+        }
+    }
+}
+
+/// Nanoseconds of the monotonic clock.
+pub fn now() -> u64 {
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `t` is a timespec; the vDSO neither allocates nor touches errno on success.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut t) };
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
+/// Nanoseconds of processor time of a thread of this process; 0: there is no such thread. `linux/posix-timers.h`: a
+/// thread's clock is its number, inverted, above the bits for a thread's clock (4) and for the scheduler's own count
+/// (2).
+pub fn thread_time(thread: u32) -> u64 {
+    let clock = (!(thread as isize) << 3) | 6;
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `t` is a timespec.
+    match unsafe { call(libc::SYS_clock_gettime, [clock as usize, &raw mut t as usize, 0, 0, 0, 0]) } {
+        Ok(_) if thread != 0 => t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64,
+        _ => 0,
+    }
+}
+
+/// Nanoseconds of processor time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Times {
+    /// Outside the kernel.
+    pub user: u64,
+    /// Within.
+    pub system: u64,
+}
+
+impl std::ops::Add for Times {
+    type Output = Times;
+    fn add(self, other: Times) -> Times {
+        Times { user: self.user + other.user, system: self.system + other.system }
+    }
+}
+
+impl std::ops::Sub for Times {
+    type Output = Times;
+    /// At least zero: the kernel's division between the two is an estimate.
+    fn sub(self, other: Times) -> Times {
+        Times { user: self.user.saturating_sub(other.user), system: self.system.saturating_sub(other.system) }
+    }
+}
+
+/// The processor time of this process, including threads that have ended.
+pub fn process_times() -> Times {
+    times_of(libc::RUSAGE_SELF)
+}
+
+/// The processor time of this thread.
+pub fn thread_times() -> Times {
+    times_of(libc::RUSAGE_THREAD)
+}
+
+fn times_of(who: libc::c_int) -> Times {
+    // SAFETY: an rusage is numbers; the call fills it.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: `usage` is an rusage.
+    let _ = unsafe { call(libc::SYS_getrusage, [who as usize, &raw mut usage as usize, 0, 0, 0, 0]) };
+    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+    Times { user: ns(usage.ru_utime), system: ns(usage.ru_stime) }
+}
+
+/// Opens a file for reading.
+pub fn open_file(path: &std::ffi::CStr) -> Sys<OwnedFd> {
+    let a = [libc::AT_FDCWD as usize, path.as_ptr() as usize, (libc::O_RDONLY | libc::O_CLOEXEC) as usize, 0, 0, 0];
+    // SAFETY: the path is a C string; the descriptor is new and ours.
+    unsafe { call(libc::SYS_openat, a).map(|fd| OwnedFd::from_raw_fd(fd as i32)) }
+}
+
+/// Reads the beginning of a file, as much as fits; 0: it cannot be read.
+pub fn read_start(fd: i32, into: &mut [u8]) -> usize {
+    let a = [fd as usize, into.as_mut_ptr() as usize, into.len(), 0, 0, 0];
+    // SAFETY: `into` has room for this many bytes.
+    again(|| unsafe { call(libc::SYS_pread64, a) }).unwrap_or(0)
+}
+
+/// Reads the beginning of a file that is opened only for this; 0: it cannot be read. Do not use it while the
+/// program's threads run: the descriptor may have a number that they expect.
+pub fn read_file(path: &std::ffi::CStr, into: &mut [u8]) -> usize {
+    open_file(path).map_or(0, |file| read_start(file.as_raw_fd(), into))
+}
+
+fn timespec(us: u64) -> libc::timespec {
+    libc::timespec { tv_sec: (us / 1_000_000) as i64, tv_nsec: (us % 1_000_000 * 1000) as i64 }
+}
+
+/// Sleeps.
+pub fn sleep_us(us: u64) {
+    let t = timespec(us);
+    // SAFETY: `t` lives through the call.
+    let _ = unsafe { call(libc::SYS_nanosleep, [&t as *const _ as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// Yields the processor.
+pub fn give_way() {
+    // SAFETY: no arguments.
+    let _ = unsafe { call(libc::SYS_sched_yield, [0; 6]) };
+}
+
+/// The kernel's number of this thread.
+pub fn thread() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { call(libc::SYS_gettid, [0; 6]) }.unwrap_or(0) as u32
+}
+
+/// `time`: the address of a timespec, or 0.
+fn futex(word: &AtomicU32, operation: i32, value: usize, time: usize) {
+    // SAFETY: `word` and the time live through the call; to wake, the address need not even be good.
+    let _ = unsafe { call(libc::SYS_futex, [word.as_ptr() as usize, operation as usize, value, time, 0, 0]) };
+}
+
+/// Sleeps while `word` is `value`, or until woken.
+pub fn futex_wait(word: &AtomicU32, value: u32) {
+    futex(word, libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, value as usize, 0);
+}
+
+/// Sleeps while `word` is `value`, until woken, or for at most `us` microseconds.
+pub fn futex_wait_for(word: &AtomicU32, value: u32, us: u64) {
+    let time = timespec(us);
+    futex(word, libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, value as usize, &raw const time as usize);
+}
+
+/// Wakes up to `count` sleepers.
+pub fn futex_wake(word: &AtomicU32, count: usize) {
+    futex(word, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, count, 0);
+}
+
+/// Like `futex_wait`, for a word that the kernel clears when a thread ends. The kernel wakes such waiters by a shared
+/// futex.
+pub fn futex_wait_shared(word: &AtomicU32, value: u32) {
+    futex(word, libc::FUTEX_WAIT, value as usize, 0);
+}
+
+/// Wakes all threads in such a wait.
+pub fn futex_wake_shared(word: &AtomicU32) {
+    futex(word, libc::FUTEX_WAKE, i32::MAX as usize, 0);
+}
+
+/// Writes text to stderr, whatever state the process is in.
+/// Returns false if there is none.
+pub fn say(text: &str) -> bool {
+    // SAFETY: the bytes live through the call.
+    let written = unsafe { call(libc::SYS_write, [2, text.as_ptr() as usize, text.len(), 0, 0, 0]) };
+    written != Err(Errno(libc::EBADF))
+}
+
+/// Ends the process at once.
+pub fn exit_group(code: i32) -> ! {
+    loop {
+        // SAFETY: does not return.
+        let _ = unsafe { call(libc::SYS_exit_group, [code as usize, 0, 0, 0, 0, 0]) };
+    }
+}
+
+/// Private anonymous memory, zero and without RAM until it is touched. `at`: exactly there, and never over another
+/// mapping.
+pub fn map_memory(len: usize, at: Option<usize>) -> Sys<usize> {
+    let mut flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    if at.is_some() {
+        flags |= libc::MAP_FIXED_NOREPLACE;
+    }
+    let prot = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+    // SAFETY: takes unused address space.
+    unsafe { call(libc::SYS_mmap, [at.unwrap_or(0), len, prot, flags as usize, usize::MAX, 0]) }
+}
+
+/// A shared mapping of a file.
+pub fn map_file(fd: RawFd, len: usize, rights: i32) -> Sys<usize> {
+    // SAFETY: takes unused address space.
+    unsafe { call(libc::SYS_mmap, [0, len, rights as usize, libc::MAP_SHARED as usize, fd as usize, 0]) }
+}
+
+/// Unmaps memory.
+///
+/// # Safety
+/// No thread may use it any more.
+pub unsafe fn unmap_memory(address: usize, len: usize) {
+    // SAFETY: the caller answers for it.
+    let _ = unsafe { call(libc::SYS_munmap, [address, len, 0, 0, 0, 0]) };
+}
+
+/// Advice on memory.
+///
+/// # Safety
+/// MADV_DONTNEED drops content.
+pub unsafe fn advise(range: Range<usize>, advice: i32) -> Sys<()> {
+    // SAFETY: the caller answers for it.
+    unsafe { call(libc::SYS_madvise, [range.start, range.len(), advice as usize, 0, 0, 0]) }.map(drop)
+}
+
+/// Drops the content of a range, even if the program has locked all of its memory (`mlockall`). Kernels before 5.18
+/// cannot drop locked memory.
+///
+/// # Safety
+/// The content must not be needed any more.
+pub unsafe fn drop_range(range: Range<usize>) -> Sys<()> {
+    // SAFETY: the caller answers for the content.
+    match unsafe { advise(range.clone(), libc::MADV_DONTNEED) } {
+        Err(Errno::INVAL) => unsafe { advise(range, MADV_DONTNEED_LOCKED) },
+        other => other,
+    }
+}
+
+/// `include/uapi/asm-generic/mman-common.h`.
+const MADV_DONTNEED_LOCKED: i32 = 24;
+
+/// The number of the calling thread's process.
+pub fn getpid() -> usize {
+    // SAFETY: no arguments.
+    unsafe { call(libc::SYS_getpid, [0; 6]) }.unwrap_or(0)
+}
+
+/// A pidfd of a process.
+pub fn pidfd(process: usize) -> Sys<OwnedFd> {
+    // SAFETY: no pointers; the descriptor is new and ours.
+    unsafe { call(libc::SYS_pidfd_open, [process, 0, 0, 0, 0, 0]).map(|fd| OwnedFd::from_raw_fd(fd as RawFd)) }
+}
+
+/// Names this thread, in less than 16 bytes.
+pub fn set_name(name: &std::ffi::CStr) {
+    // SAFETY: a C string.
+    let _ = unsafe { call(libc::SYS_prctl, [libc::PR_SET_NAME as usize, name.as_ptr() as usize, 0, 0, 0, 0]) };
+}
+
+/// The number of the parent process.
+pub fn parent() -> usize {
+    // SAFETY: no arguments.
+    unsafe { call(libc::SYS_getppid, [0; 6]) }.unwrap_or(0)
+}
+
+/// A pidfd of this process.
+pub fn own_pidfd() -> Sys<OwnedFd> {
+    pidfd(getpid())
+}
+
+/// A pipe for pages that leave, of `bytes` bytes, closed on exec.
+pub fn pipe(bytes: usize) -> Sys<(OwnedFd, OwnedFd)> {
+    let mut fds = [0i32; 2];
+    // SAFETY: `fds` takes two descriptors, which are ours then.
+    unsafe {
+        call(libc::SYS_pipe2, [fds.as_mut_ptr() as usize, libc::O_CLOEXEC as usize, 0, 0, 0, 0])?;
+        let pair = (OwnedFd::from_raw_fd(fds[0]), OwnedFd::from_raw_fd(fds[1]));
+        if bytes > 0 {
+            call(libc::SYS_fcntl, [fds[1] as usize, libc::F_SETPIPE_SZ as usize, bytes, 0, 0, 0])?;
+        }
+        Ok(pair)
+    }
+}
+
+/// Whether the kernel merges equal pages of this process, or has a swap device.
+pub fn merges_or_swaps() -> bool {
+    // include/uapi/linux/prctl.h.
+    const PR_GET_MEMORY_MERGE: usize = 68;
+    // SAFETY: no pointers.
+    let merges = unsafe { call(libc::SYS_prctl, [PR_GET_MEMORY_MERGE, 0, 0, 0, 0, 0]) };
+    // SAFETY: zero is a value of the structure, which lives through the call.
+    let swap = unsafe {
+        let mut info: libc::sysinfo = std::mem::zeroed();
+        call(libc::SYS_sysinfo, [&raw mut info as usize, 0, 0, 0, 0, 0]).map(|_| info.totalswap)
+    };
+    merges == Ok(1) || swap.is_ok_and(|bytes| bytes > 0)
+}
+
+/// Bytes of the machine's RAM.
+pub fn all_ram() -> u64 {
+    // SAFETY: zero is a value of the structure, which lives through the call.
+    unsafe {
+        let mut info: libc::sysinfo = std::mem::zeroed();
+        let told = call(libc::SYS_sysinfo, [&raw mut info as usize, 0, 0, 0, 0, 0]);
+        told.map_or(1 << 30, |_| info.totalram * u64::from(info.mem_unit))
+    }
+}
+
+/// One read at an offset; it may be short.
+///
+/// # Safety
+/// `into` must be good for `len` bytes.
+pub unsafe fn read_at(fd: RawFd, into: usize, len: usize, offset: u64) -> Sys<usize> {
+    // SAFETY: the caller answers for the memory.
+    again(|| unsafe { call(libc::SYS_pread64, [fd as usize, into, len, offset as usize, 0, 0]) })
+}
+
+/// One write at an offset; it may be short.
+///
+/// # Safety
+/// `from` must be good for `len` bytes.
+pub unsafe fn write_at(fd: RawFd, from: usize, len: usize, offset: u64) -> Sys<usize> {
+    // SAFETY: the caller answers for the memory.
+    again(|| unsafe { call(libc::SYS_pwrite64, [fd as usize, from, len, offset as usize, 0, 0]) })
+}
+
+pub(crate) fn ioctl<T>(fd: &OwnedFd, number: u32, argument: &mut T) -> Sys<()> {
+    let argument = argument as *mut T as usize;
+    // SAFETY: each number comes with the structure that the kernel expects of it.
+    again(|| unsafe { call(libc::SYS_ioctl, [fd.as_raw_fd() as usize, number as usize, argument, 0, 0, 0]) }).map(drop)
+}

@@ -1,0 +1,228 @@
+//! The resources of a thread while it serves a fault: a list of work, a ring, a pipe for pages. A thread takes a
+//! task for the time of a fault and gives it back. So any number of threads can share the tasks, and no thread-local
+//! memory is needed.
+
+pub mod free_tasks;
+pub mod lead;
+pub mod reaching;
+mod ring;
+mod todo;
+
+use std::cell::UnsafeCell;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+pub use coldframe_pager_plan::{LOADS, TASKS};
+use lz4_flex::block::CompressTable;
+
+use crate::sys;
+use crate::tier::codec::COMPRESSED_MAX;
+use crate::{LiveError, PAGE};
+use free_tasks::FreeTasks;
+use reaching::Reaching;
+pub use ring::Ring;
+pub use todo::{CopyIn, Laps, Load, Move, Source, Todo, Victim};
+
+/// Pages that one fault moves to the shelf before the engine's lock is freed; further pages are moved at once.
+pub const MOVES: usize = 256;
+/// Victims of one fault: a batch, and the pages of a release.
+pub const VICTIMS: usize = 64;
+/// Bytes of a task's staging memory: its victims, two more pages, and room to compress.
+const STAGING: usize = (VICTIMS + 2) * PAGE + COMPRESSED_MAX;
+
+/// How often a waiting thread checks before it yields the processor.
+const LOOKS: u32 = 200;
+
+/// Value of `resumed`: the fault is being resolved.
+const WAITING: u32 = 0;
+/// It has been resolved.
+const RESUMED: u32 = 1;
+/// It is being resolved, and its thread sleeps until then.
+const ASLEEP: u32 = 2;
+
+/// A task.
+pub struct Task {
+    /// The state of its fault: one of the three above.
+    resumed: AtomicU32,
+    /// The pages that the kernel reads for its thread.
+    pub reaching: Reaching,
+    /// Odd while its thread takes pages out.
+    pub taking: AtomicU32,
+    /// Pages go in and come out again.
+    pub pipe: (OwnedFd, OwnedFd),
+    /// Room for the bytes of such pages on their way to the log.
+    pub staging: usize,
+    todo: UnsafeCell<Todo>,
+    ring: UnsafeCell<Option<Ring>>,
+    table: UnsafeCell<CompressTable>,
+}
+
+// SAFETY: `todo`, `ring` and `table` are reached only by the thread that has taken the task.
+unsafe impl Sync for Task {}
+
+impl Task {
+    fn new(i: usize, rings: bool) -> Result<Task, LiveError> {
+        let (read, write) = sys::pipe(VICTIMS * PAGE).map_err(|e| LiveError::os("a pipe", e))?;
+        let staging = sys::map_memory(STAGING, None).map_err(|e| LiveError::os("memory for a task", e))?;
+        Ok(Task {
+            resumed: AtomicU32::new(RESUMED),
+            reaching: Reaching::nothing(),
+            taking: AtomicU32::new(0),
+            pipe: (sys::move_high(read), sys::move_high(write)),
+            staging,
+            todo: UnsafeCell::new(Todo::new(i)),
+            ring: UnsafeCell::new(if rings { Some(Ring::new()?) } else { None }),
+            table: UnsafeCell::new(CompressTable::small()),
+        })
+    }
+
+    /// A fault of this task begins.
+    pub fn begin(&self) {
+        self.resumed.store(WAITING, Ordering::Relaxed);
+    }
+
+    /// The task's fault is resolved.
+    pub fn resume(&self) {
+        if self.resumed.swap(RESUMED, Ordering::AcqRel) == ASLEEP {
+            sys::futex_wake(&self.resumed, 1);
+        }
+    }
+
+    /// Waits until the task's fault is resolved; calls `step_aside` if that takes long.
+    pub fn await_resume(&self, step_aside: impl Fn()) {
+        let word = &self.resumed;
+        let mut looks = 0;
+        while word.load(Ordering::Acquire) != RESUMED {
+            looks += 1;
+            if looks < LOOKS {
+                std::hint::spin_loop();
+            } else if looks == LOOKS {
+                step_aside();
+            } else if word.compare_exchange(WAITING, ASLEEP, Ordering::AcqRel, Ordering::Acquire) != Err(RESUMED) {
+                sys::futex_wait(word, ASLEEP);
+            }
+        }
+    }
+
+    /// All of its memory for pages.
+    pub fn memory(&self) -> std::ops::Range<usize> {
+        self.staging..self.staging + STAGING
+    }
+
+    /// One more page, for content that is used at once.
+    pub fn scratch(&self) -> usize {
+        self.staging + VICTIMS * PAGE
+    }
+
+    /// The bytes of the slot that is being filled.
+    pub fn block(&self) -> usize {
+        self.staging + (VICTIMS + 1) * PAGE
+    }
+
+    /// Room for the result of compressing a page.
+    pub fn compressed(&self) -> usize {
+        self.staging + (VICTIMS + 2) * PAGE
+    }
+
+    /// The memory that compressing needs.
+    ///
+    /// # Safety
+    /// As for `todo`.
+    #[allow(clippy::mut_from_ref)]
+    pub unsafe fn table(&self) -> &mut CompressTable {
+        // SAFETY: the caller answers for it.
+        unsafe { &mut *self.table.get() }
+    }
+
+    /// The owner's list of work.
+    ///
+    /// # Safety
+    /// The caller must have taken the task, and must not call this while it holds an earlier result.
+    #[allow(clippy::mut_from_ref)]
+    pub unsafe fn todo(&self) -> &mut Todo {
+        // SAFETY: the caller answers for it.
+        unsafe { &mut *self.todo.get() }
+    }
+
+    /// Its ring.
+    ///
+    /// # Safety
+    /// As for `todo`, and there must be rings.
+    #[allow(clippy::mut_from_ref)]
+    pub unsafe fn ring(&self) -> &mut Ring {
+        // SAFETY: the caller answers for it.
+        unsafe { &mut *self.ring.get() }.as_mut().expect("there are rings")
+    }
+}
+
+/// All tasks.
+pub struct Tasks {
+    tasks: Vec<Task>,
+    free: FreeTasks,
+    rings: bool,
+}
+
+impl Tasks {
+    /// `count` tasks, at most [`TASKS`]; with rings for asynchronous reads of the device.
+    pub fn new(count: usize, rings: bool) -> Result<Tasks, LiveError> {
+        let tasks = (0..count).map(|i| Task::new(i, rings)).collect::<Result<Vec<Task>, LiveError>>()?;
+        Ok(Tasks { tasks, free: FreeTasks::new(count), rings })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Whether they have rings. A forked child may get none where its parent did.
+    pub fn have_rings(&self) -> bool {
+        self.rings
+    }
+
+    /// A task by number.
+    pub fn get(&self, i: usize) -> &Task {
+        &self.tasks[i]
+    }
+
+    /// Takes a free task; waits while there is none.
+    pub fn take(&self) -> usize {
+        self.free.take()
+    }
+
+    /// Gives the task back.
+    pub fn give(&self, task: usize) {
+        self.free.give(task);
+    }
+
+    /// All descriptors.
+    pub fn descriptors(&self) -> Vec<i32> {
+        let mut all = Vec::new();
+        for task in &self.tasks {
+            all.extend([task.pipe.0.as_raw_fd(), task.pipe.1.as_raw_fd()]);
+            // SAFETY: only looks at the ring's number, which does not change while the process lives.
+            all.extend(unsafe { &*task.ring.get() }.as_ref().map(Ring::descriptor));
+        }
+        all
+    }
+
+    /// In a forked child: rings and pipes are shared with the parent, so the child gets new ones. Every task is free.
+    /// If no ring is available any more (a filter of system calls, few descriptors), plain reads do the work.
+    pub fn renew(&mut self) -> Result<(), LiveError> {
+        let rings = self.rings;
+        for (i, task) in self.tasks.iter_mut().enumerate() {
+            task.ring.get_mut().take().into_iter().for_each(Ring::leave_to_parent);
+            let new = match Task::new(i, rings) {
+                Err(_) if rings => {
+                    self.rings = false;
+                    return self.renew();
+                }
+                new => new?,
+            };
+            // SAFETY: the old staging memory is no longer used.
+            unsafe { sys::unmap_memory(task.staging, STAGING) };
+            *task = new;
+        }
+        self.free.renew(self.tasks.len());
+        Ok(())
+    }
+}

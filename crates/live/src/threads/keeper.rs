@@ -1,0 +1,188 @@
+//! The pager's own process. It shares the program's memory, and nothing else: it has descriptors, signals, a working
+//! folder, a process group and credentials of its own. So the program sees no thread, and cannot stop, pin or
+//! restrict one; and no thread of the pager keeps a right that the program has dropped, since none has any.
+//!
+//! ```text
+//!   program    clone(CLONE_VM) ── waits ──► runs ......... fork: sends the child's pipe .... ends, or runs another program
+//!                     │             ▲                                 │                          │
+//!   keeper            └► settles ───┴► handlers, writer, reclaimer    └► notes it                └► ends
+//! ```
+//! The keeper is a child of the program that `wait` does not report, since its end sends no SIGCHLD. Its end sends
+//! SIGKILL instead. So if the keeper fails or is killed, the program does not wait for ever for a page, nor reads a
+//! wrong one. If the program executes another one, the kernel sends that program SIGCHLD; there [`reap_old`] reaps the
+//! keeper.
+//!
+//! The keeper learns of the program's end from a pidfd, and from a socket: the program's end of it is closed on exec.
+
+use std::ffi::c_void;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicU32, Ordering::*};
+
+use super::Threads;
+use crate::fault::Faults;
+use crate::swap::log::Log;
+use crate::sys::thread::{spawn_process, RawThread};
+use crate::sys::whose::{KEEPER, PROGRAM};
+use crate::sys::{self, rights, Errno, Sys};
+use crate::LiveError;
+
+/// The keeper, as the program sees it.
+pub struct Keeper {
+    thread: RawThread,
+    socket: OwnedFd,
+}
+
+/// By this name top and gdb show the keeper.
+const NAME: &std::ffi::CStr = c"coldframe-pager";
+
+/// What the keeper needs to begin.
+struct Start {
+    threads: *const Threads,
+    faults: *const Faults,
+    socket: RawFd,
+    /// The descriptors that it needs.
+    keeps: Vec<RawFd>,
+    ready: AtomicU32,
+}
+
+/// Values of `Start::ready`, besides the number of an error.
+const BEGINS: u32 = 0;
+const READY: u32 = u32::MAX;
+
+impl Threads {
+    /// Starts the keeper, with all threads of the pager.
+    ///
+    /// # Safety
+    /// Both live until the process ends. This is the only thread that knows the pager; in a forked child the fork has
+    /// taken the locks.
+    pub(super) unsafe fn start_keeper(&self, faults: &Faults) -> Result<Keeper, LiveError> {
+        let failed = |error: Errno| LiveError::os("a process that handles faults", error);
+        let (ours, theirs) = sys::sockets().map_err(failed)?;
+        let mut keeps = faults.work().descriptors();
+        keeps.push(theirs.as_raw_fd());
+        // SAFETY: the caller answers for it.
+        keeps.extend(unsafe { faults.gate().held() }.journal().map(|journal| journal.descriptor()));
+        let socket = theirs.as_raw_fd();
+        let mut start = Start { threads: self, faults, socket, keeps, ready: AtomicU32::new(BEGINS) };
+        PROGRAM.store(sys::getpid(), Relaxed);
+        // SAFETY: `start` lives until the keeper is ready, and the pager as long as the keeper.
+        let thread = unsafe { spawn_process(keep, (&raw mut start).cast()) }.map_err(failed)?;
+        let keeper = Keeper { thread, socket: sys::move_high(ours) };
+        loop {
+            match start.ready.load(Acquire) {
+                BEGINS => sys::futex_wait(&start.ready, BEGINS),
+                READY => return Ok(keeper),
+                error => return Err(failed(Errno(error as i32))),
+            }
+        }
+    }
+}
+
+impl Keeper {
+    /// Tells the keeper by which descriptor a child's end is seen; it was forked at the end of `epoch`. Returns false
+    /// if the message cannot be sent.
+    pub fn tell(&self, epoch: u32, alive: &OwnedFd) -> bool {
+        sys::send(self.socket.as_raw_fd(), epoch, alive.as_raw_fd()).is_ok()
+    }
+
+    /// The program's end of the socket.
+    pub fn descriptor(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+
+    /// In a forked child: the keeper is the parent's.
+    pub fn forget_in_child(self) {
+        KEEPER.store(0, Relaxed);
+        self.thread.forget_in_child();
+    }
+}
+
+unsafe extern "C" fn keep(start: *mut c_void) {
+    // SAFETY: `start_keeper` gave it, and waits until `ready` is set.
+    let start = unsafe { &*start.cast::<Start>() };
+    // SAFETY: the pager lives as long as its program.
+    let (threads, faults) = unsafe { (&*start.threads, &*start.faults) };
+    KEEPER.store(sys::getpid(), Relaxed);
+    // SAFETY: as above, and the program waits.
+    let settled = settle(faults, start).and_then(|program| match unsafe { threads.start_crew(faults) } {
+        Ok(()) if faults.work().log().has_writer() => Ok(program),
+        Ok(()) => Err(Errno::AGAIN),
+        Err(error) => Err(error),
+    });
+    match settled {
+        Ok(_) => rights::only_work(PROGRAM.load(Relaxed)),
+        // Memory that is no longer watched is the program's alone.
+        Err(_) => _ = sys::close_range(0..RawFd::MAX),
+    }
+    start.ready.store(settled.as_ref().map_or_else(|error| error.0 as u32, |_| READY), Release);
+    sys::futex_wake(&start.ready, 1);
+    match settled {
+        Ok(program) => watch(faults.work().log(), &program, start.socket),
+        // The program says why. It ends, or does not page.
+        Err(_) => loop {
+            if sys::parent() != PROGRAM.load(Relaxed) {
+                sys::exit_group(0);
+            }
+            sys::sleep_us(1_000_000);
+        },
+    }
+}
+
+/// Leaves all that is the program's. Returns the program's pidfd.
+fn settle(faults: &Faults, start: &Start) -> Sys<OwnedFd> {
+    sys::set_name(NAME);
+    crate::sys::descriptors::allow_all();
+    let program = sys::pidfd(PROGRAM.load(Relaxed))?;
+    faults.memory().take_pidfd(&sys::pidfd(sys::getpid())?)?;
+    let kept = start.keeps.iter().copied().chain([program.as_raw_fd()]);
+    let mut kept: Vec<RawFd> = kept.collect();
+    kept.sort_unstable();
+    let mut from = 0;
+    for kept in kept {
+        sys::close_range(from..kept)?;
+        from = kept + 1;
+    }
+    sys::close_range(from..RawFd::MAX)?;
+    // A filter of the program's may refuse this.
+    sys::await_events([program.as_raw_fd(), start.socket], false)?;
+    sys::leave_group_and_folder();
+    sys::whose::open_status();
+    rights::drop_all()?;
+    Ok(program)
+}
+
+/// Waits for messages, and for the program's end.
+fn watch(log: &Log, program: &OwnedFd, socket: RawFd) -> ! {
+    loop {
+        let [ended, told] = sys::await_events([program.as_raw_fd(), socket], true).unwrap_or_default();
+        match if told & libc::POLLIN != 0 { sys::receive(socket) } else { Err(Errno::AGAIN) } {
+            // SAFETY: the descriptor is new and ours.
+            Ok((epoch, alive)) => log.follow(epoch, unsafe { OwnedFd::from_raw_fd(alive) }),
+            Err(_) if ended | told & libc::POLLHUP != 0 => sys::exit_group(0),
+            Err(_) => {}
+        }
+    }
+}
+
+/// The keeper of a program that has executed another one ends at once. An emulator's keeper, as the emulated program
+/// finds it, lives on.
+const REAPING_MS: u32 = 1000;
+
+/// In a program that another one with a keeper has executed: reaps that keeper, which is a child of this program now.
+pub fn reap_old() {
+    let mut text = [0u8; 4096];
+    let len = sys::read_file(c"/proc/thread-self/children", &mut text);
+    for child in std::str::from_utf8(&text[..len]).unwrap_or_default().split_ascii_whitespace() {
+        let mut name = [0u8; 16];
+        let path = std::ffi::CString::new(format!("/proc/{child}/comm")).unwrap_or_default();
+        let len = sys::read_file(&path, &mut name);
+        if let (true, Ok(child)) = (name[..len].strip_suffix(b"\n") == Some(NAME.to_bytes()), child.parse()) {
+            for _ in 0..REAPING_MS {
+                if sys::reap(child) {
+                    break;
+                }
+                sys::sleep_us(1000);
+            }
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Loads: finds the place of a page's bytes, asks the device for them, waits, and checks that they are the right
+//! bytes.
+
+use std::sync::atomic::Ordering;
+
+use super::Work;
+use crate::stats::Stats;
+use crate::swap::device::Device;
+use crate::swap::log::{self, Found};
+use crate::sys;
+use crate::task::{Load, Ring, Source, Todo};
+use crate::tier::IN_POOL;
+use crate::{Wait, PAGE};
+
+impl Work {
+    /// Notes a load, and starts the read if the bytes are on the device. `together`: more loads follow at once.
+    pub fn note_load(&self, todo: &mut Todo, mut load: Load, together: bool) {
+        if !self.tasks().have_rings() {
+            return todo.loads.push(load);
+        }
+        self.look_for(&mut load);
+        let ring = self.ring(todo.task);
+        if load.source == Source::Device && ring.works() {
+            if let Some((device, offset)) = self.place_of(&load).filter(|(device, _)| !device.injects()) {
+                ring.read(device.raw(), load.into, offset, todo.loads.len());
+                load.source = Source::Noted;
+            }
+        }
+        todo.loads.push(load);
+        if !together {
+            self.start_loads(todo);
+        }
+    }
+
+    /// Finds the place of the bytes, and copies them if they are in RAM.
+    fn look_for(&self, load: &mut Load) {
+        (load.source, load.shared) = (Source::Device, false);
+        load.shared = self.pages().slot(load.page).is_some_and(log::is_shared);
+        match self.log().find(self.pages(), load.page, load.into) {
+            Found::Zeros => load.source = Source::Zeros,
+            Found::Memory => load.source = Source::Memory,
+            Found::Device(slot) => load.slot = Some(slot),
+        }
+    }
+
+    /// The bytes' place on the device.
+    fn place_of(&self, load: &Load) -> Option<(&Device, u64)> {
+        match load.slot {
+            Some(slot) => Some(self.log().place(slot)),
+            None => self.device_place(load.page),
+        }
+    }
+
+    pub(super) fn device_place(&self, page: usize) -> Option<(&Device, u64)> {
+        self.pages().slot(page).filter(|slot| *slot != IN_POOL).map(|slot| self.log().place(slot))
+    }
+
+    /// Submits the noted reads. If this thread may not submit, plain reads do the work.
+    pub fn start_loads(&self, todo: &mut Todo) {
+        if todo.loads.iter().all(|load| load.source != Source::Noted) {
+            return;
+        }
+        if todo.asked_at == 0 {
+            todo.asked_at = sys::now();
+        }
+        let asked = if self.ring(todo.task).submit() { Source::Asked } else { Source::Device };
+        for load in todo.loads.iter_mut().filter(|load| load.source == Source::Noted) {
+            load.source = asked;
+            Stats::add(&self.stats.device_reads, u64::from(asked == Source::Asked));
+        }
+    }
+
+    #[allow(clippy::mut_from_ref)]
+    fn ring(&self, task: usize) -> &mut Ring {
+        // SAFETY: only the thread that has taken the task calls this, and holds the result for one call.
+        unsafe { self.task(task).ring() }
+    }
+
+    /// Completes every load.
+    pub fn finish_loads(&self, todo: &mut Todo, victims: u64) {
+        if todo.loads.is_empty() {
+            return;
+        }
+        let waited_for = todo.loads.iter().any(|load| load.source == Source::Asked);
+        if todo.loads.iter().any(|load| matches!(load.source, Source::Asked | Source::Device)) {
+            self.lead.step_aside_for_others();
+        }
+        let there = waited_for && self.reap(todo);
+        for i in 0..todo.loads.len() {
+            let mut load = todo.loads[i];
+            if load.source == Source::Unknown {
+                self.look_for(&mut load);
+            }
+            if load.source == Source::Device {
+                let before = sys::now();
+                load.good = Some(self.read_now(&load));
+                if todo.asked_at == 0 {
+                    todo.asked_at = before;
+                }
+                self.stats.device_wait.record(sys::now() - before);
+            }
+            load.good = Some(self.verified(&mut load, self.task(todo.task).scratch()));
+            todo.loads[i] = load;
+        }
+        if waited_for {
+            Stats::add(&self.stats.evict_ns, victims);
+            // The time of arrival is not known: a median read after the request.
+            let read = self.stats.device_read_ns.load(Ordering::Relaxed) * todo.laps.weight();
+            Stats::add(&self.stats.evict_exposed_ns, if there { victims.saturating_sub(read) } else { 0 });
+        }
+    }
+
+    /// Takes the completions. Returns true if all of them had arrived already; then the work done meanwhile was not
+    /// hidden.
+    fn reap(&self, todo: &mut Todo) -> bool {
+        let mut left = todo.loads.iter().filter(|load| load.source == Source::Asked && load.good.is_none()).count();
+        let mut there = true;
+        while left > 0 {
+            let ring = self.ring(todo.task);
+            match ring.next() {
+                Some((number, result)) => {
+                    todo.loads[number].good = Some(result == PAGE as i32);
+                    left -= 1;
+                }
+                None => {
+                    there = false;
+                    let polled = sys::now();
+                    if self.wait == Wait::Poll || (self.wait == Wait::Brief && polled - todo.asked_at < self.poll_ns) {
+                        std::hint::spin_loop();
+                    } else {
+                        ring.sleep(left);
+                    }
+                }
+            }
+        }
+        self.stats.device_wait.record(sys::now() - todo.asked_at);
+        there
+    }
+
+    fn read_now(&self, load: &Load) -> bool {
+        let (device, offset) = self.place_of(load).expect("the page lies on a device");
+        Stats::add(&self.stats.device_reads, 1);
+        // SAFETY: the buffer is the load's.
+        match unsafe { device.read(load.into, offset) } {
+            Ok(()) => true,
+            Err(error) => {
+                self.last_error.store(error.0, Ordering::Relaxed);
+                false
+            }
+        }
+    }
+
+    /// Whether the buffer holds the right bytes. A collection may have moved the page after the request, and its old
+    /// slot may hold other bytes by now; then the page is looked up once more.
+    fn verified(&self, load: &mut Load, scratch: usize) -> bool {
+        loop {
+            match load.source {
+                Source::Zeros => {
+                    // SAFETY: the buffer is the load's.
+                    unsafe { std::ptr::write_bytes(load.into as *mut u8, 0, PAGE) };
+                    Stats::add(&self.stats.cold_faults, 1);
+                    return true;
+                }
+                Source::Pool => return self.is_decompressed(load),
+                Source::Memory => {
+                    Stats::add(&self.stats.log_hits, 1);
+                    return true;
+                }
+                _ if self.is_whole(load) && self.check(load, scratch) => return true,
+                _ => {}
+            }
+            if !load.slot.is_some_and(|slot| self.log().has_moved(load.page, slot, self.pages())) {
+                Stats::add(&self.stats.failures, 1);
+                return false;
+            }
+            self.look_for(load);
+            if load.source == Source::Device {
+                load.good = Some(self.read_now(load));
+            }
+        }
+    }
+
+    /// Whether the device has returned all bytes. A read that the ring did not complete is repeated as a plain read.
+    fn is_whole(&self, load: &Load) -> bool {
+        let whole = load.good == Some(true) || (load.source == Source::Asked && self.read_now(load));
+        Stats::add(&self.stats.device_bytes_read, if whole { PAGE as u64 } else { 0 });
+        whole
+    }
+
+    fn check(&self, load: &Load, scratch: usize) -> bool {
+        // SAFETY: the buffer is the load's.
+        let good = unsafe { self.log().verify(self.pages(), load.page, load.into, scratch) };
+        if !good {
+            self.last_error.store(0, Ordering::Relaxed);
+        }
+        good
+    }
+
+    /// In a child that does not page: reads the bytes of a page from its slot. If they are not what they were, the
+    /// process stops, as it would at a touch of the page.
+    pub fn bring(&self, page: usize, slot: u64, address: usize) {
+        let (device, offset) = self.log().place(slot);
+        // SAFETY: no other thread knows the page yet.
+        let read = unsafe { device.read(address, offset) };
+        self.last_error.store(read.err().map_or(0, |error| error.0), Ordering::Relaxed);
+        let scratch = self.task(0).scratch();
+        // SAFETY: as above; this thread is alone, and no task is in use.
+        if read.is_err() || !unsafe { self.log().verify(self.pages(), page, address, scratch) } {
+            self.lost(page);
+        }
+        if log::is_shared(slot) {
+            // SAFETY: as above.
+            unsafe { std::ptr::copy_nonoverlapping(scratch as *const u8, address as *mut u8, PAGE) };
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Puts pages into the page table and takes them out: a loaded page is copied in; a page of the invalid list is kept
+//! on the shelf and moved back.
+
+use std::os::fd::AsRawFd;
+use std::sync::atomic::Ordering;
+
+use super::Work;
+use crate::page::pages::{Owner, Where};
+use crate::sys::{self, fatal};
+use crate::task::{CopyIn, Move, Task, Todo, Victim, VICTIMS};
+use crate::PAGE;
+
+/// This many pages go to the shelf together. For fewer, a move of each costs less.
+const TOGETHER_MIN: usize = 3;
+
+impl Work {
+    pub fn copy_in(&self, todo: &mut Todo) {
+        while let Some(copy) = todo.copies.pop() {
+            self.copy_one(todo, copy);
+        }
+        // One buffer may stay here for this task's next fault; others would need more than one.
+        if todo.spare.len() > 1 {
+            self.returned.lock().append(&mut todo.spare);
+        }
+    }
+
+    fn copy_one(&self, todo: &mut Todo, copy: CopyIn) {
+        let CopyIn { page, from, write, content, shared } = copy;
+        // By hash if pages are often written to, and in a recording, which examines each page that leaves.
+        let often = content && !self.exact && self.write_share.load(Ordering::Relaxed) > 26;
+        let to = match write {
+            true => Where::Dirty,
+            false if often || self.recording().is_some() => Where::Unsure,
+            false => Where::Clean,
+        };
+        let source = if shared { self.unpacked(todo.task, page, from) } else { from };
+        let put = self.memory.put_in(page, source, content, to == Where::Clean);
+        self.pages().release(page, Owner::task(todo.task), if put { to } else { Where::Dirty });
+        todo.spare.push(from);
+    }
+
+    /// Moves pages to the shelf and back, before the engine's other commands: other threads may be waiting for
+    /// these pages. Only while the task's staging memory is free.
+    ///
+    /// Pages that go there go together if there are several, and if several threads fault, or if the faulting thread
+    /// runs on another processor than this one (`beside`). Otherwise the thread's TLB is this processor's own, and no
+    /// other processor has to be interrupted.
+    pub fn move_pages(&self, todo: &mut Todo, beside: bool) {
+        let (task, owner) = (self.task(todo.task), Owner::task(todo.task));
+        let shelves = |one: &Move| matches!(one, Move::Shelve { .. });
+        // Bytes of victims that are in the pipe must stay the first ones there. A recording looks at each page.
+        let apart = beside || !self.lead.has_one_thread();
+        let may = apart && todo.zapped == 0 && self.recording().is_none();
+        if may && todo.moves.iter().filter(|one| shelves(one)).count() >= TOGETHER_MIN {
+            todo.moves.sort_unstable_by_key(shelves);
+            let first = todo.moves.partition_point(|one| !shelves(one));
+            let done = todo.moves[first..].chunks(VICTIMS).take_while(|pages| self.shelve_pages(task, pages, owner));
+            let done = done.map(<[Move]>::len).sum::<usize>();
+            todo.moves.drain(first..first + done);
+        }
+        self.move_each(todo);
+    }
+
+    /// The same, one after the other.
+    pub fn move_each(&self, todo: &mut Todo) {
+        let owner = Owner::task(todo.task);
+        for i in 0..todo.moves.len() {
+            self.move_one(todo.moves[i], todo, owner);
+        }
+        todo.moves.clear();
+    }
+
+    fn move_one(&self, one: Move, todo: &mut Todo, owner: Owner) {
+        match one {
+            Move::Shelve { page, clean } => self.shelve_page(page, clean, todo, owner),
+            Move::Back { page, write } => self.unshelve_page(page, write, owner),
+        }
+    }
+
+    /// Carries out the noted commands for a page of this task now, so that the page is at rest.
+    pub fn do_noted(&self, todo: &mut Todo, page: usize) {
+        if let Some(i) = todo.moves.iter().position(|one| one.page() == page) {
+            let one = todo.moves.remove(i);
+            self.move_one(one, todo, Owner::task(todo.task));
+        } else if let Some(i) = todo.copies.iter().position(|copy| copy.page == page) {
+            let copy = todo.copies.swap_remove(i);
+            self.copy_one(todo, copy);
+        } else {
+            fatal::stop(format_args!("internal error: page {page} is this task's, which has nothing noted for it"));
+        }
+    }
+
+    /// Removes a page from the page table and keeps it: `Command::Unmap`.
+    fn shelve_page(&self, page: usize, clean: bool, todo: &mut Todo, owner: Owner) {
+        let task = self.task(todo.task);
+        let taking = self.taking(task);
+        match taking.wary && !clean {
+            true if !self.try_leave(task, page) => {
+                todo.keep(page);
+                return self.pages().release(page, owner, Where::Kept);
+            }
+            true => {}
+            false => self.memory.shelve(page, task.scratch()),
+        }
+        if let Some(recording) = self.recording() {
+            recording.leaves(page, self.memory.shelf(page), self.pages(), self.log());
+        }
+        self.pages().release(page, owner, Where::Shelved);
+    }
+
+    /// Removes pages from the page table and keeps them, with one flush of the TLB: each move of its own has a flush,
+    /// which interrupts every processor that runs the program. Costs a copy of each page instead. Returns false, and does
+    /// nothing, if each must be moved because the kernel may hold its frame.
+    fn shelve_pages(&self, task: &Task, pages: &[Move], owner: Owner) -> bool {
+        let taking = self.taking(task);
+        if taking.wary {
+            return false;
+        }
+        let mut leaving = [Victim::default(); VICTIMS];
+        for (to, one) in leaving.iter_mut().zip(pages) {
+            let page = one.page();
+            *to = Victim { page, address: self.memory.address(page), ..Victim::default() };
+        }
+        let leaving = &mut leaving[..pages.len()];
+        self.pull(task, leaving, leaving.len(), &taking);
+        self.put_on_shelf(task, leaving, 0, owner);
+        true
+    }
+
+    /// Puts pages onto the shelf whose bytes are next in the pipe, through the staging memory from page `at` on.
+    pub(super) fn put_on_shelf(&self, task: &Task, leaving: &[Victim], at: usize, owner: Owner) {
+        let staging = task.staging + at * PAGE;
+        // SAFETY: the staging memory takes as many pages as there can be victims.
+        if unsafe { sys::read_pipe(task.pipe.0.as_raw_fd(), staging, leaving.len() * PAGE) }.is_err() {
+            fatal::stop("the kernel did not give pages back (read of a pipe)");
+        }
+        for (i, one) in leaving.iter().enumerate() {
+            let from = staging + i * PAGE;
+            self.compare(one, from);
+            self.memory.put_on_shelf(one.page, from);
+            self.pages().release(one.page, owner, Where::Shelved);
+        }
+    }
+
+    /// Puts the page back: a false fault. The engine knows of earlier writes.
+    fn unshelve_page(&self, page: usize, write: bool, owner: Owner) {
+        let clean = self.exact && !write;
+        self.memory.unshelve(page, clean);
+        let to = if write { Where::Dirty } else { Where::Unsure };
+        self.pages().release(page, owner, if clean { Where::Clean } else { to });
+    }
+}
