@@ -31,10 +31,12 @@ const SECONDS: u32 = 8;
 /// # Errors
 /// A folder that cannot be used, a machine that cannot page.
 pub fn sheet(backing: &Path, extent: Extent, quiet: bool) -> Result<Sheet, Failure> {
-    match kept::read() {
-        Ok(sheet) if is_of(&sheet, &machine(backing)) => Ok(sheet),
-        _ => measured(backing, extent, quiet).map(|(sheet, _)| sheet),
-    }
+    known(backing).map_or_else(|| measured(backing, extent, quiet).map(|(sheet, _)| sheet), Ok)
+}
+
+/// The kept sheet, if it applies.
+pub fn known(backing: &Path) -> Option<Sheet> {
+    kept::read().ok().filter(|sheet| is_of(sheet, &machine(backing)))
 }
 
 /// Measures this machine. Keeps the sheet, if possible, and returns its file.

@@ -47,7 +47,7 @@ check sort.parquet --max-ram 512MiB --device here
 /// The schema of `papers --on`.
 const STUDY: &str = "papers-on";
 /// Verbs whose JSON is checked elsewhere, in another test or below, because they do not print it on stdout and exit.
-const OTHERS: [&str; 2] = ["run", "top"];
+const OTHERS: [&str; 3] = ["run", "top", "attach"];
 
 fn coldframe(words: &[String], folder: &Path) -> std::process::Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));

@@ -65,17 +65,29 @@ fn kernel() -> Finding {
     finding("kernel", Health::Note, format!("Linux {release}, {cpus} CPUs"), "")
 }
 
-const RIGHTS: &str =
-    "sysctl -w vm.unprivileged_userfaultfd=1, or access to /dev/userfaultfd, or root; in a container allow \
-                      userfaultfd in the seccomp profile";
+/// The finding about the right that everything needs.
+pub const RIGHT: &str = "userfaultfd, faults of the kernel too";
+
+/// What gives the right to page here, in one line. The default profiles of Docker and Podman refuse the system call
+/// userfaultfd, and allow ioctl on its device.
+fn right() -> &'static str {
+    if Path::new("/dev/userfaultfd").exists() {
+        "sudo coldframe setup (once; then log in again)"
+    } else if ["/.dockerenv", "/run/.containerenv"].iter().any(|mark| Path::new(mark).exists()) {
+        "start the container with --device /dev/userfaultfd; or add to its seccomp profile: {\"names\": \
+         [\"userfaultfd\"], \"action\": \"SCMP_ACT_ALLOW\"}"
+    } else {
+        "sudo sysctl -w vm.unprivileged_userfaultfd=1, or root"
+    }
+}
 
 fn full_rights() -> Finding {
     match trials::reports_faults(true) {
-        Ok(_) => finding("userfaultfd, faults of the kernel too", Health::Good, "allowed", ""),
+        Ok(_) => finding(RIGHT, Health::Good, "allowed", ""),
         Err(error) => {
             let sysctl = read("/proc/sys/vm/unprivileged_userfaultfd").unwrap_or_else(|| "unknown".to_string());
             let found = format!("{error} (vm.unprivileged_userfaultfd={sysctl})");
-            finding("userfaultfd, faults of the kernel too", Health::Missing, found, RIGHTS)
+            finding(RIGHT, Health::Missing, found, right())
         }
     }
 }
@@ -83,7 +95,7 @@ fn full_rights() -> Finding {
 fn user_rights() -> Finding {
     match trials::reports_faults(false) {
         Ok(_) => finding("userfaultfd, faults of the program", Health::Good, "allowed", ""),
-        Err(error) => finding("userfaultfd, faults of the program", Health::Missing, error, RIGHTS),
+        Err(error) => finding("userfaultfd, faults of the program", Health::Missing, error, right()),
     }
 }
 

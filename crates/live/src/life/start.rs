@@ -67,6 +67,7 @@ pub fn start_for_program(options: Options) -> Result<Arc<Inner>, LiveError> {
 /// A pager without threads.
 fn made(options: Options, source: Source) -> Result<Arc<Inner>, LiveError> {
     super::locked::refuse_locked()?;
+    sys::clock::find();
     // Before the statistics, which are in a file themselves.
     crate::swap::device::refuse_small(&options.backing)?;
     let stats = crate::stats::file::of(options.stats_fd)?;

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::AtomicU32;
 
+pub mod clock;
 pub mod descriptors;
 mod errno;
 pub mod fatal;
@@ -24,6 +25,7 @@ pub mod thread;
 mod uffd;
 pub mod whose;
 
+pub use clock::now;
 pub(crate) use descriptors::{move_high, move_high_inherited, with_room};
 use errno::Words;
 pub use leaving::{
@@ -109,14 +111,6 @@ pub fn again<T>(mut f: impl FnMut() -> Sys<T>) -> Sys<T> {
             other => return other,
         }
     }
-}
-
-/// Nanoseconds of the monotonic clock.
-pub fn now() -> u64 {
-    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `t` is a timespec; the vDSO neither allocates nor touches errno on success.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut t) };
-    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
 /// Nanoseconds of processor time of a thread of this process; 0: there is no such thread. `linux/posix-timers.h`: a
