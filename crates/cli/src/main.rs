@@ -13,6 +13,8 @@ mod area;
 mod attach;
 mod bundle;
 mod calibrate;
+mod compare;
+mod compare_table;
 mod completions;
 mod configured;
 mod convert;
@@ -27,6 +29,7 @@ mod heatmap;
 mod here_sheet;
 mod import;
 mod info;
+mod kernel_summary;
 mod man;
 mod merge;
 mod one_go;
@@ -42,6 +45,9 @@ mod reduce;
 mod replay;
 mod report;
 mod run;
+mod run_by;
+mod run_kernel;
+mod running;
 mod setup;
 mod sim;
 mod sim_args;
@@ -103,6 +109,7 @@ enum Verb {
     Report(report::Args),
     Replay(replay::Args),
     Run(Box<run::Args>),
+    Compare(compare::Args),
     Attach(attach::Args),
     Doctor(doctor::Args),
     Setup(setup::Args),
@@ -116,6 +123,12 @@ enum Verb {
     Policies(policies::Args),
     Completions(completions::Args),
     Man(man::Args),
+    /// Joins groups and becomes a program: `run --by kernel` starts it.
+    #[command(hide = true)]
+    KernelStart(run_kernel::StartArgs),
+    /// Takes groups and swap away when its input ends: `run --by kernel` starts it.
+    #[command(hide = true)]
+    KernelGuard,
 }
 
 fn main() -> ExitCode {
@@ -143,6 +156,7 @@ fn main() -> ExitCode {
         Verb::Report(args) => report::run(args),
         Verb::Replay(args) => replay::run(args),
         Verb::Run(args) => run::run(*args, quiet),
+        Verb::Compare(args) => compare::run(args, quiet),
         Verb::Attach(args) => attach::run(args, quiet),
         Verb::Setup(args) => setup::run(args, quiet),
         Verb::Doctor(args) => doctor::run(args),
@@ -154,6 +168,8 @@ fn main() -> ExitCode {
         Verb::Policies(args) => policies::run(args),
         Verb::Completions(args) => completions::run(args),
         Verb::Man(args) => man::run(args),
+        Verb::KernelStart(args) => run_kernel::become_program(args),
+        Verb::KernelGuard => run_kernel::guard(),
     };
     match done {
         Ok(code) => code,

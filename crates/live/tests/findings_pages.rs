@@ -5,7 +5,7 @@ mod common;
 use std::sync::atomic::Ordering::Relaxed;
 
 use coldframe_core::policy::{self, ParamKind};
-use coldframe_live::{Inject, LiveError, Pager, Region, SwapArea, PAGE, READ_AHEAD_MAX};
+use coldframe_live::{Inject, LiveError, Pager, SwapArea, PAGE, READ_AHEAD_MAX};
 use common::*;
 
 /// Two passes in order. Pages come in long lists, and each list evicts its own pages: a thread must not wait for a page
@@ -167,13 +167,6 @@ fn a_frame_that_is_not_the_pages_own_is_found_by_comparing() {
         });
     });
     assert!(status == 125 && said.contains("is not the page's own"), "{status}: {said}");
-}
-
-/// Drops a page by a raw system call, which the pager does not see.
-fn drop_behind_our_back(region: &Region, page: usize) {
-    // SAFETY: the page is in the region, and the test drops its content.
-    let result = unsafe { libc::madvise(region.as_ptr().add(page * PAGE).cast(), PAGE, libc::MADV_DONTNEED) };
-    assert_eq!(result, 0);
 }
 
 /// Other pages are loaded until this one is evicted.

@@ -107,6 +107,13 @@ pub fn read(region: &Region, page: usize) -> u64 {
     u64::from_le_bytes(region.as_slice()[page * PAGE..][..8].try_into().unwrap())
 }
 
+/// Drops a page by a raw system call, which the pager does not see.
+pub fn drop_behind_our_back(region: &Region, page: usize) {
+    // SAFETY: the page is in the region, and the test drops its content.
+    let result = unsafe { libc::madvise(region.as_ptr().add(page * PAGE).cast(), PAGE, libc::MADV_DONTNEED) };
+    assert_eq!(result, 0);
+}
+
 /// A word in each page that all threads can read.
 pub fn word(region: &Region, page: usize, thread: usize) -> &std::sync::atomic::AtomicU64 {
     // SAFETY: inside the region and aligned; all access to these words is atomic.

@@ -45,8 +45,8 @@ pub struct Writer {
     /// Grows when a job is done; threads that need a buffer sleep on it.
     done: AtomicU32,
     waiting: AtomicU32,
-    /// A message about missing space has been printed.
-    said: AtomicBool,
+    /// The device had no space at the last try, and a message has said so.
+    full: AtomicBool,
     /// Room for the encrypted bytes of a buffer, or 0.
     sealed: usize,
 }
@@ -62,7 +62,7 @@ impl Writer {
             dozes: AtomicU32::new(0),
             done: AtomicU32::new(0),
             waiting: AtomicU32::new(0),
-            said: AtomicBool::new(false),
+            full: AtomicBool::new(false),
             sealed: sealed.map_err(|e| LiveError::os("memory for the log", e))?,
         })
     }
@@ -172,9 +172,14 @@ impl Log {
             if self.work(pages, stats) {
                 continue;
             }
+            // A call is no reason to ask a full device sooner.
+            if writer.full.load(SeqCst) && self.state.lock().has_job() {
+                writer.pause(visits.next().unwrap_or(SPACE_US));
+                continue;
+            }
             // A thread that begins to reach from here on wakes the writer.
             writer.dozes.store(1, SeqCst);
-            let limit = visits.next().or_else(|| self.state.lock().starved().then_some(SPACE_US));
+            let limit = visits.next();
             if limit.is_some() {
                 writer.dozes.store(0, SeqCst);
             }
@@ -214,7 +219,7 @@ impl Log {
         match writer.life.load(SeqCst) {
             NONE => {
                 if !self.work(pages, stats) {
-                    writer.pause(SPACE_US / 100);
+                    writer.pause(if writer.full.load(SeqCst) { SPACE_US } else { SPACE_US / 100 });
                 }
             }
             _ => {
@@ -227,7 +232,8 @@ impl Log {
         self.state.lock()
     }
 
-    /// Does the next job. Returns false if none can be done now.
+    /// Does the next job. Returns false if none can be done now. It does not wait for space: the writer looks after
+    /// others meanwhile.
     fn work(&self, pages: &Pages, stats: &Stats) -> bool {
         let job = self.state.lock().job();
         let done = match job {
@@ -239,14 +245,14 @@ impl Log {
                 true
             }
         };
-        if job.is_some() {
+        if done {
             self.writer.job_done();
         }
         done
     }
 
-    /// Writes a full buffer. If the device is full, this waits. If the device fails, the program ends: the bytes are
-    /// nowhere else.
+    /// Writes a full buffer. Returns false if it must be written again later. If the device fails, the program ends:
+    /// the bytes are nowhere else.
     fn write(&self, b: usize, pages: &Pages, stats: &Stats) -> bool {
         let buffer = self.state.lock().buffers[b];
         let start = (buffer.segment * SEGMENT * PAGE) as u64;
@@ -271,7 +277,7 @@ impl Log {
         whole
     }
 
-    /// Returns false if the thread must end first.
+    /// Returns false if the device has no space, or if the thread must end first.
     fn write_run(&self, from: usize, len: usize, offset: u64, stats: &Stats) -> bool {
         let mut tries = 0;
         while !self.writer.stops() {
@@ -280,12 +286,12 @@ impl Log {
             match unsafe { self.device().write(from, len, offset) } {
                 Ok(()) => {
                     Stats::add(&stats.device_bytes_written, len as u64);
-                    self.writer.said.store(false, SeqCst);
+                    self.writer.full.store(false, SeqCst);
                     return true;
                 }
                 Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => {
                     self.say_full(error);
-                    self.writer.pause(SPACE_US);
+                    return false;
                 }
                 Err(error) => {
                     Stats::add(&stats.failures, 1);
@@ -301,7 +307,7 @@ impl Log {
         false
     }
 
-    /// Reserves room for as many of the segments as the file system allows. Returns false if for none.
+    /// Reserves room for as many of the segments as the file system allows. Returns false if a thread waits for more.
     fn reserve(&self, from: usize, to: usize) -> bool {
         let bytes = |segments: usize| (segments * SEGMENT * PAGE) as u64;
         let mut count = to - from;
@@ -318,16 +324,16 @@ impl Log {
         let starved = state.starved();
         drop(state);
         match refused {
-            None => self.writer.said.store(false, SeqCst),
+            None => self.writer.full.store(false, SeqCst),
             Some(error) if starved => self.say_full(error),
             Some(_) => {}
         }
-        refused.is_none()
+        refused.is_none() || !starved
     }
 
     /// Nothing is lost while the program waits. It continues when there is space.
     fn say_full(&self, error: Errno) {
-        if self.writer.said.swap(true, SeqCst) {
+        if self.writer.full.swap(true, SeqCst) {
             return;
         }
         let path = self.device().path().display();
