@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-tier bench-truth bench-zram header settings papers papers-readme fuzz soak lint docs deb clean
+.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-tier bench-truth bench-zram vm header settings papers papers-readme fuzz soak lint docs deb clean
 
 all: build
 
@@ -94,6 +94,12 @@ bench-tier: build
 # Measure the time to compress a page, and its size: the numbers of the backings zram-lz4 and zram-zstd.
 bench-zram:
 	$(CARGO) bench --locked -p coldframe-experiment --bench zram
+
+# Boot Debian's own kernels under QEMU, with systemd and cgroup v2, and run the checks of scripts/vm.checks there. Prints
+# what is missing. VMFLAGS=--show: their output, too; --only REGEX: some; --kernel WORD: one kernel.
+vm:
+	$(CARGO) build --release --locked -p coldframe-cli -p coldframe-preload
+	@python3 scripts/vm.py target/release $(VMFLAGS)
 
 # Write include/coldframe.h from crates/capi.
 header:

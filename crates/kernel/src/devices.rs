@@ -87,7 +87,12 @@ fn on(path: &Path, things: &mut Vec<Thing>) -> Result<(), String> {
 /// Ends swapping to a device or file. What lies there comes back into RAM first.
 pub(crate) fn off(path: &Path) -> Result<(), String> {
     let failed = |why: String| format!("{} stays on as swap: {why}; as root: swapoff {0}", path.display());
-    let done = Command::new("swapoff").arg(path).env("PATH", TOOLS).output().map_err(|e| failed(e.to_string()))?;
+    let done = Command::new("swapoff")
+        .arg(path)
+        .env("PATH", TOOLS)
+        .env("LC_ALL", "C")
+        .output()
+        .map_err(|e| failed(e.to_string()))?;
     match done.status.success() {
         true => Ok(()),
         false => Err(failed(said(&done.stderr))),

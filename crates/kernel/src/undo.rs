@@ -20,7 +20,7 @@ pub(crate) fn undo(thing: Thing, tree: &Tree) -> Result<(), String> {
         Thing::File(path) => {
             std::fs::remove_file(&path).map_err(|e| format!("{} stays ({e}); remove it", path.display()))
         }
-        Thing::Swap(path) => devices::off(&path),
+        Thing::Swap(path) => off_when_free(&path),
         Thing::Pinned(..) => Ok(()),
     }
 }
@@ -36,6 +36,20 @@ fn restore(path: &Path, old: &str) -> Result<(), String> {
         Ok(()) => Ok(()),
         Err(_) if !path.exists() => Ok(()),
         Err(e) => Err(format!("{0} is not restored ({e}); as root: echo {old} > {0}", path.display())),
+    }
+}
+
+/// Pages of another group at its limit can lie there: the kernel then has no memory for them (ENOMEM), until that group has
+/// ended or has room.
+fn off_when_free(path: &Path) -> Result<(), String> {
+    let mut nap = LOOK;
+    loop {
+        match devices::off(path) {
+            Err(why) if why.contains("Cannot allocate memory") => {}
+            done => return done,
+        }
+        std::thread::sleep(nap);
+        nap = (nap * 2).min(LOOK_MAX);
     }
 }
 

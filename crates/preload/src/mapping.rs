@@ -8,7 +8,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use coldframe_live::{Spot, PAGE};
 
@@ -35,6 +35,9 @@ const FIXED: c_int = libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE;
 /// The last mapping with a hint outside the span, and the length of such mappings that the program insists on.
 static WISH: AtomicUsize = AtomicUsize::new(0);
 static INSISTED: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether any managed memory has had a key of protection.
+static KEYED: AtomicBool = AtomicBool::new(false);
 
 /// The arguments of an mmap of the program.
 #[derive(Clone, Copy)]
@@ -208,9 +211,14 @@ fn fixed(asked: Asked) -> isize {
     if !asked.is_private_memory() {
         return foreign(asked, inside);
     }
-    for (part, _) in there.iter().filter(|(_, whose)| *whose == Whose::Outside) {
-        if (Asked { at: part.start, len: part.len(), ..asked }).pass() < 0 {
-            return -1;
+    for (part, whose) in &there {
+        match whose {
+            Whose::Outside if (Asked { at: part.start, len: part.len(), ..asked }).pass() < 0 => return -1,
+            // The pager keeps the mapping, and would keep its key.
+            Whose::Managed(manner) if KEYED.load(Relaxed) => {
+                pass(libc::SYS_pkey_mprotect, [part.start, part.len(), manner.protection as usize, 0, 0, 0]);
+            }
+            _ => {}
         }
     }
     match new(Spot::Over(inside.start), inside.len(), asked) {
@@ -305,6 +313,7 @@ fn protect(call: i64, address: usize, len: usize, protection: c_int, key: c_int)
             return -1;
         }
         if let Whose::Managed(_) = whose {
+            KEYED.fetch_or(key > 0, Relaxed);
             backing().change(part, move |manner| manner.protection = protection & RIGHTS);
         }
     }

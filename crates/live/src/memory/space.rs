@@ -248,8 +248,35 @@ unsafe fn in_small_pages(range: &Range<usize>) {
 pub unsafe fn map_open(range: &Range<usize>, protection: i32) -> Sys<()> {
     // SAFETY: the caller answers for it.
     unsafe {
-        map_plain(range, protection)?;
+        map_over(range, protection)?;
+        prepare(range)
+    }
+}
+
+/// Gives a mapping all that managed memory has but its rights.
+///
+/// # Safety
+/// The range lies in the span.
+pub unsafe fn prepare(range: &Range<usize>) -> Sys<()> {
+    // SAFETY: the caller answers for it.
+    unsafe {
+        in_small_pages(range);
         sys::advise(range.clone(), libc::MADV_DONTFORK)
+    }
+}
+
+/// Takes from a mapping what a new one would not have: content, guards, and the advice not to dump it.
+///
+/// # Safety
+/// As of [`map_open`].
+pub unsafe fn as_new(range: &Range<usize>) -> Sys<()> {
+    /// `include/uapi/asm-generic/mman-common.h`; from Linux 6.13 on, and no memory has guards before.
+    const MADV_GUARD_REMOVE: i32 = 103;
+    // SAFETY: the caller answers for it.
+    unsafe {
+        let _ = sys::advise(range.clone(), MADV_GUARD_REMOVE);
+        let _ = sys::advise(range.clone(), libc::MADV_DODUMP);
+        sys::drop_range(range.clone())
     }
 }
 

@@ -2,9 +2,13 @@
 //! step to its last.
 //!
 //! ```text
-//!   open    a mapping with the rights asked for ─ watched ─ in the map of extents
+//!   open    watched ─ the rights asked for ─ in the map of extents
 //!   close   out of the map ─ its pages are forgotten ─ a free mapping over it
+//!   renew   out of the map ─ its pages are forgotten ─ as a new mapping ─ opened
 //! ```
+//! A range gets its rights when it is watched, and what is mapped anew stays watched, so no touch passes unseen: a touch
+//! before the end of a change is SIGSEGV if the range was free, and otherwise a fault that is repeated.
+//!
 //! A page that is in the map and was never touched is `Nowhere`; its first fault makes it `Out`. So a reservation of
 //! a terabyte costs nothing. A range that is closed first leaves the map. From then on, its untouched pages stay
 //! `Nowhere`. Its other pages are dropped one by one, each under the engine's lock when no thread is changing it.
@@ -13,6 +17,7 @@ use std::ops::Range;
 
 use coldframe_core::{Event, PageId};
 
+use super::unpaged::protect;
 use super::Regions;
 use crate::fault::gate::Decider;
 use crate::memory::extents::{Kind, Manner};
@@ -21,6 +26,9 @@ use crate::page::pages::Where;
 use crate::stats::Stats;
 use crate::sys::{self, fatal, Sys};
 use crate::{LiveError, PAGE};
+
+/// The rights that memory can have. mmap takes other bits, and mprotect does not.
+const ALL: i32 = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
 
 /// The address of new memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,7 +90,8 @@ impl Regions {
         let range = at..at.checked_add(len).ok_or_else(|| full(0))?;
         match spot {
             Spot::Over(_) if span.contains(&at) && range.end <= span.end => {
-                self.close(&range, false).map_err(|e| LiveError::os("replace a mapping", e))?;
+                let new = self.make_new(&range, protection).inspect_err(|_| self.restore(&range));
+                new.map_err(|e| LiveError::os("replace a mapping", e))?;
             }
             _ if self.space().extents().is_free(&range) => {}
             _ => return Err(full(self.space().extents().free())),
@@ -94,13 +103,31 @@ impl Regions {
         Ok(range)
     }
 
+    /// Replaces what is mapped in a range by memory as new. The kernel cannot watch a file, so a page of foreign memory
+    /// that is touched meanwhile stays unknown.
+    fn make_new(&self, range: &Range<usize>, protection: i32) -> Sys<()> {
+        let there = self.space().extents().within(range.clone()).collect::<Vec<_>>();
+        self.close(range, false)?;
+        for (part, kind) in there.iter().filter(|_| !self.memory().is_plain()) {
+            // SAFETY: no page of it is in use any more.
+            unsafe {
+                match kind {
+                    Kind::Managed(_) => space::as_new(part)?,
+                    Kind::Foreign => space::map_plain(part, protection)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn open(&self, range: &Range<usize>, protection: i32) -> Sys<()> {
         if self.memory().is_plain() {
             self.open_plain(range, protection)?;
         } else {
-            // SAFETY: the range is free.
-            unsafe { space::map_open(range, protection)? };
+            // SAFETY: the range is free, or as new.
+            unsafe { space::prepare(range)? };
             self.memory().uffd().register(range.clone())?;
+            protect(range, protection & ALL)?;
             Stats::add(&self.stats().managed, self.space().pages_of(range).len() as u64);
         }
         self.space().extents().insert(range.clone(), Kind::Managed(Manner::new(protection)));

@@ -95,7 +95,7 @@ impl Regions {
     }
 }
 
-fn protect(range: &Range<usize>, protection: i32) -> Sys<()> {
+pub fn protect(range: &Range<usize>, protection: i32) -> Sys<()> {
     // SAFETY: managed memory, and what its rights are to be.
     unsafe { sys::call(libc::SYS_mprotect, [range.start, range.len(), protection as usize, 0, 0, 0]) }.map(drop)
 }

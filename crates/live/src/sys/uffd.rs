@@ -158,6 +158,7 @@ impl Uffd {
 
     /// Asks for reports of touches of absent pages and of writes to protected ones.
     pub fn register(&self, range: Range<usize>) -> Sys<()> {
+        crate::sys::pause::here();
         let mut register = k::uffdio_register { range: kernel_range(range), mode: MODE_MISSING | MODE_WP, ioctls: 0 };
         ioctl(&self.fd, ioctl::UFFDIO_REGISTER, &mut register)
     }

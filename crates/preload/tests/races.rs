@@ -1,0 +1,138 @@
+//! Memory that one thread maps anew or moves while another thread touches it.
+
+mod common;
+
+use coldframe_live::{Inject, Options};
+use coldframe_toolbox::{have, GCC};
+use common::{compile, everywhere, good, paged};
+
+/// As [`everywhere`], where the pager pauses between its calls, so that other threads come in between.
+fn with_pauses(name: &str, source: &str) {
+    if !have(&[GCC]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), name, source, &[]);
+    good(&mut std::process::Command::new(&program));
+    let Some(mut command) = paged(&program, 4 << 20) else { return };
+    let usual = command.get_envs().find(|(key, _)| *key == "COLDFRAME_OPTIONS").and_then(|(_, value)| value);
+    let mut options = Options::decode(usual.unwrap().to_str().unwrap()).unwrap();
+    options.inject = Some(Inject { pause: 4, ..Inject::default() });
+    good(command.env("COLDFRAME_OPTIONS", options.encode()));
+}
+
+#[test]
+fn no_page_that_is_touched_while_its_place_is_mapped_anew_is_unknown_to_the_pager() {
+    with_pauses(
+        "anew",
+        r#"
+#include <sched.h>
+enum { P = 4096, PAGES = 64, ROUNDS = 500 };
+static volatile char *memory;
+static volatile int asked, still; // the round after which the other thread is to rest, and in which it rests
+static void *touch(void *none) {
+    for (unsigned i = 0, seen = 0; seen < ROUNDS; i++) {
+        if (asked > seen) { still = asked; while (still) sched_yield(); seen++; }
+        memory[i % PAGES * P] = 1;
+    }
+    return none;
+}
+int main(void) {
+    pthread_t thread;
+    unsigned char there[PAGES];
+    memory = mmap(NULL, PAGES * P, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(memory != MAP_FAILED && pthread_create(&thread, NULL, touch, NULL) == 0);
+    for (int i = 1; i <= ROUNDS; i++) {
+        CHECK(mmap((void *)memory, PAGES * P, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == memory);
+        for (asked = i; still != i;) sched_yield();
+        CHECK(madvise((void *)memory, PAGES * P, MADV_DONTNEED) == 0 && mincore((void *)memory, PAGES * P, there) == 0);
+        for (int page = 0; page < PAGES; page++) CHECK(!there[page]);
+        still = 0;
+    }
+    return pthread_join(thread, NULL);
+}"#,
+    );
+}
+
+#[test]
+fn memory_that_is_mapped_anew_is_as_new_memory() {
+    everywhere(
+        "fresh",
+        r#"
+enum { P = 4096, PAGES = 64 };
+static int dumped(char *p) {
+    char line[512];
+    uintptr_t from, to;
+    int inside = 0;
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    while (fgets(line, sizeof line, maps)) {
+        if (sscanf(line, "%lx-%lx ", &from, &to) == 2) inside = (uintptr_t)p >= from && (uintptr_t)p < to;
+        if (inside && !strncmp(line, "VmFlags:", 8)) { fclose(maps); return !strstr(line, " dd"); }
+    }
+    _exit(97);
+}
+static char *anew(char *p, int protection) {
+    CHECK(mmap(p, PAGES * P, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p);
+    return p;
+}
+int main(int argc, char **argv) {
+    char *p = mmap(NULL, PAGES * P, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(p != MAP_FAILED);
+    memset(p, 1, PAGES * P);
+    CHECK(madvise(p, PAGES * P, MADV_DONTDUMP) == 0 && !dumped(p));
+    if (madvise(p + 8 * P, P, 102) == -1) CHECK(errno == EINVAL); // guards, from Linux 6.13 on
+    int key = pkey_alloc(0, PKEY_DISABLE_ACCESS); // not on every processor
+    if (key >= 0) CHECK(pkey_mprotect(p + 16 * P, P, 3, key) == 0);
+    CHECK(mmap(p + 32 * P, P, 1, MAP_PRIVATE | MAP_FIXED, open(argv[0], O_RDONLY), 0) == p + 32 * P);
+    CHECK(munmap(p + 40 * P, P) == 0 && mprotect(p + 48 * P, P, 0) == 0 && mlock(p + 50 * P, P) == 0);
+    anew(p, 3);
+    for (int i = 0; i < PAGES * P; i++) CHECK(p[i] == 0);
+    memset(p, 1, PAGES * P);
+    CHECK(dumped(p) && dumped(p + 63 * P));
+    anew(p, PROT_NONE);
+    CHECK(write(1, p, 1) == -1 && errno == EFAULT && write(1, p + 32 * P, 1) == -1);
+    anew(p, PROT_READ | 8); // mmap does not look at other bits
+    for (int i = 0; i < PAGES * P; i++) CHECK(p[i] == 0);
+    CHECK(read(open("/dev/zero", O_RDONLY), p, 1) == -1 && errno == EFAULT);
+    return 0;
+}"#,
+    );
+}
+
+#[test]
+fn no_write_is_lost_while_memory_moves() {
+    everywhere(
+        "moving",
+        r#"
+#include <setjmp.h>
+enum { N = 8 << 20, ROUNDS = 20 };
+static volatile long *place;
+static volatile long written; // surely
+static volatile int begun;
+static sigjmp_buf out;
+static void gone(int signal) { siglongjmp(out, 1); }
+static void *write_on(void *none) {
+    if (sigsetjmp(out, 1)) return none;
+    for (long i = 1;; i++) { *place = i; written = i; begun = 1; }
+}
+int main(void) {
+    signal(SIGSEGV, gone);
+    for (int round = 0; round < ROUNDS; round++) {
+        pthread_t thread;
+        char *memory = mmap(NULL, N, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        char *other = mmap(NULL, N, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK(MANAGED(memory) || !getenv("LD_PRELOAD"));
+        memset(memory, 1, N);
+        place = (long *)memory;
+        begun = 0;
+        CHECK(pthread_create(&thread, NULL, write_on, NULL) == 0);
+        while (!begun) usleep(100);
+        CHECK(mremap(memory, N, N, MREMAP_MAYMOVE | MREMAP_FIXED, other) == other);
+        pthread_join(thread, NULL);
+        CHECK(*(long *)other == written || *(long *)other == written + 1);
+        CHECK(other[N - 1] == 1 && munmap(other, N) == 0);
+    }
+    return 0;
+}"#,
+    );
+}
