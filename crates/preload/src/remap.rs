@@ -145,8 +145,13 @@ fn managed(asked: Asked, manner: Manner) -> isize {
         Ok(to) => to,
         Err(error) => return failed(error),
     };
-    moved(&asked, manner, to);
-    to as isize
+    match moved(&asked, manner, to) {
+        Ok(()) => to as isize,
+        Err(error) => {
+            let _ = pins::unmap(to..to + len);
+            failed(error)
+        }
+    }
 }
 
 /// Maps more of the same behind it, if that is free.
@@ -192,16 +197,24 @@ fn target(asked: &Asked) -> Result<usize, c_int> {
     })
 }
 
-/// Moves content and manner, and closes the old place, or leaves it empty.
-fn moved(asked: &Asked, manner: Manner, to: usize) {
+/// Moves content and manner, and closes the old place, or leaves it empty. An error leaves the old place as it was.
+fn moved(asked: &Asked, manner: Manner, to: usize) -> Result<(), c_int> {
     let (from, len) = (asked.from.clone(), asked.len);
-    // SAFETY: the old place is readable or made so, the new one is ours and writable, and they do not overlap.
-    unsafe {
-        if manner.protection & libc::PROT_READ == 0 {
-            sys::call(libc::SYS_mprotect, [from.start, from.len(), libc::PROT_READ as usize, 0, 0, 0]);
+    let protect = |at: usize, len: usize, rights: c_int| {
+        // SAFETY: the old place, or the new one; nobody uses the new one yet.
+        match unsafe { sys::call(libc::SYS_mprotect, [at, len, rights as usize, 0, 0, 0]) } {
+            0 => Ok(()),
+            error => Err(-error as c_int),
         }
-        backing().copy(from.start, to, len.min(from.len()));
-        sys::call(libc::SYS_mprotect, [to, len, manner.protection as usize, 0, 0, 0]);
+    };
+    // Other threads may still read there. A write would be lost: it is SIGSEGV, as after the move (with
+    // MREMAP_DONTUNMAP only until then).
+    protect(from.start, from.len(), libc::PROT_READ)?;
+    // SAFETY: the old place is readable now, the new one is ours and writable, and they do not overlap.
+    unsafe { backing().copy(from.start, to, len.min(from.len())) };
+    if let Err(error) = protect(to, len, manner.protection) {
+        let _ = protect(from.start, from.len(), manner.protection);
+        return Err(error);
     }
     let span = memory::span();
     if memory::meets(to, len) {
@@ -209,10 +222,12 @@ fn moved(asked: &Asked, manner: Manner, to: usize) {
         let locked = manner.locked && backing().pin(inside.start, inside.len()).is_ok();
         backing().change(inside, move |new| *new = Manner { locked, ..manner });
     }
+    // The content is at the new place, so an old place that cannot be closed is no error; the kernel has it so, too.
     if asked.is(libc::MREMAP_DONTUNMAP) {
         let _ = backing().map_at(Spot::Over(from.start), from.len(), manner.protection);
         backing().change(from, move |left| *left = Manner { locked: false, ..manner });
     } else {
         let _ = pins::unmap(from);
     }
+    Ok(())
 }

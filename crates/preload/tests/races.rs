@@ -98,3 +98,41 @@ int main(int argc, char **argv) {
 }"#,
     );
 }
+
+#[test]
+fn no_write_is_lost_while_memory_moves() {
+    everywhere(
+        "moving",
+        r#"
+#include <setjmp.h>
+enum { N = 8 << 20, ROUNDS = 20 };
+static volatile long *place;
+static volatile long written; // surely
+static volatile int begun;
+static sigjmp_buf out;
+static void gone(int signal) { siglongjmp(out, 1); }
+static void *write_on(void *none) {
+    if (sigsetjmp(out, 1)) return none;
+    for (long i = 1;; i++) { *place = i; written = i; begun = 1; }
+}
+int main(void) {
+    signal(SIGSEGV, gone);
+    for (int round = 0; round < ROUNDS; round++) {
+        pthread_t thread;
+        char *memory = mmap(NULL, N, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        char *other = mmap(NULL, N, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK(MANAGED(memory) || !getenv("LD_PRELOAD"));
+        memset(memory, 1, N);
+        place = (long *)memory;
+        begun = 0;
+        CHECK(pthread_create(&thread, NULL, write_on, NULL) == 0);
+        while (!begun) usleep(100);
+        CHECK(mremap(memory, N, N, MREMAP_MAYMOVE | MREMAP_FIXED, other) == other);
+        pthread_join(thread, NULL);
+        CHECK(*(long *)other == written || *(long *)other == written + 1);
+        CHECK(other[N - 1] == 1 && munmap(other, N) == 0);
+    }
+    return 0;
+}"#,
+    );
+}
