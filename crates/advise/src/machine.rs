@@ -19,14 +19,18 @@ use coldframe_experiment::error::ExperimentError;
 pub mod counts;
 mod curve;
 pub mod json;
+pub mod need;
 pub mod price;
 pub mod rows;
 pub mod simulate;
 pub mod tier;
+pub mod verdict;
 
 pub use curve::{Point, THRASHES};
 pub use json::Answer;
+pub use need::Need;
 pub use price::Costs;
+pub use verdict::Verdict;
 
 use curve::Curve;
 use rows::Rows;

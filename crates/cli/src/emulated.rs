@@ -2,7 +2,7 @@
 //! answer is for a board.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -11,6 +11,7 @@ use coldframe_show::board_answer as words;
 use coldframe_show::html::Page;
 use coldframe_trace::heat::heat;
 
+use crate::export::export_board;
 use crate::failure::Failure;
 use crate::{advise, output, record, report, Cli, Verb};
 
@@ -18,7 +19,13 @@ use crate::{advise, output, record, report, Cli, Verb};
 ///
 /// # Errors
 /// There is no emulator either.
-pub fn run(program: &[OsString], folder: &Path, why: &str, quiet: bool) -> Result<ExitCode, Failure> {
+pub fn run(
+    program: &[OsString],
+    folder: &Path,
+    why: &str,
+    exports: &[PathBuf],
+    quiet: bool,
+) -> Result<ExitCode, Failure> {
     let trace = folder.join("trace.parquet");
     record::emulated(&recording(&trace, program), Some(why), quiet)?;
     if !quiet {
@@ -30,6 +37,7 @@ pub fn run(program: &[OsString], folder: &Path, why: &str, quiet: bool) -> Resul
     advise::write_config(&folder.join("config.toml"), &advice)?;
     let json = output::json(&json::json(&advice));
     output::write(Some(&folder.join("advice.json")), &json)?;
+    export_board(exports, json::json(&advice), words::words(&advice), None)?;
     let mut page = Page::default();
     page.add("advice", json.as_bytes())?;
     page.add_map(heat(&trace, report::MAP_ROWS, report::MAP_COLUMNS)?);

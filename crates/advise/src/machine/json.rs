@@ -204,7 +204,7 @@ impl Answer {
 }
 
 /// The name of a command line's program.
-fn program(command: Option<&str>) -> String {
+pub(super) fn program(command: Option<&str>) -> String {
     let first = command.and_then(|words| words.split_whitespace().next()).unwrap_or("the program");
     first.rsplit('/').next().unwrap_or(first).into()
 }
