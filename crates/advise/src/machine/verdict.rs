@@ -24,7 +24,7 @@ pub struct Verdict {
     pub max_ram_bytes: Option<u64>,
     /// The limit without the need; negative: over the limit.
     pub distance_bytes: Option<i64>,
-    /// The spread of the need over ten recordings, in percent of it.
+    /// Growth by less than this is taken to be noise, in percent.
     pub noise_percent: f64,
     /// The need of each recording, in order; the verdict is that of the median.
     pub recordings: Vec<u64>,
