@@ -55,9 +55,9 @@ signals:
 	$(CARGO) test --locked -p coldframe-preload --test signals -- --ignored --nocapture
 
 # Run the programs of scripts/programs.toml plain and paged: RAM, ratio of times, equal output or not. PROGRAMS=a,b:
-# only these; PATIENCE=s: seconds until a program counts as hung.
+# only these; PATIENCE=s: seconds until a program counts as hung; KERNEL=1, as root: under the kernel's swap, too.
 programs: build
-	@python3 scripts/programs.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) $(if $(PATIENCE),--patience $(PATIENCE))
+	@python3 scripts/programs.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) $(if $(PATIENCE),--patience $(PATIENCE)) $(if $(KERNEL),--kernel)
 
 # Build the Python package as a wheel and install it in target/venv with what its tests need. Prints what is missing.
 python:

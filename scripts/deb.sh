@@ -81,6 +81,22 @@ Description: how little RAM a program can live with, and what that costs
  runs it unmodified in the RAM that it is given. Simulates page replacement,
  fault handlers and swap areas on flash for boards.
 CONTROL
+# The group and the rule for /dev/userfaultfd; not into another root, whose device this is not.
+cat >"$root/DEBIAN/postinst" <<'POSTINST'
+#!/bin/sh
+set -e
+if [ "$1" = configure ] && [ -z "${DPKG_ROOT:-}" ] && [ -e /dev/userfaultfd ]; then
+    env -u SUDO_USER coldframe setup || echo "coldframe: \`sudo coldframe setup\` gives users the right to page" >&2
+fi
+POSTINST
+cat >"$root/DEBIAN/prerm" <<'PRERM'
+#!/bin/sh
+set -e
+if [ "$1" = remove ] && [ -z "${DPKG_ROOT:-}" ]; then
+    coldframe setup --undo || true
+fi
+PRERM
+chmod 755 "$root/DEBIAN/postinst" "$root/DEBIAN/prerm"
 (cd "$root" && find usr -type f | LC_ALL=C sort | xargs md5sum >DEBIAN/md5sums)
 find "$root" -type d -exec chmod 755 {} +
 package=$out/coldframe_${version}_$machine.deb

@@ -35,7 +35,9 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import swap as kernel_swap
 import truth
+from swap import MIB, Group, meminfo, private, read, write
 
 CHOSEN = ["sort", "gawk", "jq", "perl", "ruby", "php", "lua", "node", "numpy", "cc1", "m.py", "wordfreq", "sort-2", "zstd-2", "numpy-2"]
 # Two threads at work at the same time; numpy sorts without Python's lock.
@@ -63,22 +65,6 @@ TOO_LONG = "took too long"
 TRIES = 3
 # The limit and the compressed memory together may exceed the intended memory by this factor.
 SLACK = 1.05
-MIB = 1 << 20
-CGROUPS = "/sys/fs/cgroup/memory"
-ZSWAP = "/sys/module/zswap/parameters"
-
-
-def read(path: str) -> str:
-    try:
-        with open(path) as file:
-            return file.read().strip()
-    except OSError:
-        return ""
-
-
-def write(path: str, text: object) -> None:
-    with open(path, "w") as file:
-        file.write(str(text))
 
 
 class Run:
@@ -89,7 +75,7 @@ class Run:
         environment.pop("LD_PRELOAD", None)
         self.ended = self.digest = None
         self.zswap = self.charged = 0
-        join = (lambda: write(f"{group}/cgroup.procs", os.getpid())) if group else None
+        join = (lambda: kernel_swap.join(group)) if group else None
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
         began = time.monotonic()
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
@@ -124,133 +110,6 @@ class Run:
                 child.wait()
                 return None
             time.sleep(0.01)
-
-
-def meminfo(field: str) -> int:
-    lines = [line for line in read("/proc/meminfo").splitlines() if line.startswith(f"{field}:")]
-    return int(lines[0].split()[1]) * 1024 if lines else 0
-
-
-def private(group: str) -> int:
-    """Bytes charged to a group now, without pages of files, which the kernel drops at no cost."""
-    cache = [line for line in read(f"{group}/memory.stat").splitlines() if line.startswith("total_cache ")]
-    return int(read(f"{group}/memory.usage_in_bytes") or 0) - (int(cache[0].split()[1]) if cache else 0)
-
-
-def disk_written(folder: str) -> int:
-    """Bytes written so far to the disk that holds a folder."""
-    device = os.stat(folder).st_dev
-    fields = read(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat").split()
-    return int(fields[6]) * 512 if len(fields) > 6 else 0
-
-
-class Group:
-    """A memory cgroup of version 1."""
-
-    def __init__(self, limit: int = -1):
-        self.path = f"{CGROUPS}/coldframe-tier-{os.getpid()}"
-        os.mkdir(self.path)
-        write(f"{self.path}/memory.limit_in_bytes", limit)
-        write(f"{self.path}/memory.swappiness", 100)
-
-    def __enter__(self):
-        return self.path
-
-    def __exit__(self, *_):
-        for _ in range(100):
-            try:
-                return os.rmdir(self.path)
-            except OSError:
-                time.sleep(0.05)
-        print(f"{self.path} cannot be removed", file=sys.stderr)
-
-
-class SwapFile:
-    """Swap on a file, with or without zswap in front of it."""
-
-    def __init__(self, folder: str, size: int, zswap: bool):
-        self.path, self.folder, self.zswap = f"{folder}/swap", folder, zswap
-        self.size = size
-
-    def __enter__(self):
-        with open(self.path, "wb") as file:
-            os.fchmod(file.fileno(), 0o600)
-            for _ in range(self.size // MIB + 1):
-                file.write(bytes(MIB))
-            os.fsync(file.fileno())
-        self.before = {name: read(f"{ZSWAP}/{name}") for name in ("enabled", "compressor", "max_pool_percent")}
-        if self.zswap:
-            try:
-                write(f"{ZSWAP}/compressor", "lz4")
-            except OSError:
-                # A kernel without lz4 has lzo, which is nearly as fast.
-                pass
-            write(f"{ZSWAP}/max_pool_percent", 50)
-            write(f"{ZSWAP}/enabled", "Y")
-        on(self.path)
-        self.written = disk_written(self.folder)
-        return self
-
-    def compressed(self, run: Run) -> int:
-        return run.zswap if self.zswap else 0
-
-    def flash(self) -> int:
-        return disk_written(self.folder) - self.written
-
-    def __exit__(self, *_):
-        subprocess.run(["swapoff", self.path], capture_output=True)
-        if self.zswap:
-            for name in ("enabled", "max_pool_percent", "compressor"):
-                write(f"{ZSWAP}/{name}", self.before[name])
-        os.unlink(self.path)
-
-
-class Zram:
-    """Swap on a zram device with lz4."""
-
-    def __init__(self, _: str, size: int):
-        self.size = size
-
-    def __enter__(self):
-        self.number = int(read("/sys/class/zram-control/hot_add"))
-        self.block = f"/sys/block/zram{self.number}"
-        write(f"{self.block}/comp_algorithm", "lz4")
-        write(f"{self.block}/disksize", self.size)
-        on(f"/dev/zram{self.number}")
-        return self
-
-    def compressed(self, _: Run) -> int:
-        # The fifth number is the most memory used so far (Documentation/admin-guide/blockdev/zram.rst).
-        return int(read(f"{self.block}/mm_stat").split()[4])
-
-    def flash(self) -> int:
-        return 0
-
-    def __exit__(self, *_):
-        subprocess.run(["swapoff", f"/dev/zram{self.number}"], capture_output=True)
-        write(f"{self.block}/reset", 1)
-        write("/sys/class/zram-control/hot_remove", self.number)
-
-
-def on(path: str) -> None:
-    subprocess.run(["mkswap", path], check=True, capture_output=True)
-    subprocess.run(["swapon", "-p", "32767", path], check=True, capture_output=True)
-
-
-def rivals() -> tuple[dict, list]:
-    """The kinds of swap that this kernel has, and a message for each that it lacks."""
-    if os.geteuid() != 0 or not os.path.isdir(CGROUPS):
-        return {}, ["no memory cgroup of version 1, or not root: runs with the kernel's swap are skipped"]
-    found, lacking = {"file": lambda folder, size: SwapFile(folder, size, False)}, []
-    if os.path.exists("/sys/class/zram-control/hot_add"):
-        found["zram"] = Zram
-    else:
-        lacking.append("no zram (modprobe zram)")
-    if os.path.isdir(ZSWAP):
-        found["zswap"] = lambda folder, size: SwapFile(folder, size, True)
-    else:
-        lacking.append("no zswap in this kernel")
-    return found, lacking
 
 
 class Bench:
@@ -369,7 +228,7 @@ def main() -> int:
     args = parser.parse_args()
     # If the script is stopped, it still removes its cgroups and swap devices.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
-    kernel, lacking = ({}, []) if args.no_kernel else rivals()
+    kernel, lacking = ({}, []) if args.no_kernel else kernel_swap.kinds()
     folder = args.keep or tempfile.mkdtemp(prefix="coldframe-tier-", dir="/var/tmp")
     os.makedirs(folder, exist_ok=True)
     truth.inputs(folder)

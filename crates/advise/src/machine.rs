@@ -4,6 +4,7 @@
 //! ```text
 //!   window trace ─ rows ─► processes ─ simulate ─► counts by RAM ─ price (Here) ─► run time by RAM ─► words, JSON
 //!                          (dense pages)  (sim's lane, no time)                     (curve: knee, thrash, advice)
+//!   referenced bits ─ stretches: working set by time ─► faults by RAM ─ price of a fault ─► run time by RAM
 //! ```
 //! RAM here is the RAM of `coldframe run --ram`: RAM for paged memory, for each process. Memory that is not paged
 //! comes on top and is printed separately.
@@ -23,14 +24,17 @@ pub mod need;
 pub mod price;
 pub mod rows;
 pub mod simulate;
+pub mod stretches;
 pub mod tier;
 pub mod verdict;
+mod watched;
 
 pub use curve::{Point, THRASHES};
-pub use json::Answer;
+pub use json::{Answer, Rung};
 pub use need::Need;
 pub use price::Costs;
 pub use verdict::Verdict;
+pub use watched::{of_bits, AskedOfBits, Price};
 
 use curve::Curve;
 use rows::Rows;

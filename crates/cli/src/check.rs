@@ -8,7 +8,7 @@ use coldframe_advise::board::json;
 use coldframe_advise::board::limits::percent;
 use coldframe_advise::machine::need::NOISE;
 use coldframe_advise::machine::verdict::{median, RECORDINGS};
-use coldframe_advise::machine::{Answer, Need, Verdict};
+use coldframe_advise::machine::{Answer, Need, Question, Verdict};
 use coldframe_device::quantity;
 use coldframe_show::board_answer as words;
 use coldframe_show::export::Exported;
@@ -18,8 +18,8 @@ use coldframe_trace::Reader;
 use crate::advise::{self, Asked, How};
 use crate::advise_here::Machine;
 use crate::failure::Failure;
-use crate::pick_recorder::{choose, Choice};
-use crate::{export, output, window};
+use crate::pick_recorder::pageable;
+use crate::{export, output, watched, window};
 
 /// Say yes or no: does a program keep within so much RAM, or is there a size that meets the limits? For pipelines.
 #[derive(clap::Args)]
@@ -34,11 +34,12 @@ With a program: it is recorded as `coldframe -- PROGRAM` records it. The number 
 least RAM for its heap with which it is at most --max-slowdown (10 %) slower than with all it needs. It counts pages \
 that must be in RAM: not memory that was allocated and not touched, not what an allocator keeps, no page cache, no code. \
 If the answer is no, the program is recorded twice more, and the median counts.
+Where the pager cannot record it, its pages' referenced bits are watched: coarser, and the answer says so.
 --baseline also takes the program's own time and the costs of paging from that file, so that a slower or busier machine \
 changes nothing. Without --max-ram, the limit is then the baseline's number and 2 %.
 
-Exit codes: 0 within the limit; 1 over it; 2 usage; 3 the program failed, or touched no heap; 4 this machine cannot \
-record it; 5 a file cannot be read or written; 126, 127 as in shells.")]
+Exit codes: 0 within the limit; 1 over it; 2 usage; 3 the program failed, or touched no heap; 4 the program \
+cannot be watched, or not as for the baseline; 5 a file cannot be read or written; 126, 127 as in shells.")]
 pub struct Args {
     /// A trace (Parquet), instead of a program. If its configuration (-c) has a RAM size, only that size is tried.
     #[arg(required_unless_present = "command", conflicts_with = "command")]
@@ -96,16 +97,17 @@ fn of_trace(asked: &Asked, files: &[PathBuf], format: &str) -> Result<ExitCode, 
 /// A program, which is recorded.
 fn program(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
     let asked = AskedOfProgram::of(args)?;
-    if let Choice::Emulator(why) = choose(&args.command, None)? {
-        let message = format!("this machine's pager cannot record it, and a budget needs that: {why}");
-        return Err(Failure::Other { message, code: 4 });
-    }
-    let machine = asked.machine()?;
+    crate::run::program(&args.command)?;
+    // Where the pager cannot record it, its referenced bits are watched, as `coldframe -- PROGRAM` does.
+    let recorder = match pageable(&args.command) {
+        Ok(()) => Recorder::Pager(Box::new(asked.machine()?)),
+        Err(why) => Recorder::Bits(why.to_string()),
+    };
     let named = args.baseline.as_deref().map(Path::display).map(|name| name.to_string());
     let baseline = named.as_deref().zip(asked.baseline.as_ref());
     let (mut needs, mut answers) = (Vec::new(), Vec::new());
     let verdict = loop {
-        let (need, answer) = asked.recorded(&args.command, &machine)?;
+        let (need, answer) = asked.recorded(&args.command, &recorder, quiet)?;
         needs.push(need);
         answers.push(answer);
         let verdict = Verdict::of(&needs, asked.limit, baseline);
@@ -166,22 +168,45 @@ impl AskedOfProgram {
         }
     }
 
-    /// Runs and records the program once.
-    fn recorded(&self, command: &[OsString], machine: &Machine) -> Result<(Need, Answer), Failure> {
+    /// Runs the program once, and records or watches it.
+    fn recorded(&self, command: &[OsString], recorder: &Recorder, quiet: bool) -> Result<(Need, Answer), Failure> {
+        let (need, answer) = match recorder {
+            Recorder::Pager(machine) => self.paged(command, machine)?,
+            Recorder::Bits(why) => {
+                let answer = watched::of(command, why, self.slowdown.unwrap_or(Question::SLOWDOWN), quiet)?;
+                (Need::of(&answer, &[], None), answer)
+            }
+        };
+        if answer.exit != Some(0) {
+            let how = answer.exit.map_or("by a signal".into(), |code| format!("with exit code {code}"));
+            let message = format!("the program ended {how}, so there is no verdict: mend it, and check again");
+            return Err(Failure::Other { message, code: 3 });
+        }
+        if self.baseline.as_ref().is_some_and(|before| before.rung != need.rung) {
+            let message =
+                "the baseline was measured in another way (the pager's recorder, or referenced bits), which this \
+                           machine or program does not allow; write one here with --write-baseline";
+            return Err(Failure::Other { message: message.into(), code: 4 });
+        }
+        Ok((need, answer))
+    }
+
+    fn paged(&self, command: &[OsString], machine: &Machine) -> Result<(Need, Answer), Failure> {
         let folder = tempfile::tempdir()
             .map_err(|e| Failure::Other { message: format!("no temporary folder: {e}; set TMPDIR"), code: 5 })?;
         let trace = folder.path().join("trace.parquet");
         let order = window::Order { command, patience: window::PATIENCE_OF_CHECK, ..window::Order::default() };
-        let recorded = window::record(&order, &trace)?;
-        if recorded.facts.exit != Some(0) {
-            let how = recorded.facts.exit.map_or("by a signal".into(), |code| format!("with exit code {code}"));
-            let message = format!("the program ended {how}, so there is no verdict: mend it, and check again");
-            return Err(Failure::Other { message, code: 3 });
-        }
+        window::record(&order, &trace)?;
         let answer = machine.priced(&trace, self.slowdown, self.seconds)?;
         let group = Reader::open(&trace)?.provenance().group.clone();
         Ok((Need::of(&answer, &group, Some(machine.sheet().clone())), answer))
     }
+}
+
+/// The best way that the machine allows, with the machine whose costs count, or why it is not better.
+enum Recorder {
+    Pager(Box<Machine>),
+    Bits(String),
 }
 
 /// A baseline.

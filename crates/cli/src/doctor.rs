@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use coldframe_live::doctor::{examine, Finding, Health};
-use coldframe_show::table::styled;
+use coldframe_costs::doctor::{examine, Finding, Health, RIGHT};
+use coldframe_show::table::{styled, wrap};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -58,25 +58,46 @@ fn preload() -> Finding {
     }
 }
 
-/// Good findings in a few lines; the others in a table, with their remedies.
+/// What matters in a few lines; with `all`, everything in a table.
 fn told(findings: &[Finding], good: bool, all: bool, width: usize) -> String {
     if all {
         return table(findings, good, width);
     }
     let of = |health| findings.iter().filter(move |finding| finding.health == health);
-    let bad: Vec<Finding> =
-        findings.iter().filter(|f| matches!(f.health, Health::Warning | Health::Missing)).cloned().collect();
-    let mut text = if bad.is_empty() { format!("{}\n", verdict(good)) } else { table(&bad, good, width) };
+    let mut text = format!("{}\n", verdict(good));
+    for one in bad(findings) {
+        let remedy = if one.remedy.is_empty() { String::new() } else { format!(". Remedy: {}", one.remedy) };
+        text += &lines(&format!("{}: {}{remedy}", one.name, one.found), width);
+    }
+    if !good {
+        text += &lines(WITHOUT, width);
+    }
     let well: Vec<&str> = of(Health::Good).map(|finding| finding.name).collect();
-    if !well.is_empty() {
+    if good && !well.is_empty() {
         text += &format!("ok: {}\n", well.join("; "));
     }
-    for name in NOTED {
+    for name in if good { &NOTED[..] } else { &NOTED[..1] } {
         text += &of(Health::Note)
-            .find(|one| one.name == name)
+            .find(|one| one.name == *name)
             .map_or(String::new(), |one| format!("{name}: {}\n", one.found));
     }
     text + "More: coldframe doctor --all\n"
+}
+
+/// What works without any right.
+const WITHOUT: &str = "Works already: `coldframe -- PROGRAM`, `coldframe attach PID`.";
+
+/// What should be mended: the right to page first, and then without all that only fails for want of it.
+fn bad(findings: &[Finding]) -> Vec<&Finding> {
+    let right = findings.iter().find(|finding| finding.name == RIGHT && finding.health == Health::Missing);
+    match right {
+        Some(right) => vec![right],
+        None => findings.iter().filter(|f| matches!(f.health, Health::Warning | Health::Missing)).collect(),
+    }
+}
+
+fn lines(text: &str, width: usize) -> String {
+    wrap("", text, 2, width).join("\n") + "\n"
 }
 
 /// Notes that get a line: readers quote them with a question or a figure.
@@ -86,7 +107,7 @@ fn verdict(good: bool) -> &'static str {
     if good {
         "`coldframe run` works here."
     } else {
-        "`coldframe run` does not work here: see MISSING."
+        "`coldframe run` does not work here with the pager."
     }
 }
 
@@ -143,8 +164,34 @@ mod tests {
         assert!(text.starts_with("`coldframe run` works here.\n") && text.contains("swap file"), "{text}");
         findings[6] = finding("io_uring", Health::Warning, "refused", "sysctl -w kernel.io_uring_disabled=0");
         let text = told(&findings, true, false, 80);
-        assert!(text.contains("warning") && text.contains("kernel.io_uring_disabled=0"), "{text}");
+        assert!(text.contains("io_uring: refused. Remedy: sysctl -w kernel.io_uring_disabled=0"), "{text}");
         assert!(told(&findings, true, true, 200).contains("9223372036854771712"));
+    }
+
+    #[test]
+    fn a_right_that_is_missing_comes_first_and_alone_with_its_remedy_and_what_works() {
+        let finding = |name, health, remedy: &str| Finding {
+            name,
+            health,
+            found: "Operation not permitted (os error 1) (vm.unprivileged_userfaultfd=0)".into(),
+            remedy: remedy.into(),
+        };
+        let findings = [
+            finding("kernel", Health::Note, ""),
+            finding("pages move without copying", Health::Warning, "Linux 6.8"),
+            finding(RIGHT, Health::Missing, "sudo coldframe setup (once; then log in again)"),
+            finding("measured", Health::Missing, "give a folder"),
+            finding("io_uring", Health::Good, ""),
+        ];
+        let text = told(&findings, false, false, 80);
+        assert!(text.lines().count() <= 8 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let place = |word| flat.find(word).unwrap_or_else(|| panic!("{word} is not in {text}"));
+        assert!(
+            place("sudo coldframe setup") < place("attach PID") && place("attach PID") < place("kernel:"),
+            "{text}"
+        );
+        assert!(!text.contains("Linux 6.8") && !text.contains("give a folder"), "{text}");
     }
 
     #[test]

@@ -5,12 +5,12 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use coldframe_core::Ps;
+use coldframe_costs::doctor::file_system;
 use coldframe_costs::{self as costs, Costs, Extent, Sample, ROOM};
 use coldframe_device::quantity::show_time;
 use coldframe_device::sheet::machine::{Latency, Machine, Spread, Varying};
 use coldframe_device::sheet::{kept, Kind, Sourced};
 use coldframe_device::Sheet;
-use coldframe_live::doctor::file_system;
 use coldframe_live::{PAGE, READ_AHEAD_MAX};
 
 use crate::failure::Failure;
@@ -31,10 +31,12 @@ const SECONDS: u32 = 8;
 /// # Errors
 /// A folder that cannot be used, a machine that cannot page.
 pub fn sheet(backing: &Path, extent: Extent, quiet: bool) -> Result<Sheet, Failure> {
-    match kept::read() {
-        Ok(sheet) if is_of(&sheet, &machine(backing)) => Ok(sheet),
-        _ => measured(backing, extent, quiet).map(|(sheet, _)| sheet),
-    }
+    known(backing).map_or_else(|| measured(backing, extent, quiet).map(|(sheet, _)| sheet), Ok)
+}
+
+/// The kept sheet, if it applies.
+pub fn known(backing: &Path) -> Option<Sheet> {
+    kept::read().ok().filter(|sheet| is_of(sheet, &machine(backing)))
 }
 
 /// Measures this machine. Keeps the sheet, if possible, and returns its file.
@@ -45,7 +47,7 @@ pub fn measured(backing: &Path, extent: Extent, quiet: bool) -> Result<(Sheet, O
     let backing = &std::path::absolute(backing).unwrap_or(backing.into());
     allowed(backing)?;
     has_room(backing, file_system(backing).1)?;
-    if !quiet && coldframe_live::doctor::is_ram(backing) {
+    if !quiet && coldframe_costs::doctor::is_ram(backing) {
         output::tell(&format!("warning: {} lies in RAM; give --backing a folder on a disk\n", backing.display()));
     }
     let (load, processors) = (load(&std::fs::read_to_string("/proc/loadavg").unwrap_or_default()), processors());

@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 mod advise;
 mod advise_here;
 mod area;
+mod attach;
 mod bundle;
 mod calibrate;
 mod check;
@@ -21,7 +22,6 @@ mod devices;
 mod doctor;
 #[cfg(test)]
 mod documents;
-mod emulated;
 mod export;
 mod failure;
 mod group;
@@ -45,12 +45,14 @@ mod reduce;
 mod replay;
 mod report;
 mod run;
+mod setup;
 mod sim;
 mod sim_args;
 mod started;
 mod summary;
 mod top;
 mod verify;
+mod watched;
 mod window;
 
 const AFTER: &str = "\
@@ -69,8 +71,8 @@ It prints the program's run time on this machine for each size of RAM. `coldfram
 also writes the answer to FILE; its suffix says the form: json, csv, md, html or prom.
 `coldframe --verify -- PROGRAM ARGUMENTS` then runs the program three times more, with less RAM, and prints measured \
 beside predicted run times.
-If this machine's pager cannot record the program (a static program, no userfaultfd), an emulator records it, and the \
-answer is for a board. Ctrl-C ends the program; the answer then holds for the time until then. The program's exit code \
+If this machine's pager cannot record the program (a static program, Go, musl, no userfaultfd), it runs as it is, and \
+the answer is from the referenced bits of its pages: less exact, and it says so. Ctrl-C ends the program; the answer then holds for the time until then. The program's exit code \
 is printed with the answer; it is not coldframe's exit code.
 
 Exit codes: 0 done; 1 the answer is no; 2 usage or configuration; 3 bad input data; 4 this machine lacks a feature; 5 \
@@ -106,7 +108,9 @@ enum Verb {
     Report(report::Args),
     Replay(replay::Args),
     Run(Box<run::Args>),
+    Attach(attach::Args),
     Doctor(doctor::Args),
+    Setup(setup::Args),
     Calibrate(calibrate::Args),
     Top(top::Args),
     /// Step through a small lesson: Belady's anomaly, second chance, the parallel handler, PA-Clock, dual buffering.
@@ -144,6 +148,8 @@ fn main() -> ExitCode {
         Verb::Report(args) => report::run(args),
         Verb::Replay(args) => replay::run(args),
         Verb::Run(args) => run::run(*args, quiet),
+        Verb::Attach(args) => attach::run(args, quiet),
+        Verb::Setup(args) => setup::run(args, quiet),
         Verb::Doctor(args) => doctor::run(args),
         Verb::Calibrate(args) => calibrate::run(args, quiet),
         Verb::Top(args) => top::run(args),

@@ -14,8 +14,8 @@ use coldframe_trace::Reader;
 
 use crate::advise_here::Machine;
 use crate::failure::Failure;
-use crate::pick_recorder::{choose, Choice};
-use crate::{emulated, export, group, output, report, verify, window};
+use crate::pick_recorder::pageable;
+use crate::{export, group, output, report, verify, watched, window};
 
 /// The user's request.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -55,7 +55,9 @@ pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
         return Err(Failure::usage("`coldframe --` needs a program: coldframe -- PROGRAM ARGUMENTS"));
     };
     export::known(&asked.export)?;
-    let choice = choose(program, None)?;
+    // A program that is not there has no answer of any kind.
+    crate::run::program(program)?;
+    let pageable = pageable(program);
     let mut folder = name.to_os_string();
     folder.push(".coldframe");
     let folder = PathBuf::from(folder);
@@ -64,13 +66,13 @@ pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
         code: 5,
     };
     std::fs::create_dir_all(&folder).map_err(failed)?;
-    let done = match choice {
-        Choice::Pager => here(asked, &folder),
-        Choice::Emulator(why) if asked.verify => Err(Failure::Other {
+    let done = match pageable {
+        Ok(()) => here(asked, &folder),
+        Err(why) if asked.verify => Err(Failure::Other {
             message: format!("--verify runs the program with less RAM, which is not possible: {why}"),
             code: 4,
         }),
-        Choice::Emulator(why) => emulated::run(program, &folder, &why, &asked.export, asked.quiet),
+        Err(why) => watched::run(program, &folder, &why.to_string(), &asked.export, asked.quiet),
     };
     if done.is_err() {
         // Only if the folder is empty.

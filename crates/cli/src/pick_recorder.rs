@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use coldframe_live::doctor::{examine, Health};
+use coldframe_costs::doctor::{examine, Health};
 use coldframe_record::RecordError;
 
 use crate::failure::Failure;

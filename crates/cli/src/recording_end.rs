@@ -14,7 +14,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use crate::failure::Failure;
 
 /// How long a program may take to end after SIGTERM; the same as with an emulator.
-const GRACE: Duration = Duration::from_secs(2);
+pub const GRACE: Duration = Duration::from_secs(2);
 /// How often the time limit is checked.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -42,6 +42,13 @@ impl Signals {
         };
         caught().map_err(|e| Failure::Other { message: format!("cannot catch signals: {e}"), code: 5 })?;
         Ok(signals)
+    }
+}
+
+impl Signals {
+    /// Whether one came.
+    pub fn came(&self) -> bool {
+        self.stop.load(Relaxed)
     }
 }
 

@@ -8,9 +8,9 @@ use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use coldframe_costs::doctor::{examine, is_ram, Health};
 use coldframe_device::{quantity, sheet, Sheet};
 use coldframe_experiment::ExperimentError;
-use coldframe_live::doctor::{examine, is_ram, Health};
 use coldframe_live::{
     Chosen, Inject, Mail, Options, Snapshot, StatsFile, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX,
     STOPPED,

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
+use coldframe_costs::doctor::file_system;
 use coldframe_device::quantity::human_count;
 use coldframe_journal::entries::{delayed, own, Word};
 use coldframe_journal::span;
-use coldframe_live::doctor::file_system;
 use coldframe_live::{Options, Recorder, StatsFile, FRAMES_MIN};
 use coldframe_record::{native, resolve};
 use coldframe_trace::window::{window, Recorded as Process};

@@ -253,46 +253,6 @@ fn what_is_no_result_of_this_version_is_refused() {
     assert_eq!(coldframe(&["report", &out]).status.code(), Some(5));
 }
 
-/// Whether there is a recorder: QEMU with our plugin next to the program, or else valgrind.
-fn can_record() -> bool {
-    let plugin = Path::new(env!("CARGO_BIN_EXE_coldframe")).with_file_name("libcoldframe_plugin.so");
-    let runs = |name: &str| Command::new(name).arg("--version").output().is_ok();
-    if runs("qemu-x86_64") {
-        plugin.exists()
-    } else {
-        runs("valgrind")
-    }
-}
-
-/// A static program: no machine's pager can record it.
-#[test]
-fn one_command_records_by_an_emulator_advises_for_a_board_and_reports() {
-    if !can_record() {
-        return skip("no recorder; on Debian: apt-get install qemu-user, then cargo build -p coldframe-plugin");
-    }
-    if !coldframe_toolbox::have(&[coldframe_toolbox::GCC]) {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let (source, program) = (folder.path().join("empty.c"), folder.path().join("empty"));
-    std::fs::write(&source, "int main(void) { return 0; }").unwrap();
-    let built = Command::new("gcc").arg("-static").arg("-o").arg(&program).arg(&source).status().unwrap();
-    assert!(built.success());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
-    let output = command.args(["--", "./empty"]).current_dir(folder.path()).env("XDG_CACHE_HOME", folder.path());
-    let output = output.output().unwrap();
-    let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(0), "{said}{errors}");
-    assert!(said.contains("of RAM do instead of"), "{said}");
-    assert!(errors.contains("an emulator records it") && errors.contains("linked statically"), "{errors}");
-    assert!(errors.contains("for a board"), "{errors}");
-    let at = |name: &str| std::fs::read_to_string(folder.path().join("empty.coldframe").join(name)).unwrap();
-    assert!(at("config.toml").contains("frames = ") && at("report.html").contains("id=\"answer\""));
-    assert!(folder.path().join("empty.coldframe/trace.parquet").exists());
-    let advice: Value = serde_json::from_str(&at("advice.json")).unwrap();
-    assert_eq!(advice["trace"]["fidelity"], "page-references", "a program's pages tell how little RAM it needs");
-}
-
 #[test]
 fn one_command_records_advises_and_reports() {
     let folder = tempfile::tempdir().unwrap();

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use coldframe_live::doctor::{examine, Health};
+use coldframe_costs::doctor::{examine, Health};
 use serde_json::{json, Value};
 
 /// Commands, one per line; `$` is the folder of the shipped traces. Later commands use files of earlier ones.
@@ -48,7 +48,7 @@ check --max-ram 512MiB -- sort -o sorted n.txt
 /// The schema of `papers --on`.
 const STUDY: &str = "papers-on";
 /// Verbs whose JSON is checked elsewhere, in another test or below, because they do not print it on stdout and exit.
-const OTHERS: [&str; 2] = ["run", "top"];
+const OTHERS: [&str; 3] = ["run", "top", "attach"];
 
 fn coldframe(words: &[String], folder: &Path) -> std::process::Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));

@@ -13,7 +13,7 @@ use io_uring::{opcode, types, IoUring};
 use coldframe_live::{swap_file, LiveError, PAGE};
 use coldframe_pager_plan::SEGMENT;
 
-use super::stretch::Plain;
+use super::stretch::{Plain, Sample};
 use super::{bytes, ns, Course, LEAST};
 
 /// The most requests in flight.
@@ -80,14 +80,36 @@ struct Transfers {
 
 /// Measures.
 pub fn measure(backing: &Path, course: Course) -> Result<Disk, LiveError> {
-    let refused = |error: io::Error| LiveError::Backing {
-        path: backing.to_path_buf(),
-        reason: format!("cannot be written and read: {error}; give another folder with --backing"),
-    };
+    let refused = |error: io::Error| refused(backing, &error);
     let file = swap_file(backing)?;
     let memory = Plain::new(bytes(LONG + DEPTH_MAX), true).map_err(refused)?;
     let mut transfers = Transfers { file, memory, course, random: fastrand::Rng::with_seed(6) };
     transfers.all().map_err(refused)
+}
+
+/// A page read from the device at a random place, one at a time.
+///
+/// # Errors
+/// The folder cannot be used.
+pub fn page_read(backing: &Path, course: Course) -> Result<Sample, LiveError> {
+    let refused = |error: io::Error| refused(backing, &error);
+    let file = swap_file(backing)?;
+    let memory = Plain::new(bytes(LONG + DEPTH_MAX), true).map_err(refused)?;
+    let mut transfers = Transfers { file, memory, course, random: fastrand::Rng::with_seed(6) };
+    transfers.writes(LONG).map_err(refused)?;
+    let times = transfers.times_of_reads().map_err(refused)?;
+    let of = |few: &[u64]| few.iter().sum::<u64>() as f64 / few.len() as f64;
+    Ok(Sample::of(&times.chunks(TOGETHER).map(of).collect::<Vec<_>>()).expect("there are always some"))
+}
+
+/// Reads whose mean is one value of a sample.
+const TOGETHER: usize = 16;
+
+fn refused(backing: &Path, error: &io::Error) -> LiveError {
+    LiveError::Backing {
+        path: backing.to_path_buf(),
+        reason: format!("cannot be written and read: {error}; give another folder with --backing"),
+    }
 }
 
 impl Transfers {
@@ -128,6 +150,12 @@ impl Transfers {
     }
 
     fn reads(&mut self) -> io::Result<Latency> {
+        let began = Instant::now();
+        let mut times = self.times_of_reads()?;
+        Ok(latency(&mut times, ns(began), 1))
+    }
+
+    fn times_of_reads(&mut self) -> io::Result<Vec<u64>> {
         let (mut times, began) = (Vec::new(), Instant::now());
         while self.goes_on(times.len(), began) {
             let place = self.place(1);
@@ -135,7 +163,7 @@ impl Transfers {
             self.file.read_exact_at(&mut self.memory.bytes()[..PAGE], place)?;
             times.push(ns(before));
         }
-        Ok(latency(&mut times, ns(began), 1))
+        Ok(times)
     }
 
     /// Reads with `depth` in flight: each completed read is followed by another one.

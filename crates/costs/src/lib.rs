@@ -5,7 +5,7 @@
 //!
 //! Each number is the wall time of a stretch of accesses, minus the time of as many accesses to plain memory, divided
 //! by the events that the pager counted in the stretch. [`measure`] takes some seconds. Nothing else should use the
-//! pager's folder meanwhile.
+//! pager's folder meanwhile. [`doctor`] finds out whether a pager can work here at all.
 #![warn(missing_docs)]
 
 use std::path::Path;
@@ -15,11 +15,14 @@ use coldframe_core::Ps;
 use coldframe_live::{LiveError, PAGE};
 
 mod disk;
+pub mod doctor;
 mod paged;
 mod stretch;
+mod swap;
 
 pub use disk::{Disk, Latency};
 pub use stretch::Sample;
+pub use swap::swap_fault;
 
 /// How long to measure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -137,6 +140,15 @@ pub fn measure(backing: &Path, extent: Extent, step: &mut dyn FnMut(u64, u64)) -
         path: backing.to_path_buf(),
         reason: "the events to be measured could not be provoked; try again when the machine has less to do".into(),
     })
+}
+
+/// A page read from the disk of a folder at a random place: what can be measured without any right. It takes some
+/// tenths of a second.
+///
+/// # Errors
+/// The folder cannot be used.
+pub fn page_read(backing: &Path) -> Result<Sample, LiveError> {
+    disk::page_read(backing, Course::of(Extent::Short))
 }
 
 /// Rounds at most that follow while an event is missing. A guess: one round has missed one at a load of 2.4 on two

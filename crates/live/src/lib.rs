@@ -10,22 +10,23 @@
 //! # Ok::<(), coldframe_live::LiveError>(())
 //! ```
 //!
-//! The rooms, from the bottom up:
+//! The rooms, from the bottom up. A room imports only rooms that stand before it here, and keeps its fields to itself:
 //!
 //! - [`options`], [`error`], [`inject`]: plain data that all rooms know
 //! - [`sys`]: system calls, locks, threads and tables without the C library; how a process is stopped with a message
-//! - [`page`]: where each page is, and whose task changes it
 //! - [`stats`]: the counters that other processes read
-//! - [`memory`]: the managed addresses, and the RAM behind them
+//! - [`page`]: where each page is, and whose task changes it
+//! - [`memory`]: the managed addresses, the page table, and the RAM behind them
 //! - [`tier`], [`swap`]: compressed pages; the log on a device, encryption, hashes
 //! - [`record`]: recordings and journals
 //! - [`task`]: what a thread has while it serves a fault; which handler reads the messages
 //! - [`work`]: what follows from the engine's commands after its lock is freed
-//! - [`fault`]: a fault, the engine's lock, Linux as the engine's machine
-//! - [`region`]: what a user does with managed memory
-//! - [`threads`]: handlers, reclaimer, keeper
+//! - [`fault`]: a fault, the engine behind its gate, Linux as the engine's machine
+//! - [`region`]: what may happen to managed memory besides faults
+//! - [`threads`]: handlers, writer, reclaimer, keeper
 //! - [`measure`]: what this machine allows, and how fast it is
 //! - [`life`]: start, forks, end
+//! - [`pager`]: the door, with the order of its calls
 
 mod error;
 mod fault;
@@ -35,6 +36,7 @@ mod measure;
 mod memory;
 mod options;
 mod page;
+mod pager;
 mod record;
 mod region;
 mod stats;
@@ -46,18 +48,15 @@ mod tier;
 mod work;
 
 pub use error::LiveError;
-pub use fault::pager::Pager;
 pub use inject::Inject;
 pub use life::locked;
-pub use measure::doctor;
+pub use measure::trials;
 pub use memory::extents;
-pub use options::{Options, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
-pub use record::recorder::Recorder;
+pub use options::{Options, Recorder, SwapArea, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
+pub use pager::{Pager, Pin, Region};
 pub use region::mapping::Spot;
-pub use region::{Pin, Region};
 pub use stats::file::{is_later, StatsFile};
 pub use stats::{Chosen, Histogram, Snapshot, Stats, Times};
-pub use swap::area::SwapArea;
 pub use swap::device::swap_file;
 pub use sys::fatal::{say, Mail, STOPPED};
 pub use threads::keeper::reap_old;

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use coldframe_pager_plan::SEGMENT;
 pub use coldframe_pager_plan::{FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +54,44 @@ impl Tier {
     }
 }
 
+/// How a program is recorded.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Recorder {
+    /// The folder for the files, one for each program and each forked child.
+    pub folder: PathBuf,
+    /// A window of exactly this many pages, with all pages sampled; `None`: both adapt to the program's speed.
+    pub window: Option<usize>,
+    /// Nanoseconds that entries may take in all before they are limited strictly. So a short program is recorded in
+    /// more detail, at less than half its speed.
+    #[serde(default)]
+    pub patience: u64,
+}
+
+/// A swap area whose tables the engine keeps.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SwapArea {
+    /// Its size in bytes. `None`: a quarter more than the managed memory, but at most [`SwapArea::MOST`] and three
+    /// quarters of the swap file's limit. If the area has no room for a page, the page goes beside the area in the
+    /// swap file.
+    pub bytes: Option<u64>,
+    /// The rule that chooses the blocks to collect: a name of `coldframe_core::swap::collect`.
+    pub collector: String,
+    /// The most blocks that one collection takes, 1 to 4.
+    pub victims: u32,
+}
+
+impl SwapArea {
+    /// Bytes of an erase block: LOBI's 32 slots of 4 KiB.
+    pub const BLOCK: u64 = (SEGMENT * PAGE) as u64;
+
+    /// The default upper limit: the tables of a block take RAM.
+    pub const MOST: u64 = 16 << 30;
+
+    /// A collection starts below this many blocks of erased slots: the survivors of four victims, and an open block
+    /// for each stream.
+    pub const START: u32 = 6;
+}
+
 /// The options of a pager.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Options {
@@ -89,9 +128,6 @@ pub struct Options {
     pub encrypt: bool,
     /// The file for the journal. If it is a folder: a file `PID.N` in it for each program that is started.
     pub journal: Option<PathBuf>,
-    /// The journal is for a recorder. It names the thread of each fault, and no page is mapped writable before it is
-    /// written to, so that its dirty bits are exact. This costs a fault for each first write.
-    pub observe: bool,
     /// Record the program, and keep all of its memory in RAM. `ram`, policy, read-ahead and device then have no
     /// effect.
     #[serde(default)]
@@ -128,7 +164,6 @@ impl Options {
             handlers: 2,
             encrypt: false,
             journal: None,
-            observe: false,
             record: None,
             read_ahead: READ_AHEAD,
             evict_batch: None,

@@ -5,7 +5,7 @@ mod common;
 use std::sync::atomic::Ordering::Relaxed;
 
 use coldframe_core::policy::{self, ParamKind};
-use coldframe_live::{Inject, LiveError, Pager, Region, PAGE, READ_AHEAD_MAX};
+use coldframe_live::{Inject, LiveError, Pager, Region, SwapArea, PAGE, READ_AHEAD_MAX};
 use common::*;
 
 /// Two passes in order. Pages come in long lists, and each list evicts its own pages: a thread must not wait for a page
@@ -82,17 +82,21 @@ fn a_pin_does_not_wait_for_a_task_with_the_engines_lock_in_hand() {
 }
 
 /// Before one thread changes a page, others have time to change it first.
+fn area() -> Option<SwapArea> {
+    Some(SwapArea { bytes: None, collector: "greedy".into(), victims: 1 })
+}
+
 fn slow() -> Option<Inject> {
     Some(Inject { pause: 2, ..Inject::default() })
 }
 
 #[test]
 fn sixteen_threads_in_64_frames_lose_nothing_while_calls_to_the_kernel_are_slow() {
-    // An observer first maps every page for reading.
-    for (handlers, observe) in [(16, true), (16, false), (3, false)] {
+    // With a swap area, every page is first mapped for reading.
+    for (handlers, swap) in [(16, area()), (16, None), (3, None)] {
         succeeds(|| {
             let pager = pager(SMALL, |o| {
-                (o.inject, o.handlers, o.observe, o.read_ahead) = (slow(), handlers, observe, 0);
+                (o.inject, o.handlers, o.swap, o.read_ahead) = (slow(), handlers, swap.clone(), 0);
             });
             let region = pager.anonymous(72 * PAGE).unwrap();
             count_up(&region, 16, 1000);
@@ -181,11 +185,11 @@ fn push_out(pager: &Pager) {
 #[test]
 fn a_clean_page_that_was_dropped_behind_our_back_stays_zeros_when_it_leaves() {
     succeeds(|| {
-        let pager = pager(SMALL, |o| (o.read_ahead, o.observe) = (0, true));
+        let pager = pager(SMALL, |o| (o.read_ahead, o.swap) = (0, area()));
         let mut region = pager.anonymous(8 * PAGE).unwrap();
         (0..8).for_each(|page| put(&mut region, page, 7));
         push_out(&pager);
-        // The pages are read, so they are loaded clean; with an observer that wants exact dirty bits, they always are.
+        // The pages are read, so they are loaded clean; with a swap area they always are.
         (0..8).for_each(|page| assert_eq!(read(&region, page), 7));
         (0..8).for_each(|page| drop_behind_our_back(&region, page));
         (0..8).for_each(|page| assert_eq!(read(&region, page), 0, "page {page}, at once"));

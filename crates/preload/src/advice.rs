@@ -117,7 +117,7 @@ fn advise(part: Range<usize>, manner: Manner, advice: c_int) -> isize {
         // The kernel touches the pages, as the program would.
         libc::MADV_POPULATE_READ | libc::MADV_POPULATE_WRITE => return kernel(),
         libc::MADV_DONTFORK | libc::MADV_DOFORK | WIPEONFORK | KEEPONFORK => {
-            backing().change(part.clone(), |manner| match advice {
+            backing().change(part.clone(), move |manner| match advice {
                 libc::MADV_DONTFORK => manner.dont_fork = true,
                 libc::MADV_DOFORK => manner.dont_fork = false,
                 _ => manner.wipe_on_fork = advice == WIPEONFORK,

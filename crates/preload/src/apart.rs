@@ -9,6 +9,7 @@
 use std::arch::asm;
 use std::cell::Cell;
 use std::ffi::c_void;
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
 
 use coldframe_live::PAGE;
@@ -59,23 +60,29 @@ fn take() -> usize {
     }
 }
 
-/// A function and its result.
-struct Job<F, T>(Option<F>, Option<T>);
+/// A function and its result. It lies on the caller's stack.
+struct Job<F, T>(ManuallyDrop<F>, Option<T>);
 
 unsafe extern "C" fn perform<F: FnOnce() -> T, T>(job: *mut c_void) {
-    // SAFETY: `run` gave it and waits.
-    let Job(work, result) = unsafe { &mut *job.cast::<Job<F, T>>() };
-    *result = work.take().map(|work| work());
+    // SAFETY: `run` gave it and waits. The function is copied to this stack, whole and now: its parts may be needed while
+    // a lock is held that would bring in the caller's.
+    unsafe {
+        let job = job.cast::<Job<F, T>>();
+        let work = ManuallyDrop::into_inner((&raw const (*job).0).read_volatile());
+        let result = work();
+        (*job).1 = Some(result);
+    }
 }
 
-/// Runs `work` on one of our stacks. Call it with all signals blocked.
-pub fn run<F: FnOnce() -> T, T>(work: F) -> T {
+/// Runs `work` on one of our stacks. Call it with all signals blocked. What lives for `'static` borrows nothing from the
+/// caller's stack.
+pub fn run<F: FnOnce() -> T + 'static, T: 'static>(work: F) -> T {
     let here = Cell::new(0u8);
     if (here.as_ptr() as usize).wrapping_sub(bottom(0)) < STACKS * STACK {
         return work();
     }
     let stack = take();
-    let mut job = Job(Some(work), None);
+    let mut job = Job(ManuallyDrop::new(work), None);
     // SAFETY: the stack is this thread's alone; `perform` fits the job, which outlives the call.
     unsafe { call_on(bottom(stack) + STACK, perform::<F, T>, (&raw mut job).cast()) };
     TAKEN.fetch_and(!(1 << stack), Release);

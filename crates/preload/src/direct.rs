@@ -1,8 +1,8 @@
 //! Files with O_DIRECT. A device that writes straight into a managed page could do so while the page leaves RAM; the
 //! bytes would be lost. So the flag is removed: data then goes through the page cache, and the kernel's copy faults
-//! like any other access. The program reads and writes the same data, and F_GETFL still reports the flag.
-//!
-//! Not covered: a descriptor that was inherited or received with the flag, and files that io_uring itself opens.
+//! like any other access. The program reads and writes the same data, and F_GETFL still reports the flag. It is removed
+//! from a descriptor that was inherited or received, too; whoever shares that one has it removed as well. A file that an
+//! io_uring itself opens keeps the flag (see [`crate::wary`]).
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -12,7 +12,7 @@ use crate::parts::pass;
 use crate::say::{once, Once};
 use crate::shim::with_caller;
 use crate::sys::{self, Lock};
-use crate::{caller, memory};
+use crate::{caller, memory, wary};
 
 /// Whether to remove the flag: not for this library's own files.
 fn concerns(flags: c_int, caller: usize) -> bool {
@@ -22,10 +22,11 @@ fn concerns(flags: c_int, caller: usize) -> bool {
 /// Calls `open` with the remaining flags, and notes the original ones. FORTIFY's functions have no mode.
 fn opened(flags: c_int, caller: usize, open: impl FnOnce(c_int) -> c_int) -> c_int {
     if !concerns(flags, caller) {
-        return open(flags);
+        let descriptor = open(flags);
+        return if caller::is_own(caller) { descriptor } else { wary::given(descriptor) };
     }
     once(Once::Direct, format_args!("files that the program opens with O_DIRECT go through the page cache"));
-    let descriptor = open(flags & !libc::O_DIRECT);
+    let descriptor = wary::given(open(flags & !libc::O_DIRECT));
     if descriptor >= 0 {
         note(descriptor);
     }
@@ -114,17 +115,21 @@ pub fn set_flags(descriptor: c_int, flags: c_int, caller: usize) -> (c_int, bool
     (flags & !libc::O_DIRECT, true)
 }
 
-fn status(descriptor: c_int) -> Option<libc::stat> {
-    // SAFETY: all bytes zero is a value of it, and the call writes it.
-    unsafe {
-        let mut status: libc::stat = std::mem::zeroed();
-        let arguments = [descriptor as usize, &raw mut status as usize, 0, 0, 0, 0];
-        (sys::call(libc::SYS_fstat, arguments) == 0).then_some(status)
+/// Of a descriptor that this library has not opened.
+pub fn remove(descriptor: c_int) {
+    let call = |command, argument| {
+        // SAFETY: reads and sets flags.
+        unsafe { sys::call(libc::SYS_fcntl, [descriptor as usize, command, argument, 0, 0, 0]) }
+    };
+    let flags = call(libc::F_GETFL as usize, 0) as c_int;
+    if flags >= 0 && flags & libc::O_DIRECT != 0 && on_a_device(descriptor) {
+        call(libc::F_SETFL as usize, (flags & !libc::O_DIRECT) as usize);
+        note(descriptor);
     }
 }
 
 fn on_a_device(descriptor: c_int) -> bool {
-    status(descriptor).is_some_and(|s| matches!(s.st_mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFBLK))
+    sys::status(descriptor).is_some_and(|s| matches!(s.st_mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFBLK))
 }
 
 /// A descriptor whose flag was removed, and its file: a number that was closed unseen and used again refers to
@@ -149,7 +154,7 @@ fn noted<T>(work: impl FnOnce(&mut [Noted; NOTES]) -> T) -> T {
 
 /// Notes that the flag was removed from this descriptor.
 pub fn note(descriptor: c_int) {
-    let Some(status) = status(descriptor) else { return };
+    let Some(status) = sys::status(descriptor) else { return };
     let new = Noted { descriptor, device: status.st_dev, inode: status.st_ino };
     let next = MADE.fetch_add(1, Relaxed) % NOTES;
     noted(|all| {
@@ -173,5 +178,5 @@ pub fn is_noted(descriptor: c_int) -> bool {
     let Some(noted) = noted(|all| all.iter().find(|noted| noted.descriptor == descriptor).copied()) else {
         return false;
     };
-    status(descriptor).is_some_and(|status| (status.st_dev, status.st_ino) == (noted.device, noted.inode))
+    sys::status(descriptor).is_some_and(|status| (status.st_dev, status.st_ino) == (noted.device, noted.inode))
 }

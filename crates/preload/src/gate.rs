@@ -2,13 +2,13 @@
 //! the middle of mimalloc (most likely while it waits for a page) would leave a page of the child's heap half changed
 //! for ever.
 //!
-//! Entering costs two plain stores. Each thread has a slot in which it notes that it is inside. The thread that forks
+//! Entering costs three plain stores. Each thread has a slot in which it notes that it is inside. The thread that forks
 //! shuts the gate and has the kernel put a memory barrier into every running thread (membarrier). So a thread has
 //! either noted itself before, and is waited for, or it sees the shut gate. If the kernel has no such call, every
 //! entry pays for a barrier.
 //!
 //! ```text
-//! thread: inside = 1 ┊ shut?  ── no ──► mimalloc ──► inside = 0         (┊ holds the compiler only)
+//! thread: inside = 1 ┊ shut?  ── no ──► inside = 3 ──► mimalloc ──► inside = 0         (┊ holds the compiler only)
 //! fork:   shut = 1 ─ membarrier ─ every slot's inside = 0? ─ fork
 //! ```
 
@@ -24,7 +24,8 @@ use crate::sys;
 #[repr(align(64))]
 struct Slot {
     taken: AtomicBool,
-    /// How deep inside: more than one if a signal handler allocates.
+    /// [`KNOCKS`], and [`ADMITTED`] for each level inside: more than one if a signal handler allocates. A handler may
+    /// interrupt its thread when that has knocked and has not looked: then it looks itself.
     inside: AtomicU32,
     next: AtomicPtr<Slot>,
 }
@@ -36,6 +37,9 @@ static SHUT: AtomicU32 = AtomicU32::new(0);
 static STRONG: AtomicBool = AtomicBool::new(false);
 /// Its destructor returns a thread's slot.
 static KEY: AtomicU32 = AtomicU32::new(0);
+
+const KNOCKS: u32 = 1;
+const ADMITTED: u32 = 2;
 
 /// After this many naps, two seconds, a message says what a fork waits for.
 const PATIENCE: u32 = 20_000;
@@ -137,12 +141,13 @@ pub fn enter() -> Inside {
     let slot = unsafe { (*own()).as_ref() }.unwrap_or_else(register);
     let before = slot.inside.load(Relaxed);
     loop {
-        slot.inside.store(before + 1, Relaxed);
+        slot.inside.store(before | KNOCKS, Relaxed);
         match STRONG.load(Relaxed) {
             true => fence(SeqCst),
             false => compiler_fence(SeqCst),
         }
-        if SHUT.load(Relaxed) == 0 || before > 0 {
+        if SHUT.load(Relaxed) == 0 || before >= ADMITTED {
+            slot.inside.store((before | KNOCKS) + ADMITTED, Relaxed);
             return Inside(slot, before);
         }
         slot.inside.store(0, Release);
@@ -200,8 +205,34 @@ pub fn open_in_child() {
 mod tests {
     use super::*;
 
+    /// The tests shut the one gate.
+    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+    #[test]
+    fn a_handler_that_interrupts_a_thread_which_has_only_knocked_waits_too() {
+        let _alone = ALONE.lock();
+        static OPENED: AtomicBool = AtomicBool::new(false);
+        start();
+        drop(enter());
+        // SAFETY: this thread's own variable; `enter` has given it a slot.
+        let slot = unsafe { (*own()).as_ref() }.unwrap();
+        SHUT.store(1, SeqCst);
+        slot.inside.store(KNOCKS, SeqCst);
+        let opener = std::thread::spawn(|| {
+            sys::sleep_us(50_000);
+            OPENED.store(true, SeqCst);
+            open();
+        });
+        let inside = enter();
+        assert!(OPENED.load(SeqCst));
+        drop(inside);
+        assert_eq!(slot.inside.swap(0, SeqCst), KNOCKS, "the thread still knocks");
+        opener.join().unwrap();
+    }
+
     #[test]
     fn nobody_is_inside_while_the_gate_is_shut() {
+        let _alone = ALONE.lock();
         static WITHIN: AtomicU32 = AtomicU32::new(0);
         static ENTRIES: AtomicU32 = AtomicU32::new(0);
         static STOP: AtomicBool = AtomicBool::new(false);

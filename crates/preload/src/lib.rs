@@ -9,7 +9,9 @@
 //! - [`program_break`], which is sbrk
 //! - [`mapping`], [`remap`], [`advice`], [`lock`], [`parts`], [`descriptors`], [`syscall`]: system calls that concern
 //!   managed memory or the pager's descriptors
-//! - [`direct`], [`numbers`], [`next`]: O_DIRECT; a set of descriptors; the functions behind those that are replaced
+//! - [`direct`], [`wary`], [`received`]: O_DIRECT; other files and devices by which the kernel writes past the page table;
+//!   descriptors from elsewhere
+//! - [`numbers`], [`next`]: a set of descriptors; the functions behind those that are replaced
 //! - [`pins`], [`rings`], [`threads`]: memory that must stay in RAM, and its owners
 //! - [`poke`], which is process_vm_writev
 //! - [`limits`], [`filter`]: limits on the process's resources, and on its system calls
@@ -64,6 +66,7 @@ mod pins;
 mod poke;
 mod pool;
 mod program_break;
+mod received;
 mod remap;
 mod rings;
 mod say;
@@ -73,6 +76,7 @@ mod sys;
 mod syscall;
 mod threads;
 mod unmanaged;
+mod wary;
 
 #[cfg(not(test))]
 #[global_allocator]

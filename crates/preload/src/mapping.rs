@@ -54,10 +54,17 @@ impl Asked {
             && self.flags & (UNMANAGED | MAP_32BIT) == 0
     }
 
-    /// The kernel's mmap.
-    fn pass(self) -> isize {
+    /// The kernel's mmap: an address or a negative error.
+    fn made(self) -> isize {
         let Asked { at, len, protection, flags, file, offset } = self;
-        pass(libc::SYS_mmap, [at, len, protection as usize, flags as usize, file as usize, offset as usize])
+        let arguments = [at, len, protection as usize, flags as usize, file as usize, offset as usize];
+        // SAFETY: the program's call, about its own memory.
+        unsafe { sys::call(libc::SYS_mmap, arguments) }
+    }
+
+    /// With the C library's kind of result.
+    fn pass(self) -> isize {
+        sys::answer(self.made())
     }
 }
 
@@ -222,12 +229,7 @@ fn foreign(asked: Asked, inside: Range<usize>) -> isize {
     }
     pass(libc::SYS_munmap, [elsewhere as usize, asked.len, 0, 0, 0, 0]);
     let flags = asked.flags & !libc::MAP_FIXED_NOREPLACE | libc::MAP_FIXED;
-    let mut answer = 0;
-    backing().map_foreign(inside, || {
-        answer = Asked { flags, ..asked }.pass();
-        answer != -1
-    });
-    answer
+    sys::answer(backing().map_foreign(inside, move || Asked { flags, ..asked }.made()))
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -252,6 +254,25 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_int {
         };
     }
     answer as c_int
+}
+
+/// Shared memory in place of managed memory would not be in the map of extents. Without SHM_REMAP the kernel itself takes
+/// no place that is in use, and the whole span is.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn shmat(id: c_int, address: *const c_void, flags: c_int) -> *mut c_void {
+    let at = address as usize;
+    if flags & libc::SHM_REMAP != 0 && memory::ready() {
+        // SAFETY: all bytes zero is a value of it, and the call writes it.
+        let len = unsafe {
+            let mut known: libc::shmid_ds = std::mem::zeroed();
+            sys::call(libc::SYS_shmctl, [id as usize, libc::IPC_STAT as usize, &raw mut known as usize, 0, 0, 0]);
+            known.shm_segsz
+        };
+        if memory::meets(at, len.max(1)) {
+            return failed(libc::EINVAL) as *mut c_void;
+        }
+    }
+    pass(libc::SYS_shmat, [id as usize, at, flags as usize, 0, 0, 0]) as *mut c_void
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -284,7 +305,7 @@ fn protect(call: i64, address: usize, len: usize, protection: c_int, key: c_int)
             return -1;
         }
         if let Whose::Managed(_) = whose {
-            backing().change(part, |manner| manner.protection = protection & RIGHTS);
+            backing().change(part, move |manner| manner.protection = protection & RIGHTS);
         }
     }
     0

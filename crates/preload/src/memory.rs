@@ -30,7 +30,8 @@ static LEN: AtomicUsize = AtomicUsize::new(0);
 static KEPT: Numbers = Numbers::new();
 
 /// Makes the memory.
-pub fn start(mut options: Options, layout_only: bool) -> Result<(), LiveError> {
+/// `direct`: the program has a descriptor by which the kernel may write past the page table.
+pub fn start(mut options: Options, layout_only: bool, direct: bool) -> Result<(), LiveError> {
     // An executable that cannot be moved, with a lot of static data, may lie there.
     let taken = || sys::probe(span::BASE as usize, 1 << 30) == -(libc::EEXIST as isize);
     let base = *options.base.get_or_insert_with(|| if taken() { span::BASE_RECORDED } else { span::BASE });
@@ -45,6 +46,12 @@ pub fn start(mut options: Options, layout_only: bool) -> Result<(), LiveError> {
         Backing::Pager(pager) => pager.span(),
         Backing::Layout(layout) => layout.span.clone(),
     };
+    if direct && !backing.be_wary() {
+        // Its keeper is there, and ends with the program.
+        std::mem::forget(backing);
+        let reason = "the program has been given a file or a device that does not use the page cache".to_string();
+        return Err(LiveError::Missing { feature: "UFFDIO_MOVE", reason, remedy: "use Linux 6.8 or newer" });
+    }
     if BACKING.set(backing).is_err() {
         unreachable!("the constructor runs once");
     }
@@ -107,63 +114,71 @@ pub fn next_kept(from: u32) -> Option<u32> {
 
 impl Backing {
     /// Zeroed memory that the program may read and write; `len` and `align` are multiples of a page.
-    pub fn map(&self, len: usize, align: usize) -> Result<usize, LiveError> {
+    pub fn map(&'static self, len: usize, align: usize) -> Result<usize, LiveError> {
         self.map_at(Spot::Anywhere(align), len, libc::PROT_READ | libc::PROT_WRITE)
     }
 
     /// Zeroed memory at a given spot, with given rights.
-    pub fn map_at(&self, spot: Spot, len: usize, protection: i32) -> Result<usize, LiveError> {
-        inside(|| match self {
+    pub fn map_at(&'static self, spot: Spot, len: usize, protection: i32) -> Result<usize, LiveError> {
+        inside(move || match self {
             Backing::Pager(pager) => pager.map_at(spot, len, protection).map(|p| p as usize),
             Backing::Layout(layout) => layout.map_at(spot, len, protection),
         })
     }
 
     /// Unmaps memory, of which nothing is pinned; parts that are not mapped are skipped.
-    pub fn unmap(&self, range: Range<usize>) -> Result<(), LiveError> {
-        inside(|| match self {
+    pub fn unmap(&'static self, range: Range<usize>) -> Result<(), LiveError> {
+        inside(move || match self {
             Backing::Pager(pager) => pager.unmap(range.start, range.len()),
             Backing::Layout(layout) => layout.unmap(&range),
         })
     }
 
-    /// Has the kernel put a mapping of the program itself into the span. `place` makes the mapping and returns
-    /// whether it succeeded.
-    pub fn map_foreign(&self, range: Range<usize>, place: impl FnOnce() -> bool) -> bool {
-        inside(|| match self {
-            Backing::Pager(pager) => pager.map_foreign(range, place),
-            Backing::Layout(layout) => layout.map_foreign(range, place),
+    /// Has the kernel put a mapping of the program itself into the span. `place` makes the mapping and returns the
+    /// kernel's answer: an address or a negative error.
+    pub fn map_foreign(&'static self, range: Range<usize>, place: impl FnOnce() -> isize + 'static) -> isize {
+        inside(move || {
+            let mut answer = 0;
+            let place = || {
+                answer = place();
+                answer >= 0
+            };
+            match self {
+                Backing::Pager(pager) => pager.map_foreign(range, place),
+                Backing::Layout(layout) => layout.map_foreign(range, place),
+            };
+            answer
         })
     }
 
     /// The kernel has moved a foreign mapping, or a part of one, away.
-    pub fn foreign_gone(&self, range: Range<usize>) {
-        inside(|| match self {
+    pub fn foreign_gone(&'static self, range: Range<usize>) {
+        inside(move || match self {
             Backing::Pager(pager) => pager.foreign_gone(range),
             Backing::Layout(layout) => layout.gone(range),
         })
     }
 
     /// The extents in a range, lowest first; gaps are free.
-    pub fn extents(&self, range: Range<usize>) -> Vec<(Range<usize>, Kind)> {
-        inside(|| match self {
+    pub fn extents(&'static self, range: Range<usize>) -> Vec<(Range<usize>, Kind)> {
+        inside(move || match self {
             Backing::Pager(pager) => pager.extents(range),
             Backing::Layout(layout) => layout.extents(range),
         })
     }
 
     /// Changes what the program has asked for its memory.
-    pub fn change(&self, range: Range<usize>, change: impl Fn(&mut Manner)) {
-        inside(|| match self {
+    pub fn change(&'static self, range: Range<usize>, change: impl Fn(&mut Manner) + 'static) {
+        inside(move || match self {
             Backing::Pager(pager) => pager.note(range, change),
             Backing::Layout(layout) => layout.change(range, change),
         })
     }
 
     /// The parts of a managed range that may hold anything but zeros.
-    pub fn contents(&self, range: Range<usize>) -> Vec<Range<usize>> {
+    pub fn contents(&'static self, range: Range<usize>) -> Vec<Range<usize>> {
         match self {
-            Backing::Pager(pager) => inside(|| pager.contents(range)),
+            Backing::Pager(pager) => inside(move || pager.contents(range)),
             Backing::Layout(_) => vec![range],
         }
     }
@@ -173,7 +188,7 @@ impl Backing {
     ///
     /// # Safety
     /// `len` bytes at `from` can be read, those at `to` can be written, and they do not overlap.
-    pub unsafe fn copy(&self, from: usize, to: usize, len: usize) {
+    pub unsafe fn copy(&'static self, from: usize, to: usize, len: usize) {
         let (start, end) = (from / PAGE * PAGE, (from + len).next_multiple_of(PAGE));
         for part in self.contents(start..end) {
             let (first, last) = (part.start.max(from), part.end.min(from + len));
@@ -184,25 +199,25 @@ impl Backing {
     }
 
     /// Drops the content of memory: it reads as zeros.
-    pub fn discard(&self, address: usize, len: usize) {
-        inside(|| match self {
+    pub fn discard(&'static self, address: usize, len: usize) {
+        inside(move || match self {
             Backing::Pager(pager) => pager.discard(address, len),
             Backing::Layout(layout) => layout.discard(&(address..address + len)),
         })
     }
 
     /// A hint that memory will be needed.
-    pub fn will_need(&self, address: usize, len: usize) {
-        inside(|| match self {
+    pub fn will_need(&'static self, address: usize, len: usize) {
+        inside(move || match self {
             Backing::Pager(pager) => pager.will_need(address, len),
             Backing::Layout(layout) => layout.note(Note::WillNeed, address, len),
         })
     }
 
     /// Keeps memory in RAM.
-    pub fn pin(&self, address: usize, len: usize) -> Result<(), LiveError> {
+    pub fn pin(&'static self, address: usize, len: usize) -> Result<(), LiveError> {
         match self {
-            Backing::Pager(pager) => inside(|| pager.pin(address, len)),
+            Backing::Pager(pager) => inside(move || pager.pin(address, len)),
             Backing::Layout(layout) => {
                 layout.note(Note::Pinned, address, len);
                 Ok(())
@@ -210,9 +225,17 @@ impl Backing {
         }
     }
 
+    /// As [`Pager::be_wary`].
+    pub fn be_wary(&self) -> bool {
+        match self {
+            Backing::Pager(pager) => pager.be_wary(),
+            Backing::Layout(_) => true,
+        }
+    }
+
     /// Undoes `pin`.
-    pub fn unpin(&self, address: usize, len: usize) {
-        inside(|| match self {
+    pub fn unpin(&'static self, address: usize, len: usize) {
+        inside(move || match self {
             Backing::Pager(pager) => pager.unpin(address, len),
             Backing::Layout(layout) => layout.note(Note::Unpinned, address, len),
         })
@@ -221,7 +244,7 @@ impl Backing {
 
 /// Runs `work` inside the gate, so that no fork copies a pager in the middle of its work. All signals are blocked,
 /// so that no signal handler waits for a page that the interrupted work must bring. The stack is one of ours.
-pub fn inside<T>(work: impl FnOnce() -> T) -> T {
+pub fn inside<T: 'static>(work: impl FnOnce() -> T + 'static) -> T {
     let _inside = gate::enter();
     sys::undisturbed(|| apart::run(work))
 }

@@ -45,6 +45,16 @@ functions! {
     FORK = c"fork",
     FORK_ALONE = c"_Fork",
     CLONE = c"clone",
+    FOPEN = c"fopen",
+    FREOPEN = c"freopen",
+    TMPFILE = c"tmpfile",
+    MKSTEMP = c"mkstemp",
+    MKOSTEMP = c"mkostemp",
+    MKSTEMPS = c"mkstemps",
+    MKOSTEMPS = c"mkostemps",
+    PIDFD_GETFD = c"pidfd_getfd",
+    RECVMSG = c"recvmsg",
+    RECVMMSG = c"recvmmsg",
 }
 
 /// Finds all of them. Later calls may come from a signal handler, where a lookup is not allowed.

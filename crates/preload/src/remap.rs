@@ -103,21 +103,17 @@ fn resize(asked: Asked) -> isize {
 /// A mapping of the kernel, in the span or on its way there.
 fn kernels(asked: Asked, foreign: bool) -> isize {
     let Asked { from, len, flags, to } = &asked;
-    let mut answer = 0;
-    let mut call = || {
-        answer = pass(libc::SYS_mremap, [from.start, from.len(), *len, *flags as usize, *to, 0]);
-        answer != -1
-    };
+    let arguments = [from.start, from.len(), *len, *flags as usize, *to, 0];
+    // SAFETY: the program's call, about its own memory.
+    let call = move || unsafe { sys::call(libc::SYS_mremap, arguments) };
     let span = memory::span();
-    match asked.target() {
+    let answer = sys::answer(match asked.target() {
         Some(target) if memory::meets(target.start, target.len()) => {
             let inside = target.start.max(span.start)..target.end.min(span.end);
-            backing().map_foreign(inside, call);
+            backing().map_foreign(inside, call)
         }
-        _ => {
-            call();
-        }
-    }
+        _ => call(),
+    });
     if foreign && answer != -1 && !from.is_empty() && !asked.is(libc::MREMAP_DONTUNMAP) {
         let kept = if answer as usize == from.start { *len } else { 0 };
         if kept < from.len() {
@@ -160,7 +156,7 @@ fn grown(from: &Range<usize>, len: usize, manner: Manner) -> bool {
         return false;
     }
     let locked = manner.locked && backing().pin(from.end, more).is_ok();
-    backing().change(from.end..from.end + more, |new| *new = Manner { locked, ..manner });
+    backing().change(from.end..from.end + more, move |new| *new = Manner { locked, ..manner });
     true
 }
 
@@ -211,11 +207,11 @@ fn moved(asked: &Asked, manner: Manner, to: usize) {
     if memory::meets(to, len) {
         let inside = to.max(span.start)..(to + len).min(span.end);
         let locked = manner.locked && backing().pin(inside.start, inside.len()).is_ok();
-        backing().change(inside, |new| *new = Manner { locked, ..manner });
+        backing().change(inside, move |new| *new = Manner { locked, ..manner });
     }
     if asked.is(libc::MREMAP_DONTUNMAP) {
         let _ = backing().map_at(Spot::Over(from.start), from.len(), manner.protection);
-        backing().change(from, |left| *left = Manner { locked: false, ..manner });
+        backing().change(from, move |left| *left = Manner { locked: false, ..manner });
     } else {
         let _ = pins::unmap(from);
     }

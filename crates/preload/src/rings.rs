@@ -11,7 +11,7 @@ use std::ffi::{c_int, c_long, c_uint, c_void};
 use crate::parts::pass;
 use crate::pins::{self, Pinned, Why};
 use crate::say::{once, Once};
-use crate::{memory, sys};
+use crate::{memory, sys, wary};
 
 /// Opcodes of io_uring_register, and the bit that says that the descriptor is an index.
 const REGISTER_BUFFERS: c_uint = 0;
@@ -175,9 +175,16 @@ struct Params {
     completion_memory: u64,
 }
 
+/// It can open files with O_DIRECT itself, and what registers buffers may be a call that nobody sees.
+const A_RING: &str = "an io_uring";
+
 /// io_uring_setup, with the kind of result of `syscall`. A ring whose own memory would be paged is refused, as an
 /// older kernel refuses it.
 pub unsafe fn setup_from(entries: usize, params: usize) -> c_long {
+    if !wary::be_wary(A_RING) {
+        sys::set_errno(libc::EPERM);
+        return -1;
+    }
     // SAFETY: the caller's structure, which the kernel would read as well.
     if let Some(params) = unsafe { (params as *const Params).as_ref() } {
         let managed = |address: u64| memory::manages(address as usize);
@@ -245,6 +252,9 @@ macro_rules! forward {
 type Buffers = unsafe extern "C" fn(usize, *const libc::iovec, c_uint) -> c_int;
 type Tagged = unsafe extern "C" fn(usize, *const libc::iovec, *const u64, c_uint) -> c_int;
 type Updated = unsafe extern "C" fn(usize, c_uint, *const libc::iovec, *const u64, c_uint) -> c_int;
+type Init = unsafe extern "C" fn(c_uint, usize, c_uint) -> c_int;
+type InitParams = unsafe extern "C" fn(c_uint, usize, usize) -> c_int;
+type Clone = unsafe extern "C" fn(usize, usize) -> c_int;
 type OfRing = unsafe extern "C" fn(usize) -> c_int;
 type InMemory = unsafe extern "C" fn(c_uint, usize, usize, *mut c_void, usize) -> c_int;
 
@@ -304,7 +314,55 @@ pub unsafe extern "C" fn io_uring_queue_init_mem(
     if memory::meets(memory as usize, len.max(1)) {
         return refused("an io_uring cannot lie in managed memory", libc::EINVAL);
     }
+    if !wary::be_wary(A_RING) {
+        return -libc::EPERM;
+    }
     forward!(io_uring_queue_init_mem, InMemory, (entries, ring, params, memory, len))
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn io_uring_queue_init(entries: c_uint, ring: usize, flags: c_uint) -> c_int {
+    match wary::be_wary(A_RING) {
+        true => forward!(io_uring_queue_init, Init, (entries, ring, flags)),
+        false => -libc::EPERM,
+    }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn io_uring_queue_init_params(entries: c_uint, ring: usize, params: usize) -> c_int {
+    match wary::be_wary(A_RING) {
+        true => forward!(io_uring_queue_init_params, InitParams, (entries, ring, params)),
+        false => -libc::EPERM,
+    }
+}
+
+/// liburing's names for the bare calls.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn io_uring_setup(entries: c_uint, params: usize) -> c_int {
+    // SAFETY: the caller's structure.
+    bare(unsafe { setup_from(entries as usize, params) })
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn io_uring_register(ring: c_uint, opcode: c_uint, argument: usize, count: c_uint) -> c_int {
+    // SAFETY: the caller's structure.
+    unsafe { register(ring as usize, opcode, argument, count as usize) }
+}
+
+fn bare(result: c_long) -> c_int {
+    if result < 0 {
+        -sys::errno()
+    } else {
+        result as c_int
+    }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn io_uring_clone_buffers(to: usize, from: usize) -> c_int {
+    match pins::any() {
+        true => refused("io_uring buffers of one ring cannot be shared with another", libc::EINVAL),
+        false => forward!(io_uring_clone_buffers, Clone, (to, from)),
+    }
 }
 
 /// `struct io_uring_buf_reg` comes with the call.

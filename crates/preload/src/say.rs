@@ -24,6 +24,8 @@ pub enum Once {
     Break,
     Limit,
     Filter,
+    Wary,
+    Served,
 }
 
 static TOLD: AtomicU32 = AtomicU32::new(0);

@@ -8,7 +8,7 @@ use coldframe_live::Options;
 
 use crate::memory::Backing;
 use crate::say::{fail, say};
-use crate::{apart, caller, deepbind, files, fork, heap, malloc, mapping, memory, next, unmanaged};
+use crate::{apart, caller, deepbind, files, fork, heap, malloc, mapping, memory, next, received, unmanaged};
 
 /// The result of `Options::encode`, from `coldframe run`.
 const OPTIONS: &[u8] = b"COLDFRAME_OPTIONS";
@@ -68,9 +68,9 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
     if !caller::known() {
         fail(MACHINE, format_args!("the C library is not glibc (no libc.so.6); only programs for glibc can be run"));
     }
-    let later = coldframe_live::is_later(&options);
+    let (later, direct) = (coldframe_live::is_later(&options), received::inherited());
     coldframe_live::reap_old();
-    match memory::start(options, layout_only) {
+    match memory::start(options, layout_only, direct) {
         Ok(()) => {}
         // The program that started this one cannot know that a pager needs more rights than the program itself.
         Err(error) if later => {

@@ -29,6 +29,15 @@ pub fn probe(start: usize, len: usize) -> isize {
     }
 }
 
+/// What fstat says of a descriptor.
+pub fn status(descriptor: i32) -> Option<libc::stat> {
+    // SAFETY: all bytes zero is a value of it, and the call writes it.
+    unsafe {
+        let mut status: libc::stat = std::mem::zeroed();
+        (call(libc::SYS_fstat, [descriptor as usize, &raw mut status as usize, 0, 0, 0, 0]) == 0).then_some(status)
+    }
+}
+
 /// The result of the C library's wrappers: -1 and `errno`.
 pub fn answer(result: isize) -> isize {
     if (-4095..0).contains(&result) {

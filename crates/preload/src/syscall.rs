@@ -7,7 +7,8 @@ use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use crate::say::{once, Once};
 use crate::shim::with_caller;
 use crate::{
-    advice, caller, descriptors, direct, filter, limits, lock, mapping, memory, parts, poke, remap, rings, sys, threads,
+    advice, caller, descriptors, direct, filter, limits, lock, mapping, memory, parts, poke, received, remap, rings,
+    sys, threads,
 };
 
 /// The same on every machine; newer than some C libraries.
@@ -46,6 +47,7 @@ unsafe extern "C" fn syscall_from(
             libc::SYS_mmap => {
                 mapping::mmap_from(address, b, c as c_int, d as c_int, e as c_int, f as i64, caller) as c_long
             }
+            libc::SYS_shmat => mapping::shmat(a as c_int, b as *const c_void, c as c_int) as c_long,
             libc::SYS_munmap => mapping::munmap(address, b).into(),
             libc::SYS_mprotect => mapping::mprotect(address, b, c as c_int).into(),
             libc::SYS_pkey_mprotect => mapping::pkey_mprotect(address, b, c as c_int, d as c_int).into(),
@@ -94,7 +96,7 @@ unsafe extern "C" fn syscall_from(
             #[cfg(target_arch = "x86_64")]
             libc::SYS_dup2 => descriptors::dup2(a as c_int, b as c_int).into(),
             libc::SYS_dup3 => descriptors::dup3(a as c_int, b as c_int, c as c_int).into(),
-            _ => pass(),
+            _ => received::by_number(number, [a, b, c, d, e, f]).unwrap_or_else(pass),
         }
     }
 }

@@ -1,10 +1,27 @@
 //! The C library's own heap, for its own allocations and for those made before this library has started. It never
-//! touches managed memory, so a thread that holds one of its locks never waits for a page. It does not use the names
-//! that this library replaces, and an allocator that the user has preloaded does not replace its functions.
+//! touches managed memory, and no signal handler runs in a thread that holds one of its locks, so such a thread never
+//! waits for a page. A fork takes these locks while the pager stands still. It does not use the names that this
+//! library replaces, and an allocator that the user has preloaded does not replace its functions.
 
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::libc_symbols::Own;
+use crate::{memory, sys};
+
+/// The address of a byte of the C library (since version 2.32): whether the process has only one thread, which either
+/// forks or is in the heap. 0: unknown.
+static ALONE: AtomicUsize = AtomicUsize::new(0);
+
+/// Runs `work` without signal handlers, if another thread may fork.
+fn unbroken<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: the C library's variable of that name, if it has one.
+    let alone = || unsafe { (ALONE.load(Relaxed) as *const bool).as_ref() }.is_some_and(|alone| *alone);
+    match !memory::ready() || alone() {
+        true => work(),
+        false => sys::undisturbed(work),
+    }
+}
 
 macro_rules! own {
     ($($name:ident = $symbol:literal ($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
@@ -16,6 +33,7 @@ macro_rules! own {
         /// Finds them, before a signal handler or a child needs them.
         pub fn find() {
             $(addresses::$name.address();)*
+            ALONE.store(Own::new(c"__libc_single_threaded").address(), Relaxed);
         }
 
         $(
@@ -26,9 +44,9 @@ macro_rules! own {
                     // This is not the C library that `caller::known` checks for.
                     0 => std::process::abort(),
                     // SAFETY: the C library's function of that name has that type; the caller answers for the block.
-                    own => unsafe {
+                    own => unbroken(|| unsafe {
                         std::mem::transmute::<usize, unsafe extern "C" fn($($type),*) -> $result>(own)($($argument),*)
-                    },
+                    }),
                 }
             }
         )*

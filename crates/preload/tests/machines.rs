@@ -236,3 +236,25 @@ fn a_device_that_stumbles() {
     };
     the_same_on(Setting { name: "stumbling device", ram: 1024, change: stumbles, ..USUAL });
 }
+
+#[test]
+fn a_programs_own_clock_is_not_the_pagers() {
+    let source = r#"
+#include <time.h>
+static volatile int asked;
+int clock_gettime(clockid_t clock, struct timespec *time) { asked++; return syscall(SYS_clock_gettime, clock, time); }
+int main(void) {
+    enum { LEN = 4 << 20 };
+    char *memory = malloc(LEN); int before = asked;
+    for (int round = 0; round < 3; round++) for (int i = 0; i < LEN; i += 4096) memory[i]++;
+    CHECK(asked == before);
+    return 0;
+}"#;
+    if have(&[GCC]) {
+        let dir = tempfile::tempdir().unwrap();
+        let program = common::compile(dir.path(), "clock", source, &["-rdynamic"]);
+        if let Some(mut paged) = common::paged(&program, 1 << 20) {
+            common::good(&mut paged);
+        }
+    }
+}

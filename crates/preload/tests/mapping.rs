@@ -488,3 +488,24 @@ int main(void) {
 }"#,
     );
 }
+
+#[test]
+fn shared_memory_does_not_take_the_place_of_managed_memory() {
+    let source = r#"
+#include <sys/ipc.h>
+#include <sys/shm.h>
+int main(void) {
+    enum { LEN = 1 << 20 };
+    char *memory = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(MANAGED(memory)); memset(memory, 7, LEN);
+    int id = shmget(IPC_PRIVATE, LEN, 0600); CHECK(id >= 0);
+    void *there = shmat(id, memory, SHM_REMAP); int error = errno;
+    void *bare = (void *)syscall(SYS_shmat, id, memory, SHM_REMAP), *free = shmat(id, NULL, 0);
+    shmctl(id, IPC_RMID, NULL);
+    CHECK(there == (void *)-1 && error == EINVAL && bare == (void *)-1 && free != (void *)-1);
+    for (int i = 0; i < LEN; i++) CHECK(memory[i] == 7);
+    return 0;
+}"#;
+    check("remapped", source);
+    check_paged("remapped", source, 4 << 20, &[]);
+}

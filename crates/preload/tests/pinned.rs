@@ -4,6 +4,9 @@ mod common;
 #[path = "common/fuse.rs"]
 mod fuse;
 
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use coldframe_live::{Options, Tier, Wait};
@@ -22,15 +25,48 @@ static void *press(void *none) {
     while (!done) { state = state * 6364136223846793005ull + 1442695040888963407ull; other[(state >> 33) % (OTHER / P) * P]++; }
     return NULL;
 }
+// While the kernel fills a buffer, its rights change, and a child inherits it.
+static char *volatile filled;
+static void *disturb(void *none) {
+    for (int i = 0; !done; usleep(500)) {
+        if (!filled) continue;
+        usleep(3000); CHECK(mprotect(filled, READ * P, ++i % 2 ? PROT_NONE : PROT_READ) == 0);
+        usleep(30000); CHECK(mprotect(filled, READ * P, PROT_READ | PROT_WRITE) == 0);
+        pid_t child = fork(); if (child == 0) _exit(0); CHECK(waitpid(child, NULL, 0) == child);
+        filled = NULL;
+    }
+    return NULL;
+}
+// Opens the file; or has it inherited (-), from a stream (=), or in a message (!) after a call that nobody sees.
+#include <sys/socket.h>
+static int get(char *how) {
+    if (*how == '-') return 3;
+    if (*how == '=') return fileno(fopen(how + 1, "r"));
+    if (*how != '!') return open(how, O_RDONLY);
+    long file = SYS_open; int ends[2], got = -1; char byte = 0;
+#ifdef __x86_64__
+    asm volatile("syscall" : "+a"(file) : "D"(how + 1), "S"(O_RDONLY), "d"(0) : "rcx", "r11", "memory");
+#endif
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+    struct { struct cmsghdr head; int file; } part = {{CMSG_LEN(4), SOL_SOCKET, SCM_RIGHTS}, file};
+    struct iovec one = {&byte, 1};
+    struct msghdr message = {.msg_iov = &one, .msg_iovlen = 1, .msg_control = &part, .msg_controllen = sizeof part};
+    CHECK(sendmsg(ends[0], &message, 0) == 1); close(file); part.file = -1;
+    CHECK(recvmsg(ends[1], &message, 0) == 1); return part.file;
+}
 int main(int argc, char **argv) {
-    int file = open(argv[1], O_RDONLY), wrong = 0; CHECK(file >= 0);
+    int file = get(argv[1]), wrong = 0; CHECK(file >= 0);
     other = malloc(OTHER); memset(other, 1, OTHER);
     char *all = malloc(BUFFERS * READ * P); memset(all, 0xee, BUFFERS * READ * P);
-    pthread_t thread; CHECK(pthread_create(&thread, NULL, press, NULL) == 0);
+    pthread_t thread, other_thread; CHECK(pthread_create(&thread, NULL, press, NULL) == 0);
+    if (argc > 3) CHECK(pthread_create(&other_thread, NULL, disturb, NULL) == 0);
     for (int i = 0; i < atoi(argv[2]); i++) {
         char *buffer = all + i % BUFFERS * READ * P; long at = i * (long)READ * P;
         memset(buffer, 0xee, READ * P);
-        CHECK(pread(file, buffer, READ * P, at) == READ * P);
+        if (argc > 3) filled = buffer;
+        // Where the kernel may not write any more, it stops.
+        for (long n; (n = pread(file, buffer, READ * P, at)) != READ * P;) CHECK(n >= 0 || errno == EFAULT);
+        while (filled) usleep(500);
         for (int page = 0; page < READ; page++) {
             int bad = 0;
             for (int b = 0; b < P; b += 8) bad |= *(unsigned long *)(buffer + page * P + b) != (at + page * P + b) * 0x9e3779b97f4a7c15ul;
@@ -42,28 +78,89 @@ int main(int argc, char **argv) {
     return wrong != 0;
 }"#;
 
+/// Each of these programs keeps two processors busy.
+static ALONE: Mutex<()> = Mutex::new(());
+
 /// Reads so many times, each so long, with each setting.
-fn reads(direct: bool, wait: Duration, count: u32) {
+fn reads(how: &str, direct: bool, disturb: bool, wait: Duration, count: u32) {
     if !have(&[GCC]) {
         return;
     }
+    let _alone = ALONE.lock();
     let dir = tempfile::tempdir().unwrap();
     let (program, file) = (compile(dir.path(), "reader", READER, &[]), dir.path().join("file"));
     if !fuse::serve(&file, direct, wait) {
         return;
     }
-    for tier in [Tier::None, Tier::Lz4] {
+    let disturbed = ["disturbed"];
+    let more: &[&str] = if disturb { &disturbed } else { &[] };
+    for (policy, tier) in [("fifo", Tier::None), ("fifo", Tier::Lz4), ("fifo-sc:valid=60%", Tier::None)] {
         let Some(mut command) = paged(&program, RAM) else { return };
         let mut options = Options::new(RAM);
         (options.max_memory, options.wait, options.tier) = (Options::MAX_MEMORY, Wait::Brief, tier);
-        options.backing = "/var/tmp".into();
-        let output = common::run(command.env("COLDFRAME_OPTIONS", options.encode()).arg(&file).arg(count.to_string()));
+        (options.backing, options.policy) = ("/var/tmp".into(), Some(policy.to_string()));
+        let held = std::fs::File::open(&file).unwrap();
+        let number = held.as_raw_fd();
+        if how == "-" {
+            // SAFETY: one system call.
+            unsafe {
+                command.pre_exec(
+                    move || if libc::dup2(number, 3) == 3 { Ok(()) } else { Err(std::io::Error::last_os_error()) },
+                )
+            };
+        }
+        let output = common::run(
+            command
+                .env("COLDFRAME_OPTIONS", options.encode())
+                .arg(format!("{how}{}", file.display()))
+                .arg(count.to_string())
+                .args(more),
+        );
         let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{tier:?}: {said}{}", String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{policy}, {tier:?}: {said}{}", String::from_utf8_lossy(&output.stderr));
     }
 }
 
 #[test]
 fn a_file_that_a_server_provides_is_read_by_way_of_the_page_cache() {
-    reads(false, Duration::from_millis(5), 20);
+    reads("", false, false, Duration::from_millis(5), 20);
+}
+
+#[test]
+fn what_the_kernel_reads_straight_into_paged_memory_is_there() {
+    reads("", true, false, Duration::from_millis(20), 40);
+}
+
+#[test]
+fn it_is_there_when_rights_change_and_children_are_made_meanwhile() {
+    reads("", true, true, Duration::from_millis(20), 40);
+}
+
+#[test]
+fn it_is_there_however_the_program_has_come_by_the_file() {
+    let hows: &[&str] = if cfg!(target_arch = "x86_64") { &["-", "=", "!"] } else { &["-", "="] };
+    hows.iter().for_each(|how| reads(how, true, false, Duration::from_millis(20), 10));
+}
+
+#[test]
+fn memory_that_the_kernel_fills_unseen_is_not_given_to_it() {
+    let source = r#"
+int main(int argc, char **argv) {
+    int file = open("/dev/fuse", O_RDWR), plain = argc > 1;
+    if (file < 0 && plain) _exit(77);
+    CHECK(plain ? file >= 0 : file < 0 && errno == EPERM);
+    CHECK(plain || (syscall(SYS_openat, AT_FDCWD, "/dev/fuse", O_RDWR) == -1 && errno == EPERM));
+    return 0;
+}"#;
+    if !have(&[GCC]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "unseen", source, &[]);
+    if common::run(std::process::Command::new(&program).arg("plain")).status.code() == Some(77) {
+        return coldframe_toolbox::skip("/dev/fuse cannot be opened here");
+    }
+    if let Some(mut command) = paged(&program, 4 << 20) {
+        common::good(&mut command);
+    }
 }

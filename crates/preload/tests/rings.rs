@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::process::Output;
+
 use coldframe_toolbox::{have, skip, GCC};
 use common::{check_paged, compile, paged, run};
 
@@ -62,17 +64,24 @@ static void round_trips(int fd, int rounds) {
 }
 "#;
 
-fn checked(name: &str, main: &str) {
+/// What the program did; `None`: it cannot run here.
+fn ran(name: &str, source: &str) -> Option<Output> {
     if !have(&[GCC]) {
-        return;
+        return None;
     }
     let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), name, &format!("{RING}{main}"), &[]);
-    let Some(mut command) = paged(&program, RAM) else { return };
-    let output = run(&mut command);
+    let program = compile(dir.path(), name, source, &[]);
+    let output = run(&mut paged(&program, RAM)?);
     if output.status.code() == Some(77) {
-        return skip("io_uring is not allowed here");
+        skip("io_uring is not allowed here");
+        return None;
     }
+    Some(output)
+}
+
+fn checked(name: &str, main: &str) {
+    let source = if main.contains("static int begin") { main.to_string() } else { format!("{RING}{main}") };
+    let Some(output) = ran(name, &source) else { return };
     assert!(output.status.success(), "{}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
 }
 
@@ -207,4 +216,50 @@ int main(void) {
     return 0;
 }"#,
     );
+}
+
+/// In place of the C library's function: a system call that nobody sees, as liburing makes it.
+const BARE: &str = r#"
+static long bare(long number, long a, long b, long c, long d, long e, long f) {
+    register long r10 asm("r10") = d, r8 asm("r8") = e, r9 asm("r9") = f; long result;
+    asm volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+    if (result < 0) { errno = -result; return -1; }
+    return result;
+}
+#define BARE(n, a, b, c, d, e, f, ...) bare(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+#define syscall(...) BARE(__VA_ARGS__, 0, 0, 0, 0, 0, 0)
+"#;
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn buffers_registered_by_a_call_that_nobody_sees_stay_too() {
+    let main = r#"
+int main(void) {
+    begin(); make(); int fd = file(); memset(buffers, 1, BUFFERS * LEN); usleep(200000);
+    CHECK(syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, vectors, BUFFERS) == 0);
+    round_trips(fd, 6);
+    return 0;
+}"#;
+    checked("bare", &format!("{BARE}{RING}{main}"));
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_program_whose_pages_may_have_left_during_such_a_call_is_stopped() {
+    let main = r#"
+static volatile int done;
+static void *pressing(void *none) { while (!done) press(); return NULL; }
+int main(void) {
+    begin(); make(); int fd = file(); memset(buffers, 1, BUFFERS * LEN);
+    pthread_t thread; CHECK(pthread_create(&thread, NULL, pressing, NULL) == 0); usleep(100000);
+    CHECK(syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, vectors, BUFFERS) == 0);
+    usleep(1000000);
+    round_trips(fd, 3);
+    done = 1; pthread_join(thread, NULL);
+    return 0;
+}"#;
+    let Some(output) = ran("caught", &format!("{BARE}{RING}{main}")) else { return };
+    use std::os::unix::process::ExitStatusExt;
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.signal(), Some(9), "{}\n{words}", output.status);
 }

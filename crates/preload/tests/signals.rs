@@ -179,3 +179,40 @@ fn how_late_signals_are() {
         println!("{name:<24} {:>7} {middle:>9} {p99:>6} {longest:>8}", beats.all);
     }
 }
+
+/// The C library's fork waits for the locks of its own heap after the pager has stopped.
+#[test]
+fn a_handler_may_need_a_page_while_its_thread_is_in_the_librarys_heap_and_another_thread_forks() {
+    let main = r#"
+#include <time.h>
+enum { P = 4096, N = 2048 };
+static char *big; static volatile int done; static volatile unsigned at; static timer_t timer;
+static void touch(int signal) {
+    int error = errno;
+    for (int i = 0; i < 3; i++) { at = (at + 7) % N; big[(size_t)at * P]++; }
+    struct itimerspec soon = {.it_value = {0, 30000}}; if (!done) timer_settime(timer, 0, &soon, NULL);
+    errno = error;
+}
+static void *library(void *x) {
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1}; event._sigev_un._tid = gettid();
+    CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0); touch(0);
+    while (!done) {
+        char *text = NULL; CHECK(asprintf(&text, "%0300d", 7) == 300); free(text);
+        size_t len; FILE *stream = open_memstream(&text, &len); fputs("some words", stream); fclose(stream); free(text);
+    }
+    return NULL;
+}
+int main(void) {
+    alarm(100);
+    big = malloc(N * P); CHECK(MANAGED(big)); memset(big, 0, N * P);
+    struct sigaction act = {.sa_handler = touch, .sa_flags = SA_RESTART}; CHECK(sigaction(SIGUSR1, &act, NULL) == 0);
+    pthread_t thread; CHECK(pthread_create(&thread, NULL, library, NULL) == 0);
+    for (int i = 0; i < 100; i++) {
+        pid_t child = fork(); CHECK(child >= 0); if (!child) _exit(0);
+        int status; CHECK(waitpid(child, &status, 0) == child && status == 0);
+    }
+    done = 1; CHECK(pthread_join(thread, NULL) == 0);
+    return 0;
+}"#;
+    common::check_paged("handlers-and-forks", main, 1536 << 10, &[]);
+}

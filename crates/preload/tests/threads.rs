@@ -191,3 +191,41 @@ int main(void) {
 }"#;
     check_paged("small", main, RAM, &[]);
 }
+
+/// While a thread waits for the map's lock, its stack may leave RAM; then it has the lock, and its stack can only come
+/// back with that lock.
+#[test]
+fn what_the_pager_works_with_is_not_on_a_stack_that_can_leave() {
+    let main = r#"
+enum { P = 4096, N = 512, S = 64 << 10 };
+static char *big; static volatile int done;
+static void *churn(void *from) { for (unsigned i = (uintptr_t)from; !done; i = (i * 5 + 1) % N) big[(size_t)i * P]++; return NULL; }
+static void *changes(void *x) {
+    char *own = x;
+    for (int i = 0; i < 500; i++) {
+        char *at = own + (size_t)(i * 7 % 56) * P;
+        CHECK(mprotect(at, 8 * P, PROT_READ) == 0 && mprotect(at, 8 * P, PROT_READ | PROT_WRITE) == 0);
+        CHECK(madvise(at, 8 * P, i % 2 ? MADV_DONTFORK : MADV_DOFORK) == 0);
+    }
+    return NULL;
+}
+static void *maps(void *x) {
+    while (!done) { char *at = mmap(NULL, 256 * P, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); CHECK(at != MAP_FAILED); for (int i = 0; i < 256; i++) at[(size_t)i * P] = i; CHECK(munmap(at, 256 * P) == 0); }
+    return NULL;
+}
+int main(void) {
+    enum { T = 6 }; alarm(100);
+    big = malloc((size_t)N * P); CHECK(big); memset(big, 0, N * P);
+    pthread_t t[T], c[3];
+    for (uintptr_t i = 0; i < 3; i++) CHECK(pthread_create(&c[i], NULL, i ? churn : maps, (void *)(i * 77)) == 0);
+    for (int i = 0; i < T; i++) {
+        char *own = mmap(NULL, 64 * P, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *stack = aligned_alloc(P, S);
+        pthread_attr_t how; pthread_attr_init(&how); CHECK(pthread_attr_setstack(&how, stack, S) == 0);
+        CHECK(pthread_create(&t[i], &how, changes, own) == 0);
+    }
+    for (int i = 0; i < T; i++) CHECK(pthread_join(t[i], NULL) == 0);
+    done = 1; for (int i = 0; i < 3; i++) CHECK(pthread_join(c[i], NULL) == 0);
+    return 0;
+}"#;
+    check_paged("own-stacks", main, 256 << 10, &[]);
+}

@@ -1,6 +1,6 @@
 //! The answer as text: with the line that names its files, at most 20 lines of 80 columns.
 
-use coldframe_advise::machine::{Answer, Point};
+use coldframe_advise::machine::{Answer, Point, Rung};
 use coldframe_device::quantity::{human_count, human_seconds, human_size, ram_size};
 
 use crate::table::wrap;
@@ -63,12 +63,14 @@ fn needs(answer: &Answer) -> String {
         Some(code) => format!(" It ended with exit code {code}."),
         None => " A signal ended it.".into(),
     };
-    format!(
-        "{} takes {} and needs {}{joint}{parts}.{ended}",
-        answer.program,
-        human_seconds(answer.program_seconds),
-        human_size(heap + rest)
-    )
+    let (time, size) = (human_seconds(answer.program_seconds), human_size(heap + rest));
+    let about = if answer.rung == Rung::ReferencedBits { "about " } else { "" };
+    match answer.process {
+        Some(process) => {
+            format!("{} (process {process}), watched for {time}, has {about}{size}{joint}{parts}.", answer.program)
+        }
+        None => format!("{} takes {time} and needs {about}{size}{joint}{parts}.{ended}", answer.program),
+    }
 }
 
 /// The sizes to show: what it needs, the advised one, the one above which it does not thrash, a half, a quarter, the
@@ -173,7 +175,8 @@ fn tier(answer: &Answer, points: &[&Point], kernel: bool) -> String {
 /// The command for a run with the advised RAM. A long command continues on the next line as a shell reads it; a very
 /// long one is left out.
 fn command(answer: &Answer, config: Option<&str>) -> String {
-    let Some(ram) = answer.ram_bytes else { return String::new() };
+    // A process that runs is not started again.
+    let Some(ram) = answer.ram_bytes.filter(|_| answer.process.is_none()) else { return String::new() };
     let how = config.map_or_else(|| format!("--ram {}", ram_size(ram)), |path| format!("-c {path}"));
     let of = |command: &str| format!("coldframe run {how} -- {command}");
     let whole = broken("Run it so: ", &of(answer.command.as_deref().unwrap_or(&answer.program)));

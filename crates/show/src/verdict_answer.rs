@@ -1,6 +1,6 @@
 //! Yes or no about a program's memory, in words: at most a few lines of 80 columns.
 
-use coldframe_advise::machine::{Need, Verdict};
+use coldframe_advise::machine::{Need, Rung, Verdict};
 use coldframe_device::quantity::{human_seconds, human_size};
 
 use crate::table::wrap;
@@ -14,6 +14,9 @@ const GROWN: usize = 5;
 pub fn words(verdict: &Verdict) -> String {
     let mut out = filled("", &(sentence(verdict) + "."));
     out += &filled("", &rests_on(&verdict.need));
+    if verdict.need.rung == Rung::ReferencedBits {
+        out += &filled("", "Watched by referenced bits, not by the pager: coarser, and its noise is not known.");
+    }
     out + &grown(verdict)
 }
 

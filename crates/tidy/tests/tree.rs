@@ -7,6 +7,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("core", &[]),
     ("device", &["core"]),
     ("journal", &["core"]),
+    ("bits", &[]),
     ("trace", &["core", "journal"]),
     ("sim", &["core", "device", "journal", "trace"]),
     ("pager-plan", &["core"]),
@@ -17,10 +18,26 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("record", &["core", "trace"]),
     ("plugin", &[]),
     ("experiment", &["core", "device", "trace", "sim"]),
-    ("advise", &["core", "device", "journal", "pager-plan", "trace", "sim", "experiment"]),
+    ("advise", &["core", "device", "journal", "bits", "pager-plan", "trace", "sim", "experiment"]),
     ("show", &["core", "device", "journal", "trace", "sim", "experiment", "advise"]),
     ("study", &["core", "device", "journal", "trace", "sim", "experiment", "show"]),
-    ("cli", &["core", "device", "journal", "trace", "sim", "live", "costs", "record", "experiment", "advise", "show"]),
+    (
+        "cli",
+        &[
+            "core",
+            "device",
+            "journal",
+            "bits",
+            "trace",
+            "sim",
+            "live",
+            "costs",
+            "record",
+            "experiment",
+            "advise",
+            "show",
+        ],
+    ),
     ("py", &["core", "device", "trace", "experiment", "advise", "show"]),
     ("fuzz", &["core", "device", "journal", "trace", "experiment"]),
     ("model", &[]),
@@ -30,7 +47,7 @@ const FLOORS: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that call foreign code and so need `unsafe`; each block gives its reason. `capi` takes pointers from C.
-const UNSAFE_ALLOWED: &[&str] = &["costs", "plugin", "live", "preload", "capi", "model", "soak"];
+const UNSAFE_ALLOWED: &[&str] = &["bits", "costs", "plugin", "live", "preload", "capi", "model", "soak"];
 
 #[test]
 fn every_crate_imports_only_what_its_floor_allows() {

@@ -16,6 +16,17 @@ use coldframe_experiment::sim_result::SCHEMA_VERSION;
 /// The name of this machine as a device.
 pub const DEVICE: &str = "here";
 
+/// How the program was watched: the best way that the machine allows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rung {
+    /// The pager's recorder: which page, in which order.
+    #[default]
+    Recorder,
+    /// The referenced bits that the kernel shows: how many pages in which time.
+    ReferencedBits,
+}
+
 /// The run time of a program by RAM on this machine.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Answer {
@@ -27,6 +38,12 @@ pub struct Answer {
     pub kind: String,
     /// [`DEVICE`].
     pub device: String,
+    /// How the program was watched.
+    #[serde(default)]
+    pub rung: Rung,
+    /// Its process, if it ran before it was watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<u32>,
     /// The program's name.
     pub program: String,
     /// The command line that was recorded.
@@ -121,6 +138,8 @@ impl Answer {
             version: env!("CARGO_PKG_VERSION").into(),
             kind: "advice".into(),
             device: DEVICE.into(),
+            rung: Rung::Recorder,
+            process: None,
             program: program(rows.command.as_deref()),
             command: rows.command.clone(),
             trace: path.display().to_string(),
@@ -185,9 +204,10 @@ impl Answer {
         serde_json::to_value(self).expect("plain data has a JSON form")
     }
 
-    /// The advised settings, as `coldframe run -c` reads them.
+    /// The advised settings, as `coldframe run -c` reads them; `None`: no size is advised, or the pager has not recorded
+    /// the program.
     pub fn config(&self) -> Option<String> {
-        let ram = self.ram_bytes?;
+        let ram = self.ram_bytes.filter(|_| self.rung == Rung::Recorder)?;
         let (kib, policy, read_ahead) = (ram / 1024, &self.policy, self.read_ahead);
         Some(format!(
             "# Advised by coldframe {} for {}.\nram = \"{kib}KiB\"\npolicy = \"{policy}\"\nhandler = \"parallel\"\n\n[machine]\n\

@@ -13,7 +13,7 @@ use coldframe_journal::span::PAGE;
 use coldframe_trace::ProcessFacts;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Point};
+use super::{Answer, Point, Rung};
 
 /// Growth by less than this part is taken to be noise. Two recordings each of five programs, with the same program time
 /// as a baseline gives it, were at most 0.017 apart (`docs/book/src/check.md`); ten have not been measured.
@@ -28,6 +28,8 @@ pub struct Need {
     pub kind: String,
     /// Version of coldframe.
     pub version: String,
+    /// How the program was watched.
+    pub rung: Rung,
     /// The program's name.
     pub program: String,
     /// Its command line.
@@ -86,6 +88,7 @@ impl Need {
             schema_version: SCHEMA_VERSION,
             version: env!("CARGO_PKG_VERSION").into(),
             kind: "need".into(),
+            rung: answer.rung,
             program: answer.program.clone(),
             command: answer.command.clone(),
             need_bytes: least,

@@ -81,6 +81,7 @@ mod tests {
             schema_version: SCHEMA_VERSION,
             kind: "need".into(),
             version: "0".into(),
+            rung: super::super::Rung::Recorder,
             program: "p".into(),
             command: None,
             need_bytes: bytes,

@@ -16,44 +16,90 @@
 //! the page as a victim sleeps too; that is safe, because the thread that moves the page waits for no lock before the
 //! move. If that thread is the searching thread itself, it first carries out the noted commands for the page.
 
-use coldframe_core::{After, Command, Machine, PageId, Place, SlotId};
+use std::ops::Range;
+
+use coldframe_core::{After, Command, Machine, PageId, Place, PoolId, PoolOp, SlotId};
 use coldframe_journal::Entry;
 
-use crate::fault::pager::Inner;
 use crate::page::pages::{Owner, Where};
 use crate::record::journal::JournalFile;
 use crate::stats::Stats;
 use crate::swap::area::Told;
-use crate::sys;
-use crate::sys::fatal;
+use crate::sys::{self, fatal};
 use crate::task::{CopyIn, Load, Move, Todo, Victim, MOVES, VICTIMS};
+use crate::tier::packed::Filling;
+use crate::tier::Compressed;
+use crate::work::Work;
+use crate::PAGE;
 
 /// What the machine keeps under the engine's lock.
 pub struct Side {
     /// The memory of each of the engine's buffers.
-    pub buffers: Vec<usize>,
+    buffers: Vec<usize>,
     /// Memory that takes a buffer's place while its page is being copied in.
-    pub spare: Vec<usize>,
-    /// What a page was before `Protect`.
-    pub protected: Option<(usize, Where)>,
-    /// The last page of `Move`.
-    pub moved: Option<(usize, usize)>,
-    /// The last page of `Write`.
-    pub written: Option<usize>,
-    /// The last page of `Compress`, and whether its slot has older bytes.
-    pub compressing: Option<(usize, bool)>,
-    pub journal: Option<JournalFile>,
-    pub told: Told,
+    pub(super) spare: Vec<usize>,
+    pub(super) journal: Option<JournalFile>,
+    pub(super) told: Told,
+}
+
+impl Side {
+    /// `buffers` of them; the other pages of the memory are spare.
+    pub fn new(memory: Range<usize>, buffers: usize, journal: Option<JournalFile>) -> Side {
+        let mut spare = Vec::with_capacity(memory.len() / PAGE);
+        spare.extend(memory.clone().step_by(PAGE).skip(buffers));
+        Side { buffers: memory.step_by(PAGE).take(buffers).collect(), spare, journal, told: Told::default() }
+    }
+}
+
+/// What the thread that reports an event knows besides, for the commands that follow.
+#[derive(Clone, Copy, Debug)]
+pub enum Aside {
+    Nothing,
+    /// Other events follow at once, and their loads go to the device together.
+    MoreFollow,
+    /// The load that has ended came from a slot with several compressed pages.
+    SharedSlot,
+    /// The page that has left, whose size is reported.
+    Compressed(Compressed),
 }
 
 /// The machine for the time of one event.
 pub struct Linux<'a> {
-    pub pager: &'a Inner,
-    pub side: &'a mut Side,
-    pub todo: &'a mut Todo,
+    work: &'a Work,
+    side: &'a mut Side,
+    todo: &'a mut Todo,
+    aside: Aside,
+    last: Last,
 }
 
-impl Linux<'_> {
+/// The last command of each kind in this event: commands for a page come in a row.
+#[derive(Default)]
+struct Last {
+    /// What a page was before `Protect`.
+    protected: Option<(usize, Where)>,
+    /// The last page of `Move`, and its buffer's memory.
+    moved: Option<(usize, usize)>,
+    /// The last page of `Write`.
+    written: Option<usize>,
+    /// The last page of `Compress`, and whether its slot has older bytes.
+    compressing: Option<(usize, bool)>,
+    /// The slot that pages from the pool are being put into.
+    filling: Option<Filling>,
+}
+
+impl<'a> Linux<'a> {
+    pub fn new(work: &'a Work, side: &'a mut Side, todo: &'a mut Todo, aside: Aside) -> Linux<'a> {
+        Linux { work, side, todo, aside, last: Last::default() }
+    }
+
+    /// The event has been handled.
+    pub fn end(mut self) {
+        self.append_filling();
+        if let Aside::Compressed(Compressed { page, .. }) = self.aside {
+            fatal::stop(format_args!("internal error: page {page} is compressed, and nothing is to become of it"));
+        }
+    }
+
     fn journal(&mut self, entry: Entry) {
         if let Some(journal) = &mut self.side.journal {
             journal.write(&entry);
@@ -67,7 +113,7 @@ impl Linux<'_> {
             if let Some(spare) = self.side.spare.pop() {
                 return spare;
             }
-            std::mem::swap(&mut self.side.spare, &mut *self.pager.returned.lock());
+            self.work.take_returned(&mut self.side.spare);
             if self.side.spare.is_empty() {
                 sys::sleep_us(1);
             }
@@ -75,15 +121,7 @@ impl Linux<'_> {
     }
 
     fn load(&mut self, load: Load) {
-        self.todo.loads.push(load);
-        let number = self.todo.loads.len() - 1;
-        if *self.pager.rings.get() {
-            let ring = self.pager.ring(self.todo.task);
-            self.pager.ask(ring, &mut self.todo.loads[number], number);
-            if !self.todo.together {
-                self.pager.start_loads(self.todo);
-            }
-        }
+        self.work.note_load(self.todo, load, matches!(self.aside, Aside::MoreFollow));
     }
 
     fn owner(&self) -> Owner {
@@ -93,15 +131,15 @@ impl Linux<'_> {
     /// Waits until the page is at rest, and takes it. After this, every write to the page is in the final bytes.
     fn protect(&mut self, page: usize) {
         loop {
-            let (was, mine) = self.pager.pages.states().look(page, self.owner());
+            let (was, mine) = self.work.pages().look(page, self.owner());
             match was {
                 Where::Clean | Where::Dirty | Where::Unsure => {
-                    if self.pager.pages.acquire(page, was, Where::Leaving, self.owner()) {
-                        self.side.protected = Some((page, was));
+                    if self.work.pages().acquire(page, was, Where::Leaving, self.owner()) {
+                        self.last.protected = Some((page, was));
                         return;
                     }
                 }
-                Where::Busy | Where::Leaving => self.settle(page, mine),
+                Where::Busy | Where::Leaving | Where::Refused => self.settle(page, mine),
                 other => fatal::stop(format_args!("internal error: page {page} is {other:?}, not mapped")),
             }
         }
@@ -112,46 +150,36 @@ impl Linux<'_> {
     /// holds.
     fn settle(&mut self, page: usize, mine: bool) {
         match mine {
-            true => self.pager.do_noted(self.todo, page),
-            false => self.pager.pages.wait(page),
+            true => self.work.do_noted(self.todo, page),
+            false => self.work.pages().wait(page),
         }
     }
 
     /// Moves the page to the shelf. While it is on its way it is `Leaving`.
     fn unmap(&mut self, page: usize) {
-        let (protected, _) = self.side.protected.take().expect("a page is protected before it is unmapped");
+        let (protected, was) = self.last.protected.take().expect("a page is protected before it is unmapped");
         debug_assert_eq!(protected, page);
         if self.todo.moves.len() == MOVES {
-            self.pager.move_each(self.todo);
+            self.work.move_each(self.todo);
         }
-        self.todo.moves.push(Move::Shelve { page });
+        self.todo.moves.push(Move::Shelve { page, clean: was == Where::Clean });
     }
 
     fn evict(&mut self, page: usize) {
-        let compressing = self.side.compressing.take().filter(|(compressed, _)| *compressed == page);
-        let write = self.side.written.take() == Some(page) || compressing.is_some_and(|(_, dirty)| dirty);
+        let compressing = self.last.compressing.take().filter(|(compressed, _)| *compressed == page);
+        let write = self.last.written.take() == Some(page) || compressing.is_some_and(|(_, dirty)| dirty);
         let compress = compressing.is_some();
-        let protected = self.side.protected.take().is_some_and(|(p, _)| p == page);
+        let protected = self.last.protected.take().is_some_and(|(p, _)| p == page);
         let shelved = !(protected || self.stays(page)) && self.rest(page);
-        let address = if shelved { self.pager.shelf(page) } else { self.pager.address(page) };
-        Stats::add(&self.pager.stats().evictions, 1);
-        Stats::add(&self.pager.stats().dirty_evictions, u64::from(write));
+        let address = if shelved { self.work.memory().shelf(page) } else { self.work.memory().address(page) };
+        Stats::add(&self.work.stats().evictions, 1);
+        Stats::add(&self.work.stats().dirty_evictions, u64::from(write));
         if self.todo.victims.len() == VICTIMS {
             fatal::stop("internal error: more pages leave at once than there is room for");
         }
-        self.todo.victims.push(Victim {
-            page,
-            address,
-            shelved,
-            write,
-            staged: 0,
-            sum: None,
-            compress,
-            size: 0,
-            digest: 0,
-        });
-        if !self.pager.reserve.has_room() {
-            self.pager.zap(self.todo);
+        self.todo.victims.push(Victim { page, address, shelved, write, compress, ..Victim::default() });
+        if !self.work.memory().reserve().has_room() {
+            self.work.zap(self.todo);
         }
     }
 
@@ -166,28 +194,34 @@ impl Linux<'_> {
     /// may be in the page table instead.
     fn rest(&mut self, page: usize) -> bool {
         loop {
-            let (was, mine) = self.pager.pages.states().look(page, self.owner());
+            let (was, mine) = self.work.pages().look(page, self.owner());
             match was {
-                Where::Shelved if self.pager.pages.acquire(page, was, Where::Leaving, self.owner()) => return true,
+                Where::Shelved if self.work.pages().acquire(page, was, Where::Leaving, self.owner()) => return true,
                 Where::Shelved => {}
-                Where::Busy | Where::Leaving => self.settle(page, mine),
+                Where::Kept if self.work.pages().acquire(page, was, Where::Leaving, self.owner()) => return false,
+                Where::Kept => {}
+                Where::Busy | Where::Leaving | Where::Refused => self.settle(page, mine),
                 _ => {
                     self.protect(page);
-                    self.side.protected = None;
+                    self.last.protected = None;
                     return false;
                 }
             }
         }
     }
 
-    /// Takes a page at rest, where the engine knows it to be, to bring it into the page table.
-    fn take(&mut self, page: usize) {
+    /// Takes a page at rest, where the engine knows it to be, to bring it into the page table. Returns true if it is
+    /// there: it could not leave.
+    fn take(&mut self, page: usize) -> bool {
         loop {
-            let (was, mine) = self.pager.pages.states().look(page, self.owner());
+            let (was, mine) = self.work.pages().look(page, self.owner());
             match was {
-                Where::Out | Where::Shelved if self.pager.pages.acquire(page, was, Where::Busy, self.owner()) => return,
-                Where::Out | Where::Shelved => {}
-                Where::Busy | Where::Leaving => self.settle(page, mine),
+                Where::Out | Where::Shelved | Where::Kept => {
+                    if self.work.pages().acquire(page, was, Where::Busy, self.owner()) {
+                        return was == Where::Kept;
+                    }
+                }
+                Where::Busy | Where::Leaving | Where::Refused => self.settle(page, mine),
                 other => fatal::stop(format_args!("internal error: page {page} is {other:?}, but to be mapped")),
             }
         }
@@ -195,25 +229,99 @@ impl Linux<'_> {
 
     /// Through the task's scratch page; its content is always used at once.
     fn copy(&mut self, page: usize, to: SlotId) {
-        let (pager, scratch) = (self.pager, self.pager.tasks().get(self.todo.task).scratch());
-        pager.log.get().copy(page, to, scratch, &pager.pages, pager.stats());
+        let scratch = self.work.tasks().get(self.todo.task).scratch();
+        self.work.log().copy(page, to, scratch, self.work.pages(), self.work.stats());
     }
 
     fn map(&mut self, page: usize) {
         let write = self.todo.fault == Some((page, true));
-        match self.side.moved.take() {
+        match self.last.moved.take() {
             Some((moved, from)) if moved == page => {
-                self.take(page);
-                let content = self.pager.pages.slot(page).is_some();
-                self.todo.copies.push(CopyIn { page, from, write, content, shared: self.todo.shared });
+                if self.take(page) {
+                    self.todo.spare.push(from);
+                    self.work.memory().note_resident();
+                    return self.work.pages().release(page, self.owner(), Where::Dirty);
+                }
+                let content = self.work.pages().slot(page).is_some();
+                self.todo.copies.push(CopyIn {
+                    page,
+                    from,
+                    write,
+                    content,
+                    shared: matches!(self.aside, Aside::SharedSlot),
+                });
             }
             _ => {
-                self.take(page);
+                if self.take(page) {
+                    return self.work.pages().release(page, self.owner(), Where::Dirty);
+                }
                 if self.todo.moves.len() == MOVES {
-                    self.pager.move_each(self.todo);
+                    self.work.move_each(self.todo);
                 }
                 self.todo.moves.push(Move::Back { page, write });
             }
+        }
+    }
+}
+
+/// Commands of the compressed tier.
+impl Linux<'_> {
+    fn pool(&mut self, op: PoolOp) {
+        match op {
+            PoolOp::Compress { page, dirty, .. } => self.last.compressing = Some((page.index(), dirty)),
+            PoolOp::Store { page, at, size } => {
+                let compressed = self.take_compressed(page);
+                self.work.store_compressed(&compressed, at, size);
+                self.is_out(page);
+            }
+            PoolOp::Forget { page } => {
+                if self.has_compressed(page) {
+                    self.take_compressed(page);
+                    self.is_out(page);
+                }
+            }
+            PoolOp::Shift { from, to, size, .. } => self.work.pool().shift(from, to, size),
+            PoolOp::Decompress { ticket, page, at, size, into } => {
+                let load = Load::new(ticket, page.index(), self.side.buffers[into.index()]);
+                self.work.decompress(self.todo, load, at, size);
+            }
+            PoolOp::TakeOut { page, at, size, to } => self.take_out(page.index(), (at, size), to),
+            PoolOp::Keep { page, from, at, size } => match self.aside {
+                Aside::SharedSlot => self.work.keep(page.index(), self.side.buffers[from.index()], (at, size)),
+                _ => fatal::stop(format_args!("internal error: {op:?}, but no slot was loaded")),
+            },
+            PoolOp::Lend { part, lent, .. } => self.work.lend(part, lent),
+        }
+    }
+
+    fn has_compressed(&self, page: PageId) -> bool {
+        matches!(self.aside, Aside::Compressed(compressed) if compressed.page == page.index())
+    }
+
+    /// The page whose size is being reported.
+    fn take_compressed(&mut self, page: PageId) -> Compressed {
+        match std::mem::replace(&mut self.aside, Aside::Nothing) {
+            Aside::Compressed(compressed) if compressed.page == page.index() => compressed,
+            _ => fatal::stop(format_args!("internal error: page {} is compressed, and its bytes are nowhere", page.0)),
+        }
+    }
+
+    /// The page that was being reported is out: other commands of the same event may use it.
+    fn is_out(&self, page: PageId) {
+        self.work.pages().release(page.index(), self.owner(), Where::Out);
+    }
+
+    fn take_out(&mut self, page: usize, place: (PoolId, u32), to: SlotId) {
+        if self.last.filling.as_ref().is_some_and(|filling| filling.to != to) {
+            self.append_filling();
+        }
+        let filling = self.last.filling.get_or_insert_with(|| Filling::new(to));
+        self.work.take_out(self.todo.task, filling, page, place);
+    }
+
+    fn append_filling(&mut self) {
+        if let Some(filling) = self.last.filling.take() {
+            self.work.append_filling(self.todo, &filling);
         }
     }
 }
@@ -222,24 +330,27 @@ impl Machine for Linux<'_> {
     fn issue(&mut self, command: Command) {
         self.journal(Entry::Command(command));
         match command {
-            Command::Stage { work, .. } => Stats::add(&self.pager.stats().walk_sum, work.walk.0),
+            Command::Stage { work, .. } => Stats::add(&self.work.stats().walk_sum, work.walk.0),
             Command::Load { ticket, page, into, from: _from } => {
                 let (page, into) = (page.index(), self.side.buffers[into.index()]);
                 #[cfg(debug_assertions)]
-                debug_assert!(self.pager.log.get().lies_in(page, _from), "page {page} is not in {_from:?}");
+                debug_assert!(self.work.log().lies_in(page, _from), "page {page} is not in {_from:?}");
                 self.load(Load::new(ticket, page, into));
             }
             Command::Move { page, from, .. } => {
                 let spare = self.spare();
                 let loaded = std::mem::replace(&mut self.side.buffers[from.index()], spare);
-                self.side.moved = Some((page.index(), loaded));
+                self.last.moved = Some((page.index(), loaded));
             }
             Command::Protect { page } => self.protect(page.index()),
             Command::Write { page, from: Some(_), to } => {
-                self.pager.log.get().send(page.index(), to, &self.pager.pages);
-                self.side.written = Some(page.index());
+                self.work.log().send(page.index(), to, self.work.pages());
+                self.last.written = Some(page.index());
             }
-            Command::Write { page, from: None, .. } => self.pager.write_taken(self.todo, page.index()),
+            Command::Write { page, from: None, .. } => {
+                let compressed = self.take_compressed(page);
+                self.work.write_taken(self.todo, &compressed);
+            }
             Command::Unmap { page } => self.unmap(page.index()),
             Command::Evict { page, .. } => self.evict(page.index()),
             Command::Map { page, place: Place::Frame(_), .. } => self.map(page.index()),
@@ -251,9 +362,9 @@ impl Machine for Linux<'_> {
             }
             Command::Pool(op) => self.pool(op),
             Command::CopySlot { page, to, .. } => self.copy(page.index(), to),
-            Command::EraseBlock { block } => self.pager.log.get().erase(block),
-            Command::Resume { task } => self.pager.resume(task.index()),
-            Command::Halt { page, .. } => self.pager.lost(page.index()),
+            Command::EraseBlock { block } => self.work.log().erase(block),
+            Command::Resume { task } => self.work.tasks().get(task.index()).resume(),
+            Command::Halt { page, .. } => self.work.lost(page.index()),
         }
     }
 
@@ -262,7 +373,7 @@ impl Machine for Linux<'_> {
     }
 
     fn dirty(&mut self, page: PageId) -> bool {
-        let value = self.side.protected.is_some_and(|(p, was)| p == page.index() && was != Where::Clean);
+        let value = self.last.protected.is_some_and(|(p, was)| p == page.index() && was != Where::Clean);
         self.journal(Entry::Dirty { page, value });
         value
     }

@@ -1,7 +1,82 @@
-//! A page fault: the state of its page, the engine's decision under the engine's lock, and the work that follows. The
-//! pager's threads call it for messages; regions call it for pages that they need.
+//! A page fault: the state of its page, the engine's decision, and the work that follows.
+//!
+//! [`Faults`] is what serves. A handler calls `serve` for each message; a region calls it for a page that it needs, and
+//! `with_task` for any other event; the reclaimer's thread calls `reclaim_on`. For the order of calls within an event
+//! see [`gate::Gate`]. This room does not know who calls it, nor what starts and ends it.
 
+mod carry_out;
+pub mod gate;
 pub mod machine;
-pub mod pager;
-#[cfg(test)]
-mod stale_faults;
+pub mod reclaim;
+pub mod serve;
+
+use crate::memory::Memory;
+use crate::page::pages::Pages;
+use crate::stats::Stats;
+use crate::sys::Signals;
+use crate::task::{Laps, Todo};
+use crate::work::Work;
+use gate::{Decider, Gate};
+use reclaim::Reclaimer;
+
+/// What serves the faults of a pager.
+pub struct Faults {
+    work: Work,
+    gate: Gate,
+    reclaimer: Reclaimer,
+    stats: &'static Stats,
+}
+
+impl Faults {
+    pub fn new(work: Work, gate: Gate, reclaimer: Reclaimer) -> Faults {
+        Faults { stats: work.stats(), work, gate, reclaimer }
+    }
+
+    pub fn work(&self) -> &Work {
+        &self.work
+    }
+
+    pub fn memory(&self) -> &Memory {
+        self.work.memory()
+    }
+
+    fn pages(&self) -> &Pages {
+        self.work.pages()
+    }
+
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    pub fn reclaimer(&self) -> &Reclaimer {
+        &self.reclaimer
+    }
+
+    /// Takes a task; waits for one. Take it before the engine's lock: all tasks may be waiting for the holder of that
+    /// lock.
+    fn take_task(&self) -> usize {
+        debug_assert!(!self.gate.is_mine(), "a task is taken before the engine's lock");
+        self.work.tasks().take()
+    }
+
+    /// Runs `f` with a task, with the gate open and signals blocked, and then carries out its results.
+    pub fn with_task(&self, f: impl FnOnce(&mut Decider, &mut Todo)) {
+        let _signals = Signals::block();
+        let number = self.take_task();
+        // SAFETY: the task was free and is this thread's now.
+        let todo = unsafe { self.work.tasks().get(number).todo() };
+        f(&mut self.gate.enter(), todo);
+        todo.laps = Laps::default();
+        self.carry_out(todo, false);
+        self.bring_back(todo);
+        todo.asked_at = 0;
+        self.gate.leave();
+        self.work.tasks().give(number);
+    }
+
+    /// Frames that the tier of this process has now.
+    pub fn tier_frames(&self) -> u64 {
+        let _signals = Signals::block();
+        self.gate.lock().engine().tier_size().map_or(0, |(frames, ..)| frames as u64)
+    }
+}

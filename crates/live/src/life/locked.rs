@@ -6,9 +6,8 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use crate::life::process;
-use crate::sys::fatal;
-use crate::sys::{self, Sys};
+use super::process;
+use crate::sys::{self, fatal, Sys};
 use crate::{LiveError, PAGE};
 
 static NEVER: AtomicBool = AtomicBool::new(false);

@@ -3,14 +3,16 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::fault::pager::Inner;
+use coldframe_core::swap::Swap;
+
+use super::Inner;
 use crate::stats::Stats;
-use crate::sys;
+use crate::sys::{self, Signals};
 use crate::PAGE;
 
 /// Bytes that can be in RAM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Overhead {
+struct Overhead {
     /// Buffers, stacks, rings, and the engine's tables for each frame, if all of them have been used.
     pub fixed: u64,
     /// For each page that has been used.
@@ -47,42 +49,48 @@ const IN_AREA: u64 = 20;
 const IN_TIER: u64 = 1;
 
 impl Inner {
+    /// Erase blocks of the engine's swap area, if it has one.
+    fn blocks(&self) -> Option<usize> {
+        let _signals = Signals::block();
+        self.gate().lock().engine().swap().map(Swap::block_count)
+    }
+
     /// The pager's overhead now.
-    pub(crate) fn overhead(&self) -> Overhead {
-        let memory: usize = self.plaintext().map(|range| range.len()).sum();
-        let rings = if *self.rings.get() { self.tasks().len() * RING } else { 0 };
+    fn overhead(&self) -> Overhead {
+        let memory: usize = self.work().plaintext().map(|range| range.len()).sum();
+        let rings = if self.work().tasks().have_rings() { self.work().tasks().len() * RING } else { 0 };
         // The writer and the reclaimer are threads like the handlers.
-        let threads = self.options.handlers + 1 + usize::from(self.reclaimer.is_wanted());
-        let (blocks, in_area) = self.blocks.map_or((0, 0), |blocks| (blocks * BLOCK, IN_AREA));
+        let threads = self.options.handlers + 1 + usize::from(self.faults().reclaimer().is_wanted());
+        let (blocks, in_area) = self.blocks().map_or((0, 0), |blocks| (blocks * BLOCK, IN_AREA));
         let fixed = memory + rings + threads * HANDLER + self.frames() * FRAME + Stats::BYTES + 2 * PAGE + blocks;
-        let forked = self.stats().forks.load(Relaxed) > 0;
+        let forked = self.stats.forks.load(Relaxed) > 0;
         let engine = 4 + policy(self.options.policy.as_deref().unwrap_or_default());
-        let per_page = self.pages.bytes_per_page(self.options.encrypt, forked)
-            + self.log.get().bytes_per_slot(forked)
+        let per_page = self.memory().pages().bytes_per_page(self.options.encrypt, forked)
+            + self.work().log().bytes_per_slot(forked)
             + engine
-            + if self.pool.range().is_empty() { 0 } else { IN_TIER }
+            + if self.work().pool().range().is_empty() { 0 } else { IN_TIER }
             + in_area;
         Overhead { fixed: fixed as u64, per_page }
     }
 
     /// Puts it into the statistics. Values of several processes are not added up: the last one stays.
-    pub(crate) fn note_overhead(&self) {
+    pub(super) fn note_overhead(&self) {
         let Overhead { fixed, per_page } = self.overhead();
-        self.stats().overhead_fixed.store(fixed, Relaxed);
-        self.stats().overhead_per_page.store(per_page, Relaxed);
+        self.stats.overhead_fixed.store(fixed, Relaxed);
+        self.stats.overhead_per_page.store(per_page, Relaxed);
     }
 
     /// At the end: the same, and the part of the tables that is in RAM.
-    pub(crate) fn note_tables(&self) {
+    pub(super) fn note_tables(&self) {
         self.note_overhead();
         // Entries that are only read are in RAM, too, as the kernel's one page of zeros. Without forks that is all of
         // these two tables.
-        let forked = self.stats().forks.load(Relaxed) > 0;
+        let forked = self.stats.forks.load(Relaxed) > 0;
         let ([state, slot, epoch, sum, seal, nonce], [used, birth, free, deferred]) =
-            (self.pages.tables(), self.log.get().tables());
+            (self.memory().pages().tables(), self.work().log().tables());
         let epochs = [epoch, birth].into_iter().filter(|_| forked);
         let tables = [state, slot, sum, seal, nonce, used, free, deferred].into_iter().chain(epochs);
-        self.stats().tables_resident.store(tables.map(resident).sum(), Relaxed);
+        self.stats.tables_resident.store(tables.map(resident).sum(), Relaxed);
     }
 }
 
@@ -112,7 +120,7 @@ mod tests {
             let pager = Pager::start(Options { max_memory: 1 << 27, encrypt, ..Options::new(1 << 20) }).unwrap();
             let mut region = pager.anonymous(pages * PAGE).unwrap();
             (0..pages).for_each(|page| region.as_mut_slice()[page * PAGE] = 1 + page as u8 / 2);
-            pager.inner.note_tables();
+            pager.inner().note_tables();
             let stats = pager.stats();
             // The engine's part of the cost of a page is not in these tables, and some pages have never left RAM.
             let said = (stats.overhead_per_page - 8) * pages as u64;

@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Once};
 
-use crate::fault::pager::Inner;
-use crate::region::content::Signals;
+use super::Inner;
 use crate::sys;
 use crate::sys::lock::Lock;
+use crate::sys::Signals;
 use crate::LiveError;
 
 /// Pagers that a process can have.

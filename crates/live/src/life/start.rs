@@ -1,91 +1,84 @@
-//! Starts and ends a pager.
+//! Starts a pager.
 
 use std::fs::File;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
-use coldframe_core::prefetch::Streams;
 use coldframe_core::swap::Swap;
 use coldframe_core::{Below, ConfigError, Engine};
 use coldframe_journal::Head;
 use coldframe_pager_plan::{fitting, Plan, BATCH_MAX, TIER_BATCH_MAX};
 
+use super::fork::Forks;
+use super::Inner;
+use crate::fault::gate::{Decider, Gate};
 use crate::fault::machine::Side;
-use crate::fault::pager::{Decider, Inner, Own};
+use crate::fault::reclaim::Reclaimer;
+use crate::fault::Faults;
 use crate::measure::calibrate::{self, Measured};
-use crate::memory::budget::{Reserve, Sharing};
+use crate::memory::budget::Reserve;
 use crate::memory::space::{self, Space};
-use crate::page::pages::Pages;
+use crate::memory::Memory;
 use crate::record::journal::JournalFile;
+use crate::record::own_file;
 use crate::record::recorder::{self, Recording};
 use crate::record::window::{Knobs, Watched};
+use crate::region::Regions;
 use crate::stats::{Chosen, Stats};
-use crate::swap::area::Told;
 use crate::swap::device::Device;
 use crate::swap::files::SwapFiles;
 use crate::swap::log::Log;
 use crate::swap::seal::Sealer;
-use crate::sys::lock::Lock;
 use crate::sys::{self, Notify, Source};
-use crate::task::lead::Lead;
 use crate::task::{Tasks, LOADS, TASKS};
-use crate::threads::reclaim::Reclaimer;
-use crate::work::pool::Pool;
-use crate::{LiveError, Options, Pager, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
+use crate::threads::Threads;
+use crate::tier::Pool;
+use crate::work::{Parts, Work};
+use crate::{LiveError, Options, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 
-impl Pager {
-    /// Starts a pager.
-    ///
-    /// # Errors
-    /// This machine does not allow it, settings are not possible, or the backing cannot be used.
-    pub fn start(options: Options) -> Result<Pager, LiveError> {
-        let source = Source::find(Notify::Message).or_else(|_| Source::find(Notify::UserMessage));
-        let pager = made(options, source.map_err(missing)?)?;
-        // SAFETY: nothing has asked for its threads yet.
-        unsafe { pager.inner.start_own(false)? };
-        crate::life::process::register(&pager.inner)?;
-        Ok(pager)
-    }
-
-    /// Starts a pager for a library that keeps the memory of a whole program in it. Faults in system calls must be
-    /// served, and the library itself calls `fork_prepare` and the functions that follow it. The pager lives as long as
-    /// the process.
-    ///
-    /// # Errors
-    /// As for `start`.
-    pub fn start_for_program(options: Options) -> Result<Pager, LiveError> {
-        // Handlers, writer, reclaimer, and the keeper itself.
-        crate::sys::thread::reserve(options.handlers.max(1) + 3);
-        let pager = made(options, Source::find(Notify::Message).map_err(missing)?)?;
-        // A recorder reads the clocks of the program's threads, which only threads of the same process may.
-        let kept = pager.inner.options.record.is_none();
-        // SAFETY: nothing has asked for the pager's threads yet.
-        unsafe { pager.inner.start_own(kept)? };
-        // The keeper works in its memory until the process ends.
-        std::mem::forget(pager.clone());
-        Ok(pager)
-    }
+/// Starts a pager whose threads are in this process.
+pub fn start(options: Options) -> Result<Arc<Inner>, LiveError> {
+    let source = Source::find(Notify::Message).or_else(|_| Source::find(Notify::UserMessage));
+    let inner = made(options, source.map_err(missing)?)?;
+    // SAFETY: nothing has asked for its threads yet; its end stops them.
+    unsafe { inner.threads.start(inner.faults(), false)? };
+    super::process::register(&inner)?;
+    Ok(inner)
 }
 
-/// A pager without handlers for its faults.
-fn made(options: Options, source: Source) -> Result<Pager, LiveError> {
-    crate::life::locked::refuse_locked()?;
+/// Starts a pager that lives as long as the process.
+pub fn start_for_program(options: Options) -> Result<Arc<Inner>, LiveError> {
+    // Handlers, writer, reclaimer, and the keeper itself.
+    sys::thread::reserve(options.handlers.max(1) + 3);
+    let inner = made(options, Source::find(Notify::Message).map_err(missing)?)?;
+    // A recorder reads the clocks of the program's threads, which only threads of the same process may.
+    let kept = inner.options.record.is_none();
+    // SAFETY: nothing has asked for the pager's threads yet.
+    unsafe { inner.threads.start(inner.faults(), kept)? };
+    // The keeper works in its memory until the process ends.
+    std::mem::forget(inner.clone());
+    Ok(inner)
+}
+
+/// A pager without threads.
+fn made(options: Options, source: Source) -> Result<Arc<Inner>, LiveError> {
+    super::locked::refuse_locked()?;
+    sys::clock::find();
     // Before the statistics, which are in a file themselves.
     crate::swap::device::refuse_small(&options.backing)?;
     let stats = crate::stats::file::of(options.stats_fd)?;
-    let known = calibrate::known(stats.0);
+    let known = stats.0.measured();
     let inner = Arc::new(build(options, source, stats, known)?);
     inner.note_overhead();
     let kept = inner.keep_plaintext();
     if known.is_none() {
         inner.say_limits(kept);
     }
-    Ok(Pager { inner })
+    Ok(inner)
 }
 
 fn build(
@@ -121,7 +114,7 @@ fn build(
         given => given,
     };
     let tasks = tasks(&mut options, wait)?;
-    if options.record.is_some() || options.swap.is_some() || options.observe {
+    if options.record.is_some() || options.swap.is_some() {
         options.tier = Tier::None;
     }
     let usual = fitting(measured.evict_batch(options.wait != Wait::Read), frames);
@@ -137,7 +130,7 @@ fn build(
         return Err(LiveError::Setting { field: "read_ahead", reason });
     }
     let plan = Plan::of(frames, batch);
-    let plan = if options.observe || options.record.is_some() { plan.without_reserve() } else { plan };
+    let plan = if options.record.is_some() { plan.without_reserve() } else { plan };
     let knobs = options.record.as_ref().map(recorder::knobs_of);
     let tier = match options.tier {
         Tier::None => None,
@@ -157,7 +150,8 @@ fn build(
     Stats::add(&stats.frames, frames as u64);
     let blocks = engine.swap().map(Swap::block_count);
     let journal = journal(&options, &head)?;
-    let (side, loads) = side(plan.buffers, journal)?;
+    let loads = buffers(plan.buffers)?;
+    let side = Side::new(loads.clone(), plan.buffers, journal);
     let sealer = if options.encrypt { Some(Sealer::new()?) } else { None };
     crate::sys::pause::set(options.inject.map_or(0, |inject| inject.pause));
     let swap_files = SwapFiles::open(&options.backing, options.inject)?;
@@ -170,45 +164,34 @@ fn build(
         recording.set_own(before, started);
     }
     stats.magic.store(Stats::MAGIC, Ordering::Release);
-    Ok(Inner {
-        recording: Own::new(recording),
-        pages: Pages::new(pages)?,
-        rings: Own::new(options.wait != Wait::Read),
-        wait: options.wait,
-        poll_ns: measured.read_ns + measured.read_ns / 2,
-        source,
-        uffd: Own::new(uffd),
-        crew: Lock::new(None),
-        keeper: Own::new(None),
-        lead: Lead::new(),
-        pidfd: Own::new(sys::move_high(sys::own_pidfd().map_err(|e| LiveError::os("a pidfd", e))?)),
-        memory: Own::new(sys::OwnMemory::open()),
-        tasks: Own::new(tasks),
-        log: Own::new(log),
+    let parts = Parts {
+        memory: Memory::new(space, uffd, Reserve::of(plan.reserve), stats)?,
+        tasks,
+        log,
         pool: Pool::new(tier.map_or(0, |tier| tier.frames_max))?,
-        blocks,
-        returned: Lock::new(Vec::with_capacity(side.spare.capacity())),
-        decider: Lock::new(Decider { engine, streams: Streams::new(options.read_ahead), side }),
-        active: AtomicUsize::new(0),
-        gate: AtomicBool::new(false),
-        epoch: AtomicU32::new(0),
-        resident: AtomicUsize::new(0),
-        loads,
-        reserve: Reserve::of(plan.reserve),
-        reclaimer,
-        sharing: Sharing::default(),
+        recording,
+        buffers: loads,
+        poll_ns: measured.read_ns + measured.read_ns / 2,
+    };
+    let decider = Decider::new(engine, options.read_ahead, side);
+    let faults = Faults::new(Work::new(parts, &options), Gate::new(decider), reclaimer);
+    Ok(Inner {
+        regions: Regions::new(faults),
+        threads: Threads::new(options.handlers),
+        forks: Forks::new(swap_files),
+        source,
         stats,
         stats_fd,
-        write_share: AtomicU32::new(0),
-        last_error: AtomicI32::new(0),
-        fork_mask: AtomicUsize::new(0),
-        ready: Lock::new(None),
-        alive: Lock::new(Vec::new()),
-        swap_files,
-        unpaged: AtomicBool::new(false),
-        space,
         options,
     })
+}
+
+/// Memory for the engine's buffers, and for those that replace them.
+fn buffers(count: usize) -> Result<Range<usize>, LiveError> {
+    // Each task keeps one. This many more may wait in the task that needs another one; the rest comes back by itself.
+    let bytes = (count + 2 * TASKS + LOADS) * PAGE;
+    let memory = sys::map_memory(bytes, None).map_err(|e| LiveError::os("memory for buffers", e))?;
+    Ok(memory..memory + bytes)
 }
 
 /// The tasks, and how to wait for the device. If the options do not say, and there are no rings (a kernel, a
@@ -300,39 +283,6 @@ fn journal(options: &Options, head: &Head) -> Result<Option<JournalFile>, LiveEr
     journal.map(Some).map_err(refused)
 }
 
-/// A file of this program in a folder of journals. A process that starts one program after the other has several.
-pub(crate) fn own_file(folder: &Path) -> std::io::Result<File> {
-    let process = std::process::id();
-    let mut number = 0;
-    loop {
-        match File::create_new(folder.join(format!("{process}.{number}"))) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
-            other => return other,
-        }
-    }
-}
-
-fn side(buffers: usize, journal: Option<JournalFile>) -> Result<(Side, Range<usize>), LiveError> {
-    // Each task keeps one. This many more may wait in the task that needs another one; the rest comes back by itself.
-    let spare = 2 * TASKS + LOADS;
-    let bytes = (buffers + spare) * PAGE;
-    let memory = sys::map_memory(bytes, None).map_err(|e| LiveError::os("memory for buffers", e))?;
-    let at = |i: usize| memory + i * PAGE;
-    let mut room = Vec::with_capacity(spare + buffers);
-    room.extend((buffers..buffers + spare).map(at));
-    let side = Side {
-        buffers: (0..buffers).map(at).collect(),
-        spare: room,
-        protected: None,
-        moved: None,
-        written: None,
-        compressing: None,
-        journal,
-        told: Told::default(),
-    };
-    Ok((side, memory..memory + bytes))
-}
-
 fn missing(error: sys::Errno) -> LiveError {
     let remedy = match error.0 {
         libc::EPERM => {
@@ -343,65 +293,4 @@ fn missing(error: sys::Errno) -> LiveError {
         _ => "the kernel needs to be 5.7 or newer",
     };
     LiveError::Missing { feature: "userfaultfd", reason: error.io().to_string(), remedy }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        crate::life::process::unregister(self);
-        // If nothing is paged, the threads belong to another process.
-        if !self.is_unpaged() {
-            self.stop_reclaimer();
-            self.stop_handlers();
-            self.stop_writer();
-        }
-        if let Some(journal) = &mut self.decider.lock().side.journal {
-            journal.flush();
-        }
-        self.withdraw();
-    }
-}
-
-impl Inner {
-    /// With encryption: excludes memory that holds pages in plain text from core dumps, and locks it in RAM. Returns
-    /// false if the limit on locked memory is too low for all of it; the most used memory is locked first. Called
-    /// once for each process.
-    pub(crate) fn keep_plaintext(&self) -> bool {
-        !self.options.encrypt
-            || self.plaintext().filter(|range| crate::swap::secret::lock(range.clone()).is_err()).count() == 0
-    }
-
-    /// Reports limits of this process that restrict the pager. Only the first program reports them, not the programs
-    /// that it starts.
-    fn say_limits(&self, kept: bool) {
-        if !kept {
-            crate::sys::fatal::say(
-                "not all of the memory in which pages lie before they are encrypted can be locked (ulimit -l): the kernel may write it to \
-                 its own swap",
-            );
-        }
-        let device = self.log.get().device();
-        if device.len.is_none() && device.limit().is_some() {
-            let most = self.log.get().bytes_max() >> 20;
-            crate::sys::fatal::say(format_args!(
-                "the swap file may take {most} MiB: the limit on file sizes (ulimit -f)"
-            ));
-        }
-    }
-
-    pub(crate) fn plaintext(&self) -> impl Iterator<Item = Range<usize>> + '_ {
-        let [buffers, sealed] = self.log.get().buffers();
-        let staging = (0..self.tasks().len()).map(|i| self.tasks().get(i).memory());
-        [buffers, sealed, self.loads.clone()].into_iter().chain(staging)
-    }
-
-    /// Takes this process's share out of the statistics of the present.
-    pub(crate) fn withdraw(&self) {
-        if self.is_unpaged() {
-            return;
-        }
-        Stats::sub(&self.stats.processes, 1);
-        Stats::sub(&self.stats.frames, self.frames() as u64);
-        Stats::sub(&self.stats.resident, self.resident.load(Ordering::Relaxed) as u64);
-        Stats::sub(&self.stats.tier_frames, self.tier_frames());
-    }
 }

@@ -1,12 +1,9 @@
 //! Measures the device and the page table of this machine when a pager starts. `coldframe_pager_plan` says what follows
 //! from the result. The statistics print it.
 
-use std::sync::atomic::Ordering::Relaxed;
-
 pub use coldframe_pager_plan::Measured;
 
 use crate::memory::space::Space;
-use crate::stats::Stats;
 use crate::swap::device::Device;
 use crate::sys::{self, Uffd};
 use crate::{LiveError, PAGE};
@@ -15,13 +12,6 @@ use crate::{LiveError, PAGE};
 const SAMPLE: usize = 256;
 /// Reads that are timed.
 const READS: usize = 48;
-/// The measurements of an earlier program that keeps the same statistics: this process was that program, or was
-/// started by it. Otherwise a shell's commands would measure again, each time.
-pub fn known(stats: &Stats) -> Option<Measured> {
-    let (read_ns, step_ns) = (stats.device_read_ns.load(Relaxed), stats.walk_step_ns.load(Relaxed));
-    let measured = 1..1 << 36; // less than a minute or so
-    (measured.contains(&read_ns) && measured.contains(&step_ns)).then_some(Measured { read_ns, step_ns })
-}
 
 /// Measures device and page table. Leaves nothing behind in `space`.
 pub fn measure(device: &Device, uffd: &Uffd, space: &Space) -> Result<Measured, LiveError> {
@@ -84,7 +74,8 @@ fn step(uffd: &Uffd, space: &Space) -> Result<u64, sys::Errno> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::atomic::Ordering::Relaxed;
+
     use crate::Options;
 
     #[test]
@@ -96,7 +87,7 @@ mod tests {
             let options = Options { max_memory: 1 << 24, backing, stats_fd: Some(file.fd()), ..Options::new(1 << 20) };
             let pager = crate::Pager::start(options).unwrap();
             let measured = pager.stats().device_read_ns;
-            pager.inner.stats().device_read_ns.store(read_ns, Relaxed);
+            pager.inner().stats().device_read_ns.store(read_ns, Relaxed);
             measured
         };
         assert_ne!(start(12_345_678), 0);

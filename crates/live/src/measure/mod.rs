@@ -2,4 +2,4 @@
 //! the question.
 
 pub mod calibrate;
-pub mod doctor;
+pub mod trials;

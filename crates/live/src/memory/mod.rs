@@ -1,6 +1,315 @@
-//! The managed addresses, and how much RAM lies behind them. Regions open and close them, and the work on pages changes
-//! what is mapped there. This room knows no task and no engine.
+//! The managed memory of a process: its addresses, what the page table has there, and how much RAM lies behind it.
+//!
+//! [`Memory`] is the one owner of the userfaultfd, and of all else by which a page comes into the page table, leaves
+//! it, or changes its rights there. Who takes a page (`page::state`) may call the functions for that page; `Regions`
+//! opens and closes ranges. This room knows no task, no swap file and no engine.
+//!
+//! A page that is found absent although it should be there was dropped by a raw system call of the program
+//! (MADV_DONTNEED), and is zeros then: `refill`.
 
 pub mod budget;
 pub mod extents;
 pub mod space;
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+
+use crate::page::pages::{Pages, Where};
+use crate::stats::Stats;
+use crate::sys::{self, fatal, Errno, Own, OwnMemory, Sys, Uffd};
+use crate::{LiveError, PAGE};
+use budget::{Reserve, Sharing};
+use space::Space;
+
+/// If a page is found dropped this often, it is an internal error.
+const LOOKS: u32 = 100;
+
+/// The managed memory of this process.
+pub struct Memory {
+    space: Space,
+    pages: Pages,
+    uffd: Own<Uffd>,
+    /// This process, as the call that drops pages names it.
+    pidfd: Own<OwnedFd>,
+    file: Own<OwnMemory>,
+    /// Grows with each fork.
+    epoch: AtomicU32,
+    resident: AtomicUsize,
+    reserve: Reserve,
+    sharing: Sharing,
+    /// This process does not page: the memory is as any other.
+    plain: AtomicBool,
+    stats: &'static Stats,
+}
+
+fn own_pidfd() -> Result<OwnedFd, LiveError> {
+    sys::own_pidfd().map(sys::move_high).map_err(|e| LiveError::os("a pidfd", e))
+}
+
+impl Memory {
+    /// `uffd` watches the shelf already.
+    pub fn new(space: Space, uffd: Uffd, reserve: Reserve, stats: &'static Stats) -> Result<Memory, LiveError> {
+        Ok(Memory {
+            pages: Pages::new(space.pages())?,
+            space,
+            uffd: Own::new(uffd),
+            pidfd: Own::new(own_pidfd()?),
+            file: Own::new(OwnMemory::open()),
+            epoch: AtomicU32::new(0),
+            resident: AtomicUsize::new(0),
+            reserve,
+            sharing: Sharing::default(),
+            plain: AtomicBool::new(false),
+            stats,
+        })
+    }
+
+    pub fn space(&self) -> &Space {
+        &self.space
+    }
+
+    pub fn pages(&self) -> &Pages {
+        &self.pages
+    }
+
+    pub fn uffd(&self) -> &Uffd {
+        self.uffd.get()
+    }
+
+    pub fn stats(&self) -> &'static Stats {
+        self.stats
+    }
+
+    /// Frames for pages that the engine takes as gone.
+    pub fn reserve(&self) -> &Reserve {
+        &self.reserve
+    }
+
+    pub fn address(&self, page: usize) -> usize {
+        self.space.start() + page * PAGE
+    }
+
+    /// The address of a page while it is on the invalid list.
+    pub fn shelf(&self, page: usize) -> usize {
+        self.space.shelf() + page * PAGE
+    }
+
+    /// Pages in RAM.
+    pub fn resident(&self) -> usize {
+        self.resident.load(Ordering::Relaxed)
+    }
+
+    /// Whether this process does not page.
+    pub fn is_plain(&self) -> bool {
+        self.plain.load(Ordering::Relaxed)
+    }
+
+    /// From now on this process does not page.
+    pub fn becomes_plain(&self) {
+        self.plain.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a page may be anything but zeros.
+    pub fn has_content(&self, page: usize) -> bool {
+        match self.pages.get(page) {
+            Where::Nowhere => false,
+            Where::Out => self.pages.slot(page).is_some(),
+            _ => true,
+        }
+    }
+
+    /// The first touch of a page. Returns false if it is not managed.
+    pub fn begin(&self, page: usize) -> bool {
+        self.space.touch(page, || {
+            if self.pages.get(page) == Where::Nowhere {
+                self.pages.set(page, Where::Out);
+            }
+        })
+    }
+
+    /// An operation that must not fail has failed: no promise can be kept any more.
+    pub fn must(&self, result: Sys<()>, what: &str, page: usize) {
+        if let Err(error) = result {
+            fatal::stop(format_args!("cannot {what} at {:#x}: {}", self.address(page), error.io()));
+        }
+    }
+
+    /// From now on a write to the page faults.
+    pub fn protect(&self, page: usize) {
+        let address = self.address(page);
+        self.must(self.uffd().protect(address..address + PAGE, true), "protect a page", page);
+    }
+
+    /// From now on writes to the page go on.
+    pub fn unprotect(&self, page: usize) {
+        let address = self.address(page);
+        self.must(self.uffd().protect(address..address + PAGE, false), "allow writes to a page", page);
+    }
+
+    /// Whether a write to a page could go to another frame than the one that a pipe refers to.
+    pub fn is_shared(&self, page: usize) -> bool {
+        self.pages.epoch(page) != self.epoch.load(Ordering::Relaxed)
+    }
+
+    /// Whether that is so of any page: the kernel merges or swaps.
+    pub fn may_share_all(&self) -> bool {
+        self.sharing.may_be()
+    }
+
+    /// Copies a page in, which is absent. `clean`: writes to it fault. Returns false if it was there, and zeros would
+    /// have been put over it (`content`): a raw system call of the program has put something there.
+    pub fn put_in(&self, page: usize, from: usize, content: bool, clean: bool) -> bool {
+        let address = self.address(page);
+        let there = match self.uffd().copy(address, from, clean) {
+            Ok(()) => false,
+            Err(Errno::EXIST) if !content => true,
+            // Over a page with content that would be a silent loss.
+            Err(error) => {
+                let error = error.io();
+                fatal::stop(format_args!("the page at {address:#x} cannot be put into place (UFFDIO_COPY): {error}"));
+            }
+        };
+        self.note_epoch(page);
+        self.note_resident();
+        !there
+    }
+
+    /// One more page is in RAM.
+    pub fn note_resident(&self) {
+        let resident = self.resident.fetch_add(1, Ordering::Relaxed) + 1;
+        Stats::add(&self.stats.resident, 1);
+        self.stats.resident_max.fetch_max(resident as u64, Ordering::Relaxed);
+    }
+
+    /// The page has a frame of this process's own now.
+    fn note_epoch(&self, page: usize) {
+        self.pages.set_epoch(page, self.epoch.load(Ordering::Relaxed));
+    }
+
+    /// Restores a page that a raw system call of the program has dropped, with zeros. Only for the owner of the page.
+    pub fn refill(&self, page: usize) -> bool {
+        let address = self.address(page);
+        // This says that a page swapped out by the kernel is absent; the copy then finds it in place.
+        !sys::is_there(address) && self.uffd().copy(address, self.space.zeros(), false).is_ok()
+    }
+
+    /// Write-protects a page and copies it, whether the program may read it or not, without ever sleeping in a fault.
+    /// Only for its owner. The page may be absent afterwards.
+    pub fn peek(&self, page: usize, into: usize) {
+        let address = self.address(page);
+        for _ in 0..LOOKS {
+            self.refill(page);
+            self.protect(page);
+            // SAFETY: the caller has a page for it.
+            match unsafe { self.file.get().peek(address, into) } {
+                Ok(()) => return,
+                // Dropped meanwhile; or, if this repeats, swapped out and not readable as a file.
+                Err(Errno::FAULT) => {}
+                Err(_) => break,
+            }
+        }
+        // SAFETY: as above, and the page is in the caller's hand.
+        self.must(unsafe { sys::peek_elsewhere(address, into) }, "read a page", page);
+    }
+
+    /// Takes pages out of the page table with one call.
+    ///
+    /// # Safety
+    /// It drops their content.
+    pub unsafe fn drop_pages(&self, vector: &[libc::iovec]) {
+        // SAFETY: the caller answers for it.
+        let flushes = unsafe { sys::drop_pages(self.pidfd.get().as_raw_fd(), vector) };
+        Stats::add(&self.stats.flushes, flushes);
+    }
+
+    /// Pages have left RAM.
+    pub fn have_left(&self, pages: usize) {
+        self.resident.fetch_sub(pages, Ordering::Relaxed);
+        Stats::sub(&self.stats.resident, pages as u64);
+        self.reserve.left(pages);
+    }
+
+    /// Moves a page to the shelf; `scratch` is a page for its bytes on their way.
+    pub fn shelve(&self, page: usize, scratch: usize) {
+        let (address, shelf, uffd) = (self.address(page), self.shelf(page), self.uffd());
+        if !uffd.can_move || uffd.move_page(shelf, address).is_err() {
+            // Shared with a child, pinned for a moment, or absent: copy it, then drop it.
+            self.peek(page, scratch);
+            self.put_on_shelf(page, scratch);
+            // SAFETY: its bytes are on the shelf.
+            let dropped = unsafe { sys::drop_range(address..address + PAGE) };
+            self.must(dropped, "drop a page", page);
+        }
+        Stats::add(&self.stats.flushes, 1);
+    }
+
+    /// Puts the bytes of a page onto the shelf.
+    pub fn put_on_shelf(&self, page: usize, from: usize) {
+        self.must(self.uffd().copy(self.shelf(page), from, false), "shelve a page", page);
+    }
+
+    /// Moves a page back from the shelf. `clean`: writes to it fault.
+    pub fn unshelve(&self, page: usize, clean: bool) {
+        let (address, shelf, uffd) = (self.address(page), self.shelf(page), self.uffd());
+        // A moved page can be written to from that moment on.
+        let moved = if clean || !uffd.can_move { Err(Errno::BUSY) } else { uffd.move_page(address, shelf) };
+        if moved == Err(Errno::NOENT) {
+            // A read would wait for a fault that only this thread could serve.
+            fatal::stop(format_args!("internal error: the page for {address:#x} is not on the shelf"));
+        }
+        if moved.is_err() {
+            self.must(uffd.copy(address, shelf, clean), "put a shelved page back", page);
+            // SAFETY: its bytes are in place.
+            let dropped = unsafe { sys::drop_range(shelf..shelf + PAGE) };
+            self.must(dropped, "drop a page", page);
+        }
+        self.note_epoch(page);
+    }
+
+    /// After a fork, in parent and child: frames from before may be shared.
+    pub fn begin_epoch(&self) {
+        self.epoch.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// In a forked child: a first write that was in progress in another thread of the parent; no thread waits; and the
+    /// child's own settings count.
+    pub fn forget_threads(&self) {
+        for touched in self.space.frozen().into_iter().map(|(range, _)| self.space.pages_of(&range)) {
+            self.space.touched(touched).flatten().for_each(|page| self.pages.disown(page, Where::Dirty));
+        }
+        self.pages.forget_sleepers();
+        self.sharing.forget();
+    }
+
+    /// In a forked child: its own process.
+    ///
+    /// # Safety
+    /// This is its only thread.
+    pub unsafe fn renew(&self) -> Result<(), LiveError> {
+        let pidfd = own_pidfd()?;
+        // SAFETY: the caller answers for it.
+        unsafe {
+            *self.pidfd.renew() = pidfd;
+            *self.file.renew() = OwnMemory::open();
+        }
+        Ok(())
+    }
+
+    /// In a forked child: another userfaultfd takes the place of this one, which is returned.
+    ///
+    /// # Safety
+    /// This is its only thread.
+    pub unsafe fn watch_with(&self, uffd: Uffd) -> Uffd {
+        // SAFETY: the caller answers for it.
+        std::mem::replace(unsafe { self.uffd.renew() }, uffd)
+    }
+
+    /// In a keeper: the same process by another number, under the same descriptor.
+    pub fn take_pidfd(&self, own: &OwnedFd) -> Sys<()> {
+        sys::dup_onto(own, self.pidfd.get().as_raw_fd())
+    }
+
+    pub fn descriptors(&self) -> Vec<i32> {
+        [self.uffd().raw(), self.pidfd.get().as_raw_fd()].into_iter().chain(self.file.get().descriptor()).collect()
+    }
+}

@@ -15,7 +15,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::memory::extents::{Extents, Kind};
+use crate::memory::extents::{Extents, Kind, Manner};
 use crate::sys::lock::{Guard, Lock};
 use crate::sys::table::Table;
 use crate::sys::{self, Errno, Sys};
@@ -119,12 +119,8 @@ impl Space {
     }
 
     /// The managed extents in a range of addresses, with their manner. Needs signals blocked.
-    pub fn managed_within(&self, range: Range<usize>) -> Vec<(Range<usize>, crate::memory::extents::Manner)> {
-        let manner = |(range, kind)| match kind {
-            Kind::Managed(manner) => Some((range, manner)),
-            Kind::Foreign => None,
-        };
-        self.extents().within(range).filter_map(manner).collect()
+    pub fn managed_within(&self, range: Range<usize>) -> Vec<(Range<usize>, Manner)> {
+        self.extents().within(range).filter_map(managed).collect()
     }
 
     /// Runs `first` if the page is managed, and notes that it was touched. A thread that removes the page from the
@@ -171,14 +167,17 @@ impl Space {
     }
 
     /// Every managed extent, with its manner. Call it between `freeze` and `thaw`.
-    pub fn frozen(&self) -> Vec<(Range<usize>, crate::memory::extents::Manner)> {
+    pub fn frozen(&self) -> Vec<(Range<usize>, Manner)> {
         // SAFETY: `freeze` has taken the lock, and the result of this lives to the end of the function only.
         let extents = unsafe { self.extents.held() };
-        let manner = |(range, kind)| match kind {
-            Kind::Managed(manner) => Some((range, manner)),
-            Kind::Foreign => None,
-        };
-        extents.within(self.span()).filter_map(manner).collect()
+        extents.within(self.span()).filter_map(managed).collect()
+    }
+}
+
+fn managed((range, kind): (Range<usize>, Kind)) -> Option<(Range<usize>, Manner)> {
+    match kind {
+        Kind::Managed(manner) => Some((range, manner)),
+        Kind::Foreign => None,
     }
 }
 

@@ -26,6 +26,14 @@ pub struct Pages {
     nonce: Table<AtomicU64>,
 }
 
+/// Its states are the pages' own.
+impl std::ops::Deref for Pages {
+    type Target = States;
+    fn deref(&self) -> &States {
+        &self.state
+    }
+}
+
 impl Pages {
     /// `len` pages, all `Nowhere`.
     pub fn new(len: usize) -> Result<Pages, LiveError> {
@@ -55,36 +63,6 @@ impl Pages {
         bytes(&[state, slot, sum])
             + if encrypt { bytes(&[seal, nonce]) } else { 0 }
             + if forked { bytes(&[epoch]) } else { 0 }
-    }
-
-    /// The states of the pages.
-    pub fn states(&self) -> &States {
-        &self.state
-    }
-
-    /// Where a page is now.
-    pub fn get(&self, page: usize) -> Where {
-        self.state.get(page)
-    }
-
-    /// As [`States::acquire`].
-    pub fn acquire(&self, page: usize, from: Where, to: Where, owner: Owner) -> bool {
-        self.state.acquire(page, from, to, owner)
-    }
-
-    /// As [`States::release`].
-    pub fn release(&self, page: usize, owner: Owner, to: Where) {
-        self.state.release(page, owner, to);
-    }
-
-    /// As [`States::set`].
-    pub fn set(&self, page: usize, to: Where) {
-        self.state.set(page, to);
-    }
-
-    /// As [`States::wait`].
-    pub fn wait(&self, page: usize) {
-        self.state.wait(page);
     }
 
     /// Slot of the page's bytes; `None`: the page is zeros.

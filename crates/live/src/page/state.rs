@@ -8,8 +8,9 @@
 //!    ├── Leaving ◄──────────┘   zap, and the bytes are safe
 //!    │    │  ▲ │ Command::Unmap: moved to the shelf
 //!         │  └─ Shelved ──► Busy ──► Dirty or Unsure: a false fault moves it back
+//!         └► Refused ──► Kept ──► Busy ──► Dirty: the kernel holds its frame, so it never left; the engine learns this
 //! ```
-//! `Busy` and `Leaving` pages have an owner. Only the owner may change the page, and it gives its number when it
+//! `Busy`, `Leaving` and `Refused` pages have an owner. Only the owner may change the page, and it gives its number when it
 //! releases the page. The other states are at rest: a thread that needs such a page takes it by `acquire`. `Out`,
 //! `Shelved` and `Nowhere` pages are taken only under the engine's lock, since the engine knows where they are.
 //! Any thread may take a mapped page.
@@ -44,6 +45,10 @@ pub enum Where {
     Leaving = 6,
     /// In RAM, on the shelf: on the engine's invalid list.
     Shelved = 7,
+    /// In the page table and writable, though its owner reports that it has left. It cannot leave.
+    Refused = 8,
+    /// The same, and reported. Whoever kept it sends the engine a fault, which ends this state.
+    Kept = 9,
 }
 
 impl Where {
@@ -56,13 +61,15 @@ impl Where {
             4 => Where::Unsure,
             5 => Where::Busy,
             6 => Where::Leaving,
-            _ => Where::Shelved,
+            7 => Where::Shelved,
+            8 => Where::Refused,
+            _ => Where::Kept,
         }
     }
 
     /// Whether a thread is changing it.
     pub fn is_owned(self) -> bool {
-        matches!(self, Where::Busy | Where::Leaving)
+        matches!(self, Where::Busy | Where::Leaving | Where::Refused)
     }
 }
 
@@ -126,15 +133,21 @@ impl States {
         self.words[page].compare_exchange(from, to, Ordering::SeqCst, Ordering::Acquire).is_ok()
     }
 
-    /// Releases a page as `to`, and wakes the threads that wait for it. A release by a thread that is not the owner
-    /// ends the program.
+    /// The owner cannot take the page out.
+    pub fn refuse(&self, page: usize, owner: Owner) {
+        self.words[page].store(word(Where::Refused, owner), Ordering::SeqCst);
+    }
+
+    /// Releases a page as `to`, and wakes the threads that wait for it. A refused page that is to be `Out` is `Kept`. A
+    /// release by a thread that is not the owner ends the program.
     pub fn release(&self, page: usize, owner: Owner, to: Where) {
         let word_now = self.words[page].load(Ordering::Acquire);
         let mine = Where::from(word_now).is_owned() && word_now == word(Where::from(word_now), owner);
         if !mine || to.is_owned() {
             broken(page, word_now, owner, to);
         }
-        self.words[page].store(word(to, owner), Ordering::SeqCst);
+        let kept = to == Where::Out && Where::from(word_now) == Where::Refused;
+        self.words[page].store(word(if kept { Where::Kept } else { to }, owner), Ordering::SeqCst);
         self.parking.wake(page);
     }
 

@@ -13,8 +13,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use coldframe_journal::{Entry, Head, Journal};
 
 use crate::swap::device::swallow_signal;
-use crate::sys::fatal;
-use crate::sys::{self, Errno, Sys};
+use crate::sys::{self, fatal, Errno, Sys};
 
 /// Bytes that are kept before they go to the file.
 const ROOM: usize = 64 << 10;

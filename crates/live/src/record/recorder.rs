@@ -14,34 +14,21 @@
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::Release};
 use std::sync::Arc;
 
 use coldframe_journal::entries::{
     delayed, is_sampled, own, worked, Record, Word, CHUNK, COMMAND, HEAD, MAGIC, RECORD, RECORDS,
 };
-use serde::{Deserialize, Serialize};
 
-use crate::fault::pager::Inner;
+use crate::page::pages::Pages;
 use crate::record::compressibility::Trial;
 use crate::record::window::Knobs;
+use crate::swap::log::Log;
 use crate::sys;
 use crate::sys::lock::Lock;
-use crate::{LiveError, Options, Wait, PAGE};
-
-/// How a program is recorded.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Recorder {
-    /// The folder for the files, one for each program and each forked child.
-    pub folder: PathBuf,
-    /// A window of exactly this many pages, with all pages sampled; `None`: both adapt to the program's speed.
-    pub window: Option<usize>,
-    /// Nanoseconds that entries may take in all before they are limited strictly. So a short program is recorded in
-    /// more detail, at less than half its speed.
-    #[serde(default)]
-    pub patience: u64,
-}
+use crate::{LiveError, Options, Recorder, Wait, PAGE};
 
 /// The other costs of an entry, as a part of its handler's work and its way. Used only to decide whether more entries
 /// are possible. Measured (`docs/book/src/truth.md`): 3 us in the kernel's fault and 1 to 3 us of cache misses, beside 4
@@ -251,7 +238,7 @@ pub(crate) fn knobs_of(asked: &Recorder) -> Arc<Knobs> {
 impl Mapped {
     fn create(folder: &Path) -> Result<Mapped, LiveError> {
         let refuse = |reason: String| LiveError::Backing { path: folder.to_path_buf(), reason };
-        let file = crate::life::start::own_file(folder).map_err(|e| refuse(e.to_string()))?;
+        let file = super::own_file(folder).map_err(|e| refuse(e.to_string()))?;
         file.set_len(LEN as u64).map_err(|e| refuse(e.to_string()))?;
         let fd: OwnedFd = sys::move_high(File::into(file));
         let start = sys::map_file(fd.as_raw_fd(), LEN, libc::PROT_READ | libc::PROT_WRITE)
@@ -467,16 +454,19 @@ impl Recording {
         set(Word::Way, pace.way());
     }
 
-    /// A page has left the window. `sum` is the hash of its bytes now, `before` the value from the last time. Returns
-    /// the value to keep.
-    pub(crate) fn left(&self, page: usize, before: u128, sum: u128) -> u128 {
-        let old = if before == 0 { self.zeros } else { before };
-        let word = if sum == old { Word::Unchanged } else { Word::Changed };
-        self.mapped.word(word).fetch_add(1, Relaxed);
-        if sum != old {
+    /// A page has left the window, and has just been put onto the shelf, at `shelf`. Its owner is calling.
+    pub(crate) fn leaves(&self, page: usize, shelf: usize, pages: &Pages, log: &Log) {
+        // SAFETY: the page is there, or is the trial's copy of it.
+        let hash = |page| unsafe { log.sum(page) };
+        let (before, sum) = (pages.sum(page), hash(shelf));
+        let changed = sum != if before == 0 { self.zeros } else { before };
+        let add = |word, n| _ = self.mapped.word(word).fetch_add(n, Relaxed);
+        add(if changed { Word::Changed } else { Word::Unchanged }, 1);
+        if changed {
             self.mapped.put(Record::Changed { page: page as u32 });
         }
-        sum
+        pages.set_sum(page, sum);
+        self.trial.leaves(shelf, |page| _ = hash(page), add);
     }
 
     /// Pages have been unmapped.
@@ -536,19 +526,6 @@ fn knobs(pressure: Pressure, window: usize, sampled: usize, full: bool) -> (usiz
         Pressure::High => ((window + window / 2).min(sampled * LAST.0 / LAST.1).max(window), false),
         Pressure::None => (window, false),
         Pressure::Low => ((window - window / 4).max(least(NARROWEST)).min(window), false),
-    }
-}
-
-impl Inner {
-    /// For the recorder: the bytes of a page that has just been put onto the shelf.
-    pub(crate) fn note_left(&self, page: usize, shelf: usize) {
-        if let Some(recording) = self.recording.get() {
-            // SAFETY: the page is there, or is the trial's copy of it, and its owner is calling.
-            let hash = |page| unsafe { self.log.get().sum(page) };
-            self.pages.set_sum(page, recording.left(page, self.pages.sum(page), hash(shelf)));
-            let add = |word, n| _ = recording.mapped.word(word).fetch_add(n, Relaxed);
-            recording.trial.leaves(shelf, |page| _ = hash(page), add);
-        }
     }
 }
 

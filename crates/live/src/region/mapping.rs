@@ -13,13 +13,13 @@ use std::ops::Range;
 
 use coldframe_core::{Event, PageId};
 
-use crate::fault::pager::{Decider, Inner, Pager};
+use super::Regions;
+use crate::fault::gate::Decider;
 use crate::memory::extents::{Kind, Manner};
 use crate::memory::space;
 use crate::page::pages::Where;
-use crate::region::content::Signals;
 use crate::stats::Stats;
-use crate::sys::{self, Sys};
+use crate::sys::{self, fatal, Sys};
 use crate::{LiveError, PAGE};
 
 /// The address of new memory.
@@ -33,96 +33,48 @@ pub enum Spot {
     Over(usize),
 }
 
-impl Pager {
-    /// Maps `len` bytes of zeroed managed memory at a multiple of `align`. For code that manages memory itself; other
-    /// code uses [`Pager::anonymous`].
-    ///
-    /// # Errors
-    /// No address space left.
-    pub fn map(&self, len: usize, align: usize) -> Result<*mut u8, LiveError> {
-        self.map_at(Spot::Anywhere(align), len, libc::PROT_READ | libc::PROT_WRITE)
+impl Regions {
+    /// Closes the part of a range that lies in the span. Signals are blocked, here and below.
+    pub fn unmap(&self, address: usize, len: usize) -> Sys<()> {
+        let _changing = self.space().changing();
+        self.close(&self.clamped(address, len), true)
     }
 
-    /// The same at a given spot and with given rights.
-    ///
-    /// # Errors
-    /// No address space is left, or the spot is not free or not in the span.
-    pub fn map_at(&self, spot: Spot, len: usize, protection: i32) -> Result<*mut u8, LiveError> {
-        let _signals = Signals::block();
-        self.inner.map(spot, len.div_ceil(PAGE).max(1) * PAGE, protection).map(|at| at.start as *mut u8)
-    }
-
-    /// Unmaps a range; a later touch is a SIGSEGV. Parts that are free stay so.
-    ///
-    /// # Errors
-    /// The kernel has no room to record that a part of a mapping is gone. The content of the range is lost all the
-    /// same.
-    pub fn unmap(&self, address: usize, len: usize) -> Result<(), LiveError> {
-        let _signals = Signals::block();
-        let _changing = self.inner.space.changing();
-        let range = self.inner.clamped(address, len);
-        self.inner.close(&range, true).map_err(|e| LiveError::os("give memory back", e))
-    }
-
-    /// Lets the kernel put a mapping of the program itself into a range of the span, replacing whatever is there.
-    /// `place` makes the mapping and returns whether it succeeded. If not, the range is free.
+    /// As [`crate::Pager::map_foreign`].
     pub fn map_foreign(&self, range: Range<usize>, place: impl FnOnce() -> bool) -> bool {
-        let _signals = Signals::block();
-        let _changing = self.inner.space.changing();
-        let _ = self.inner.close(&range, false);
+        let _changing = self.space().changing();
+        let _ = self.close(&range, false);
         let placed = place();
         if placed {
-            self.inner.space.extents().insert(range, Kind::Foreign);
+            self.space().extents().insert(range, Kind::Foreign);
         } else {
-            self.inner.restore(&range);
+            self.restore(&range);
         }
         placed
     }
 
-    /// The kernel has moved a foreign mapping, or a part of one, away: its place is free again.
-    pub fn foreign_gone(&self, range: Range<usize>) {
-        let _signals = Signals::block();
-        let _changing = self.inner.space.changing();
-        self.inner.space.extents().remove(range.clone());
-        self.inner.restore(&range);
+    /// As [`crate::Pager::foreign_gone`].
+    pub fn foreign_gone(&self, range: &Range<usize>) {
+        let _changing = self.space().changing();
+        self.space().extents().remove(range.clone());
+        self.restore(range);
     }
 
-    /// The extents in a range of addresses, lowest first; gaps are free.
-    pub fn extents(&self, range: Range<usize>) -> Vec<(Range<usize>, Kind)> {
-        let _signals = Signals::block();
-        let extents = self.inner.space.extents();
-        extents.within(range).collect()
-    }
-
-    /// Changes what the program has asked for the managed memory in a range.
-    pub fn note(&self, range: Range<usize>, change: impl Fn(&mut Manner)) {
-        let _signals = Signals::block();
-        let _changing = self.inner.space.changing();
-        self.inner.space.extents().change(range, change);
-    }
-
-    /// The parts of a managed range that may hold anything but zeros, in whole pages, lowest first.
-    pub fn contents(&self, range: Range<usize>) -> Vec<Range<usize>> {
-        self.inner.contents(self.inner.space.pages_of(&range))
-    }
-}
-
-impl Inner {
     /// The part of a range that lies in the span.
     fn clamped(&self, address: usize, len: usize) -> Range<usize> {
-        let span = self.space.span();
+        let span = self.space().span();
         let end = address.saturating_add(len).checked_next_multiple_of(PAGE).unwrap_or(usize::MAX);
         address.clamp(span.start, span.end)..end.clamp(span.start, span.end)
     }
 
     /// Opens `len` bytes, in whole pages. Signals are blocked.
-    pub(crate) fn map(&self, spot: Spot, len: usize, protection: i32) -> Result<Range<usize>, LiveError> {
-        let _changing = self.space.changing();
-        let span = self.space.span();
+    pub fn map(&self, spot: Spot, len: usize, protection: i32) -> Result<Range<usize>, LiveError> {
+        let _changing = self.space().changing();
+        let span = self.space().span();
         let full = |free: usize| LiveError::Full { asked: len, free, max: span.len() };
         let at = match spot {
             Spot::Anywhere(align) => {
-                let extents = self.space.extents();
+                let extents = self.space().extents();
                 extents.find(len, align.max(PAGE)).ok_or_else(|| full(extents.free()))?
             }
             Spot::Free(at) | Spot::Over(at) => at,
@@ -132,8 +84,8 @@ impl Inner {
             Spot::Over(_) if span.contains(&at) && range.end <= span.end => {
                 self.close(&range, false).map_err(|e| LiveError::os("replace a mapping", e))?;
             }
-            _ if self.space.extents().is_free(&range) => {}
-            _ => return Err(full(self.space.extents().free())),
+            _ if self.space().extents().is_free(&range) => {}
+            _ => return Err(full(self.space().extents().free())),
         }
         if let Err(error) = self.open(&range, protection) {
             self.restore(&range);
@@ -143,33 +95,33 @@ impl Inner {
     }
 
     fn open(&self, range: &Range<usize>, protection: i32) -> Sys<()> {
-        if self.is_unpaged() {
+        if self.memory().is_plain() {
             self.open_plain(range, protection)?;
         } else {
             // SAFETY: the range is free.
             unsafe { space::map_open(range, protection)? };
-            self.uffd.get().register(range.clone())?;
-            Stats::add(&self.stats().managed, self.space.pages_of(range).len() as u64);
+            self.memory().uffd().register(range.clone())?;
+            Stats::add(&self.stats().managed, self.space().pages_of(range).len() as u64);
         }
-        self.space.extents().insert(range.clone(), Kind::Managed(Manner::new(protection)));
+        self.space().extents().insert(range.clone(), Kind::Managed(Manner::new(protection)));
         Ok(())
     }
 
     /// In a forked child: removes memory that the child must not have, drops content that it must not inherit, and
     /// clears locks. Its signals are blocked.
-    pub(crate) fn after_fork(&self) {
-        let _changing = self.space.changing();
-        for (range, manner) in self.space.managed_within(self.space.span()) {
+    pub fn after_fork(&self) {
+        let _changing = self.space().changing();
+        for (range, manner) in self.space().managed_within(self.space().span()) {
             if manner.locked {
-                self.unpin_touched(self.space.pages_of(&range));
-                self.space.extents().change(range.clone(), |manner| manner.locked = false);
+                self.unpin_touched(self.space().pages_of(&range));
+                self.space().extents().change(range.clone(), |manner| manner.locked = false);
             }
             if manner.dont_fork {
                 if self.close(&range, true).is_err() {
-                    crate::sys::fatal::say("a forked process could not give back what it was not to inherit");
+                    fatal::say("a forked process could not give back what it was not to inherit");
                 }
             } else if manner.wipe_on_fork {
-                self.space.touched(self.space.pages_of(&range)).for_each(|touched| self.discard_pages(touched));
+                self.space().touched(self.space().pages_of(&range)).for_each(|touched| self.discard_pages(touched));
             }
         }
     }
@@ -177,10 +129,10 @@ impl Inner {
     /// Removes whatever is mapped in a range. `free`: a free mapping takes its place; otherwise the caller puts
     /// something there.
     fn close(&self, range: &Range<usize>, free: bool) -> Sys<()> {
-        let there = self.space.extents().remove(range.clone());
-        for (part, kind) in there.iter().filter(|_| !self.is_unpaged()) {
+        let there = self.space().extents().remove(range.clone());
+        for (part, kind) in there.iter().filter(|_| !self.memory().is_plain()) {
             if let Kind::Managed(manner) = kind {
-                let pages = self.space.pages_of(part);
+                let pages = self.space().pages_of(part);
                 if manner.locked {
                     self.unpin_touched(pages.clone());
                 }
@@ -192,7 +144,7 @@ impl Inner {
             // SAFETY: no page of it is in use any more.
             if let Err(error) = unsafe { space::map_free(part) } {
                 // Lost address space is better than address space that is handed out while it is still mapped.
-                let mut extents = self.space.extents();
+                let mut extents = self.space().extents();
                 there[i..].iter().for_each(|(part, kind)| extents.insert(part.clone(), *kind));
                 return Err(error);
             }
@@ -204,30 +156,21 @@ impl Inner {
     fn restore(&self, range: &Range<usize>) {
         // SAFETY: no page of it is in use.
         if unsafe { space::map_free(range) }.is_err() {
-            self.space.extents().insert(range.clone(), Kind::Foreign);
+            self.space().extents().insert(range.clone(), Kind::Foreign);
         }
     }
 
-    /// The first touch of a page. Returns false if it is not managed.
-    pub(crate) fn begin(&self, page: usize) -> bool {
-        self.space.touch(page, || {
-            if self.pages.get(page) == Where::Nowhere {
-                self.pages.set(page, Where::Out);
-            }
-        })
-    }
-
     /// Closes the memory of a region. Signals are blocked.
-    pub(crate) fn close_pages(&self, pages: Range<usize>) {
-        let _changing = self.space.changing();
-        if let Err(error) = self.close(&self.space.addresses_of(&pages), true) {
-            crate::sys::fatal::say(format_args!("address space of a region is lost: {}", error.io()));
+    pub fn close_pages(&self, pages: Range<usize>) {
+        let _changing = self.space().changing();
+        if let Err(error) = self.close(&self.space().addresses_of(&pages), true) {
+            fatal::say(format_args!("address space of a region is lost: {}", error.io()));
         }
     }
 
     /// Drops the content of pages that are in no extent any more, and brings all of them to `Nowhere`.
     fn forget(&self, pages: Range<usize>) {
-        for touched in self.space.touched(pages.clone()) {
+        for touched in self.space().touched(pages.clone()) {
             self.discard_pages(touched.clone());
             let mut next = touched.start;
             while next < touched.end {
@@ -239,23 +182,23 @@ impl Inner {
                 }
             }
         }
-        self.space.untouch(pages);
+        self.space().untouch(pages);
     }
 
     /// Takes pages to `Nowhere` as long as they are at rest. Returns the first page that is not. Under the engine's
     /// lock no thread can begin to bring a page in.
     fn retire(&self, pages: Range<usize>) -> usize {
-        let decider = self.decider.lock();
+        let decider = self.faults.gate().lock();
         pages.clone().find(|page| !self.retired(&decider, *page)).unwrap_or(pages.end)
     }
 
     fn retired(&self, decider: &Decider, page: usize) -> bool {
-        match self.pages.get(page) {
+        match self.pages().get(page) {
             Where::Nowhere => true,
-            Where::Out if self.pages.slot(page).is_none() && !self.has_slot(page) => {
-                let rests = decider.engine.accepts(&Event::Released { page: PageId::from(page) });
+            Where::Out if self.pages().slot(page).is_none() && !self.work().log().has_slot(page) => {
+                let rests = decider.engine().accepts(&Event::Released { page: PageId::from(page) });
                 if rests {
-                    self.pages.set(page, Where::Nowhere);
+                    self.pages().set(page, Where::Nowhere);
                 }
                 rests
             }
@@ -263,40 +206,22 @@ impl Inner {
         }
     }
 
-    pub(crate) fn unpin_touched(&self, pages: Range<usize>) {
-        self.space.touched(pages).for_each(|touched| self.unpin_pages(touched));
+    pub fn unpin_touched(&self, pages: Range<usize>) {
+        self.space().touched(pages).for_each(|touched| self.unpin_pages(touched));
     }
 
-    fn contents(&self, pages: Range<usize>) -> Vec<Range<usize>> {
-        if self.is_unpaged() {
-            return vec![self.space.addresses_of(&pages)];
+    pub fn contents(&self, pages: Range<usize>) -> Vec<Range<usize>> {
+        if self.memory().is_plain() {
+            return vec![self.space().addresses_of(&pages)];
         }
         let mut parts: Vec<Range<usize>> = Vec::new();
-        for page in self.space.touched(pages).flatten().filter(|page| self.has_content(*page)) {
-            let at = self.address(page);
+        for page in self.space().touched(pages).flatten().filter(|page| self.memory().has_content(*page)) {
+            let at = self.memory().address(page);
             match parts.last_mut() {
                 Some(last) if last.end == at => last.end += PAGE,
                 _ => parts.push(at..at + PAGE),
             }
         }
         parts
-    }
-
-    /// Whether the engine keeps a slot of its swap area for the page, even for zeros.
-    pub(crate) fn has_slot(&self, page: usize) -> bool {
-        let asked = || {
-            let _signals = Signals::block();
-            self.log.get().has_slot(page)
-        };
-        self.blocks.is_some() && asked()
-    }
-
-    /// Whether a page may be anything but zeros.
-    pub(crate) fn has_content(&self, page: usize) -> bool {
-        match self.pages.get(page) {
-            Where::Nowhere => false,
-            Where::Out => self.pages.slot(page).is_some(),
-            _ => true,
-        }
     }
 }

@@ -1,150 +1,51 @@
-//! Regions: managed memory with an owner. The room has all that a user of the memory may do: map, unmap, discard, load,
-//! pin. It causes faults and events, and knows neither the log nor the threads that serve it.
+//! What may happen to managed memory besides faults: ranges are opened and closed, content is dropped or loaded, pages
+//! are pinned.
+//!
+//! [`Regions`] is the one that changes the managed address space and causes events that are no fault. The door
+//! ([`crate::Pager`]) calls it for the program, and a fork for the child. This room knows neither threads nor forks.
 
-pub mod content;
+mod content;
 pub mod mapping;
-pub mod unpaged;
+mod unpaged;
 
-use std::ops::Range;
+use crate::fault::Faults;
+use crate::memory::space::Space;
+use crate::memory::Memory;
+use crate::page::pages::Pages;
+use crate::stats::Stats;
+use crate::work::Work;
 
-use crate::fault::pager::Pager;
-use crate::region::content::Signals;
-use crate::region::mapping::Spot;
-use crate::{LiveError, PAGE};
-
-/// Managed memory, aligned to a page. It is unmapped when dropped.
-///
-/// A *system call* on an absent page is served if the process has the rights for it ([`crate::Options::handlers`]).
-/// Otherwise it fails with EFAULT: `pin` the range first.
-#[derive(Debug)]
-pub struct Region {
-    pager: Pager,
-    first: usize,
-    pages: usize,
-    len: usize,
+/// The managed memory as a program uses it.
+pub struct Regions {
+    faults: Faults,
 }
 
-/// Keeps pages in RAM while it lives: for system calls, and for code that must not wait.
-#[derive(Debug)]
-pub struct Pin<'a> {
-    region: &'a Region,
-    range: Range<usize>,
-}
-
-impl Pager {
-    /// A region of private memory, zero at first, backed by the swap file.
-    ///
-    /// # Errors
-    /// A length of 0, or more than is left of `max_memory`.
-    pub fn anonymous(&self, len: usize) -> Result<Region, LiveError> {
-        if len == 0 {
-            return Err(LiveError::Setting {
-                field: "len",
-                reason: "a region of 0 bytes; give at least 1".to_string(),
-            });
-        }
-        let pages = len.div_ceil(PAGE);
-        let _signals = Signals::block();
-        let rights = libc::PROT_READ | libc::PROT_WRITE;
-        let range = self.inner.map(Spot::Anywhere(PAGE), pages * PAGE, rights)?;
-        let first = self.inner.space.pages_of(&range).start;
-        Ok(Region { pager: self.clone(), first, pages, len })
-    }
-}
-
-impl Region {
-    /// Its first byte.
-    pub fn as_ptr(&self) -> *mut u8 {
-        self.pager.inner.address(self.first) as *mut u8
+impl Regions {
+    pub fn new(faults: Faults) -> Regions {
+        Regions { faults }
     }
 
-    /// Its bytes.
-    pub fn len(&self) -> usize {
-        self.len
+    pub fn faults(&self) -> &Faults {
+        &self.faults
     }
 
-    /// Always false: a region has at least one byte.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
+    pub fn work(&self) -> &Work {
+        self.faults.work()
     }
 
-    /// As a slice.
-    pub fn as_slice(&self) -> &[u8] {
-        // SAFETY: the range is this region's while it lives; absent pages are brought in by the fault handler.
-        unsafe { std::slice::from_raw_parts(self.as_ptr(), self.len) }
+    pub fn memory(&self) -> &Memory {
+        self.faults.memory()
     }
 
-    /// As a slice.
-    pub fn as_mut_slice(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and the region is borrowed once.
-        unsafe { std::slice::from_raw_parts_mut(self.as_ptr(), self.len) }
+    fn space(&self) -> &Space {
+        self.memory().space()
     }
 
-    /// Its pager.
-    pub fn pager(&self) -> &Pager {
-        &self.pager
+    fn pages(&self) -> &Pages {
+        self.memory().pages()
     }
 
-    /// Loads the range and keeps it in RAM while the result lives.
-    ///
-    /// # Errors
-    /// A range that is not the region's; more pages than may be pinned.
-    pub fn pin(&self, range: Range<usize>) -> Result<Pin<'_>, LiveError> {
-        let pages = self.pages_of(&range)?;
-        self.pager.inner.pin_pages(pages)?;
-        Ok(Pin { region: self, range })
-    }
-
-    /// Loads the range, many pages at a time, and waits until it is loaded. Of a range larger than RAM, only the end
-    /// is then in RAM.
-    ///
-    /// # Errors
-    /// A range that is not the region's.
-    pub fn prefault(&self, range: Range<usize>) -> Result<(), LiveError> {
-        let pages = self.pages_of(&range)?;
-        self.pager.inner.load_pages(pages);
-        Ok(())
-    }
-
-    /// Loads scattered ranges with as few submissions as possible: a list of 32 pages takes a fraction of the time of
-    /// 32 faults.
-    ///
-    /// # Errors
-    /// A range that is not the region's.
-    pub fn will_need(&self, ranges: &[Range<usize>]) -> Result<(), LiveError> {
-        let pages: Result<Vec<Range<usize>>, LiveError> = ranges.iter().map(|range| self.pages_of(range)).collect();
-        self.pager.inner.load_pages(pages?.into_iter().flatten());
-        Ok(())
-    }
-
-    /// Drops the content of the range: it reads as zeros.
-    ///
-    /// # Errors
-    /// A range that is not the region's.
-    pub fn discard(&self, range: Range<usize>) -> Result<(), LiveError> {
-        self.pager.inner.discard_pages(self.pages_of(&range)?);
-        Ok(())
-    }
-
-    fn pages_of(&self, range: &Range<usize>) -> Result<Range<usize>, LiveError> {
-        if range.start > range.end || range.end > self.len {
-            return Err(LiveError::Range { start: range.start, end: range.end, len: self.len });
-        }
-        Ok(self.first + range.start / PAGE..self.first + range.end.div_ceil(PAGE))
-    }
-}
-
-impl Drop for Pin<'_> {
-    fn drop(&mut self) {
-        if let Ok(pages) = self.region.pages_of(&self.range) {
-            self.region.pager.inner.unpin_pages(pages);
-        }
-    }
-}
-
-impl Drop for Region {
-    fn drop(&mut self) {
-        let _signals = Signals::block();
-        self.pager.inner.close_pages(self.first..self.first + self.pages);
+    fn stats(&self) -> &Stats {
+        self.memory().stats()
     }
 }

@@ -6,30 +6,24 @@
 //! One message says which of the promises cannot be kept, and why.
 
 use std::ops::Range;
-use std::sync::atomic::Ordering;
 
-use crate::fault::pager::Inner;
+use coldframe_core::PageId;
+
+use super::Regions;
 use crate::memory::space;
 use crate::page::pages::Where;
-use crate::swap::log;
-use crate::sys::fatal;
-use crate::sys::{self, Sys};
-use crate::work::pool::IN_POOL;
+use crate::sys::{self, fatal, Sys};
+use crate::tier::IN_POOL;
 use crate::{LiveError, PAGE};
 
 const PLAIN: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
-impl Inner {
-    /// Whether this process runs without paging.
-    pub(crate) fn is_unpaged(&self) -> bool {
-        self.unpaged.load(Ordering::Relaxed)
-    }
-
+impl Regions {
     /// In a forked child with one thread and all locks free: turns all managed memory into plain memory.
-    pub(crate) fn run_unpaged(&self, reason: &LiveError) {
+    pub fn run_unpaged(&self, reason: &LiveError) {
         fatal::say(format_args!("a forked process runs without paging, in no budget: {reason}"));
-        self.unpaged.store(true, Ordering::Relaxed);
-        let managed = self.space.managed_within(self.space.span());
+        self.memory().becomes_plain();
+        let managed = self.space().managed_within(self.space().span());
         for (range, manner) in managed {
             let done = match (manner.dont_fork, manner.wipe_on_fork) {
                 (true, _) => self.close_plain(&range),
@@ -42,9 +36,7 @@ impl Inner {
             }
         }
         // SAFETY: nothing on the shelf is needed any more.
-        let _ = unsafe { space::map_free(&self.space.shelf_range()) };
-        // The parents' swap files are not read any more.
-        self.alive.lock().clear();
+        let _ = unsafe { space::map_free(&self.space().shelf_range()) };
     }
 
     fn bring_all(&self, range: &Range<usize>, protection: i32) -> Sys<()> {
@@ -53,7 +45,7 @@ impl Inner {
         if protection & PLAIN != PLAIN {
             protect(range, protection | PLAIN)?;
         }
-        self.space.touched(self.space.pages_of(range)).flatten().for_each(|page| self.bring(page));
+        self.space().touched(self.space().pages_of(range)).flatten().for_each(|page| self.bring(page));
         if protection & PLAIN != PLAIN {
             protect(range, protection)?;
         }
@@ -63,50 +55,42 @@ impl Inner {
     /// Puts an absent page in place. If its bytes are not what they were, the process stops, as it would at a touch
     /// of the page.
     fn bring(&self, page: usize) {
-        let address = self.address(page);
-        match (self.pages.get(page), self.pages.slot(page)) {
+        let address = self.memory().address(page);
+        match (self.pages().get(page), self.pages().slot(page)) {
             (Where::Shelved, _) => {
                 // SAFETY: a page of the shelf, and its place, where nothing is.
-                unsafe { std::ptr::copy_nonoverlapping(self.shelf(page) as *const u8, address as *mut u8, PAGE) };
+                unsafe {
+                    std::ptr::copy_nonoverlapping(self.memory().shelf(page) as *const u8, address as *mut u8, PAGE)
+                };
             }
-            (Where::Out, Some(IN_POOL)) if self.bring_from_pool(page, address) => {}
-            (Where::Out, Some(IN_POOL)) => self.lost(page),
-            (Where::Out, Some(slot)) => {
-                let (device, offset) = self.log.get().place(slot);
-                // SAFETY: no other thread knows the page yet.
-                let read = unsafe { device.read(address, offset) };
-                self.last_error.store(read.err().map_or(0, |error| error.0), Ordering::Relaxed);
-                let scratch = self.tasks().get(0).scratch();
-                // SAFETY: as above; this thread is alone, and no task is in use.
-                if read.is_err() || !unsafe { self.log.get().verify(&self.pages, page, address, scratch) } {
-                    self.lost(page);
-                }
-                if log::is_shared(slot) {
-                    // SAFETY: as above.
-                    unsafe { std::ptr::copy_nonoverlapping(scratch as *const u8, address as *mut u8, PAGE) };
+            (Where::Out, Some(IN_POOL)) => {
+                let place = self.faults.gate().lock().engine().tier_place(PageId::from(page));
+                if !place.is_some_and(|place| self.work().bring_from_pool(page, place, address)) {
+                    self.work().lost(page);
                 }
             }
+            (Where::Out, Some(slot)) => self.work().bring(page, slot, address),
             _ => {}
         }
     }
 
     /// Maps plain memory.
-    pub(crate) fn open_plain(&self, range: &Range<usize>, protection: i32) -> Sys<()> {
+    pub fn open_plain(&self, range: &Range<usize>, protection: i32) -> Sys<()> {
         // SAFETY: the range is free.
         unsafe { space::map_plain(range, protection) }
     }
 
     fn close_plain(&self, range: &Range<usize>) -> Sys<()> {
-        self.space.extents().remove(range.clone());
+        self.space().extents().remove(range.clone());
         // SAFETY: nothing is mapped there, or it is not to be inherited.
         unsafe { space::map_free(range) }
     }
 
     /// Drops the content of plain memory.
-    pub(crate) fn discard_plain(&self, pages: &Range<usize>) {
+    pub fn discard_plain(&self, pages: &Range<usize>) {
         if !pages.is_empty() {
             // SAFETY: the program wants zeros here.
-            let _ = unsafe { sys::drop_range(self.space.addresses_of(pages)) };
+            let _ = unsafe { sys::drop_range(self.space().addresses_of(pages)) };
         }
     }
 }

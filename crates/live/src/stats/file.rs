@@ -103,7 +103,7 @@ fn shared(fd: Option<RawFd>) -> Option<&'static Stats> {
 
 /// Whether an earlier program has kept these statistics: it has started this one, or has executed it.
 pub fn is_later(options: &crate::Options) -> bool {
-    shared(options.stats_fd).is_some_and(|stats| crate::measure::calibrate::known(stats).is_some())
+    shared(options.stats_fd).is_some_and(|stats| stats.measured().is_some())
 }
 
 /// The statistics of a pager: those it was given, or its own.
@@ -119,7 +119,7 @@ pub(crate) fn of(fd: Option<RawFd>) -> Result<(&'static Stats, Option<OwnedFd>),
     }
     let own = sys::move_high(memfd()?);
     let stats = map(own.as_raw_fd(), RIGHTS)?;
-    if let Some(measured) = shared.and_then(crate::measure::calibrate::known) {
+    if let Some(measured) = shared.and_then(Stats::measured) {
         stats.device_read_ns.store(measured.read_ns, Ordering::Relaxed);
         stats.walk_step_ns.store(measured.step_ns, Ordering::Relaxed);
     }

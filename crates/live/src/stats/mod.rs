@@ -6,6 +6,7 @@ pub mod file;
 use std::sync::atomic::{AtomicU64, AtomicU8, Ordering::Relaxed};
 
 use coldframe_core::Stage;
+use coldframe_pager_plan::Measured;
 use serde::{Deserialize, Serialize};
 
 use crate::sys::fatal::Mail;
@@ -120,6 +121,14 @@ macro_rules! statistics {
         }
 
         impl Stats {
+    /// The measurements of an earlier program that keeps the same statistics: this process was that program, or was
+    /// started by it. Otherwise a shell's commands would measure again, each time.
+    pub fn measured(&self) -> Option<Measured> {
+        let (read_ns, step_ns) = (self.device_read_ns.load(Relaxed), self.walk_step_ns.load(Relaxed));
+        let measured = 1..1 << 36; // less than a minute or so
+        (measured.contains(&read_ns) && measured.contains(&step_ns)).then_some(Measured { read_ns, step_ns })
+    }
+
             /// Their values now.
             pub fn snapshot(&self) -> Snapshot {
                 Snapshot {

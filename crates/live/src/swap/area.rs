@@ -2,37 +2,13 @@
 //! replaces the flash; each erase block has a segment of the file (`swap/log/blocks.rs`).
 
 use coldframe_core::swap::{collect, AreaConfig, Counts, Layout, Swap, SwapAreas, WearLevelling};
-use serde::{Deserialize, Serialize};
 
 use crate::stats::Stats;
 use crate::swap::device::Device;
 use crate::swap::log::{segments_of, BUFFERS, SEGMENT};
-use crate::{LiveError, PAGE};
-
-/// A swap area whose tables the engine keeps.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct SwapArea {
-    /// Its size in bytes. `None`: a quarter more than the managed memory, but at most [`SwapArea::MOST`] and three
-    /// quarters of the swap file's limit. If the area has no room for a page, the page goes beside the area in the
-    /// swap file.
-    pub bytes: Option<u64>,
-    /// The rule that chooses the blocks to collect: a name of `coldframe_core::swap::collect`.
-    pub collector: String,
-    /// The most blocks that one collection takes, 1 to 4.
-    pub victims: u32,
-}
+use crate::{LiveError, SwapArea, PAGE};
 
 impl SwapArea {
-    /// Bytes of an erase block: LOBI's 32 slots of 4 KiB.
-    pub const BLOCK: u64 = (SEGMENT * PAGE) as u64;
-
-    /// The default upper limit: the tables of a block take RAM.
-    pub const MOST: u64 = 16 << 30;
-
-    /// A collection starts below this many blocks of erased slots: the survivors of four victims, and an open block
-    /// for each stream.
-    pub const START: u32 = 6;
-
     /// The area on a device, beside `pages` home slots.
     pub(crate) fn areas(&self, device: &Device, pages: usize, bytes_max: Option<u64>) -> Result<SwapAreas, LiveError> {
         let refuse = |reason| LiveError::Setting { field: "swap", reason };

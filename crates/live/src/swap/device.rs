@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::swap::files::{nameless, open_folder};
+use crate::swap::nameless::{nameless, open_folder};
 use crate::sys::{self, Errno, Sys};
 use crate::{Inject, LiveError, PAGE};
 

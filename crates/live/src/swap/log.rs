@@ -13,16 +13,14 @@ use std::ops::Range;
 use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use crate::page::pages::Pages;
-use crate::region::content::Signals;
 use crate::stats::Stats;
 use crate::swap::device::Device;
 use crate::swap::seal::Sealer;
 use crate::swap::sum::Summer;
-use crate::sys;
-use crate::sys::fatal;
 use crate::sys::lock::{Guard, Lock};
-use crate::threads::keeper::{self, Keeper};
-use crate::work::pool::IN_POOL;
+use crate::sys::Signals;
+use crate::sys::{self, fatal, whose};
+use crate::tier::IN_POOL;
 use crate::{LiveError, PAGE};
 
 pub use coldframe_pager_plan::{LOG_BUFFERS as BUFFERS, SEGMENT};
@@ -36,6 +34,7 @@ mod writer;
 use blocks::Blocks;
 use children::NOT_YET;
 use segments::{Burial, Inside, Refused};
+pub use writer::Visits;
 use writer::Writer;
 
 /// Bits of a slot's number below the number of its file.
@@ -123,7 +122,7 @@ impl Log {
     pub fn descriptors(&self) -> Vec<RawFd> {
         let mut all: Vec<RawFd> = self.files.iter().map(Device::raw).collect();
         let _signals = Signals::block();
-        if !keeper::is_elsewhere() {
+        if !whose::is_elsewhere() {
             all.extend(self.state.lock().children.descriptors());
         }
         all
@@ -252,7 +251,7 @@ impl Log {
     fn make_free<'a>(&'a self, mut state: Guard<'a, Inside>, pages: &Pages, stats: &Stats) -> Guard<'a, Inside> {
         state.burial = Burial::Asked;
         while state.burial == Burial::Asked {
-            match keeper::is_elsewhere() {
+            match whose::is_elsewhere() {
                 true => state = self.await_writer(state, pages, stats),
                 false => state.bury(hung_up),
             }
@@ -283,12 +282,12 @@ impl Log {
 
     /// After a fork, even a failed one: a child may exist that sees all slots in use. The child is gone when the
     /// other end of `alive` is closed. Without `alive` this cannot be known, and what the child sees is kept for
-    /// ever.
-    pub fn fork_parent(&self, alive: Option<OwnedFd>, keeper: Option<&Keeper>) {
+    /// ever. `tell`: another process polls such pipes; it is told the epoch and the pipe, unless that fails.
+    pub fn fork_parent(&self, alive: Option<OwnedFd>, tell: Option<impl FnOnce(u32, &OwnedFd) -> bool>) {
         // SAFETY: `fork_prepare` has taken the lock.
         let state = unsafe { self.state.held() };
-        let alive = match (alive, keeper) {
-            (Some(alive), Some(keeper)) => keeper.tell(state.epoch(), &alive).then_some(NOT_YET),
+        let alive = match (alive, tell) {
+            (Some(alive), Some(tell)) => tell(state.epoch(), &alive).then_some(NOT_YET),
             (alive, _) => {
                 state.bury(hung_up);
                 alive.map(IntoRawFd::into_raw_fd)
@@ -309,7 +308,7 @@ impl Log {
         // SAFETY: `fork_prepare` has taken the lock. The parent's children are this process's siblings, so it does not
         // keep track of them.
         let state = unsafe { self.state.held() };
-        if !keeper::is_elsewhere() {
+        if !whose::is_elsewhere() {
             state.children.descriptors().for_each(close);
         }
         let mut new = Inside::new(state.segments_max())?;
@@ -396,7 +395,7 @@ fn bound_to(slot: usize) -> usize {
 /// Whether the last process with the other end of a pipe is gone, or runs another program. If so, this end is closed.
 fn hung_up(fd: RawFd) -> bool {
     // The number is the keeper's, and another file here.
-    if keeper::is_elsewhere() {
+    if whose::is_elsewhere() {
         return false;
     }
     let mut poll = libc::pollfd { fd, events: 0, revents: 0 };

@@ -5,6 +5,7 @@ pub mod area;
 pub mod device;
 pub mod files;
 pub mod log;
+mod nameless;
 pub mod seal;
 pub mod secret;
 pub mod sum;

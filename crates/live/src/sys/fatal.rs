@@ -3,8 +3,7 @@
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU8, Ordering::*};
 
-use crate::sys;
-use crate::threads::keeper;
+use crate::sys::{self, whose};
 
 /// The exit code of a program that the pager had to stop.
 pub const STOPPED: i32 = 125;
@@ -18,8 +17,8 @@ pub fn stop(reason: impl fmt::Display) -> ! {
     let _ = writeln!(line, "coldframe: {reason}; the program is stopped");
     tell(line.text());
     // If this is the keeper, its end ends the program.
-    if let (true, Some(mail)) = (keeper::process() != sys::getpid(), mail()) {
-        mail.stopped.store(keeper::process() as u32, Release);
+    if let (true, Some(mail)) = (whose::process() != sys::getpid(), mail()) {
+        mail.stopped.store(whose::process() as u32, Release);
     }
     sys::exit_group(STOPPED)
 }

@@ -80,7 +80,7 @@ impl OwnMemory {
     pub fn open() -> OwnMemory {
         OwnMemory {
             file: super::open_file(c"/proc/self/mem").ok().map(super::move_high),
-            process: crate::threads::keeper::process(),
+            process: super::whose::process(),
         }
     }
 
@@ -94,8 +94,7 @@ impl OwnMemory {
     /// # Safety
     /// `into` must be good for a page.
     pub unsafe fn peek(&self, page: usize, into: usize) -> Sys<()> {
-        let file =
-            self.descriptor().filter(|_| self.process == crate::threads::keeper::process()).ok_or(Errno::ACCES)?;
+        let file = self.descriptor().filter(|_| self.process == super::whose::process()).ok_or(Errno::ACCES)?;
         // SAFETY: the caller answers for `into`.
         match unsafe { read_at(file, into, crate::PAGE, page as u64) } {
             Ok(crate::PAGE) => Ok(()),
@@ -109,24 +108,46 @@ impl OwnMemory {
 /// folder. It can always move the page to a new place and set the rights there. That takes an extra mapping for a
 /// moment, so it is the second choice. The page is then gone from its place.
 ///
-/// The mapping at `page` stays, is empty there, and is still watched; the new one is not.
-///
 /// # Safety
 /// `into` must be good for a page, and the page at `page` must not be needed there any more.
 pub unsafe fn peek_elsewhere(page: usize, into: usize) -> Sys<()> {
+    // SAFETY: the new mapping is ours alone and given back; the caller answers for the rest.
+    unsafe {
+        let new = set_apart(page)?;
+        std::ptr::copy_nonoverlapping(new as *const u8, into as *mut u8, crate::PAGE);
+        unmap_memory(new, crate::PAGE);
+    }
+    Ok(())
+}
+
+/// Moves a page to a new place that nobody knows, where it may be read and written. The mapping at `page` stays, is empty
+/// there, and is still watched; the new one is not.
+///
+/// # Safety
+/// The page is the caller's.
+pub unsafe fn set_apart(page: usize) -> Sys<usize> {
     let flags = (libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP) as usize;
-    let (len, read) = (crate::PAGE, libc::PROT_READ as usize);
-    // SAFETY: the new mapping is ours alone, readable when it is read, and given back; the caller answers for the rest.
+    let (len, rights) = (crate::PAGE, (libc::PROT_READ | libc::PROT_WRITE) as usize);
+    // SAFETY: the caller answers for the page; the new place is ours.
     unsafe {
         let new = call(libc::SYS_mremap, [page, len, len, flags, 0, 0])?;
         // With the key that every thread may use, if there are keys.
-        let readable = call(libc::SYS_pkey_mprotect, [new, len, read, 0, 0, 0])
-            .or_else(|_| call(libc::SYS_mprotect, [new, len, read, 0, 0, 0]));
-        if readable.is_ok() {
-            std::ptr::copy_nonoverlapping(new as *const u8, into as *mut u8, len);
-        }
-        unmap_memory(new, len);
-        readable.map(drop)
+        call(libc::SYS_pkey_mprotect, [new, len, rights, 0, 0, 0])
+            .or_else(|_| call(libc::SYS_mprotect, [new, len, rights, 0, 0, 0]))?;
+        Ok(new)
+    }
+}
+
+/// Puts such a page back, with these rights. Its mapping is then no longer watched.
+///
+/// # Safety
+/// `new` is from [`set_apart`] of that page.
+pub unsafe fn put_back(new: usize, page: usize, rights: i32) -> Sys<()> {
+    let (flags, len) = ((libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as usize, crate::PAGE);
+    // SAFETY: the caller answers for it.
+    unsafe {
+        call(libc::SYS_mprotect, [new, len, rights as usize, 0, 0, 0])?;
+        call(libc::SYS_mremap, [new, len, len, flags, page, 0]).map(drop)
     }
 }
 

@@ -8,11 +8,13 @@ use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::AtomicU32;
 
+pub mod clock;
 pub mod descriptors;
 mod errno;
 pub mod fatal;
 mod leaving;
 pub mod lock;
+mod own;
 pub mod pause;
 mod process;
 pub mod rights;
@@ -21,12 +23,17 @@ pub mod sync;
 pub mod table;
 pub mod thread;
 mod uffd;
+pub mod whose;
 
+pub use clock::now;
 pub(crate) use descriptors::{move_high, move_high_inherited, with_room};
 use errno::Words;
-pub use leaving::{drop_pages, iovec, is_there, peek_elsewhere, read_pipe, to_pipe, write_pipe, OwnMemory};
+pub use leaving::{
+    drop_pages, iovec, is_there, peek_elsewhere, put_back, read_pipe, set_apart, to_pipe, write_pipe, OwnMemory,
+};
+pub use own::Own;
 pub use process::{await_events, close_range, dup_onto, leave_group_and_folder, reap, receive, send, sockets};
-pub use signals::{block_signals, restore_signals, take_signal};
+pub use signals::{block_signals, restore_signals, take_signal, Signals};
 pub use uffd::{Message, Notify, Source, Uffd};
 
 /// An error number of the kernel.
@@ -104,14 +111,6 @@ pub fn again<T>(mut f: impl FnMut() -> Sys<T>) -> Sys<T> {
             other => return other,
         }
     }
-}
-
-/// Nanoseconds of the monotonic clock.
-pub fn now() -> u64 {
-    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `t` is a timespec; the vDSO neither allocates nor touches errno on success.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut t) };
-    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
 /// Nanoseconds of processor time of a thread of this process; 0: there is no such thread. `linux/posix-timers.h`: a

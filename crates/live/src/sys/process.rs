@@ -95,7 +95,8 @@ pub fn leave_group_and_folder() {
 }
 
 /// Waits for the end of a child, whatever signal it sends.
-pub fn reap(child: usize) {
+pub fn reap(child: usize) -> bool {
+    let how = (libc::__WALL | libc::WNOHANG) as usize;
     // SAFETY: no pointers.
-    let _ = again(|| unsafe { call(libc::SYS_wait4, [child, 0, libc::__WALL as usize, 0, 0, 0]) });
+    again(|| unsafe { call(libc::SYS_wait4, [child, 0, how, 0, 0, 0]) }) != Ok(0)
 }

@@ -26,3 +26,18 @@ pub fn restore_signals(mask: u64) {
         call(libc::SYS_rt_sigprocmask, [libc::SIG_SETMASK as usize, &mask as *const u64 as usize, 0, 8, 0, 0])
     };
 }
+
+/// Signals are blocked while it lives: a handler of the program must not fault while this thread holds a lock.
+pub struct Signals(u64);
+
+impl Signals {
+    pub fn block() -> Signals {
+        Signals(block_signals())
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        restore_signals(self.0);
+    }
+}

@@ -15,16 +15,15 @@ use std::ffi::c_void;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use crate::fault::pager::{Inner, Kind};
-use crate::region::content::Signals;
-use crate::sys::fatal;
+use crate::fault::serve::Kind;
+use crate::fault::Faults;
 use crate::sys::thread::{spawn_raw, RawThread};
-use crate::sys::{self, Errno, Message, Sys};
+use crate::sys::{self, fatal, Errno, Message, Sys};
 use crate::task::lead::Streak;
-use crate::{LiveError, PAGE};
+use crate::PAGE;
 
 /// The handlers of a pager.
-pub(crate) struct Crew {
+pub struct Crew {
     shift: Box<Shift>,
     threads: Vec<RawThread>,
     /// The process that they belong to.
@@ -33,71 +32,32 @@ pub(crate) struct Crew {
 
 /// What the handlers of a crew share.
 struct Shift {
-    inner: *const Inner,
+    faults: *const Faults,
     /// Number of handlers that are ready.
     ready: AtomicU32,
-    /// Their control pages, one for each handler.
+    /// Their control pages, one for each handler, and how many of them are mapped.
     control: usize,
+    pages: usize,
     count: AtomicUsize,
 }
 
 // SAFETY: what it points to outlives its threads, which are joined before either is dropped.
 unsafe impl Send for Crew {}
 
-impl Inner {
-    /// Starts the pager's threads: in a process of their own, or in this one.
+impl Crew {
+    /// Starts a crew of `count` handlers; fewer are enough.
     ///
     /// # Safety
-    /// This is the only thread that knows the pager.
-    pub(crate) unsafe fn start_own(&self, kept: bool) -> Result<(), LiveError> {
-        // SAFETY: the caller answers for it.
-        unsafe {
-            match kept {
-                true => *self.keeper.renew() = Some(self.start_keeper()?),
-                false => self.start_crew().map_err(|e| LiveError::os("threads that handle faults", e))?,
-            }
-        }
-        Ok(())
-    }
-
-    /// All threads of the pager, in the calling thread's process. No other thread knows the pager, or all wait.
-    pub(crate) fn start_crew(&self) -> Sys<()> {
-        let _signals = Signals::block();
-        let crew = self.hire()?;
-        // SAFETY: this thread is alone; in a forked child the fork has taken the lock.
-        *unsafe { self.crew.held() } = Some(crew);
-        self.start_writer();
-        self.start_reclaimer();
-        Ok(())
-    }
-
-    /// Number of threads of this process that belong to the pager.
-    pub(crate) fn threads(&self) -> usize {
-        let _signals = Signals::block();
-        let crew = self.crew.lock();
-        crew.as_ref().filter(|crew| crew.process == sys::getpid()).map_or(0, |crew| {
-            crew.threads.len() + usize::from(self.log.get().has_writer()) + usize::from(self.reclaimer.runs())
-        })
-    }
-
-    /// Ends the handlers. No thread may need them any more.
-    pub(crate) fn stop_handlers(&self) {
-        let _signals = Signals::block();
-        if let Some(crew) = self.crew.lock().take() {
-            self.dismiss(crew);
-        }
-    }
-
-    /// Starts a crew. Fewer handlers than asked for are enough.
-    fn hire(&self) -> Sys<Crew> {
-        let count = self.options.handlers;
+    /// `faults` lives until the crew has been dismissed.
+    pub unsafe fn hire(faults: &Faults, count: usize) -> Sys<Crew> {
         let control = sys::map_memory(count * PAGE, None)?;
         let pages = control..control + count * PAGE;
         let mut threads = Vec::with_capacity(count);
-        let shift = Box::new(Shift { inner: self, ready: AtomicU32::new(0), control, count: AtomicUsize::new(0) });
+        let shift =
+            Box::new(Shift { faults, ready: AtomicU32::new(0), control, pages: count, count: AtomicUsize::new(0) });
         // SAFETY: says only that a child does not inherit these pages.
         let watched = unsafe { sys::advise(pages.clone(), libc::MADV_DONTFORK) }
-            .and_then(|()| self.uffd.get().register(pages.clone()));
+            .and_then(|()| faults.memory().uffd().register(pages.clone()));
         let mut result = watched;
         while result.is_ok() && threads.len() < count {
             // SAFETY: the shift outlives its threads.
@@ -117,9 +77,18 @@ impl Inner {
         Ok(Crew { shift, threads, process: sys::getpid() })
     }
 
-    /// Ends a crew.
-    fn dismiss(&self, crew: Crew) {
-        let Crew { shift, threads, process: of } = crew;
+    /// Number of handlers, if they belong to the calling process.
+    pub fn len(&self) -> usize {
+        if self.process == sys::getpid() {
+            self.threads.len()
+        } else {
+            0
+        }
+    }
+
+    /// Ends the crew. No thread may need it any more.
+    pub fn dismiss(self) {
+        let Crew { shift, threads, process: of } = self;
         if of != sys::getpid() {
             // They belong to another process: the parent, if a bare system call has made this one.
             std::mem::forget((shift, threads));
@@ -131,14 +100,12 @@ impl Inner {
         }
         threads.into_iter().for_each(RawThread::join);
         // SAFETY: they are no longer used.
-        unsafe { sys::unmap_memory(shift.control, shift.len() * PAGE) };
+        unsafe { sys::unmap_memory(shift.control, shift.pages * PAGE) };
     }
 
-    /// In a forked child that took `crew`'s lock before the fork: the parent's handlers are not in this process.
-    pub(crate) fn forget_handlers(crew: &mut Option<Crew>) {
-        if let Some(Crew { threads, .. }) = crew.take() {
-            threads.into_iter().for_each(RawThread::forget_in_child);
-        }
+    /// In a forked child: the parent's handlers are not in this process.
+    pub fn forget_in_child(self) {
+        self.threads.into_iter().for_each(RawThread::forget_in_child);
     }
 }
 
@@ -156,7 +123,7 @@ impl Shift {
     /// The calling handler is ready.
     fn arrives(&self) {
         // SAFETY: the pager outlives the crew.
-        if let Some(recording) = unsafe { &*self.inner }.recording.get() {
+        if let Some(recording) = unsafe { &*self.faults }.work().recording() {
             recording.joins();
         }
         self.ready.fetch_add(1, Ordering::Release);
@@ -166,12 +133,6 @@ impl Shift {
     /// Its handlers.
     fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
-    }
-
-    /// Control pages that are mapped.
-    fn len(&self) -> usize {
-        // SAFETY: the pager outlives the crew.
-        unsafe { &*self.inner }.options.handlers
     }
 }
 
@@ -186,18 +147,18 @@ unsafe extern "C" fn handler(shift: *mut c_void) {
 
 fn run(shift: &Shift) {
     // SAFETY: the pager outlives the crew.
-    let inner = unsafe { &*shift.inner };
+    let faults = unsafe { &*shift.faults };
     let me = sys::thread();
     let mut streak = Streak::default();
     loop {
-        inner.lead.take(me);
-        match inner.uffd.get().read() {
+        faults.work().lead().take(me);
+        match faults.memory().uffd().read() {
             Ok(message) => match message.address.wrapping_sub(shift.control) / PAGE {
                 turn if turn < shift.count() => {
-                    inner.lead.give(me);
-                    return shift.leave(inner, turn);
+                    faults.work().lead().give(me);
+                    return shift.leave(faults, turn);
                 }
-                _ => serve(inner, &message, &mut streak),
+                _ => serve(faults, &message, &mut streak),
             },
             Err(Errno::AGAIN) => {}
             Err(error) => fatal::stop(format_args!("faults cannot be read: {}", error.io())),
@@ -205,20 +166,20 @@ fn run(shift: &Shift) {
     }
 }
 
-fn serve(inner: &Inner, message: &Message, streak: &mut Streak) {
+fn serve(faults: &Faults, message: &Message, streak: &mut Streak) {
     let kind = if message.protected { Kind::Protected } else { Kind::Missing };
-    inner.lead.serves(streak, message.thread);
-    inner.serve(message.address, message.write, kind, message.thread);
-    inner.uffd.get().wake(message.address & !(PAGE - 1));
+    faults.work().lead().serves(streak, message.thread);
+    faults.serve(message.address, message.write, kind, message.thread);
+    faults.memory().uffd().wake(message.address & !(PAGE - 1));
 }
 
 impl Shift {
     /// A handler's last step.
-    fn leave(&self, inner: &Inner, turn: usize) {
+    fn leave(&self, faults: &Faults, turn: usize) {
         let page = self.control + turn * PAGE;
-        if let Err(error) = inner.uffd.get().copy(page, inner.space.zeros(), false) {
+        if let Err(error) = faults.memory().uffd().copy(page, faults.memory().space().zeros(), false) {
             fatal::stop(format_args!("a fault handler cannot end: {}", error.io()));
         }
-        inner.uffd.get().wake(page);
+        faults.memory().uffd().wake(page);
     }
 }

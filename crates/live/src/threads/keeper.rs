@@ -16,40 +16,20 @@
 
 use std::ffi::c_void;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicU32, Ordering::*};
 
-use crate::fault::pager::Inner;
-use crate::record::journal::JournalFile;
+use super::Threads;
+use crate::fault::Faults;
 use crate::swap::log::Log;
-use crate::sys::rights;
 use crate::sys::thread::{spawn_process, RawThread};
-use crate::sys::{self, Errno, Sys};
+use crate::sys::whose::{KEEPER, PROGRAM};
+use crate::sys::{self, rights, Errno, Sys};
 use crate::LiveError;
 
 /// The keeper, as the program sees it.
-pub(crate) struct Keeper {
+pub struct Keeper {
     thread: RawThread,
     socket: OwnedFd,
-}
-
-/// Numbers of the program's process and of its keeper's; 0: the pager's threads are in the program's process.
-static PROGRAM: AtomicUsize = AtomicUsize::new(0);
-static KEEPER: AtomicUsize = AtomicUsize::new(0);
-
-/// Whether the calling thread is in a program with a keeper: it does not have the keeper's descriptors.
-pub(crate) fn is_elsewhere() -> bool {
-    let keeper = KEEPER.load(Relaxed);
-    keeper != 0 && keeper != sys::getpid()
-}
-
-/// The process whose memory this is: for a keeper, that of its program.
-pub(crate) fn process() -> usize {
-    let (me, keeper) = (sys::getpid(), KEEPER.load(Relaxed));
-    if me == keeper {
-        PROGRAM.load(Relaxed)
-    } else {
-        me
-    }
 }
 
 /// By this name top and gdb show the keeper.
@@ -57,7 +37,8 @@ const NAME: &std::ffi::CStr = c"coldframe-pager";
 
 /// What the keeper needs to begin.
 struct Start {
-    inner: *const Inner,
+    threads: *const Threads,
+    faults: *const Faults,
     socket: RawFd,
     /// The descriptors that it needs.
     keeps: Vec<RawFd>,
@@ -68,16 +49,21 @@ struct Start {
 const BEGINS: u32 = 0;
 const READY: u32 = u32::MAX;
 
-impl Inner {
+impl Threads {
     /// Starts the keeper, with all threads of the pager.
-    pub(crate) fn start_keeper(&self) -> Result<Keeper, LiveError> {
+    ///
+    /// # Safety
+    /// Both live until the process ends. This is the only thread that knows the pager; in a forked child the fork has
+    /// taken the locks.
+    pub(super) unsafe fn start_keeper(&self, faults: &Faults) -> Result<Keeper, LiveError> {
         let failed = |error: Errno| LiveError::os("a process that handles faults", error);
         let (ours, theirs) = sys::sockets().map_err(failed)?;
-        let mut keeps = self.working_descriptors();
+        let mut keeps = faults.work().descriptors();
         keeps.push(theirs.as_raw_fd());
-        // SAFETY: this is the only thread; in a forked child the fork has taken the lock.
-        keeps.extend(unsafe { self.decider.held() }.side.journal.as_ref().map(JournalFile::descriptor));
-        let mut start = Start { inner: self, socket: theirs.as_raw_fd(), keeps, ready: AtomicU32::new(BEGINS) };
+        // SAFETY: the caller answers for it.
+        keeps.extend(unsafe { faults.gate().held() }.journal().map(|journal| journal.descriptor()));
+        let socket = theirs.as_raw_fd();
+        let mut start = Start { threads: self, faults, socket, keeps, ready: AtomicU32::new(BEGINS) };
         PROGRAM.store(sys::getpid(), Relaxed);
         // SAFETY: `start` lives until the keeper is ready, and the pager as long as the keeper.
         let thread = unsafe { spawn_process(keep, (&raw mut start).cast()) }.map_err(failed)?;
@@ -95,17 +81,17 @@ impl Inner {
 impl Keeper {
     /// Tells the keeper by which descriptor a child's end is seen; it was forked at the end of `epoch`. Returns false
     /// if the message cannot be sent.
-    pub(crate) fn tell(&self, epoch: u32, alive: &OwnedFd) -> bool {
+    pub fn tell(&self, epoch: u32, alive: &OwnedFd) -> bool {
         sys::send(self.socket.as_raw_fd(), epoch, alive.as_raw_fd()).is_ok()
     }
 
     /// The program's end of the socket.
-    pub(crate) fn descriptor(&self) -> RawFd {
+    pub fn descriptor(&self) -> RawFd {
         self.socket.as_raw_fd()
     }
 
     /// In a forked child: the keeper is the parent's.
-    pub(crate) fn forget_in_child(self) {
+    pub fn forget_in_child(self) {
         KEEPER.store(0, Relaxed);
         self.thread.forget_in_child();
     }
@@ -115,10 +101,11 @@ unsafe extern "C" fn keep(start: *mut c_void) {
     // SAFETY: `start_keeper` gave it, and waits until `ready` is set.
     let start = unsafe { &*start.cast::<Start>() };
     // SAFETY: the pager lives as long as its program.
-    let (inner, socket) = (unsafe { &*start.inner }, start.socket);
+    let (threads, faults) = unsafe { (&*start.threads, &*start.faults) };
     KEEPER.store(sys::getpid(), Relaxed);
-    let settled = settle(inner, start).and_then(|program| match inner.start_crew() {
-        Ok(()) if inner.log.get().has_writer() => Ok(program),
+    // SAFETY: as above, and the program waits.
+    let settled = settle(faults, start).and_then(|program| match unsafe { threads.start_crew(faults) } {
+        Ok(()) if faults.work().log().has_writer() => Ok(program),
         Ok(()) => Err(Errno::AGAIN),
         Err(error) => Err(error),
     });
@@ -130,7 +117,7 @@ unsafe extern "C" fn keep(start: *mut c_void) {
     start.ready.store(settled.as_ref().map_or_else(|error| error.0 as u32, |_| READY), Release);
     sys::futex_wake(&start.ready, 1);
     match settled {
-        Ok(program) => watch(inner.log.get(), &program, socket),
+        Ok(program) => watch(faults.work().log(), &program, start.socket),
         // The program says why. It ends, or does not page.
         Err(_) => loop {
             if sys::parent() != PROGRAM.load(Relaxed) {
@@ -142,11 +129,11 @@ unsafe extern "C" fn keep(start: *mut c_void) {
 }
 
 /// Leaves all that is the program's. Returns the program's pidfd.
-fn settle(inner: &Inner, start: &Start) -> Sys<OwnedFd> {
+fn settle(faults: &Faults, start: &Start) -> Sys<OwnedFd> {
     sys::set_name(NAME);
     crate::sys::descriptors::allow_all();
     let program = sys::pidfd(PROGRAM.load(Relaxed))?;
-    sys::dup_onto(&sys::pidfd(sys::getpid())?, inner.pidfd.get().as_raw_fd())?;
+    faults.memory().take_pidfd(&sys::pidfd(sys::getpid())?)?;
     let kept = start.keeps.iter().copied().chain([program.as_raw_fd()]);
     let mut kept: Vec<RawFd> = kept.collect();
     kept.sort_unstable();
@@ -159,6 +146,7 @@ fn settle(inner: &Inner, start: &Start) -> Sys<OwnedFd> {
     // A filter of the program's may refuse this.
     sys::await_events([program.as_raw_fd(), start.socket], false)?;
     sys::leave_group_and_folder();
+    sys::whose::open_status();
     rights::drop_all()?;
     Ok(program)
 }
@@ -176,6 +164,10 @@ fn watch(log: &Log, program: &OwnedFd, socket: RawFd) -> ! {
     }
 }
 
+/// The keeper of a program that has executed another one ends at once. An emulator's keeper, as the emulated program
+/// finds it, lives on.
+const REAPING_MS: u32 = 1000;
+
 /// In a program that another one with a keeper has executed: reaps that keeper, which is a child of this program now.
 pub fn reap_old() {
     let mut text = [0u8; 4096];
@@ -185,7 +177,12 @@ pub fn reap_old() {
         let path = std::ffi::CString::new(format!("/proc/{child}/comm")).unwrap_or_default();
         let len = sys::read_file(&path, &mut name);
         if let (true, Ok(child)) = (name[..len].strip_suffix(b"\n") == Some(NAME.to_bytes()), child.parse()) {
-            sys::reap(child);
+            for _ in 0..REAPING_MS {
+                if sys::reap(child) {
+                    break;
+                }
+                sys::sleep_us(1000);
+            }
         }
     }
 }

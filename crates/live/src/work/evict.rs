@@ -6,27 +6,27 @@
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 
-use crate::fault::pager::Inner;
+use super::wary::Taking;
+use super::Work;
 use crate::page::pages::{Owner, Where};
 use crate::stats::Stats;
-use crate::sys::fatal;
-use crate::sys::{self, Errno};
+use crate::sys::{self, fatal, Errno};
+use crate::task::reaching::Reach;
 use crate::task::{Move, Task, Todo, Victim, VICTIMS};
-use crate::work::kernel_reads::Reach;
 use crate::PAGE;
 
 /// The result of an eviction: the number of pages that are safe in the log.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct TakenOut {
+pub struct TakenOut {
     pub written: usize,
     /// Pages staged to be compressed, after those.
     pub compressed: usize,
 }
 
-impl Inner {
+impl Work {
     /// Takes the victims out. Those with bytes to save stay in `todo.victims`: pages for the log first, then those to
     /// be compressed.
-    pub(crate) fn evict(&self, todo: &mut Todo) -> TakenOut {
+    pub fn evict(&self, todo: &mut Todo) -> TakenOut {
         if todo.victims.is_empty() {
             return TakenOut::default();
         }
@@ -37,29 +37,31 @@ impl Inner {
 
     /// Takes out the victims that are still there. The last bytes of the dirty ones are then in the pipe, in the
     /// order of the victims; the others are finished. Needs no lock, and may be called with the engine's lock held.
-    pub(crate) fn zap(&self, todo: &mut Todo) {
-        let (first, task) = (todo.zapped, self.tasks().get(todo.task));
+    pub fn zap(&self, todo: &mut Todo) {
+        let (first, task) = (todo.zapped, self.task(todo.task));
         let victims = &mut todo.victims[first..];
         if victims.is_empty() {
             return;
         }
         victims.sort_unstable_by_key(|v| self.rank(v));
-        let (count, dirty) = (victims.len(), victims.iter().filter(|v| v.write || v.compress).count());
-        let vector: [libc::iovec; VICTIMS] =
-            std::array::from_fn(|i| sys::iovec(victims.get(i).map_or(0, |v| v.address), PAGE));
-        self.pull(task, victims, &vector[..count], dirty);
+        let dirty = victims.iter().filter(|v| v.write || v.compress).count();
+        self.pull(task, victims, dirty, &self.taking(task));
         self.note_zapped(todo, dirty);
     }
 
     /// The victims after `todo.zapped` have left memory. The first `dirty` of them have bytes to save; the others are
     /// finished.
     fn note_zapped(&self, todo: &mut Todo, dirty: usize) {
+        for i in todo.zapped..todo.victims.len() {
+            if todo.victims[i].refused {
+                self.pages().refuse(todo.victims[i].page, Owner::task(todo.task));
+                todo.keep(todo.victims[i].page);
+            }
+        }
         let victims = &todo.victims[todo.zapped..];
-        self.resident.fetch_sub(victims.len(), Ordering::Relaxed);
-        Stats::sub(&self.stats().resident, victims.len() as u64);
-        self.reserve.left(victims.len());
+        self.memory.have_left(victims.len());
         for victim in &victims[dirty..] {
-            self.pages.release(victim.page, Owner::task(todo.task), Where::Out);
+            self.pages().release(victim.page, Owner::task(todo.task), Where::Out);
         }
         todo.zapped += dirty;
         todo.victims.truncate(todo.zapped);
@@ -68,12 +70,14 @@ impl Inner {
     /// Work for no fault: takes the victims out, and the pages that go to the shelf with the same call. Each
     /// call interrupts every processor that runs the program.
     #[inline(never)]
-    pub(crate) fn evict_beside(&self, todo: &mut Todo) -> TakenOut {
-        if todo.victims.is_empty() || self.recording.get().is_some() {
-            self.move_pages(todo);
+    pub fn evict_beside(&self, todo: &mut Todo) -> TakenOut {
+        let (first, task) = (todo.zapped, self.task(todo.task));
+        let taking = self.taking(task);
+        if todo.victims.is_empty() || self.recording().is_some() || taking.wary {
+            drop(taking);
+            self.move_pages(todo, true);
             return self.evict(todo);
         }
-        let (first, task) = (todo.zapped, self.tasks().get(todo.task));
         let is_shelve = |one: &Move| matches!(one, Move::Shelve { .. });
         todo.moves.sort_unstable_by_key(is_shelve);
         let backs = todo.moves.partition_point(|one| !is_shelve(one));
@@ -82,14 +86,14 @@ impl Inner {
         victims.sort_unstable_by_key(|v| self.rank(v));
         let dirty = victims.iter().filter(|v| v.write || v.compress).count();
         let beside_them = todo.moves.drain(todo.moves.len() - beside..).map(|one| one.page());
-        let beside_them = beside_them.map(|page| Victim { page, address: self.address(page), ..Victim::default() });
+        let beside_them =
+            beside_them.map(|page| Victim { page, address: self.memory.address(page), ..Victim::default() });
         let mut leaving = [Victim::default(); VICTIMS];
         let order = victims[..dirty].iter().copied().chain(beside_them).chain(victims[dirty..].iter().copied());
         leaving.iter_mut().zip(order).for_each(|(to, victim)| *to = victim);
         let leaving = &mut leaving[..victims.len() + beside];
-        let vector: [libc::iovec; VICTIMS] =
-            std::array::from_fn(|i| sys::iovec(leaving.get(i).map_or(0, |v| v.address), PAGE));
-        self.pull(task, leaving, &vector[..leaving.len()], dirty + beside);
+        self.pull(task, leaving, dirty + beside, &taking);
+        drop(taking);
         victims[..dirty].copy_from_slice(&leaving[..dirty]);
         self.note_zapped(todo, dirty);
         let counts = self.stage(todo);
@@ -99,13 +103,22 @@ impl Inner {
     }
 
     /// Takes pages out of the page table. The last bytes of the first `kept` of them are then in the pipe.
-    pub(crate) fn pull(&self, task: &Task, pages: &mut [Victim], vector: &[libc::iovec], kept: usize) {
+    pub(super) fn pull(&self, task: &Task, pages: &mut [Victim], kept: usize, taking: &Taking) {
+        if taking.wary {
+            self.try_leave_all(task, pages);
+        }
+        let mut vector: [libc::iovec; VICTIMS] =
+            std::array::from_fn(|i| sys::iovec(pages.get(i).map_or(0, |page| page.address), PAGE));
         self.shield(&pages[..kept]);
         self.to_pipe(task, &pages[..kept], &vector[..kept]);
         self.note_sums(task, &mut pages[..kept]);
+        let mut leaving = 0;
+        for (i, _) in pages.iter().enumerate().filter(|(_, page)| !page.refused) {
+            vector[leaving] = vector[i];
+            leaving += 1;
+        }
         // SAFETY: the pages are this thread's, and the bytes that are needed are in the pipe.
-        let flushes = unsafe { sys::drop_pages(self.pidfd.get().as_raw_fd(), vector) };
-        Stats::add(&self.stats().flushes, flushes);
+        unsafe { self.memory.drop_pages(&vector[..leaving]) };
     }
 
     /// The order: pages for the log, then pages to be compressed, then pages with nothing to write.
@@ -120,12 +133,9 @@ impl Inner {
     /// Write-protects those pages whose frames may be shared. A write to a shared frame would go to a new frame,
     /// which is not in the pipe.
     fn shield(&self, victims: &[Victim]) {
-        let trusts = self.options.inject.is_some_and(|inject| inject.trust_frames);
-        let (epoch, all) = (self.epoch.load(Ordering::Relaxed), !trusts && self.sharing.may_be());
-        for victim in victims.iter().filter(|v| !v.shelved && (all || self.pages.epoch(v.page) != epoch)) {
-            let range = victim.address..victim.address + PAGE;
-            self.must(self.uffd.get().protect(range, true), "protect a page", victim.page);
-        }
+        let all = !self.trusts && self.memory.may_share_all();
+        let shared = victims.iter().filter(|v| !v.shelved && (all || self.memory.is_shared(v.page)));
+        shared.for_each(|victim| self.memory.protect(victim.page));
     }
 
     /// Puts all pages into the pipe. A page that the program has made inaccessible cannot go there. It is write-protected and
@@ -136,7 +146,7 @@ impl Inner {
     fn to_pipe(&self, task: &Task, victims: &[Victim], mut pages: &[libc::iovec]) {
         // Victims take long, and this thread may sleep until it is helped. While only one thread faults, the log's
         // writer can help, and the lead need not go from one handler to the next with each batch.
-        match (victims.is_empty(), self.log.get().has_writer()) {
+        match (victims.is_empty(), self.log().has_writer()) {
             (true, _) => {}
             (false, true) => self.lead.step_aside_for_others(),
             (false, false) => self.lead.step_aside(),
@@ -144,13 +154,13 @@ impl Inner {
         let (pipe, scratch) = (task.pipe.1.as_raw_fd(), task.scratch());
         let own = || victims.iter().filter(|v| !v.shelved).map(|v| v.page);
         let _reach = Reach::new(&task.reaching, own());
-        self.log.get().watch();
-        own().for_each(|page| _ = self.refill(page));
+        self.log().watch();
+        own().for_each(|page| _ = self.memory.refill(page));
         while let Some(first) = pages.first() {
             let address = first.iov_base as usize;
             let victim = victims[victims.len() - pages.len()];
             let gone = match sys::to_pipe(pipe, pages) {
-                Err(Errno::FAULT) if !victim.shelved && self.refill(victim.page) => continue,
+                Err(Errno::FAULT) if !victim.shelved && self.memory.refill(victim.page) => continue,
                 // The page is inaccessible to the program; or a filter of system calls that the program has set does
                 // not allow this thread to do so.
                 Err(Errno::FAULT | Errno::PERM | Errno::ACCES | Errno::NOSYS) => {
@@ -159,7 +169,7 @@ impl Inner {
                         true => unsafe {
                             std::ptr::copy_nonoverlapping(address as *const u8, scratch as *mut u8, PAGE)
                         },
-                        false => self.peek(victim.page, scratch),
+                        false => self.memory.peek(victim.page, scratch),
                     }
                     // SAFETY: the scratch page is this thread's.
                     unsafe { sys::write_pipe(pipe, scratch) }.map(|()| 1)
@@ -180,7 +190,7 @@ impl Inner {
     fn save(&self, todo: &mut Todo, [written, compressed]: [usize; 2]) -> TakenOut {
         let victims: [u32; VICTIMS] = std::array::from_fn(|i| todo.victims.get(i).map_or(0, |v| v.page as u32));
         let saved = self.append(todo, &victims[..written]);
-        Stats::add(&self.stats().writes_saved, saved as u64);
+        Stats::add(&self.stats.writes_saved, saved as u64);
         self.learn_write_share(saved, written);
         TakenOut { written, compressed }
     }
@@ -189,7 +199,7 @@ impl Inner {
     /// order in which they went there, perhaps in several parts. Returns how many pages are for the log, and how many
     /// are to be compressed.
     fn stage(&self, todo: &mut Todo) -> [usize; 2] {
-        let task = self.tasks().get(todo.task);
+        let task = self.task(todo.task);
         let count = |rank| todo.victims.iter().filter(|v| self.rank(v) == rank).count();
         let counts = [count(0), count(1)];
         let mut next = [0, counts[0]];
@@ -212,19 +222,19 @@ impl Inner {
 
     /// For tests that compare: the hash of the page now. From now on no thread writes to it.
     fn note_sums(&self, task: &Task, victims: &mut [Victim]) {
-        if !self.options.inject.is_some_and(|inject| inject.compare_piped) {
+        if !self.compares {
             return;
         }
         for victim in victims.iter_mut().filter(|v| !v.shelved) {
-            self.peek(victim.page, task.scratch());
+            self.memory.peek(victim.page, task.scratch());
             // SAFETY: the scratch page is this thread's.
-            victim.sum = Some(unsafe { self.log.get().sum(task.scratch()) });
+            victim.sum = Some(unsafe { self.log().sum(task.scratch()) });
         }
     }
 
-    pub(crate) fn compare(&self, victim: &Victim, from: usize) {
+    pub(super) fn compare(&self, victim: &Victim, from: usize) {
         // SAFETY: the bytes are this thread's.
-        if victim.sum.is_some_and(|sum| sum != unsafe { self.log.get().sum(from) }) {
+        if victim.sum.is_some_and(|sum| sum != unsafe { self.log().sum(from) }) {
             fatal::stop(format_args!(
                 "the frame in the pipe for the page at {:#x} is not the page's own",
                 victim.address
@@ -234,18 +244,18 @@ impl Inner {
 
     /// Appends the staged bytes of these pages to the log. Returns the number of pages whose bytes were unchanged.
     fn append(&self, todo: &Todo, victims: &[u32]) -> usize {
-        let (log, staging) = (self.log.get(), self.tasks().get(todo.task).staging);
+        let (log, staging) = (self.log(), self.task(todo.task).staging);
         let sums: [u128; VICTIMS] = std::array::from_fn(|k| match k < victims.len() {
             // SAFETY: the staged pages are this thread's.
             true => unsafe { log.sum(staging + k * PAGE) },
             false => 0,
         });
-        log.append(staging, victims, &sums, &self.pages, self.stats())
+        log.append(staging, victims, &sums, self.pages(), self.stats)
     }
 
     /// The share of the pages mapped readable lately that were written later. Above a tenth, hashing is cheaper than
     /// write faults.
-    pub(crate) fn note_written(&self, written: bool) {
+    pub fn note_written(&self, written: bool) {
         let old = self.write_share.load(Ordering::Relaxed);
         let aim = if written { 256 } else { 0 };
         let new = (old * 63 + aim) / 64;

@@ -3,32 +3,40 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::fault::pager::Inner;
+use super::Work;
 use crate::stats::Stats;
 use crate::swap::device::Device;
 use crate::swap::log::{self, Found};
 use crate::sys;
 use crate::task::{Load, Ring, Source, Todo};
-use crate::work::pool::IN_POOL;
+use crate::tier::IN_POOL;
 use crate::{Wait, PAGE};
 
-impl Inner {
-    /// Finds the place of the bytes, and starts a read if they are on the device.
-    pub(crate) fn ask(&self, ring: &mut Ring, load: &mut Load, number: usize) {
-        self.look_for(load);
+impl Work {
+    /// Notes a load, and starts the read if the bytes are on the device. `together`: more loads follow at once.
+    pub fn note_load(&self, todo: &mut Todo, mut load: Load, together: bool) {
+        if !self.tasks().have_rings() {
+            return todo.loads.push(load);
+        }
+        self.look_for(&mut load);
+        let ring = self.ring(todo.task);
         if load.source == Source::Device && ring.works() {
-            if let Some((device, offset)) = self.place_of(load).filter(|(device, _)| !device.injects()) {
-                ring.read(device.raw(), load.into, offset, number);
+            if let Some((device, offset)) = self.place_of(&load).filter(|(device, _)| !device.injects()) {
+                ring.read(device.raw(), load.into, offset, todo.loads.len());
                 load.source = Source::Noted;
             }
+        }
+        todo.loads.push(load);
+        if !together {
+            self.start_loads(todo);
         }
     }
 
     /// Finds the place of the bytes, and copies them if they are in RAM.
     fn look_for(&self, load: &mut Load) {
         (load.source, load.shared) = (Source::Device, false);
-        load.shared = self.pages.slot(load.page).is_some_and(log::is_shared);
-        match self.log.get().find(&self.pages, load.page, load.into) {
+        load.shared = self.pages().slot(load.page).is_some_and(log::is_shared);
+        match self.log().find(self.pages(), load.page, load.into) {
             Found::Zeros => load.source = Source::Zeros,
             Found::Memory => load.source = Source::Memory,
             Found::Device(slot) => load.slot = Some(slot),
@@ -38,17 +46,17 @@ impl Inner {
     /// The bytes' place on the device.
     fn place_of(&self, load: &Load) -> Option<(&Device, u64)> {
         match load.slot {
-            Some(slot) => Some(self.log.get().place(slot)),
+            Some(slot) => Some(self.log().place(slot)),
             None => self.device_place(load.page),
         }
     }
 
-    pub(crate) fn device_place(&self, page: usize) -> Option<(&Device, u64)> {
-        self.pages.slot(page).filter(|slot| *slot != IN_POOL).map(|slot| self.log.get().place(slot))
+    pub(super) fn device_place(&self, page: usize) -> Option<(&Device, u64)> {
+        self.pages().slot(page).filter(|slot| *slot != IN_POOL).map(|slot| self.log().place(slot))
     }
 
     /// Submits the noted reads. If this thread may not submit, plain reads do the work.
-    pub(crate) fn start_loads(&self, todo: &mut Todo) {
+    pub fn start_loads(&self, todo: &mut Todo) {
         if todo.loads.iter().all(|load| load.source != Source::Noted) {
             return;
         }
@@ -58,18 +66,18 @@ impl Inner {
         let asked = if self.ring(todo.task).submit() { Source::Asked } else { Source::Device };
         for load in todo.loads.iter_mut().filter(|load| load.source == Source::Noted) {
             load.source = asked;
-            Stats::add(&self.stats().device_reads, u64::from(asked == Source::Asked));
+            Stats::add(&self.stats.device_reads, u64::from(asked == Source::Asked));
         }
     }
 
     #[allow(clippy::mut_from_ref)]
-    pub(crate) fn ring(&self, task: usize) -> &mut Ring {
+    fn ring(&self, task: usize) -> &mut Ring {
         // SAFETY: only the thread that has taken the task calls this, and holds the result for one call.
-        unsafe { self.tasks().get(task).ring() }
+        unsafe { self.task(task).ring() }
     }
 
     /// Completes every load.
-    pub(crate) fn finish_loads(&self, todo: &mut Todo, victims: u64) {
+    pub fn finish_loads(&self, todo: &mut Todo, victims: u64) {
         if todo.loads.is_empty() {
             return;
         }
@@ -89,16 +97,16 @@ impl Inner {
                 if todo.asked_at == 0 {
                     todo.asked_at = before;
                 }
-                self.stats().device_wait.record(sys::now() - before);
+                self.stats.device_wait.record(sys::now() - before);
             }
-            load.good = Some(self.verified(&mut load, self.tasks().get(todo.task).scratch()));
+            load.good = Some(self.verified(&mut load, self.task(todo.task).scratch()));
             todo.loads[i] = load;
         }
         if waited_for {
-            Stats::add(&self.stats().evict_ns, victims);
+            Stats::add(&self.stats.evict_ns, victims);
             // The time of arrival is not known: a median read after the request.
-            let read = self.stats().device_read_ns.load(Ordering::Relaxed) * todo.laps.weight();
-            Stats::add(&self.stats().evict_exposed_ns, if there { victims.saturating_sub(read) } else { 0 });
+            let read = self.stats.device_read_ns.load(Ordering::Relaxed) * todo.laps.weight();
+            Stats::add(&self.stats.evict_exposed_ns, if there { victims.saturating_sub(read) } else { 0 });
         }
     }
 
@@ -125,13 +133,13 @@ impl Inner {
                 }
             }
         }
-        self.stats().device_wait.record(sys::now() - todo.asked_at);
+        self.stats.device_wait.record(sys::now() - todo.asked_at);
         there
     }
 
     fn read_now(&self, load: &Load) -> bool {
         let (device, offset) = self.place_of(load).expect("the page lies on a device");
-        Stats::add(&self.stats().device_reads, 1);
+        Stats::add(&self.stats.device_reads, 1);
         // SAFETY: the buffer is the load's.
         match unsafe { device.read(load.into, offset) } {
             Ok(()) => true,
@@ -150,19 +158,19 @@ impl Inner {
                 Source::Zeros => {
                     // SAFETY: the buffer is the load's.
                     unsafe { std::ptr::write_bytes(load.into as *mut u8, 0, PAGE) };
-                    Stats::add(&self.stats().cold_faults, 1);
+                    Stats::add(&self.stats.cold_faults, 1);
                     return true;
                 }
                 Source::Pool => return self.is_decompressed(load),
                 Source::Memory => {
-                    Stats::add(&self.stats().log_hits, 1);
+                    Stats::add(&self.stats.log_hits, 1);
                     return true;
                 }
                 _ if self.is_whole(load) && self.check(load, scratch) => return true,
                 _ => {}
             }
-            if !load.slot.is_some_and(|slot| self.log.get().has_moved(load.page, slot, &self.pages)) {
-                Stats::add(&self.stats().failures, 1);
+            if !load.slot.is_some_and(|slot| self.log().has_moved(load.page, slot, self.pages())) {
+                Stats::add(&self.stats.failures, 1);
                 return false;
             }
             self.look_for(load);
@@ -175,16 +183,34 @@ impl Inner {
     /// Whether the device has returned all bytes. A read that the ring did not complete is repeated as a plain read.
     fn is_whole(&self, load: &Load) -> bool {
         let whole = load.good == Some(true) || (load.source == Source::Asked && self.read_now(load));
-        Stats::add(&self.stats().device_bytes_read, if whole { PAGE as u64 } else { 0 });
+        Stats::add(&self.stats.device_bytes_read, if whole { PAGE as u64 } else { 0 });
         whole
     }
 
     fn check(&self, load: &Load, scratch: usize) -> bool {
         // SAFETY: the buffer is the load's.
-        let good = unsafe { self.log.get().verify(&self.pages, load.page, load.into, scratch) };
+        let good = unsafe { self.log().verify(self.pages(), load.page, load.into, scratch) };
         if !good {
             self.last_error.store(0, Ordering::Relaxed);
         }
         good
+    }
+
+    /// In a child that does not page: reads the bytes of a page from its slot. If they are not what they were, the
+    /// process stops, as it would at a touch of the page.
+    pub fn bring(&self, page: usize, slot: u64, address: usize) {
+        let (device, offset) = self.log().place(slot);
+        // SAFETY: no other thread knows the page yet.
+        let read = unsafe { device.read(address, offset) };
+        self.last_error.store(read.err().map_or(0, |error| error.0), Ordering::Relaxed);
+        let scratch = self.task(0).scratch();
+        // SAFETY: as above; this thread is alone, and no task is in use.
+        if read.is_err() || !unsafe { self.log().verify(self.pages(), page, address, scratch) } {
+            self.lost(page);
+        }
+        if log::is_shared(slot) {
+            // SAFETY: as above.
+            unsafe { std::ptr::copy_nonoverlapping(scratch as *const u8, address as *mut u8, PAGE) };
+        }
     }
 }

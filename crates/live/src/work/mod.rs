@@ -1,8 +1,211 @@
-//! The work for a fault after the engine's lock is freed: loads, evictions, moves to the shelf and back, and the bytes of
-//! the compressed tier. The engine's machine notes it, and the thread of the fault carries it out.
+//! The work of a fault without the engine: loads, evictions, moves to the shelf and back, and the bytes of the compressed
+//! tier.
+//!
+//! [`Work`] has what this takes. The engine's machine notes commands in a `Todo` and calls the functions of short ones;
+//! the thread of the fault then calls, without the engine's lock: `start_loads`, `move_pages`, `evict`, `finish_loads`
+//! and, when it has reported what these brought, `move_pages` and `copy_in`. This room does not know the engine.
 
-pub mod evict;
-pub mod kernel_reads;
-pub mod load;
-pub mod page_table;
-pub mod pool;
+mod evict;
+mod kernel_reads;
+mod load;
+mod page_table;
+mod pool;
+mod wary;
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+
+use crate::memory::Memory;
+use crate::page::pages::Pages;
+use crate::record::recorder::Recording;
+use crate::stats::Stats;
+use crate::swap::device::Device;
+use crate::swap::log::Log;
+use crate::sys::lock::Lock;
+use crate::sys::{fatal, Errno, Own};
+use crate::task::lead::Lead;
+use crate::task::{Task, Tasks};
+use crate::tier::Pool;
+use crate::{LiveError, Options, Recorder, Wait, PAGE};
+
+pub use evict::TakenOut;
+pub use kernel_reads::Sleepers;
+use wary::Wary;
+
+/// What the threads of a pager work with.
+pub struct Work {
+    memory: Memory,
+    tasks: Own<Tasks>,
+    log: Own<Log>,
+    pool: Pool,
+    /// Which handler reads the messages.
+    lead: Lead,
+    /// The recording of this process, if there is one.
+    recording: Own<Option<Recording>>,
+    /// Buffers whose pages are in place, on their way back to the engine's machine. Giving one back takes no other
+    /// lock: the holder of the engine's lock may be waiting for it.
+    returned: Lock<Vec<usize>>,
+    /// The memory of all of them.
+    buffers: Range<usize>,
+    wait: Wait,
+    /// How long a thread polls before it sleeps, in nanoseconds.
+    poll_ns: u64,
+    /// The device's last error; 0: the bytes were wrong.
+    last_error: AtomicI32,
+    /// Of 256 pages mapped readable, the number that was written before the page left: a running mean.
+    write_share: AtomicU32,
+    /// The engine must learn only of real writes, since each dirty page that leaves is programmed.
+    exact: bool,
+    /// For tests: frames are taken as not shared; bytes in the pipe are compared.
+    trusts: bool,
+    compares: bool,
+    /// Frames that the kernel holds.
+    wary: Wary,
+    stats: &'static Stats,
+}
+
+/// The parts that a start makes for [`Work`].
+pub struct Parts {
+    pub memory: Memory,
+    pub tasks: Tasks,
+    pub log: Log,
+    pub pool: Pool,
+    pub recording: Option<Recording>,
+    /// The memory of the engine's buffers and of those that replace them.
+    pub buffers: Range<usize>,
+    pub poll_ns: u64,
+}
+
+impl Work {
+    pub fn new(parts: Parts, options: &Options) -> Work {
+        Work {
+            stats: parts.memory.stats(),
+            memory: parts.memory,
+            tasks: Own::new(parts.tasks),
+            log: Own::new(parts.log),
+            pool: parts.pool,
+            lead: Lead::new(),
+            recording: Own::new(parts.recording),
+            returned: Lock::new(Vec::with_capacity(parts.buffers.len() / PAGE)),
+            buffers: parts.buffers,
+            wait: options.wait,
+            poll_ns: parts.poll_ns,
+            last_error: AtomicI32::new(0),
+            write_share: AtomicU32::new(0),
+            exact: options.swap.is_some(),
+            trusts: options.inject.is_some_and(|inject| inject.trust_frames),
+            wary: Wary::new(options.ram as usize / PAGE),
+            compares: options.inject.is_some_and(|inject| inject.compare_piped),
+        }
+    }
+
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    pub fn pages(&self) -> &Pages {
+        self.memory.pages()
+    }
+
+    pub fn tasks(&self) -> &Tasks {
+        self.tasks.get()
+    }
+
+    fn task(&self, number: usize) -> &Task {
+        self.tasks().get(number)
+    }
+
+    pub fn log(&self) -> &Log {
+        self.log.get()
+    }
+
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    pub fn lead(&self) -> &Lead {
+        &self.lead
+    }
+
+    pub fn recording(&self) -> Option<&Recording> {
+        self.recording.get().as_ref()
+    }
+
+    pub fn stats(&self) -> &'static Stats {
+        self.stats
+    }
+
+    /// Buffers that can be used again, into `spare`, which is empty.
+    pub fn take_returned(&self, spare: &mut Vec<usize>) {
+        std::mem::swap(spare, &mut *self.returned.lock());
+    }
+
+    /// Memory in which pages lie before they are encrypted, the most used first.
+    pub fn plaintext(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        let staging = (0..self.tasks().len()).map(|i| self.task(i).memory());
+        self.log().buffers().into_iter().chain([self.buffers.clone()]).chain(staging)
+    }
+
+    /// Drops the content of a page that is out. The engine has forgotten it.
+    pub fn forget(&self, page: usize) {
+        if let Some(recording) = self.recording() {
+            self.pages().set_sum(page, 0);
+            recording.released(page);
+        }
+        let slot = self.pages().set_slot(page, None);
+        self.log().forget(page, slot);
+    }
+
+    /// The page cannot be had any more.
+    pub fn lost(&self, page: usize) -> ! {
+        let address = self.memory.address(page);
+        Stats::add(&self.stats.halts, 1);
+        match (self.device_place(page), self.last_error.load(Ordering::Relaxed)) {
+            (Some((device, offset)), 0) => {
+                let path = device.path().display();
+                fatal::stop(format_args!(
+                    "{path}, byte {offset}: the page for {address:#x} is not what was written there (its checksum differs)"
+                ))
+            }
+            (Some((device, offset)), error) => {
+                let (path, error) = (device.path().display(), Errno(error).io());
+                fatal::stop(format_args!("{path}, byte {offset}: the page for {address:#x} cannot be read: {error}"))
+            }
+            (None, _) => fatal::stop(format_args!("the page at {address:#x} is lost")),
+        }
+    }
+
+    /// The descriptors that the pager's own threads need, but for the journal's.
+    pub fn descriptors(&self) -> Vec<i32> {
+        let mut all = self.memory.descriptors();
+        all.extend(self.recording().into_iter().flat_map(Recording::descriptors));
+        all.extend(self.log().descriptors());
+        all.extend(self.tasks().descriptors());
+        all
+    }
+
+    /// In a forked child: new tasks, and a swap file of its own on `device`.
+    ///
+    /// # Safety
+    /// This is its only thread, and the fork was prepared.
+    pub unsafe fn renew(&self, device: Device) -> Result<(), LiveError> {
+        // SAFETY: the caller answers for it.
+        unsafe {
+            self.memory.renew()?;
+            self.tasks.renew().renew()?;
+            self.log.renew().fork_child(device)
+        }
+    }
+
+    /// In a forked child: a recording of its own.
+    ///
+    /// # Safety
+    /// As for `renew`.
+    pub unsafe fn renew_recording(&self, asked: Option<&Recorder>) -> Result<(), LiveError> {
+        // SAFETY: the caller answers for it.
+        match (asked, unsafe { self.recording.renew() }) {
+            (Some(asked), Some(recording)) => recording.renew(asked),
+            _ => Ok(()),
+        }
+    }
+}

@@ -95,7 +95,7 @@ impl Pager {
 
     /// Called with the lock. Other threads settle their pages without the lock; this thread settles its own page now.
     fn come_to_rest(&self, page: usize, owed: &mut Vec<Owed>, owner: Owner) {
-        let mine = self.pages.states().look(page, owner).1;
+        let mine = self.pages.look(page, owner).1;
         if mine && self.rules == Rules::Sound {
             let i = owed.iter().position(|one| matches!(one, Owed::Back(p) | Owed::Hold(p) if *p == page));
             self.settle(owed.remove(i.expect("what is mine is owed")), owner);

@@ -15,7 +15,7 @@ unsigned below(unsigned limit) { return chance() % limit; }
 unsigned between(unsigned least, unsigned most) { return least + below(most - least + 1); }
 int one_in(unsigned n) { return below(n) == 0; }
 
-static char line[4096];
+static char line[16384];
 static size_t used;
 
 static void say_list(const char *format, va_list list) {

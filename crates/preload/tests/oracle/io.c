@@ -281,11 +281,59 @@ static void op_past_the_end(void) {
     close(file);
 }
 
+/* A file that a process serves (FUSE) and that the kernel reads straight into the pages of the buffer, which it holds
+ * meanwhile. Each word of the file is its offset times a number. The judge makes the file, where it may. */
+enum { SERVED = 16 };
+static volatile int pressing;
+static void *press(void *argument) {
+    volatile unsigned char sink;
+    for (uint64_t i = (uintptr_t)argument; pressing; i++) {
+        struct slab *s = &slabs[mix(i, 3) % SLABS];
+        unsigned page = s->n ? mix(i, 4) % s->n : 0;
+        if (s->n && s->page[page].prot & PROT_READ) sink = s->at[(size_t)page * PAGE];
+    }
+    (void)sink;
+    return NULL;
+}
+static void op_served(void) {
+    struct range r;
+    struct stat status;
+    if (!pick_with(&r, SERVED, RW)) return;
+    int file = open("oracle.served", O_RDONLY | O_CLOEXEC);
+    if (file < 0 || fstat(file, &status) || status.st_size == 0) {
+        if (file >= 0) close(file);
+        return;
+    }
+    sigset_t all, old; /* the first thread handles the process's signals */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    pthread_t thread;
+    pressing = 1;
+    must(pthread_create(&thread, NULL, press, (void *)(uintptr_t)(chance() >> 8)) == 0, "a thread");
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    unsigned rounds = between(1, 6);
+    for (unsigned i = 0; i < rounds; i++) {
+        uint64_t from = (uint64_t)below(10000) * PAGE;
+        must(pread(file, start(&r), length(&r), from) == (ssize_t)length(&r), "a file that is served is read");
+        for (size_t at = 0; at < length(&r); at += 8) {
+            uint64_t word;
+            memcpy(&word, start(&r) + at, 8);
+            if (word != (from + at) * 0x9e3779b97f4a7c15u) wrong("a file that is served has other bytes at %zu of %zu", at, length(&r));
+        }
+    }
+    pressing = 0;
+    must(pthread_join(thread, NULL) == 0, "a thread ends");
+    close(file);
+    write_range(&r);
+    say(" %u of %u", rounds, r.n);
+}
+
 const struct op io_ops[] = {
     {"write", "write", 6, op_write},
     {"read", "read", 6, op_read},
     {"direct", "direct", 4, op_direct},
     {"structures", "structures", 3, op_structures},
+    {"served", "served", 3, op_served},
     {"proc-mem", "proc-mem", 1, op_proc_mem},
     {"past-the-end", "past-the-end", 1, op_past_the_end},
     {0},

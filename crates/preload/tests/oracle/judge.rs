@@ -6,15 +6,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use coldframe_live::Options;
+use coldframe_live::{Options, StatsFile};
 
 use crate::common;
 
-/// Classes that differ by the nature of the pager, as the README says: a debugger sees no bytes of a page that is not
-/// in RAM.
-pub const LIMITS: [&str; 1] = ["proc-mem"];
-/// A program that takes longer hangs; plain, the programs take seconds.
-const PATIENCE: Duration = Duration::from_secs(90);
+#[path = "../common/fuse.rs"]
+mod fuse;
+
+/// Classes that differ by the nature of the pager, as the book says: a debugger sees no bytes of a page that is not in
+/// RAM; bytes are lost that the kernel reads straight into memory which another thread's fault takes out; and the
+/// pager's own process is a child of the program for who waits with `__WALL` or is a subreaper.
+pub const LIMITS: [&str; 3] = ["proc-mem", "served", "keeper"];
+/// A program that takes longer hangs; plain, the programs take seconds. Paged on a busy machine, storms take a minute.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// The time of a read of the file that is served.
+const SERVED_SLOWLY: Duration = Duration::from_millis(3);
 
 /// How a program is paged.
 pub struct Setting {
@@ -73,6 +80,8 @@ impl Oracle {
             .status()
             .unwrap();
         assert!(built.success(), "the oracle does not compile");
+        // For the programs that this thread starts; they do without where it cannot be mounted.
+        fuse::serve(&folder.path().join("oracle.served"), true, SERVED_SLOWLY);
         Oracle { folder, program }
     }
 
@@ -94,8 +103,11 @@ impl Oracle {
         command.stdout(std::fs::File::create(&out).unwrap()).stderr(std::fs::File::create(&err).unwrap());
         command.env_remove("LD_PRELOAD").env_remove("COLDFRAME_OPTIONS");
         (setting.around)(&mut command);
-        if paged {
+        // As `coldframe run` has it: a later program that cannot page runs without.
+        let stats = paged.then(|| StatsFile::create().unwrap());
+        if let Some(stats) = &stats {
             let mut options = Options::new(setting.ram << 10);
+            options.stats_fd = Some(stats.fd());
             options.handlers = setting.handlers;
             options.backing = self.folder.path().to_path_buf();
             (setting.change)(&mut options);
@@ -114,15 +126,16 @@ impl Oracle {
         }
         let at = plain.lines.iter().zip(&paged.lines).take_while(|(a, b)| a == b).count();
         let line = |run: &Run| run.lines.get(at).cloned().unwrap_or_else(|| format!("(ended: {})", run.end));
-        let operation = line(&plain).split(' ').nth(1).unwrap_or_default().to_string();
+        let (one, other) = (line(&plain), line(&paged));
+        let operation = one.split(' ').nth(1).unwrap_or_default().to_string();
         let again = self.run(case, setting, false);
         let alike =
             if (&again.lines, &again.end) == (&plain.lines, &plain.end) { "" } else { ", and so do two plain runs" };
         let said: Vec<_> = paged.said.lines().take(6).map(|line| format!("    {line}\n")).collect();
         let text = format!(
             "  plain: {}\n  paged: {}{alike}\n  ended: {}\n{}",
-            line(&plain),
-            line(&paged),
+            around_the_difference(&one, &other),
+            around_the_difference(&other, &one),
             paged.end,
             said.concat()
         );
@@ -161,6 +174,17 @@ impl Oracle {
             all += &format!("  and with fewer classes: {}\n{text}", again(&smaller));
         }
         Some(all)
+    }
+}
+
+/// The start of a line, and the part of it where it begins to differ from another one.
+fn around_the_difference(line: &str, other: &str) -> String {
+    let (line, other): (Vec<char>, Vec<char>) = (line.chars().collect(), other.chars().collect());
+    let same = line.iter().zip(&other).take_while(|(a, b)| a == b).count();
+    let part = |from: usize, to: usize| line[from.min(line.len())..to.min(line.len())].iter().collect::<String>();
+    match same {
+        0..150 => part(0, 300),
+        _ => format!("{} ... {}", part(0, 60), part(same - 80, same + 160)),
     }
 }
 

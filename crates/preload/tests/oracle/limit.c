@@ -2,15 +2,20 @@
  * which then continues to use memory and forks again. */
 #include "oracle.h"
 #include <grp.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stddef.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-/* The child's part: old and new memory, and its own child. */
+/* The pager may have refused a limit: then the child is not what it is without a pager. A program that is started under
+ * a hard limit of a few descriptors has its pager's among them. */
+static int limit_refused, crowded;
+/* The child's part: old and new memory, its own child, and what it is now. */
 static void live_on(void) {
     struct range r;
     check_some(4);
@@ -34,6 +39,9 @@ static void live_on(void) {
     int status = 0;
     if (child > 0) must(waitpid(child, &status, 0) == child, "a child");
     say(" %d", WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
+    if (limit_refused) return;
+    if (one_in(2)) say_self();
+    if (one_in(3) && !crowded) say_child(below(child_ways()));
 }
 static void in_child(void (*change)(void)) {
     if (depth >= 3) return;
@@ -134,7 +142,8 @@ static void few_descriptors(void) {
     struct rlimit now, few = {between(16, 80), 0};
     must(getrlimit(RLIMIT_NOFILE, &now) == 0, "getrlimit");
     few.rlim_max = one_in(2) ? few.rlim_cur : now.rlim_max;
-    say(" %d", few.rlim_cur == few.rlim_max);
+    crowded = few.rlim_cur == few.rlim_max;
+    say(" %d", crowded);
     say_outcome("setrlimit", setrlimit(RLIMIT_NOFILE, &few));
     int n = 0;
     while (n < 200 && open("/dev/null", O_RDONLY) >= 0) n++;
@@ -147,6 +156,7 @@ static void op_few_descriptors(void) { in_child(few_descriptors); }
  * not for the pager's. */
 static void small_files(void) {
     struct rlimit small = {10 * PAGE, 10 * PAGE};
+    limit_refused = 1;
     signal(SIGXFSZ, one_in(2) ? SIG_IGN : SIG_DFL);
     int granted = setrlimit(RLIMIT_FSIZE, &small) == 0;
     for (struct slab *s = slabs; s < slabs + SLABS; s++) {
@@ -216,6 +226,66 @@ static void daemonize(void) {
 }
 static void op_daemon(void) { in_child(daemonize); }
 
+/* Rights that a process may drop without the C library's functions for users. */
+static void drop_one(void) {
+    struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct caps[2];
+    int way = below(9);
+    say(" way %d", way);
+    switch (way) {
+    case 0: /* all, or those of a list */
+    case 1:
+        must(syscall(SYS_capget, &head, caps) == 0, "capget");
+        for (int i = 0; i < 2; i++) {
+            caps[i].effective &= way ? 0x2000f3 : 0;
+            caps[i].permitted &= way ? 0x2000f3 : 0;
+        }
+        say_outcome("capset", syscall(SYS_capset, &head, caps));
+        break;
+    case 2: say_outcome("no new rights", prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)); break;
+    case 3: say_outcome("bounding set", prctl(PR_CAPBSET_DROP, 21 /* CAP_SYS_ADMIN */, 0, 0, 0)); break;
+    case 4: say_outcome("secure bits", prctl(PR_SET_SECUREBITS, 0x2f, 0, 0, 0)); break;
+    case 5: /* by the bare call, which is this thread's alone */
+        say_outcome("setgid", syscall(SYS_setgid, 65534));
+        say_outcome("setuid", syscall(SYS_setuid, 65534));
+        break;
+    case 6:
+        say_outcome("keep", prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0));
+        say_outcome("setuid", setuid(65534));
+        break;
+    case 7: { /* as OpenSSH's sandbox does */
+        struct rlimit none = {0, 0};
+        say_outcome("no processes", setrlimit(RLIMIT_NPROC, &none));
+        say_outcome("setgid", setgid(65534));
+        say_outcome("setuid", setuid(65534));
+        break;
+    }
+    default:
+        say_outcome("dumpable", prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
+        say_outcome("slack", prctl(PR_SET_TIMERSLACK, 77000, 0, 0, 0));
+        say_outcome("huge pages", prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0));
+        say_outcome("death", prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0));
+        say_outcome("persona", personality(ADDR_NO_RANDOMIZE));
+    }
+}
+static void op_drop(void) { in_child(drop_one); }
+
+/* A filter for all threads, which may kill those that make a call the program itself never makes. */
+static void filtered_together(void) {
+    int kills = one_in(2);
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, kills ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_ERRNO | EPERM),
+    };
+    struct sock_fprog program = {5, filter};
+    must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no new rights");
+    say_outcome("filter", syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program));
+}
+static void op_filter_together(void) { in_child(filtered_together); }
+
 static void apart(void) {
     static const int ways[] = {CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_FILES, CLONE_FS, CLONE_NEWNET};
     int way = below(6);
@@ -235,7 +305,9 @@ const struct op limit_ops[] = {
     {"few-descriptors", "few-descriptors", 1, op_few_descriptors},
     {"small-files", "small-files", 1, op_small_files},
     {"limits", "limits", 1, op_limits},
+    {"drop", "drop", 3, op_drop},
     {"filter", "filter", 1, op_filter},
+    {"filter-together", "filter", 1, op_filter_together},
     {"processors", "processors", 1, op_processors},
     {"daemon", "daemon", 1, op_daemon},
     {"apart", "apart", 1, op_apart},

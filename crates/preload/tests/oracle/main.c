@@ -7,7 +7,8 @@ const char *myself, *without = "";
 static unsigned char plain[SCRATCH];
 unsigned char *scratch(void) { return plain; }
 
-static const struct op *const groups[] = {map_ops, heap_ops, io_ops, ring_ops, process_ops, thread_ops, signal_ops, stack_ops, limit_ops, NULL};
+static const struct op *const groups[] = {map_ops, heap_ops, io_ops, ring_ops, process_ops, thread_ops, signal_ops, stack_ops, limit_ops, storm_ops,
+    narrow_ops, bare_ops, child_ops, NULL};
 
 static int left_out(const char *class) {
     size_t len = strlen(class);
@@ -68,6 +69,7 @@ int main(int count, char **words) {
     steps(strtoull(words[1], NULL, 0), atoi(words[2]));
     workers_end();
     say("%.*send", depth, "................");
+    say_self();
     end_line();
     return 0;
 }

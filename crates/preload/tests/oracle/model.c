@@ -125,8 +125,7 @@ void model_in_child(void) {
         int leave = 0;
         for (unsigned i = 0; i < s->n; i++) {
             struct page *p = &s->page[i];
-            if (p->wiped_in_child) p->version = p->original = 0;
-            p->wiped_in_child = 0;
+            if (p->wiped_in_child) p->version = p->original = 0; /* the advice stays, for the child's own children */
             if (p->kind == SHARED && !p->not_in_child && !leave) check_page(s, i);
             if (p->not_in_child || p->kind == SHARED) leave = 1;
         }

@@ -96,13 +96,25 @@ const char *probed(int result);
 const char *probed_free(int result);
 void catch_faults(void);
 
+/* self.c */
+void say_self(void);
+
+/* child.c */
+void say_child(int way); /* starts this program to say what it is */
+int child_ways(void);
+int who(void);
+
+/* bare.c: a system call without the C library; -1 and errno */
+long bare(long number, long a, long b, long c, long d, long e, long f);
+
 /* main.c */
 struct op {
     const char *name, *class;
     unsigned weight;
     void (*run)(void);
 };
-extern const struct op map_ops[], heap_ops[], io_ops[], ring_ops[], process_ops[], thread_ops[], signal_ops[], stack_ops[], limit_ops[];
+extern const struct op map_ops[], heap_ops[], io_ops[], ring_ops[], process_ops[], thread_ops[], signal_ops[], stack_ops[], limit_ops[],
+    storm_ops[], narrow_ops[], bare_ops[], child_ops[];
 extern int depth;          /* forks between the first process and this one */
 extern const char *myself; /* path of this program */
 extern const char *without;
@@ -110,6 +122,7 @@ void steps(uint64_t number, unsigned n);
 void become_child(void); /* after a fork, in the child */
 void workers_forget(void);
 void workers_end(void);
+unsigned workers_now(void); /* threads in the background */
 int special(int count, char **words); /* the work of this program when a step has executed it */
 unsigned char *scratch(void); /* plain memory, 1 MiB */
 enum { SCRATCH = 1 << 20 };

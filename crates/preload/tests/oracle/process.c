@@ -292,6 +292,7 @@ static int sum_of_input(void) {
 }
 int special(int count, char **words) {
     if (count == 2 && strcmp(words[1], "-sum") == 0) return sum_of_input();
+    if (count == 2 && strcmp(words[1], "-who") == 0) return who();
     return 2;
 }
 

@@ -42,6 +42,11 @@ void workers_forget(void) {
     for (struct worker *w = workers; w < workers + WORKERS; w++) w->works = 0;
 }
 void workers_end(void) { workers_stop(); }
+unsigned workers_now(void) {
+    unsigned n = 0;
+    for (struct worker *w = workers; w < workers + WORKERS; w++) n += w->works;
+    return n;
+}
 static void op_workers(void) {
     say(" %u end", workers_stop());
     if (one_in(2)) return;

@@ -9,7 +9,8 @@ use super::segments::{Inside, Refused};
 use super::{Found, Log, FILE_SHIFT};
 use crate::page::pages::Pages;
 use crate::stats::Stats;
-use crate::{sys, PAGE};
+use crate::sys::{self, Signals};
+use crate::PAGE;
 
 impl Log {
     fn with_blocks(&self) -> bool {
@@ -119,8 +120,12 @@ impl Log {
         }
     }
 
-    /// Whether the engine has given the page a slot.
+    /// Whether the engine keeps a slot of its swap area for the page, even for zeros.
     pub fn has_slot(&self, page: usize) -> bool {
+        if self.places {
+            return false;
+        }
+        let _signals = Signals::block();
         self.state.lock().blocks.as_ref().is_some_and(|blocks| blocks.slot_of(page as u32).is_some())
     }
 

@@ -13,15 +13,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 
 use super::segments::{Buffer, Inside, Job, SHARED};
 use super::{bound_to, hung_up, Log, FILE_SHIFT, PART_SHIFT, SEGMENT};
-use crate::fault::pager::Inner;
 use crate::page::pages::Pages;
 use crate::stats::Stats;
-use crate::sys::fatal;
 use crate::sys::lock::{Guard, Lock};
-use crate::sys::thread::{spawn_raw, RawThread};
-use crate::sys::{self, Errno};
+use crate::sys::thread::{spawn_raw, Body, RawThread};
+use crate::sys::{self, fatal, Errno};
 use crate::tier::packed;
-use crate::work::kernel_reads::{Looks, LOOK_US};
 use crate::{LiveError, PAGE};
 
 /// Pause before the next request to the device, in microseconds: after it was full, and after it failed.
@@ -129,23 +126,33 @@ impl Drop for Writer {
     }
 }
 
-impl Inner {
-    /// Starts the writer thread. Without it the pager works, too: the thread that evicts also writes.
-    pub(crate) fn start_writer(&self) {
-        let writer = &self.log.get().writer;
+/// What the thread does besides: it looks after others that may sleep.
+pub trait Visits {
+    /// Called before each job.
+    fn visit(&mut self);
+    /// Microseconds after which the next visit must come; `None`: none need come.
+    fn next(&self) -> Option<u64>;
+}
+
+impl Log {
+    /// Starts the writer thread, which calls `write_on`. Without it the pager works, too: the thread that evicts also
+    /// writes.
+    ///
+    /// # Safety
+    /// As for `spawn_raw`, until `stop_writer` has returned.
+    pub unsafe fn start_writer(&self, body: Body, argument: *mut c_void) {
+        let writer = &self.writer;
         writer.life.store(RUNS, SeqCst);
-        let this = (self as *const Inner).cast_mut().cast::<c_void>();
-        // SAFETY: the pager lives until `stop_writer` has returned, and the writer neither allocates nor takes a lock
-        // of the C library.
-        match unsafe { spawn_raw(run, this) } {
+        // SAFETY: the caller answers for it.
+        match unsafe { spawn_raw(body, argument) } {
             Ok(thread) => *writer.thread.lock() = Some(thread),
             Err(_) => writer.life.store(NONE, SeqCst),
         }
     }
 
     /// Ends the writer thread. Bytes in buffers stay there, for another writer or for the threads that wait.
-    pub(crate) fn stop_writer(&self) {
-        let writer = &self.log.get().writer;
+    pub fn stop_writer(&self) {
+        let writer = &self.writer;
         let Some(thread) = writer.thread.lock().take() else { return };
         writer.life.store(STOPS, SeqCst);
         sys::futex_wake(&writer.life, 1);
@@ -155,37 +162,35 @@ impl Inner {
         // From now on the waiting threads do its work.
         writer.job_done();
     }
-}
 
-unsafe extern "C" fn run(inner: *mut c_void) {
-    // SAFETY: `start_writer` gave it, and it lives until this thread has been joined.
-    let inner = unsafe { &*inner.cast::<Inner>() };
-    let (log, writer) = (inner.log.get(), &inner.log.get().writer);
-    let mut looks = Looks::new();
-    while !writer.stops() {
-        let seen = writer.work.load(SeqCst);
-        inner.help_sleepers(&mut looks);
-        if log.work(&inner.pages, inner.stats()) {
-            continue;
-        }
-        // A thread that begins to reach from here on wakes the writer.
-        writer.dozes.store(1, SeqCst);
-        let limit = match inner.reached_since(&looks) {
-            true => Some(LOOK_US),
-            false => log.state.lock().starved().then_some(SPACE_US),
-        };
-        if limit.is_some() {
+    /// The writer thread's work, until it is stopped.
+    pub fn write_on(&self, pages: &Pages, stats: &Stats, visits: &mut impl Visits) {
+        let writer = &self.writer;
+        while !writer.stops() {
+            let seen = writer.work.load(SeqCst);
+            visits.visit();
+            if self.work(pages, stats) {
+                continue;
+            }
+            // A thread that begins to reach from here on wakes the writer.
+            writer.dozes.store(1, SeqCst);
+            let limit = visits.next().or_else(|| self.state.lock().starved().then_some(SPACE_US));
+            if limit.is_some() {
+                writer.dozes.store(0, SeqCst);
+            }
+            writer.rest(seen, limit);
             writer.dozes.store(0, SeqCst);
         }
-        writer.rest(seen, limit);
-        writer.dozes.store(0, SeqCst);
     }
-}
 
-impl Log {
     /// Whether there is a writer thread.
     pub fn has_writer(&self) -> bool {
         self.writer.thread.lock().is_some()
+    }
+
+    /// No page has left lately.
+    pub fn dozes(&self) -> bool {
+        self.writer.dozes.load(SeqCst) != 0
     }
 
     /// A thread begins to reach for pages; the writer must look after it.

@@ -12,17 +12,15 @@
 //! there is no reclaimer.
 
 use std::ffi::c_void;
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use coldframe_core::tier::BIN_FRAMES;
 use coldframe_core::{Engine, Event};
 
-use crate::fault::pager::Inner;
+use super::Faults;
 use crate::sys;
-use crate::sys::fatal;
 use crate::sys::lock::Lock;
-use crate::sys::thread::{spawn_raw, RawThread};
+use crate::sys::thread::{spawn_raw, Body, RawThread};
 use crate::task::{Laps, VICTIMS};
 
 /// With fewer free frames than this, the reclaimer is called. It needs some 30 us to wake up.
@@ -104,11 +102,6 @@ impl Reclaimer {
         self.low > 0
     }
 
-    /// Whether there is a thread.
-    pub fn runs(&self) -> bool {
-        self.thread.lock().is_some()
-    }
-
     /// In a forked child: the thread is the parent's.
     pub fn forget(&self) {
         if let Some(thread) = self.thread.lock().take() {
@@ -118,28 +111,54 @@ impl Reclaimer {
     }
 }
 
-impl Inner {
-    /// Starts the thread, if there is to be one. Without it the pager works, too.
-    pub(crate) fn start_reclaimer(&self) {
-        if !self.reclaimer.is_wanted() {
+/// The thread's life.
+impl Reclaimer {
+    /// Starts the thread, if there is to be one. It calls `work_on`. Without it the pager works, too.
+    ///
+    /// # Safety
+    /// As for `spawn_raw`, until `stop` has returned.
+    pub unsafe fn start(&self, body: Body, argument: *mut c_void) {
+        if !self.is_wanted() {
             return;
         }
-        self.reclaimer.stops.store(0, SeqCst);
-        let this = (self as *const Inner).cast_mut().cast::<c_void>();
-        // SAFETY: the pager lives until `stop_reclaimer` has returned, and what runs does not allocate.
-        if let Ok(thread) = unsafe { spawn_raw(run, this) } {
-            *self.reclaimer.thread.lock() = Some(thread);
+        self.stops.store(0, SeqCst);
+        // SAFETY: the caller answers for it.
+        if let Ok(thread) = unsafe { spawn_raw(body, argument) } {
+            *self.thread.lock() = Some(thread);
         }
     }
 
     /// Ends the thread. Handlers and writer must still be at work: the thread may need them.
-    pub(crate) fn stop_reclaimer(&self) {
-        let reclaimer = &self.reclaimer;
-        let Some(thread) = reclaimer.thread.lock().take() else { return };
-        reclaimer.stops.store(1, SeqCst);
-        reclaimer.called.fetch_add(1, SeqCst);
-        sys::futex_wake(&reclaimer.called, 1);
+    pub fn stop(&self) {
+        let Some(thread) = self.thread.lock().take() else { return };
+        self.stops.store(1, SeqCst);
+        self.called.fetch_add(1, SeqCst);
+        sys::futex_wake(&self.called, 1);
         thread.join();
+    }
+
+    /// The thread's work, until it is stopped. `reclaim` takes a batch out, or returns false; `has_work` says whether
+    /// another is wanted.
+    fn work_on(&self, reclaim: impl Fn() -> bool, has_work: impl Fn() -> bool) {
+        while self.stops.load(SeqCst) == 0 {
+            if reclaim() {
+                continue;
+            }
+            // A call between these two lines is not lost: the number differs then.
+            let seen = self.called.load(SeqCst);
+            self.asleep.store(1, SeqCst);
+            if !has_work() && self.stops.load(SeqCst) == 0 {
+                sys::futex_wait(&self.called, seen);
+            }
+            self.asleep.store(0, SeqCst);
+        }
+    }
+}
+
+impl Faults {
+    /// The reclaimer's work, until it is stopped.
+    pub fn reclaim_on(&self) {
+        self.reclaimer.work_on(|| self.reclaim(), || self.reclaimer.has_work(self.gate.lock().engine()));
     }
 
     /// Takes out one batch. Returns false if less than half a batch of frames is missing, or if no page can leave. A
@@ -147,50 +166,26 @@ impl Inner {
     fn reclaim(&self) -> bool {
         let number = self.take_task();
         // SAFETY: the task was free and is this thread's now.
-        let todo = unsafe { self.tasks().get(number).todo() };
-        (todo.laps, todo.apart) = (Laps::default(), true);
-        let mut decider = self.enter();
+        let todo = unsafe { self.work.tasks().get(number).todo() };
+        todo.laps = Laps::default();
+        let mut decider = self.gate.enter();
         let batch = self.reclaimer.high - self.reclaimer.low;
         let mut begun = false;
-        let few = decider.engine.frames().free() + batch / 2 > self.reclaimer.high;
+        let few = decider.engine().frames().free() + batch / 2 > self.reclaimer.high;
         for _ in 0..if few { 0 } else { batch } {
-            let engine = &decider.engine;
+            let engine = decider.engine();
             let enough = engine.frames().free() >= self.reclaimer.high || !engine.may_reclaim();
             if enough || todo.victims.len() + EACH > VICTIMS {
                 break;
             }
-            self.deliver(&mut decider, todo, Event::Reclaim);
+            decider.deliver(&self.work, todo, Event::Reclaim);
             begun = true;
         }
         drop(decider);
-        self.carry_out(todo);
-        todo.apart = false;
-        self.leave();
-        self.tasks().give(number);
+        self.carry_out(todo, true);
+        self.bring_back(todo);
+        self.gate.leave();
+        self.work.tasks().give(number);
         begun
-    }
-}
-
-unsafe extern "C" fn run(inner: *mut c_void) {
-    // SAFETY: `start_reclaimer` gave it, and it lives until this thread has been joined.
-    let inner = unsafe { &*inner.cast::<Inner>() };
-    let work = || {
-        let reclaimer = &inner.reclaimer;
-        while reclaimer.stops.load(SeqCst) == 0 {
-            if inner.reclaim() {
-                continue;
-            }
-            // A call between these two lines is not lost: the number differs then.
-            let seen = reclaimer.called.load(SeqCst);
-            reclaimer.asleep.store(1, SeqCst);
-            let wanted = reclaimer.has_work(&inner.decider.lock().engine);
-            if !wanted && reclaimer.stops.load(SeqCst) == 0 {
-                sys::futex_wait(&reclaimer.called, seen);
-            }
-            reclaimer.asleep.store(0, SeqCst);
-        }
-    };
-    if catch_unwind(AssertUnwindSafe(work)).is_err() {
-        fatal::stop("the thread that takes pages out has failed");
     }
 }

@@ -1,12 +1,13 @@
 //! Tests of faults whose page has changed its state before they are served.
 
-use crate::fault::pager::Kind;
+use crate::fault::serve::Kind;
 use crate::page::pages::Where;
-use crate::{Options, Pager, Region, PAGE};
+use crate::{Options, Pager, Region, SwapArea, PAGE};
 
-fn observed() -> (Pager, Region) {
-    // An observer first maps pages for reading.
-    let options = Options { max_memory: 1 << 26, observe: true, read_ahead: 0, ..Options::new(64 * PAGE as u64) };
+fn exact() -> (Pager, Region) {
+    // With a swap area, pages are first mapped for reading.
+    let swap = Some(SwapArea { bytes: None, collector: "greedy".into(), victims: 1 });
+    let options = Options { max_memory: 1 << 26, swap, read_ahead: 0, ..Options::new(64 * PAGE as u64) };
     let pager = Pager::start(options).unwrap();
     let region = pager.anonymous(PAGE).unwrap();
     (pager, region)
@@ -16,7 +17,7 @@ fn observed() -> (Pager, Region) {
 fn push_out(pager: &Pager, region: &Region) {
     let mut other = pager.anonymous(256 * PAGE).unwrap();
     other.as_mut_slice().iter_mut().step_by(PAGE).for_each(|byte| *byte = 1);
-    assert_eq!(pager.inner.pages.get(page_of(pager, region)), Where::Out);
+    assert_eq!(pager.inner.memory().pages().get(page_of(pager, region)), Where::Out);
 }
 
 fn page_of(pager: &Pager, region: &Region) -> usize {
@@ -30,22 +31,22 @@ fn first_byte(region: &Region) -> u8 {
 
 #[test]
 fn a_stale_fault_does_not_map_zeros_for_a_page_that_has_left() {
-    let (pager, mut region) = observed();
+    let (pager, mut region) = exact();
     region.as_mut_slice()[0] = 7;
     push_out(&pager, &region);
-    pager.inner.look_again(page_of(&pager, &region), Where::Dirty, Kind::Missing, false);
+    pager.inner.faults().look_again(page_of(&pager, &region), Where::Dirty, Kind::Missing, false);
     assert_eq!(first_byte(&region), 7);
 }
 
 #[test]
 fn a_stale_fault_does_not_allow_unseen_writes_to_a_page_that_has_come_back() {
-    let (pager, mut region) = observed();
+    let (pager, mut region) = exact();
     region.as_mut_slice()[0] = 7;
     push_out(&pager, &region);
     assert_eq!(first_byte(&region), 7);
     let page = page_of(&pager, &region);
-    assert_eq!(pager.inner.pages.get(page), Where::Clean);
-    pager.inner.look_again(page, Where::Dirty, Kind::Protected, false);
+    assert_eq!(pager.inner.memory().pages().get(page), Where::Clean);
+    pager.inner.faults().look_again(page, Where::Dirty, Kind::Protected, false);
     region.as_mut_slice()[0] = 8;
     push_out(&pager, &region);
     assert_eq!(first_byte(&region), 8);

@@ -1,15 +1,9 @@
 //! Finds out by trials what this machine allows.
 
-use std::os::fd::AsRawFd;
 use std::path::Path;
 
+use coldframe_live::trials;
 use serde::Serialize;
-
-use crate::measure::calibrate;
-use crate::memory::space::Space;
-use crate::swap::device::Device;
-use crate::sys::{self, Notify, Source, Uffd};
-use crate::PAGE;
 
 /// The state of something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -71,30 +65,42 @@ fn kernel() -> Finding {
     finding("kernel", Health::Note, format!("Linux {release}, {cpus} CPUs"), "")
 }
 
-const RIGHTS: &str =
-    "sysctl -w vm.unprivileged_userfaultfd=1, or access to /dev/userfaultfd, or root; in a container allow \
-                      userfaultfd in the seccomp profile";
+/// The finding about the right that everything needs.
+pub const RIGHT: &str = "userfaultfd, faults of the kernel too";
+
+/// What gives the right to page here, in one line. The default profiles of Docker and Podman refuse the system call
+/// userfaultfd, and allow ioctl on its device.
+fn right() -> &'static str {
+    if Path::new("/dev/userfaultfd").exists() {
+        "sudo coldframe setup (once; then log in again)"
+    } else if ["/.dockerenv", "/run/.containerenv"].iter().any(|mark| Path::new(mark).exists()) {
+        "start the container with --device /dev/userfaultfd; or add to its seccomp profile: {\"names\": \
+         [\"userfaultfd\"], \"action\": \"SCMP_ACT_ALLOW\"}"
+    } else {
+        "sudo sysctl -w vm.unprivileged_userfaultfd=1, or root"
+    }
+}
 
 fn full_rights() -> Finding {
-    match Uffd::open(Notify::Message) {
-        Ok(_) => finding("userfaultfd, faults of the kernel too", Health::Good, "allowed", ""),
+    match trials::reports_faults(true) {
+        Ok(_) => finding(RIGHT, Health::Good, "allowed", ""),
         Err(error) => {
             let sysctl = read("/proc/sys/vm/unprivileged_userfaultfd").unwrap_or_else(|| "unknown".to_string());
-            let found = format!("{} (vm.unprivileged_userfaultfd={sysctl})", error.io());
-            finding("userfaultfd, faults of the kernel too", Health::Missing, found, RIGHTS)
+            let found = format!("{error} (vm.unprivileged_userfaultfd={sysctl})");
+            finding(RIGHT, Health::Missing, found, right())
         }
     }
 }
 
 fn user_rights() -> Finding {
-    match Uffd::open(Notify::UserMessage) {
+    match trials::reports_faults(false) {
         Ok(_) => finding("userfaultfd, faults of the program", Health::Good, "allowed", ""),
-        Err(error) => finding("userfaultfd, faults of the program", Health::Missing, error.io().to_string(), RIGHTS),
+        Err(error) => finding("userfaultfd, faults of the program", Health::Missing, error, right()),
     }
 }
 
 fn move_pages() -> Finding {
-    let can = Uffd::open(Notify::UserMessage).is_ok_and(|uffd| uffd.can_move);
+    let can = trials::moves_pages();
     let health = if can { Health::Good } else { Health::Warning };
     let found = if can { "UFFDIO_MOVE is there" } else { "no UFFDIO_MOVE" };
     finding("pages move without copying", health, found, "Linux 6.8 or newer; until then a false fault copies")
@@ -104,7 +110,7 @@ fn move_pages() -> Finding {
 /// sought. The kernel refuses it for memory that is registered for write protection, which this pager needs. So it is
 /// reported and not used.
 fn protected_reads() -> Finding {
-    let can = Source::find(Notify::UserMessage).is_ok_and(|source| source.protects_reads());
+    let can = trials::protects_reads();
     let found = if can { "there, and not used" } else { "not in this kernel (Linux 7.2); not used" };
     finding("read-write protection of pages (RWP)", Health::Note, found, "")
 }
@@ -112,34 +118,18 @@ fn protected_reads() -> Finding {
 fn vectored_drop() -> Finding {
     let name = "scattered pages leave with one flush";
     let remedy = "Linux 6.13 or newer; until then each page costs a TLB flush of its own";
-    let works = (|| {
-        let pidfd = sys::own_pidfd().ok()?;
-        let page = sys::map_memory(PAGE, None).ok()?;
-        let vector = [sys::iovec(page, PAGE)];
-        let a = [pidfd.as_raw_fd() as usize, vector.as_ptr() as usize, 1, libc::MADV_DONTNEED as usize, 0, 0];
-        // SAFETY: a page of our own that no other code uses.
-        let dropped = unsafe { sys::call(libc::SYS_process_madvise, a) };
-        // SAFETY: as above.
-        unsafe { sys::unmap_memory(page, PAGE) };
-        dropped.ok()
-    })();
-    match works {
-        Some(_) => finding(name, Health::Good, "process_madvise(MADV_DONTNEED) on oneself works", ""),
-        None => finding(name, Health::Warning, "process_madvise(MADV_DONTNEED) is refused", remedy),
+    match trials::drops_scattered() {
+        true => finding(name, Health::Good, "process_madvise(MADV_DONTNEED) on oneself works", ""),
+        false => finding(name, Health::Warning, "process_madvise(MADV_DONTNEED) is refused", remedy),
     }
 }
 
 fn hold() -> Finding {
-    let works = (|| {
-        let (_read, write) = sys::pipe(32 * PAGE).ok()?;
-        let page = sys::map_memory(PAGE, None).ok()?;
-        // SAFETY: a page of our own.
-        unsafe { (page as *mut u8).write_volatile(1) };
-        sys::to_pipe(write.as_raw_fd(), &[sys::iovec(page, PAGE)]).ok()
-    })();
-    match works {
-        Some(_) => finding("pages are held in a pipe", Health::Good, "vmsplice works", ""),
-        None => finding("pages are held in a pipe", Health::Missing, "vmsplice is refused", "allow vmsplice (seccomp)"),
+    match trials::holds_in_pipe() {
+        true => finding("pages are held in a pipe", Health::Good, "vmsplice works", ""),
+        false => {
+            finding("pages are held in a pipe", Health::Missing, "vmsplice is refused", "allow vmsplice (seccomp)")
+        }
     }
 }
 
@@ -181,13 +171,10 @@ fn swap() -> Finding {
 const FREE_MIN: u64 = 64 << 20;
 
 fn folder(path: &Path) -> Vec<Finding> {
-    let device = match Device::swap(path, None) {
-        Ok(device) => device,
-        Err(error) => {
-            let remedy = "give a folder or block device with --backing";
-            return vec![finding("swap file", Health::Missing, error.to_string(), remedy)];
-        }
-    };
+    if let Err(error) = trials::takes_swap_file(path) {
+        let remedy = "give a folder or block device with --backing";
+        return vec![finding("swap file", Health::Missing, error.to_string(), remedy)];
+    }
     let (kind, free) = file_system(path);
     let shown = path.display();
     let mut all = vec![if is_ram(path) {
@@ -203,18 +190,12 @@ fn folder(path: &Path) -> Vec<Finding> {
     } else {
         finding("swap file", Health::Good, format!("{shown}: {kind}, {} MiB free", free >> 20), "")
     }];
-    all.push(latency(&device));
+    all.push(latency(path));
     all
 }
 
-fn latency(device: &Device) -> Finding {
-    let measured = (|| {
-        let uffd = Uffd::open(Notify::UserMessage).map_err(|e| e.io().to_string())?;
-        let space = Space::new(16 * PAGE, None).map_err(|e| e.to_string())?;
-        uffd.register(space.shelf_range()).map_err(|e| e.io().to_string())?;
-        calibrate::measure(device, &uffd, &space).map_err(|e| e.to_string())
-    })();
-    match measured {
+fn latency(path: &Path) -> Finding {
+    match trials::measure(path) {
         Ok(m) => {
             let wait = if m.overlaps() { "brief" } else { "read" };
             let found = format!(

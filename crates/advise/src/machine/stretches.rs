@@ -1,0 +1,206 @@
+//! Faults by RAM from referenced bits.
+//!
+//! The pages referenced since a clearing are the top of the LRU stack. A page that is referenced for the first time
+//! since then, while r pages are at the top, lies below them: it is a fault for every RAM of at most r pages. So the
+//! rate at which such pages come, when r of them have been counted, is the rate of faults with r pages of RAM: Denning's
+//! relation, the miss rate is the slope of the working set (P. J. Denning, S. C. Schwartz: Properties of the
+//! working-set model, Communications of the ACM 15 (3), 1972). Each stretch is taken as stationary: its rate holds for
+//! all of its time. Pages that come up for the first time fill RAM, but are no faults.
+//!
+//! ```text
+//!   referenced │            ,---       rate of faults with R pages = slope where the curve passes R
+//!            R │--------,--´
+//!              │    ,--´  │            below R nothing is known of R: the slopes seen go on as they fell
+//!              │ ,-´      │
+//!              └──────────┴──── processor time since the clearing
+//! ```
+//! Do not use it for programs whose memory is reached by sharing with others (a database's shared buffers): only
+//! private memory is counted.
+
+use coldframe_bits::{Look, Stretch, TLB_PAGES};
+
+/// Faults with an amount of RAM.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Faults {
+    /// At least these: pages that were seen to come back.
+    pub low: f64,
+    /// About these.
+    pub about: f64,
+    /// At most about these: nothing is better than where it was last seen.
+    pub high: f64,
+}
+
+/// The faults of all stretches with `ram` pages.
+pub fn faults(stretches: &[Stretch], ram: f64) -> Faults {
+    stretches.iter().map(|stretch| of(stretch, ram)).fold(Faults::default(), |sum, one| Faults {
+        low: sum.low + one.low,
+        about: sum.about + one.about,
+        high: sum.high + one.high,
+    })
+}
+
+/// The part by which RAM is less certain than counted: a real pager is not LRU. A guess, checked against exact
+/// recordings (`cli/tests/attach.rs`).
+const UNCERTAIN: f64 = 1.0 / 8.0;
+
+fn of(stretch: &Stretch, ram: f64) -> Faults {
+    let rates = rates(&stretch.looks);
+    let Some(end) = stretch.looks.last().map(|look| look.seconds) else { return Faults::default() };
+    if ram >= stretch.pages {
+        return Faults::default();
+    }
+    let low = seen(&stretch.looks, ram);
+    let about = (end * rate(&rates, ram)).max(low);
+    // A TLB hides hot pages, so RAM holds fewer other pages than counted.
+    let hidden = (TLB_PAGES as f64).min(ram * UNCERTAIN) + ram * UNCERTAIN;
+    let worst = end * highest(&rates, ram - hidden);
+    Faults { low, about, high: worst.max(about) }
+}
+
+/// Pages that came back while more than `ram` pages had been referenced.
+fn seen(looks: &[Look], ram: f64) -> f64 {
+    let mut before = Look::default();
+    let mut sum = 0.0;
+    for look in looks {
+        let part = (look.referenced - ram) / (look.referenced - before.referenced).max(1.0);
+        sum += (look.again - before.again) * part.clamp(0.0, 1.0);
+        before = *look;
+    }
+    sum
+}
+
+/// A rate of faults, and the RAM that has it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Rate {
+    pages: f64,
+    each_second: f64,
+    /// Of the span in which it was seen.
+    time: f64,
+}
+
+/// The rates between looks, by RAM.
+fn rates(looks: &[Look]) -> Vec<Rate> {
+    let mut before = Look::default();
+    let mut all: Vec<Rate> = Vec::new();
+    for look in looks {
+        let (time, more) = (look.seconds - before.seconds, look.referenced - before.referenced);
+        // Freed memory makes room: what was at the top before is above that.
+        if time > 0.0 && more >= 0.0 {
+            let each_second = (look.again - before.again) / time;
+            all.push(Rate { pages: before.referenced + more / 2.0, each_second, time });
+        }
+        if time > 0.0 {
+            before = *look;
+        }
+    }
+    // A rate is that in the middle of its time. If it falls, more than half of the pages had come by then: those of a
+    // parabola with the slope that the next span shows.
+    for i in 1..all.len() {
+        let (one, next) = (all[i - 1], all[i]);
+        let fall = (one.each_second - next.each_second).max(0.0) / (one.time + next.time);
+        let ahead = (fall * one.time * one.time / 4.0).min(one.each_second * one.time / 4.0);
+        all[i - 1].pages += ahead;
+    }
+    all
+}
+
+/// Pages that the first look after a clearing found, in all but a quarter of the time. With less RAM, more pages may
+/// have come back than were seen: the rate is that at least.
+pub fn told(stretches: &[Stretch]) -> f64 {
+    let first = |stretch: &Stretch| stretch.looks.iter().find(|look| look.seconds > 0.0).map(|look| look.referenced);
+    let end = |stretch: &Stretch| stretch.looks.last().map_or(0.0, |look| look.seconds);
+    let mut all: Vec<(f64, f64)> = stretches.iter().filter_map(|one| Some((first(one)?, end(one)))).collect();
+    all.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let mut left = all.iter().map(|(_, time)| time).sum::<f64>() / 4.0;
+    let found = all.iter().find(|(_, time)| {
+        left -= time;
+        left <= 0.0
+    });
+    found.map_or(0.0, |(pages, _)| *pages)
+}
+
+/// The rate with this RAM: between two known ones in proportion, beyond the last one as it fell before.
+fn rate(rates: &[Rate], ram: f64) -> f64 {
+    let after = rates.iter().position(|rate| rate.pages > ram);
+    match (after, rates) {
+        (_, []) => 0.0,
+        (Some(0), _) | (_, [_]) => rates[0].each_second,
+        (Some(i), _) => between(rates[i - 1], rates[i], ram),
+        (None, [.., one, last]) => between(*one, *last, ram).clamp(0.0, last.each_second),
+    }
+}
+
+fn between(one: Rate, other: Rate, ram: f64) -> f64 {
+    let part = (ram - one.pages) / (other.pages - one.pages).max(1.0);
+    one.each_second + part * (other.each_second - one.each_second)
+}
+
+/// The highest rate from this RAM on; beyond the last one, the last.
+fn highest(rates: &[Rate], ram: f64) -> f64 {
+    let from = rates.iter().rposition(|rate| rate.pages <= ram).unwrap_or(0).min(rates.len());
+    rates[from..].iter().map(|rate| rate.each_second).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looks at doubling times at a program of which this many pages are referenced after a time.
+    fn stretch(pages: f64, seconds: f64, referenced: impl Fn(f64) -> f64) -> Stretch {
+        let at = |i: i32| seconds / 2f64.powi(12 - i);
+        let look = |i| Look { seconds: at(i), referenced: referenced(at(i)), again: referenced(at(i)) };
+        Stretch { looks: (0..=12).map(look).collect(), pages }
+    }
+
+    fn near(found: f64, expected: f64, part: f64) {
+        assert!((found - expected).abs() <= part * expected, "{found} is not {expected}");
+    }
+
+    #[test]
+    fn random_references_miss_as_often_as_a_page_is_outside() {
+        // 10000 pages, 100000 references a second: a reference misses with the probability 1 - RAM / 10000.
+        let all = [stretch(10_000.0, 1.0, |t| 10_000.0 * (1.0 - (-10.0 * t).exp()))];
+        for ram in [1000.0, 2500.0, 5000.0, 7500.0] {
+            let exact = 100_000.0 * (1.0 - ram / 10_000.0);
+            let Faults { low, about, high } = faults(&all, ram);
+            near(about, exact, 0.1);
+            assert!(low <= exact && exact <= high, "{low} {exact} {high}");
+        }
+        assert_eq!(faults(&all, 10_000.0), Faults::default());
+    }
+
+    #[test]
+    fn a_loop_misses_always_until_all_of_it_fits() {
+        // 5000 pages in turn, ten times a second, in a heap of 8000.
+        let all = [stretch(8000.0, 1.0, |t| (50_000.0 * t).min(5000.0))];
+        // The last span before the corner is longer than the loop.
+        near(faults(&all, 2500.0).about, 50_000.0, 0.05);
+        // The span of the corner has time in which nothing new came.
+        near(faults(&all, 4000.0).about, 50_000.0, 0.4);
+        assert_eq!(faults(&all, 6000.0).about, 0.0);
+    }
+
+    #[test]
+    fn pages_that_come_up_are_no_faults_but_fill_ram() {
+        let mut one = stretch(1000.0, 1.0, |t| 1000.0 * t);
+        one.looks.iter_mut().for_each(|look| look.again = 0.0);
+        assert_eq!(faults(&[one], 100.0), Faults::default());
+    }
+
+    #[test]
+    fn what_was_not_reached_is_open_upward_only() {
+        // Half of a scan was seen.
+        let all = [stretch(1000.0, 1.0, |t| 500.0 * t)];
+        let Faults { low, about, high } = faults(&all, 800.0);
+        assert_eq!(low, 0.0);
+        near(about, 500.0, 0.01);
+        near(high, 500.0, 0.01);
+    }
+
+    #[test]
+    fn a_stretch_without_time_says_nothing() {
+        let looks = vec![Look { seconds: 0.0, referenced: 5.0, again: 5.0 }];
+        assert_eq!(faults(&[Stretch { looks, pages: 10.0 }], 2.0).about, 3.0, "only what was seen");
+        assert_eq!(faults(&[Stretch::default()], 2.0), Faults::default());
+    }
+}

@@ -1,0 +1,210 @@
+//! The answer from referenced bits: faults by RAM (`stretches.rs`) become run time by the price of a fault.
+
+use coldframe_bits::{Watched, PAGE};
+use coldframe_device::quantity::human_size;
+use coldframe_device::sheet::machine::Spread;
+use coldframe_experiment::sim_result::SCHEMA_VERSION;
+use coldframe_pager_plan::FRAMES_MIN;
+
+use super::curve::{Point, THRASHES};
+use super::json::{program, Answer, Rung, DEVICE};
+use super::stretches::{faults, told, Faults};
+
+/// Sizes of a halving of RAM, and halvings.
+const STEPS: i32 = 8;
+const HALVINGS: i32 = 4;
+
+/// A question about a program that was watched.
+#[derive(Clone, Debug)]
+pub struct AskedOfBits {
+    /// The program's command line.
+    pub command: String,
+    /// The process, if it ran before it was watched.
+    pub process: Option<u32>,
+    /// Its exit code, if it has ended, without a signal.
+    pub exit: Option<i32>,
+    /// What a page that comes back costs.
+    pub price: Price,
+    /// Why a better rung was not possible; empty if none was wanted.
+    pub why: String,
+    /// The longest extra run time, as a part of the program's own time.
+    pub slowdown: f64,
+}
+
+/// What a page costs that comes back and pushes another one out.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Price {
+    /// Alone.
+    pub fault: Spread,
+    /// The source, for people.
+    pub source: String,
+}
+
+/// The run time of the watched program by RAM.
+pub fn of_bits(watched: &Watched, asked: &AskedOfBits) -> Answer {
+    let curve = curve(watched, &asked.price);
+    let full = curve[0];
+    let limit = (1.0 + asked.slowdown) * full.seconds;
+    let best = curve.iter().take_while(|point| point.worst() <= limit).last();
+    let livable = THRASHES * full.seconds;
+    let least = curve.iter().take_while(|point| point.seconds <= livable).last();
+    let thrashes = curve.iter().any(|point| point.seconds > livable);
+    let words = (!asked.command.is_empty()).then(|| asked.command.clone());
+    Answer {
+        schema_version: SCHEMA_VERSION,
+        version: env!("CARGO_PKG_VERSION").into(),
+        kind: "advice".into(),
+        device: DEVICE.into(),
+        rung: Rung::ReferencedBits,
+        process: asked.process,
+        program: program(words.as_deref()),
+        command: words,
+        trace: String::new(),
+        program_seconds: watched.seconds,
+        not_paged_bytes: watched.rest_bytes,
+        managed_bytes: bytes(watched.peak_pages),
+        needed_bytes: full.ram_bytes,
+        ram_bytes: best.map(|point| point.ram_bytes),
+        slowdown_percent: 100.0 * asked.slowdown,
+        within_slowdown: true,
+        thrash_bytes: least.filter(|_| thrashes).map(|point| point.ram_bytes),
+        tier: None,
+        told_bytes: bytes(told(&watched.stretches)),
+        policy: "lru".into(),
+        read_ahead: 0,
+        evict_batch: 1,
+        sampled: None,
+        window_pages: 0,
+        entries: watched.stretches.iter().map(|stretch| stretch.looks.len() as u64).sum(),
+        processes: watched.processes as u64,
+        threads: watched.threads as u64,
+        exit: asked.exit,
+        measured: asked.price.source.clone(),
+        how_sure: rests_on(watched, asked),
+        notes: Vec::new(),
+        verified: Vec::new(),
+        curve,
+    }
+}
+
+fn bytes(pages: f64) -> u64 {
+    pages.ceil() as u64 * PAGE
+}
+
+fn curve(watched: &Watched, price: &Price) -> Vec<Point> {
+    let needed = watched.peak_pages.ceil().max(FRAMES_MIN as f64);
+    let sizes = (0..=STEPS * HALVINGS).map(|i| needed * 0.5f64.powf(f64::from(i) / f64::from(STEPS)));
+    let mut sizes: Vec<u64> = sizes.map(|pages| (pages.round() as u64).max(FRAMES_MIN as u64)).collect();
+    sizes.dedup();
+    sizes.into_iter().map(|pages| point(watched, price, pages)).collect()
+}
+
+fn point(watched: &Watched, price: &Price, pages: u64) -> Point {
+    // The time from the last look to the end was like the rest.
+    let scale = watched.seconds / watched.covered.max(1e-9);
+    let Faults { low, about, high } = faults(&watched.stretches, pages as f64);
+    let seconds = |faults: f64, time: coldframe_core::Ps| watched.seconds + scale * faults * time.0 as f64 / 1e12;
+    let fills = watched.first_touches.round() as u64;
+    let loads = (scale * about).round() as u64;
+    Point {
+        ram_bytes: pages * PAGE,
+        seconds: seconds(about, price.fault.mean),
+        seconds_low: seconds(low, price.fault.low),
+        seconds_high: (pages as f64 >= told(&watched.stretches)).then(|| seconds(high, price.fault.high)),
+        true_faults: loads + fills,
+        zero_fills: fills,
+        device_reads: loads,
+        evictions: loads + (bytes(watched.peak_pages) / PAGE).saturating_sub(pages),
+        ..Point::default()
+    }
+}
+
+/// What the answer rests on, the most important first.
+fn rests_on(watched: &Watched, asked: &AskedOfBits) -> Vec<String> {
+    let own = 100.0 * watched.own_seconds / watched.seconds.max(1e-9);
+    let stretches = watched.stretches.len();
+    let mut all = vec![
+        format!("about: from referenced bits in {stretches} stretches (LRU)"),
+        format!("a fault: {}", asked.price.source),
+        format!("below {} run times are at least those", human_size(bytes(told(&watched.stretches)))),
+    ];
+    if watched.swapped > 0.0 {
+        all.push(format!("at least: {:.0} % of it was in swap", 100.0 * watched.swapped));
+    }
+    if watched.huge > 0.05 {
+        all.push(format!("{:.0} % in huge pages, one bit for 2 MiB", 100.0 * watched.huge));
+    }
+    if watched.processes > 1 {
+        all.push(format!("{} processes, which share this RAM", watched.processes));
+    }
+    if !asked.why.is_empty() {
+        all.push(format!("not recorded: {}", asked.why));
+    }
+    all.push(format!("watching took {own:.1} %"));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use coldframe_bits::{Look, Stretch};
+    use coldframe_core::Ps;
+
+    use super::*;
+
+    fn asked() -> AskedOfBits {
+        let fault = Spread { low: Ps(50_000_000), mean: Ps(100_000_000), high: Ps(200_000_000) };
+        let price = Price { fault, source: "a file on the disk".into() };
+        AskedOfBits {
+            command: "/bin/a b".into(),
+            process: None,
+            exit: Some(0),
+            price,
+            why: String::new(),
+            slowdown: 0.1,
+        }
+    }
+
+    /// 10000 pages; 4000 of them are referenced all the time, in 20 ms, and nothing else is.
+    fn watched() -> Watched {
+        let looks = (0..10).map(|i| {
+            let seconds = 0.002 * f64::from(1 << i);
+            let referenced = (200_000.0 * seconds).min(4000.0);
+            Look { seconds, referenced, again: referenced }
+        });
+        let stretch = Stretch { looks: looks.collect(), pages: 10_000.0 };
+        Watched {
+            stretches: vec![stretch; 2],
+            peak_pages: 10_000.0,
+            seconds: 4.0,
+            covered: 2.048,
+            processes: 1,
+            threads: 1,
+            ..Watched::default()
+        }
+    }
+
+    #[test]
+    fn what_is_not_used_is_not_needed_and_less_than_the_loop_thrashes() {
+        let answer = of_bits(&watched(), &asked());
+        let ram = answer.ram_bytes.unwrap();
+        assert!((4000..7000).contains(&(ram / PAGE)), "{}", ram / PAGE);
+        let thrash = answer.thrash_bytes.unwrap();
+        assert!((2500..5200).contains(&(thrash / PAGE)), "{}", thrash / PAGE);
+        // 200000 faults a second in 4 s at 100 us each.
+        let least = answer.curve.last().unwrap();
+        assert!((60.0..110.0).contains(&least.seconds), "{least:?}");
+        assert!(least.seconds_low <= least.seconds && least.seconds <= least.worst());
+        assert_eq!((answer.curve[0].seconds, answer.curve[0].device_reads), (4.0, 0));
+        assert!(answer.config().is_none(), "these are no settings of our pager");
+    }
+
+    #[test]
+    fn the_answer_says_its_rung_and_what_a_fault_rests_on() {
+        let why = "it is linked statically".to_string();
+        let answer = of_bits(&Watched { swapped: 0.02, ..watched() }, &AskedOfBits { why, ..asked() });
+        let sure = answer.how_sure.join("; ");
+        for words in ["referenced bits", "linked statically", "a file on the disk", "at least: 2 %"] {
+            assert!(sure.contains(words), "{sure}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Why a process cannot be watched, in one sentence with a remedy.
+
+/// Why a process cannot be watched.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BitsError {
+    /// No process has this number.
+    #[error("process {0} is not there; find it with `pgrep -a NAME`")]
+    None(u32),
+    /// It has ended, and its parent has not asked for its status.
+    #[error("process {0} has ended; find one that runs with `pgrep -a NAME`")]
+    Ended(u32),
+    /// It belongs to the kernel.
+    #[error("process {0} is a thread of the kernel and has no memory of its own; give the number of a program")]
+    Kernel(u32),
+    /// Its memory may not be looked at.
+    #[error("process {pid} belongs to {owner}, and only they and root may look at its memory; use sudo")]
+    Foreign {
+        /// The process.
+        pid: u32,
+        /// Whose it is.
+        owner: String,
+    },
+    /// The kernel does not count the bits.
+    #[error("/proc/{pid}/{file} cannot be used: {source}; the kernel needs CONFIG_PROC_PAGE_MONITOR, and /proc must be writable")]
+    File {
+        /// The process.
+        pid: u32,
+        /// The file of its folder.
+        file: &'static str,
+        /// What the kernel says.
+        source: std::io::Error,
+    },
+    /// The kernel reclaims its pages, and clears bits for that.
+    #[error(
+        "{percent:.0} % of process {pid} is in swap: the kernel clears its bits, and they do not show what it needs; give it RAM, then try again"
+    )]
+    Swapped {
+        /// The process.
+        pid: u32,
+        /// In swap.
+        percent: f64,
+    },
+    /// Huge pages have one bit each.
+    #[error(
+        "{percent:.0} % of process {pid} is in huge pages, which have one bit for 2 MiB: they do not show what it needs; start it with `coldframe -- PROGRAM`, which has none"
+    )]
+    Huge {
+        /// The process.
+        pid: u32,
+        /// In huge pages.
+        percent: f64,
+    },
+}
+
+impl BitsError {
+    /// The exit code: 2 for a process that cannot be meant, 4 if something is not allowed here.
+    pub fn code(&self) -> u8 {
+        match self {
+            BitsError::None(_) | BitsError::Ended(_) | BitsError::Kernel(_) => 2,
+            _ => 4,
+        }
+    }
+}

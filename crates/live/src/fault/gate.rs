@@ -1,0 +1,169 @@
+//! The engine behind its lock, and the gate that a fork shuts.
+//!
+//! [`Gate::enter`], any number of [`Decider::deliver`], the lock's release, the work that is noted by then, and
+//! [`Gate::leave`]: in this order, once for each fault and each call of a region. A thread takes its task before `enter`.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use coldframe_core::prefetch::Streams;
+use coldframe_core::{Engine, Event, Machine, PageId};
+use coldframe_journal::Entry;
+
+use super::machine::{Aside, Linux, Side};
+use crate::page::pages::{Owner, Where};
+use crate::record::journal::JournalFile;
+use crate::stats::Stats;
+use crate::sys::lock::{Guard, Lock};
+use crate::sys::{self, fatal};
+use crate::task::Todo;
+use crate::work::Work;
+
+/// After this time, a message says what a fork waits for.
+const LONG_NS: u64 = 2_000_000_000;
+
+/// What the engine's lock guards.
+pub struct Decider {
+    engine: Engine,
+    pub(super) streams: Streams,
+    side: Side,
+}
+
+impl Decider {
+    pub fn new(engine: Engine, read_ahead: u32, side: Side) -> Decider {
+        Decider { engine, streams: Streams::new(read_ahead), side }
+    }
+
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The journal, if there is one.
+    pub fn journal(&mut self) -> Option<&mut JournalFile> {
+        self.side.journal.as_mut()
+    }
+
+    /// In a forked child: the journal is the parent's.
+    pub fn has_no_journal(&mut self) {
+        self.side.journal = None;
+    }
+
+    /// Reports an event; its commands are carried out or noted in `todo`.
+    pub fn deliver(&mut self, work: &Work, todo: &mut Todo, event: Event) {
+        self.deliver_with(work, todo, event, Aside::Nothing);
+    }
+
+    /// The same with what this thread knows besides.
+    pub fn deliver_with(&mut self, work: &Work, todo: &mut Todo, event: Event, aside: Aside) {
+        self.handle(work, todo, event, aside);
+        // Finished writes of pages from the pool.
+        while let Some(page) = todo.written.pop() {
+            self.handle(work, todo, Event::Written { page: PageId(page) }, Aside::Nothing);
+            work.pages().release(page as usize, Owner::task(todo.task), Where::Out);
+        }
+    }
+
+    fn handle(&mut self, work: &Work, todo: &mut Todo, event: Event, aside: Aside) {
+        let Decider { engine, side, .. } = self;
+        if let Some(journal) = &mut side.journal {
+            journal.event(&Entry::Event { now: sys::now() * 1000, event });
+        }
+        for buffer in todo.spare.drain(..) {
+            side.spare.push(buffer);
+        }
+        let mut linux = Linux::new(work, side, todo, aside);
+        engine.handle(event, &mut linux as &mut dyn Machine);
+        linux.end();
+        if let Some(swap) = engine.swap() {
+            side.told.tell(swap, work.stats());
+        }
+    }
+
+    /// Asks for a page ahead of its fault. Its load goes to the device with others, by `Work::start_loads`.
+    pub fn wish(&mut self, work: &Work, todo: &mut Todo, page: usize) {
+        let before = *self.engine.counts();
+        self.deliver_with(work, todo, Event::WillNeed { page: PageId::from(page) }, Aside::MoreFollow);
+        let (stats, after) = (work.stats(), self.engine.counts());
+        Stats::add(&stats.prefetches, after.prefetches - before.prefetches);
+        Stats::add(&stats.prefetches_dropped, after.prefetches_dropped - before.prefetches_dropped);
+    }
+}
+
+/// The engine's lock, and who is inside.
+pub struct Gate {
+    decider: Lock<Decider>,
+    /// Threads that have entered and not left.
+    inside: AtomicUsize,
+    /// A fork is in progress: no thread enters.
+    shut: AtomicBool,
+}
+
+impl Gate {
+    pub fn new(decider: Decider) -> Gate {
+        Gate { decider: Lock::new(decider), inside: AtomicUsize::new(0), shut: AtomicBool::new(false) }
+    }
+
+    /// The engine's lock; waits while a fork is in progress. No fork can begin until `leave`.
+    pub fn enter(&self) -> Guard<'_, Decider> {
+        loop {
+            let decider = self.decider.lock();
+            if !self.shut.load(Ordering::Relaxed) {
+                self.inside.fetch_add(1, Ordering::AcqRel);
+                return decider;
+            }
+            drop(decider);
+            sys::sleep_us(20);
+        }
+    }
+
+    pub fn leave(&self) {
+        self.inside.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// The engine's lock, to look, or for a thread that has entered.
+    pub fn lock(&self) -> Guard<'_, Decider> {
+        self.decider.lock()
+    }
+
+    /// Whether this thread has the lock.
+    pub fn is_mine(&self) -> bool {
+        self.decider.is_mine()
+    }
+
+    /// Before a fork: takes the engine's lock when no thread is inside, and keeps it.
+    pub fn close(&self) {
+        let started = sys::now();
+        let mut said = false;
+        loop {
+            // Another thread's fork may have opened the gate meanwhile.
+            self.shut.store(true, Ordering::Relaxed);
+            let decider = self.decider.lock();
+            if self.inside.load(Ordering::Acquire) == 0 {
+                self.shut.store(true, Ordering::Relaxed);
+                std::mem::forget(decider);
+                return;
+            }
+            drop(decider);
+            if !said && sys::now() - started > LONG_NS {
+                said = true;
+                fatal::say("a fork waits until the device has answered the faults in flight");
+            }
+            sys::give_way();
+        }
+    }
+
+    /// What the lock guards, between `close` and `open`, or at a start.
+    ///
+    /// # Safety
+    /// This is the thread that closed the gate, or the only thread that knows the pager.
+    #[allow(clippy::mut_from_ref)]
+    pub unsafe fn held(&self) -> &mut Decider {
+        // SAFETY: the caller answers for it.
+        unsafe { self.decider.held() }
+    }
+
+    /// After a fork, in parent and child.
+    pub fn open(&self) {
+        self.shut.store(false, Ordering::Relaxed);
+        self.decider.free();
+    }
+}

@@ -1,0 +1,210 @@
+//! Serves a fault: looks at its page, reports it to the engine, carries out what follows.
+
+use std::sync::atomic::Ordering;
+
+use coldframe_core::{Access, Event, PageId, Stage, TaskId};
+
+use super::gate::Decider;
+use super::Faults;
+use crate::page::pages::{Owner, Where};
+use crate::stats::Stats;
+use crate::sys::lock::Guard;
+use crate::sys::{self, fatal};
+use crate::task::Laps;
+use crate::PAGE;
+
+/// The state of the page when the fault was reported.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// The page was absent.
+    Missing,
+    /// The page was there, and protected.
+    Protected,
+}
+
+impl Faults {
+    /// Resolves a fault of `thread` (0: not known). When this returns, the access may be repeated.
+    pub fn serve(&self, address: usize, write: bool, kind: Kind, thread: u32) {
+        let started = sys::now();
+        let page = (address - self.memory().space().start()) / PAGE;
+        if page >= self.memory().space().pages() {
+            return stray(thread);
+        }
+        let mut waited = false;
+        loop {
+            let state = self.pages().get(page);
+            match state {
+                Where::Busy | Where::Leaving | Where::Refused if self.work.help(thread) => return,
+                // Not managed: when the access is repeated, the kernel sends SIGSEGV.
+                Where::Nowhere if !self.memory().begin(page) => return,
+                Where::Nowhere => {}
+                Where::Clean if write => {
+                    if self.pages().acquire(page, state, Where::Busy, Owner::BRIEF) {
+                        return self.unprotect(page, started);
+                    }
+                }
+                Where::Clean | Where::Dirty | Where::Unsure => return self.look_again(page, state, kind, waited),
+                // A bare call of the program has dropped it meanwhile.
+                Where::Kept => {
+                    self.work.lead().step_aside();
+                    sys::sleep_us(20);
+                }
+                Where::Busy | Where::Leaving | Where::Refused => {
+                    if !self.reclaimer.is_done_with(|| self.pages().get(page).is_owned()) {
+                        self.work.lead().step_aside();
+                        self.pages().wait(page);
+                    }
+                }
+                Where::Out | Where::Shelved => {
+                    if self.fault(page, write, started, thread) {
+                        return;
+                    }
+                }
+            }
+            waited = true;
+        }
+    }
+
+    /// The first write to a page that was mapped read-only.
+    fn unprotect(&self, page: usize, started: u64) {
+        self.memory().unprotect(page);
+        self.pages().release(page, Owner::BRIEF, Where::Dirty);
+        self.work.note_written(true);
+        Stats::add(&self.stats.write_faults, 1);
+        self.stats.write_fault.record(sys::now() - started);
+    }
+
+    /// The page is mapped. Either another thread was faster, or the kernel dropped the page without our knowledge,
+    /// which makes it zeros. This thread takes the page first, since it may have moved by now. If the page is not
+    /// what it was, the access is repeated.
+    pub fn look_again(&self, page: usize, state: Where, kind: Kind, waited: bool) {
+        Stats::add(&self.stats.stale_faults, 1);
+        let idle = match kind {
+            Kind::Protected => state == Where::Clean,
+            Kind::Missing => waited,
+        };
+        if idle || !self.pages().acquire(page, state, Where::Busy, Owner::BRIEF) {
+            return;
+        }
+        let after = match kind {
+            // A write protection that a fork or a race has left on a writable page.
+            Kind::Protected => {
+                self.memory().unprotect(page);
+                state
+            }
+            Kind::Missing if self.memory().refill(page) => Where::Dirty,
+            Kind::Missing => state,
+        };
+        self.pages().release(page, Owner::BRIEF, after);
+    }
+
+    /// Reports the fault to the engine. Returns false if the page has moved by now; the caller then looks again.
+    fn fault(&self, page: usize, write: bool, started: u64, thread: u32) -> bool {
+        let number = self.take_task();
+        let task = self.work.tasks().get(number);
+        // SAFETY: the task was free and is this thread's now.
+        let todo = unsafe { task.todo() };
+        task.begin();
+        let Some(mut decider) = self.admit(page) else {
+            self.work.tasks().give(number);
+            return false;
+        };
+        todo.laps = Laps::begin(self.stats.true_faults.load(Ordering::Relaxed), started);
+        todo.laps.lap(Stage::PreProcess);
+        let shelved = self.pages().get(page) == Where::Shelved;
+        todo.fault = Some((page, write));
+        let access = if write { Access::Write } else { Access::Read };
+        let event = Event::Fault { task: TaskId::from(number), page: PageId::from(page), access };
+        let ahead = if shelved { Ahead::default() } else { self.behind(&mut decider, page) };
+        decider.deliver(&self.work, todo, event);
+        ahead.pages().for_each(|page| decider.wish(&self.work, todo, page));
+        let short = self.reclaimer.is_short(decider.engine());
+        drop(decider);
+        if short {
+            self.reclaimer.call();
+        }
+        self.carry_out(todo, false);
+        let asked = std::mem::take(&mut todo.asked_at);
+        todo.fault = None;
+        task.await_resume(|| self.work.lead().step_aside());
+        todo.laps.lap(Stage::PostProcess);
+        self.record(started, asked, shelved, &todo.laps);
+        self.bring_back(todo);
+        if let Some(recording) = self.work.recording() {
+            recording.entry(page, write, !shelved, thread, started, self.memory().resident());
+        }
+        self.gate.leave();
+        self.work.tasks().give(number);
+        true
+    }
+
+    /// The engine's lock, if the page still needs a fault.
+    fn admit(&self, page: usize) -> Option<Guard<'_, Decider>> {
+        let decider = self.gate.enter();
+        if matches!(self.pages().get(page), Where::Out | Where::Shelved) {
+            return Some(decider);
+        }
+        self.gate.leave();
+        None
+    }
+
+    fn record(&self, started: u64, asked: u64, shelved: bool, laps: &Laps) {
+        let stats = self.stats;
+        let took = sys::now() - started;
+        match (shelved, asked > 0) {
+            (true, _) => {
+                Stats::add(&stats.false_faults, 1);
+                stats.false_fault.record(took);
+            }
+            (false, device) => {
+                Stats::add(&stats.true_faults, 1);
+                if device { &stats.device_fault } else { &stats.memory_fault }.record(took);
+                for (stage, counter) in stats.stages() {
+                    Stats::add(counter, laps.of(stage));
+                }
+            }
+        }
+    }
+
+    /// The pages to load with a fault that continues a stream: those that are out and have content. A stream ends
+    /// where the memory ends. Ask this before the engine gets the fault. The fault's own victims leave sooner or
+    /// later, by their number and their bytes, and the answer would depend on that.
+    fn behind(&self, decider: &mut Decider, page: usize) -> Ahead {
+        let ahead = decider.streams.fault(PageId::from(page));
+        let extent = self.memory().space().extent_of(page).map_or(page, |extent| extent.end);
+        let (first, end) = (ahead.start as usize, (ahead.end as usize).min(extent));
+        let worth = |page: usize| {
+            let pooled = decider.engine().is_in_tier(PageId::from(page));
+            let content = pooled || self.pages().slot(page).is_some();
+            content && self.pages().get(page) == Where::Out
+        };
+        let wanted = (first..end).filter(|page| worth(*page)).fold(0, |all, page| all | 1 << (page - first));
+        Ahead { first, wanted }
+    }
+}
+
+/// The pages to read ahead with a fault.
+#[derive(Clone, Copy, Default)]
+struct Ahead {
+    first: usize,
+    /// A bit for each page from the first on.
+    wanted: u64,
+}
+
+const _: () = assert!(crate::READ_AHEAD_MAX <= u64::BITS);
+
+impl Ahead {
+    fn pages(self) -> impl Iterator<Item = usize> {
+        (0..64).filter(move |i| self.wanted >> i & 1 != 0).map(move |i| self.first + i)
+    }
+}
+
+/// A wild pointer has hit the shelf. No page belongs there; the thread gets the signal that the kernel would
+/// send.
+fn stray(thread: u32) {
+    let signal = [sys::whose::process(), thread as usize, libc::SIGSEGV as usize, 0, 0, 0];
+    // SAFETY: sends a signal to a thread of the program.
+    if unsafe { sys::call(libc::SYS_tgkill, signal) }.is_err() {
+        fatal::stop("the program has used an address that it does not have");
+    }
+}

@@ -1,0 +1,78 @@
+//! Trials of what this machine allows. `coldframe doctor` says in words what they have found.
+
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+use super::calibrate::{self, Measured};
+use crate::memory::space::Space;
+use crate::swap::device::Device;
+use crate::sys::{self, Notify, Source, Sys, Uffd};
+use crate::{LiveError, PAGE};
+
+/// Whether faults can be reported, those of system calls, too (`of_kernel`). Otherwise the kernel's reason.
+///
+/// # Errors
+/// They cannot.
+pub fn reports_faults(of_kernel: bool) -> Result<(), String> {
+    let notify = if of_kernel { Notify::Message } else { Notify::UserMessage };
+    Uffd::open(notify).map(drop).map_err(|error| error.io().to_string())
+}
+
+/// Whether pages move without a copy.
+pub fn moves_pages() -> bool {
+    Uffd::open(Notify::UserMessage).is_ok_and(|uffd| uffd.can_move)
+}
+
+/// Whether a page can be protected against reads. Not used: the kernel refuses it for memory that is registered for
+/// write protection.
+pub fn protects_reads() -> bool {
+    Source::find(Notify::UserMessage).is_ok_and(|source| source.protects_reads())
+}
+
+/// Whether scattered pages can be dropped with one call.
+pub fn drops_scattered() -> bool {
+    with_page(|page| {
+        let (pidfd, vector) = (sys::own_pidfd()?, [sys::iovec(page, PAGE)]);
+        let a = [pidfd.as_raw_fd() as usize, vector.as_ptr() as usize, 1, libc::MADV_DONTNEED as usize, 0, 0];
+        // SAFETY: a page of our own that no other code uses.
+        unsafe { sys::call(libc::SYS_process_madvise, a) }
+    })
+}
+
+/// Whether a pipe can refer to a page's frame.
+pub fn holds_in_pipe() -> bool {
+    with_page(|page| {
+        let (_read, write) = sys::pipe(32 * PAGE)?;
+        // SAFETY: a page of our own.
+        unsafe { (page as *mut u8).write_volatile(1) };
+        sys::to_pipe(write.as_raw_fd(), &[sys::iovec(page, PAGE)])
+    })
+}
+
+fn with_page(trial: impl FnOnce(usize) -> Sys<usize>) -> bool {
+    let Ok(page) = sys::map_memory(PAGE, None) else { return false };
+    let result = trial(page);
+    // SAFETY: no other code uses it.
+    unsafe { sys::unmap_memory(page, PAGE) };
+    result.is_ok()
+}
+
+/// Whether the swap file can be there.
+///
+/// # Errors
+/// It cannot.
+pub fn takes_swap_file(backing: &Path) -> Result<(), LiveError> {
+    Device::swap(backing, None).map(drop)
+}
+
+/// The times of that device and of the page table.
+///
+/// # Errors
+/// They cannot be measured.
+pub fn measure(backing: &Path) -> Result<Measured, String> {
+    let device = Device::swap(backing, None).map_err(|e| e.to_string())?;
+    let uffd = Uffd::open(Notify::UserMessage).map_err(|e| e.io().to_string())?;
+    let space = Space::new(16 * PAGE, None).map_err(|e| e.to_string())?;
+    uffd.register(space.shelf_range()).map_err(|e| e.io().to_string())?;
+    calibrate::measure(&device, &uffd, &space).map_err(|e| e.to_string())
+}

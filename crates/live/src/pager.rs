@@ -1,0 +1,228 @@
+//! The door of the crate.
+
+mod region;
+#[cfg(test)]
+mod stale_faults;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+pub use region::{Pin, Region};
+
+use crate::life::{start, Inner};
+use crate::memory::extents::{Kind, Manner};
+use crate::region::mapping::Spot;
+use crate::region::Regions;
+use crate::sys::Signals;
+use crate::{LiveError, Options, Snapshot, PAGE};
+
+/// One RAM budget for any number of regions. It is cheap to clone. All clones are the same pager.
+///
+/// Its methods are of four kinds, called in this order:
+///
+/// - **start**: [`Pager::start`], for a program that knows its pager; it ends with the last clone and the last region.
+///   [`Pager::start_for_program`], for a library that puts a program's memory under the pager; it ends with the
+///   process, and the library calls [`Pager::end`] just before.
+/// - **memory**: [`Pager::anonymous`] makes a [`Region`]. Who manages memory himself calls [`Pager::map_at`] or
+///   [`Pager::map_foreign`] first, then [`Pager::note`], [`Pager::discard`], [`Pager::will_need`], [`Pager::pin`] and
+///   [`Pager::unpin`] for mapped ranges, then [`Pager::unmap`]. Any thread may call them, but no signal handler that has
+///   interrupted one of them.
+/// - **forks**: for a program, the library calls [`Pager::fork_prepare`], and after the fork [`Pager::fork_parent`] or
+///   [`Pager::fork_child`] in the same thread. Between them nothing else of the pager may be called, and no page
+///   touched that may be absent. Otherwise this happens by itself.
+/// - **questions**, at any time: [`Pager::stats`], [`Pager::options`], [`Pager::span`], [`Pager::extents`],
+///   [`Pager::contents`].
+#[derive(Clone)]
+pub struct Pager {
+    inner: Arc<Inner>,
+}
+
+impl std::fmt::Debug for Pager {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Pager({} bytes of RAM)", self.options().ram)
+    }
+}
+
+impl Pager {
+    /// Starts a pager.
+    ///
+    /// # Errors
+    /// This machine does not allow it, settings are not possible, or the backing cannot be used.
+    pub fn start(options: Options) -> Result<Pager, LiveError> {
+        start::start(options).map(|inner| Pager { inner })
+    }
+
+    /// Starts a pager for a library that keeps the memory of a whole program in it. Faults in system calls must be
+    /// served, and the library itself calls `fork_prepare` and the functions that follow it. The pager lives as long as
+    /// the process.
+    ///
+    /// # Errors
+    /// As for `start`.
+    pub fn start_for_program(options: Options) -> Result<Pager, LiveError> {
+        start::start_for_program(options).map(|inner| Pager { inner })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
+    }
+
+    fn regions(&self) -> &Regions {
+        self.inner.regions()
+    }
+
+    /// Maps `len` bytes of zeroed managed memory at a multiple of `align`. For code that manages memory itself; other
+    /// code uses [`Pager::anonymous`].
+    ///
+    /// # Errors
+    /// No address space left.
+    pub fn map(&self, len: usize, align: usize) -> Result<*mut u8, LiveError> {
+        self.map_at(Spot::Anywhere(align), len, libc::PROT_READ | libc::PROT_WRITE)
+    }
+
+    /// The same at a given spot and with given rights.
+    ///
+    /// # Errors
+    /// No address space is left, or the spot is not free or not in the span.
+    pub fn map_at(&self, spot: Spot, len: usize, protection: i32) -> Result<*mut u8, LiveError> {
+        let _signals = Signals::block();
+        self.regions().map(spot, len.div_ceil(PAGE).max(1) * PAGE, protection).map(|at| at.start as *mut u8)
+    }
+
+    /// Unmaps a range; a later touch is a SIGSEGV. Parts that are free stay so.
+    ///
+    /// # Errors
+    /// The kernel has no room to record that a part of a mapping is gone. The content of the range is lost all the
+    /// same.
+    pub fn unmap(&self, address: usize, len: usize) -> Result<(), LiveError> {
+        let _signals = Signals::block();
+        self.regions().unmap(address, len).map_err(|e| LiveError::os("give memory back", e))
+    }
+
+    /// Lets the kernel put a mapping of the program itself into a range of the span, replacing whatever is there.
+    /// `place` makes the mapping and returns whether it succeeded. If not, the range is free.
+    pub fn map_foreign(&self, range: Range<usize>, place: impl FnOnce() -> bool) -> bool {
+        let _signals = Signals::block();
+        self.regions().map_foreign(range, place)
+    }
+
+    /// The kernel has moved a foreign mapping, or a part of one, away: its place is free again.
+    pub fn foreign_gone(&self, range: Range<usize>) {
+        let _signals = Signals::block();
+        self.regions().foreign_gone(&range);
+    }
+
+    /// The extents in a range of addresses, lowest first; gaps are free.
+    pub fn extents(&self, range: Range<usize>) -> Vec<(Range<usize>, Kind)> {
+        let _signals = Signals::block();
+        self.inner.memory().space().extents().within(range).collect()
+    }
+
+    /// Changes what the program has asked for the managed memory in a range.
+    pub fn note(&self, range: Range<usize>, change: impl Fn(&mut Manner)) {
+        let _signals = Signals::block();
+        let space = self.inner.memory().space();
+        let _changing = space.changing();
+        space.extents().change(range, change);
+    }
+
+    /// The parts of a managed range that may hold anything but zeros, in whole pages, lowest first.
+    pub fn contents(&self, range: Range<usize>) -> Vec<Range<usize>> {
+        self.regions().contents(self.inner.memory().space().pages_of(&range))
+    }
+
+    /// Statistics now.
+    pub fn stats(&self) -> Snapshot {
+        self.inner.stats().snapshot()
+    }
+
+    /// The options it was made from, with the values measured and chosen at the start.
+    pub fn options(&self) -> &Options {
+        self.inner.options()
+    }
+
+    /// The managed address space.
+    pub fn span(&self) -> Range<usize> {
+        self.inner.memory().space().span()
+    }
+
+    /// From now on, no page leaves whose frame the kernel holds. Call it before a device, a server of files or an
+    /// io_uring can write past the page table. Returns false if this kernel cannot do that (Linux before 6.8).
+    pub fn be_wary(&self) -> bool {
+        self.regions().work().be_wary()
+    }
+
+    /// Drops the content of a range: it reads as zeros.
+    pub fn discard(&self, address: usize, len: usize) {
+        self.regions().discard(self.regions().pages_at(address, len));
+    }
+
+    /// Loads a range, many pages at a time.
+    pub fn will_need(&self, address: usize, len: usize) {
+        let (pages, memory) = (self.regions().pages_at(address, len), self.inner.memory());
+        let touched = memory.space().touched(pages).flatten();
+        self.regions().load_pages(touched.filter(|page| memory.has_content(*page)));
+    }
+
+    /// Loads a range and keeps it in RAM until `unpin`. Pins nest.
+    ///
+    /// # Errors
+    /// More pages than may be pinned.
+    pub fn pin(&self, address: usize, len: usize) -> Result<(), LiveError> {
+        self.regions().pin_pages(self.regions().pages_at(address, len))
+    }
+
+    /// Undoes `pin`.
+    pub fn unpin(&self, address: usize, len: usize) {
+        self.regions().unpin_touched(self.regions().pages_at(address, len));
+    }
+
+    /// Before a fork, called by the forking thread of a pager `for_program` (otherwise this happens by itself). When
+    /// it returns, no fault is in flight and none begins.
+    pub fn fork_prepare(&self) {
+        self.inner.fork_prepare();
+    }
+
+    /// After the fork, in the parent.
+    ///
+    /// # Errors
+    /// The kernel refused to let a child have the memory. If there is a child, it has ended at once.
+    pub fn fork_parent(&self) -> std::io::Result<()> {
+        self.inner.fork_parent().map_err(std::io::Error::from)
+    }
+
+    /// After the fork, in the child: from now on it pages for itself, in a budget of its own.
+    pub fn fork_child(&self) {
+        self.inner.fork_child();
+    }
+
+    /// The number of threads of this process that belong to the pager.
+    pub fn threads(&self) -> usize {
+        self.inner.threads()
+    }
+
+    /// File descriptors that the program must not close.
+    pub fn descriptors(&self) -> Vec<i32> {
+        self.inner.descriptors()
+    }
+
+    /// The process is about to end: writes the journal to its file, and takes this process's share out of the
+    /// statistics of the present.
+    pub fn end(&self) {
+        self.inner.end();
+    }
+
+    /// Writes the journal to its file.
+    pub fn flush_journal(&self) {
+        self.inner.flush_journal();
+    }
+
+    /// Checks every invariant of the engine. For tests, while no fault is in flight.
+    ///
+    /// # Panics
+    /// If one does not hold.
+    pub fn check(&self) {
+        let _signals = Signals::block();
+        self.inner.faults().gate().lock().engine().check();
+    }
+}

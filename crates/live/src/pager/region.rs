@@ -1,0 +1,145 @@
+//! Regions: managed memory with an owner.
+
+use std::ops::Range;
+
+use super::Pager;
+use crate::region::mapping::Spot;
+use crate::sys::Signals;
+use crate::{LiveError, PAGE};
+
+/// Managed memory, aligned to a page. It is unmapped when dropped.
+///
+/// A *system call* on an absent page is served if the process has the rights for it ([`crate::Options::handlers`]).
+/// Otherwise it fails with EFAULT: `pin` the range first.
+#[derive(Debug)]
+pub struct Region {
+    pager: Pager,
+    first: usize,
+    pages: usize,
+    len: usize,
+}
+
+/// Keeps pages in RAM while it lives: for system calls, and for code that must not wait.
+#[derive(Debug)]
+pub struct Pin<'a> {
+    region: &'a Region,
+    range: Range<usize>,
+}
+
+impl Pager {
+    /// A region of private memory, zero at first, backed by the swap file.
+    ///
+    /// # Errors
+    /// A length of 0, or more than is left of `max_memory`.
+    pub fn anonymous(&self, len: usize) -> Result<Region, LiveError> {
+        if len == 0 {
+            return Err(LiveError::Setting {
+                field: "len",
+                reason: "a region of 0 bytes; give at least 1".to_string(),
+            });
+        }
+        let pages = len.div_ceil(PAGE);
+        let _signals = Signals::block();
+        let rights = libc::PROT_READ | libc::PROT_WRITE;
+        let range = self.regions().map(Spot::Anywhere(PAGE), pages * PAGE, rights)?;
+        let first = self.inner.memory().space().pages_of(&range).start;
+        Ok(Region { pager: self.clone(), first, pages, len })
+    }
+}
+
+impl Region {
+    /// Its first byte.
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.pager.inner.memory().address(self.first) as *mut u8
+    }
+
+    /// Its bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Always false: a region has at least one byte.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// As a slice.
+    pub fn as_slice(&self) -> &[u8] {
+        // SAFETY: the range is this region's while it lives; absent pages are brought in by the fault handler.
+        unsafe { std::slice::from_raw_parts(self.as_ptr(), self.len) }
+    }
+
+    /// As a slice.
+    pub fn as_mut_slice(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and the region is borrowed once.
+        unsafe { std::slice::from_raw_parts_mut(self.as_ptr(), self.len) }
+    }
+
+    /// Its pager.
+    pub fn pager(&self) -> &Pager {
+        &self.pager
+    }
+
+    /// Loads the range and keeps it in RAM while the result lives.
+    ///
+    /// # Errors
+    /// A range that is not the region's; more pages than may be pinned.
+    pub fn pin(&self, range: Range<usize>) -> Result<Pin<'_>, LiveError> {
+        let pages = self.pages_of(&range)?;
+        self.pager.regions().pin_pages(pages)?;
+        Ok(Pin { region: self, range })
+    }
+
+    /// Loads the range, many pages at a time, and waits until it is loaded. Of a range larger than RAM, only the end
+    /// is then in RAM.
+    ///
+    /// # Errors
+    /// A range that is not the region's.
+    pub fn prefault(&self, range: Range<usize>) -> Result<(), LiveError> {
+        let pages = self.pages_of(&range)?;
+        self.pager.regions().load_pages(pages);
+        Ok(())
+    }
+
+    /// Loads scattered ranges with as few submissions as possible: a list of 32 pages takes a fraction of the time of
+    /// 32 faults.
+    ///
+    /// # Errors
+    /// A range that is not the region's.
+    pub fn will_need(&self, ranges: &[Range<usize>]) -> Result<(), LiveError> {
+        let pages: Result<Vec<Range<usize>>, LiveError> = ranges.iter().map(|range| self.pages_of(range)).collect();
+        self.pager.regions().load_pages(pages?.into_iter().flatten());
+        Ok(())
+    }
+
+    /// Drops the content of the range: it reads as zeros.
+    ///
+    /// # Errors
+    /// A range that is not the region's.
+    pub fn discard(&self, range: Range<usize>) -> Result<(), LiveError> {
+        self.pager.regions().discard_pages(self.pages_of(&range)?);
+        Ok(())
+    }
+
+    fn pages_of(&self, range: &Range<usize>) -> Result<Range<usize>, LiveError> {
+        if range.start > range.end || range.end > self.len {
+            return Err(LiveError::Range { start: range.start, end: range.end, len: self.len });
+        }
+        Ok(self.first + range.start / PAGE..self.first + range.end.div_ceil(PAGE))
+    }
+}
+
+impl Drop for Pin<'_> {
+    fn drop(&mut self) {
+        if let Ok(pages) = self.region.pages_of(&self.range) {
+            self.region.pager.regions().unpin_pages(pages);
+        }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        let _signals = Signals::block();
+        self.pager.regions().close_pages(self.first..self.first + self.pages);
+    }
+}

@@ -1,0 +1,208 @@
+//! The work for a fault, noted under the engine's lock and done after it is freed; and the time that its stages take.
+
+use coldframe_core::tier::{BIN_FRAMES, GRAIN};
+use coldframe_core::{Stage, Ticket};
+
+use super::{LOADS, MOVES, VICTIMS};
+use crate::sys;
+use crate::PAGE;
+
+/// Pages of one task that cannot leave, at most.
+const KEPT: usize = 4 * (MOVES + VICTIMS);
+/// The most pages that one event takes out of the pool: a bin of the smallest pages, and some more.
+const WRITTEN: usize = BIN_FRAMES * PAGE / GRAIN + 64;
+
+/// The source of a load's bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// Not known yet.
+    Unknown,
+    /// The page has no content: zeros.
+    Zeros,
+    /// The log's buffer; they have been copied.
+    Memory,
+    /// The device; the request will go together with others.
+    Noted,
+    /// The device has been asked.
+    Asked,
+    /// The device, which will be read at once.
+    Device,
+    /// The pool of compressed pages; they have been decompressed.
+    Pool,
+}
+
+/// A load under way.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    pub ticket: Ticket,
+    pub page: usize,
+    pub into: usize,
+    pub source: Source,
+    /// The slot with its bytes.
+    pub slot: Option<u64>,
+    /// Whether the load has succeeded; `None` until this is known.
+    pub good: Option<bool>,
+    /// The buffer gets a slot with several compressed pages, and not the page itself.
+    pub shared: bool,
+}
+
+impl Load {
+    /// A load of which nothing is known yet.
+    pub fn new(ticket: Ticket, page: usize, into: usize) -> Load {
+        Load { ticket, page, into, source: Source::Unknown, slot: None, good: None, shared: false }
+    }
+}
+
+/// A loaded page that goes into the page table.
+#[derive(Clone, Copy, Debug)]
+pub struct CopyIn {
+    pub page: usize,
+    pub from: usize,
+    /// A write to it comes next.
+    pub write: bool,
+    /// It came from the device or the log; otherwise it is zeros.
+    pub content: bool,
+    /// `from` has a slot with several compressed pages.
+    pub shared: bool,
+}
+
+/// A page that goes to the shelf or comes back from it.
+#[derive(Clone, Copy, Debug)]
+pub enum Move {
+    /// It goes on the invalid list; `clean`: writes to it fault.
+    Shelve { page: usize, clean: bool },
+    /// A false fault; `write`: a write comes next.
+    Back { page: usize, write: bool },
+}
+
+impl Move {
+    /// The page.
+    pub fn page(&self) -> usize {
+        let (Move::Shelve { page, .. } | Move::Back { page, .. }) = *self;
+        page
+    }
+}
+
+/// A page that leaves.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Victim {
+    pub page: usize,
+    /// Its address: in its region, or on the shelf.
+    pub address: usize,
+    pub shelved: bool,
+    pub write: bool,
+    /// It cannot leave: the kernel holds its frame.
+    pub refused: bool,
+    /// Its place in the staging memory, once it is there.
+    pub staged: usize,
+    /// The hash of its final bytes, if tests compare it.
+    pub sum: Option<u128>,
+    /// It is to be compressed.
+    pub compress: bool,
+    /// Its compressed size, and the hash of its bytes.
+    pub size: u32,
+    pub digest: u128,
+}
+
+/// The work for a fault after the engine's lock is freed.
+#[derive(Debug)]
+pub struct Todo {
+    pub task: usize,
+    /// The page of the fault, and whether it is written to.
+    pub fault: Option<(usize, bool)>,
+    pub loads: Vec<Load>,
+    pub copies: Vec<CopyIn>,
+    /// At most [`MOVES`].
+    pub moves: Vec<Move>,
+    pub victims: Vec<Victim>,
+    /// Pages that could not leave, and that the engine takes as gone.
+    pub kept: Vec<usize>,
+    /// Number of victims, from the first on, that have left memory; their bytes are in the pipe.
+    pub zapped: usize,
+    /// Pages that are safe in the log, and that the engine must still be told of.
+    pub written: Vec<u32>,
+    /// Buffers that can be used again.
+    pub spare: Vec<usize>,
+    /// When the request went to the device; 0: there was none.
+    pub asked_at: u64,
+    pub laps: Laps,
+}
+
+/// The time of each stage of a fault, in nanoseconds. It is measured for one fault of [`MEASURED`] only: to ask the
+/// clock after each stage of each fault took 2 us of 30.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Laps {
+    mark: u64,
+    /// This fault stands for so many; 0: it is not measured.
+    weight: u64,
+    spent: [u64; STAGES],
+}
+
+/// Of so many faults, the stages of one are measured.
+pub const MEASURED: u64 = 8;
+
+/// Stages; `UpdateMMU` stays 0, since one system call moves a page and maps it.
+const STAGES: usize = 6;
+
+impl Laps {
+    /// For the fault of this number, which starts at `at`.
+    pub fn begin(number: u64, at: u64) -> Laps {
+        let weight = if number.is_multiple_of(MEASURED) { MEASURED } else { 0 };
+        Laps { mark: at, weight, spent: [0; STAGES] }
+    }
+
+    /// Assigns the time since the last lap to `stage`, and returns it, for all the faults that this one stands for.
+    pub fn lap(&mut self, stage: Stage) -> u64 {
+        if self.weight == 0 {
+            return 0;
+        }
+        let now = sys::now();
+        let took = now.saturating_sub(self.mark) * self.weight;
+        self.spent[stage as usize] += took;
+        self.mark = now;
+        took
+    }
+
+    /// The weight of this fault: 0 if it is not measured.
+    pub fn weight(&self) -> u64 {
+        self.weight
+    }
+
+    /// The sum of all laps of the stage, for all the faults that this one stands for.
+    pub fn of(&self, stage: Stage) -> u64 {
+        self.spent[stage as usize]
+    }
+}
+
+impl Todo {
+    pub fn new(task: usize) -> Todo {
+        Todo {
+            task,
+            fault: None,
+            loads: Vec::with_capacity(LOADS),
+            copies: Vec::with_capacity(LOADS),
+            moves: Vec::with_capacity(MOVES),
+            victims: Vec::with_capacity(VICTIMS),
+            kept: Vec::with_capacity(KEPT),
+            zapped: 0,
+            written: Vec::with_capacity(WRITTEN),
+            spare: Vec::with_capacity(LOADS),
+            asked_at: 0,
+            laps: Laps::default(),
+        }
+    }
+
+    /// The page cannot leave, and is `Kept`.
+    pub fn keep(&mut self, page: usize) {
+        if self.kept.len() == self.kept.capacity() {
+            crate::sys::fatal::stop("the kernel holds too many pages of the program; give more RAM");
+        }
+        self.kept.push(page);
+    }
+
+    /// Whether everything has been done.
+    pub fn done(&self) -> bool {
+        let lists = [self.loads.is_empty(), self.copies.is_empty(), self.moves.is_empty(), self.victims.is_empty()];
+        lists.iter().all(|empty| *empty)
+    }
+}

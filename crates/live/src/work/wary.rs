@@ -1,0 +1,197 @@
+//! Frames that the kernel holds while it fills them: a device or a server of files writes there, past the page table.
+//! Such a page must not leave, for the bytes would go to a frame that nobody maps. Only `UFFDIO_MOVE` refuses a page
+//! that is held (`FOLL_PIN` in the kernel), and each move has a flush of its own. So pages that may have been
+//! written to go this way only once the program may have such a file or an io_uring: it is *wary* then, for good.
+//!
+//! ```text
+//!   wary   a page that was written to ─ moved to the shelf ─ from there into the pipe, as all others
+//!                                     └ refused: it stays, its bytes of now go to the log, and the engine gets a fault
+//! ```
+//! A call that the program makes past the C library is not seen. If it registers memory with an io_uring, the kernel's
+//! count of held memory shows it soon (`look_for_held`).
+//!
+//! A page that writes fault on cannot be held for writing: to hold it is to write to it.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use super::kernel_reads::LOOK_US;
+use super::Work;
+use crate::memory::extents::Kind;
+use crate::stats::Stats;
+use crate::sys::{self, fatal, whose, Errno, Sys};
+use crate::task::reaching::Reach;
+use crate::task::{Task, Victim};
+use crate::PAGE;
+
+/// Memory that the kernel is found to hold may have been held for so long.
+const HELD_NS: u64 = 2 * LOOK_US * 1000;
+/// If a page is found dropped this often, it is an internal error.
+const LOOKS: u32 = 100;
+
+/// While it lives, its task takes pages out.
+pub(super) struct Taking<'a> {
+    turn: &'a AtomicU32,
+    /// The program was wary before.
+    pub(super) wary: bool,
+}
+
+impl Drop for Taking<'_> {
+    fn drop(&mut self) {
+        self.turn.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Whether the program is wary, and what that takes.
+pub struct Wary {
+    on: AtomicBool,
+    /// Of the last look for held memory: when it was, how often pages had left, and since when no page has.
+    looked: [AtomicU64; 3],
+    /// Pages that could not leave, one after the other; and frames in all.
+    refused: AtomicUsize,
+    frames: usize,
+}
+
+impl Wary {
+    pub fn new(frames: usize) -> Wary {
+        let looked = [const { AtomicU64::new(0) }; 3];
+        Wary { on: AtomicBool::new(false), looked, refused: AtomicUsize::new(0), frames }
+    }
+}
+
+impl Work {
+    /// From now on, no page leaves whose frame the kernel holds. Returns false if this kernel cannot do that.
+    pub fn be_wary(&self) -> bool {
+        if self.memory.is_plain() || self.wary.on.load(Ordering::SeqCst) {
+            return true;
+        }
+        if !self.memory.uffd().can_move {
+            return false;
+        }
+        self.wary.on.store(true, Ordering::SeqCst);
+        for turn in (0..self.tasks().len()).map(|task| &self.task(task).taking) {
+            let seen = turn.load(Ordering::SeqCst);
+            while seen % 2 == 1 && turn.load(Ordering::SeqCst) == seen {
+                sys::sleep_us(20);
+            }
+        }
+        true
+    }
+
+    /// The task's thread is about to take pages out.
+    pub(super) fn taking<'a>(&self, task: &'a Task) -> Taking<'a> {
+        if self.log().dozes() {
+            self.look_for_held();
+        }
+        task.taking.fetch_add(1, Ordering::SeqCst);
+        Taking { turn: &task.taking, wary: self.wary.on.load(Ordering::SeqCst) }
+    }
+
+    /// Looks whether a call that nobody saw has registered memory with an io_uring. The log's writer looks while pages
+    /// leave, and a thread does before it takes the first ones out after a while. So there are two cases: none has left
+    /// for some time, and none will leave unseen; or some may have left while the kernel held them, and the program
+    /// must not go on.
+    pub(super) fn look_for_held(&self) {
+        if self.wary.on.load(Ordering::SeqCst) || !whose::is_here() {
+            return;
+        }
+        let ([looked, turns, at], time) = (&self.wary.looked, sys::now());
+        if time - looked.swap(time, Ordering::SeqCst).min(time) < LOOK_US * 500 {
+            return;
+        }
+        let tasks = (0..self.tasks().len()).map(|task| self.task(task));
+        let now = tasks.map(|task| u64::from(task.taking.load(Ordering::SeqCst))).sum();
+        let left = turns.swap(now, Ordering::SeqCst) != now;
+        if left {
+            at.store(time, Ordering::SeqCst);
+        }
+        if !whose::is_held() {
+            return;
+        }
+        // The kernel tells of a buffer only when it holds all of it.
+        if left || time - at.load(Ordering::SeqCst).min(time) < HELD_NS || !self.memory.uffd().can_move {
+            fatal::stop(
+                "the program has registered memory with an io_uring by a system call of its own while pages left RAM, and \
+                 their bytes may be lost; link liburing as a shared library, or give more RAM",
+            );
+        }
+        self.wary.on.store(true, Ordering::SeqCst);
+    }
+
+    /// Moves the pages that may have been written to onto the shelf, and marks those that cannot leave.
+    pub(super) fn try_leave_all(&self, task: &Task, pages: &mut [Victim]) {
+        for victim in pages.iter_mut().filter(|victim| victim.write && !victim.shelved) {
+            match self.try_leave(task, victim.page) {
+                true => (victim.shelved, victim.address) = (true, self.memory.shelf(victim.page)),
+                false => victim.refused = true,
+            }
+        }
+    }
+
+    /// Moves a page to the shelf. Returns false if the kernel holds its frame. Only for its owner.
+    pub(super) fn try_leave(&self, task: &Task, page: usize) -> bool {
+        let (address, shelf, uffd) = (self.memory.address(page), self.memory.shelf(page), self.memory.uffd());
+        let mut shared = true;
+        let mut moved = Err(Errno::NOENT);
+        for _ in 0..LOOKS {
+            moved = uffd.move_page(shelf, address);
+            match moved {
+                Err(Errno::NOENT) => _ = self.memory.refill(page),
+                // Shared with a child, or merged: then nobody holds it, and this gives it a frame of its own.
+                Err(Errno::BUSY) if shared => {
+                    shared = false;
+                    self.memory.unprotect(page);
+                    let _reach = Reach::new(&task.reaching, std::iter::once(page));
+                    self.log().watch();
+                    // SAFETY: changes no byte.
+                    let _ = unsafe { sys::advise(address..address + PAGE, libc::MADV_POPULATE_WRITE) };
+                }
+                Err(Errno::INVAL) => {
+                    moved = self.try_leave_apart(page);
+                    break;
+                }
+                _ => break,
+            }
+        }
+        match moved {
+            Ok(()) => {
+                Stats::add(&self.stats.flushes, 1);
+                self.wary.refused.store(0, Ordering::Relaxed);
+            }
+            Err(_) if self.wary.refused.fetch_add(1, Ordering::Relaxed) > 2 * self.wary.frames => fatal::stop(
+                "the kernel holds all pages that --ram has room for (buffers of an io_uring or of a device); give more RAM",
+            ),
+            Err(_) => {}
+        }
+        moved.is_ok()
+    }
+
+    /// The same for a page that the program may not write to: the kernel moves only what is writable. No thread of the
+    /// program gets more rights meanwhile, for the page is elsewhere; who touches its place waits.
+    fn try_leave_apart(&self, page: usize) -> Sys<()> {
+        let (address, shelf, uffd) = (self.memory.address(page), self.memory.shelf(page), self.memory.uffd());
+        let rights = || match self.memory.space().extents().within(address..address + PAGE).next() {
+            Some((_, Kind::Managed(manner))) => manner.protection,
+            _ => libc::PROT_NONE,
+        };
+        // SAFETY: the page is this thread's, and comes back to its place if it does not leave.
+        unsafe {
+            let new = match sys::set_apart(address) {
+                Ok(new) => new,
+                Err(error) => fatal::stop(format_args!("cannot move the page at {address:#x}: {}", error.io())),
+            };
+            let moved = uffd.move_page(shelf, new);
+            match moved {
+                Ok(()) => sys::unmap_memory(new, PAGE),
+                Err(_) => {
+                    let back = sys::put_back(new, address, rights());
+                    self.memory.must(
+                        back.and_then(|()| uffd.register(address..address + PAGE)),
+                        "put a page back",
+                        page,
+                    );
+                }
+            }
+            moved
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Descriptors by which the kernel may write into the program's memory past the page table: files that are read
+//! without a page cache (FUSE with `direct_io`, virtiofs, 9p, cifs, ZFS), devices (SG_IO, NVMe, V4L2, RDMA, VFIO), some
+//! sockets, an io_uring. Before the program has the first one, its pager becomes wary for good (`Pager::be_wary`):
+//! from then on no page leaves whose frame the kernel holds. Where the kernel is too old for that, the program does not
+//! get the descriptor.
+//!
+//! Every new descriptor is looked at: one that a replaced function opens, receives, or that is inherited. A file system
+//! or device that is not known to copy counts as one that does not.
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use crate::next::{next, none};
+use crate::parts::{failed, pass};
+use crate::say::{once, Once};
+use crate::{memory, sys};
+
+/// File systems that read by way of the page cache, or copy what they make up, if the file has no O_DIRECT
+/// (`include/uapi/linux/magic.h` and the file systems' own headers): ext, xfs, btrfs, f2fs, bcachefs, overlay, tmpfs, ramfs, hugetlbfs,
+/// NFS, FAT, exFAT, ISO 9660, squashfs, erofs, proc, sysfs, cgroups, debugfs, tracefs, securityfs, configfs, efivarfs, pidfs, mqueue.
+const COPIES: [u32; 27] = [
+    0xef53,
+    0x5846_5342,
+    0x9123_683e,
+    0xf2f5_2010,
+    0xca45_1a4e,
+    0x794c_7630,
+    0x0102_1994,
+    0x8584_58f6,
+    0x9584_58f6,
+    0x6969,
+    0x4d44,
+    0x2011_bab0,
+    0x9660,
+    0x7371_7368,
+    0xe0f5_e1e2,
+    0x9fa0,
+    0x6265_6572,
+    0x0027_e0eb,
+    0x6367_7270,
+    0x6462_6720,
+    0x7472_6163,
+    0x7363_6673,
+    0x6265_6570,
+    0xde5e_81e4,
+    0x5049_4446,
+    0x1980_0202,
+    0x6e73_6673,
+];
+/// Major numbers of devices that copy: null, zero, random and the like; terminals.
+const DEVICES: [u32; 3] = [1, 4, 5];
+const TERMINALS: std::ops::RangeInclusive<u32> = 136..=143;
+/// Sockets that do not: RDS, encryption by the kernel, XDP.
+const SOCKETS: [c_int; 3] = [21, 38, 44];
+
+/// `/dev/fuse` (`Documentation/admin-guide/devices.txt`); level and option for decryption (`include/uapi/linux/tls.h`).
+const FUSE: libc::dev_t = libc::makedev(10, 229);
+const TLS_RX: (c_int, c_int) = (282, 2);
+
+/// Nothing is looked at any more.
+static WARY: AtomicBool = AtomicBool::new(false);
+
+/// Before the kernel may write past the page table. Returns false if that must not be.
+pub fn be_wary(what: &str) -> bool {
+    if !WARY.load(Relaxed) && memory::ready() {
+        if !memory::backing().be_wary() {
+            let why = "needs Linux 6.8, or bytes could be lost";
+            once(Once::Wary, format_args!("the program does not get {what}: that {why}"));
+            return false;
+        }
+        WARY.store(true, Relaxed);
+    }
+    true
+}
+
+/// Whether the kernel may write past the page table by this descriptor.
+pub fn is_direct(descriptor: c_int) -> bool {
+    let Some(status) = sys::status(descriptor) else { return false };
+    match status.st_mode & libc::S_IFMT {
+        libc::S_IFREG => !COPIES.contains(&file_system(descriptor)),
+        libc::S_IFCHR => {
+            let major = libc::major(status.st_rdev);
+            !DEVICES.contains(&major) && !TERMINALS.contains(&major)
+        }
+        libc::S_IFSOCK => SOCKETS.contains(&domain(descriptor)),
+        libc::S_IFDIR | libc::S_IFIFO | libc::S_IFLNK => false,
+        // A disk; and what has no name, as an io_uring.
+        _ => true,
+    }
+}
+
+fn file_system(descriptor: c_int) -> u32 {
+    // SAFETY: all bytes zero is a value of it, and the call writes it.
+    unsafe {
+        let mut found: libc::statfs = std::mem::zeroed();
+        sys::call(libc::SYS_fstatfs, [descriptor as usize, &raw mut found as usize, 0, 0, 0, 0]);
+        found.f_type as u32
+    }
+}
+
+fn domain(descriptor: c_int) -> c_int {
+    let (mut domain, mut len) = (0, size_of::<c_int>());
+    let (option, into) = (libc::SO_DOMAIN as usize, &raw mut domain as usize);
+    let arguments = [descriptor as usize, libc::SOL_SOCKET as usize, option, into, &raw mut len as usize, 0];
+    // SAFETY: the kernel writes a number, and its length.
+    unsafe { sys::call(libc::SYS_getsockopt, arguments) };
+    domain
+}
+
+/// A new descriptor of the program's, or the result of a failed call. Returns what the program gets.
+pub fn given(descriptor: c_int) -> c_int {
+    if descriptor < 0 || !memory::ready() {
+        return descriptor;
+    }
+    let error = match serves_files(descriptor) {
+        true => libc::EPERM,
+        false if WARY.load(Relaxed) || !is_direct(descriptor) || be_wary("a file") => return descriptor,
+        false => libc::EOPNOTSUPP,
+    };
+    // SAFETY: nobody knows the descriptor yet.
+    unsafe { sys::call(libc::SYS_close, [descriptor as usize, 0, 0, 0, 0, 0]) };
+    sys::set_errno(error);
+    -1
+}
+
+/// Whether it is `/dev/fuse`. Requests come from there to frames that the kernel holds for a moment, in a way that no call
+/// shows (`iov_iter_get_pages2`).
+fn serves_files(descriptor: c_int) -> bool {
+    let is_fuse = sys::status(descriptor)
+        .is_some_and(|status| status.st_mode & libc::S_IFMT == libc::S_IFCHR && status.st_rdev == FUSE);
+    if is_fuse {
+        once(Once::Served, format_args!("the program does not get /dev/fuse: what it reads there could be lost"));
+    }
+    is_fuse
+}
+
+/// Decryption of TLS in the kernel is held in the same way.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn setsockopt(
+    socket: c_int,
+    level: c_int,
+    option: c_int,
+    value: *const c_void,
+    len: libc::socklen_t,
+) -> c_int {
+    if (level, option) == TLS_RX && memory::ready() {
+        return failed(libc::ENOPROTOOPT) as c_int;
+    }
+    let call = [socket as usize, level as usize, option as usize, value as usize, len as usize, 0];
+    pass(libc::SYS_setsockopt, call) as c_int
+}
+
+/// A stream, or 0: the C library opens its file without `open`.
+fn stream(file: usize) -> usize {
+    // SAFETY: a stream that the C library has just opened.
+    if file == 0 || given(unsafe { libc::fileno(file as *mut libc::FILE) }) >= 0 {
+        return file;
+    }
+    // Its descriptor is closed already.
+    // SAFETY: nobody knows the stream yet.
+    unsafe { libc::fclose(file as *mut libc::FILE) };
+    sys::set_errno(libc::EOPNOTSUPP);
+    0
+}
+
+type Any = unsafe extern "C" fn(usize, usize, usize) -> usize;
+
+/// Functions by which the C library opens a file for the program, with at most three arguments, all of them passed alike.
+macro_rules! opens {
+    ($($name:ident $next:ident $given:expr;)*) => { $(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        pub unsafe extern "C" fn $name(a: usize, b: usize, c: usize) -> usize {
+            let given: fn(usize) -> usize = $given;
+            given(next!($next, Any, (a, b, c), none() as usize))
+        }
+    )* };
+}
+
+fn number(descriptor: usize) -> usize {
+    given(descriptor as c_int) as usize
+}
+
+opens! {
+    fopen FOPEN stream; fopen64 FOPEN stream; freopen FREOPEN stream; freopen64 FREOPEN stream;
+    tmpfile TMPFILE stream; tmpfile64 TMPFILE stream;
+    mkstemp MKSTEMP number; mkstemp64 MKSTEMP number; mkostemp MKOSTEMP number; mkostemp64 MKOSTEMP number;
+    mkstemps MKSTEMPS number; mkstemps64 MKSTEMPS number; mkostemps MKOSTEMPS number; mkostemps64 MKOSTEMPS number;
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
+    let call = [domain as usize, kind as usize, protocol as usize, 0, 0, 0];
+    if SOCKETS.contains(&domain) && !be_wary("a socket of this family") {
+        sys::set_errno(libc::EAFNOSUPPORT);
+        return -1;
+    }
+    pass(libc::SYS_socket, call) as c_int
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn fanotify_init(flags: u32, events: u32) -> c_int {
+    if !be_wary("files of fanotify") {
+        sys::set_errno(libc::EPERM);
+        return -1;
+    }
+    pass(libc::SYS_fanotify_init, [flags as usize, events as usize, 0, 0, 0, 0]) as c_int
+}
