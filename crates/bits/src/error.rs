@@ -14,7 +14,7 @@ pub enum BitsError {
     #[error("process {0} is a thread of the kernel and has no memory of its own; give the number of a program")]
     Kernel(u32),
     /// Its memory may not be looked at.
-    #[error("process {pid} belongs to {owner}, and only they and root may look at its memory; use sudo")]
+    #[error("process {pid} belongs to {owner}, and only they and root may look at its memory; use sudo, in a container with CAP_SYS_PTRACE")]
     Foreign {
         /// The process.
         pid: u32,

@@ -13,7 +13,7 @@ use rustix::time::{clock_gettime, ClockId};
 use crate::error::BitsError;
 use crate::group::{check, children, processor_ns, threads};
 use crate::maps::{mappings, rest, Mapping};
-use crate::{Stretch, Watched, PAGE};
+use crate::{Look, Stretch, Watched, PAGE};
 
 /// The part of the time that watching may take.
 const SHARE: f64 = 0.03;
@@ -21,15 +21,19 @@ const SHARE: f64 = 0.03;
 const PATIENCE: f64 = 0.05;
 /// The least time from a clearing to the first look.
 const FIRST: Duration = Duration::from_micros(500);
-/// How often the heap's size is read, and the end noticed.
+/// How often the heap's size is read, and the end noticed: at least, at most, and as a part of the time so far.
 const TICK: Duration = Duration::from_millis(5);
+const TICK_MAX: Duration = Duration::from_millis(50);
+const TICKS: u32 = 200;
 /// Each look of a stretch comes at this many times the time of the one before.
 const GROWTH: f64 = 1.5;
+/// A look counts if its time is known to this factor.
+const SPREAD: f64 = 3.0;
 /// A stretch is over when this part of the heap was referenced.
 const ENOUGH: f64 = 0.95;
 /// A stretch has looks at least up to this many times the first one's time, and ends after this part of all time.
 const LOOKS: u32 = 32;
-const PART: u32 = 6;
+const PART: u32 = 3;
 /// With more of the heap than this in swap or in huge pages, bits say too little.
 const SWAPPED_MAX: f64 = 0.05;
 const HUGE_MAX: f64 = 0.5;
@@ -58,6 +62,10 @@ pub struct Watch {
     looked: Instant,
     /// Processor time of each process at the last clearing, for those that were there.
     cleared_ns: HashMap<u32, u64>,
+    /// What they ran while the bits were cleared.
+    clearing: u64,
+    /// Pages that came back since.
+    again: f64,
     watched: Watched,
     open: Stretch,
     next: Duration,
@@ -82,6 +90,8 @@ impl Watch {
             cleared: now,
             looked: now,
             cleared_ns: HashMap::new(),
+            clearing: 0,
+            again: 0.0,
             watched: Watched { processes: 1, ..Watched::default() },
             open: Stretch::default(),
             next: FIRST,
@@ -111,13 +121,16 @@ impl Watch {
         Ok(())
     }
 
-    /// Watches until all processes have ended, or `go_on` says no; it is asked some hundred times a second.
+    /// Watches until all processes have ended, or `go_on` says no; it is asked 20 to 200 times a second.
     pub fn run(mut self, go_on: &mut dyn FnMut(Progress) -> bool) -> Watched {
         while self.lives() && go_on(self.progress()) {
             if self.cleared.elapsed() >= self.next && self.affordable() {
                 self.turn();
             } else {
-                std::thread::sleep(TICK.min(self.next.saturating_sub(self.cleared.elapsed()).max(FIRST / 2)));
+                let tick = (self.began.elapsed() / TICKS).clamp(TICK, TICK_MAX);
+                let due = self.next.saturating_sub(self.cleared.elapsed());
+                // A look that is due already waits for its budget.
+                std::thread::sleep(if due.is_zero() { tick } else { tick.min(due.max(FIRST / 2)) });
                 self.sizes();
             }
         }
@@ -162,10 +175,11 @@ impl Watch {
     }
 
     fn clear(&mut self) {
-        self.processes.retain(|pid| clear(*pid).is_ok());
         self.before.values_mut().for_each(|mapping| mapping.referenced = 0);
+        self.again = 0.0;
         self.cleared_ns = self.processes.iter().map(|pid| (*pid, processor_ns(*pid))).collect();
-
+        self.processes.retain(|pid| clear(*pid).is_ok());
+        self.clearing = self.ran();
         (self.cleared, self.next) = (Instant::now(), self.first);
     }
 
@@ -186,6 +200,7 @@ impl Watch {
     /// Counts the bits of all processes, and finds new ones.
     fn look(&mut self) {
         self.grow();
+        let ran = self.ran();
         let mut all = HashMap::new();
         for pid in &self.processes {
             let mappings = read(*pid).unwrap_or_default();
@@ -197,7 +212,8 @@ impl Watch {
         self.looked = Instant::now();
         let mut look = self.open.looks.last().copied().unwrap_or_default();
         // What a process ran that has ended since is not counted any more.
-        (look.seconds, look.referenced) = (look.seconds.max(self.ran() as f64 / 1e9), 0.0);
+        let (least, most) = (ran.saturating_sub(self.clearing) as f64, self.ran().max(ran) as f64);
+        (look.seconds, look.referenced) = (look.seconds.max((least + most) / 2e9), 0.0);
         let (mut pages, mut huge, mut swap) = (0.0, 0.0, 0.0);
         for (key, mapping) in all.iter().filter(|(_, mapping)| mapping.heap) {
             let before = self.before.get(key).copied().unwrap_or_default();
@@ -206,13 +222,16 @@ impl Watch {
             // A page that several processes use is one page.
             let each = mapping.pss as f64 / mapping.rss.max(1) as f64 / KIB;
             look.referenced += mapping.referenced as f64 * each;
-            look.again += again as f64 * each;
+            self.again += again as f64 * each;
             self.watched.first_touches += new as f64 * each;
             pages += mapping.rss as f64 * each;
             huge += mapping.huge as f64 / KIB;
             swap += mapping.swap as f64 / KIB;
         }
-        self.open.looks.push(look);
+        // A walk over the pages takes time, and under load more: a look too soon after the clearing tells no rate.
+        if most <= SPREAD * least || most == 0.0 {
+            self.open.looks.push(Look { again: self.again, ..look });
+        }
         self.open.pages = self.open.pages.max(pages);
         let seen = &mut self.watched;
         if pages >= seen.peak_pages {

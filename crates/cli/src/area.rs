@@ -26,6 +26,11 @@ pub struct AreaArgs {
 }
 
 impl AreaArgs {
+    /// Whether an area is asked for.
+    pub fn given(&self) -> bool {
+        self.system.is_some()
+    }
+
     /// The area, if there is to be one.
     pub fn area(&self, predict: bool) -> Result<Option<SwapArea>, Failure> {
         let Some(system) = &self.system else { return Ok(None) };

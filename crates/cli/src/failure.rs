@@ -4,6 +4,7 @@
 use std::process::ExitCode;
 
 use coldframe_experiment::ExperimentError;
+use coldframe_kernel::KernelError;
 use coldframe_live::LiveError;
 use coldframe_record::RecordError;
 use coldframe_trace::TraceError;
@@ -26,6 +27,9 @@ pub enum Failure {
     /// The live pager.
     #[error(transparent)]
     Live(#[from] LiveError),
+    /// The kernel's groups and swap.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
     /// Writing results.
     #[error(transparent)]
     Output(#[from] OutputError),
@@ -51,6 +55,7 @@ impl Failure {
             Failure::Trace(error) => error.code(),
             Failure::Record(error) => error.code(),
             Failure::Live(error) => error.code(),
+            Failure::Kernel(_) => 4,
             Failure::Output(_) => 5,
             Failure::Other { code, .. } => *code,
         }

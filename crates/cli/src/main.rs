@@ -14,6 +14,8 @@ mod attach;
 mod bundle;
 mod calibrate;
 mod check;
+mod compare;
+mod compare_table;
 mod completions;
 mod configured;
 mod convert;
@@ -29,6 +31,7 @@ mod heatmap;
 mod here_sheet;
 mod import;
 mod info;
+mod kernel_summary;
 mod man;
 mod merge;
 mod one_go;
@@ -45,6 +48,9 @@ mod reduce;
 mod replay;
 mod report;
 mod run;
+mod run_by;
+mod run_kernel;
+mod running;
 mod setup;
 mod sim;
 mod sim_args;
@@ -108,6 +114,7 @@ enum Verb {
     Report(report::Args),
     Replay(replay::Args),
     Run(Box<run::Args>),
+    Compare(compare::Args),
     Attach(attach::Args),
     Doctor(doctor::Args),
     Setup(setup::Args),
@@ -121,6 +128,12 @@ enum Verb {
     Policies(policies::Args),
     Completions(completions::Args),
     Man(man::Args),
+    /// Joins groups and becomes a program: `run --by kernel` starts it.
+    #[command(hide = true)]
+    KernelStart(run_kernel::StartArgs),
+    /// Takes groups and swap away when its input ends: `run --by kernel` starts it.
+    #[command(hide = true)]
+    KernelGuard,
 }
 
 fn main() -> ExitCode {
@@ -148,6 +161,7 @@ fn main() -> ExitCode {
         Verb::Report(args) => report::run(args),
         Verb::Replay(args) => replay::run(args),
         Verb::Run(args) => run::run(*args, quiet),
+        Verb::Compare(args) => compare::run(args, quiet),
         Verb::Attach(args) => attach::run(args, quiet),
         Verb::Setup(args) => setup::run(args, quiet),
         Verb::Doctor(args) => doctor::run(args),
@@ -159,6 +173,8 @@ fn main() -> ExitCode {
         Verb::Policies(args) => policies::run(args),
         Verb::Completions(args) => completions::run(args),
         Verb::Man(args) => man::run(args),
+        Verb::KernelStart(args) => run_kernel::become_program(args),
+        Verb::KernelGuard => run_kernel::guard(),
     };
     match done {
         Ok(code) => code,

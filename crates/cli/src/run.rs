@@ -2,33 +2,28 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, ExitStatus};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::process::{Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
 use coldframe_costs::doctor::{examine, is_ram, Health};
 use coldframe_device::{quantity, sheet, Sheet};
 use coldframe_experiment::ExperimentError;
 use coldframe_live::{
-    Chosen, Inject, Mail, Options, Snapshot, StatsFile, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX,
-    STOPPED,
+    Chosen, Inject, Options, Snapshot, StatsFile, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX,
 };
 use coldframe_record::{interpreter, library_places, resolve, RecordError};
-use rustix::process::{wait, Pid, WaitOptions};
 
 use crate::area::AreaArgs;
 use crate::failure::Failure;
 use crate::predict::{Predicted, Twice};
 use crate::priced::Priced;
+use crate::run_by::{choose, Asked, Pages};
+use crate::run_kernel::{go, Ready};
+use crate::running::{code, Running};
 use crate::{bundle, configured, output, summary};
 
-/// How often the pagers' mail is looked at while the program runs.
-const LOOK: Duration = Duration::from_millis(50);
-/// Naps until the last process of a pager has ended.
-const NAPS: u32 = 20;
-const NAP: Duration = Duration::from_millis(1);
 /// The library that holds the program's heap.
 const PRELOAD: &str = "libcoldframe_preload.so";
 
@@ -41,12 +36,19 @@ Examples:
   coldframe run --ram 8MiB --policy pa-clock --journal j -- sqlite3 db < queries.sql; coldframe replay j
   coldframe advise prog.parquet -o config.toml; coldframe run -c config.toml -- prog
   coldframe run --ram 4MiB --predict -- bzip2 -9c < file > file.bz2
+  coldframe run --by kernel --swap zram --ram 64MiB -- ./static-program
   coldframe run --ram 8MiB --system lobi --collector cost-benefit --swap-area 64MiB --journal j -- sort file; coldframe replay j
   coldframe run --ram 4MiB --device LOBI-NAND --backing-max 128MiB -- python3 script.py
 
-The program's heap and its large private anonymous mappings are paged. Its code, stacks and files are not paged; they \
-need memory on top of --ram. Each process that the program starts has a budget of its own. Statistics are printed on \
-stderr when the program has ended.
+--ram is for what can leave: the program's heap and its large private anonymous mappings. Its code, stacks and files \
+are not counted; they need memory on top of --ram. Statistics are printed on stderr when the program has ended.
+
+--by pager: our pager has the rest in a swap file of its own. Each process that the program starts has a budget of its \
+own. --by kernel: the program and all that it starts share one memory cgroup, and the kernel decides what leaves, to \
+the swap of this machine or to what --swap makes. Any program can be run so: static, setuid, musl, Go. The limit of the \
+cgroup is --ram and what was measured beside the heap, less the RAM that zram or zswap takes, so that --ram means the \
+same. Files read into the cache count in --ram, and leave first. As root, or with cgroup v2 in a session of systemd. \
+--by auto, the default: our pager if it can, else the kernel, with a note.
 
 --device prices the bytes that the run moved: their time, energy and life on that flash. Life is cycles * area / rate \
 of writing. The area is --backing-max or the sheet's capacity, and wears evenly, as with a log. If the sheet lacks a \
@@ -65,15 +67,22 @@ that move bytes are read, write, send and recv. With more threads, true faults w
 runs differ by up to 13 %.
 
 Exit codes: the program's own; 128 + n if signal n ended it; 125 if the pager had to stop it; 126 and 127 as in \
-shells; 2 usage; 4 the program or this machine cannot be paged (see `coldframe doctor`); 5 the swap file cannot be \
+shells; 2 usage; 4 the program cannot be paged on this machine (see `coldframe doctor`); 5 the swap file cannot be \
 used.")]
 pub struct Args {
-    /// RAM for the program's heap: a size.
+    /// RAM for the program's heap and anonymous mappings: a size.
     #[arg(long, required_unless_present = "config")]
     ram: Option<String>,
     /// Configuration file, as `coldframe advise -o` writes it: RAM, policy, handler and read-ahead. Flags come first.
     #[arg(short, value_name = "CONFIG.toml")]
     config: Option<PathBuf>,
+    /// Who pages: our pager, the kernel (a memory cgroup and its swap), or the first of them that can.
+    #[arg(long, value_parser = ["auto", "pager", "kernel"], default_value = "auto")]
+    by: String,
+    /// Swap that the kernel uses, made now and taken away at the end (root): zram, a new file, or a new file
+    /// behind zswap [default: the swap that is on].
+    #[arg(long, value_name = "zram|FILE|zswap:FILE")]
+    swap: Option<String>,
     /// Page replacement policy. Without `budget` and `valid`, pa-clock and fifo-sc adapt to the device.
     #[arg(long)]
     policy: Option<String>,
@@ -133,6 +142,29 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
+impl Args {
+    /// An option that only our pager knows.
+    fn pager_only(&self) -> Option<&'static str> {
+        let given = [
+            (self.policy.is_some(), "--policy"),
+            (self.handler.is_some(), "--handler"),
+            (self.backing.is_some(), "--backing"),
+            (self.backing_max.is_some(), "--backing-max"),
+            (self.wait != "auto", "--wait"),
+            (self.read_ahead.is_some(), "--read-ahead"),
+            (self.evict_batch.is_some(), "--evict-batch"),
+            (self.tier.is_some(), "--tier"),
+            (self.encrypt, "--encrypt"),
+            (self.journal.is_some(), "--journal"),
+            (self.device.is_some(), "--device"),
+            (self.predict, "--predict"),
+            (self.area.given(), "--system"),
+            (self.inject.is_some(), "--inject"),
+        ];
+        given.into_iter().find_map(|(given, name)| given.then_some(name))
+    }
+}
+
 /// The folder of temporary files, or one on a disk if that folder is in RAM.
 pub fn default_backing() -> PathBuf {
     let usual = std::env::temp_dir();
@@ -145,11 +177,39 @@ pub fn default_backing() -> PathBuf {
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
-    let mut options = options(&args)?;
+    let options = options(&args)?;
     let binary = program(&args.command)?;
-    manageable(&binary)?;
+    let asked = Asked { by: &args.by, swap: args.swap.as_deref(), pager_only: args.pager_only() };
+    let pager = || {
+        manageable(&binary)?;
+        find_preload()?;
+        allowed(&options.backing)
+    };
+    match choose(&asked, pager)? {
+        Pages::Pager => by_pager(args, options, quiet),
+        Pages::Kernel(ready, why) => by_kernel(&args, options.ram, ready, why, quiet),
+    }
+}
+
+fn by_kernel(args: &Args, ram: u64, ready: Ready, why: Option<Failure>, quiet: bool) -> Result<ExitCode, Failure> {
+    if let Some(why) = why.filter(|_| !quiet) {
+        output::tell(&format!("note: {why}. So the kernel pages it, as with --by kernel.\n"));
+    }
+    let done = go(ready, ram, &args.command)?;
+    let json = output::json(&done.summary.json());
+    if let Some(path) = &args.stats {
+        output::write(Some(path), &json)?;
+    }
+    match (quiet, args.format.as_str()) {
+        (true, _) => {}
+        (false, "json") => eprint!("{json}"),
+        (false, _) => output::tell(&done.summary.table()),
+    }
+    Ok(ExitCode::from(done.code))
+}
+
+fn by_pager(args: Args, mut options: Options, quiet: bool) -> Result<ExitCode, Failure> {
     let preload = find_preload()?;
-    allowed(&options.backing)?;
     if !quiet && is_ram(&options.backing) {
         output::tell(&format!(
             "warning: {} lies in RAM; give --backing a folder on a disk
@@ -340,9 +400,6 @@ pub fn allowed(backing: &Path) -> Result<(), Failure> {
     Err(Failure::Other { message, code: if missing.name == "swap file" || missing.name == "measured" { 5 } else { 4 } })
 }
 
-/// A program that has been started.
-pub struct Running(Child);
-
 /// The libraries that the dynamic linker loads first: ours, then the user's own.
 pub fn preloads(preload: &Path) -> OsString {
     let mut list = preload.as_os_str().to_os_string();
@@ -362,85 +419,5 @@ pub fn start(
     let mut process = Command::new(&command[0]);
     process.args(&command[1..]).arg0(&command[0]).env("LD_PRELOAD", preload).env("COLDFRAME_OPTIONS", options.encode());
     twice.map_or(Ok(()), |twice| twice.surround(&mut process))?;
-    process.spawn().map(Running).map_err(|error| Failure::Other {
-        message: format!("{} cannot be started: {error}", command[0].display()),
-        code: 126,
-    })
-}
-
-impl Running {
-    /// The process itself.
-    pub fn child(self) -> Child {
-        self.0
-    }
-
-    /// Waits for the program. Ctrl-C reaches it from the terminal; signals sent only to us are passed on. Meanwhile
-    /// prints what a pager without stderr says, and reaps processes that have lost their parents, as pagers' own
-    /// processes do.
-    pub fn wait_with_signals(self, mail: Option<&'static Mail>) -> Result<ExitStatus, Failure> {
-        use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-        let failed =
-            |e: std::io::Error| Failure::Other { message: format!("cannot wait for the program: {e}"), code: 5 };
-        let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM]).map_err(failed)?;
-        let handle = signals.handle();
-        let pid = self.0.id();
-        let passing = std::thread::spawn(move || {
-            for signal in signals.forever() {
-                if matches!(signal, SIGTERM | SIGHUP) {
-                    let target = Pid::from_raw(pid as i32);
-                    let signal = rustix::process::Signal::from_named_raw(signal);
-                    if let (Some(target), Some(signal)) = (target, signal) {
-                        let _ = rustix::process::kill_process(target, signal);
-                    }
-                }
-            }
-        });
-        let (ended, mut seen) = (AtomicBool::new(false), 0);
-        let mut say = || {
-            while let Some(line) = mail.and_then(|mail| mail.next(&mut seen)) {
-                eprint!("{line}");
-            }
-        };
-        let status = std::thread::scope(|scope| {
-            let saying = scope.spawn(|| {
-                while !ended.load(Relaxed) {
-                    say();
-                    std::thread::park_timeout(LOOK);
-                }
-                say();
-            });
-            let status = await_child(pid).map_err(|error| failed(error.into()));
-            ended.store(true, Relaxed);
-            saying.thread().unpark();
-            status
-        });
-        handle.close();
-        let _ = passing.join();
-        let stopped = mail.is_some_and(|mail| mail.has_stopped(pid));
-        status.map(|status| if stopped { ExitStatus::from_raw(STOPPED << 8) } else { status })
-    }
-}
-
-/// Waits for a child. The pagers' own processes that are left come to this process, and end soon after.
-fn await_child(pid: u32) -> rustix::io::Result<ExitStatus> {
-    let status = loop {
-        match wait(WaitOptions::empty()) {
-            Ok(Some((ended, status))) if ended.as_raw_pid() == pid as i32 => break status,
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error),
-        }
-    };
-    for _ in 0..NAPS {
-        match wait(WaitOptions::NOHANG) {
-            Ok(Some(_)) => {}
-            Ok(None) => std::thread::sleep(NAP),
-            Err(_) => break,
-        }
-    }
-    Ok(ExitStatus::from_raw(status.as_raw()))
-}
-
-fn code(status: ExitStatus) -> u8 {
-    status.code().map_or_else(|| 128 + status.signal().unwrap_or(0) as u8, |code| code as u8)
+    Running::start(process, &command[0])
 }

@@ -62,7 +62,7 @@ fn verified(point: &Point, measured: &Value) -> Option<Verified> {
 fn measured(size: u64, program: &[OsString]) -> Result<Value, Failure> {
     let failed = |e: std::io::Error| Failure::Other { message: format!("a file for statistics: {e}"), code: 5 };
     let file = tempfile::NamedTempFile::new().map_err(failed)?;
-    let words = ["coldframe", "run", "--ram", &ram_size(size), "--stats"].map(OsString::from);
+    let words = ["coldframe", "run", "--by", "pager", "--ram", &ram_size(size), "--stats"].map(OsString::from);
     let start = words.into_iter().chain([file.path().into(), "--".into()]);
     if let Verb::Run(args) = Cli::parse_from(start.chain(program.iter().cloned())).verb {
         crate::run::run(*args, true)?;

@@ -246,7 +246,7 @@ fn what_cannot_be_run_is_explained() {
     fails(&["--ram", "1MiB"], 2, "required");
     if have(&[GCC]) {
         let program = compile(folder.path(), "int main(void) { return 0; }", &["-static"]);
-        fails(&["--ram", "1MiB", "--", program.to_str().unwrap()], 4, "linked statically");
+        fails(&["--by", "pager", "--ram", "1MiB", "--", program.to_str().unwrap()], 4, "linked statically");
         let program = compile(folder.path(), "int main(void) { return 0; }", &[]);
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o4755);
         std::fs::set_permissions(&program, mode).unwrap();

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use coldframe_costs::doctor::{examine, Health};
+use coldframe_kernel::{Place, Tree};
 use serde_json::{json, Value};
 
 /// Commands, one per line; `$` is the folder of the shipped traces. Later commands use files of earlier ones.
@@ -47,8 +48,10 @@ check --max-ram 512MiB -- sort -o sorted n.txt
 ";
 /// The schema of `papers --on`.
 const STUDY: &str = "papers-on";
+/// The schema of `run --by kernel`; `tests/by_kernel.rs` has the rest of it.
+const KERNEL: &str = "run-kernel";
 /// Verbs whose JSON is checked elsewhere, in another test or below, because they do not print it on stdout and exit.
-const OTHERS: [&str; 3] = ["run", "top", "attach"];
+const OTHERS: [&str; 4] = ["run", "top", "compare", "attach"];
 
 fn coldframe(words: &[String], folder: &Path) -> std::process::Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
@@ -191,6 +194,18 @@ fn every_verbs_json_is_of_its_schema() {
         let stats: Value = serde_json::from_slice(&std::fs::read(folder.path().join("run.json")).unwrap()).unwrap();
         fits("run", "run --stats", &stats);
         fits("top", "top --once", &top(folder.path()));
+        let line = "-q compare --ram 4MiB --runs 1 --format json -- sort -o sorted n.txt";
+        let done = coldframe(&words(line), folder.path());
+        assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+        fits("compare", line, &serde_json::from_slice(&done.stdout).unwrap());
+    }
+    let zram = rustix::process::geteuid().is_root() && Path::new("/sys/class/zram-control").is_dir();
+    if zram && Place::find(&Tree::machine()).is_ok() {
+        let line = "run --by kernel --swap zram --ram 16MiB --stats kernel.json -- sort -o sorted n.txt";
+        let done = coldframe(&words(line), folder.path());
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let stats = serde_json::from_slice(&std::fs::read(folder.path().join("kernel.json")).unwrap()).unwrap();
+        fits(KERNEL, line, &stats);
     }
     for line in COMMANDS.lines().chain(if pages { PAGED.lines() } else { "".lines() }) {
         let asked = match line.split_once(" -- ") {
@@ -233,7 +248,7 @@ fn every_verb_with_json_has_a_schema_and_every_schema_a_verb() {
     let mut schemas: Vec<String> = json.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect();
     schemas.sort();
     assert!(schemas.iter().any(|name| name == STUDY), "papers --on has other JSON than papers");
-    schemas.retain(|name| name != STUDY);
+    schemas.retain(|name| name != STUDY && name != KERNEL);
     assert_eq!(verbs, schemas);
     for verb in verbs {
         let tried = COMMANDS.lines().chain(PAGED.lines()).any(|line| line.split(' ').next() == Some(verb.as_str()));

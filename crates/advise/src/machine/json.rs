@@ -226,5 +226,6 @@ impl Answer {
 /// The name of a command line's program.
 pub(super) fn program(command: Option<&str>) -> String {
     let first = command.and_then(|words| words.split_whitespace().next()).unwrap_or("the program");
-    first.rsplit('/').next().unwrap_or(first).into()
+    // A shell's quotes around a word are not part of it.
+    first.rsplit('/').next().unwrap_or(first).trim_matches('\'').into()
 }

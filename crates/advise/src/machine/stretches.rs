@@ -78,6 +78,10 @@ struct Rate {
     time: f64,
 }
 
+/// A span is at least this part of the time since the clearing: the time of a look is not known better. A shorter one
+/// counts with the next. Looks come at 1.5 times the time of the one before, so a span is a third.
+const SPAN: f64 = 0.2;
+
 /// The rates between looks, by RAM.
 fn rates(looks: &[Look]) -> Vec<Rate> {
     let mut before = Look::default();
@@ -85,11 +89,11 @@ fn rates(looks: &[Look]) -> Vec<Rate> {
     for look in looks {
         let (time, more) = (look.seconds - before.seconds, look.referenced - before.referenced);
         // Freed memory makes room: what was at the top before is above that.
-        if time > 0.0 && more >= 0.0 {
+        if time > SPAN * look.seconds && more >= 0.0 {
             let each_second = (look.again - before.again) / time;
             all.push(Rate { pages: before.referenced + more / 2.0, each_second, time });
         }
-        if time > 0.0 {
+        if time > SPAN * look.seconds {
             before = *look;
         }
     }

@@ -14,9 +14,8 @@ use crate::common;
 mod fuse;
 
 /// Classes that differ by the nature of the pager, as the book says: a debugger sees no bytes of a page that is not in
-/// RAM; bytes are lost that the kernel reads straight into memory which another thread's fault takes out; and the
-/// pager's own process is a child of the program for who waits with `__WALL` or is a subreaper.
-pub const LIMITS: [&str; 3] = ["proc-mem", "served", "keeper"];
+/// RAM; and the pager's own process is a child of the program for who waits with `__WALL` or is a subreaper.
+pub const LIMITS: [&str; 2] = ["proc-mem", "keeper"];
 /// A program that takes longer hangs; plain, the programs take seconds. Paged on a busy machine, storms take a minute.
 const PATIENCE: Duration = Duration::from_secs(180);
 

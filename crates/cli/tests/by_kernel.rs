@@ -1,0 +1,245 @@
+//! `coldframe run --by kernel`: programs that no pager of ours can reach, in less RAM than they use. Nothing stays
+//! behind, whatever ends coldframe.
+
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use coldframe_kernel::{Group, Place, Tree};
+use coldframe_toolbox::{have, skip, GCC};
+use serde_json::Value;
+
+/// Writes 48 MiB and adds them up so many times; then prints the sum and ends with exit code 7.
+const SUMS: &str = r#"
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int count, char **words) {
+    size_t words_of_heap = (size_t)48 << 17; uint64_t *heap = malloc(words_of_heap * 8), x = 88172645463325252u, sum = 0;
+    for (size_t i = 0; i < words_of_heap; i++) { x ^= x << 13; x ^= x >> 7; x ^= x << 17; heap[i] = x % 1000; }
+    for (int round = 0; round < atoi(words[1]); round++) for (size_t i = 0; i < words_of_heap; i++) sum = sum * 31 + heap[i];
+    printf("%016lx\n", (unsigned long)sum);
+    return 7;
+}
+"#;
+
+/// One test at a time makes swap, since another one says that there is none.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Whether this machine can: root, memory groups and zram.
+fn can() -> bool {
+    let tree = Tree::machine();
+    let root = rustix::process::geteuid().is_root();
+    let why = match (root, Place::find(&tree)) {
+        (false, _) => "not root, so the kernel's swap is not tried".to_string(),
+        (true, Err(error)) => error.to_string(),
+        (true, Ok(_)) if !tree.path("/sys/class/zram-control").is_dir() => "no zram (modprobe zram)".to_string(),
+        (true, Ok(_)) => return have(&[GCC]),
+    };
+    skip(&why);
+    false
+}
+
+fn built(folder: &Path) -> PathBuf {
+    let (source, program) = (folder.join("sums.c"), folder.join("sums"));
+    std::fs::write(&source, SUMS).unwrap();
+    let done = Command::new("gcc").args(["-O1", "-static", "-o"]).arg(&program).arg(&source).status().unwrap();
+    assert!(done.success());
+    program
+}
+
+fn coldframe(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+    command.arg("run").args(words).env("NO_COLOR", "1").stdin(Stdio::null());
+    command
+}
+
+fn started(mut command: Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The groups that a coldframe with this process number has made.
+fn groups(process: u32) -> Vec<PathBuf> {
+    let place = Place::find(&Tree::machine()).unwrap();
+    let folders = [Some(place.parent), place.pressure];
+    let paths = folders.into_iter().flatten().map(|folder| folder.join(format!("coldframe-{process}")));
+    paths.filter(|path| path.exists()).collect()
+}
+
+/// The zram devices that are swap now.
+fn zrams() -> Vec<String> {
+    let all = Tree::machine().text("/proc/swaps");
+    all.lines()
+        .filter_map(|line| Some(line.split(' ').next()?.to_string()))
+        .filter(|name| name.contains("zram"))
+        .collect()
+}
+
+fn until(what: &str, done: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !done() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_static_program_in_half_its_memory_says_the_same_and_leaves_nothing() {
+    let _alone = alone();
+    if !can() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = built(folder.path());
+    let plain = Command::new(&program).arg("2").output().unwrap();
+    let stats = folder.path().join("stats.json");
+    let words = ["--ram", "24MiB", "--swap", "zram", "--stats", stats.to_str().unwrap(), "--"];
+    let mut command = coldframe(&words);
+    command.arg(&program).arg("2");
+    let child = started(command);
+    let process = child.id();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(
+        (output.status.code(), text(&output.stdout)),
+        (Some(7), text(&plain.stdout)),
+        "{}",
+        text(&output.stderr)
+    );
+    let stats: Value = serde_json::from_slice(&std::fs::read(stats).unwrap()).unwrap();
+    let of = |pointer: &str| stats.pointer(pointer).unwrap().as_u64().unwrap();
+    assert_eq!((of("/counts/killed"), of("/program/status")), (0, 7), "{stats}");
+    // At least half of the heap has left, and the group never had more than the RAM and what was beside it.
+    assert!(of("/counts/swap_out_bytes") >= 24 << 20, "{stats}");
+    assert!(of("/memory/peak_bytes") <= (24 << 20) + of("/memory/beside_bytes").max(4 << 20), "{stats}");
+    assert!(of("/memory/compressed_bytes") > 0 && of("/counts/refaults") > 0, "{stats}");
+    assert!(text(&output.stderr).contains("by the kernel:"), "{}", text(&output.stderr));
+    let device = stats["config"]["swap"].as_str().unwrap().to_string();
+    assert!(device.starts_with("/dev/zram") && !zrams().contains(&device), "{device}");
+    assert_eq!(groups(process), [PathBuf::new(); 0]);
+}
+
+#[test]
+fn a_killed_coldframe_lets_the_program_end_and_then_leaves_nothing() {
+    let _alone = alone();
+    if !can() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (before, program) = (zrams(), built(folder.path()));
+    let plain = Command::new(&program).arg("6").output().unwrap();
+    let mut command = coldframe(&["--by", "kernel", "--ram", "24MiB", "--swap", "zram", "--"]);
+    command.arg(&program).arg("6").process_group(0);
+    let mut child = started(command);
+    let process = child.id();
+    // The group that counts memory comes first.
+    let group = || groups(process).into_iter().next();
+    let version = Place::find(&Tree::machine()).unwrap().version;
+    until("the program swaps", || group().is_some_and(|g| Group::at(version, g, None).counters().swapped > 1 << 20));
+    let made: Vec<_> = zrams().into_iter().filter(|name| !before.contains(name)).collect();
+    assert!(!made.is_empty());
+    child.kill().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((text(&output.stdout), text(&output.stderr)), (text(&plain.stdout), String::new()));
+    until("the group is taken away", || groups(process).is_empty());
+    until("the device is taken away", || !made.iter().any(|name| zrams().contains(name)));
+}
+
+#[test]
+fn signals_reach_the_program_and_its_end_is_reported() {
+    let _alone = alone();
+    if !can() {
+        return;
+    }
+    let script = "trap 'echo heard; exit 9' TERM; echo ready; while :; do sleep 0.05; done";
+    let mut child =
+        started(coldframe(&["--by", "kernel", "--ram", "16MiB", "--swap", "zram", "--", "sh", "-c", script]));
+    let mut ready = [0; 6];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).unwrap();
+    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    let output: Output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(9), "heard\n"));
+    for (words, code) in [(&["sh", "-c", "kill -KILL $$"][..], 137), (&["/etc/passwd"][..], 126)] {
+        let mut command = coldframe(&["--by", "kernel", "--ram", "16MiB", "--swap", "zram", "--"]);
+        assert_eq!(command.args(words).output().unwrap().status.code(), Some(code), "{words:?}");
+    }
+}
+
+#[test]
+fn ways_of_paging_are_compared_with_equal_memory_and_the_fastest_can_be_pasted() {
+    let _alone = alone();
+    if !can() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = built(folder.path());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+    command.args(["compare", "-q", "--ram", "60%", "--runs", "1", "--format", "json", "--backing"]).arg(folder.path());
+    let output = command.arg("--").arg(&program).arg("1").stdin(Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let memory = found["memory_bytes"].as_u64().unwrap();
+    // The heap has 48 MiB, and the program nothing else of size.
+    assert!((47 << 20..50 << 20).contains(&memory), "{found}");
+    let arms = found["sizes"][0]["arms"].as_array().unwrap();
+    let named = |name: &str| arms.iter().find(|arm| arm["by"] == name);
+    let zram = &named("kernel, zram").expect("zram is there")["runs"][0];
+    assert_eq!((&zram["equal"], &zram["status"]), (&Value::from(true), &Value::from(7)), "{found}");
+    assert!(named("pager").is_none(), "no pager of ours can page a static program");
+    assert!(found["left_out"][0].as_str().unwrap().contains("linked statically"), "{found}");
+    let fastest = named(found["fastest"]["by"].as_str().unwrap()).unwrap();
+    let line = fastest["command"].as_str().unwrap();
+    assert!(line.starts_with("coldframe run --ram ") && line.contains("--by kernel --swap "), "{line}");
+}
+
+/// The one sentence that a command fails with.
+fn refused(command: &mut Command, code: i32, says: &[&str]) {
+    let output = command.output().unwrap();
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{errors}");
+    assert!(says.iter().all(|says| errors.contains(says)) && errors.lines().count() == 1, "{errors}");
+}
+
+#[test]
+fn what_the_kernel_cannot_do_here_is_one_sentence_with_a_remedy() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("there");
+    std::fs::write(&file, "mine").unwrap();
+    let by_kernel = ["--by", "kernel", "--ram", "16MiB"];
+    let with = |more: &[&str]| coldframe(&[&by_kernel[..], more, &["--", "true"]].concat());
+    refused(&mut with(&["--journal", "j"]), 2, &["--journal", "--by pager"]);
+    refused(
+        &mut coldframe(&["--by", "pager", "--ram", "16MiB", "--swap", "zram", "--", "true"]),
+        2,
+        &["--swap", "--by kernel"],
+    );
+    if !can() {
+        return;
+    }
+    refused(&mut with(&["--swap", file.to_str().unwrap()]), 2, &["there already", "new file"]);
+    refused(&mut with(&["--swap", "/proc/swapfile"]), 4, &["/proc/swapfile", "new file"]);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
+    if Tree::machine().text("/proc/swaps").lines().count() < 2 {
+        refused(&mut with(&[]), 4, &["no swap", "--swap zram"]);
+        // Nobody can page a static program here, and the sentence has both reasons.
+        let program = built(folder.path());
+        let mut command = coldframe(&["--ram", "16MiB", "--"]);
+        refused(command.arg(program).arg("1"), 4, &["linked statically", "no swap"]);
+    }
+    // As a user without rights, with a program that this user can read.
+    let copy = folder.path().join("coldframe");
+    std::fs::copy(env!("CARGO_BIN_EXE_coldframe"), &copy).unwrap();
+    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut other = Command::new(&copy);
+    other.args(["run", "--by", "kernel", "--ram", "16MiB", "--swap", "zram", "--", "true"]).uid(65534).gid(65534);
+    refused(&mut other, 4, &["only root may", "run it as root"]);
+}

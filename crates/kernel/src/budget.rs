@@ -1,0 +1,95 @@
+//! What a group's limit must be so that a program has the RAM that the user gives it.
+//!
+//! The RAM is for what can leave to swap: heap and anonymous mappings, and, compressed, what has left for a device in
+//! RAM. A cgroup counts more: stacks, libraries' data, the kernel's tables, mapped files. And it does not count the
+//! memory of zram, nor, in v1, of zswap. So the limit is
+//!
+//! ```text
+//!   RAM + what lies beside the heap, at its most so far - compressed pages that no group pays for
+//! ```
+
+/// What is assumed beside the heap until the first look, bytes: a C program's stack, libraries and page tables take 1 to
+/// 3 MiB, those of an interpreter 3 to 6.
+const FIRST: u64 = 4 << 20;
+/// Changes of the limit smaller than this are not worth a call.
+const STEP: u64 = 256 << 10;
+/// The least part of the RAM that compressed pages leave for others.
+const LEAST: u64 = 8;
+
+/// Bytes beside the heap.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Beside {
+    /// Stacks and data of mapped files that the program has changed.
+    pub private: u64,
+    /// The kernel's: page tables, buffers.
+    pub kernel: u64,
+    /// Mapped files.
+    pub mapped: u64,
+}
+
+impl Beside {
+    /// All of it.
+    pub fn bytes(self) -> u64 {
+        self.private + self.kernel + self.mapped
+    }
+}
+
+/// The RAM that the user gives, and the limit that follows.
+#[derive(Debug, Clone, Copy)]
+pub struct Budget {
+    ram: u64,
+    beside: Option<u64>,
+    limit: u64,
+}
+
+impl Budget {
+    /// For this RAM, bytes.
+    pub fn new(ram: u64) -> Budget {
+        Budget { ram, beside: None, limit: ram + FIRST }
+    }
+
+    /// The limit now, bytes.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// The most that has been beside the heap, bytes; zero before the first look.
+    pub fn beside(&self) -> u64 {
+        self.beside.unwrap_or(0)
+    }
+
+    /// A look at what lies beside the heap.
+    pub fn saw(&mut self, beside: Beside) {
+        self.beside = Some(self.beside().max(beside.bytes()));
+    }
+
+    /// The new limit for so many bytes of compressed pages that no group pays for; `None`: it is near enough.
+    pub fn follow(&mut self, compressed: u64) -> Option<u64> {
+        let heap = self.ram.saturating_sub(compressed).max(self.ram / LEAST);
+        let limit = (heap + self.beside.unwrap_or(FIRST)) / 4096 * 4096;
+        if limit.abs_diff(self.limit) < STEP.min(self.ram / LEAST) {
+            return None;
+        }
+        self.limit = limit;
+        Some(limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn the_limit_is_the_ram_and_what_lies_beside_less_what_is_compressed() {
+        let mut budget = Budget::new(64 * MIB);
+        assert_eq!(budget.limit(), 68 * MIB);
+        budget.saw(Beside { private: MIB, kernel: MIB, mapped: 0 });
+        assert_eq!(budget.follow(0), Some(66 * MIB));
+        budget.saw(Beside::default());
+        assert_eq!(budget.follow(0), None, "what lay beside once stays");
+        assert_eq!(budget.follow(10 * MIB), Some(56 * MIB));
+        assert_eq!(budget.follow(640 * MIB), Some(10 * MIB), "an eighth is left");
+    }
+}

@@ -1,0 +1,106 @@
+//! Swap devices, made and taken away: zram, and a file (swapon(8), Documentation/admin-guide/blockdev/zram.rst).
+
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use rustix::fs::{fallocate, FallocateFlags};
+
+use crate::things::{keep, said, Thing};
+use crate::tree::{write, Tree};
+
+/// The control of zram devices.
+const CONTROL: &str = "/sys/class/zram-control";
+/// Used before the machine's own swap.
+const PRIORITY: &str = "32767";
+/// Where the tools are that a user's PATH may lack.
+const TOOLS: &str = "/usr/sbin:/sbin:/usr/bin:/bin";
+/// The largest zram device: as zram-generator's on Fedora, the machine's RAM or this. Its table takes 0.4 % of its size.
+pub(crate) const ZRAM_MAX: u64 = 8 << 30;
+
+/// Makes a zram device and swaps to it. Each thing made is noted at once, so that what was begun is undone.
+pub(crate) fn zram(tree: &Tree, size: u64, things: &mut Vec<Thing>) -> Result<String, String> {
+    let control = tree.path(CONTROL);
+    if !control.is_dir() {
+        let _ = Command::new("modprobe").arg("zram").env("PATH", TOOLS).output();
+    }
+    let number = std::fs::read_to_string(control.join("hot_add"))
+        .map_err(|e| format!("this machine gives no zram device ({e}); as root: modprobe zram, or --swap FILE"))?;
+    let number: u32 = number.trim().parse().map_err(|_| format!("zram gives no device but {number}"))?;
+    things.push(Thing::Zram(number));
+    let block = tree.path(format!("/sys/block/zram{number}"));
+    // A kernel without lz4 has another compressor, which stays.
+    let _ = write(&block.join("comp_algorithm"), "lz4");
+    write(&block.join("disksize"), size.to_string()).map_err(|e| format!("zram{number} gets no size: {e}"))?;
+    let device = format!("/dev/zram{number}");
+    on(&tree.path(&device), things)?;
+    Ok(device)
+}
+
+/// Takes a zram device away.
+pub(crate) fn remove(tree: &Tree, number: u32) -> Result<(), String> {
+    let failed = |e: std::io::Error| {
+        format!("zram{number} stays ({e}); as root: swapoff /dev/zram{number}; zramctl --reset /dev/zram{number}")
+    };
+    write(&tree.path(format!("/sys/block/zram{number}/reset")), "1").map_err(failed)?;
+    write(&tree.path(CONTROL).join("hot_remove"), number.to_string()).map_err(failed)
+}
+
+/// Turns zswap on. What it said before is noted.
+pub(crate) fn zswap(tree: &Tree, things: &mut Vec<Thing>) -> Result<(), String> {
+    // A kernel without lz4 keeps its compressor. Half of the RAM: the group's limit goes down by what zswap takes.
+    for (name, value) in [("compressor", "lz4"), ("max_pool_percent", "50"), ("enabled", "Y")] {
+        let path = tree.path(format!("/sys/module/zswap/parameters/{name}"));
+        keep(&path, things)?;
+        let written = write(&path, value);
+        written.or_else(|e| if name == "compressor" { Ok(()) } else { Err(format!("{}: {e}", path.display())) })?;
+    }
+    Ok(())
+}
+
+/// Makes a file and swaps to it.
+pub(crate) fn file(path: &Path, size: u64, things: &mut Vec<Thing>) -> Result<String, String> {
+    let shown = path.display();
+    let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let file = made.map_err(|e| format!("{shown}: {e}; give --swap the path of a new file on a disk"))?;
+    things.push(Thing::File(path.into()));
+    fallocate(&file, FallocateFlags::empty(), 0, size)
+        .map_err(|e| format!("{shown}: no {size} bytes there: {e}; give --swap a path with more room"))?;
+    file.sync_all().map_err(|e| format!("{shown}: {e}"))?;
+    on(path, things)?;
+    Ok(shown.to_string())
+}
+
+fn on(path: &Path, things: &mut Vec<Thing>) -> Result<(), String> {
+    let remedy = "it must be on a disk's file system that can swap (ext4, xfs), and you must be root";
+    for (tool, arguments) in [("mkswap", &[][..]), ("swapon", &["-p", PRIORITY][..])] {
+        let done = Command::new(tool).args(arguments).arg(path).env("PATH", TOOLS).output();
+        let done = done.map_err(|e| format!("{tool} cannot be started ({e}); install util-linux"))?;
+        if !done.status.success() {
+            return Err(format!("{}; {remedy}", said(&done.stderr)));
+        }
+    }
+    things.push(Thing::Swap(path.into()));
+    Ok(())
+}
+
+/// Ends swapping to a device or file. What lies there comes back into RAM first.
+pub(crate) fn off(path: &Path) -> Result<(), String> {
+    let failed = |why: String| format!("{} stays on as swap: {why}; as root: swapoff {0}", path.display());
+    let done = Command::new("swapoff").arg(path).env("PATH", TOOLS).output().map_err(|e| failed(e.to_string()))?;
+    match done.status.success() {
+        true => Ok(()),
+        false => Err(failed(said(&done.stderr))),
+    }
+}
+
+/// The size of a new swap: no more than the machine's RAM; on a disk no more than half of what is free.
+pub(crate) fn size(tree: &Tree, path: Option<&Path>) -> u64 {
+    let ram = tree.meminfo("MemTotal").max(64 << 20);
+    let folder = path.map(|path| path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")));
+    let room = match folder.map(rustix::fs::statvfs) {
+        Some(Ok(found)) => found.f_bavail * found.f_frsize / 2,
+        _ => ZRAM_MAX,
+    };
+    ram.min(room) / 4096 * 4096
+}

@@ -1,0 +1,101 @@
+//! A memory group: its limit, its processes, what it has counted. It is made by the guard (`crate::guard`).
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::counters::Counters;
+use crate::pressure::{stalled, Stall};
+use crate::tree::{number, text, write};
+use crate::version::Version;
+
+/// A group.
+#[derive(Debug, Clone)]
+pub struct Group {
+    version: Version,
+    folder: PathBuf,
+    pressure: PathBuf,
+}
+
+impl Group {
+    /// A group that is there. `pressure`: the folder of the group that counts pressure, if it is another one.
+    pub fn at(version: Version, folder: impl Into<PathBuf>, pressure: Option<PathBuf>) -> Group {
+        let folder = folder.into();
+        Group { version, pressure: pressure.unwrap_or_else(|| folder.clone()), folder }
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Its version.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// A file of it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// The files that a process writes its number into to be in the group.
+    pub fn doors(&self) -> Vec<PathBuf> {
+        let mut doors = vec![self.folder.join("cgroup.procs"), self.pressure.join("cgroup.procs")];
+        doors.dedup();
+        doors
+    }
+
+    /// Its processes, those of groups below it too.
+    pub fn processes(&self) -> Vec<u32> {
+        let mut found = Vec::new();
+        below(&self.folder, &mut |folder| {
+            found.extend(text(&folder.join("cgroup.procs")).lines().filter_map(|line| line.parse::<u32>().ok()));
+        });
+        found
+    }
+
+    /// Sets the hard limit. The kernel pushes out what is above it, and refuses if it cannot.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn limit(&self, bytes: u64) -> io::Result<()> {
+        write(&self.file(self.version.limit_file()), bytes.to_string())
+    }
+
+    /// Bytes charged to it now.
+    pub fn usage(&self) -> u64 {
+        number(&self.file(self.version.usage_file())).unwrap_or(0)
+    }
+
+    /// The most bytes charged to it so far; `None`: this kernel does not keep them.
+    pub fn peak(&self) -> Option<u64> {
+        number(&self.file(self.version.peak_file()))
+    }
+
+    /// What it has counted so far.
+    pub fn counters(&self) -> Counters {
+        Counters::read(self.version, &self.folder)
+    }
+
+    /// Time that its processes have waited for memory so far; `None`: this kernel does not count it.
+    pub fn stall(&self) -> Option<Stall> {
+        stalled(&text(&self.pressure.join("memory.pressure")))
+    }
+}
+
+/// This process, and what it starts from now on, is in these groups.
+///
+/// # Errors
+/// The kernel refuses; the path is the file that did.
+pub fn join(doors: &[PathBuf]) -> Result<(), (PathBuf, io::Error)> {
+    doors.iter().try_for_each(|door| write(door, "0").map_err(|error| (door.clone(), error)))
+}
+
+fn below(folder: &Path, each: &mut dyn FnMut(&Path)) {
+    each(folder);
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            below(&entry.path(), each);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The guard: a process of its own that makes groups and swap devices, and takes them away when the pipe to it closes,
+//! which happens whatever ends the process at the other end.
+//!
+//! ```text
+//!   coldframe ── a line: what to make ──► guard (a session of its own; SIGINT, SIGTERM, SIGHUP do not end it)
+//!             ◄── ok TAB what was made, or no TAB why ──
+//!             ── end of file ──► takes all away, the last thing first, and a group only when it is empty
+//! ```
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::group::Group;
+use crate::place::Place;
+use crate::swap::SwapKind;
+use crate::things::{folder, keep, Thing};
+use crate::tree::{write, Tree};
+use crate::undo::undo;
+use crate::{devices, pin, KernelError};
+
+/// How long the end waits until all is taken away. A group with processes takes longer, and the guard goes on alone.
+const PATIENCE: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(2);
+
+/// The guard's process, as its owner sees it.
+#[derive(Debug)]
+pub struct Guard {
+    child: Child,
+    to: Option<ChildStdin>,
+    from: BufReader<ChildStdout>,
+}
+
+impl Guard {
+    /// Starts it. `command`: a program that calls [`serve`] with its standard input and output.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(mut command: Command) -> Result<Guard, KernelError> {
+        let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child =
+            started.map_err(|e| KernelError::Refused(format!("the guard process cannot be started: {e}")))?;
+        let (to, from) = (child.stdin.take(), child.stdout.take().expect("it is piped"));
+        Ok(Guard { child, to, from: BufReader::new(from) })
+    }
+
+    /// Makes a group for a program.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn group(&mut self, place: &Place, name: &str) -> Result<Group, KernelError> {
+        if place.enable {
+            self.ask(&["enable", &place.parent.display().to_string()])?;
+        }
+        let path = place.parent.join(name);
+        self.ask(&["group", &path.display().to_string()])?;
+        let pressure = place.pressure.as_ref().map(|parent| parent.join(name));
+        if let Some(pressure) = &pressure {
+            self.ask(&["group", &pressure.display().to_string()])?;
+        }
+        // Without pinned pages the program may be killed; it can run all the same.
+        let _ = self.ask(&["pin", &path.display().to_string()]);
+        Ok(Group::at(place.version, path, pressure))
+    }
+
+    /// Makes swap and turns it on. Returns its name.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn swap(&mut self, kind: &SwapKind) -> Result<String, KernelError> {
+        match kind {
+            SwapKind::Zram => self.ask(&["zram"]),
+            SwapKind::File(path) => self.ask(&["file", &path.display().to_string()]),
+            SwapKind::Zswap(path) => self.ask(&["zswap", &path.display().to_string()]),
+        }
+    }
+
+    /// Remembers what a file of the kernel says, and writes that back at the end.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn keep(&mut self, path: &Path) -> Result<(), KernelError> {
+        self.ask(&["keep", &path.display().to_string()]).map(drop)
+    }
+
+    fn ask(&mut self, words: &[&str]) -> Result<String, KernelError> {
+        let gone = |e: std::io::Error| KernelError::Refused(format!("the guard process has ended: {e}"));
+        let to = self.to.as_mut().expect("it is open until the end");
+        to.write_all((words.join("\t") + "\n").as_bytes()).map_err(gone)?;
+        let mut reply = String::new();
+        self.from.read_line(&mut reply).map_err(gone)?;
+        match reply.trim_end_matches('\n').split_once('\t') {
+            Some(("ok", made)) => Ok(made.into()),
+            Some((_, why)) => Err(KernelError::Refused(why.into())),
+            None => Err(gone(std::io::ErrorKind::UnexpectedEof.into())),
+        }
+    }
+
+    /// Has all taken away. False: processes of the group still run; the guard waits for them, alone.
+    pub fn end(mut self) -> bool {
+        self.to = None;
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until {
+            // An error: somebody else has waited for it, so it has ended.
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return true;
+            }
+            std::thread::sleep(LOOK);
+        }
+        false
+    }
+}
+
+/// The guard's work, until its input ends. Returns what could not be taken away, each with the remedy.
+pub fn serve(tree: &Tree, input: impl BufRead, mut output: impl Write) -> Vec<String> {
+    let mut things = Vec::new();
+    for line in input.lines() {
+        let Ok(line) = line else { break };
+        let reply = match make(tree, &line, &mut things) {
+            Ok(made) => format!("ok\t{made}\n"),
+            Err(why) => format!("no\t{}\n", why.replace('\n', " ")),
+        };
+        if output.write_all(reply.as_bytes()).and_then(|()| output.flush()).is_err() {
+            break;
+        }
+    }
+    things.into_iter().rev().filter_map(|thing| undo(thing, tree).err()).collect()
+}
+
+fn make(tree: &Tree, line: &str, things: &mut Vec<Thing>) -> Result<String, String> {
+    let (verb, rest) = line.split_once('\t').unwrap_or((line, ""));
+    let path = Path::new(rest);
+    match verb {
+        "group" => folder(path, things),
+        "pin" => pin::pin(tree, path, things),
+        "keep" => keep(path, things),
+        "zram" => devices::zram(tree, devices::size(tree, None), things),
+        "file" => devices::file(path, devices::size(tree, Some(path)), things),
+        "zswap" => {
+            devices::zswap(tree, things)?;
+            devices::file(path, devices::size(tree, Some(path)), things)
+        }
+        "enable" => {
+            let file = path.join("cgroup.subtree_control");
+            keep(&file, things)?;
+            write(&file, "+memory")
+                .map(|()| String::new())
+                .map_err(|e| format!("{}: {e}; in a container: start it with --privileged", file.display()))
+        }
+        _ => Err(format!("the guard does not know {verb}")),
+    }
+}

@@ -1,0 +1,46 @@
+//! # coldframe-kernel: the machine Linux, with its own pager
+//!
+//! Here the kernel decides which page leaves. This crate gives a program a budget and a place to swap to, and reads what
+//! happened. It knows no engine.
+//!
+//! ```text
+//!   Tree ── the files of the kernel: / of this machine, or a folder that a test has made
+//!    ├─ Place    where a group can be made: cgroup v1, v2 as root, v2 in a delegated subtree
+//!    ├─ Swaps    what there is to swap to
+//!    └─ Guard    a process that makes groups and swap devices, and takes them away when this process is gone
+//!         └─ Group ── limit, counters, pressure;  Watch ── keeps the limit while the program runs
+//! ```
+//!
+//! Only the guard changes the machine, so that a killed coldframe leaves nothing behind. The one exception is the limit
+//! of a group that the guard has made or whose old limit the guard knows.
+#![forbid(unsafe_code)]
+
+mod budget;
+mod counters;
+mod devices;
+mod error;
+mod group;
+mod guard;
+mod pin;
+mod place;
+mod pressure;
+mod processes;
+mod swap;
+mod things;
+mod tree;
+mod undo;
+mod version;
+mod watch;
+
+pub use budget::{Beside, Budget};
+pub use counters::Counters;
+pub use error::KernelError;
+pub use group::{join, Group};
+pub use guard::{serve, Guard};
+pub use place::Place;
+pub use pressure::{stalled, Stall};
+pub use processes::beside_heap;
+pub use swap::{SwapKind, SwapSpace, Swaps};
+pub use tree::Tree;
+pub use version::Version;
+pub use watch::{Watch, Watched};

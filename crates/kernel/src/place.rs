@@ -1,0 +1,111 @@
+//! Where a group of processes can be made: cgroup v1, v2 as root, or v2 in a subtree that the user may write to.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{access, Access};
+
+use crate::tree::{text, Tree};
+use crate::version::Version;
+use crate::KernelError;
+
+/// A folder in which a memory group can be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The version of the memory controller.
+    pub version: Version,
+    /// The folder.
+    pub parent: PathBuf,
+    /// The folder for a second group that only counts pressure: with v1, where v2 is mounted as well.
+    pub pressure: Option<PathBuf>,
+    /// Whether the kernel must still be told to have memory groups in `parent` (v2).
+    pub enable: bool,
+}
+
+/// A mounted hierarchy and the folder of this process in it.
+struct Mounted {
+    mount: PathBuf,
+    own: PathBuf,
+}
+
+impl Place {
+    /// The place for this process.
+    ///
+    /// # Errors
+    /// There is no memory controller, or no folder that this user may write to.
+    pub fn find(tree: &Tree) -> Result<Place, KernelError> {
+        let (one, two) = (mounted(tree, Version::One), mounted(tree, Version::Two));
+        if let Some(one) = one {
+            let parent = if one.own.is_dir() { one.own } else { one.mount };
+            let pressure = two.map(|two| if two.own.is_dir() { two.own } else { two.mount });
+            let pressure = pressure.filter(|folder| folder.join("cgroup.pressure").exists() && writable(folder));
+            return match writable(&parent) {
+                true => Ok(Place { version: Version::One, parent, pressure, enable: false }),
+                false => Err(KernelError::lacks(
+                    format!("{} (cgroup v1) can be written by root only", parent.display()),
+                    "run it as root",
+                )),
+            };
+        }
+        let Some(two) = two else {
+            return Err(KernelError::lacks(
+                "this machine has no memory cgroup mounted",
+                "mount one as root: mount -t cgroup2 none /sys/fs/cgroup",
+            ));
+        };
+        second(&two)
+    }
+}
+
+/// A place in v2: the nearest folder above this process's that hands memory to its groups; a group must have no
+/// processes of its own for that, so this process's own folder cannot be it, except the root of all groups.
+fn second(two: &Mounted) -> Result<Place, KernelError> {
+    let has = |folder: &Path, file: &str| text(&folder.join(file)).split_whitespace().any(|name| name == "memory");
+    if !has(&two.mount, "cgroup.controllers") {
+        return Err(KernelError::lacks(
+            format!("the cgroups in {} have no memory controller", two.mount.display()),
+            "boot with cgroup_enable=memory",
+        ));
+    }
+    let place = |parent: &Path, enable| Place { version: Version::Two, parent: parent.into(), pressure: None, enable };
+    let above = two.own.ancestors().skip(1).take_while(|folder| folder.starts_with(&two.mount));
+    if let Some(parent) = above.into_iter().find(|folder| writable(folder) && has(folder, "cgroup.subtree_control")) {
+        return Ok(place(parent, false));
+    }
+    // Only the root of all groups may have both processes and groups with memory; it has no file of its own type.
+    if writable(&two.mount) && !two.mount.join("cgroup.type").exists() {
+        return Ok(place(&two.mount, !has(&two.mount, "cgroup.subtree_control")));
+    }
+    Err(KernelError::lacks(
+        format!("no group above {} can be written to (cgroup v2)", two.own.display()),
+        "run it as root, or in a session of systemd (systemd-run --user --scope); in a container: with --privileged",
+    ))
+}
+
+/// Whether this user may make groups in a folder and move processes there.
+fn writable(folder: &Path) -> bool {
+    access(folder, Access::WRITE_OK).is_ok() && access(folder.join("cgroup.procs"), Access::WRITE_OK).is_ok()
+}
+
+fn mounted(tree: &Tree, version: Version) -> Option<Mounted> {
+    let mounts = tree.text("/proc/self/mounts");
+    let mount = mounts.lines().find_map(|line| {
+        let words: Vec<_> = line.split(' ').collect();
+        let (folder, kind, options) = (words.get(1)?, words.get(2)?, words.get(3)?);
+        let fits = match version {
+            Version::One => *kind == "cgroup" && options.split(',').any(|option| option == "memory"),
+            Version::Two => *kind == "cgroup2",
+        };
+        fits.then(|| tree.path(folder))
+    })?;
+    let groups = tree.text("/proc/self/cgroup");
+    let own = groups.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ':');
+        let (number, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+        let fits = match version {
+            Version::One => controllers.split(',').any(|name| name == "memory"),
+            Version::Two => number == "0",
+        };
+        fits.then_some(path)
+    })?;
+    Some(Mounted { own: mount.join(own.trim_start_matches('/')), mount })
+}

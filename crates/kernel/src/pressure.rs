@@ -1,0 +1,36 @@
+//! Pressure stall information: how long processes have waited for memory (Documentation/accounting/psi.rst).
+
+use std::time::Duration;
+
+/// Time that processes have waited for memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stall {
+    /// At least one of them waited.
+    pub some: Duration,
+    /// All of them waited.
+    pub full: Duration,
+}
+
+/// Reads a `memory.pressure` file. `None`: it has no times.
+pub fn stalled(text: &str) -> Option<Stall> {
+    let of = |kind: &str| {
+        let line = text.lines().find(|line| line.split(' ').next() == Some(kind))?;
+        let total = line.split(' ').find_map(|word| word.strip_prefix("total="))?;
+        Some(Duration::from_micros(total.parse().ok()?))
+    };
+    Some(Stall { some: of("some")?, full: of("full").unwrap_or_default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_totals_are_microseconds() {
+        let text =
+            "some avg10=1.20 avg60=0.00 avg300=0.00 total=1500000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7";
+        let stall = Stall { some: Duration::from_millis(1500), full: Duration::from_micros(7) };
+        assert_eq!(stalled(text), Some(stall));
+        assert_eq!(stalled(""), None);
+    }
+}

@@ -1,0 +1,199 @@
+//! What there is to swap to, and what compressed pages take of RAM.
+
+use std::path::{Path, PathBuf};
+
+use crate::tree::{field, text, Tree};
+use crate::version::Version;
+use crate::KernelError;
+
+/// A kind of swap that coldframe makes and takes away again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SwapKind {
+    /// A compressed device in RAM.
+    Zram,
+    /// A new file.
+    File(PathBuf),
+    /// A new file behind zswap, which compresses pages in RAM first.
+    Zswap(PathBuf),
+}
+
+impl SwapKind {
+    /// Reads `zram`, `zswap:FILE` or `FILE`; relative paths are of this process's folder.
+    pub fn parse(text: &str) -> SwapKind {
+        let absolute = |path: &str| std::path::absolute(path).unwrap_or_else(|_| path.into());
+        match text.strip_prefix("zswap:") {
+            Some(path) => SwapKind::Zswap(absolute(path)),
+            None if text == "zram" => SwapKind::Zram,
+            None => SwapKind::File(absolute(text)),
+        }
+    }
+
+    /// The file to make.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            SwapKind::Zram => None,
+            SwapKind::File(path) | SwapKind::Zswap(path) => Some(path),
+        }
+    }
+
+    /// Whether this kernel has it.
+    ///
+    /// # Errors
+    /// It does not: the remedy.
+    pub fn there(&self, tree: &Tree) -> Result<(), KernelError> {
+        let (folder, what, remedy) = match self {
+            SwapKind::File(_) => return Ok(()),
+            SwapKind::Zram => ("/sys/class/zram-control", "this kernel has no zram", "as root: modprobe zram"),
+            SwapKind::Zswap(_) => ("/sys/module/zswap", "this kernel has no zswap", "use zram"),
+        };
+        match tree.path(folder).is_dir() {
+            true => Ok(()),
+            false => Err(KernelError::lacks(what, remedy)),
+        }
+    }
+}
+
+impl std::fmt::Display for SwapKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            SwapKind::Zram => f.write_str("zram"),
+            SwapKind::File(path) => write!(f, "{}", path.display()),
+            SwapKind::Zswap(path) => write!(f, "zswap:{}", path.display()),
+        }
+    }
+}
+
+/// A line of `/proc/swaps`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Device {
+    name: String,
+    size: u64,
+    used: u64,
+}
+
+/// The swap that is on.
+#[derive(Debug, Clone, Default)]
+pub struct Swaps(Vec<Device>);
+
+impl Swaps {
+    /// Reads `/proc/swaps`.
+    pub fn read(tree: &Tree) -> Swaps {
+        let all = tree.text("/proc/swaps");
+        let device = |line: &str| {
+            // NAME TYPE SIZE USED PRIORITY, in KiB; a space in a name is written as \040.
+            let words: Vec<_> = line.split_whitespace().collect();
+            let kib = |at: usize| words.get(at)?.parse::<u64>().ok();
+            Some(Device { name: words.first()?.to_string(), size: kib(2)? * 1024, used: kib(3)? * 1024 })
+        };
+        Swaps(all.lines().skip(1).filter_map(device).collect())
+    }
+
+    /// Bytes free.
+    pub fn free(&self) -> u64 {
+        self.0.iter().map(|device| device.size - device.used.min(device.size)).sum()
+    }
+
+    /// Bytes in use.
+    pub fn used(&self) -> u64 {
+        self.0.iter().map(|device| device.used).sum()
+    }
+
+    /// An error if nothing can be swapped to.
+    ///
+    /// # Errors
+    /// There is no swap, or it is full.
+    pub fn ready(&self) -> Result<(), KernelError> {
+        let what = match self.0.is_empty() {
+            true => "this machine has no swap",
+            false if self.free() == 0 => "all of this machine's swap is in use",
+            false => return Ok(()),
+        };
+        Err(KernelError::lacks(what, "as root, give --swap zram or --swap FILE (a new file on a disk)"))
+    }
+}
+
+/// The swap of one run, and its counters as they were before the run.
+#[derive(Debug, Clone)]
+pub struct SwapSpace {
+    tree: Tree,
+    version: Version,
+    names: Vec<String>,
+    compressed: u64,
+    traffic: Traffic,
+}
+
+/// Bytes that the whole machine has moved to swap and back.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Traffic {
+    out: u64,
+    back: u64,
+}
+
+impl SwapSpace {
+    /// All swap that is on now.
+    pub fn on(tree: &Tree, version: Version) -> SwapSpace {
+        SwapSpace::named(tree, version, Swaps::read(tree).0.into_iter().map(|device| device.name).collect())
+    }
+
+    /// A swap that was made for the run. The kernel uses it before all others.
+    pub fn of(tree: &Tree, version: Version, name: String) -> SwapSpace {
+        SwapSpace::named(tree, version, vec![name])
+    }
+
+    fn named(tree: &Tree, version: Version, names: Vec<String>) -> SwapSpace {
+        let mut space = SwapSpace { tree: tree.clone(), version, names, compressed: 0, traffic: traffic(tree) };
+        space.compressed = space.pool();
+        space
+    }
+
+    /// The names of the devices and files, and whether zswap is before them.
+    pub fn words(&self) -> String {
+        let names = self.names.join(", ");
+        match self.zswap() {
+            true => format!("{names} behind zswap"),
+            false => names,
+        }
+    }
+
+    fn zswap(&self) -> bool {
+        self.tree.text("/sys/module/zswap/parameters/enabled") == "Y"
+    }
+
+    /// RAM that compressed pages take, which no cgroup is charged for. The third number of `mm_stat` is all memory of a
+    /// zram device (Documentation/admin-guide/blockdev/zram.rst).
+    fn pool(&self) -> u64 {
+        let zram = |name: &String| {
+            let device = name.strip_prefix("/dev/").filter(|device| device.starts_with("zram"))?;
+            let stat = text(&self.tree.path(format!("/sys/block/{device}/mm_stat")));
+            stat.split_whitespace().nth(2)?.parse::<u64>().ok()
+        };
+        let zswap = match self.version {
+            Version::One => self.tree.meminfo("Zswap"),
+            // The group pays for it.
+            Version::Two => 0,
+        };
+        self.names.iter().filter_map(zram).sum::<u64>() + zswap
+    }
+
+    /// RAM that compressed pages take more than before the run.
+    pub fn compressed(&self) -> u64 {
+        self.pool().saturating_sub(self.compressed)
+    }
+
+    /// Bytes that have left RAM for swap since the run's start, on the whole machine: compressed ones too.
+    pub fn out(&self) -> u64 {
+        traffic(&self.tree).out.saturating_sub(self.traffic.out)
+    }
+
+    /// Bytes that have come back, on the whole machine.
+    pub fn back(&self) -> u64 {
+        traffic(&self.tree).back.saturating_sub(self.traffic.back)
+    }
+}
+
+/// `zswpout` counts pages that went to zswap, `pswpout` those that went to a device, zram too.
+fn traffic(tree: &Tree) -> Traffic {
+    let all = tree.text("/proc/vmstat");
+    let pages = |names: [&str; 2]| names.iter().filter_map(|name| field(&all, name)).sum::<u64>() * 4096;
+    Traffic { out: pages(["pswpout", "zswpout"]), back: pages(["pswpin", "zswpin"]) }
+}

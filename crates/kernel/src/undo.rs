@@ -1,0 +1,58 @@
+//! How each thing that the guard has made is taken away.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::devices;
+use crate::things::Thing;
+use crate::tree::{text, write, Tree};
+
+/// How often a group is looked at until it is empty.
+const LOOK: Duration = Duration::from_millis(5);
+const LOOK_MAX: Duration = Duration::from_millis(200);
+
+/// Takes a thing away. The error says what stays, and how to take it away.
+pub(crate) fn undo(thing: Thing, tree: &Tree) -> Result<(), String> {
+    match thing {
+        Thing::Folder(folder) => remove_when_empty(&folder),
+        Thing::Value(path, old) => restore(&path, &old),
+        Thing::Zram(number) => devices::remove(tree, number),
+        Thing::File(path) => {
+            std::fs::remove_file(&path).map_err(|e| format!("{} stays ({e}); remove it", path.display()))
+        }
+        Thing::Swap(path) => devices::off(&path),
+        Thing::Pinned(..) => Ok(()),
+    }
+}
+
+fn restore(path: &Path, old: &str) -> Result<(), String> {
+    // The list of controllers is read as names, and written as names with a sign.
+    let old = match path.ends_with("cgroup.subtree_control") {
+        true if old.split_whitespace().any(|name| name == "memory") => return Ok(()),
+        true => "-memory",
+        false => old,
+    };
+    match write(path, old) {
+        Ok(()) => Ok(()),
+        Err(_) if !path.exists() => Ok(()),
+        Err(e) => Err(format!("{0} is not restored ({e}); as root: echo {old} > {0}", path.display())),
+    }
+}
+
+fn remove_when_empty(folder: &Path) -> Result<(), String> {
+    let mut nap = LOOK;
+    loop {
+        match std::fs::remove_dir(folder) {
+            Ok(()) => return Ok(()),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            // Busy: it has processes, or some that have just ended.
+            Err(e) if e.raw_os_error() == Some(rustix::io::Errno::BUSY.raw_os_error()) => {}
+            Err(e) if text(&folder.join("cgroup.procs")).is_empty() => {
+                return Err(format!("{0} stays ({e}); remove it: rmdir {0}", folder.display()));
+            }
+            Err(_) => {}
+        }
+        std::thread::sleep(nap);
+        nap = (nap * 2).min(LOOK_MAX);
+    }
+}

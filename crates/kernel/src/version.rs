@@ -1,0 +1,35 @@
+//! The two versions of cgroups, and the names of their files.
+
+/// The version of a cgroup. Its files have other names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// A hierarchy for each controller.
+    One,
+    /// One hierarchy for all.
+    Two,
+}
+
+impl Version {
+    /// The file of the hard limit, in bytes.
+    pub fn limit_file(self) -> &'static str {
+        match self {
+            Version::One => "memory.limit_in_bytes",
+            Version::Two => "memory.max",
+        }
+    }
+
+    pub(crate) fn usage_file(self) -> &'static str {
+        match self {
+            Version::One => "memory.usage_in_bytes",
+            Version::Two => "memory.current",
+        }
+    }
+
+    pub(crate) fn peak_file(self) -> &'static str {
+        match self {
+            Version::One => "memory.max_usage_in_bytes",
+            // Since Linux 5.19.
+            Version::Two => "memory.peak",
+        }
+    }
+}

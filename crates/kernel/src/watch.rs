@@ -1,0 +1,126 @@
+//! Keeps a group's limit while its program runs, and notes what is gone when the program has ended.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::budget::{Beside, Budget};
+use crate::group::Group;
+use crate::processes::{beside_heap, delay_ticks};
+use crate::swap::SwapSpace;
+use crate::tree::Tree;
+use crate::KernelError;
+
+/// How often the compressed pages are looked at: they grow by at most some 500 MiB/s.
+const LOOK: Duration = Duration::from_millis(20);
+/// The first looks come sooner: a program grows fastest at its start.
+const FIRST: Duration = Duration::from_millis(5);
+/// Looks between two looks at all mappings, which take milliseconds for a large process: at first every one, in the end
+/// one in so many, a second or so.
+const RARELY: u32 = 50;
+
+/// What was seen.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Watched {
+    /// The limit at the end, bytes.
+    pub limit: u64,
+    /// The most beside the heap, bytes.
+    pub beside: u64,
+    /// The most RAM that compressed pages took beside the group, bytes.
+    pub compressed: u64,
+    /// Time that the processes have waited for block devices, where the kernel counts it.
+    pub delay: Duration,
+}
+
+/// The watching thread.
+#[derive(Debug)]
+pub struct Watch {
+    ended: Arc<AtomicBool>,
+    thread: JoinHandle<Watched>,
+}
+
+impl Watch {
+    /// Sets the group's limit and starts to watch.
+    ///
+    /// # Errors
+    /// The kernel refuses the limit.
+    pub fn start(tree: &Tree, group: &Group, space: &SwapSpace, ram: u64) -> Result<Watch, KernelError> {
+        let budget = Budget::new(ram);
+        let file = group.file(group.version().limit_file());
+        group
+            .limit(budget.limit())
+            .map_err(|e| KernelError::file(&file, e, "give a larger --ram, or run it as root"))?;
+        let ended = Arc::new(AtomicBool::new(false));
+        let mut looker = Looker {
+            tree: tree.clone(),
+            group: group.clone(),
+            space: space.clone(),
+            budget,
+            seen: Watched::default(),
+            delays: BTreeMap::new(),
+        };
+        let stop = ended.clone();
+        let thread = std::thread::spawn(move || {
+            let mut looks: u32 = 0;
+            while !stop.load(Relaxed) {
+                std::thread::park_timeout(if looks < 8 { FIRST } else { LOOK });
+                looks += 1;
+                looker.look(looks.is_power_of_two() || looks.is_multiple_of(RARELY));
+            }
+            looker.end()
+        });
+        Ok(Watch { ended, thread })
+    }
+
+    /// Ends it.
+    pub fn end(self) -> Watched {
+        self.ended.store(true, Relaxed);
+        self.thread.thread().unpark();
+        self.thread.join().unwrap_or_default()
+    }
+}
+
+struct Looker {
+    tree: Tree,
+    group: Group,
+    space: SwapSpace,
+    budget: Budget,
+    seen: Watched,
+    delays: BTreeMap<u32, u64>,
+}
+
+impl Looker {
+    fn look(&mut self, all: bool) {
+        if all {
+            let processes = self.group.processes();
+            let counted = self.group.counters();
+            let private = processes.iter().map(|process| beside_heap(&self.tree, *process)).sum();
+            self.budget.saw(Beside {
+                private,
+                kernel: counted.kernel.saturating_sub(counted.zswap),
+                mapped: counted.mapped,
+            });
+            for process in processes {
+                self.delays.insert(process, delay_ticks(&self.tree, process));
+            }
+        }
+        let compressed = self.space.compressed();
+        self.seen.compressed = self.seen.compressed.max(compressed);
+        if let Some(limit) = self.budget.follow(compressed) {
+            // The kernel refuses if it cannot push out enough now; the next look asks again.
+            let _ = self.group.limit(limit);
+        }
+    }
+
+    fn end(self) -> Watched {
+        let ticks: u64 = self.delays.values().sum();
+        Watched {
+            limit: self.budget.limit(),
+            beside: self.budget.beside(),
+            delay: Duration::from_millis(ticks * 10),
+            ..self.seen
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! What is read from, and written to, the kernel's files, on a made tree. The files are copies of real ones, shortened:
+//! v1 from Linux 6.18; v2 after Documentation/admin-guide/cgroup-v2.rst.
+
+use std::fs;
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+
+use coldframe_kernel::{serve, Counters, Group, Place, SwapKind, SwapSpace, Swaps, Tree, Version};
+
+/// A made tree: files by their absolute paths.
+fn made(files: &[(&str, &str)]) -> (tempfile::TempDir, Tree) {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = Tree::at(folder.path());
+    for (path, text) in files {
+        let path = tree.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    (folder, tree)
+}
+
+const SESSION: &str = "/sys/fs/cgroup/user.slice/user-1000.slice/session-1.scope";
+
+fn two(files: &[(&str, &str)]) -> (tempfile::TempDir, Tree) {
+    let mut all = vec![
+        ("/proc/self/mounts", "cgroup2 /sys/fs/cgroup cgroup2 rw,nsdelegate 0 0\n"),
+        ("/proc/self/cgroup", "0::/user.slice/user-1000.slice/session-1.scope\n"),
+        ("/sys/fs/cgroup/cgroup.procs", ""),
+        ("/sys/fs/cgroup/cgroup.controllers", "cpu io memory pids"),
+        ("/sys/fs/cgroup/user.slice/cgroup.procs", ""),
+        ("/sys/fs/cgroup/user.slice/user-1000.slice/cgroup.procs", ""),
+        ("/sys/fs/cgroup/user.slice/user-1000.slice/session-1.scope/cgroup.procs", ""),
+    ];
+    all.extend(files);
+    made(&all)
+}
+
+#[test]
+fn with_v2_the_group_is_made_in_the_nearest_folder_that_hands_memory_on() {
+    let control = "/sys/fs/cgroup/user.slice/cgroup.subtree_control";
+    let (_folder, tree) = two(&[(control, "cpu memory"), ("/sys/fs/cgroup/cgroup.subtree_control", "memory")]);
+    let place = Place::find(&tree).unwrap();
+    let parent = tree.path("/sys/fs/cgroup/user.slice");
+    assert_eq!(place, Place { version: Version::Two, parent, pressure: None, enable: false });
+}
+
+#[test]
+fn with_v2_the_root_of_all_groups_is_told_to_hand_memory_on() {
+    let (_folder, tree) = two(&[("/sys/fs/cgroup/cgroup.subtree_control", "cpu")]);
+    let place = Place::find(&tree).unwrap();
+    assert_eq!((place.parent, place.enable), (tree.path("/sys/fs/cgroup"), true));
+}
+
+#[test]
+fn in_a_container_whose_root_group_has_processes_there_is_no_place() {
+    let files = [("/sys/fs/cgroup/cgroup.subtree_control", "cpu"), ("/sys/fs/cgroup/cgroup.type", "domain")];
+    let (_folder, tree) = two(&files);
+    let error = Place::find(&tree).unwrap_err().to_string();
+    assert!(error.contains(&tree.path(SESSION).display().to_string()) && error.contains("--privileged"), "{error}");
+}
+
+#[test]
+fn without_memory_groups_one_sentence_says_so() {
+    let (_folder, tree) = two(&[("/sys/fs/cgroup/cgroup.controllers", "cpu io pids")]);
+    let error = Place::find(&tree).unwrap_err().to_string();
+    assert!(error.contains("cgroup_enable=memory"), "{error}");
+    let (_folder, tree) = made(&[("/proc/self/mounts", "proc /proc proc rw 0 0\n")]);
+    let error = Place::find(&tree).unwrap_err().to_string();
+    assert!(error.contains("no memory cgroup"), "{error}");
+}
+
+#[test]
+fn with_v1_pressure_is_counted_by_a_second_group_where_v2_is_mounted() {
+    let (_folder, tree) = made(&[
+        (
+            "/proc/self/mounts",
+            "cgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n",
+        ),
+        ("/proc/self/cgroup", "4:memory:/here\n0::/\n"),
+        ("/sys/fs/cgroup/memory/here/cgroup.procs", ""),
+        ("/sys/fs/cgroup/unified/cgroup.procs", ""),
+        ("/sys/fs/cgroup/unified/cgroup.pressure", "1"),
+    ]);
+    let place = Place::find(&tree).unwrap();
+    let (parent, pressure) = (tree.path("/sys/fs/cgroup/memory/here"), tree.path("/sys/fs/cgroup/unified"));
+    assert_eq!(place, Place { version: Version::One, parent, pressure: Some(pressure), enable: false });
+}
+
+fn group(version: Version, files: &[(&str, &str)]) -> (tempfile::TempDir, Group) {
+    let files: Vec<_> = files.iter().map(|(name, text)| (format!("/g/{name}"), *text)).collect();
+    let files: Vec<_> = files.iter().map(|(name, text)| (name.as_str(), *text)).collect();
+    let (folder, tree) = made(&files);
+    (folder, Group::at(version, tree.path("/g"), None))
+}
+
+#[test]
+fn the_counters_of_v1_are_those_with_the_groups_below() {
+    let stat = "rss 1\ntotal_cache 4096\ntotal_rss 8192\ntotal_mapped_file 7\ntotal_workingset_refault_anon 5\n\
+                total_swap 12288\ntotal_pgfault 30\ntotal_pgmajfault 6\ntotal_unevictable 9\n";
+    let (_folder, group) = group(
+        Version::One,
+        &[
+            ("memory.stat", stat),
+            ("memory.kmem.usage_in_bytes", "77\n"),
+            ("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"),
+            ("memory.limit_in_bytes", "9223372036854771712\n"),
+            ("memory.max_usage_in_bytes", "99\n"),
+            ("below/cgroup.procs", "12\n"),
+            ("cgroup.procs", "10\n11\n"),
+        ],
+    );
+    let expected = Counters {
+        faults: 30,
+        major_faults: 6,
+        refaults: 5,
+        data: 8192,
+        swapped: 12288,
+        files: 4096,
+        mapped: 7,
+        kernel: 77,
+        locked: 9,
+        killed: 2,
+        ..Counters::default()
+    };
+    assert_eq!(group.counters(), expected);
+    assert_eq!((group.processes(), group.peak()), (vec![10, 11, 12], Some(99)));
+    group.limit(1 << 20).unwrap();
+    assert_eq!(fs::read_to_string(group.file("memory.limit_in_bytes")).unwrap(), "1048576");
+}
+
+#[test]
+fn the_counters_of_v2_have_other_names_and_files() {
+    let stat = "anon 8192\nfile 4096\nkernel 77\nfile_mapped 7\nunevictable 9\nzswap 50\nworkingset_refault_anon 5\n\
+                workingset_refault_file 3\npgfault 30\npgmajfault 6\n";
+    let (_folder, group) = group(
+        Version::Two,
+        &[
+            ("memory.stat", stat),
+            ("memory.swap.current", "12288\n"),
+            ("memory.events", "low 0\noom 3\noom_kill 2\n"),
+            ("memory.max", "max\n"),
+            ("memory.pressure", "some avg10=0.00 total=2000000\nfull avg10=0.00 total=1000000\n"),
+        ],
+    );
+    let expected = Counters {
+        faults: 30,
+        major_faults: 6,
+        refaults: 5,
+        file_refaults: 3,
+        data: 8192,
+        swapped: 12288,
+        files: 4096,
+        mapped: 7,
+        kernel: 77,
+        locked: 9,
+        zswap: 50,
+        killed: 2,
+    };
+    assert_eq!((group.counters(), group.peak()), (expected, None));
+    assert_eq!(group.stall().unwrap().some.as_secs(), 2);
+    group.limit(1 << 20).unwrap();
+    assert_eq!(fs::read_to_string(group.file("memory.max")).unwrap(), "1048576");
+}
+
+#[test]
+fn swap_is_free_full_or_not_there() {
+    let head = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n";
+    let full = format!("{head}/dev/vda2                               partition\t100\t\t100\t\t-2\n");
+    let half = format!("{full}/dev/zram0                              partition\t200\t\t50\t\t100\n");
+    for (text, free, says) in [(head, 0, Some("no swap")), (&full, 0, Some("in use")), (&half, 150 << 10, None)] {
+        let (_folder, tree) = made(&[("/proc/swaps", text)]);
+        let swaps = Swaps::read(&tree);
+        assert_eq!(swaps.free(), free);
+        let said = swaps.ready().err().map(|error| error.to_string());
+        assert_eq!(said.is_some(), says.is_some(), "{said:?}");
+        assert!(said.unwrap_or_default().contains(says.unwrap_or_default()));
+    }
+}
+
+#[test]
+fn the_ram_of_compressed_pages_is_that_of_zram_and_zswap_since_the_start() {
+    let (_folder, tree) = made(&[
+        ("/proc/swaps", "Filename Type Size Used Priority\n/dev/zram3 partition 200 50 100\n"),
+        ("/sys/block/zram3/mm_stat", "  81920    4000   12288        0    12288        0        0        0\n"),
+        ("/proc/meminfo", "MemTotal:  1000 kB\nZswap:  8 kB\n"),
+        ("/proc/vmstat", "pswpin 1\npswpout 2\nzswpin 4\nzswpout 8\n"),
+    ]);
+    let space = SwapSpace::on(&tree, Version::One);
+    assert_eq!((space.compressed(), space.out(), space.back()), (0, 0, 0));
+    fs::write(tree.path("/sys/block/zram3/mm_stat"), "0 0 20480 0 0 0 0 0\n").unwrap();
+    fs::write(tree.path("/proc/meminfo"), "Zswap:  12 kB\n").unwrap();
+    fs::write(tree.path("/proc/vmstat"), "pswpin 2\npswpout 4\nzswpin 5\nzswpout 10\n").unwrap();
+    assert_eq!((space.compressed(), space.out(), space.back()), (12288, 4 * 4096, 2 * 4096));
+}
+
+/// What the guard answers to these lines, and what it complains about at its end.
+fn guard(tree: &Tree, lines: &[String]) -> (Vec<String>, Vec<String>) {
+    let mut said = Vec::new();
+    let complaints = serve(tree, Cursor::new(lines.join("\n")), &mut said);
+    (String::from_utf8(said).unwrap().lines().map(Into::into).collect(), complaints)
+}
+
+fn line(verb: &str, path: &Path) -> String {
+    format!("{verb}\t{}", path.display())
+}
+
+#[test]
+fn at_its_end_the_guard_takes_groups_away_and_puts_values_back() {
+    let (_folder, tree) = made(&[("/limit", "512\n"), ("/cgroup.subtree_control", "cpu")]);
+    let (limit, group, root) = (tree.path("/limit"), tree.path("/group"), tree.path("/"));
+    let (mut in_time, path): (bool, PathBuf) = (false, group.clone());
+    let lines = [line("keep", &limit), line("group", &group), line("enable", &root)];
+    // The guard's answers come while it serves; the last one is when all is made.
+    struct Answers<'a>(&'a mut dyn FnMut(), usize);
+    impl std::io::Write for Answers<'_> {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            assert!(bytes.starts_with(b"ok\t"), "{}", String::from_utf8_lossy(bytes));
+            self.1 += 1;
+            if self.1 == 3 {
+                (self.0)();
+            }
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let control = root.join("cgroup.subtree_control");
+    let mut look = || {
+        in_time = path.is_dir() && fs::read_to_string(&control).unwrap() == "+memory";
+        fs::write(&limit, "64").unwrap();
+    };
+    let complaints = serve(&tree, Cursor::new(lines.join("\n")), Answers(&mut look, 0));
+    assert_eq!((complaints, in_time), (vec![], true));
+    assert!(!group.exists());
+    assert_eq!(fs::read_to_string(tree.path("/limit")).unwrap(), "512");
+    assert_eq!(fs::read_to_string(control).unwrap(), "-memory");
+}
+
+#[test]
+fn the_guard_says_what_it_cannot_make_and_what_it_cannot_take_away() {
+    let (_folder, tree) = made(&[]);
+    let (group, nowhere) = (tree.path("/group"), tree.path("/no/where"));
+    let lines = [line("group", &nowhere), line("keep", &nowhere), "zram".into(), "dance".into(), line("group", &group)];
+    let mut said = Vec::new();
+    struct Answers<'a>(&'a mut Vec<u8>, PathBuf);
+    impl std::io::Write for Answers<'_> {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            if bytes.starts_with(b"ok") {
+                // Something else is in the folder, and no process: it cannot be removed.
+                fs::write(self.1.join("other"), "").unwrap();
+            }
+            self.0.extend(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let complaints = serve(&tree, Cursor::new(lines.join("\n")), Answers(&mut said, group.clone()));
+    let said = String::from_utf8(said).unwrap();
+    let said: Vec<_> = said.lines().collect();
+    assert_eq!(said.len(), 5);
+    assert!(said[..4].iter().all(|answer| answer.starts_with("no\t")) && said[4] == "ok\t", "{said:?}");
+    assert!(said[2].contains("modprobe zram") && said[3].contains("dance"), "{said:?}");
+    let stays = format!("{} stays", group.display());
+    assert!(complaints.len() == 1 && complaints[0].starts_with(&stays), "{complaints:?}");
+}
+
+#[test]
+fn a_swap_file_that_is_there_already_is_left_alone() {
+    let (_folder, tree) = made(&[("/mine", "precious"), ("/proc/meminfo", "MemTotal: 70000 kB\n")]);
+    let mine = tree.path("/mine");
+    let (said, complaints) = guard(&tree, &[line("file", &mine)]);
+    assert!(said[0].starts_with("no\t") && said[0].contains("new file"), "{said:?}");
+    assert_eq!((complaints, fs::read_to_string(mine).unwrap()), (vec![], "precious".into()));
+}
+
+#[test]
+fn a_swap_is_zram_a_file_or_a_file_behind_zswap_and_is_written_as_it_is_read() {
+    let kinds = [("zram", None), ("/a/b", Some("/a/b")), ("zswap:/a/b", Some("/a/b"))];
+    for (text, file) in kinds {
+        let kind = SwapKind::parse(text);
+        assert_eq!((kind.to_string().as_str(), kind.file()), (text, file.map(Path::new)));
+    }
+    let (_folder, tree) = made(&[("/sys/module/zswap/parameters/enabled", "N")]);
+    assert!(SwapKind::parse("zswap:/a").there(&tree).is_ok());
+    assert!(SwapKind::parse("zram").there(&tree).unwrap_err().to_string().contains("modprobe zram"));
+}
+
+#[test]
+fn zswap_is_as_before_at_the_end() {
+    let parameters = [("compressor", "lzo"), ("max_pool_percent", "20"), ("enabled", "N")];
+    let paths = parameters.map(|(name, value)| (format!("/sys/module/zswap/parameters/{name}"), value));
+    let (folder, tree) = made(&paths.each_ref().map(|(path, value)| (path.as_str(), *value)));
+    // The file cannot be made, so that no real swap is turned on.
+    let (said, complaints) = guard(&tree, &[line("zswap", &folder.path().join("no/where"))]);
+    assert!(said[0].starts_with("no\t") && complaints.is_empty(), "{said:?} {complaints:?}");
+    for (path, value) in paths {
+        assert_eq!(tree.text(path), value);
+    }
+}
