@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use coldframe_live::doctor::{examine, Health};
+use coldframe_costs::doctor::{examine, Health};
 use coldframe_toolbox::skip;
 use coldframe_trace::{Block, Reader, Wanted};
 
