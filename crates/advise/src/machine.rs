@@ -20,16 +20,20 @@ use coldframe_experiment::error::ExperimentError;
 pub mod counts;
 mod curve;
 pub mod json;
+pub mod need;
 pub mod price;
 pub mod rows;
 pub mod simulate;
 pub mod stretches;
 pub mod tier;
+pub mod verdict;
 mod watched;
 
 pub use curve::{Point, THRASHES};
 pub use json::{Answer, Rung};
+pub use need::Need;
 pub use price::Costs;
+pub use verdict::Verdict;
 pub use watched::{of_bits, AskedOfBits, Price};
 
 use curve::Curve;

@@ -1,4 +1,4 @@
-//! `coldframe advise` and `coldframe check`: how little RAM a program can live with, and what that costs.
+//! `coldframe advise`: how little RAM a program can live with, and what that costs.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,9 +11,12 @@ use coldframe_device::quantity::{self, human_count, human_seconds, ram_size};
 use coldframe_experiment::drive::is_swap_trace;
 use coldframe_experiment::{ExperimentError, Settings};
 use coldframe_show::board_answer as words;
+use coldframe_show::export::Exported;
 use coldframe_trace::{Fidelity, Reader};
 
 use crate::advise_here::Machine;
+use crate::export;
+use crate::export::{export_board, export_here};
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
@@ -42,22 +45,9 @@ pub struct Args {
     /// Write the advised settings to this file, for `sim -c` and `run -c`.
     #[arg(short, value_name = "CONFIG.toml")]
     output: Option<PathBuf>,
-    /// How to print the answer.
-    #[arg(long, value_parser = ["text", "json"], default_value = "text")]
-    format: String,
-}
-
-/// Say yes or no: is there a RAM size that meets the limits? For pipelines.
-#[derive(clap::Args)]
-#[command(after_help = "\
-Examples:
-  coldframe check bzip2.parquet --max-ram 512KiB --max-slowdown 5%
-  coldframe check bzip2.parquet -c config.toml --max-slowdown 5% --format json
-
-If the configuration file has a RAM size, only that size is tried. Exit code 0: yes; 1: no.")]
-pub struct CheckArgs {
-    #[command(flatten)]
-    asked: Asked,
+    /// Write the answer to this file, too; its suffix says the form: json, csv, md, html or prom. May repeat.
+    #[arg(long, value_name = "FILE")]
+    export: Vec<PathBuf>,
     /// How to print the answer.
     #[arg(long, value_parser = ["text", "json"], default_value = "text")]
     format: String,
@@ -68,6 +58,13 @@ pub struct CheckArgs {
 pub struct Asked {
     /// The trace (Parquet; see `coldframe import` and `coldframe record`).
     pub trace: PathBuf,
+    #[command(flatten)]
+    pub how: How,
+}
+
+/// Limits, and what the search may use.
+#[derive(clap::Args)]
+pub struct How {
     /// Largest slowdown, in percent of the program's own time [default without a limit: 5%].
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     pub max_slowdown: Option<String>,
@@ -82,7 +79,7 @@ pub struct Asked {
     max_energy: Option<String>,
     /// Largest RAM.
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
-    max_ram: Option<String>,
+    pub max_ram: Option<String>,
     /// The program's run time without paging, for the whole trace [default: 10 ns an instruction].
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub program_time: Option<String>,
@@ -131,9 +128,9 @@ pub struct Asked {
     no_cache: bool,
 }
 
-impl Asked {
+impl How {
     /// The first given option that only has a meaning for a board.
-    fn of_boards(&self) -> Option<&'static str> {
+    pub fn of_boards(&self) -> Option<&'static str> {
         let given = [
             ("--max-p99", self.max_p99.is_some()),
             ("--min-life", self.min_life.is_some()),
@@ -156,6 +153,7 @@ impl Asked {
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
+    export::known(&args.export)?;
     if is_here(&args.asked) {
         return here(&args);
     }
@@ -168,6 +166,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         _ => words::words(&advice),
     };
     output::write(None, &text)?;
+    export_board(&args.export, json::json(&advice), words::words(&advice), None)?;
     Ok(code(&advice))
 }
 
@@ -185,45 +184,21 @@ fn here(args: &Args) -> Result<ExitCode, Failure> {
         _ => coldframe_show::machine_answer::words(&found, written.as_deref()),
     };
     output::write(None, &text)?;
-    Ok(ExitCode::from(u8::from(!fits)))
-}
-
-pub fn check(args: CheckArgs, quiet: bool) -> Result<ExitCode, Failure> {
-    if is_here(&args.asked) {
-        return check_here(&args);
-    }
-    let advice = answer(&args.asked, quiet)?;
-    let text = match (args.format.as_str(), &advice.best) {
-        ("json", _) => output::json(&json::json(&advice)),
-        (_, Some(_)) => format!("yes: {}", words::sentence(&advice)),
-        (_, None) => format!("no: {}", words::sentence(&advice)),
-    };
-    output::write(None, &text)?;
-    Ok(code(&advice))
-}
-
-/// The answer for this machine.
-fn check_here(args: &CheckArgs) -> Result<ExitCode, Failure> {
-    let found = answer_here(&args.asked)?;
-    let fits = fits(&found, &args.asked)?;
-    let text = match args.format.as_str() {
-        "json" => output::json(&found.json()),
-        _ => format!("{}: {}", if fits { "yes" } else { "no" }, sentence(&found)),
-    };
-    output::write(None, &text)?;
+    export_here(&args.export, &found, &Exported::here(&found, None))?;
     Ok(ExitCode::from(u8::from(!fits)))
 }
 
 /// Whether the question is about this machine: its recorder made the trace, the program's own time is known, and no
 /// other device is named.
-fn is_here(asked: &Asked) -> bool {
+pub fn is_here(asked: &Asked) -> bool {
     let recorded = |path: &Path| {
         let provenance = Reader::open(path).ok().map(|reader| reader.provenance().clone());
-        provenance
-            .is_some_and(|p| p.fidelity == Fidelity::Window && (p.program.is_some() || asked.program_time.is_some()))
+        provenance.is_some_and(|p| {
+            p.fidelity == Fidelity::Window && (p.program.is_some() || asked.how.program_time.is_some())
+        })
     };
-    match asked.device.as_slice() {
-        [] => asked.system.is_none() && recorded(&asked.trace),
+    match asked.how.device.as_slice() {
+        [] => asked.how.system.is_none() && recorded(&asked.trace),
         // For other traces, the sheet prices the times of a board.
         devices => devices.iter().all(|device| device == DEVICE) && recorded(&asked.trace),
     }
@@ -233,14 +208,14 @@ fn is_here(asked: &Asked) -> bool {
 ///
 /// # Errors
 /// Options without a meaning here, and as [`answer`].
-fn answer_here(asked: &Asked) -> Result<Answer, Failure> {
-    if let Some(option) = asked.of_boards() {
+pub fn answer_here(asked: &Asked) -> Result<Answer, Failure> {
+    if let Some(option) = asked.how.of_boards() {
         return Err(Failure::usage(format!(
             "{option} is for a board; give one with --device NAME, or leave {option} out and ask about this machine"
         )));
     }
-    let slowdown = asked.max_slowdown.as_deref().map(|text| percent("max-slowdown", text)).transpose()?;
-    let program_seconds = asked.program_time.as_deref().map(quantity::time).transpose();
+    let slowdown = asked.how.max_slowdown.as_deref().map(|text| percent("max-slowdown", text)).transpose()?;
+    let program_seconds = asked.how.program_time.as_deref().map(quantity::time).transpose();
     let program_seconds = program_seconds.map_err(|e| Failure::usage(format!("--program-time: {e}")))?;
     let machine = Machine::known()?;
     machine.about(
@@ -251,13 +226,19 @@ fn answer_here(asked: &Asked) -> Result<Answer, Failure> {
 }
 
 /// Whether there is a size to advise, and --max-ram allows it.
-fn fits(found: &Answer, asked: &Asked) -> Result<bool, Failure> {
-    let most = asked.max_ram.as_deref().map(quantity::bytes).transpose();
-    let most = most.map_err(|e| Failure::usage(format!("--max-ram: {e}")))?;
-    Ok(found.ram_bytes.is_some_and(|ram| most.is_none_or(|most| ram <= most.0)))
+pub fn fits(found: &Answer, asked: &Asked) -> Result<bool, Failure> {
+    let most = max_ram(&asked.how)?;
+    Ok(found.ram_bytes.is_some_and(|ram| most.is_none_or(|most| ram <= most)))
 }
 
-fn sentence(found: &Answer) -> String {
+/// The limit in bytes, if it was given.
+pub fn max_ram(how: &How) -> Result<Option<u64>, Failure> {
+    let most = how.max_ram.as_deref().map(quantity::bytes).transpose();
+    Ok(most.map_err(|e| Failure::usage(format!("--max-ram: {e}")))?.map(|most| most.0))
+}
+
+/// One line about this machine.
+pub fn sentence(found: &Answer) -> String {
     let (program, own) = (&found.program, human_seconds(found.program_seconds));
     match found.ram_bytes.and_then(|ram| found.at(ram)) {
         Some(point) => format!(
@@ -295,47 +276,47 @@ pub fn answer(asked: &Asked, quiet: bool) -> Result<Advice, Failure> {
 }
 
 fn question(asked: &Asked) -> Result<Question, Failure> {
-    let file = asked.config.as_ref().map(|path| -> Result<String, ExperimentError> {
+    let file = asked.how.config.as_ref().map(|path| -> Result<String, ExperimentError> {
         std::fs::read_to_string(path)
             .map_err(|e| ExperimentError::Io { path: path.display().to_string(), reason: e.to_string() })
     });
-    let (file, name) = (file.transpose()?, asked.config.as_ref().map(|p| p.display().to_string()));
-    let mut base = Settings::read(name.as_deref().zip(file.as_deref()), &asked.set)?;
-    base.system = asked.system.clone().or(base.system);
+    let (file, name) = (file.transpose()?, asked.how.config.as_ref().map(|p| p.display().to_string()));
+    let mut base = Settings::read(name.as_deref().zip(file.as_deref()), &asked.how.set)?;
+    base.system = asked.how.system.clone().or(base.system);
     let size = |option: &str, text: &Option<String>| {
         text.as_deref().map(quantity::bytes).transpose().map_err(|e| Failure::usage(format!("{option}: {e}")))
     };
     let time = |option: &str, text: &Option<String>| {
         text.as_deref().map(quantity::time).transpose().map_err(|e| Failure::usage(format!("{option}: {e}")))
     };
-    let energy = asked.max_energy.as_deref().map(quantity::energy).transpose();
+    let energy = asked.how.max_energy.as_deref().map(quantity::energy).transpose();
     let limits = Limits {
-        slowdown: asked.max_slowdown.as_deref().map(|text| percent("max-slowdown", text)).transpose()?,
-        p99: time("--max-p99", &asked.max_p99)?,
-        life: asked.min_life.as_deref().map(|text| years("min-life", text)).transpose()?,
+        slowdown: asked.how.max_slowdown.as_deref().map(|text| percent("max-slowdown", text)).transpose()?,
+        p99: time("--max-p99", &asked.how.max_p99)?,
+        life: asked.how.min_life.as_deref().map(|text| years("min-life", text)).transpose()?,
         energy: energy.map_err(|e| Failure::usage(format!("--max-energy: {e}")))?,
-        ram: size("--max-ram", &asked.max_ram)?,
+        ram: size("--max-ram", &asked.how.max_ram)?,
     };
     Ok(Question {
         base,
         limits,
-        devices: asked.device.clone(),
-        policies: asked.policy.iter().flat_map(|text| policies(text)).collect(),
-        handlers: asked.handler.clone(),
-        read_aheads: asked.read_ahead.clone(),
-        collectors: asked.collector.clone(),
-        schedulers: asked.scheduler.clone(),
-        prefetches: asked.prefetch.clone(),
-        swap_area: size("--swap-area", &asked.swap_area)?,
-        program_time: time("--program-time", &asked.program_time)?,
-        work_max: asked.work,
+        devices: asked.how.device.clone(),
+        policies: asked.how.policy.iter().flat_map(|text| policies(text)).collect(),
+        handlers: asked.how.handler.clone(),
+        read_aheads: asked.how.read_ahead.clone(),
+        collectors: asked.how.collector.clone(),
+        schedulers: asked.how.scheduler.clone(),
+        prefetches: asked.how.prefetch.clone(),
+        swap_area: size("--swap-area", &asked.how.swap_area)?,
+        program_time: time("--program-time", &asked.how.program_time)?,
+        work_max: asked.how.work,
     })
 }
 
 /// The folder of kept results; without a home folder there is none.
 fn cache(asked: &Asked) -> Cache {
     let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let folder = match (&asked.cache, asked.no_cache) {
+    let folder = match (&asked.how.cache, asked.how.no_cache) {
         (_, true) => None,
         (Some(folder), _) => Some(folder.clone()),
         (None, _) => of("XDG_CACHE_HOME").or_else(|| Some(of("HOME")?.join(".cache"))).map(|p| p.join("coldframe")),

@@ -9,6 +9,7 @@ use coldframe_advise::machine::{answer, pager, Answer, Costs, Question};
 use coldframe_costs::Extent;
 use coldframe_device::here::Here;
 use coldframe_device::quantity::human_size;
+use coldframe_device::Sheet;
 use coldframe_experiment::ExperimentError;
 use coldframe_live::{Options, FRAMES_MIN, PAGE};
 use coldframe_trace::Reader;
@@ -17,40 +18,65 @@ use crate::failure::Failure;
 use crate::here_sheet;
 use crate::run::{default_backing, find_preload, preloads, start};
 
-/// This machine, as the answers need it.
+/// A machine, as the answers need it.
 pub struct Machine {
+    sheet: Sheet,
     costs: Costs,
-    measured: String,
 }
 
 impl Machine {
-    /// The costs of paging here, and their source. They are measured if they are not known.
+    /// This machine. The costs of paging here are measured if they are not known.
     ///
     /// # Errors
     /// This machine cannot page.
     pub fn known() -> Result<Machine, Failure> {
         let sheet = here_sheet::sheet(&default_backing(), Extent::Whole, false)?;
-        let measured = sheet.machine.as_ref().map_or(String::new(), |machine| machine.measured.clone());
+        Machine::of(sheet, start_seconds().unwrap_or(0.0))
+    }
+
+    /// The machine of a sheet, on which a pager takes these seconds to start and to end.
+    ///
+    /// # Errors
+    /// The sheet lacks a cost.
+    pub fn of(sheet: Sheet, start: f64) -> Result<Machine, Failure> {
         let here = Here::of(&sheet).map_err(ExperimentError::from)?;
         let evict_dirty_read = sheet.cost("live.evict_dirty_read").ok();
-        let costs = Costs { here, evict_dirty_read, start: start_seconds().unwrap_or(0.0) };
-        Ok(Machine { costs, measured: format!("measured on {measured} by `coldframe calibrate`") })
+        Ok(Machine { costs: Costs { here, evict_dirty_read, start }, sheet })
+    }
+
+    /// Its sheet.
+    pub fn sheet(&self) -> &Sheet {
+        &self.sheet
     }
 
     /// The answer about a trace.
     ///
     /// # Errors
-    /// As [`answer`].
-    pub fn about(self, trace: &Path, slowdown: Option<f64>, program_seconds: Option<f64>) -> Result<Answer, Failure> {
-        let slowdown = slowdown.unwrap_or(Question::SLOWDOWN);
+    /// As [`answer`]; the heap is so small that there is nothing to save.
+    pub fn about(&self, trace: &Path, slowdown: Option<f64>, program_seconds: Option<f64>) -> Result<Answer, Failure> {
         let ram_least = (FRAMES_MIN * PAGE) as u64;
         if let Some(heap) = heap(trace).filter(|heap| *heap <= ram_least) {
             let (heap, least) = (human_size(heap), human_size(ram_least));
             let message = format!("its heap takes {heap}, and no --ram is less than {least}: there is nothing to save");
             return Err(Failure::Other { message, code: 1 });
         }
-        let pager = pager(&self.costs.here);
-        Ok(answer(trace, &Question { costs: self.costs, measured: self.measured, pager, slowdown, program_seconds })?)
+        self.priced(trace, slowdown, program_seconds)
+    }
+
+    /// The same for any heap.
+    ///
+    /// # Errors
+    /// As [`answer`].
+    pub fn priced(&self, trace: &Path, slowdown: Option<f64>, program_seconds: Option<f64>) -> Result<Answer, Failure> {
+        let measured = self.sheet.machine.as_ref().map_or("", |machine| machine.measured.as_str());
+        let question = Question {
+            costs: self.costs,
+            measured: format!("measured on {measured} by `coldframe calibrate`"),
+            pager: pager(&self.costs.here),
+            slowdown: slowdown.unwrap_or(Question::SLOWDOWN),
+            program_seconds,
+        };
+        Ok(answer(trace, &question)?)
     }
 }
 

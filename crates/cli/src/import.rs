@@ -10,8 +10,9 @@ use serde_json::json;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
+use crate::{raw, window};
 
-/// Turn another tool's trace into a Parquet trace.
+/// Turn another tool's trace, or a raw recording (record --raw), into a Parquet trace.
 #[derive(clap::Args)]
 #[command(after_help = after())]
 pub struct Args {
@@ -53,6 +54,9 @@ fn after() -> String {
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
+    if raw::is_raw(Path::new(&args.spec)) {
+        return recording(&args, Path::new(&args.spec));
+    }
     let mut spec = parse_spec(&args.spec)?;
     spec.options = declarations(&args)?;
     if spec.guessed && !quiet {
@@ -77,17 +81,34 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         );
     })?;
     drop(line);
-    let notes = Reader::open(&out)?.provenance().notes.clone();
     if args.format == "json" {
-        let mut value = serde_json::to_value(&summary).expect("counts are plain data");
-        value["path"] = json!(out);
-        value["format"] = json!(spec.format.name);
-        value["guessed"] = json!(spec.guessed);
-        value["notes"] = json!(notes);
-        output::write(None, &output::json(&value))?;
-    } else {
-        output::write(None, &words(&out, spec.format.skips, &summary, &notes))?;
+        return counts(&summary, &out, spec.format.name, spec.guessed);
     }
+    let notes = Reader::open(&out)?.provenance().notes.clone();
+    output::write(None, &words(&out, spec.format.skips, &summary, &notes))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A raw recording of `record --raw`.
+fn recording(args: &Args, path: &Path) -> Result<ExitCode, Failure> {
+    let (ran, processes) = raw::read(path)?;
+    let out = args.output.clone().unwrap_or_else(|| path.with_extension("parquet"));
+    let (summary, _) = window::traced(processes, &ran.command, ran.seconds, ran.exit, &out)?;
+    if args.format == "json" {
+        return counts(&summary, &out, "raw", true);
+    }
+    output::write(None, &words(&out, "none", &summary, &Reader::open(&out)?.provenance().notes))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The counts as JSON.
+fn counts(summary: &Summary, out: &Path, format: &str, guessed: bool) -> Result<ExitCode, Failure> {
+    let mut value = serde_json::to_value(summary).expect("counts are plain data");
+    value["path"] = json!(out);
+    value["format"] = json!(format);
+    value["guessed"] = json!(guessed);
+    value["notes"] = json!(Reader::open(out)?.provenance().notes);
+    output::write(None, &output::json(&value))?;
     Ok(ExitCode::SUCCESS)
 }
 

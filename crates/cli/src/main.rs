@@ -13,6 +13,7 @@ mod area;
 mod attach;
 mod bundle;
 mod calibrate;
+mod check;
 mod compare;
 mod compare_table;
 mod completions;
@@ -23,6 +24,7 @@ mod devices;
 mod doctor;
 #[cfg(test)]
 mod documents;
+mod export;
 mod failure;
 mod group;
 mod heatmap;
@@ -39,6 +41,7 @@ mod policies;
 mod predict;
 mod priced;
 mod progress;
+mod raw;
 mod record;
 mod recording_end;
 mod reduce;
@@ -66,10 +69,12 @@ Examples:
   coldframe sim bzip2.parquet --policy clock,lru,opt --ram 10%,25%,50%,100% --plot
   coldframe run --ram 64MiB -- redis-server
   coldframe advise bzip2.parquet --max-slowdown 5% -o config.toml
+  coldframe check --max-ram 64MiB --max-slowdown 10% -- ./tests
   coldframe papers swl
 
 `coldframe -- PROGRAM ARGUMENTS` records the program, advises, and writes a report into the folder PROGRAM.coldframe. \
-It prints the program's run time on this machine for each size of RAM.
+It prints the program's run time on this machine for each size of RAM. `coldframe --export FILE -- PROGRAM ARGUMENTS` \
+also writes the answer to FILE; its suffix says the form: json, csv, md, html or prom.
 `coldframe --verify -- PROGRAM ARGUMENTS` then runs the program three times more, with less RAM, and prints measured \
 beside predicted run times.
 If this machine's pager cannot record the program (a static program, Go, musl, no userfaultfd), it runs as it is, and \
@@ -105,7 +110,7 @@ enum Verb {
     Record(record::Args),
     Sim(Box<sim::Args>),
     Advise(Box<advise::Args>),
-    Check(Box<advise::CheckArgs>),
+    Check(Box<check::Args>),
     Report(report::Args),
     Replay(replay::Args),
     Run(Box<run::Args>),
@@ -152,7 +157,7 @@ fn main() -> ExitCode {
         Verb::Record(args) => record::run(args, quiet),
         Verb::Sim(args) => sim::run(*args, quiet),
         Verb::Advise(args) => advise::run(*args, quiet),
-        Verb::Check(args) => advise::check(*args, quiet),
+        Verb::Check(args) => check::run(*args, quiet),
         Verb::Report(args) => report::run(args),
         Verb::Replay(args) => replay::run(args),
         Verb::Run(args) => run::run(*args, quiet),

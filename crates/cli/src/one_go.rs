@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coldframe_advise::machine::Answer;
+use coldframe_show::export::Exported;
 use coldframe_show::html::Page;
 use coldframe_show::machine_answer::words;
 use coldframe_show::table::wrap;
@@ -14,13 +15,14 @@ use coldframe_trace::Reader;
 use crate::advise_here::Machine;
 use crate::failure::Failure;
 use crate::pick_recorder::pageable;
-use crate::{group, output, report, verify, watched, window};
+use crate::{export, group, output, report, verify, watched, window};
 
 /// The user's request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Asked {
     quiet: bool,
     verify: bool,
+    export: Vec<PathBuf>,
     program: Vec<OsString>,
 }
 
@@ -28,13 +30,15 @@ impl Asked {
     /// Reads options, then `--` and a program; `None`: it is not such a command line.
     pub fn read(words: &[OsString]) -> Option<Asked> {
         let mut asked = Asked::default();
-        for (i, word) in words.iter().enumerate() {
+        let mut rest = words.iter().enumerate();
+        while let Some((i, word)) = rest.next() {
             match word.to_str()? {
                 "--" => {
                     asked.program = words[i + 1..].to_vec();
                     return Some(asked);
                 }
                 "--verify" => asked.verify = true,
+                "--export" => asked.export.push(rest.next()?.1.into()),
                 "-q" | "--quiet" => asked.quiet = true,
                 _ => return None,
             }
@@ -50,6 +54,7 @@ pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
     let Some(name) = program.first().and_then(|path| Path::new(path).file_name()) else {
         return Err(Failure::usage("`coldframe --` needs a program: coldframe -- PROGRAM ARGUMENTS"));
     };
+    export::known(&asked.export)?;
     // A program that is not there has no answer of any kind.
     crate::run::program(program)?;
     let pageable = pageable(program);
@@ -67,7 +72,7 @@ pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
             message: format!("--verify runs the program with less RAM, which is not possible: {why}"),
             code: 4,
         }),
-        Err(why) => watched::run(program, &folder, &why.to_string(), asked.quiet),
+        Err(why) => watched::run(program, &folder, &why.to_string(), &asked.export, asked.quiet),
     };
     if done.is_err() {
         // Only if the folder is empty.
@@ -84,7 +89,7 @@ fn here(asked: &Asked, folder: &Path) -> Result<ExitCode, Failure> {
     let order = window::Order { command: program, patience: window::PATIENCE, ..window::Order::default() };
     let recorded = window::record(&order, &trace)?;
     let mut answer = machine.about(&trace, None, None)?;
-    let files = write(folder, &trace, &answer)?;
+    let files = write(folder, &trace, &answer, &asked.export)?;
     let config = folder.join("config.toml");
     let config = answer.config().map(|_| config.display().to_string());
     let mut text = words(&answer, config.as_deref()) + &group::of(&trace);
@@ -97,7 +102,7 @@ fn here(asked: &Asked, folder: &Path) -> Result<ExitCode, Failure> {
     output::write(None, &text)?;
     if asked.verify {
         answer.verified = verify::run(&answer, program)?;
-        write(folder, &trace, &answer)?;
+        write(folder, &trace, &answer, &asked.export)?;
     }
     Ok(ExitCode::from(u8::from(config.is_none())))
 }
@@ -106,7 +111,7 @@ fn here(asked: &Asked, folder: &Path) -> Result<ExitCode, Failure> {
 const WIDTH: usize = 80;
 
 /// Writes the files to keep, and prints their names.
-fn write(folder: &Path, trace: &Path, answer: &Answer) -> Result<String, Failure> {
+fn write(folder: &Path, trace: &Path, answer: &Answer, exports: &[PathBuf]) -> Result<String, Failure> {
     let json = output::json(&answer.json());
     output::write(Some(&folder.join("advice.json")), &json)?;
     if let Some(config) = answer.config() {
@@ -117,6 +122,7 @@ fn write(folder: &Path, trace: &Path, answer: &Answer) -> Result<String, Failure
     page.add_map(heat(trace, report::MAP_ROWS, report::MAP_COLUMNS)?);
     page.add_group(&Reader::open(trace)?.provenance().group);
     output::write(Some(&folder.join("report.html")), &page.html()?)?;
+    export::all(exports, &Exported::here(answer, None), &page)?;
     let advised = answer.ram_bytes.map_or(String::new(), |_| ", config.toml".into());
     Ok(format!("In {}: trace.parquet, advice.json{advised}, report.html\n", folder.display()))
 }
@@ -133,9 +139,11 @@ mod tests {
     fn options_come_before_the_program_and_not_after() {
         let program = vec![OsString::from("ls"), OsString::from("--verify")];
         assert_eq!(read(&["--", "ls", "--verify"]), Some(Asked { program: program.clone(), ..Asked::default() }));
-        let asked = Asked { quiet: true, verify: true, program };
+        let asked = Asked { quiet: true, verify: true, export: Vec::new(), program };
         assert_eq!(read(&["--verify", "-q", "--", "ls", "--verify"]), Some(asked));
         assert_eq!([read(&["run", "--", "ls"]), read(&[]), read(&["-q"])], [None, None, None]);
+        let export = read(&["--export", "a.md", "--export", "b.csv", "--", "ls"]).map(|asked| asked.export);
+        assert_eq!(export, Some(vec!["a.md".into(), "b.csv".into()]));
         assert!(read(&["--verify"]).is_some_and(|asked| asked.program.is_empty()));
     }
 }

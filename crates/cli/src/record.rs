@@ -35,6 +35,7 @@ Examples:
   coldframe record --via perf --attach 4711 --max-time 10s -o faults.parquet
   coldframe record --via swap --ram 64MiB -o swap.csv -- python3 script.py
   coldframe record --via faults --window 256 --overhead -- python3 script.py
+  coldframe record --raw -o app.raw -- ./app; coldframe import app.raw -o app.parquet
   coldframe record --level exact --skip-refs 50000000 --max-refs 4000000 -- povray scene.pov
 
 The program runs natively, 1.5 to 6 times slower in our tries. This machine's pager keeps a window of the heap's pages \
@@ -65,6 +66,9 @@ pub struct Args {
     /// What records. faults: this machine's pager, pages of the heap as they enter a window; qemu, valgrind: an emulator, all references; perf: the kernel, page faults; swap: the kernel, pages that go to swap and come back; auto: faults, or an emulator.
     #[arg(long, value_parser = ["auto", "qemu", "valgrind", "perf", "faults", "swap"], default_value = "auto")]
     via: String,
+    /// Write a small raw file, for `coldframe import` on another machine [default: PROGRAM.raw].
+    #[arg(long)]
+    raw: bool,
     /// Size of the window with --via faults, without sampling [default: window and sample aim at half the program's speed].
     #[arg(long, value_name = "PAGES")]
     window: Option<usize>,
@@ -113,6 +117,9 @@ pub struct Args {
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
+    if args.raw && !["auto", "faults"].contains(&args.via.as_str()) {
+        return Err(Failure::usage(format!("--raw does not go with --via {}; leave one out", args.via)));
+    }
     if args.via == "perf" {
         return kernel_faults(&args, quiet);
     }
@@ -132,6 +139,10 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     }
     match choose(&args.command, of_emulators(&args).first().copied())? {
         Choice::Pager => heap_faults(&args, quiet),
+        Choice::Emulator(why) if args.raw => {
+            let message = format!("--raw is what this machine's pager records, which is not possible: {why}");
+            Err(Failure::Other { message, code: 4 })
+        }
         Choice::Emulator(why) => emulated(&args, Some(&why), quiet),
     }
 }
@@ -221,12 +232,29 @@ fn heap_faults(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
         max_time: max_time(args)?,
         patience: 0,
     };
+    if args.raw {
+        return raw(args, &order, quiet);
+    }
     let recorded = window::record(&order, &out)?;
     if !quiet {
         output::tell(&recorded.words(&out));
     }
     if let Some(path) = &args.stats {
         output::write(Some(path), &output::json(&recorded.json(&out)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A raw file.
+fn raw(args: &Args, order: &window::Order, quiet: bool) -> Result<ExitCode, Failure> {
+    if args.stats.is_some() {
+        return Err(Failure::usage("--stats does not go with --raw: import computes them; leave it out"));
+    }
+    let out = args.output.clone().unwrap_or_else(|| default_output(&args.command).with_extension("raw"));
+    let (status, bytes) = window::record_raw(order, &out)?;
+    if !quiet {
+        let (out, bytes) = (out.display(), human_count(bytes));
+        output::tell(&format!("coldframe: {out}: {bytes} bytes; the program ended with {status}\n"));
     }
     Ok(ExitCode::SUCCESS)
 }

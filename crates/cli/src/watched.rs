@@ -2,7 +2,7 @@
 //! programs, Go, musl, a virtual machine of Java. `coldframe -- PROGRAM` and `coldframe attach` ask for it.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -13,11 +13,13 @@ use coldframe_device::here::Here;
 use coldframe_device::quantity::human_size;
 use coldframe_device::sheet::machine::Spread;
 use coldframe_live::FRAMES_MIN;
+use coldframe_show::export::Exported;
 use coldframe_show::html::Page;
 use coldframe_show::machine_answer::words;
 use rustix::process::{kill_process, Pid, Signal};
 use rustix::thread::disable_transparent_huge_pages;
 
+use crate::export::export_here;
 use crate::failure::Failure;
 use crate::here_sheet;
 use crate::output;
@@ -35,7 +37,25 @@ impl From<coldframe_bits::BitsError> for Failure {
 ///
 /// # Errors
 /// It cannot be started or watched, or does not use enough memory.
-pub fn run(command: &[OsString], folder: &Path, why: &str, quiet: bool) -> Result<ExitCode, Failure> {
+pub fn run(
+    command: &[OsString],
+    folder: &Path,
+    why: &str,
+    exports: &[PathBuf],
+    quiet: bool,
+) -> Result<ExitCode, Failure> {
+    let answer = of(command, why, Question::SLOWDOWN, quiet)?;
+    let files = write(folder, &answer)?;
+    export_here(exports, &answer, &Exported::here(&answer, None))?;
+    output::write(None, &(said(&answer) + if quiet { "" } else { &files }))?;
+    Ok(code(&answer))
+}
+
+/// Runs the program and watches it.
+///
+/// # Errors
+/// As [`run`].
+pub fn of(command: &[OsString], why: &str, slowdown: f64, quiet: bool) -> Result<Answer, Failure> {
     let price = price()?;
     let signals = Signals::catch()?;
     let mut child = start(command)?;
@@ -66,15 +86,13 @@ pub fn run(command: &[OsString], folder: &Path, why: &str, quiet: bool) -> Resul
         exit: ending.status.and_then(|status| status.code()),
         price,
         why: why.into(),
-        slowdown: Question::SLOWDOWN,
+        slowdown,
     };
     let mut answer = answer(&watched, &asked)?;
     if ending.since.is_some() {
         answer.notes.push("ended by a signal: this is about what it did until then".into());
     }
-    let files = write(folder, &answer)?;
-    output::write(None, &(said(&answer) + if quiet { "" } else { &files }))?;
-    Ok(code(&answer))
+    Ok(answer)
 }
 
 /// How often the program's end is checked.

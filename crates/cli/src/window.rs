@@ -20,6 +20,7 @@ use serde_json::{json, Value};
 
 use crate::failure::Failure;
 use crate::pick_recorder::pageable;
+use crate::raw;
 use crate::recording_end::{self, Ended, Signals};
 use crate::run::{default_backing, find_preload, preloads, start};
 
@@ -56,16 +57,23 @@ pub struct Order<'a> {
 
 /// The patience if the user waits for an answer, in nanoseconds.
 pub const PATIENCE: u64 = 400_000_000;
+/// The patience of a check: more, since its number must be the same each time. With none, two recordings of sqlite3 gave
+/// 15.3 and 13.9 MiB, with this 14.05 and 13.84 (`docs/book/src/check.md`).
+pub const PATIENCE_OF_CHECK: u64 = 4_000_000_000;
 
 /// Bytes that a folder must have free: the recorder takes 4 MiB at a time, and the trace needs room, too.
 const ROOM: u64 = 8 << 20;
 
-/// Runs the program and writes the trace to `out`.
-///
-/// # Errors
-/// The program cannot be recorded in this way, which is reported before it runs; nothing was recorded; the folder of
-/// the trace is full.
-pub fn record(order: &Order, out: &Path) -> Result<Recorded, Failure> {
+/// A program that has ended, and its recordings.
+struct Ran {
+    folder: tempfile::TempDir,
+    seconds: f64,
+    native_seconds: Option<f64>,
+    ended: Ended,
+}
+
+/// Runs the program; its recordings lie beside `out`.
+fn ran(order: &Order, out: &Path) -> Result<Ran, Failure> {
     let (command, pages) = (order.command, order.pages);
     if let Some(pages) = pages.filter(|pages| *pages < FRAMES_MIN) {
         return Err(Failure::usage(format!("--window: {pages} pages are too few; give at least {FRAMES_MIN}")));
@@ -88,8 +96,18 @@ pub fn record(order: &Order, out: &Path) -> Result<Recorded, Failure> {
     let signals = Signals::catch()?;
     let started = Instant::now();
     let child = start(command, &preload, &options, None)?.child();
-    let Ended { status, limit, left } = recording_end::wait(child, folder.path(), &signals, order.max_time)?;
-    let seconds = started.elapsed().as_secs_f64();
+    let ended = recording_end::wait(child, folder.path(), &signals, order.max_time)?;
+    Ok(Ran { seconds: started.elapsed().as_secs_f64(), folder, native_seconds, ended })
+}
+
+/// Runs the program and writes the trace to `out`.
+///
+/// # Errors
+/// The program cannot be recorded in this way, which is reported before it runs; nothing was recorded; the folder of
+/// the trace is full.
+pub fn record(order: &Order, out: &Path) -> Result<Recorded, Failure> {
+    let Ran { folder, seconds, native_seconds, ended } = ran(order, out)?;
+    let Ended { status, limit, left } = ended;
     let processes = read(folder.path(), status)?;
     let lost = processes.iter().any(Process::is_cut_short);
     let sum = |word| processes.iter().map(|process| process.word(word)).sum::<u64>();
@@ -98,17 +116,46 @@ pub fn record(order: &Order, out: &Path) -> Result<Recorded, Failure> {
     let seconds_of = |word| sum(word) as f64 / 1e9;
     let times = json!({ "user": seconds_of(Word::User), "system": seconds_of(Word::System), "idle": seconds_of(Word::Idle),
         "delayed": seconds_of(Word::Delayed), "handlers": seconds_of(Word::Handled), "starting": seconds_of(Word::Starting) });
+    let (summary, facts) = traced(processes, &line(order.command), seconds, status.code(), out)?;
+    Ok(Recorded { summary, facts, way, faults, handling, times, status, native_seconds, limit, left, lost })
+}
+
+/// Runs the program and writes its recordings to `out` as they are (`raw.rs`). Returns how it ended, and the bytes.
+///
+/// # Errors
+/// As [`record`].
+pub fn record_raw(order: &Order, out: &Path) -> Result<(ExitStatus, u64), Failure> {
+    let Ran { folder, seconds, ended, .. } = ran(order, out)?;
+    read(folder.path(), ended.status)?;
+    let bytes = raw::write(folder.path(), &line(order.command), seconds, ended.status.code(), out)?;
+    Ok((ended.status, bytes))
+}
+
+/// The command line.
+fn line(command: &[OsString]) -> String {
+    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+    shlex::try_join(words.iter().map(AsRef::as_ref)).unwrap_or_else(|_| words.join(" "))
+}
+
+/// Writes the recordings of a command, which took `seconds` and ended with the code `exit`, as a trace.
+///
+/// # Errors
+/// Nothing was recorded; the trace cannot be written.
+pub fn traced(
+    processes: Vec<Process>,
+    line: &str,
+    seconds: f64,
+    exit: Option<i32>,
+    out: &Path,
+) -> Result<(Summary, ProgramFacts), Failure> {
     let facts = ProgramFacts {
         seconds: alone_of(&processes, seconds),
         recorded_seconds: seconds,
-        exit: status.code(),
-        threads: sum(Word::Threads) as u32,
+        exit,
+        threads: processes.iter().map(|process| process.word(Word::Threads)).sum::<u64>() as u32,
         ..ProgramFacts::default()
     };
-    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    let line = shlex::try_join(words.iter().map(AsRef::as_ref)).unwrap_or_else(|_| words.join(" "));
-    let (summary, facts) = window(processes, &line, facts, out)?;
-    Ok(Recorded { summary, facts, way, faults, handling, times, status, native_seconds, limit, left, lost })
+    Ok(window(processes, line, facts, out)?)
 }
 
 /// A folder beside the trace for the recordings; it is deleted when dropped.

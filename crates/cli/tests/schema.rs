@@ -44,6 +44,7 @@ const PAGED: &str = "\
 calibrate --show
 advise sort.parquet --device here
 check sort.parquet --max-ram 512MiB --device here
+check --max-ram 512MiB -- sort -o sorted n.txt
 ";
 /// The schema of `papers --on`.
 const STUDY: &str = "papers-on";
@@ -207,7 +208,11 @@ fn every_verbs_json_is_of_its_schema() {
         fits(KERNEL, line, &stats);
     }
     for line in COMMANDS.lines().chain(if pages { PAGED.lines() } else { "".lines() }) {
-        let output = coldframe(&words(&format!("{line} --format json")), folder.path());
+        let asked = match line.split_once(" -- ") {
+            Some((options, program)) => format!("{options} --format json -- {program}"),
+            None => format!("{line} --format json"),
+        };
+        let output = coldframe(&words(&asked), folder.path());
         // A check that answers no has succeeded.
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(matches!(output.status.code(), Some(0 | 1)), "{line}: {errors}");

@@ -1,0 +1,115 @@
+//! Yes or no: whether what a program needs is within a limit, by how much, and what grew since a baseline.
+
+use coldframe_experiment::sim_result::SCHEMA_VERSION;
+use serde::Serialize;
+
+use super::need::{Grown, Need, NOISE};
+
+/// The most recordings: one that is within the limit is enough, and one that is not is repeated, so that luck decides
+/// nothing.
+pub const RECORDINGS: usize = 3;
+
+/// The answer of `check -- PROGRAM`.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Verdict {
+    /// Version of this object's form.
+    pub schema_version: u32,
+    /// `verdict`.
+    pub kind: String,
+    /// Version of coldframe.
+    pub version: String,
+    /// Whether the need is within the limit, or there is none.
+    pub within: bool,
+    /// The limit; `None`: none was given.
+    pub max_ram_bytes: Option<u64>,
+    /// The limit without the need; negative: over the limit.
+    pub distance_bytes: Option<i64>,
+    /// Growth by less than this is taken to be noise, in percent.
+    pub noise_percent: f64,
+    /// The need of each recording, in order; the verdict is that of the median.
+    pub recordings: Vec<u64>,
+    /// The need: the median recording's.
+    pub need: Need,
+    /// The baseline's file.
+    pub baseline: Option<String>,
+    /// The need in the baseline.
+    pub baseline_bytes: Option<u64>,
+    /// What grew since then by more than noise.
+    pub grown: Vec<Grown>,
+}
+
+impl Verdict {
+    /// Of one recording or more, given in order, and the place of the one that counts.
+    pub fn of(needs: &[Need], limit: Option<u64>, baseline: Option<(&str, &Need)>) -> Verdict {
+        let need = Need { sheet: None, ..needs[median(needs)].clone() };
+        let distance_bytes = limit.map(|limit| limit as i64 - need.need_bytes as i64);
+        Verdict {
+            schema_version: SCHEMA_VERSION,
+            kind: "verdict".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            within: distance_bytes.is_none_or(|distance| distance >= 0),
+            max_ram_bytes: limit,
+            distance_bytes,
+            noise_percent: 100.0 * NOISE,
+            recordings: needs.iter().map(|need| need.need_bytes).collect(),
+            baseline: baseline.map(|(file, _)| file.into()),
+            baseline_bytes: baseline.map(|(_, before)| before.need_bytes),
+            grown: baseline.map_or_else(Vec::new, |(_, before)| need.grown_since(before)),
+            need,
+        }
+    }
+
+    /// Whether another recording may change the answer: it is no, and the median is not known yet.
+    pub fn is_open(&self) -> bool {
+        !self.within && self.recordings.len() < RECORDINGS
+    }
+}
+
+/// The place of the recording with the median need, the smaller of two.
+pub fn median(needs: &[Need]) -> usize {
+    let mut order: Vec<usize> = (0..needs.len()).collect();
+    order.sort_by_key(|i| needs[*i].need_bytes);
+    order[(order.len() - 1) / 2]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn need(bytes: u64) -> Need {
+        Need {
+            schema_version: SCHEMA_VERSION,
+            kind: "need".into(),
+            version: "0".into(),
+            rung: super::super::Rung::Recorder,
+            program: "p".into(),
+            command: None,
+            need_bytes: bytes,
+            at_most: false,
+            slowdown_percent: 10.0,
+            managed_bytes: bytes,
+            not_paged_bytes: 0,
+            touched_bytes: bytes,
+            program_seconds: 1.0,
+            processes: Vec::new(),
+            sheet: None,
+        }
+    }
+
+    #[test]
+    fn a_yes_stands_and_a_no_is_asked_again_until_the_median_is_known() {
+        let of = |bytes: &[u64]| Verdict::of(&bytes.iter().map(|b| need(*b)).collect::<Vec<_>>(), Some(100), None);
+        let said = |verdict: Verdict| (verdict.within, verdict.is_open(), verdict.need.need_bytes);
+        assert_eq!(said(of(&[100])), (true, false, 100));
+        assert_eq!(said(of(&[101])), (false, true, 101));
+        // Two unlucky ones do not outvote: of two, the smaller one counts.
+        assert_eq!(said(of(&[130, 90])), (true, false, 90));
+        assert_eq!(said(of(&[130, 120, 90])), (false, false, 120));
+        assert_eq!(of(&[130, 120, 90]).distance_bytes, Some(-20));
+    }
+
+    #[test]
+    fn without_a_limit_the_answer_is_yes() {
+        assert!(Verdict::of(&[need(5)], None, None).within);
+    }
+}

@@ -1,0 +1,70 @@
+//! `--export FILE`: an answer as a file; its suffix says the form.
+
+use std::path::{Path, PathBuf};
+
+use coldframe_advise::board::json;
+use coldframe_advise::machine::Answer;
+use coldframe_show::export::{Exported, SUFFIXES};
+use coldframe_show::html::Page;
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::output;
+
+fn suffix(path: &Path) -> Option<&'static str> {
+    let given = path.extension()?.to_str()?;
+    SUFFIXES.into_iter().find(|suffix| given.eq_ignore_ascii_case(suffix))
+}
+
+/// Whether all files have a suffix that is a form. Asked before a program runs for minutes.
+///
+/// # Errors
+/// One has none.
+pub fn known(files: &[PathBuf]) -> Result<(), Failure> {
+    match files.iter().find(|file| suffix(file).is_none()) {
+        None => Ok(()),
+        Some(file) => {
+            let (all, file) = (SUFFIXES.join(", ."), file.display());
+            Err(Failure::usage(format!("--export {file}: the suffix says the form, and can be .{all}")))
+        }
+    }
+}
+
+/// Writes the files.
+///
+/// # Errors
+/// As [`Exported::text`]; a file cannot be written.
+pub fn all(files: &[PathBuf], exported: &Exported, page: &Page) -> Result<(), Failure> {
+    known(files)?;
+    for file in files {
+        output::write(Some(file), &exported.text(suffix(file).unwrap_or_default(), page)?)?;
+    }
+    Ok(())
+}
+
+/// Exports an answer for a board.
+///
+/// # Errors
+/// As [`all`].
+pub fn export_board(files: &[PathBuf], data: Value, said: String, within: Option<bool>) -> Result<(), Failure> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    let mut page = Page::default();
+    page.add("advice", data.to_string().as_bytes())?;
+    let answer: json::Answer = serde_json::from_value(data).expect("it has just been made from one");
+    all(files, &Exported::board(&answer, said, within), &page)
+}
+
+/// Exports an answer for this machine.
+///
+/// # Errors
+/// As [`all`].
+pub fn export_here(files: &[PathBuf], answer: &Answer, exported: &Exported) -> Result<(), Failure> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    let mut page = Page::default();
+    page.add("advice", answer.json().to_string().as_bytes())?;
+    all(files, exported, &page)
+}

@@ -1,0 +1,61 @@
+"""A memory budget for a test: `@pytest.mark.ram("64MiB")`, and `@pytest.mark.ram("64MiB", slowdown="5%")`.
+
+The test runs again in a process of its own under `coldframe check`. The budget is for the heap of that whole process: the
+interpreter, pytest, what the test imports, and the test. An empty test shows how much that is. Without the marker nothing
+happens, and the package itself is not imported.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+INSIDE = "COLDFRAME_RAM_INSIDE"
+"""Set in the process that is measured, where the test runs as it is."""
+FAILED, UNABLE = 3, 4
+"""Exit codes of `coldframe check`: the program failed; this machine cannot record it."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "ram(limit, slowdown='10%'): the most heap that the test's process may need (coldframe check)")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object | None:
+    mark = pyfuncitem.get_closest_marker("ram")
+    if mark is None or INSIDE in os.environ:
+        return None
+    check(pyfuncitem, *mark.args, **mark.kwargs)
+    return True
+
+
+def check(item: pytest.Function, limit: str, slowdown: str = "10%") -> None:
+    """Fails the test if it needs more than the limit, or fails under it."""
+    program = os.environ.get("COLDFRAME_BIN") or shutil.which("coldframe", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
+    if program is None:
+        pytest.fail("the program coldframe is not there: it comes with the wheel, or set COLDFRAME_BIN", pytrace=False)
+    test = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={item.config.rootpath}", item.nodeid]
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "check.md"
+        command = [program, "-q", "check", "--max-ram", limit, "--max-slowdown", slowdown, "--export", str(report), "--", *test]
+        settings: dict[str, Any] = {"env": {**os.environ, INSIDE: "1"}, "cwd": item.config.rootpath}
+        done = subprocess.run(command, capture_output=True, text=True, **settings)
+        if report.exists():
+            item.add_report_section("call", "ram", report.read_text())
+    if done.returncode == UNABLE:
+        pytest.skip(done.stderr.strip())
+    if done.returncode != 0:
+        pytest.fail(said(done), pytrace=False)
+
+
+def said(done: subprocess.CompletedProcess[str]) -> str:
+    """Why: the verdict, the test's own output, or what is wrong with the question."""
+    verdict = done.stdout.rfind("\nno: ")
+    if done.returncode == FAILED or verdict < 0:
+        return done.stdout + done.stderr
+    return done.stdout[verdict + 1 :]

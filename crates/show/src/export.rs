@@ -1,0 +1,227 @@
+//! An answer as a file of another form, which its suffix says: data, a table, a page, numbers for a monitor, or a test
+//! report.
+
+use std::fmt::Write as _;
+
+use coldframe_advise::board::json::Answer as Board;
+use coldframe_advise::machine::{Answer, Verdict};
+use serde_json::{json, Value};
+
+use crate::html::Page;
+use crate::plot::escape;
+use crate::{machine_answer, verdict_answer};
+use coldframe_experiment::error::ExperimentError;
+
+/// The suffixes. `xml` is JUnit's form of a test report, for answers that are yes or no.
+pub const SUFFIXES: [&str; 6] = ["json", "csv", "md", "html", "prom", "xml"];
+
+/// An answer, ready for each form.
+#[derive(Clone, Debug)]
+pub struct Exported {
+    /// The program.
+    pub program: String,
+    /// Yes or no, if that was asked.
+    pub within: Option<bool>,
+    /// The answer in words.
+    pub words: String,
+    /// The names of the columns: with their units, as in JSON.
+    pub columns: Vec<&'static str>,
+    /// Rows of numbers.
+    pub rows: Vec<Vec<Value>>,
+    /// The seconds of a run, for the test report.
+    pub seconds: f64,
+    /// All of it.
+    pub json: Value,
+}
+
+/// The columns of a curve on this machine.
+const HERE: [&str; 7] =
+    ["ram_bytes", "seconds", "seconds_low", "seconds_high", "true_faults", "device_reads", "dirty_evictions"];
+/// The columns of a board's front.
+const BOARD: [&str; 7] =
+    ["ram_bytes", "paging_ps", "own_time_ps", "true_faults", "page_loads", "page_writes", "longest_ps"];
+/// The columns of a verdict.
+const NEED: [&str; 6] =
+    ["need_bytes", "managed_bytes", "not_paged_bytes", "touched_bytes", "slowdown_percent", "program_seconds"];
+
+/// Rows of the named fields of these objects.
+fn fields(of: &Value, columns: &[&str]) -> Vec<Vec<Value>> {
+    let row = |object: &Value| columns.iter().map(|column| object[*column].clone()).collect();
+    of.as_array().into_iter().flatten().map(row).collect()
+}
+
+impl Exported {
+    /// The answer for this machine; `within`: if yes or no was asked.
+    pub fn here(answer: &Answer, within: Option<bool>) -> Exported {
+        let json = answer.json();
+        Exported {
+            program: answer.program.clone(),
+            within,
+            words: machine_answer::words(answer, None),
+            columns: HERE.to_vec(),
+            rows: fields(&json["curve"], &HERE),
+            seconds: answer.program_seconds,
+            json,
+        }
+    }
+
+    /// The answer for a board.
+    pub fn board(answer: &Board, words: String, within: Option<bool>) -> Exported {
+        let json = serde_json::to_value(answer).expect("plain data has a JSON form");
+        Exported {
+            program: answer.trace.path.clone(),
+            within,
+            words,
+            columns: BOARD.to_vec(),
+            rows: fields(&json["front"], &BOARD),
+            seconds: answer.best.as_ref().and_then(|best| best.own_time_ps).unwrap_or(0) as f64 / 1e12,
+            json,
+        }
+    }
+
+    /// Yes or no about a program.
+    pub fn verdict(verdict: &Verdict) -> Exported {
+        let json = serde_json::to_value(verdict).expect("plain data has a JSON form");
+        let mut columns = NEED.to_vec();
+        columns.extend(["max_ram_bytes", "distance_bytes", "baseline_bytes"]);
+        let mut row = fields(&json!([json["need"]]), &NEED).remove(0);
+        row.extend(["max_ram_bytes", "distance_bytes", "baseline_bytes"].map(|column| json[column].clone()));
+        Exported {
+            program: verdict.need.program.clone(),
+            within: Some(verdict.within),
+            words: verdict_answer::words(verdict),
+            columns,
+            rows: vec![row],
+            seconds: verdict.need.program_seconds,
+            json,
+        }
+    }
+
+    /// The file's text; `page`: what the suffix `html` gives.
+    ///
+    /// # Errors
+    /// No such suffix; a test report of an answer that is not yes or no; as [`Page::html`].
+    pub fn text(&self, suffix: &str, page: &Page) -> Result<String, ExperimentError> {
+        let bad = |reason: String| ExperimentError::Unfit { path: format!(".{suffix}"), reason };
+        match (suffix, self.within) {
+            ("json", _) => Ok(serde_json::to_string_pretty(&self.json).expect("a value is always printable") + "\n"),
+            ("csv", _) => Ok(self.csv()),
+            ("md", _) => Ok(self.markdown()),
+            ("html", _) => page.html(),
+            ("prom", _) => Ok(self.prometheus()),
+            ("xml", Some(within)) => Ok(self.junit(within)),
+            ("xml", None) => Err(bad("a test report says yes or no; ask `coldframe check`".into())),
+            _ => Err(bad(format!("give one of .{}", SUFFIXES.join(", .")))),
+        }
+    }
+
+    fn csv(&self) -> String {
+        let line = |cells: Vec<String>| cells.join(",") + "\n";
+        let rows = self.rows.iter().map(|row| line(row.iter().map(cell).collect()));
+        line(self.columns.iter().map(ToString::to_string).collect()) + &rows.collect::<String>()
+    }
+
+    fn markdown(&self) -> String {
+        let mark = match self.within {
+            Some(true) => "yes: ",
+            Some(false) => "**no**: ",
+            None => "",
+        };
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let title = format!("### {mark}memory of `{}`\n\n", self.program.replace('`', "'"));
+        let table = line(self.columns.iter().map(ToString::to_string).collect())
+            + &line(self.columns.iter().map(|_| "---:".into()).collect());
+        let rows: String = self.rows.iter().map(|row| line(row.iter().map(cell).collect())).collect();
+        format!("{title}```text\n{}```\n\n{table}{rows}", self.words.replace("```", "'''"))
+    }
+
+    /// The text format of Prometheus, which its node exporter reads from files: a gauge for each column, in base units.
+    fn prometheus(&self) -> String {
+        let mut out = String::new();
+        let program = self.program.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+        let sizes = self.columns.first() == Some(&"ram_bytes");
+        for (i, column) in self.columns.iter().enumerate().skip(usize::from(sizes)) {
+            let _ = write!(
+                out,
+                "# HELP coldframe_{column} {column} of coldframe's answer\n# TYPE coldframe_{column} gauge\n"
+            );
+            for row in self.rows.iter().filter(|row| row[i].is_number()) {
+                let ram = if sizes { format!(",ram_bytes=\"{}\"", row[0]) } else { String::new() };
+                let _ = writeln!(out, "coldframe_{column}{{program=\"{program}\"{ram}}} {}", row[i]);
+            }
+        }
+        if let Some(within) = self.within {
+            out += "# HELP coldframe_within 1: the need is within the limit\n# TYPE coldframe_within gauge\n";
+            let _ = writeln!(out, "coldframe_within{{program=\"{program}\"}} {}", u8::from(within));
+        }
+        out
+    }
+
+    /// A suite with one test.
+    fn junit(&self, within: bool) -> String {
+        let (name, words, seconds) = (escape(&self.program), escape(self.words.trim_end()), self.seconds);
+        let said = match within {
+            true => format!("<system-out>{words}</system-out>"),
+            false => {
+                let first = words.lines().next().unwrap_or_default();
+                format!("<failure message=\"{first}\" type=\"ram\">{words}</failure>")
+            }
+        };
+        format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"coldframe check\" tests=\"1\" failures=\"{}\" errors=\"0\" \
+             time=\"{seconds:.3}\">\n<testcase classname=\"coldframe\" name=\"{name}\" time=\"{seconds:.3}\">{said}</testcase>\n</testsuite>\n",
+            u8::from(!within)
+        )
+    }
+}
+
+/// A value as plain text; empty if it is not known.
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exported(within: Option<bool>) -> Exported {
+        Exported {
+            program: "a\"b<c".into(),
+            within,
+            words: "no: a\"b needs 3 MiB & more\n".into(),
+            columns: vec!["ram_bytes", "seconds"],
+            rows: vec![vec![json!(4096), json!(1.5)], vec![json!(8192), Value::Null]],
+            seconds: 1.5,
+            json: json!({ "kind": "test" }),
+        }
+    }
+
+    #[test]
+    fn each_suffix_has_its_form_and_quotes_what_it_must() {
+        let (yes, page) = (exported(Some(false)), Page::default());
+        let text = |suffix| yes.text(suffix, &page).unwrap();
+        assert_eq!(text("csv"), "ram_bytes,seconds\n4096,1.5\n8192,\n");
+        assert!(text("md").contains("| 4096 | 1.5 |\n| 8192 |  |\n"));
+        let prom = text("prom");
+        assert!(prom.contains("\ncoldframe_seconds{program=\"a\\\"b<c\",ram_bytes=\"4096\"} 1.5\n"), "{prom}");
+        assert!(!prom.contains("8192") && prom.contains("coldframe_within{program=\"a\\\"b<c\"} 0\n"), "{prom}");
+        let junit = text("xml");
+        assert!(
+            junit.contains("failures=\"1\"") && junit.contains("a&quot;b&lt;c") && junit.contains("&amp; more"),
+            "{junit}"
+        );
+        assert_eq!(serde_json::from_str::<Value>(&text("json")).unwrap(), yes.json);
+    }
+
+    #[test]
+    fn what_is_no_form_is_refused_with_those_that_are() {
+        let page = Page::default();
+        let said = exported(None).text("xls", &page).unwrap_err().to_string();
+        assert!(said.contains(".csv") && said.contains(".prom"), "{said}");
+        assert!(exported(None).text("xml", &page).unwrap_err().to_string().contains("coldframe check"));
+    }
+}

@@ -1,0 +1,74 @@
+//! Yes or no about a program's memory, in words: at most a few lines of 80 columns.
+
+use coldframe_advise::machine::{Need, Rung, Verdict};
+use coldframe_device::quantity::{human_seconds, human_size};
+
+use crate::table::wrap;
+
+/// Columns of a line.
+const WIDTH: usize = 80;
+/// The most lines for what grew.
+const GROWN: usize = 5;
+
+/// The verdict: the number, the distance to the limit, what it rests on, and what grew.
+pub fn words(verdict: &Verdict) -> String {
+    let mut out = filled("", &(sentence(verdict) + "."));
+    out += &filled("", &rests_on(&verdict.need));
+    if verdict.need.rung == Rung::ReferencedBits {
+        out += &filled("", "Watched by referenced bits, not by the pager: coarser, and its noise is not known.");
+    }
+    out + &grown(verdict)
+}
+
+/// One line: yes or no, the number and the distance.
+pub fn sentence(verdict: &Verdict) -> String {
+    let need = &verdict.need;
+    let least = if need.at_most { "at most " } else { "" };
+    let number = format!(
+        "{} needs {least}{} of heap in RAM to be at most {:.0} % slower",
+        need.program,
+        human_size(need.need_bytes),
+        need.slowdown_percent
+    );
+    match (verdict.max_ram_bytes, verdict.distance_bytes) {
+        (Some(limit), Some(distance)) => {
+            let side = if distance < 0 { "over" } else { "below" };
+            let part = 100.0 * distance.unsigned_abs() as f64 / limit.max(1) as f64;
+            let (word, distance) = (if verdict.within { "yes" } else { "no" }, human_size(distance.unsigned_abs()));
+            format!("{word}: {number}, {distance} ({part:.1} %) {side} the limit of {}", human_size(limit))
+        }
+        _ => number,
+    }
+}
+
+fn rests_on(need: &Need) -> String {
+    format!(
+        "It takes {} alone and touches {} of heap, {} at a time; {} is not paged (code, stacks, libraries) and not counted.",
+        human_seconds(need.program_seconds),
+        human_size(need.touched_bytes),
+        human_size(need.managed_bytes),
+        human_size(need.not_paged_bytes),
+    )
+}
+
+fn grown(verdict: &Verdict) -> String {
+    let Some(file) = &verdict.baseline else { return String::new() };
+    let noise = verdict.noise_percent;
+    if verdict.grown.is_empty() {
+        return filled("", &format!("Nothing grew by more than {noise:.0} % since {file}."));
+    }
+    let mut out = format!("Grew since {file}:\n");
+    for one in verdict.grown.iter().take(GROWN) {
+        let (before, now) = (human_size(one.before_bytes), human_size(one.now_bytes));
+        let percent = match one.before_bytes {
+            0 => "new".into(),
+            bytes => format!("+{:.1} %", 100.0 * (one.now_bytes as f64 / bytes as f64 - 1.0)),
+        };
+        out += &format!("  {}: {before} to {now} ({percent})\n", one.what);
+    }
+    out
+}
+
+fn filled(title: &str, text: &str) -> String {
+    wrap(title, text, title.len(), WIDTH).join("\n") + "\n"
+}
