@@ -37,8 +37,10 @@ pub const TLB_PAGES: u64 = 2048;
 /// What was counted at one time.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Look {
-    /// Seconds of processor time of all threads since the clearing.
+    /// Seconds of processor time of all threads since the clearing: the middle of what is possible.
     pub seconds: f64,
+    /// How far the time may be off, either way: clearing and counting take time in which the program runs.
+    pub spread: f64,
     /// Pages of the heap referenced since the clearing.
     pub referenced: f64,
     /// Of those, pages that were there before they were referenced: they would have had to be brought back.

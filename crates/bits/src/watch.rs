@@ -27,8 +27,6 @@ const TICK_MAX: Duration = Duration::from_millis(50);
 const TICKS: u32 = 200;
 /// Each look of a stretch comes at this many times the time of the one before.
 const GROWTH: f64 = 1.5;
-/// A look counts if its time is known to this factor.
-const SPREAD: f64 = 3.0;
 /// A stretch is over when this part of the heap was referenced.
 const ENOUGH: f64 = 0.95;
 /// A stretch has looks at least up to this many times the first one's time, and ends after this part of all time.
@@ -214,6 +212,7 @@ impl Watch {
         // What a process ran that has ended since is not counted any more.
         let (least, most) = (ran.saturating_sub(self.clearing) as f64, self.ran().max(ran) as f64);
         (look.seconds, look.referenced) = (look.seconds.max((least + most) / 2e9), 0.0);
+        look.spread = (most - least) / 2e9;
         let (mut pages, mut huge, mut swap) = (0.0, 0.0, 0.0);
         for (key, mapping) in all.iter().filter(|(_, mapping)| mapping.heap) {
             let before = self.before.get(key).copied().unwrap_or_default();
@@ -228,10 +227,7 @@ impl Watch {
             huge += mapping.huge as f64 / KIB;
             swap += mapping.swap as f64 / KIB;
         }
-        // A walk over the pages takes time, and under load more: a look too soon after the clearing tells no rate.
-        if most <= SPREAD * least || most == 0.0 {
-            self.open.looks.push(Look { again: self.again, ..look });
-        }
+        self.open.looks.push(Look { again: self.again, ..look });
         self.open.pages = self.open.pages.max(pages);
         let seen = &mut self.watched;
         if pages >= seen.peak_pages {

@@ -5,7 +5,7 @@ mod common;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use coldframe_live::{Options, Pager, Region, PAGE};
+use coldframe_live::{Options, Pager, Region, Tier, PAGE};
 use common::{in_child, pager, round_of, stamp, wait_for};
 
 const PAGES: usize = 512;
@@ -265,4 +265,38 @@ fn a_pager_names_the_descriptors_that_tell_of_its_children() {
         look(&region, 1);
     });
     assert_eq!(status, 0, "{words}");
+}
+
+/// All the pages that the pipes of one user may have; a new pipe then has two. Root may have more.
+fn use_up_pipes() {
+    // No other test runs as this user.
+    let user = 65_533;
+    // SAFETY: plain use of setresuid, pipe and fcntl; the pipes stay open.
+    unsafe {
+        assert!(!is_root() || libc::setresuid(user, user, user) == 0);
+        for _ in 0..400 {
+            let mut ends = [0; 2];
+            assert_eq!(libc::pipe(ends.as_mut_ptr()), 0);
+            libc::fcntl(ends[1], libc::F_SETPIPE_SZ, 1 << 20);
+            if libc::fcntl(ends[1], libc::F_GETPIPE_SZ) <= 2 * PAGE as i32 {
+                return;
+            }
+        }
+    }
+    eprintln!("here a user's pipes have no limit");
+}
+
+#[test]
+fn a_user_whose_pipes_have_all_the_pages_that_they_may_have_gets_a_pager_and_so_do_children() {
+    for (policy, tier) in [("fifo", Tier::None), ("fifo-sc:valid=8", Tier::None), ("fifo", Tier::Lz4)] {
+        let (status, said) = in_child(|| {
+            use_up_pipes();
+            let pager = pager(1 << 18, |o| (o.policy, o.tier) = (Some(policy.to_string()), tier));
+            let mut region = region(&pager);
+            live_on(&mut region);
+            common::count_up(&pager.anonymous(256 * PAGE).unwrap(), 4, 3000);
+            pager.check();
+        });
+        assert!(status == 0 && said.is_empty(), "{policy}: {status}: {said}");
+    }
 }

@@ -16,7 +16,7 @@ const WIPEONFORK: c_int = libc::MADV_WIPEONFORK;
 const KEEPONFORK: c_int = libc::MADV_KEEPONFORK;
 const DONTNEED_LOCKED: c_int = 24;
 const COLLAPSE: c_int = 25;
-const GUARD_INSTALL: c_int = 102;
+pub const GUARD_INSTALL: c_int = 102;
 const GUARD_REMOVE: c_int = 103;
 
 /// Replaces the C library's function. mimalloc's purges come here, too.
@@ -113,6 +113,7 @@ fn advise(part: Range<usize>, manner: Manner, advice: c_int) -> isize {
         DONTNEED_LOCKED => drop_locked(&part, manner),
         // For files only.
         libc::MADV_REMOVE => return failed(libc::EINVAL),
+        libc::MADV_WILLNEED if manner.guarded => (),
         libc::MADV_WILLNEED => backing().will_need(part.start, part.len()),
         // The kernel touches the pages, as the program would.
         libc::MADV_POPULATE_READ | libc::MADV_POPULATE_WRITE => return kernel(),
@@ -125,11 +126,8 @@ fn advise(part: Range<usize>, manner: Manner, advice: c_int) -> isize {
             // The pager applies it at a fork.
             return if matches!(backing(), Backing::Layout(_)) { kernel() } else { 0 };
         }
-        libc::MADV_DONTDUMP | libc::MADV_DODUMP | GUARD_REMOVE => return kernel(),
-        GUARD_INSTALL => {
-            backing().discard(part.start, part.len());
-            return kernel();
-        }
+        libc::MADV_DONTDUMP | libc::MADV_DODUMP => return kernel(),
+        GUARD_INSTALL | GUARD_REMOVE => return guard(part, advice),
         libc::MADV_HWPOISON | libc::MADV_SOFT_OFFLINE => {
             once(Once::Advice, format_args!("managed memory cannot be poisoned (madvise {advice})"));
             return failed(libc::EPERM);
@@ -143,6 +141,18 @@ fn advise(part: Range<usize>, manner: Manner, advice: c_int) -> isize {
         }
     }
     0
+}
+
+/// Installs guards, or removes them; content remains only where no guards are.
+pub fn guard(part: Range<usize>, advice: c_int) -> isize {
+    if advice == GUARD_INSTALL {
+        backing().discard(part.start, part.len());
+    }
+    let answer = pass(libc::SYS_madvise, [part.start, part.len(), advice as usize, 0, 0, 0]);
+    if answer == 0 {
+        backing().change(part, move |manner| manner.guarded = advice == GUARD_INSTALL);
+    }
+    answer
 }
 
 /// Drops the content of locked memory: the zeros stay in RAM, as the dropped pages did.

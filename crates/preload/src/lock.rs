@@ -65,7 +65,7 @@ pub unsafe extern "C" fn mlock2(address: *const c_void, len: usize, flags: u32) 
 
 fn lock(part: Range<usize>, manner: Manner) -> isize {
     // As in the kernel: inaccessible memory cannot be brought in.
-    if manner.protection == 0 {
+    if manner.protection == 0 || manner.guarded {
         return failed(libc::ENOMEM);
     }
     if !manner.locked {

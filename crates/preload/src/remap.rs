@@ -14,6 +14,7 @@ use std::ops::Range;
 use coldframe_live::extents::Manner;
 use coldframe_live::{Spot, PAGE};
 
+use crate::advice::{guard, GUARD_INSTALL};
 use crate::memory::{self, backing};
 use crate::parts::{failed, number, pages, parts, pass, Whose};
 use crate::say::{once, Once};
@@ -85,8 +86,10 @@ fn resize(asked: Asked) -> isize {
         // A length of 0 would mean a second view of the same memory, which private memory does not have.
         Whose::Managed(_) if asked.from.is_empty() => failed(libc::EINVAL),
         Whose::Managed(manner) => {
-            let whole = there.iter().all(|(_, whose)| *whose == Whose::Managed(manner));
-            if whole {
+            // Guards do not cut a mapping.
+            let manner = Manner { guarded: false, ..manner };
+            let same = |whose| matches!(whose, Whose::Managed(other) if Manner { guarded: false, ..other } == manner);
+            if there.iter().all(|(_, whose)| same(*whose)) {
                 managed(asked, manner)
             } else {
                 failed(libc::EFAULT)
@@ -210,8 +213,13 @@ fn moved(asked: &Asked, manner: Manner, to: usize) -> Result<(), c_int> {
     // Other threads may still read there. A write would be lost: it is SIGSEGV, as after the move (with
     // MREMAP_DONTUNMAP only until then).
     protect(from.start, from.len(), libc::PROT_READ)?;
-    // SAFETY: the old place is readable now, the new one is ours and writable, and they do not overlap.
-    unsafe { backing().copy(from.start, to, len.min(from.len())) };
+    let there = parts(from.start..from.start + len.min(from.len()));
+    let (guards, rest): (Vec<_>, Vec<_>) =
+        there.into_iter().partition(|(_, whose)| matches!(whose, Whose::Managed(manner) if manner.guarded));
+    for (part, _) in rest {
+        // SAFETY: the old place is readable now, the new one is ours and writable, and they do not overlap.
+        unsafe { backing().copy(part.start, to + (part.start - from.start), part.len()) };
+    }
     if let Err(error) = protect(to, len, manner.protection) {
         let _ = protect(from.start, from.len(), manner.protection);
         return Err(error);
@@ -221,6 +229,9 @@ fn moved(asked: &Asked, manner: Manner, to: usize) -> Result<(), c_int> {
         let inside = to.max(span.start)..(to + len).min(span.end);
         let locked = manner.locked && backing().pin(inside.start, inside.len()).is_ok();
         backing().change(inside, move |new| *new = Manner { locked, ..manner });
+    }
+    for (part, _) in guards {
+        guard(to + (part.start - from.start)..to + (part.end - from.start), GUARD_INSTALL);
     }
     // The content is at the new place, so an old place that cannot be closed is no error; the kernel has it so, too.
     if asked.is(libc::MREMAP_DONTUNMAP) {

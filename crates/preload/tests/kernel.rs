@@ -6,7 +6,7 @@ mod common;
 use std::process::Command;
 
 use coldframe_toolbox::{have, GCC};
-use common::{compile, good, layout_only, paged};
+use common::{compile, everywhere, good, layout_only, paged};
 
 /// Works in an arena at an address that is free in both runs, so that the outputs can be compared. It uses only what
 /// the kernel guarantees: where the answer depends on whether two mappings have merged (mremap), it uses a mapping that
@@ -235,4 +235,36 @@ fn what_a_program_writes_to_itself_by_way_of_the_kernel_is_there() {
     if let Some(mut paged) = paged(&program, 256 << 10) {
         good(&mut paged);
     }
+}
+
+#[test]
+fn guards_stay_where_memory_is_locked_prefetched_or_moved() {
+    everywhere(
+        "guards",
+        r#"
+enum { P = 4096, PAGES = 64, N = PAGES * P };
+static int dies(char *p) {
+    pid_t child = fork();
+    int status;
+    if (child == 0) { *(volatile char *)p; _exit(0); }
+    CHECK(waitpid(child, &status, 0) == child);
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV;
+}
+int main(void) {
+    char *p = mmap(NULL, N, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *q;
+    CHECK(p != MAP_FAILED);
+    memset(p, 1, N);
+    if (madvise(p + 8 * P, P, 102)) { CHECK(errno == EINVAL); return 0; } // before Linux 6.13
+    CHECK(madvise(p, N, MADV_WILLNEED) == 0 && dies(p + 8 * P) && !dies(p + 7 * P));
+    CHECK(mlock(p, N) == -1 && errno == ENOMEM && dies(p + 8 * P));
+    CHECK(munlock(p, N) == 0 && mlock(p, 8 * P) == 0 && munlock(p, 8 * P) == 0);
+    CHECK(madvise(p, N, MADV_DONTNEED) == 0 && dies(p + 8 * P) && mprotect(p, N, 1) == 0 && dies(p + 8 * P));
+    CHECK(mprotect(p, N, 3) == 0 && (q = mremap(p, N, 2 * N, MREMAP_MAYMOVE)) != MAP_FAILED && dies(q + 8 * P));
+    char *other = mmap(NULL, N, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(mremap(q, N, N, MREMAP_MAYMOVE | MREMAP_FIXED, other) == other && dies(other + 8 * P) && !dies(other + 9 * P));
+    CHECK(madvise(other + 8 * P, P, 103) == 0 && other[8 * P] == 0 && mlock(other, N) == 0);
+    CHECK(madvise(other + 8 * P, P, 102) == -1 && errno == EINVAL);
+    return 0;
+}"#,
+    );
 }

@@ -81,6 +81,8 @@ struct Rate {
 /// A span is at least this part of the time since the clearing: the time of a look is not known better. A shorter one
 /// counts with the next. Looks come at 1.5 times the time of the one before, so a span is a third.
 const SPAN: f64 = 0.2;
+/// And both of its ends together are not further off than this part of it: a rate is known to a quarter.
+const KNOWN: f64 = 0.25;
 
 /// The rates between looks, by RAM.
 fn rates(looks: &[Look]) -> Vec<Rate> {
@@ -88,14 +90,15 @@ fn rates(looks: &[Look]) -> Vec<Rate> {
     let mut all: Vec<Rate> = Vec::new();
     for look in looks {
         let (time, more) = (look.seconds - before.seconds, look.referenced - before.referenced);
+        if time <= SPAN * look.seconds || before.spread + look.spread > KNOWN * time {
+            continue;
+        }
         // Freed memory makes room: what was at the top before is above that.
-        if time > SPAN * look.seconds && more >= 0.0 {
+        if more >= 0.0 {
             let each_second = (look.again - before.again) / time;
             all.push(Rate { pages: before.referenced + more / 2.0, each_second, time });
         }
-        if time > SPAN * look.seconds {
-            before = *look;
-        }
+        before = *look;
     }
     // A rate is that in the middle of its time. If it falls, more than half of the pages had come by then: those of a
     // parabola with the slope that the next span shows.
@@ -108,12 +111,13 @@ fn rates(looks: &[Look]) -> Vec<Rate> {
     all
 }
 
-/// Pages that the first look after a clearing found, in all but a quarter of the time. With less RAM, more pages may
-/// have come back than were seen: the rate is that at least.
+/// Pages that the first look after a clearing found whose time is known, in all but a quarter of the time. With less
+/// RAM, more pages may have come back than were seen: the rate is that at least.
 pub fn told(stretches: &[Stretch]) -> f64 {
-    let first = |stretch: &Stretch| stretch.looks.iter().find(|look| look.seconds > 0.0).map(|look| look.referenced);
+    let is_known = |look: &&Look| look.seconds > 0.0 && look.spread <= KNOWN * look.seconds;
+    let first = |stretch: &Stretch| stretch.looks.iter().find(is_known).map_or(stretch.pages, |look| look.referenced);
     let end = |stretch: &Stretch| stretch.looks.last().map_or(0.0, |look| look.seconds);
-    let mut all: Vec<(f64, f64)> = stretches.iter().filter_map(|one| Some((first(one)?, end(one)))).collect();
+    let mut all: Vec<(f64, f64)> = stretches.iter().map(|one| (first(one), end(one))).collect();
     all.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let mut left = all.iter().map(|(_, time)| time).sum::<f64>() / 4.0;
     let found = all.iter().find(|(_, time)| {
@@ -152,7 +156,7 @@ mod tests {
     /// Looks at doubling times at a program of which this many pages are referenced after a time.
     fn stretch(pages: f64, seconds: f64, referenced: impl Fn(f64) -> f64) -> Stretch {
         let at = |i: i32| seconds / 2f64.powi(12 - i);
-        let look = |i| Look { seconds: at(i), referenced: referenced(at(i)), again: referenced(at(i)) };
+        let look = |i| Look { seconds: at(i), referenced: referenced(at(i)), again: referenced(at(i)), spread: 0.0 };
         Stretch { looks: (0..=12).map(look).collect(), pages }
     }
 
@@ -202,8 +206,19 @@ mod tests {
     }
 
     #[test]
+    fn a_look_whose_time_is_hardly_known_tells_no_rate() {
+        // 1000 pages a second. The second look took long: its bits are of 0.9 s, its time may be 0.2 to 0.9 s.
+        let look = |seconds, spread, pages| Look { seconds, spread, referenced: pages, again: pages };
+        let looks = vec![look(0.5, 0.0, 500.0), look(0.55, 0.35, 900.0), look(2.0, 0.0, 2000.0)];
+        let one = Stretch { looks, pages: 4000.0 };
+        near(faults(std::slice::from_ref(&one), 800.0).about, 2000.0, 0.01);
+        let late = Stretch { looks: one.looks[1..].to_vec(), pages: 4000.0 };
+        assert_eq!((told(&[one]), told(&[late])), (500.0, 2000.0));
+    }
+
+    #[test]
     fn a_stretch_without_time_says_nothing() {
-        let looks = vec![Look { seconds: 0.0, referenced: 5.0, again: 5.0 }];
+        let looks = vec![Look { referenced: 5.0, again: 5.0, ..Look::default() }];
         assert_eq!(faults(&[Stretch { looks, pages: 10.0 }], 2.0).about, 3.0, "only what was seen");
         assert_eq!(faults(&[Stretch::default()], 2.0), Faults::default());
     }

@@ -169,7 +169,7 @@ mod tests {
         let looks = (0..10).map(|i| {
             let seconds = 0.002 * f64::from(1 << i);
             let referenced = (200_000.0 * seconds).min(4000.0);
-            Look { seconds, referenced, again: referenced }
+            Look { seconds, referenced, again: referenced, spread: 0.0 }
         });
         let stretch = Stretch { looks: looks.collect(), pages: 10_000.0 };
         Watched {

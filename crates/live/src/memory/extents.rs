@@ -26,12 +26,14 @@ pub struct Manner {
     pub dont_fork: bool,
     /// MADV_WIPEONFORK: a child gets zeros.
     pub wipe_on_fork: bool,
+    /// MADV_GUARD_INSTALL: a touch is SIGSEGV, whatever the rights. A page that is brought in would end that.
+    pub guarded: bool,
 }
 
 impl Manner {
     /// As mmap gives it.
     pub const fn new(protection: i32) -> Manner {
-        Manner { protection, locked: false, dont_fork: false, wipe_on_fork: false }
+        Manner { protection, locked: false, dont_fork: false, wipe_on_fork: false, guarded: false }
     }
 }
 

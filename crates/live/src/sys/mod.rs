@@ -342,7 +342,8 @@ pub fn own_pidfd() -> Sys<OwnedFd> {
     pidfd(getpid())
 }
 
-/// A pipe for pages that leave, of `bytes` bytes, closed on exec.
+/// A pipe for pages that leave, closed on exec. It has room for `bytes` bytes if the kernel allows this user so many:
+/// without rights, all pipes of one user have 64 MiB (fs.pipe-user-pages-soft), and further ones two pages each.
 pub fn pipe(bytes: usize) -> Sys<(OwnedFd, OwnedFd)> {
     let mut fds = [0i32; 2];
     // SAFETY: `fds` takes two descriptors, which are ours then.
@@ -350,10 +351,16 @@ pub fn pipe(bytes: usize) -> Sys<(OwnedFd, OwnedFd)> {
         call(libc::SYS_pipe2, [fds.as_mut_ptr() as usize, libc::O_CLOEXEC as usize, 0, 0, 0, 0])?;
         let pair = (OwnedFd::from_raw_fd(fds[0]), OwnedFd::from_raw_fd(fds[1]));
         if bytes > 0 {
-            call(libc::SYS_fcntl, [fds[1] as usize, libc::F_SETPIPE_SZ as usize, bytes, 0, 0, 0])?;
+            let _ = call(libc::SYS_fcntl, [fds[1] as usize, libc::F_SETPIPE_SZ as usize, bytes, 0, 0, 0]);
         }
         Ok(pair)
     }
+}
+
+/// How many bytes fit into a pipe.
+pub fn pipe_room(pipe: RawFd) -> Sys<usize> {
+    // SAFETY: no pointers.
+    unsafe { call(libc::SYS_fcntl, [pipe as usize, libc::F_GETPIPE_SZ as usize, 0, 0, 0, 0]) }
 }
 
 /// Whether the kernel merges equal pages of this process, or has a swap device.

@@ -7,7 +7,8 @@
 //! ```
 //! Before a leader waits for anything but the engine's lock, it gives up the lead, since the event it waits for may
 //! need another handler. While the leader serves only one thread, it keeps the lead while it waits for the device or
-//! takes pages out: that thread can have no other fault.
+//! takes pages out: that thread can have no other fault. The first fault of another thread then waits, so a leader does
+//! not keep the lead while it waits for a slow device.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -20,6 +21,8 @@ const AWAITED: u32 = 2;
 
 /// Messages of one thread in a row after which its handler expects more of them.
 const STREAK: u32 = 16;
+/// A device is slow if the median read of a page takes longer, in nanoseconds: many times as long as to wake a thread.
+const SLOW_NS: u64 = 500_000;
 
 /// The thread of a handler's last message, and the number of its messages in a row before that one.
 #[derive(Default)]
@@ -88,11 +91,18 @@ impl Lead {
         }
     }
 
-    /// The calling thread is about to wait for a device, or to take out a batch of pages. Other threads may fault
-    /// meanwhile.
+    /// The calling thread is about to take out a batch of pages. Other threads may fault meanwhile.
     pub(crate) fn step_aside_for_others(&self) {
         if !self.has_one_thread() {
             self.step_aside();
+        }
+    }
+
+    /// The calling thread is about to wait for a device whose median read takes so long.
+    pub(crate) fn step_aside_for_read(&self, read_ns: u64) {
+        match read_ns > SLOW_NS {
+            true => self.step_aside(),
+            false => self.step_aside_for_others(),
         }
     }
 
@@ -139,7 +149,11 @@ mod tests {
         let mut streak = Streak::default();
         (0..=STREAK).for_each(|_| lead.serves(&mut streak, me));
         lead.step_aside_for_others();
+        lead.step_aside_for_read(SLOW_NS);
         assert_eq!(lead.leader.load(Ordering::Relaxed), me);
+        lead.step_aside_for_read(SLOW_NS + 1);
+        assert_eq!(lead.leader.load(Ordering::Relaxed), 0, "the device is slow");
+        lead.take(me);
         lead.serves(&mut streak, me + 1);
         lead.step_aside_for_others();
         assert_eq!(lead.leader.load(Ordering::Relaxed), 0);

@@ -3,7 +3,6 @@
 //! The frames of the dirty victims go into a pipe, one call drops all victims, and the final bytes are read from the pipe. A
 //! write between the two is in these bytes. A later write faults and waits.
 
-use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 
 use super::wary::Taking;
@@ -107,6 +106,16 @@ impl Work {
         if taking.wary {
             self.try_leave_all(task, pages);
         }
+        // As a rule it has room for all.
+        let room = task.pipe().1;
+        let first = if kept > room { kept - kept % room } else { 0 };
+        let (full, rest) = pages.split_at_mut(first);
+        full.chunks_mut(room).for_each(|together| self.pull_together(task, together, together.len()));
+        self.pull_together(task, rest, kept - first);
+    }
+
+    /// The same, if the pipe has room for the `kept` pages.
+    fn pull_together(&self, task: &Task, pages: &mut [Victim], kept: usize) {
         let mut vector: [libc::iovec; VICTIMS] =
             std::array::from_fn(|i| sys::iovec(pages.get(i).map_or(0, |page| page.address), PAGE));
         self.shield(&pages[..kept]);
@@ -119,6 +128,7 @@ impl Work {
         }
         // SAFETY: the pages are this thread's, and the bytes that are needed are in the pipe.
         unsafe { self.memory.drop_pages(&vector[..leaving]) };
+        task.drain(kept);
     }
 
     /// The order: pages for the log, then pages to be compressed, then pages with nothing to write.
@@ -151,7 +161,7 @@ impl Work {
             (false, true) => self.lead.step_aside_for_others(),
             (false, false) => self.lead.step_aside(),
         }
-        let (pipe, scratch) = (task.pipe.1.as_raw_fd(), task.scratch());
+        let (pipe, scratch) = (task.pipe().0, task.scratch());
         let own = || victims.iter().filter(|v| !v.shelved).map(|v| v.page);
         let _reach = Reach::new(&task.reaching, own());
         self.log().watch();
@@ -207,9 +217,7 @@ impl Work {
             let at = &mut next[usize::from(self.rank(&run[0]))];
             let into = task.staging + *at * PAGE;
             // SAFETY: the staging memory takes as many pages as there can be victims.
-            if unsafe { sys::read_pipe(task.pipe.0.as_raw_fd(), into, run.len() * PAGE) }.is_err() {
-                fatal::stop("the kernel did not give pages back (read of a pipe)");
-            }
+            unsafe { task.take_bytes(into, run.len()) };
             for victim in run {
                 victim.staged = *at;
                 self.compare(victim, task.staging + *at * PAGE);

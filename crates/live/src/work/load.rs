@@ -82,8 +82,9 @@ impl Work {
             return;
         }
         let waited_for = todo.loads.iter().any(|load| load.source == Source::Asked);
-        if todo.loads.iter().any(|load| matches!(load.source, Source::Asked | Source::Device)) {
-            self.lead.step_aside_for_others();
+        let step_aside = || self.lead.step_aside_for_read(self.stats.device_read_ns.load(Ordering::Relaxed));
+        if waited_for {
+            step_aside();
         }
         let there = waited_for && self.reap(todo);
         for i in 0..todo.loads.len() {
@@ -92,6 +93,7 @@ impl Work {
                 self.look_for(&mut load);
             }
             if load.source == Source::Device {
+                step_aside();
                 let before = sys::now();
                 load.good = Some(self.read_now(&load));
                 if todo.asked_at == 0 {

@@ -1,12 +1,11 @@
 //! Puts pages into the page table and takes them out: a loaded page is copied in; a page of the invalid list is kept
 //! on the shelf and moved back.
 
-use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 
 use super::Work;
 use crate::page::pages::{Owner, Where};
-use crate::sys::{self, fatal};
+use crate::sys::fatal;
 use crate::task::{CopyIn, Move, Task, Todo, Victim, VICTIMS};
 use crate::PAGE;
 
@@ -131,9 +130,7 @@ impl Work {
     pub(super) fn put_on_shelf(&self, task: &Task, leaving: &[Victim], at: usize, owner: Owner) {
         let staging = task.staging + at * PAGE;
         // SAFETY: the staging memory takes as many pages as there can be victims.
-        if unsafe { sys::read_pipe(task.pipe.0.as_raw_fd(), staging, leaving.len() * PAGE) }.is_err() {
-            fatal::stop("the kernel did not give pages back (read of a pipe)");
-        }
+        unsafe { task.take_bytes(staging, leaving.len()) };
         for (i, one) in leaving.iter().enumerate() {
             let from = staging + i * PAGE;
             self.compare(one, from);
