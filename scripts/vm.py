@@ -211,14 +211,17 @@ def boot(folder: str, version: str, disk: str, arguments: argparse.Namespace) ->
     failed = None
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as machine:
         try:
+            rest = b""
             while select.select([machine.stdout], [], [], arguments.patience)[0]:
-                said = machine.stdout.readline().decode(errors="replace")
-                if not said:
+                got = os.read(machine.stdout.fileno(), 1 << 16)
+                if not got:
                     break
-                if said.startswith(END):
-                    failed = int(said.split()[1])
-                else:
-                    print(said.rstrip(), flush=True)
+                *lines, rest = (rest + got).split(b"\n")
+                for said in (line.decode(errors="replace").rstrip() for line in lines):
+                    if said.startswith(END):
+                        failed = int(said.split()[1])
+                    else:
+                        print(said, flush=True)
         finally:
             machine.kill()
     if failed is None:
