@@ -15,8 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Answer, Point, Rung};
 
-/// Growth by less than this part is taken to be noise. Two recordings each of five programs, with the same program time
-/// as a baseline gives it, were at most 0.017 apart (`docs/book/src/check.md`); ten have not been measured.
+/// Growth by less than this part is taken to be noise: an aim, which has not been measured (`docs/book/src/check.md`).
 pub const NOISE: f64 = 0.02;
 
 /// What a program needs: the contents of a baseline.
