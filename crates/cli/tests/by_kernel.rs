@@ -124,7 +124,7 @@ fn a_static_program_in_half_its_memory_says_the_same_and_leaves_nothing() {
     assert!(text(&output.stderr).contains("by the kernel:"), "{}", text(&output.stderr));
     let device = stats["config"]["swap"].as_str().unwrap().to_string();
     assert!(device.starts_with("/dev/zram") && !zrams().contains(&device), "{device}");
-    assert_eq!(groups(process), [PathBuf::new(); 0]);
+    assert_eq!(groups(process), Vec::<PathBuf>::new());
 }
 
 #[test]
