@@ -32,24 +32,33 @@ pub struct Ready {
 pub fn ready(swap: Option<SwapKind>) -> Result<Ready, Failure> {
     let tree = Tree::machine();
     let root = rustix::process::geteuid().is_root();
-    match (&swap, root) {
-        (Some(_), false) => {
-            let message = "--swap makes and turns on swap, which only root may; run it as root, or without --swap";
-            return Err(Failure::Other { message: message.into(), code: 4 });
-        }
-        (None, _) => Swaps::read(&tree).ready()?,
-        (Some(kind), true) => {
-            kind.there(&tree)?;
-            if let Some(path) = kind.file().filter(|path| path.exists()) {
-                let message = format!("--swap: {} is there already; give the path of a new file", path.display());
-                return Err(Failure::usage(message));
-            }
-        }
+    match &swap {
+        None => Swaps::read(&tree).ready()?,
+        Some(kind) => swappable(&tree, kind)?,
     }
     match Place::find(&tree) {
         Ok(place) => Ok(Ready { place, swap }),
         Err(error) if root || std::env::var_os(SCOPED).is_some() => Err(error.into()),
         Err(error) => Err(scope(error)),
+    }
+}
+
+/// Whether this user can make this swap here.
+///
+/// # Errors
+/// It cannot be made: the reason and the remedy.
+pub fn swappable(tree: &Tree, kind: &SwapKind) -> Result<(), Failure> {
+    if !rustix::process::geteuid().is_root() {
+        let message = "--swap makes and turns on swap, which only root may; run it as root, or without --swap";
+        return Err(Failure::Other { message: message.into(), code: 4 });
+    }
+    kind.there(tree)?;
+    match kind.file().filter(|path| path.exists()) {
+        Some(path) => {
+            let message = format!("--swap: {} is there already; give the path of a new file", path.display());
+            Err(Failure::usage(message))
+        }
+        None => Ok(()),
     }
 }
 
@@ -104,7 +113,7 @@ fn inside(ready: &Ready, ram: u64, program: &[OsString], guard: &mut Guard) -> R
 }
 
 /// This program, for a hidden verb.
-fn this(verb: &str) -> Result<Command, Failure> {
+pub fn this(verb: &str) -> Result<Command, Failure> {
     let exe = std::env::current_exe()
         .map_err(|e| Failure::Other { message: format!("coldframe does not find its own program: {e}"), code: 4 })?;
     let mut command = Command::new(exe);

@@ -18,6 +18,7 @@ use crate::swap::SwapKind;
 use crate::things::{folder, keep, Thing};
 use crate::tree::{write, Tree};
 use crate::undo::undo;
+use crate::version::Version;
 use crate::{devices, pin, KernelError};
 
 /// How long the end waits until all is taken away. A group with processes takes longer, and the guard goes on alone.
@@ -76,12 +77,21 @@ impl Guard {
         }
     }
 
-    /// Remembers what a file of the kernel says, and writes that back at the end.
+    /// Remembers the limit of a group that is there, and puts it back at the end.
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn keep(&mut self, path: &Path) -> Result<(), KernelError> {
-        self.ask(&["keep", &path.display().to_string()]).map(drop)
+    pub(crate) fn hold(&mut self, group: &Group) -> Result<(), KernelError> {
+        let (limit, oom) = (group.file(group.version().squeeze_file()), group.file("memory.oom_control"));
+        // What is kept last is put back first: with its limit back, the group's processes go on.
+        for file in [Some(oom).filter(|_| group.version() == Version::One), Some(limit)].into_iter().flatten() {
+            self.ask(&["keep", &file.display().to_string()])?;
+        }
+        if group.version() == Version::One {
+            // As for a new group; without pinned pages the squeeze ends sooner.
+            let _ = self.ask(&["pin", &group.folder().display().to_string()]);
+        }
+        Ok(())
     }
 
     fn ask(&mut self, words: &[&str]) -> Result<String, KernelError> {

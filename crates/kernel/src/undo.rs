@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::devices;
 use crate::things::Thing;
-use crate::tree::{text, write, Tree};
+use crate::tree::{field, text, write, Tree};
 
 /// How often a group is looked at until it is empty.
 const LOOK: Duration = Duration::from_millis(5);
@@ -26,11 +26,19 @@ pub(crate) fn undo(thing: Thing, tree: &Tree) -> Result<(), String> {
 }
 
 fn restore(path: &Path, old: &str) -> Result<(), String> {
-    // The list of controllers is read as names, and written as names with a sign.
-    let old = match path.ends_with("cgroup.subtree_control") {
-        true if old.split_whitespace().any(|name| name == "memory") => return Ok(()),
-        true => "-memory",
-        false => old,
+    let old = match path.file_name().and_then(|name| name.to_str()) {
+        // The list of controllers is read as names, and written as names with a sign.
+        Some("cgroup.subtree_control") if old.split_whitespace().any(|name| name == "memory") => return Ok(()),
+        Some("cgroup.subtree_control") => "-memory",
+        // Three lines are read, and the value of the first is written.
+        Some("memory.oom_control") => {
+            if field(old, "oom_kill_disable") == Some(1) {
+                "1"
+            } else {
+                "0"
+            }
+        }
+        _ => old,
     };
     match write(path, old) {
         Ok(()) => Ok(()),
