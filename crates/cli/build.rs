@@ -17,11 +17,14 @@ fn main() {
     let folder = if asked == "1" { built() } else { PathBuf::from(asked) };
     let packed = PathBuf::from(of("OUT_DIR"));
     for (package, file) in LIBRARIES {
-        let bytes = std::fs::read(folder.join(file)).unwrap_or_else(|error| panic!("{package} has built no {file}: {error}"));
+        let bytes =
+            std::fs::read(folder.join(file)).unwrap_or_else(|error| panic!("{package} has built no {file}: {error}"));
         println!("cargo:rerun-if-changed={}", folder.join(file).display());
         let out = std::fs::File::create(packed.join(format!("{file}.gz"))).expect("cargo gives a folder to write to");
         let mut out = flate2::write::GzEncoder::new(out, flate2::Compression::best());
-        std::io::copy(&mut bytes.as_slice(), &mut out).and_then(|_| out.finish()).expect("the packed library is written");
+        std::io::copy(&mut bytes.as_slice(), &mut out)
+            .and_then(|_| out.finish())
+            .expect("the packed library is written");
     }
     println!("cargo:rustc-cfg=bundled");
 }

@@ -98,8 +98,5 @@ fn what_is_not_built_is_named() {
     command.arg("scripts/deb.sh").arg(folder.path()).arg(folder.path());
     let output = command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        !output.status.success() && errors.contains("coldframe is missing; build it with `make dist`"),
-        "{errors}"
-    );
+    assert!(!output.status.success() && errors.contains("coldframe is missing; build it with `make dist`"), "{errors}");
 }
