@@ -63,6 +63,8 @@ pub struct Args {
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     crate::run::program(&args.command)?;
+    // Before the program runs for minutes: these would be refused for any memory.
+    args.ram.iter().try_for_each(|text| size(text, 1 << 40).map(drop))?;
     let folder = tempfile::Builder::new()
         .prefix("coldframe-compare-")
         .tempdir_in(args.backing.clone().unwrap_or_else(default_backing));

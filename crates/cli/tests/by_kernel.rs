@@ -256,9 +256,15 @@ fn what_the_kernel_cannot_do_here_is_one_sentence_with_a_remedy() {
         2,
         &["--swap", "--by kernel"],
     );
+    let chroot = ["--by", "pager", "--ram", "16MiB", "--", "chroot", "/", "true"];
+    if examine(folder.path()).iter().all(|found| found.health != Health::Missing) {
+        refused(&mut coldframe(&chroot), 4, &["chroot cannot be paged", "in the new root"]);
+    }
     if !can() {
         return;
     }
+    refused(&mut with(&["--swap", "zram", "--backing-max", "lots"]), 2, &["--backing-max"]);
+    refused(&mut with(&["--backing-max", "64MiB"]), 2, &["--backing-max is for our own pager", "--swap"]);
     refused(&mut with(&["--swap", file.to_str().unwrap()]), 2, &["there already", "new file"]);
     refused(&mut with(&["--swap", "/proc/swapfile"]), 4, &["/proc/swapfile", "new file"]);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
