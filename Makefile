@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-compare bench-truth bench-zram vm header settings papers papers-readme fuzz soak lint docs dist clean
+.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-compare bench-truth bench-zram vm header settings papers papers-book fuzz soak lint docs dist clean
 
 all: build
 
@@ -113,8 +113,8 @@ settings:
 papers: build
 	$(BIN) papers all --all
 
-# Write the papers' lines in README.md's table from their rows.
-papers-readme:
+# Write the papers' lines in the book's table from their rows.
+papers-book:
 	COLDFRAME_WRITE_PAPERS=1 $(CARGO) test --locked -p coldframe-study --test papers
 
 # Build the book in target/book, with the outputs of its commands. Installs mdbook in the tree if it is missing.

@@ -58,6 +58,18 @@ if [ "$plain" != "$paged" ]; then
 fi
 echo "The output is that of the plain run."
 
+say "4. The same with the kernel's own swap instead of our pager."
+ram=$(sed -n 's/^ram = "\(.*\)"/\1/p' shop.coldframe/config.toml)
+echo "\$ coldframe run --by kernel --ram $ram -- ./shop $orders $customers"
+if swapped=$("$coldframe" run --by kernel --ram "$ram" -- ./shop $orders $customers 2> kernel.txt); then
+    echo "$swapped"
+    cat kernel.txt
+    [ "$plain" = "$swapped" ] || { echo "THE OUTPUT DIFFERS"; exit 1; }
+else
+    echo "Not here:"
+    sed 's/^/    /' kernel.txt
+fi
+
 echo
 echo "The report is $out/shop.coldframe/report.html: open it in a browser."
 echo "Next: coldframe -- your-program; coldframe teach belady; coldframe papers all"

@@ -16,9 +16,9 @@ pub struct Paper {
     pub rows: Rows,
     /// The curves that the paper draws, from the same folder.
     pub plots: fn(&Path) -> Result<Vec<Plot>, ExperimentError>,
-    /// Its headlines; the first four stand in the README.
+    /// Its headlines; the first four stand in the book's table.
     pub claims: &'static [Claim],
-    /// Title, source and idea, as in the README.
+    /// Title, source and idea, as in the book's table.
     pub readme: [&'static str; 3],
     /// The rows as they stood last.
     pub stood: &'static str,

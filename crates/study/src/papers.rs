@@ -47,9 +47,9 @@ pub fn moved(rows: &[Row]) -> Vec<String> {
     predicted.map(|row| (row, row.standing())).filter(|(row, line)| !stood(row, line)).map(|(_, line)| line).collect()
 }
 
-/// A paper's line in the README's table: its first headlines, each with origin and distance, and how near its
+/// A paper's line in the book's table: its first headlines, each with origin and distance, and how near its
 /// predictions are.
-pub fn readme(paper: &Paper, rows: &[Row]) -> String {
+pub fn line(paper: &Paper, rows: &[Row]) -> String {
     let claim = |claim: &Claim| {
         let row = rows.iter().find(|row| row.claim == Some(claim.0))?;
         let (text, unit, origin) = (claim.0, row.unit, row.origin.word());
@@ -59,7 +59,7 @@ pub fn readme(paper: &Paper, rows: &[Row]) -> String {
     };
     let claims: Vec<_> = paper.claims.iter().take(4).filter_map(claim).collect();
     let ([title, source, idea], name) = (paper.readme, paper.name);
-    let link = format!("[{title}](crates/study/src/{name}/README.md) ({source})");
+    let link = format!("[{title}](../../../../crates/study/src/{name}/README.md) ({source})");
     format!("| {link} | {idea} | {}<br>{} |", claims.join("<br>"), near(rows))
 }
 

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use std::sync::{Mutex, PoisonError};
 
 use coldframe_study::figure::{Origin, Paper, Row};
-use coldframe_study::papers::{moved, readme, rows, ALL};
+use coldframe_study::papers::{moved, line, rows, ALL};
 use rayon::prelude::*;
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ fn json(args: &[&str]) -> Value {
     serde_json::from_str(&done(&[args, &["--format", "json"]].concat())).unwrap_or_else(|e| panic!("{args:?}: {e}"))
 }
 
-/// One line per figure of a paper, and the paper's line in the README.
+/// One line per figure of a paper, and the paper's line in the book.
 fn figures_are_as_they_were_read_last(paper: &Paper) {
     let name = paper.name;
     let rows = rows(name, &root().join("data/traces"), &mut |_| {}).expect("the shipped traces");
@@ -37,23 +37,23 @@ fn figures_are_as_they_were_read_last(paper: &Paper) {
     assert_eq!(marked, paper.claims.len(), "a headline of {name} names no row");
     let silent = rows.iter().find(|row| row.note.is_empty()).map(|row| &row.row);
     assert_eq!(silent, None, "a row does not say how it was found");
-    readme_has(&readme(paper, &rows));
+    book_has(&line(paper, &rows));
     insta::assert_snapshot!(name, rows.iter().map(Row::standing).collect::<Vec<_>>().join("\n"));
 }
 
-/// With `COLDFRAME_WRITE_PAPERS` the line is written (`make papers-readme`).
-fn readme_has(line: &str) {
+/// With `COLDFRAME_WRITE_PAPERS` the line is written (`make papers-book`).
+fn book_has(line: &str) {
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let path = root().join("README.md");
-    let text = std::fs::read_to_string(&path).expect("the README");
+    let path = root().join("docs/book/src/systems/combined.md");
+    let text = std::fs::read_to_string(&path).expect("the page");
     let head = line.split_once('(').expect("a link").0;
     let now: String =
         text.lines().map(|old| if old.starts_with(head) { line } else { old }.to_string() + "\n").collect();
     if std::env::var_os("COLDFRAME_WRITE_PAPERS").is_some() {
-        std::fs::write(path, now).expect("the README is written");
+        std::fs::write(path, now).expect("the page is written");
     } else {
-        assert!(text == now && text.contains(line), "README's line is stale; `make papers-readme` writes it:\n{line}");
+        assert!(text == now && text.contains(line), "the page's line is stale; `make papers-book` writes it:\n{line}");
     }
 }
 
