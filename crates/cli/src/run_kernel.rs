@@ -83,23 +83,28 @@ pub struct Done {
     pub code: u8,
 }
 
-/// Runs a program in so many bytes of RAM and waits for it.
+/// Runs a program in so many bytes of RAM and waits for it. `size`: bytes of the swap to make, if not by the machine.
 ///
 /// # Errors
 /// The group, the swap or the program cannot be made; what was made is taken away.
-pub fn go(ready: Ready, ram: u64, program: &[OsString]) -> Result<Done, Failure> {
+pub fn go(ready: Ready, ram: u64, size: Option<u64>, program: &[OsString]) -> Result<Done, Failure> {
     let mut guard = Guard::start(this("kernel-guard")?)?;
-    let done = inside(&ready, ram, program, &mut guard);
+    let done = inside(&ready, (ram, size), program, &mut guard);
     if !guard.end() && std::io::stderr().is_terminal() {
         output::tell("processes of the program still run; when they have ended, their group and swap are taken away\n");
     }
     done
 }
 
-fn inside(ready: &Ready, ram: u64, program: &[OsString], guard: &mut Guard) -> Result<Done, Failure> {
+fn inside(
+    ready: &Ready,
+    (ram, size): (u64, Option<u64>),
+    program: &[OsString],
+    guard: &mut Guard,
+) -> Result<Done, Failure> {
     let tree = Tree::machine();
     let space = match &ready.swap {
-        Some(kind) => SwapSpace::of(&tree, ready.place.version, guard.swap(kind)?),
+        Some(kind) => SwapSpace::of(&tree, ready.place.version, guard.swap(kind, kind.size(&tree, size))?),
         None => SwapSpace::on(&tree, ready.place.version),
     };
     let group = guard.group(&ready.place, &format!("coldframe-{}", std::process::id()))?;

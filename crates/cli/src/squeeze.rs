@@ -75,7 +75,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     let group = group_of(&tree, &args.name)?;
     let kind = args.swap.as_deref().map(SwapKind::parse);
     kind.as_ref().map_or(Ok(()), |kind| swappable(&tree, kind))?;
-    let mut squeeze = Squeeze::new(&tree, group, kind.as_ref().map_or(0, |kind| kind.size(&tree)))?;
+    let mut squeeze = Squeeze::new(&tree, group, kind.as_ref().map_or(0, |kind| kind.size(&tree, None)))?;
     let mut found = Squeezed::new(&args.name, &squeeze, most, watch);
     if args.yes {
         let mut guard = Guard::start(this("kernel-guard")?)?;
@@ -100,7 +100,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
 const LEAST: Duration = Duration::from_millis(100);
 
 fn begin(guard: &mut Guard, swap: Option<&SwapKind>, squeeze: &mut Squeeze) -> Result<(), KernelError> {
-    swap.map_or(Ok(String::new()), |kind| guard.swap(kind))?;
+    swap.map_or(Ok(String::new()), |kind| guard.swap(kind, kind.size(&Tree::machine(), None)))?;
     squeeze.begin(guard)
 }
 

@@ -65,16 +65,18 @@ impl Guard {
         Ok(Group::at(place.version, path, pressure))
     }
 
-    /// Makes swap and turns it on. Returns its name.
+    /// Makes swap of so many bytes and turns it on. Returns its name.
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn swap(&mut self, kind: &SwapKind) -> Result<String, KernelError> {
-        match kind {
-            SwapKind::Zram => self.ask(&["zram"]),
-            SwapKind::File(path) => self.ask(&["file", &path.display().to_string()]),
-            SwapKind::Zswap(path) => self.ask(&["zswap", &path.display().to_string()]),
-        }
+    pub fn swap(&mut self, kind: &SwapKind, size: u64) -> Result<String, KernelError> {
+        let verb = match kind {
+            SwapKind::Zram => "zram",
+            SwapKind::File(_) => "file",
+            SwapKind::Zswap(_) => "zswap",
+        };
+        let path = kind.file().unwrap_or(Path::new(""));
+        self.ask(&[verb, &size.to_string(), &path.display().to_string()])
     }
 
     /// Remembers the limit of a group that is there, and puts it back at the end.
@@ -141,15 +143,17 @@ pub fn serve(tree: &Tree, input: impl BufRead, mut output: impl Write) -> Vec<St
 fn make(tree: &Tree, line: &str, things: &mut Vec<Thing>) -> Result<String, String> {
     let (verb, rest) = line.split_once('\t').unwrap_or((line, ""));
     let path = Path::new(rest);
+    let (size, file) = rest.split_once('\t').unwrap_or_default();
+    let (size, file) = (size.parse().unwrap_or(0), Path::new(file));
     match verb {
         "group" => folder(path, things),
         "pin" => pin::pin(tree, path, things),
         "keep" => keep(path, things),
-        "zram" => devices::zram(tree, devices::size(tree, None), things),
-        "file" => devices::file(path, devices::size(tree, Some(path)), things),
+        "zram" => devices::zram(tree, size, things),
+        "file" => devices::file(file, size, things),
         "zswap" => {
             devices::zswap(tree, things)?;
-            devices::file(path, devices::size(tree, Some(path)), things)
+            devices::file(file, size, things)
         }
         "enable" => {
             let file = path.join("cgroup.subtree_control");
