@@ -10,7 +10,7 @@
 //! # Ok::<(), coldframe_live::LiveError>(())
 //! ```
 //!
-//! The rooms, from the bottom up. A room imports only rooms that stand before it here, and keeps its fields to itself:
+//! The rooms, from the bottom up. A room imports only rooms that stand before it here, and only it changes its fields:
 //!
 //! - [`options`], [`error`], [`inject`]: plain data that all rooms know
 //! - [`sys`]: system calls, locks, threads and tables without the C library; how a process is stopped with a message
