@@ -65,6 +65,6 @@ pub use threads::keeper::reap_old;
 pub mod calls {
     pub use crate::sys::lock::Lock;
     pub use crate::sys::{
-        block_signals, exit_group, futex_wait, futex_wake, raw, read_file, restore_signals, sleep_us, thread,
+        block_signals, exit_group, futex_wait, futex_wake, raw, read_file, restore_signals, sleep_us, symbol_in, thread,
     };
 }
