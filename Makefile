@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-tier bench-truth bench-zram vm header settings papers papers-readme fuzz soak lint docs deb clean
+.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-compare bench-truth bench-zram vm header settings papers papers-readme fuzz soak lint docs deb clean
 
 all: build
 
@@ -85,11 +85,11 @@ bench-live:
 bench-truth: build
 	@python3 scripts/truth.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) $(TRUTHFLAGS)
 
-# Run real programs with half and a third of their memory: without and with the compressed tier, and, as root, with
-# kernel swap on a file, zram and zswap. PROGRAMS=a,b: only these; TIERFLAGS=--no-kernel, --patience SECONDS, --keep
-# FOLDER (on the disk to measure).
-bench-tier: build
-	@python3 scripts/tier.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) --out target/tier.json $(TIERFLAGS)
+# Run the demo's program, or PROGRAM='NAME ARGUMENTS', with half and a third of its memory, each way that this machine
+# can page it: our pager, its compressed tier, and, as root, the kernel's swap on a file, zram and zswap.
+bench-compare: build
+	@mkdir -p target/demo && $(or $(CC),cc) -O1 -o target/demo/shop data/traces/shop.c
+	@$(BIN) compare --ram 50%,33% -- $(or $(PROGRAM),target/demo/shop 1000000 400000)
 
 # Measure the time to compress a page, and its size: the numbers of the backings zram-lz4 and zram-zstd.
 bench-zram:

@@ -8,13 +8,14 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use coldframe_device::quantity::{self, ram_size};
-use coldframe_kernel::{SwapKind, Swaps, Tree};
+use coldframe_kernel::{SwapKind, Tree};
 use serde_json::Value;
 
 use crate::compare_table::{Arm, At, Found, Run};
 use crate::failure::Failure;
 use crate::output;
 use crate::pick_recorder::pageable;
+use crate::recording_end::Signals;
 use crate::run::default_backing;
 use crate::run_kernel::ready;
 
@@ -35,7 +36,7 @@ plain and --runs times for each size and each way of paging, in turn. All that i
 same everywhere (see `coldframe run --help`), so the memory is equal; compressed pages are inside it. Ways that this \
 machine cannot give are left out, and the reason is printed: the kernel's swap needs root, or swap that is on. If the \
 standard input is a file, each run reads it from its start; otherwise it is empty. The standard output of each run is \
-compared with that of the first plain run.
+compared with that of the first plain run, unless the plain runs differ themselves.
 
 Exit codes: 0 a way was fastest; 1 no way gave the plain run's output; 2 usage; 4 nobody can page the program here; 126 and \
 127 as in shells.")]
@@ -46,7 +47,7 @@ pub struct Args {
     /// Runs of each kind.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// A run that takes longer is ended and counted as such [default: a minute and 20 times the plain run].
+    /// A run that takes longer is ended, and that way is not tried again at that size [default: 10 s and 10 times the plain run].
     #[arg(long)]
     patience: Option<String>,
     /// Folder for swap files, on the disk to measure [default: as for `coldframe run`].
@@ -62,6 +63,8 @@ pub struct Args {
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     crate::run::program(&args.command)?;
+    // Before the program runs for minutes: these would be refused for any memory.
+    args.ram.iter().try_for_each(|text| size(text, 1 << 40).map(drop))?;
     let folder = tempfile::Builder::new()
         .prefix("coldframe-compare-")
         .tempdir_in(args.backing.clone().unwrap_or_else(default_backing));
@@ -69,15 +72,17 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         message: format!("no folder for swap files: {e}; give --backing a folder that you may write to"),
         code: 5,
     })?;
-    let bench = Bench { program: &args.command, folder: folder.path(), quiet };
-    let (arms, lacking) = arms(&args.command, folder.path());
+    let bench = Bench { program: &args.command, folder: folder.path(), signals: Signals::catch()?, quiet };
+    let (mut arms, lacking) = arms(&args.command, folder.path());
     if arms.is_empty() {
         return Err(Failure::Other { message: lacking.join("; "), code: 4 });
     }
+    let backing = args.backing.clone().unwrap_or_else(default_backing);
+    arms.iter_mut().for_each(|arm| paste(arm, &backing, args.backing.is_some()));
     let first = bench.plain(None)?;
     let patience = match &args.patience {
         Some(text) => Duration::from_nanos(time(text)?),
-        None => Duration::from_secs(60) + 20 * Duration::from_secs_f64(first.seconds),
+        None => Duration::from_secs(10) + 10 * Duration::from_secs_f64(first.seconds),
     };
     let memory = bench.memory(&arms[0], patience)?;
     let sizes = args.ram.iter().map(|text| size(text, memory)).collect::<Result<Vec<_>, _>>()?;
@@ -89,8 +94,15 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
             found.plain.push(bench.plain(Some(&expected))?);
         }
         for at in &mut found.sizes {
-            for arm in &mut at.arms {
-                arm.runs.push(bench.paged(arm, at.ram, patience, Some(&expected))?);
+            for arm in at.arms.iter_mut().filter(|arm| arm.goes_on()) {
+                let run = bench.paged(arm, at.ram, patience, &expected);
+                if bench.signals.came() {
+                    return Err(Failure::Other { message: "stopped; nothing is left behind".into(), code: 130 });
+                }
+                match run {
+                    Ok(run) => arm.runs.push(run),
+                    Err(why) => arm.failed = Some(why.to_string()),
+                }
             }
         }
     }
@@ -98,7 +110,8 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         "json" => output::json(&found.json(&args.command)),
         _ => found.words(&args.command),
     };
-    output::write(None, &said)?;
+    // Its lines fit already, and the command must not be broken inside a word.
+    output::exact(None, &said)?;
     Ok(ExitCode::from(u8::from(found.best().is_none())))
 }
 
@@ -127,13 +140,26 @@ fn arms(program: &[OsString], folder: &Path) -> (Vec<Arm>, Vec<String>) {
             }
         }
     } else {
-        lacking.push("kernel, with a file, zram or zswap of its own: only root may make swap; run it as root".into());
-        match Swaps::read(&Tree::machine()).ready().map_err(Failure::from).and_then(|()| ready(None)) {
-            Ok(_) => arms.push(Arm::new("kernel", &["--by", "kernel"], None)),
-            Err(why) => lacking.push(format!("kernel, with the swap that is on: {why}")),
+        match ready(None) {
+            Ok(_) => {
+                arms.push(Arm::new("kernel", &["--by", "kernel"], None));
+                lacking.push("the kernel's swap on a file, zram or zswap of its own: run it as root".into());
+            }
+            Err(_) => lacking.push("the kernel's swap: only root can make it here; run it as root".into()),
         }
     }
     (arms, lacking)
+}
+
+/// The options to paste: a swap file in the user's own folder.
+fn paste(arm: &mut Arm, backing: &Path, given: bool) {
+    let file = backing.join("coldframe.swap").display().to_string();
+    for word in arm.pasted.iter_mut().filter(|word| word.contains('/')) {
+        *word = if word.starts_with("zswap:") { format!("zswap:{file}") } else { file.clone() };
+    }
+    if given && arm.backing.is_some() {
+        arm.pasted.extend(["--backing".into(), backing.display().to_string()]);
+    }
 }
 
 fn time(text: &str) -> Result<u64, Failure> {
@@ -158,6 +184,7 @@ fn size(text: &str, memory: u64) -> Result<u64, Failure> {
 struct Bench<'a> {
     program: &'a [OsString],
     folder: &'a Path,
+    signals: Signals,
     quiet: bool,
 }
 
@@ -179,6 +206,10 @@ impl Bench<'_> {
         let mut all = Arm { runs: Vec::new(), ..arm.clone() };
         all.words.retain(|word| word != "lz4");
         let stats = self.stats(&all, ALL, patience)?;
+        if stats.is_null() {
+            let message = format!("{}: with all of its memory it took too long; give more --patience", arm.name);
+            return Err(Failure::Other { message, code: 4 });
+        }
         let pages = stats.pointer("/counts/resident_max").and_then(Value::as_u64).map(|pages| pages * 4096);
         // Files stay in the cache when the program has ended, so what else was charged at most was its data.
         let bytes = |name: &str| stats.pointer(&format!("/memory/{name}")).and_then(Value::as_u64).unwrap_or(0);
@@ -193,14 +224,14 @@ impl Bench<'_> {
         }
     }
 
-    fn paged(&self, arm: &Arm, ram: u64, patience: Duration, expected: Option<&[u8]>) -> Result<Run, Failure> {
+    fn paged(&self, arm: &Arm, ram: u64, patience: Duration, expected: &[u8]) -> Result<Run, Failure> {
         let stats = self.stats(arm, &ram_size(ram), patience)?;
         let number = |pointer: &str| stats.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
         let seconds = stats.pointer("/program/seconds").and_then(Value::as_f64);
         Ok(Run {
             seconds: seconds.unwrap_or(patience.as_secs_f64()),
             status: number("/program/status") as u8,
-            equal: expected.is_none_or(|expected| self.output("paged").is_ok_and(|bytes| bytes == expected)),
+            equal: self.output("paged").is_ok_and(|bytes| bytes == expected),
             too_long: seconds.is_none(),
             killed: number("/counts/killed") > 0,
         })
@@ -219,7 +250,7 @@ impl Bench<'_> {
         let mut child = self.start(command.arg("--").args(self.program), "paged")?;
         let until = Instant::now() + patience;
         while child.try_wait().map_err(failed)?.is_none() {
-            if Instant::now() > until {
+            if Instant::now() > until || self.signals.came() {
                 end(&mut child).map_err(failed)?;
                 return Ok(Value::Null);
             }

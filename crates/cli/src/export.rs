@@ -30,6 +30,26 @@ pub fn known(files: &[PathBuf]) -> Result<(), Failure> {
     }
 }
 
+/// Whether all files have a suffix for a table: no page, and no test report.
+///
+/// # Errors
+/// One has not.
+pub fn tables(files: &[PathBuf]) -> Result<(), Failure> {
+    known(files)?;
+    match files.iter().find(|file| matches!(suffix(file), Some("html" | "xml"))) {
+        None => Ok(()),
+        Some(file) => Err(Failure::usage(format!("--export {}: give .json, .csv, .md or .prom", file.display()))),
+    }
+}
+
+/// Exports an answer that has no page.
+///
+/// # Errors
+/// As [`all`].
+pub fn export_table(files: &[PathBuf], exported: &Exported) -> Result<(), Failure> {
+    all(files, exported, &Page::default())
+}
+
 /// Writes the files.
 ///
 /// # Errors

@@ -54,6 +54,8 @@ mod running;
 mod setup;
 mod sim;
 mod sim_args;
+mod squeeze;
+mod squeeze_answer;
 mod started;
 mod summary;
 mod top;
@@ -116,6 +118,7 @@ enum Verb {
     Run(Box<run::Args>),
     Compare(compare::Args),
     Attach(attach::Args),
+    Squeeze(squeeze::Args),
     Doctor(doctor::Args),
     Setup(setup::Args),
     Calibrate(calibrate::Args),
@@ -131,7 +134,7 @@ enum Verb {
     /// Joins groups and becomes a program: `run --by kernel` starts it.
     #[command(hide = true)]
     KernelStart(run_kernel::StartArgs),
-    /// Takes groups and swap away when its input ends: `run --by kernel` starts it.
+    /// Takes groups and swap away when its input ends: `run --by kernel` and `squeeze` start it.
     #[command(hide = true)]
     KernelGuard,
 }
@@ -163,6 +166,7 @@ fn main() -> ExitCode {
         Verb::Run(args) => run::run(*args, quiet),
         Verb::Compare(args) => compare::run(args, quiet),
         Verb::Attach(args) => attach::run(args, quiet),
+        Verb::Squeeze(args) => squeeze::run(args, quiet),
         Verb::Setup(args) => setup::run(args, quiet),
         Verb::Doctor(args) => doctor::run(args),
         Verb::Calibrate(args) => calibrate::run(args, quiet),

@@ -93,7 +93,8 @@ pub struct Args {
     /// if that is in RAM].
     #[arg(long)]
     backing: Option<PathBuf>,
-    /// Largest size of the swap file.
+    /// Largest size of the swap file; with --swap, the size of the swap that is made [default there: the machine's RAM, 8GiB and
+    /// half of the disk's free room, whichever is least].
     #[arg(long)]
     backing_max: Option<String>,
     /// Largest size of the program's paged memory.
@@ -149,7 +150,7 @@ impl Args {
             (self.policy.is_some(), "--policy"),
             (self.handler.is_some(), "--handler"),
             (self.backing.is_some(), "--backing"),
-            (self.backing_max.is_some(), "--backing-max"),
+            (self.backing_max.is_some() && self.swap.is_none(), "--backing-max"),
             (self.wait != "auto", "--wait"),
             (self.read_ahead.is_some(), "--read-ahead"),
             (self.evict_batch.is_some(), "--evict-batch"),
@@ -187,15 +188,21 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     };
     match choose(&asked, pager)? {
         Pages::Pager => by_pager(args, options, quiet),
-        Pages::Kernel(ready, why) => by_kernel(&args, options.ram, ready, why, quiet),
+        Pages::Kernel(ready, why) => by_kernel(&args, &options, ready, why, quiet),
     }
 }
 
-fn by_kernel(args: &Args, ram: u64, ready: Ready, why: Option<Failure>, quiet: bool) -> Result<ExitCode, Failure> {
+fn by_kernel(
+    args: &Args,
+    options: &Options,
+    ready: Ready,
+    why: Option<Failure>,
+    quiet: bool,
+) -> Result<ExitCode, Failure> {
     if let Some(why) = why.filter(|_| !quiet) {
         output::tell(&format!("note: {why}. So the kernel pages it, as with --by kernel.\n"));
     }
-    let done = go(ready, ram, &args.command)?;
+    let done = go(ready, options.ram, options.backing_max, &args.command)?;
     let json = output::json(&done.summary.json());
     if let Some(path) = &args.stats {
         output::write(Some(path), &json)?;
@@ -268,6 +275,9 @@ fn show(args: &Args, options: &Options, ended: &Ended, quiet: bool) -> Result<()
     if args.format == "json" {
         eprint!("{}", output::json(&report));
         return Ok(());
+    }
+    if stats.resident_max == 0 {
+        output::tell("note: no memory came to our pager; the program takes none, or starts another one that cannot be paged by it (--by kernel)\n");
     }
     output::tell(&summary::table(options, &stats, ended.chosen.as_ref(), ended.took));
     if let Some(priced) = &ended.priced {
@@ -353,6 +363,9 @@ pub fn program(command: &[OsString]) -> Result<PathBuf, Failure> {
     }
 }
 
+/// Programs that start another one in another root.
+const ROOTS: [&str; 4] = ["chroot", "schroot", "bwrap", "systemd-nspawn"];
+
 /// Whether the preload library can manage the program's heap.
 pub fn manageable(binary: &Path) -> Result<(), Failure> {
     let refuse = |why: &str| {
@@ -364,6 +377,9 @@ pub fn manageable(binary: &Path) -> Result<(), Failure> {
         return refuse(
             "it is setuid or setgid, and the dynamic linker then ignores LD_PRELOAD; run a copy without that bit",
         );
+    }
+    if binary.file_name().and_then(OsStr::to_str).is_some_and(|name| ROOTS.contains(&name)) {
+        return refuse("in the new root the program does not find our library; start coldframe in that root");
     }
     match interpreter(binary) {
         Err(error) => refuse(&format!("{error}")),

@@ -32,24 +32,33 @@ pub struct Ready {
 pub fn ready(swap: Option<SwapKind>) -> Result<Ready, Failure> {
     let tree = Tree::machine();
     let root = rustix::process::geteuid().is_root();
-    match (&swap, root) {
-        (Some(_), false) => {
-            let message = "--swap makes and turns on swap, which only root may; run it as root, or without --swap";
-            return Err(Failure::Other { message: message.into(), code: 4 });
-        }
-        (None, _) => Swaps::read(&tree).ready()?,
-        (Some(kind), true) => {
-            kind.there(&tree)?;
-            if let Some(path) = kind.file().filter(|path| path.exists()) {
-                let message = format!("--swap: {} is there already; give the path of a new file", path.display());
-                return Err(Failure::usage(message));
-            }
-        }
+    match &swap {
+        None => Swaps::read(&tree).ready()?,
+        Some(kind) => swappable(&tree, kind)?,
     }
     match Place::find(&tree) {
         Ok(place) => Ok(Ready { place, swap }),
         Err(error) if root || std::env::var_os(SCOPED).is_some() => Err(error.into()),
         Err(error) => Err(scope(error)),
+    }
+}
+
+/// Whether this user can make this swap here.
+///
+/// # Errors
+/// It cannot be made: the reason and the remedy.
+pub fn swappable(tree: &Tree, kind: &SwapKind) -> Result<(), Failure> {
+    if !rustix::process::geteuid().is_root() {
+        let message = "--swap makes and turns on swap, which only root may; run it as root, or without --swap";
+        return Err(Failure::Other { message: message.into(), code: 4 });
+    }
+    kind.there(tree)?;
+    match kind.file().filter(|path| path.exists()) {
+        Some(path) => {
+            let message = format!("--swap: {} is there already; give the path of a new file", path.display());
+            Err(Failure::usage(message))
+        }
+        None => Ok(()),
     }
 }
 
@@ -74,23 +83,28 @@ pub struct Done {
     pub code: u8,
 }
 
-/// Runs a program in so many bytes of RAM and waits for it.
+/// Runs a program in so many bytes of RAM and waits for it. `size`: bytes of the swap to make, if not by the machine.
 ///
 /// # Errors
 /// The group, the swap or the program cannot be made; what was made is taken away.
-pub fn go(ready: Ready, ram: u64, program: &[OsString]) -> Result<Done, Failure> {
+pub fn go(ready: Ready, ram: u64, size: Option<u64>, program: &[OsString]) -> Result<Done, Failure> {
     let mut guard = Guard::start(this("kernel-guard")?)?;
-    let done = inside(&ready, ram, program, &mut guard);
+    let done = inside(&ready, (ram, size), program, &mut guard);
     if !guard.end() && std::io::stderr().is_terminal() {
         output::tell("processes of the program still run; when they have ended, their group and swap are taken away\n");
     }
     done
 }
 
-fn inside(ready: &Ready, ram: u64, program: &[OsString], guard: &mut Guard) -> Result<Done, Failure> {
+fn inside(
+    ready: &Ready,
+    (ram, size): (u64, Option<u64>),
+    program: &[OsString],
+    guard: &mut Guard,
+) -> Result<Done, Failure> {
     let tree = Tree::machine();
     let space = match &ready.swap {
-        Some(kind) => SwapSpace::of(&tree, ready.place.version, guard.swap(kind)?),
+        Some(kind) => SwapSpace::of(&tree, ready.place.version, guard.swap(kind, kind.size(&tree, size))?),
         None => SwapSpace::on(&tree, ready.place.version),
     };
     let group = guard.group(&ready.place, &format!("coldframe-{}", std::process::id()))?;
@@ -104,7 +118,7 @@ fn inside(ready: &Ready, ram: u64, program: &[OsString], guard: &mut Guard) -> R
 }
 
 /// This program, for a hidden verb.
-fn this(verb: &str) -> Result<Command, Failure> {
+pub fn this(verb: &str) -> Result<Command, Failure> {
     let exe = std::env::current_exe()
         .map_err(|e| Failure::Other { message: format!("coldframe does not find its own program: {e}"), code: 4 })?;
     let mut command = Command::new(exe);

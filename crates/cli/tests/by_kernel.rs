@@ -7,6 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use coldframe_costs::doctor::{examine, Health};
 use coldframe_kernel::{Group, Place, Tree};
 use coldframe_toolbox::{have, skip, GCC};
 use serde_json::Value;
@@ -124,7 +125,7 @@ fn a_static_program_in_half_its_memory_says_the_same_and_leaves_nothing() {
     assert!(text(&output.stderr).contains("by the kernel:"), "{}", text(&output.stderr));
     let device = stats["config"]["swap"].as_str().unwrap().to_string();
     assert!(device.starts_with("/dev/zram") && !zrams().contains(&device), "{device}");
-    assert_eq!(groups(process), [PathBuf::new(); 0]);
+    assert_eq!(groups(process), Vec::<PathBuf>::new());
 }
 
 #[test]
@@ -200,6 +201,39 @@ fn ways_of_paging_are_compared_with_equal_memory_and_the_fastest_can_be_pasted()
     assert!(line.starts_with("coldframe run --ram ") && line.contains("--by kernel --swap "), "{line}");
 }
 
+#[test]
+fn every_way_of_paging_sorts_the_same_and_the_table_fits() {
+    let _alone = alone();
+    if !can() || examine(Path::new("/var/tmp")).iter().any(|found| found.health == Health::Missing) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let numbers: String = (0..200_000u64).map(|i| format!("{}\n", i * 7919 % 200_003)).collect();
+    std::fs::write(folder.path().join("n.txt"), numbers).unwrap();
+    for (columns, program) in
+        [("80", &["sort", "-S", "40M", "n.txt"][..]), ("44", &["sh", "-c", "echo $$; exec sort -S 40M n.txt"])]
+    {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+        command.args(["compare", "-q", "--ram", "60%", "--runs", "2", "--backing", "."]).arg("--").args(program);
+        command.current_dir(folder.path()).env("NO_COLOR", "1").env("COLUMNS", columns).stdin(Stdio::null());
+        let output = command.output().unwrap();
+        let said = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let wide = |line: &&str| line.chars().count() > columns.parse().unwrap() && line.trim().contains(' ');
+        assert_eq!(said.lines().find(wide), None, "{said}");
+        for arm in ["pager ", "pager, tier", "kernel, file", "kernel, zram"] {
+            assert!(said.lines().any(|line| line.contains(arm)), "{arm}: {said}");
+        }
+        // The shell prints its number, another one each time.
+        let says = if columns == "80" { "same" } else { "another one each" };
+        assert!(said.contains(says), "{said}");
+        let lines: Vec<_> = said.lines().collect();
+        let command =
+            lines.iter().rposition(|line| line.starts_with("  coldframe run --ram ")).expect("a command to paste");
+        assert!(lines[..command].iter().any(|line| line.starts_with("Fastest with equal memory: ")), "{said}");
+    }
+}
+
 /// The one sentence that a command fails with.
 fn refused(command: &mut Command, code: i32, says: &[&str]) {
     let output = command.output().unwrap();
@@ -222,9 +256,15 @@ fn what_the_kernel_cannot_do_here_is_one_sentence_with_a_remedy() {
         2,
         &["--swap", "--by kernel"],
     );
+    let chroot = ["--by", "pager", "--ram", "16MiB", "--", "chroot", "/", "true"];
+    if examine(folder.path()).iter().all(|found| found.health != Health::Missing) {
+        refused(&mut coldframe(&chroot), 4, &["chroot cannot be paged", "in the new root"]);
+    }
     if !can() {
         return;
     }
+    refused(&mut with(&["--swap", "zram", "--backing-max", "lots"]), 2, &["--backing-max"]);
+    refused(&mut with(&["--backing-max", "64MiB"]), 2, &["--backing-max is for our own pager", "--swap"]);
     refused(&mut with(&["--swap", file.to_str().unwrap()]), 2, &["there already", "new file"]);
     refused(&mut with(&["--swap", "/proc/swapfile"]), 4, &["/proc/swapfile", "new file"]);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");

@@ -51,7 +51,7 @@ const STUDY: &str = "papers-on";
 /// The schema of `run --by kernel`; `tests/by_kernel.rs` has the rest of it.
 const KERNEL: &str = "run-kernel";
 /// Verbs whose JSON is checked elsewhere, in another test or below, because they do not print it on stdout and exit.
-const OTHERS: [&str; 4] = ["run", "top", "compare", "attach"];
+const OTHERS: [&str; 5] = ["run", "top", "compare", "attach", "squeeze"];
 
 fn coldframe(words: &[String], folder: &Path) -> std::process::Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
@@ -177,6 +177,27 @@ fn top(folder: &Path) -> Value {
     found.expect("a program that runs is found")
 }
 
+/// The output of `squeeze` for a group with 8 MB of a shell's words.
+fn squeeze(folder: &Path) -> Option<Value> {
+    let place = Place::find(&Tree::machine()).ok().filter(|place| !place.enable)?;
+    let group = place.parent.join(format!("coldframe-schema-{}", std::process::id()));
+    std::fs::create_dir(&group).unwrap();
+    let script = "echo $$ > \"$0\"/cgroup.procs; words=$(head -c 8000000 /dev/zero | tr '\\0' a); echo ready; read end";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script]).arg(&group).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut shell = shell.spawn().unwrap();
+    std::io::Read::read_exact(shell.stdout.as_mut().unwrap(), &mut [0; 6]).unwrap();
+    let line = format!("squeeze --yes --swap zram --watch 100ms --max-stall 90% --format json {}", shell.id());
+    let done = coldframe(&words(&line), folder);
+    drop(shell.stdin.take());
+    shell.wait().unwrap();
+    while std::fs::remove_dir(&group).is_err() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    Some(serde_json::from_slice(&done.stdout).unwrap())
+}
+
 #[test]
 fn every_verbs_json_is_of_its_schema() {
     coldframe_toolbox::papers();
@@ -206,6 +227,9 @@ fn every_verbs_json_is_of_its_schema() {
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         let stats = serde_json::from_slice(&std::fs::read(folder.path().join("kernel.json")).unwrap()).unwrap();
         fits(KERNEL, line, &stats);
+        if let Some(found) = squeeze(folder.path()) {
+            fits("squeeze", "squeeze", &found);
+        }
     }
     for line in COMMANDS.lines().chain(if pages { PAGED.lines() } else { "".lines() }) {
         let asked = match line.split_once(" -- ") {

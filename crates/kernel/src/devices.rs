@@ -17,6 +17,8 @@ const PRIORITY: &str = "32767";
 const TOOLS: &str = "/usr/sbin:/sbin:/usr/bin:/bin";
 /// The largest zram device: as zram-generator's on Fedora, the machine's RAM or this. Its table takes 0.4 % of its size.
 pub(crate) const ZRAM_MAX: u64 = 8 << 30;
+/// Smaller swap is not worth a device; mkswap refuses less than ten pages.
+const LEAST: u64 = 1 << 20;
 
 /// Makes a zram device and swaps to it. Each thing made is noted at once, so that what was begun is undone.
 pub(crate) fn zram(tree: &Tree, size: u64, things: &mut Vec<Thing>) -> Result<String, String> {
@@ -64,8 +66,9 @@ pub(crate) fn file(path: &Path, size: u64, things: &mut Vec<Thing>) -> Result<St
     let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let file = made.map_err(|e| format!("{shown}: {e}; give --swap the path of a new file on a disk"))?;
     things.push(Thing::File(path.into()));
-    fallocate(&file, FallocateFlags::empty(), 0, size)
-        .map_err(|e| format!("{shown}: no {size} bytes there: {e}; give --swap a path with more room"))?;
+    fallocate(&file, FallocateFlags::empty(), 0, size).map_err(|e| {
+        format!("{shown}: no {size} bytes there: {e}; give --swap a path with more room, or a smaller --backing-max")
+    })?;
     file.sync_all().map_err(|e| format!("{shown}: {e}"))?;
     on(path, things)?;
     Ok(shown.to_string())
@@ -99,12 +102,16 @@ pub(crate) fn off(path: &Path) -> Result<(), String> {
     }
 }
 
-/// The size of a new swap: no more than the machine's RAM; on a disk no more than half of what is free.
-pub(crate) fn size(tree: &Tree, path: Option<&Path>) -> u64 {
+/// The size of a new swap: what is asked for and a page for its header, or no more than the machine's RAM and [`ZRAM_MAX`],
+/// on a disk no more than half of what is free.
+pub(crate) fn size(tree: &Tree, path: Option<&Path>, asked: Option<u64>) -> u64 {
+    if let Some(asked) = asked {
+        return (asked.max(LEAST) + 4096).div_ceil(4096) * 4096;
+    }
     let ram = tree.meminfo("MemTotal").max(64 << 20);
     let folder = path.map(|path| path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")));
     let room = match folder.map(rustix::fs::statvfs) {
-        Some(Ok(found)) => found.f_bavail * found.f_frsize / 2,
+        Some(Ok(found)) => ZRAM_MAX.min(found.f_bavail * found.f_frsize / 2),
         _ => ZRAM_MAX,
     };
     ram.min(room) / 4096 * 4096

@@ -33,6 +33,11 @@ impl KernelError {
         KernelError::Lacks { what: what.into(), remedy: remedy.into() }
     }
 
+    pub(crate) fn no_cgroups() -> KernelError {
+        let remedy = "mount one as root: mount -t cgroup2 none /sys/fs/cgroup";
+        KernelError::lacks("this machine has no memory cgroup mounted", remedy)
+    }
+
     pub(crate) fn file(path: &Path, source: std::io::Error, remedy: &'static str) -> KernelError {
         KernelError::File { path: path.into(), source, remedy }
     }

@@ -18,6 +18,7 @@ use crate::swap::SwapKind;
 use crate::things::{folder, keep, Thing};
 use crate::tree::{write, Tree};
 use crate::undo::undo;
+use crate::version::Version;
 use crate::{devices, pin, KernelError};
 
 /// How long the end waits until all is taken away. A group with processes takes longer, and the guard goes on alone.
@@ -64,24 +65,35 @@ impl Guard {
         Ok(Group::at(place.version, path, pressure))
     }
 
-    /// Makes swap and turns it on. Returns its name.
+    /// Makes swap of so many bytes and turns it on. Returns its name.
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn swap(&mut self, kind: &SwapKind) -> Result<String, KernelError> {
-        match kind {
-            SwapKind::Zram => self.ask(&["zram"]),
-            SwapKind::File(path) => self.ask(&["file", &path.display().to_string()]),
-            SwapKind::Zswap(path) => self.ask(&["zswap", &path.display().to_string()]),
-        }
+    pub fn swap(&mut self, kind: &SwapKind, size: u64) -> Result<String, KernelError> {
+        let verb = match kind {
+            SwapKind::Zram => "zram",
+            SwapKind::File(_) => "file",
+            SwapKind::Zswap(_) => "zswap",
+        };
+        let path = kind.file().unwrap_or(Path::new(""));
+        self.ask(&[verb, &size.to_string(), &path.display().to_string()])
     }
 
-    /// Remembers what a file of the kernel says, and writes that back at the end.
+    /// Remembers the limit of a group that is there, and puts it back at the end.
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn keep(&mut self, path: &Path) -> Result<(), KernelError> {
-        self.ask(&["keep", &path.display().to_string()]).map(drop)
+    pub(crate) fn hold(&mut self, group: &Group) -> Result<(), KernelError> {
+        let (limit, oom) = (group.file(group.version().squeeze_file()), group.file("memory.oom_control"));
+        // What is kept last is put back first: with its limit back, the group's processes go on.
+        for file in [Some(oom).filter(|_| group.version() == Version::One), Some(limit)].into_iter().flatten() {
+            self.ask(&["keep", &file.display().to_string()])?;
+        }
+        if group.version() == Version::One {
+            // As for a new group; without pinned pages the squeeze ends sooner.
+            let _ = self.ask(&["pin", &group.folder().display().to_string()]);
+        }
+        Ok(())
     }
 
     fn ask(&mut self, words: &[&str]) -> Result<String, KernelError> {
@@ -131,15 +143,17 @@ pub fn serve(tree: &Tree, input: impl BufRead, mut output: impl Write) -> Vec<St
 fn make(tree: &Tree, line: &str, things: &mut Vec<Thing>) -> Result<String, String> {
     let (verb, rest) = line.split_once('\t').unwrap_or((line, ""));
     let path = Path::new(rest);
+    let (size, file) = rest.split_once('\t').unwrap_or_default();
+    let (size, file) = (size.parse().unwrap_or(0), Path::new(file));
     match verb {
         "group" => folder(path, things),
         "pin" => pin::pin(tree, path, things),
         "keep" => keep(path, things),
-        "zram" => devices::zram(tree, devices::size(tree, None), things),
-        "file" => devices::file(path, devices::size(tree, Some(path)), things),
+        "zram" => devices::zram(tree, size, things),
+        "file" => devices::file(file, size, things),
         "zswap" => {
             devices::zswap(tree, things)?;
-            devices::file(path, devices::size(tree, Some(path)), things)
+            devices::file(file, size, things)
         }
         "enable" => {
             let file = path.join("cgroup.subtree_control");

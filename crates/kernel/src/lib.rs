@@ -8,7 +8,8 @@
 //!    ├─ Place    where a group can be made: cgroup v1, v2 as root, v2 in a delegated subtree
 //!    ├─ Swaps    what there is to swap to
 //!    └─ Guard    a process that makes groups and swap devices, and takes them away when this process is gone
-//!         └─ Group ── limit, counters, pressure;  Watch ── keeps the limit while the program runs
+//!         ├─ Group ── limit, counters, pressure;  Watch ── keeps the limit while the program runs
+//!         └─ Squeeze ── takes memory from a group that is there (`group_of`), step by step
 //! ```
 //!
 //! Only the guard changes the machine, so that a killed coldframe leaves nothing behind. The one exception is the limit
@@ -25,7 +26,9 @@ mod pin;
 mod place;
 mod pressure;
 mod processes;
+mod squeeze;
 mod swap;
+mod target;
 mod things;
 mod tree;
 mod undo;
@@ -40,7 +43,9 @@ pub use guard::{serve, Guard};
 pub use place::Place;
 pub use pressure::{stalled, Stall};
 pub use processes::beside_heap;
+pub use squeeze::{End, Squeeze, Step};
 pub use swap::{SwapKind, SwapSpace, Swaps};
+pub use target::group_of;
 pub use tree::Tree;
 pub use version::Version;
 pub use watch::{Watch, Watched};

@@ -22,8 +22,8 @@ pub struct Place {
 }
 
 /// A mounted hierarchy and the folder of this process in it.
-struct Mounted {
-    mount: PathBuf,
+pub(crate) struct Mounted {
+    pub(crate) mount: PathBuf,
     own: PathBuf,
 }
 
@@ -47,10 +47,7 @@ impl Place {
             };
         }
         let Some(two) = two else {
-            return Err(KernelError::lacks(
-                "this machine has no memory cgroup mounted",
-                "mount one as root: mount -t cgroup2 none /sys/fs/cgroup",
-            ));
+            return Err(KernelError::no_cgroups());
         };
         second(&two)
     }
@@ -86,7 +83,7 @@ fn writable(folder: &Path) -> bool {
     access(folder, Access::WRITE_OK).is_ok() && access(folder.join("cgroup.procs"), Access::WRITE_OK).is_ok()
 }
 
-fn mounted(tree: &Tree, version: Version) -> Option<Mounted> {
+pub(crate) fn mounted(tree: &Tree, version: Version) -> Option<Mounted> {
     let mounts = tree.text("/proc/self/mounts");
     let mount = mounts.lines().find_map(|line| {
         let words: Vec<_> = line.split(' ').collect();
@@ -98,7 +95,13 @@ fn mounted(tree: &Tree, version: Version) -> Option<Mounted> {
         fits.then(|| tree.path(folder))
     })?;
     let groups = tree.text("/proc/self/cgroup");
-    let own = groups.lines().find_map(|line| {
+    let own = path_in(&groups, version)?;
+    Some(Mounted { own: mount.join(own.trim_start_matches('/')), mount })
+}
+
+/// The path of a process's group, from the text of its `/proc/PID/cgroup`.
+pub(crate) fn path_in(groups: &str, version: Version) -> Option<&str> {
+    groups.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':');
         let (number, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
         let fits = match version {
@@ -106,6 +109,5 @@ fn mounted(tree: &Tree, version: Version) -> Option<Mounted> {
             Version::Two => number == "0",
         };
         fits.then_some(path)
-    })?;
-    Some(Mounted { own: mount.join(own.trim_start_matches('/')), mount })
+    })
 }

@@ -1,6 +1,6 @@
 //! What `/proc` says about the processes of a group.
 
-use crate::tree::Tree;
+use crate::tree::{text, Tree};
 
 /// Bytes of private data of a process that are neither heap nor anonymous mappings: stacks, and what it has changed in
 /// mappings of files, as libraries' data. In RAM or in swap. Zero if the process is gone or another user's.
@@ -31,6 +31,15 @@ pub(crate) fn delay_ticks(tree: &Tree, process: u32) -> u64 {
     // The second field is a name in brackets and may hold spaces.
     let rest = stat.rsplit_once(')').map(|(_, rest)| rest).unwrap_or_default();
     rest.split_whitespace().nth(42 - 3).and_then(|ticks| ticks.parse().ok()).unwrap_or(0)
+}
+
+/// Whether a thread of these processes waits for a device: its state, field 3 of its `stat`, is D.
+pub(crate) fn waiting(tree: &Tree, processes: &[u32]) -> bool {
+    let threads = |process: &u32| std::fs::read_dir(tree.path(format!("/proc/{process}/task"))).into_iter().flatten();
+    processes.iter().flat_map(threads).flatten().any(|thread| {
+        let stat = text(&thread.path().join("stat"));
+        stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('D'))
+    })
 }
 
 #[cfg(test)]

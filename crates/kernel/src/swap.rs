@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::tree::{field, text, Tree};
 use crate::version::Version;
-use crate::KernelError;
+use crate::{devices, KernelError};
 
 /// A kind of swap that coldframe makes and takes away again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +34,11 @@ impl SwapKind {
             SwapKind::Zram => None,
             SwapKind::File(path) | SwapKind::Zswap(path) => Some(path),
         }
+    }
+
+    /// The size that it will have, bytes: for so many bytes of pages, or by the machine.
+    pub fn size(&self, tree: &Tree, asked: Option<u64>) -> u64 {
+        devices::size(tree, self.file(), asked)
     }
 
     /// Whether this kernel has it.

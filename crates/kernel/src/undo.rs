@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::devices;
 use crate::things::Thing;
-use crate::tree::{text, write, Tree};
+use crate::tree::{field, text, write, Tree};
 
 /// How often a group is looked at until it is empty.
 const LOOK: Duration = Duration::from_millis(5);
@@ -26,11 +26,19 @@ pub(crate) fn undo(thing: Thing, tree: &Tree) -> Result<(), String> {
 }
 
 fn restore(path: &Path, old: &str) -> Result<(), String> {
-    // The list of controllers is read as names, and written as names with a sign.
-    let old = match path.ends_with("cgroup.subtree_control") {
-        true if old.split_whitespace().any(|name| name == "memory") => return Ok(()),
-        true => "-memory",
-        false => old,
+    let old = match path.file_name().and_then(|name| name.to_str()) {
+        // The list of controllers is read as names, and written as names with a sign.
+        Some("cgroup.subtree_control") if old.split_whitespace().any(|name| name == "memory") => return Ok(()),
+        Some("cgroup.subtree_control") => "-memory",
+        // Three lines are read, and the value of the first is written.
+        Some("memory.oom_control") => {
+            if field(old, "oom_kill_disable") == Some(1) {
+                "1"
+            } else {
+                "0"
+            }
+        }
+        _ => old,
     };
     match write(path, old) {
         Ok(()) => Ok(()),
@@ -42,9 +50,14 @@ fn restore(path: &Path, old: &str) -> Result<(), String> {
 /// Pages of another group at its limit can lie there: the kernel then has no memory for them (ENOMEM), until that group has
 /// ended or has room.
 fn off_when_free(path: &Path) -> Result<(), String> {
+    patiently(|| devices::off(path))
+}
+
+/// Again and again while there is no memory.
+fn patiently(mut act: impl FnMut() -> Result<(), String>) -> Result<(), String> {
     let mut nap = LOOK;
     loop {
-        match devices::off(path) {
+        match act() {
             Err(why) if why.contains("Cannot allocate memory") => {}
             done => return done,
         }
@@ -68,5 +81,25 @@ fn remove_when_empty(folder: &Path) -> Result<(), String> {
         }
         std::thread::sleep(nap);
         nap = (nap * 2).min(LOOK_MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn swap_that_cannot_be_taken_away_for_want_of_memory_is_tried_again_and_nothing_else_is() {
+        let replies =
+            [Err("swapoff failed: Cannot allocate memory"), Err("swapoff failed: Cannot allocate memory"), Ok(())];
+        let mut left = replies.into_iter();
+        assert_eq!(patiently(|| left.next().expect("no more than three").map_err(String::from)), Ok(()));
+        assert_eq!(left.len(), 0);
+        let mut tries = 0;
+        let refused = patiently(|| {
+            tries += 1;
+            Err("swapoff failed: Operation not permitted".into())
+        });
+        assert_eq!((tries, refused.is_err()), (1, true));
     }
 }

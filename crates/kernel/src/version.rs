@@ -18,6 +18,14 @@ impl Version {
         }
     }
 
+    /// The file of the limit above which the kernel pushes out, and kills nothing. v1 has no other limit than the hard one.
+    pub fn squeeze_file(self) -> &'static str {
+        match self {
+            Version::One => "memory.limit_in_bytes",
+            Version::Two => "memory.high",
+        }
+    }
+
     pub(crate) fn usage_file(self) -> &'static str {
         match self {
             Version::One => "memory.usage_in_bytes",

@@ -241,7 +241,8 @@ fn at_its_end_the_guard_takes_groups_away_and_puts_values_back() {
 fn the_guard_says_what_it_cannot_make_and_what_it_cannot_take_away() {
     let (_folder, tree) = made(&[]);
     let (group, nowhere) = (tree.path("/group"), tree.path("/no/where"));
-    let lines = [line("group", &nowhere), line("keep", &nowhere), "zram".into(), "dance".into(), line("group", &group)];
+    let lines =
+        [line("group", &nowhere), line("keep", &nowhere), "zram\t4096\t".into(), "dance".into(), line("group", &group)];
     let mut said = Vec::new();
     struct Answers<'a>(&'a mut Vec<u8>, PathBuf);
     impl std::io::Write for Answers<'_> {
@@ -271,7 +272,7 @@ fn the_guard_says_what_it_cannot_make_and_what_it_cannot_take_away() {
 fn a_swap_file_that_is_there_already_is_left_alone() {
     let (_folder, tree) = made(&[("/mine", "precious"), ("/proc/meminfo", "MemTotal: 70000 kB\n")]);
     let mine = tree.path("/mine");
-    let (said, complaints) = guard(&tree, &[line("file", &mine)]);
+    let (said, complaints) = guard(&tree, &[line("file\t4096", &mine)]);
     assert!(said[0].starts_with("no\t") && said[0].contains("new file"), "{said:?}");
     assert_eq!((complaints, fs::read_to_string(mine).unwrap()), (vec![], "precious".into()));
 }
@@ -294,9 +295,21 @@ fn zswap_is_as_before_at_the_end() {
     let paths = parameters.map(|(name, value)| (format!("/sys/module/zswap/parameters/{name}"), value));
     let (folder, tree) = made(&paths.each_ref().map(|(path, value)| (path.as_str(), *value)));
     // The file cannot be made, so that no real swap is turned on.
-    let (said, complaints) = guard(&tree, &[line("zswap", &folder.path().join("no/where"))]);
+    let (said, complaints) = guard(&tree, &[line("zswap\t4096", &folder.path().join("no/where"))]);
     assert!(said[0].starts_with("no\t") && complaints.is_empty(), "{said:?} {complaints:?}");
     for (path, value) in paths {
         assert_eq!(tree.text(path), value);
     }
+}
+
+#[test]
+fn a_new_swap_is_as_large_as_asked_for_and_else_leaves_half_of_the_disk_free() {
+    let (folder, tree) = made(&[("/proc/meminfo", "MemTotal: 999999999 kB\n")]);
+    let file = SwapKind::File(folder.path().join("swap"));
+    // The pages, and one for the header that swap begins with.
+    assert_eq!(file.size(&tree, Some(3 << 20)), (3 << 20) + 4096);
+    let disk = rustix::fs::statvfs(folder.path()).unwrap();
+    let (free, most) = (disk.f_bavail * disk.f_frsize, 8 << 30);
+    assert!(file.size(&tree, None) <= most.min(free / 2 + (64 << 20)), "{free}");
+    assert_eq!(SwapKind::Zram.size(&tree, None), most);
 }

@@ -74,6 +74,17 @@ impl Grid {
         (table, left.map(|column| self.headings[column].as_str()).collect())
     }
 
+    /// The table for this many columns, and a sentence with what is not shown.
+    pub fn text(&self, width: usize) -> String {
+        let (table, left) = self.within(width);
+        match left.is_empty() {
+            true => table.to_string(),
+            false => {
+                format!("{table}\n{}", folded(&format!("Not shown in {width} columns: {}.", left.join(", ")), width))
+            }
+        }
+    }
+
     fn takes(&self, column: usize) -> usize {
         let cells = self.rows.iter().filter_map(|row| row.get(column)).chain([&self.headings[column]]);
         PADDING + cells.flat_map(|cell| cell.lines()).map(|line| line.chars().count()).max().unwrap_or(0)
@@ -97,13 +108,7 @@ impl Grid {
 
 impl fmt::Display for Grid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (table, left) = self.within(width().unwrap_or(usize::MAX));
-        write!(f, "{table}")?;
-        if left.is_empty() {
-            return Ok(());
-        }
-        let said = format!("Not shown in {} columns: {}.", width().unwrap_or_default(), left.join(", "));
-        write!(f, "\n{}", folded(&said, width().unwrap_or(usize::MAX)))
+        f.write_str(&self.text(width().unwrap_or(usize::MAX)))
     }
 }
 

@@ -52,6 +52,9 @@ pub struct Answer {
     pub trace: String,
     /// The program's own time.
     pub program_seconds: f64,
+    /// How long it took while it was recorded or watched.
+    #[serde(default)]
+    pub recorded_seconds: f64,
     /// The most RAM of memory that is not paged: code, stacks, files, the C library's own.
     pub not_paged_bytes: u64,
     /// The most managed memory at a time.
@@ -144,6 +147,7 @@ impl Answer {
             command: rows.command.clone(),
             trace: path.display().to_string(),
             program_seconds: rows.facts.seconds,
+            recorded_seconds: rows.facts.recorded_seconds,
             not_paged_bytes: rows.facts.not_paged_bytes,
             managed_bytes: rows.peak() * PAGE,
             needed_bytes: curve.needed,

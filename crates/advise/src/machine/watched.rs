@@ -61,6 +61,7 @@ pub fn of_bits(watched: &Watched, asked: &AskedOfBits) -> Answer {
         command: words,
         trace: String::new(),
         program_seconds: watched.seconds,
+        recorded_seconds: watched.seconds,
         not_paged_bytes: watched.rest_bytes,
         managed_bytes: bytes(watched.peak_pages),
         needed_bytes: full.ram_bytes,

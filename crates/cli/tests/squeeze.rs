@@ -1,0 +1,247 @@
+//! `coldframe squeeze` on groups that run: it finds what they need, and whatever ends it, the old limit is back.
+
+use std::io::BufRead;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use coldframe_kernel::{Place, Tree, Version};
+use coldframe_toolbox::{have, skip, GCC};
+use serde_json::Value;
+
+/// Writes 48 MiB and reads the first 12 MiB again and again. With an argument, locks all of it.
+const HOT: &str = r#"
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+int main(int count, char **words) {
+    size_t all = (size_t)48 << 20, hot = (size_t)12 << 20; volatile uint8_t *heap = malloc(all); uint64_t x = 1;
+    for (size_t i = 0; i < all; i += 8) { x ^= x << 13; x ^= x >> 7; x ^= x << 17; *(volatile uint64_t *)(heap + i) = x % 1000; }
+    if (count > 1 && mlockall(MCL_CURRENT)) return 1;
+    puts("ready"); fflush(stdout);
+    for (;;) { for (size_t i = 0; i < hot; i += 4096) (void)heap[i]; struct timespec nap = {0, 1000000}; nanosleep(&nap, 0); }
+}
+"#;
+
+/// One test at a time makes swap, since another one says that there is none.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Where groups can be made; `None`: not here.
+fn place() -> Option<Place> {
+    let tree = Tree::machine();
+    let why = match (rustix::process::geteuid().is_root(), Place::find(&tree)) {
+        (false, _) => "not root, so no group is made to squeeze".to_string(),
+        (true, Err(error)) => error.to_string(),
+        (true, Ok(place)) if place.enable => format!("{} has no memory groups", place.parent.display()),
+        (true, Ok(_)) if !tree.path("/sys/class/zram-control").is_dir() => "no zram (modprobe zram)".to_string(),
+        (true, Ok(place)) => return have(&[GCC]).then_some(place),
+    };
+    skip(&why);
+    None
+}
+
+/// A program in a group of its own. Both are gone at the end.
+struct Running {
+    folders: Vec<PathBuf>,
+    version: Version,
+    child: Child,
+}
+
+impl Running {
+    fn start(place: Place, name: &str, words: &[&str]) -> Running {
+        let folder = tempfile::tempdir().unwrap();
+        let (source, program) = (folder.path().join("hot.c"), folder.path().join("hot"));
+        std::fs::write(&source, HOT).unwrap();
+        assert!(Command::new("gcc").args(["-O1", "-o"]).arg(&program).arg(&source).status().unwrap().success());
+        let parents = [Some(place.parent), place.pressure];
+        let name = format!("squeezed-{name}-{}", std::process::id());
+        let folders: Vec<_> = parents.into_iter().flatten().map(|parent| parent.join(&name)).collect();
+        let mut command = Command::new("sh");
+        command.args([
+            "-c",
+            "for group in \"$0\"/cgroup.procs \"$1\"/cgroup.procs; do echo $$ > $group; done; shift; exec \"$@\"",
+        ]);
+        for folder in &folders {
+            std::fs::create_dir(folder).unwrap();
+        }
+        command.arg(&folders[0]).arg(folders.last().unwrap()).arg(&program).args(words);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut ready = String::new();
+        std::io::BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
+        assert_eq!(ready, "ready\n");
+        Running { folders, version: place.version, child }
+    }
+
+    fn process(&self) -> String {
+        self.child.id().to_string()
+    }
+
+    /// What the limit's file says, and that of the killer.
+    fn limits(&self) -> (String, String) {
+        let text = |name: &str| std::fs::read_to_string(self.folders[0].join(name)).unwrap_or_default();
+        (text(self.version.squeeze_file()), text("memory.oom_control"))
+    }
+
+    fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill();
+        for folder in &self.folders {
+            until("the group is empty", || std::fs::remove_dir(folder).is_ok());
+        }
+    }
+}
+
+fn until(what: &str, done: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !done() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn squeeze(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+    command.arg("squeeze").args(words).env("NO_COLOR", "1").stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn zram_is_swap() -> bool {
+    Tree::machine().text("/proc/swaps").contains("/zram")
+}
+
+#[test]
+fn it_finds_what_a_program_needs_and_puts_the_limit_back() {
+    let (_alone, Some(place)) = (alone(), place()) else { return };
+    let running = Running::start(place, "need", &[]);
+    let (before, folder) = (running.limits(), tempfile::tempdir().unwrap());
+    let (table, csv) = (folder.path().join("s.md"), folder.path().join("s.csv"));
+    let mut command =
+        squeeze(&["--yes", "--swap", "zram", "--watch", "300ms", "--max-stall", "20%", "--format", "json"]);
+    command.arg("--export").arg(&table).arg("--export").arg(&csv).arg(running.process());
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let advised = found["advised_bytes"].as_u64().unwrap() >> 20;
+    // 12 MiB are in use all the time; a step is a sixteenth, and the C library and the kernel take some.
+    assert!((12..20).contains(&advised), "{found}");
+    assert!(found["in_use_bytes"].as_u64().unwrap() >= 48 << 20 && found["restored"] == true, "{found}");
+    assert_eq!((running.limits(), zram_is_swap()), (before, false));
+    let (table, csv) = (std::fs::read_to_string(table).unwrap(), std::fs::read_to_string(csv).unwrap());
+    let rows = found["steps"].as_array().unwrap().len();
+    assert!(table.contains("MemoryHigh=") && csv.lines().count() == rows + 1, "{table}\n{csv}");
+}
+
+#[test]
+fn a_killed_coldframe_leaves_the_old_limit() {
+    let (_alone, Some(place)) = (alone(), place()) else { return };
+    let running = Running::start(place, "killed", &[]);
+    let before = running.limits();
+    let words = ["--yes", "--swap", "zram", "--watch", "500ms", "--max-stall", "90%", &running.process()];
+    let mut coldframe = squeeze(&words).process_group(0).spawn().unwrap();
+    until("the limit is lower", || running.limits().0 != before.0);
+    coldframe.kill().unwrap();
+    coldframe.wait().unwrap();
+    until("the old limit is back", || running.limits() == before);
+    until("the swap is gone", || !zram_is_swap());
+}
+
+#[test]
+fn a_program_that_ends_meanwhile_ends_the_squeeze() {
+    let (_alone, Some(place)) = (alone(), place()) else { return };
+    let mut running = Running::start(place, "ends", &[]);
+    let before = running.limits();
+    let words = ["--yes", "--swap", "zram", "--watch", "300ms", "--max-stall", "90%", &running.process()];
+    let coldframe = squeeze(&words).spawn().unwrap();
+    until("the limit is lower", || running.limits().0 != before.0);
+    let first = running.limits().0;
+    until("a step is measured", || running.limits().0 != first);
+    running.kill();
+    let output = coldframe.wait_with_output().unwrap();
+    assert!(text(&output.stdout).contains("its last process has ended"), "{output:?}");
+    assert!(text(&output.stdout).contains("The old limit is back"), "{output:?}");
+    assert!(!zram_is_swap());
+}
+
+/// The one sentence that a command fails with.
+fn refused(mut command: Command, code: i32, says: &[&str]) {
+    let output = command.output().unwrap();
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{says:?}: {errors}");
+    assert!(says.iter().all(|says| errors.contains(says)) && errors.lines().count() == 1, "{errors}");
+}
+
+#[test]
+fn what_cannot_be_squeezed_is_one_sentence_with_a_remedy() {
+    let _alone = alone();
+    for words in [
+        &["--max-stall", "0%", "1"][..],
+        &["--max-stall", "many", "1"],
+        &["--watch", "1ms", "1"],
+        &["--export", "a.html", "1"],
+    ] {
+        refused(squeeze(words), 2, &[words[0].trim_start_matches("--")]);
+    }
+    let Some(place) = place() else { return };
+    refused(squeeze(&["4194304"]), 4, &["no process 4194304", "ps"]);
+    refused(squeeze(&["no-such-container"]), 4, &["no running container or unit", "docker ps"]);
+    refused(squeeze(&["no-such.service"]), 4, &["no running unit", "systemctl"]);
+    refused(squeeze(&["/no/such/group"]), 4, &["no group /no/such/group"]);
+    refused(squeeze(&["--swap", "zram", &std::process::id().to_string()]), 4, &["group"]);
+    let locked = Running::start(place.clone(), "locked", &["lock"]);
+    refused(squeeze(&["--swap", "zram", &locked.process()]), 4, &["locked", "LimitMEMLOCK"]);
+    drop(locked);
+    let running = Running::start(place, "refused", &[]);
+    if Tree::machine().text("/proc/swaps").lines().count() < 2 {
+        refused(squeeze(&[&running.process()]), 4, &["no swap", "--swap zram"]);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("coldframe");
+    std::fs::copy(env!("CARGO_BIN_EXE_coldframe"), &copy).unwrap();
+    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut other = Command::new(&copy);
+    other.args(["squeeze", "--yes"]).arg(running.process()).uid(65534).gid(65534);
+    refused(other, 4, &["cannot be written by you", "run it as root"]);
+}
+
+#[test]
+fn without_yes_a_container_is_named_and_nothing_is_changed() {
+    let (_alone, Some(place)) = (alone(), place()) else { return };
+    let running = Running::start(place, "named", &[]);
+    let (before, tools) = (running.limits(), tempfile::tempdir().unwrap());
+    docker(tools.path(), &running.process());
+    let path = format!("{}:{}", tools.path().display(), std::env::var("PATH").unwrap());
+    for words in [&["--swap", "zram", "web-1"][..], &["--dry-run", "--swap", "zram", "web-1"]] {
+        let output = squeeze(words).env("PATH", &path).output().unwrap();
+        let said = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let folder = running.folders[0].file_name().unwrap().to_string_lossy();
+        assert!(said.replace('\n', "").contains(&*folder) && said.contains("--yes"), "{said}");
+        assert_eq!((running.limits(), zram_is_swap()), (before.clone(), false));
+    }
+}
+
+/// A docker that knows one container: the real one is not on every machine.
+fn docker(folder: &Path, process: &str) {
+    let script = format!("#!/bin/sh\ntest \"$1\" = inspect && test \"$5\" = web-1 && echo {process}\n");
+    let path = folder.join("docker");
+    std::fs::write(&path, script).unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+}

@@ -1,0 +1,290 @@
+//! Takes memory from a group that runs, step by step, and sees what that costs.
+//!
+//! ```text
+//!   new ── checks ─► begin ── the guard knows the old limit ─► watch (as it is) ─► lower ─► watch ─► lower ─► …
+//! ```
+//!
+//! v2: `memory.high`. Above it the kernel pushes pages out and slows the group down, but kills nothing. v1 has only the
+//! hard limit, which the kernel refuses if it cannot push out enough at once. There the killer is turned off meanwhile
+//! (`memory.oom_control`): a process that gets no page sleeps until the old limit is back.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::group::Group;
+use crate::place::path_in;
+use crate::pressure::stalled;
+use crate::processes::waiting;
+use crate::swap::Swaps;
+use crate::tree::{field, number, text, write, Tree};
+use crate::version::Version;
+use crate::{Guard, KernelError};
+
+/// A step takes this part of the memory away.
+const PART: u64 = 16;
+/// How often a group is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// One point of the measured curve.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step {
+    /// The limit, bytes; `None`: as it is.
+    pub limit: Option<u64>,
+    /// Bytes in RAM at the end, without files that are only cached.
+    pub in_ram: u64,
+    /// Bytes in swap at the end.
+    pub swapped: u64,
+    /// Pages of data and files that came back, a second.
+    pub back: f64,
+    /// Part of the time that some process waited for memory.
+    pub stalled: f64,
+}
+
+/// Why no more is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Some process waited longer than allowed.
+    Stall,
+    /// The rest is locked, or the kernel's own.
+    Least,
+    /// The kernel could not push more out.
+    Stuck,
+    /// The kernel has killed a process for lack of memory.
+    Killed,
+    /// Its last process has ended.
+    Gone,
+    /// The user has stopped it.
+    Stopped,
+}
+
+/// A group that can be squeezed.
+#[derive(Debug)]
+pub struct Squeeze {
+    tree: Tree,
+    group: Group,
+    pressure: PathBuf,
+    old: String,
+    limit: u64,
+    lowered: bool,
+    least: u64,
+    killed: u64,
+}
+
+impl Squeeze {
+    /// Checks that it is safe. `swap`: bytes of swap that will be made for it.
+    ///
+    /// # Errors
+    /// It is not: another user's group, one with this process, too little swap, nothing that can leave.
+    pub fn new(tree: &Tree, group: Group, swap: u64) -> Result<Squeeze, KernelError> {
+        let (counted, shown, processes) = (group.counters(), group.folder().display(), group.processes());
+        let file = group.file(group.version().squeeze_file());
+        let lacks = |what: String, remedy: &str| Err(KernelError::lacks(what, remedy));
+        if !file.exists() {
+            return lacks(
+                format!("{shown} has no memory limit"),
+                "name a group whose parent has memory in cgroup.subtree_control",
+            );
+        }
+        if rustix::fs::access(&file, rustix::fs::Access::WRITE_OK).is_err() {
+            return lacks(format!("{} cannot be written by you", file.display()), "run it as root");
+        }
+        if processes.is_empty() {
+            return lacks(format!("{shown} has no process"), "start the program, and squeeze it while it works");
+        }
+        if processes.contains(&std::process::id()) {
+            return lacks(
+                format!("this command is in {shown} itself, with {} other processes", processes.len() - 1),
+                "start the program in a group of its own: systemd-run --scope (with --user: as yourself) -- PROGRAM",
+            );
+        }
+        let swaps = Swaps::read(tree);
+        if swap == 0 {
+            swaps.ready()?;
+        }
+        let room = (swaps.free() + swap).min(allowed(&group));
+        if room < counted.data {
+            return lacks(
+                format!(
+                    "{} MiB of swap are free for {shown}, which has {} MiB of data",
+                    room >> 20,
+                    counted.data >> 20
+                ),
+                "as root, give --swap zram or --swap FILE, or let the group swap more (memory.swap.max)",
+            );
+        }
+        let least = counted.locked + counted.kernel + (1 << 20);
+        let limit = in_ram(&group);
+        if limit - limit / PART < least {
+            return lacks(
+                format!(
+                    "{} MiB of the {} MiB of {shown} are locked or the kernel's own and cannot leave",
+                    least >> 20,
+                    limit >> 20
+                ),
+                "let it lock less (LimitMEMLOCK=), or name a larger group",
+            );
+        }
+        let (pressure, old) = (pressure(tree, &group, processes[0]), text(&file));
+        Ok(Squeeze { tree: tree.clone(), group, pressure, old, limit, lowered: false, least, killed: counted.killed })
+    }
+
+    /// The group.
+    pub fn group(&self) -> &Group {
+        &self.group
+    }
+
+    /// Bytes in use before the first step, then the limit.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Bytes that cannot leave.
+    pub fn least(&self) -> u64 {
+        self.least
+    }
+
+    /// Whether the old limit is back, or the group is gone.
+    pub fn restored(&self) -> bool {
+        let file = self.group.file(self.group.version().squeeze_file());
+        text(&file) == self.old || !file.exists()
+    }
+
+    /// Whose waiting counts, if not only the group's.
+    pub fn others(&self) -> Option<&'static str> {
+        match self.pressure == self.tree.path("/proc/pressure/memory") {
+            true if text(&self.pressure).is_empty() => {
+                Some("any device, as this kernel does not count waiting for memory (psi=1 does)")
+            }
+            true => Some("memory on the whole machine, as this kernel does not count it for the group"),
+            false => None,
+        }
+    }
+
+    /// Lets the guard know the old limit. From now on the limit may be lowered.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn begin(&mut self, guard: &mut Guard) -> Result<(), KernelError> {
+        guard.hold(&self.group)?;
+        let oom = self.group.file("memory.oom_control");
+        match self.group.version() {
+            Version::One => write(&oom, "1").map_err(|e| KernelError::file(&oom, e, "run it as root")),
+            Version::Two => Ok(()),
+        }
+    }
+
+    /// Lowers the limit by a part.
+    ///
+    /// # Errors
+    /// Why it cannot be lowered.
+    pub fn lower(&mut self) -> Result<(), End> {
+        let base = if self.lowered { self.limit } else { in_ram(&self.group) };
+        let limit = (base - base / PART) / 4096 * 4096;
+        if limit < self.least {
+            return Err(End::Least);
+        }
+        if write(&self.group.file(self.group.version().squeeze_file()), limit.to_string()).is_err() {
+            return Err(self.gone().unwrap_or(End::Stuck));
+        }
+        (self.limit, self.lowered) = (limit, true);
+        Ok(())
+    }
+
+    /// Watches the group for so long, or until some process has waited for more than this part of that time.
+    ///
+    /// # Errors
+    /// What ends the squeeze before a step could be measured.
+    pub fn watch(&self, time: Duration, most: f64, stop: impl Fn() -> bool) -> Result<Step, End> {
+        let back = |counters: crate::Counters| counters.refaults + counters.file_refaults;
+        let (before, began) = (back(self.group.counters()), Instant::now());
+        let (mut waited, mut stuck) = (Waited::new(self), false);
+        while began.elapsed() < time && waited.seconds(self) <= most * time.as_secs_f64() && !stuck {
+            if stop() {
+                return Err(End::Stopped);
+            }
+            if let Some(end) = self.gone() {
+                return Err(end);
+            }
+            std::thread::sleep(LOOK.min(time));
+            stuck = field(&text(&self.group.file("memory.oom_control")), "under_oom") == Some(1);
+        }
+        let (seconds, counters) = (began.elapsed().as_secs_f64(), self.group.counters());
+        if counters.killed > self.killed {
+            return Err(End::Killed);
+        }
+        Ok(Step {
+            limit: self.lowered.then_some(self.limit),
+            in_ram: in_ram(&self.group),
+            swapped: counters.swapped,
+            back: back(counters).saturating_sub(before) as f64 / seconds,
+            stalled: if stuck { 1.0 } else { (waited.seconds(self) / seconds).min(1.0) },
+        })
+    }
+
+    fn gone(&self) -> Option<End> {
+        self.group.processes().is_empty().then_some(End::Gone)
+    }
+}
+
+/// How long some process has waited since the start.
+struct Waited {
+    /// From the kernel's count.
+    before: Option<Duration>,
+    /// Without it: looks at all, and those at which a thread waited for a device.
+    looks: (u32, u32),
+    began: Instant,
+}
+
+impl Waited {
+    fn new(of: &Squeeze) -> Waited {
+        let before = stalled(&text(&of.pressure)).map(|stall| stall.some);
+        Waited { before, looks: (0, 0), began: Instant::now() }
+    }
+
+    fn seconds(&mut self, of: &Squeeze) -> f64 {
+        if let (Some(before), Some(now)) = (self.before, stalled(&text(&of.pressure))) {
+            return now.some.saturating_sub(before).as_secs_f64();
+        }
+        self.looks.0 += 1;
+        self.looks.1 += u32::from(waiting(&of.tree, &of.group.processes()));
+        self.began.elapsed().as_secs_f64() * f64::from(self.looks.1) / f64::from(self.looks.0)
+    }
+}
+
+/// The file that counts waiting for memory: the group's; with v1, that of the v2 group of its first process, if it is
+/// not the root of all groups; or the machine's.
+fn pressure(tree: &Tree, group: &Group, process: u32) -> PathBuf {
+    let second = || {
+        let groups = tree.text(format!("/proc/{process}/cgroup"));
+        let path = path_in(&groups, Version::Two)?.trim_matches('/').to_string();
+        let mount = crate::place::mounted(tree, Version::Two)?.mount;
+        (!path.is_empty()).then(|| mount.join(path).join("memory.pressure"))
+    };
+    let own = match group.version() {
+        Version::One => second(),
+        Version::Two => Some(group.file("memory.pressure")),
+    };
+    let counts = |file: &PathBuf| stalled(&text(file)).is_some();
+    own.filter(counts).unwrap_or_else(|| tree.path("/proc/pressure/memory"))
+}
+
+/// Bytes that the group may have in swap more than it has.
+fn allowed(group: &Group) -> u64 {
+    let left = |most: &str, now: &str| {
+        let (most, now) = (number(&group.file(most))?, number(&group.file(now)).unwrap_or(0));
+        Some(most.saturating_sub(now))
+    };
+    let left = match group.version() {
+        // RAM and swap together. What leaves for swap gives its RAM back.
+        Version::One => {
+            left("memory.memsw.limit_in_bytes", "memory.memsw.usage_in_bytes").map(|left| left + group.usage())
+        }
+        Version::Two => left("memory.swap.max", "memory.swap.current"),
+    };
+    left.unwrap_or(u64::MAX)
+}
+
+fn in_ram(group: &Group) -> u64 {
+    let counted = group.counters();
+    group.usage().saturating_sub(counted.files.saturating_sub(counted.mapped))
+}

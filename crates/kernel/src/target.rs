@@ -1,0 +1,96 @@
+//! The group that a user names: a process, a folder of the cgroup tree, a container, a unit of systemd.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::group::Group;
+use crate::place::{mounted, path_in};
+use crate::tree::Tree;
+use crate::version::Version;
+use crate::KernelError;
+
+/// The ends of units' names.
+const UNITS: [&str; 4] = [".service", ".scope", ".slice", ".socket"];
+
+/// The group that a name stands for.
+///
+/// # Errors
+/// There is no such thing, or it is in no group of its own.
+pub fn group_of(tree: &Tree, name: &str) -> Result<Group, KernelError> {
+    let found = [Version::One, Version::Two].into_iter().find_map(|version| Some((version, mounted(tree, version)?)));
+    let Some((version, place)) = found else {
+        return Err(KernelError::no_cgroups());
+    };
+    let mount = place.mount;
+    let folder = match name.parse::<u32>() {
+        Ok(process) => of_process(tree, version, process)?,
+        Err(_) if name.starts_with('/') => folder(tree, &mount, name)
+            .ok_or_else(|| lacks(format!("there is no group {name} in {}", mount.display()), "systemd-cgls lists them"))?,
+        Err(_) if UNITS.iter().any(|end| name.ends_with(end)) => {
+            unit(name).ok_or_else(|| lacks(format!("systemd has no running unit {name}"), "systemctl list-units (with --user: yours) lists them"))?
+        }
+        Err(_) => match container(name) {
+            Some(process) => of_process(tree, version, process)?,
+            None => unit(name).ok_or_else(|| {
+                lacks(
+                    format!("there is no running container or unit {name}"),
+                    "docker ps, podman ps and systemctl list-units list them; a process is a number, a group begins with /",
+                )
+            })?,
+        },
+    };
+    let folder = folder_in(&mount, &folder);
+    if folder == mount {
+        return Err(lacks(
+            format!("{name} is in the root of all groups, which has no limit"),
+            "start it in a group of its own: systemd-run --scope (with --user: as yourself) -- PROGRAM",
+        ));
+    }
+    Ok(Group::at(version, folder, None))
+}
+
+fn lacks(what: String, remedy: &str) -> KernelError {
+    KernelError::lacks(what, remedy)
+}
+
+fn of_process(tree: &Tree, version: Version, process: u32) -> Result<String, KernelError> {
+    let groups = tree.text(format!("/proc/{process}/cgroup"));
+    let path = path_in(&groups, version).map(String::from);
+    path.ok_or_else(|| lacks(format!("there is no process {process}"), "ps -e lists them"))
+}
+
+/// Joins a path of the group tree, whose root is `/`, or one that begins at the machine's root.
+fn folder_in(mount: &std::path::Path, path: &str) -> PathBuf {
+    match path.starts_with(&mount.display().to_string()) {
+        true => path.into(),
+        false => mount.join(path.trim_matches('/')),
+    }
+}
+
+/// The folder of a path from the machine's root or from the root of the groups.
+fn folder(tree: &Tree, mount: &std::path::Path, name: &str) -> Option<String> {
+    let places = [tree.path(name), mount.join(name.trim_matches('/'))];
+    let found = places.into_iter().find(|folder| folder.starts_with(mount) && folder.is_dir());
+    found.map(|folder| folder.display().to_string())
+}
+
+/// The path of a running unit's group.
+fn unit(name: &str) -> Option<String> {
+    let ask = |who: &[&str]| {
+        said(Command::new("systemctl").args(who).args(["show", "-p", "ControlGroup", "--value", "--", name]))
+    };
+    ask(&[]).or_else(|| ask(&["--user"]))
+}
+
+/// The first process of a running container.
+fn container(name: &str) -> Option<u32> {
+    let ask = |tool: &str| said(Command::new(tool).args(["inspect", "-f", "{{.State.Pid}}", "--", name]))?.parse().ok();
+    ["docker", "podman"].into_iter().find_map(ask).filter(|process| *process != 0)
+}
+
+/// What a tool says, if it succeeds and says something.
+fn said(command: &mut Command) -> Option<String> {
+    let done = command.output().ok().filter(|done| done.status.success())?;
+    let text = String::from_utf8_lossy(&done.stdout).trim().to_string();
+    (!text.is_empty()).then_some(text)
+}
