@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-anyone bench-compare bench-truth bench-zram vm header settings papers papers-readme fuzz soak lint docs deb clean
+.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-anyone bench-compare bench-truth bench-zram vm header settings papers papers-readme fuzz soak lint docs dist clean
 
 all: build
 
@@ -126,9 +126,10 @@ papers-readme:
 docs: build
 	@sh scripts/docs.sh $(BIN)
 
-# Build a Debian package in target/debian: the program, its libraries, manual pages and completions.
-deb: build
-	@sh scripts/deb.sh target/release
+# Build what a release hands out, in target/dist: for x86-64 and ARM one static program, a tarball, a Debian package, a
+# wheel, checksums. Takes minutes, prints what is missing. DISTFLAGS=--only x86_64: one machine; --no-wheel.
+dist:
+	@python3 scripts/dist.py $(DISTFLAGS)
 
 # Test each reader with mutated input for FUZZ_SECONDS.
 fuzz:

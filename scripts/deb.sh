@@ -1,22 +1,22 @@
 #!/bin/sh
-# Makes a Debian package from a folder of built programs: scripts/deb.sh target/release [FOLDER OF THE PACKAGE]. Prints
-# the package's path. DEB_PACK: the compression options of dpkg-deb; by default -Zxz.
+# Makes a Debian package from a folder with the program, and with its libraries if they are not within it: scripts/deb.sh
+# FOLDER [FOLDER OF THE PACKAGE [DEBIAN'S NAME OF THE MACHINE, A PROGRAM THAT RUNS HERE]]. Prints the package's path.
+# DEB_PACK: the compression options of dpkg-deb; by default -Zxz.
 set -eu
 built=$1
 out=${2:-target/debian}
 program=$built/coldframe
-for file in coldframe libcoldframe_preload.so libcoldframe_plugin.so; do
-    if [ ! -f "$built/$file" ]; then
-        echo "deb: $built/$file is missing; build it with \`make build\`" >&2
-        exit 1
-    fi
-done
+if [ ! -f "$program" ]; then
+    echo "deb: $program is missing; build it with \`make dist\`" >&2
+    exit 1
+fi
 if ! command -v dpkg-deb >/dev/null; then
     echo "deb: dpkg-deb is missing; on Debian: apt-get install dpkg" >&2
     exit 1
 fi
-version=$("$program" --version | cut -d ' ' -f 2)
-machine=$(dpkg --print-architecture)
+machine=${3:-$(dpkg --print-architecture)}
+speaks=${4:-$program}
+version=$("$speaks" -V | cut -d ' ' -f 2)
 mkdir -p "$out"
 root=$(mktemp -d "$out/root.XXXXXX")
 trap 'rm -rf "$root"' EXIT
@@ -27,17 +27,15 @@ put() { # MODE FILE PLACE
     chmod "$1" "$root/$3"
 }
 put 755 "$program" usr/bin/coldframe
-put 644 "$built/libcoldframe_preload.so" usr/lib/coldframe/libcoldframe_preload.so
-put 644 "$built/libcoldframe_plugin.so" usr/lib/coldframe/libcoldframe_plugin.so
-if command -v strip >/dev/null; then
-    strip --strip-unneeded "$root/usr/bin/coldframe" "$root"/usr/lib/coldframe/*.so
-fi
+for library in libcoldframe_preload.so libcoldframe_plugin.so; do
+    if [ -f "$built/$library" ]; then put 644 "$built/$library" "usr/lib/coldframe/$library"; fi
+done
 mkdir -p "$root/usr/share/man/man1"
-"$program" man --dir "$root/usr/share/man/man1"
+"$speaks" man --dir "$root/usr/share/man/man1"
 gzip -9 -n "$root"/usr/share/man/man1/*
 completions() { # SHELL PLACE
     mkdir -p "$root/$(dirname "$2")"
-    "$program" completions "$1" >"$root/$2"
+    "$speaks" completions "$1" >"$root/$2"
     chmod 644 "$root/$2"
 }
 completions bash usr/share/bash-completion/completions/coldframe
@@ -62,6 +60,7 @@ gzip -9 -n -c CHANGELOG.md >"$root/usr/share/doc/coldframe/changelog.gz"
 chmod 644 "$root"/usr/share/doc/coldframe/* "$root"/usr/share/man/man1/*
 # The oldest C library that has all symbols the files need.
 libc=$(for file in "$root/usr/bin/coldframe" "$root"/usr/lib/coldframe/*.so; do
+    [ -f "$file" ] || continue
     objdump -T "$file" 2>/dev/null | grep -o 'GLIBC_[0-9.]*' || true
 done | sed 's/GLIBC_//' | sort -V | tail -1)
 mkdir -p "$root/DEBIAN"
@@ -71,8 +70,8 @@ Version: $version
 Architecture: $machine
 Maintainer: The coldframe developers <maintainers@coldframe.invalid>
 Installed-Size: $(du -sk "$root/usr" | cut -f 1)
-Depends: libc6${libc:+ (>= $libc)}, libgcc-s1
-Recommends: qemu-user
+${libc:+Depends: libc6 (>= $libc), libgcc-s1
+}Recommends: qemu-user
 Suggests: valgrind, linux-perf
 Section: utils
 Priority: optional

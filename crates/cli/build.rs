@@ -1,5 +1,6 @@
-//! With COLDFRAME_BUNDLE=1 (see `.cargo/config.toml` beside this file) builds the libraries that coldframe loads into other programs, and says
-//! where they are, so that `src/bundle.rs` takes them into the program. Other builds have them beside the program and do nothing here.
+//! With COLDFRAME_BUNDLE=1 (see `.cargo/config.toml` beside this file) builds the libraries that coldframe loads into other programs and packs
+//! them, so that `src/bundle.rs` takes them into the program; with COLDFRAME_BUNDLE=FOLDER packs those there (`scripts/dist.py`). Other builds
+//! have them beside the program and do nothing here.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,13 +13,28 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-env-changed=COLDFRAME_BUNDLE");
     println!("cargo:rustc-check-cfg=cfg(bundled)");
-    if std::env::var("COLDFRAME_BUNDLE").is_ok_and(|asked| asked == "1") {
-        bundle();
+    let Ok(asked) = std::env::var("COLDFRAME_BUNDLE") else { return };
+    let folder = if asked == "1" { built() } else { PathBuf::from(asked) };
+    let packed = PathBuf::from(of("OUT_DIR"));
+    for (package, file) in LIBRARIES {
+        let bytes =
+            std::fs::read(folder.join(file)).unwrap_or_else(|error| panic!("{package} has built no {file}: {error}"));
+        println!("cargo:rerun-if-changed={}", folder.join(file).display());
+        let out = std::fs::File::create(packed.join(format!("{file}.gz"))).expect("cargo gives a folder to write to");
+        let mut out = flate2::write::GzEncoder::new(out, flate2::Compression::best());
+        std::io::copy(&mut bytes.as_slice(), &mut out)
+            .and_then(|_| out.finish())
+            .expect("the packed library is written");
     }
+    println!("cargo:rustc-cfg=bundled");
 }
 
-fn bundle() {
-    let of = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("cargo says {name} to a build script"));
+fn of(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| panic!("cargo says {name} to a build script"))
+}
+
+/// Builds the libraries; gives their folder.
+fn built() -> PathBuf {
     let home = PathBuf::from(of("CARGO_MANIFEST_DIR"));
     let root = home.parent().and_then(Path::parent).expect("crates/cli lies in the workspace");
     // A folder of its own: cargo has locked the other one while this runs.
@@ -32,11 +48,8 @@ fn bundle() {
     }
     let status = command.env_remove("COLDFRAME_BUNDLE").env_remove("CARGO_ENCODED_RUSTFLAGS").status();
     assert!(status.is_ok_and(|status| status.success()), "the libraries that coldframe loads cannot be built");
-    for (package, file) in LIBRARIES {
-        let built = target.join("release").join(file);
-        assert!(built.is_file(), "{package} has built no {file}");
+    for (package, _) in LIBRARIES {
         println!("cargo:rerun-if-changed={}", root.join("crates").join(&package["coldframe-".len()..]).display());
     }
-    println!("cargo:rustc-cfg=bundled");
-    println!("cargo:rustc-env=COLDFRAME_BUNDLED={}", target.join("release").display());
+    target.join("release")
 }

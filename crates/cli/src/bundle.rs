@@ -10,13 +10,36 @@ use coldframe_record::find_library;
 
 use crate::failure::Failure;
 
+/// By name, packed by gzip.
 #[cfg(bundled)]
 const LIBRARIES: &[(&str, &[u8])] = &[
-    ("libcoldframe_preload.so", include_bytes!(concat!(env!("COLDFRAME_BUNDLED"), "/libcoldframe_preload.so"))),
-    ("libcoldframe_plugin.so", include_bytes!(concat!(env!("COLDFRAME_BUNDLED"), "/libcoldframe_plugin.so"))),
+    ("libcoldframe_preload.so", include_bytes!(concat!(env!("OUT_DIR"), "/libcoldframe_preload.so.gz"))),
+    ("libcoldframe_plugin.so", include_bytes!(concat!(env!("OUT_DIR"), "/libcoldframe_plugin.so.gz"))),
 ];
 #[cfg(not(bundled))]
 const LIBRARIES: &[(&str, &[u8])] = &[];
+
+/// What `--version` says: how the program was built, where its libraries are, what it knows.
+pub fn of_this_build() -> &'static str {
+    let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
+    let linked = if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" };
+    let exe = std::env::current_exe().unwrap_or_default();
+    let beside = find_library(exe.parent().unwrap_or(Path::new(".")), "libcoldframe_preload.so");
+    let libraries = match beside {
+        Some(found) => found.display().to_string(),
+        None if cfg!(bundled) => "within the program".to_string(),
+        None => "none: `run` and `record` need libcoldframe_preload.so beside the program".to_string(),
+    };
+    let said = format!(
+        "{}\nbuild: {profile}, {}, {linked}\nlibraries: {libraries}\nfeatures: {} policies, {} trace formats, {} devices",
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::ARCH,
+        coldframe_core::policy::ALL.len(),
+        coldframe_trace::format::FORMATS.len(),
+        coldframe_device::sheet::SHIPPED.len(),
+    );
+    said.leak()
+}
 
 /// The library, if there is one.
 ///
@@ -34,9 +57,12 @@ pub fn library(name: &str) -> Result<Option<PathBuf>, Failure> {
         return Err(refuse(format!("{name} has no place to be written to: set HOME or XDG_CACHE_HOME")));
     };
     let place = cache.join(name);
+    let mut whole = Vec::new();
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(*bytes), &mut whole)
+        .map_err(|error| refuse(format!("{name} within this program is damaged: {error}; install coldframe again")))?;
     let unwritten =
         |error| format!("{} cannot be written: {error}; set XDG_CACHE_HOME to a folder of yours", place.display());
-    write(&place, bytes).map_err(|error| refuse(unwritten(error)))?;
+    write(&place, &whole).map_err(|error| refuse(unwritten(error)))?;
     Ok(Some(place))
 }
 

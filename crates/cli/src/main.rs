@@ -88,7 +88,7 @@ I/O or integrity error; 126, 127 as in shells; `run` ends with the program's own
 
 /// How little RAM can a program or device live with, and what does that cost?
 #[derive(Parser)]
-#[command(name = "coldframe", version, after_help = AFTER, propagate_version = true)]
+#[command(name = "coldframe", version, long_version = bundle::of_this_build(), after_help = AFTER, propagate_version = true)]
 struct Cli {
     /// No progress and no hints on stderr.
     #[arg(long, short, global = true)]

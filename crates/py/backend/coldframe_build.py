@@ -26,12 +26,19 @@ def build_wheel(folder: str, settings: dict[str, Any] | None = None, metadata: s
 
 
 def bring_program() -> None:
-    """Builds the program and its libraries, and puts them where the wheel takes them from."""
+    """Builds the program and its libraries, and puts them where the wheel takes them from.
+
+    COLDFRAME_PROGRAM: a program that has its libraries within it (`scripts/dist.py`); nothing is built then.
+    """
+    shutil.rmtree(DATA, ignore_errors=True)
+    if whole := os.environ.get("COLDFRAME_PROGRAM"):
+        (DATA / "scripts").mkdir(parents=True)
+        shutil.copy2(whole, DATA / "scripts" / "coldframe")
+        return
     packages = ["coldframe-cli", "coldframe-preload", "coldframe-plugin"]
     chosen = [word for package in packages for word in ("-p", package)]
     subprocess.run(["cargo", "build", "--release", "--locked", *chosen], cwd=ROOT, check=True)
     built = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
-    shutil.rmtree(DATA, ignore_errors=True)
     for name, place in [("coldframe", "scripts"), *((name, "data/lib/coldframe") for name in LIBRARIES)]:
         (DATA / place).mkdir(parents=True, exist_ok=True)
         shutil.copy2(built / name, DATA / place / name)

@@ -1,0 +1,215 @@
+"""What a release hands out, in target/dist: for each machine one static program that holds the libraries it loads into
+other programs, a tarball, a Debian package and a wheel of it, and SHA256SUMS.
+
+    scripts/dist.py [--only x86_64|aarch64] [--no-wheel]
+
+The program is linked with the C library statically. The libraries are loaded beside a program's own C library, so
+they must ask for no function that an old one lacks: they are linked against a stub of this machine's C library that
+has the functions of OLDEST and before.
+"""
+
+import argparse
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+OUT = ROOT / "target" / "dist"
+OLDEST = (2, 28)
+"""The glibc of Debian 10 and RHEL 8."""
+LARGEST = 15_000_000
+"""Bytes of the program."""
+LIBRARIES = ["libcoldframe_preload.so", "libcoldframe_plugin.so"]
+MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
+"""Our name of a machine, and Debian's."""
+WITHIN = """
+#include <sys/syscall.h>
+#include <unistd.h>
+#ifdef __x86_64__
+#define VERSION 1
+#else
+#define VERSION 0
+#endif
+#define HIDDEN __attribute__((visibility("hidden")))
+extern int __xstat64(int, const char *, void *), __lxstat64(int, const char *, void *), __fxstat64(int, int, void *);
+HIDDEN int stat64(const char *path, void *to) { return __xstat64(VERSION, path, to); }
+HIDDEN int lstat64(const char *path, void *to) { return __lxstat64(VERSION, path, to); }
+HIDDEN int fstat64(int file, void *to) { return __fxstat64(VERSION, file, to); }
+HIDDEN int gettid(void) { return syscall(SYS_gettid); }
+extern int __cxa_atexit(void (*)(void *), void *, void *);
+extern void *__dso_handle HIDDEN;
+HIDDEN int atexit(void (*call)(void)) { return __cxa_atexit((void (*)(void *))call, 0, &__dso_handle); }
+"""
+"""Functions that a program has within itself: `atexit`, and with an old glibc those of stat (before 2.33) and `gettid`
+(before 2.30)."""
+
+
+class Missing(Exception):
+    """What the machine lacks to build for a target."""
+
+
+def run(*command: str | Path, **more: object) -> str:
+    return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE, **more).stdout  # type: ignore[call-overload]
+
+
+def compiler_of(machine: str) -> str:
+    """The C compiler for a machine; with Debian's names if it is not this one."""
+    if machine == platform.machine():
+        return "cc"
+    compiler = f"{machine}-linux-gnu-gcc"
+    if not shutil.which(compiler):
+        raise Missing(f"{compiler}; on Debian: apt-get install gcc-{machine.replace('_', '-')}-linux-gnu")
+    return compiler
+
+
+def stub(compiler: str, folder: Path) -> list[str]:
+    """Writes a stub of the C library as it was at OLDEST; gives the linker's options for it."""
+    libc = run(compiler, "-print-file-name=libc.so.6").strip()
+    newest: dict[str, tuple[tuple[int, ...], str, int]] = {}
+    for line in run("readelf", "-W", "--dyn-syms", libc).splitlines():
+        fields = line.split()
+        found = len(fields) == 8 and fields[6] != "UND" and re.fullmatch(r"(\w+)@@?GLIBC_([\d.]+)", fields[7])
+        if not found:
+            continue
+        version = tuple(int(part) for part in found[2].split("."))
+        if version <= OLDEST and version > newest.get(found[1], ((), "", 0))[0]:
+            newest[found[1]] = (version, fields[3], int(fields[2], 0))
+    named = {version: "GLIBC_" + ".".join(map(str, version)) for version, _, _ in newest.values()}
+    code = []
+    for number, (name, (version, kind, size)) in enumerate(newest.items()):
+        data = kind == "OBJECT"
+        code += [".data" if data else ".text", f".globl s{number}", f".type s{number},%{'object' if data else 'function'}"]
+        code += [f"s{number}: .skip {size if data else 1}", f".size s{number}, .-s{number}"]
+        code += [f".symver s{number}, {name}@@{named[version]}"]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "libc.s").write_text("\n".join(code) + "\n")
+    (folder / "nothing.s").write_text("")
+    (folder / "within.c").write_text(WITHIN)
+    ordered = [named[version] for version in sorted(named)]
+    (folder / "versions").write_text("".join(f"{name} {{}} {after};\n" for name, after in zip(ordered, ["", *ordered])))
+    script = f"-Wl,--version-script={folder / 'versions'}"
+    # Functions that moved into libc.so.6 in glibc 2.34 are in these two before.
+    moved = ["libpthread.so.0", "libdl.so.2"]
+    for name, source, more in [("libc.so", "libc.s", [script]), *((name, "nothing.s", []) for name in moved)]:
+        soname = "libc.so.6" if name == "libc.so" else name
+        run(compiler, "-shared", "-nostdlib", f"-Wl,-soname,{soname}", *more, "-o", folder / name, folder / source)
+    run(compiler, "-O2", "-fPIC", "-c", "-o", folder / "within.o", folder / "within.c")
+    return [f"-L{folder}", f"{folder / 'within.o'}", "-Wl,--no-as-needed", *(f"{folder / name}" for name in moved), "-Wl,--as-needed"]
+
+
+def cargo(target: str, compiler: str, flags: list[str], packages: list[str], **more: str) -> Path:
+    """Builds packages for a target; gives the folder of what was built."""
+    name = target.upper().replace("-", "_")
+    env = os.environ | {f"CARGO_TARGET_{name}_RUSTFLAGS": " ".join(flags), f"CARGO_TARGET_{name}_LINKER": compiler}
+    env |= {f"CC_{target.replace('-', '_')}": compiler, **more}
+    chosen = [word for package in packages for word in ("-p", package)]
+    done = subprocess.run(["cargo", "build", "--locked", "--profile", "small", "--target", target, *chosen], cwd=ROOT, env=env)
+    if done.returncode:
+        raise Missing(f"a build for {target}; if its standard library is missing: rustup target add {target}")
+    return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / target / "small"
+
+
+def unknown(file: Path) -> list[str]:
+    """The functions that a library asks for, but neither our stub nor QEMU has."""
+    symbols = (line.split() for line in run("readelf", "-W", "--dyn-syms", file).splitlines())
+    asked = [fields[7] for fields in symbols if len(fields) > 7 and fields[4] == "GLOBAL" and fields[6] == "UND"]
+    return [name for name in asked if "@GLIBC_" not in name and not name.startswith(("qemu_plugin_", "_Unwind_", "__tls_get_addr"))]
+
+
+def program(machine: str, folder: Path) -> Path:
+    """Builds the one file for a machine."""
+    compiler = compiler_of(machine)
+    target = f"{machine}-unknown-linux-gnu"
+    links = [f"-Clink-arg={word}" for word in stub(compiler, folder / "stub")]
+    built = cargo(target, compiler, links, ["coldframe-preload", "coldframe-plugin"])
+    libraries = folder / "libraries"
+    libraries.mkdir(exist_ok=True)
+    for name in LIBRARIES:
+        if lacks := unknown(built / name):
+            raise SystemExit(f"dist: glibc {OLDEST} has not what {name} asks for: {', '.join(lacks)}")
+        shutil.copy2(built / name, libraries / name)
+    static = ["-Ctarget-feature=+crt-static"]
+    made = cargo(target, compiler, static, ["coldframe-cli"], COLDFRAME_BUNDLE=str(libraries)) / "coldframe"
+    if made.stat().st_size > LARGEST:
+        raise SystemExit(f"dist: {made} has {made.stat().st_size:,} bytes, more than {LARGEST:,}")
+    return Path(shutil.copy2(made, folder / "coldframe"))
+
+
+def tarball(machine: str, folder: Path, version: str, pages: Path) -> None:
+    """The program, its manual pages and completions, as a folder to unpack anywhere."""
+    name = f"coldframe-{version}-{machine}-linux"
+    with tarfile.open(OUT / f"{name}.tar.gz", "w:gz") as out:
+        for file, place in [(folder / "coldframe", "coldframe"), (ROOT / "LICENSE", "LICENSE"), (ROOT / "README.md", "README.md")]:
+            out.add(file, f"{name}/{place}", filter=of_nobody)
+        for share in ("man", "bash-completion", "zsh", "fish"):
+            out.add(pages / "usr/share" / share, f"{name}/share/{share}", filter=of_nobody)
+
+
+def of_nobody(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = "root"
+    return entry
+
+
+def wheel(machine: str, folder: Path) -> None:
+    """The Python package with the program in it."""
+    compiler = compiler_of(machine)
+    target = f"{machine}-unknown-linux-gnu"
+    name = target.upper().replace("-", "_")
+    links = " ".join(f"-Clink-arg={word}" for word in stub(compiler, folder / "stub"))
+    env = os.environ | {f"CARGO_TARGET_{name}_RUSTFLAGS": links, f"CARGO_TARGET_{name}_LINKER": compiler}
+    env |= {f"CC_{target.replace('-', '_')}": compiler, "CARGO_BUILD_TARGET": target, "COLDFRAME_PROGRAM": str(folder / "coldframe")}
+    env |= {"MATURIN_PEP517_ARGS": "--compatibility manylinux_{}_{}".format(*OLDEST)}
+    python = ROOT / "target" / "venv" / "bin" / "python"
+    if not python.exists():
+        raise Missing("target/venv; run `make python` first")
+    pip = [python, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps", "--no-build-isolation"]
+    run(*pip, "--wheel-dir", OUT, ROOT, env=env)
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description="Builds what a release hands out, in target/dist.")
+    asked.add_argument("--only", choices=MACHINES, help="one machine")
+    asked.add_argument("--no-wheel", action="store_true", help="without the Python package")
+    options = asked.parse_args()
+    shutil.rmtree(OUT, ignore_errors=True)
+    OUT.mkdir(parents=True)
+    here = platform.machine()
+    missing = []
+    # This machine's first: its program writes the pages of all.
+    for machine in sorted(MACHINES, key=lambda machine: machine != here):
+        if options.only not in (None, machine):
+            continue
+        folder = ROOT / "target" / f"one-file-{machine}"
+        folder.mkdir(exist_ok=True)
+        try:
+            made = program(machine, folder)
+            speaks = made if machine == here else ROOT / "target" / f"one-file-{here}" / "coldframe"
+            package = Path(run("sh", ROOT / "scripts/deb.sh", folder, OUT, MACHINES[machine], speaks, cwd=ROOT).strip())
+            version = package.name.split("_")[1]
+            pages = folder / "pages"
+            shutil.rmtree(pages, ignore_errors=True)
+            run("dpkg-deb", "-x", package, pages)
+            tarball(machine, folder, version, pages)
+            if not options.no_wheel:
+                wheel(machine, folder)
+        except Missing as lack:
+            missing.append(f"{machine}: {lack}")
+    files = sorted(file for file in OUT.iterdir() if file.is_file())
+    sums = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files]
+    (OUT / "SHA256SUMS").write_text("".join(sums))
+    for file in files:
+        print(f"{file.stat().st_size / 1e6:6.1f} MB  {file.relative_to(ROOT)}")
+    for lack in missing:
+        print(f"dist: left out: {lack}", file=sys.stderr)
+    sys.exit(bool(missing))
+
+
+if __name__ == "__main__":
+    main()
