@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-compare bench-truth bench-zram vm header settings papers papers-book fuzz soak lint docs dist clean
+.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-anyone bench-compare bench-truth bench-zram vm header settings papers papers-book fuzz soak lint docs dist clean
 
 all: build
 
@@ -90,6 +90,11 @@ bench-truth: build
 bench-compare: build
 	@mkdir -p target/demo && $(or $(CC),cc) -O1 -o target/demo/shop data/traces/shop.c
 	@$(BIN) compare --ram 50%,33% -- $(or $(PROGRAM),target/demo/shop 1000000 400000)
+
+# As root: ask about programs that no pager of ours can serve (Go, static and musl C, busybox, a JVM, node, servers that
+# run), and measure the error of the answers in a memory cgroup. PROGRAMS=a,b: only these.
+bench-anyone: build
+	@python3 scripts/anyone.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS))
 
 # Measure the time to compress a page, and its size: the numbers of the backings zram-lz4 and zram-zstd.
 bench-zram:

@@ -23,6 +23,7 @@ pub mod json;
 pub mod need;
 pub mod price;
 pub mod rows;
+pub mod seen;
 pub mod simulate;
 pub mod stretches;
 pub mod tier;
@@ -33,6 +34,7 @@ pub use curve::{Point, THRASHES};
 pub use json::{Answer, Rung};
 pub use need::Need;
 pub use price::Costs;
+pub use seen::Seen;
 pub use verdict::Verdict;
 pub use watched::{of_bits, AskedOfBits, Price};
 
@@ -71,5 +73,8 @@ impl Question {
 pub fn answer(path: &Path, question: &Question) -> Result<Answer, ExperimentError> {
     let rows = Rows::read(path, question.program_seconds)?;
     let curve = Curve::find(&rows, question)?;
-    Ok(Answer::new(path, &rows, question, &curve))
+    let answer = Answer::new(path, &rows, question, &curve);
+    let ram = answer.ram_bytes.unwrap_or(answer.needed_bytes / 2);
+    let seen = Seen::of(&rows, &question.pager, ram)?;
+    Ok(Answer { seen: Some(seen), ..answer })
 }

@@ -181,7 +181,7 @@ fn here(args: &Args) -> Result<ExitCode, Failure> {
     let written = args.output.as_ref().filter(|_| config.is_some()).map(|path| path.display().to_string());
     let text = match args.format.as_str() {
         "json" => output::json(&found.json()),
-        _ => coldframe_show::machine_answer::words(&found, written.as_deref()),
+        _ => coldframe_show::machine_answer::words(&found, written.as_deref(), None, ""),
     };
     output::write(None, &text)?;
     export_here(&args.export, &found, &Exported::here(&found, None))?;

@@ -1,17 +1,19 @@
 //! `coldframe attach`: how little RAM a process needs that runs already, and its children.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use coldframe_advise::machine::{AskedOfBits, Question};
 use coldframe_bits::Watch;
 use coldframe_device::quantity;
+use coldframe_show::export::Exported;
 
 use crate::failure::Failure;
-use crate::output;
 use crate::progress::Line;
 use crate::recording_end::Signals;
 use crate::watched::{answer, code, price, said, show};
+use crate::{export, output};
 
 /// Watch a process that runs, and print how long its work takes with less RAM on this machine.
 ///
@@ -23,7 +25,7 @@ use crate::watched::{answer, code, price, said, show};
 #[command(after_help = "\
 Examples:
   coldframe attach 4711
-  coldframe attach 4711 --for 300s --format json
+  coldframe attach 4711 --for 300s --export answer.md
 
 Exit codes: 0 a size is recommended; 1 none is, or there is nothing to save; 2 no such process; 4 the process cannot be \
 watched (another user's, in swap, in huge pages).")]
@@ -37,9 +39,13 @@ pub struct Args {
     /// How to print it.
     #[arg(long, value_parser = ["table", "json"], default_value = "table")]
     format: String,
+    /// Write the answer to this file, too; its suffix says the form: json, csv, md, html, prom. May repeat.
+    #[arg(long, value_name = "FILE")]
+    export: Vec<PathBuf>,
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
+    export::known(&args.export)?;
     let time = quantity::time(&args.time).map_err(|e| Failure::usage(format!("--for: {e}")))?;
     let time = Duration::from_nanos(time.0 / 1000);
     if time < LEAST {
@@ -58,8 +64,9 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     let (process, why) = (Some(args.process), String::new());
     let asked = AskedOfBits { command, process, exit: Some(0), price: price()?, why, slowdown };
     let answer = answer(&watched, &asked)?;
-    let text = if args.format == "json" { output::json(&answer.json()) } else { said(&answer) };
+    let text = if args.format == "json" { output::json(&answer.json()) } else { said(&answer, None) };
     output::write(None, &text)?;
+    export::export_here(&args.export, &answer, &Exported::here(&answer, None))?;
     Ok(code(&answer))
 }
 

@@ -93,7 +93,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
 fn recording(args: &Args, path: &Path) -> Result<ExitCode, Failure> {
     let (ran, processes) = raw::read(path)?;
     let out = args.output.clone().unwrap_or_else(|| path.with_extension("parquet"));
-    let (summary, _) = window::traced(processes, &ran.command, ran.seconds, ran.exit, &out)?;
+    let (summary, _) = window::traced(processes, &ran.command, ran.seconds, ran.exit, None, &out)?;
     if args.format == "json" {
         return counts(&summary, &out, "raw", true);
     }

@@ -141,10 +141,10 @@ enum Verb {
 
 fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().skip(1).collect();
+    coldframe_show::table::fit(output::width());
     if let Some(asked) = one_go::Asked::read(&words) {
         return one_go::run(&asked).unwrap_or_else(|failure| failure.report());
     }
-    coldframe_show::table::fit(output::width());
     let cli = Cli::parse();
     let quiet = cli.quiet;
     let done = match cli.verb {

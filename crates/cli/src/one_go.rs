@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{ExitCode, Stdio};
 
 use coldframe_advise::machine::Answer;
 use coldframe_show::export::Exported;
@@ -22,6 +22,7 @@ use crate::{export, group, output, report, verify, watched, window};
 pub struct Asked {
     quiet: bool,
     verify: bool,
+    open: bool,
     export: Vec<PathBuf>,
     program: Vec<OsString>,
 }
@@ -38,13 +39,14 @@ impl Asked {
                     return Some(asked);
                 }
                 "--verify" => asked.verify = true,
+                "--open" => asked.open = true,
                 "--export" => asked.export.push(rest.next()?.1.into()),
                 "-q" | "--quiet" => asked.quiet = true,
                 _ => return None,
             }
         }
         // Without `--`, it is no other verb either.
-        asked.verify.then_some(asked)
+        (asked.verify || asked.open).then_some(asked)
     }
 }
 
@@ -74,11 +76,26 @@ pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
         }),
         Err(why) => watched::run(program, &folder, &why.to_string(), &asked.export, asked.quiet),
     };
+    if asked.open && done.is_ok() {
+        open(&folder.join(REPORT));
+    }
     if done.is_err() {
         // Only if the folder is empty.
         let _ = std::fs::remove_dir(&folder);
     }
     done
+}
+
+/// The page with the answer.
+const REPORT: &str = "report.html";
+
+/// Shows the page, or says where it is.
+fn open(page: &Path) {
+    let shown = std::process::Command::new("xdg-open").arg(page).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if !shown.is_ok_and(|status| status.success()) {
+        let page = std::path::absolute(page).unwrap_or(page.to_owned());
+        eprintln!("coldframe: xdg-open cannot show the report; open {} in a browser", page.display());
+    }
 }
 
 /// For this machine, with its pager.
@@ -89,17 +106,15 @@ fn here(asked: &Asked, folder: &Path) -> Result<ExitCode, Failure> {
     let order = window::Order { command: program, patience: window::PATIENCE, ..window::Order::default() };
     let recorded = window::record(&order, &trace)?;
     let mut answer = machine.about(&trace, None, None)?;
-    let files = write(folder, &trace, &answer, &asked.export)?;
+    write(folder, &trace, &answer, &asked.export)?;
     let config = folder.join("config.toml");
     let config = answer.config().map(|_| config.display().to_string());
-    let mut text = words(&answer, config.as_deref()) + &group::of(&trace);
+    let mut more = group::of(&trace);
     for remark in recorded.remarks() {
-        text += &(wrap("", &format!("Note: {remark}."), 0, WIDTH).join("\n") + "\n");
+        more += &(wrap("", &format!("Note: {remark}."), 0, WIDTH).join("\n") + "\n");
     }
-    if !asked.quiet {
-        text += &files;
-    }
-    output::write(None, &text)?;
+    let report = folder.join(REPORT);
+    output::write(None, &words(&answer, config.as_deref(), (!asked.quiet).then_some(report.as_path()), &more))?;
     if asked.verify {
         answer.verified = verify::run(&answer, program)?;
         write(folder, &trace, &answer, &asked.export)?;
@@ -110,8 +125,8 @@ fn here(asked: &Asked, folder: &Path) -> Result<ExitCode, Failure> {
 /// Columns of a line.
 const WIDTH: usize = 80;
 
-/// Writes the files to keep, and prints their names.
-fn write(folder: &Path, trace: &Path, answer: &Answer, exports: &[PathBuf]) -> Result<String, Failure> {
+/// Writes the files to keep.
+fn write(folder: &Path, trace: &Path, answer: &Answer, exports: &[PathBuf]) -> Result<(), Failure> {
     let json = output::json(&answer.json());
     output::write(Some(&folder.join("advice.json")), &json)?;
     if let Some(config) = answer.config() {
@@ -121,10 +136,8 @@ fn write(folder: &Path, trace: &Path, answer: &Answer, exports: &[PathBuf]) -> R
     page.add("advice", json.as_bytes())?;
     page.add_map(heat(trace, report::MAP_ROWS, report::MAP_COLUMNS)?);
     page.add_group(&Reader::open(trace)?.provenance().group);
-    output::write(Some(&folder.join("report.html")), &page.html()?)?;
-    export::all(exports, &Exported::here(answer, None), &page)?;
-    let advised = answer.ram_bytes.map_or(String::new(), |_| ", config.toml".into());
-    Ok(format!("In {}: trace.parquet, advice.json{advised}, report.html\n", folder.display()))
+    output::write(Some(&folder.join(REPORT)), &page.html()?)?;
+    export::all(exports, &Exported::here(answer, None), &page)
 }
 
 #[cfg(test)]
@@ -139,8 +152,8 @@ mod tests {
     fn options_come_before_the_program_and_not_after() {
         let program = vec![OsString::from("ls"), OsString::from("--verify")];
         assert_eq!(read(&["--", "ls", "--verify"]), Some(Asked { program: program.clone(), ..Asked::default() }));
-        let asked = Asked { quiet: true, verify: true, export: Vec::new(), program };
-        assert_eq!(read(&["--verify", "-q", "--", "ls", "--verify"]), Some(asked));
+        let asked = Asked { quiet: true, verify: true, open: true, export: Vec::new(), program };
+        assert_eq!(read(&["--verify", "-q", "--open", "--", "ls", "--verify"]), Some(asked));
         assert_eq!([read(&["run", "--", "ls"]), read(&[]), read(&["-q"])], [None, None, None]);
         let export = read(&["--export", "a.md", "--export", "b.csv", "--", "ls"]).map(|asked| asked.export);
         assert_eq!(export, Some(vec!["a.md".into(), "b.csv".into()]));

@@ -45,9 +45,9 @@ pub fn run(
     quiet: bool,
 ) -> Result<ExitCode, Failure> {
     let answer = of(command, why, Question::SLOWDOWN, quiet)?;
-    let files = write(folder, &answer)?;
+    let report = write(folder, &answer)?;
     export_here(exports, &answer, &Exported::here(&answer, None))?;
-    output::write(None, &(said(&answer) + if quiet { "" } else { &files }))?;
+    output::write(None, &said(&answer, (!quiet).then_some(report.as_path())))?;
     Ok(code(&answer))
 }
 
@@ -156,10 +156,10 @@ pub fn answer(watched: &Watched, asked: &AskedOfBits) -> Result<Answer, Failure>
     Ok(of_bits(watched, asked))
 }
 
-/// The answer in words.
-pub fn said(answer: &Answer) -> String {
+/// The answer in words; `report`: its page.
+pub fn said(answer: &Answer, report: Option<&Path>) -> String {
     let notes: String = answer.notes.iter().map(|note| format!("Note: {note}.\n")).collect();
-    words(answer, None) + &notes
+    words(answer, None, report, &notes)
 }
 
 /// The exit code of an answer: 1 without a recommended size.
@@ -167,14 +167,15 @@ pub fn code(answer: &Answer) -> ExitCode {
     ExitCode::from(u8::from(answer.ram_bytes.is_none()))
 }
 
-/// Writes the files to keep, and returns their names.
-fn write(folder: &Path, answer: &Answer) -> Result<String, Failure> {
+/// Writes the files to keep, and returns the page.
+fn write(folder: &Path, answer: &Answer) -> Result<PathBuf, Failure> {
     let json = output::json(&answer.json());
     output::write(Some(&folder.join("advice.json")), &json)?;
     let mut page = Page::default();
     page.add("advice", json.as_bytes())?;
-    output::write(Some(&folder.join("report.html")), &page.html()?)?;
-    Ok(format!("In {}: advice.json, report.html\n", folder.display()))
+    let report = folder.join("report.html");
+    output::write(Some(&report), &page.html()?)?;
+    Ok(report)
 }
 
 /// The price of a page that comes back: as this machine is known, else as its swap is, else as its disk is.

@@ -15,7 +15,7 @@ use coldframe_journal::span;
 use coldframe_live::{Options, Recorder, StatsFile, FRAMES_MIN};
 use coldframe_record::{native, resolve};
 use coldframe_trace::window::{window, Recorded as Process};
-use coldframe_trace::{ProgramFacts, Summary, TraceError};
+use coldframe_trace::{Noise, ProgramFacts, Summary, TraceError};
 use serde_json::{json, Value};
 
 use crate::failure::Failure;
@@ -67,7 +67,28 @@ struct Ran {
     folder: tempfile::TempDir,
     seconds: f64,
     native_seconds: Option<f64>,
+    /// Seconds of work of all processors meanwhile.
+    worked: Option<f64>,
     ended: Ended,
+}
+
+/// Seconds of work of all processors since the machine started: `/proc/stat`, in ticks of a hundredth.
+fn worked() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/stat").ok()?;
+    let ticks: Vec<f64> = text.lines().next()?.split_whitespace().skip(1).filter_map(|n| n.parse().ok()).collect();
+    // Without idle and iowait, and without guests, who are in `user`, too.
+    Some(ticks.iter().enumerate().filter(|(i, _)| matches!(i, 0..=2 | 5..=7)).map(|(_, n)| n / 100.0).sum())
+}
+
+/// What other programs did while these processes ran.
+fn noise(worked: Option<f64>, processes: &[Process], seconds: f64) -> Option<Noise> {
+    let ours = |process: &Process| {
+        [Word::User, Word::System, Word::Handled].map(|word| process.word(word)).iter().sum::<u64>()
+    };
+    let ours = processes.iter().map(ours).sum::<u64>() as f64 / 1e9;
+    let processors = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+    let others = ((worked? - ours) / seconds).clamp(0.0, f64::from(processors));
+    Some(Noise { others, processors })
 }
 
 /// Runs the program; its recordings lie beside `out`.
@@ -92,10 +113,11 @@ fn ran(order: &Order, out: &Path) -> Result<Ran, Failure> {
     };
     let native_seconds = if order.overhead { Some(alone(command)?) } else { None };
     let signals = Signals::catch()?;
-    let started = Instant::now();
+    let (started, before) = (Instant::now(), worked());
     let child = start(command, &preload, &options, None)?.child();
     let ended = recording_end::wait(child, folder.path(), &signals, order.max_time)?;
-    Ok(Ran { seconds: started.elapsed().as_secs_f64(), folder, native_seconds, ended })
+    let worked = worked().zip(before).map(|(after, before)| after - before);
+    Ok(Ran { seconds: started.elapsed().as_secs_f64(), folder, native_seconds, worked, ended })
 }
 
 /// Runs the program and writes the trace to `out`.
@@ -104,7 +126,7 @@ fn ran(order: &Order, out: &Path) -> Result<Ran, Failure> {
 /// The program cannot be recorded in this way, which is reported before it runs; nothing was recorded; the folder of
 /// the trace is full.
 pub fn record(order: &Order, out: &Path) -> Result<Recorded, Failure> {
-    let Ran { folder, seconds, native_seconds, ended } = ran(order, out)?;
+    let Ran { folder, seconds, native_seconds, worked, ended } = ran(order, out)?;
     let Ended { status, limit, left } = ended;
     let processes = read(folder.path(), status)?;
     let lost = processes.iter().any(Process::is_cut_short);
@@ -114,7 +136,8 @@ pub fn record(order: &Order, out: &Path) -> Result<Recorded, Failure> {
     let seconds_of = |word| sum(word) as f64 / 1e9;
     let times = json!({ "user": seconds_of(Word::User), "system": seconds_of(Word::System), "idle": seconds_of(Word::Idle),
         "delayed": seconds_of(Word::Delayed), "handlers": seconds_of(Word::Handled), "starting": seconds_of(Word::Starting) });
-    let (summary, facts) = traced(processes, &line(order.command), seconds, status.code(), out)?;
+    let noise = noise(worked, &processes, seconds);
+    let (summary, facts) = traced(processes, &line(order.command), seconds, status.code(), noise, out)?;
     Ok(Recorded { summary, facts, way, faults, handling, times, status, native_seconds, limit, left, lost })
 }
 
@@ -135,7 +158,8 @@ fn line(command: &[OsString]) -> String {
     shlex::try_join(words.iter().map(AsRef::as_ref)).unwrap_or_else(|_| words.join(" "))
 }
 
-/// Writes the recordings of a command, which took `seconds` and ended with the code `exit`, as a trace.
+/// Writes the recordings of a command, which took `seconds` and ended with the code `exit` beside other programs, as a
+/// trace.
 ///
 /// # Errors
 /// Nothing was recorded; the trace cannot be written.
@@ -144,12 +168,14 @@ pub fn traced(
     line: &str,
     seconds: f64,
     exit: Option<i32>,
+    noise: Option<Noise>,
     out: &Path,
 ) -> Result<(Summary, ProgramFacts), Failure> {
     let facts = ProgramFacts {
         seconds: alone_of(&processes, seconds),
         recorded_seconds: seconds,
         exit,
+        noise,
         threads: processes.iter().map(|process| process.word(Word::Threads)).sum::<u64>() as u32,
         ..ProgramFacts::default()
     };

@@ -144,7 +144,7 @@ fn the_arrow_keys_read_the_curve_and_the_legend_hides_a_line() {
     let Some(dom) = around(folder.path(), &text) else { return };
     for width in [500, 900, 1600] {
         let of = |name: &str| noted(&dom, &format!("{name}{width}"));
-        assert_eq!(of("first"), "8 MiB: 20.0 s (or more), 20.00 times its own; 1 008 pages from disk");
+        assert_eq!(of("first"), "8 MiB: 20.0 s (a lower bound), 20.00 times its own; 1 008 pages from disk");
         let third = "24 MiB: 2.00 s (1.70 to 2.60 s), 2.00 times its own; 1 024 pages from disk";
         assert_eq!(of("third"), format!("{third}\n24 MiB: measured 2.80 s"));
         assert_eq!([of("none"), of("hidden"), of("pressed")], ["", third, "false"]);

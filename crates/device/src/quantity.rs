@@ -221,7 +221,7 @@ pub fn human_size(bytes: u64) -> String {
 pub fn human_seconds(seconds: f64) -> String {
     match seconds {
         s if s < 0.0095 => format!("{:.1} ms", s * 1e3),
-        s if s < 0.1 => format!("{:.0} ms", s * 1e3),
+        s if s < 0.9995 => format!("{:.0} ms", s * 1e3),
         s if s < 10.0 => format!("{s:.2} s"),
         s if s < 100.0 => format!("{s:.1} s"),
         s if s < 600.0 => format!("{s:.0} s"),
@@ -259,7 +259,7 @@ mod tests {
         );
         assert_eq!(
             [0.0012, 0.056, 0.924, 12.34, 123.4, 3000.0].map(human_seconds),
-            ["1.2 ms", "56 ms", "0.92 s", "12.3 s", "123 s", "50.0 min"]
+            ["1.2 ms", "56 ms", "924 ms", "12.3 s", "123 s", "50.0 min"]
         );
         assert_eq!([14_004 << 10, 999 * mib + mib / 2].map(human_size), ["13.7 MiB", "1000 MiB"]);
         assert_eq!([68 * mib, 2 << 30, 300 << 10].map(ram_size), ["68MiB", "2GiB", "300KiB"]);

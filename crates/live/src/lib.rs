@@ -10,7 +10,7 @@
 //! # Ok::<(), coldframe_live::LiveError>(())
 //! ```
 //!
-//! The rooms, from the bottom up. A room imports only rooms that stand before it here, and keeps its fields to itself:
+//! The rooms, from the bottom up. A room imports only rooms that stand before it here, and only it changes its fields:
 //!
 //! - [`options`], [`error`], [`inject`]: plain data that all rooms know
 //! - [`sys`]: system calls, locks, threads and tables without the C library; how a process is stopped with a message
@@ -65,6 +65,6 @@ pub use threads::keeper::reap_old;
 pub mod calls {
     pub use crate::sys::lock::Lock;
     pub use crate::sys::{
-        block_signals, exit_group, futex_wait, futex_wake, raw, read_file, restore_signals, sleep_us, thread,
+        block_signals, exit_group, futex_wait, futex_wake, raw, read_file, restore_signals, sleep_us, symbol_in, thread,
     };
 }

@@ -12,7 +12,6 @@ pub use region::{Pin, Region};
 use crate::life::{start, Inner};
 use crate::memory::extents::{Kind, Manner};
 use crate::region::mapping::Spot;
-use crate::region::Regions;
 use crate::sys::Signals;
 use crate::{LiveError, Options, Snapshot, PAGE};
 
@@ -67,10 +66,6 @@ impl Pager {
         &self.inner
     }
 
-    fn regions(&self) -> &Regions {
-        self.inner.regions()
-    }
-
     /// Maps `len` bytes of zeroed managed memory at a multiple of `align`. For code that manages memory itself; other
     /// code uses [`Pager::anonymous`].
     ///
@@ -86,7 +81,7 @@ impl Pager {
     /// No address space is left, or the spot is not free or not in the span.
     pub fn map_at(&self, spot: Spot, len: usize, protection: i32) -> Result<*mut u8, LiveError> {
         let _signals = Signals::block();
-        self.regions().map(spot, len.div_ceil(PAGE).max(1) * PAGE, protection).map(|at| at.start as *mut u8)
+        self.inner.faults.map(spot, len.div_ceil(PAGE).max(1) * PAGE, protection).map(|at| at.start as *mut u8)
     }
 
     /// Unmaps a range; a later touch is a SIGSEGV. Parts that are free stay so.
@@ -96,72 +91,72 @@ impl Pager {
     /// same.
     pub fn unmap(&self, address: usize, len: usize) -> Result<(), LiveError> {
         let _signals = Signals::block();
-        self.regions().unmap(address, len).map_err(|e| LiveError::os("give memory back", e))
+        self.inner.faults.unmap(address, len).map_err(|e| LiveError::os("give memory back", e))
     }
 
     /// Lets the kernel put a mapping of the program itself into a range of the span, replacing whatever is there.
     /// `place` makes the mapping and returns whether it succeeded. If not, the range is free.
     pub fn map_foreign(&self, range: Range<usize>, place: impl FnOnce() -> bool) -> bool {
         let _signals = Signals::block();
-        self.regions().map_foreign(range, place)
+        self.inner.faults.map_foreign(range, place)
     }
 
     /// The kernel has moved a foreign mapping, or a part of one, away: its place is free again.
     pub fn foreign_gone(&self, range: Range<usize>) {
         let _signals = Signals::block();
-        self.regions().foreign_gone(&range);
+        self.inner.faults.foreign_gone(&range);
     }
 
     /// The extents in a range of addresses, lowest first; gaps are free.
     pub fn extents(&self, range: Range<usize>) -> Vec<(Range<usize>, Kind)> {
         let _signals = Signals::block();
-        self.inner.memory().space().extents().within(range).collect()
+        self.inner.faults.space().extents().within(range).collect()
     }
 
     /// Changes what the program has asked for the managed memory in a range.
     pub fn note(&self, range: Range<usize>, change: impl Fn(&mut Manner)) {
         let _signals = Signals::block();
-        let space = self.inner.memory().space();
+        let space = self.inner.faults.space();
         let _changing = space.changing();
         space.extents().change(range, change);
     }
 
     /// The parts of a managed range that may hold anything but zeros, in whole pages, lowest first.
     pub fn contents(&self, range: Range<usize>) -> Vec<Range<usize>> {
-        self.regions().contents(self.inner.memory().space().pages_of(&range))
+        self.inner.faults.contents(self.inner.faults.space().pages_of(&range))
     }
 
     /// Statistics now.
     pub fn stats(&self) -> Snapshot {
-        self.inner.stats().snapshot()
+        self.inner.stats.snapshot()
     }
 
     /// The options it was made from, with the values measured and chosen at the start.
     pub fn options(&self) -> &Options {
-        self.inner.options()
+        &self.inner.options
     }
 
     /// The managed address space.
     pub fn span(&self) -> Range<usize> {
-        self.inner.memory().space().span()
+        self.inner.faults.space().span()
     }
 
     /// From now on, no page leaves whose frame the kernel holds. Call it before a device, a server of files or an
     /// io_uring can write past the page table. Returns false if this kernel cannot do that (Linux before 6.8).
     pub fn be_wary(&self) -> bool {
-        self.regions().work().be_wary()
+        self.inner.faults.work.be_wary()
     }
 
     /// Drops the content of a range: it reads as zeros.
     pub fn discard(&self, address: usize, len: usize) {
-        self.regions().discard(self.regions().pages_at(address, len));
+        self.inner.faults.discard(self.inner.faults.pages_at(address, len));
     }
 
     /// Loads a range, many pages at a time.
     pub fn will_need(&self, address: usize, len: usize) {
-        let (pages, memory) = (self.regions().pages_at(address, len), self.inner.memory());
-        let touched = memory.space().touched(pages).flatten();
-        self.regions().load_pages(touched.filter(|page| memory.has_content(*page)));
+        let (pages, memory) = (self.inner.faults.pages_at(address, len), self.inner.faults.memory());
+        let touched = memory.space.touched(pages).flatten();
+        self.inner.faults.load_pages(touched.filter(|page| memory.has_content(*page)));
     }
 
     /// Loads a range and keeps it in RAM until `unpin`. Pins nest.
@@ -169,12 +164,12 @@ impl Pager {
     /// # Errors
     /// More pages than may be pinned.
     pub fn pin(&self, address: usize, len: usize) -> Result<(), LiveError> {
-        self.regions().pin_pages(self.regions().pages_at(address, len))
+        self.inner.faults.pin_pages(self.inner.faults.pages_at(address, len))
     }
 
     /// Undoes `pin`.
     pub fn unpin(&self, address: usize, len: usize) {
-        self.regions().unpin_touched(self.regions().pages_at(address, len));
+        self.inner.faults.unpin_touched(self.inner.faults.pages_at(address, len));
     }
 
     /// Before a fork, called by the forking thread of a pager `for_program` (otherwise this happens by itself). When
@@ -223,6 +218,6 @@ impl Pager {
     /// If one does not hold.
     pub fn check(&self) {
         let _signals = Signals::block();
-        self.inner.faults().gate().lock().engine().check();
+        self.inner.faults.gate.lock().engine().check();
     }
 }

@@ -5,10 +5,9 @@ use std::ffi::{c_int, c_uint};
 
 use crate::next::next;
 use crate::parts::pass;
-use crate::pins::{self, Why};
 use crate::say::{once, Once};
 use crate::shim::with_caller;
-use crate::{caller, direct, memory, rings, sys};
+use crate::{caller, direct, memory, sys};
 
 fn refused() -> c_int {
     sys::set_errno(libc::EBADF);
@@ -28,28 +27,15 @@ with_caller!(close(1) => close_from);
 /// close. This library closes only its own descriptors.
 pub unsafe extern "C" fn close_from(descriptor: c_int, caller: usize) -> c_int {
     // Nothing more for this library's own calls: they also come while a fork has shut the gate.
-    if !caller::is_own(caller) {
-        if memory::keeps(descriptor) {
-            return refused();
-        }
-        rings::closed(descriptor);
+    if !caller::is_own(caller) && memory::keeps(descriptor) {
+        return refused();
     }
     next!(CLOSE, One, (descriptor), raw(libc::SYS_close, descriptor as usize, 0, 0))
 }
 
-const CLOSE_RANGE_CLOEXEC: c_int = 4;
-
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     let range = |first: c_uint, last: c_uint| raw(libc::SYS_close_range, first as usize, last as usize, flags as usize);
-    if pins::any() && flags & CLOSE_RANGE_CLOEXEC == 0 {
-        pins::owners(Why::RingBuffer).into_iter().chain(pins::owners(Why::RingProvided)).for_each(|ring| {
-            let ring = ring as c_uint;
-            if (first..=last).contains(&ring) {
-                rings::closed(ring as c_int);
-            }
-        });
-    }
     let mut from = first;
     while let Some(kept) = memory::next_kept(from).filter(|kept| *kept <= last) {
         if from < kept && range(from, kept - 1) < 0 {
@@ -69,14 +55,10 @@ pub unsafe extern "C" fn closefrom(first: c_int) {
     unsafe { close_range(first.max(0) as c_uint, c_uint::MAX, 0) };
 }
 
-/// The copy is the same file, including O_DIRECT and a ring's buffers.
+/// The copy is the same file, including O_DIRECT.
 fn copied(from: c_int, result: c_int) -> c_int {
-    if result >= 0 && result != from {
-        rings::closed(result);
-        rings::copied(from);
-        if direct::is_noted(from) {
-            direct::note(result);
-        }
+    if result >= 0 && result != from && direct::is_noted(from) {
+        direct::note(result);
     }
     result
 }

@@ -33,7 +33,7 @@ pub unsafe fn pin() {
         for at in [file, word(file + LOCK)] {
             if memory::manages(at) {
                 if let Some(pinned) = Pinned::new(at, if at == file { LEN } else { 1 }) {
-                    pinned.belong_to((Why::File, at, 0));
+                    pinned.belong_to((Why::File, at));
                 }
             }
         }

@@ -1,6 +1,5 @@
-//! Managed memory that must stay in RAM, because the kernel has taken its frames or touches it where no page can be
-//! brought in: buffers of an io_uring, robust mutexes, the control block of a thread that ends. Each is a pin
-//! with an owner, which releases it. When the program unmaps memory, its pins end.
+//! Managed memory that must stay in RAM, because the kernel touches it where no page can be brought in: robust
+//! mutexes, the control block of a thread that ends. Each is a pin with an owner, which releases it. When the program unmaps memory, its pins end.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,24 +14,16 @@ use crate::sys::{self, Lock};
 /// Why memory is pinned.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Why {
-    /// A fixed buffer of the ring with this descriptor.
-    RingBuffer,
-    /// A ring of provided buffers of the ring with this descriptor.
-    RingProvided,
-    /// A fixed buffer of liburing's ring at this address.
-    Liburing,
     /// A robust mutex at this address.
     Mutex,
     /// A word at this address that the kernel clears when a thread ends, and the memory around it.
     Thread,
     /// A file of the C library, during a fork.
     File,
-    /// It is not known how long.
-    Good,
 }
 
-/// The owner of pinned memory: a reason, the object that it belongs to, and a number.
-pub type Owner = (Why, usize, u32);
+/// The owner of pinned memory: a reason, and the object that it belongs to.
+pub type Owner = (Why, usize);
 
 static PINS: Lock<BTreeMap<Owner, Range<usize>>> = Lock::new(BTreeMap::new());
 /// The number of pins, so that programs without any only pay for a look.
@@ -52,7 +43,7 @@ fn with<T>(work: impl FnOnce(&mut BTreeMap<Owner, Range<usize>>) -> T) -> T {
 }
 
 /// The whole pages of the managed part of a range; empty where there is none.
-fn pages(address: usize, len: usize) -> Range<usize> {
+pub fn pages(address: usize, len: usize) -> Range<usize> {
     let span = memory::span();
     let end = address.saturating_add(len).checked_next_multiple_of(PAGE).unwrap_or(usize::MAX);
     let part = (address / PAGE * PAGE).max(span.start)..end.min(span.end);
@@ -104,14 +95,8 @@ impl Drop for Pinned {
     }
 }
 
-/// Whether there is any pin.
-pub fn any() -> bool {
+fn any() -> bool {
     COUNT.load(Relaxed) > 0
-}
-
-/// Releases the pins of one object.
-pub fn release(why: Why, of: usize) {
-    take(|owner, _| (owner.0, owner.1) == (why, of)).into_iter().for_each(|(_, range)| unpin(range));
 }
 
 /// Releases all pins for a reason.
@@ -120,26 +105,10 @@ pub fn release_all(why: Why) {
 }
 
 /// Releases one pin.
-pub fn release_one(owner: Owner) {
+pub fn release(owner: Owner) {
     if any() {
         unpin(with(|pins| pins.remove(&owner)).unwrap_or_default());
     }
-}
-
-/// Turns the pins of one object into pins that last as long as the memory exists.
-pub fn keep_for_good(why: Why, of: usize) {
-    for ((_, _, which), range) in take(|owner, _| (owner.0, owner.1) == (why, of)) {
-        let number = NUMBER.fetch_add(1, Relaxed);
-        with(|pins| pins.insert((Why::Good, number, which), range));
-    }
-}
-
-/// Distinguishes pins that last as long as the memory.
-static NUMBER: AtomicUsize = AtomicUsize::new(0);
-
-/// Whether the object has a pin.
-pub fn has(why: Why, of: usize) -> bool {
-    any() && with(|pins| pins.range((why, of, 0)..=(why, of, u32::MAX)).next().is_some())
 }
 
 /// Removes all pins for which `what` is true. Their memory is still pinned.
@@ -161,7 +130,7 @@ fn take(what: impl Fn(&Owner, &Range<usize>) -> bool) -> Vec<(Owner, Range<usize
 pub fn owners(why: Why) -> Vec<usize> {
     match any() {
         false => Vec::new(),
-        true => with(|pins| pins.range((why, 0, 0)..=(why, usize::MAX, u32::MAX)).map(|(owner, _)| owner.1).collect()),
+        true => with(|pins| pins.range((why, 0)..=(why, usize::MAX)).map(|(owner, _)| owner.1).collect()),
     }
 }
 

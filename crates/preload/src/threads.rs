@@ -55,7 +55,7 @@ pub unsafe extern "C" fn pthread_mutex_init(
     };
     let result = next!(MUTEX_INIT, Init, (mutex, attributes), libc::ENOSYS);
     if result == 0 {
-        pinned.belong_to((Why::Mutex, at, 0));
+        pinned.belong_to((Why::Mutex, at));
     }
     result
 }
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn pthread_mutex_init(
 pub unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut libc::pthread_mutex_t) -> c_int {
     let result = next!(MUTEX_DESTROY, Destroy, (mutex), libc::ENOSYS);
     if result == 0 {
-        pins::release_one((Why::Mutex, mutex as usize, 0));
+        pins::release((Why::Mutex, mutex as usize));
     }
     result
 }
@@ -156,7 +156,7 @@ unsafe extern "C" fn begin(start: *mut Start) -> Start {
     // Without that call (CONFIG_CHECKPOINT_RESTORE), the block is pinned as long as its memory exists.
     let owner = if word != 0 { word } else { control };
     match Pinned::new(control, CONTROL) {
-        Some(pinned) => pinned.belong_to((Why::Thread, owner, 0)),
+        Some(pinned) => pinned.belong_to((Why::Thread, owner)),
         None => too_many(),
     }
     todo
@@ -167,7 +167,7 @@ fn sweep() {
     for word in pins::owners(Why::Thread) {
         // SAFETY: a pinned word is in memory that is mapped: what is unmapped is forgotten.
         if unsafe { (*(word as *const AtomicU32)).load(Acquire) } == 0 {
-            pins::release_one((Why::Thread, word, 0));
+            pins::release((Why::Thread, word));
         }
     }
 }
@@ -179,7 +179,7 @@ pub fn cleared_at_the_end(word: usize) -> bool {
     }
     sweep();
     match Pinned::new(word, size_of::<u32>()) {
-        Some(pinned) => pinned.belong_to((Why::Thread, word, 0)),
+        Some(pinned) => pinned.belong_to((Why::Thread, word)),
         None => {
             too_many();
             return false;

@@ -57,7 +57,7 @@ impl Exported {
         Exported {
             program: answer.program.clone(),
             within,
-            words: machine_answer::words(answer, None),
+            words: machine_answer::words(answer, None, None, ""),
             columns: HERE.to_vec(),
             rows: fields(&json["curve"], &HERE),
             seconds: answer.program_seconds,

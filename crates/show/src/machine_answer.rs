@@ -1,60 +1,122 @@
-//! The answer as text: with the line that names its files, at most 20 lines of 80 columns.
+//! The answer as text: at most 18 lines of 80 columns, of which the last two are commands to paste.
 
-use coldframe_advise::machine::{Answer, Point, Rung};
+use std::path::Path;
+
+use coldframe_advise::machine::{Answer, Point, Rung, Seen};
 use coldframe_device::quantity::{human_count, human_seconds, human_size, ram_size};
 
-use crate::table::wrap;
+use crate::table::{self, wrap};
 
-/// Columns of a line.
+/// Columns of a line on a page without limit, and the most.
 const WIDTH: usize = 80;
 /// The most sizes in the table, and those that it has at least if there are as many.
 const ROWS: usize = 6;
 const ROWS_MIN: usize = 3;
-/// Lines of the whole answer. One more names its files.
-const LINES: usize = 19;
-/// The most lines for how sure it is.
-const SURE: usize = 3;
+/// Lines of the whole answer.
+const LINES: usize = 18;
 /// The gain of a tier is mentioned if it makes a run this many times as fast.
 const GAIN: f64 = 1.1;
 /// Lines for the command.
 const COMMAND: usize = 2;
 
-/// The whole answer; `config`: the file with the advised settings, if there is one. If other lines are long, the table
-/// has fewer sizes; then the kernel's counterpart of the tier is left out.
-pub fn words(answer: &Answer, config: Option<&str>) -> String {
-    let forms = [true, false].into_iter().flat_map(|kernel| (ROWS_MIN..=ROWS).rev().map(move |rows| (rows, kernel)));
-    let mut text = String::new();
-    for (rows, kernel) in forms {
-        text = with(answer, config, rows, kernel);
-        if text.lines().count() <= LINES {
+/// The whole answer. `config`: the file with the advised settings, `report`: the page, if there are any; `more`: lines
+/// between the answer and its commands. If other lines are long, the table has fewer sizes; then what the
+/// answer rests on and the kernel's counterpart of the tier are left out: the page has them.
+pub fn words(answer: &Answer, config: Option<&str>, report: Option<&Path>, more: &str) -> String {
+    let forms = [(true, true), (true, false), (false, false)];
+    let forms = forms.into_iter().flat_map(|long| (ROWS_MIN..=ROWS).rev().map(move |rows| (rows, long)));
+    let forms = forms.chain([(ROWS_MIN - 1, (false, false))]);
+    let (mut text, commands) = (String::new(), commands(answer, config, report));
+    for (rows, (kernel, sure)) in forms {
+        text = with(answer, rows, kernel, sure);
+        if text.lines().count() + commands.lines().count() <= LINES {
             break;
         }
     }
-    text
+    text + more + &commands
 }
 
-/// The answer with at most this many sizes, with or without the kernel's counterpart of the tier.
-fn with(answer: &Answer, config: Option<&str>, rows: usize, kernel: bool) -> String {
+/// The answer with at most this many sizes, with or without the kernel's counterpart of the tier, and how sure it is.
+fn with(answer: &Answer, rows: usize, kernel: bool, sure: bool) -> String {
     let points = shown(answer, rows);
-    let mut out = filled("", &needs(answer));
+    let mut out = filled(&needs(answer));
+    out += &answer.seen.as_ref().map_or(String::new(), pictures);
     out += &table(answer, &points);
-    out += &filled("", &thrashes(answer));
-    out += &filled("", &recommended(answer));
+    out += &filled(&thrashes(answer));
+    out += &filled(&recommended(answer));
     out += &tier(answer, &points, kernel);
-    let (sure, command) = (answer.how_sure.join("; "), command(answer, config));
-    if !sure.is_empty() {
-        let left = LINES.saturating_sub(out.lines().count() + command.lines().count());
-        out += &lines("How sure: ", &sure, left.clamp(1, SURE));
+    out += &answer.seen.as_ref().map_or(String::new(), remarks);
+    if sure && !answer.how_sure.is_empty() {
+        out += &filled(&format!("How sure: {}.", answer.how_sure.join("; ")));
     }
-    out + &command
+    out
 }
+
+/// Columns of a line.
+fn wide() -> usize {
+    table::width().map_or(WIDTH, |width| width.min(WIDTH))
+}
+
+/// A line of heat by address, and one of the working set by time.
+fn pictures(seen: &Seen) -> String {
+    let columns = wide() - 8;
+    let most = |all: &[f64]| all.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let heat = squeezed(&seen.heat, columns);
+    let full = (1.0 + most(&heat)).ln();
+    let digits: String = heat.iter().map(|n| format!("{:.0}", 9.0 * (1.0 + n).ln() / full)).collect();
+    let used: Vec<f64> = seen.working_set_bytes.iter().map(|bytes| *bytes as f64).collect();
+    let used = squeezed(&used, columns);
+    let block = |n: &f64| BLOCKS[((n / most(&used) * 7.0).round() as usize).min(7)];
+    let spark: String = used.iter().map(block).collect();
+    format!("  heat  {digits}\n  use   {spark}\n")
+}
+
+/// Eighths of a block.
+const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// At most so many means of neighbours.
+fn squeezed(all: &[f64], columns: usize) -> Vec<f64> {
+    let columns = columns.min(all.len());
+    let part = |i: usize| &all[i * all.len() / columns..(i + 1) * all.len() / columns];
+    (0..columns).map(|i| part(i).iter().sum::<f64>() / part(i).len() as f64).collect()
+}
+
+/// Who faults, what is idle, and what else the machine did.
+fn remarks(seen: &Seen) -> String {
+    let mut out = String::new();
+    let mut who = seen.who.iter().enumerate().map(|(i, one)| {
+        let of = if i == 0 { "of its faults are in a mapping of" } else { "in" };
+        format!("{:.0} % {of} {}", one.faults_percent, human_size(one.bytes))
+    });
+    if let Some(first) = who.next() {
+        out += &filled(&format!("Who: {}.", [first].into_iter().chain(who).collect::<Vec<_>>().join(", ")));
+    }
+    if let Some(idle) = &seen.idle {
+        let [half, quarter, last] = [idle.p50_seconds, idle.p75_seconds, idle.p99_seconds].map(human_seconds);
+        out += &filled(&format!("Idle: half of it rests for {half} or more, a quarter {quarter}, 1 % {last}."));
+    }
+    if let Some(noise) = &seen.noise {
+        let (others, all) = (noise.others, noise.processors);
+        let percent = 100.0 * others / f64::from(all.max(1));
+        out += &filled(&match percent < QUIET {
+            true => format!("Noise: little; other programs used {others:.1} of {all} processors meanwhile."),
+            false => {
+                format!("Noise: other programs used {others:.1} of {all} processors; times may be up to {percent:.0} % too long.")
+            }
+        });
+    }
+    out
+}
+
+/// Other programs' part of the processors that hardly changes a time, in percent. A guess.
+const QUIET: f64 = 5.0;
 
 fn needs(answer: &Answer) -> String {
     let (heap, rest) = (answer.managed_bytes, answer.not_paged_bytes);
     let parts = match rest {
-        0 => "of heap; what is not paged comes on top".into(),
+        0 => "of heap; memory that is not paged comes on top".into(),
         rest => {
-            format!("{} of heap, {} that is not paged (code, stacks, libraries)", human_size(heap), human_size(rest))
+            format!("{} of heap, {} not paged", human_size(heap), human_size(rest))
         }
     };
     let joint = if rest == 0 { " " } else { ": " };
@@ -76,7 +138,8 @@ fn needs(answer: &Answer) -> String {
 /// The sizes to show: what it needs, the advised one, the one above which it does not thrash, a half, a quarter, the
 /// least.
 fn shown(answer: &Answer, rows: usize) -> Vec<&Point> {
-    let near = |ram: u64| answer.curve.iter().min_by_key(|point| point.ram_bytes.abs_diff(ram));
+    let known = || answer.curve.iter().filter(|point| point.seconds_high.is_some());
+    let near = |ram: u64| known().min_by_key(|point| point.ram_bytes.abs_diff(ram));
     let full = answer.needed_bytes;
     let wanted = [Some(full), answer.ram_bytes, Some(full / 2), Some(full / 4), answer.thrash_bytes, Some(full / 16)];
     let mut points: Vec<&Point> = wanted.into_iter().flatten().filter_map(near).collect();
@@ -86,28 +149,31 @@ fn shown(answer: &Answer, rows: usize) -> Vec<&Point> {
     points
 }
 
+/// The columns of the table, the least important last, and their widths.
+const COLUMNS: [(&str, usize); 5] =
+    [("--ram", 10), ("run time", 26), ("times", 7), ("in all", 8), ("pages from disk", 15)];
+
 fn table(answer: &Answer, points: &[&Point]) -> String {
-    let mut out = format!(
-        "\n  {:>10}  {:>8}  {:>26}  {:>7}  {:>15}\n",
-        "--ram", "in all", "run time", "times", "pages from disk"
-    );
+    let room = |count: usize| COLUMNS[..count].iter().map(|(_, width)| width + 2).sum::<usize>() + 2;
+    let count = (1..=COLUMNS.len()).rev().find(|count| room(*count) <= wide()).unwrap_or(1);
+    let line = |mark: &str, cells: [String; 5]| {
+        let cells = cells.iter().zip(COLUMNS).take(count);
+        mark.to_string() + &cells.map(|(cell, (_, width))| format!("  {cell:>width$}")).collect::<String>() + "\n"
+    };
+    let mut out = line(" ", COLUMNS.map(|(name, _)| name.into()));
     for point in points {
         let times = point.seconds / answer.program_seconds.max(1e-9);
-        let time = human_seconds(point.seconds);
-        let span = match point.seconds_high {
-            Some(_) => format!("{time} ({})", range(point)),
-            None => format!("{time} or more"),
-        };
         let mark = if Some(point.ram_bytes) == answer.ram_bytes { "*" } else { " " };
-        out += &format!(
-            "{mark} {:>10}  {:>8}  {span:>26}  {:>7}  {:>15}\n",
+        let cells = [
             ram_size(point.ram_bytes),
-            human_size(point.ram_bytes + answer.not_paged_bytes),
+            format!("{} ({})", human_seconds(point.seconds), range(point)),
             format!("{times:.*}", if times < 10.0 { 2 } else { 0 }),
+            human_size(point.ram_bytes + answer.not_paged_bytes),
             human_count(point.device_reads),
-        );
+        ];
+        out += &line(mark, cells);
     }
-    out + "\n"
+    out
 }
 
 /// `0.95 to 1.1 s`: both ends, with one unit if it is the same.
@@ -120,16 +186,17 @@ pub fn range(point: &Point) -> String {
 }
 
 fn thrashes(answer: &Answer) -> String {
-    match answer.thrash_bytes {
-        Some(bytes) => format!(
-            "Thrashes below --ram {}: with less it takes more than twice as long as with all its RAM.",
-            ram_size(bytes)
-        ),
-        None => {
-            let least = answer.curve.last().map_or(0, |point| point.ram_bytes);
-            format!("Does not thrash with --ram {} or more.", ram_size(least))
-        }
-    }
+    let unknown = match answer.curve.iter().find(|point| point.seconds_high.is_none()) {
+        Some(_) => format!(" Not known below {}.", human_size(answer.told_bytes)),
+        None => String::new(),
+    };
+    let least = answer.curve.iter().rfind(|point| point.seconds_high.is_some());
+    let said = match (answer.thrash_bytes, least) {
+        (Some(bytes), _) => format!("Thrashes below --ram {}: takes more than twice as long.", ram_size(bytes)),
+        (None, Some(least)) => format!("Does not thrash with --ram {} or more.", ram_size(least.ram_bytes)),
+        (None, None) => String::new(),
+    };
+    said + &unknown
 }
 
 fn recommended(answer: &Answer) -> String {
@@ -138,13 +205,8 @@ fn recommended(answer: &Answer) -> String {
         return format!("Recommended: none; no size keeps it within {percent:.0} % of its own time.");
     };
     let (ram, time, range) = (ram_size(point.ram_bytes), human_seconds(point.seconds), range(point));
-    let of = match answer.within_slowdown {
-        true => format!("at most {percent:.0} % slower"),
-        false => format!(
-            "at most {percent:.0} % slower than with all its RAM; the pager itself takes more than that of so short a time"
-        ),
-    };
-    format!("Recommended: --ram {ram}: {time} ({range}), {of}.")
+    let than = if answer.within_slowdown { "" } else { " than with all its RAM" };
+    format!("Recommended: --ram {ram}: {time} ({range}), at most {percent:.0} % slower{than}.")
 }
 
 /// The gain of a compressed tier at the size of the table for which it is largest, and the kernel's counterpart.
@@ -158,10 +220,10 @@ fn tier(answer: &Answer, points: &[&Point], kernel: bool) -> String {
     });
     let best = gains.filter(|(gain, _)| *gain > GAIN).max_by(|a, b| a.0.total_cmp(&b.0));
     let Some((_, at)) = best else {
-        return filled("", &format!("Compressed RAM (--tier lz4) would gain less than 10 %, though {smaller}."));
+        return filled("Compressed RAM (--tier lz4) would gain less than 10 %.");
     };
     let (ram, time) = (ram_size(at.ram_bytes), human_seconds(at.seconds));
-    let time = if at.told { format!("about {time}") } else { format!("{time} or more") };
+    let time = if at.told { format!("about {time}") } else { format!("at least {time}") };
     let without = human_size(at.bytes_written_without);
     let with = if at.bytes_written == 0 { "nothing".into() } else { human_size(at.bytes_written) };
     let disk = match at.bytes_written_without {
@@ -169,43 +231,33 @@ fn tier(answer: &Answer, points: &[&Point], kernel: bool) -> String {
         _ => format!(" and writes {with} to the disk instead of {without}"),
     };
     let own = if kernel { format!(" The kernel's own: {}.", at.kernel()) } else { String::new() };
-    filled("", &format!("With --tier lz4, --ram {ram} takes {time}{disk}: {smaller}.{own}"))
+    filled(&format!("With --tier lz4, --ram {ram} takes {time}{disk}: {smaller}.{own}"))
 }
 
-/// The command for a run with the advised RAM. A long command continues on the next line as a shell reads it; a very
-/// long one is left out.
-fn command(answer: &Answer, config: Option<&str>) -> String {
+/// The commands to paste: a run with the advised RAM, and the page.
+fn commands(answer: &Answer, config: Option<&str>, report: Option<&Path>) -> String {
+    let mut out = String::new();
     // A process that runs is not started again.
-    let Some(ram) = answer.ram_bytes.filter(|_| answer.process.is_none()) else { return String::new() };
-    let how = config.map_or_else(|| format!("--ram {}", ram_size(ram)), |path| format!("-c {path}"));
-    let of = |command: &str| format!("coldframe run {how} -- {command}");
-    let whole = broken("Run it so: ", &of(answer.command.as_deref().unwrap_or(&answer.program)));
-    match whole.lines().count() > COMMAND || whole.lines().any(|line| line.chars().count() > WIDTH) {
-        true => broken("Run it so: ", &of(&format!("{} ...", answer.program))),
-        false => whole,
+    if let Some(ram) = answer.ram_bytes.filter(|_| answer.process.is_none()) {
+        let how = config.map_or_else(|| format!("--ram {}", ram_size(ram)), |path| format!("-c {path}"));
+        let of = |command: &str| broken(&format!("coldframe run {how} -- {command}"));
+        let whole = of(answer.command.as_deref().unwrap_or(&answer.program));
+        let fits = |line: &str| line.chars().count() <= wide();
+        out += &match whole.lines().count() <= COMMAND && whole.lines().all(fits) {
+            true => whole,
+            false => format!("Run it so: put `coldframe run {how} --` before it.\n"),
+        };
     }
+    out + &report.map_or(String::new(), |page| format!("xdg-open {}\n", page.display()))
 }
 
 /// A command in lines that a shell reads as one.
-fn broken(title: &str, command: &str) -> String {
-    let lines = wrap(title, command, title.len(), WIDTH - 2);
-    lines.join(" \\\n") + "\n"
+fn broken(command: &str) -> String {
+    wrap("", command, 2, wide() - 2).join(" \\\n") + "\n"
 }
 
-fn filled(title: &str, text: &str) -> String {
-    lines(title, text, usize::MAX)
-}
-
-/// Text in lines, with an upper limit.
-fn lines(title: &str, text: &str, most: usize) -> String {
-    let mut all = wrap(title, text, title.len(), WIDTH);
-    if all.len() > most {
-        all.truncate(most);
-        let last = all.pop().unwrap_or_default();
-        let kept: String = last.chars().take(WIDTH - 4).collect();
-        all.push(format!("{} ...", kept.trim_end_matches([' ', ';', ','])));
-    }
-    all.join("\n") + "\n"
+fn filled(text: &str) -> String {
+    wrap("", text, 0, wide()).join("\n") + "\n"
 }
 
 #[cfg(test)]
@@ -215,8 +267,8 @@ mod tests {
     #[test]
     fn a_command_goes_on_as_a_shell_reads_it() {
         let words = vec!["word"; 30].join(" ");
-        let text = broken("Run: ", &words);
+        let text = broken(&words);
         assert!(text.lines().all(|line| line.len() <= WIDTH));
-        assert_eq!(text.replace(" \\\n", " ").split_whitespace().skip(1).collect::<Vec<_>>().join(" "), words);
+        assert_eq!(text.replace(" \\\n", " ").split_whitespace().collect::<Vec<_>>().join(" "), words);
     }
 }

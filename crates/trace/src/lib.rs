@@ -43,7 +43,7 @@ pub use fidelity::Fidelity;
 pub use format::{open, parse_spec, swap, Facts, Format, Options, Progress, RowReader, Spec, FORMATS};
 pub use import::import;
 pub use merge::{merge, merged, Order};
-pub use provenance::{Cut, Mapping, Part, ProcessFacts, ProgramFacts, Provenance, Reduction, Task};
+pub use provenance::{Cut, Mapping, Noise, Part, ProcessFacts, ProgramFacts, Provenance, Reduction, Task};
 pub use reduce::{reduce, Keep, Reduced};
 pub use reference::{Kind, Reference};
 pub use store::{Reader, Summary, Wanted, Writer};

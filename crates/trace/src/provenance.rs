@@ -209,10 +209,22 @@ pub struct ProgramFacts {
     /// How well its pages compress; `None`: no page was tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression: Option<Compression>,
+    /// What other programs did meanwhile; `None`: not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<Noise>,
     /// Processes that were recorded.
     pub processes: u32,
     /// Threads that were recorded.
     pub threads: u32,
+}
+
+/// What other programs did while this one was recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Noise {
+    /// Processors that they used on average.
+    pub others: f64,
+    /// Processors of the machine.
+    pub processors: u32,
 }
 
 /// How well pages compress with lz4: a sample of those that left a recorder's window.

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::curve::{Curve, Point};
 use super::rows::Rows;
+use super::seen::Seen;
 use super::tier::{with_tier, TierAnswer};
 use super::Question;
 use coldframe_experiment::sim_result::SCHEMA_VERSION;
@@ -100,8 +101,11 @@ pub struct Answer {
     pub measured: String,
     /// The assumptions of the answer, and its uncertainties.
     pub how_sure: Vec<String>,
-    /// The recorder's notes.
+    /// The recorder's notes, without those about bounds of policies, which are for readers of the trace.
     pub notes: Vec<String>,
+    /// What the recording shows besides; `None`: it was not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Seen>,
     /// Runs with less RAM that were measured (`--verify`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verified: Vec<Verified>,
@@ -169,7 +173,8 @@ impl Answer {
             exit: rows.facts.exit,
             measured: question.measured.clone(),
             how_sure: Vec::new(),
-            notes: rows.notes.clone(),
+            notes: rows.notes.iter().filter(|note| !note.contains("window")).cloned().collect(),
+            seen: None,
             verified: Vec::new(),
         };
         Answer { how_sure: answer.rests_on(rows), ..answer }
@@ -177,7 +182,8 @@ impl Answer {
 
     /// The assumptions of the answer, the most important first.
     fn rests_on(&self, rows: &Rows) -> Vec<String> {
-        let mut notes = Vec::from_iter((!self.measured.is_empty()).then(|| format!("costs: {}", self.measured)));
+        let mut notes =
+            Vec::from_iter((!self.measured.is_empty()).then(|| format!("the costs of paging were {}", self.measured)));
         let threads = rows.processes.iter().map(|process| process.threads).max().unwrap_or(1);
         if threads > 1 {
             notes.push(format!("{threads} threads: their waits can overlap, so it may be faster"));
@@ -189,12 +195,12 @@ impl Answer {
         if let Some(Sampled { share, error_percent }) = self.sampled {
             let share = 100.0 * share;
             let decimals = usize::from(share < 9.95);
-            notes.push(format!("{share:.decimals$} % of the pages recorded: paging time +-{error_percent:.0} %"));
+            notes.push(format!(
+                "{share:.decimals$} % of the pages were recorded, so paging may take {error_percent:.0} % more or less"
+            ));
         }
         if self.window_pages > 0 {
-            let window = human_size(self.window_pages * PAGE);
-            let told = human_size(self.told_bytes);
-            notes.push(format!("window of {window}: below {told} run times are at least those"));
+            notes.push(format!("below {} these are lower bounds", human_size(self.told_bytes)));
         }
         if let Some(inferred) = rows.inferred {
             notes.push(inferred.into());

@@ -29,6 +29,7 @@ const UNKNOWN: ProgramFacts = ProgramFacts {
     zero_fills: 0,
     exit: Some(0),
     compression: None,
+    noise: None,
     processes: 1,
     threads: 1,
 };
@@ -57,6 +58,8 @@ pub struct Rows {
 pub struct Process {
     /// Twice the page's dense number, plus 1 if it was written to.
     pub rows: Vec<u32>,
+    /// Nanoseconds of processor time that each row's thread has had since its last row, at most 4 s. A part has none.
+    pub worked: Vec<u32>,
     /// True page numbers by dense number.
     pub pages: Vec<u64>,
     /// Pages that were unmapped before the row of this number, in order of the rows.
@@ -165,25 +168,22 @@ struct Making {
     process: Process,
     numbers: Numbering,
     notes: BTreeMap<u32, Noted>,
-    threads: Vec<u32>,
+    /// By thread, its processor time at its last row.
+    threads: BTreeMap<u32, u64>,
 }
 
 impl Default for Making {
     fn default() -> Making {
-        let (process, notes, threads) = (Process::default(), BTreeMap::new(), Vec::new());
+        let (process, notes, threads) = (Process::default(), BTreeMap::new(), BTreeMap::new());
         Making { process, numbers: Numbering::new(SHIFT), notes, threads }
     }
 }
 
 impl Making {
     fn take(&mut self, row: &Reference, span: Option<Span>) {
-        if !self.threads.contains(&row.task) {
-            self.threads.push(row.task);
-        }
         match span.map(|span| span.seen(row.address)) {
-            None => self.page(row.address >> SHIFT, row.kind),
             // As addresses, so that a trace without a span has the same pages.
-            Some(Seen::Page(_)) => self.page(row.address >> SHIFT, row.kind),
+            None | Some(Seen::Page(_)) => self.page(row),
             Some(Seen::Note(part)) => {
                 let noted = self.notes.entry(row.task).or_default().read(part);
                 if let (Some((Note::Released, pages)), Some(span)) = (noted, span) {
@@ -195,9 +195,11 @@ impl Making {
         }
     }
 
-    fn page(&mut self, page: u64, kind: Kind) {
-        let number = self.numbers.number(0, page);
-        self.process.rows.push(number << 1 | u32::from(kind == Kind::Write));
+    fn page(&mut self, row: &Reference) {
+        let number = self.numbers.number(0, row.address >> SHIFT);
+        self.process.rows.push(number << 1 | u32::from(row.kind == Kind::Write));
+        let before = self.threads.insert(row.task, row.time).unwrap_or(0);
+        self.process.worked.push(u32::try_from(row.time.saturating_sub(before)).unwrap_or(u32::MAX));
     }
 
     /// Pages that were never touched need no release, and there may be very many of them.

@@ -31,12 +31,22 @@ pub fn simulate(rows: &Rows, pager: &Pager, sizes: &[u64]) -> Result<Vec<Counts>
         .map(|(group, process)| {
             let mine: Vec<usize> = (*group..sizes.len()).step_by(groups).collect();
             let plans: Vec<Plan> = mine.iter().map(|i| pager.with(sizes[*i]).sampled(rows.sample)).collect();
-            Ok(mine.into_iter().zip(pass(process, pager, &plans, rows.sample)?).collect())
+            Ok(mine.into_iter().zip(pass(process, pager, &plans, rows.sample, &mut |_| {})?).collect())
         })
         .collect();
     let mut all = vec![Counts::default(); sizes.len()];
     done?.into_iter().flatten().for_each(|(i, counts)| all[i] += counts.times(1.0 / rows.sample));
     Ok(all)
+}
+
+/// How often each page of a process faults with this much RAM, in bytes.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn faulting(process: &Process, pager: &Pager, ram: u64, sample: f64) -> Result<Vec<u32>, ExperimentError> {
+    let mut faults = vec![0; process.pages.len()];
+    pass(process, pager, &[pager.with(ram).sampled(sample)], sample, &mut |page| faults[page] += 1)?;
+    Ok(faults)
 }
 
 /// The lane of the live pager: no event takes time, and the log's buffers keep the pages written last.
@@ -49,7 +59,13 @@ fn lane(pager: &Pager, plan: &Plan, number: usize, pages: usize, sample: f64) ->
     Ok(lane)
 }
 
-fn pass(process: &Process, pager: &Pager, plans: &[Plan], sample: f64) -> Result<Vec<Counts>, ExperimentError> {
+fn pass(
+    process: &Process,
+    pager: &Pager,
+    plans: &[Plan],
+    sample: f64,
+    faults: &mut dyn FnMut(usize),
+) -> Result<Vec<Counts>, ExperimentError> {
     let pages = process.pages.len();
     let mut numbers = Numbering::new(0);
     process.pages.iter().for_each(|page| _ = numbers.number(0, *page));
@@ -70,6 +86,7 @@ fn pass(process: &Process, pager: &Pager, plans: &[Plan], sample: f64) -> Result
             continue;
         }
         let mut missing = table.miss(&masks, page, kind);
+        faults(page);
         while missing != 0 {
             let lane = &mut lanes[missing.trailing_zeros() as usize];
             missing &= missing - 1;

@@ -83,6 +83,7 @@ pub fn of_bits(watched: &Watched, asked: &AskedOfBits) -> Answer {
         measured: asked.price.source.clone(),
         how_sure: rests_on(watched, asked),
         notes: Vec::new(),
+        seen: None,
         verified: Vec::new(),
         curve,
     }
@@ -127,7 +128,7 @@ fn rests_on(watched: &Watched, asked: &AskedOfBits) -> Vec<String> {
     let mut all = vec![
         format!("about: from referenced bits in {stretches} stretches (LRU)"),
         format!("a fault: {}", asked.price.source),
-        format!("below {} run times are at least those", human_size(bytes(told(&watched.stretches)))),
+        format!("below {} these are lower bounds", human_size(bytes(told(&watched.stretches)))),
     ];
     if watched.swapped > 0.0 {
         all.push(format!("at least: {:.0} % of it was in swap", 100.0 * watched.swapped));

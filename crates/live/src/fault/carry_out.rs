@@ -54,7 +54,7 @@ impl Faults {
                 decider.deliver(&self.work, todo, Event::Fault { task: number, page, access: Access::Write });
                 drop(decider);
                 self.carry_out(todo, false);
-                task.await_resume(|| self.work.lead().step_aside());
+                task.await_resume(|| self.work.lead.step_aside());
                 todo.asked_at = 0;
             }
         }

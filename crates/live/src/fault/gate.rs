@@ -74,7 +74,7 @@ impl Decider {
         engine.handle(event, &mut linux as &mut dyn Machine);
         linux.end();
         if let Some(swap) = engine.swap() {
-            side.told.tell(swap, work.stats());
+            side.told.tell(swap, work.stats);
         }
     }
 
@@ -82,7 +82,7 @@ impl Decider {
     pub fn wish(&mut self, work: &Work, todo: &mut Todo, page: usize) {
         let before = *self.engine.counts();
         self.deliver_with(work, todo, Event::WillNeed { page: PageId::from(page) }, Aside::MoreFollow);
-        let (stats, after) = (work.stats(), self.engine.counts());
+        let (stats, after) = (work.stats, self.engine.counts());
         Stats::add(&stats.prefetches, after.prefetches - before.prefetches);
         Stats::add(&stats.prefetches_dropped, after.prefetches_dropped - before.prefetches_dropped);
     }

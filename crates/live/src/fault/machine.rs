@@ -171,14 +171,14 @@ impl<'a> Linux<'a> {
         let compress = compressing.is_some();
         let protected = self.last.protected.take().is_some_and(|(p, _)| p == page);
         let shelved = !(protected || self.stays(page)) && self.rest(page);
-        let address = if shelved { self.work.memory().shelf(page) } else { self.work.memory().address(page) };
-        Stats::add(&self.work.stats().evictions, 1);
-        Stats::add(&self.work.stats().dirty_evictions, u64::from(write));
+        let address = if shelved { self.work.memory.shelf(page) } else { self.work.memory.address(page) };
+        Stats::add(&self.work.stats.evictions, 1);
+        Stats::add(&self.work.stats.dirty_evictions, u64::from(write));
         if self.todo.victims.len() == VICTIMS {
             fatal::stop("internal error: more pages leave at once than there is room for");
         }
         self.todo.victims.push(Victim { page, address, shelved, write, compress, ..Victim::default() });
-        if !self.work.memory().reserve().has_room() {
+        if !self.work.memory.reserve.has_room() {
             self.work.zap(self.todo);
         }
     }
@@ -230,7 +230,7 @@ impl<'a> Linux<'a> {
     /// Through the task's scratch page; its content is always used at once.
     fn copy(&mut self, page: usize, to: SlotId) {
         let scratch = self.work.tasks().get(self.todo.task).scratch();
-        self.work.log().copy(page, to, scratch, self.work.pages(), self.work.stats());
+        self.work.log().copy(page, to, scratch, self.work.pages(), self.work.stats);
     }
 
     fn map(&mut self, page: usize) {
@@ -239,7 +239,7 @@ impl<'a> Linux<'a> {
             Some((moved, from)) if moved == page => {
                 if self.take(page) {
                     self.todo.spare.push(from);
-                    self.work.memory().note_resident();
+                    self.work.memory.note_resident();
                     return self.work.pages().release(page, self.owner(), Where::Dirty);
                 }
                 let content = self.work.pages().slot(page).is_some();
@@ -280,7 +280,7 @@ impl Linux<'_> {
                     self.is_out(page);
                 }
             }
-            PoolOp::Shift { from, to, size, .. } => self.work.pool().shift(from, to, size),
+            PoolOp::Shift { from, to, size, .. } => self.work.pool.shift(from, to, size),
             PoolOp::Decompress { ticket, page, at, size, into } => {
                 let load = Load::new(ticket, page.index(), self.side.buffers[into.index()]);
                 self.work.decompress(self.todo, load, at, size);
@@ -330,7 +330,7 @@ impl Machine for Linux<'_> {
     fn issue(&mut self, command: Command) {
         self.journal(Entry::Command(command));
         match command {
-            Command::Stage { work, .. } => Stats::add(&self.work.stats().walk_sum, work.walk.0),
+            Command::Stage { work, .. } => Stats::add(&self.work.stats.walk_sum, work.walk.0),
             Command::Load { ticket, page, into, from: _from } => {
                 let (page, into) = (page.index(), self.side.buffers[into.index()]);
                 #[cfg(debug_assertions)]

@@ -10,6 +10,7 @@ pub mod machine;
 pub mod reclaim;
 pub mod serve;
 
+use crate::memory::space::Space;
 use crate::memory::Memory;
 use crate::page::pages::Pages;
 use crate::stats::Stats;
@@ -21,35 +22,27 @@ use reclaim::Reclaimer;
 
 /// What serves the faults of a pager.
 pub struct Faults {
-    work: Work,
-    gate: Gate,
-    reclaimer: Reclaimer,
-    stats: &'static Stats,
+    pub work: Work,
+    pub gate: Gate,
+    pub reclaimer: Reclaimer,
+    pub stats: &'static Stats,
 }
 
 impl Faults {
     pub fn new(work: Work, gate: Gate, reclaimer: Reclaimer) -> Faults {
-        Faults { stats: work.stats(), work, gate, reclaimer }
-    }
-
-    pub fn work(&self) -> &Work {
-        &self.work
+        Faults { stats: work.stats, work, gate, reclaimer }
     }
 
     pub fn memory(&self) -> &Memory {
-        self.work.memory()
+        &self.work.memory
     }
 
-    fn pages(&self) -> &Pages {
-        self.work.pages()
+    pub fn space(&self) -> &Space {
+        &self.work.memory.space
     }
 
-    pub fn gate(&self) -> &Gate {
-        &self.gate
-    }
-
-    pub fn reclaimer(&self) -> &Reclaimer {
-        &self.reclaimer
+    pub fn pages(&self) -> &Pages {
+        &self.work.memory.pages
     }
 
     /// Takes a task; waits for one. Take it before the engine's lock: all tasks may be waiting for the holder of that

@@ -26,8 +26,8 @@ impl Faults {
     /// Resolves a fault of `thread` (0: not known). When this returns, the access may be repeated.
     pub fn serve(&self, address: usize, write: bool, kind: Kind, thread: u32) {
         let started = sys::now();
-        let page = (address - self.memory().space().start()) / PAGE;
-        if page >= self.memory().space().pages() {
+        let page = (address - self.memory().space.start) / PAGE;
+        if page >= self.memory().space.pages {
             return stray(thread);
         }
         let mut waited = false;
@@ -46,12 +46,12 @@ impl Faults {
                 Where::Clean | Where::Dirty | Where::Unsure => return self.look_again(page, state, kind, waited),
                 // A bare call of the program has dropped it meanwhile.
                 Where::Kept => {
-                    self.work.lead().step_aside();
+                    self.work.lead.step_aside();
                     sys::sleep_us(20);
                 }
                 Where::Busy | Where::Leaving | Where::Refused => {
                     if !self.reclaimer.is_done_with(|| self.pages().get(page).is_owned()) {
-                        self.work.lead().step_aside();
+                        self.work.lead.step_aside();
                         self.pages().wait(page);
                     }
                 }
@@ -126,7 +126,7 @@ impl Faults {
         self.carry_out(todo, false);
         let asked = std::mem::take(&mut todo.asked_at);
         todo.fault = None;
-        task.await_resume(|| self.work.lead().step_aside());
+        task.await_resume(|| self.work.lead.step_aside());
         todo.laps.lap(Stage::PostProcess);
         self.record(started, asked, shelved, &todo.laps);
         self.bring_back(todo);
@@ -171,7 +171,7 @@ impl Faults {
     /// later, by their number and their bytes, and the answer would depend on that.
     fn behind(&self, decider: &mut Decider, page: usize) -> Ahead {
         let ahead = decider.streams.fault(PageId::from(page));
-        let extent = self.memory().space().extent_of(page).map_or(page, |extent| extent.end);
+        let extent = self.memory().space.extent_of(page).map_or(page, |extent| extent.end);
         let (first, end) = (ahead.start as usize, (ahead.end as usize).min(extent));
         let worth = |page: usize| {
             let pooled = decider.engine().is_in_tier(PageId::from(page));

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::Inner;
 use crate::memory::extents::Manner;
-use crate::memory::space::{self, Space};
+use crate::memory::space;
 use crate::page::pages::Where;
 use crate::stats::Stats;
 use crate::swap::device::Device;
@@ -65,21 +65,17 @@ impl Forks {
 }
 
 impl Inner {
-    fn space(&self) -> &Space {
-        self.memory().space()
-    }
-
     pub fn fork_prepare(&self) {
         let mask = sys::block_signals();
         self.threads.hold_still();
-        self.space().hold_still();
-        self.gate().close();
-        self.space().freeze();
+        self.faults.space().hold_still();
+        self.faults.gate.close();
+        self.faults.space().freeze();
         self.forks.mask.store(mask as usize, Ordering::Relaxed);
-        if self.memory().is_plain() {
+        if self.faults.memory().is_plain() {
             return;
         }
-        self.work().log().fork_prepare(self.memory().pages(), self.stats);
+        self.faults.work.log().fork_prepare(self.faults.pages(), self.stats);
         let refused = self.inherit(true).err();
         let pipe = sys::with_room(|_| sys::pipe(0)).ok();
         let alive = pipe.map(|(read, write)| (sys::move_high(read), sys::move_high(write)));
@@ -89,13 +85,13 @@ impl Inner {
     /// Returns the reason if there must be no child. If a child was made all the same, it has ended at once.
     pub fn fork_parent(&self) -> Sys<()> {
         let mut refused = None;
-        if !self.memory().is_plain() {
+        if !self.faults.memory().is_plain() {
             self.keep_to_itself();
             let ready = self.forks.ready.lock().take();
             refused = ready.as_ref().and_then(|ready| ready.refused);
             let alive = ready.and_then(|ready| ready.alive);
-            self.work().log().fork_parent(alive.map(|(read, _write)| read), self.threads.tell());
-            self.memory().begin_epoch();
+            self.faults.work.log().fork_parent(alive.map(|(read, _write)| read), self.threads.tell());
+            self.faults.memory().begin_epoch();
             Stats::add(&self.stats.forks, 1);
         }
         let mask = self.forks.mask.load(Ordering::Relaxed) as u64;
@@ -107,8 +103,8 @@ impl Inner {
     pub fn fork_child(&self) {
         let mask = self.forks.mask.load(Ordering::Relaxed) as u64;
         // SAFETY: a forked child has one thread, and this is it; `fork_prepare` has made the threads stand still.
-        unsafe { self.threads.forget(self.faults()) };
-        if self.memory().is_plain() {
+        unsafe { self.threads.forget(&self.faults) };
+        if self.faults.memory().is_plain() {
             self.open_gate();
             return sys::restore_signals(mask);
         }
@@ -121,20 +117,20 @@ impl Inner {
         // Open until this process and its forks are gone, or run another program.
         self.forks.alive.lock().extend(alive.map(|(_read, write)| write));
         let own = device.and_then(|device| sys::with_room(|_| self.become_own(device)));
-        self.memory().forget_threads();
+        self.faults.memory().forget_threads();
         // SAFETY: `fork_prepare` has taken the lock.
-        unsafe { self.gate().held() }.has_no_journal();
-        self.memory().begin_epoch();
+        unsafe { self.faults.gate.held() }.has_no_journal();
+        self.faults.memory().begin_epoch();
         self.open_gate();
         match own {
             Ok(()) => {
                 self.count_in();
                 // If the parent could not lock it, neither can this process; the parent has reported that.
                 self.keep_plaintext();
-                self.regions.after_fork();
+                self.faults.after_fork();
             }
             Err(error) => {
-                self.regions.run_unpaged(&error);
+                self.faults.run_unpaged(&error);
                 // The parents' swap files are not read any more.
                 self.forks.alive.lock().clear();
             }
@@ -146,39 +142,39 @@ impl Inner {
     fn become_own(&self, device: Device) -> Result<(), LiveError> {
         // SAFETY: a forked child has one thread, and this is it.
         let kept = unsafe {
-            self.work().renew(device)?;
+            self.faults.work.renew(device)?;
             self.threads.forget_keeper()
         };
         self.forks.files.renew();
         // SAFETY: as above.
-        unsafe { self.work().renew_recording(self.options.record.as_ref())? };
+        unsafe { self.faults.work.renew_recording(self.options.record.as_ref())? };
         let uffd = self.source.make().map_err(|e| LiveError::os("userfaultfd", e))?;
         // SAFETY: as above.
-        let parents = unsafe { self.memory().watch_with(uffd) };
+        let parents = unsafe { self.faults.memory().watch_with(uffd) };
         // SAFETY: as above; the pager lives as long as its process, or stops the threads.
-        self.watch_all().and_then(|()| unsafe { self.threads.start(self.faults(), kept) }).inspect_err(|_| {
+        self.watch_all().and_then(|()| unsafe { self.threads.start(&self.faults, kept) }).inspect_err(|_| {
             // It is closed, and the memory is no longer watched. The parent's descriptor takes its place and is not
             // used.
             // SAFETY: as above.
-            drop(unsafe { self.memory().watch_with(parents) });
+            drop(unsafe { self.faults.memory().watch_with(parents) });
         })
     }
 
     fn open_gate(&self) {
-        self.space().thaw();
-        self.gate().open();
+        self.faults.space().thaw();
+        self.faults.gate.open();
         self.threads.free();
     }
 
     fn watch_all(&self) -> Result<(), LiveError> {
-        let uffd = self.memory().uffd();
+        let uffd = self.faults.memory().uffd();
         let watch = |range| uffd.register(range).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e));
-        watch(self.space().shelf_range())?;
-        for (range, manner) in self.space().frozen() {
+        watch(self.faults.space().shelf_range())?;
+        for (range, manner) in self.faults.space().frozen() {
             if !manner.dont_fork {
                 self.dont_inherit(&range)?;
                 watch(range.clone())?;
-                self.protect_clean(self.space().pages_of(&range))?;
+                self.protect_clean(self.faults.space().pages_of(&range))?;
             } else {
                 // Zeros hold the place; it is closed as soon as there are handlers.
                 // SAFETY: the child has nothing there.
@@ -186,7 +182,7 @@ impl Inner {
                 watch(range)?;
             }
         }
-        self.dont_inherit(&self.space().shelf_range())
+        self.dont_inherit(&self.faults.space().shelf_range())
     }
 
     /// A fork loses the write protection, but not the record of which pages are clean. Other pages stay writable:
@@ -194,11 +190,11 @@ impl Inner {
     fn protect_clean(&self, pages: std::ops::Range<usize>) -> Result<(), LiveError> {
         let protect = |pages: &std::ops::Range<usize>| match pages.is_empty() {
             true => Ok(()),
-            false => self.memory().uffd().protect(self.space().addresses_of(pages), true),
+            false => self.faults.memory().uffd().protect(self.faults.space().addresses_of(pages), true),
         };
         let mut run = pages.start..pages.start;
         for page in
-            self.space().touched(pages).flatten().filter(|page| self.memory().pages().get(*page) == Where::Clean)
+            self.faults.space().touched(pages).flatten().filter(|page| self.faults.pages().get(*page) == Where::Clean)
         {
             if page != run.end {
                 protect(&run).map_err(|e| LiveError::os("protect memory", e))?;
@@ -220,8 +216,8 @@ impl Inner {
         let kept = if on { &[libc::MADV_DOFORK][..] } else { &[libc::MADV_DONTFORK] };
         let wiped = if on { [libc::MADV_WIPEONFORK, kept[0]] } else { [kept[0], libc::MADV_KEEPONFORK] };
         let advice = |manner: &Manner| if !manner.dont_fork { kept } else { &wiped };
-        let managed = self.space().frozen().into_iter().map(|(range, manner)| (range, advice(&manner)));
-        for (range, advice) in managed.chain([(self.space().shelf_range(), kept)]) {
+        let managed = self.faults.space().frozen().into_iter().map(|(range, manner)| (range, advice(&manner)));
+        for (range, advice) in managed.chain([(self.faults.space().shelf_range(), kept)]) {
             for advice in advice {
                 // SAFETY: says only what a child inherits.
                 unsafe { sys::advise(range.clone(), *advice) }?;

@@ -9,14 +9,10 @@ pub mod start;
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use crate::fault::gate::Gate;
 use crate::fault::Faults;
-use crate::memory::Memory;
-use crate::region::Regions;
 use crate::stats::Stats;
 use crate::sys::{Signals, Source};
 use crate::threads::Threads;
-use crate::work::Work;
 use crate::{Options, PAGE};
 use fork::Forks;
 
@@ -24,68 +20,39 @@ use fork::Forks;
 ///
 /// ```text
 ///   Inner ── threads, forks
-///     └ Regions ── opening, closing, pins
-///         └ Faults ── the engine behind its gate, the reclaimer
-///             └ Work ── tasks, log, pool, lead, recording
-///                 └ Memory ── userfaultfd, address space, pages
+///     └ Faults ── the engine behind its gate, the reclaimer; opening, closing, pins
+///         └ Work ── tasks, log, pool, lead, recording
+///             └ Memory ── userfaultfd, address space, pages
 /// ```
 pub struct Inner {
-    options: Options,
-    regions: Regions,
+    pub options: Options,
+    pub faults: Faults,
     threads: Threads,
     forks: Forks,
     source: Source,
-    stats: &'static Stats,
+    pub stats: &'static Stats,
     stats_fd: Option<OwnedFd>,
 }
 
 impl Inner {
-    pub fn options(&self) -> &Options {
-        &self.options
-    }
-
-    pub fn regions(&self) -> &Regions {
-        &self.regions
-    }
-
-    pub fn faults(&self) -> &Faults {
-        self.regions.faults()
-    }
-
-    fn gate(&self) -> &Gate {
-        self.faults().gate()
-    }
-
-    pub fn work(&self) -> &Work {
-        self.regions.work()
-    }
-
-    pub fn memory(&self) -> &Memory {
-        self.regions.memory()
-    }
-
-    pub fn stats(&self) -> &'static Stats {
-        self.stats
-    }
-
     fn frames(&self) -> usize {
         self.options.ram as usize / PAGE
     }
 
     /// The number of threads of this process that belong to the pager.
     pub fn threads(&self) -> usize {
-        self.threads.count(self.faults())
+        self.threads.count(&self.faults)
     }
 
     /// All descriptors that the program must leave alone.
     pub fn descriptors(&self) -> Vec<i32> {
         let mut all: Vec<i32> = self.stats_fd.iter().map(AsRawFd::as_raw_fd).chain(self.options.stats_fd).collect();
-        if self.memory().is_plain() {
+        if self.faults.memory().is_plain() {
             return all;
         }
         let _signals = Signals::block();
-        all.extend(self.work().descriptors());
-        all.extend(self.gate().lock().journal().map(|journal| journal.descriptor()));
+        all.extend(self.faults.work.descriptors());
+        all.extend(self.faults.gate.lock().journal().map(|journal| journal.descriptor()));
         all.extend(self.threads.descriptor());
         all.extend(self.source.descriptor());
         all.extend(self.forks.descriptors());
@@ -95,7 +62,7 @@ impl Inner {
     /// Writes the journal to its file.
     pub fn flush_journal(&self) {
         let _signals = Signals::block();
-        if let Some(journal) = self.gate().lock().journal() {
+        if let Some(journal) = self.faults.gate.lock().journal() {
             journal.flush();
         }
     }
@@ -104,12 +71,12 @@ impl Inner {
     pub fn end(&self) {
         // In a process without paging the log is the parent's, and its lock may be held for good; and it has no share
         // in the counts.
-        if self.memory().is_plain() {
+        if self.faults.memory().is_plain() {
             return;
         }
         self.flush_journal();
-        if let Some(recording) = self.work().recording() {
-            recording.end(self.memory().resident());
+        if let Some(recording) = self.faults.work.recording() {
+            recording.end(self.faults.memory().resident());
         }
         self.note_tables();
         self.withdraw();
@@ -119,8 +86,8 @@ impl Inner {
     fn count_in(&self) {
         Stats::add(&self.stats.processes, 1);
         Stats::add(&self.stats.frames, self.frames() as u64);
-        Stats::add(&self.stats.resident, self.memory().resident() as u64);
-        Stats::add(&self.stats.tier_frames, self.faults().tier_frames());
+        Stats::add(&self.stats.resident, self.faults.memory().resident() as u64);
+        Stats::add(&self.stats.tier_frames, self.faults.tier_frames());
     }
 
     /// With encryption: excludes memory that holds pages in plain text from core dumps, and locks it in RAM. Returns
@@ -128,7 +95,8 @@ impl Inner {
     /// once for each process.
     pub fn keep_plaintext(&self) -> bool {
         !self.options.encrypt
-            || self.work().plaintext().filter(|range| crate::swap::secret::lock(range.clone()).is_err()).count() == 0
+            || self.faults.work.plaintext().filter(|range| crate::swap::secret::lock(range.clone()).is_err()).count()
+                == 0
     }
 
     /// Reports limits of this process that restrict the pager. Only the first program reports them, not the programs
@@ -140,9 +108,9 @@ impl Inner {
                  its own swap",
             );
         }
-        let device = self.work().log().device();
+        let device = self.faults.work.log().device();
         if device.len.is_none() && device.limit().is_some() {
-            let most = self.work().log().bytes_max() >> 20;
+            let most = self.faults.work.log().bytes_max() >> 20;
             crate::sys::fatal::say(format_args!(
                 "the swap file may take {most} MiB: the limit on file sizes (ulimit -f)"
             ));
@@ -151,13 +119,13 @@ impl Inner {
 
     /// Takes this process's share out of the statistics of the present.
     pub fn withdraw(&self) {
-        if self.memory().is_plain() {
+        if self.faults.memory().is_plain() {
             return;
         }
         Stats::sub(&self.stats.processes, 1);
         Stats::sub(&self.stats.frames, self.frames() as u64);
-        Stats::sub(&self.stats.resident, self.memory().resident() as u64);
-        Stats::sub(&self.stats.tier_frames, self.faults().tier_frames());
+        Stats::sub(&self.stats.resident, self.faults.memory().resident() as u64);
+        Stats::sub(&self.stats.tier_frames, self.faults.tier_frames());
     }
 }
 
@@ -165,8 +133,8 @@ impl Drop for Inner {
     fn drop(&mut self) {
         process::unregister(self);
         // If nothing is paged, the threads belong to another process.
-        if !self.memory().is_plain() {
-            self.threads.stop(self.faults());
+        if !self.faults.memory().is_plain() {
+            self.threads.stop(&self.faults);
         }
         self.flush_journal();
         self.withdraw();

@@ -52,23 +52,23 @@ impl Inner {
     /// Erase blocks of the engine's swap area, if it has one.
     fn blocks(&self) -> Option<usize> {
         let _signals = Signals::block();
-        self.gate().lock().engine().swap().map(Swap::block_count)
+        self.faults.gate.lock().engine().swap().map(Swap::block_count)
     }
 
     /// The pager's overhead now.
     fn overhead(&self) -> Overhead {
-        let memory: usize = self.work().plaintext().map(|range| range.len()).sum();
-        let rings = if self.work().tasks().have_rings() { self.work().tasks().len() * RING } else { 0 };
+        let memory: usize = self.faults.work.plaintext().map(|range| range.len()).sum();
+        let rings = if self.faults.work.tasks().have_rings() { self.faults.work.tasks().len() * RING } else { 0 };
         // The writer and the reclaimer are threads like the handlers.
-        let threads = self.options.handlers + 1 + usize::from(self.faults().reclaimer().is_wanted());
+        let threads = self.options.handlers + 1 + usize::from(self.faults.reclaimer.is_wanted());
         let (blocks, in_area) = self.blocks().map_or((0, 0), |blocks| (blocks * BLOCK, IN_AREA));
         let fixed = memory + rings + threads * HANDLER + self.frames() * FRAME + Stats::BYTES + 2 * PAGE + blocks;
         let forked = self.stats.forks.load(Relaxed) > 0;
         let engine = 4 + policy(self.options.policy.as_deref().unwrap_or_default());
-        let per_page = self.memory().pages().bytes_per_page(self.options.encrypt, forked)
-            + self.work().log().bytes_per_slot(forked)
+        let per_page = self.faults.memory().pages.bytes_per_page(self.options.encrypt, forked)
+            + self.faults.work.log().bytes_per_slot(forked)
             + engine
-            + if self.work().pool().range().is_empty() { 0 } else { IN_TIER }
+            + if self.faults.work.pool.range().is_empty() { 0 } else { IN_TIER }
             + in_area;
         Overhead { fixed: fixed as u64, per_page }
     }
@@ -87,7 +87,7 @@ impl Inner {
         // these two tables.
         let forked = self.stats.forks.load(Relaxed) > 0;
         let ([state, slot, epoch, sum, seal, nonce], [used, birth, free, deferred]) =
-            (self.memory().pages().tables(), self.work().log().tables());
+            (self.faults.memory().pages.tables(), self.faults.work.log().tables());
         let epochs = [epoch, birth].into_iter().filter(|_| forked);
         let tables = [state, slot, sum, seal, nonce, used, free, deferred].into_iter().chain(epochs);
         self.stats.tables_resident.store(tables.map(resident).sum(), Relaxed);

@@ -27,7 +27,6 @@ use crate::record::journal::JournalFile;
 use crate::record::own_file;
 use crate::record::recorder::{self, Recording};
 use crate::record::window::{Knobs, Watched};
-use crate::region::Regions;
 use crate::stats::{Chosen, Stats};
 use crate::swap::device::Device;
 use crate::swap::files::SwapFiles;
@@ -45,7 +44,7 @@ pub fn start(options: Options) -> Result<Arc<Inner>, LiveError> {
     let source = Source::find(Notify::Message).or_else(|_| Source::find(Notify::UserMessage));
     let inner = made(options, source.map_err(missing)?)?;
     // SAFETY: nothing has asked for its threads yet; its end stops them.
-    unsafe { inner.threads.start(inner.faults(), false)? };
+    unsafe { inner.threads.start(&inner.faults, false)? };
     super::process::register(&inner)?;
     Ok(inner)
 }
@@ -58,7 +57,7 @@ pub fn start_for_program(options: Options) -> Result<Arc<Inner>, LiveError> {
     // A recorder reads the clocks of the program's threads, which only threads of the same process may.
     let kept = inner.options.record.is_none();
     // SAFETY: nothing has asked for the pager's threads yet.
-    unsafe { inner.threads.start(inner.faults(), kept)? };
+    unsafe { inner.threads.start(&inner.faults, kept)? };
     // The keeper works in its memory until the process ends.
     std::mem::forget(inner.clone());
     Ok(inner)
@@ -157,8 +156,8 @@ fn build(
     let swap_files = SwapFiles::open(&options.backing, options.inject)?;
     let log = Log::new(device, pages, options.backing_max, sealer, blocks)?;
     // SAFETY: a page of zeros.
-    let zeros = unsafe { log.sum(space.zeros()) };
-    let begin = |asked| Recording::create(asked, knobs.clone().unwrap_or_default(), (space.start(), pages), zeros);
+    let zeros = unsafe { log.sum(space.zeros) };
+    let begin = |asked| Recording::create(asked, knobs.clone().unwrap_or_default(), (space.start, pages), zeros);
     let mut recording = options.record.as_ref().map(begin).transpose()?;
     if let Some(recording) = &mut recording {
         recording.set_own(before, started);
@@ -176,7 +175,7 @@ fn build(
     let decider = Decider::new(engine, options.read_ahead, side);
     let faults = Faults::new(Work::new(parts, &options), Gate::new(decider), reclaimer);
     Ok(Inner {
-        regions: Regions::new(faults),
+        faults,
         threads: Threads::new(options.handlers),
         forks: Forks::new(swap_files),
         source,

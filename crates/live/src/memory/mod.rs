@@ -1,7 +1,7 @@
 //! The managed memory of a process: its addresses, what the page table has there, and how much RAM lies behind it.
 //!
 //! [`Memory`] is the one owner of the userfaultfd, and of all else by which a page comes into the page table, leaves
-//! it, or changes its rights there. Who takes a page (`page::state`) may call the functions for that page; `Regions`
+//! it, or changes its rights there. Who takes a page (`page::state`) may call the functions for that page; [`crate::region`]
 //! opens and closes ranges. This room knows no task, no swap file and no engine.
 //!
 //! A page that is found absent although it should be there was dropped by a raw system call of the program
@@ -26,8 +26,8 @@ const LOOKS: u32 = 100;
 
 /// The managed memory of this process.
 pub struct Memory {
-    space: Space,
-    pages: Pages,
+    pub space: Space,
+    pub pages: Pages,
     uffd: Own<Uffd>,
     /// This process, as the call that drops pages names it.
     pidfd: Own<OwnedFd>,
@@ -35,11 +35,12 @@ pub struct Memory {
     /// Grows with each fork.
     epoch: AtomicU32,
     resident: AtomicUsize,
-    reserve: Reserve,
+    /// Frames for pages that the engine takes as gone.
+    pub reserve: Reserve,
     sharing: Sharing,
     /// This process does not page: the memory is as any other.
     plain: AtomicBool,
-    stats: &'static Stats,
+    pub stats: &'static Stats,
 }
 
 fn own_pidfd() -> Result<OwnedFd, LiveError> {
@@ -50,7 +51,7 @@ impl Memory {
     /// `uffd` watches the shelf already.
     pub fn new(space: Space, uffd: Uffd, reserve: Reserve, stats: &'static Stats) -> Result<Memory, LiveError> {
         Ok(Memory {
-            pages: Pages::new(space.pages())?,
+            pages: Pages::new(space.pages)?,
             space,
             uffd: Own::new(uffd),
             pidfd: Own::new(own_pidfd()?),
@@ -64,29 +65,12 @@ impl Memory {
         })
     }
 
-    pub fn space(&self) -> &Space {
-        &self.space
-    }
-
-    pub fn pages(&self) -> &Pages {
-        &self.pages
-    }
-
     pub fn uffd(&self) -> &Uffd {
         self.uffd.get()
     }
 
-    pub fn stats(&self) -> &'static Stats {
-        self.stats
-    }
-
-    /// Frames for pages that the engine takes as gone.
-    pub fn reserve(&self) -> &Reserve {
-        &self.reserve
-    }
-
     pub fn address(&self, page: usize) -> usize {
-        self.space.start() + page * PAGE
+        self.space.start + page * PAGE
     }
 
     /// The address of a page while it is on the invalid list.
@@ -190,7 +174,7 @@ impl Memory {
     pub fn refill(&self, page: usize) -> bool {
         let address = self.address(page);
         // This says that a page swapped out by the kernel is absent; the copy then finds it in place.
-        !sys::is_there(address) && self.uffd().copy(address, self.space.zeros(), false).is_ok()
+        !sys::is_there(address) && self.uffd().copy(address, self.space.zeros, false).is_ok()
     }
 
     /// Write-protects a page and copies it, whether the program may read it or not, without ever sleeping in a fault.

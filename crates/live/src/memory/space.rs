@@ -27,9 +27,11 @@ pub const CHUNK: usize = 512;
 /// The address space, and which of its pages are in use.
 #[derive(Debug)]
 pub struct Space {
-    start: usize,
-    pages: usize,
-    zeros: usize,
+    pub start: usize,
+    /// How many pages the span has.
+    pub pages: usize,
+    /// The address of a page of zeros.
+    pub zeros: usize,
     changing: Lock<()>,
     extents: Lock<Extents>,
     /// For each chunk, whether any of its pages may not be `Nowhere`.
@@ -62,17 +64,8 @@ impl Space {
         Ok(Space { start, pages, zeros, changing: Lock::new(()), extents, touched })
     }
 
-    pub fn start(&self) -> usize {
-        self.start
-    }
-
     pub fn shelf(&self) -> usize {
         self.start + self.pages * PAGE
-    }
-
-    /// A page of zeros.
-    pub fn zeros(&self) -> usize {
-        self.zeros
     }
 
     /// The addresses of regions.
@@ -83,11 +76,6 @@ impl Space {
     /// The addresses of resident pages that are not mapped.
     pub fn shelf_range(&self) -> Range<usize> {
         self.shelf()..self.start + 2 * self.pages * PAGE
-    }
-
-    /// How many pages the span has.
-    pub fn pages(&self) -> usize {
-        self.pages
     }
 
     /// The map of extents, for a moment. Needs signals blocked.

@@ -41,8 +41,8 @@ impl Pager {
         let pages = len.div_ceil(PAGE);
         let _signals = Signals::block();
         let rights = libc::PROT_READ | libc::PROT_WRITE;
-        let range = self.regions().map(Spot::Anywhere(PAGE), pages * PAGE, rights)?;
-        let first = self.inner.memory().space().pages_of(&range).start;
+        let range = self.inner.faults.map(Spot::Anywhere(PAGE), pages * PAGE, rights)?;
+        let first = self.inner.faults.space().pages_of(&range).start;
         Ok(Region { pager: self.clone(), first, pages, len })
     }
 }
@@ -50,7 +50,7 @@ impl Pager {
 impl Region {
     /// Its first byte.
     pub fn as_ptr(&self) -> *mut u8 {
-        self.pager.inner.memory().address(self.first) as *mut u8
+        self.pager.inner.faults.memory().address(self.first) as *mut u8
     }
 
     /// Its bytes.
@@ -86,7 +86,7 @@ impl Region {
     /// A range that is not the region's; more pages than may be pinned.
     pub fn pin(&self, range: Range<usize>) -> Result<Pin<'_>, LiveError> {
         let pages = self.pages_of(&range)?;
-        self.pager.regions().pin_pages(pages)?;
+        self.pager.inner.faults.pin_pages(pages)?;
         Ok(Pin { region: self, range })
     }
 
@@ -97,7 +97,7 @@ impl Region {
     /// A range that is not the region's.
     pub fn prefault(&self, range: Range<usize>) -> Result<(), LiveError> {
         let pages = self.pages_of(&range)?;
-        self.pager.regions().load_pages(pages);
+        self.pager.inner.faults.load_pages(pages);
         Ok(())
     }
 
@@ -108,7 +108,7 @@ impl Region {
     /// A range that is not the region's.
     pub fn will_need(&self, ranges: &[Range<usize>]) -> Result<(), LiveError> {
         let pages: Result<Vec<Range<usize>>, LiveError> = ranges.iter().map(|range| self.pages_of(range)).collect();
-        self.pager.regions().load_pages(pages?.into_iter().flatten());
+        self.pager.inner.faults.load_pages(pages?.into_iter().flatten());
         Ok(())
     }
 
@@ -117,7 +117,7 @@ impl Region {
     /// # Errors
     /// A range that is not the region's.
     pub fn discard(&self, range: Range<usize>) -> Result<(), LiveError> {
-        self.pager.regions().discard_pages(self.pages_of(&range)?);
+        self.pager.inner.faults.discard_pages(self.pages_of(&range)?);
         Ok(())
     }
 
@@ -132,7 +132,7 @@ impl Region {
 impl Drop for Pin<'_> {
     fn drop(&mut self) {
         if let Ok(pages) = self.region.pages_of(&self.range) {
-            self.region.pager.regions().unpin_pages(pages);
+            self.region.pager.inner.faults.unpin_pages(pages);
         }
     }
 }
@@ -140,6 +140,6 @@ impl Drop for Pin<'_> {
 impl Drop for Region {
     fn drop(&mut self) {
         let _signals = Signals::block();
-        self.pager.regions().close_pages(self.first..self.first + self.pages);
+        self.pager.inner.faults.close_pages(self.first..self.first + self.pages);
     }
 }

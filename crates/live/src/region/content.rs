@@ -6,9 +6,9 @@ use std::ops::Range;
 use coldframe_core::{Event, PageId};
 use coldframe_pager_plan::HINTS;
 
-use super::Regions;
 use crate::fault::gate::Decider;
 use crate::fault::serve::Kind;
+use crate::fault::Faults;
 use crate::page::pages::{Owner, Where};
 use crate::stats::Stats;
 use crate::sys::{self, Signals};
@@ -18,10 +18,10 @@ use crate::{LiveError, PAGE};
 /// After this many discarded pages, the engine's lock is freed for others.
 const DISCARDS: usize = 256;
 
-impl Regions {
+impl Faults {
     /// The pages of a range of addresses.
     pub fn pages_at(&self, address: usize, len: usize) -> Range<usize> {
-        let start = (address - self.space().start()) / PAGE;
+        let start = (address - self.space().start) / PAGE;
         start..start + len.div_ceil(PAGE)
     }
 
@@ -36,10 +36,10 @@ impl Regions {
         };
         let mut pages = pages.filter(out).peekable();
         while pages.peek().is_some() {
-            self.faults.with_task(|decider, todo| {
+            self.with_task(|decider, todo| {
                 for page in pages.by_ref().take(HINTS) {
                     if self.pages().get(page) == Where::Out {
-                        decider.wish(self.work(), todo, page);
+                        decider.wish(&self.work, todo, page);
                     }
                 }
             });
@@ -63,12 +63,12 @@ impl Regions {
         let mut next = pages.start;
         while next < pages.end {
             // Long ranges without content are skipped without a lock.
-            if !self.memory().has_content(next) && !self.work().log().has_slot(next) {
+            if !self.memory().has_content(next) && !self.work.log().has_slot(next) {
                 next += 1;
                 continue;
             }
             let (mut stuck, end) = (false, pages.end.min(next + DISCARDS));
-            self.faults.with_task(|decider, todo| {
+            self.with_task(|decider, todo| {
                 while next < end && todo.victims.len() < VICTIMS - 1 && !stuck {
                     stuck = !self.release(decider, todo, next);
                     next += usize::from(!stuck);
@@ -95,10 +95,10 @@ impl Regions {
         if state.is_owned() || state == Where::Kept || !decider.engine().accepts(&event) {
             return false;
         }
-        decider.deliver(self.work(), todo, event);
-        Stats::sub(&self.stats().pinned, self.pages().pins(page).into());
+        decider.deliver(&self.work, todo, event);
+        Stats::sub(&self.stats.pinned, self.pages().pins(page).into());
         self.pages().set_pins(page, 0);
-        self.work().forget(page);
+        self.work.forget(page);
         true
     }
 
@@ -125,12 +125,12 @@ impl Regions {
             match self.pages().get(page) {
                 Where::Nowhere if self.memory().begin(page) => {}
                 Where::Nowhere => return Err(self.hole(page)),
-                Where::Out | Where::Shelved => self.faults.serve(address, true, Kind::Missing, 0),
-                Where::Clean => self.faults.serve(address, true, Kind::Protected, 0),
+                Where::Out | Where::Shelved => self.serve(address, true, Kind::Missing, 0),
+                Where::Clean => self.serve(address, true, Kind::Protected, 0),
                 Where::Busy | Where::Leaving | Where::Refused => self.pages().wait(page),
                 Where::Kept => sys::sleep_us(20),
                 was @ (Where::Dirty | Where::Unsure) => {
-                    self.faults.with_task(|decider, todo| {
+                    self.with_task(|decider, todo| {
                         let owner = Owner::task(todo.task);
                         if self.pages().acquire(page, was, Where::Busy, owner) {
                             result = Some(self.pin_resident(decider, todo, page));
@@ -157,10 +157,10 @@ impl Regions {
         if pinned + keep >= frames {
             return Err(LiveError::Pinned { asked: 1, pinned, frames, keep });
         }
-        decider.deliver(self.work(), todo, Event::Pinned { page: PageId::from(page) });
+        decider.deliver(&self.work, todo, Event::Pinned { page: PageId::from(page) });
         debug_assert!(todo.done(), "pinning moves nothing");
         self.pages().set_pins(page, self.pages().pins(page) + 1);
-        Stats::add(&self.stats().pinned, 1);
+        Stats::add(&self.stats.pinned, 1);
         Ok(())
     }
 
@@ -169,12 +169,12 @@ impl Regions {
             return;
         }
         for page in pages {
-            self.faults.with_task(|decider, todo| {
+            self.with_task(|decider, todo| {
                 let event = Event::Unpinned { page: PageId::from(page) };
                 if decider.engine().accepts(&event) {
-                    decider.deliver(self.work(), todo, event);
+                    decider.deliver(&self.work, todo, event);
                     self.pages().set_pins(page, self.pages().pins(page) - 1);
-                    Stats::sub(&self.stats().pinned, 1);
+                    Stats::sub(&self.stats.pinned, 1);
                 }
             });
         }

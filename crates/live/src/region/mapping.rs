@@ -18,8 +18,8 @@ use std::ops::Range;
 use coldframe_core::{Event, PageId};
 
 use super::unpaged::protect;
-use super::Regions;
 use crate::fault::gate::Decider;
+use crate::fault::Faults;
 use crate::memory::extents::{Kind, Manner};
 use crate::memory::space;
 use crate::page::pages::Where;
@@ -41,7 +41,7 @@ pub enum Spot {
     Over(usize),
 }
 
-impl Regions {
+impl Faults {
     /// Closes the part of a range that lies in the span. Signals are blocked, here and below.
     pub fn unmap(&self, address: usize, len: usize) -> Sys<()> {
         let _changing = self.space().changing();
@@ -128,7 +128,7 @@ impl Regions {
             unsafe { space::prepare(range)? };
             self.memory().uffd().register(range.clone())?;
             protect(range, protection & ALL)?;
-            Stats::add(&self.stats().managed, self.space().pages_of(range).len() as u64);
+            Stats::add(&self.stats.managed, self.space().pages_of(range).len() as u64);
         }
         self.space().extents().insert(range.clone(), Kind::Managed(Manner::new(protection)));
         Ok(())
@@ -164,7 +164,7 @@ impl Regions {
                     self.unpin_touched(pages.clone());
                 }
                 self.forget(pages.clone());
-                Stats::sub(&self.stats().managed, pages.len() as u64);
+                Stats::sub(&self.stats.managed, pages.len() as u64);
             }
         }
         for (i, (part, _)) in there.iter().enumerate().filter(|_| free) {
@@ -215,14 +215,14 @@ impl Regions {
     /// Takes pages to `Nowhere` as long as they are at rest. Returns the first page that is not. Under the engine's
     /// lock no thread can begin to bring a page in.
     fn retire(&self, pages: Range<usize>) -> usize {
-        let decider = self.faults.gate().lock();
+        let decider = self.gate.lock();
         pages.clone().find(|page| !self.retired(&decider, *page)).unwrap_or(pages.end)
     }
 
     fn retired(&self, decider: &Decider, page: usize) -> bool {
         match self.pages().get(page) {
             Where::Nowhere => true,
-            Where::Out if self.pages().slot(page).is_none() && !self.work().log().has_slot(page) => {
+            Where::Out if self.pages().slot(page).is_none() && !self.work.log().has_slot(page) => {
                 let rests = decider.engine().accepts(&Event::Released { page: PageId::from(page) });
                 if rests {
                     self.pages().set(page, Where::Nowhere);

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use coldframe_core::PageId;
 
-use super::Regions;
+use crate::fault::Faults;
 use crate::memory::space;
 use crate::page::pages::Where;
 use crate::sys::{self, fatal, Sys};
@@ -18,7 +18,7 @@ use crate::{LiveError, PAGE};
 
 const PLAIN: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
-impl Regions {
+impl Faults {
     /// In a forked child with one thread and all locks free: turns all managed memory into plain memory.
     pub fn run_unpaged(&self, reason: &LiveError) {
         fatal::say(format_args!("a forked process runs without paging, in no budget: {reason}"));
@@ -64,12 +64,12 @@ impl Regions {
                 };
             }
             (Where::Out, Some(IN_POOL)) => {
-                let place = self.faults.gate().lock().engine().tier_place(PageId::from(page));
-                if !place.is_some_and(|place| self.work().bring_from_pool(page, place, address)) {
-                    self.work().lost(page);
+                let place = self.gate.lock().engine().tier_place(PageId::from(page));
+                if !place.is_some_and(|place| self.work.bring_from_pool(page, place, address)) {
+                    self.work.lost(page);
                 }
             }
-            (Where::Out, Some(slot)) => self.work().bring(page, slot, address),
+            (Where::Out, Some(slot)) => self.work.bring(page, slot, address),
             _ => {}
         }
     }

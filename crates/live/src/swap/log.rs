@@ -179,15 +179,15 @@ impl Log {
         }
     }
 
-    /// Takes the final bytes of pages into the log. They lie in a row at `staged` and have these hashes. A page with
+    /// Takes the final bytes of pages into the log: each page, where its bytes are, and their hash. A page with
     /// unchanged bytes keeps its slot. When this returns, the bytes of each page are safe, here or in their slot.
     /// Returns the number of pages that need not be written. Waits, without the lock, while all buffers are full.
-    pub fn append(&self, staged: usize, victims: &[u32], sums: &[u128], pages: &Pages, stats: &Stats) -> usize {
+    pub fn append(&self, bytes: &[(u32, usize, u128)], pages: &Pages, stats: &Stats) -> usize {
         let mut saved = 0;
         let mut state = self.state.lock();
-        for (i, (page, sum)) in victims.iter().zip(sums).enumerate() {
+        for (page, from, sum) in bytes {
             loop {
-                match self.take(&mut state, staged + i * PAGE, *sum, *page, pages) {
+                match self.take(&mut state, *from, *sum, *page, pages) {
                     Ok(written) => break saved += usize::from(!written),
                     Err(Refused::Wait) => state = self.await_writer(state, pages, stats),
                     Err(Refused::Full) => state = self.make_free(state, pages, stats),

@@ -2,14 +2,15 @@
 //! library's own `clock_gettime` may be replaced by the program's, which must not run in the pager's threads. A bare
 //! call would do, but takes 20 times as long.
 
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use super::call;
+use super::{call, symbol_in};
 
 #[cfg(target_arch = "x86_64")]
-const NAME: &[u8] = b"__vdso_clock_gettime";
+const NAME: &CStr = c"__vdso_clock_gettime";
 #[cfg(target_arch = "aarch64")]
-const NAME: &[u8] = b"__kernel_clock_gettime";
+const NAME: &CStr = c"__kernel_clock_gettime";
 
 /// The function's address; 0: not found, or not looked for. The same in a forked child.
 static FUNCTION: AtomicUsize = AtomicUsize::new(0);
@@ -35,37 +36,10 @@ pub fn find() {
     let found = unsafe {
         match libc::getauxval(libc::AT_SYSINFO_EHDR) as usize {
             0 => None,
-            base => find_in(base),
+            base => symbol_in(base, NAME),
         }
     };
     FUNCTION.store(found.unwrap_or(0), Relaxed);
-}
-
-/// By the ELF specification: program headers (1: a part of the file in memory, 2: the dynamic section), and in that the
-/// tables of strings (5) and symbols (6), which lies right before it.
-///
-/// # Safety
-/// An ELF file of 64 bits lies at `base`.
-unsafe fn find_in(base: usize) -> Option<usize> {
-    // SAFETY: the caller's file.
-    let word = |at: usize| unsafe { (at as *const usize).read_unaligned() };
-    let short = |at: usize| word(at) & 0xffff;
-    let headers = (0..short(base + 56)).map(|i| base + word(base + 32) + i * short(base + 54));
-    let of = |kind: usize| headers.clone().find(move |header| word(*header) as u32 as usize == kind);
-    let loaded = of(1)?;
-    let shift = (base + word(loaded + 8)).wrapping_sub(word(loaded + 16));
-    let dynamic = base + word(of(2)? + 8);
-    let entry = |tag: usize| {
-        let mut entries = (0..64).map(|i| dynamic + i * 16).take_while(|entry| word(*entry) != 0);
-        entries.find(|entry| word(*entry) == tag).map(|entry| shift.wrapping_add(word(entry + 8)))
-    };
-    let (strings, symbols) = (entry(5)?, entry(6)?);
-    let named = |symbol: &usize| {
-        let name = strings + word(*symbol) as u32 as usize;
-        // SAFETY: a C string of the file.
-        unsafe { std::ffi::CStr::from_ptr(name as *const _) }.to_bytes() == NAME
-    };
-    (symbols..strings).step_by(24).find(named).map(|symbol| shift.wrapping_add(word(symbol + 8)))
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ pub mod pause;
 mod process;
 pub mod rights;
 mod signals;
+mod symbols;
 pub mod sync;
 pub mod table;
 pub mod thread;
@@ -34,6 +35,7 @@ pub use leaving::{
 pub use own::Own;
 pub use process::{await_events, close_range, dup_onto, leave_group_and_folder, reap, receive, send, sockets};
 pub use signals::{block_signals, restore_signals, take_signal, Signals};
+pub use symbols::symbol_in;
 pub use uffd::{Message, Notify, Source, Uffd};
 
 /// An error number of the kernel.

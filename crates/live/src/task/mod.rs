@@ -10,7 +10,7 @@ mod todo;
 
 use std::cell::UnsafeCell;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use coldframe_pager_plan::{LOADS, TASKS};
 use lz4_flex::block::CompressTable;
@@ -52,10 +52,6 @@ pub struct Task {
     pipe: (OwnedFd, OwnedFd),
     /// Pages that fit into the pipe.
     room: usize,
-    /// Of a pipe with less room than [`VICTIMS`]: how many pages wait behind the staging memory, and how many of them
-    /// have been taken.
-    waiting: AtomicUsize,
-    taken: AtomicUsize,
     /// Room for the bytes of such pages on their way to the log.
     pub staging: usize,
     todo: UnsafeCell<Todo>,
@@ -70,15 +66,13 @@ impl Task {
     fn new(i: usize, rings: bool) -> Result<Task, LiveError> {
         let (read, write) = sys::pipe(VICTIMS * PAGE).map_err(|e| LiveError::os("a pipe", e))?;
         let room = sys::pipe_room(write.as_raw_fd()).map_err(|e| LiveError::os("a pipe", e))? / PAGE;
-        let staging = sys::map_memory(size(room), None).map_err(|e| LiveError::os("memory for a task", e))?;
+        let staging = sys::map_memory(STAGING, None).map_err(|e| LiveError::os("memory for a task", e))?;
         Ok(Task {
             resumed: AtomicU32::new(RESUMED),
             reaching: Reaching::nothing(),
             taking: AtomicU32::new(0),
             pipe: (sys::move_high(read), sys::move_high(write)),
             room,
-            waiting: AtomicUsize::new(0),
-            taken: AtomicUsize::new(0),
             staging,
             todo: UnsafeCell::new(Todo::new(i)),
             ring: UnsafeCell::new(if rings { Some(Ring::new()?) } else { None }),
@@ -116,43 +110,20 @@ impl Task {
 
     /// All of its memory for pages.
     pub fn memory(&self) -> std::ops::Range<usize> {
-        self.staging..self.staging + size(self.room)
+        self.staging..self.staging + STAGING
     }
 
-    /// Where pages go in. So many may go in, and leave memory, before `drain` is called.
+    /// Where pages go in, and how many fit.
     pub fn pipe(&self) -> (i32, usize) {
         (self.pipe.1.as_raw_fd(), self.room)
     }
 
-    /// So many pages are in the pipe, and have left memory. If it may not have room for all victims, it becomes empty.
-    pub fn drain(&self, pages: usize) {
-        if self.room < VICTIMS {
-            let at = self.waiting.fetch_add(pages, Ordering::Relaxed);
-            assert!(at + pages <= VICTIMS, "a task has so many victims at most");
-            self.read(self.staging + STAGING + at * PAGE, pages);
-        }
-    }
-
-    /// Copies the bytes of the next pages, in the order in which they went into the pipe.
-    ///
-    /// # Safety
-    /// `into` must be good for them.
-    pub unsafe fn take_bytes(&self, into: usize, pages: usize) {
-        if self.room >= VICTIMS {
-            return self.read(into, pages);
-        }
-        let from = self.staging + STAGING + self.taken.fetch_add(pages, Ordering::Relaxed) * PAGE;
-        // SAFETY: pages that `drain` has put there; the caller answers for `into`.
-        unsafe { std::ptr::copy_nonoverlapping(from as *const u8, into as *mut u8, pages * PAGE) };
-        if self.taken.load(Ordering::Relaxed) == self.waiting.load(Ordering::Relaxed) {
-            self.taken.store(0, Ordering::Relaxed);
-            self.waiting.store(0, Ordering::Relaxed);
-        }
-    }
-
-    fn read(&self, into: usize, pages: usize) {
-        // SAFETY: the callers' memory.
-        if unsafe { sys::read_pipe(self.pipe.0.as_raw_fd(), into, pages * PAGE) }.is_err() {
+    /// Reads so many pages out of the pipe, in the order in which they went there, to their places in the staging memory
+    /// from `at` on.
+    pub fn read_back(&self, at: usize, pages: usize) {
+        assert!(at + pages <= VICTIMS, "a task has so many victims at most");
+        // SAFETY: the staging memory has room for so many.
+        if unsafe { sys::read_pipe(self.pipe.0.as_raw_fd(), self.staging + at * PAGE, pages * PAGE) }.is_err() {
             sys::fatal::stop("the kernel did not give pages back (read of a pipe)");
         }
     }
@@ -201,11 +172,6 @@ impl Task {
         // SAFETY: the caller answers for it.
         unsafe { &mut *self.ring.get() }.as_mut().expect("there are rings")
     }
-}
-
-/// Bytes of the staging memory beside a pipe with room for so many pages.
-fn size(room: usize) -> usize {
-    STAGING + if room < VICTIMS { VICTIMS * PAGE } else { 0 }
 }
 
 /// All tasks.

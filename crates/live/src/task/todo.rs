@@ -117,7 +117,7 @@ pub struct Todo {
     pub victims: Vec<Victim>,
     /// Pages that could not leave, and that the engine takes as gone.
     pub kept: Vec<usize>,
-    /// Number of victims, from the first on, that have left memory; their bytes are in the pipe.
+    /// Number of victims, from the first on, that have left memory; their bytes are staged.
     pub zapped: usize,
     /// Pages that are safe in the log, and that the engine must still be told of.
     pub written: Vec<u32>,

@@ -123,7 +123,7 @@ impl Shift {
     /// The calling handler is ready.
     fn arrives(&self) {
         // SAFETY: the pager outlives the crew.
-        if let Some(recording) = unsafe { &*self.faults }.work().recording() {
+        if let Some(recording) = unsafe { &*self.faults }.work.recording() {
             recording.joins();
         }
         self.ready.fetch_add(1, Ordering::Release);
@@ -151,11 +151,11 @@ fn run(shift: &Shift) {
     let me = sys::thread();
     let mut streak = Streak::default();
     loop {
-        faults.work().lead().take(me);
+        faults.work.lead.take(me);
         match faults.memory().uffd().read() {
             Ok(message) => match message.address.wrapping_sub(shift.control) / PAGE {
                 turn if turn < shift.count() => {
-                    faults.work().lead().give(me);
+                    faults.work.lead.give(me);
                     return shift.leave(faults, turn);
                 }
                 _ => serve(faults, &message, &mut streak),
@@ -168,7 +168,7 @@ fn run(shift: &Shift) {
 
 fn serve(faults: &Faults, message: &Message, streak: &mut Streak) {
     let kind = if message.protected { Kind::Protected } else { Kind::Missing };
-    faults.work().lead().serves(streak, message.thread);
+    faults.work.lead.serves(streak, message.thread);
     faults.serve(message.address, message.write, kind, message.thread);
     faults.memory().uffd().wake(message.address & !(PAGE - 1));
 }
@@ -177,7 +177,7 @@ impl Shift {
     /// A handler's last step.
     fn leave(&self, faults: &Faults, turn: usize) {
         let page = self.control + turn * PAGE;
-        if let Err(error) = faults.memory().uffd().copy(page, faults.memory().space().zeros(), false) {
+        if let Err(error) = faults.memory().uffd().copy(page, faults.memory().space.zeros, false) {
             fatal::stop(format_args!("a fault handler cannot end: {}", error.io()));
         }
         faults.memory().uffd().wake(page);

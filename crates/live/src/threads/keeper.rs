@@ -58,10 +58,10 @@ impl Threads {
     pub(super) unsafe fn start_keeper(&self, faults: &Faults) -> Result<Keeper, LiveError> {
         let failed = |error: Errno| LiveError::os("a process that handles faults", error);
         let (ours, theirs) = sys::sockets().map_err(failed)?;
-        let mut keeps = faults.work().descriptors();
+        let mut keeps = faults.work.descriptors();
         keeps.push(theirs.as_raw_fd());
         // SAFETY: the caller answers for it.
-        keeps.extend(unsafe { faults.gate().held() }.journal().map(|journal| journal.descriptor()));
+        keeps.extend(unsafe { faults.gate.held() }.journal().map(|journal| journal.descriptor()));
         let socket = theirs.as_raw_fd();
         let mut start = Start { threads: self, faults, socket, keeps, ready: AtomicU32::new(BEGINS) };
         PROGRAM.store(sys::getpid(), Relaxed);
@@ -105,7 +105,7 @@ unsafe extern "C" fn keep(start: *mut c_void) {
     KEEPER.store(sys::getpid(), Relaxed);
     // SAFETY: as above, and the program waits.
     let settled = settle(faults, start).and_then(|program| match unsafe { threads.start_crew(faults) } {
-        Ok(()) if faults.work().log().has_writer() => Ok(program),
+        Ok(()) if faults.work.log().has_writer() => Ok(program),
         Ok(()) => Err(Errno::AGAIN),
         Err(error) => Err(error),
     });
@@ -117,7 +117,7 @@ unsafe extern "C" fn keep(start: *mut c_void) {
     start.ready.store(settled.as_ref().map_or_else(|error| error.0 as u32, |_| READY), Release);
     sys::futex_wake(&start.ready, 1);
     match settled {
-        Ok(program) => watch(faults.work().log(), &program, start.socket),
+        Ok(program) => watch(faults.work.log(), &program, start.socket),
         // The program says why. It ends, or does not page.
         Err(_) => loop {
             if sys::parent() != PROGRAM.load(Relaxed) {

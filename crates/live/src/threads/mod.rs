@@ -56,8 +56,8 @@ impl Threads {
         // SAFETY: the caller answers for it, and what runs neither allocates nor takes a lock of the C library.
         unsafe {
             *self.crew.held() = Some(Crew::hire(faults, self.handlers)?);
-            faults.work().log().start_writer(write, (&raw const *faults.work()).cast_mut().cast());
-            faults.reclaimer().start(reclaim, argument);
+            faults.work.log().start_writer(write, (&raw const faults.work).cast_mut().cast());
+            faults.reclaimer.start(reclaim, argument);
         }
         Ok(())
     }
@@ -70,17 +70,17 @@ impl Threads {
         if crew == 0 {
             0
         } else {
-            crew + usize::from(faults.work().log().has_writer())
+            crew + usize::from(faults.work.log().has_writer())
         }
     }
 
     /// Ends the threads of this process. No thread may need them any more.
     pub fn stop(&self, faults: &Faults) {
-        faults.reclaimer().stop();
+        faults.reclaimer.stop();
         let signals = Signals::block();
         self.crew.lock().take().into_iter().for_each(Crew::dismiss);
         drop(signals);
-        faults.work().log().stop_writer();
+        faults.work.log().stop_writer();
     }
 
     /// Before a fork.
@@ -100,8 +100,8 @@ impl Threads {
     pub unsafe fn forget(&self, faults: &Faults) {
         // SAFETY: the caller answers for it.
         unsafe { self.crew.held().take() }.into_iter().for_each(Crew::forget_in_child);
-        faults.work().lead().forget();
-        faults.reclaimer().forget();
+        faults.work.lead.forget();
+        faults.reclaimer.forget();
     }
 
     /// In a forked child whose log is its own already: the keeper is the parent's. Returns whether there is one.
@@ -128,7 +128,7 @@ impl Threads {
 unsafe extern "C" fn write(work: *mut c_void) {
     // SAFETY: `start_crew` gave it, and it lives until this thread has been joined.
     let work = unsafe { &*work.cast::<Work>() };
-    work.log().write_on(work.pages(), work.stats(), &mut Sleepers::of(work));
+    work.log().write_on(work.pages(), work.stats, &mut Sleepers::of(work));
 }
 
 unsafe extern "C" fn reclaim(faults: *mut c_void) {

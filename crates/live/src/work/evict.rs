@@ -30,12 +30,11 @@ impl Work {
             return TakenOut::default();
         }
         self.zap(todo);
-        let counts = self.stage(todo);
-        self.save(todo, counts)
+        self.save(todo)
     }
 
-    /// Takes out the victims that are still there. The last bytes of the dirty ones are then in the pipe, in the
-    /// order of the victims; the others are finished. Needs no lock, and may be called with the engine's lock held.
+    /// Takes out the victims that are still there. The last bytes of the dirty ones are then in the staging memory; the
+    /// others are finished. Needs no lock, and may be called with the engine's lock held.
     pub fn zap(&self, todo: &mut Todo) {
         let (first, task) = (todo.zapped, self.task(todo.task));
         let victims = &mut todo.victims[first..];
@@ -44,7 +43,7 @@ impl Work {
         }
         victims.sort_unstable_by_key(|v| self.rank(v));
         let dirty = victims.iter().filter(|v| v.write || v.compress).count();
-        self.pull(task, victims, dirty, &self.taking(task));
+        self.pull(task, victims, dirty, first, &self.taking(task));
         self.note_zapped(todo, dirty);
     }
 
@@ -91,18 +90,18 @@ impl Work {
         let order = victims[..dirty].iter().copied().chain(beside_them).chain(victims[dirty..].iter().copied());
         leaving.iter_mut().zip(order).for_each(|(to, victim)| *to = victim);
         let leaving = &mut leaving[..victims.len() + beside];
-        self.pull(task, leaving, dirty + beside, &taking);
+        self.pull(task, leaving, dirty + beside, first, &taking);
         drop(taking);
         victims[..dirty].copy_from_slice(&leaving[..dirty]);
         self.note_zapped(todo, dirty);
-        let counts = self.stage(todo);
-        self.put_on_shelf(task, &leaving[dirty..dirty + beside], todo.victims.len(), Owner::task(todo.task));
+        self.put_on_shelf(task, &leaving[dirty..dirty + beside], Owner::task(todo.task));
         self.move_each(todo);
-        self.save(todo, counts)
+        self.save(todo)
     }
 
-    /// Takes pages out of the page table. The last bytes of the first `kept` of them are then in the pipe.
-    pub(super) fn pull(&self, task: &Task, pages: &mut [Victim], kept: usize, taking: &Taking) {
+    /// Takes pages out of the page table. The last bytes of the first `kept` of them are then in the staging memory, from
+    /// place `at` on.
+    pub(super) fn pull(&self, task: &Task, pages: &mut [Victim], kept: usize, at: usize, taking: &Taking) {
         if taking.wary {
             self.try_leave_all(task, pages);
         }
@@ -110,12 +109,14 @@ impl Work {
         let room = task.pipe().1;
         let first = if kept > room { kept - kept % room } else { 0 };
         let (full, rest) = pages.split_at_mut(first);
-        full.chunks_mut(room).for_each(|together| self.pull_together(task, together, together.len()));
-        self.pull_together(task, rest, kept - first);
+        for (i, together) in full.chunks_mut(room).enumerate() {
+            self.pull_together(task, together, together.len(), at + i * room);
+        }
+        self.pull_together(task, rest, kept - first, at + first);
     }
 
     /// The same, if the pipe has room for the `kept` pages.
-    fn pull_together(&self, task: &Task, pages: &mut [Victim], kept: usize) {
+    fn pull_together(&self, task: &Task, pages: &mut [Victim], kept: usize, at: usize) {
         let mut vector: [libc::iovec; VICTIMS] =
             std::array::from_fn(|i| sys::iovec(pages.get(i).map_or(0, |page| page.address), PAGE));
         self.shield(&pages[..kept]);
@@ -128,7 +129,11 @@ impl Work {
         }
         // SAFETY: the pages are this thread's, and the bytes that are needed are in the pipe.
         unsafe { self.memory.drop_pages(&vector[..leaving]) };
-        task.drain(kept);
+        task.read_back(at, kept);
+        for (i, page) in pages[..kept].iter_mut().enumerate() {
+            page.staged = at + i;
+            self.compare(page, task.staging + page.staged * PAGE);
+        }
     }
 
     /// The order: pages for the log, then pages to be compressed, then pages with nothing to write.
@@ -197,35 +202,20 @@ impl Work {
     }
 
     /// Saves the staged bytes for the log. Those to be compressed stay staged.
-    fn save(&self, todo: &mut Todo, [written, compressed]: [usize; 2]) -> TakenOut {
-        let victims: [u32; VICTIMS] = std::array::from_fn(|i| todo.victims.get(i).map_or(0, |v| v.page as u32));
-        let saved = self.append(todo, &victims[..written]);
+    fn save(&self, todo: &mut Todo) -> TakenOut {
+        todo.victims.sort_unstable_by_key(|victim| (victim.compress, victim.staged));
+        let written = todo.victims.partition_point(|victim| !victim.compress);
+        let (log, staging) = (self.log(), self.task(todo.task).staging);
+        let mut bytes = [(0, 0, 0); VICTIMS];
+        for (to, victim) in bytes.iter_mut().zip(&todo.victims[..written]) {
+            let from = staging + victim.staged * PAGE;
+            // SAFETY: the staged pages are this thread's.
+            *to = (victim.page as u32, from, unsafe { log.sum(from) });
+        }
+        let saved = log.append(&bytes[..written], self.pages(), self.stats);
         Stats::add(&self.stats.writes_saved, saved as u64);
         self.learn_write_share(saved, written);
-        TakenOut { written, compressed }
-    }
-
-    /// Copies the bytes into the staging memory, and sorts the victims there. In the pipe, the bytes are in the
-    /// order in which they went there, perhaps in several parts. Returns how many pages are for the log, and how many
-    /// are to be compressed.
-    fn stage(&self, todo: &mut Todo) -> [usize; 2] {
-        let task = self.task(todo.task);
-        let count = |rank| todo.victims.iter().filter(|v| self.rank(v) == rank).count();
-        let counts = [count(0), count(1)];
-        let mut next = [0, counts[0]];
-        for run in todo.victims.chunk_by_mut(|a, b| self.rank(a) == self.rank(b)) {
-            let at = &mut next[usize::from(self.rank(&run[0]))];
-            let into = task.staging + *at * PAGE;
-            // SAFETY: the staging memory takes as many pages as there can be victims.
-            unsafe { task.take_bytes(into, run.len()) };
-            for victim in run {
-                victim.staged = *at;
-                self.compare(victim, task.staging + *at * PAGE);
-                *at += 1;
-            }
-        }
-        todo.victims.sort_unstable_by_key(|v| v.staged);
-        counts
+        TakenOut { written, compressed: todo.victims.len() - written }
     }
 
     /// For tests that compare: the hash of the page now. From now on no thread writes to it.
@@ -240,7 +230,7 @@ impl Work {
         }
     }
 
-    pub(super) fn compare(&self, victim: &Victim, from: usize) {
+    fn compare(&self, victim: &Victim, from: usize) {
         // SAFETY: the bytes are this thread's.
         if victim.sum.is_some_and(|sum| sum != unsafe { self.log().sum(from) }) {
             fatal::stop(format_args!(
@@ -248,17 +238,6 @@ impl Work {
                 victim.address
             ));
         }
-    }
-
-    /// Appends the staged bytes of these pages to the log. Returns the number of pages whose bytes were unchanged.
-    fn append(&self, todo: &Todo, victims: &[u32]) -> usize {
-        let (log, staging) = (self.log(), self.task(todo.task).staging);
-        let sums: [u128; VICTIMS] = std::array::from_fn(|k| match k < victims.len() {
-            // SAFETY: the staged pages are this thread's.
-            true => unsafe { log.sum(staging + k * PAGE) },
-            false => 0,
-        });
-        log.append(staging, victims, &sums, self.pages(), self.stats)
     }
 
     /// The share of the pages mapped readable lately that were written later. Above a tenth, hashing is cheaper than

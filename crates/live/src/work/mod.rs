@@ -34,12 +34,12 @@ use wary::Wary;
 
 /// What the threads of a pager work with.
 pub struct Work {
-    memory: Memory,
+    pub memory: Memory,
     tasks: Own<Tasks>,
     log: Own<Log>,
-    pool: Pool,
+    pub pool: Pool,
     /// Which handler reads the messages.
-    lead: Lead,
+    pub lead: Lead,
     /// The recording of this process, if there is one.
     recording: Own<Option<Recording>>,
     /// Buffers whose pages are in place, on their way back to the engine's machine. Giving one back takes no other
@@ -61,7 +61,7 @@ pub struct Work {
     compares: bool,
     /// Frames that the kernel holds.
     wary: Wary,
-    stats: &'static Stats,
+    pub stats: &'static Stats,
 }
 
 /// The parts that a start makes for [`Work`].
@@ -79,7 +79,7 @@ pub struct Parts {
 impl Work {
     pub fn new(parts: Parts, options: &Options) -> Work {
         Work {
-            stats: parts.memory.stats(),
+            stats: parts.memory.stats,
             memory: parts.memory,
             tasks: Own::new(parts.tasks),
             log: Own::new(parts.log),
@@ -99,12 +99,8 @@ impl Work {
         }
     }
 
-    pub fn memory(&self) -> &Memory {
-        &self.memory
-    }
-
     pub fn pages(&self) -> &Pages {
-        self.memory.pages()
+        &self.memory.pages
     }
 
     pub fn tasks(&self) -> &Tasks {
@@ -119,20 +115,8 @@ impl Work {
         self.log.get()
     }
 
-    pub fn pool(&self) -> &Pool {
-        &self.pool
-    }
-
-    pub fn lead(&self) -> &Lead {
-        &self.lead
-    }
-
     pub fn recording(&self) -> Option<&Recording> {
         self.recording.get().as_ref()
-    }
-
-    pub fn stats(&self) -> &'static Stats {
-        self.stats
     }
 
     /// Buffers that can be used again, into `spare`, which is empty.

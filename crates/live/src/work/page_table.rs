@@ -47,7 +47,7 @@ impl Work {
     pub fn move_pages(&self, todo: &mut Todo, beside: bool) {
         let (task, owner) = (self.task(todo.task), Owner::task(todo.task));
         let shelves = |one: &Move| matches!(one, Move::Shelve { .. });
-        // Bytes of victims that are in the pipe must stay the first ones there. A recording looks at each page.
+        // Staged victims must stay where they are. A recording looks at each page.
         let apart = beside || !self.lead.has_one_thread();
         let may = apart && todo.zapped == 0 && self.recording().is_none();
         if may && todo.moves.iter().filter(|one| shelves(one)).count() >= TOGETHER_MIN {
@@ -121,20 +121,15 @@ impl Work {
             *to = Victim { page, address: self.memory.address(page), ..Victim::default() };
         }
         let leaving = &mut leaving[..pages.len()];
-        self.pull(task, leaving, leaving.len(), &taking);
-        self.put_on_shelf(task, leaving, 0, owner);
+        self.pull(task, leaving, leaving.len(), 0, &taking);
+        self.put_on_shelf(task, leaving, owner);
         true
     }
 
-    /// Puts pages onto the shelf whose bytes are next in the pipe, through the staging memory from page `at` on.
-    pub(super) fn put_on_shelf(&self, task: &Task, leaving: &[Victim], at: usize, owner: Owner) {
-        let staging = task.staging + at * PAGE;
-        // SAFETY: the staging memory takes as many pages as there can be victims.
-        unsafe { task.take_bytes(staging, leaving.len()) };
-        for (i, one) in leaving.iter().enumerate() {
-            let from = staging + i * PAGE;
-            self.compare(one, from);
-            self.memory.put_on_shelf(one.page, from);
+    /// Puts pages onto the shelf that are staged.
+    pub(super) fn put_on_shelf(&self, task: &Task, leaving: &[Victim], owner: Owner) {
+        for one in leaving {
+            self.memory.put_on_shelf(one.page, task.staging + one.staged * PAGE);
             self.pages().release(one.page, owner, Where::Shelved);
         }
     }

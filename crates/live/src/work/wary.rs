@@ -169,7 +169,7 @@ impl Work {
     /// program gets more rights meanwhile, for the page is elsewhere; who touches its place waits.
     fn try_leave_apart(&self, page: usize) -> Sys<()> {
         let (address, shelf, uffd) = (self.memory.address(page), self.memory.shelf(page), self.memory.uffd());
-        let rights = || match self.memory.space().extents().within(address..address + PAGE).next() {
+        let rights = || match self.memory.space.extents().within(address..address + PAGE).next() {
             Some((_, Kind::Managed(manner))) => manner.protection,
             _ => libc::PROT_NONE,
         };

@@ -112,7 +112,7 @@ fn predicted(answer: &Answer, size: &Size) -> Point {
     let (times, pages) = (size.seconds / answer.program_seconds.max(1e-9), count(size.device_reads));
     let sure = match size.seconds_high {
         Some(_) => range(size),
-        None => "or more".into(),
+        None => "a lower bound".into(),
     };
     let said = format!("{ram}: {time} ({sure}), {times:.2} times its own; {pages} pages from disk");
     let span = size.seconds_high.map(|high| (size.seconds_low.max(0.0), high));
