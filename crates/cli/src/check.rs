@@ -195,7 +195,7 @@ impl AskedOfProgram {
         let folder = tempfile::tempdir()
             .map_err(|e| Failure::Other { message: format!("no temporary folder: {e}; set TMPDIR"), code: 5 })?;
         let trace = folder.path().join("trace.parquet");
-        let order = window::Order { command, patience: window::PATIENCE, ..window::Order::default() };
+        let order = window::Order { command, patience: window::PATIENCE_OF_CHECK, ..window::Order::default() };
         window::record(&order, &trace)?;
         let answer = machine.priced(&trace, self.slowdown, self.seconds)?;
         let group = Reader::open(&trace)?.provenance().group.clone();

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use std::sync::{Mutex, PoisonError};
 
 use coldframe_study::figure::{Origin, Paper, Row};
-use coldframe_study::papers::{moved, line, rows, ALL};
+use coldframe_study::papers::{line, moved, rows, ALL};
 use rayon::prelude::*;
 use serde_json::Value;
 

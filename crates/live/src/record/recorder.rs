@@ -4,10 +4,9 @@
 //!
 //! An entry costs the program some microseconds, so the recorder limits the entries. In all, entries may take
 //! [`SHARE`] of the program's own time so far, and besides the user's patience, which is spread over the program's
-//! first seconds. If entries have taken more, the window grows up to [`WIDEST`] of the sampled pages; then fewer pages
-//! are sampled; then the window grows up to a fifth of them, so that a quarter of the memory is above it and what it
-//! leaves open; then still fewer pages are sampled; then the window grows up to [`LAST`]. If entries take little, the
-//! window shrinks down to [`NARROWEST`].
+//! first second. If entries have taken more, the window grows up to [`WIDEST`] of the sampled pages; then fewer pages
+//! are sampled; then the window grows up to [`LAST`]. If entries take little, the window shrinks down to
+//! [`NARROWEST`].
 //!
 //! The recorder compares the hash of a page when it leaves the window with the last hash: if they differ, the page
 //! was written. This costs no fault. It is also what a swap area needs: pages with unchanged bytes are not written
@@ -38,17 +37,13 @@ const BESIDES: f64 = 0.6;
 /// Upper limit of the entries' time, as a part of the program's own time so far. With the other costs, recording then
 /// takes about as long as the program: 0.6 x (1 + 0.6) = 0.96.
 const SHARE: f64 = 0.6;
-/// The program's own time over which the patience is spread, in nanoseconds. Many programs end sooner, but patience
-/// that is spent at the start is lost: rows count with the longest window and the smallest sample of all. With 2 s, and
-/// half of the patience at once, windows of a Python program were 20 MiB of 40 (`scripts/truth.py`).
-const FIRST_NS: f64 = 4e9;
-/// The part of the patience that is there at once, since a program's start has more entries than the rest. A guess.
-const AT_ONCE: f64 = 0.1;
-/// Nanoseconds that entries may take beyond what is allowed before the recorder reacts: two periods, so that one busy
-/// period changes nothing.
+/// The program's own time over which the patience is spread, in nanoseconds. Many programs end sooner. A guess.
+const FIRST_NS: f64 = 1e9;
+/// Nanoseconds that entries may take beyond their share before the recorder reacts: two periods, so that one busy period
+/// changes nothing. This part of the patience (a guess) is added to them, because a program's start has more entries
+/// than the rest.
 const SLACK_NS: f64 = 2.0 * PERIOD_NS as f64;
-/// With this part of the allowed rate of entries, time that they took too much is made up for. A guess.
-const PAYS: f64 = 0.8;
+const SLACK: f64 = 0.25;
 /// Below this part of the time, entries take little: a sixth of [`SHARE`], so that a window that shrinks by a quarter
 /// stays below it. A guess.
 const IDLE: f64 = 0.10;
@@ -58,22 +53,16 @@ const BUCKETS: usize = 4 * 40;
 /// hardly a program is usable in less than a sixteenth of its memory.
 const WIDEST: usize = 16;
 const NARROWEST: usize = 64;
-/// A quarter of the memory is known with a window of this part, since a window leaves a quarter of itself open.
-const QUARTER: usize = 5;
-/// If neither helps, the window may grow to this part of the sampled pages. A guess.
+/// If the sampling cannot be reduced any more, the window may grow to this part of the sampled pages. With less RAM
+/// than that, the program would have far too many faults anyway. A guess.
 const LAST: (usize, usize) = (3, 4);
-/// Numbers of sampled pages below which the window is rather widened: 128 chunks, for an error of about a twelfth, and
-/// 32 chunks, for a sixth.
-const SAMPLED: usize = 128 * CHUNK as usize;
-const SAMPLED_MIN: usize = 32 * CHUNK as usize;
+/// The least useful number of sampled pages: 64 chunks, for an error of about an eighth.
+const SAMPLED_MIN: usize = 64 * CHUNK as usize;
 /// The shortest window: half of the least RAM of a pager.
 const WINDOW_MIN: usize = crate::FRAMES_MIN / 2;
 /// How often the entries' time is checked, in nanoseconds and in entries. Guesses: 50 times a second costs nothing.
 const PERIOD_NS: u64 = 20_000_000;
 const PERIOD: u64 = 64;
-/// Faults of a stretch whose processor time is compared with others'. The kernel counts it in ticks of up to 10 ms; so
-/// many faults take the program at least 80.
-const STRETCH: u64 = 20_000;
 /// How often the kernel's numbers are read, in nanoseconds: once a period.
 const LOOK_NS: u64 = PERIOD_NS;
 /// A thread whose way takes longer than this has waited for something else, in nanoseconds. A way takes 3 us
@@ -118,8 +107,6 @@ struct Pace {
     handling: u64,
     since: u64,
     looked: u64,
-    /// The program's processor time and faults when the last long stretch ended.
-    stretch: (u64, u64),
     /// How often the sampling has been halved because the file was filling up.
     halved: u32,
     /// The threads that have faulted.
@@ -435,11 +422,12 @@ impl Recording {
         // Time in which the program waits for a processor is not caused by entries. Time in which it waits by itself
         // does not pay for entries, because it may wait for a program that is also recorded.
         let spent = (word(Word::Ended) - word(Word::Started)) as f64 - own(word) - delayed(word);
-        let (own, patience) = (worked(word), self.patience as f64);
-        let over = spent - allowed(own, patience);
-        let pressure = match over > SLACK_NS {
-            true if busy > PAYS * sustained(own, patience) => Pressure::High,
-            false if busy < IDLE => Pressure::Low,
+        let over = spent - allowed(worked(word), self.patience as f64);
+        let slack = SLACK_NS + SLACK * self.patience as f64;
+        let pressure = match (over > slack, busy < IDLE) {
+            // A stretch with few records does not correct earlier ones.
+            (true, false) => Pressure::High,
+            (false, true) => Pressure::Low,
             _ => Pressure::None,
         };
         let (to, down) = knobs(pressure, window, sampled, full);
@@ -459,13 +447,6 @@ impl Recording {
         let program = sys::process_times() - handlers - self.before;
         let delayed = pace.handlers.iter().chain(&pace.main).map(|one| one.waited).sum();
         let set = |word, value| self.mapped.word(word).store(value, Relaxed);
-        let (all, faults) = (program.user + program.system, self.mapped.word(Word::Faults).load(Relaxed));
-        if faults >= pace.stretch.1 + STRETCH {
-            let each = all.saturating_sub(pace.stretch.0) / (faults - pace.stretch.1);
-            let least = self.mapped.word(Word::Least).load(Relaxed);
-            set(Word::Least, if least == 0 { each } else { each.min(least) });
-            pace.stretch = (all, faults);
-        }
         set(Word::User, program.user);
         set(Word::System, program.system);
         set(Word::Handled, handlers.user + handlers.system);
@@ -521,13 +502,7 @@ impl Recording {
 
 /// Nanoseconds that entries may have taken when the program has had `own` nanoseconds for itself.
 fn allowed(own: f64, patience: f64) -> f64 {
-    SHARE * own + patience * (AT_ONCE + (1.0 - AT_ONCE) * (own / FIRST_NS).min(1.0))
-}
-
-/// The part of the time that entries may take now.
-fn sustained(own: f64, patience: f64) -> f64 {
-    let rate = SHARE + if own < FIRST_NS { (1.0 - AT_ONCE) * patience / FIRST_NS } else { 0.0 };
-    rate / (1.0 + rate)
+    SHARE * own + patience * (own / FIRST_NS).min(1.0)
 }
 
 /// Whether there must be fewer entries, or may be more.
@@ -547,8 +522,6 @@ fn knobs(pressure: Pressure, window: usize, sampled: usize, full: bool) -> (usiz
     }
     match pressure {
         Pressure::High if window < least(WIDEST) => ((2 * window).min(least(WIDEST)), false),
-        Pressure::High if sampled >= 2 * SAMPLED => ((window / 2).max(WINDOW_MIN), true),
-        Pressure::High if window < least(QUARTER) => ((window + window / 2).min(least(QUARTER)), false),
         Pressure::High if sampled >= 2 * SAMPLED_MIN => ((window / 2).max(WINDOW_MIN), true),
         Pressure::High => ((window + window / 2).min(sampled * LAST.0 / LAST.1).max(window), false),
         Pressure::None => (window, false),
@@ -566,12 +539,8 @@ mod tests {
         assert_eq!(knobs(Pressure::High, 500, 8192, false), (512, false));
         assert_eq!(knobs(Pressure::High, 512, 8192, false), (256, true));
         assert_eq!(knobs(Pressure::High, 128, 1000, false), (192, false));
-        // Up to a fifth, then again a smaller sample, then what is left.
-        assert_eq!(knobs(Pressure::High, 192, 1000, false), (200, false));
-        assert_eq!(knobs(Pressure::High, 200, 1000, false), (100, true));
-        assert_eq!(knobs(Pressure::High, 100, 500, false), (150, false));
-        assert_eq!(knobs(Pressure::High, 350, 500, false), (375, false));
-        assert_eq!(knobs(Pressure::High, 400, 500, false), (400, false));
+        assert_eq!(knobs(Pressure::High, 700, 1000, false), (750, false));
+        assert_eq!(knobs(Pressure::High, 800, 1000, false), (800, false));
         assert_eq!(knobs(Pressure::None, 512, 8192, false), (512, false));
     }
 
@@ -583,12 +552,10 @@ mod tests {
     }
 
     #[test]
-    fn entries_take_a_share_of_the_programs_time_and_patience_at_once_and_in_its_first_seconds() {
+    fn entries_take_a_share_of_the_programs_time_and_patience_in_its_first_second() {
         assert_eq!(allowed(2e9, 0.0), SHARE * 2e9);
-        assert_eq!(allowed(0.0, 4e9), 0.4e9);
-        assert_eq!(allowed(2e9, 4e9), SHARE * 2e9 + 2.2e9);
+        assert_eq!(allowed(0.5e9, 4e9), SHARE * 0.5e9 + 2e9);
         assert_eq!(allowed(60e9, 4e9), SHARE * 60e9 + 4e9);
-        assert_eq!([sustained(5e9, 4e9), sustained(1e9, 4e9)], [0.6 / 1.6, 1.5 / 2.5]);
     }
 
     #[test]
