@@ -63,11 +63,11 @@ ram=$(sed -n 's/^ram = "\(.*\)"/\1/p' shop.coldframe/config.toml)
 echo "\$ coldframe run --by kernel --ram $ram -- ./shop $orders $customers"
 if swapped=$("$coldframe" run --by kernel --ram "$ram" -- ./shop $orders $customers 2> kernel.txt); then
     echo "$swapped"
-    cat kernel.txt
+    fold -s -w 80 kernel.txt
     [ "$plain" = "$swapped" ] || { echo "THE OUTPUT DIFFERS"; exit 1; }
 else
     echo "Not here:"
-    sed 's/^/    /' kernel.txt
+    fold -s -w 76 kernel.txt | sed 's/^/    /'
 fi
 
 echo
