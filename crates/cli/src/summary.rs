@@ -58,18 +58,21 @@ pub fn table(options: &Options, stats: &Snapshot, chosen: Option<&Chosen>, took:
         row("wait for the device", stats.device_wait),
     ];
     let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
+    let (most, given) = (mib(stats.resident_max * PAGE as u64), mib(options.ram));
+    let ram = match stats.true_faults {
+        0 => format!("nothing was paged: the program could touch at most {most} at a time, and RAM is {given}"),
+        _ => format!("RAM {most} of at most {given}"),
+    };
     let hidden = match stats.evict_ns {
         0 => "not observable".to_string(),
         all => format!("{:.1} %", 100.0 * (all - stats.evict_exposed_ns.min(all)) as f64 / all as f64),
     };
     format!(
-        "{}\nRAM {} of at most {}, {} managed; {} evictions, {} of them written ({} found unchanged)\n\
+        "{}\n{ram}, {} managed; {} evictions, {} of them written ({} found unchanged)\n\
          beside it for the pager: at most {} for buffers and threads, and {} bytes for each page in use ({} now)\n\
          device: {} read, {} written in {} writes; search and eviction hidden behind the device: {hidden}\n\
          {}{}{}{:.2} s, {} forks\n",
         styled(&["fault", "count", "mean us", "p50", "p99", "p99.9", "max"], rows, 1),
-        mib(stats.resident_max * PAGE as u64),
-        mib(options.ram),
         mib(stats.managed * PAGE as u64),
         human_count(stats.evictions),
         human_count(stats.dirty_evictions),

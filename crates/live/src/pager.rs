@@ -113,6 +113,14 @@ impl Pager {
         self.inner.faults.space().extents().within(range).collect()
     }
 
+    /// Before the program may touch a part of the range that it could not touch.
+    ///
+    /// # Errors
+    /// The kernel does not watch memory.
+    pub fn open(&self, range: Range<usize>) -> Result<(), LiveError> {
+        self.inner.faults.open_early(range).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e))
+    }
+
     /// Changes what the program has asked for the managed memory in a range.
     pub fn note(&self, range: Range<usize>, change: impl Fn(&mut Manner)) {
         let _signals = Signals::block();
@@ -144,6 +152,7 @@ impl Pager {
     /// From now on, no page leaves whose frame the kernel holds. Call it before a device, a server of files or an
     /// io_uring can write past the page table. Returns false if this kernel cannot do that (Linux before 6.8).
     pub fn be_wary(&self) -> bool {
+        self.inner.faults.watch_early();
         self.inner.faults.work.be_wary()
     }
 

@@ -15,7 +15,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering::*};
 use std::sync::OnceLock;
 
-use coldframe_live::PAGE;
+use coldframe_live::{Spot, PAGE};
 use libmimalloc_sys as mi;
 
 use crate::say::{once, Once};
@@ -60,6 +60,8 @@ pub fn start() {
     let span = memory::span();
     let units = (0..span.len().div_ceil(UNIT) + 1).map(|_| AtomicBool::new(false)).collect();
     UNITS.get_or_init(|| units);
+    const EAGER_COMMIT: c_int = 3;
+    const ARENA_EAGER_COMMIT: c_int = 4;
     const PURGE_DECOMMITS: c_int = 5;
     const ALLOW_LARGE_OS_PAGES: c_int = 6;
     const DELAY: c_int = 15;
@@ -75,6 +77,9 @@ pub fn start() {
     set(mi::mi_option_reserve_huge_os_pages, 0);
     set(mi::mi_option_reserve_os_memory, 0);
     set(ALLOW_LARGE_OS_PAGES, 0);
+    // Memory is opened by mprotect just before its first use, and counts from then on.
+    set(EAGER_COMMIT, 0);
+    set(ARENA_EAGER_COMMIT, 0);
     set(PURGE_DECOMMITS, 0); // madvise alone, no mprotect
     set(DELAY, PURGE_DELAY.load(Relaxed));
     set(USE_NUMA_NODES, 1);
@@ -105,7 +110,7 @@ fn grow(generation: usize) -> bool {
         }
         let mut len = (ARENAS.load(Relaxed) / 2).next_multiple_of(UNIT).clamp(ARENA_MIN, ARENA_MAX);
         let at = loop {
-            match memory::backing().map(len, UNIT) {
+            match memory::backing().map_at(Spot::Anywhere(UNIT), len, libc::PROT_NONE) {
                 Ok(at) => break at,
                 Err(_) if len > UNIT => len = (len / 2).next_multiple_of(UNIT),
                 Err(error) => {
@@ -120,7 +125,7 @@ fn grow(generation: usize) -> bool {
         let mut id = Default::default();
         // SAFETY: zeroed memory in use for nothing else, from here on mimalloc's.
         let taken =
-            unsafe { mi::mi_manage_os_memory_ex(at as *mut c_void, len, true, false, true, -1, false, &mut id) };
+            unsafe { mi::mi_manage_os_memory_ex(at as *mut c_void, len, false, false, true, -1, false, &mut id) };
         if taken {
             ARENAS.fetch_add(len, Relaxed);
             GENERATION.fetch_add(1, Release);

@@ -309,6 +309,9 @@ fn protect(call: i64, address: usize, len: usize, protection: c_int, key: c_int)
         if whose == Whose::Free {
             return failed(libc::ENOMEM) as c_int;
         }
+        if matches!(whose, Whose::Managed(_)) && protection & RIGHTS != 0 && backing().open(part.clone()).is_err() {
+            return failed(libc::ENOMEM) as c_int;
+        }
         if pass(part.start, part.len()) < 0 {
             return -1;
         }

@@ -175,6 +175,14 @@ impl Backing {
         })
     }
 
+    /// Before the program may touch a part of the range that it could not touch.
+    pub fn open(&'static self, range: Range<usize>) -> Result<(), LiveError> {
+        match self {
+            Backing::Pager(pager) => inside(move || pager.open(range)),
+            Backing::Layout(_) => Ok(()),
+        }
+    }
+
     /// The parts of a managed range that may hold anything but zeros.
     pub fn contents(&'static self, range: Range<usize>) -> Vec<Range<usize>> {
         match self {

@@ -87,8 +87,8 @@ fn resize(asked: Asked) -> isize {
         Whose::Managed(_) if asked.from.is_empty() => failed(libc::EINVAL),
         Whose::Managed(manner) => {
             // Guards do not cut a mapping.
-            let manner = Manner { guarded: false, ..manner };
-            let same = |whose| matches!(whose, Whose::Managed(other) if Manner { guarded: false, ..other } == manner);
+            let manner = Manner { guarded: false, opened: false, ..manner };
+            let same = |whose| matches!(whose, Whose::Managed(other) if Manner { guarded: false, opened: false, ..other } == manner);
             if there.iter().all(|(_, whose)| same(*whose)) {
                 managed(asked, manner)
             } else {

@@ -66,6 +66,7 @@ impl Forks {
 
 impl Inner {
     pub fn fork_prepare(&self) {
+        self.faults.watch_early();
         let mask = sys::block_signals();
         self.threads.hold_still();
         self.faults.space().hold_still();

@@ -21,6 +21,7 @@ use crate::fault::reclaim::Reclaimer;
 use crate::fault::Faults;
 use crate::measure::calibrate::{self, Measured};
 use crate::memory::budget::Reserve;
+use crate::memory::early::Early;
 use crate::memory::space::{self, Space};
 use crate::memory::Memory;
 use crate::record::journal::JournalFile;
@@ -42,7 +43,7 @@ use crate::{LiveError, Options, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 /// Starts a pager whose threads are in this process.
 pub fn start(options: Options) -> Result<Arc<Inner>, LiveError> {
     let source = Source::find(Notify::Message).or_else(|_| Source::find(Notify::UserMessage));
-    let inner = made(options, source.map_err(missing)?)?;
+    let inner = made(options, source.map_err(missing)?, false)?;
     // SAFETY: nothing has asked for its threads yet; its end stops them.
     unsafe { inner.threads.start(&inner.faults, false)? };
     super::process::register(&inner)?;
@@ -53,7 +54,9 @@ pub fn start(options: Options) -> Result<Arc<Inner>, LiveError> {
 pub fn start_for_program(options: Options) -> Result<Arc<Inner>, LiveError> {
     // Handlers, writer, reclaimer, and the keeper itself.
     sys::thread::reserve(options.handlers.max(1) + 3);
-    let inner = made(options, Source::find(Notify::Message).map_err(missing)?)?;
+    // A recording and a journal have every first touch, and so has the engine's swap area.
+    let early = options.record.is_none() && options.journal.is_none() && options.swap.is_none();
+    let inner = made(options, Source::find(Notify::Message).map_err(missing)?, early)?;
     // A recorder reads the clocks of the program's threads, which only threads of the same process may.
     let kept = inner.options.record.is_none();
     // SAFETY: nothing has asked for the pager's threads yet.
@@ -63,15 +66,15 @@ pub fn start_for_program(options: Options) -> Result<Arc<Inner>, LiveError> {
     Ok(inner)
 }
 
-/// A pager without threads.
-fn made(options: Options, source: Source) -> Result<Arc<Inner>, LiveError> {
+/// A pager without threads. `early`: memory is not watched before it has to be.
+fn made(options: Options, source: Source, early: bool) -> Result<Arc<Inner>, LiveError> {
     super::locked::refuse_locked()?;
     sys::clock::find();
     // Before the statistics, which are in a file themselves.
     crate::swap::device::refuse_small(&options.backing)?;
     let stats = crate::stats::file::of(options.stats_fd)?;
     let known = stats.0.measured();
-    let inner = Arc::new(build(options, source, stats, known)?);
+    let inner = Arc::new(build(options, source, early, stats, known)?);
     inner.note_overhead();
     let kept = inner.keep_plaintext();
     if known.is_none() {
@@ -83,6 +86,7 @@ fn made(options: Options, source: Source) -> Result<Arc<Inner>, LiveError> {
 fn build(
     mut options: Options,
     source: Source,
+    early: bool,
     (stats, stats_fd): (&'static Stats, Option<OwnedFd>),
     known: Option<Measured>,
 ) -> Result<Inner, LiveError> {
@@ -162,9 +166,10 @@ fn build(
     if let Some(recording) = &mut recording {
         recording.set_own(before, started);
     }
+    let early = if early { Early::up_to(engine.frames_for_pages()) } else { Early::default() };
     stats.magic.store(Stats::MAGIC, Ordering::Release);
     let parts = Parts {
-        memory: Memory::new(space, uffd, Reserve::of(plan.reserve), stats)?,
+        memory: Memory::new(space, uffd, Reserve::of(plan.reserve), early, stats)?,
         tasks,
         log,
         pool: Pool::new(tier.map_or(0, |tier| tier.frames_max))?,

@@ -28,12 +28,15 @@ pub struct Manner {
     pub wipe_on_fork: bool,
     /// MADV_GUARD_INSTALL: a touch is SIGSEGV, whatever the rights. A page that is brought in would end that.
     pub guarded: bool,
+    /// The program could touch it once. It counts as RAM until memory is watched (`memory/early.rs`).
+    pub opened: bool,
 }
 
 impl Manner {
     /// As mmap gives it.
     pub const fn new(protection: i32) -> Manner {
-        Manner { protection, locked: false, dont_fork: false, wipe_on_fork: false, guarded: false }
+        let opened = protection != 0;
+        Manner { protection, locked: false, dont_fork: false, wipe_on_fork: false, guarded: false, opened }
     }
 }
 
@@ -146,8 +149,19 @@ impl Extents {
         let there: Vec<_> = self.within(range).collect();
         for (part, kind) in there {
             if let Kind::Managed(mut manner) = kind {
+                let opened = manner.opened;
                 change(&mut manner);
+                manner.opened = opened || manner.protection != 0;
                 self.insert(part, Kind::Managed(manner));
+            }
+        }
+    }
+
+    /// The program may touch a range from now on.
+    pub fn open(&mut self, range: Range<usize>) {
+        for (part, kind) in self.within(range).collect::<Vec<_>>() {
+            if let Kind::Managed(manner) = kind {
+                self.insert(part, Kind::Managed(Manner { opened: true, ..manner }));
             }
         }
     }

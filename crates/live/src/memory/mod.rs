@@ -8,6 +8,7 @@
 //! (MADV_DONTNEED), and is zeros then: `refill`.
 
 pub mod budget;
+pub mod early;
 pub mod extents;
 pub mod space;
 
@@ -19,6 +20,7 @@ use crate::stats::Stats;
 use crate::sys::{self, fatal, Errno, Own, OwnMemory, Sys, Uffd};
 use crate::{LiveError, PAGE};
 use budget::{Reserve, Sharing};
+use early::Early;
 use space::Space;
 
 /// If a page is found dropped this often, it is an internal error.
@@ -40,6 +42,7 @@ pub struct Memory {
     sharing: Sharing,
     /// This process does not page: the memory is as any other.
     plain: AtomicBool,
+    pub early: Early,
     pub stats: &'static Stats,
 }
 
@@ -49,7 +52,13 @@ fn own_pidfd() -> Result<OwnedFd, LiveError> {
 
 impl Memory {
     /// `uffd` watches the shelf already.
-    pub fn new(space: Space, uffd: Uffd, reserve: Reserve, stats: &'static Stats) -> Result<Memory, LiveError> {
+    pub fn new(
+        space: Space,
+        uffd: Uffd,
+        reserve: Reserve,
+        early: Early,
+        stats: &'static Stats,
+    ) -> Result<Memory, LiveError> {
         Ok(Memory {
             pages: Pages::new(space.pages)?,
             space,
@@ -61,6 +70,7 @@ impl Memory {
             reserve,
             sharing: Sharing::default(),
             plain: AtomicBool::new(false),
+            early,
             stats,
         })
     }
@@ -86,6 +96,11 @@ impl Memory {
     /// Whether this process does not page.
     pub fn is_plain(&self) -> bool {
         self.plain.load(Ordering::Relaxed)
+    }
+
+    /// Whether only the kernel handles the memory, for good or until it is watched.
+    pub fn is_the_kernels(&self) -> bool {
+        self.is_plain() || self.early.is_on()
     }
 
     /// From now on this process does not page.
@@ -160,8 +175,12 @@ impl Memory {
 
     /// One more page is in RAM.
     pub fn note_resident(&self) {
-        let resident = self.resident.fetch_add(1, Ordering::Relaxed) + 1;
-        Stats::add(&self.stats.resident, 1);
+        self.count_in(1);
+    }
+
+    pub fn count_in(&self, pages: usize) {
+        let resident = self.resident.fetch_add(pages, Ordering::Relaxed) + pages;
+        Stats::add(&self.stats.resident, pages as u64);
         self.stats.resident_max.fetch_max(resident as u64, Ordering::Relaxed);
     }
 
@@ -208,9 +227,13 @@ impl Memory {
 
     /// Pages have left RAM.
     pub fn have_left(&self, pages: usize) {
+        self.count_out(pages);
+        self.reserve.left(pages);
+    }
+
+    pub fn count_out(&self, pages: usize) {
         self.resident.fetch_sub(pages, Ordering::Relaxed);
         Stats::sub(&self.stats.resident, pages as u64);
-        self.reserve.left(pages);
     }
 
     /// Moves a page to the shelf; `scratch` is a page for its bytes on their way.
@@ -294,6 +317,10 @@ impl Memory {
     }
 
     pub fn descriptors(&self) -> Vec<i32> {
-        [self.uffd().raw(), self.pidfd.get().as_raw_fd()].into_iter().chain(self.file.get().descriptor()).collect()
+        [self.uffd().raw(), self.pidfd.get().as_raw_fd()]
+            .into_iter()
+            .chain(self.file.get().descriptor())
+            .chain(self.early.descriptor())
+            .collect()
     }
 }

@@ -27,7 +27,7 @@ impl Faults {
 
     /// Loads absent pages, [`HINTS`] at a time.
     pub fn load_pages(&self, pages: impl Iterator<Item = usize>) {
-        if self.memory().is_plain() {
+        if self.memory().is_the_kernels() {
             return;
         }
         let out = |page: &usize| match self.pages().get(*page) {
@@ -48,7 +48,7 @@ impl Faults {
 
     /// Drops the content of touched pages.
     pub fn discard(&self, pages: Range<usize>) {
-        if self.memory().is_plain() {
+        if self.memory().is_the_kernels() {
             return self.discard_plain(&pages);
         }
         self.space().touched(pages).for_each(|touched| self.discard_pages(touched));
@@ -57,7 +57,7 @@ impl Faults {
     /// Drops content. After every [`DISCARDS`] pages, other threads get the engine's lock and this thread gets its
     /// signals.
     pub fn discard_pages(&self, pages: Range<usize>) {
-        if self.memory().is_plain() {
+        if self.memory().is_the_kernels() {
             return self.discard_plain(&pages);
         }
         let mut next = pages.start;
@@ -104,6 +104,7 @@ impl Faults {
 
     /// Loads pages one by one and hides each from the policy.
     pub fn pin_pages(&self, pages: Range<usize>) -> Result<(), LiveError> {
+        self.watch_early();
         if self.memory().is_plain() {
             return Ok(());
         }

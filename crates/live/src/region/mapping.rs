@@ -124,11 +124,19 @@ impl Faults {
         if self.memory().is_plain() {
             self.open_plain(range, protection)?;
         } else {
+            let pages = self.space().pages_of(range).len();
+            let opened = if protection & ALL == 0 { 0 } else { pages };
             // SAFETY: the range is free, or as new.
             unsafe { space::prepare(range)? };
-            self.memory().uffd().register(range.clone())?;
+            if !self.is_early(opened) {
+                self.watch_all()?;
+                self.memory().uffd().register(range.clone())?;
+            }
             protect(range, protection & ALL)?;
-            Stats::add(&self.stats.managed, self.space().pages_of(range).len() as u64);
+            Stats::add(&self.stats.managed, pages as u64);
+            if self.memory().early.is_on() {
+                self.memory().count_in(opened);
+            }
         }
         self.space().extents().insert(range.clone(), Kind::Managed(Manner::new(protection)));
         Ok(())
@@ -165,6 +173,9 @@ impl Faults {
                 }
                 self.forget(pages.clone());
                 Stats::sub(&self.stats.managed, pages.len() as u64);
+                if self.memory().early.is_on() && manner.opened {
+                    self.memory().count_out(pages.len());
+                }
             }
         }
         for (i, (part, _)) in there.iter().enumerate().filter(|_| free) {
@@ -238,7 +249,7 @@ impl Faults {
     }
 
     pub fn contents(&self, pages: Range<usize>) -> Vec<Range<usize>> {
-        if self.memory().is_plain() {
+        if self.memory().is_the_kernels() {
             return vec![self.space().addresses_of(&pages)];
         }
         let mut parts: Vec<Range<usize>> = Vec::new();

@@ -6,5 +6,6 @@
 //! knows neither threads nor forks.
 
 mod content;
+mod early;
 pub mod mapping;
 mod unpaged;

@@ -160,7 +160,7 @@ statistics! {
         frames,
         /// Pages in RAM now, including those on the invalid list.
         resident,
-        /// The largest `resident` of any one process so far.
+        /// The largest `resident` of any one process so far. Until memory is watched, all that it may touch counts.
         resident_max,
         /// Pages of managed address space in use now.
         managed,

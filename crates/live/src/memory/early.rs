@@ -1,0 +1,70 @@
+//! While all memory that is mapped fits into RAM, no page can have to leave. It is then the kernel's own: not watched, and
+//! touched without a fault of ours. Just before more is mapped, `region/early.rs` gives all of it to the engine, for
+//! good. Until then all mapped pages count as pages in RAM.
+
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::sys::{self, Sys};
+use crate::PAGE;
+
+/// `Documentation/admin-guide/mm/pagemap.rst`: the page is in RAM, is swapped out, is a guard.
+const IN_RAM: u64 = 1 << 63;
+const SWAPPED: u64 = 1 << 62;
+const GUARD: u64 = 1 << 58;
+
+/// Twice as many descriptors as the pager needs at least.
+const FEW: u64 = 80;
+
+/// Whether memory is not watched yet.
+#[derive(Debug, Default)]
+pub struct Early {
+    on: AtomicBool,
+    /// As many pages may be mapped.
+    most: usize,
+    /// `/proc/self/pagemap`, opened before the program begins.
+    pagemap: Option<OwnedFd>,
+}
+
+impl Early {
+    /// Memory of up to `most` pages is not watched, if this process can find out later which pages are there.
+    pub fn up_to(most: usize) -> Early {
+        // Where descriptors are few, the pager goes without.
+        let few = sys::with_room(|soft| soft < FEW);
+        let pagemap = if few { None } else { sys::open_file(c"/proc/self/pagemap").ok().map(sys::move_high) };
+        Early { on: AtomicBool::new(pagemap.is_some()), most, pagemap }
+    }
+
+    pub fn is_on(&self) -> bool {
+        self.on.load(Ordering::Acquire)
+    }
+
+    /// Whether so many pages may be mapped.
+    pub fn has_room(&self, pages: usize) -> bool {
+        pages <= self.most
+    }
+
+    pub fn end(&self) {
+        self.on.store(false, Ordering::Release);
+    }
+
+    pub fn descriptor(&self) -> Option<RawFd> {
+        self.pagemap.as_ref().map(AsRawFd::as_raw_fd)
+    }
+
+    /// Which of the pages from `address` on have content.
+    pub fn look(&self, address: usize, told: &mut [u64]) -> Sys<()> {
+        let (file, len) = (self.descriptor().unwrap_or(-1), size_of_val(told));
+        let mut done = 0;
+        while done < len {
+            let (into, offset) = (told.as_mut_ptr() as usize + done, (address / PAGE * 8 + done) as u64);
+            // SAFETY: the rest of `told`.
+            match unsafe { sys::read_at(file, into, len - done, offset) }? {
+                0 => return Err(sys::Errno::IO),
+                read => done += read,
+            }
+        }
+        told.iter_mut().for_each(|word| *word = u64::from(*word & (IN_RAM | SWAPPED) != 0 && *word & GUARD == 0));
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+//! The end of the time in which memory is not watched (`memory/early.rs`).
+//!
+//! ```text
+//!   watch all ranges ─ what is there becomes the engine's, page by page ─ from now on as everywhere else
+//! ```
+//! The program's threads go on meanwhile. A page that is there is used without a fault; one that is not has a fault as
+//! always. What the program drops goes by the kernel until the end, as by a bare system call.
+
+use std::ops::Range;
+
+use crate::fault::Faults;
+use crate::page::pages::Where;
+use crate::sys::{fatal, Signals, Sys};
+use crate::PAGE;
+
+/// Pages that are looked at, and given to the engine, at a time.
+const STEP: usize = 64;
+
+impl Faults {
+    /// From now on memory is watched, as pins, forks and wary programs need it.
+    pub fn watch_early(&self) {
+        if self.memory().early.is_on() {
+            let _signals = Signals::block();
+            let _changing = self.space().changing();
+            if let Err(error) = self.watch_all() {
+                fatal::stop(format_args!("memory cannot be watched (UFFDIO_REGISTER): {}", error.io()));
+            }
+        }
+    }
+
+    /// Before the program may touch memory that it could not touch.
+    pub fn open_early(&self, range: Range<usize>) -> Sys<()> {
+        if !self.memory().early.is_on() {
+            return Ok(());
+        }
+        let _signals = Signals::block();
+        let _changing = self.space().changing();
+        let closed = self.space().managed_within(range.clone()).into_iter().filter(|(_, manner)| !manner.opened);
+        let more = closed.map(|(part, _)| part.len() / PAGE).sum();
+        if !self.is_early(more) {
+            return self.watch_all();
+        }
+        self.space().extents().open(range);
+        self.memory().count_in(more);
+        Ok(())
+    }
+
+    /// Whether `more` pages can be mapped and not be watched.
+    pub(super) fn is_early(&self, more: usize) -> bool {
+        self.memory().early.is_on() && self.memory().early.has_room(self.memory().resident() + more)
+    }
+
+    /// From now on memory is watched. The caller changes the space.
+    pub(super) fn watch_all(&self) -> Sys<()> {
+        if !self.memory().early.is_on() {
+            return Ok(());
+        }
+        let managed = self.space().managed_within(self.space().span());
+        managed.iter().try_for_each(|(range, _)| self.memory().uffd().register(range.clone()))?;
+        self.memory().count_out(self.memory().resident());
+        let unguarded = managed.into_iter().filter(|(_, manner)| !manner.guarded);
+        unguarded.map(|(range, _)| range).try_for_each(|range| self.adopt(range))?;
+        self.memory().early.end();
+        Ok(())
+    }
+
+    fn adopt(&self, range: Range<usize>) -> Sys<()> {
+        for start in range.clone().step_by(STEP * PAGE) {
+            let mut there = [0u64; STEP];
+            let there = &mut there[..(range.end - start).div_ceil(PAGE).min(STEP)];
+            self.memory().early.look(start, there)?;
+            let first = self.space().pages_of(&(start..start)).start;
+            let there = there.iter().enumerate().filter(|(_, there)| **there != 0).map(|(i, _)| first + i);
+            self.with_task(|_, todo| there.filter(|page| self.adopted(*page)).for_each(|page| todo.keep(page)));
+        }
+        Ok(())
+    }
+
+    /// The page is there, and the engine gets a fault of it. False: a fault of the program's was faster.
+    fn adopted(&self, page: usize) -> bool {
+        let mut new = false;
+        self.space().touch(page, || {
+            new = self.pages().get(page) == Where::Nowhere;
+            if new {
+                self.pages().set(page, Where::Kept);
+            }
+        });
+        new
+    }
+}
