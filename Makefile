@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-anyone bench-compare bench-truth bench-zram vm header settings papers papers-book fuzz soak lint docs dist clean
+.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-anyone bench-compare bench-park bench-truth bench-zram vm header settings papers papers-book fuzz soak lint docs dist clean
 
 all: build
 
@@ -95,6 +95,11 @@ bench-compare: build
 # run), and measure the error of the answers in a memory cgroup. PROGRAMS=a,b: only these.
 bench-anyone: build
 	@python3 scripts/anyone.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS))
+
+# As root: time from the switch to the 100th answer of three servers that take turns: SIGCONT, `coldframe resume`, and
+# `resume --soon`, on zram and on a swap file. PARKFLAGS='--ram 240MiB --turn 4000': in RAM for one and a half of them.
+bench-park: build
+	@python3 scripts/park.py $(BIN) $(PARKFLAGS)
 
 # Measure the time to compress a page, and its size: the numbers of the backings zram-lz4 and zram-zstd.
 bench-zram:

@@ -15,15 +15,19 @@
 //! The bits have limits. A page whose translation stays in a processor's TLB is not noted again until the translation
 //! leaves it, so working sets are too small by at most the TLB's reach ([`TLB_PAGES`] pages). A huge page has one bit. If the
 //! kernel itself reclaims pages of the process, it clears bits, too.
+//!
+//! `pages` is beside that: where the pages of such a process are, and how its owner brings them in or pushes them out.
 #![warn(missing_docs)]
 
 mod error;
 mod group;
 mod maps;
+mod pages;
 mod watch;
 
 pub use error::BitsError;
-pub use group::children;
+pub use group::{check, children};
+pub use pages::{advise, scan, touch, Advice, Place};
 pub use watch::{Progress, Watch};
 
 /// Bytes of a page.

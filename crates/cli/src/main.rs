@@ -36,6 +36,7 @@ mod man;
 mod merge;
 mod one_go;
 mod output;
+mod park;
 mod pick_recorder;
 mod policies;
 mod predict;
@@ -119,6 +120,8 @@ enum Verb {
     Compare(compare::Args),
     Attach(attach::Args),
     Squeeze(squeeze::Args),
+    Park(park::Args),
+    Resume(park::ResumeArgs),
     Doctor(doctor::Args),
     Setup(setup::Args),
     Calibrate(calibrate::Args),
@@ -134,9 +137,12 @@ enum Verb {
     /// Joins groups and becomes a program: `run --by kernel` starts it.
     #[command(hide = true)]
     KernelStart(run_kernel::StartArgs),
-    /// Takes groups and swap away when its input ends: `run --by kernel` and `squeeze` start it.
+    /// Takes groups and swap away when its input ends: `run --by kernel`, `squeeze` and `park` start it.
     #[command(hide = true)]
     KernelGuard,
+    /// Keeps a parked program: `park` starts it.
+    #[command(hide = true)]
+    KernelPark(park::KeepArgs),
 }
 
 fn main() -> ExitCode {
@@ -167,6 +173,8 @@ fn main() -> ExitCode {
         Verb::Compare(args) => compare::run(args, quiet),
         Verb::Attach(args) => attach::run(args, quiet),
         Verb::Squeeze(args) => squeeze::run(args, quiet),
+        Verb::Park(args) => park::run(args),
+        Verb::Resume(args) => park::resume(args),
         Verb::Setup(args) => setup::run(args, quiet),
         Verb::Doctor(args) => doctor::run(args),
         Verb::Calibrate(args) => calibrate::run(args, quiet),
@@ -179,6 +187,7 @@ fn main() -> ExitCode {
         Verb::Man(args) => man::run(args),
         Verb::KernelStart(args) => run_kernel::become_program(args),
         Verb::KernelGuard => run_kernel::guard(),
+        Verb::KernelPark(args) => park::keep(args),
     };
     match done {
         Ok(code) => code,

@@ -45,9 +45,11 @@ advise sort.parquet --device here
 calibrate --short
 ";
 /// Verbs that are not checked, and the reason.
-const OTHERS: [(&str, &str); 9] = [
+const OTHERS: [(&str, &str); 11] = [
     ("compare", "it makes swap for the whole machine; tests/by_kernel.rs runs it, one test at a time"),
     ("squeeze", "it needs a group to squeeze; a test beside its words checks their width"),
+    ("park", "it makes swap; tests/park.rs runs it, one test at a time"),
+    ("resume", "it needs a parked program; tests/park.rs runs it"),
     ("attach", "its table is that of `advise --device here`, and tests/attach.rs checks its width"),
     ("setup", "it changes the machine; tests/attach.rs runs it in a room of its own"),
     ("completions", "a script for a shell"),

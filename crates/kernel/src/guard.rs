@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use crate::group::Group;
 use crate::place::Place;
 use crate::swap::SwapKind;
-use crate::things::{folder, keep, Thing};
+use crate::things::{folder, freeze, keep, stop, Thing};
 use crate::tree::{write, Tree};
 use crate::undo::undo;
 use crate::version::Version;
@@ -96,6 +96,23 @@ impl Guard {
         Ok(())
     }
 
+    /// Stops a process, or all of a group by its file, until the end.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub(crate) fn stop(&mut self, what: Result<u32, &Path>) -> Result<(), KernelError> {
+        match what {
+            Ok(process) => self.ask(&["stop", &process.to_string()])?,
+            Err(file) => self.ask(&["freeze", &file.display().to_string()])?,
+        };
+        Ok(())
+    }
+
+    /// Whether the process is there.
+    pub(crate) fn lives(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
     fn ask(&mut self, words: &[&str]) -> Result<String, KernelError> {
         let gone = |e: std::io::Error| KernelError::Refused(format!("the guard process has ended: {e}"));
         let to = self.to.as_mut().expect("it is open until the end");
@@ -115,7 +132,7 @@ impl Guard {
         let until = Instant::now() + PATIENCE;
         while Instant::now() < until {
             // An error: somebody else has waited for it, so it has ended.
-            if !matches!(self.child.try_wait(), Ok(None)) {
+            if !self.lives() {
                 return true;
             }
             std::thread::sleep(LOOK);
@@ -149,6 +166,8 @@ fn make(tree: &Tree, line: &str, things: &mut Vec<Thing>) -> Result<String, Stri
         "group" => folder(path, things),
         "pin" => pin::pin(tree, path, things),
         "keep" => keep(path, things),
+        "freeze" => freeze(path, things),
+        "stop" => stop(rest, things),
         "zram" => devices::zram(tree, size, things),
         "file" => devices::file(file, size, things),
         "zswap" => {

@@ -9,6 +9,7 @@
 //!    ├─ Swaps    what there is to swap to
 //!    └─ Guard    a process that makes groups and swap devices, and takes them away when this process is gone
 //!         ├─ Group ── limit, counters, pressure;  Watch ── keeps the limit while the program runs
+//!         ├─ Parking ── stops programs and pushes them out, remembers what they used, fetches it before they run again
 //!         └─ Squeeze ── takes memory from a group that is there (`group_of`), step by step
 //! ```
 //!
@@ -22,6 +23,9 @@ mod devices;
 mod error;
 mod group;
 mod guard;
+mod pages;
+mod parked;
+mod parking;
 mod pin;
 mod place;
 mod pressure;
@@ -40,6 +44,8 @@ pub use counters::Counters;
 pub use error::KernelError;
 pub use group::{join, Group};
 pub use guard::{serve, Guard};
+pub use parked::Out;
+pub use parking::{Answer, Ask, Parking};
 pub use place::Place;
 pub use pressure::{stalled, Stall};
 pub use processes::beside_heap;

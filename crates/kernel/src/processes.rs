@@ -33,13 +33,23 @@ pub(crate) fn delay_ticks(tree: &Tree, process: u32) -> u64 {
     rest.split_whitespace().nth(42 - 3).and_then(|ticks| ticks.parse().ok()).unwrap_or(0)
 }
 
-/// Whether a thread of these processes waits for a device: its state, field 3 of its `stat`, is D.
+/// Whether a thread of these processes waits for a device.
 pub(crate) fn waiting(tree: &Tree, processes: &[u32]) -> bool {
-    let threads = |process: &u32| std::fs::read_dir(tree.path(format!("/proc/{process}/task"))).into_iter().flatten();
-    processes.iter().flat_map(threads).flatten().any(|thread| {
-        let stat = text(&thread.path().join("stat"));
-        stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('D'))
-    })
+    processes.iter().any(|process| states(tree, *process).contains(&'D'))
+}
+
+/// Whether all threads of a process are stopped, by a signal or a tracer; `None`: it has ended.
+pub(crate) fn still(tree: &Tree, process: u32) -> Option<bool> {
+    let mut states = states(tree, process);
+    states.retain(|state| !matches!(state, 'Z' | 'X'));
+    (!states.is_empty()).then(|| states.iter().all(|state| matches!(state, 'T' | 't')))
+}
+
+/// The states of a process's threads: field 3 of their `stat`.
+fn states(tree: &Tree, process: u32) -> Vec<char> {
+    let threads = std::fs::read_dir(tree.path(format!("/proc/{process}/task"))).into_iter().flatten().flatten();
+    let stats = threads.map(|thread| text(&thread.path().join("stat")));
+    stats.filter_map(|stat| stat.rsplit_once(')')?.1.trim_start().chars().next()).collect()
 }
 
 #[cfg(test)]

@@ -103,6 +103,12 @@ impl Swaps {
         self.0.iter().map(|device| device.used).sum()
     }
 
+    /// Whether some of it is in use on a disk, and not only compressed in RAM.
+    pub fn on_disk(&self, tree: &Tree) -> bool {
+        let disk = self.0.iter().any(|device| device.used > 0 && !device.name.starts_with("/dev/zram"));
+        disk && tree.text("/sys/module/zswap/parameters/enabled") != "Y"
+    }
+
     /// An error if nothing can be swapped to.
     ///
     /// # Errors

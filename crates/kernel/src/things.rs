@@ -4,6 +4,10 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use rustix::process::{pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
+
+use crate::tree::write;
+
 /// A thing to take away.
 #[derive(Debug)]
 pub(crate) enum Thing {
@@ -17,6 +21,8 @@ pub(crate) enum Thing {
     File(PathBuf),
     /// Swap that is on.
     Swap(PathBuf),
+    /// A process that stands still.
+    Stopped(OwnedFd),
     /// A file and a pipe that holds its pages in RAM. Only that they stay open matters.
     Pinned(#[allow(dead_code)] File, #[allow(dead_code)] [OwnedFd; 2]),
 }
@@ -33,6 +39,23 @@ pub(crate) fn folder(path: &Path, things: &mut Vec<Thing>) -> Result<String, Str
 pub(crate) fn keep(path: &Path, things: &mut Vec<Thing>) -> Result<String, String> {
     let old = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}; run it as root", path.display()))?;
     things.push(Thing::Value(path.into(), old.trim().to_string()));
+    Ok(String::new())
+}
+
+/// Stops all processes of a group.
+pub(crate) fn freeze(file: &Path, things: &mut Vec<Thing>) -> Result<String, String> {
+    keep(file, things)?;
+    write(file, "1").map_err(|e| format!("{}: {e}; run it as root", file.display())).map(|()| String::new())
+}
+
+/// Stops a process.
+pub(crate) fn stop(process: &str, things: &mut Vec<Thing>) -> Result<String, String> {
+    let failed =
+        |e| format!("process {process} cannot be stopped: {e}; run it as the user of that process, or as root");
+    let pid = process.parse().ok().and_then(Pid::from_raw).ok_or_else(|| format!("{process} is no process"))?;
+    let handle = pidfd_open(pid, PidfdFlags::empty()).map_err(failed)?;
+    pidfd_send_signal(&handle, Signal::STOP).map_err(failed)?;
+    things.push(Thing::Stopped(handle));
     Ok(String::new())
 }
 

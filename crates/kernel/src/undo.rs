@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rustix::process::{pidfd_send_signal, Signal};
+
 use crate::devices;
 use crate::things::Thing;
 use crate::tree::{field, text, write, Tree};
@@ -21,6 +23,8 @@ pub(crate) fn undo(thing: Thing, tree: &Tree) -> Result<(), String> {
             std::fs::remove_file(&path).map_err(|e| format!("{} stays ({e}); remove it", path.display()))
         }
         Thing::Swap(path) => off_when_free(&path),
+        // An error: it has ended.
+        Thing::Stopped(process) => pidfd_send_signal(&process, Signal::CONT).or(Ok(())),
         Thing::Pinned(..) => Ok(()),
     }
 }

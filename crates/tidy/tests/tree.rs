@@ -12,7 +12,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("sim", &["core", "device", "journal", "trace"]),
     ("pager-plan", &["core"]),
     ("live", &["core", "journal", "pager-plan"]),
-    ("kernel", &[]),
+    ("kernel", &["bits"]),
     ("preload", &["journal", "live"]),
     ("capi", &["live"]),
     ("costs", &["core", "live", "pager-plan"]),

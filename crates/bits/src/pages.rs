@@ -1,0 +1,202 @@
+//! Where the pages of another process are, and how they are brought in or pushed out.
+//!
+//! [`scan`] reads page tables (`PAGEMAP_SCAN`, Linux 6.7). [`advise`] needs `CAP_SYS_NICE`; what it brings in lies in the swap
+//! cache, so a page that is not touched still counts as swapped. [`touch`] reads a byte of each page, which the owner may;
+//! such pages are mapped, and look used.
+
+use std::fs::File;
+use std::io::{Error, ErrorKind, Result};
+use std::ops::Range;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use crate::PAGE;
+
+/// What is asked about pages without a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Mapped, in RAM.
+    Ram,
+    /// In swap, or only in the swap cache.
+    Swap,
+}
+
+/// What the kernel is asked to do with pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Advice {
+    /// Read them into the swap cache.
+    WillNeed = libc::MADV_WILLNEED as isize,
+    /// Push them out.
+    PageOut = libc::MADV_PAGEOUT as isize,
+}
+
+/// `struct pm_scan_arg` of include/uapi/linux/fs.h.
+#[repr(C)]
+#[derive(Default)]
+struct Scan {
+    size: u64,
+    flags: u64,
+    start: u64,
+    end: u64,
+    walk_end: u64,
+    found: u64,
+    room: u64,
+    pages_max: u64,
+    inverted: u64,
+    all_of: u64,
+    any_of: u64,
+    returned: u64,
+}
+
+/// `struct page_region`: pages in a row.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Region {
+    start: u64,
+    end: u64,
+    categories: u64,
+}
+
+/// `_IOWR('f', 16, struct pm_scan_arg)`.
+const PAGEMAP_SCAN: libc::Ioctl = 0xc060_6610_u32 as libc::Ioctl;
+/// `PAGE_IS_FILE` and so on.
+const FILE: u64 = 1 << 2;
+const PRESENT: u64 = 1 << 3;
+const SWAPPED: u64 = 1 << 4;
+const ZERO: u64 = 1 << 5;
+/// The end of a program's addresses, with four levels of page tables.
+const END: u64 = if cfg!(target_arch = "x86_64") { (1 << 47) - PAGE } else { 1 << 48 };
+/// Ranges of one call: the kernel takes 1024 (`UIO_MAXIOV`), and a call cannot be stopped.
+const BATCH: usize = 512;
+/// The most bytes of a range, for the same reason.
+const PIECE: u64 = 1 << 20;
+
+/// The pages of a process that are there, as ranges of addresses in order.
+///
+/// # Errors
+/// The process is gone or another user's; or, [`ErrorKind::Unsupported`], the kernel is older than Linux 6.7.
+pub fn scan(pid: u32, place: Place) -> Result<Vec<Range<u64>>> {
+    let file = File::open(format!("/proc/{pid}/pagemap"))?;
+    let (all_of, inverted) = match place {
+        Place::Ram => (PRESENT | FILE | ZERO, FILE | ZERO),
+        Place::Swap => (SWAPPED, 0),
+    };
+    let (mut found, mut regions) = (Vec::new(), [Region::default(); BATCH]);
+    let mut scan = Scan { size: size_of::<Scan>() as u64, end: END, all_of, inverted, ..Scan::default() };
+    (scan.found, scan.room, scan.returned) = (regions.as_mut_ptr() as u64, BATCH as u64, PRESENT | SWAPPED);
+    loop {
+        // SAFETY: both structures live through the call, which fills in no more than `room` regions.
+        let count = unsafe { libc::ioctl(file.as_raw_fd(), PAGEMAP_SCAN, &mut scan) };
+        if count < 0 {
+            let error = Error::last_os_error();
+            let old = matches!(error.raw_os_error(), Some(libc::ENOTTY | libc::EINVAL));
+            return Err(if old { ErrorKind::Unsupported.into() } else { error });
+        }
+        found.extend(regions[..count as usize].iter().map(|region| region.start..region.end));
+        scan.start = scan.walk_end;
+        if scan.walk_end >= scan.end {
+            return Ok(found);
+        }
+    }
+}
+
+/// Asks the kernel to do this with all of these pages, until `stop`. Ranges that are not mapped any more are passed over.
+///
+/// # Errors
+/// It is not allowed, or the process is gone.
+pub fn advise(
+    process: impl AsFd,
+    pages: &[Range<u64>],
+    advice: Advice,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<()> {
+    let pieces = |range: &Range<u64>| {
+        let end = range.end;
+        range.clone().step_by(PIECE as usize).map(move |start| (start, (end - start).min(PIECE)))
+    };
+    let part = |(start, len): (u64, u64)| libc::iovec { iov_base: start as *mut _, iov_len: len as usize };
+    let parts: Vec<_> = pages.iter().flat_map(pieces).map(part).collect();
+    let (mut left, process) = (parts.as_slice(), process.as_fd().as_raw_fd());
+    while !left.is_empty() && !stop() {
+        let batch = &left[..left.len().min(BATCH)];
+        // SAFETY: the vector lives through the call; both advices leave the contents of pages as they are.
+        let done = unsafe { libc::syscall(libc::SYS_process_madvise, process, batch.as_ptr(), batch.len(), advice, 0) };
+        if done < 0 && matches!(Error::last_os_error().raw_os_error(), Some(libc::EPERM | libc::ESRCH | libc::ENOSYS)) {
+            return Err(Error::last_os_error());
+        }
+        // Bytes of whole ranges; the one behind them has failed, and fails again as the first.
+        let mut bytes = done.max(0) as usize;
+        let whole = batch.iter().take_while(|part| {
+            let fits = part.iov_len <= bytes;
+            bytes -= part.iov_len * usize::from(fits);
+            fits
+        });
+        left = &left[whole.count().max(1)..];
+    }
+    Ok(())
+}
+
+/// Reads a byte of each of these pages with so many threads, until `stop`. Pages that are gone are passed over.
+///
+/// # Errors
+/// It is not allowed, or the process is gone.
+pub fn touch(pid: u32, pages: &[u64], threads: usize, stop: &(dyn Fn() -> bool + Sync)) -> Result<()> {
+    let (next, batches) = (AtomicUsize::new(0), pages.chunks(BATCH / 16).collect::<Vec<_>>());
+    let work = || {
+        while let Some(batch) = batches.get(next.fetch_add(1, Relaxed)).filter(|_| !stop()) {
+            read(pid, batch)?;
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads.min(batches.len())).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().unwrap_or(Ok(())))
+    })
+}
+
+fn read(pid: u32, mut pages: &[u64]) -> Result<()> {
+    let mut bytes = [0u8; BATCH];
+    while !pages.is_empty() {
+        let to = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: pages.len().min(BATCH) };
+        let from = pages.iter().take(BATCH).map(|page| libc::iovec { iov_base: *page as *mut _, iov_len: 1 });
+        let from: Vec<_> = from.collect();
+        // SAFETY: the buffer has a byte for each page that is read, and all of it lives through the call.
+        let done = unsafe { libc::process_vm_readv(pid as i32, &to, 1, from.as_ptr(), from.len() as u64, 0) };
+        if done < 0 && Error::last_os_error().raw_os_error() != Some(libc::EFAULT) {
+            return Err(Error::last_os_error());
+        }
+        // The page behind those that were read is gone.
+        pages = &pages[(done.max(0) as usize).max(1)..];
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_of_a_process_are_found_advised_and_read_and_those_that_are_gone_are_passed_over() {
+        let (own, len) = (std::process::id(), 64 * PAGE as usize);
+        // SAFETY: a new mapping, with and then without its middle; nothing else knows it.
+        let start = unsafe {
+            let (rights, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+            let map = libc::mmap(std::ptr::null_mut(), len, rights, kind, -1, 0);
+            assert_ne!(map, libc::MAP_FAILED);
+            libc::madvise(map, len, libc::MADV_NOHUGEPAGE);
+            std::slice::from_raw_parts_mut(map.cast::<u8>(), len).fill(7);
+            libc::munmap(map.byte_add(len / 4), len / 2);
+            map as u64
+        };
+        let found = match scan(own, Place::Ram) {
+            Err(error) if error.kind() == ErrorKind::Unsupported => return eprintln!("skipped: Linux before 6.7"),
+            found => found.unwrap(),
+        };
+        let within = |at: u64| found.iter().any(|range| range.contains(&at));
+        let quarter = len as u64 / 4;
+        assert!(within(start) && !within(start + quarter) && within(start + 3 * quarter), "{found:x?}");
+        let pages: Vec<u64> = (start..start + len as u64).step_by(PAGE as usize).collect();
+        touch(own, &pages, 3, &|| false).unwrap();
+        assert!(touch(1 << 23, &pages, 3, &|| false).is_err());
+    }
+}

@@ -1,0 +1,166 @@
+//! `coldframe park` and `coldframe resume`: programs that take turns in less RAM than they need together. And the hidden
+//! verb that keeps one of them.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{ExitCode, Stdio};
+
+use coldframe_device::quantity::human_size;
+use coldframe_kernel::{Answer, Ask, Guard, KernelError, Parking, Tree};
+use coldframe_show::table::styled;
+
+use crate::failure::Failure;
+use crate::output;
+use crate::run_kernel::this;
+
+/// Stop a running process, unit, container or group, push its pages out to swap, and remember those that it used.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  sudo coldframe park jupyter-a.service
+  coldframe park 4711
+  coldframe park --list
+
+The program stands still (cgroup.freeze, or SIGSTOP for each process) until `coldframe resume`. Which pages it used is seen \
+in its page tables: those that were in swap when it was last resumed and are in RAM now. A process stands for itself and \
+its descendants. Two processes of coldframe hold a parked program; if one of them is killed, the program runs on. One of \
+them keeps the list until the program ends.
+
+Pages are pushed out with CAP_SYS_NICE (root), or by memory.reclaim of a group that you may write to. Without either the \
+program only stands still, and its pages leave when the kernel needs RAM.
+
+Exit codes: 0 done; 2 usage; 4 it cannot be parked: it goes on as before.")]
+pub struct Args {
+    /// A process number, a systemd unit, a docker or podman container, or a folder of the cgroup tree (/...).
+    #[arg(required_unless_present = "list")]
+    name: Option<String>,
+    /// List the programs that are or were parked.
+    #[arg(long, conflicts_with = "name")]
+    list: bool,
+}
+
+/// Let a parked program run, or fetch the pages that it used while another one still runs.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  coldframe resume 4711
+  coldframe resume --soon jupyter-b.service; coldframe park jupyter-a.service; coldframe resume jupyter-b.service
+
+`--soon` only fetches, while another program still runs (scheduler-assisted prefetching, SAP): `resume` then starts it \
+with its pages in RAM. The list is what it used between its last resume and its last park, so the first resume has none. \
+Without `--soon` the list is fetched beside the program if swap is on a disk; if swap is compressed RAM, that would only \
+take the program's time.
+
+Exit codes: 0 done; 2 usage; 4 it is not parked, has ended, or is in a group that another has frozen.")]
+pub struct ResumeArgs {
+    /// The name that it was parked by.
+    name: String,
+    /// Fetch its pages now, and do not start it yet.
+    #[arg(long)]
+    soon: bool,
+}
+
+/// What the keeper reads.
+#[derive(clap::Args)]
+pub struct KeepArgs {
+    name: String,
+}
+
+fn parking() -> Result<Parking, Failure> {
+    let own = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let folder = if rustix::process::geteuid().is_root() { Some("/run".into()) } else { own };
+    let message = "XDG_RUNTIME_DIR is not set; set it to a folder of your own, for the sockets of parked programs";
+    let folder = folder.ok_or_else(|| Failure::Other { message: message.into(), code: 4 })?;
+    Ok(Parking::at(folder.join("coldframe"), env!("CARGO_PKG_VERSION")))
+}
+
+pub fn run(args: Args) -> Result<ExitCode, Failure> {
+    let parking = parking()?;
+    let Some(name) = args.name else {
+        output::write(None, &table(&parking.all()))?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let done = match parking.ask(&name, Ask::Park)? {
+        Some(done) => done,
+        None => {
+            start(&name)?;
+            parking.ask(&name, Ask::Park)?.ok_or_else(|| lost(&name))?
+        }
+    };
+    let (out, size) = (done.out, human_size);
+    let used = match out.listed {
+        0 => "What it uses is seen from its next resume on.".into(),
+        listed => format!("It has used {} of what was in swap.", size(listed)),
+    };
+    let said = format!("{name} is parked: {} in swap, {} still in RAM. {used}\n", size(out.swapped), size(out.stays));
+    output::write(None, &said)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn lost(name: &str) -> Failure {
+    let message = format!("{name} is not parked: it never was, or has ended; `coldframe park --list` lists what is");
+    Failure::Other { message, code: 4 }
+}
+
+/// Starts the program's keeper, which outlives this process.
+fn start(name: &str) -> Result<(), Failure> {
+    let failed = |e: std::io::Error| KernelError::Refused(format!("the keeper cannot be started: {e}"));
+    let mut command = this("kernel-park")?;
+    command.arg("--").arg(name).stdin(Stdio::null()).stderr(Stdio::null()).stdout(Stdio::piped()).current_dir("/");
+    let mut keeper = command.spawn().map_err(failed)?;
+    let mut said = String::new();
+    let stdout = keeper.stdout.take().expect("it is piped");
+    BufReader::new(stdout).read_line(&mut said).map_err(failed)?;
+    match said.trim() {
+        "ready" => Ok(()),
+        why => Err(KernelError::Refused(why.into()).into()),
+    }
+}
+
+pub fn resume(args: ResumeArgs) -> Result<ExitCode, Failure> {
+    let ask = if args.soon { Ask::Soon } else { Ask::Resume };
+    let done = parking()?.ask(&args.name, ask)?.ok_or_else(|| lost(&args.name))?;
+    let (name, listed) = (&args.name, human_size(done.out.listed));
+    let said = match (args.soon, done.out.listed) {
+        (true, 0) => format!("{name} has no list yet: it has one when it is parked after a resume.\n"),
+        (true, _) => format!("{listed} of {name} fetched; it stands still until `coldframe resume`.\n"),
+        (false, 0) => format!("{name} runs.\n"),
+        (false, _) => format!("{name} runs; {listed} that it used before are fetched beside it.\n"),
+    };
+    output::write(None, &said)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The keeper's process, in a session of its own.
+pub fn keep(args: KeepArgs) -> Result<ExitCode, Failure> {
+    let _ = rustix::process::setsid();
+    let guard = || {
+        let command = this("kernel-guard").map_err(|e| KernelError::Refused(e.to_string()))?;
+        Guard::start(command)
+    };
+    let say = |line: &str| {
+        let mut stdout = std::io::stdout();
+        let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
+    };
+    if let Err(error) = parking()?.keep(&Tree::machine(), &args.name, &guard, || say("ready")) {
+        say(&error.to_string());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(all: &[Answer]) -> String {
+    if all.is_empty() {
+        return "No program is parked.\n".into();
+    }
+    let row = |of: &Answer| {
+        let state = if of.parked { "parked" } else { "runs" };
+        vec![
+            of.name.clone(),
+            state.into(),
+            human_size(of.out.stays),
+            human_size(of.out.swapped),
+            human_size(of.out.listed),
+        ]
+    };
+    format!("{}\n", styled(&["program", "", "in RAM", "in swap", "used"], all.iter().map(row).collect(), 2))
+}

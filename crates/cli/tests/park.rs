@@ -1,0 +1,345 @@
+//! `coldframe park` and `resume` on programs that run: pages leave and come back, and whatever ends, nothing stays frozen.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use coldframe_bits::{advise, scan, Advice, Place};
+use coldframe_kernel::{Guard, SwapKind, Tree};
+use coldframe_toolbox::{have, skip, GCC};
+
+/// Writes 32 MiB, then reads the first 4 MiB again and again, 1,024 pages; a child of it sleeps.
+const HOT: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+int main() {
+    volatile char *heap = malloc((size_t)32 << 20);
+    if (!fork()) for (;;) pause();
+    for (size_t i = 0; i < (size_t)32 << 20; i += 64) heap[i] = i >> 12;
+    puts("ready"); fflush(stdout);
+    for (;;) { for (size_t i = 0; i < (size_t)4 << 20; i += 4096) (void)heap[i]; struct timespec nap = {0, 1000000}; nanosleep(&nap, 0); }
+}
+"#;
+
+struct Hot(Child);
+
+impl Hot {
+    fn start(user: u32) -> Hot {
+        let folder = tempfile::tempdir().unwrap();
+        let (source, program) = (folder.path().join("hot.c"), folder.path().join("hot"));
+        std::fs::write(&source, HOT).unwrap();
+        assert!(Command::new("gcc").args(["-O1", "-o"]).arg(&program).arg(&source).status().unwrap().success());
+        open_to_all(folder.path());
+        let mut child =
+            Command::new(program).uid(user).gid(user).process_group(0).stdout(Stdio::piped()).spawn().unwrap();
+        let mut ready = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
+        assert_eq!(ready, "ready\n");
+        Hot(child)
+    }
+
+    fn process(&self) -> String {
+        self.0.id().to_string()
+    }
+
+    /// Its state and its child's.
+    fn states(&self) -> String {
+        let children = format!("/proc/{0}/task/{0}/children", self.0.id());
+        let child = std::fs::read_to_string(children).unwrap();
+        [&self.process(), child.trim()].map(|process| status(process, "State")[..1].to_string()).concat()
+    }
+
+    /// MiB in swap.
+    fn swapped(&self) -> u64 {
+        status(&self.process(), "VmSwap").trim_end_matches(" kB").parse::<u64>().unwrap() >> 10
+    }
+
+    fn runs(&self) {
+        until("both run", || !self.states().contains('T'));
+    }
+}
+
+impl Drop for Hot {
+    fn drop(&mut self) {
+        let group = rustix::process::Pid::from_raw(self.0.id() as i32).unwrap();
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        let _ = self.0.wait();
+    }
+}
+
+fn status(process: &str, field: &str) -> String {
+    let all = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = all.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    line.unwrap_or("X").trim().to_string()
+}
+
+fn open_to_all(path: &Path) {
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+fn until(what: &str, done: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(30);
+    while !done() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// One test at a time makes swap, since another one says that there is none.
+fn alone() -> Option<MutexGuard<'static, ()>> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let why = match rustix::process::geteuid().is_root() {
+        false => "not root, so no swap is made",
+        true if !Path::new("/sys/class/zram-control").is_dir() => "no zram (modprobe zram)",
+        true => return have(&[GCC]).then_some(alone),
+    };
+    skip(why);
+    None
+}
+
+fn zram() -> Guard {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+    command.arg("kernel-guard");
+    let mut guard = Guard::start(command).unwrap();
+    guard.swap(&SwapKind::Zram, 256 << 20).unwrap();
+    guard
+}
+
+fn coldframe(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_coldframe")).args(words).env("NO_COLOR", "1").output().unwrap()
+}
+
+fn said(words: &[&str]) -> String {
+    let output = coldframe(words);
+    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().replace("\n  ", " ")
+}
+
+/// The one sentence that a command fails with.
+fn refused(output: Output, says: &[&str]) {
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(4), "{says:?}: {errors}");
+    assert!(says.iter().all(|says| errors.contains(says)) && errors.lines().count() == 1, "{says:?}: {errors}");
+}
+
+/// The processes of coldframe that hold a program: its keeper, and the keeper's guard.
+fn keeper(name: &str) -> (String, Option<String>) {
+    let line = |process: &str| std::fs::read_to_string(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    let numbers = || {
+        let all = std::fs::read_dir("/proc").unwrap().flatten();
+        all.filter_map(|entry| Some(entry.file_name().to_str()?.to_string())).filter(|name| name.parse::<u32>().is_ok())
+    };
+    let end = format!("kernel-park\0--\0{name}\0");
+    let keeper = numbers().find(|process| line(process).ends_with(&end)).unwrap();
+    let guard = numbers().find(|process| status(process, "PPid") == keeper && line(process).ends_with("guard\0"));
+    (keeper, guard)
+}
+
+fn kill(process: &str) {
+    assert!(Command::new("kill").args(["-KILL", process]).status().unwrap().success());
+}
+
+#[test]
+fn a_parked_program_leaves_ram_and_what_it_used_is_fetched_before_it_runs() {
+    let Some(_alone) = alone() else { return };
+    let swap = zram();
+    let hot = Hot::start(0);
+    let name = hot.process();
+    assert!(said(&["park", &name]).contains("still in RAM. What it uses"));
+    assert_eq!((hot.states().as_str(), hot.swapped() >= 31), ("TT", true));
+    assert!(said(&["resume", "--soon", &name]).contains("no list yet"));
+    assert!(said(&["resume", &name]).contains("runs"));
+    hot.runs();
+    until("it has read its 4 MiB", || hot.swapped() <= 28);
+    for _ in 0..2 {
+        let parked = said(&["park", &name]);
+        assert!(parked.contains("has used 4"), "{parked}");
+        assert!(said(&["park", "--list"]).lines().any(|line| line.contains(&name) && line.contains("parked")));
+        let read =
+            || Tree::machine().text("/proc/vmstat").lines().find_map(|line| line.strip_prefix("pswpin ")?.parse().ok());
+        let before: u64 = read().unwrap();
+        assert!(said(&["resume", "--soon", &name]).contains("fetched"));
+        assert!(read().unwrap() - before >= 1000, "its pages are read");
+        assert_eq!((hot.states().as_str(), hot.swapped() >= 31), ("TT", true), "and are in the swap cache");
+        said(&["resume", &name]);
+        hot.runs();
+        until("it has read its 4 MiB", || hot.swapped() <= 28);
+    }
+    refused(coldframe(&["resume", &name]), &["runs already"]);
+    drop(hot);
+    until("its keeper ends", || !said(&["park", "--list"]).contains(&name));
+    refused(coldframe(&["resume", &name]), &["is not parked", "has ended"]);
+    assert!(swap.end());
+}
+
+#[test]
+fn whoever_is_killed_the_program_runs_on() {
+    let Some(_alone) = alone() else { return };
+    let swap = zram();
+    let hot = Hot::start(0);
+    let name = hot.process();
+    for which in ["guard", "keeper"] {
+        said(&["park", &name]);
+        assert_eq!(hot.states(), "TT");
+        let (keeper, guard) = keeper(&name);
+        kill(if which == "guard" { guard.as_deref().unwrap() } else { &keeper });
+        hot.runs();
+    }
+    // The killed keeper's socket is still there.
+    refused(coldframe(&["resume", &name]), &["is not parked"]);
+    said(&["park", &name]);
+    refused(coldframe(&["park", &name]), &["parked already"]);
+    let socket = std::fs::read_dir("/run/coldframe").unwrap().flatten().find_map(|entry| {
+        let mut stream = UnixStream::connect(entry.path()).ok()?;
+        stream.write_all(b"resume\tanother\t1\n").ok()?;
+        let mut reply = String::new();
+        BufReader::new(stream).read_line(&mut reply).ok()?;
+        reply.contains(&format!("{name} is kept by another build")).then_some(reply)
+    });
+    assert!(socket.is_some_and(|reply| reply.contains(&format!("kill {}", keeper(&name).0))));
+    assert_eq!(hot.states(), "TT");
+    kill(&name);
+    until("it has ended", || status(&name, "State").starts_with('Z'));
+    refused(coldframe(&["resume", &name]), &["ended"]);
+    assert!(swap.end());
+}
+
+#[test]
+fn what_cannot_be_parked_is_one_sentence_and_goes_on() {
+    let Some(_alone) = alone() else { return };
+    let hot = Hot::start(0);
+    let name = hot.process();
+    refused(coldframe(&["park", "4194304"]), &["4194304 is not there"]);
+    refused(coldframe(&["park", &std::process::id().to_string()]), &["this command", "itself"]);
+    if Tree::machine().text("/proc/swaps").lines().count() < 2 {
+        refused(coldframe(&["park", &name]), &["no free swap", "swapon"]);
+        until("no keeper is left", || !said(&["park", "--list"]).contains(&name));
+    }
+    let swap = zram();
+    assert!(Command::new("kill").args(["-STOP", &name]).status().unwrap().success());
+    until("it is stopped", || hot.states().starts_with('T'));
+    refused(coldframe(&["park", &name]), &["stopped already", "kill -CONT"]);
+    assert!(Command::new("kill").args(["-CONT", &name]).status().unwrap().success());
+    hot.runs();
+    if let Some(folder) = Frozen::around(&name) {
+        refused(coldframe(&["park", &name]), &["stands still", "frozen", "echo 0"]);
+        folder.freeze("0");
+        said(&["park", &name]);
+        folder.freeze("1");
+        refused(coldframe(&["resume", &name]), &["may run, but stands still", "echo 0"]);
+        folder.freeze("0");
+        hot.runs();
+    }
+    assert!(swap.end());
+}
+
+/// A group of cgroup v2 with a process and its children, frozen.
+struct Frozen(std::path::PathBuf);
+
+impl Frozen {
+    fn around(process: &str) -> Option<Frozen> {
+        let mounts = std::fs::read_to_string("/proc/mounts").unwrap();
+        let mount = mounts.lines().find(|line| line.contains(" cgroup2 "))?.split(' ').nth(1)?.to_string();
+        let folder = Path::new(&mount).join(format!("parked-{process}"));
+        std::fs::create_dir(&folder).ok()?;
+        std::fs::write(folder.join("cgroup.procs"), process).unwrap();
+        let frozen = Frozen(folder);
+        frozen.freeze("1");
+        Some(frozen)
+    }
+
+    fn freeze(&self, value: &str) {
+        std::fs::write(self.0.join("cgroup.freeze"), value).unwrap();
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        let root = self.0.parent().unwrap().join("cgroup.procs");
+        for process in std::fs::read_to_string(self.0.join("cgroup.procs")).unwrap().lines() {
+            let _ = std::fs::write(&root, process);
+        }
+        until("the group is empty", || std::fs::remove_dir(&self.0).is_ok());
+    }
+}
+
+#[test]
+fn with_cgroup_v2_a_group_is_frozen_and_whoever_is_killed_it_runs_on() {
+    let Some(_alone) = alone() else { return };
+    let (swap, hot) = (zram(), Hot::start(0));
+    let Some(group) = Frozen::around(&hot.process()) else { return skip("no group of cgroup v2 can be made here") };
+    let (folder, freezer) =
+        (group.0.to_str().unwrap(), || std::fs::read_to_string(group.0.join("cgroup.freeze")).unwrap());
+    // Where v1 has the memory controller, it is hidden.
+    let done = |words: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["-m", "sh", "-c", "umount /sys/fs/cgroup/memory 2> /dev/null; exec \"$0\" \"$@\""]);
+        let output = command.arg(env!("CARGO_BIN_EXE_coldframe")).args(words).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    group.freeze("0");
+    for which in ["guard", "keeper"] {
+        done(&["park", folder]);
+        assert_eq!((freezer().as_str(), hot.swapped() >= 31), ("1\n", true));
+        done(&["resume", folder]);
+        assert_eq!(freezer(), "0\n");
+        done(&["park", folder]);
+        let (keeper, guard) = keeper(folder);
+        kill(if which == "guard" { guard.as_deref().unwrap() } else { &keeper });
+        until("it runs", || freezer() == "0\n");
+    }
+    drop(hot);
+    assert!(swap.end());
+}
+
+#[test]
+fn without_rights_a_users_program_stands_still_and_its_pages_are_read() {
+    let Some(_alone) = alone() else { return };
+    let (swap, folder) = (zram(), tempfile::tempdir().unwrap());
+    let copy = folder.path().join("coldframe");
+    std::fs::copy(env!("CARGO_BIN_EXE_coldframe"), &copy).unwrap();
+    open_to_all(folder.path());
+    let own = folder.path().join("own");
+    std::fs::create_dir(&own).unwrap();
+    std::os::unix::fs::chown(&own, Some(65534), None).unwrap();
+    let user = |words: &[&str]| {
+        let mut command = Command::new(&copy);
+        command.args(words).env("XDG_RUNTIME_DIR", &own).uid(65534).gid(65534);
+        command
+    };
+    let root = Hot::start(0);
+    refused(user(&["park", &root.process()]).output().unwrap(), &["belongs to root", "sudo"]);
+    root.runs();
+    refused(user(&["park", "1"]).env_remove("XDG_RUNTIME_DIR").output().unwrap(), &["XDG_RUNTIME_DIR is not set"]);
+    let hot = Hot::start(65534);
+    let done = |words: &[&str]| assert!(user(words).output().unwrap().status.success(), "{words:?}");
+    let name = hot.process();
+    // Others' need of RAM presses it out.
+    let press = || {
+        let pid = rustix::process::Pid::from_raw(hot.0.id() as i32).unwrap();
+        let handle = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
+        let pages = scan(hot.0.id(), Place::Ram).unwrap();
+        advise(handle, &pages, Advice::PageOut, &|| false).unwrap();
+    };
+    done(&["park", &name]);
+    assert_eq!((hot.states().as_str(), hot.swapped()), ("TT", 0), "it may not push");
+    press();
+    done(&["resume", &name]);
+    hot.runs();
+    until("it has read its 4 MiB", || hot.swapped() <= 28);
+    done(&["park", &name]);
+    press();
+    assert!(hot.swapped() >= 31);
+    done(&["resume", "--soon", &name]);
+    assert_eq!((hot.states().as_str(), hot.swapped() <= 28), ("TT", true), "seven eighths of its list are read");
+    done(&["resume", &name]);
+    hot.runs();
+    assert!(swap.end());
+}

@@ -1,0 +1,101 @@
+//! Pages of a program's processes, as ranges of addresses in order: what SAP's prefetching list is of.
+//!
+//! Two looks at the page tables make a list: the pages that were in swap when the program began to run, and of those the
+//! ones in RAM when it is stopped again. It had to load them or has used what was loaded for it, so they are those of
+//! `coldframe_core::prefetch::PrefetchLists` with one idle slice and no bound. Their order is lost: it is that of
+//! addresses. The core's lists want each fault when it comes, and a bound at the start; Linux tells neither.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use coldframe_bits::{scan, Place, PAGE};
+
+/// Pages of some processes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pages(pub(crate) BTreeMap<u32, Vec<Range<u64>>>);
+
+impl Pages {
+    /// Those of these processes that are in this place. A process that has just ended has none.
+    pub(crate) fn of(processes: &[u32], place: Place) -> Pages {
+        let found = |pid: &u32| Some((*pid, scan(*pid, place).ok()?));
+        Pages(processes.iter().filter_map(found).collect())
+    }
+
+    /// Bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.0.values().flatten().map(|range| range.end - range.start).sum()
+    }
+
+    /// Those that are in both.
+    pub(crate) fn and(&self, other: &Pages) -> Pages {
+        let both = |(pid, ranges): (&u32, &Vec<_>)| Some((*pid, common(ranges, other.0.get(pid)?)));
+        Pages(self.0.iter().filter_map(both).collect())
+    }
+}
+
+fn common(a: &[Range<u64>], b: &[Range<u64>]) -> Vec<Range<u64>> {
+    let (mut found, mut i, mut j) = (Vec::new(), 0, 0);
+    while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
+        let both = x.start.max(y.start)..x.end.min(y.end);
+        found.extend((!both.is_empty()).then_some(both));
+        (i, j) = if x.end < y.end { (i + 1, j) } else { (i, j + 1) };
+    }
+    found
+}
+
+/// The addresses of pages to read. A page that was read looks used, so each turn one of `parts` is left out, to be asked
+/// for if it is needed: a page that nobody needs leaves the list within so many turns.
+pub(crate) fn but_one_part(ranges: &[Range<u64>], turn: u64, parts: u64) -> Vec<u64> {
+    let all = ranges.iter().flat_map(|range| range.clone().step_by(PAGE as usize));
+    all.filter(|page| !(page / PAGE + turn).is_multiple_of(parts)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use coldframe_core::prefetch::PrefetchLists;
+    use coldframe_core::{PageId, TaskId};
+
+    use super::*;
+
+    fn pages(of: &BTreeSet<u32>) -> Pages {
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        for at in of.iter().map(|page| u64::from(*page) * PAGE) {
+            match ranges.last_mut() {
+                Some(last) if last.end == at => last.end += PAGE,
+                _ => ranges.push(at..at + PAGE),
+            }
+        }
+        Pages(BTreeMap::from([(1, ranges)]))
+    }
+
+    /// With so many parts none is left out but the page at 0, which is not used here.
+    fn listed(of: &Pages) -> BTreeSet<u32> {
+        but_one_part(&of.0[&1], 0, u64::MAX).into_iter().map(|at| (at / PAGE) as u32).collect()
+    }
+
+    #[test]
+    fn the_list_is_the_simulators_with_one_idle_slice_and_no_bound() {
+        let (task, mut random) = (TaskId(0), fastrand::Rng::with_seed(7));
+        let mut lists = PrefetchLists::new(1, 1000, Some(1));
+        let mut list = BTreeSet::new();
+        for stay in 0..50 {
+            // All is in swap; what is on the list is in the swap cache, and a touch maps it without a major fault.
+            let used: BTreeSet<u32> = (0..100).map(|_| random.u32(1..300)).collect();
+            used.iter().filter(|page| !list.contains(*page)).for_each(|page| lists.major_fault(task, PageId(*page)));
+            lists.end_slice(task, |page| used.contains(&page.0));
+            let new = (300..300 + stay).chain(used);
+            list = listed(&pages(&(1..300).collect()).and(&pages(&new.collect())));
+            assert_eq!(list, lists.of(task).map(|page| page.0).collect(), "stay {stay}");
+        }
+    }
+
+    #[test]
+    fn each_page_is_left_out_once_in_so_many_turns() {
+        let ranges = [0..64 * PAGE, 100 * PAGE..101 * PAGE];
+        let read: Vec<_> = (0..8).flat_map(|turn| but_one_part(&ranges, turn, 8)).collect();
+        let times = |page: u64| read.iter().filter(|at| **at == page * PAGE).count();
+        assert!((0..64).chain([100]).all(|page| times(page) == 7), "{read:?}");
+    }
+}

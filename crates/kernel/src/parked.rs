@@ -1,0 +1,360 @@
+//! A program that is parked: it stands still, its pages are in swap, and those that it used are remembered.
+//!
+//! ```text
+//!   runs ── park: stop, list = out at its start & in RAM now, push out ─► stands still
+//!    ▲                                                                       │ fetch: the list, beside what runs
+//!    └── resume: goes on; the rest of the list is fetched beside it ◄────────┘
+//! ```
+//!
+//! Two processes hold the freeze: this one and its [`Guard`]. If either ends, the other lets the program go on.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use coldframe_bits::{advise, check, children, scan, touch, Advice, Place};
+use rustix::process::{kill_process, pidfd_open, Pid, PidfdFlags, Signal};
+
+use crate::group::Group;
+use crate::pages::{but_one_part, Pages};
+use crate::place::{mounted, path_in};
+use crate::processes::still;
+use crate::swap::Swaps;
+use crate::target::group_of;
+use crate::tree::{field, text, write, Tree};
+use crate::version::Version;
+use crate::{Guard, KernelError};
+
+/// Without the right to advise, so many threads read: three times as fast as one, with pages of a disk at random (measured).
+const READERS: usize = 8;
+/// See [`but_one_part`].
+const PARTS: u64 = 8;
+/// How long a program may take to stand still: one in the middle of a read from a disk does not at once.
+const PATIENCE: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(1);
+
+/// What is stopped: a process with its descendants, or a group.
+#[derive(Debug)]
+enum Target {
+    Process(u32),
+    Group(Group),
+}
+
+impl Target {
+    fn processes(&self) -> Vec<u32> {
+        match self {
+            Target::Group(group) => group.processes(),
+            Target::Process(root) => {
+                let (mut all, mut at) = (vec![*root], 0);
+                while let Some(process) = all.get(at) {
+                    let new: Vec<_> = children(*process).into_iter().filter(|child| !all.contains(child)).collect();
+                    all.extend(new);
+                    at += 1;
+                }
+                all
+            }
+        }
+    }
+
+    /// The file that stops all processes of a group at once: with v2 only.
+    fn freezer(&self) -> Option<PathBuf> {
+        let Target::Group(group) = self else { return None };
+        let file = group.file("cgroup.freeze");
+        rustix::fs::access(&file, rustix::fs::Access::WRITE_OK).is_ok().then_some(file)
+    }
+}
+
+/// What parking has done, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Out {
+    /// In swap.
+    pub swapped: u64,
+    /// Data that is still in RAM.
+    pub stays: u64,
+    /// On the list.
+    pub listed: u64,
+}
+
+/// A program that is or was parked.
+#[derive(Debug)]
+pub(crate) struct Parked {
+    tree: Tree,
+    name: String,
+    target: Target,
+    /// Processes stopped by a signal, parents first.
+    stopped: Vec<u32>,
+    /// `None`: it runs.
+    guard: Option<Guard>,
+    /// One that holds nothing any more.
+    idle: Option<Guard>,
+    /// What was in swap when it began to run.
+    out: Pages,
+    /// They were pushed out when it was parked, all that can leave.
+    pushed: bool,
+    list: Pages,
+    turn: u64,
+    fetching: Option<(Arc<AtomicBool>, JoinHandle<()>)>,
+}
+
+impl Parked {
+    /// A program that runs.
+    pub(crate) fn find(tree: &Tree, name: &str) -> Result<Parked, KernelError> {
+        let target = match name.parse() {
+            Ok(process) => Target::Process(process),
+            Err(_) => Target::Group(group_of(tree, name)?),
+        };
+        if let Target::Process(process) = target {
+            may(process)?;
+        }
+        let (tree, name, out, list) = (tree.clone(), name.into(), Pages::default(), Pages::default());
+        let stopped = Vec::new();
+        Ok(Parked {
+            tree,
+            name,
+            target,
+            stopped,
+            guard: None,
+            idle: None,
+            out,
+            pushed: false,
+            list,
+            turn: 0,
+            fetching: None,
+        })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its processes that have not ended.
+    fn processes(&self) -> Vec<u32> {
+        let mut all = self.target.processes();
+        all.retain(|process| still(&self.tree, *process).is_some());
+        all
+    }
+
+    /// Whether some process of it is left.
+    pub(crate) fn lives(&self) -> bool {
+        !self.processes().is_empty()
+    }
+
+    pub(crate) fn is_parked(&self) -> bool {
+        self.guard.is_some()
+    }
+
+    /// Whether it has stood still once.
+    pub(crate) fn was_parked(&self) -> bool {
+        self.turn > 0
+    }
+
+    /// Data in swap and in RAM, and what is on the list.
+    pub(crate) fn now(&self) -> Out {
+        let of = |place| Pages::of(&self.processes(), place).bytes();
+        Out { swapped: of(Place::Swap), stays: of(Place::Ram), listed: self.list.bytes() }
+    }
+
+    /// Stops it and pushes its pages out. `asking`: the process that asks for this.
+    pub(crate) fn park(
+        &mut self,
+        guard: &dyn Fn() -> Result<Guard, KernelError>,
+        asking: u32,
+    ) -> Result<Out, KernelError> {
+        self.refusal(asking)?;
+        self.quiet();
+        self.rest();
+        let mut guard = guard()?;
+        let stands = self.stop(&mut guard);
+        self.guard = Some(guard);
+        stands.inspect_err(|_| self.go_on())?;
+        let processes = self.processes();
+        let in_ram = Pages::of(&processes, Place::Ram);
+        self.list = self.out.and(&in_ram);
+        self.turn += 1;
+        self.push(&in_ram);
+        self.out = Pages::of(&processes, Place::Swap);
+        Ok(self.now())
+    }
+
+    /// Why it cannot be parked.
+    fn refusal(&self, asking: u32) -> Result<(), KernelError> {
+        let (processes, name) = (self.processes(), &self.name);
+        let lacks = |what: String, remedy: &str| Err(KernelError::lacks(what, remedy));
+        for process in &processes {
+            may(*process)?;
+            if [asking, std::process::id()].contains(process) {
+                return lacks(
+                    format!("this command (process {process}) is in {name} itself"),
+                    "type it where it goes on: in another terminal, or in another group",
+                );
+            }
+            if still(&self.tree, *process) == Some(true) {
+                let remedy = format!("kill -CONT {process} lets it run");
+                return lacks(format!("process {process} of {name} is stopped already"), &remedy);
+            }
+            if let Err(e) = scan(*process, Place::Ram) {
+                let what = format!("the kernel does not show where the pages of {name} are ({e})");
+                return lacks(what, "it takes Linux 6.7 or newer");
+            }
+        }
+        self.frozen("", Path::new(""))?;
+        match Swaps::read(&self.tree).free() {
+            0 => lacks(
+                "this machine has no free swap, so nothing can leave its RAM".into(),
+                "as root: fallocate -l 8G FILE; chmod 600 FILE; mkswap FILE; swapon FILE",
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    fn stop(&mut self, guard: &mut Guard) -> Result<(), KernelError> {
+        let freezer = self.target.freezer();
+        self.stopped.clear();
+        if let Some(file) = &freezer {
+            guard.stop(Err(file))?;
+        }
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let processes = self.processes();
+            // A child may be born before its parent stands still.
+            for process in processes.iter().filter(|_| freezer.is_none()) {
+                if !self.stopped.contains(process) {
+                    self.stopped.push(*process);
+                    guard.stop(Ok(*process)).or_else(|e| still(&self.tree, *process).map_or(Ok(()), |_| Err(e)))?;
+                }
+            }
+            let stands = match &freezer {
+                Some(file) => field(&text(&file.with_file_name("cgroup.events")), "frozen") == Some(1),
+                None => self
+                    .processes()
+                    .iter()
+                    .all(|process| self.stopped.contains(process) && still(&self.tree, *process) != Some(false)),
+            };
+            if stands {
+                return Ok(());
+            }
+            if Instant::now() > until {
+                let what = format!("{} does not stand still within {} s", self.name, PATIENCE.as_secs());
+                return Err(KernelError::lacks(what, "it waits for a device, or another program traces it"));
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Pushes these pages out: by advice, without the right to that by its group. Without either they leave when the
+    /// kernel needs RAM.
+    fn push(&mut self, pages: &Pages) {
+        let mut each = pages.0.iter().filter_map(|(process, ranges)| Some((open(*process).ok()?, ranges)));
+        self.pushed = each.all(|(process, ranges)| advise(process, ranges, Advice::PageOut, &|| false).is_ok());
+        if let (false, Target::Group(group)) = (self.pushed, &self.target) {
+            let _ = write(&group.file("memory.reclaim"), group.usage().to_string());
+        }
+    }
+
+    /// Fetches the list beside what runs, then says how much.
+    pub(crate) fn soon(&mut self, say: impl FnOnce(Out) + Send + 'static) {
+        self.look();
+        let out = Out { swapped: self.out.bytes(), stays: 0, listed: self.list.bytes() };
+        self.fetch(move || say(out));
+    }
+
+    fn fetch(&mut self, done: impl FnOnce() + Send + 'static) {
+        self.quiet();
+        let (list, turn, stop) = (self.list.clone(), self.turn, Arc::new(AtomicBool::new(false)));
+        let stopped = stop.clone();
+        let work = move || {
+            let stop = || stopped.load(Relaxed);
+            for (process, ranges) in &list.0 {
+                let advised = open(*process).map(|handle| advise(handle, ranges, Advice::WillNeed, &stop));
+                if let Ok(Err(_)) = advised {
+                    let _ = touch(*process, &but_one_part(ranges, turn, PARTS), READERS, &stop);
+                }
+            }
+            done();
+        };
+        self.fetching = Some((stop, std::thread::spawn(work)));
+    }
+
+    /// Ends a fetch.
+    fn quiet(&mut self) {
+        if let Some((stop, thread)) = self.fetching.take() {
+            stop.store(true, Relaxed);
+            let _ = thread.join();
+        }
+    }
+
+    /// If they could not be pushed, pages have left meanwhile. After a fetch they would not be seen.
+    fn look(&mut self) {
+        if !self.pushed && self.fetching.is_none() {
+            self.out = Pages::of(&self.processes(), Place::Swap);
+        }
+    }
+
+    /// Lets it run.
+    pub(crate) fn resume(&mut self) -> Result<Out, KernelError> {
+        self.look();
+        self.go_on();
+        // Decompression takes the time of the program, not of a disk. A fetch that has begun goes on.
+        let beside = Swaps::read(&self.tree).on_disk(&self.tree);
+        if beside && self.fetching.is_none() {
+            self.fetch(|| ());
+        }
+        let own = self.target.freezer().and_then(|file| Some(file.parent()?.to_path_buf())).unwrap_or_default();
+        self.frozen("may run, but ", &own)?;
+        Ok(Out { swapped: self.out.bytes(), stays: 0, listed: if beside { self.list.bytes() } else { 0 } })
+    }
+
+    /// Whether the guard that holds it is still there. If not, it runs on.
+    pub(crate) fn held(&mut self) -> bool {
+        let held = self.guard.as_mut().is_none_or(Guard::lives);
+        if !held {
+            self.go_on();
+        }
+        held
+    }
+
+    /// It goes on.
+    fn go_on(&mut self) {
+        match self.target.freezer() {
+            Some(file) => drop(write(&file, "0")),
+            None => self.stopped.iter().rev().for_each(|process| {
+                let _ = Pid::from_raw(*process as i32).map(|process| kill_process(process, Signal::CONT));
+            }),
+        }
+        self.idle = self.guard.take();
+    }
+
+    /// Ends a guard that holds nothing any more: not while its program waits for its first pages.
+    pub(crate) fn rest(&mut self) {
+        self.idle.take().map(Guard::end);
+    }
+
+    /// An error if it stands still in a frozen group (v2) other than its own.
+    fn frozen(&self, but: &str, own: &Path) -> Result<(), KernelError> {
+        let Some(process) = self.processes().first().copied() else {
+            return Err(KernelError::lacks(format!("{} has ended", self.name), "start it again"));
+        };
+        let groups = self.tree.text(format!("/proc/{process}/cgroup"));
+        let mounted = mounted(&self.tree, Version::Two).zip(path_in(&groups, Version::Two));
+        let folder = mounted.map(|(place, path)| place.mount.join(path.trim_matches('/'))).unwrap_or_default();
+        let frozen = |folder: &&Path| *folder != own && text(&folder.join("cgroup.freeze")) == "1";
+        match folder.ancestors().find(frozen).map(Path::display) {
+            Some(group) => Err(KernelError::lacks(
+                format!("{} {but}stands still in the frozen group {group}", self.name),
+                format!("thaw it: echo 0 > {group}/cgroup.freeze"),
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether this user may park a process.
+fn may(process: u32) -> Result<(), KernelError> {
+    check(process).map_err(|e| KernelError::Refused(e.to_string()))
+}
+
+fn open(process: u32) -> rustix::io::Result<std::os::fd::OwnedFd> {
+    pidfd_open(Pid::from_raw(process as i32).ok_or(rustix::io::Errno::SRCH)?, PidfdFlags::empty())
+}

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""Three servers take turns in less RAM than they need: time from the switch to the 100th answer. `make bench-park`, root.
+
+Redis, a server in Python and one in Node, those that are here: 120,000 values of 1,000 bytes each.
+A request asks for 8 of them, by Zipf's law (exponent 1), one request after the other; a turn has 400 requests, and
+half-way through it the next server may be told that its turn comes soon. Rounds take turns between three ways: SIGCONT,
+`coldframe resume`, and `coldframe resume --soon` before it; each on zram, then on a swap file, which are made and taken
+away. A parked server's group is pressed empty, as other programs would do it. The clock starts when the server may run:
+what the commands take until then (kill, and coldframe, measured on a name that is not there) is taken off.
+"""
+
+import argparse
+import bisect
+import itertools
+import os
+import random
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import time
+
+KEYS, BYTES, EACH = 120_000, 1000, 8
+WAYS = ("SIGCONT", "resume", "--soon")
+
+PYTHON = """
+import os, socket, sys
+values = {b"%d" % i: os.urandom(500) * 2 for i in range(120000)}
+server = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+while True:
+    peer = server.accept()[0].makefile("rwb")
+    for line in peer:
+        peer.write(b"".join(values[key] for key in line.split())); peer.flush()
+"""
+NODE = """
+const values = new Map();
+for (let i = 0; i < 120000; i++) values.set(String(i), Buffer.alloc(1000, require("crypto").randomBytes(500)));
+require("net").createServer(peer => { let text = ""; peer.on("data", data => {
+    text += data; const lines = text.split("\\n"); text = lines.pop();
+    for (const line of lines) peer.write(Buffer.concat(line.split(" ").map(key => values.get(key)))); }); })
+    .listen(Number(process.argv[1]), "127.0.0.1");
+"""
+# Half of a value is a repetition, so that it compresses about two to one, as heaps do.
+FILL = """EVAL "for i = 0, 119999 do local t = {} for j = 1, 64 do t[j] = string.format('%08x', math.random(2^30)) end
+local half = table.concat(t):sub(1, 500) redis.call('SET', i, half .. half) end" 0"""
+
+
+class Group:
+    """A memory group, so that what a parked server leaves in RAM can be pressed out, as other programs would do it."""
+
+    def __init__(self, name):
+        one = "/sys/fs/cgroup/memory"
+        self.folder = os.path.join(one if os.path.isdir(one) else "/sys/fs/cgroup", name)
+        self.file = "memory.force_empty" if os.path.isdir(one) else "memory.reclaim"
+        os.mkdir(self.folder)
+
+    def write(self, file, text):
+        try:
+            with open(os.path.join(self.folder, file), "w") as to:
+                to.write(text)
+        except OSError:
+            # Not all could leave.
+            assert file == self.file
+
+    def press(self):
+        self.write(self.file, "1G")
+
+    def end(self):
+        for _ in range(100):
+            try:
+                return os.rmdir(self.folder)
+            except OSError:
+                time.sleep(0.05)
+
+
+class Server:
+    def __init__(self, kind, port, alone):
+        port = str(port)
+        words = {
+            "redis": ["redis-server", "--port", port, "--save", "", "--appendonly", "no"],
+            "python": [sys.executable, "-c", PYTHON, port],
+            "node": ["node", "-e", NODE, port],
+        }[kind]
+        self.kind, self.random, self.order = kind, random.Random(port), list(range(KEYS))
+        self.random.shuffle(self.order)
+        # Its program stays in the page cache, which this process pays for.
+        subprocess.run(["cat", os.path.realpath(shutil.which(words[0]))], stdout=subprocess.DEVNULL, check=True)
+        self.group = Group(f"bench-park-{port}") if alone else None
+        enter = lambda: self.group and self.group.write("cgroup.procs", "0")
+        self.process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=enter)
+        self.port, self.pid = int(port), str(self.process.pid)
+
+    def fill(self):
+        end = time.time() + 60
+        while True:
+            try:
+                self.peer = socket.create_connection(("127.0.0.1", self.port)).makefile("rwb")
+                break
+            except OSError:
+                assert time.time() < end, f"{self.kind} does not answer"
+                time.sleep(0.05)
+        self.verb, self.size = b"", EACH * BYTES
+        if self.kind == "redis":
+            self.peer.write(FILL.replace("\n", " ").encode() + b"\n")
+            self.peer.flush()
+            assert self.peer.readline() == b"$-1\r\n"
+            self.verb, self.size = b"MGET ", len("*8\r\n") + EACH * (len("$1000\r\n") + BYTES + len("\r\n"))
+
+    def request(self, weights):
+        at = [bisect.bisect(weights, self.random.random() * weights[-1]) for _ in range(EACH)]
+        self.peer.write(self.verb + " ".join(str(self.order[i]) for i in at).encode() + b"\n")
+        self.peer.flush()
+        assert len(self.peer.read(self.size)) == self.size
+
+
+def takes(*words):
+    """Milliseconds of a command."""
+    def once():
+        begin = time.perf_counter()
+        subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return 1e3 * (time.perf_counter() - begin)
+    return statistics.median(once() for _ in range(31))
+
+
+def measure(coldframe, servers, rounds, length, starts):
+    weights = list(itertools.accumulate(1 / (i + 1) for i in range(KEYS)))
+    call = lambda *words: subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+    for server in servers:
+        for _ in range(length):
+            server.request(weights)
+        call(coldframe, "park", server.pid)
+    found = {}
+    # The first three rounds are for the lists: the first resume has none.
+    for turn in range(-3, rounds * len(WAYS)):
+        way = WAYS[turn % len(WAYS)]
+        for server, following in zip(servers, servers[1:] + servers[:1]):
+            # The way of the server that follows: in the last place of a round it is the next round's.
+            after = way if following is not servers[0] else WAYS[(turn + 1) % len(WAYS)]
+            begin = time.perf_counter()
+            command = ("kill", "-CONT", server.pid) if way == "SIGCONT" else (coldframe, "resume", server.pid)
+            running, times = subprocess.Popen(command, stdout=subprocess.DEVNULL), []
+            soon = None
+            for i in range(length):
+                server.request(weights)
+                times.append(1e3 * (time.perf_counter() - begin) - starts[way])
+                if i == length // 2 and after == "--soon":
+                    soon = subprocess.Popen((coldframe, "resume", "--soon", following.pid), stdout=subprocess.DEVNULL)
+            running.wait()
+            if soon:
+                soon.wait()
+            if way == "SIGCONT":
+                # Its keeper learns that it runs.
+                call(coldframe, "resume", server.pid)
+            call(coldframe, "park", server.pid)
+            if server.group:
+                server.group.press()
+            if turn >= 0:
+                found.setdefault((server.kind, way), []).append((times[0], times[99], times[-1]))
+    return found
+
+
+def show(kind, found, servers):
+    load = os.getloadavg()[0]
+    print(f"{kind}, load {load:.1f}; medians in ms (quartiles of the 100th answer), and the 100th beside SIGCONT's")
+    print(f"{'server':8} {'way':8} {'first':>7} {'100th':>7} {'':15} {'last':>7} {'ratio':>6}")
+    for server in servers:
+        for way in WAYS:
+            rows = found[server.kind, way]
+            first, hundredth, last = ([row[i] for row in rows] for i in range(3))
+            low, _, high = statistics.quantiles(hundredth, n=4)
+            # Of rounds next to each other, as the load changes.
+            beside = [found[server.kind, "SIGCONT"][i][1] / rows[i][1] for i in range(len(rows))]
+            middle = statistics.median
+            quartiles = f"({low:.1f}-{high:.1f})"
+            print(f"{server.kind:8} {way:8} {middle(first):7.1f} {middle(hundredth):7.1f} {quartiles:15} "
+                  f"{middle(last):7.1f} {middle(beside):6.2f}")
+
+
+def main():
+    asked = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    asked.add_argument("coldframe")
+    asked.add_argument("--rounds", type=int, default=6)
+    asked.add_argument("--on", choices=["zram", "file"])
+    asked.add_argument("--turn", type=int, default=400, help="requests of a turn")
+    asked.add_argument("--ram", help="all servers in one group with so much RAM, and nothing presses them out")
+    asked.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    asked = asked.parse_args()
+    if os.geteuid() != 0:
+        sys.exit("bench-park makes swap; run it as root")
+    coldframe = os.path.abspath(asked.coldframe)
+    if not asked.inside:
+        for on in [asked.on] if asked.on else ["zram", "file"]:
+            # It makes swap and takes it away. The servers are in groups of their own.
+            where = f"/var/tmp/bench-park-{os.getpid()}" if on == "file" else on
+            words = [sys.executable, *sys.argv, "--inside", "--on", on]
+            ram = asked.ram or "4GiB"
+            subprocess.run([coldframe, "-q", "run", "--by", "kernel", "--ram", ram, "--swap", where, "--", *words])
+        return
+    kinds = [kind for kind, tool in (("redis", "redis-server"), ("python", sys.executable), ("node", "node"))
+             if shutil.which(tool) or print(f"{tool} is not here")]
+    starts = {"SIGCONT": takes("kill", "-CONT", "4194305"), "resume": takes(coldframe, "resume", "4194305")}
+    starts["--soon"] = starts["resume"]
+    print(f"starting kill takes {starts['SIGCONT']:.1f} ms, coldframe {starts['resume']:.1f} ms")
+    servers = []
+    try:
+        for kind in kinds:
+            servers.append(Server(kind, 21000 + len(servers), not asked.ram))
+            servers[-1].fill()
+        show(asked.on, measure(coldframe, servers, asked.rounds, asked.turn, starts), servers)
+    finally:
+        for server in servers:
+            server.process.kill()
+            server.process.wait()
+            if server.group:
+                server.group.end()
+
+
+main()
