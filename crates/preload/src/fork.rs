@@ -164,6 +164,7 @@ unsafe extern "C" fn child() {
         return;
     }
     apart::free_all();
+    gate::start(); // before a keeper shares the memory
     match backing() {
         Backing::Pager(pager) => apart::run(|| pager.fork_child()),
         Backing::Layout(layout) => layout.after_fork(),

@@ -80,7 +80,7 @@ fn membarrier(command: usize) -> bool {
     unsafe { sys::call(libc::SYS_membarrier, [command, 0, 0, 0, 0, 0]) == 0 }
 }
 
-/// Before the first entry; again in a forked child.
+/// Before the first entry, and before a keeper starts; again in a forked child.
 pub fn start() {
     STRONG.store(!membarrier(MEMBARRIER_REGISTER_PRIVATE_EXPEDITED), SeqCst);
     if KEY.load(Relaxed) == 0 {
@@ -197,7 +197,6 @@ pub fn open_in_child() {
         slot.inside.store(0, Relaxed);
         slot.taken.store(false, Relaxed);
     }
-    start();
     open();
 }
 

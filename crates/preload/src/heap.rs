@@ -88,7 +88,6 @@ pub fn start() {
     set(DESTROY_ON_EXIT, 2); // do nothing at exit: collecting would bring the whole heap in
                              // SAFETY: may be called at any time.
     unsafe { mi::mi_process_init() };
-    gate::start();
 }
 
 fn unit(address: usize) -> usize {

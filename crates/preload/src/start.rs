@@ -8,7 +8,7 @@ use coldframe_live::Options;
 
 use crate::memory::Backing;
 use crate::say::{fail, say};
-use crate::{apart, caller, deepbind, files, fork, heap, malloc, mapping, memory, next, received, unmanaged};
+use crate::{apart, caller, deepbind, files, fork, gate, heap, malloc, mapping, memory, next, received, unmanaged};
 
 /// The result of `Options::encode`, from `coldframe run`.
 const OPTIONS: &[u8] = b"COLDFRAME_OPTIONS";
@@ -70,6 +70,8 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
     }
     let (later, direct) = (coldframe_live::is_later(&options), received::inherited());
     coldframe_live::reap_old();
+    // Before a keeper shares the memory: then the kernel would wait for a grace period, some 10 ms.
+    gate::start();
     match memory::start(options, layout_only, direct) {
         Ok(()) => {}
         // The program that started this one cannot know that a pager needs more rights than the program itself.
