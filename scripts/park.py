@@ -149,9 +149,6 @@ def measure(coldframe, servers, rounds, length, starts):
             running.wait()
             if soon:
                 soon.wait()
-            if way == "SIGCONT":
-                # Its keeper learns that it runs.
-                call(coldframe, "resume", server.pid)
             call(coldframe, "park", server.pid)
             if server.group:
                 server.group.press()

@@ -68,6 +68,8 @@ const ZERO: u64 = 1 << 5;
 const END: u64 = if cfg!(target_arch = "x86_64") { (1 << 47) - PAGE } else { 1 << 48 };
 /// Ranges of one call: the kernel takes 1024 (`UIO_MAXIOV`), and a call cannot be stopped.
 const BATCH: usize = 512;
+/// Pages that a thread reads at a time.
+const READ: usize = 32;
 /// The most bytes of a range, for the same reason.
 const PIECE: u64 = 1 << 20;
 
@@ -141,7 +143,7 @@ pub fn advise(
 /// # Errors
 /// It is not allowed, or the process is gone.
 pub fn touch(pid: u32, pages: &[u64], threads: usize, stop: &(dyn Fn() -> bool + Sync)) -> Result<()> {
-    let (next, batches) = (AtomicUsize::new(0), pages.chunks(BATCH / 16).collect::<Vec<_>>());
+    let (next, batches) = (AtomicUsize::new(0), pages.chunks(READ).collect::<Vec<_>>());
     let work = || {
         while let Some(batch) = batches.get(next.fetch_add(1, Relaxed)).filter(|_| !stop()) {
             read(pid, batch)?;
@@ -154,12 +156,12 @@ pub fn touch(pid: u32, pages: &[u64], threads: usize, stop: &(dyn Fn() -> bool +
     })
 }
 
+/// No more pages than [`READ`].
 fn read(pid: u32, mut pages: &[u64]) -> Result<()> {
-    let mut bytes = [0u8; BATCH];
+    let mut bytes = [0u8; READ];
     while !pages.is_empty() {
-        let to = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: pages.len().min(BATCH) };
-        let from = pages.iter().take(BATCH).map(|page| libc::iovec { iov_base: *page as *mut _, iov_len: 1 });
-        let from: Vec<_> = from.collect();
+        let to = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: pages.len().min(READ) };
+        let from: Vec<_> = pages.iter().map(|page| libc::iovec { iov_base: *page as *mut _, iov_len: 1 }).collect();
         // SAFETY: the buffer has a byte for each page that is read, and all of it lives through the call.
         let done = unsafe { libc::process_vm_readv(pid as i32, &to, 1, from.as_ptr(), from.len() as u64, 0) };
         if done < 0 && Error::last_os_error().raw_os_error() != Some(libc::EFAULT) {

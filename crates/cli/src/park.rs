@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{ExitCode, Stdio};
 
 use coldframe_device::quantity::human_size;
-use coldframe_kernel::{Answer, Ask, Guard, KernelError, Parking, Tree};
+use coldframe_kernel::{Guard, KernelError, Parking, Standing, Tree};
 use coldframe_show::table::styled;
 
 use crate::failure::Failure;
@@ -80,19 +80,19 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         output::write(None, &table(&parking.all()))?;
         return Ok(ExitCode::SUCCESS);
     };
-    let done = match parking.ask(&name, Ask::Park)? {
+    let done = match parking.ask(&name, "park")? {
         Some(done) => done,
         None => {
             start(&name)?;
-            parking.ask(&name, Ask::Park)?.ok_or_else(|| lost(&name))?
+            parking.ask(&name, "park")?.ok_or_else(|| lost(&name))?
         }
     };
-    let (out, size) = (done.out, human_size);
-    let used = match out.listed {
+    let size = human_size;
+    let used = match done.listed {
         0 => "What it uses is seen from its next resume on.".into(),
         listed => format!("It has used {} of what was in swap.", size(listed)),
     };
-    let said = format!("{name} is parked: {} in swap, {} still in RAM. {used}\n", size(out.swapped), size(out.stays));
+    let said = format!("{name} is parked: {} in swap, {} still in RAM. {used}\n", size(done.swapped), size(done.stays));
     output::write(None, &said)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -118,10 +118,10 @@ fn start(name: &str) -> Result<(), Failure> {
 }
 
 pub fn resume(args: ResumeArgs) -> Result<ExitCode, Failure> {
-    let ask = if args.soon { Ask::Soon } else { Ask::Resume };
-    let done = parking()?.ask(&args.name, ask)?.ok_or_else(|| lost(&args.name))?;
-    let (name, listed) = (&args.name, human_size(done.out.listed));
-    let said = match (args.soon, done.out.listed) {
+    let verb = if args.soon { "soon" } else { "resume" };
+    let done = parking()?.ask(&args.name, verb)?.ok_or_else(|| lost(&args.name))?;
+    let (name, listed) = (&args.name, human_size(done.listed));
+    let said = match (args.soon, done.listed) {
         (true, 0) => format!("{name} has no list yet: it has one when it is parked after a resume.\n"),
         (true, _) => format!("{listed} of {name} fetched; it stands still until `coldframe resume`.\n"),
         (false, 0) => format!("{name} runs.\n"),
@@ -148,19 +148,13 @@ pub fn keep(args: KeepArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn table(all: &[Answer]) -> String {
+fn table(all: &[Standing]) -> String {
     if all.is_empty() {
         return "No program is parked.\n".into();
     }
-    let row = |of: &Answer| {
+    let row = |of: &Standing| {
         let state = if of.parked { "parked" } else { "runs" };
-        vec![
-            of.name.clone(),
-            state.into(),
-            human_size(of.out.stays),
-            human_size(of.out.swapped),
-            human_size(of.out.listed),
-        ]
+        vec![of.name.clone(), state.into(), human_size(of.stays), human_size(of.swapped), human_size(of.listed)]
     };
     format!("{}\n", styled(&["program", "", "in RAM", "in swap", "used"], all.iter().map(row).collect(), 2))
 }

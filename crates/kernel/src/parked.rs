@@ -66,14 +66,18 @@ impl Target {
     }
 }
 
-/// What parking has done, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Out {
+/// How a program is; bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// The name that it was parked by.
+    pub name: String,
+    /// It stands still.
+    pub parked: bool,
     /// In swap.
     pub swapped: u64,
-    /// Data that is still in RAM.
+    /// Data in RAM.
     pub stays: u64,
-    /// On the list.
+    /// On its list; of a program that was resumed: those of the list that are fetched beside it.
     pub listed: u64,
 }
 
@@ -81,7 +85,7 @@ pub struct Out {
 #[derive(Debug)]
 pub(crate) struct Parked {
     tree: Tree,
-    name: String,
+    pub(crate) name: String,
     target: Target,
     /// Processes stopped by a signal, parents first.
     stopped: Vec<u32>,
@@ -125,10 +129,6 @@ impl Parked {
         })
     }
 
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     /// Its processes that have not ended.
     fn processes(&self) -> Vec<u32> {
         let mut all = self.target.processes();
@@ -136,12 +136,21 @@ impl Parked {
         all
     }
 
-    /// Whether some process of it is left.
+    /// Whether it is there: the process that it is named by, or one of its group.
     pub(crate) fn lives(&self) -> bool {
-        !self.processes().is_empty()
+        let there = |process: &u32| still(&self.tree, *process).is_some();
+        match &self.target {
+            Target::Process(root) => there(root),
+            Target::Group(group) => group.processes().iter().any(there),
+        }
     }
 
     pub(crate) fn is_parked(&self) -> bool {
+        self.guard.is_some() && self.stands()
+    }
+
+    /// Whether it is held, even if others have let it run.
+    pub(crate) fn is_held(&self) -> bool {
         self.guard.is_some()
     }
 
@@ -150,10 +159,11 @@ impl Parked {
         self.turn > 0
     }
 
-    /// Data in swap and in RAM, and what is on the list.
-    pub(crate) fn now(&self) -> Out {
+    /// How it is now.
+    pub(crate) fn now(&self) -> Standing {
         let of = |place| Pages::of(&self.processes(), place).bytes();
-        Out { swapped: of(Place::Swap), stays: of(Place::Ram), listed: self.list.bytes() }
+        let (swapped, stays, listed) = (of(Place::Swap), of(Place::Ram), self.list.bytes());
+        Standing { name: self.name.clone(), parked: self.is_parked(), swapped, stays, listed }
     }
 
     /// Stops it and pushes its pages out. `asking`: the process that asks for this.
@@ -161,9 +171,11 @@ impl Parked {
         &mut self,
         guard: &dyn Fn() -> Result<Guard, KernelError>,
         asking: u32,
-    ) -> Result<Out, KernelError> {
+    ) -> Result<Standing, KernelError> {
         self.refusal(asking)?;
         self.quiet();
+        // It was held, and others have let it run.
+        self.idle = self.idle.take().or(self.guard.take());
         self.rest();
         let mut guard = guard()?;
         let stands = self.stop(&mut guard);
@@ -209,11 +221,22 @@ impl Parked {
         }
     }
 
+    /// Whether all of it stands still: not if others have let it run.
+    fn stands(&self) -> bool {
+        match self.target.freezer() {
+            Some(file) => field(&text(&file.with_file_name("cgroup.events")), "frozen") == Some(1),
+            None => {
+                let stopped = |process| self.stopped.contains(process) && still(&self.tree, *process) != Some(false);
+                self.processes().iter().all(stopped)
+            }
+        }
+    }
+
     fn stop(&mut self, guard: &mut Guard) -> Result<(), KernelError> {
         let freezer = self.target.freezer();
         self.stopped.clear();
         if let Some(file) = &freezer {
-            guard.stop(Err(file))?;
+            guard.ask(&["freeze", &file.display().to_string()])?;
         }
         let until = Instant::now() + PATIENCE;
         loop {
@@ -222,17 +245,12 @@ impl Parked {
             for process in processes.iter().filter(|_| freezer.is_none()) {
                 if !self.stopped.contains(process) {
                     self.stopped.push(*process);
-                    guard.stop(Ok(*process)).or_else(|e| still(&self.tree, *process).map_or(Ok(()), |_| Err(e)))?;
+                    let done = guard.ask(&["stop", &process.to_string()]);
+                    // One that has ended need not stop.
+                    done.map(drop).or_else(|e| still(&self.tree, *process).map_or(Ok(()), |_| Err(e)))?;
                 }
             }
-            let stands = match &freezer {
-                Some(file) => field(&text(&file.with_file_name("cgroup.events")), "frozen") == Some(1),
-                None => self
-                    .processes()
-                    .iter()
-                    .all(|process| self.stopped.contains(process) && still(&self.tree, *process) != Some(false)),
-            };
-            if stands {
+            if self.stands() {
                 return Ok(());
             }
             if Instant::now() > until {
@@ -254,10 +272,10 @@ impl Parked {
     }
 
     /// Fetches the list beside what runs, then says how much.
-    pub(crate) fn soon(&mut self, say: impl FnOnce(Out) + Send + 'static) {
+    pub(crate) fn soon(&mut self, say: impl FnOnce(Standing) + Send + 'static) {
         self.look();
-        let out = Out { swapped: self.out.bytes(), stays: 0, listed: self.list.bytes() };
-        self.fetch(move || say(out));
+        let standing = self.now();
+        self.fetch(move || say(standing));
     }
 
     fn fetch(&mut self, done: impl FnOnce() + Send + 'static) {
@@ -293,7 +311,7 @@ impl Parked {
     }
 
     /// Lets it run.
-    pub(crate) fn resume(&mut self) -> Result<Out, KernelError> {
+    pub(crate) fn resume(&mut self) -> Result<Standing, KernelError> {
         self.look();
         self.go_on();
         // Decompression takes the time of the program, not of a disk. A fetch that has begun goes on.
@@ -303,7 +321,8 @@ impl Parked {
         }
         let own = self.target.freezer().and_then(|file| Some(file.parent()?.to_path_buf())).unwrap_or_default();
         self.frozen("may run, but ", &own)?;
-        Ok(Out { swapped: self.out.bytes(), stays: 0, listed: if beside { self.list.bytes() } else { 0 } })
+        let listed = if beside { self.list.bytes() } else { 0 };
+        Ok(Standing { name: self.name.clone(), listed, ..Standing::default() })
     }
 
     /// Whether the guard that holds it is still there. If not, it runs on.

@@ -15,45 +15,12 @@ use std::time::Duration;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fs::{flock, FlockOperation};
 
-use crate::parked::{Out, Parked};
+use crate::parked::{Parked, Standing};
 use crate::tree::Tree;
 use crate::{Guard, KernelError};
 
 /// How often the keeper looks whether program and guard are there, seconds.
 const LOOK: i64 = 1;
-
-/// What a keeper is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ask {
-    /// Stop the program and push its pages out.
-    Park,
-    /// Fetch its list while it is parked.
-    Soon,
-    /// Let it run, and fetch its list beside it.
-    Resume,
-    /// Who it is.
-    List,
-}
-
-impl Ask {
-    const ALL: [(Ask, &'static str); 4] =
-        [(Ask::Park, "park"), (Ask::Soon, "soon"), (Ask::Resume, "resume"), (Ask::List, "list")];
-
-    fn word(self) -> &'static str {
-        Ask::ALL.iter().find(|(ask, _)| *ask == self).map_or("", |(_, word)| word)
-    }
-}
-
-/// A keeper's answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
-    /// The name that the program was parked by.
-    pub name: String,
-    /// It stands still.
-    pub parked: bool,
-    /// Where its data is.
-    pub out: Out,
-}
 
 /// The programs of a user, by a folder for their sockets.
 #[derive(Debug, Clone)]
@@ -74,42 +41,45 @@ impl Parking {
         self.folder.join(format!("{:016x}.park", name.bytes().fold(0xcbf2_9ce4_8422_2325, step)))
     }
 
-    /// Asks the keeper of a program; `None`: it has none.
+    /// Asks the keeper of a program to `park` it, to fetch its list `soon`, to `resume` it, or to `list` it; `None`: it has
+    /// no keeper.
     ///
     /// # Errors
-    /// The keeper refuses, or has ended.
-    pub fn ask(&self, name: &str, ask: Ask) -> Result<Option<Answer>, KernelError> {
-        self.ask_at(&self.socket(name), ask)
+    /// The keeper refuses.
+    pub fn ask(&self, name: &str, verb: &str) -> Result<Option<Standing>, KernelError> {
+        self.ask_at(&self.socket(name), verb)
     }
 
-    fn ask_at(&self, socket: &Path, ask: Ask) -> Result<Option<Answer>, KernelError> {
+    fn ask_at(&self, socket: &Path, verb: &str) -> Result<Option<Standing>, KernelError> {
         let mut stream = match UnixStream::connect(socket) {
             Ok(stream) => stream,
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => return Ok(None),
             Err(e) => return Err(KernelError::file(socket, e, "run it as the user who has parked it")),
         };
-        let line = format!("{}\t{}\t{}\n", ask.word(), self.build, std::process::id());
+        let line = format!("{verb}\t{}\t{}\n", self.build, std::process::id());
         let mut reply = String::new();
         let done = stream.write_all(line.as_bytes()).and_then(|()| BufReader::new(stream).read_line(&mut reply));
         let words: Vec<_> = reply.trim_end().split('\t').collect();
-        let number = |at: usize| words.get(at).and_then(|word| word.parse().ok()).unwrap_or(0);
-        match (done, words.first()) {
-            (Ok(_), Some(&"ok")) => Ok(Some(Answer {
-                out: Out { swapped: number(1), stays: number(2), listed: number(3) },
-                parked: number(4) == 1,
-                name: words.get(5).map(ToString::to_string).unwrap_or_default(),
+        let number = |word: &str| word.parse().unwrap_or(0);
+        match (done, words.as_slice()) {
+            (Ok(_), ["ok", swapped, stays, listed, parked, name]) => Ok(Some(Standing {
+                name: name.to_string(),
+                parked: *parked == "true",
+                swapped: number(swapped),
+                stays: number(stays),
+                listed: number(listed),
             })),
-            (Ok(_), Some(&"no")) => Err(KernelError::Refused(words[1..].join(" "))),
+            (Ok(_), ["no", why]) => Err(KernelError::Refused(why.to_string())),
             // It has ended meanwhile.
             _ => Ok(None),
         }
     }
 
     /// All programs that have a keeper.
-    pub fn all(&self) -> Vec<Answer> {
+    pub fn all(&self) -> Vec<Standing> {
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
         let sockets = entries.filter(|path| path.extension().is_some_and(|end| end == "park"));
-        let mut all: Vec<_> = sockets.filter_map(|socket| self.ask_at(&socket, Ask::List).ok()?).collect();
+        let mut all: Vec<_> = sockets.filter_map(|socket| self.ask_at(&socket, "list").ok()?).collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all
     }
@@ -171,37 +141,36 @@ impl Parking {
         let _ = stream.set_read_timeout(Some(Duration::from_secs(LOOK as u64)));
         let read = stream.try_clone().and_then(|stream| BufReader::new(stream).read_line(&mut line));
         let words: Vec<_> = line.trim_end().split('\t').collect();
-        let ask = Ask::ALL.iter().find(|(_, word)| words.first() == Some(word)).map(|(ask, _)| *ask);
-        let (Ok(_), Some(ask)) = (read, ask) else { return true };
-        let name = parked.name().to_string();
+        let (Ok(_), &[verb, build, asking]) = (read, words.as_slice()) else { return true };
+        let name = parked.name.clone();
         let lacks = |what: String, remedy: &str| Err(KernelError::lacks(what, remedy));
-        let done = match ask {
-            Ask::List => Ok(parked.now()),
-            _ if words.get(1) != Some(&self.build.as_str()) => lacks(
+        let done = match verb {
+            "list" => Ok(parked.now()),
+            _ if build != self.build => lacks(
                 format!("{name} is kept by another build of coldframe ({})", self.build),
                 &format!("use that one, or kill {}: then it runs, and its list is gone", std::process::id()),
             ),
-            Ask::Park if parked.is_parked() => {
-                lacks(format!("{name} is parked already"), "coldframe resume lets it run")
-            }
-            Ask::Park => parked.park(guard, words.get(2).and_then(|word| word.parse().ok()).unwrap_or(0)),
-            _ if !parked.is_parked() => lacks(format!("{name} runs already"), "coldframe park stops it"),
-            Ask::Soon => {
-                parked.soon(move |out| answer(&mut stream, &Ok(out), true, &name));
+            "park" if parked.is_parked() => lacks(format!("{name} is parked already"), "coldframe resume lets it run"),
+            "park" => parked.park(guard, asking.parse().unwrap_or(0)),
+            _ if !parked.is_held() => lacks(format!("{name} runs already"), "coldframe park stops it"),
+            "soon" => {
+                parked.soon(move |standing| answer(&mut stream, Ok(standing)));
                 return true;
             }
-            Ask::Resume => parked.resume(),
+            _ => parked.resume(),
         };
-        answer(&mut stream, &done, parked.is_parked(), &name);
+        answer(&mut stream, done);
         parked.was_parked()
     }
 }
 
 /// A client that is gone needs no answer.
-fn answer(stream: &mut UnixStream, done: &Result<Out, KernelError>, parked: bool, name: &str) {
+fn answer(stream: &mut UnixStream, done: Result<Standing, KernelError>) {
     let line = match done {
-        Ok(out) => format!("ok\t{}\t{}\t{}\t{}\t{name}\n", out.swapped, out.stays, out.listed, u8::from(parked)),
-        Err(why) => format!("no\t{}\n", why.to_string().replace('\n', " ")),
+        Ok(Standing { name, parked, swapped, stays, listed }) => {
+            format!("ok\t{swapped}\t{stays}\t{listed}\t{parked}\t{name}\n")
+        }
+        Err(why) => format!("no\t{}\n", why.to_string().replace(['\n', '\t'], " ")),
     };
     let _ = stream.write_all(line.as_bytes());
 }
