@@ -105,7 +105,9 @@ fn with_ram_for_all_pages_only_first_touches_fault() {
     assert_eq!(answer.managed_bytes, pages * PAGE);
     let full = answer.curve[0];
     assert_eq!((full.true_faults, full.zero_fills, full.device_reads, full.evictions), (pages, pages, 0, 0));
-    assert!((full.seconds - (1.0 + pages as f64 * 3e-6)).abs() < 1e-9, "{full:?}");
+    // While all fits, first touches are the kernel's; if all of the memory is asked for at once, they are ours.
+    assert!((full.seconds - 1.0).abs() < 1e-9, "{full:?}");
+    assert!(full.seconds_high.is_some_and(|high| high > 1.0 + pages as f64 * 3e-6), "{full:?}");
 }
 
 #[test]

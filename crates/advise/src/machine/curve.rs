@@ -136,7 +136,7 @@ impl<'a> Curve<'a> {
             let of_parts: Vec<Counts> = parts.iter().map(|part| part[i]).collect();
             let (counts, error) = match ram >= self.needed {
                 true => (self.nothing_leaves(), 0.0),
-                false => (counts[i], self.error(&of_parts)),
+                false => (self.with_early(ram, counts[i]), self.error(&of_parts)),
             };
             self.tried.push(Tried { ram, counts, error });
         }
@@ -147,7 +147,14 @@ impl<'a> Curve<'a> {
     /// With all the RAM that it needs, a program has the faults that the recorder counted, with any sampling.
     fn nothing_leaves(&self) -> Counts {
         let fills = self.native_fills();
-        Counts { true_faults: fills, zero_fills: fills, ..Counts::default() }
+        self.with_early(self.needed, Counts { true_faults: fills, zero_fills: fills, ..Counts::default() })
+    }
+
+    /// A program that asks for memory as it needs it first touches as many pages as fit before its memory is watched.
+    /// That does not hold for one that forks.
+    fn with_early(&self, ram: u64, counts: Counts) -> Counts {
+        let early = if self.rows.processes.len() > 1 { 0 } else { ram / PAGE };
+        Counts { early: counts.zero_fills.min(self.native_fills()).min(early as f64), ..counts }
     }
 
     fn native_fills(&self) -> f64 {
