@@ -26,6 +26,7 @@ pub mod rows;
 pub mod seen;
 pub mod simulate;
 pub mod stretches;
+mod swap;
 pub mod tier;
 pub mod verdict;
 mod watched;
@@ -35,8 +36,9 @@ pub use json::{Answer, Rung};
 pub use need::Need;
 pub use price::Costs;
 pub use seen::Seen;
+pub use swap::{Price, SwapAnswer, Swapped};
 pub use verdict::Verdict;
-pub use watched::{of_bits, AskedOfBits, Price};
+pub use watched::{of_bits, AskedOfBits};
 
 use curve::Curve;
 use rows::Rows;
@@ -53,6 +55,8 @@ pub struct Question {
     pub costs: Costs,
     /// The source of these costs, for `How sure`.
     pub measured: String,
+    /// What a page costs that comes back from the kernel's swap, for each kind that is known.
+    pub swaps: Vec<Price>,
     /// The pager.
     pub pager: Pager,
     /// The longest extra run time, as a part of the program's own time.

@@ -21,12 +21,15 @@
 
 mod error;
 mod group;
+mod halt;
 mod maps;
 mod pages;
+mod sample;
 mod watch;
 
 pub use error::BitsError;
 pub use group::{check, children};
+pub use halt::start;
 pub use pages::{advise, scan, touch, Advice, Place};
 pub use watch::{Progress, Watch};
 
@@ -75,11 +78,14 @@ pub struct Watched {
     pub huge: f64,
     /// The share of the heap that the kernel had swapped out, at most.
     pub swapped: f64,
-    /// Seconds that were watched.
+    /// The part of its size that a page takes in compressed RAM, on average of some of the heap's; `None`: they may not be
+    /// read.
+    pub compressed: Option<f64>,
+    /// Seconds that were watched, without those in which it was stopped.
     pub seconds: f64,
     /// Of those, seconds of the stretches up to their last looks.
     pub covered: f64,
-    /// Seconds of processor time that watching took.
+    /// Seconds that watching took: those in which it was stopped, else of processor time.
     pub own_seconds: f64,
     /// Processes that were seen.
     pub processes: usize,

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 /// A mapping. Counts are in KiB, as the kernel prints them.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Mapping {
-    /// Its first address.
+    /// Its first address, and the one after its last.
     pub start: u64,
+    pub end: u64,
     /// What it maps, as a hash of device, file and offset; `None`: memory without a file.
     pub file: Option<u64>,
     /// Private memory without a file and not a stack.
@@ -49,12 +50,13 @@ pub fn mappings(text: &str) -> Vec<Mapping> {
 /// `7f2c4000-7f2c8000 rw-p 00000000 00:00 0    [name]`
 fn head(line: &str) -> Option<Mapping> {
     let mut words = line.split_ascii_whitespace();
-    let start = u64::from_str_radix(words.next()?.split_once('-')?.0, 16).ok()?;
+    let (start, end) = words.next()?.split_once('-')?;
+    let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
     let (rights, offset, device, inode) = (words.next()?, words.next()?, words.next()?, words.next()?);
     let name = words.next().unwrap_or("");
     let file = (inode != "0").then(|| hash(&[offset, device, inode]));
     let special = name.starts_with("[stack") || name.starts_with("[v");
-    Some(Mapping { start, file, heap: file.is_none() && rights.ends_with('p') && !special, ..Mapping::default() })
+    Some(Mapping { start, end, file, heap: file.is_none() && rights.ends_with('p') && !special, ..Mapping::default() })
 }
 
 fn hash(words: &[&str]) -> u64 {

@@ -3,38 +3,54 @@
 //! Within a stretch, looks come at growing times. A stretch ends when nearly all of the heap was referenced again,
 //! or after a part of the time so far: so there are many stretches for working sets of short times, and some for long
 //! ones. What a clearing and a look cost is measured, and they wait until this is a small part of the time again.
+//!
+//! A program that was started to be watched is stopped while its bits are cleared and counted: so their times are exact,
+//! and a working set of a tenth of a millisecond can be seen. A process that ran before is never stopped.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::time::{clock_gettime, ClockId};
 
 use crate::error::BitsError;
 use crate::group::{check, children, processor_ns, threads};
+use crate::halt::Halt;
 use crate::maps::{mappings, rest, Mapping};
+use crate::sample::Sample;
 use crate::{Look, Stretch, Watched, PAGE};
 
-/// The part of the time that watching may take.
-const SHARE: f64 = 0.03;
-/// Seconds that it may take in addition: short programs get an answer, too.
-const PATIENCE: f64 = 0.05;
-/// The least time from a clearing to the first look.
-const FIRST: Duration = Duration::from_micros(500);
+/// What watching may cost a process that ran before, and one that was started for it: a recorder takes as long.
+const RUNNING: Budget = Budget { share: 0.03, patience: 0.05, first: Duration::from_micros(500) };
+const STOPPED: Budget = Budget { share: 0.5, patience: 0.5, first: Duration::from_micros(100) };
+/// A thread that sleeps for less than this may wake too late.
+const SPIN: Duration = Duration::from_millis(1);
 /// How often the heap's size is read, and the end noticed: at least, at most, and as a part of the time so far.
 const TICK: Duration = Duration::from_millis(5);
 const TICK_MAX: Duration = Duration::from_millis(50);
 const TICKS: u32 = 200;
 /// Each look of a stretch comes at this many times the time of the one before.
 const GROWTH: f64 = 1.5;
-/// A stretch is over when this part of the heap was referenced.
+/// A stretch is over when this part of the heap was referenced, or, after [`LOOKS`], if less than this part was new.
 const ENOUGH: f64 = 0.95;
+const NEW: f64 = 0.001;
 /// A stretch has looks at least up to this many times the first one's time, and ends after this part of all time.
 const LOOKS: u32 = 32;
 const PART: u32 = 3;
 /// With more of the heap than this in swap or in huge pages, bits say too little.
 const SWAPPED_MAX: f64 = 0.05;
 const HUGE_MAX: f64 = 0.5;
+
+/// How much watching may cost.
+#[derive(Clone, Copy)]
+struct Budget {
+    /// The part of the time that it may take.
+    share: f64,
+    /// Seconds that it may take in addition: short programs get an answer, too.
+    patience: f64,
+    /// The least time from a clearing to the first look.
+    first: Duration,
+}
 
 /// What is known so far.
 #[derive(Clone, Copy, Debug)]
@@ -53,11 +69,13 @@ pub struct Watch {
     known: HashSet<u32>,
     /// Mappings at the last look, by process and start.
     before: HashMap<(u32, u64), Mapping>,
-    began: Instant,
-    /// This thread's processor time then.
+    budget: Budget,
+    halt: Halt,
+    /// This thread's processor time at the start.
     began_seconds: f64,
-    cleared: Instant,
-    looked: Instant,
+    /// Times of the processes' clock.
+    cleared: Duration,
+    looked: Duration,
     /// Processor time of each process at the last clearing, for those that were there.
     cleared_ns: HashMap<u32, u64>,
     /// What they ran while the bits were cleared.
@@ -65,39 +83,43 @@ pub struct Watch {
     /// Pages that came back since.
     again: f64,
     watched: Watched,
+    sample: Sample,
     open: Stretch,
     next: Duration,
     first: Duration,
 }
 
 impl Watch {
-    /// Begins to watch a process. `strict`: one whose bits say too little is refused.
+    /// Begins to watch a process. `own`: it was started for this, and may be stopped now and then. Otherwise one whose
+    /// bits say too little is refused.
     ///
     /// # Errors
     /// It cannot be watched.
-    pub fn of(root: u32, strict: bool) -> Result<Watch, BitsError> {
+    pub fn of(root: u32, own: bool) -> Result<Watch, BitsError> {
         check(root)?;
-        let now = Instant::now();
+        let budget = if own { STOPPED } else { RUNNING };
         let mut watch = Watch {
             root,
             processes: vec![root],
             known: HashSet::from([root]),
             before: HashMap::new(),
-            began: now,
+            budget,
+            halt: Halt::new(own),
             began_seconds: own_seconds(),
-            cleared: now,
-            looked: now,
+            cleared: Duration::ZERO,
+            looked: Duration::ZERO,
             cleared_ns: HashMap::new(),
             clearing: 0,
             again: 0.0,
             watched: Watched { processes: 1, ..Watched::default() },
+            sample: Sample::default(),
             open: Stretch::default(),
-            next: FIRST,
-            first: FIRST,
+            next: budget.first,
+            first: budget.first,
         };
         read(root)?;
         watch.look();
-        if strict {
+        if !own {
             watch.trusted()?;
         }
         // What was there before is not a first touch.
@@ -122,25 +144,31 @@ impl Watch {
     /// Watches until all processes have ended, or `go_on` says no; it is asked 20 to 200 times a second.
     pub fn run(mut self, go_on: &mut dyn FnMut(Progress) -> bool) -> Watched {
         while self.lives() && go_on(self.progress()) {
-            if self.cleared.elapsed() >= self.next && self.affordable() {
+            let due = self.next.saturating_sub(self.halt.clock() - self.cleared);
+            if due.is_zero() && self.affordable() {
                 self.turn();
+            } else if self.halt.own && !due.is_zero() && due < SPIN {
+                let until = self.halt.clock() + due;
+                while self.halt.clock() < until {
+                    std::hint::spin_loop();
+                }
             } else {
-                let tick = (self.began.elapsed() / TICKS).clamp(TICK, TICK_MAX);
-                let due = self.next.saturating_sub(self.cleared.elapsed());
+                let tick = (self.halt.clock() / TICKS).clamp(TICK, TICK_MAX);
                 // A look that is due already waits for its budget.
-                std::thread::sleep(if due.is_zero() { tick } else { tick.min(due.max(FIRST / 2)) });
+                std::thread::sleep(if due.is_zero() { tick } else { tick.min(due.max(self.budget.first / 2)) });
                 self.sizes();
             }
         }
         self.look();
         self.close();
-        self.watched.seconds = self.began.elapsed().as_secs_f64();
+        self.watched.seconds = self.halt.clock().as_secs_f64();
         self.watched.own_seconds = self.spent();
+        self.watched.compressed = self.sample.compressed();
         self.watched
     }
 
     fn progress(&self) -> Progress {
-        Progress { elapsed: self.began.elapsed(), heap_bytes: (self.watched.peak_pages * PAGE as f64) as u64 }
+        Progress { elapsed: self.halt.clock(), heap_bytes: (self.watched.peak_pages * PAGE as f64) as u64 }
     }
 
     fn lives(&mut self) -> bool {
@@ -148,28 +176,38 @@ impl Watch {
         !self.processes.is_empty()
     }
 
+    /// Seconds that the processes stood still, or the processor time of this thread.
     fn spent(&self) -> f64 {
-        own_seconds() - self.began_seconds
+        match self.halt.own {
+            true => self.halt.stood.as_secs_f64(),
+            false => own_seconds() - self.began_seconds,
+        }
     }
 
     fn affordable(&self) -> bool {
-        self.spent() < PATIENCE + SHARE * self.began.elapsed().as_secs_f64()
+        self.spent() < self.budget.patience + self.budget.share * self.halt.clock().as_secs_f64()
     }
 
     /// The next look, and a clearing if the stretch has said enough.
     fn turn(&mut self) {
-        let began = own_seconds();
+        self.halt.stop(&self.processes);
+        let (began, before) = (own_seconds(), self.open.looks.last().copied().unwrap_or_default());
         self.look();
-        let cost = Duration::from_secs_f64((own_seconds() - began).max(0.0));
-        self.first = FIRST.max(2 * cost);
-        let last = self.open.looks.last().copied().unwrap_or_default();
-        let long = (LOOKS * self.first).max(self.began.elapsed() / PART);
-        if last.referenced >= ENOUGH * self.open.pages || self.cleared.elapsed() >= long {
+        if !self.halt.own {
+            let cost = Duration::from_secs_f64((own_seconds() - began).max(0.0));
+            self.first = self.budget.first.max(2 * cost);
+        }
+        let (last, since) = (self.open.looks.last().copied().unwrap_or_default(), self.halt.clock() - self.cleared);
+        let long = LOOKS * self.first;
+        let new = last.referenced - before.referenced;
+        let known = last.referenced >= ENOUGH * self.open.pages || since >= long && new < NEW * self.open.pages;
+        if known || since >= long.max(self.halt.clock() / PART) {
             self.close();
             self.clear();
         } else {
-            self.next = self.cleared.elapsed().max(self.first / 2).mul_f64(GROWTH);
+            self.next = since.max(self.first / 2).mul_f64(GROWTH);
         }
+        self.halt.resume(&self.processes);
     }
 
     fn clear(&mut self) {
@@ -178,14 +216,15 @@ impl Watch {
         self.cleared_ns = self.processes.iter().map(|pid| (*pid, processor_ns(*pid))).collect();
         self.processes.retain(|pid| clear(*pid).is_ok());
         self.clearing = self.ran();
-        (self.cleared, self.next) = (Instant::now(), self.first);
+        (self.cleared, self.next) = (self.halt.clock(), self.first);
     }
 
     fn close(&mut self) {
         let stretch = std::mem::take(&mut self.open);
         if stretch.looks.last().is_some_and(|look| look.seconds > 0.0) {
-            self.watched.covered += self.looked.duration_since(self.cleared).as_secs_f64();
+            self.watched.covered += self.looked.saturating_sub(self.cleared).as_secs_f64();
             self.watched.stretches.push(stretch);
+            self.sample.take(&self.before);
         }
     }
 
@@ -207,7 +246,7 @@ impl Watch {
         if all.values().all(|mapping| mapping.rss == 0) {
             return;
         }
-        self.looked = Instant::now();
+        self.looked = self.halt.clock();
         let mut look = self.open.looks.last().copied().unwrap_or_default();
         // What a process ran that has ended since is not counted any more.
         let (least, most) = (ran.saturating_sub(self.clearing) as f64, self.ran().max(ran) as f64);

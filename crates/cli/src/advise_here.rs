@@ -17,6 +17,7 @@ use coldframe_trace::Reader;
 use crate::failure::Failure;
 use crate::here_sheet;
 use crate::run::{default_backing, find_preload, preloads, start};
+use crate::watched::swaps;
 
 /// A machine, as the answers need it.
 pub struct Machine {
@@ -72,6 +73,7 @@ impl Machine {
         let question = Question {
             costs: self.costs,
             measured: format!("measured on {measured} by `coldframe calibrate`"),
+            swaps: swaps(),
             pager: pager(&self.costs.here),
             slowdown: slowdown.unwrap_or(Question::SLOWDOWN),
             program_seconds,

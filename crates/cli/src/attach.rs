@@ -12,7 +12,7 @@ use coldframe_show::export::Exported;
 use crate::failure::Failure;
 use crate::progress::Line;
 use crate::recording_end::Signals;
-use crate::watched::{answer, code, price, said, show};
+use crate::watched::{answer, code, prices, said, show};
 use crate::{export, output};
 
 /// Watch a process that runs, and print how long its work takes with less RAM on this machine.
@@ -51,7 +51,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     if time < LEAST {
         return Err(Failure::usage(format!("--for: {} is too short; give at least 100ms", args.time)));
     }
-    let watch = Watch::of(args.process, true)?;
+    let watch = Watch::of(args.process, false)?;
     let command = command(args.process);
     let signals = Signals::catch()?;
     let mut line = Line::new(quiet);
@@ -62,7 +62,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     drop(line);
     let slowdown = Question::SLOWDOWN;
     let (process, why) = (Some(args.process), String::new());
-    let asked = AskedOfBits { command, process, exit: Some(0), price: price()?, why, slowdown };
+    let asked = AskedOfBits { command, process, exit: Some(0), prices: prices()?, why, slowdown };
     let answer = answer(&watched, &asked)?;
     let text = if args.format == "json" { output::json(&answer.json()) } else { said(&answer, None) };
     output::write(None, &text)?;

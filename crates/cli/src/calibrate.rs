@@ -21,12 +21,16 @@ Examples:
   coldframe calibrate
   coldframe calibrate --show --format json
   coldframe calibrate --backing /mnt/flash
+  sudo coldframe calibrate --swap zram --swap /var/tmp/new.swap
   coldframe devices here
 
 This takes about 8 seconds. A pager in this process meets each event some thousand times, as the pager of `coldframe \
 run` would. The thread that touches the memory times each event. `best` and `worst` are the means of the best and of \
 the worst tenth of stretches of accesses. Stretches in which other programs had the processor do not count. Still, \
 measure while the machine has nothing else to do.
+
+The kernel's swap is measured, too: this process pushes out memory of its own and touches it again. If no swap is on, \
+--swap makes one for this time.
 
 The numbers are kept as the sheet of the device `here`, in ~/.cache/coldframe/here.toml, each with its source. They \
 hold for one processor, kernel and disk; if one of these changes, they are measured again.
@@ -37,6 +41,9 @@ pub struct Args {
     /// if that is in RAM].
     #[arg(long)]
     backing: Option<PathBuf>,
+    /// Measure this swap, too: make it, and take it away again. As root. May repeat.
+    #[arg(long, value_name = "zram|FILE", conflicts_with = "show")]
+    swap: Vec<String>,
     /// Show the last measurement. Measure only if there is none for this processor, kernel and disk.
     #[arg(long)]
     show: bool,
@@ -53,7 +60,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     let extent = if args.short { Extent::Short } else { Extent::Whole };
     let sheet = match args.show {
         true => here_sheet::sheet(&backing, extent, quiet)?,
-        false => here_sheet::measured(&backing, extent, quiet)?.0,
+        false => here_sheet::measured(&backing, extent, &args.swap, quiet)?.0,
     };
     let kept = kept::path();
     let text = match args.format.as_str() {
@@ -65,7 +72,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
 }
 
 /// Each event, in a user's words.
-const EVENTS: [(&str, &str); 12] = [
+const EVENTS: [(&str, &str); 15] = [
     ("zero_fill_native", "first touch, the kernel's own"),
     ("zero_fill_huge", "  the same with its huge pages"),
     ("zero_fill", "first touch, paged"),
@@ -78,6 +85,9 @@ const EVENTS: [(&str, &str); 12] = [
     ("evict_clean", "more if a clean page leaves"),
     ("evict_dirty", "more if a written page leaves"),
     ("evict_dirty_read", "  the same behind a disk read"),
+    ("zram_fault", "page back from the kernel's zram"),
+    ("swap_fault", "page back from the kernel's swap on a disk"),
+    ("swap_ahead", "  the same in a stream"),
 ];
 
 /// Each request, in words.

@@ -6,17 +6,19 @@ use std::path::{Path, PathBuf};
 
 use coldframe_core::Ps;
 use coldframe_costs::doctor::file_system;
-use coldframe_costs::{self as costs, Costs, Extent, Sample, ROOM};
+use coldframe_costs::{self as costs, swap_costs, Costs, Extent, Sample, SwapCosts, ROOM};
 use coldframe_device::quantity::show_time;
 use coldframe_device::sheet::machine::{Latency, Machine, Spread, Varying};
 use coldframe_device::sheet::{kept, Kind, Sourced};
 use coldframe_device::Sheet;
+use coldframe_kernel::{Guard, SwapKind, Tree};
 use coldframe_live::{PAGE, READ_AHEAD_MAX};
 
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
 use crate::run::allowed;
+use crate::run_kernel::{swappable, this};
 
 /// The version of the measurement in `coldframe_live::costs`. Raise it if its numbers can no longer be compared with
 /// older ones.
@@ -31,7 +33,7 @@ const SECONDS: u32 = 8;
 /// # Errors
 /// A folder that cannot be used, a machine that cannot page.
 pub fn sheet(backing: &Path, extent: Extent, quiet: bool) -> Result<Sheet, Failure> {
-    known(backing).map_or_else(|| measured(backing, extent, quiet).map(|(sheet, _)| sheet), Ok)
+    known(backing).map_or_else(|| measured(backing, extent, &[], quiet).map(|(sheet, _)| sheet), Ok)
 }
 
 /// The kept sheet, if it applies.
@@ -39,11 +41,19 @@ pub fn known(backing: &Path) -> Option<Sheet> {
     kept::read().ok().filter(|sheet| is_of(sheet, &machine(backing)))
 }
 
-/// Measures this machine. Keeps the sheet, if possible, and returns its file.
+/// Measures this machine, the swap that is on, and new swap of these kinds. Keeps the sheet, if possible, and returns its
+/// file.
 ///
 /// # Errors
 /// A folder that cannot be used, a machine that cannot page.
-pub fn measured(backing: &Path, extent: Extent, quiet: bool) -> Result<(Sheet, Option<PathBuf>), Failure> {
+pub fn measured(
+    backing: &Path,
+    extent: Extent,
+    swaps: &[String],
+    quiet: bool,
+) -> Result<(Sheet, Option<PathBuf>), Failure> {
+    let swaps: Vec<SwapKind> = swaps.iter().map(|text| SwapKind::parse(text)).collect();
+    swaps.iter().try_for_each(|kind| swappable(&Tree::machine(), kind))?;
     let backing = &std::path::absolute(backing).unwrap_or(backing.into());
     allowed(backing)?;
     has_room(backing, file_system(backing).1)?;
@@ -60,10 +70,28 @@ pub fn measured(backing: &Path, extent: Extent, quiet: bool) -> Result<(Sheet, O
     let mut line = Line::new(quiet);
     let costs = costs::measure(backing, extent, &mut |done, all| line.show(done, Some(all), "measuring"))?;
     drop(line);
-    let sheet = written(machine(backing), &costs);
+    let swap = match swaps[..] {
+        [] => swap_costs().into_iter().collect(),
+        _ => swaps.iter().map(of_new).collect::<Result<Vec<_>, _>>()?,
+    };
+    let sheet = written(machine(backing), &costs, &swap);
     let path = kept::keep(&sheet);
     Ok((sheet, path))
 }
+
+/// The costs of a swap that is made for this time.
+fn of_new(kind: &SwapKind) -> Result<SwapCosts, Failure> {
+    let mut guard = Guard::start(this("kernel-guard")?)?;
+    let found = guard.swap(kind, SWAP).map(|_| swap_costs());
+    guard.end();
+    found?.ok_or_else(|| Failure::Other {
+        message: format!("--swap {kind}: it takes no pages of this process; is this a cgroup without swap?"),
+        code: 4,
+    })
+}
+
+/// Bytes of a swap that is measured: the kernel keeps copies there only while half of it is free.
+const SWAP: u64 = 256 << 20;
 
 /// Whether a sheet applies to this machine.
 fn is_of(sheet: &Sheet, machine: &Machine) -> bool {
@@ -125,7 +153,7 @@ fn disk(backing: &Path) -> String {
 }
 
 /// The sheet.
-fn written(machine: Machine, costs: &Costs) -> Sheet {
+fn written(machine: Machine, costs: &Costs, swap: &[SwapCosts]) -> Sheet {
     let source = format!("measured on {} by `coldframe calibrate`", machine.measured);
     let Machine { processor, processors, kernel, disk, .. } = &machine;
     let title = format!("this machine: {processor}, {processors} CPUs, Linux {kernel}, disk {disk}");
@@ -134,7 +162,11 @@ fn written(machine: Machine, costs: &Costs) -> Sheet {
         Some(Sourced { value, source: source.into() })
     }
     // The recorder's window moves a page out and back in the same way as the invalid list.
-    for (event, sample) in costs.events().into_iter().chain([("entry", costs.false_fault)]) {
+    let swap = swap.iter().flat_map(|swap| match swap.compressed {
+        true => vec![("zram_fault", swap.fault)],
+        false => vec![("swap_fault", swap.fault), ("swap_ahead", swap.ahead)],
+    });
+    for (event, sample) in costs.events().into_iter().chain([("entry", costs.false_fault)]).chain(swap) {
         let place = sheet.live.of(event).expect("a sheet has every event");
         *place = with(Varying::of(spread(sample)), &source);
     }
@@ -205,7 +237,9 @@ mod tests {
 
     #[test]
     fn what_is_measured_is_written_as_a_sheet_that_says_what_this_machine_costs() {
-        let sheet = written(machine(Path::new("/tmp")), &costs());
+        let sample = costs().pool_fault;
+        let swap = |compressed| SwapCosts { compressed, fault: costs().device_fault, ahead: sample };
+        let sheet = written(machine(Path::new("/tmp")), &costs(), &[swap(true)]);
         let read = coldframe_device::sheet::parse("here.toml", &sheet.to_toml()).unwrap();
         assert_eq!(read, sheet);
         let here = coldframe_device::here::Here::of(&read).unwrap();
@@ -213,12 +247,17 @@ mod tests {
         assert_eq!(here.entry, here.false_fault);
         assert_eq!((read.load().unwrap(), read.program().unwrap()), (Ps(2_000), Ps(500)));
         assert!(read.disk.read_4.is_none(), "what could not be measured is left out");
+        assert_eq!(read.cost("live.zram_fault").unwrap().mean, Ps(80_500_000));
+        assert!(
+            read.live.swap_fault.is_none()
+                && written(machine(Path::new("/tmp")), &costs(), &[swap(false)]).live.swap_ahead.is_some()
+        );
     }
 
     #[test]
     fn a_sheet_of_another_machine_or_of_none_is_not_of_this_one() {
         let this = machine(Path::new("/tmp"));
-        let sheet = written(this.clone(), &costs());
+        let sheet = written(this.clone(), &costs(), &[]);
         assert!(is_of(&sheet, &this) && is_of(&sheet, &Machine { measured: "long ago".into(), ..this.clone() }));
         assert!(!is_of(&sheet, &Machine { kernel: "0.99".into(), ..this.clone() }));
         assert!(!is_of(&coldframe_device::sheet::all()[0], &this));

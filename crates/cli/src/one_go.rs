@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 
 use coldframe_advise::machine::Answer;
+use coldframe_device::quantity::human_size;
 use coldframe_show::export::Exported;
 use coldframe_show::html::Page;
 use coldframe_show::machine_answer::words;
@@ -105,6 +106,13 @@ fn here(asked: &Asked, folder: &Path) -> Result<ExitCode, Failure> {
     let machine = Machine::known()?;
     let order = window::Order { command: program, patience: window::PATIENCE, ..window::Order::default() };
     let recorded = window::record(&order, &trace)?;
+    if let Some(why) = elsewhere(&trace)? {
+        if !asked.verify {
+            output::tell(&format!("coldframe: {why}; running it again, to watch all of it\n"));
+            let _ = std::fs::remove_file(&trace);
+            return watched::run(program, folder, &why, &asked.export, asked.quiet);
+        }
+    }
     let mut answer = machine.about(&trace, None, None)?;
     write(folder, &trace, &answer, &asked.export)?;
     let config = folder.join("config.toml");
@@ -121,6 +129,19 @@ fn here(asked: &Asked, folder: &Path) -> Result<ExitCode, Failure> {
     }
     Ok(ExitCode::from(u8::from(config.is_none())))
 }
+
+/// A program whose memory is [`ELSEWHERE`] times what the pager has seen: a virtual machine with a heap of its own, or a
+/// shell with static children.
+fn elsewhere(trace: &Path) -> Result<Option<String>, Failure> {
+    let Some(facts) = Reader::open(trace)?.provenance().program else { return Ok(None) };
+    let (seen, rest) = (facts.managed_bytes, facts.not_paged_bytes);
+    let why = || format!("our pager serves {} of its {}", human_size(seen), human_size(seen + rest));
+    Ok((rest > ELSEWHERE * seen).then(why))
+}
+
+/// Code and libraries of a program that the pager serves take less than this times its heap, if the heap is worth a
+/// question.
+const ELSEWHERE: u64 = 4;
 
 /// Columns of a line.
 const WIDTH: usize = 80;

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use coldframe_advise::machine::{of_bits, Answer, AskedOfBits, Price, Question};
 use coldframe_bits::{Progress, Watch, Watched, PAGE};
-use coldframe_costs::{page_read, swap_fault, Sample};
-use coldframe_device::here::Here;
+use coldframe_costs::{page_read, swap_costs, swap_is_compressed, Sample, SwapCosts};
 use coldframe_device::quantity::human_size;
 use coldframe_device::sheet::machine::Spread;
+use coldframe_kernel::SwapKind;
 use coldframe_live::FRAMES_MIN;
 use coldframe_show::export::Exported;
 use coldframe_show::html::Page;
@@ -56,10 +56,10 @@ pub fn run(
 /// # Errors
 /// As [`run`].
 pub fn of(command: &[OsString], why: &str, slowdown: f64, quiet: bool) -> Result<Answer, Failure> {
-    let price = price()?;
+    let prices = prices()?;
     let signals = Signals::catch()?;
     let mut child = start(command)?;
-    let watch = Watch::of(child.id(), false);
+    let watch = Watch::of(child.id(), true);
     let mut ending = Ending { since: None, status: None };
     let watched = match watch {
         Ok(watch) => {
@@ -84,7 +84,7 @@ pub fn of(command: &[OsString], why: &str, slowdown: f64, quiet: bool) -> Result
         command: shlex::try_join(words.iter().map(AsRef::as_ref)).unwrap_or_else(|_| words.join(" ")),
         process: None,
         exit: ending.status.and_then(|status| status.code()),
-        price,
+        prices,
         why: why.into(),
         slowdown,
     };
@@ -127,7 +127,7 @@ impl Ending {
 fn start(command: &[OsString]) -> Result<Child, Failure> {
     // A kernel without huge pages refuses, and needs no setting. Children inherit it.
     let huge = disable_transparent_huge_pages(true);
-    let child = Command::new(&command[0]).args(&command[1..]).spawn();
+    let child = coldframe_bits::start(Command::new(&command[0]).args(&command[1..]));
     if huge.is_ok() {
         let _ = disable_transparent_huge_pages(false);
     }
@@ -178,22 +178,47 @@ fn write(folder: &Path, answer: &Answer) -> Result<PathBuf, Failure> {
     Ok(report)
 }
 
-/// The price of a page that comes back: as this machine is known, else as its swap is, else as its disk is.
+/// The prices of a page from the kernel's swap, at least one: without those of [`swaps`] it is that of the disk.
 ///
 /// # Errors
 /// There is no folder to measure the disk.
-pub fn price() -> Result<Price, Failure> {
-    let backing = default_backing();
-    if let Some(sheet) = here_sheet::known(&backing) {
-        if let Ok(here) = Here::of(&sheet) {
-            let source = "our pager's, from `coldframe calibrate`".into();
-            return Ok(Price { fault: here.device_fault, source });
-        }
+pub fn prices() -> Result<Vec<Price>, Failure> {
+    let (backing, known) = (default_backing(), swaps());
+    if !known.is_empty() {
+        return Ok(known);
     }
-    let (sample, source) = match swap_fault() {
-        Some(sample) => (sample, "the kernel's swap, measured now".into()),
-        None => (page_read(&backing)?, format!("4 KiB read from the disk of {}, measured now", backing.display())),
+    let Sample { low, mean, high } = page_read(&backing)?;
+    let fault = Spread { low, mean, high };
+    let source = format!("4 KiB read from the disk of {}, measured now", backing.display());
+    let make = swap_is_compressed().is_none().then(|| "FILE".to_string());
+    Ok(vec![Price { fault, ahead: fault, kind: "disk".into(), compressed: false, make, source }])
+}
+
+/// The prices of a page from the swap that is on: as this machine is known, or measured now. If none is on, those of each
+/// swap that `coldframe calibrate --swap` has measured.
+pub fn swaps() -> Vec<Price> {
+    let (sheet, on) = (here_sheet::known(&default_backing()), swap_is_compressed());
+    let cost = |key: &'static str| sheet.as_ref().and_then(|sheet| sheet.cost(key).ok());
+    let price = |compressed, fault, ahead, when: &str| {
+        let zram = SwapKind::Zram.to_string();
+        let (kind, new) = if compressed { (zram.clone(), zram) } else { ("disk".into(), "FILE".into()) };
+        let source = format!("the kernel's swap on {kind}, {when}");
+        Price { fault, ahead, kind, compressed, make: on.is_none().then_some(new), source }
     };
-    let Sample { low, mean, high } = sample;
-    Ok(Price { fault: Spread { low, mean, high }, source })
+    let kept = |compressed: bool| {
+        let [fault, ahead] = match compressed {
+            true => [cost("live.zram_fault")?; 2],
+            false => [cost("live.swap_fault")?, cost("live.swap_ahead")?],
+        };
+        Some(price(compressed, fault, ahead, "from `coldframe calibrate`"))
+    };
+    let now = || {
+        let SwapCosts { compressed, fault, ahead } = swap_costs()?;
+        let [fault, ahead] = [fault, ahead].map(|Sample { low, mean, high }| Spread { low, mean, high });
+        Some(price(compressed, fault, ahead, "measured now"))
+    };
+    match on {
+        Some(compressed) => kept(compressed).or_else(now).into_iter().collect(),
+        None => [true, false].into_iter().filter_map(kept).collect(),
+    }
 }

@@ -22,7 +22,7 @@ mod swap;
 
 pub use disk::{Disk, Latency};
 pub use stretch::Sample;
-pub use swap::swap_fault;
+pub use swap::{swap_costs, swap_is_compressed, SwapCosts};
 
 /// How long to measure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

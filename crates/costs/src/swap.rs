@@ -1,7 +1,7 @@
-//! Times a fault from the kernel's swap, without any right: a process may push out its own pages (`MADV_PAGEOUT`,
+//! Times faults from the kernel's swap, without any right: a process may push out its own pages (`MADV_PAGEOUT`,
 //! Linux 5.4).
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use coldframe_live::PAGE;
 
@@ -10,42 +10,83 @@ use super::{bytes, ns};
 
 /// Pages that are pushed out: 32 MiB.
 const PAGES: usize = 8192;
-/// One in so many is touched, since the kernel reads up to 8 neighbours ahead (`vm.page-cluster`).
+/// One in so many is touched at random, since the kernel reads up to 8 neighbours ahead (`vm.page-cluster`).
 const APART: usize = 16;
 /// Touches whose mean is one value of the sample.
 const TOGETHER: usize = 8;
+/// Pages of a stream whose mean is one value of the sample.
+const STREAM: usize = 256;
 /// If fewer of the touched pages came from swap, the measurement is of something else.
 const FROM_SWAP: f64 = 0.9;
+/// A page on its way to a disk stays in RAM, and is dropped if it is pushed out again after its write. How often, and
+/// after which time, this is tried.
+const TRIES: usize = 10;
+const WRITTEN: Duration = Duration::from_millis(200);
 
-/// A page from the kernel's swap, one at a time, with the time to push one out; `None`: there is no swap, or it takes no
-/// pages of this process. The pages compress about three times, as real ones do.
-pub fn swap_fault() -> Option<Sample> {
-    let swaps = std::fs::read_to_string("/proc/swaps").ok()?;
-    if swaps.lines().count() < 2 {
-        return None;
-    }
+/// What the kernel's swap costs a program here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SwapCosts {
+    /// Whether it is compressed RAM: zram, or zswap before a disk.
+    pub compressed: bool,
+    /// A page at a random place, with the time to push one out.
+    pub fault: Sample,
+    /// A page of a stream, which the kernel reads ahead, with the same.
+    pub ahead: Sample,
+}
+
+/// The costs of the swap that the kernel uses first; `None`: there is no swap, or it takes no pages of this process. The
+/// pages compress about three times, as real ones do.
+pub fn swap_costs() -> Option<SwapCosts> {
+    let compressed = swap_is_compressed()?;
     let mut memory = Plain::new(bytes(PAGES), false).ok()?;
     let mut random = fastrand::Rng::with_seed(7);
     let mut ground = memory.ground(&mut random);
     ground.touch(0..PAGES, Touch::Text);
-    let began = Instant::now();
-    let range = memory.bytes();
-    // SAFETY: memory of this function; the advice keeps its content.
-    let done = unsafe { libc::madvise(range.as_mut_ptr().cast(), range.len(), libc::MADV_PAGEOUT) };
-    let out = ns(began) as f64 / PAGES as f64;
-    if done != 0 {
-        return None;
-    }
     let mut order: Vec<usize> = (0..PAGES / APART).map(|i| i * APART).collect();
     random.shuffle(&mut order);
-    let (before, mut times) = (major_faults(), Vec::new());
-    for few in order.chunks(TOGETHER) {
-        let began = Instant::now();
-        ground.touch(few.iter().copied(), Touch::Read);
-        times.push(ns(began) as f64 / few.len() as f64 + out);
+    let out = push_out(&mut memory)?;
+    for _ in 0..TRIES {
+        let (before, mut fault) = (major_faults(), Vec::new());
+        for few in order.chunks(TOGETHER) {
+            let began = Instant::now();
+            ground.touch(few.iter().copied(), Touch::Read);
+            fault.push(ns(began) as f64 / few.len() as f64 + out);
+        }
+        if (major_faults() - before) as f64 >= FROM_SWAP * order.len() as f64 {
+            let mut ahead = Vec::new();
+            for stream in (0..PAGES).collect::<Vec<_>>().chunks(STREAM) {
+                let began = Instant::now();
+                ground.touch(stream.iter().copied(), Touch::Read);
+                ahead.push(ns(began) as f64 / stream.len() as f64 + out);
+            }
+            return Some(SwapCosts { compressed, fault: Sample::of(&fault)?, ahead: Sample::of(&ahead)? });
+        }
+        std::thread::sleep(WRITTEN);
+        ground.touch(0..PAGES, Touch::Read);
+        push_out(&mut memory)?;
     }
-    let from_swap = (major_faults() - before) as f64 / order.len() as f64;
-    (from_swap >= FROM_SWAP).then(|| Sample::of(&times)).flatten()
+    None
+}
+
+/// Whether the swap that the kernel uses first is compressed RAM; `None`: there is no swap.
+pub fn swap_is_compressed() -> Option<bool> {
+    let (swaps, zswap) = ("/proc/swaps", "/sys/module/zswap/parameters/enabled");
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    first_is_zram(&read(swaps)).map(|zram| zram || read(zswap).trim() == "Y")
+}
+
+/// `NAME TYPE SIZE USED PRIORITY` after a line of heads.
+fn first_is_zram(swaps: &str) -> Option<bool> {
+    let priority = |line: &&str| line.split_whitespace().nth(4).and_then(|word| word.parse::<i64>().ok());
+    swaps.lines().skip(1).max_by_key(priority).map(|line| line.starts_with("/dev/zram"))
+}
+
+/// Nanoseconds for each page.
+fn push_out(memory: &mut Plain) -> Option<f64> {
+    let (began, range) = (Instant::now(), memory.bytes());
+    // SAFETY: memory of this module; the advice keeps its content.
+    let done = unsafe { libc::madvise(range.as_mut_ptr().cast(), range.len(), libc::MADV_PAGEOUT) };
+    (done == 0).then(|| ns(began) as f64 / PAGES as f64)
 }
 
 /// Faults of this process that had to bring in a page.
@@ -65,16 +106,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_from_swap_is_timed_if_there_is_swap_and_only_then() {
+    fn faults_from_swap_are_timed_if_there_is_swap_and_only_then() {
         let areas = std::fs::read_to_string("/proc/swaps").unwrap().lines().count();
-        match swap_fault() {
-            Some(sample) => {
+        match swap_costs() {
+            Some(SwapCosts { fault, ahead, .. }) => {
                 assert!(areas > 1);
-                assert!(sample.low.0 > 100_000, "a fault takes more than 100 ns: {sample:?}");
-                assert!(sample.low <= sample.mean && sample.mean <= sample.high, "{sample:?}");
+                assert!(fault.low.0 > 100_000, "a fault takes more than 100 ns: {fault:?}");
+                assert!(ahead.low <= ahead.mean && ahead.mean <= fault.high, "{ahead:?} {fault:?}");
             }
             // Swap may be full, or not for this cgroup.
             None => eprintln!("no swap takes pages of this process ({} areas)", areas - 1),
         }
+    }
+
+    #[test]
+    fn the_swap_of_the_highest_priority_counts() {
+        let head = "Filename Type Size Used Priority\n";
+        let (disk, zram) = ("/swapfile file 1024 0 -2\n", "/dev/zram0 partition 1024 0 100\n");
+        assert_eq!(first_is_zram(&format!("{head}{disk}{zram}")), Some(true));
+        assert_eq!((first_is_zram(&format!("{head}{disk}")), first_is_zram(head)), (Some(false), None));
     }
 }

@@ -21,7 +21,7 @@ const COMMAND: usize = 2;
 
 /// The whole answer. `config`: the file with the advised settings, `report`: the page, if there are any; `more`: lines
 /// between the answer and its commands. If other lines are long, the table has fewer sizes; then what the
-/// answer rests on and the kernel's counterpart of the tier are left out: the page has them.
+/// answer rests on and the kernel's swap are left out: the page has them.
 pub fn words(answer: &Answer, config: Option<&str>, report: Option<&Path>, more: &str) -> String {
     let forms = [(true, true), (true, false), (false, false)];
     let forms = forms.into_iter().flat_map(|long| (ROWS_MIN..=ROWS).rev().map(move |rows| (rows, long)));
@@ -36,7 +36,7 @@ pub fn words(answer: &Answer, config: Option<&str>, report: Option<&Path>, more:
     text + more + &commands
 }
 
-/// The answer with at most this many sizes, with or without the kernel's counterpart of the tier, and how sure it is.
+/// The answer with at most this many sizes, with or without the kernel's swap, and how sure it is.
 fn with(answer: &Answer, rows: usize, kernel: bool, sure: bool) -> String {
     let points = shown(answer, rows);
     let mut out = filled(&needs(answer));
@@ -44,7 +44,8 @@ fn with(answer: &Answer, rows: usize, kernel: bool, sure: bool) -> String {
     out += &table(answer, &points);
     out += &filled(&thrashes(answer));
     out += &filled(&recommended(answer));
-    out += &tier(answer, &points, kernel);
+    out += &tier(answer, &points);
+    out += &if kernel { by_kernel(answer) } else { String::new() };
     out += &answer.seen.as_ref().map_or(String::new(), remarks);
     if sure && !answer.how_sure.is_empty() {
         out += &filled(&format!("How sure: {}.", answer.how_sure.join("; ")));
@@ -209,8 +210,8 @@ fn recommended(answer: &Answer) -> String {
     format!("Recommended: --ram {ram}: {time} ({range}), at most {percent:.0} % slower{than}.")
 }
 
-/// The gain of a compressed tier at the size of the table for which it is largest, and the kernel's counterpart.
-fn tier(answer: &Answer, points: &[&Point], kernel: bool) -> String {
+/// The gain of a compressed tier at the size of the table for which it is largest.
+fn tier(answer: &Answer, points: &[&Point]) -> String {
     let Some(tier) = &answer.tier else { return String::new() };
     let percent = 100.0 * tier.kept_share;
     let smaller = format!("{percent:.0} % of its pages become {:.1} times smaller with lz4", tier.ratio);
@@ -230,8 +231,18 @@ fn tier(answer: &Answer, points: &[&Point], kernel: bool) -> String {
         0 => String::new(),
         _ => format!(" and writes {with} to the disk instead of {without}"),
     };
-    let own = if kernel { format!(" The kernel's own: {}.", at.kernel()) } else { String::new() };
-    filled(&format!("With --tier lz4, --ram {ram} takes {time}{disk}: {smaller}.{own}"))
+    filled(&format!("With --tier lz4, --ram {ram} takes {time}{disk}: {smaller}."))
+}
+
+/// The kernel's swap at the recommended size.
+fn by_kernel(answer: &Answer) -> String {
+    let ram = answer.ram_bytes.unwrap_or(answer.needed_bytes / 2);
+    let Some((swap, at)) = answer.kernel.as_ref().and_then(|swap| Some((swap, swap.at(ram)?))) else {
+        return String::new();
+    };
+    let at_least = if at.seconds_high.is_some() { "about" } else { "at least" };
+    let (time, size) = (human_seconds(at.seconds), ram_size(at.ram_bytes));
+    filled(&format!("By the kernel, with swap on {}: --ram {size} takes {at_least} {time}.", swap.kind))
 }
 
 /// The commands to paste: a run with the advised RAM, and the page.
@@ -239,7 +250,9 @@ fn commands(answer: &Answer, config: Option<&str>, report: Option<&Path>) -> Str
     let mut out = String::new();
     // A process that runs is not started again.
     if let Some(ram) = answer.ram_bytes.filter(|_| answer.process.is_none()) {
-        let how = config.map_or_else(|| format!("--ram {}", ram_size(ram)), |path| format!("-c {path}"));
+        let swap = answer.swap.as_ref().map_or(String::new(), |swap| format!(" --swap {swap}"));
+        let by = if answer.rung == Rung::ReferencedBits { format!(" --by kernel{swap}") } else { String::new() };
+        let how = config.map_or_else(|| format!("--ram {}{by}", ram_size(ram)), |path| format!("-c {path}"));
         let of = |command: &str| broken(&format!("coldframe run {how} -- {command}"));
         let whole = of(answer.command.as_deref().unwrap_or(&answer.program));
         let fits = |line: &str| line.chars().count() <= wide();

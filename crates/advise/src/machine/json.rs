@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::curve::{Curve, Point};
 use super::rows::Rows;
 use super::seen::Seen;
+use super::swap::{with_swap, SwapAnswer};
 use super::tier::{with_tier, TierAnswer};
 use super::Question;
 use coldframe_experiment::sim_result::SCHEMA_VERSION;
@@ -79,6 +80,12 @@ pub struct Answer {
     pub thrash_bytes: Option<u64>,
     /// Below this RAM, the recorder's window only gives a lower bound of the run time.
     pub told_bytes: u64,
+    /// The same with the kernel's swap; `None`: its costs are not known, or `curve` is of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<SwapAnswer>,
+    /// What swap `run --by kernel` has to make; `None`: none, or our pager runs the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swap: Option<String>,
     /// Page replacement policy.
     pub policy: String,
     /// Most pages read ahead.
@@ -159,9 +166,11 @@ impl Answer {
             slowdown_percent: 100.0 * question.slowdown,
             within_slowdown: curve.meets(),
             thrash_bytes: thrash.filter(|_| thrashes).map(|point| point.ram_bytes),
+            kernel: with_swap(curve, &points, &question.swaps, rows.facts.compression.as_ref()),
             tier: rows.facts.compression.and_then(|compression| with_tier(curve, &points, &compression)),
             curve: points,
             told_bytes: curve.told(),
+            swap: None,
             policy: question.pager.policy.clone(),
             read_ahead: question.pager.read_ahead,
             evict_batch: question.pager.evict_batch,

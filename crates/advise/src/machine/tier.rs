@@ -1,4 +1,4 @@
-//! The same curve with a compressed tier: `run --tier lz4`, and its counterparts in the kernel, zram and zswap.
+//! The same curve with a compressed tier: `run --tier lz4`.
 //!
 //! The program was recorded without a tier. Some of the pages that left the recorder's window were compressed as a
 //! trial. Let R be the RAM. A pool of p bytes keeps n pages: p times the ratio, in pages. f = R - p is left for
@@ -41,8 +41,6 @@ pub struct Tiered {
     /// Whether the recorder's window gives a result for the remaining frames; otherwise the run takes at least about
     /// `seconds`.
     pub told: bool,
-    /// The most bytes of pages outside the frames: the size that a corresponding zram device needs.
-    pub outside_bytes: u64,
     /// Pages from the device.
     pub device_reads: u64,
     /// Pages from the pool.
@@ -112,7 +110,6 @@ fn at(curve: &Curve<'_>, point: &Point, pool: u64, compression: &Compression) ->
         pool_bytes: pool,
         seconds: curve.alone() + paging,
         told: frames >= curve.told(),
-        outside_bytes: curve.needed.saturating_sub(frames),
         device_reads: counts.device_reads().round() as u64,
         pool_loads: from_pool.round() as u64,
         bytes_written: (counts.dirty() * written_each(share, compression.ratio())).round() as u64,
@@ -126,17 +123,6 @@ fn written_each(share: f64, ratio: f64) -> f64 {
     let (slot, head, each) = (PAGE as f64, f64::from(PACK_HEAD), f64::from(PACK_EACH));
     let together = ((slot - head) / (slot / ratio + each)).floor().max(1.0);
     share * slot / together + (1.0 - share) * slot
-}
-
-impl Tiered {
-    /// The commands for the kernel's own tiers. zram has the size of the pages that do not fit into the frames, and may
-    /// take as much RAM as the pool. zswap takes a share of the machine's RAM; this RAM is taken to be all of it.
-    pub fn kernel(&self) -> String {
-        let mib = |bytes: u64| bytes.div_ceil(1 << 20).max(1);
-        let (size, limit) = (mib(self.outside_bytes), mib(self.pool_bytes));
-        let percent = (100 * self.pool_bytes).div_ceil(self.ram_bytes.max(1));
-        format!("zramctl -f -a lz4 -s {size}M, mem_limit {limit}M; or zswap, max_pool_percent {percent}")
-    }
 }
 
 impl TierAnswer {

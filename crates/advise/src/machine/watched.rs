@@ -1,14 +1,15 @@
-//! The answer from referenced bits: faults by RAM (`stretches.rs`) become run time by the price of a fault.
+//! The answer from referenced bits: faults by RAM (`stretches.rs`) become run time by the price of a fault from the
+//! kernel's swap.
 
 use coldframe_bits::{Watched, PAGE};
 use coldframe_device::quantity::human_size;
-use coldframe_device::sheet::machine::Spread;
 use coldframe_experiment::sim_result::SCHEMA_VERSION;
 use coldframe_pager_plan::FRAMES_MIN;
 
 use super::curve::{Point, THRASHES};
 use super::json::{program, Answer, Rung, DEVICE};
 use super::stretches::{faults, told, Faults};
+use super::swap::{best, Price, Split};
 
 /// Sizes of a halving of RAM, and halvings.
 const STEPS: i32 = 8;
@@ -23,26 +24,23 @@ pub struct AskedOfBits {
     pub process: Option<u32>,
     /// Its exit code, if it has ended, without a signal.
     pub exit: Option<i32>,
-    /// What a page that comes back costs.
-    pub price: Price,
+    /// What a page that comes back costs, for each kind of swap; at least one.
+    pub prices: Vec<Price>,
     /// Why a better rung was not possible; empty if none was wanted.
     pub why: String,
     /// The longest extra run time, as a part of the program's own time.
     pub slowdown: f64,
 }
 
-/// What a page costs that comes back and pushes another one out.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Price {
-    /// Alone.
-    pub fault: Spread,
-    /// The source, for people.
-    pub source: String,
-}
-
 /// The run time of the watched program by RAM.
 pub fn of_bits(watched: &Watched, asked: &AskedOfBits) -> Answer {
-    let curve = curve(watched, &asked.price);
+    let of = |price| {
+        let split = Split::of(price, watched.peak_pages, watched.compressed);
+        (price, split, curve(watched, price, split))
+    };
+    let half = |curve: &[Point]| curve.get(STEPS as usize).map_or(f64::INFINITY, |point| point.seconds);
+    let best = best(asked.prices.iter().map(of), |(_, _, curve)| half(curve));
+    let (price, split, curve) = best.expect("a price is known");
     let full = curve[0];
     let limit = (1.0 + asked.slowdown) * full.seconds;
     let best = curve.iter().take_while(|point| point.worst() <= limit).last();
@@ -70,7 +68,9 @@ pub fn of_bits(watched: &Watched, asked: &AskedOfBits) -> Answer {
         within_slowdown: true,
         thrash_bytes: least.filter(|_| thrashes).map(|point| point.ram_bytes),
         tier: None,
-        told_bytes: bytes(told(&watched.stretches)),
+        told_bytes: bytes(split.ram(told(&watched.stretches))),
+        swap: price.make.clone(),
+        kernel: None,
         policy: "lru".into(),
         read_ahead: 0,
         evict_batch: 1,
@@ -80,8 +80,8 @@ pub fn of_bits(watched: &Watched, asked: &AskedOfBits) -> Answer {
         processes: watched.processes as u64,
         threads: watched.threads as u64,
         exit: asked.exit,
-        measured: asked.price.source.clone(),
-        how_sure: rests_on(watched, asked),
+        measured: price.source.clone(),
+        how_sure: rests_on(watched, asked, price, split),
         notes: Vec::new(),
         seen: None,
         verified: Vec::new(),
@@ -93,43 +93,48 @@ fn bytes(pages: f64) -> u64 {
     pages.ceil() as u64 * PAGE
 }
 
-fn curve(watched: &Watched, price: &Price) -> Vec<Point> {
+fn curve(watched: &Watched, price: &Price, split: Split) -> Vec<Point> {
     let needed = watched.peak_pages.ceil().max(FRAMES_MIN as f64);
     let sizes = (0..=STEPS * HALVINGS).map(|i| needed * 0.5f64.powf(f64::from(i) / f64::from(STEPS)));
     let mut sizes: Vec<u64> = sizes.map(|pages| (pages.round() as u64).max(FRAMES_MIN as u64)).collect();
     sizes.dedup();
-    sizes.into_iter().map(|pages| point(watched, price, pages)).collect()
+    sizes.into_iter().map(|pages| point(watched, price, split, pages)).collect()
 }
 
-fn point(watched: &Watched, price: &Price, pages: u64) -> Point {
+fn point(watched: &Watched, price: &Price, split: Split, pages: u64) -> Point {
+    let frames = split.frames(pages as f64);
     // The time from the last look to the end was like the rest.
     let scale = watched.seconds / watched.covered.max(1e-9);
-    let Faults { low, about, high } = faults(&watched.stretches, pages as f64);
+    let Faults { low, about, high } = faults(&watched.stretches, frames);
     let seconds = |faults: f64, time: coldframe_core::Ps| watched.seconds + scale * faults * time.0 as f64 / 1e12;
     let fills = watched.first_touches.round() as u64;
     let loads = (scale * about).round() as u64;
     Point {
         ram_bytes: pages * PAGE,
         seconds: seconds(about, price.fault.mean),
-        seconds_low: seconds(low, price.fault.low),
-        seconds_high: (pages as f64 >= told(&watched.stretches)).then(|| seconds(high, price.fault.high)),
+        seconds_low: seconds(low, price.ahead.low.min(price.fault.low)),
+        seconds_high: (frames >= told(&watched.stretches)).then(|| seconds(high, price.fault.high)),
         true_faults: loads + fills,
         zero_fills: fills,
         device_reads: loads,
-        evictions: loads + (bytes(watched.peak_pages) / PAGE).saturating_sub(pages),
+        evictions: loads + (watched.peak_pages - frames).max(0.0) as u64,
         ..Point::default()
     }
 }
 
 /// What the answer rests on, the most important first.
-fn rests_on(watched: &Watched, asked: &AskedOfBits) -> Vec<String> {
+fn rests_on(watched: &Watched, asked: &AskedOfBits, price: &Price, split: Split) -> Vec<String> {
     let own = 100.0 * watched.own_seconds / watched.seconds.max(1e-9);
     let stretches = watched.stretches.len();
     let mut all = vec![
         format!("about: from referenced bits in {stretches} stretches (LRU)"),
-        format!("a fault: {}", asked.price.source),
-        format!("below {} these are lower bounds", human_size(bytes(told(&watched.stretches)))),
+        format!("a fault: {}", price.source),
+        format!("below {} these are lower bounds", human_size(bytes(split.ram(told(&watched.stretches))))),
     ];
+    if price.compressed {
+        let guess = if watched.compressed.is_none() { ", a guess" } else { "" };
+        all.push(format!("a page in zram takes {:.0} % of its size{guess}", 100.0 * split.share));
+    }
     if watched.swapped > 0.0 {
         all.push(format!("at least: {:.0} % of it was in swap", 100.0 * watched.swapped));
     }
@@ -150,17 +155,25 @@ fn rests_on(watched: &Watched, asked: &AskedOfBits) -> Vec<String> {
 mod tests {
     use coldframe_bits::{Look, Stretch};
     use coldframe_core::Ps;
+    use coldframe_device::sheet::machine::Spread;
 
     use super::*;
 
     fn asked() -> AskedOfBits {
         let fault = Spread { low: Ps(50_000_000), mean: Ps(100_000_000), high: Ps(200_000_000) };
-        let price = Price { fault, source: "a file on the disk".into() };
+        let price = Price {
+            fault,
+            ahead: fault,
+            kind: "disk".into(),
+            compressed: false,
+            make: None,
+            source: "a file on the disk".into(),
+        };
         AskedOfBits {
             command: "/bin/a b".into(),
             process: None,
             exit: Some(0),
-            price,
+            prices: vec![price],
             why: String::new(),
             slowdown: 0.1,
         }
@@ -198,6 +211,18 @@ mod tests {
         assert!(least.seconds_low <= least.seconds && least.seconds <= least.worst());
         assert_eq!((answer.curve[0].seconds, answer.curve[0].device_reads), (4.0, 0));
         assert!(answer.config().is_none(), "these are no settings of our pager");
+    }
+
+    #[test]
+    fn the_swap_is_the_one_with_which_it_is_fastest_and_memory_that_does_not_compress_is_not_for_zram() {
+        let disk = asked().prices.remove(0);
+        let faster = Spread { low: Ps(40_000_000), mean: Ps(50_000_000), high: Ps(60_000_000) };
+        let zram = Price { compressed: true, fault: faster, make: Some("zram".into()), ..disk.clone() };
+        let both = AskedOfBits { prices: vec![zram, disk], ..asked() };
+        let of = |compressed| of_bits(&Watched { compressed: Some(compressed), ..watched() }, &both);
+        assert_eq!((of(0.01).swap.as_deref(), of(1.0).swap), (Some("zram"), None));
+        // Compressed pages take RAM.
+        assert!(of(0.1).thrash_bytes > of(0.01).thrash_bytes, "{:?}", of(0.1).thrash_bytes);
     }
 
     #[test]

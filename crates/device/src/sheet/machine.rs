@@ -127,6 +127,12 @@ measured! {
         evict_dirty,
         /// The extra time of a fault that waits for the device, if a dirty page is evicted instead of a clean one.
         evict_dirty_read,
+        /// A page at a random place from the kernel's swap on a disk, while another one is pushed out.
+        swap_fault,
+        /// Each page of a sequential stream from there.
+        swap_ahead,
+        /// A page from the kernel's swap in compressed RAM (zram, zswap), while another one is pushed out.
+        zram_fault,
         /// The entry of a page into the recorder's window, while another page leaves the window.
         entry,
     }

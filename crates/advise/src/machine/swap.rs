@@ -1,0 +1,172 @@
+//! The kernel's swap instead of our pager: `run --by kernel`.
+//!
+//! Compressed RAM is a part of the RAM that is asked about. Of N pages F have frames, and the others take a share s of a
+//! page each: RAM = F + s (N - F). `run --by kernel` counts the same way (`kernel/src/budget.rs`).
+//!
+//! Which pages leave is taken to be as under our pager, for a recording, or as with LRU, for referenced bits. The kernel's
+//! two lists, which it shares with pages of files, are not simulated, nor is MGLRU; and the time in which it searches its
+//! lists is not in the price of a fault.
+
+use coldframe_core::Ps;
+use coldframe_device::sheet::machine::Spread;
+use coldframe_journal::span::PAGE;
+use coldframe_trace::provenance::Compression;
+use serde::{Deserialize, Serialize};
+
+use super::curve::{Curve, Point};
+
+/// What zram takes for so many compressed bytes: its classes of sizes leave room. Measured while a Go map, busybox sort
+/// and a JVM swapped (`mem_used_total` to `compr_data_size` in mm_stat): 1.14 to 1.2.
+const STORED: f64 = 1.17;
+/// The part of a page that a compressed one takes, if none could be tried: as the pages of `coldframe calibrate`.
+const UNKNOWN: f64 = 1.0 / 3.0;
+/// The least part of the RAM that compressed pages leave for others (`LEAST` in `kernel/src/budget.rs`).
+const LEAST: f64 = 1.0 / 8.0;
+
+/// What a page costs that comes back from the kernel's swap and pushes another one out.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Price {
+    /// A page at a random place.
+    pub fault: Spread,
+    /// A page of a stream.
+    pub ahead: Spread,
+    /// The kind of swap, for people.
+    pub kind: String,
+    /// Whether pages that left take RAM, compressed.
+    pub compressed: bool,
+    /// What swap `coldframe run` has to make, since none is on.
+    pub make: Option<String>,
+    /// The source, for people.
+    pub source: String,
+}
+
+/// How RAM is split between pages with frames and compressed ones.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Split {
+    /// All pages.
+    pages: f64,
+    /// The part of a page that a compressed one takes.
+    pub share: f64,
+}
+
+impl Split {
+    /// `compressed`: the part of a page that a compressed one takes, if some were tried.
+    pub fn of(price: &Price, pages: f64, compressed: Option<f64>) -> Split {
+        let share = if price.compressed { (STORED * compressed.unwrap_or(UNKNOWN)).min(1.0) } else { 0.0 };
+        Split { pages, share }
+    }
+
+    /// Pages that have frames with so many pages of RAM.
+    pub fn frames(self, ram: f64) -> f64 {
+        match ram >= self.pages {
+            true => ram,
+            false => ((ram - self.share * self.pages) / (1.0 - self.share).max(1e-9)).max(LEAST * ram),
+        }
+    }
+
+    /// Pages of RAM with which so many have frames.
+    pub fn ram(self, frames: f64) -> f64 {
+        frames + self.share * (self.pages - frames).max(0.0)
+    }
+}
+
+/// The run time of a recorded program by RAM with the kernel's swap.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct SwapAnswer {
+    /// The kind of swap.
+    pub kind: String,
+    /// The source of the price of a fault.
+    pub source: String,
+    /// The part of a page that a compressed one takes; 0 on a disk.
+    pub share: f64,
+    /// By RAM, largest first, at the sizes of the curve.
+    pub curve: Vec<Swapped>,
+}
+
+/// A size of RAM with the kernel's swap.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Swapped {
+    /// RAM in the form of `run --ram`, with compressed pages.
+    pub ram_bytes: u64,
+    /// Seconds of the whole run.
+    pub seconds: f64,
+    /// With the best costs of a fault.
+    pub seconds_low: f64,
+    /// With the worst; `None`: the recorder's window shows only that it takes at least about `seconds`.
+    pub seconds_high: Option<f64>,
+    /// Pages that come back from swap.
+    pub swap_ins: u64,
+}
+
+/// The best of these kinds of swap for half of the RAM; `None`: no price is known.
+pub(super) fn with_swap(
+    curve: &Curve<'_>,
+    points: &[Point],
+    prices: &[Price],
+    tried: Option<&Compression>,
+) -> Option<SwapAnswer> {
+    let tried = tried.map(|all| all.kept_share() / all.ratio() + 1.0 - all.kept_share());
+    let answers = prices.iter().map(|price| {
+        let split = Split::of(price, curve.needed as f64 / PAGE as f64, tried);
+        SwapAnswer {
+            kind: price.kind.clone(),
+            source: price.source.clone(),
+            share: split.share,
+            curve: points.iter().map(|point| swapped(curve, price, split, point.ram_bytes)).collect(),
+        }
+    });
+    best(answers, |answer| answer.at(curve.needed / 2).map_or(f64::INFINITY, |at| at.seconds))
+}
+
+/// The one with the least of a number.
+pub(super) fn best<T>(all: impl Iterator<Item = T>, number: impl Fn(&T) -> f64) -> Option<T> {
+    all.min_by(|a, b| number(a).total_cmp(&number(b)))
+}
+
+fn swapped(curve: &Curve<'_>, price: &Price, split: Split, ram_bytes: u64) -> Swapped {
+    let frames = (split.frames(ram_bytes as f64 / PAGE as f64) * PAGE as f64) as u64;
+    let counts = curve.counts_at(frames.min(curve.needed));
+    let alone = counts.device_alone + counts.memory_loads;
+    let of = |side: fn(&Spread) -> Ps| {
+        let each = |spread: &Spread| side(spread).0 as f64 / 1e12;
+        curve.alone() + alone * each(&price.fault) + counts.device_ahead * each(&price.ahead)
+    };
+    Swapped {
+        ram_bytes,
+        seconds: of(|spread| spread.mean),
+        seconds_low: of(|spread| spread.low),
+        seconds_high: (frames >= curve.told()).then(|| of(|spread| spread.high)),
+        swap_ins: (alone + counts.device_ahead).round() as u64,
+    }
+}
+
+impl SwapAnswer {
+    /// The size of the curve next to this one.
+    pub fn at(&self, ram_bytes: u64) -> Option<&Swapped> {
+        self.curve.iter().min_by_key(|at| at.ram_bytes.abs_diff(ram_bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compressed_pages_take_ram_and_what_is_left_has_frames() {
+        let zram = |compressed| Price {
+            fault: Spread::default(),
+            ahead: Spread::default(),
+            kind: String::new(),
+            compressed,
+            make: None,
+            source: String::new(),
+        };
+        let half = Split::of(&zram(true), 10_000.0, Some(0.5 / STORED));
+        // 5000 of 7500 pages of RAM are frames, and the other 5000 pages take 2500.
+        assert_eq!((half.frames(7500.0), half.ram(5000.0)), (5000.0, 7500.0));
+        assert_eq!((half.frames(10_000.0), half.frames(4000.0)), (10_000.0, 500.0));
+        let noise = Split::of(&zram(true), 10_000.0, Some(1.0));
+        assert_eq!((noise.frames(8000.0), noise.ram(8000.0)), (1000.0, 10_000.0));
+        assert_eq!(Split::of(&zram(false), 10_000.0, Some(1.0)).frames(8000.0), 8000.0);
+    }
+}

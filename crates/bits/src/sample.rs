@@ -1,0 +1,139 @@
+//! How well pages of the heap compress: some are read (`/proc/PID/mem`) and compressed as zram would.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use crate::maps::Mapping;
+use crate::PAGE;
+
+/// Pages that are read each time.
+const PAGES: usize = 64;
+/// Only a heap of at least this part of the largest so far counts.
+const LARGE: f64 = 0.9;
+/// Neighbours of which the first that is in RAM is read: 4 KiB of the page map.
+const NEAR: usize = 512;
+/// Times that a place is sought for a page.
+const TRIES: usize = 4;
+/// zram keeps a page as it is if it does not become smaller than this part (`huge_class_size`, mm/zsmalloc.c).
+const KEPT: usize = 3264;
+/// The bit of a page map's entry that says that the page is in RAM (Documentation/admin-guide/mm/pagemap.rst).
+const PRESENT: u64 = 1 << 63;
+
+/// The pages so far, and their bytes when compressed.
+#[derive(Default)]
+pub struct Sample {
+    pages: usize,
+    bytes: usize,
+    /// KiB of the largest heap so far.
+    largest: f64,
+    random: u64,
+}
+
+impl Sample {
+    /// Reads some pages of these mappings, by process and start. Those that may not be read are left out.
+    pub fn take(&mut self, all: &HashMap<(u32, u64), Mapping>) {
+        let heap: Vec<(u32, &Mapping)> = all
+            .iter()
+            .filter(|(_, mapping)| mapping.heap && mapping.rss > 0)
+            .map(|((pid, _), one)| (*pid, one))
+            .collect();
+        let whole: u64 = heap.iter().map(|(_, mapping)| mapping.rss).sum();
+        if whole as f64 * LARGE > self.largest {
+            (self.pages, self.bytes) = (0, 0);
+        }
+        self.largest = self.largest.max(whole as f64);
+        if (whole as f64) < LARGE * self.largest || whole == 0 {
+            return;
+        }
+        for _ in 0..PAGES {
+            let mut at = self.next() % whole;
+            let found = heap.iter().find(|(_, mapping)| match at.checked_sub(mapping.rss) {
+                Some(left) => {
+                    at = left;
+                    false
+                }
+                None => true,
+            });
+            let Some(page) = found.and_then(|(pid, mapping)| self.page(*pid, mapping)) else { continue };
+            let small = lz4_flex::block::compress(&page).len();
+            self.bytes += match page.iter().all(|byte| *byte == page[0]) {
+                // A page of one word takes no room.
+                true => 0,
+                false if small > KEPT => page.len(),
+                false => small,
+            };
+            self.pages += 1;
+        }
+    }
+
+    /// A page of the mapping that is in RAM.
+    fn page(&mut self, pid: u32, mapping: &Mapping) -> Option<Vec<u8>> {
+        let (map, memory) =
+            (File::open(format!("/proc/{pid}/pagemap")).ok()?, File::open(format!("/proc/{pid}/mem")).ok()?);
+        let pages = (mapping.end - mapping.start) / PAGE;
+        for _ in 0..TRIES {
+            let first = mapping.start / PAGE + self.next() % pages;
+            let mut entries = [0u8; 8 * NEAR];
+            let count = map.read_at(&mut entries, 8 * first).ok()? / 8;
+            let left = (mapping.end / PAGE - first).min(count as u64) as usize;
+            let is_there = |entry: &[u8]| u64::from_ne_bytes(entry.try_into().expect("eight bytes")) & PRESENT != 0;
+            if let Some(near) = entries.chunks_exact(8).take(left).position(is_there) {
+                let mut page = vec![0; PAGE as usize];
+                memory.read_exact_at(&mut page, (first + near as u64) * PAGE).ok()?;
+                return Some(page);
+            }
+        }
+        None
+    }
+
+    /// The part of its size that a page takes; `None`: none could be read.
+    pub fn compressed(&self) -> Option<f64> {
+        (self.pages > 0).then(|| self.bytes as f64 / (self.pages as u64 * PAGE) as f64)
+    }
+
+    /// The next of random numbers (xorshift), the same every time.
+    fn next(&mut self) -> u64 {
+        let mut x = if self.random == 0 { 88_172_645_463_325_252 } else { self.random };
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        self.random = x;
+        x
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_bytes_stay_as_they_are_and_half_of_a_page_is_half() {
+        let mut sample = Sample::default();
+        let mut noise = || (0..512).map(|_| sample.next()).collect::<Vec<u64>>();
+        // Pages of noise, of half noise, and of zeros; large, so that they are a mapping of their own.
+        let words: Vec<u64> = (0..1024)
+            .flat_map(|i| {
+                let mut page = noise();
+                page[512 - 256 * (i % 3)..].fill(0);
+                page
+            })
+            .collect();
+        let text = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let at = words.as_ptr() as u64;
+        let mapping = crate::maps::mappings(&text).into_iter().find(|one| one.start <= at && at < one.end).unwrap();
+        let all = HashMap::from([((std::process::id(), mapping.start), mapping)]);
+        (0..20).for_each(|_| sample.take(&all));
+        let found = sample.compressed().unwrap();
+        assert!((0.40..0.65).contains(&found), "{found} of {} pages", sample.pages);
+        assert!(words.len() == 512 * 1024);
+    }
+
+    #[test]
+    fn memory_of_nobody_says_nothing() {
+        let mut sample = Sample::default();
+        let mapping = Mapping { start: 4096, end: 8192, heap: true, rss: 4, ..Mapping::default() };
+        sample.take(&HashMap::from([((1 << 23, 4096), mapping)]));
+        assert_eq!(sample.compressed(), None);
+    }
+}
