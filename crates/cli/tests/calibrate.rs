@@ -61,7 +61,8 @@ fn a_machine_is_measured_kept_shown_and_measured_again_when_it_is_another() {
     let user = User::new();
     let first = user.json(&["calibrate", "--short", "--format", "json"]);
     let (live, disk) = (numbers(&first["live_ps"]), numbers(&first["disk_ps"]));
-    assert!(live.len() == 13 * 3 && disk.len() >= 4 * 4, "{live:?} {disk:?}");
+    // The kernel's swap too, if some is on.
+    assert!((13 * 3..=15 * 3).contains(&live.len()) && disk.len() >= 4 * 4, "{live:?} {disk:?}");
     assert!(live.iter().chain(&disk).all(|(_, ps)| *ps > 0), "{live:?} {disk:?}");
     for (name, cost) in first["live_ps"].as_object().unwrap() {
         let of = |part: &str| cost[part].as_u64().unwrap();
@@ -73,7 +74,7 @@ fn a_machine_is_measured_kept_shown_and_measured_again_when_it_is_another() {
     assert_eq!(user.json(&["calibrate", "--show", "--short", "--format", "json"]), first);
     let text = std::fs::read_to_string(user.sheet()).unwrap();
     let table = user.good(&["calibrate", "--show", "--short"]);
-    assert!(table.lines().count() <= 22, "{table}");
+    assert!(table.lines().count() <= 24, "{table}");
     assert!(table.lines().all(|line| line.chars().count() <= 80 || line.starts_with("measured on")), "{table}");
 
     // The machine is a device like any other.

@@ -240,9 +240,12 @@ fn by_kernel(answer: &Answer) -> String {
     let Some((swap, at)) = answer.kernel.as_ref().and_then(|swap| Some((swap, swap.at(ram)?))) else {
         return String::new();
     };
-    let at_least = if at.seconds_high.is_some() { "about" } else { "at least" };
-    let (time, size) = (human_seconds(at.seconds), ram_size(at.ram_bytes));
-    filled(&format!("By the kernel, with swap on {}: --ram {size} takes {at_least} {time}.", swap.kind))
+    let (low, size) = (human_seconds(at.seconds_low), ram_size(at.ram_bytes));
+    let time = match at.seconds_high {
+        Some(high) => format!("about {low} to {}", human_seconds(high)),
+        None => format!("at least {low}"),
+    };
+    filled(&format!("By the kernel, with swap on {}: --ram {size} takes {time}.", swap.kind))
 }
 
 /// The commands to paste: a run with the advised RAM, and the page.
