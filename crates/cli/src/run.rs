@@ -101,7 +101,7 @@ pub struct Args {
     #[arg(long, default_value = "2046GiB")]
     max_memory: String,
     /// How to wait for the device.
-    #[arg(long, value_parser = ["auto", "read", "brief", "poll", "sleep"], default_value = "auto")]
+    #[arg(long, value_parser = ["auto", "read", "brief"], default_value = "auto")]
     wait: String,
     /// Number of threads that handle faults.
     #[arg(long, default_value_t = 2)]
@@ -325,8 +325,6 @@ fn options(args: &Args) -> Result<Options, Failure> {
         wait: match args.wait.as_str() {
             "read" => Wait::Read,
             "brief" => Wait::Brief,
-            "poll" => Wait::Poll,
-            "sleep" => Wait::Sleep,
             _ => Wait::Auto,
         },
         swap: args.area.area(args.predict)?,

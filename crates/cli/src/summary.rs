@@ -69,7 +69,6 @@ pub fn table(options: &Options, stats: &Snapshot, chosen: Option<&Chosen>, took:
     };
     format!(
         "{}\n{ram}, {} managed; {} evictions, {} of them written ({} found unchanged)\n\
-         beside it for the pager: at most {} for buffers and threads, and {} bytes for each page in use ({} now)\n\
          device: {} read, {} written in {} writes; search and eviction hidden behind the device: {hidden}\n\
          {}{}{}{:.2} s, {} forks\n",
         styled(&["fault", "count", "mean us", "p50", "p99", "p99.9", "max"], rows, 1),
@@ -77,9 +76,6 @@ pub fn table(options: &Options, stats: &Snapshot, chosen: Option<&Chosen>, took:
         human_count(stats.evictions),
         human_count(stats.dirty_evictions),
         human_count(stats.writes_saved),
-        mib(stats.overhead_fixed),
-        stats.overhead_per_page,
-        mib(stats.tables_resident),
         mib(stats.device_bytes_read),
         mib(stats.device_bytes_written),
         human_count(stats.device_writes),

@@ -313,7 +313,7 @@ fn threads_that_downgrade_pages_do_not_wait_for_each_other_in_a_circle() {
 #[test]
 fn a_journal_of_four_threads_is_what_a_fresh_engine_does() {
     let folder = tempfile::tempdir().unwrap();
-    for (policy, wait) in [("fifo-sc:valid=60%", Wait::Brief), ("pa-clock", Wait::Read), ("multi-queue", Wait::Sleep)] {
+    for (policy, wait) in [("fifo-sc:valid=60%", Wait::Brief), ("pa-clock", Wait::Read), ("multi-queue", Wait::Brief)] {
         let path = folder.path().join("journal");
         let pager = Pager::start(Options { journal: Some(path.clone()), wait, ..options(policy) }).unwrap();
         let region = pager.anonymous(PAGES * PAGE).unwrap();

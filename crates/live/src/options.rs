@@ -18,10 +18,6 @@ pub enum Wait {
     Read,
     /// Poll the completion queue for about one device time, then sleep.
     Brief,
-    /// Poll until the read is complete; uses a whole core.
-    Poll,
-    /// Sleep at once.
-    Sleep,
 }
 
 /// Whether evicted pages stay in RAM, compressed.

@@ -12,7 +12,7 @@ use common::{drop_behind_our_back, in_child, pager, round_of, stamp, succeeds, w
 #[test]
 fn a_wait_for_events_after_an_eviction_is_not_interrupted() {
     let (status, said) = in_child(|| {
-        let pager = pager(1 << 18, |o| o.wait = Wait::Sleep);
+        let pager = pager(1 << 18, |o| o.wait = Wait::Brief);
         let region = pager.anonymous(1024 * PAGE).unwrap();
         // SAFETY: no arguments that matter.
         let events = unsafe { libc::epoll_create1(0) };
@@ -33,25 +33,23 @@ fn a_wait_for_events_after_an_eviction_is_not_interrupted() {
 /// The thread is in a system call that faults. The thread's operations in flight cannot end before that call.
 #[test]
 fn a_thread_that_has_loaded_pages_may_stand_in_a_system_call() {
-    for wait in [Wait::Sleep, Wait::Brief] {
-        let (status, said) = in_child(|| {
-            let pager = pager(1 << 20, |o| o.wait = wait);
-            let mut region = pager.anonymous(2048 * PAGE).unwrap();
-            let mut file = tempfile::tempfile().unwrap();
-            let mut random = fastrand::Rng::with_seed(5);
-            for round in 0..1500 {
-                let mut part = || {
-                    let from = random.usize(..2048 - 32) * PAGE;
-                    from..from + 32 * PAGE
-                };
-                region.as_mut_slice()[part()].fill(round as u8);
-                region.will_need(&[part()]).unwrap();
-                std::io::Seek::rewind(&mut file).unwrap();
-                std::io::Write::write_all(&mut file, &region.as_slice()[part()]).unwrap();
-            }
-        });
-        assert_eq!(status, 0, "{wait:?}: {said}");
-    }
+    let (status, said) = in_child(|| {
+        let pager = pager(1 << 20, |o| o.wait = Wait::Brief);
+        let mut region = pager.anonymous(2048 * PAGE).unwrap();
+        let mut file = tempfile::tempfile().unwrap();
+        let mut random = fastrand::Rng::with_seed(5);
+        for round in 0..1500 {
+            let mut part = || {
+                let from = random.usize(..2048 - 32) * PAGE;
+                from..from + 32 * PAGE
+            };
+            region.as_mut_slice()[part()].fill(round as u8);
+            region.will_need(&[part()]).unwrap();
+            std::io::Seek::rewind(&mut file).unwrap();
+            std::io::Write::write_all(&mut file, &region.as_slice()[part()]).unwrap();
+        }
+    });
+    assert_eq!(status, 0, "{said}");
 }
 
 /// A word that parent and children share. Children wait until it is not 0.

@@ -54,7 +54,7 @@ fn what_is_written_is_read_whatever_the_policy() {
 
 #[test]
 fn what_is_written_is_read_however_the_device_is_waited_for() {
-    for wait in [Wait::Read, Wait::Brief, Wait::Poll, Wait::Sleep] {
+    for wait in [Wait::Read, Wait::Brief] {
         exercise(&pager(|o| o.wait = wait), 1);
     }
 }

@@ -60,7 +60,7 @@ fn exercise(region: &mut Region, versions: &mut HashMap<usize, u64>, touches: us
 #[test]
 fn nothing_is_lost_and_pages_come_back_from_the_pool_and_from_the_log() {
     for (policy, wait, encrypt) in
-        [("multi-queue", Wait::Brief, false), ("fifo-sc:valid=60%", Wait::Read, true), ("clock", Wait::Sleep, false)]
+        [("multi-queue", Wait::Brief, false), ("fifo-sc:valid=60%", Wait::Read, true), ("clock", Wait::Brief, false)]
     {
         let pager = pager(|o| (o.policy, o.wait, o.encrypt) = (Some(policy.to_string()), wait, encrypt));
         let (mut region, mut versions) = (pager.anonymous(PAGES * PAGE).unwrap(), HashMap::new());

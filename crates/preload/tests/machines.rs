@@ -66,8 +66,7 @@ fn one_processor() {
 
 #[test]
 fn two_processors() {
-    let polls = |o: &mut Options| o.wait = Wait::Poll;
-    the_same_on(Setting { name: "two processors", change: polls, around: |c| before(c, processors::<2>), ..USUAL });
+    the_same_on(Setting { name: "two processors", around: |c| before(c, processors::<2>), ..USUAL });
 }
 
 /// The C library must not use these features; `there`: this processor has the first of them. The pager's own code is

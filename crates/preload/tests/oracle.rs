@@ -32,9 +32,9 @@ const SETTINGS: &[Setting] = &[
         change: |o| policy(o, "fifo-sc:valid=60%", Wait::Brief),
         ..USUAL
     },
-    Setting { name: "clock", ram: 4096, change: |o| policy(o, "clock", Wait::Sleep), ..USUAL },
+    Setting { name: "clock", ram: 4096, change: |o| policy(o, "clock", Wait::Brief), ..USUAL },
     Setting { name: "far-ahead", ram: 1024, change: |o| (o.read_ahead, o.evict_batch) = (31, Some(32)), ..USUAL },
-    Setting { name: "sieve", ram: 512, change: |o| policy(o, "sieve", Wait::Poll), ..USUAL },
+    Setting { name: "sieve", ram: 512, change: |o| policy(o, "sieve", Wait::Read), ..USUAL },
     Setting { name: "many-handlers", ram: 1024, handlers: 16, ..USUAL },
     Setting { name: "queues", ram: 1024, change: |o| policy(o, "multi-queue", Wait::Auto), ..USUAL },
 ];

@@ -96,7 +96,7 @@ impl Setting {
             own,
             threads,
             handlers: *random.choice(&[1, 2, 2, 3, 8, 26]).expect("not empty"),
-            wait: *random.choice(&[Wait::Auto, Wait::Read, Wait::Brief, Wait::Poll, Wait::Sleep]).expect("not empty"),
+            wait: *random.choice(&[Wait::Auto, Wait::Read, Wait::Brief]).expect("not empty"),
             device: device(random),
             encrypt: random.u8(..4) == 0,
             read_ahead: {

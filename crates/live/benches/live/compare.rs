@@ -26,7 +26,7 @@ pub fn on_ram(folder: &Path, targets: &mut Targets) {
         (Err(why), _) | (_, Err(why)) => return println!("not run: {why}"),
     };
     let swap_on = Swap::on(&swap.path());
-    let place = Place { backing: &block.path(), swap: swap_on.as_ref().err(), polling: false, measured: 400_000 };
+    let place = Place { backing: &block.path(), swap: swap_on.as_ref().err(), measured: 400_000 };
     for workload in WORKLOADS {
         for threads in [1, 2] {
             let runs = place.rounds(workload, threads);
@@ -41,7 +41,7 @@ pub fn on_ram(folder: &Path, targets: &mut Targets) {
 pub fn on_disk(folder: &Path, targets: &mut Targets) {
     println!("\nDISK ({})", folder.display());
     let swap_on = Swap::file(folder, 2 * PAGES * 4096);
-    let place = Place { backing: folder, swap: swap_on.as_ref().err(), polling: true, measured: 150_000 };
+    let place = Place { backing: folder, swap: swap_on.as_ref().err(), measured: 150_000 };
     for workload in WORKLOADS {
         for threads in [1, 2] {
             let runs = place.rounds(workload, threads);
@@ -54,7 +54,6 @@ struct Place<'a> {
     backing: &'a Path,
     /// Why kernel swap is not available.
     swap: Option<&'a String>,
-    polling: bool,
     measured: usize,
 }
 
@@ -62,12 +61,7 @@ impl Place<'_> {
     fn peers(&self) -> Vec<(Peer, Result<(), String>)> {
         let umap = umap_library().map(drop).ok_or("UMAP_PREFIX does not name a folder with lib/libumap.so".to_string());
         let swap = self.swap.map_or(Ok(()), |why| Err(why.clone()));
-        let mut peers = vec![(Peer::Coldframe, Ok(()))];
-        if self.polling {
-            peers.push((Peer::Polling, Ok(())));
-        }
-        peers.extend([(Peer::KernelSwap, swap), (Peer::MmapRandom, Ok(())), (Peer::Umap, umap)]);
-        peers
+        vec![(Peer::Coldframe, Ok(())), (Peer::KernelSwap, swap), (Peer::MmapRandom, Ok(())), (Peer::Umap, umap)]
     }
 
     fn rounds(&self, workload: Workload, threads: usize) -> Runs {
@@ -187,8 +181,7 @@ fn disk_targets(runs: &Runs, workload: Workload, threads: usize, targets: &mut T
         return;
     }
     let name = |what: &str| format!("disk, {}, 1 thr.: {what}", workload.name());
-    let of = |ours: Peer, other: Peer| ratio(runs, ours, other, SPEED);
-    note(targets, name("accesses/s, UMap"), of(Peer::Coldframe, Peer::Umap), Bound::AtLeast(1.7));
-    note(targets, name("same, polling"), of(Peer::Polling, Peer::Umap), Bound::AtLeast(2.0));
-    note(targets, name("accesses/s, kernel swap"), of(Peer::Coldframe, Peer::KernelSwap), Bound::AtLeast(1.1));
+    let of = |other: Peer| ratio(runs, Peer::Coldframe, other, SPEED);
+    note(targets, name("accesses/s, UMap"), of(Peer::Umap), Bound::AtLeast(1.7));
+    note(targets, name("accesses/s, kernel swap"), of(Peer::KernelSwap), Bound::AtLeast(1.1));
 }

@@ -135,7 +135,7 @@ pub fn run(folder: &Path, targets: &mut Targets) {
     let zero = zero_fill();
     let floor = device(folder, &mut random);
     println!("zero-fill fault {zero:.2} us, direct read {:.1} us, direct write {:.1} us", floor.read, floor.write);
-    for (name, wait) in [("read", Wait::Read), ("brief", Wait::Brief), ("poll", Wait::Poll)] {
+    for (name, wait) in [("read", Wait::Read), ("brief", Wait::Brief)] {
         let (pager, region) = pager(folder, "multi-queue", wait);
         let fault = demand(&region, &mut random);
         println!("--wait {name}: a fault takes {fault:.1} us");

@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 
-use coldframe_live::{Options, Pager, Region, Wait, PAGE};
+use coldframe_live::{Options, Pager, Region, PAGE};
 use serde::{Deserialize, Serialize};
 
 use crate::workload::{content, drive, Seen, Workload};
@@ -16,8 +16,6 @@ use crate::workload::{content, drive, Seen, Workload};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Peer {
     Coldframe,
-    /// With `--wait poll`.
-    Polling,
     /// Anonymous memory in a memory cgroup, `vm.page-cluster` 0.
     KernelSwap,
     /// A shared file mapping with MADV_RANDOM in a memory cgroup.
@@ -29,7 +27,6 @@ impl Peer {
     pub fn name(self) -> &'static str {
         match self {
             Peer::Coldframe => "coldframe",
-            Peer::Polling => "coldframe --wait poll",
             Peer::KernelSwap => "kernel swap",
             Peer::MmapRandom => "mmap, MADV_RANDOM",
             Peer::Umap => "UMap",
@@ -78,8 +75,7 @@ pub fn work(job: &Job) {
     let strings: Vec<Vec<u32>> =
         (0..job.threads).map(|t| job.workload.string(job.pages, job.warm + job.measured, t)).collect();
     let memory = match job.peer {
-        Peer::Coldframe => coldframe(job, Wait::Auto),
-        Peer::Polling => coldframe(job, Wait::Poll),
+        Peer::Coldframe => coldframe(job),
         Peer::KernelSwap => anonymous(job),
         Peer::MmapRandom => mapped(job),
         Peer::Umap => umap(job),
@@ -148,9 +144,9 @@ unsafe fn fill(base: *mut u8, pages: usize) {
     }
 }
 
-fn coldframe(job: &Job, wait: Wait) -> Memory {
+fn coldframe(job: &Job) -> Memory {
     let ram = (job.frames * PAGE) as u64;
-    let options = Options { backing: job.backing.clone(), max_memory: 4 << 30, wait, ..Options::new(ram) };
+    let options = Options { backing: job.backing.clone(), max_memory: 4 << 30, ..Options::new(ram) };
     let pager = Pager::start(options).expect("the pager starts");
     let region: Region = pager.anonymous(job.pages * PAGE).expect("address space");
     // SAFETY: the region has these pages.

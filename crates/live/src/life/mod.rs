@@ -3,7 +3,6 @@
 
 pub mod fork;
 pub mod locked;
-mod overhead;
 mod process;
 pub mod start;
 
@@ -78,7 +77,6 @@ impl Inner {
         if let Some(recording) = self.faults.work.recording() {
             recording.end(self.faults.memory().resident());
         }
-        self.note_tables();
         self.withdraw();
     }
 

@@ -44,8 +44,6 @@ use crate::{LiveError, Options, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 pub fn start(options: Options) -> Result<Arc<Inner>, LiveError> {
     let source = Source::find(Notify::Message).or_else(|_| Source::find(Notify::UserMessage));
     let inner = made(options, source.map_err(missing)?, false)?;
-    // SAFETY: nothing has asked for its threads yet; its end stops them.
-    unsafe { inner.threads.start(&inner.faults, false)? };
     super::process::register(&inner)?;
     Ok(inner)
 }
@@ -54,32 +52,33 @@ pub fn start(options: Options) -> Result<Arc<Inner>, LiveError> {
 pub fn start_for_program(options: Options) -> Result<Arc<Inner>, LiveError> {
     // Handlers, writer, reclaimer, and the keeper itself.
     sys::thread::reserve(options.handlers.max(1) + 3);
-    // A recording and a journal have every first touch, and so has the engine's swap area.
-    let early = options.record.is_none() && options.journal.is_none() && options.swap.is_none();
-    let inner = made(options, Source::find(Notify::Message).map_err(missing)?, early)?;
     // A recorder reads the clocks of the program's threads, which only threads of the same process may.
-    let kept = inner.options.record.is_none();
-    // SAFETY: nothing has asked for the pager's threads yet.
-    unsafe { inner.threads.start(&inner.faults, kept)? };
+    let kept = options.record.is_none();
+    let inner = made(options, Source::find(Notify::Message).map_err(missing)?, kept)?;
     // The keeper works in its memory until the process ends.
     std::mem::forget(inner.clone());
     Ok(inner)
 }
 
-/// A pager without threads. `early`: memory is not watched before it has to be.
-fn made(options: Options, source: Source, early: bool) -> Result<Arc<Inner>, LiveError> {
+/// A pager with its threads; `kept`: in a keeper.
+fn made(options: Options, source: Source, kept: bool) -> Result<Arc<Inner>, LiveError> {
+    let began = (recorder::in_ram(sys::open_file(c"/proc/self/statm").ok().as_ref()), sys::now());
+    // Memory is not watched before it has to be. A recording and a journal have every first touch, and so has the
+    // engine's swap area.
+    let early = kept && options.journal.is_none() && options.swap.is_none();
     super::locked::refuse_locked()?;
     sys::clock::find();
     // Before the statistics, which are in a file themselves.
     crate::swap::device::refuse_small(&options.backing)?;
     let stats = crate::stats::file::of(options.stats_fd)?;
     let known = stats.0.measured();
-    let inner = Arc::new(build(options, source, early, stats, known)?);
-    inner.note_overhead();
-    let kept = inner.keep_plaintext();
+    let inner = Arc::new(build(options, source, early, stats, known, began)?);
+    let locked = inner.keep_plaintext();
     if known.is_none() {
-        inner.say_limits(kept);
+        inner.say_limits(locked);
     }
+    // SAFETY: nothing has asked for its threads yet; its end stops them, or it has none.
+    unsafe { inner.threads.start(&inner.faults, kept)? };
     Ok(inner)
 }
 
@@ -89,9 +88,9 @@ fn build(
     early: bool,
     (stats, stats_fd): (&'static Stats, Option<OwnedFd>),
     known: Option<Measured>,
+    began: (u64, u64),
 ) -> Result<Inner, LiveError> {
     options.handlers = options.handlers.max(1);
-    let (before, started) = (recorder::in_ram(sys::open_file(c"/proc/self/statm").ok().as_ref()), sys::now());
     if options.record.is_some() {
         recorder::fit(&mut options);
     }
@@ -164,7 +163,7 @@ fn build(
     let begin = |asked| Recording::create(asked, knobs.clone().unwrap_or_default(), (space.start, pages), zeros);
     let mut recording = options.record.as_ref().map(begin).transpose()?;
     if let Some(recording) = &mut recording {
-        recording.set_own(before, started);
+        recording.set_own(began);
     }
     let early = if early { Early::up_to(engine.frames_for_pages()) } else { Early::default() };
     stats.magic.store(Stats::MAGIC, Ordering::Release);

@@ -6,12 +6,10 @@ use crate::page::state::States;
 use crate::sys::sync::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use crate::sys::table::Table;
 use crate::LiveError;
-use std::ops::Range;
 
 /// All pages.
 #[derive(Debug)]
 pub struct Pages {
-    len: usize,
     state: States,
     /// Place in the swap file plus 1; 0: no content, the page is zeros.
     slot: Table<AtomicU64>,
@@ -39,7 +37,6 @@ impl Pages {
     pub fn new(len: usize) -> Result<Pages, LiveError> {
         Ok(Pages {
             state: States::new(len)?,
-            len,
             slot: Table::new(len)?,
             epoch: Table::new(len)?,
             pins: Table::new(len)?,
@@ -47,22 +44,6 @@ impl Pages {
             seal: Wide::new(len)?,
             nonce: Table::new(len)?,
         })
-    }
-
-    /// Where the tables lie.
-    pub fn tables(&self) -> [Range<usize>; 6] {
-        let (sum, seal) = (self.sum.words.range(), self.seal.words.range());
-        [self.state.range(), self.slot.range(), self.epoch.range(), sum, seal, self.nonce.range()]
-    }
-
-    /// Bytes of the tables for a page. Without encryption, or without forks, some tables are
-    /// never written to.
-    pub fn bytes_per_page(&self, encrypt: bool, forked: bool) -> u64 {
-        let bytes = |tables: &[Range<usize>]| tables.iter().map(|table| (table.len() / self.len) as u64).sum::<u64>();
-        let [state, slot, epoch, sum, seal, nonce] = self.tables();
-        bytes(&[state, slot, sum])
-            + if encrypt { bytes(&[seal, nonce]) } else { 0 }
-            + if forked { bytes(&[epoch]) } else { 0 }
     }
 
     /// Slot of the page's bytes; `None`: the page is zeros.

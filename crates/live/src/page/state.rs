@@ -103,11 +103,6 @@ pub struct States {
 }
 
 impl States {
-    /// Where the words lie.
-    pub fn range(&self) -> std::ops::Range<usize> {
-        self.words.range()
-    }
-
     /// `len` pages, all `Nowhere`.
     pub fn new(len: usize) -> Result<States, LiveError> {
         Ok(States { words: Table::new(len)?, parking: Parking::default() })

@@ -323,7 +323,7 @@ impl Recording {
     }
 
     /// Notes the RAM in use before the pager started, and when the pager began to start.
-    pub(crate) fn set_own(&mut self, before: u64, started: u64) {
+    pub(crate) fn set_own(&mut self, (before, started): (u64, u64)) {
         self.own = in_ram(self.pace.lock().memory.as_ref()).saturating_sub(before);
         self.before = sys::process_times();
         let now = sys::now();

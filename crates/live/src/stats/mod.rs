@@ -250,13 +250,6 @@ statistics! {
         device_read_ns,
         /// Measured at the start: one step of a walk that clears an emulated reference bit.
         walk_step_ns,
-        /// Bytes of RAM that the pager itself can take, however little memory is used: buffers, stacks, tables of
-        /// frames.
-        overhead_fixed,
-        /// Bytes of RAM for each page of memory that has been used.
-        overhead_per_page,
-        /// Bytes of the tables of pages and slots that were in RAM when the last process ended.
-        tables_resident,
     }
     histograms {
         /// True faults that waited for the device, from the handler's first instruction to its last.

@@ -327,17 +327,6 @@ impl Log {
         Ok(())
     }
 
-    /// The address ranges of the tables.
-    pub fn tables(&self) -> [Range<usize>; 4] {
-        let _signals = Signals::block();
-        self.state.lock().tables()
-    }
-
-    /// Bytes of the tables for each page with a slot, rounded up, without deferred slots.
-    pub fn bytes_per_slot(&self, forked: bool) -> u64 {
-        1 + if forked { size_of::<u32>() as u64 } else { 0 }
-    }
-
     /// Where the keys lie.
     #[cfg(test)]
     pub fn keys(&self) -> Vec<usize> {

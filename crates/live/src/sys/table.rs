@@ -44,11 +44,6 @@ impl<T: Zeroed> Table<T> {
         Ok(Table { start: start as *mut T, len, entries: PhantomData })
     }
 
-    /// Where it lies.
-    pub fn range(&self) -> std::ops::Range<usize> {
-        self.start as usize..self.start as usize + self.len * std::mem::size_of::<T>()
-    }
-
     /// As a slice.
     pub fn as_slice(&self) -> &[T] {
         // SAFETY: the mapping has room for `len` entries, and zero is a value.

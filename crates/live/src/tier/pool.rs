@@ -4,8 +4,6 @@
 //! The pool is plain private memory. So a forked child has its parent's pool, shared until written, and a copy of the
 //! tables.
 
-use std::ops::Range;
-
 use coldframe_core::tier::{BIN_FRAMES, GRAIN};
 use coldframe_core::PoolId;
 
@@ -33,11 +31,6 @@ impl Pool {
         // SAFETY: our own new memory.
         let _ = unsafe { sys::advise(start..start + len, libc::MADV_NOHUGEPAGE) };
         Ok(Pool { start, len })
-    }
-
-    /// Where it lies.
-    pub fn range(&self) -> Range<usize> {
-        self.start..self.start + self.len
     }
 
     fn place(&self, at: PoolId, size: u32) -> usize {

@@ -10,7 +10,7 @@ use crate::swap::log::{self, Found};
 use crate::sys;
 use crate::task::{Load, Ring, Source, Todo};
 use crate::tier::IN_POOL;
-use crate::{Wait, PAGE};
+use crate::PAGE;
 
 impl Work {
     /// Notes a load, and starts the read if the bytes are on the device. `together`: more loads follow at once.
@@ -126,11 +126,9 @@ impl Work {
                 }
                 None => {
                     there = false;
-                    let polled = sys::now();
-                    if self.wait == Wait::Poll || (self.wait == Wait::Brief && polled - todo.asked_at < self.poll_ns) {
-                        std::hint::spin_loop();
-                    } else {
-                        ring.sleep(left);
+                    match sys::now() - todo.asked_at < self.poll_ns {
+                        true => std::hint::spin_loop(),
+                        false => ring.sleep(left),
                     }
                 }
             }

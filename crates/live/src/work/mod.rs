@@ -26,7 +26,7 @@ use crate::sys::{fatal, Errno, Own};
 use crate::task::lead::Lead;
 use crate::task::{Task, Tasks};
 use crate::tier::Pool;
-use crate::{LiveError, Options, Recorder, Wait, PAGE};
+use crate::{LiveError, Options, Recorder, PAGE};
 
 pub use evict::TakenOut;
 pub use kernel_reads::Sleepers;
@@ -47,7 +47,6 @@ pub struct Work {
     returned: Lock<Vec<usize>>,
     /// The memory of all of them.
     buffers: Range<usize>,
-    wait: Wait,
     /// How long a thread polls before it sleeps, in nanoseconds.
     poll_ns: u64,
     /// The device's last error; 0: the bytes were wrong.
@@ -88,7 +87,6 @@ impl Work {
             recording: Own::new(parts.recording),
             returned: Lock::new(Vec::with_capacity(parts.buffers.len() / PAGE)),
             buffers: parts.buffers,
-            wait: options.wait,
             poll_ns: parts.poll_ns,
             last_error: AtomicI32::new(0),
             write_share: AtomicU32::new(0),

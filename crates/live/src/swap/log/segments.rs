@@ -190,11 +190,6 @@ impl Inside {
         self.memory.0..self.memory.0 + BUFFERS * SEGMENT * PAGE
     }
 
-    /// Where the tables are.
-    pub fn tables(&self) -> [Range<usize>; 4] {
-        [self.used.range(), self.birth.range(), self.free.range(), self.deferred.range()]
-    }
-
     pub fn segments_max(&self) -> usize {
         self.segments_max
     }
