@@ -263,3 +263,23 @@ int main(void) {
     let words = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.signal(), Some(9), "{}\n{words}", output.status);
 }
+
+/// What only may be read is the child's, too, until one of both writes. It still leaves.
+#[test]
+fn read_only_memory_of_a_parent_leaves_though_the_kernel_may_hold_frames() {
+    let main = r#"
+enum { P = 4096, N = 1024 };
+int main(void) {
+    char params[120] = {0}; int ring = syscall(SYS_io_uring_setup, 4, params); CHECK(ring >= 0);
+    char *text = mmap(NULL, N * P, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); CHECK(MANAGED(text));
+    for (int i = 0; i < N; i++) text[i * P] = i % 127;
+    CHECK(mprotect(text, N * P, PROT_READ) == 0);
+    int ends[2]; CHECK(pipe(ends) == 0);
+    pid_t child = fork(); CHECK(child >= 0);
+    if (!child) { char c; close(ends[1]); _exit(read(ends[0], &c, 1) != 0); }
+    for (int round = 0; round < 3; round++) for (int i = 0; i < N; i++) CHECK(text[i * P] == i % 127);
+    close(ends[1]); int status; CHECK(waitpid(child, &status, 0) == child && status == 0);
+    return 0;
+}"#;
+    check_paged("text", main, 2 << 20, &[]);
+}

@@ -179,7 +179,12 @@ impl Work {
                 Ok(new) => new,
                 Err(error) => fatal::stop(format_args!("cannot move the page at {address:#x}: {}", error.io())),
             };
-            let moved = uffd.move_page(shelf, new);
+            let mut moved = uffd.move_page(shelf, new);
+            if moved == Err(Errno::BUSY) {
+                // Shared with a child, as in `try_leave`; here no fault is ours.
+                let _ = sys::advise(new..new + PAGE, libc::MADV_POPULATE_WRITE);
+                moved = uffd.move_page(shelf, new);
+            }
             match moved {
                 Ok(()) => sys::unmap_memory(new, PAGE),
                 Err(_) => {
