@@ -47,8 +47,6 @@ const SLACK: f64 = 0.25;
 /// Below this part of the time, entries take little: a sixth of [`SHARE`], so that a window that shrinks by a quarter
 /// stays below it. A guess.
 const IDLE: f64 = 0.10;
-/// Buckets of the histogram of ways: 4 for each power of two of nanoseconds, up to 2^40 (18 minutes).
-const BUCKETS: usize = 4 * 40;
 /// The longest and the shortest window, as parts of the sampled pages in RAM. Guesses: curves begin at a window, and
 /// hardly a program is usable in less than a sixteenth of its memory.
 const WIDEST: usize = 16;
@@ -65,8 +63,9 @@ const PERIOD_NS: u64 = 20_000_000;
 const PERIOD: u64 = 64;
 /// How often the kernel's numbers are read, in nanoseconds: once a period.
 const LOOK_NS: u64 = PERIOD_NS;
-/// A thread whose way takes longer than this has waited for something else, in nanoseconds. A way takes 3 us
-/// (`docs/book/src/truth.md`); a thread that waits for a processor waits for a millisecond.
+/// A thread whose way takes longer than this has waited for something else, in nanoseconds. A way takes 3 us, and 25 us
+/// if a virtual processor has halted (`docs/book/src/truth.md`); a thread that waits for a processor waits for a
+/// millisecond.
 const WAIT_NS: u64 = 50_000;
 /// Bytes of the file that are reserved at a time: 256 Ki records, which take the program two
 /// seconds at 10 us each. A guess.
@@ -94,8 +93,8 @@ pub(crate) struct Recording {
     pace: Lock<Pace>,
     /// Bytes of RAM that the pager itself takes.
     own: u64,
-    /// The process's processor time before the recording.
-    before: sys::Times,
+    /// Nanoseconds of the process's processor time before the recording.
+    before: u64,
     zeros: u128,
     trial: Trial,
 }
@@ -104,21 +103,28 @@ pub(crate) struct Recording {
 #[derive(Debug, Default)]
 struct Pace {
     entries: u64,
-    handling: u64,
+    taken: u64,
     since: u64,
     looked: u64,
     /// How often the sampling has been halved because the file was filling up.
     halved: u32,
-    /// The threads that have faulted.
-    threads: Vec<u32>,
+    /// The threads that have faulted: each one's last fault.
+    threads: Vec<Last>,
     handlers: Vec<Watch>,
     /// The thread that existed first.
     main: Option<Watch>,
     /// `/proc/self/statm`.
     memory: Option<OwnedFd>,
-    /// The last fault: its thread, when it was answered, and the thread's processor time then.
-    last: (u32, u64, u64),
-    ways: Ways,
+    /// The thread of the last fault.
+    last: u32,
+}
+
+/// A thread's last fault: when it was answered, and the thread's processor time then.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    thread: u32,
+    answered: u64,
+    time: u64,
 }
 
 /// The kernel's numbers for a thread. Files of `/proc` are opened once, before the program begins or continues. A
@@ -130,19 +136,14 @@ struct Watch {
     file: Option<OwnedFd>,
     /// Nanoseconds that it has waited for a processor.
     waited: u64,
-    /// Only for a thread that has measured itself.
-    times: sys::Times,
+    /// Nanoseconds of its processor time.
+    time: u64,
 }
 
 impl Watch {
     /// Of the calling thread.
     fn begin() -> Watch {
-        Watch {
-            thread: sys::thread(),
-            file: open(c"/proc/thread-self/schedstat"),
-            waited: 0,
-            times: sys::Times::default(),
-        }
+        Watch { thread: sys::thread(), file: open(c"/proc/thread-self/schedstat"), waited: 0, time: 0 }
     }
 
     fn look(&mut self) {
@@ -151,21 +152,13 @@ impl Watch {
         let words = std::str::from_utf8(&text[..len]).ok();
         let waited = words.and_then(|words| words.split_ascii_whitespace().nth(1)?.parse().ok());
         self.waited = waited.unwrap_or(self.waited);
+        // A thread that has ended has no clock.
+        self.time = self.time.max(sys::thread_time(self.thread));
     }
 }
 
 fn open(path: &std::ffi::CStr) -> Option<OwnedFd> {
     sys::open_file(path).ok().map(sys::move_high)
-}
-
-/// The time in which threads neither worked nor were served, from the answer to one fault to the next fault.
-#[derive(Debug)]
-struct Ways([u32; BUCKETS]);
-
-impl Default for Ways {
-    fn default() -> Ways {
-        Ways([0; BUCKETS])
-    }
 }
 
 impl Pace {
@@ -175,42 +168,26 @@ impl Pace {
         Pace { threads, handlers, main: Some(Watch::begin()), memory: open(c"/proc/self/statm"), ..Pace::default() }
     }
 
-    /// Whether the thread is new, and there is room for it.
-    fn is_new(&mut self, thread: u32) -> bool {
-        let new = !self.threads.contains(&thread) && self.threads.len() < self.threads.capacity();
-        if new {
-            self.threads.push(thread);
-        }
-        new
-    }
-
-    /// Between two faults, a thread works, which its clock shows, and is on its way to the handler and back, once for
-    /// each fault. It may also wait for something else, so only the median shows the time of the way. Returns the
-    /// nanoseconds that it has waited.
-    fn gap(&mut self, thread: u32, started: u64, now: u64, time: u64) -> u64 {
-        let (before, answered, then) = std::mem::replace(&mut self.last, (thread, now, time));
-        if before != thread || time == 0 {
-            return 0;
-        }
-        let way = started.saturating_sub(answered).saturating_sub(time - then.min(time)).max(1);
-        let (power, fine) = (way.ilog2() as usize, (way << 2 >> way.ilog2()) as usize & 3);
-        self.ways.0[(4 * power + fine).min(BUCKETS - 1)] += 1;
-        if way > WAIT_NS {
-            way
-        } else {
-            0
-        }
-    }
-
-    /// The median, in nanoseconds.
-    fn way(&self) -> u64 {
-        let all: u32 = self.ways.0.iter().sum();
-        let mut seen = 0;
-        let middle = self.ways.0.iter().position(|count| {
-            seen += count;
-            seen > all / 2
-        });
-        middle.map_or(0, |i| (4 + i as u64 % 4) << (i / 4) >> 2)
+    /// The fault of a thread, which came at `started` and is answered `now`. `time`: the thread's processor time.
+    /// Between two faults, a thread works, which its clock shows, and is on its way to the handler and back. Returns the
+    /// nanoseconds of its way, and those in which it has waited for something else; `None`: it is a new thread.
+    fn fault(&mut self, thread: u32, started: u64, now: u64, time: u64) -> Option<(u64, u64)> {
+        let before = std::mem::replace(&mut self.last, thread);
+        let this = Last { thread, answered: now, time };
+        let Some(known) = self.threads.iter_mut().find(|last| last.thread == thread) else {
+            let room = self.threads.len() < self.threads.capacity();
+            if room {
+                self.threads.push(this);
+            }
+            return if room { None } else { Some((0, 0)) };
+        };
+        let last = std::mem::replace(known, this);
+        let way = started.saturating_sub(last.answered).saturating_sub(time.saturating_sub(last.time));
+        Some(match way > WAIT_NS {
+            false => (way, 0),
+            true if before == thread => (0, way),
+            true => (0, 0),
+        })
     }
 }
 
@@ -314,7 +291,7 @@ impl Recording {
             patience: asked.patience,
             pace: Lock::new(Pace::new()),
             own: 0,
-            before: sys::process_times(),
+            before: sys::process_time(),
             zeros,
             trial: Trial::new(),
         };
@@ -325,7 +302,7 @@ impl Recording {
     /// Notes the RAM in use before the pager started, and when the pager began to start.
     pub(crate) fn set_own(&mut self, (before, started): (u64, u64)) {
         self.own = in_ram(self.pace.lock().memory.as_ref()).saturating_sub(before);
-        self.before = sys::process_times();
+        self.before = sys::process_time();
         let now = sys::now();
         self.mapped.word(Word::Starting).store(now - started, Relaxed);
         self.mapped.word(Word::Started).store(now, Relaxed);
@@ -384,28 +361,26 @@ impl Recording {
             mapped.put(Record::Entry { page: page as u32, write, thread, time });
         }
         let mut pace = self.pace.lock();
-        mapped.word(Word::Threads).fetch_add(u64::from(pace.is_new(thread)), Relaxed);
         if started > pace.looked + LOOK_NS {
             pace.looked = started;
-            let me = sys::thread();
-            if let Some(handler) = pace.handlers.iter_mut().find(|handler| handler.thread == me) {
-                handler.times = sys::thread_times();
-            }
             self.look(&mut pace, resident);
         }
         let now = sys::now();
         let took = now - started;
         mapped.word(Word::Handling).fetch_add(took, Relaxed);
         mapped.word(Word::Ended).store(now, Relaxed);
-        let idle = pace.gap(thread, started, now, time);
+        let known = pace.fault(thread, started, now, time);
+        let (way, idle) = known.unwrap_or_default();
+        mapped.word(Word::Threads).fetch_add(u64::from(known.is_none()), Relaxed);
+        mapped.word(Word::Ways).fetch_add(way, Relaxed);
         mapped.word(Word::Idle).fetch_add(idle, Relaxed);
         if !sampled || self.fixed {
             return;
         }
-        (pace.entries, pace.handling) = (pace.entries + 1, pace.handling + took);
+        (pace.entries, pace.taken) = (pace.entries + 1, pace.taken + took + way);
         if pace.entries >= PERIOD && now - pace.since > PERIOD_NS {
-            let busy = (1.0 + BESIDES) * (pace.handling + pace.entries * pace.way()) as f64 / (now - pace.since) as f64;
-            (pace.entries, pace.handling, pace.since) = (0, 0, now);
+            let busy = (1.0 + BESIDES) * pace.taken as f64 / (now - pace.since) as f64;
+            (pace.entries, pace.taken, pace.since) = (0, 0, now);
             // Each time half of the remaining room is used, the rate is halved.
             let full = mapped.word(Word::Records).load(Relaxed) as usize > RECORDS - (RECORDS >> (pace.halved + 1));
             pace.halved += u32::from(full);
@@ -443,15 +418,12 @@ impl Recording {
         pace.handlers.iter_mut().chain(&mut pace.main).for_each(Watch::look);
         let others = in_ram(pace.memory.as_ref()).saturating_sub((resident * PAGE) as u64 + self.own);
         self.mapped.word(Word::NotPaged).fetch_max(others, Relaxed);
-        let handlers = pace.handlers.iter().fold(sys::Times::default(), |sum, handler| sum + handler.times);
-        let program = sys::process_times() - handlers - self.before;
+        let handled: u64 = pace.handlers.iter().map(|one| one.time).sum();
         let delayed = pace.handlers.iter().chain(&pace.main).map(|one| one.waited).sum();
         let set = |word, value| self.mapped.word(word).store(value, Relaxed);
-        set(Word::User, program.user);
-        set(Word::System, program.system);
-        set(Word::Handled, handlers.user + handlers.system);
+        set(Word::Program, sys::process_time().saturating_sub(handled + self.before));
+        set(Word::Handled, handled);
         set(Word::Delayed, delayed);
-        set(Word::Way, pace.way());
     }
 
     /// A page has left the window, and has just been put onto the shelf, at `shelf`. Its owner is calling.
@@ -480,8 +452,8 @@ impl Recording {
     pub(crate) fn end(&self, resident: usize) {
         let now = sys::now();
         let mut pace = self.pace.lock();
-        let last = pace.last.0;
-        let idle = pace.gap(last, now, now, sys::thread_time(last));
+        let last = pace.last;
+        let (_, idle) = pace.fault(last, now, now, sys::thread_time(last)).unwrap_or_default();
         self.mapped.word(Word::Idle).fetch_add(idle, Relaxed);
         self.look(&mut pace, resident);
         self.mapped.word(Word::Ended).store(now, Relaxed);
@@ -494,7 +466,7 @@ impl Recording {
         let space = [Word::Base, Word::Pages].map(|word| self.mapped.word(word).load(Relaxed) as usize);
         self.mapped = Mapped::create(&asked.folder)?;
         self.pace = Lock::new(Pace::new());
-        self.before = sys::process_times();
+        self.before = sys::process_time();
         self.head(parent, space.into());
         Ok(())
     }
@@ -561,34 +533,35 @@ mod tests {
     #[test]
     fn a_way_is_what_is_left_when_work_is_taken_off() {
         let mut pace = Pace::new();
-        let mut now = 1_000_000;
-        for i in 0..101u64 {
+        let (mut now, mut ways) = (1_000_000, 0);
+        assert_eq!(pace.fault(7, now, now, 500), None);
+        for i in 1..101u64 {
             // 3 us of work, 8 us on the way; every tenth time the thread also waits for something else.
             let wait = if i % 10 == 9 { 5_000_000 } else { 0 };
             let started = now + 3_000 + 8_000 + wait;
             now = started + 4_000;
-            let waited = pace.gap(7, started, now, 500 + 3_000 * i);
-            assert_eq!(waited, if wait > 0 && i > 0 { wait + 8_000 } else { 0 });
+            let (way, waited) = pace.fault(7, started, now, 500 + 3_000 * i).unwrap();
+            assert_eq!(waited, if wait > 0 { wait + 8_000 } else { 0 });
+            ways += way;
         }
-        assert!((7_000..=8_000).contains(&pace.way()), "{}", pace.way());
-        assert_eq!(Pace::new().way(), 0);
+        assert_eq!(ways, 90 * 8_000);
     }
 
     #[test]
-    fn threads_are_counted_once() {
+    fn threads_are_counted_once_and_a_wait_beside_another_threads_faults_is_not_idle() {
         let mut pace = Pace::new();
-        assert_eq!([7, 8, 7].map(|thread| pace.is_new(thread)), [true, true, false]);
+        assert_eq!([7, 8].map(|thread| pace.fault(thread, 1_000, 2_000, 100)), [None, None]);
+        assert_eq!(pace.fault(7, 12_000, 13_000, 3_100), Some((7_000, 0)));
+        assert_eq!(pace.fault(8, 1_000_000, 1_001_000, 100), Some((0, 0)));
     }
 
     #[test]
     fn the_kernel_knows_this_thread_and_its_process() {
-        let (mut watch, before) = (Watch::begin(), sys::process_times());
+        let (mut watch, before) = (Watch::begin(), sys::process_time());
         watch.look();
         // A kernel may not report how long a thread has waited.
         assert!(watch.thread == sys::thread() && (watch.file.is_some() || watch.waited == 0));
-        let (thread, process) = (sys::thread_times(), sys::process_times());
-        assert!(process.user + process.system >= before.user + before.system);
-        assert!(thread.user + thread.system <= process.user + process.system);
+        assert!(before > 0 && sys::process_time() >= before.max(watch.time) && watch.time > 0);
         // Read once: the other tests of this process allocate meanwhile.
         let resident = in_ram(open(c"/proc/self/statm").as_ref());
         assert!(resident > 0 && resident.is_multiple_of(PAGE as u64), "{resident}");

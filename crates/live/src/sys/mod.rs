@@ -119,56 +119,24 @@ pub fn again<T>(mut f: impl FnMut() -> Sys<T>) -> Sys<T> {
 /// thread's clock is its number, inverted, above the bits for a thread's clock (4) and for the scheduler's own count
 /// (2).
 pub fn thread_time(thread: u32) -> u64 {
-    let clock = (!(thread as isize) << 3) | 6;
+    if thread == 0 {
+        return 0;
+    }
+    clock((!(thread as isize) << 3) | 6)
+}
+
+/// Nanoseconds of processor time of this process, including threads that have ended.
+pub fn process_time() -> u64 {
+    clock(libc::CLOCK_PROCESS_CPUTIME_ID as isize)
+}
+
+fn clock(clock: isize) -> u64 {
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `t` is a timespec.
     match unsafe { call(libc::SYS_clock_gettime, [clock as usize, &raw mut t as usize, 0, 0, 0, 0]) } {
-        Ok(_) if thread != 0 => t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64,
-        _ => 0,
+        Ok(_) => t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64,
+        Err(_) => 0,
     }
-}
-
-/// Nanoseconds of processor time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Times {
-    /// Outside the kernel.
-    pub user: u64,
-    /// Within.
-    pub system: u64,
-}
-
-impl std::ops::Add for Times {
-    type Output = Times;
-    fn add(self, other: Times) -> Times {
-        Times { user: self.user + other.user, system: self.system + other.system }
-    }
-}
-
-impl std::ops::Sub for Times {
-    type Output = Times;
-    /// At least zero: the kernel's division between the two is an estimate.
-    fn sub(self, other: Times) -> Times {
-        Times { user: self.user.saturating_sub(other.user), system: self.system.saturating_sub(other.system) }
-    }
-}
-
-/// The processor time of this process, including threads that have ended.
-pub fn process_times() -> Times {
-    times_of(libc::RUSAGE_SELF)
-}
-
-/// The processor time of this thread.
-pub fn thread_times() -> Times {
-    times_of(libc::RUSAGE_THREAD)
-}
-
-fn times_of(who: libc::c_int) -> Times {
-    // SAFETY: an rusage is numbers; the call fills it.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: `usage` is an rusage.
-    let _ = unsafe { call(libc::SYS_getrusage, [who as usize, &raw mut usage as usize, 0, 0, 0, 0]) };
-    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
-    Times { user: ns(usage.ru_utime), system: ns(usage.ru_stime) }
 }
 
 /// Opens a file for reading.
