@@ -9,10 +9,11 @@
 //! - [`program_break`], which is sbrk
 //! - [`mapping`], [`remap`], [`advice`], [`lock`], [`parts`], [`descriptors`], [`syscall`]: system calls that concern
 //!   managed memory or the pager's descriptors
-//! - [`direct`], [`wary`], [`received`]: O_DIRECT; other files, devices and calls by which the kernel writes past the page
-//!   table; descriptors from elsewhere
+//! - [`direct`], [`wary`], [`received`]: O_DIRECT; other files and devices by which the kernel writes past the page table;
+//!   descriptors from elsewhere
 //! - [`numbers`], [`next`]: a set of descriptors; the functions behind those that are replaced
 //! - [`pins`], [`rings`], [`threads`]: memory that must stay in RAM, and its owners
+//! - [`poke`], which is process_vm_writev
 //! - [`limits`], [`filter`]: limits on the process's resources, and on its system calls
 //! - [`deepbind`]: libraries that would otherwise not use any of this
 //! - [`fork`], [`gate`], [`files`]: a child finds memory and heap as its parent left them
@@ -62,6 +63,7 @@ mod next;
 mod numbers;
 mod parts;
 mod pins;
+mod poke;
 mod pool;
 mod program_break;
 mod received;

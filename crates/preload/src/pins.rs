@@ -66,11 +66,16 @@ pub struct Pinned(Range<usize>);
 impl Pinned {
     /// Pins the managed part of a range, if there is one. `None`: more than may be pinned.
     pub fn new(address: usize, len: usize) -> Option<Pinned> {
+        Pinned::try_new(address, len).ok()
+    }
+
+    /// The same, with the reason of a failure.
+    pub fn try_new(address: usize, len: usize) -> Result<Pinned, LiveError> {
         let range = pages(address, len);
         if !range.is_empty() {
-            backing().pin(range.start, range.len()).ok()?;
+            backing().pin(range.start, range.len())?;
         }
-        Some(Pinned(range))
+        Ok(Pinned(range))
     }
 
     /// Gives it an owner. The owner's earlier pins end.

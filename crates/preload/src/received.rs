@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_long, c_uint, c_void, CStr};
 
 use crate::next::{next, none};
 use crate::parts::pass;
-use crate::wary::{fanotify_init, given, is_direct, process_vm_writev, setsockopt, socket};
+use crate::wary::{fanotify_init, given, is_direct, setsockopt, socket};
 use crate::{direct, memory, sys};
 
 /// A descriptor that comes from elsewhere, perhaps with O_DIRECT.
@@ -114,7 +114,6 @@ pub unsafe fn by_number(number: c_long, a: [usize; 6]) -> Option<c_long> {
             }
             libc::SYS_socket => socket(a[0] as c_int, a[1] as c_int, a[2] as c_int).into(),
             libc::SYS_fanotify_init => fanotify_init(a[0] as u32, a[1] as u32).into(),
-            libc::SYS_process_vm_writev => process_vm_writev(a[0] as c_int, a[1], a[2], a[3], a[4], a[5]) as c_long,
             libc::SYS_pidfd_getfd => received(pass(number, a) as c_int).into(),
             libc::SYS_recvmsg => recvmsg(a[0] as c_int, a[1] as *mut _, a[2] as c_int) as c_long,
             libc::SYS_recvmmsg => {

@@ -7,8 +7,8 @@ use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use crate::say::{once, Once};
 use crate::shim::with_caller;
 use crate::{
-    advice, caller, descriptors, direct, filter, limits, lock, mapping, memory, parts, received, remap, rings, sys,
-    threads,
+    advice, caller, descriptors, direct, filter, limits, lock, mapping, memory, parts, poke, received, remap, rings,
+    sys, threads,
 };
 
 /// The same on every machine; newer than some C libraries.
@@ -89,6 +89,7 @@ unsafe extern "C" fn syscall_from(
             libc::SYS_seccomp => filter::seccomp(a, b, c) as c_long,
             libc::SYS_io_uring_setup => rings::setup_from(a, b),
             libc::SYS_io_uring_register => rings::register_from(a, b as c_uint, c, d),
+            libc::SYS_process_vm_writev => poke::write(a as c_int, (b as *const _, c), (d as *const _, e), f) as c_long,
             libc::SYS_fcntl => descriptors::fcntl_from(a as c_int, b as c_int, c, caller).into(),
             libc::SYS_close => descriptors::close_from(a as c_int, caller).into(),
             libc::SYS_close_range => descriptors::close_range(a as c_uint, b as c_uint, c as c_int).into(),

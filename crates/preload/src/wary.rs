@@ -1,6 +1,6 @@
 //! Descriptors by which the kernel may write into the program's memory past the page table: files that are read
 //! without a page cache (FUSE with `direct_io`, virtiofs, 9p, cifs, ZFS), devices (SG_IO, NVMe, V4L2, RDMA, VFIO), some
-//! sockets, an io_uring; and a write to its own memory by number. Before the program has the first one, its pager becomes wary for good (`Pager::be_wary`):
+//! sockets, an io_uring. Before the program has the first one, its pager becomes wary for good (`Pager::be_wary`):
 //! from then on no page leaves whose frame the kernel holds. Where the kernel is too old for that, the program does not
 //! get the descriptor.
 //!
@@ -180,30 +180,4 @@ pub unsafe extern "C" fn fanotify_init(flags: u32, events: u32) -> c_int {
         return -1;
     }
     pass(libc::SYS_fanotify_init, [flags as usize, events as usize, 0, 0, 0, 0]) as c_int
-}
-
-/// The kernel first takes a batch of frames, and holds them until it has written. What another process writes in this
-/// way may be lost: only the process that is written to can be wary.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn process_vm_writev(
-    process: c_int,
-    from: usize,
-    froms: usize,
-    to: usize,
-    tos: usize,
-    flags: usize,
-) -> isize {
-    if is_own(process) && !be_wary("a write to its own memory by number") {
-        return failed(libc::EPERM);
-    }
-    pass(libc::SYS_process_vm_writev, [process as usize, from, froms, to, tos, flags])
-}
-
-/// Whether the number is that of this process or of one of its threads.
-fn is_own(process: c_int) -> bool {
-    // SAFETY: no pointers, and no signal is sent.
-    unsafe {
-        let own = sys::call(libc::SYS_getpid, [0; 6]);
-        process as isize == own || sys::call(libc::SYS_tgkill, [own as usize, process as usize, 0, 0, 0, 0]) == 0
-    }
 }
