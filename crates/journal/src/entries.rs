@@ -19,9 +19,9 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"coldent2");
 pub const COMMAND: core::ops::Range<usize> = 512..768;
 
 /// Processor time that a fault takes from its thread, entering, sleeping, waking up and cold caches, as a part of the
-/// handlers' for it: what slows one down slows the other, a busy machine or a virtual processor that halts. Measured
-/// beside runs alone on processors that stay awake: 0.47 for gawk, 0.5 perl and jq, 0.6 a Python program, 0.65 sort,
-/// 0.8 sqlite3; on ones that halt, where both take four times as long, 0.5 to 0.85.
+/// handlers' for it: what slows one down slows the other, a busy machine or a virtual processor that halts. Fitted by eye
+/// to a Python program, jq, wordfreq, sqlite3, sort and perl beside runs alone: most lay between 0.45 and 0.85, some at
+/// 0.34 and 1.12.
 pub const PART: f64 = 0.62;
 /// Nanoseconds of the kernel for a page's first touch without a pager.
 pub const FILL_NS: f64 = 400.0;
