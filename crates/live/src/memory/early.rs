@@ -1,6 +1,6 @@
-//! While all memory that is mapped fits into RAM, no page can have to leave. It is then the kernel's own: not watched, and
-//! touched without a fault of ours. Just before more is mapped, `region/early.rs` gives all of it to the engine, for
-//! good. Until then all mapped pages count as pages in RAM.
+//! While all memory that the program may touch fits into RAM, no page can have to leave. That memory is then the kernel's
+//! own: not watched, and touched without a fault of ours. Just before the program may touch more, `region/early.rs` gives
+//! all of its memory to the engine, for good. Until then all pages that it may touch count as pages in RAM.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ const FEW: u64 = 80;
 #[derive(Debug, Default)]
 pub struct Early {
     on: AtomicBool,
-    /// As many pages may be mapped.
+    /// The program may touch so many pages.
     most: usize,
     /// `/proc/self/pagemap`, opened before the program begins.
     pagemap: Option<OwnedFd>,
@@ -39,7 +39,7 @@ impl Early {
         self.on.load(Ordering::Acquire)
     }
 
-    /// Whether so many pages may be mapped.
+    /// Whether the program may touch so many pages.
     pub fn has_room(&self, pages: usize) -> bool {
         pages <= self.most
     }

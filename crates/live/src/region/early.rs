@@ -45,7 +45,7 @@ impl Faults {
         Ok(())
     }
 
-    /// Whether `more` pages can be mapped and not be watched.
+    /// Whether the program may touch `more` pages, and none has to be watched.
     pub(super) fn is_early(&self, more: usize) -> bool {
         self.memory().early.is_on() && self.memory().early.has_room(self.memory().resident() + more)
     }
