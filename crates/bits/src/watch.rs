@@ -306,17 +306,36 @@ const KIB: f64 = PAGE as f64 / 1024.0;
 
 fn read(pid: u32) -> Result<Vec<Mapping>, BitsError> {
     let text = fs::read(format!("/proc/{pid}/smaps"));
-    let text = text.map_err(|source| BitsError::File { pid, file: "smaps", source })?;
+    let text = text.map_err(|source| refused(pid, "smaps", source))?;
     Ok(mappings(&String::from_utf8_lossy(&text)))
 }
 
 fn clear(pid: u32) -> Result<(), BitsError> {
     let done = fs::write(format!("/proc/{pid}/clear_refs"), "1");
-    done.map_err(|source| BitsError::File { pid, file: "clear_refs", source })
+    done.map_err(|source| refused(pid, "clear_refs", source))
+}
+
+/// Why a file of a process that was there cannot be used: the process may have ended since.
+fn refused(pid: u32, file: &'static str, source: std::io::Error) -> BitsError {
+    match check(pid) {
+        Err(BitsError::None(_) | BitsError::Ended(_)) => BitsError::Ended(pid),
+        _ => BitsError::File { pid, file, source },
+    }
 }
 
 /// Processor time of this thread.
 fn own_seconds() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_ended_while_its_files_were_to_be_used_has_ended() {
+        assert!(matches!(clear(1 << 23), Err(BitsError::Ended(_))));
+        assert!(matches!(read(1 << 23), Err(BitsError::Ended(_))));
+    }
 }
