@@ -8,6 +8,7 @@ use std::process::{ExitCode, Stdio};
 use coldframe_device::quantity::human_size;
 use coldframe_kernel::{Guard, KernelError, Parking, Standing, Tree};
 use coldframe_show::table::styled;
+use serde_json::json;
 
 use crate::failure::Failure;
 use crate::output;
@@ -37,6 +38,9 @@ pub struct Args {
     /// List the programs that are or were parked.
     #[arg(long, conflicts_with = "name")]
     list: bool,
+    /// How to print it.
+    #[arg(long, value_parser = ["table", "json"], default_value = "table")]
+    format: String,
 }
 
 /// Let a parked program run, or fetch the pages that it used while another one still runs.
@@ -77,8 +81,8 @@ fn parking() -> Result<Parking, Failure> {
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
     let parking = parking()?;
     let Some(name) = args.name else {
-        output::write(None, &table(&parking.all()))?;
-        return Ok(ExitCode::SUCCESS);
+        let all = parking.all();
+        return say(&args.format, &all, table(&all));
     };
     let done = match parking.ask(&name, "park")? {
         Some(done) => done,
@@ -93,7 +97,17 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         listed => format!("It has used {} of what was in swap.", size(listed)),
     };
     let said = format!("{name} is parked: {} in swap, {} still in RAM. {used}\n", size(done.swapped), size(done.stays));
-    output::write(None, &said)?;
+    say(&args.format, &[done], said)
+}
+
+/// Prints these programs, in words or as JSON.
+fn say(format: &str, all: &[Standing], words: String) -> Result<ExitCode, Failure> {
+    let one = |of: &Standing| {
+        let bytes = json!({ "ram": of.stays, "swapped": of.swapped, "listed": of.listed });
+        json!({ "name": of.name, "parked": of.parked, "bytes": bytes })
+    };
+    let programs = || json!({ "programs": all.iter().map(one).collect::<Vec<_>>() });
+    output::write(None, &if format == "json" { output::json(&programs()) } else { words })?;
     Ok(ExitCode::SUCCESS)
 }
 

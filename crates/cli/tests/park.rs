@@ -162,6 +162,9 @@ fn a_parked_program_leaves_ram_and_what_it_used_is_fetched_before_it_runs() {
         // The kernel does not push out the few that are on their way to its lists.
         assert!(used.is_some_and(|mib| (3.6..5.0).contains(&mib)), "{parked}");
         assert!(said(&["park", "--list"]).lines().any(|line| line.contains(&name) && line.contains("parked")));
+        let all: serde_json::Value = serde_json::from_str(&said(&["park", "--list", "--format", "json"])).unwrap();
+        let own = all["programs"].as_array().unwrap().iter().find(|one| one["name"] == name.as_str()).unwrap();
+        assert!(own["parked"] == true && own["bytes"]["swapped"].as_u64() >= Some(30 << 20), "{own}");
         let read =
             || Tree::machine().text("/proc/vmstat").lines().find_map(|line| line.strip_prefix("pswpin ")?.parse().ok());
         let before: u64 = read().unwrap();

@@ -30,6 +30,7 @@ sim $/worker.parquet --ram 50% --backing zram-lz4,nvm --swap-area 50%
 replay w.journal
 advise $/worker.parquet --device NAND01GW3B2B --policy clock --no-cache
 check $/worker.parquet --max-ram 512KiB --device NAND01GW3B2B --policy clock --no-cache
+park --list
 policies
 devices
 devices KFG1G16Q2M

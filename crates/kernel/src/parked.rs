@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use coldframe_bits::{advise, check, children, scan, touch, Advice, Place};
+use coldframe_bits::{advise, check, children, scan, touch, Advice, Place, PAGE};
 use rustix::process::{kill_process, pidfd_open, Pid, PidfdFlags, Signal};
 
 use crate::group::Group;
@@ -31,6 +31,8 @@ use crate::{Guard, KernelError};
 const READERS: usize = 8;
 /// See [`but_one_part`].
 const PARTS: u64 = 8;
+/// Ranges that are asked for at a time beside a program that runs: its own faults wait behind no more in the disk's queue.
+const AT_A_TIME: usize = 32;
 /// How long a program may take to stand still: one in the middle of a read from a disk does not at once.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(1);
@@ -275,17 +277,27 @@ impl Parked {
     pub(crate) fn soon(&mut self, say: impl FnOnce(Standing) + Send + 'static) {
         self.look();
         let standing = self.now();
-        self.fetch(move || say(standing));
+        self.fetch(false, move || say(standing));
     }
 
-    fn fetch(&mut self, done: impl FnOnce() + Send + 'static) {
+    /// `beside`: its own program runs.
+    fn fetch(&mut self, beside: bool, done: impl FnOnce() + Send + 'static) {
         self.quiet();
+        let batch = if beside { AT_A_TIME } else { usize::MAX };
         let (list, turn, stop) = (self.list.clone(), self.turn, Arc::new(AtomicBool::new(false)));
         let stopped = stop.clone();
         let work = move || {
             let stop = || stopped.load(Relaxed);
             for (process, ranges) in &list.0 {
-                let advised = open(*process).map(|handle| advise(handle, ranges, Advice::WillNeed, &stop));
+                let mut batches = ranges.chunks(batch);
+                let advised = open(*process).map(|handle| {
+                    batches.try_for_each(|batch| {
+                        advise(&handle, batch, Advice::WillNeed, &stop)?;
+                        // The last one of a batch is read, which waits for it; it looks used.
+                        let last = batch.last().filter(|_| beside).map(|last| last.end - PAGE);
+                        last.map_or(Ok(()), |last| touch(*process, &[last], 1, &stop))
+                    })
+                });
                 if let Ok(Err(_)) = advised {
                     let _ = touch(*process, &but_one_part(ranges, turn, PARTS), READERS, &stop);
                 }
@@ -317,7 +329,7 @@ impl Parked {
         // Decompression takes the time of the program, not of a disk. A fetch that has begun goes on.
         let beside = Swaps::read(&self.tree).on_disk(&self.tree);
         if beside && self.fetching.is_none() {
-            self.fetch(|| ());
+            self.fetch(true, || ());
         }
         let own = self.target.freezer().and_then(|file| Some(file.parent()?.to_path_buf())).unwrap_or_default();
         self.frozen("may run, but ", &own)?;
