@@ -45,8 +45,12 @@ HIDDEN int gettid(void) { return syscall(SYS_gettid); }
 extern int __cxa_atexit(void (*)(void *), void *, void *);
 extern void *__dso_handle HIDDEN;
 HIDDEN int atexit(void (*call)(void)) { return __cxa_atexit((void (*)(void *))call, 0, &__dso_handle); }
+extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *);
+HIDDEN int pthread_atfork(void (*before)(void), void (*parent)(void), void (*child)(void)) {
+    return __register_atfork(before, parent, child, &__dso_handle);
+}
 """
-"""Functions that a program has within itself: `atexit`, and with an old glibc those of stat (before 2.33) and `gettid`
+"""Functions that a program has within itself: `atexit`, `pthread_atfork`, and with an old glibc those of stat (before 2.33) and `gettid`
 (before 2.30)."""
 
 

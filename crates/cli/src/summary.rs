@@ -38,6 +38,13 @@ pub fn json(options: &Options, stats: &Snapshot, chosen: Option<&Chosen>, status
 
 /// The same as text.
 pub fn table(options: &Options, stats: &Snapshot, chosen: Option<&Chosen>, took: Duration) -> String {
+    let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
+    let (most, given) = (mib(stats.resident_max * PAGE as u64), mib(options.ram));
+    if stats.true_faults == 0 {
+        let seconds = took.as_secs_f64();
+        let fits = "nothing was paged: the program could touch at most";
+        return format!("{fits} {most} at a time, and RAM is {given}\n{seconds:.2} s, {} forks\n", stats.forks);
+    }
     let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
     let row = |name: &str, t: Times| {
         vec![
@@ -57,18 +64,12 @@ pub fn table(options: &Options, stats: &Snapshot, chosen: Option<&Chosen>, took:
         row("first write", stats.write_fault),
         row("wait for the device", stats.device_wait),
     ];
-    let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
-    let (most, given) = (mib(stats.resident_max * PAGE as u64), mib(options.ram));
-    let ram = match stats.true_faults {
-        0 => format!("nothing was paged: the program could touch at most {most} at a time, and RAM is {given}"),
-        _ => format!("RAM {most} of at most {given}"),
-    };
     let hidden = match stats.evict_ns {
         0 => "not observable".to_string(),
         all => format!("{:.1} %", 100.0 * (all - stats.evict_exposed_ns.min(all)) as f64 / all as f64),
     };
     format!(
-        "{}\n{ram}, {} managed; {} evictions, {} of them written ({} found unchanged)\n\
+        "{}\nRAM {most} of at most {given}, {} managed; {} evictions, {} of them written ({} found unchanged)\n\
          device: {} read, {} written in {} writes; search and eviction hidden behind the device: {hidden}\n\
          {}{}{}{:.2} s, {} forks\n",
         styled(&["fault", "count", "mean us", "p50", "p99", "p99.9", "max"], rows, 1),
