@@ -194,7 +194,7 @@ fn renumbered(entry: Entry, mut number: impl FnMut(PageId) -> PageId) -> Entry {
 }
 
 /// All policies.
-const POLICIES: [&str; 12] = [
+const POLICIES: [&str; 13] = [
     "fifo",
     "clock",
     "two-handed-clock:spread=4",
@@ -205,6 +205,7 @@ const POLICIES: [&str; 12] = [
     "sieve",
     "s3-fifo",
     "clock-pro",
+    "active-inactive",
     "generations",
     "multi-queue",
 ];

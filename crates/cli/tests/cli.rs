@@ -185,6 +185,7 @@ fn a_journal_replays_to_the_same_commands_and_a_forged_one_does_not() {
         "clock-pro",
         "s3-fifo",
         "multi-queue",
+        "active-inactive",
         "generations",
     ] {
         let keep = [

@@ -153,6 +153,7 @@ fn the_simulator_predicts_the_faults_of_one_thread_exactly() {
         "two-handed-clock:spread=40",
         "multi-queue",
         "sieve",
+        "active-inactive",
     ] {
         assert_eq!(live(policy, &string, 0), predicted(policy, &string, 0, folder.path()), "{policy}");
     }

@@ -15,6 +15,7 @@ use crate::frames::Residents;
 use crate::ids::FrameId;
 use crate::units::Walk;
 
+pub mod active_inactive;
 mod choice;
 pub mod clock;
 pub mod clock_pro;
@@ -41,6 +42,7 @@ pub const ALL: &[&PolicySpec] = &[
     &sieve::SPEC,
     &s3_fifo::SPEC,
     &clock_pro::SPEC,
+    &active_inactive::SPEC,
     &generations::SPEC,
     &multi_queue::SPEC,
 ];

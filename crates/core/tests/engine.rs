@@ -306,7 +306,17 @@ fn an_engine_can_be_handed_to_another_thread() {
 
 #[test]
 fn a_pinned_page_stays_until_it_is_unpinned_as_often() {
-    for policy in ["fifo", "clock", "fifo-sc:valid=2", "multi-queue", "s3-fifo", "sieve", "clock-pro", "generations"] {
+    for policy in [
+        "fifo",
+        "clock",
+        "fifo-sc:valid=2",
+        "multi-queue",
+        "s3-fifo",
+        "sieve",
+        "clock-pro",
+        "active-inactive",
+        "generations",
+    ] {
         let mut rig = Rig::with_batch(policy, 4, 12, HARDWARE, 2);
         rig.reference(0);
         let pinned = |rig: &mut Rig, on: bool| {

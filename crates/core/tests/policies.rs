@@ -78,7 +78,7 @@ fn evictions(policy: &str, frames: usize, string: &[u32]) -> Vec<(u32, u64, u64)
         .collect()
 }
 
-// The four vectors below were computed on paper from the heads of the files, before the first run. `*` is a set bit.
+// The vectors below were computed on paper from the heads of the files, before the first run. `*` is a set bit.
 
 /// Queue from old to new, `^` the hand:
 /// ```text
@@ -138,6 +138,27 @@ fn clock_pro_by_hand() {
     let string = [1, 2, 3, 1, 4, 3, 5, 5, 2, 1, 4, 5, 2, 6];
     let expected = [(4, 3, 1), (3, 4, 1), (5, 2, 3), (2, 3, 4), (4, 2, 2), (2, 1, 1), (6, 4, 3)];
     assert_eq!(evictions("clock-pro:cold=1", 3, &string), expected);
+}
+
+/// 4 frames; i inactive, a active from old to new; m marked. The age is that after the search.
+/// ```text
+/// 1 2 3 4   i 1* 2* 3* 4*
+/// 5   all marked, 1 out               i 2m 3m 4m 5*    a -               age 1   walk 5
+/// 2 3                                 i 2m* 3m* 4m 5*
+/// 6   2, 3 activated, 4 out           i 5* 6*          a 2m 3m           age 4   walk 3
+/// 4   5, 6 marked, 5 out; 4 left at age 3, 2 pages ago, and 2 are active:
+///                                     i 6m             a 2m 3m 4*        age 6   walk 3
+/// 6                                   i 6m*
+/// 5   3 active for 1 inactive: 2, 3, 4 deactivated; 6 activated; 2 out
+///     5 left at age 4, 4 pages ago    i 3m 4 5*        a 6m              age 8   walk 5
+/// 2   1 for 3, rest 2 of 3; 3 out     i 4 5* 2*        a 6m              age 9   walk 1
+/// 7   rest 3 of 3: 6 deactivated; 4 out                                          walk 2
+/// ```
+#[test]
+fn active_inactive_by_hand() {
+    let string = [1, 2, 3, 4, 5, 2, 3, 6, 4, 6, 5, 2, 7];
+    let expected = [(5, 1, 5), (6, 4, 3), (4, 5, 3), (5, 2, 5), (2, 3, 1), (7, 4, 2)];
+    assert_eq!(evictions("active-inactive", 4, &string), expected);
 }
 
 /// Generations as number[pages]; a loaded page has its bit set. With 3 frames, aging runs early when the youngest has 2
@@ -323,7 +344,7 @@ proptest! {
     /// The bounds that the heads of the files state: a multiple of the frames plus a number.
     #[test]
     fn no_search_walks_further_than_its_policy_states(frames in 1usize..12, string in prop::collection::vec(0u32..16, 1..300)) {
-        let bounds = [("clock", 1, 1), ("sieve", 1, 1), ("s3-fifo", 5, 1), ("clock-pro", 2, 1), ("generations", 3, 1), ("multi-queue", 0, 9)];
+        let bounds = [("clock", 1, 1), ("sieve", 1, 1), ("s3-fifo", 5, 1), ("clock-pro", 2, 1), ("active-inactive", 2, 1), ("generations", 3, 1), ("multi-queue", 0, 9)];
         for (policy, times, plus) in bounds {
             let mut rig = Rig::new(policy, "parallel", frames, 16, HARDWARE);
             string.iter().for_each(|&page| _ = rig.reference(page));
