@@ -80,8 +80,8 @@ bench: build
 bench-live:
 	$(CARGO) bench --locked -p coldframe-live --bench live
 
-# Compare predictions with measurements: run time and true faults of real programs at three sizes each. PROGRAMS=a,b:
-# only these; TRUTHFLAGS=--quick: two sizes.
+# Compare predictions with measurements: run time and true faults of real programs at four sizes each, as root also with
+# the kernel's swap on zram. PROGRAMS=a,b: only these; TRUTHFLAGS=--quick: short runs.
 bench-truth: build
 	@python3 scripts/truth.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) $(TRUTHFLAGS)
 

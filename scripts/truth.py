@@ -4,16 +4,18 @@
     python3 scripts/truth.py target/release/coldframe [--only NAME,NAME] [--quick] [--format json] [--keep FOLDER]
 
 For each program in turn: `coldframe calibrate`, the answer, and a run at the sizes of its curve nearest to 75, 50, 33 and
-25 % of its heap. Runs without coldframe come in between, so that all runs see about the same load of the machine. A
-program that is not installed is skipped with a message. The script checks no limits.
+25 % of its heap; as root, each size also with the kernel's swap on zram. Runs without coldframe come in between, so that all
+runs see about the same load of the machine. A program that is not installed is skipped with a message. The script checks
+no limits.
 
     off      predicted less measured run time, in percent of the measured
     RAM off  shift of the predicted curve that would meet the measured time, in percent of the RAM
-    faults   predicted and measured true faults, and their difference in percent of the measured
+    faults   predicted and measured true faults, or pages back from swap, and their difference in percent of the measured
     in       whether the measured time is in the predicted range
 """
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -195,6 +197,7 @@ class Ended(Exception):
 class Bench:
     def __init__(self, coldframe: str, data: str, folder: str, quick: bool):
         self.coldframe, self.data, self.folder, self.quick = os.path.abspath(coldframe), data, folder, quick
+        self.swap = ["--swap", "zram"] if os.geteuid() == 0 and os.path.exists("/sys/class/zram-control") else []
         self.patience = QUICK_S if quick else PATIENCE_S
 
     def words(self, program: Program) -> list:
@@ -230,11 +233,17 @@ class Bench:
         native = lambda: alone.append(self.timed(words, self.patience))
         native()
         # The short calibration takes less than a second and is less exact.
-        self.timed([self.coldframe, "-q", "calibrate"] + (["--short"] if self.quick else []), 120)
+        self.timed([self.coldframe, "-q", "calibrate", *self.swap] + (["--short"] if self.quick else []), 120)
         answer_seconds = self.timed([self.coldframe, "--", *words], 600)
         answer = json.load(open(f"{self.folder}/{os.path.basename(words[0])}.coldframe/advice.json"))
         native()
-        runs = [self.run(words, answer, point) for point in sizes(answer)]
+        runs, swapped = [], []
+        kernel = answer.get("kernel") or {"kind": "none", "curve": []}
+        for point in sizes(answer):
+            runs.append(self.run(words, answer["curve"], point, []))
+            same = [other for other in kernel["curve"] if other["ram_bytes"] == point["ram_bytes"]]
+            if self.swap and kernel["kind"] == "zram":
+                swapped += [self.run(words, kernel["curve"], other, ["--by", "kernel", *self.swap]) for other in same]
         native()
         seconds = statistics.median(alone)
         return {
@@ -252,27 +261,33 @@ class Bench:
             "rows": answer["entries"],
             "load": [before, load()],
             "runs": runs,
+            "swapped": swapped,
         }
 
-    def run(self, words: list, answer: dict, point: dict) -> dict:
+    def run(self, words: list, curve: list, point: dict, by: list) -> dict:
+        """One size, by our pager, or, with these options, by the kernel."""
         stats = f"{self.folder}/stats.json"
-        start = [self.coldframe, "run", "--ram", f"{point['ram_bytes'] // 1024}KiB", "--stats", stats, "--"]
-        run = {"ram_bytes": point["ram_bytes"], "predicted": {key: point[key] for key in ("seconds", "seconds_low", "seconds_high", "true_faults", "device_reads", "read_ahead", "memory_loads", "false_faults", "zero_fills", "evictions", "dirty_evictions")}}
+        start = [self.coldframe, "run", *by, "--ram", f"{point['ram_bytes'] // 1024}KiB", "--stats", stats, "--"]
+        said, back = ("swap_ins", "refaults") if by else ("true_faults", "true_faults")
+        run = {"ram_bytes": point["ram_bytes"], "predicted": point | {"faults": point[said]}}
         if point["seconds_high"] is None or point["seconds"] > self.patience / 1.5:
             return run | {"ended": "no range" if point["seconds_high"] is None else "not tried"}
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(stats)
         try:
             self.timed([*start, *words], self.patience)
         except Ended as ended:
-            return run | {"ended": str(ended)}
+            killed = os.path.exists(stats) and json.load(open(stats))["counts"].get("killed")
+            return run | {"ended": "killed" if killed else str(ended)}
         measured = json.load(open(stats))
-        seconds, faults = measured["program"]["seconds"], measured["counts"]["true_faults"]
+        seconds, faults = measured["program"]["seconds"], measured["counts"][back]
         return run | {
             "seconds": seconds,
-            "true_faults": faults,
+            "faults": faults,
             "counts": measured["counts"],
             "off_percent": percent(point["seconds"], seconds),
-            "ram_off_percent": across(answer["curve"], point["ram_bytes"], seconds),
-            "faults_off_percent": percent(point["true_faults"], faults),
+            "ram_off_percent": across(curve, point["ram_bytes"], seconds),
+            "faults_off_percent": percent(point[said], faults),
             "in_range": point["seconds_low"] <= seconds <= point["seconds_high"],
         }
 
@@ -326,9 +341,8 @@ def near(run: dict) -> bool:
     return abs(run["off_percent"]) <= NEAR_PERCENT or (across is not None and across <= NEAR_RAM_PERCENT)
 
 
-def summary(all: list) -> dict:
+def judged(sizes: list) -> dict:
     """Figures over all runs that ended by themselves, and the share of sizes that have no range."""
-    sizes = [run for program in all for run in program["runs"]]
     runs = [run for run in sizes if "seconds" in run]
     if not runs:
         return {"runs": 0}
@@ -340,6 +354,15 @@ def summary(all: list) -> dict:
         "near_percent": 100.0 * sum(map(near, runs)) / len(runs),
         "faults_median_off_percent": statistics.median(abs(run["faults_off_percent"]) for run in runs),
         "in_range_percent": 100.0 * sum(run["in_range"] for run in runs) / len(runs),
+        "killed": sum(run.get("ended") == "killed" for run in sizes),
+    }
+
+
+def summary(all: list) -> dict:
+    if not all:
+        return {"runs": 0}
+    return judged([run for program in all for run in program["runs"]]) | {
+        "swapped": judged([run for program in all for run in program["swapped"]]),
         "alone_median_off_percent": statistics.median(abs(percent(p["program_seconds"], p["native_seconds"])) for p in all),
         "recorded_times_median": statistics.median(p["recorded_times"] for p in all),
         "recorded_times_max": max(p["recorded_times"] for p in all),
@@ -351,9 +374,9 @@ RUNS = f"{'program':<9}{'--ram':>6}{'times':>6}{'predicted':>10}{'measured':>9}{
 ALONE = f"{'program':<9}{'needs':>6}{'alone':>7}{'said':>7}{'off %':>7}{'answer':>8}{'of':>6}{'recorded':>10}{'pages':>7}{'window':>8}{'load':>6}"
 
 
-def rows(program: dict) -> list:
+def rows(program: dict, runs: list) -> list:
     lines = []
-    for run in program["runs"]:
+    for run in runs:
         said = run["predicted"]
         head = f"{program['name']:<9}{size(run['ram_bytes']):>6}"
         if "ended" in run:
@@ -363,7 +386,7 @@ def rows(program: dict) -> list:
         times = run["seconds"] / program["native_seconds"]
         lines.append(
             f"{head}{times:>6.1f}{said['seconds']:>9.2f}s{run['seconds']:>8.2f}s{off:>7}{shift:>6}"
-            f"{count(said['true_faults']):>7}{count(run['true_faults']):>9}{signed(run['faults_off_percent']):>7}{'yes' if run['in_range'] else 'no':>4}"
+            f"{count(said['faults']):>7}{count(run['faults']):>9}{signed(run['faults_off_percent']):>7}{'yes' if run['in_range'] else 'no':>4}"
         )
     return lines
 
@@ -377,18 +400,29 @@ def alone(program: dict) -> str:
     )
 
 
+def verdict(s: dict, faults: str) -> list:
+    return [
+        f"{faults} off by {s['faults_median_off_percent']:.1f} % in the median; {s['in_range_percent']:.0f} % of run times in the predicted range",
+        f"median error {s['median_off_percent']:.0f} % ({s['runs']} runs)",
+        f"within {NEAR_PERCENT:.0f} % of the time or {NEAR_RAM_PERCENT:.0f} % of RAM: {s['near_percent']:.0f} %",
+        f"sizes without a range: {s['without_range_percent']:.0f} %",
+    ]
+
+
 def words(all: list) -> str:
-    lines = [RUNS] + [line for program in all for line in rows(program)] + ["", ALONE] + [alone(program) for program in all]
+    lines = [RUNS] + [line for program in all for line in rows(program, program["runs"])]
     s = summary(all)
+    if s["swapped"]["runs"]:
+        lines += ["", f"with the kernel's swap on zram ({s['swapped']['killed']} killed)", RUNS]
+        lines += [line for program in all for line in rows(program, program["swapped"])]
+        lines += verdict(s["swapped"], "pages back from swap")
+    lines += ["", ALONE] + [alone(program) for program in all]
     if s["runs"]:
         lines += [
             "",
-            f"true faults off by {s['faults_median_off_percent']:.1f} % in the median; {s['in_range_percent']:.0f} % of run times in the predicted range",
             f"program alone off by {s['alone_median_off_percent']:.0f} % in the median; recorded {s['recorded_times_median']:.1f}x slower, at most {s['recorded_times_max']:.1f}x",
             f"answers later than {ANSWER_S:.0f} s or {ANSWER_TIMES:.0f} times the program: {s['answers_late']}",
-            f"median error {s['median_off_percent']:.0f} % ({s['runs']} runs)",
-            f"within {NEAR_PERCENT:.0f} % of the time or {NEAR_RAM_PERCENT:.0f} % of RAM: {s['near_percent']:.0f} %",
-            f"sizes without a range: {s['without_range_percent']:.0f} %",
+            *verdict(s, "true faults"),
         ]
     return "\n".join(lines)
 
@@ -428,7 +462,7 @@ def main() -> int:
             except Ended as ended:
                 print(f"{program.name}: skipped: {ended}", file=sys.stderr)
                 continue
-            for line in rows(all[-1]) + [alone(all[-1])]:
+            for line in rows(all[-1], all[-1]["runs"]) + rows(all[-1], all[-1]["swapped"]) + [alone(all[-1])]:
                 print(line, file=sys.stderr, flush=True)
     if arguments.format == "json":
         print(json.dumps({"load": load(), "processors": os.cpu_count(), "summary": summary(all), "programs": all}, indent=1))
