@@ -153,6 +153,11 @@ pub fn answer(watched: &Watched, asked: &AskedOfBits) -> Result<Answer, Failure>
         let message = format!("its heap takes {heap}, and no --ram is less than {least}: there is nothing to save");
         return Err(Failure::Other { message, code: 1 });
     }
+    if watched.covered == 0.0 {
+        let heap = human_size(heap);
+        let message = format!("too little was seen of its work to say what it needs of its heap of {heap}; watch it for longer, or when it has work to do");
+        return Err(Failure::Other { message, code: 1 });
+    }
     Ok(of_bits(watched, asked))
 }
 

@@ -1,5 +1,6 @@
 //! Finds out by trials what this machine allows.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use coldframe_live::trials;
@@ -82,20 +83,23 @@ fn right() -> &'static str {
 }
 
 fn full_rights() -> Finding {
-    match trials::reports_faults(true) {
-        Ok(_) => finding(RIGHT, Health::Good, "allowed", ""),
-        Err(error) => {
-            let sysctl = read("/proc/sys/vm/unprivileged_userfaultfd").unwrap_or_else(|| "unknown".to_string());
-            let found = format!("{error} (vm.unprivileged_userfaultfd={sysctl})");
-            finding(RIGHT, Health::Missing, found, right())
-        }
-    }
+    let sysctl = read("/proc/sys/vm/unprivileged_userfaultfd").unwrap_or_else(|| "unknown".to_string());
+    reported(RIGHT, trials::reports_faults(true), &format!(" (vm.unprivileged_userfaultfd={sysctl})"))
 }
 
 fn user_rights() -> Finding {
-    match trials::reports_faults(false) {
-        Ok(_) => finding("userfaultfd, faults of the program", Health::Good, "allowed", ""),
-        Err(error) => finding("userfaultfd, faults of the program", Health::Missing, error, right()),
+    reported("userfaultfd, faults of the program", trials::reports_faults(false), "")
+}
+
+/// Whether faults are reported; a kernel that cannot is told from one that may not.
+fn reported(name: &'static str, tried: std::io::Result<()>, setting: &str) -> Finding {
+    let Err(error) = tried else { return finding(name, Health::Good, "allowed", "") };
+    match error.kind() {
+        ErrorKind::InvalidInput | ErrorKind::Unsupported => {
+            let found = format!("this kernel cannot protect pages against writes ({error})");
+            finding(name, Health::Missing, found, "Linux 6.1 or newer, on ARM 6.10, with CONFIG_USERFAULTFD")
+        }
+        _ => finding(name, Health::Missing, format!("{error}{setting}"), right()),
     }
 }
 

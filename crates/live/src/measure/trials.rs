@@ -13,9 +13,9 @@ use crate::{LiveError, PAGE};
 ///
 /// # Errors
 /// They cannot.
-pub fn reports_faults(of_kernel: bool) -> Result<(), String> {
+pub fn reports_faults(of_kernel: bool) -> std::io::Result<()> {
     let notify = if of_kernel { Notify::Message } else { Notify::UserMessage };
-    Uffd::open(notify).map(drop).map_err(|error| error.io().to_string())
+    Ok(Uffd::open(notify).map(drop)?)
 }
 
 /// Whether pages move without a copy.
