@@ -100,6 +100,7 @@ fn rates(looks: &[Look]) -> Vec<Rate> {
         }
         before = *look;
     }
+    concave(&mut all);
     // A rate is that in the middle of its time. If it falls, more than half of the pages had come by then: those of a
     // parabola with the slope that the next span shows.
     for i in 1..all.len() {
@@ -109,6 +110,23 @@ fn rates(looks: &[Look]) -> Vec<Rate> {
         all[i - 1].pages += ahead;
     }
     all
+}
+
+/// The working set of a stationary program is concave in time: rates that rise with RAM become their mean, as in isotonic
+/// regression (pool adjacent violators). So less RAM never has fewer faults.
+fn concave(rates: &mut [Rate]) {
+    let mut pools: Vec<(Rate, usize)> = Vec::new();
+    for rate in rates.iter() {
+        let (mut pool, mut many) = (*rate, 1);
+        while let Some((before, count)) = pools.pop_if(|(before, _)| before.each_second < pool.each_second) {
+            let time = before.time + pool.time;
+            pool.each_second = (before.each_second * before.time + pool.each_second * pool.time) / time;
+            (pool.time, many) = (time, many + count);
+        }
+        pools.push((pool, many));
+    }
+    let pooled = pools.iter().flat_map(|(pool, many)| std::iter::repeat_n(pool.each_second, *many));
+    rates.iter_mut().zip(pooled).for_each(|(rate, each)| rate.each_second = each);
 }
 
 /// Pages that the first look after a clearing found whose time is known, in all but a quarter of the time. With less
@@ -186,6 +204,15 @@ mod tests {
         // The span of the corner has time in which nothing new came.
         near(faults(&all, 4000.0).about, 50_000.0, 0.4);
         assert_eq!(faults(&all, 6000.0).about, 0.0);
+    }
+
+    #[test]
+    fn less_ram_never_has_fewer_faults_though_a_program_changes_what_it_does() {
+        // 100 pages a millisecond for a while, then hardly any, then a scan.
+        let all = [stretch(9000.0, 1.0, |t| (100_000.0 * t).min(2000.0) + (20_000.0 * (t - 0.7)).max(0.0))];
+        let about: Vec<f64> = (1..90).map(|ram| faults(&all, 100.0 * f64::from(ram)).about).collect();
+        assert!(about.is_sorted_by(|more, less| more >= less), "{about:?}");
+        assert!(about[0] > about[40] && about[40] > 0.0);
     }
 
     #[test]
