@@ -39,17 +39,8 @@ fn finding(name: &'static str, health: Health, found: impl Into<String>, remedy:
 
 /// Examines everything; `backing` is the folder of the swap file.
 pub fn examine(backing: &Path) -> Vec<Finding> {
-    let mut all = vec![
-        kernel(),
-        full_rights(),
-        user_rights(),
-        move_pages(),
-        protected_reads(),
-        vectored_drop(),
-        hold(),
-        rings(),
-        huge_pages(),
-    ];
+    let mut all =
+        vec![kernel(), full_rights(), user_rights(), move_pages(), vectored_drop(), hold(), rings(), huge_pages()];
     all.extend(cgroup());
     all.push(swap());
     all.extend(folder(backing));
@@ -108,15 +99,6 @@ fn move_pages() -> Finding {
     let health = if can { Health::Good } else { Health::Warning };
     let found = if can { "UFFDIO_MOVE is there" } else { "no UFFDIO_MOVE" };
     finding("pages move without copying", health, found, "Linux 6.8 or newer; until then a false fault copies")
-}
-
-/// Linux 7.2 has `UFFDIO_REGISTER_MODE_RWP`: a page could keep its frame and its place while its reference bit is
-/// sought. The kernel refuses it for memory that is registered for write protection, which this pager needs. So it is
-/// reported and not used.
-fn protected_reads() -> Finding {
-    let can = trials::protects_reads();
-    let found = if can { "there, and not used" } else { "not in this kernel (Linux 7.2); not used" };
-    finding("read-write protection of pages (RWP)", Health::Note, found, "")
 }
 
 fn vectored_drop() -> Finding {

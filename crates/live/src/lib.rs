@@ -59,11 +59,13 @@ pub use stats::file::{is_later, StatsFile};
 pub use stats::{Chosen, Histogram, Snapshot, Stats, Times};
 pub use swap::device::swap_file;
 pub use sys::fatal::{say, Mail, STOPPED};
+pub use sys::kept;
 pub use threads::keeper::reap_old;
 
 /// System calls that do not go through the C library, for a library that replaces its functions.
 pub mod calls {
     pub use crate::sys::lock::Lock;
+    pub use crate::sys::rights::{ARCHITECTURE, NEEDED, WANTED};
     pub use crate::sys::{
         block_signals, exit_group, futex_wait, futex_wake, raw, read_file, restore_signals, sleep_us, symbol_in, thread,
     };

@@ -181,8 +181,8 @@ impl Pager {
         self.inner.faults.unpin_touched(self.inner.faults.pages_at(address, len));
     }
 
-    /// Before a fork, called by the forking thread of a pager `for_program` (otherwise this happens by itself). When
-    /// it returns, no fault is in flight and none begins.
+    /// Before a fork, called by the forking thread of a pager `for_program` (otherwise this happens by itself), which
+    /// blocks all signals until the fork is over. When it returns, no fault is in flight and none begins.
     pub fn fork_prepare(&self) {
         self.inner.fork_prepare();
     }
@@ -198,16 +198,6 @@ impl Pager {
     /// After the fork, in the child: from now on it pages for itself, in a budget of its own.
     pub fn fork_child(&self) {
         self.inner.fork_child();
-    }
-
-    /// The number of threads of this process that belong to the pager.
-    pub fn threads(&self) -> usize {
-        self.inner.threads()
-    }
-
-    /// File descriptors that the program must not close.
-    pub fn descriptors(&self) -> Vec<i32> {
-        self.inner.descriptors()
     }
 
     /// The process is about to end: writes the journal to its file, and takes this process's share out of the

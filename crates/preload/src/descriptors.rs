@@ -3,6 +3,8 @@
 
 use std::ffi::{c_int, c_uint};
 
+use coldframe_live::kept;
+
 use crate::next::next;
 use crate::parts::pass;
 use crate::say::{once, Once};
@@ -27,7 +29,7 @@ with_caller!(close(1) => close_from);
 /// close. This library closes only its own descriptors.
 pub unsafe extern "C" fn close_from(descriptor: c_int, caller: usize) -> c_int {
     // Nothing more for this library's own calls: they also come while a fork has shut the gate.
-    if !caller::is_own(caller) && memory::keeps(descriptor) {
+    if !caller::is_own(caller) && kept::has(descriptor) {
         return refused();
     }
     next!(CLOSE, One, (descriptor), raw(libc::SYS_close, descriptor as usize, 0, 0))
@@ -37,7 +39,7 @@ pub unsafe extern "C" fn close_from(descriptor: c_int, caller: usize) -> c_int {
 pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     let range = |first: c_uint, last: c_uint| raw(libc::SYS_close_range, first as usize, last as usize, flags as usize);
     let mut from = first;
-    while let Some(kept) = memory::next_kept(from).filter(|kept| *kept <= last) {
+    while let Some(kept) = kept::next(from).filter(|kept| *kept <= last) {
         if from < kept && range(from, kept - 1) < 0 {
             return -1;
         }
@@ -66,7 +68,7 @@ fn copied(from: c_int, result: c_int) -> c_int {
 /// Whether the pager needs the descriptor of this number. The handlers wait in a read of one of them, so none can be
 /// moved away.
 fn is_taken(to: c_int) -> bool {
-    let taken = memory::keeps(to);
+    let taken = kept::has(to);
     if taken {
         once(Once::Kept, format_args!("the program wants descriptor {to}, which the pager has, and does not get it"));
     }
@@ -79,7 +81,7 @@ unsafe extern "C" fn dup_from(from: c_int, caller: usize) -> c_int {
     if caller::is_own(caller) {
         return dup();
     }
-    if memory::keeps(from) {
+    if kept::has(from) {
         return refused();
     }
     copied(from, dup())
@@ -87,7 +89,7 @@ unsafe extern "C" fn dup_from(from: c_int, caller: usize) -> c_int {
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn dup2(from: c_int, to: c_int) -> c_int {
-    if memory::keeps(from) || is_taken(to) {
+    if kept::has(from) || is_taken(to) {
         return refused();
     }
     // aarch64 has no such call, but its C library has the function.
@@ -96,7 +98,7 @@ pub unsafe extern "C" fn dup2(from: c_int, to: c_int) -> c_int {
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
-    if memory::keeps(from) || is_taken(to) {
+    if kept::has(from) || is_taken(to) {
         return refused();
     }
     copied(from, next!(DUP3, Three, (from, to, flags), raw(libc::SYS_dup3, from as usize, to as usize, flags as usize)))
@@ -118,7 +120,7 @@ pub unsafe extern "C" fn fcntl_from(descriptor: c_int, command: c_int, argument:
     if !memory::ready() || caller::is_own(caller) {
         return pass(argument);
     }
-    if memory::keeps(descriptor) {
+    if kept::has(descriptor) {
         return refused();
     }
     match command {

@@ -9,6 +9,8 @@
 
 use std::ffi::{c_int, c_ulong};
 
+use coldframe_live::calls::{ARCHITECTURE, NEEDED, WANTED};
+
 use crate::memory::{self, Backing};
 use crate::parts::pass;
 use crate::say::{once, Once};
@@ -18,40 +20,12 @@ const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 const LOG: u32 = libc::SECCOMP_RET_LOG;
 const ERROR: u32 = libc::SECCOMP_RET_ERRNO;
 
-/// Calls that the pager makes in threads of the program: those that it needs, and those that it can do without.
-const NEEDED: [i64; 14] = [
-    libc::SYS_ioctl,
-    libc::SYS_mmap,
-    libc::SYS_munmap,
-    libc::SYS_mprotect,
-    libc::SYS_madvise,
-    libc::SYS_futex,
-    libc::SYS_read,
-    libc::SYS_write,
-    libc::SYS_pread64,
-    libc::SYS_pwrite64,
-    libc::SYS_rt_sigprocmask,
-    libc::SYS_gettid,
-    libc::SYS_getpid,
-    libc::SYS_exit_group,
-];
-const WANTED: [i64; 22] = [
-    libc::SYS_io_uring_enter,
-    libc::SYS_vmsplice,
-    libc::SYS_process_madvise,
-    libc::SYS_mincore,
-    libc::SYS_mremap,
-    libc::SYS_membarrier,
-    libc::SYS_sched_yield,
-    libc::SYS_nanosleep,
+/// Calls that a forked child makes, under the same filter, to give its pager a process of its own. It can do without them,
+/// as without those of [`WANTED`].
+const IN_A_CHILD: [i64; 10] = [
     libc::SYS_openat,
-    libc::SYS_close,
-    libc::SYS_prctl,
-    // A forked child's pager gets a process of its own, under the same filter.
     libc::SYS_socketpair,
     libc::SYS_sendmsg,
-    libc::SYS_recvmsg,
-    libc::SYS_ppoll,
     libc::SYS_pidfd_open,
     libc::SYS_close_range,
     libc::SYS_dup3,
@@ -66,13 +40,8 @@ fn bearable(filter: &[libc::sock_filter]) -> bool {
     let answer = |call: i64| judged(filter, call).map(|answer| answer & libc::SECCOMP_RET_ACTION_FULL);
     let needed = |call: &i64| matches!(answer(*call), Some(ALLOW | LOG));
     let wanted = |call: &i64| matches!(answer(*call), Some(ALLOW | LOG | ERROR));
-    NEEDED.iter().all(needed) && WANTED.iter().all(wanted)
+    NEEDED.iter().all(needed) && WANTED.iter().chain(&IN_A_CHILD).all(wanted)
 }
-
-#[cfg(target_arch = "x86_64")]
-const ARCHITECTURE: u32 = 0xc000_003e;
-#[cfg(target_arch = "aarch64")]
-const ARCHITECTURE: u32 = 0xc000_00b7;
 
 /// The filter's answer to a call without arguments. `None`: it is not a valid filter, which the kernel will report.
 fn judged(filter: &[libc::sock_filter], call: i64) -> Option<u32> {
@@ -206,7 +175,7 @@ mod tests {
         for call in NEEDED {
             assert!(!bearable(&but_for(call, ERROR | 1)) && !bearable(&but_for(call, libc::SECCOMP_RET_KILL_PROCESS)));
         }
-        for call in WANTED {
+        for call in WANTED.into_iter().chain(IN_A_CHILD) {
             assert!(bearable(&but_for(call, ERROR | 1)) && !bearable(&but_for(call, libc::SECCOMP_RET_TRAP)));
         }
         assert!(bearable(&but_for(libc::SYS_socket, libc::SECCOMP_RET_KILL_PROCESS)));

@@ -147,8 +147,6 @@ unsafe extern "C" fn parent() {
             REFUSED.store(u64::from(sys::thread()) << 32 | error as u64, Relaxed);
         }
     }
-    // A new descriptor shows the parent when the child is gone.
-    memory::keep();
     let mask = MASK.load(Relaxed);
     gate::open();
     unpin();
@@ -169,7 +167,6 @@ unsafe extern "C" fn child() {
         Backing::Pager(pager) => apart::run(|| pager.fork_child()),
         Backing::Layout(layout) => layout.after_fork(),
     }
-    memory::keep();
     gate::open_in_child();
     unpin();
     files::release();

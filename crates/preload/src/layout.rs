@@ -14,7 +14,6 @@ use crate::sys::{self, Lock};
 pub struct Layout {
     pub span: Range<usize>,
     extents: Lock<Extents>,
-    pub stats_fd: Option<i32>,
 }
 
 /// Maps private memory without huge pages, which the pager does not have either. A negative result is an error
@@ -41,9 +40,9 @@ fn refused(range: &Range<usize>, error: isize) -> LiveError {
 }
 
 impl Layout {
-    pub fn new(span: Range<usize>, stats_fd: Option<i32>) -> Result<Layout, LiveError> {
+    pub fn new(span: Range<usize>) -> Result<Layout, LiveError> {
         let extents = Lock::new(Extents::new(span.clone()));
-        let layout = Layout { span, extents, stats_fd };
+        let layout = Layout { span, extents };
         let notes = layout.span().notes();
         let notes = notes.start as usize..notes.end as usize;
         // SAFETY: replaces nothing.

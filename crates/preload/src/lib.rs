@@ -11,7 +11,7 @@
 //!   managed memory or the pager's descriptors
 //! - [`direct`], [`wary`], [`received`]: O_DIRECT; other files and devices by which the kernel writes past the page table;
 //!   descriptors from elsewhere
-//! - [`numbers`], [`next`]: a set of descriptors; the functions behind those that are replaced
+//! - [`next`]: the functions behind those that are replaced
 //! - [`pins`], [`rings`], [`threads`]: memory that must stay in RAM, and its owners
 //! - [`poke`], which is process_vm_writev
 //! - [`limits`], [`filter`]: limits on the process's resources, and on its system calls
@@ -60,7 +60,6 @@ mod malloc;
 mod mapping;
 mod memory;
 mod next;
-mod numbers;
 mod parts;
 mod pins;
 mod poke;

@@ -6,10 +6,9 @@ use std::sync::OnceLock;
 
 use coldframe_journal::span::{self, Note};
 use coldframe_live::extents::{Kind, Manner};
-use coldframe_live::{LiveError, Options, Pager, Spot, PAGE};
+use coldframe_live::{kept, LiveError, Options, Pager, Spot, PAGE};
 
 use crate::layout::Layout;
-use crate::numbers::Numbers;
 use crate::{apart, gate, sys};
 
 /// The provider of the memory.
@@ -26,19 +25,17 @@ static READY: AtomicBool = AtomicBool::new(false);
 static START: AtomicUsize = AtomicUsize::new(0);
 static LEN: AtomicUsize = AtomicUsize::new(0);
 
-/// File descriptors that the program must not close.
-static KEPT: Numbers = Numbers::new();
-
 /// Makes the memory.
 /// `direct`: the program has a descriptor by which the kernel may write past the page table.
 pub fn start(mut options: Options, layout_only: bool, direct: bool) -> Result<(), LiveError> {
     // An executable that cannot be moved, with a lot of static data, may lie there.
     let taken = || sys::probe(span::BASE as usize, 1 << 30) == -(libc::EEXIST as isize);
     let base = *options.base.get_or_insert_with(|| if taken() { span::BASE_RECORDED } else { span::BASE });
+    options.stats_fd.into_iter().for_each(kept::add);
     let backing = if layout_only {
         let start = base as usize;
         let span = start..start + (options.max_memory as usize).next_multiple_of(PAGE);
-        Backing::Layout(Layout::new(span, options.stats_fd)?)
+        Backing::Layout(Layout::new(span)?)
     } else {
         Backing::Pager(Pager::start_for_program(options)?)
     };
@@ -57,7 +54,6 @@ pub fn start(mut options: Options, layout_only: bool, direct: bool) -> Result<()
     }
     START.store(span.start, Relaxed);
     LEN.store(span.len(), Relaxed);
-    keep();
     Ok(())
 }
 
@@ -91,25 +87,6 @@ pub fn manages(address: usize) -> bool {
 pub fn meets(address: usize, len: usize) -> bool {
     let span = span();
     address < span.end && address.saturating_add(len) > span.start
-}
-
-/// Notes the descriptors that the program must not close; again after a fork.
-pub fn keep() {
-    let descriptors = match backing() {
-        Backing::Pager(pager) => pager.descriptors(),
-        Backing::Layout(layout) => layout.stats_fd.into_iter().collect(),
-    };
-    KEPT.become_these(&descriptors);
-}
-
-/// Whether the program must not close this descriptor.
-pub fn keeps(descriptor: i32) -> bool {
-    KEPT.has(descriptor)
-}
-
-/// The first kept descriptor that is at least `from`.
-pub fn next_kept(from: u32) -> Option<u32> {
-    KEPT.next(from)
 }
 
 impl Backing {

@@ -3,10 +3,12 @@
 
 use std::ffi::{c_int, c_long, c_uint, c_void, CStr};
 
+use coldframe_live::kept;
+
 use crate::next::{next, none};
 use crate::parts::pass;
 use crate::wary::{fanotify_init, given, is_direct, setsockopt, socket};
-use crate::{direct, memory, sys};
+use crate::{direct, sys};
 
 /// A descriptor that comes from elsewhere, perhaps with O_DIRECT.
 fn received(descriptor: c_int) -> c_int {
@@ -39,7 +41,7 @@ pub fn inherited() -> bool {
             };
             at += usize::from(next);
             let number = name.to_str().ok().and_then(|name| name.parse().ok());
-            if let Some(number) = number.filter(|number| !memory::keeps(*number)) {
+            if let Some(number) = number.filter(|number| !kept::has(*number)) {
                 direct::remove(number);
                 found |= is_direct(number);
             }

@@ -195,15 +195,16 @@ pub fn pinned_for_clone(flags: c_int, word: usize) -> bool {
     flags & CLEARS != CLEARS || cleared_at_the_end(word)
 }
 
-/// A thread ends by the bare system call. If it is the program's last thread, the process ends with the code of that
-/// thread, as it would without a pager whose threads keep it alive (Linux 5.17 and newer; before, the code was the
-/// first thread's).
+/// A thread of a recorded program, in whose process the pager's threads are, ends by the bare system call. If it is the
+/// program's last thread, the process ends with the code of that thread, as it would without a pager (Linux 5.17 and
+/// newer; before, the code was the first thread's).
 pub fn leave_process(code: usize) {
     let Backing::Pager(pager) = memory::backing() else { return };
-    let ours = pager.threads();
     let mut text = [0u8; 4096];
     let Some((all, first_is_gone)) = threads_now(&mut text) else { return };
-    if ours > 0 && all <= ours + 1 + usize::from(first_is_gone) {
+    // Its handlers, and the log's writer.
+    let ours = pager.options().handlers + 1;
+    if pager.options().record.is_some() && all <= ours + 1 + usize::from(first_is_gone) {
         memory::inside(|| pager.end());
         sys::exit_group(code as i32);
     }

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use coldframe_live::calls::{block_signals, restore_signals};
 use coldframe_live::Pager;
 use fastrand::Rng;
 
@@ -51,6 +52,7 @@ impl<'a> Forks<'a> {
 /// Forks as a program does. The child runs `f` and ends.
 fn fork(pager: &Pager, setting: &Setting, f: impl FnOnce()) -> libc::pid_t {
     let tells = setting.program;
+    let mask = block_signals();
     if tells {
         pager.fork_prepare();
     }
@@ -60,6 +62,7 @@ fn fork(pager: &Pager, setting: &Setting, f: impl FnOnce()) -> libc::pid_t {
         if tells {
             pager.fork_child();
         }
+        restore_signals(mask);
         f();
         // SAFETY: ends the child.
         unsafe { libc::_exit(0) };
@@ -68,6 +71,7 @@ fn fork(pager: &Pager, setting: &Setting, f: impl FnOnce()) -> libc::pid_t {
     if tells {
         pager.fork_parent().expect("memory can be inherited");
     }
+    restore_signals(mask);
     if pid < 0 {
         wrong(format_args!("no fork: {error}"));
     }

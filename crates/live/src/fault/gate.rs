@@ -70,9 +70,13 @@ impl Decider {
         for buffer in todo.spare.drain(..) {
             side.spare.push(buffer);
         }
+        let pinned = engine.frames().pinned();
         let mut linux = Linux::new(work, side, todo, aside);
         engine.handle(event, &mut linux as &mut dyn Machine);
         linux.end();
+        if engine.frames().pinned() != pinned {
+            Stats::add(&work.stats.pinned, engine.frames().pinned().wrapping_sub(pinned) as u64);
+        }
         if let Some(swap) = engine.swap() {
             side.told.tell(swap, work.stats);
         }

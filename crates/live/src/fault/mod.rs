@@ -66,10 +66,4 @@ impl Faults {
         self.gate.leave();
         self.work.tasks().give(number);
     }
-
-    /// Frames that the tier of this process has now.
-    pub fn tier_frames(&self) -> u64 {
-        let _signals = Signals::block();
-        self.gate.lock().engine().tier_size().map_or(0, |(frames, ..)| frames as u64)
-    }
 }

@@ -12,15 +12,14 @@
 //! there is no reclaimer.
 
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use coldframe_core::tier::BIN_FRAMES;
 use coldframe_core::{Engine, Event};
 
 use super::Faults;
 use crate::sys;
-use crate::sys::lock::Lock;
-use crate::sys::thread::{spawn_raw, Body, RawThread};
+use crate::sys::thread::Body;
+use crate::sys::worker::Worker;
 use crate::task::{Laps, VICTIMS};
 
 /// With fewer free frames than this, the reclaimer is called. It needs some 30 us to wake up.
@@ -35,14 +34,10 @@ const BATCH_PART: usize = 32;
 /// A call of `Event::Reclaim` takes out at most one page, and two bins for the pool.
 const EACH: usize = 1 + 2 * BIN_FRAMES;
 
-/// The thread, and what it waits for.
+/// The thread, and when it is wanted.
 #[derive(Debug)]
 pub struct Reclaimer {
-    thread: Lock<Option<RawThread>>,
-    /// Grows with each call; the thread sleeps on it.
-    called: AtomicU32,
-    asleep: AtomicU32,
-    stops: AtomicU32,
+    pub worker: Worker,
     /// Free frames; 0: there is no reclaimer.
     low: usize,
     high: usize,
@@ -54,14 +49,7 @@ impl Reclaimer {
         let several = rustix::thread::sched_getaffinity(None).is_ok_and(|all| all.count() > 1);
         let low = LOW.min(frames / LOW_PART);
         let low = if tier && several && low >= LOW_MIN { low } else { 0 };
-        Reclaimer {
-            thread: Lock::new(None),
-            called: AtomicU32::new(0),
-            asleep: AtomicU32::new(0),
-            stops: AtomicU32::new(0),
-            low,
-            high: low + batch.min(frames / BATCH_PART),
-        }
+        Reclaimer { worker: Worker::new(), low, high: low + batch.min(frames / BATCH_PART) }
     }
 
     /// Whether few frames are free. Ask this under the engine's lock, and call the thread without it.
@@ -72,14 +60,6 @@ impl Reclaimer {
     /// Whether few frames are free, and a page can leave.
     fn has_work(&self, engine: &Engine) -> bool {
         self.is_short(engine) && engine.may_reclaim()
-    }
-
-    /// Wakes the thread.
-    pub fn call(&self) {
-        if self.asleep.load(SeqCst) != 0 {
-            self.called.fetch_add(1, SeqCst);
-            sys::futex_wake(&self.called, 1);
-        }
     }
 
     /// Waits a short time for a page that the thread may be taking out. Returns whether the page is at rest.
@@ -98,59 +78,18 @@ impl Reclaimer {
     }
 
     /// Whether there is to be a thread.
-    pub fn is_wanted(&self) -> bool {
+    fn is_wanted(&self) -> bool {
         self.low > 0
     }
 
-    /// In a forked child: the thread is the parent's.
-    pub fn forget(&self) {
-        if let Some(thread) = self.thread.lock().take() {
-            thread.forget_in_child();
-        }
-        self.asleep.store(0, SeqCst);
-    }
-}
-
-/// The thread's life.
-impl Reclaimer {
-    /// Starts the thread, if there is to be one. It calls `work_on`. Without it the pager works, too.
+    /// Starts the thread, if there is to be one. It calls `reclaim_on`. Without it the pager works, too.
     ///
     /// # Safety
-    /// As for `spawn_raw`, until `stop` has returned.
+    /// As for `spawn_raw`, until `worker.stop` has returned; handlers and writer are at work until then.
     pub unsafe fn start(&self, body: Body, argument: *mut c_void) {
-        if !self.is_wanted() {
-            return;
-        }
-        self.stops.store(0, SeqCst);
-        // SAFETY: the caller answers for it.
-        if let Ok(thread) = unsafe { spawn_raw(body, argument) } {
-            *self.thread.lock() = Some(thread);
-        }
-    }
-
-    /// Ends the thread. Handlers and writer must still be at work: the thread may need them.
-    pub fn stop(&self) {
-        let Some(thread) = self.thread.lock().take() else { return };
-        self.stops.store(1, SeqCst);
-        self.called.fetch_add(1, SeqCst);
-        sys::futex_wake(&self.called, 1);
-        thread.join();
-    }
-
-    /// The thread's work, until it is stopped. `reclaim` takes a batch out, or returns false; `has_work` says whether
-    /// another is wanted.
-    fn work_on(&self, reclaim: impl Fn() -> bool, has_work: impl Fn() -> bool) {
-        while self.stops.load(SeqCst) == 0 {
-            if reclaim() {
-                continue;
-            }
-            // A call between these two lines is not lost: the number differs then.
-            let seen = self.called.load(SeqCst);
-            self.asleep.store(1, SeqCst);
-            if !has_work() && self.stops.load(SeqCst) == 0 {
-                sys::futex_wait(&self.called, seen);
-            }
-            self.asleep.store(0, SeqCst);
+        if self.is_wanted() {
+            // SAFETY: the caller answers for it.
+            let _ = unsafe { self.worker.start(body, argument) };
         }
     }
 }
@@ -158,7 +97,13 @@ impl Reclaimer {
 impl Faults {
     /// The reclaimer's work, until it is stopped.
     pub fn reclaim_on(&self) {
-        self.reclaimer.work_on(|| self.reclaim(), || self.reclaimer.has_work(self.gate.lock().engine()));
+        let worker = &self.reclaimer.worker;
+        while !worker.stops() {
+            let seen = worker.calls();
+            if !self.reclaim() && !self.reclaimer.has_work(self.gate.lock().engine()) {
+                worker.rest(seen, None);
+            }
+        }
     }
 
     /// Takes out one batch. Returns false if less than half a batch of frames is missing, or if no page can leave. A

@@ -121,7 +121,7 @@ impl Faults {
         let short = self.reclaimer.is_short(decider.engine());
         drop(decider);
         if short {
-            self.reclaimer.call();
+            self.reclaimer.worker.call();
         }
         self.carry_out(todo, false);
         let asked = std::mem::take(&mut todo.asked_at);

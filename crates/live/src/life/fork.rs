@@ -16,9 +16,6 @@
 //! call finds no memory there, and never zeros. Until the child's pager has started, zeros hold the
 //! place, so that other mappings of the child, including the pager's own memory, get other addresses.
 
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use super::Inner;
 use crate::memory::extents::Manner;
 use crate::memory::space;
@@ -27,14 +24,14 @@ use crate::stats::Stats;
 use crate::swap::device::Device;
 use crate::swap::files::SwapFiles;
 use crate::sys::lock::Lock;
-use crate::sys::{self, fatal, Errno, Sys};
+use crate::sys::{self, fatal, Errno, High, Sys};
 use crate::LiveError;
 
 /// What a child gets from its parent.
 struct Ready {
     /// Both ends of a pipe. The child keeps the second end open while it can see the parent's slots. None: there were
     /// no descriptors, and the slots that the child sees are kept for ever.
-    alive: Option<(OwnedFd, OwnedFd)>,
+    alive: Option<(High, High)>,
     device: Result<Device, LiveError>,
     /// The kernel refused to let the memory be inherited: there must be no child.
     refused: Option<Errno>,
@@ -42,41 +39,31 @@ struct Ready {
 
 /// What forks need.
 pub struct Forks {
-    /// The mask of signals before a fork.
-    mask: AtomicUsize,
     /// What a child gets; present from `prepare` until the fork is over.
     ready: Lock<Option<Ready>>,
     /// The pipes that show the parent processes that this one lives.
-    alive: Lock<Vec<OwnedFd>>,
+    alive: Lock<Vec<High>>,
     /// The source of swap files for children.
     files: SwapFiles,
 }
 
 impl Forks {
     pub fn new(files: SwapFiles) -> Forks {
-        Forks { mask: AtomicUsize::new(0), ready: Lock::new(None), alive: Lock::new(Vec::new()), files }
-    }
-
-    pub fn descriptors(&self) -> Vec<i32> {
-        let mut all = self.files.descriptors();
-        all.extend(self.alive.lock().iter().map(AsRawFd::as_raw_fd));
-        all
+        Forks { ready: Lock::new(None), alive: Lock::new(Vec::new()), files }
     }
 }
 
 impl Inner {
+    /// Signals are blocked, here and until the fork is over.
     pub fn fork_prepare(&self) {
         self.faults.watch_early();
-        let mask = sys::block_signals();
-        self.threads.hold_still();
         self.faults.space().hold_still();
         self.faults.gate.close();
         self.faults.space().freeze();
-        self.forks.mask.store(mask as usize, Ordering::Relaxed);
         if self.faults.memory().is_plain() {
             return;
         }
-        self.faults.work.log().fork_prepare(self.faults.pages(), self.stats);
+        self.faults.work.log().fork_prepare();
         let refused = self.inherit(true).err();
         let pipe = sys::with_room(|_| sys::pipe(0)).ok();
         let alive = pipe.map(|(read, write)| (sys::move_high(read), sys::move_high(write)));
@@ -95,19 +82,15 @@ impl Inner {
             self.faults.memory().begin_epoch();
             Stats::add(&self.stats.forks, 1);
         }
-        let mask = self.forks.mask.load(Ordering::Relaxed) as u64;
         self.open_gate();
-        sys::restore_signals(mask);
         refused.map_or(Ok(()), Err)
     }
 
     pub fn fork_child(&self) {
-        let mask = self.forks.mask.load(Ordering::Relaxed) as u64;
-        // SAFETY: a forked child has one thread, and this is it; `fork_prepare` has made the threads stand still.
+        // SAFETY: a forked child has one thread, and this is it.
         unsafe { self.threads.forget(&self.faults) };
         if self.faults.memory().is_plain() {
-            self.open_gate();
-            return sys::restore_signals(mask);
+            return self.open_gate();
         }
         let Some(Ready { alive, device, refused }) = self.forks.ready.lock().take() else {
             fatal::stop("internal error: a fork that was not prepared")
@@ -136,7 +119,6 @@ impl Inner {
                 self.forks.alive.lock().clear();
             }
         }
-        sys::restore_signals(mask);
     }
 
     /// Makes all that a pager needs. The gate is shut, and this is the child's only thread.
@@ -164,7 +146,6 @@ impl Inner {
     fn open_gate(&self) {
         self.faults.space().thaw();
         self.faults.gate.open();
-        self.threads.free();
     }
 
     fn watch_all(&self) -> Result<(), LiveError> {

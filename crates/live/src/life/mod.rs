@@ -6,11 +6,11 @@ pub mod locked;
 mod process;
 pub mod start;
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::AtomicU64;
 
 use crate::fault::Faults;
 use crate::stats::Stats;
-use crate::sys::{Signals, Source};
+use crate::sys::{High, Signals, Source};
 use crate::threads::Threads;
 use crate::{Options, PAGE};
 use fork::Forks;
@@ -30,34 +30,11 @@ pub struct Inner {
     forks: Forks,
     source: Source,
     pub stats: &'static Stats,
-    stats_fd: Option<OwnedFd>,
+    /// Open as long as the pager lives: by it, another process finds the statistics.
+    _stats_fd: Option<High>,
 }
 
 impl Inner {
-    fn frames(&self) -> usize {
-        self.options.ram as usize / PAGE
-    }
-
-    /// The number of threads of this process that belong to the pager.
-    pub fn threads(&self) -> usize {
-        self.threads.count(&self.faults)
-    }
-
-    /// All descriptors that the program must leave alone.
-    pub fn descriptors(&self) -> Vec<i32> {
-        let mut all: Vec<i32> = self.stats_fd.iter().map(AsRawFd::as_raw_fd).chain(self.options.stats_fd).collect();
-        if self.faults.memory().is_plain() {
-            return all;
-        }
-        let _signals = Signals::block();
-        all.extend(self.faults.work.descriptors());
-        all.extend(self.faults.gate.lock().journal().map(|journal| journal.descriptor()));
-        all.extend(self.threads.descriptor());
-        all.extend(self.source.descriptor());
-        all.extend(self.forks.descriptors());
-        all
-    }
-
     /// Writes the journal to its file.
     pub fn flush_journal(&self) {
         let _signals = Signals::block();
@@ -80,12 +57,23 @@ impl Inner {
         self.withdraw();
     }
 
-    /// Puts this process's share into the statistics of the present.
+    /// This process's share of the statistics of the present.
+    fn share(&self) -> [(&AtomicU64, usize); 6] {
+        let (stats, memory, _signals) = (self.stats, self.faults.memory(), Signals::block());
+        let managed = memory.space.managed_within(memory.space.span());
+        let decider = self.faults.gate.lock();
+        [
+            (&stats.processes, 1),
+            (&stats.frames, self.options.ram as usize / PAGE),
+            (&stats.resident, memory.resident()),
+            (&stats.managed, managed.iter().map(|(range, _)| range.len() / PAGE).sum()),
+            (&stats.pinned, decider.engine().frames().pinned()),
+            (&stats.tier_frames, decider.engine().tier_size().map_or(0, |(frames, ..)| frames)),
+        ]
+    }
+
     fn count_in(&self) {
-        Stats::add(&self.stats.processes, 1);
-        Stats::add(&self.stats.frames, self.frames() as u64);
-        Stats::add(&self.stats.resident, self.faults.memory().resident() as u64);
-        Stats::add(&self.stats.tier_frames, self.faults.tier_frames());
+        self.share().into_iter().for_each(|(counter, n)| Stats::add(counter, n as u64));
     }
 
     /// With encryption: excludes memory that holds pages in plain text from core dumps, and locks it in RAM. Returns
@@ -115,15 +103,11 @@ impl Inner {
         }
     }
 
-    /// Takes this process's share out of the statistics of the present.
-    pub fn withdraw(&self) {
-        if self.faults.memory().is_plain() {
-            return;
+    /// Takes this process's share out again.
+    fn withdraw(&self) {
+        if !self.faults.memory().is_plain() {
+            self.share().into_iter().for_each(|(counter, n)| Stats::sub(counter, n as u64));
         }
-        Stats::sub(&self.stats.processes, 1);
-        Stats::sub(&self.stats.frames, self.frames() as u64);
-        Stats::sub(&self.stats.resident, self.faults.memory().resident() as u64);
-        Stats::sub(&self.stats.tier_frames, self.faults.tier_frames());
     }
 }
 

@@ -1,67 +1,50 @@
 //! The pagers of this process. A fork stops them.
 
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Once};
 
 use super::Inner;
-use crate::sys;
 use crate::sys::lock::Lock;
-use crate::sys::Signals;
-use crate::LiveError;
+use crate::sys::{self, Signals};
 
-/// Pagers that a process can have.
-const PAGERS: usize = 64;
-
-static PLACES: [AtomicPtr<Inner>; PAGERS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; PAGERS];
+/// Their addresses. Held while a pager begins or ends, and during a fork.
+static PAGERS: Lock<Vec<usize>> = Lock::new(Vec::new());
 /// The signals that the forking thread had blocked.
-static MASK: AtomicUsize = AtomicUsize::new(0);
-/// Held while the list of pagers changes, and during a fork.
-static LIST: Lock<()> = Lock::new(());
+static MASK: AtomicU64 = AtomicU64::new(0);
 static FORKS: Once = Once::new();
 
 /// From now on forks take the pager into account.
-pub fn register(inner: &Arc<Inner>) -> Result<(), LiveError> {
+pub fn register(inner: &Arc<Inner>) {
     FORKS.call_once(|| {
         // SAFETY: three functions of that type, which stay loaded.
         unsafe { libc::pthread_atfork(Some(before_fork), Some(parent_after_fork), Some(child_after_fork)) };
     });
     let _signals = Signals::block();
-    let _list = LIST.lock();
-    let new = Arc::as_ptr(inner).cast_mut();
-    let empty = std::ptr::null_mut();
-    let free =
-        |place: &&AtomicPtr<Inner>| place.compare_exchange(empty, new, Ordering::AcqRel, Ordering::Relaxed).is_ok();
-    PLACES.iter().find(free).map(drop).ok_or_else(|| LiveError::Setting {
-        field: "pagers",
-        reason: format!("a process can have {PAGERS} pagers; drop one first, or use one for several regions"),
-    })
+    PAGERS.lock().push(Arc::as_ptr(inner) as usize);
 }
 
 /// The pager is about to end.
 pub fn unregister(inner: *const Inner) {
     let _signals = Signals::block();
-    let _list = LIST.lock();
-    for place in &PLACES {
-        let empty = std::ptr::null_mut();
-        let _ = place.compare_exchange(inner.cast_mut(), empty, Ordering::AcqRel, Ordering::Relaxed);
-    }
+    PAGERS.lock().retain(|pager| *pager != inner as usize);
 }
 
 /// Whether there is a pager.
 pub fn any() -> bool {
-    PLACES.iter().any(|place| !place.load(Ordering::Relaxed).is_null())
+    let _signals = Signals::block();
+    !PAGERS.lock().is_empty()
 }
 
 /// The pagers. Call it between `before_fork` and the end of the fork: the list is locked.
 fn pagers() -> impl DoubleEndedIterator<Item = &'static Inner> {
     // SAFETY: the list is locked, so that no pager ends.
-    PLACES.iter().filter_map(|place| unsafe { place.load(Ordering::Acquire).as_ref() })
+    unsafe { PAGERS.held().iter().map(|pager| &*(*pager as *const Inner)) }
 }
 
 extern "C" fn before_fork() {
     let mask = sys::block_signals();
-    std::mem::forget(LIST.lock());
-    MASK.store(mask as usize, Ordering::Relaxed);
+    std::mem::forget(PAGERS.lock());
+    MASK.store(mask, Relaxed);
     pagers().for_each(Inner::fork_prepare);
 }
 
@@ -79,7 +62,7 @@ extern "C" fn child_after_fork() {
 }
 
 fn after_fork() {
-    let mask = MASK.load(Ordering::Relaxed) as u64;
-    LIST.free();
+    let mask = MASK.load(Relaxed);
+    PAGERS.free();
     sys::restore_signals(mask);
 }

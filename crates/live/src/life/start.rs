@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::ops::Range;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
@@ -33,7 +32,7 @@ use crate::swap::device::Device;
 use crate::swap::files::SwapFiles;
 use crate::swap::log::Log;
 use crate::swap::seal::Sealer;
-use crate::sys::{self, Notify, Source};
+use crate::sys::{self, High, Notify, Source};
 use crate::task::{Tasks, LOADS, TASKS};
 use crate::threads::Threads;
 use crate::tier::Pool;
@@ -44,7 +43,7 @@ use crate::{LiveError, Options, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 pub fn start(options: Options) -> Result<Arc<Inner>, LiveError> {
     let source = Source::find(Notify::Message).or_else(|_| Source::find(Notify::UserMessage));
     let inner = made(options, source.map_err(missing)?, false)?;
-    super::process::register(&inner)?;
+    super::process::register(&inner);
     Ok(inner)
 }
 
@@ -62,7 +61,7 @@ pub fn start_for_program(options: Options) -> Result<Arc<Inner>, LiveError> {
 
 /// A pager with its threads; `kept`: in a keeper.
 fn made(options: Options, source: Source, kept: bool) -> Result<Arc<Inner>, LiveError> {
-    let began = (recorder::in_ram(sys::open_file(c"/proc/self/statm").ok().as_ref()), sys::now());
+    let began = (recorder::in_ram(recorder::open(c"/proc/self/statm").as_ref()), sys::now());
     // Memory is not watched before it has to be. A recording and a journal have every first touch, and so has the
     // engine's swap area.
     let early = kept && options.journal.is_none() && options.swap.is_none();
@@ -73,6 +72,7 @@ fn made(options: Options, source: Source, kept: bool) -> Result<Arc<Inner>, Live
     let stats = crate::stats::file::of(options.stats_fd)?;
     let known = stats.0.measured();
     let inner = Arc::new(build(options, source, early, stats, known, began)?);
+    inner.count_in();
     let locked = inner.keep_plaintext();
     if known.is_none() {
         inner.say_limits(locked);
@@ -86,7 +86,7 @@ fn build(
     mut options: Options,
     source: Source,
     early: bool,
-    (stats, stats_fd): (&'static Stats, Option<OwnedFd>),
+    (stats, stats_fd): (&'static Stats, Option<High>),
     known: Option<Measured>,
     began: (u64, u64),
 ) -> Result<Inner, LiveError> {
@@ -148,8 +148,6 @@ fn build(
     let policy = options.policy.clone().unwrap_or_default();
     stats.set_chosen(&Chosen { policy, wait: options.wait, evict_batch: batch as u32 });
     stats.walk_step_ns.store(measured.step_ns, Ordering::Relaxed);
-    Stats::add(&stats.processes, 1);
-    Stats::add(&stats.frames, frames as u64);
     let blocks = engine.swap().map(Swap::block_count);
     let journal = journal(&options, &head)?;
     let loads = buffers(plan.buffers)?;
@@ -184,7 +182,7 @@ fn build(
         forks: Forks::new(swap_files),
         source,
         stats,
-        stats_fd,
+        _stats_fd: stats_fd,
         options,
     })
 }
@@ -281,7 +279,7 @@ fn journal(options: &Options, head: &Head) -> Result<Option<JournalFile>, LiveEr
     let Some(path) = &options.journal else { return Ok(None) };
     let file = if path.is_dir() { own_file(path) } else { File::create(path) };
     let file = file.map_err(|e| LiveError::Backing { path: path.clone(), reason: e.to_string() })?;
-    let journal = JournalFile::new(head, File::from(sys::move_high(file.into())));
+    let journal = JournalFile::new(head, file);
     let refused = |error: sys::Errno| LiveError::Backing { path: path.clone(), reason: error.io().to_string() };
     journal.map(Some).map_err(refused)
 }

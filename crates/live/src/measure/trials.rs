@@ -6,7 +6,7 @@ use std::path::Path;
 use super::calibrate::{self, Measured};
 use crate::memory::space::Space;
 use crate::swap::device::Device;
-use crate::sys::{self, Notify, Source, Sys, Uffd};
+use crate::sys::{self, Notify, Sys, Uffd};
 use crate::{LiveError, PAGE};
 
 /// Whether faults can be reported, those of system calls, too (`of_kernel`). Otherwise the kernel's reason.
@@ -21,12 +21,6 @@ pub fn reports_faults(of_kernel: bool) -> std::io::Result<()> {
 /// Whether pages move without a copy.
 pub fn moves_pages() -> bool {
     Uffd::open(Notify::UserMessage).is_ok_and(|uffd| uffd.can_move)
-}
-
-/// Whether a page can be protected against reads. Not used: the kernel refuses it for memory that is registered for
-/// write protection.
-pub fn protects_reads() -> bool {
-    Source::find(Notify::UserMessage).is_ok_and(|source| source.protects_reads())
 }
 
 /// Whether scattered pages can be dropped with one call.

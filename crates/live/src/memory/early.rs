@@ -2,10 +2,10 @@
 //! own: not watched, and touched without a fault of ours. Just before the program may touch more, `region/early.rs` gives
 //! all of its memory to the engine, for good. Until then all pages that it may touch count as pages in RAM.
 
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::sys::{self, Sys};
+use crate::sys::{self, High, Sys};
 use crate::PAGE;
 
 /// `Documentation/admin-guide/mm/pagemap.rst`: the page is in RAM, is swapped out, is a guard.
@@ -23,7 +23,7 @@ pub struct Early {
     /// The program may touch so many pages.
     most: usize,
     /// `/proc/self/pagemap`, opened before the program begins.
-    pagemap: Option<OwnedFd>,
+    pagemap: Option<High>,
 }
 
 impl Early {
@@ -48,13 +48,9 @@ impl Early {
         self.on.store(false, Ordering::Release);
     }
 
-    pub fn descriptor(&self) -> Option<RawFd> {
-        self.pagemap.as_ref().map(AsRawFd::as_raw_fd)
-    }
-
     /// Which of the pages from `address` on have content.
     pub fn look(&self, address: usize, told: &mut [u64]) -> Sys<()> {
-        let (file, len) = (self.descriptor().unwrap_or(-1), size_of_val(told));
+        let (file, len) = (self.pagemap.as_ref().map_or(-1, |file| file.as_raw_fd()), size_of_val(told));
         let mut done = 0;
         while done < len {
             let (into, offset) = (told.as_mut_ptr() as usize + done, (address / PAGE * 8 + done) as u64);

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use crate::page::pages::{Pages, Where};
 use crate::stats::Stats;
-use crate::sys::{self, fatal, Errno, Own, OwnMemory, Sys, Uffd};
+use crate::sys::{self, fatal, Errno, High, Own, OwnMemory, Sys, Uffd};
 use crate::{LiveError, PAGE};
 use budget::{Reserve, Sharing};
 use early::Early;
@@ -32,7 +32,7 @@ pub struct Memory {
     pub pages: Pages,
     uffd: Own<Uffd>,
     /// This process, as the call that drops pages names it.
-    pidfd: Own<OwnedFd>,
+    pidfd: Own<High>,
     file: Own<OwnMemory>,
     /// Grows with each fork.
     epoch: AtomicU32,
@@ -46,7 +46,7 @@ pub struct Memory {
     pub stats: &'static Stats,
 }
 
-fn own_pidfd() -> Result<OwnedFd, LiveError> {
+fn own_pidfd() -> Result<High, LiveError> {
     sys::own_pidfd().map(sys::move_high).map_err(|e| LiveError::os("a pidfd", e))
 }
 
@@ -314,13 +314,5 @@ impl Memory {
     /// In a keeper: the same process by another number, under the same descriptor.
     pub fn take_pidfd(&self, own: &OwnedFd) -> Sys<()> {
         sys::dup_onto(own, self.pidfd.get().as_raw_fd())
-    }
-
-    pub fn descriptors(&self) -> Vec<i32> {
-        [self.uffd().raw(), self.pidfd.get().as_raw_fd()]
-            .into_iter()
-            .chain(self.file.get().descriptor())
-            .chain(self.early.descriptor())
-            .collect()
     }
 }

@@ -3,7 +3,7 @@
 pub use crate::page::state::{Owner, Where};
 
 use crate::page::state::States;
-use crate::sys::sync::{AtomicU16, AtomicU32, AtomicU64, Ordering};
+use crate::sys::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::table::Table;
 use crate::LiveError;
 
@@ -15,8 +15,6 @@ pub struct Pages {
     slot: Table<AtomicU64>,
     /// The fork epoch in which the page was last mapped.
     epoch: Table<AtomicU32>,
-    /// How often the page is pinned. Changed under the engine's lock.
-    pins: Table<AtomicU16>,
     /// Keyed hash of the bytes in the slot; meaningful only with a slot.
     sum: Wide,
     /// Authentication tag and nonce of the bytes in the slot, if they are encrypted.
@@ -39,7 +37,6 @@ impl Pages {
             state: States::new(len)?,
             slot: Table::new(len)?,
             epoch: Table::new(len)?,
-            pins: Table::new(len)?,
             sum: Wide::new(len)?,
             seal: Wide::new(len)?,
             nonce: Table::new(len)?,
@@ -65,15 +62,6 @@ impl Pages {
         if self.epoch(page) != epoch {
             self.epoch[page].store(epoch, Ordering::Relaxed);
         }
-    }
-
-    /// How often the page is pinned.
-    pub fn pins(&self, page: usize) -> u16 {
-        self.pins[page].load(Ordering::Relaxed)
-    }
-
-    pub fn set_pins(&self, page: usize, pins: u16) {
-        self.pins[page].store(pins, Ordering::Relaxed);
     }
 
     /// The hash of the slot's bytes. Only for the owner of the page's transition.

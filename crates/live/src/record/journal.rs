@@ -13,7 +13,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use coldframe_journal::{Entry, Head, Journal};
 
 use crate::swap::device::swallow_signal;
-use crate::sys::{self, fatal, Errno, Sys};
+use crate::sys::{self, fatal, Errno, High, Sys};
 
 /// Bytes that are kept before they go to the file.
 const ROOM: usize = 64 << 10;
@@ -25,7 +25,7 @@ const ENTRY: usize = 64;
 pub struct JournalFile {
     journal: Journal,
     /// Stays open after a failure: the thread that finds out may not close a file.
-    file: File,
+    file: High,
     ended: bool,
     /// Bytes in the file.
     length: u64,
@@ -42,6 +42,7 @@ impl JournalFile {
     pub fn new(head: &Head, file: File) -> Sys<JournalFile> {
         let mut journal = Journal::new(head);
         journal.reserve(ROOM);
+        let file = sys::move_high(file.into());
         let mut this = JournalFile { journal, file, ended: false, length: 0, whole: 0 };
         this.drain()?;
         this.whole = this.length;
@@ -76,11 +77,6 @@ impl JournalFile {
         }
     }
 
-    /// Its descriptor.
-    pub fn descriptor(&self) -> RawFd {
-        self.file.as_raw_fd()
-    }
-
     fn drain(&mut self) -> Sys<()> {
         let JournalFile { journal, file, length, .. } = self;
         let mut written = Ok(());
@@ -93,8 +89,9 @@ impl JournalFile {
         let Err(error) = drained else { return };
         self.ended = true;
         // SAFETY: no pointers.
-        let _ =
-            unsafe { sys::call(libc::SYS_ftruncate, [self.descriptor() as usize, self.whole as usize, 0, 0, 0, 0]) };
+        let _ = unsafe {
+            sys::call(libc::SYS_ftruncate, [self.file.as_raw_fd() as usize, self.whole as usize, 0, 0, 0, 0])
+        };
         let (whole, error) = (self.whole, error.io());
         fatal::say(format_args!("the journal ends after {whole} bytes: {error}; the program goes on without it"));
     }
@@ -165,7 +162,7 @@ mod tests {
     }
 
     fn content(journal: &JournalFile) -> Vec<u8> {
-        let (mut file, mut bytes) = (journal.file.try_clone().unwrap(), Vec::new());
+        let (mut file, mut bytes) = (File::from(journal.file.try_clone().unwrap()), Vec::new());
         file.rewind().unwrap();
         file.read_to_end(&mut bytes).unwrap();
         bytes

@@ -13,7 +13,7 @@
 //! again.
 
 use std::fs::File;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::Release};
 use std::sync::Arc;
@@ -26,8 +26,8 @@ use crate::page::pages::Pages;
 use crate::record::compressibility::Trial;
 use crate::record::window::Knobs;
 use crate::swap::log::Log;
-use crate::sys;
 use crate::sys::lock::Lock;
+use crate::sys::{self, High};
 use crate::{LiveError, Options, Recorder, Wait, PAGE};
 
 /// The other costs of an entry, as a part of its handler's work and its way. Used only to decide whether more entries
@@ -77,7 +77,7 @@ const LEN: usize = HEAD + RECORDS * RECORD;
 #[derive(Debug)]
 struct Mapped {
     start: usize,
-    fd: OwnedFd,
+    fd: High,
     /// Bytes that the file system has reserved.
     given: AtomicUsize,
     giving: Lock<()>,
@@ -114,7 +114,7 @@ struct Pace {
     /// The thread that existed first.
     main: Option<Watch>,
     /// `/proc/self/statm`.
-    memory: Option<OwnedFd>,
+    memory: Option<High>,
     /// The thread of the last fault.
     last: u32,
 }
@@ -133,7 +133,7 @@ struct Last {
 struct Watch {
     thread: u32,
     /// `/proc/thread-self/schedstat`; `None`: the kernel has none.
-    file: Option<OwnedFd>,
+    file: Option<High>,
     /// Nanoseconds that it has waited for a processor.
     waited: u64,
     /// Nanoseconds of its processor time.
@@ -157,7 +157,7 @@ impl Watch {
     }
 }
 
-fn open(path: &std::ffi::CStr) -> Option<OwnedFd> {
+pub(crate) fn open(path: &std::ffi::CStr) -> Option<High> {
     sys::open_file(path).ok().map(sys::move_high)
 }
 
@@ -192,7 +192,7 @@ impl Pace {
 }
 
 /// Bytes of this process in RAM, by its `/proc/self/statm`.
-pub(crate) fn in_ram(file: Option<&OwnedFd>) -> u64 {
+pub(crate) fn in_ram(file: Option<&High>) -> u64 {
     let mut text = [0u8; 64];
     let len = file.map_or(0, |file| sys::read_start(file.as_raw_fd(), &mut text));
     let pages = std::str::from_utf8(&text[..len]).ok().and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
@@ -217,7 +217,7 @@ impl Mapped {
         let refuse = |reason: String| LiveError::Backing { path: folder.to_path_buf(), reason };
         let file = super::own_file(folder).map_err(|e| refuse(e.to_string()))?;
         file.set_len(LEN as u64).map_err(|e| refuse(e.to_string()))?;
-        let fd: OwnedFd = sys::move_high(File::into(file));
+        let fd = sys::move_high(File::into(file));
         let start = sys::map_file(fd.as_raw_fd(), LEN, libc::PROT_READ | libc::PROT_WRITE)
             .map_err(|e| refuse(e.io().to_string()))?;
         let mapped = Mapped { start, fd, given: AtomicUsize::new(0), giving: Lock::new(()) };
@@ -331,13 +331,6 @@ impl Recording {
 
     fn samples(&self, page: usize) -> bool {
         is_sampled(page as u32, self.knobs.shift.load(Relaxed))
-    }
-
-    /// Its descriptors.
-    pub(crate) fn descriptors(&self) -> Vec<i32> {
-        let pace = self.pace.lock();
-        let watched = pace.handlers.iter().chain(&pace.main).filter_map(|watch| watch.file.as_ref());
-        watched.chain(&pace.memory).chain([&self.mapped.fd]).map(AsRawFd::as_raw_fd).collect()
     }
 
     /// The calling thread is a handler of this process.

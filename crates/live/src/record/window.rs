@@ -31,7 +31,7 @@ pub struct Knobs {
     pub shift: AtomicU32,
 }
 
-/// Which list a frame is on.
+/// Which list a frame is on; on none, `Rest`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
     Rest,
@@ -44,46 +44,30 @@ enum Place {
 pub struct Watched {
     knobs: Arc<Knobs>,
     links: Links,
-    window: List,
-    outside: List,
-    rest: List,
-    /// 0: on no list or `rest`, 1: in the window, 2: outside.
-    places: Box<[u8]>,
+    /// By place.
+    lists: [List; 3],
+    places: Box<[Place]>,
 }
 
 impl Watched {
     /// Makes it for a number of frames.
     pub fn new(frames: usize, knobs: Arc<Knobs>) -> Watched {
-        let (links, places) = (Links::new(frames), vec![0; frames].into_boxed_slice());
-        Watched { knobs, links, window: List::new(), outside: List::new(), rest: List::new(), places }
+        let (links, places) = (Links::new(frames), vec![Place::Rest; frames].into_boxed_slice());
+        Watched { knobs, links, lists: [const { List::new() }; 3], places }
     }
 
-    fn place(&self, frame: usize) -> Place {
-        match self.places[frame] {
-            0 => Place::Rest,
-            1 => Place::Window,
-            _ => Place::Outside,
-        }
+    fn list(&self, place: Place) -> &List {
+        &self.lists[place as usize]
     }
 
     fn put(&mut self, frame: usize, place: Place) {
-        let list = match place {
-            Place::Rest => &mut self.rest,
-            Place::Window => &mut self.window,
-            Place::Outside => &mut self.outside,
-        };
-        list.push_tail(&mut self.links, frame);
-        self.places[frame] = place as u8;
+        self.lists[place as usize].push_tail(&mut self.links, frame);
+        self.places[frame] = place;
     }
 
     fn take(&mut self, frame: usize) {
-        let list = match self.place(frame) {
-            Place::Rest => &mut self.rest,
-            Place::Window => &mut self.window,
-            Place::Outside => &mut self.outside,
-        };
-        list.unlink(&mut self.links, frame);
-        self.places[frame] = 0;
+        self.lists[self.places[frame] as usize].unlink(&mut self.links, frame);
+        self.places[frame] = Place::Rest;
     }
 
     fn enter(&mut self, frame: FrameId, residents: &mut Residents<'_>) {
@@ -93,7 +77,8 @@ impl Watched {
         }
         self.put(frame.index(), Place::Window);
         for _ in 0..LEAVES {
-            let Some(oldest) = self.window.head().filter(|_| self.window.len() > room) else { return };
+            let window = self.list(Place::Window);
+            let Some(oldest) = window.head().filter(|_| window.len() > room) else { return };
             self.take(oldest);
             match is_sampled(residents.page(oldest.into()).0, shift) {
                 true => {
@@ -108,7 +93,8 @@ impl Watched {
 
 impl Policy for Watched {
     fn victim(&mut self, _: &mut Residents<'_>) -> Victim {
-        let oldest = self.outside.head().or(self.rest.head()).or(self.window.head()).expect("a page is resident");
+        let oldest = [Place::Outside, Place::Rest, Place::Window].into_iter().find_map(|place| self.list(place).head());
+        let oldest = oldest.expect("a page is resident");
         self.take(oldest);
         Victim { frame: oldest.into(), walk: Walk(1), forced: false }
     }
@@ -127,6 +113,6 @@ impl Policy for Watched {
     }
 
     fn len(&self) -> usize {
-        self.window.len() + self.outside.len() + self.rest.len()
+        self.lists.iter().map(List::len).sum()
     }
 }

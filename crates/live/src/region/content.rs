@@ -10,7 +10,6 @@ use crate::fault::gate::Decider;
 use crate::fault::serve::Kind;
 use crate::fault::Faults;
 use crate::page::pages::{Owner, Where};
-use crate::stats::Stats;
 use crate::sys::{self, Signals};
 use crate::task::{Todo, VICTIMS};
 use crate::{LiveError, PAGE};
@@ -96,8 +95,6 @@ impl Faults {
             return false;
         }
         decider.deliver(&self.work, todo, event);
-        Stats::sub(&self.stats.pinned, self.pages().pins(page).into());
-        self.pages().set_pins(page, 0);
         self.work.forget(page);
         true
     }
@@ -160,8 +157,6 @@ impl Faults {
         }
         decider.deliver(&self.work, todo, Event::Pinned { page: PageId::from(page) });
         debug_assert!(todo.done(), "pinning moves nothing");
-        self.pages().set_pins(page, self.pages().pins(page) + 1);
-        Stats::add(&self.stats.pinned, 1);
         Ok(())
     }
 
@@ -174,8 +169,6 @@ impl Faults {
                 let event = Event::Unpinned { page: PageId::from(page) };
                 if decider.engine().accepts(&event) {
                     decider.deliver(&self.work, todo, event);
-                    self.pages().set_pins(page, self.pages().pins(page) - 1);
-                    Stats::sub(&self.stats.pinned, 1);
                 }
             });
         }

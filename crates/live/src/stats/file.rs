@@ -13,6 +13,7 @@ use rustix::fs::{self, SealFlags};
 
 use crate::stats::{Chosen, Snapshot, Stats};
 use crate::sys::fatal::Mail;
+use crate::sys::High;
 use crate::{sys, LiveError};
 
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
@@ -107,7 +108,7 @@ pub fn is_later(options: &crate::Options) -> bool {
 }
 
 /// The statistics of a pager: those it was given, or its own.
-pub(crate) fn of(fd: Option<RawFd>) -> Result<(&'static Stats, Option<OwnedFd>), LiveError> {
+pub(crate) fn of(fd: Option<RawFd>) -> Result<(&'static Stats, Option<High>), LiveError> {
     const RIGHTS: i32 = libc::PROT_READ | libc::PROT_WRITE;
     let shared = shared(fd);
     if let (Some(fd), Some(_)) = (fd, shared) {

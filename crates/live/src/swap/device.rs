@@ -2,13 +2,13 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::swap::nameless::{nameless, open_folder};
-use crate::sys::{self, Errno, Sys};
+use crate::sys::{self, Errno, High, Sys};
 use crate::{Inject, LiveError, PAGE};
 
 /// How often a device may return EAGAIN, or move fewer bytes than asked for, before this counts as an error.
@@ -22,13 +22,13 @@ const LEAST: u64 = 16 << 20;
 /// # Errors
 /// As for a pager's `backing`.
 pub fn swap_file(path: &Path) -> Result<File, LiveError> {
-    Ok(File::from(Device::swap(path, None)?.fd))
+    Device::swap(path, None)?.fd.try_clone().map(File::from).map_err(|error| backing(path, error))
 }
 
 /// An open file or block device.
 #[derive(Debug)]
 pub struct Device {
-    fd: OwnedFd,
+    fd: High,
     path: PathBuf,
     /// Length in bytes of a block device.
     pub len: Option<u64>,
@@ -48,7 +48,7 @@ impl Device {
             options.read(true).write(true).custom_flags(libc::O_DIRECT | libc::O_EXCL);
             let file = options.open(path).map_err(|e| backing(path, e))?;
             let len = io::Seek::seek(&mut &file, io::SeekFrom::End(0)).map_err(|e| backing(path, e))?;
-            return Ok(Device::new(file, path, Some(len), inject));
+            return Ok(Device::new(sys::move_high(file.into()), path, Some(len), inject));
         }
         if !kind.is_dir() {
             let reason =
@@ -57,7 +57,7 @@ impl Device {
         }
         let file = open_folder(path).and_then(|folder| nameless(folder.as_raw_fd()));
         let file = file.map_err(|error| backing(path, error.into()))?;
-        Ok(Device::new(file.into(), path, None, inject))
+        Ok(Device::new(sys::move_high(file), path, None, inject))
     }
 
     /// A device of the same kind that measurements may write to, without injected failures: another swap file, or the
@@ -70,20 +70,20 @@ impl Device {
             None => Device::swap(&self.path, None),
             Some(_) => {
                 let fd = self.fd.try_clone().map_err(|error| backing(&self.path, error))?;
-                Ok(Device::new(File::from(fd), &self.path, self.len, None))
+                Ok(Device::new(sys::move_high(fd), &self.path, self.len, None))
             }
         }
     }
 
     /// From a swap file that is open already.
-    pub fn from_swap_file(file: OwnedFd, path: &Path, inject: Option<Inject>) -> Device {
-        Device::new(File::from(file), path, None, inject)
+    pub fn from_swap_file(file: High, path: &Path, inject: Option<Inject>) -> Device {
+        Device::new(file, path, None, inject)
     }
 
-    fn new(file: File, path: &Path, len: Option<u64>, inject: Option<Inject>) -> Device {
+    fn new(fd: High, path: &Path, len: Option<u64>, inject: Option<Inject>) -> Device {
         let inject =
             inject.filter(Inject::is_of_device).map(|inject| Injector { inject, operations: AtomicU64::new(0) });
-        Device { fd: sys::move_high(OwnedFd::from(file)), path: path.to_path_buf(), len, inject }
+        Device { fd, path: path.to_path_buf(), len, inject }
     }
 
     /// Where it is, for messages.
@@ -182,7 +182,7 @@ impl Device {
     /// The largest size that it can ever have: that of a block device, or of the whole file system, including the
     /// parts that others use.
     pub fn room(&self) -> u64 {
-        self.len.unwrap_or_else(|| rustix::fs::fstatfs(&self.fd).map_or(0, |s| s.f_blocks * s.f_bsize as u64))
+        self.len.unwrap_or_else(|| rustix::fs::fstatfs(&*self.fd).map_or(0, |s| s.f_blocks * s.f_bsize as u64))
     }
 
     /// The largest size that it is allowed, if that is less than the largest size that it can have.

@@ -2,14 +2,14 @@
 //! that has changed its root folder by then, or has dropped its rights, can still give a child its own swap file, at
 //! least once.
 
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use crate::swap::device::Device;
 use crate::swap::nameless::{nameless, open_folder};
 use crate::sys::lock::Lock;
 use crate::sys::Signals;
-use crate::sys::{self, Errno, Sys};
+use crate::sys::{self, Errno, High, Sys};
 use crate::{Inject, LiveError};
 
 /// A folder for swap files, or a block device.
@@ -18,8 +18,8 @@ pub struct SwapFiles {
     path: PathBuf,
     inject: Option<Inject>,
     /// None: a block device, which serves only one process.
-    folder: Option<OwnedFd>,
-    ahead: Lock<Option<OwnedFd>>,
+    folder: Option<High>,
+    ahead: Lock<Option<High>>,
 }
 
 impl SwapFiles {
@@ -41,7 +41,7 @@ impl SwapFiles {
             return Err(LiveError::Backing { path: self.path.clone(), reason });
         }
         let _signals = Signals::block();
-        let made = self.make().or_else(|error| self.ahead.lock().take().ok_or(error));
+        let made = self.make().map(sys::move_high).or_else(|error| self.ahead.lock().take().ok_or(error));
         let file = made.map_err(|error| self.refuse(error))?;
         Ok(Device::from_swap_file(file, &self.path, self.inject))
     }
@@ -54,13 +54,8 @@ impl SwapFiles {
         *ahead = self.make().ok().map(sys::move_high);
     }
 
-    /// The descriptors that are kept.
-    pub fn descriptors(&self) -> Vec<RawFd> {
-        self.folder.iter().chain(self.ahead.lock().iter()).map(AsRawFd::as_raw_fd).collect()
-    }
-
     fn make(&self) -> Sys<OwnedFd> {
-        nameless(self.folder.as_ref().map_or(-1, AsRawFd::as_raw_fd))
+        nameless(self.folder.as_ref().map_or(-1, |folder| folder.as_raw_fd()))
     }
 
     fn refuse(&self, error: Errno) -> LiveError {

@@ -10,16 +10,16 @@
 //! still see is freed only when no such child is left, so it is never overwritten under a child.
 
 use std::ops::Range;
-use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::fd::RawFd;
 
 use crate::page::pages::Pages;
-use crate::stats::Stats;
 use crate::swap::device::Device;
 use crate::swap::seal::Sealer;
+use crate::swap::secret::Secret;
 use crate::swap::sum::Summer;
 use crate::sys::lock::{Guard, Lock};
 use crate::sys::Signals;
-use crate::sys::{self, fatal, whose};
+use crate::sys::{self, fatal, whose, High};
 use crate::tier::IN_POOL;
 use crate::{LiveError, PAGE};
 
@@ -118,16 +118,6 @@ impl Log {
         self.files.last().expect("a log has a file")
     }
 
-    /// All descriptors: the files, and the pipes that show which children live.
-    pub fn descriptors(&self) -> Vec<RawFd> {
-        let mut all: Vec<RawFd> = self.files.iter().map(Device::raw).collect();
-        let _signals = Signals::block();
-        if !whose::is_elsewhere() {
-            all.extend(self.state.lock().children.descriptors());
-        }
-        all
-    }
-
     /// Finds a page's bytes. If they are in a buffer, copies them to `into`.
     pub fn find(&self, pages: &Pages, page: usize, into: usize) -> Found {
         // If the engine places pages, it may move them from buffer to buffer while the lock is free.
@@ -182,20 +172,30 @@ impl Log {
     /// Takes the final bytes of pages into the log: each page, where its bytes are, and their hash. A page with
     /// unchanged bytes keeps its slot. When this returns, the bytes of each page are safe, here or in their slot.
     /// Returns the number of pages that need not be written. Waits, without the lock, while all buffers are full.
-    pub fn append(&self, bytes: &[(u32, usize, u128)], pages: &Pages, stats: &Stats) -> usize {
-        let mut saved = 0;
-        let mut state = self.state.lock();
+    pub fn append(&self, bytes: &[(u32, usize, u128)], pages: &Pages) -> usize {
+        let (mut saved, mut state) = (0, self.state.lock());
         for (page, from, sum) in bytes {
-            loop {
-                match self.take(&mut state, *from, *sum, *page, pages) {
-                    Ok(written) => break saved += usize::from(!written),
-                    Err(Refused::Wait) => state = self.await_writer(state, pages, stats),
-                    Err(Refused::Full) => state = self.make_free(state, pages, stats),
-                }
-            }
+            let taken = self.with_room(state, |state| self.take(state, *from, *sum, *page, pages));
+            state = taken.0;
+            saved += usize::from(!taken.1);
         }
         self.unlock(state);
         saved
+    }
+
+    /// The result of `take` once there is room for what it takes.
+    fn with_room<'a, T>(
+        &'a self,
+        mut state: Guard<'a, Inside>,
+        take: impl Fn(&mut Inside) -> Result<T, Refused>,
+    ) -> (Guard<'a, Inside>, T) {
+        loop {
+            match take(&mut state) {
+                Ok(taken) => return (state, taken),
+                Err(Refused::Wait) => state = self.await_writer(state),
+                Err(Refused::Full) => state = self.make_free(state),
+            }
+        }
     }
 
     /// One page. Returns false if it is unchanged or zeros, so that it need not be written.
@@ -228,15 +228,8 @@ impl Log {
 
     /// Takes a slot with several compressed pages, whose bytes are at `block`. Their newest bytes have been in the pool
     /// until now. When this returns, they are safe here. Waits as `append` does.
-    pub fn append_shared(&self, block: usize, members: &[u32], pages: &Pages, stats: &Stats) {
-        let mut state = self.state.lock();
-        let (slot, into) = loop {
-            match state.take_shared(members.len()) {
-                Ok(found) => break found,
-                Err(Refused::Wait) => state = self.await_writer(state, pages, stats),
-                Err(Refused::Full) => state = self.make_free(state, pages, stats),
-            }
-        };
+    pub fn append_shared(&self, block: usize, members: &[u32], pages: &Pages) {
+        let (mut state, (slot, into)) = self.with_room(self.state.lock(), |state| state.take_shared(members.len()));
         // SAFETY: a page of the caller's, and a page of the buffer, which nobody reads before its pages have the slot.
         unsafe { std::ptr::copy_nonoverlapping(block as *const u8, into as *mut u8, PAGE) };
         for (i, page) in members.iter().enumerate() {
@@ -248,13 +241,10 @@ impl Log {
     }
 
     /// No slot is free. Frees the slots of children that are gone by now.
-    fn make_free<'a>(&'a self, mut state: Guard<'a, Inside>, pages: &Pages, stats: &Stats) -> Guard<'a, Inside> {
+    fn make_free<'a>(&'a self, mut state: Guard<'a, Inside>) -> Guard<'a, Inside> {
         state.burial = Burial::Asked;
         while state.burial == Burial::Asked {
-            match whose::is_elsewhere() {
-                true => state = self.await_writer(state, pages, stats),
-                false => state.bury(hung_up),
-            }
+            state = self.await_writer(state);
         }
         if state.burial == Burial::OfNone {
             fatal::stop(format_args!("the swap area on {} is full", self.device().path().display()));
@@ -271,11 +261,11 @@ impl Log {
 
     /// Before a fork: writes everything to the device, so that the child finds it there. The tables do not change
     /// until `fork_parent` or `fork_child`. No thread may append any more.
-    pub fn fork_prepare(&self, pages: &Pages, stats: &Stats) {
+    pub fn fork_prepare(&self) {
         let mut state = self.state.lock();
         state.retire_all();
         while !state.is_settled() {
-            state = self.await_writer(state, pages, stats);
+            state = self.await_writer(state);
         }
         std::mem::forget(state);
     }
@@ -283,14 +273,14 @@ impl Log {
     /// After a fork, even a failed one: a child may exist that sees all slots in use. The child is gone when the
     /// other end of `alive` is closed. Without `alive` this cannot be known, and what the child sees is kept for
     /// ever. `tell`: another process polls such pipes; it is told the epoch and the pipe, unless that fails.
-    pub fn fork_parent(&self, alive: Option<OwnedFd>, tell: Option<impl FnOnce(u32, &OwnedFd) -> bool>) {
+    pub fn fork_parent(&self, alive: Option<High>, tell: Option<impl FnOnce(u32, &High) -> bool>) {
         // SAFETY: `fork_prepare` has taken the lock.
         let state = unsafe { self.state.held() };
         let alive = match (alive, tell) {
             (Some(alive), Some(tell)) => tell(state.epoch(), &alive).then_some(NOT_YET),
             (alive, _) => {
                 state.bury(hung_up);
-                alive.map(IntoRawFd::into_raw_fd)
+                alive.map(High::into_raw)
             }
         };
         state.adopt(alive);
@@ -298,8 +288,8 @@ impl Log {
     }
 
     /// By which descriptor the end of the child is seen that was forked at the end of `epoch`.
-    pub fn follow(&self, epoch: u32, alive: OwnedFd) {
-        self.state.lock().children.follow(epoch, alive.into_raw_fd());
+    pub fn follow(&self, epoch: u32, alive: RawFd) {
+        self.state.lock().children.follow(epoch, alive);
     }
 
     /// In a forked child: old slots stay readable, and new pages go to a file of the child's own. There is no writer
@@ -317,9 +307,7 @@ impl Log {
             self.sealers.push(Sealer::new()?);
         }
         self.lock_keys();
-        if let Some(thread) = self.writer.leave() {
-            thread.forget_in_child();
-        }
+        self.writer.worker.forget();
         // The parent's tables describe the parent's file.
         self.state = Lock::new(new);
         self.writer = Writer::new(!self.sealers.is_empty())?;
@@ -330,14 +318,17 @@ impl Log {
     /// Where the keys lie.
     #[cfg(test)]
     pub fn keys(&self) -> Vec<usize> {
-        [self.summer.key_address()].into_iter().chain(self.sealers.iter().map(Sealer::key_address)).collect()
+        self.all_keys().map(Secret::address).collect()
+    }
+
+    fn all_keys(&self) -> impl Iterator<Item = &Secret<[u8; 32]>> {
+        self.sealers.iter().map(|sealer| &sealer.key).chain([&self.summer.key])
     }
 
     /// Locks the inherited keys in a forked child. The child cannot be stopped if the limit was lowered since the
     /// start.
     fn lock_keys(&self) {
-        let sealers = self.sealers.iter().map(Sealer::lock_again);
-        if !self.sealers.is_empty() && sealers.chain([self.summer.lock_again()]).any(|locked| locked.is_err()) {
+        if !self.sealers.is_empty() && self.all_keys().any(|key| key.lock_again().is_err()) {
             fatal::say(
                 "a forked process may not keep its keys in RAM (ulimit -l): the kernel may write them to its swap",
             );
@@ -354,7 +345,7 @@ impl Log {
         let wanted = state.has_job();
         drop(state);
         if wanted {
-            self.writer.call();
+            self.writer.worker.call();
         }
     }
 }
@@ -387,12 +378,8 @@ fn hung_up(fd: RawFd) -> bool {
     if whose::is_elsewhere() {
         return false;
     }
-    let mut poll = libc::pollfd { fd, events: 0, revents: 0 };
-    let none = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    let a = [&mut poll as *mut _ as usize, 1, &none as *const _ as usize, 0, 8, 0];
-    // SAFETY: one pollfd and a timespec that live through the call.
-    let told = unsafe { sys::call(libc::SYS_ppoll, a) }.is_ok();
-    let gone = told && poll.revents & (libc::POLLHUP | libc::POLLERR) != 0;
+    let [told, _] = sys::await_events([fd, -1], false).unwrap_or_default();
+    let gone = told & (libc::POLLHUP | libc::POLLERR) != 0;
     if gone {
         close(fd);
     }
@@ -401,5 +388,5 @@ fn hung_up(fd: RawFd) -> bool {
 
 fn close(fd: RawFd) {
     // SAFETY: the books own it, and it goes off their list.
-    drop(unsafe { OwnedFd::from_raw_fd(fd) });
+    drop(unsafe { High::from_raw(fd) });
 }

@@ -11,7 +11,7 @@ use crate::{LiveError, PAGE};
 /// own key.
 #[derive(Debug)]
 pub struct Sealer {
-    key: Secret<[u8; 32]>,
+    pub key: Secret<[u8; 32]>,
     nonce: AtomicU64,
 }
 
@@ -22,16 +22,6 @@ impl Sealer {
     /// The key cannot be locked in RAM.
     pub fn new() -> Result<Sealer, LiveError> {
         Ok(Sealer { key: Secret::random(true)?, nonce: AtomicU64::new(0) })
-    }
-
-    #[cfg(test)]
-    pub fn key_address(&self) -> usize {
-        self.key.address()
-    }
-
-    /// In a forked child: the key of the parent's pages stays in RAM here, too.
-    pub fn lock_again(&self) -> crate::sys::Sys<()> {
-        self.key.lock_again()
     }
 
     /// Encrypts the page at `from` into `to`. Returns count and tag.

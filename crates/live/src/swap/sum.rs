@@ -15,7 +15,7 @@ use crate::{LiveError, PAGE};
 /// Hashes pages with one key.
 #[derive(Debug)]
 pub struct Summer {
-    key: Secret<[u8; 32]>,
+    pub key: Secret<[u8; 32]>,
     zero: u128,
 }
 
@@ -44,16 +44,6 @@ impl Summer {
         let word = |i: usize| u64::from_le_bytes(std::array::from_fn(|k| self.key[8 * i + k]));
         let [low, high] = HighwayHasher::new(Key([word(0), word(1), word(2), word(3)])).hash128(page);
         u128::from(high) << 64 | u128::from(low)
-    }
-
-    #[cfg(test)]
-    pub fn key_address(&self) -> usize {
-        self.key.address()
-    }
-
-    /// In a forked child.
-    pub fn lock_again(&self) -> crate::sys::Sys<()> {
-        self.key.lock_again()
     }
 }
 

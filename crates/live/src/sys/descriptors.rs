@@ -15,9 +15,11 @@
 //! more for a journal), the liveness pipe of each living child, and for each task
 //! (handlers + 6) a pipe of two and, with rings, a ring. With two handlers that is 29.
 
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use crate::sys;
+use crate::sys::{self, kept};
 
 /// Descriptors are not above this number, unless the program has as many open.
 const HIGHEST: u64 = 4096;
@@ -64,9 +66,48 @@ pub(crate) fn allow_all() {
     }
 }
 
+/// A descriptor of the pager's, with such a number, which the program does not get while it is open. Start and forks make
+/// and close them, one at a time.
+#[derive(Debug)]
+pub struct High(ManuallyDrop<OwnedFd>);
+
+impl High {
+    /// From its number, which is kept.
+    ///
+    /// # Safety
+    /// It is open, and nobody else closes it.
+    pub unsafe fn from_raw(fd: RawFd) -> High {
+        // SAFETY: the caller answers for it.
+        High(ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Its number, which stays kept.
+    pub fn into_raw(self) -> RawFd {
+        ManuallyDrop::new(self).as_raw_fd()
+    }
+}
+
+impl Deref for High {
+    type Target = OwnedFd;
+    fn deref(&self) -> &OwnedFd {
+        &self.0
+    }
+}
+
+impl Drop for High {
+    fn drop(&mut self) {
+        let number = self.as_raw_fd();
+        // SAFETY: not used any more.
+        unsafe { ManuallyDrop::drop(&mut self.0) };
+        kept::remove(number);
+    }
+}
+
 /// Moves a descriptor; it is closed on exec.
-pub(crate) fn move_high(fd: OwnedFd) -> OwnedFd {
-    moved(fd, libc::F_DUPFD_CLOEXEC)
+pub(crate) fn move_high(fd: OwnedFd) -> High {
+    let moved = moved(fd, libc::F_DUPFD_CLOEXEC);
+    kept::add(moved.as_raw_fd());
+    High(ManuallyDrop::new(moved))
 }
 
 /// Moves a descriptor. Programs that are started from here inherit it.
@@ -97,11 +138,11 @@ mod tests {
     fn a_moved_descriptor_lies_at_or_above_the_limit_or_at_its_top_and_stays_open() {
         let limit = limit(None).unwrap();
         let new = || OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
-        let moved: Vec<OwnedFd> = (0..3).map(|_| move_high(new())).collect();
+        let moved: Vec<High> = (0..3).map(|_| move_high(new())).collect();
         let lowest = if limit.soft < limit.hard { limit.soft.min(HIGHEST) } else { limit.soft.min(HIGHEST + 3) - 3 };
         for fd in &moved {
             assert!(fd.as_raw_fd() as u64 >= lowest, "{fd:?}, limit {}", limit.soft);
-            assert!(fd.try_clone().is_ok());
+            assert!(fd.try_clone().is_ok() && kept::has(fd.as_raw_fd()));
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Pages that leave: put into a pipe, read without access rights, dropped.
 
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 
-use super::{again, call, drop_range, read_at, unmap_memory, Errno, Sys};
+use super::{again, call, drop_range, read_at, unmap_memory, Errno, High, Sys};
 
 /// A range of memory as an entry of a vector.
 pub fn iovec(address: usize, len: usize) -> libc::iovec {
@@ -71,7 +71,7 @@ pub fn is_there(page: usize) -> bool {
 #[derive(Debug)]
 pub struct OwnMemory {
     /// `None`: the process may not open it.
-    file: Option<OwnedFd>,
+    file: Option<High>,
     /// A child has its parent's file until it opens its own.
     process: usize,
 }
@@ -84,19 +84,15 @@ impl OwnMemory {
         }
     }
 
-    pub fn descriptor(&self) -> Option<RawFd> {
-        self.file.as_ref().map(AsRawFd::as_raw_fd)
-    }
-
     /// Copies a page of this process, whatever rights the program has on it. EFAULT: it is absent. The copy never
     /// sleeps in a fault: the kernel does not allow that for a reader of memory as a file.
     ///
     /// # Safety
     /// `into` must be good for a page.
     pub unsafe fn peek(&self, page: usize, into: usize) -> Sys<()> {
-        let file = self.descriptor().filter(|_| self.process == super::whose::process()).ok_or(Errno::ACCES)?;
+        let file = self.file.as_ref().filter(|_| self.process == super::whose::process()).ok_or(Errno::ACCES)?;
         // SAFETY: the caller answers for `into`.
-        match unsafe { read_at(file, into, crate::PAGE, page as u64) } {
+        match unsafe { read_at(file.as_raw_fd(), into, crate::PAGE, page as u64) } {
             Ok(crate::PAGE) => Ok(()),
             _ if !is_there(page) => Err(Errno::FAULT),
             other => Err(other.err().unwrap_or(Errno::IO)),

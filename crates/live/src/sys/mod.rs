@@ -12,6 +12,7 @@ pub mod clock;
 pub mod descriptors;
 mod errno;
 pub mod fatal;
+pub mod kept;
 mod leaving;
 pub mod lock;
 mod own;
@@ -25,9 +26,10 @@ pub mod table;
 pub mod thread;
 mod uffd;
 pub mod whose;
+pub mod worker;
 
 pub use clock::now;
-pub(crate) use descriptors::{move_high, move_high_inherited, with_room};
+pub(crate) use descriptors::{move_high, move_high_inherited, with_room, High};
 use errno::Words;
 pub use leaving::{
     drop_pages, iovec, is_there, peek_elsewhere, put_back, read_pipe, set_apart, to_pipe, write_pipe, OwnMemory,

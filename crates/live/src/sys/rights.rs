@@ -19,48 +19,55 @@ pub fn drop_all() -> Sys<()> {
     Ok(())
 }
 
-/// The calls of a pager at work.
-const CALLS: [i64; 34] = [
+/// The calls of a pager at work, in its own process and in threads of the program: those that it needs there.
+pub const NEEDED: [i64; 14] = [
     libc::SYS_futex,
     libc::SYS_read,
     libc::SYS_ioctl,
-    libc::SYS_process_madvise,
-    libc::SYS_vmsplice,
-    libc::SYS_io_uring_enter,
     libc::SYS_pread64,
     libc::SYS_pwrite64,
     libc::SYS_write,
-    libc::SYS_clock_gettime,
     libc::SYS_gettid,
     libc::SYS_getpid,
     libc::SYS_madvise,
-    libc::SYS_mremap,
     libc::SYS_mprotect,
-    libc::SYS_pkey_mprotect,
-    libc::SYS_mincore,
     libc::SYS_mmap,
     libc::SYS_munmap,
-    libc::SYS_fallocate,
-    libc::SYS_ftruncate,
-    libc::SYS_fstatfs,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_exit_group,
+];
+/// The same: those that it can do without in threads of the program.
+pub const WANTED: [i64; 12] = [
+    libc::SYS_process_madvise,
+    libc::SYS_vmsplice,
+    libc::SYS_io_uring_enter,
+    libc::SYS_mremap,
+    libc::SYS_mincore,
     libc::SYS_ppoll,
     libc::SYS_recvmsg,
     libc::SYS_close,
     libc::SYS_nanosleep,
-    libc::SYS_restart_syscall,
     libc::SYS_sched_yield,
     libc::SYS_membarrier,
-    libc::SYS_rt_sigprocmask,
     libc::SYS_prctl,
+];
+/// Others, in its own process only.
+const ITS_OWN: [i64; 8] = [
+    libc::SYS_clock_gettime,
+    libc::SYS_pkey_mprotect,
+    libc::SYS_fallocate,
+    libc::SYS_ftruncate,
+    libc::SYS_fstatfs,
+    libc::SYS_restart_syscall,
     libc::SYS_sysinfo,
     libc::SYS_exit,
-    libc::SYS_exit_group,
 ];
 
+/// `AUDIT_ARCH_X86_64` and `AUDIT_ARCH_AARCH64`.
 #[cfg(target_arch = "x86_64")]
-const ARCHITECTURE: u32 = 0xc000_003e;
+pub const ARCHITECTURE: u32 = 0xc000_003e;
 #[cfg(target_arch = "aarch64")]
-const ARCHITECTURE: u32 = 0xc000_00b7;
+pub const ARCHITECTURE: u32 = 0xc000_00b7;
 
 /// From now on, all threads of the calling process can make only these calls, and send a signal to the program's
 /// process; others fail with EPERM. Without effect where the kernel or a filter of the program's refuses it.
@@ -70,7 +77,7 @@ pub fn only_work(program: usize) {
     const LOAD: u16 = 0x20;
     const EQUAL: u16 = 0x15;
     const RETURN: u16 = 0x06;
-    const LEN: usize = CALLS.len() + 9;
+    const LEN: usize = NEEDED.len() + WANTED.len() + ITS_OWN.len() + 9;
     let line = |code, jt: usize, jf: usize, k| libc::sock_filter { code, jt: jt as u8, jf: jf as u8, k };
     let refuse = line(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32);
     let mut lines = [line(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW); LEN];
@@ -79,7 +86,7 @@ pub fn only_work(program: usize) {
     lines[1] = line(EQUAL, 0, LEN - 5 - 2, ARCHITECTURE);
     lines[2] = line(LOAD, 0, 0, 0);
     lines[3] = line(EQUAL, LEN - 4 - 4, 0, libc::SYS_tgkill as u32);
-    for (i, call) in CALLS.iter().enumerate() {
+    for (i, call) in NEEDED.iter().chain(&WANTED).chain(&ITS_OWN).enumerate() {
         lines[4 + i] = line(EQUAL, LEN - 1 - (5 + i), 0, *call as u32);
     }
     lines[LEN - 5] = refuse;

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use linux_raw_sys::general as k;
 use linux_raw_sys::ioctl;
 
-use super::{again, call, give_way, ioctl, move_high, Errno, Sys};
+use super::{again, call, give_way, ioctl, move_high, Errno, High, Sys};
 
 /// How a userfaultfd reports faults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,7 +30,7 @@ pub struct Message {
 /// A userfaultfd.
 #[derive(Debug)]
 pub struct Uffd {
-    fd: OwnedFd,
+    fd: High,
     /// The kernel has UFFDIO_MOVE.
     pub can_move: bool,
 }
@@ -38,7 +38,6 @@ pub struct Uffd {
 /// `_IOWR(0xAA, 0x05, struct uffdio_move)`; linux-raw-sys has the structure but not the number.
 const UFFDIO_MOVE: u32 = 3 << 30 | (std::mem::size_of::<k::uffdio_move>() as u32) << 16 | 0xAA << 8 | 5;
 /// `include/uapi/linux/userfaultfd.h`.
-const FEATURE_RWP: u64 = 1 << 17;
 const MODE_MISSING: u64 = 1;
 const MODE_WP: u64 = 2;
 const COPY_DONTWAKE: u64 = 1;
@@ -51,7 +50,7 @@ const PROTECT_DONTWAKE: u64 = 2;
 /// after the program has dropped its rights, changed its root folder or set a filter of system calls.
 #[derive(Debug)]
 pub struct Source {
-    device: Option<OwnedFd>,
+    device: Option<High>,
     notify: Notify,
     features: u64,
 }
@@ -85,17 +84,7 @@ impl Source {
         self.notify == Notify::Message
     }
 
-    /// Whether the kernel can take away both reads and writes of a page that is there.
-    pub fn protects_reads(&self) -> bool {
-        self.features & FEATURE_RWP != 0
-    }
-
-    /// The device's descriptor, if it is kept.
-    pub fn descriptor(&self) -> Option<RawFd> {
-        self.device.as_ref().map(AsRawFd::as_raw_fd)
-    }
-
-    fn device() -> Sys<OwnedFd> {
+    fn device() -> Sys<High> {
         let path = c"/dev/userfaultfd".as_ptr() as usize;
         let open = (libc::O_RDWR | libc::O_CLOEXEC) as usize;
         // SAFETY: the path is a C string; the descriptor is new and ours.

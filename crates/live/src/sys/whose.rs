@@ -3,7 +3,7 @@
 use std::os::fd::IntoRawFd;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering::Relaxed};
 
-use super::{getpid, move_high, open_file, read_start};
+use super::{getpid, open_file, read_start};
 
 /// Numbers of the program's process and of its keeper's; 0: the pager's threads are in the program's process. A keeper
 /// sets the second when it begins, and a forked child clears it.
@@ -31,8 +31,7 @@ static STATUS: AtomicI32 = AtomicI32::new(-1);
 
 /// A keeper begins: it will ask whether memory is held.
 pub fn open_status() {
-    let status = open_file(c"/proc/self/status").map(|file| move_high(file).into_raw_fd());
-    STATUS.store(status.unwrap_or(-1), Relaxed);
+    STATUS.store(open_file(c"/proc/self/status").map_or(-1, IntoRawFd::into_raw_fd), Relaxed);
 }
 
 /// Whether the calling thread is in a keeper.

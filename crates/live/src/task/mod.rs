@@ -9,13 +9,13 @@ mod ring;
 mod todo;
 
 use std::cell::UnsafeCell;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use coldframe_pager_plan::{LOADS, TASKS};
 use lz4_flex::block::CompressTable;
 
-use crate::sys;
+use crate::sys::{self, High};
 use crate::tier::codec::COMPRESSED_MAX;
 use crate::{LiveError, PAGE};
 use free_tasks::FreeTasks;
@@ -49,7 +49,7 @@ pub struct Task {
     /// Odd while its thread takes pages out.
     pub taking: AtomicU32,
     /// Pages go in and come out again.
-    pipe: (OwnedFd, OwnedFd),
+    pipe: (High, High),
     /// Pages that fit into the pipe.
     room: usize,
     /// Room for the bytes of such pages on their way to the log.
@@ -211,17 +211,6 @@ impl Tasks {
     /// Gives the task back.
     pub fn give(&self, task: usize) {
         self.free.give(task);
-    }
-
-    /// All descriptors.
-    pub fn descriptors(&self) -> Vec<i32> {
-        let mut all = Vec::new();
-        for task in &self.tasks {
-            all.extend([task.pipe.0.as_raw_fd(), task.pipe.1.as_raw_fd()]);
-            // SAFETY: only looks at the ring's number, which does not change while the process lives.
-            all.extend(unsafe { &*task.ring.get() }.as_ref().map(Ring::descriptor));
-        }
-        all
     }
 
     /// In a forked child: rings and pipes are shared with the parent, so the child gets new ones. Every task is free.

@@ -1,12 +1,12 @@
 //! A task's ring for asynchronous reads of the device.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use io_uring::{opcode, register, types, IoUring};
 
 use super::LOADS;
-use crate::sys;
+use crate::sys::{self, kept, High};
 use crate::{LiveError, PAGE};
 
 /// Of a ring: the loads of a fault, and as many that it reads ahead.
@@ -20,7 +20,7 @@ fn high(ring: io::Result<IoUring>) -> io::Result<IoUring> {
     let fd = unsafe { BorrowedFd::borrow_raw(ring.as_raw_fd()) }.try_clone_to_owned()?;
     let fd = sys::move_high(fd);
     // SAFETY: a ring's descriptor, which is given away, with the parameters that the kernel has filled in for it.
-    unsafe { IoUring::from_fd(fd.into_raw_fd(), ring.params().clone()) }
+    unsafe { IoUring::from_fd(fd.into_raw(), ring.params().clone()) }
 }
 
 /// A ring for reads. The fault or call that submits a read also takes its completion. So nothing is in flight when a
@@ -49,15 +49,10 @@ impl Ring {
         })
     }
 
-    /// Its descriptor.
-    pub fn descriptor(&self) -> RawFd {
-        self.io.as_raw_fd()
-    }
-
     /// In a forked child. The ring's memory is shared with the parent: it is left alone.
     pub fn leave_to_parent(self) {
         // SAFETY: the ring's own descriptor, which is no longer used.
-        drop(unsafe { OwnedFd::from_raw_fd(self.descriptor()) });
+        drop(unsafe { High::from_raw(self.io.as_raw_fd()) });
         std::mem::forget(self);
     }
 
@@ -108,6 +103,12 @@ impl Ring {
                 Err(error) => look(&error),
             }
         }
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        kept::remove(self.io.as_raw_fd());
     }
 }
 

@@ -8,12 +8,12 @@
 //!
 //! In a program that knows nothing of its pager, the threads are in a process of their own (see [`crate::threads::keeper`]), and
 //! end with it. Elsewhere a crew is stopped through the descriptor that it reads anyway, so stopping costs nothing
-//! during work. The stopping thread touches one control page for each handler. A handler that gets the message for a
-//! control page brings the page in and leaves.
+//! during work. The stopping thread touches a control page. The handler that gets the message for it brings the page in
+//! and leaves, and so does each one that takes the lead after it.
 
 use std::ffi::c_void;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::fault::serve::Kind;
 use crate::fault::Faults;
@@ -35,72 +35,59 @@ struct Shift {
     faults: *const Faults,
     /// Number of handlers that are ready.
     ready: AtomicU32,
-    /// Their control pages, one for each handler, and how many of them are mapped.
+    /// The control page, and whether it has been touched.
     control: usize,
-    pages: usize,
-    count: AtomicUsize,
+    over: AtomicBool,
 }
 
 // SAFETY: what it points to outlives its threads, which are joined before either is dropped.
-unsafe impl Send for Crew {}
+unsafe impl Send for Shift {}
+// SAFETY: as above; the rest are atomic, or do not change.
+unsafe impl Sync for Shift {}
 
 impl Crew {
-    /// Starts a crew of `count` handlers; fewer are enough.
+    /// Starts a crew of `count` handlers.
     ///
     /// # Safety
     /// `faults` lives until the crew has been dismissed.
     pub unsafe fn hire(faults: &Faults, count: usize) -> Sys<Crew> {
-        let control = sys::map_memory(count * PAGE, None)?;
-        let pages = control..control + count * PAGE;
-        let mut threads = Vec::with_capacity(count);
-        let shift =
-            Box::new(Shift { faults, ready: AtomicU32::new(0), control, pages: count, count: AtomicUsize::new(0) });
-        // SAFETY: says only that a child does not inherit these pages.
-        let watched = unsafe { sys::advise(pages.clone(), libc::MADV_DONTFORK) }
-            .and_then(|()| faults.memory().uffd().register(pages.clone()));
-        let mut result = watched;
-        while result.is_ok() && threads.len() < count {
+        let control = sys::map_memory(PAGE, None)?;
+        let shift = Box::new(Shift { faults, ready: AtomicU32::new(0), control, over: AtomicBool::new(false) });
+        let mut crew = Crew { shift, threads: Vec::with_capacity(count), process: sys::getpid() };
+        let page = control..control + PAGE;
+        // SAFETY: says only that a child does not inherit the page.
+        let mut result = unsafe { sys::advise(page.clone(), libc::MADV_DONTFORK) }
+            .and_then(|()| faults.memory().uffd().register(page));
+        while result.is_ok() && crew.threads.len() < count {
             // SAFETY: the shift outlives its threads.
-            match unsafe { spawn_raw(handler, (&raw const *shift).cast_mut().cast()) } {
-                Ok(thread) => threads.push(thread),
-                Err(error) if threads.is_empty() => result = Err(error),
-                Err(_) => break,
+            let thread = unsafe { spawn_raw(handler, (&raw const *crew.shift).cast_mut().cast()) };
+            result = thread.map(|thread| crew.threads.push(thread));
+        }
+        match result {
+            Ok(()) => crew.shift.await_all(count),
+            Err(error) => {
+                crew.dismiss();
+                return Err(error);
             }
         }
-        if let Err(error) = result {
-            // SAFETY: no thread knows of them.
-            unsafe { sys::unmap_memory(pages.start, pages.len()) };
-            return Err(error);
-        }
-        shift.count.store(threads.len(), Ordering::Relaxed);
-        shift.await_all();
-        Ok(Crew { shift, threads, process: sys::getpid() })
-    }
-
-    /// Number of handlers, if they belong to the calling process.
-    pub fn len(&self) -> usize {
-        if self.process == sys::getpid() {
-            self.threads.len()
-        } else {
-            0
-        }
+        Ok(crew)
     }
 
     /// Ends the crew. No thread may need it any more.
     pub fn dismiss(self) {
-        let Crew { shift, threads, process: of } = self;
-        if of != sys::getpid() {
+        let Crew { shift, threads, process } = self;
+        if process != sys::getpid() {
             // They belong to another process: the parent, if a bare system call has made this one.
             std::mem::forget((shift, threads));
             return;
         }
-        for i in 0..shift.count() {
+        if !threads.is_empty() {
             // SAFETY: the page is good for reading, and comes in when a handler leaves for it.
-            unsafe { ((shift.control + i * PAGE) as *const u8).read_volatile() };
+            unsafe { (shift.control as *const u8).read_volatile() };
         }
         threads.into_iter().for_each(RawThread::join);
-        // SAFETY: they are no longer used.
-        unsafe { sys::unmap_memory(shift.control, shift.pages * PAGE) };
+        // SAFETY: it is no longer used.
+        unsafe { sys::unmap_memory(shift.control, PAGE) };
     }
 
     /// In a forked child: the parent's handlers are not in this process.
@@ -111,10 +98,10 @@ impl Crew {
 
 impl Shift {
     /// Waits until all handlers of the crew are ready. They are ready before the program begins or goes on.
-    fn await_all(&self) {
+    fn await_all(&self, count: usize) {
         loop {
             match self.ready.load(Ordering::Acquire) {
-                all if all as usize >= self.count() => return,
+                all if all as usize >= count => return,
                 some => sys::futex_wait(&self.ready, some),
             }
         }
@@ -130,9 +117,13 @@ impl Shift {
         sys::futex_wake(&self.ready, 1);
     }
 
-    /// Its handlers.
-    fn count(&self) -> usize {
-        self.count.load(Ordering::Relaxed)
+    /// The control page has been touched.
+    fn ends(&self, faults: &Faults) {
+        self.over.store(true, Ordering::Release);
+        if let Err(error) = faults.memory().uffd().copy(self.control, faults.memory().space.zeros, false) {
+            fatal::stop(format_args!("a fault handler cannot end: {}", error.io()));
+        }
+        faults.memory().uffd().wake(self.control);
     }
 }
 
@@ -150,20 +141,17 @@ fn run(shift: &Shift) {
     let faults = unsafe { &*shift.faults };
     let me = sys::thread();
     let mut streak = Streak::default();
-    loop {
-        faults.work.lead.take(me);
+    faults.work.lead.take(me);
+    while !shift.over.load(Ordering::Acquire) {
         match faults.memory().uffd().read() {
-            Ok(message) => match message.address.wrapping_sub(shift.control) / PAGE {
-                turn if turn < shift.count() => {
-                    faults.work.lead.give(me);
-                    return shift.leave(faults, turn);
-                }
-                _ => serve(faults, &message, &mut streak),
-            },
+            Ok(message) if message.address & !(PAGE - 1) == shift.control => shift.ends(faults),
+            Ok(message) => serve(faults, &message, &mut streak),
             Err(Errno::AGAIN) => {}
             Err(error) => fatal::stop(format_args!("faults cannot be read: {}", error.io())),
         }
+        faults.work.lead.take(me);
     }
+    faults.work.lead.give(me);
 }
 
 fn serve(faults: &Faults, message: &Message, streak: &mut Streak) {
@@ -171,15 +159,4 @@ fn serve(faults: &Faults, message: &Message, streak: &mut Streak) {
     faults.work.lead.serves(streak, message.thread);
     faults.serve(message.address, message.write, kind, message.thread);
     faults.memory().uffd().wake(message.address & !(PAGE - 1));
-}
-
-impl Shift {
-    /// A handler's last step.
-    fn leave(&self, faults: &Faults, turn: usize) {
-        let page = self.control + turn * PAGE;
-        if let Err(error) = faults.memory().uffd().copy(page, faults.memory().space.zeros, false) {
-            fatal::stop(format_args!("a fault handler cannot end: {}", error.io()));
-        }
-        faults.memory().uffd().wake(page);
-    }
 }

@@ -15,7 +15,7 @@
 //! The keeper learns of the program's end from a pidfd, and from a socket: the program's end of it is closed on exec.
 
 use std::ffi::c_void;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering::*};
 
 use super::Threads;
@@ -23,13 +23,13 @@ use crate::fault::Faults;
 use crate::swap::log::Log;
 use crate::sys::thread::{spawn_process, RawThread};
 use crate::sys::whose::{KEEPER, PROGRAM};
-use crate::sys::{self, rights, Errno, Sys};
+use crate::sys::{self, kept, rights, Errno, High, Sys};
 use crate::LiveError;
 
 /// The keeper, as the program sees it.
 pub struct Keeper {
     thread: RawThread,
-    socket: OwnedFd,
+    socket: High,
 }
 
 /// By this name top and gdb show the keeper.
@@ -40,8 +40,6 @@ struct Start {
     threads: *const Threads,
     faults: *const Faults,
     socket: RawFd,
-    /// The descriptors that it needs.
-    keeps: Vec<RawFd>,
     ready: AtomicU32,
 }
 
@@ -58,12 +56,8 @@ impl Threads {
     pub(super) unsafe fn start_keeper(&self, faults: &Faults) -> Result<Keeper, LiveError> {
         let failed = |error: Errno| LiveError::os("a process that handles faults", error);
         let (ours, theirs) = sys::sockets().map_err(failed)?;
-        let mut keeps = faults.work.descriptors();
-        keeps.push(theirs.as_raw_fd());
-        // SAFETY: the caller answers for it.
-        keeps.extend(unsafe { faults.gate.held() }.journal().map(|journal| journal.descriptor()));
-        let socket = theirs.as_raw_fd();
-        let mut start = Start { threads: self, faults, socket, keeps, ready: AtomicU32::new(BEGINS) };
+        let (threads, socket, ready) = (self, theirs.as_raw_fd(), AtomicU32::new(BEGINS));
+        let mut start = Start { threads, faults, socket, ready };
         PROGRAM.store(sys::getpid(), Relaxed);
         // SAFETY: `start` lives until the keeper is ready, and the pager as long as the keeper.
         let thread = unsafe { spawn_process(keep, (&raw mut start).cast()) }.map_err(failed)?;
@@ -81,13 +75,8 @@ impl Threads {
 impl Keeper {
     /// Tells the keeper by which descriptor a child's end is seen; it was forked at the end of `epoch`. Returns false
     /// if the message cannot be sent.
-    pub fn tell(&self, epoch: u32, alive: &OwnedFd) -> bool {
+    pub fn tell(&self, epoch: u32, alive: &High) -> bool {
         sys::send(self.socket.as_raw_fd(), epoch, alive.as_raw_fd()).is_ok()
-    }
-
-    /// The program's end of the socket.
-    pub fn descriptor(&self) -> RawFd {
-        self.socket.as_raw_fd()
     }
 
     /// In a forked child: the keeper is the parent's.
@@ -105,8 +94,7 @@ unsafe extern "C" fn keep(start: *mut c_void) {
     KEEPER.store(sys::getpid(), Relaxed);
     // SAFETY: as above, and the program waits.
     let settled = settle(faults, start).and_then(|program| match unsafe { threads.start_crew(faults) } {
-        Ok(()) if faults.work.log().has_writer() => Ok(program),
-        Ok(()) => Err(Errno::AGAIN),
+        Ok(()) => Ok(program),
         Err(error) => Err(error),
     });
     match settled {
@@ -134,8 +122,7 @@ fn settle(faults: &Faults, start: &Start) -> Sys<OwnedFd> {
     crate::sys::descriptors::allow_all();
     let program = sys::pidfd(PROGRAM.load(Relaxed))?;
     faults.memory().take_pidfd(&sys::pidfd(sys::getpid())?)?;
-    let kept = start.keeps.iter().copied().chain([program.as_raw_fd()]);
-    let mut kept: Vec<RawFd> = kept.collect();
+    let mut kept: Vec<RawFd> = kept::all().chain([program.as_raw_fd(), start.socket]).collect();
     kept.sort_unstable();
     let mut from = 0;
     for kept in kept {
@@ -156,8 +143,7 @@ fn watch(log: &Log, program: &OwnedFd, socket: RawFd) -> ! {
     loop {
         let [ended, told] = sys::await_events([program.as_raw_fd(), socket], true).unwrap_or_default();
         match if told & libc::POLLIN != 0 { sys::receive(socket) } else { Err(Errno::AGAIN) } {
-            // SAFETY: the descriptor is new and ours.
-            Ok((epoch, alive)) => log.follow(epoch, unsafe { OwnedFd::from_raw_fd(alive) }),
+            Ok((epoch, alive)) => log.follow(epoch, alive),
             Err(_) if ended | told & libc::POLLHUP != 0 => sys::exit_group(0),
             Err(_) => {}
         }

@@ -160,11 +160,9 @@ impl Work {
     /// thread helps (see `kernel_reads`), or the call fails if faults of system calls are not reported.
     fn to_pipe(&self, task: &Task, victims: &[Victim], mut pages: &[libc::iovec]) {
         // Victims take long, and this thread may sleep until it is helped. While only one thread faults, the log's
-        // writer can help, and the lead need not go from one handler to the next with each batch.
-        match (victims.is_empty(), self.log().has_writer()) {
-            (true, _) => {}
-            (false, true) => self.lead.step_aside_for_others(),
-            (false, false) => self.lead.step_aside(),
+        // writer helps, and the lead need not go from one handler to the next with each batch.
+        if !victims.is_empty() {
+            self.lead.step_aside_for_others();
         }
         let (pipe, scratch) = (task.pipe().0, task.scratch());
         let own = || victims.iter().filter(|v| !v.shelved).map(|v| v.page);
@@ -212,7 +210,7 @@ impl Work {
             // SAFETY: the staged pages are this thread's.
             *to = (victim.page as u32, from, unsafe { log.sum(from) });
         }
-        let saved = log.append(&bytes[..written], self.pages(), self.stats);
+        let saved = log.append(&bytes[..written], self.pages());
         Stats::add(&self.stats.writes_saved, saved as u64);
         self.learn_write_share(saved, written);
         TakenOut { written, compressed: todo.victims.len() - written }

@@ -157,15 +157,6 @@ impl Work {
         }
     }
 
-    /// The descriptors that the pager's own threads need, but for the journal's.
-    pub fn descriptors(&self) -> Vec<i32> {
-        let mut all = self.memory.descriptors();
-        all.extend(self.recording().into_iter().flat_map(Recording::descriptors));
-        all.extend(self.log().descriptors());
-        all.extend(self.tasks().descriptors());
-        all
-    }
-
     /// In a forked child: new tasks, and a swap file of its own on `device`.
     ///
     /// # Safety

@@ -98,7 +98,7 @@ impl Work {
     /// The slot gets no more pages. They are safe when this returns.
     pub fn append_filling(&self, todo: &mut Todo, filling: &Filling) {
         let (block, members) = (self.task(todo.task).block(), filling.members());
-        self.log().append_shared(block, members, self.pages(), self.stats);
+        self.log().append_shared(block, members, self.pages());
         Stats::add(&self.stats.tier_writes, members.len() as u64);
         todo.written.extend_from_slice(members);
     }
@@ -127,7 +127,7 @@ impl Work {
     /// Command::Write for bytes that were on their way to the pool. They are safe when this returns.
     pub fn write_taken(&self, todo: &mut Todo, compressed: &Compressed) {
         let (from, page) = (self.plain(todo.task, compressed), compressed.page as u32);
-        let saved = self.log().append(&[(page, from, compressed.sum)], self.pages(), self.stats);
+        let saved = self.log().append(&[(page, from, compressed.sum)], self.pages());
         Stats::add(&self.stats.writes_saved, saved as u64);
         Stats::add(&self.stats.tier_writes, 1);
         todo.written.push(page);

@@ -13,13 +13,9 @@ use crate::sys::{self, Signals};
 use crate::PAGE;
 
 impl Log {
-    fn with_blocks(&self) -> bool {
-        !self.places
-    }
-
     /// The page's bytes in RAM are on their way to the slot. Until they arrive, the page has no place.
     pub fn send(&self, page: usize, to: SlotId, pages: &Pages) {
-        if !self.with_blocks() {
+        if self.places {
             return;
         }
         let mut state = self.state.lock();
@@ -72,14 +68,7 @@ impl Log {
         if !self.fetch(page, scratch, pages, stats) {
             return;
         }
-        let mut state = self.state.lock();
-        loop {
-            match self.put(&mut state, scratch, page as u32, pages) {
-                Ok(()) => break,
-                Err(Refused::Wait) => state = self.await_writer(state, pages, stats),
-                Err(Refused::Full) => state = self.make_free(state, pages, stats),
-            }
-        }
+        let (state, ()) = self.with_room(self.state.lock(), |state| self.put(state, scratch, page as u32, pages));
         self.unlock(state);
     }
 
@@ -137,6 +126,6 @@ impl Log {
 
     /// Whether the page was moved since it was found in this slot.
     pub fn has_moved(&self, page: usize, slot: u64, pages: &Pages) -> bool {
-        self.with_blocks() && pages.slot(page) != Some(slot)
+        !self.places && pages.slot(page) != Some(slot)
     }
 }

@@ -5,7 +5,6 @@
 //!   evicting thread   append ─ lock ─ copy ─ buffer full ─ unlock ─ call          (all buffers full: sleep on `done`)
 //!   writer            sleep on `work` ─ lock ─ job ─ unlock ─ seal, write ─ lock ─ written ─ unlock ─ wake `done`
 //! ```
-//! If there is no writer thread, as in a child that may have none, a waiting thread does the next job itself.
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -15,9 +14,10 @@ use super::segments::{Buffer, Inside, Job, SHARED};
 use super::{bound_to, hung_up, Log, FILE_SHIFT, PART_SHIFT, SEGMENT};
 use crate::page::pages::Pages;
 use crate::stats::Stats;
-use crate::sys::lock::{Guard, Lock};
-use crate::sys::thread::{spawn_raw, Body, RawThread};
-use crate::sys::{self, fatal, Errno};
+use crate::sys::lock::Guard;
+use crate::sys::thread::Body;
+use crate::sys::worker::Worker;
+use crate::sys::{self, fatal, Errno, Sys};
 use crate::tier::packed;
 use crate::{LiveError, PAGE};
 
@@ -27,19 +27,10 @@ const FAILED_US: u64 = 20_000;
 /// After this many writes, it is checked which children are gone.
 const BURY: u64 = 16;
 
-/// The states of the thread's life.
-const NONE: u32 = 0;
-const RUNS: u32 = 1;
-const STOPS: u32 = 2;
-
 /// The writer thread, and those who wait for it.
 #[derive(Debug)]
 pub struct Writer {
-    thread: Lock<Option<RawThread>>,
-    life: AtomicU32,
-    /// Grows with each job; the thread sleeps on it.
-    work: AtomicU32,
-    asleep: AtomicU32,
+    pub worker: Worker,
     /// The thread sleeps without a time limit, since no thread has reached for pages lately.
     dozes: AtomicU32,
     /// Grows when a job is done; threads that need a buffer sleep on it.
@@ -55,10 +46,7 @@ impl Writer {
     pub fn new(seals: bool) -> Result<Writer, LiveError> {
         let sealed = if seals { sys::map_memory(SEGMENT * PAGE, None) } else { Ok(0) };
         Ok(Writer {
-            thread: Lock::new(None),
-            life: AtomicU32::new(NONE),
-            work: AtomicU32::new(0),
-            asleep: AtomicU32::new(0),
+            worker: Worker::new(),
             dozes: AtomicU32::new(0),
             done: AtomicU32::new(0),
             waiting: AtomicU32::new(0),
@@ -72,47 +60,10 @@ impl Writer {
         self.sealed..self.sealed + if self.sealed == 0 { 0 } else { SEGMENT * PAGE }
     }
 
-    /// In a forked child: the record of the thread, which is the parent's.
-    pub fn leave(&mut self) -> Option<RawThread> {
-        self.thread.lock().take()
-    }
-
-    /// Wakes the thread for a job.
-    pub fn call(&self) {
-        self.work.fetch_add(1, SeqCst);
-        if self.asleep.load(SeqCst) != 0 {
-            sys::futex_wake(&self.work, 1);
-        }
-    }
-
     fn job_done(&self) {
         self.done.fetch_add(1, SeqCst);
         if self.waiting.load(SeqCst) != 0 {
             sys::futex_wake(&self.done, i32::MAX as usize);
-        }
-    }
-
-    fn stops(&self) -> bool {
-        self.life.load(SeqCst) == STOPS
-    }
-
-    /// Sleeps while `work` has the value `seen`.
-    fn rest(&self, seen: u32, us: Option<u64>) {
-        self.asleep.store(1, SeqCst);
-        match us {
-            Some(us) => sys::futex_wait_for(&self.work, seen, us),
-            None => sys::futex_wait(&self.work, seen),
-        }
-        self.asleep.store(0, SeqCst);
-    }
-
-    /// A pause between two tries; shorter if the thread is to end.
-    fn pause(&self, us: u64) {
-        match self.life.load(SeqCst) {
-            // The word does not change while the thread lives on: `stop` changes and wakes it.
-            RUNS => sys::futex_wait_for(&self.life, RUNS, us),
-            NONE => sys::sleep_us(us),
-            _ => {}
         }
     }
 }
@@ -135,46 +86,32 @@ pub trait Visits {
 }
 
 impl Log {
-    /// Starts the writer thread, which calls `write_on`. Without it the pager works, too: the thread that evicts also
-    /// writes.
+    /// Starts the writer thread, which calls `write_on`.
     ///
     /// # Safety
     /// As for `spawn_raw`, until `stop_writer` has returned.
-    pub unsafe fn start_writer(&self, body: Body, argument: *mut c_void) {
-        let writer = &self.writer;
-        writer.life.store(RUNS, SeqCst);
+    pub unsafe fn start_writer(&self, body: Body, argument: *mut c_void) -> Sys<()> {
         // SAFETY: the caller answers for it.
-        match unsafe { spawn_raw(body, argument) } {
-            Ok(thread) => *writer.thread.lock() = Some(thread),
-            Err(_) => writer.life.store(NONE, SeqCst),
-        }
+        unsafe { self.writer.worker.start(body, argument) }
     }
 
-    /// Ends the writer thread. Bytes in buffers stay there, for another writer or for the threads that wait.
+    /// Ends the writer thread. Nothing may be appended any more.
     pub fn stop_writer(&self) {
-        let writer = &self.writer;
-        let Some(thread) = writer.thread.lock().take() else { return };
-        writer.life.store(STOPS, SeqCst);
-        sys::futex_wake(&writer.life, 1);
-        writer.call();
-        thread.join();
-        writer.life.store(NONE, SeqCst);
-        // From now on the waiting threads do its work.
-        writer.job_done();
+        self.writer.worker.stop();
     }
 
     /// The writer thread's work, until it is stopped.
     pub fn write_on(&self, pages: &Pages, stats: &Stats, visits: &mut impl Visits) {
         let writer = &self.writer;
-        while !writer.stops() {
-            let seen = writer.work.load(SeqCst);
+        while !writer.worker.stops() {
+            let seen = writer.worker.calls();
             visits.visit();
             if self.work(pages, stats) {
                 continue;
             }
             // A call is no reason to ask a full device sooner.
             if writer.full.load(SeqCst) && self.state.lock().has_job() {
-                writer.pause(visits.next().unwrap_or(SPACE_US));
+                writer.worker.pause(visits.next().unwrap_or(SPACE_US));
                 continue;
             }
             // A thread that begins to reach from here on wakes the writer.
@@ -183,14 +120,9 @@ impl Log {
             if limit.is_some() {
                 writer.dozes.store(0, SeqCst);
             }
-            writer.rest(seen, limit);
+            writer.worker.rest(seen, limit);
             writer.dozes.store(0, SeqCst);
         }
-    }
-
-    /// Whether there is a writer thread.
-    pub fn has_writer(&self) -> bool {
-        self.writer.thread.lock().is_some()
     }
 
     /// No page has left lately.
@@ -202,33 +134,19 @@ impl Log {
     pub fn watch(&self) {
         let writer = &self.writer;
         if writer.dozes.load(SeqCst) != 0 && writer.dozes.swap(0, SeqCst) != 0 {
-            writer.call();
+            writer.worker.call();
         }
     }
 
-    /// Waits until the writer has done a job, or does one itself.
-    pub(super) fn await_writer<'a>(
-        &'a self,
-        state: Guard<'a, Inside>,
-        pages: &Pages,
-        stats: &Stats,
-    ) -> Guard<'a, Inside> {
+    /// Waits until the writer has done a job.
+    pub(super) fn await_writer<'a>(&'a self, state: Guard<'a, Inside>) -> Guard<'a, Inside> {
         let writer = &self.writer;
         let seen = writer.done.load(SeqCst);
         drop(state);
-        match writer.life.load(SeqCst) {
-            NONE => {
-                if !self.work(pages, stats) {
-                    writer.pause(if writer.full.load(SeqCst) { SPACE_US } else { SPACE_US / 100 });
-                }
-            }
-            _ => {
-                writer.call();
-                writer.waiting.fetch_add(1, SeqCst);
-                sys::futex_wait_for(&writer.done, seen, SPACE_US);
-                writer.waiting.fetch_sub(1, SeqCst);
-            }
-        }
+        writer.worker.call();
+        writer.waiting.fetch_add(1, SeqCst);
+        sys::futex_wait_for(&writer.done, seen, SPACE_US);
+        writer.waiting.fetch_sub(1, SeqCst);
         self.state.lock()
     }
 
@@ -280,7 +198,7 @@ impl Log {
     /// Returns false if the device has no space, or if the thread must end first.
     fn write_run(&self, from: usize, len: usize, offset: u64, stats: &Stats) -> bool {
         let mut tries = 0;
-        while !self.writer.stops() {
+        while !self.writer.worker.stops() {
             Stats::add(&stats.device_writes, 1);
             // SAFETY: the buffer's pages, which no other thread changes during the write.
             match unsafe { self.device().write(from, len, offset) } {
@@ -300,7 +218,7 @@ impl Log {
                         let (path, error) = (self.device().path().display(), error.io());
                         fatal::stop(format_args!("{path}: {error}, writing {len} bytes at {offset}, {tries} times"));
                     }
-                    self.writer.pause(FAILED_US);
+                    self.writer.worker.pause(FAILED_US);
                 }
             }
         }
