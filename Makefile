@@ -101,6 +101,10 @@ bench-anyone: build
 bench-park: build
 	@python3 scripts/park.py $(BIN) $(PARKFLAGS)
 
+# The time of a fault by policy and handler, live: what SWL's search while the page loads brings, in pairs.
+bench-swl: build
+	@python3 scripts/swl.py $(BIN) $(SWLFLAGS)
+
 # Measure the time to compress a page, and its size: the numbers of the backings zram-lz4 and zram-zstd.
 bench-zram:
 	$(CARGO) bench --locked -p coldframe-experiment --bench zram

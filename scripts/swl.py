@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""What SWL brings to the live pager: the time of faults by policy and handler, in one run, in pairs. `make bench-swl`.
+
+    swl.py COLDFRAME [--rounds N] [--ram SIZE] [-- PROGRAM ...]
+
+The program (default: the shipped shop in 5 MiB of its 34) runs once for each row, then again, so that each round has
+all rows next to each other. Rows are policies; the sequential handler looks for a frame before it loads, the parallel
+one (SWL) while it loads. The clock searches until it finds a page; pa-clock ends at the time of a load.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROWS = [("clock", "sequential"), ("clock", "parallel"), ("pa-clock", "parallel"), ("fifo-sc", "parallel"), ("pa-fifo-sc", "parallel")]
+
+
+def run(coldframe, policy, handler, ram, program, folder):
+    stats = os.path.join(folder, "stats.json")
+    words = [coldframe, "-q", "run", "--ram", ram, "--policy", policy, "--handler", handler, "--stats", stats, "--", *program]
+    done = subprocess.run(words, capture_output=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(words)}: {done.stderr.decode()}")
+    with open(stats) as file:
+        found = json.load(file)
+    counts, fault = found["counts"], found["latency_ns"]["device_fault"]
+    return {
+        "seconds": found["program"]["seconds"],
+        "faults": fault["count"],
+        "hidden": 100 * (1 - counts["evict_exposed_ns"] / max(counts["evict_ns"], 1)),
+        **{name: fault[f"{name}_ns"] / 1e3 for name in ("p50", "p99", "p999", "max")},
+    }
+
+
+def main():
+    asked = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    asked.add_argument("coldframe")
+    asked.add_argument("--rounds", type=int, default=7)
+    asked.add_argument("--ram", default="5MiB")
+    asked.add_argument("program", nargs="*")
+    asked = asked.parse_args()
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        program = asked.program
+        if not program:
+            shop = os.path.join(folder, "shop")
+            source = os.path.join(os.path.dirname(__file__), "../data/traces/shop.c")
+            subprocess.run(["cc", "-O1", "-o", shop, source], check=True)
+            program = [shop, "2000000", "400000"]
+        coldframe = os.path.abspath(asked.coldframe)
+        found = [[run(coldframe, *row, asked.ram, program, folder) for row in ROWS] for _ in range(asked.rounds)]
+    print(f"{os.path.basename(program[0])} in {asked.ram}, {asked.rounds} rounds, load {os.getloadavg()[0]:.1f}; medians;")
+    print("a fault from the device in us; time beside the first row's of the same round")
+    print(f"{'policy':11} {'handler':10} {'faults':>6} {'p50':>6} {'p99':>6} {'p99.9':>7} {'longest':>8} {'hidden':>6} {'time':>5}")
+    for i, (policy, handler) in enumerate(ROWS):
+        middle = {name: statistics.median(each[i][name] for each in found) for name in found[0][i]}
+        beside = statistics.median(each[i]["seconds"] / each[0]["seconds"] for each in found)
+        numbers = "{faults:6.0f} {p50:6.0f} {p99:6.0f} {p999:7.0f} {max:8.0f} {hidden:4.0f} %".format(**middle)
+        print(f"{policy:11} {handler:10} {numbers} {beside:5.2f}")
+
+
+main()
