@@ -67,6 +67,7 @@ pub mod calls {
     pub use crate::sys::lock::Lock;
     pub use crate::sys::rights::{ARCHITECTURE, NEEDED, WANTED};
     pub use crate::sys::{
-        block_signals, exit_group, futex_wait, futex_wake, raw, read_file, restore_signals, sleep_us, symbol_in, thread,
+        block_signals, exit_group, futex_wait, futex_wake, map_memory, raw, read_file, restore_signals, sleep_us,
+        symbol_in, thread,
     };
 }

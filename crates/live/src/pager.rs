@@ -66,16 +66,8 @@ impl Pager {
         &self.inner
     }
 
-    /// Maps `len` bytes of zeroed managed memory at a multiple of `align`. For code that manages memory itself; other
-    /// code uses [`Pager::anonymous`].
-    ///
-    /// # Errors
-    /// No address space left.
-    pub fn map(&self, len: usize, align: usize) -> Result<*mut u8, LiveError> {
-        self.map_at(Spot::Anywhere(align), len, libc::PROT_READ | libc::PROT_WRITE)
-    }
-
-    /// The same at a given spot and with given rights.
+    /// Maps `len` bytes of zeroed managed memory at a given spot and with given rights. For code that manages memory itself;
+    /// other code uses [`Pager::anonymous`].
     ///
     /// # Errors
     /// No address space is left, or the spot is not free or not in the span.

@@ -321,7 +321,8 @@ fn pages_leave_although_the_program_has_locked_all_of_its_memory() {
 fn pinning_what_has_a_hole_is_refused() {
     succeeds(|| {
         let pager = pager(SMALL, |_| ());
-        let memory = pager.map(4 * PAGE, PAGE).unwrap() as usize;
+        let rights = libc::PROT_READ | libc::PROT_WRITE;
+        let memory = pager.map_at(coldframe_live::Spot::Anywhere(PAGE), 4 * PAGE, rights).unwrap() as usize;
         pager.unmap(memory + 2 * PAGE, PAGE).unwrap();
         assert!(matches!(pager.pin(memory, 4 * PAGE), Err(LiveError::Range { .. })));
         pager.pin(memory, 2 * PAGE).unwrap();

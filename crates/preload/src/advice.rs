@@ -8,7 +8,7 @@ use coldframe_live::extents::Manner;
 use coldframe_live::PAGE;
 
 use crate::memory::{self, backing, Backing};
-use crate::parts::{asked_pages, failed, parts, pass, Whose};
+use crate::parts::{asked_pages, failed, pass, through, Whose};
 use crate::say::{once, Once};
 use crate::sys;
 
@@ -32,28 +32,10 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, len: usize, advice: c_int
     }
     let Some(range) = asked_pages(address, len, libc::EINVAL) else { return -1 };
     let stops_at_holes = matches!(advice, libc::MADV_POPULATE_READ | libc::MADV_POPULATE_WRITE);
-    let mut holes = false;
-    for (part, whose) in parts(range) {
-        let answer = match whose {
-            Whose::Free if stops_at_holes => return failed(libc::ENOMEM) as c_int,
-            Whose::Free => {
-                holes = true;
-                0
-            }
-            Whose::Managed(manner) => advise(part, manner, advice),
-            Whose::Outside | Whose::Foreign => {
-                pass(libc::SYS_madvise, [part.start, part.len(), advice as usize, 0, 0, 0])
-            }
-        };
-        if answer < 0 && (stops_at_holes || sys::errno() != libc::ENOMEM) {
-            return -1;
-        }
-        holes |= answer < 0;
-    }
-    if holes {
-        return failed(libc::ENOMEM) as c_int;
-    }
-    0
+    through(range, stops_at_holes, |part, whose| match whose {
+        Whose::Managed(manner) => advise(part, manner, advice),
+        _ => pass(libc::SYS_madvise, [part.start, part.len(), advice as usize, 0, 0, 0]),
+    })
 }
 
 /// Replaces the C library's function. The kernel would drop only what is in RAM of the program's own memory.
@@ -192,25 +174,10 @@ pub unsafe extern "C" fn msync(address: *mut c_void, len: usize, flags: c_int) -
         return -1;
     }
     let Some(range) = asked_pages(address, len, libc::ENOMEM) else { return -1 };
-    let mut holes = false;
-    for (part, whose) in parts(range) {
-        let locked = matches!(whose, Whose::Managed(manner) if manner.locked);
-        if locked && flags & libc::MS_INVALIDATE != 0 {
-            return failed(libc::EBUSY) as c_int;
-        }
-        if whose == Whose::Free {
-            holes = true;
-        } else if pass(part.start, part.len()) < 0 {
-            match sys::errno() {
-                libc::ENOMEM => holes = true,
-                _ => return -1,
-            }
-        }
-    }
-    if holes {
-        return failed(libc::ENOMEM) as c_int;
-    }
-    0
+    through(range, false, |part, whose| match whose {
+        Whose::Managed(Manner { locked: true, .. }) if flags & libc::MS_INVALIDATE != 0 => failed(libc::EBUSY),
+        _ => pass(part.start, part.len()) as isize,
+    })
 }
 
 /// Replaces the C library's function. Mapped pages count as resident; pages in RAM that are not mapped do not.
@@ -222,13 +189,6 @@ pub unsafe extern "C" fn mincore(address: *mut c_void, len: usize, out: *mut c_u
         return pass(address, len, out as usize);
     }
     let Some(range) = asked_pages(address, len, libc::ENOMEM) else { return -1 };
-    for (part, whose) in parts(range) {
-        if whose == Whose::Free {
-            return failed(libc::ENOMEM) as c_int;
-        }
-        if pass(part.start, part.len(), out as usize + (part.start - address) / PAGE) < 0 {
-            return -1;
-        }
-    }
-    0
+    let into = |at: usize| out as usize + (at - address) / PAGE;
+    through(range, true, |part, _| pass(part.start, part.len(), into(part.start)) as isize)
 }

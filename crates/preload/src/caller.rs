@@ -32,11 +32,13 @@ impl Text {
 
 static LIBC: Text = Text::none();
 static LINKER: Text = Text::none();
+/// Where the C library begins; 0: not known yet.
+static LIBC_BASE: AtomicUsize = AtomicUsize::new(0);
 /// Before version 2.34 the C library had more parts.
 static PARTS: [Text; 3] = [const { Text::none() }; 3];
 static OWN: Text = Text::none();
 
-/// Finds the ranges. Before this, no caller is recognised.
+/// Finds the ranges. Before this, no caller is recognised. A second time changes nothing.
 pub fn find() {
     // SAFETY: `object` matches the callback's type and does not keep what it is shown.
     unsafe { libc::dl_iterate_phdr(Some(object), std::ptr::null_mut()) };
@@ -53,6 +55,9 @@ unsafe extern "C" fn object(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_v
         unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes()
     };
     let name = name.rsplit(|b| *b == b'/').next().unwrap_or_default();
+    if name == b"libc.so.6" {
+        LIBC_BASE.store(info.dlpi_addr as usize, Relaxed);
+    }
     for header in headers.iter().filter(|h| h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_X != 0) {
         let start = (info.dlpi_addr + header.p_vaddr) as usize;
         let end = start + header.p_memsz as usize;
@@ -73,6 +78,14 @@ unsafe extern "C" fn object(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_v
 /// Whether the C library was found. Without it this library cannot work.
 pub fn known() -> bool {
     LIBC.len.load(Relaxed) > 0 && LINKER.len.load(Relaxed) > 0 && OWN.len.load(Relaxed) > 0
+}
+
+/// Where the C library begins; 0: there is none. Found before the start, too.
+pub fn libc_base() -> usize {
+    if LIBC_BASE.load(Relaxed) == 0 {
+        find();
+    }
+    LIBC_BASE.load(Relaxed)
 }
 
 /// Whether the address is in the dynamic linker.

@@ -6,15 +6,10 @@ use std::ffi::{c_int, c_uint};
 use coldframe_live::kept;
 
 use crate::next::next;
-use crate::parts::pass;
+use crate::parts::{failed, pass};
 use crate::say::{once, Once};
 use crate::shim::with_caller;
-use crate::{caller, direct, memory, sys};
-
-fn refused() -> c_int {
-    sys::set_errno(libc::EBADF);
-    -1
-}
+use crate::{caller, direct, memory};
 
 fn raw(number: i64, a: usize, b: usize, c: usize) -> c_int {
     pass(number, [a, b, c, 0, 0, 0]) as c_int
@@ -30,7 +25,7 @@ with_caller!(close(1) => close_from);
 pub unsafe extern "C" fn close_from(descriptor: c_int, caller: usize) -> c_int {
     // Nothing more for this library's own calls: they also come while a fork has shut the gate.
     if !caller::is_own(caller) && kept::has(descriptor) {
-        return refused();
+        return failed(libc::EBADF) as c_int;
     }
     next!(CLOSE, One, (descriptor), raw(libc::SYS_close, descriptor as usize, 0, 0))
 }
@@ -82,7 +77,7 @@ unsafe extern "C" fn dup_from(from: c_int, caller: usize) -> c_int {
         return dup();
     }
     if kept::has(from) {
-        return refused();
+        return failed(libc::EBADF) as c_int;
     }
     copied(from, dup())
 }
@@ -90,7 +85,7 @@ unsafe extern "C" fn dup_from(from: c_int, caller: usize) -> c_int {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn dup2(from: c_int, to: c_int) -> c_int {
     if kept::has(from) || is_taken(to) {
-        return refused();
+        return failed(libc::EBADF) as c_int;
     }
     // aarch64 has no such call, but its C library has the function.
     copied(from, next!(DUP2, Two, (from, to), raw(libc::SYS_dup3, from as usize, to as usize, 0)))
@@ -99,7 +94,7 @@ pub unsafe extern "C" fn dup2(from: c_int, to: c_int) -> c_int {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
     if kept::has(from) || is_taken(to) {
-        return refused();
+        return failed(libc::EBADF) as c_int;
     }
     copied(from, next!(DUP3, Three, (from, to, flags), raw(libc::SYS_dup3, from as usize, to as usize, flags as usize)))
 }
@@ -121,7 +116,7 @@ pub unsafe extern "C" fn fcntl_from(descriptor: c_int, command: c_int, argument:
         return pass(argument);
     }
     if kept::has(descriptor) {
-        return refused();
+        return failed(libc::EBADF) as c_int;
     }
     match command {
         libc::F_SETFL => {

@@ -32,7 +32,7 @@ pub unsafe fn pin() {
     while file != 0 {
         for at in [file, word(file + LOCK)] {
             if memory::manages(at) {
-                if let Some(pinned) = Pinned::new(at, if at == file { LEN } else { 1 }) {
+                if let Ok(pinned) = Pinned::new(at, if at == file { LEN } else { 1 }) {
                     pinned.belong_to((Why::File, at));
                 }
             }

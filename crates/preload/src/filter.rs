@@ -12,9 +12,8 @@ use std::ffi::{c_int, c_ulong};
 use coldframe_live::calls::{ARCHITECTURE, NEEDED, WANTED};
 
 use crate::memory::{self, Backing};
-use crate::parts::pass;
+use crate::parts::{failed, pass};
 use crate::say::{once, Once};
-use crate::sys;
 
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 const LOG: u32 = libc::SECCOMP_RET_LOG;
@@ -119,11 +118,6 @@ unsafe fn objects(filter: *const libc::sock_fprog) -> bool {
     objects
 }
 
-fn refuse() -> isize {
-    sys::set_errno(libc::EINVAL);
-    -1
-}
-
 /// prctl, with the C library's kind of result.
 pub unsafe fn control(number: usize, arguments: [usize; 4]) -> isize {
     let [b, c, d, e] = arguments;
@@ -132,7 +126,7 @@ pub unsafe fn control(number: usize, arguments: [usize; 4]) -> isize {
             if b == libc::SECCOMP_MODE_FILTER as usize { c as *const libc::sock_fprog } else { std::ptr::null() };
         // SAFETY: the caller's pointer.
         if unsafe { objects(filter) } {
-            return refuse();
+            return failed(libc::EINVAL);
         }
     }
     pass(libc::SYS_prctl, [number, b, c, d, e, 0])
@@ -145,7 +139,7 @@ pub unsafe fn seccomp(operation: usize, flags: usize, argument: usize) -> isize 
     let sets = strict || (operation == libc::SECCOMP_SET_MODE_FILTER as usize && argument != 0);
     // SAFETY: the caller's pointer.
     if sets && unsafe { objects(filter) } {
-        return refuse();
+        return failed(libc::EINVAL);
     }
     pass(libc::SYS_seccomp, [operation, flags, argument, 0, 0, 0])
 }

@@ -18,14 +18,16 @@
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use coldframe_live::PAGE;
 
 use crate::libc_symbols::Own;
 use crate::memory::{self, backing, Backing};
 use crate::next::{next, none};
-use crate::{apart, files, gate, sys, threads};
+use crate::parts::failed;
+use crate::sys::Lock;
+use crate::{apart, files, gate, sys, threads, waits};
 
 extern "C" {
     fn _IO_list_lock();
@@ -37,9 +39,6 @@ extern "C" {
 const STACK: usize = 64 << 10;
 /// A generous estimate of the stack that the C library's fork and the callers of its handlers use.
 const CALLERS: usize = 1 << 10;
-/// The upper end of the memory that is pinned for a fork, and the number of pages below it.
-static PINNED: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
-
 /// While it lives, the calling thread's stack stays in RAM, if it is managed: from its upper end down, this many
 /// pages.
 pub struct Still(usize, usize);
@@ -106,8 +105,8 @@ pub unsafe extern "C" fn __register_atfork(
     unsafe { register_next(prepare, parent, child, library) }
 }
 
-/// The signals that the forking thread had blocked.
-static MASK: AtomicU64 = AtomicU64::new(0);
+/// Until a fork is over: its thread's stack, and the signals that the thread had blocked.
+static FORKING: Lock<Option<(Still, u64)>> = Lock::new(None);
 /// The reason why a thread must not have a child: the thread's number, and the error in the lower half.
 static REFUSED: AtomicU64 = AtomicU64::new(0);
 
@@ -122,18 +121,21 @@ unsafe extern "C" fn prepare() {
     // SAFETY: it is locked now.
     unsafe { files::pin() };
     let still = Still::here();
-    PINNED[0].store(still.0, Relaxed);
-    PINNED[1].store(still.1, Relaxed);
-    std::mem::forget(still);
     gate::shut();
-    MASK.store(mask, Relaxed);
+    FORKING.with(|forking| *forking = Some((still, mask)));
     if let Backing::Pager(pager) = backing() {
         apart::run(|| pager.fork_prepare());
     }
 }
 
-fn unpin() {
-    drop(Still(PINNED[0].load(Relaxed), PINNED[1].load(Relaxed)));
+/// The pager is at work again.
+fn done() {
+    let forking = FORKING.with(Option::take);
+    files::release();
+    if let Some((still, mask)) = forking {
+        drop(still);
+        sys::restore_signals(mask);
+    }
 }
 
 unsafe extern "C" fn parent() {
@@ -147,11 +149,8 @@ unsafe extern "C" fn parent() {
             REFUSED.store(u64::from(sys::thread()) << 32 | error as u64, Relaxed);
         }
     }
-    let mask = MASK.load(Relaxed);
     gate::open();
-    unpin();
-    files::release();
-    sys::restore_signals(mask);
+    done();
     // SAFETY: locked in `prepare`.
     unsafe { _IO_list_unlock() };
     sys::set_errno(errno);
@@ -162,15 +161,14 @@ unsafe extern "C" fn child() {
         return;
     }
     apart::free_all();
+    waits::start();
     gate::start(); // before a keeper shares the memory
     match backing() {
         Backing::Pager(pager) => apart::run(|| pager.fork_child()),
         Backing::Layout(layout) => layout.after_fork(),
     }
     gate::open_in_child();
-    unpin();
-    files::release();
-    sys::restore_signals(MASK.load(Relaxed));
+    done();
     // SAFETY: this process has no other thread.
     unsafe { _IO_list_resetlock() };
 }
@@ -247,7 +245,8 @@ pub unsafe fn clone3(arguments: usize, len: usize) -> isize {
         if arguments != 0 && len >= LEAST {
             std::ptr::copy_nonoverlapping(arguments as *const u8, own.as_mut_ptr().cast(), len.min(size_of_val(&own)));
         }
-        let [flags, pidfd, child, parent, _, stack, _, _, numbers, ..] = own;
+        let [flags, pidfd, child, parent, signal, stack, _, _, numbers, ..] = own;
+        waits::makes(flags as usize, signal as usize);
         if arguments == 0 || len < LEAST || flags & libc::CLONE_VM as u64 != 0 {
             return sys::answer(sys::call(libc::SYS_clone3, [arguments, len, 0, 0, 0, 0]));
         }
@@ -289,13 +288,13 @@ pub unsafe extern "C" fn clone(
     block: usize,
     child_number: usize,
 ) -> c_int {
+    waits::makes(flags as usize, flags as usize & 0xff);
     let make = |body, what| next!(CLONE, Clone, (body, stack, flags, what, parent_number, block, child_number), none());
     if !memory::ready() {
         return make(body, argument);
     }
     if !threads::pinned_for_clone(flags, child_number) {
-        sys::set_errno(libc::ENOMEM);
-        return -1;
+        return failed(libc::ENOMEM) as c_int;
     }
     if flags & libc::CLONE_VM != 0 {
         return make(body, argument);

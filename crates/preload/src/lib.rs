@@ -17,6 +17,7 @@
 //! - [`limits`], [`filter`]: limits on the process's resources, and on its system calls
 //! - [`deepbind`]: libraries that would otherwise not use any of this
 //! - [`fork`], [`gate`], [`files`]: a child finds memory and heap as its parent left them
+//! - [`waits`]: a tracer that waits for any child does not wait for the pager's process
 //! - [`memory`], [`layout`]: the pager, or in layout-only mode its addresses without it
 //! - [`apart`]: the stacks on which it works in the program's threads
 //!
@@ -25,7 +26,6 @@
 //! | `LD_PRELOAD` | this library; it stays there, so that programs started by the program page too, each in a budget of its own |
 //! | `COLDFRAME_OPTIONS` | `Options::encode` of the live crate; `base` is 0x8000_0000 if not given; needed unless layout only |
 //! | `COLDFRAME_LAYOUT_ONLY=1` | the same addresses, no pager; of the options, `base`, `max_memory` and `stats_fd` count |
-//! | `COLDFRAME_MMAP_THRESHOLD` | least length of a managed mapping, in bytes; 65536 |
 //!
 //! If this library cannot start, it says so on file descriptor 2. The first program of a run then ends, with 2 for a
 //! setting, 4 for a feature that this machine lacks, and 5 for other reasons. A later program of the run (the shared
@@ -75,6 +75,7 @@ mod sys;
 mod syscall;
 mod threads;
 mod unmanaged;
+mod waits;
 mod wary;
 
 #[cfg(not(test))]

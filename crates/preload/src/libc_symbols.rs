@@ -1,32 +1,19 @@
 //! Finds the C library's own functions, whatever is loaded before it. An allocator that the user preloads replaces
 //! even `__libc_malloc`, and dlsym cannot be used inside malloc. So the C library's own table of symbols is read.
 
-use std::ffi::{c_int, c_void, CStr};
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use coldframe_live::calls::symbol_in;
 
-unsafe extern "C" fn object(info: *mut libc::dl_phdr_info, _: usize, base: *mut c_void) -> c_int {
-    // SAFETY: the linker shows a valid object and its name for the length of this call; `base` is what `look` gave.
-    unsafe {
-        let named = |end: &[u8]| CStr::from_ptr((*info).dlpi_name).to_bytes().ends_with(end);
-        if (*info).dlpi_name.is_null() || !named(b"/libc.so.6") {
-            return 0;
-        }
-        *base.cast::<usize>() = (*info).dlpi_addr as usize;
-    }
-    1
-}
+use crate::caller;
 
 /// The address of a function of the C library; 0: it has none of that name.
 fn look(name: &CStr) -> usize {
-    let mut base = 0usize;
-    // SAFETY: `object` matches the callback's type and writes only to `base`, where the C library stays.
-    unsafe {
-        match libc::dl_iterate_phdr(Some(object), (&raw mut base).cast()) {
-            0 => 0,
-            _ => symbol_in(base, name).unwrap_or(0),
-        }
+    match caller::libc_base() {
+        0 => 0,
+        // SAFETY: the C library lies there, and stays.
+        base => unsafe { symbol_in(base, name) }.unwrap_or(0),
     }
 }
 

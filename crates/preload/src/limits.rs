@@ -5,19 +5,12 @@
 use std::ffi::c_int;
 
 use coldframe_live::PAGE;
+use libc::rlimit64;
 
 use crate::memory::{self, Backing};
-use crate::parts::pass;
+use crate::parts::{failed, pass};
 use crate::say::{once, Once};
 use crate::sys;
-
-/// `rlimit64`, which is `rlimit` on machines of 64 bits.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct Limit {
-    soft: u64,
-    hard: u64,
-}
 
 /// Bytes that the pager may still map when the program limits its address space: tables and buffers not used so far.
 const ROOM: u64 = 256 << 20;
@@ -50,14 +43,13 @@ fn objection(resource: u32, soft: u64) -> Option<&'static str> {
 }
 
 /// prlimit, with the C library's kind of result. Limits of other processes are not checked.
-pub unsafe fn set(process: c_int, resource: u32, new: *const Limit, old: *mut Limit) -> c_int {
+pub unsafe fn set(process: c_int, resource: u32, new: *const rlimit64, old: *mut rlimit64) -> c_int {
     let own = process == 0 || process as u32 == std::process::id();
     // SAFETY: the caller's structure, which the kernel would read as well.
     if let (true, true, Some(limit)) = (memory::ready(), own, unsafe { new.as_ref() }) {
-        if let Some(what) = objection(resource, limit.soft) {
+        if let Some(what) = objection(resource, limit.rlim_cur) {
             once(Once::Limit, format_args!("the program does not get its limit on the {what}"));
-            sys::set_errno(libc::EPERM);
-            return -1;
+            return failed(libc::EPERM) as c_int;
         }
     }
     pass(libc::SYS_prlimit64, [process as usize, resource as usize, new as usize, old as usize, 0, 0]) as c_int
@@ -74,8 +66,8 @@ macro_rules! exported {
 }
 
 exported! {
-    setrlimit(resource: u32, new: *const Limit) => set(0, resource, new, std::ptr::null_mut());
-    setrlimit64(resource: u32, new: *const Limit) => set(0, resource, new, std::ptr::null_mut());
-    prlimit(process: c_int, resource: u32, new: *const Limit, old: *mut Limit) => set(process, resource, new, old);
-    prlimit64(process: c_int, resource: u32, new: *const Limit, old: *mut Limit) => set(process, resource, new, old);
+    setrlimit(resource: u32, new: *const rlimit64) => set(0, resource, new, std::ptr::null_mut());
+    setrlimit64(resource: u32, new: *const rlimit64) => set(0, resource, new, std::ptr::null_mut());
+    prlimit(process: c_int, resource: u32, new: *const rlimit64, old: *mut rlimit64) => set(process, resource, new, old);
+    prlimit64(process: c_int, resource: u32, new: *const rlimit64, old: *mut rlimit64) => set(process, resource, new, old);
 }

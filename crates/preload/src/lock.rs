@@ -7,7 +7,7 @@ use coldframe_live::extents::Manner;
 use coldframe_live::PAGE;
 
 use crate::memory::{self, backing};
-use crate::parts::{failed, parts, pass, Whose};
+use crate::parts::{failed, parts, pass, through, Whose};
 use crate::say::{once, Once};
 
 /// The pages that a lock of these bytes covers, as the kernel computes them.
@@ -32,17 +32,10 @@ fn each(
     if !memory::meets(range.start, range.len()) {
         return kernel(address, len) as c_int;
     }
-    for (part, whose) in parts(range) {
-        let answer = match whose {
-            Whose::Free => failed(libc::ENOMEM),
-            Whose::Outside | Whose::Foreign => kernel(part.start, part.len()),
-            Whose::Managed(manner) => own(part, manner),
-        };
-        if answer < 0 {
-            return -1;
-        }
-    }
-    0
+    through(range, true, |part, whose| match whose {
+        Whose::Managed(manner) => own(part, manner),
+        _ => kernel(part.start, part.len()),
+    })
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]

@@ -154,23 +154,18 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
     }
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn cfree(block: *mut c_void) {
-    // SAFETY: the caller's call.
-    unsafe { free(block) };
+/// The same, whatever follows the block.
+macro_rules! frees {
+    ($($name:ident)*) => { $(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        pub unsafe extern "C" fn $name(block: *mut c_void) {
+            // SAFETY: the caller's call.
+            unsafe { free(block) };
+        }
+    )* };
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn free_sized(block: *mut c_void, _size: usize) {
-    // SAFETY: the caller's call.
-    unsafe { free(block) };
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn free_aligned_sized(block: *mut c_void, _align: usize, _size: usize) {
-    // SAFETY: the caller's call.
-    unsafe { free(block) };
-}
+frees! { cfree free_sized free_aligned_sized }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {

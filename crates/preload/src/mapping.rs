@@ -10,10 +10,10 @@ use std::ffi::{c_int, c_void};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-use coldframe_live::{Spot, PAGE};
+use coldframe_live::{LiveError, Spot, PAGE};
 
 use crate::memory::{self, backing};
-use crate::parts::{asked_pages, failed, number, parts, pass, Whose};
+use crate::parts::{asked_pages, failed, number, parts, pass, through, Whose};
 use crate::say::{once, Once};
 use crate::shim::with_caller;
 use crate::{caller, pins, sys};
@@ -21,7 +21,7 @@ use crate::{caller, pins, sys};
 /// The least length of a managed mapping at an address of our choice: Ruby's heap uses pieces of 64 KiB. A managed
 /// mapping costs a few system calls and two entries of the kernel's list. Smaller mappings, of which there are few,
 /// are not managed.
-pub static THRESHOLD: AtomicUsize = AtomicUsize::new(64 << 10);
+const THRESHOLD: usize = 64 << 10;
 
 /// Mappings that are not for data: stacks grow, huge pages are not paged.
 const UNMANAGED: c_int = libc::MAP_GROWSDOWN | libc::MAP_HUGETLB;
@@ -103,7 +103,7 @@ fn anywhere(asked: Asked, own: bool) -> isize {
     if !own && wish != 0 && parts(there.clone()).iter().all(|(_, whose)| *whose == Whose::Free) {
         return granted(asked, there);
     }
-    let wanted = len >= THRESHOLD.load(Relaxed) && !own && asked.flags & (libc::MAP_STACK | UNMANAGED) == 0;
+    let wanted = len >= THRESHOLD && !own && asked.flags & (libc::MAP_STACK | UNMANAGED) == 0;
     let private = asked.flags & MAP_TYPE == libc::MAP_PRIVATE && asked.flags & libc::MAP_ANONYMOUS != 0;
     if !wanted || !private {
         return asked.pass();
@@ -126,16 +126,8 @@ fn anywhere(asked: Asked, own: bool) -> isize {
         );
         return asked.pass();
     }
-    if asked.protection == libc::PROT_NONE && !fits(len) {
-        let (Size(n, unit), Size(most, of)) = (size(len), size(memory::span().len()));
-        once(
-            Once::Reservation,
-            format_args!("a reservation of {n} {unit} is not paged: it does not fit into --max-memory, {most} {of}"),
-        );
-        return asked.pass();
-    }
     let at = new(Spot::Anywhere(PAGE), len, asked);
-    if elsewhere && at > 0 {
+    if elsewhere && memory::manages(at as usize) {
         WISH.store(at as usize, Relaxed);
     }
     at
@@ -153,19 +145,6 @@ fn size(bytes: usize) -> Size {
     }
 }
 
-/// Whether there is room for this length. Another thread may be faster; then the program gets no memory.
-fn fits(len: usize) -> bool {
-    let span = memory::span();
-    let mut at = span.start;
-    for (part, _) in backing().extents(span.clone()) {
-        if part.start - at >= len {
-            return true;
-        }
-        at = part.end;
-    }
-    span.end - at >= len
-}
-
 /// The hint lies in free space of the span.
 fn granted(asked: Asked, there: Range<usize>) -> isize {
     if asked.is_private_memory() && asked.flags & libc::MAP_STACK == 0 {
@@ -178,8 +157,18 @@ fn granted(asked: Asked, there: Range<usize>) -> isize {
 fn new(spot: Spot, len: usize, asked: Asked) -> isize {
     let at = match backing().map_at(spot, len, asked.protection) {
         Ok(at) => at,
+        Err(LiveError::Full { .. }) if asked.protection == libc::PROT_NONE && asked.flags & FIXED == 0 => {
+            let (Size(n, unit), Size(most, of)) = (size(len), size(memory::span().len()));
+            once(
+                Once::Reservation,
+                format_args!(
+                    "a reservation of {n} {unit} is not paged: it does not fit into --max-memory, {most} {of}"
+                ),
+            );
+            return asked.pass();
+        }
         Err(error) => {
-            if matches!(error, coldframe_live::LiveError::Full { .. }) {
+            if matches!(error, LiveError::Full { .. }) {
                 once(Once::Full, format_args!("the program gets no more memory: {error}"));
             }
             return failed(number(&error));
@@ -305,20 +294,16 @@ fn protect(call: i64, address: usize, len: usize, protection: c_int, key: c_int)
     if protection & !(RIGHTS | SEMAPHORES | libc::PROT_GROWSDOWN | libc::PROT_GROWSUP) != 0 {
         return failed(libc::EINVAL) as c_int;
     }
-    for (part, whose) in parts(range) {
-        if whose == Whose::Free {
-            return failed(libc::ENOMEM) as c_int;
+    through(range, true, |part, whose| {
+        let managed = matches!(whose, Whose::Managed(_));
+        if managed && protection & RIGHTS != 0 && backing().open(part.clone()).is_err() {
+            return failed(libc::ENOMEM);
         }
-        if matches!(whose, Whose::Managed(_)) && protection & RIGHTS != 0 && backing().open(part.clone()).is_err() {
-            return failed(libc::ENOMEM) as c_int;
-        }
-        if pass(part.start, part.len()) < 0 {
-            return -1;
-        }
-        if let Whose::Managed(_) = whose {
+        let answer = pass(part.start, part.len());
+        if managed && answer == 0 {
             KEYED.fetch_or(key > 0, Relaxed);
             backing().change(part, move |manner| manner.protection = protection & RIGHTS);
         }
-    }
-    0
+        answer as isize
+    })
 }

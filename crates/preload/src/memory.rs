@@ -31,7 +31,7 @@ pub fn start(mut options: Options, layout_only: bool, direct: bool) -> Result<()
     // An executable that cannot be moved, with a lot of static data, may lie there.
     let taken = || sys::probe(span::BASE as usize, 1 << 30) == -(libc::EEXIST as isize);
     let base = *options.base.get_or_insert_with(|| if taken() { span::BASE_RECORDED } else { span::BASE });
-    options.stats_fd.into_iter().for_each(kept::add);
+    let stats = options.stats_fd;
     let backing = if layout_only {
         let start = base as usize;
         let span = start..start + (options.max_memory as usize).next_multiple_of(PAGE);
@@ -54,6 +54,7 @@ pub fn start(mut options: Options, layout_only: bool, direct: bool) -> Result<()
     }
     START.store(span.start, Relaxed);
     LEN.store(span.len(), Relaxed);
+    stats.into_iter().for_each(kept::add);
     Ok(())
 }
 

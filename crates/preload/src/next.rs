@@ -45,6 +45,8 @@ functions! {
     FORK = c"fork",
     FORK_ALONE = c"_Fork",
     CLONE = c"clone",
+    WAIT4 = c"wait4",
+    WAITID = c"waitid",
     FOPEN = c"fopen",
     FREOPEN = c"freopen",
     TMPFILE = c"tmpfile",

@@ -48,6 +48,23 @@ pub fn parts(range: Range<usize>) -> Vec<(Range<usize>, Whose)> {
     parts
 }
 
+/// Calls `each` for each part but holes. As the kernel does it: other errors than ENOMEM end it, and holes are an ENOMEM at
+/// last, or at once (`stops`). A result of the C library's kind.
+pub fn through(range: Range<usize>, stops: bool, mut each: impl FnMut(Range<usize>, Whose) -> isize) -> i32 {
+    let mut holes = false;
+    for (part, whose) in parts(range) {
+        let answer = if whose == Whose::Free { failed(libc::ENOMEM) } else { each(part, whose) };
+        if answer < 0 && (stops || sys::errno() != libc::ENOMEM) {
+            return -1;
+        }
+        holes |= answer < 0;
+    }
+    if holes {
+        return failed(libc::ENOMEM) as i32;
+    }
+    0
+}
+
 /// The result of a failed call: -1, with the error number in errno.
 pub fn failed(error: i32) -> isize {
     sys::set_errno(error);

@@ -64,13 +64,8 @@ fn unpin(range: Range<usize>) {
 pub struct Pinned(Range<usize>);
 
 impl Pinned {
-    /// Pins the managed part of a range, if there is one. `None`: more than may be pinned.
-    pub fn new(address: usize, len: usize) -> Option<Pinned> {
-        Pinned::try_new(address, len).ok()
-    }
-
-    /// The same, with the reason of a failure.
-    pub fn try_new(address: usize, len: usize) -> Result<Pinned, LiveError> {
+    /// Pins the managed part of a range, if there is one; fails for more than may be pinned.
+    pub fn new(address: usize, len: usize) -> Result<Pinned, LiveError> {
         let range = pages(address, len);
         if !range.is_empty() {
             backing().pin(range.start, range.len())?;

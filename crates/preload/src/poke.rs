@@ -79,10 +79,10 @@ fn write_pinned(process: usize, from: &[iovec], to: &[iovec]) -> isize {
 fn piece(process: usize, from: &[iovec], skip: usize, to: usize, len: usize) -> isize {
     let managed = memory::meets(to, len);
     let mut len = if managed { len.min(PAGES * PAGE - to % PAGE) } else { len };
-    let mut pinned = Pinned::try_new(to, len);
+    let mut pinned = Pinned::new(to, len);
     if managed && pinned.is_err() {
         len = len.min(PAGE - to % PAGE);
-        pinned = Pinned::try_new(to, len);
+        pinned = Pinned::new(to, len);
     }
     match pinned {
         // Unmanaged memory: the kernel returns the result.

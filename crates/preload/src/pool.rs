@@ -70,10 +70,14 @@ fn give(list: usize, block: *mut u8) {
     }
 }
 
+fn mapped(len: usize) -> *mut u8 {
+    sys::map_memory(len, None).map_or(null_mut(), |at| at as *mut u8)
+}
+
 /// A new block; the rest of its page is for the list.
 fn fresh(list: usize) -> *mut u8 {
     let size = UNIT << list;
-    let first = sys::map(size.max(PAGE));
+    let first = mapped(size.max(PAGE));
     if !first.is_null() {
         (size..PAGE).step_by(size).for_each(|at| give(list, first.wrapping_add(at)));
     }
@@ -85,7 +89,7 @@ unsafe impl GlobalAlloc for Internal {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match list(layout) {
             Some(list) => take(list),
-            None if layout.align() <= PAGE => sys::map(layout.size()),
+            None if layout.align() <= PAGE => mapped(layout.size()),
             None => null_mut(),
         }
     }

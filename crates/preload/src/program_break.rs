@@ -29,10 +29,10 @@ fn concerns(caller: usize) -> bool {
     memory::ready() && !caller::is_own(caller) && !caller::is_libc(caller) && !caller::is_linker(caller)
 }
 
-/// Moves the break to the result of `to` for the present one. Returns the old break; `None`: no room.
+/// Moves the break to the result of `to` for the present one. Returns the old break; `None`: no room, and `errno` says so.
 fn set(to: impl FnOnce(usize) -> Option<usize>) -> Option<usize> {
     let _inside = gate::enter();
-    sys::undisturbed(|| {
+    let old = sys::undisturbed(|| {
         BREAK.with(|bounds| {
             if bounds.start == 0 {
                 let len = MOST.min(memory::span().len() / 4 / PAGE * PAGE);
@@ -49,7 +49,12 @@ fn set(to: impl FnOnce(usize) -> Option<usize>) -> Option<usize> {
             bounds.at = new;
             Some(old)
         })
-    })
+    });
+    if old.is_none() {
+        once(Once::Break, format_args!("sbrk gives the program {MOST} bytes at most; more is to be had with mmap"));
+        sys::set_errno(libc::ENOMEM);
+    }
+    old
 }
 
 /// Returned memory reads as zeros when it is used again.
@@ -60,11 +65,6 @@ fn give_back(from: usize, to: usize) {
     }
     // SAFETY: below the break until now, and the program's no more.
     unsafe { std::ptr::write_bytes(from as *mut u8, 0, first.min(to) - from) };
-}
-
-fn full() {
-    once(Once::Break, format_args!("sbrk gives the program {MOST} bytes at most; more is to be had with mmap"));
-    sys::set_errno(libc::ENOMEM);
 }
 
 type Sbrk = unsafe extern "C" fn(isize) -> *mut c_void;
@@ -78,13 +78,7 @@ unsafe extern "C" fn sbrk_from(by: isize, caller: usize) -> *mut c_void {
     if !concerns(caller) {
         return next!(SBRK, Sbrk, (by), none);
     }
-    set(|at| at.checked_add_signed(by)).map_or_else(
-        || {
-            full();
-            none
-        },
-        |old| old as *mut c_void,
-    )
+    set(|at| at.checked_add_signed(by)).map_or(none, |old| old as *mut c_void)
 }
 
 with_caller!(brk(1) => brk_from);
@@ -92,11 +86,5 @@ unsafe extern "C" fn brk_from(to: *mut c_void, caller: usize) -> c_int {
     if !concerns(caller) {
         return next!(BRK, Brk, (to), -1);
     }
-    set(|_| Some(to as usize)).map_or_else(
-        || {
-            full();
-            -1
-        },
-        |_| 0,
-    )
+    set(|_| Some(to as usize)).map_or(-1, |_| 0)
 }

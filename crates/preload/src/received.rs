@@ -1,17 +1,16 @@
 //! Descriptors that the program has not opened: inherited, in a message, or another process's. They may be direct (see
 //! [`crate::wary`]), and may have O_DIRECT, which is removed.
 
-use std::ffi::{c_int, c_long, c_uint, c_void, CStr};
+use std::ffi::{c_int, c_uint, c_void, CStr};
 
 use coldframe_live::kept;
 
 use crate::next::{next, none};
-use crate::parts::pass;
-use crate::wary::{fanotify_init, given, is_direct, setsockopt, socket};
+use crate::wary::{given, is_direct};
 use crate::{direct, sys};
 
 /// A descriptor that comes from elsewhere, perhaps with O_DIRECT.
-fn received(descriptor: c_int) -> c_int {
+pub fn received(descriptor: c_int) -> c_int {
     let descriptor = given(descriptor);
     direct::remove(descriptor);
     descriptor
@@ -104,24 +103,4 @@ pub unsafe extern "C" fn recvmmsg(
         unsafe { in_message(&(*messages.add(i)).msg_hdr) };
     }
     result
-}
-
-/// The same by `syscall`; `None`: another call.
-pub unsafe fn by_number(number: c_long, a: [usize; 6]) -> Option<c_long> {
-    // SAFETY: the caller's call.
-    unsafe {
-        Some(match number {
-            libc::SYS_setsockopt => {
-                setsockopt(a[0] as c_int, a[1] as c_int, a[2] as c_int, a[3] as *const c_void, a[4] as u32).into()
-            }
-            libc::SYS_socket => socket(a[0] as c_int, a[1] as c_int, a[2] as c_int).into(),
-            libc::SYS_fanotify_init => fanotify_init(a[0] as u32, a[1] as u32).into(),
-            libc::SYS_pidfd_getfd => received(pass(number, a) as c_int).into(),
-            libc::SYS_recvmsg => recvmsg(a[0] as c_int, a[1] as *mut _, a[2] as c_int) as c_long,
-            libc::SYS_recvmmsg => {
-                recvmmsg(a[0] as c_int, a[1] as *mut _, a[2] as u32, a[3] as c_int, a[4] as *mut _).into()
-            }
-            _ => return None,
-        })
-    }
 }

@@ -168,29 +168,20 @@ fn grown(from: &Range<usize>, len: usize, manner: Manner) -> bool {
     true
 }
 
-/// Readable and writable memory at the new place.
+/// Readable and writable memory at the new place. Where a part of that is outside of the span, all of it is the kernel's.
 fn target(asked: &Asked) -> Result<usize, c_int> {
-    let len = asked.len;
+    let (len, span) = (asked.len, memory::span());
     let spot = match asked.target() {
+        Some(target) if span.start <= target.start && target.end <= span.end => Spot::Over(target.start),
         Some(target) => {
-            let outside: Vec<_> =
-                parts(target.clone()).into_iter().filter(|(_, whose)| *whose == Whose::Outside).collect();
-            for (part, _) in &outside {
-                once(Once::FixedMove, format_args!("memory that mremap moves to {:#x} is not paged there", part.start));
-                let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED) as usize;
-                let arguments = [part.start, part.len(), RIGHTS as usize, flags, -1isize as usize, 0];
-                if pass(libc::SYS_mmap, arguments) < 0 {
-                    return Err(libc::ENOMEM);
-                }
-            }
-            let outside: usize = outside.iter().map(|(part, _)| part.len()).sum();
-            if outside == len {
-                return Ok(target.start);
-            }
-            let span = memory::span();
+            once(Once::FixedMove, format_args!("memory that mremap moves to {:#x} is not paged there", target.start));
+            let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED) as usize;
+            let arguments = [target.start, len, RIGHTS as usize, flags, usize::MAX, 0];
+            // SAFETY: the program wants it replaced.
+            let place = move || unsafe { sys::call(libc::SYS_mmap, arguments) };
             let inside = target.start.max(span.start)..target.end.min(span.end);
-            backing().map_at(Spot::Over(inside.start), inside.len(), RIGHTS).map_err(|e| number(&e))?;
-            return Ok(target.start);
+            let answer = if inside.is_empty() { place() } else { backing().map_foreign(inside, place) };
+            return if answer < 0 { Err(libc::ENOMEM) } else { Ok(target.start) };
         }
         None => Spot::Anywhere(PAGE),
     };
@@ -224,11 +215,9 @@ fn moved(asked: &Asked, manner: Manner, to: usize) -> Result<(), c_int> {
         let _ = protect(from.start, from.len(), manner.protection);
         return Err(error);
     }
-    let span = memory::span();
-    if memory::meets(to, len) {
-        let inside = to.max(span.start)..(to + len).min(span.end);
-        let locked = manner.locked && backing().pin(inside.start, inside.len()).is_ok();
-        backing().change(inside, move |new| *new = Manner { locked, ..manner });
+    if memory::manages(to) && memory::manages(to + len - 1) {
+        let locked = manner.locked && backing().pin(to, len).is_ok();
+        backing().change(to..to + len, move |new| *new = Manner { locked, ..manner });
     }
     for (part, _) in guards {
         guard(to + (part.start - from.start)..to + (part.end - from.start), GUARD_INSTALL);

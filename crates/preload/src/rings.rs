@@ -6,12 +6,11 @@
 //! calls or with liburing linked in. Other operations of a ring copy, and pages come and go under them as under every
 //! system call.
 
-use std::ffi::{c_int, c_long, c_uint};
+use std::ffi::{c_int, c_uint};
 
 use coldframe_live::PAGE;
 
 use crate::memory::{self, Backing};
-use crate::parts::pass;
 use crate::say::{once, Once};
 use crate::{pins, sys, wary};
 
@@ -53,7 +52,7 @@ unsafe fn fit(buffers: usize, count: usize) -> bool {
 }
 
 /// io_uring_register: a negative error number, or the kernel's result.
-unsafe fn register(ring: usize, opcode: c_uint, argument: usize, count: usize) -> c_int {
+pub unsafe fn register(ring: usize, opcode: c_uint, argument: usize, count: usize) -> isize {
     // SAFETY: the caller's structure, of the length that the kernel expects.
     let word = |i: usize| unsafe { (argument as *const u64).add(i).read_unaligned() } as usize;
     let whole = argument != 0 && count == WORDS * size_of::<u64>();
@@ -66,16 +65,10 @@ unsafe fn register(ring: usize, opcode: c_uint, argument: usize, count: usize) -
     // SAFETY: the caller's buffers, and the caller's call.
     unsafe {
         match fit(buffers, buffer_count) {
-            true => sys::call(libc::SYS_io_uring_register, [ring, opcode as usize, argument, count, 0, 0]) as c_int,
-            false => -libc::ENOMEM,
+            true => sys::call(libc::SYS_io_uring_register, [ring, opcode as usize, argument, count, 0, 0]),
+            false => -(libc::ENOMEM as isize),
         }
     }
-}
-
-/// io_uring_register, with the kind of result of `syscall`.
-pub unsafe fn register_from(ring: usize, opcode: c_uint, argument: usize, count: usize) -> c_long {
-    // SAFETY: the caller's call.
-    sys::answer(unsafe { register(ring, opcode, argument, count) } as isize) as c_long
 }
 
 /// Whether the program may have a ring: it can open files with O_DIRECT itself, and what registers buffers may be a call
@@ -84,13 +77,13 @@ fn may_be() -> bool {
     wary::be_wary("an io_uring")
 }
 
-/// io_uring_setup, with the kind of result of `syscall`.
-pub fn setup_from(entries: usize, params: usize) -> c_long {
-    if !may_be() {
-        sys::set_errno(libc::EPERM);
-        return -1;
+/// io_uring_setup: a negative error number, or the kernel's result.
+pub fn setup(entries: usize, params: usize) -> isize {
+    match may_be() {
+        // SAFETY: the caller's call.
+        true => unsafe { sys::call(libc::SYS_io_uring_setup, [entries, params, 0, 0, 0, 0]) },
+        false => -(libc::EPERM as isize),
     }
-    pass(libc::SYS_io_uring_setup, [entries, params, 0, 0, 0, 0]) as c_long
 }
 
 /// liburing's function of this name, however the library was loaded: a plugin may have loaded it.
@@ -140,14 +133,11 @@ replaced! {
 /// liburing's names for the bare calls.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn io_uring_setup(entries: c_uint, params: usize) -> c_int {
-    match setup_from(entries as usize, params) {
-        result if result < 0 => -sys::errno(),
-        result => result as c_int,
-    }
+    setup(entries as usize, params) as c_int
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn io_uring_register(ring: c_uint, opcode: c_uint, argument: usize, count: c_uint) -> c_int {
     // SAFETY: the caller's structure.
-    unsafe { register(ring as usize, opcode, argument, count as usize) }
+    unsafe { register(ring as usize, opcode, argument, count as usize) as c_int }
 }

@@ -8,14 +8,12 @@ use coldframe_live::Options;
 
 use crate::memory::Backing;
 use crate::say::{fail, say};
-use crate::{apart, caller, deepbind, files, fork, gate, heap, malloc, mapping, memory, next, received, unmanaged};
+use crate::{apart, caller, deepbind, files, fork, gate, heap, malloc, memory, next, received, unmanaged};
 
 /// The result of `Options::encode`, from `coldframe run`.
 const OPTIONS: &[u8] = b"COLDFRAME_OPTIONS";
 /// `1`: the same addresses without a pager.
 const LAYOUT_ONLY: &[u8] = b"COLDFRAME_LAYOUT_ONLY";
-/// The least length of a managed mapping, in bytes.
-const MMAP_THRESHOLD: &[u8] = b"COLDFRAME_MMAP_THRESHOLD";
 /// Milliseconds after which the heap's free memory is returned. 0: at once; -1: never. Both give the same result in
 /// every run.
 const PURGE_DELAY: &[u8] = b"COLDFRAME_PURGE_DELAY";
@@ -47,12 +45,6 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
         None if layout_only => Options { max_memory: Options::MAX_MEMORY, ..Options::new(0) },
         None => fail(SETTING, format_args!("COLDFRAME_OPTIONS is not set; start the program with `coldframe run`")),
     };
-    if let Some(text) = read(MMAP_THRESHOLD) {
-        match text.parse() {
-            Ok(bytes) => mapping::THRESHOLD.store(bytes, Relaxed),
-            Err(_) => fail(SETTING, format_args!("COLDFRAME_MMAP_THRESHOLD: `{text}` is not a number of bytes")),
-        }
-    }
     if let Some(text) = read(PURGE_DELAY) {
         match text.parse() {
             Ok(delay) => heap::PURGE_DELAY.store(delay, Relaxed),

@@ -2,19 +2,8 @@
 
 pub use coldframe_live::calls::raw as call;
 pub use coldframe_live::calls::{
-    block_signals, exit_group, futex_wait, futex_wake, read_file, restore_signals, sleep_us, thread, Lock,
+    block_signals, exit_group, futex_wait, futex_wake, map_memory, read_file, restore_signals, sleep_us, thread, Lock,
 };
-
-/// New memory that reads as zeros; null: there is none.
-pub fn map(len: usize) -> *mut u8 {
-    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as usize;
-    let rights = (libc::PROT_READ | libc::PROT_WRITE) as usize;
-    // SAFETY: at a place of the kernel's choice.
-    match unsafe { call(libc::SYS_mmap, [0, len, rights, flags, usize::MAX, 0]) } {
-        -4095..0 => std::ptr::null_mut(),
-        at => at as *mut u8,
-    }
-}
 
 /// Maps a range and unmaps it again: its start if it was free, or an error.
 pub fn probe(start: usize, len: usize) -> isize {

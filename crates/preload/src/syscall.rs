@@ -8,7 +8,7 @@ use crate::say::{once, Once};
 use crate::shim::with_caller;
 use crate::{
     advice, caller, descriptors, direct, filter, limits, lock, mapping, memory, parts, poke, received, remap, rings,
-    sys, threads,
+    sys, threads, waits, wary,
 };
 
 /// The same on every machine; newer than some C libraries.
@@ -31,6 +31,9 @@ unsafe extern "C" fn syscall_from(
         return pass();
     }
     let address = a as *mut c_void;
+    if number == libc::SYS_clone {
+        waits::makes(a, a & 0xff);
+    }
     if crate::fork::copies(number, a, b) {
         // SAFETY: the kernel makes a copy, which returns from here too.
         let made = unsafe { crate::fork::around(|| sys::call(number, [a, b, c, d, e, f])) };
@@ -41,8 +44,7 @@ unsafe extern "C" fn syscall_from(
         match number {
             libc::SYS_userfaultfd => {
                 once(Once::Userfaultfd, format_args!("the program wants a userfaultfd of its own and does not get it"));
-                sys::set_errno(libc::EPERM);
-                -1
+                parts::failed(libc::EPERM) as c_long
             }
             libc::SYS_mmap => {
                 mapping::mmap_from(address, b, c as c_int, d as c_int, e as c_int, f as i64, caller) as c_long
@@ -65,16 +67,21 @@ unsafe extern "C" fn syscall_from(
             libc::SYS_mlockall => coldframe_live::locked::mlockall(a as c_int).into(),
             libc::SYS_munlockall => lock::munlockall().into(),
             // A sealed mapping could never be unmapped.
-            SYS_MSEAL if memory::meets(a, b) => {
-                sys::set_errno(libc::EPERM);
-                -1
-            }
+            SYS_MSEAL if memory::meets(a, b) => parts::failed(libc::EPERM) as c_long,
             #[cfg(target_arch = "x86_64")]
             libc::SYS_open => direct::open_from(a as *const c_char, b as c_int, c as c_uint, caller).into(),
             libc::SYS_openat => {
                 direct::openat_from(a as c_int, b as *const c_char, c as c_int, d as c_uint, caller).into()
             }
             libc::SYS_openat2 => direct::openat2_from(a as c_int, b as *const c_char, c as *const _, d, caller).into(),
+            libc::SYS_wait4 => {
+                let options = waits::options(a as c_int <= 0, c as c_int);
+                parts::pass(number, [a, b, options as usize, d, 0, 0]) as c_long
+            }
+            libc::SYS_waitid => {
+                let options = waits::options_by_id(a as c_uint, d as c_int);
+                parts::pass(number, [a, b, c, options as usize, e, 0]) as c_long
+            }
             libc::SYS_set_tid_address => {
                 threads::cleared_at_the_end(a);
                 pass()
@@ -87,8 +94,8 @@ unsafe extern "C" fn syscall_from(
             libc::SYS_prlimit64 => limits::set(a as c_int, b as u32, c as *const _, d as *mut _).into(),
             libc::SYS_prctl => filter::control(a, [b, c, d, e]) as c_long,
             libc::SYS_seccomp => filter::seccomp(a, b, c) as c_long,
-            libc::SYS_io_uring_setup => rings::setup_from(a, b),
-            libc::SYS_io_uring_register => rings::register_from(a, b as c_uint, c, d),
+            libc::SYS_io_uring_setup => sys::answer(rings::setup(a, b)) as c_long,
+            libc::SYS_io_uring_register => sys::answer(rings::register(a, b as c_uint, c, d)) as c_long,
             libc::SYS_process_vm_writev => poke::write(a as c_int, (b as *const _, c), (d as *const _, e), f) as c_long,
             libc::SYS_fcntl => descriptors::fcntl_from(a as c_int, b as c_int, c, caller).into(),
             libc::SYS_close => descriptors::close_from(a as c_int, caller).into(),
@@ -96,7 +103,15 @@ unsafe extern "C" fn syscall_from(
             #[cfg(target_arch = "x86_64")]
             libc::SYS_dup2 => descriptors::dup2(a as c_int, b as c_int).into(),
             libc::SYS_dup3 => descriptors::dup3(a as c_int, b as c_int, c as c_int).into(),
-            _ => received::by_number(number, [a, b, c, d, e, f]).unwrap_or_else(pass),
+            libc::SYS_setsockopt => {
+                wary::setsockopt(a as c_int, b as c_int, c as c_int, d as *const c_void, e as u32).into()
+            }
+            libc::SYS_socket => wary::socket(a as c_int, b as c_int, c as c_int).into(),
+            libc::SYS_fanotify_init => wary::fanotify_init(a as u32, b as u32).into(),
+            libc::SYS_pidfd_getfd => received::received(pass() as c_int).into(),
+            libc::SYS_recvmsg => received::recvmsg(a as c_int, b as *mut _, c as c_int) as c_long,
+            libc::SYS_recvmmsg => received::recvmmsg(a as c_int, b as *mut _, c as u32, d as c_int, e as *mut _).into(),
+            _ => pass(),
         }
     }
 }

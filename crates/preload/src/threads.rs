@@ -49,7 +49,7 @@ pub unsafe extern "C" fn pthread_mutex_init(
     if !(memory::ready() && memory::meets(at, len) && unsafe { is_robust(attributes) }) {
         return next!(MUTEX_INIT, Init, (mutex, attributes), libc::ENOSYS);
     }
-    let Some(pinned) = Pinned::new(at, len) else {
+    let Ok(pinned) = Pinned::new(at, len) else {
         too_many();
         return libc::ENOMEM;
     };
@@ -156,8 +156,8 @@ unsafe extern "C" fn begin(start: *mut Start) -> Start {
     // Without that call (CONFIG_CHECKPOINT_RESTORE), the block is pinned as long as its memory exists.
     let owner = if word != 0 { word } else { control };
     match Pinned::new(control, CONTROL) {
-        Some(pinned) => pinned.belong_to((Why::Thread, owner)),
-        None => too_many(),
+        Ok(pinned) => pinned.belong_to((Why::Thread, owner)),
+        Err(_) => too_many(),
     }
     todo
 }
@@ -179,8 +179,8 @@ pub fn cleared_at_the_end(word: usize) -> bool {
     }
     sweep();
     match Pinned::new(word, size_of::<u32>()) {
-        Some(pinned) => pinned.belong_to((Why::Thread, word)),
-        None => {
+        Ok(pinned) => pinned.belong_to((Why::Thread, word)),
+        Err(_) => {
             too_many();
             return false;
         }

@@ -95,8 +95,7 @@ pub fn given(descriptor: c_int) -> c_int {
     };
     // SAFETY: nobody knows the descriptor yet.
     unsafe { sys::call(libc::SYS_close, [descriptor as usize, 0, 0, 0, 0, 0]) };
-    sys::set_errno(error);
-    -1
+    failed(error) as c_int
 }
 
 /// Whether it is `/dev/fuse`. Requests come from there to frames that the kernel holds for a moment, in a way that no call
@@ -167,8 +166,7 @@ opens! {
 pub unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
     let call = [domain as usize, kind as usize, protocol as usize, 0, 0, 0];
     if SOCKETS.contains(&domain) && !be_wary("a socket of this family") {
-        sys::set_errno(libc::EAFNOSUPPORT);
-        return -1;
+        return failed(libc::EAFNOSUPPORT) as c_int;
     }
     pass(libc::SYS_socket, call) as c_int
 }
@@ -176,8 +174,7 @@ pub unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn fanotify_init(flags: u32, events: u32) -> c_int {
     if !be_wary("files of fanotify") {
-        sys::set_errno(libc::EPERM);
-        return -1;
+        return failed(libc::EPERM) as c_int;
     }
     pass(libc::SYS_fanotify_init, [flags as usize, events as usize, 0, 0, 0, 0]) as c_int
 }

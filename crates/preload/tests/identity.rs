@@ -296,10 +296,56 @@ fn a_program_that_a_paged_one_becomes_has_no_child_that_it_has_not_made() {
 int main(int argc, char **argv) {
     if (argc > 1) {
         // The pager's process of the program before this one is gone, and so is the news of it.
-        int status; errno = 0; CHECK(waitpid(-1, &status, __WALL | WNOHANG) == 0); fill(); look();
+        int status; errno = 0; CHECK(waitpid(-1, &status, __WALL | WNOHANG) == -1 && errno == ECHILD); fill(); look();
         return 0;
     }
     fill(); execl("/proc/self/exe", argv[0], "later", NULL); return 97;
+}"#,
+    );
+}
+
+/// A tracer waits for children of any kind until it has none.
+#[test]
+fn a_wait_for_children_of_any_kind_ends_as_without_a_pager() {
+    check(
+        "tracer",
+        r#"
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+static int ends(void *x) { return 5; }
+static pid_t any(int way, int *status) {
+    siginfo_t info = {0}; struct rusage usage;
+    switch (way) {
+    case 0: return waitpid(-1, status, __WALL);
+    case 1: return wait4(-1, status, __WALL, &usage);
+    case 2: return waitpid(0, status, __WALL);
+    case 3: return wait4(-getpgrp(), status, __WALL | __WCLONE, NULL);
+    case 4: return wait3(status, __WALL, NULL);
+    case 5: return syscall(SYS_wait4, -1, status, __WALL, NULL);
+    case 6: if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | __WALL)) return -1; break;
+    case 7: if (syscall(SYS_waitid, P_PGID, getpgrp(), &info, WEXITED | WSTOPPED | __WALL, NULL)) return -1; break;
+    }
+    *status = info.si_code == CLD_EXITED ? info.si_status << 8 : SIGSTOP << 8 | 0x7f;
+    return info.si_pid;
+}
+int main(void) {
+    fill(); alarm(60);
+    for (int way = 0; way < 8; way++) {
+        pid_t child = fork(), got; int status, stops = 0;
+        if (child == 0) { ptrace(PTRACE_TRACEME, 0, 0, 0); raise(SIGSTOP); look(); _exit(7); }
+        while ((got = any(way, &status)) == child && WIFSTOPPED(status)) { CHECK(ptrace(PTRACE_CONT, child, 0, 0) == 0); stops++; }
+        CHECK(got == child && WEXITSTATUS(status) == 7 && stops == 1);
+        errno = 0; CHECK(any(way, &status) == -1 && errno == ECHILD);
+    }
+    // A child of another kind is found as ever, and one that forks has no such child.
+    static char stack[64 << 10]; int status;
+    pid_t child = clone(ends, stack + sizeof stack, CLONE_VM, NULL); CHECK(child > 0);
+    CHECK(waitpid(-1, &status, 0) == -1 && errno == ECHILD);
+    CHECK(any(0, &status) == child && WEXITSTATUS(status) == 5);
+    child = fork();
+    if (child == 0) { errno = 0; _exit(any(0, &status) == -1 && errno == ECHILD ? 0 : 1); }
+    CHECK(waitpid(child, &status, 0) == child && status == 0); look();
+    return 0;
 }"#,
     );
 }

@@ -128,31 +128,28 @@ impl<'a> Linux<'a> {
         Owner::task(self.todo.task)
     }
 
-    /// Waits until the page is at rest, and takes it. After this, every write to the page is in the final bytes.
-    fn protect(&mut self, page: usize) {
+    /// Waits until the page is at rest, and takes it as what `to` makes of its state. Returns that state. While this thread
+    /// itself is changing it, the noted commands for the page are done. While another thread is, that thread does not
+    /// wait for the engine's lock, which this thread holds.
+    fn seize(&mut self, page: usize, to: impl Fn(Where) -> Option<Where>) -> Where {
         loop {
             let (was, mine) = self.work.pages().look(page, self.owner());
-            match was {
-                Where::Clean | Where::Dirty | Where::Unsure => {
-                    if self.work.pages().acquire(page, was, Where::Leaving, self.owner()) {
-                        self.last.protected = Some((page, was));
-                        return;
-                    }
-                }
-                Where::Busy | Where::Leaving | Where::Refused => self.settle(page, mine),
-                other => fatal::stop(format_args!("internal error: page {page} is {other:?}, not mapped")),
+            match to(was) {
+                _ if was.is_owned() && mine => self.work.do_noted(self.todo, page),
+                _ if was.is_owned() => self.work.pages().wait(page),
+                Some(to) if self.work.pages().acquire(page, was, to, self.owner()) => return was,
+                Some(_) => {}
+                None => fatal::stop(format_args!(
+                    "internal error: page {page} is {was:?}, where the engine has it otherwise"
+                )),
             }
         }
     }
 
-    /// Waits until a page that a thread is changing is at rest. If it is this thread, the noted commands for the page
-    /// are done now. If it is another thread, that thread does not wait for the engine's lock, which this thread
-    /// holds.
-    fn settle(&mut self, page: usize, mine: bool) {
-        match mine {
-            true => self.work.do_noted(self.todo, page),
-            false => self.work.pages().wait(page),
-        }
+    /// Takes a page that is mapped. After this, every write to the page is in the final bytes.
+    fn protect(&mut self, page: usize) {
+        let was = self.seize(page, |was| was.is_mapped().then_some(Where::Leaving));
+        self.last.protected = Some((page, was));
     }
 
     /// Moves the page to the shelf. While it is on its way it is `Leaving`.
@@ -190,41 +187,18 @@ impl<'a> Linux<'a> {
         found.map(|i| self.todo.moves.remove(i)).is_some()
     }
 
-    /// Takes a page at rest that has not been protected. Returns true if it is on the shelf. A released page
-    /// may be in the page table instead.
+    /// Takes a page that has not been protected. Returns true if it is on the shelf. A released page may be in the page
+    /// table instead.
     fn rest(&mut self, page: usize) -> bool {
-        loop {
-            let (was, mine) = self.work.pages().look(page, self.owner());
-            match was {
-                Where::Shelved if self.work.pages().acquire(page, was, Where::Leaving, self.owner()) => return true,
-                Where::Shelved => {}
-                Where::Kept if self.work.pages().acquire(page, was, Where::Leaving, self.owner()) => return false,
-                Where::Kept => {}
-                Where::Busy | Where::Leaving | Where::Refused => self.settle(page, mine),
-                _ => {
-                    self.protect(page);
-                    self.last.protected = None;
-                    return false;
-                }
-            }
-        }
+        let here = |was: Where| was.is_mapped() || matches!(was, Where::Shelved | Where::Kept);
+        self.seize(page, |was| here(was).then_some(Where::Leaving)) == Where::Shelved
     }
 
-    /// Takes a page at rest, where the engine knows it to be, to bring it into the page table. Returns true if it is
-    /// there: it could not leave.
+    /// Takes a page, where the engine knows it to be, to bring it into the page table. Returns true if it is there: it
+    /// could not leave.
     fn take(&mut self, page: usize) -> bool {
-        loop {
-            let (was, mine) = self.work.pages().look(page, self.owner());
-            match was {
-                Where::Out | Where::Shelved | Where::Kept => {
-                    if self.work.pages().acquire(page, was, Where::Busy, self.owner()) {
-                        return was == Where::Kept;
-                    }
-                }
-                Where::Busy | Where::Leaving | Where::Refused => self.settle(page, mine),
-                other => fatal::stop(format_args!("internal error: page {page} is {other:?}, but to be mapped")),
-            }
-        }
+        let out = |was| matches!(was, Where::Out | Where::Shelved | Where::Kept);
+        self.seize(page, |was| out(was).then_some(Where::Busy)) == Where::Kept
     }
 
     /// Through the task's scratch page; its content is always used at once.

@@ -56,11 +56,8 @@ pub(crate) fn refuse_locked() -> Result<(), LiveError> {
 
 fn is_there_at_once() -> Sys<bool> {
     let page = sys::map_memory(PAGE, None)?;
-    let mut there = 0u8;
-    // SAFETY: the kernel writes a byte for the page, which no other thread knows.
-    unsafe {
-        let asked = sys::call(libc::SYS_mincore, [page, PAGE, &raw mut there as usize, 0, 0, 0]);
-        sys::unmap_memory(page, PAGE);
-        asked.map(|_| there & 1 != 0)
-    }
+    let there = sys::is_there(page);
+    // SAFETY: no other thread knows it.
+    unsafe { sys::unmap_memory(page, PAGE) };
+    Ok(there)
 }

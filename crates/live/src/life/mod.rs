@@ -118,7 +118,6 @@ impl Drop for Inner {
         if !self.faults.memory().is_plain() {
             self.threads.stop(&self.faults);
         }
-        self.flush_journal();
-        self.withdraw();
+        self.end();
     }
 }

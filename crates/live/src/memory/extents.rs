@@ -151,17 +151,8 @@ impl Extents {
             if let Kind::Managed(mut manner) = kind {
                 let opened = manner.opened;
                 change(&mut manner);
-                manner.opened = opened || manner.protection != 0;
+                manner.opened |= opened || manner.protection != 0;
                 self.insert(part, Kind::Managed(manner));
-            }
-        }
-    }
-
-    /// The program may touch a range from now on.
-    pub fn open(&mut self, range: Range<usize>) {
-        for (part, kind) in self.within(range).collect::<Vec<_>>() {
-            if let Kind::Managed(manner) = kind {
-                self.insert(part, Kind::Managed(Manner { opened: true, ..manner }));
             }
         }
     }

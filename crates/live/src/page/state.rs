@@ -67,6 +67,11 @@ impl Where {
         }
     }
 
+    /// Whether it is in the page table, where the engine has it.
+    pub fn is_mapped(self) -> bool {
+        matches!(self, Where::Clean | Where::Dirty | Where::Unsure)
+    }
+
     /// Whether a thread is changing it.
     pub fn is_owned(self) -> bool {
         matches!(self, Where::Busy | Where::Leaving | Where::Refused)

@@ -23,7 +23,7 @@ pub struct Region {
 #[derive(Debug)]
 pub struct Pin<'a> {
     region: &'a Region,
-    range: Range<usize>,
+    pages: Range<usize>,
 }
 
 impl Pager {
@@ -38,12 +38,9 @@ impl Pager {
                 reason: "a region of 0 bytes; give at least 1".to_string(),
             });
         }
-        let pages = len.div_ceil(PAGE);
-        let _signals = Signals::block();
-        let rights = libc::PROT_READ | libc::PROT_WRITE;
-        let range = self.inner.faults.map(Spot::Anywhere(PAGE), pages * PAGE, rights)?;
-        let first = self.inner.faults.space().pages_of(&range).start;
-        Ok(Region { pager: self.clone(), first, pages, len })
+        let at = self.map_at(Spot::Anywhere(PAGE), len, libc::PROT_READ | libc::PROT_WRITE)?;
+        let first = self.inner.faults.pages_at(at as usize, len).start;
+        Ok(Region { pager: self.clone(), first, pages: len.div_ceil(PAGE), len })
     }
 }
 
@@ -86,8 +83,8 @@ impl Region {
     /// A range that is not the region's; more pages than may be pinned.
     pub fn pin(&self, range: Range<usize>) -> Result<Pin<'_>, LiveError> {
         let pages = self.pages_of(&range)?;
-        self.pager.inner.faults.pin_pages(pages)?;
-        Ok(Pin { region: self, range })
+        self.pager.inner.faults.pin_pages(pages.clone())?;
+        Ok(Pin { region: self, pages })
     }
 
     /// Loads the range, many pages at a time, and waits until it is loaded. Of a range larger than RAM, only the end
@@ -96,9 +93,7 @@ impl Region {
     /// # Errors
     /// A range that is not the region's.
     pub fn prefault(&self, range: Range<usize>) -> Result<(), LiveError> {
-        let pages = self.pages_of(&range)?;
-        self.pager.inner.faults.load_pages(pages);
-        Ok(())
+        self.will_need(&[range])
     }
 
     /// Loads scattered ranges with as few submissions as possible: a list of 32 pages takes a fraction of the time of
@@ -131,9 +126,7 @@ impl Region {
 
 impl Drop for Pin<'_> {
     fn drop(&mut self) {
-        if let Ok(pages) = self.region.pages_of(&self.range) {
-            self.region.pager.inner.faults.unpin_pages(pages);
-        }
+        self.region.pager.inner.faults.unpin_pages(self.pages.clone());
     }
 }
 

@@ -40,7 +40,7 @@ impl Faults {
         if !self.is_early(more) {
             return self.watch_all();
         }
-        self.space().extents().open(range);
+        self.space().extents().change(range, |manner| manner.opened = true);
         self.memory().count_in(more);
         Ok(())
     }

@@ -122,7 +122,8 @@ impl Faults {
 
     fn open(&self, range: &Range<usize>, protection: i32) -> Sys<()> {
         if self.memory().is_plain() {
-            self.open_plain(range, protection)?;
+            // SAFETY: the range is free.
+            unsafe { space::map_plain(range, protection)? };
         } else {
             let pages = self.space().pages_of(range).len();
             let opened = if protection & ALL == 0 { 0 } else { pages };

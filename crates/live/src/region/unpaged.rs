@@ -26,7 +26,11 @@ impl Faults {
         let managed = self.space().managed_within(self.space().span());
         for (range, manner) in managed {
             let done = match (manner.dont_fork, manner.wipe_on_fork) {
-                (true, _) => self.close_plain(&range),
+                (true, _) => {
+                    self.space().extents().remove(range.clone());
+                    // SAFETY: nothing is mapped there, or it is not to be inherited.
+                    unsafe { space::map_free(&range) }
+                }
                 // SAFETY: the program wants a child to have zeros here.
                 (false, true) => unsafe { sys::drop_range(range) },
                 (false, false) => self.bring_all(&range, manner.protection),
@@ -72,18 +76,6 @@ impl Faults {
             (Where::Out, Some(slot)) => self.work.bring(page, slot, address),
             _ => {}
         }
-    }
-
-    /// Maps plain memory.
-    pub fn open_plain(&self, range: &Range<usize>, protection: i32) -> Sys<()> {
-        // SAFETY: the range is free.
-        unsafe { space::map_plain(range, protection) }
-    }
-
-    fn close_plain(&self, range: &Range<usize>) -> Sys<()> {
-        self.space().extents().remove(range.clone());
-        // SAFETY: nothing is mapped there, or it is not to be inherited.
-        unsafe { space::map_free(range) }
     }
 
     /// Drops the content of plain memory.

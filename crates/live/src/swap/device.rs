@@ -112,7 +112,7 @@ impl Device {
                 sys::sleep_us(20_000);
             }
             // SAFETY: the caller answers for the memory.
-            let result = match self.chance(Operation::Read) {
+            let result = match self.chance(|inject| (inject.read_error, 0)) {
                 Some(error) => Err(error),
                 None => unsafe { sys::read_at(self.raw(), into, PAGE, offset) },
             };
@@ -137,7 +137,7 @@ impl Device {
         let (mut done, mut patience) = (0, PATIENCE);
         while done < len {
             // SAFETY: the caller answers for the memory.
-            let result = match self.chance(Operation::Write) {
+            let result = match self.chance(|inject| (inject.write_error, inject.write_full)) {
                 Some(error) => Err(error),
                 None => unsafe { sys::write_at(self.raw(), from + done, len - done, offset + done as u64) },
             };
@@ -194,15 +194,13 @@ impl Device {
         self.inject.as_ref().is_some_and(|injector| injector.one_in(field(&injector.inject)))
     }
 
-    fn chance(&self, operation: Operation) -> Option<Errno> {
+    /// `of`: how often such an operation fails, and how often the device is full.
+    fn chance(&self, of: impl Fn(&Inject) -> (u32, u32)) -> Option<Errno> {
         let inject = self.inject.as_ref()?.inject;
         if inject.slow_us > 0 {
             sys::sleep_us(inject.slow_us.into());
         }
-        let (error, full) = match operation {
-            Operation::Read => (inject.read_error, 0),
-            Operation::Write => (inject.write_error, inject.write_full),
-        };
+        let (error, full) = of(&inject);
         if self.one_in(|_| inject.again) {
             return Some(Errno::AGAIN);
         }
@@ -219,12 +217,6 @@ impl Device {
             unsafe { *((page + 1234) as *mut u8) ^= 0x10 };
         }
     }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Operation {
-    Read,
-    Write,
 }
 
 #[derive(Debug)]

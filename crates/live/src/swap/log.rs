@@ -34,7 +34,6 @@ mod writer;
 use blocks::Blocks;
 use children::NOT_YET;
 use segments::{Burial, Inside, Refused};
-pub use writer::Visits;
 use writer::Writer;
 
 /// Bits of a slot's number below the number of its file.

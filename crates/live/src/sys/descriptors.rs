@@ -19,6 +19,8 @@ use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
+use libc::rlimit64;
+
 use crate::sys::{self, kept};
 
 /// Descriptors are not above this number, unless the program has as many open.
@@ -27,17 +29,9 @@ const HIGHEST: u64 = 4096;
 /// The soft limit is raised by this much. Further descriptors go below the limit.
 const ROOM: u64 = 4096;
 
-/// `rlimit64`, which prlimit takes on every machine.
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Limit {
-    soft: u64,
-    hard: u64,
-}
-
-fn limit(new: Option<&Limit>) -> Option<Limit> {
-    let mut old = Limit { soft: 0, hard: 0 };
-    let (new, was) = (new.map_or(0, |limit| limit as *const Limit as usize), &raw mut old as usize);
+fn limit(new: Option<&rlimit64>) -> Option<rlimit64> {
+    let mut old = rlimit64 { rlim_cur: 0, rlim_max: 0 };
+    let (new, was) = (new.map_or(0, |limit| limit as *const rlimit64 as usize), &raw mut old as usize);
     // SAFETY: reads and writes a limit each, which live through the call.
     let result = unsafe { sys::call(libc::SYS_prlimit64, [0, libc::RLIMIT_NOFILE as usize, new, was, 0, 0]) };
     result.ok().map(|_| old)
@@ -48,12 +42,13 @@ fn limit(new: Option<&Limit>) -> Option<Limit> {
 /// its setting is lost.
 pub(crate) fn with_room<T>(work: impl FnOnce(u64) -> T) -> T {
     let Some(before) = limit(None) else { return work(0) };
-    let raised = Limit { soft: before.hard.min(before.soft.saturating_add(ROOM)), ..before };
-    if before.soft > HIGHEST || raised == before || limit(Some(&raised)).is_none() {
-        return work(before.soft);
+    let soft = before.rlim_cur;
+    let raised = rlimit64 { rlim_cur: before.rlim_max.min(soft.saturating_add(ROOM)), ..before };
+    if soft > HIGHEST || raised.rlim_cur == soft || limit(Some(&raised)).is_none() {
+        return work(soft);
     }
-    let result = work(before.soft);
-    if limit(None) == Some(raised) {
+    let result = work(soft);
+    if limit(None).is_some_and(|now| (now.rlim_cur, now.rlim_max) == (raised.rlim_cur, raised.rlim_max)) {
         limit(Some(&before));
     }
     result
@@ -62,7 +57,7 @@ pub(crate) fn with_room<T>(work: impl FnOnce(u64) -> T) -> T {
 /// In a process of ours: any number is allowed that the program's limit allowed once.
 pub(crate) fn allow_all() {
     if let Some(before) = limit(None) {
-        limit(Some(&Limit { soft: before.hard, ..before }));
+        limit(Some(&rlimit64 { rlim_cur: before.rlim_max, ..before }));
     }
 }
 
@@ -126,7 +121,7 @@ fn moved(fd: OwnedFd, how: i32) -> OwnedFd {
     };
     let own = fd.as_raw_fd() as u64;
     let above = with_room(|soft| duplicate(soft.min(HIGHEST)));
-    let below = || limit(None).and_then(|limit| (own + 1..limit.soft).rev().find_map(duplicate));
+    let below = || limit(None).and_then(|limit| (own + 1..limit.rlim_cur).rev().find_map(duplicate));
     above.or_else(below).unwrap_or(fd)
 }
 
@@ -139,9 +134,13 @@ mod tests {
         let limit = limit(None).unwrap();
         let new = || OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
         let moved: Vec<High> = (0..3).map(|_| move_high(new())).collect();
-        let lowest = if limit.soft < limit.hard { limit.soft.min(HIGHEST) } else { limit.soft.min(HIGHEST + 3) - 3 };
+        let lowest = if limit.rlim_cur < limit.rlim_max {
+            limit.rlim_cur.min(HIGHEST)
+        } else {
+            limit.rlim_cur.min(HIGHEST + 3) - 3
+        };
         for fd in &moved {
-            assert!(fd.as_raw_fd() as u64 >= lowest, "{fd:?}, limit {}", limit.soft);
+            assert!(fd.as_raw_fd() as u64 >= lowest, "{fd:?}, limit {}", limit.rlim_cur);
             assert!(fd.try_clone().is_ok() && kept::has(fd.as_raw_fd()));
         }
     }

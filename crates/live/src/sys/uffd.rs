@@ -61,21 +61,8 @@ impl Source {
     /// # Errors
     /// The kernel's error; EPERM without rights.
     pub fn find(notify: Notify) -> Sys<Source> {
-        let device = match notify {
-            Notify::Message => Source::device().ok(),
-            Notify::UserMessage => None,
-        };
-        let mut source = Source { device, notify, features: 0 };
-        let fd = source.fd().or_else(|error| {
-            // The device may be allowed even if the system call is forbidden.
-            source.device = Source::device().ok();
-            if source.device.is_some() {
-                source.fd()
-            } else {
-                Err(error)
-            }
-        })?;
-        source.features = Uffd::features(&fd)?;
+        let mut source = Source { device: Source::device().ok(), notify, features: 0 };
+        source.features = Uffd::features(&source.fd()?)?;
         Ok(source)
     }
 

@@ -76,6 +76,10 @@ pub enum Move {
 }
 
 impl Move {
+    pub fn is_shelve(&self) -> bool {
+        matches!(self, Move::Shelve { .. })
+    }
+
     /// The page.
     pub fn page(&self) -> usize {
         let (Move::Shelve { page, .. } | Move::Back { page, .. }) = *self;

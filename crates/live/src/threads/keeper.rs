@@ -93,10 +93,7 @@ unsafe extern "C" fn keep(start: *mut c_void) {
     let (threads, faults) = unsafe { (&*start.threads, &*start.faults) };
     KEEPER.store(sys::getpid(), Relaxed);
     // SAFETY: as above, and the program waits.
-    let settled = settle(faults, start).and_then(|program| match unsafe { threads.start_crew(faults) } {
-        Ok(()) => Ok(program),
-        Err(error) => Err(error),
-    });
+    let settled = settle(faults, start).and_then(|program| unsafe { threads.start_crew(faults) }.map(|()| program));
     match settled {
         Ok(_) => rights::only_work(PROGRAM.load(Relaxed)),
         // Memory that is no longer watched is the program's alone.

@@ -98,7 +98,8 @@ impl Threads {
 unsafe extern "C" fn write(work: *mut c_void) {
     // SAFETY: `start_crew` gave it, and it lives until this thread has been joined.
     let work = unsafe { &*work.cast::<Work>() };
-    work.log().write_on(work.pages(), work.stats, &mut Sleepers::of(work));
+    let mut sleepers = Sleepers::of(work);
+    work.log().write_on(work.pages(), work.stats, || sleepers.visit());
 }
 
 unsafe extern "C" fn reclaim(faults: *mut c_void) {

@@ -41,8 +41,7 @@ impl Work {
         if victims.is_empty() {
             return;
         }
-        victims.sort_unstable_by_key(|v| self.rank(v));
-        let dirty = victims.iter().filter(|v| v.write || v.compress).count();
+        let dirty = in_order(victims);
         self.pull(task, victims, dirty, first, &self.taking(task));
         self.note_zapped(todo, dirty);
     }
@@ -76,13 +75,11 @@ impl Work {
             self.move_pages(todo, true);
             return self.evict(todo);
         }
-        let is_shelve = |one: &Move| matches!(one, Move::Shelve { .. });
-        todo.moves.sort_unstable_by_key(is_shelve);
-        let backs = todo.moves.partition_point(|one| !is_shelve(one));
+        todo.moves.sort_unstable_by_key(Move::is_shelve);
+        let backs = todo.moves.partition_point(|one| !one.is_shelve());
         let beside = (todo.moves.len() - backs).min(VICTIMS - todo.victims.len());
         let victims = &mut todo.victims[first..];
-        victims.sort_unstable_by_key(|v| self.rank(v));
-        let dirty = victims.iter().filter(|v| v.write || v.compress).count();
+        let dirty = in_order(victims);
         let beside_them = todo.moves.drain(todo.moves.len() - beside..).map(|one| one.page());
         let beside_them =
             beside_them.map(|page| Victim { page, address: self.memory.address(page), ..Victim::default() });
@@ -133,15 +130,6 @@ impl Work {
         for (i, page) in pages[..kept].iter_mut().enumerate() {
             page.staged = at + i;
             self.compare(page, task.staging + page.staged * PAGE);
-        }
-    }
-
-    /// The order: pages for the log, then pages to be compressed, then pages with nothing to write.
-    fn rank(&self, victim: &Victim) -> u8 {
-        match (victim.compress, victim.write) {
-            (true, _) => 1,
-            (false, true) => 0,
-            (false, false) => 2,
         }
     }
 
@@ -251,4 +239,14 @@ impl Work {
         (0..saved).for_each(|_| self.note_written(false));
         (saved..all).for_each(|_| self.note_written(true));
     }
+}
+
+/// Sorts: pages for the log, then pages to be compressed, then pages with nothing to write. Returns how many have something.
+fn in_order(victims: &mut [Victim]) -> usize {
+    victims.sort_unstable_by_key(|victim| match (victim.compress, victim.write) {
+        (false, true) => 0,
+        (true, _) => 1,
+        (false, false) => 2,
+    });
+    victims.partition_point(|victim| victim.write || victim.compress)
 }

@@ -1,7 +1,6 @@
 //! Helps threads of the pager that sleep while the kernel reads pages for them (see [`crate::task::reaching`]).
 
 use super::Work;
-use crate::swap::log::Visits;
 use crate::sys;
 use crate::task::reaching::Reaching;
 use crate::task::TASKS;
@@ -22,15 +21,22 @@ impl Sleepers<'_> {
     pub fn of(work: &Work) -> Sleepers<'_> {
         Sleepers { work, turns: [0; TASKS], at: 0 }
     }
-}
 
-impl Visits for Sleepers<'_> {
-    /// Helps the threads that were already reaching at the last look.
-    fn visit(&mut self) {
-        let now = sys::now();
-        if now - self.at < LOOK_US * 1000 {
-            return;
+    /// Looks, if that is due. Returns after how many microseconds to look again, if any thread has begun to reach since
+    /// the last look, or still does.
+    pub fn visit(&mut self) -> Option<u64> {
+        if sys::now() - self.at >= LOOK_US * 1000 {
+            self.look(sys::now());
         }
+        let busy = |(task, seen): (usize, &u32)| {
+            let reaching = &self.work.task(task).reaching;
+            reaching.turn() != *seen || reaching.thread() != 0
+        };
+        self.turns.iter().enumerate().take(self.work.tasks().len()).any(busy).then_some(LOOK_US)
+    }
+
+    /// Helps the threads that were already reaching at the last look.
+    fn look(&mut self, now: u64) {
         self.at = now;
         self.work.look_for_held();
         for (task, seen) in self.turns.iter_mut().enumerate().take(self.work.tasks().len()) {
@@ -40,15 +46,6 @@ impl Visits for Sleepers<'_> {
             }
             *seen = turn;
         }
-    }
-
-    /// Whether any thread has begun to reach since the last look, or still does.
-    fn next(&self) -> Option<u64> {
-        let busy = |(task, seen): (usize, &u32)| {
-            let reaching = &self.work.task(task).reaching;
-            reaching.turn() != *seen || reaching.thread() != 0
-        };
-        self.turns.iter().enumerate().take(self.work.tasks().len()).any(busy).then_some(LOOK_US)
     }
 }
 

@@ -46,13 +46,12 @@ impl Work {
     /// other processor has to be interrupted.
     pub fn move_pages(&self, todo: &mut Todo, beside: bool) {
         let (task, owner) = (self.task(todo.task), Owner::task(todo.task));
-        let shelves = |one: &Move| matches!(one, Move::Shelve { .. });
         // Staged victims must stay where they are. A recording looks at each page.
         let apart = beside || !self.lead.has_one_thread();
         let may = apart && todo.zapped == 0 && self.recording().is_none();
-        if may && todo.moves.iter().filter(|one| shelves(one)).count() >= TOGETHER_MIN {
-            todo.moves.sort_unstable_by_key(shelves);
-            let first = todo.moves.partition_point(|one| !shelves(one));
+        if may && todo.moves.iter().filter(|one| one.is_shelve()).count() >= TOGETHER_MIN {
+            todo.moves.sort_unstable_by_key(Move::is_shelve);
+            let first = todo.moves.partition_point(|one| !one.is_shelve());
             let done = todo.moves[first..].chunks(VICTIMS).take_while(|pages| self.shelve_pages(task, pages, owner));
             let done = done.map(<[Move]>::len).sum::<usize>();
             todo.moves.drain(first..first + done);

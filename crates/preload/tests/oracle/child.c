@@ -156,11 +156,12 @@ static void op_clone3(void) {
     say_status(status);
 }
 
-/* The kinds of waiting to which the pager's own process is a child: for all kinds of children, as a debugger does, and as
- * a subreaper, which inherits the children of its children. */
+/* For all kinds of children, as a debugger does. */
 static void op_wait_all(void) {
     say_outcome("wait", waitpid(-1, NULL, WNOHANG | __WALL));
 }
+/* The kind of waiting to which the pager's own process is a child: as a subreaper, which inherits the children of its
+ * children. */
 static void op_subreaper(void) {
     if (depth >= 3) return;
     pid_t child = fork();
@@ -179,7 +180,7 @@ static void op_subreaper(void) {
 }
 
 const struct op child_ops[] = {
-    {"wait-all", "keeper", 1, op_wait_all},
+    {"wait-all", "wait-all", 1, op_wait_all},
     {"subreaper", "keeper", 1, op_subreaper},
     {"who", "who", 3, op_who},
     {"self", "self", 3, op_self},

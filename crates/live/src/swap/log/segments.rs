@@ -297,14 +297,6 @@ impl Inside {
         }
     }
 
-    /// A segment without slots in use.
-    pub(super) fn whole_segment(&mut self) -> Result<usize, Refused> {
-        match self.free_segment() {
-            Some(segment) => Ok(segment),
-            None => self.another(),
-        }
-    }
-
     fn free_segment(&mut self) -> Option<usize> {
         self.free_len = self.free_len.checked_sub(1)?;
         Some(self.free[self.free_len] as usize)
@@ -365,9 +357,11 @@ impl Inside {
 
     /// The same for all buffers.
     pub fn retire_all(&mut self) {
-        let filling = |b: &usize| self.buffers[*b].state == State::Filling;
-        let all: [bool; BUFFERS] = std::array::from_fn(|b| filling(&b));
-        (0..BUFFERS).filter(|b| all[*b]).for_each(|b| self.retire(b));
+        for b in 0..BUFFERS {
+            if self.buffers[b].state == State::Filling {
+                self.retire(b);
+            }
+        }
     }
 
     /// The next work for the writer. One write at a time, the oldest first. Room is reserved in good time; after a
@@ -462,14 +456,6 @@ impl Inside {
         self.free_if_unused(segment);
     }
 
-    pub(super) fn is_free(&self, segment: usize, slot: usize) -> bool {
-        self.used[segment] >> slot & 1 == 0
-    }
-
-    pub(super) fn is_used(&self, segment: usize) -> bool {
-        self.used[segment] != 0
-    }
-
     pub(super) fn free_if_unused(&mut self, segment: usize) {
         if self.used[segment] == 0 && !self.busy(segment) {
             self.push_free(segment);
@@ -513,7 +499,7 @@ impl Inside {
         let Some(slot) = self.blocks.as_ref().and_then(|blocks| blocks.slot_of(page)) else { return self.take(page) };
         let (block, place) = (slot as usize / SEGMENT, slot as usize % SEGMENT);
         let segment = self.segment_of(block)?;
-        assert!(self.is_free(segment, place), "a slot is written once");
+        assert!(self.used[segment] >> place & 1 == 0, "a slot is written once");
         let b = self.buffer_of(segment)?;
         Ok(self.fill(b, place, page))
     }
@@ -522,7 +508,10 @@ impl Inside {
         if let Some(segment) = self.blocks.as_ref().and_then(|blocks| blocks.segment_of(block)) {
             return Ok(segment);
         }
-        let segment = self.whole_segment()?;
+        let segment = match self.free_segment() {
+            Some(segment) => segment,
+            None => self.another()?,
+        };
         if let Some(blocks) = &mut self.blocks {
             blocks.give(block, segment);
         }
@@ -546,11 +535,10 @@ impl Inside {
     /// The block is erased.
     pub fn erase(&mut self, block: usize) {
         let Some(segment) = self.blocks.as_mut().and_then(|blocks| blocks.take_back(block)) else { return };
-        if !self.is_used(segment) {
+        if self.used[segment] == 0 {
             // Bytes that have not been written yet are no longer needed.
-            let waits = |b: &Self, i: usize| matches!(b.buffers[i].state, State::Filling | State::Full);
-            let of = (0..self.buffers.len()).find(|i| self.buffers[*i].segment == segment && waits(self, *i));
-            of.into_iter().for_each(|i| self.buffers[i].state = State::Idle);
+            let waits = |b: &&mut Buffer| b.segment == segment && matches!(b.state, State::Filling | State::Full);
+            self.buffers.iter_mut().filter(waits).for_each(|b| b.state = State::Idle);
         }
         self.free_if_unused(segment);
     }

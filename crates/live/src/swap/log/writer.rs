@@ -77,14 +77,6 @@ impl Drop for Writer {
     }
 }
 
-/// What the thread does besides: it looks after others that may sleep.
-pub trait Visits {
-    /// Called before each job.
-    fn visit(&mut self);
-    /// Microseconds after which the next visit must come; `None`: none need come.
-    fn next(&self) -> Option<u64>;
-}
-
 impl Log {
     /// Starts the writer thread, which calls `write_on`.
     ///
@@ -100,23 +92,24 @@ impl Log {
         self.writer.worker.stop();
     }
 
-    /// The writer thread's work, until it is stopped.
-    pub fn write_on(&self, pages: &Pages, stats: &Stats, visits: &mut impl Visits) {
+    /// The writer thread's work, until it is stopped. `visit`: what it does besides; it returns the microseconds until it
+    /// must be called again, or `None`.
+    pub fn write_on(&self, pages: &Pages, stats: &Stats, mut visit: impl FnMut() -> Option<u64>) {
         let writer = &self.writer;
         while !writer.worker.stops() {
             let seen = writer.worker.calls();
-            visits.visit();
+            let wants = visit();
             if self.work(pages, stats) {
                 continue;
             }
             // A call is no reason to ask a full device sooner.
             if writer.full.load(SeqCst) && self.state.lock().has_job() {
-                writer.worker.pause(visits.next().unwrap_or(SPACE_US));
+                writer.worker.pause(wants.unwrap_or(SPACE_US));
                 continue;
             }
             // A thread that begins to reach from here on wakes the writer.
             writer.dozes.store(1, SeqCst);
-            let limit = visits.next();
+            let limit = visit();
             if limit.is_some() {
                 writer.dozes.store(0, SeqCst);
             }
