@@ -258,7 +258,14 @@ impl Bench<'_> {
         }
         let said = std::fs::read_to_string(self.folder.join("errors")).unwrap_or_default();
         let text = std::fs::read_to_string(&path).map_err(|_| Failure::Other {
-            message: format!("{}: {}", arm.name, said.lines().last().unwrap_or("it ended without statistics")),
+            message: format!(
+                "{}: {}",
+                arm.name,
+                match said.lines().last() {
+                    Some(line) => line.trim_start_matches("error: "),
+                    None => "it ended without statistics",
+                }
+            ),
             code: 4,
         })?;
         serde_json::from_str(&text).map_err(|e| Failure::Other { message: format!("a run's statistics: {e}"), code: 5 })

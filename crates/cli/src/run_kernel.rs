@@ -53,6 +53,9 @@ pub fn swappable(tree: &Tree, kind: &SwapKind) -> Result<(), Failure> {
         return Err(Failure::Other { message: message.into(), code: 4 });
     }
     kind.there(tree)?;
+    if kind.file().is_some_and(|path| path.as_os_str().is_empty()) {
+        return Err(Failure::usage("--swap: the name of the file is empty; give zram, or the path of a new file"));
+    }
     match kind.file().filter(|path| path.exists()) {
         Some(path) => {
             let message = format!("--swap: {} is there already; give the path of a new file", path.display());

@@ -191,7 +191,12 @@ fn latency(path: &Path) -> Finding {
             );
             finding("measured", Health::Note, found, "")
         }
-        Err(error) => finding("measured", Health::Missing, error, "give a folder that can be written with --backing"),
+        Err(error) => {
+            // An error of the pager ends with its remedy.
+            let said = error.to_string();
+            let (found, remedy) = said.rsplit_once("; ").unwrap_or((&said, "give another --backing"));
+            finding("measured", Health::Missing, found, remedy)
+        }
     }
 }
 

@@ -4,7 +4,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use rustix::fs::{fallocate, FallocateFlags};
+use rustix::fs::{fallocate, ioctl_setflags, FallocateFlags, IFlags};
+use rustix::io::Errno;
 
 use crate::things::{keep, said, Thing};
 use crate::tree::{write, Tree};
@@ -66,21 +67,35 @@ pub(crate) fn file(path: &Path, size: u64, things: &mut Vec<Thing>) -> Result<St
     let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let file = made.map_err(|e| format!("{shown}: {e}; give --swap the path of a new file on a disk"))?;
     things.push(Thing::File(path.into()));
-    fallocate(&file, FallocateFlags::empty(), 0, size).map_err(|e| {
-        format!("{shown}: no {size} bytes there: {e}; give --swap a path with more room, or a smaller --backing-max")
+    // Btrfs swaps only to a file whose pages it does not copy on writing; other file systems have no such flag.
+    let _ = ioctl_setflags(&file, IFlags::NOCOW);
+    fallocate(&file, FallocateFlags::empty(), 0, size.max(LEAST)).map_err(|e| match e {
+        Errno::NOSPC | Errno::FBIG => {
+            format!(
+                "{shown}: no room for {} MiB of swap; give --swap a path on a disk with more",
+                size.max(LEAST) >> 20
+            )
+        }
+        _ => format!("{shown}: {e}; {REMEDY}"),
     })?;
     file.sync_all().map_err(|e| format!("{shown}: {e}"))?;
     on(path, things)?;
     Ok(shown.to_string())
 }
 
+/// What to do where a file cannot be swapped to: as swapon(8), which says EINVAL for tmpfs, overlay and others.
+const REMEDY: &str = "give --swap a path on a disk with ext4, xfs or btrfs";
+
 fn on(path: &Path, things: &mut Vec<Thing>) -> Result<(), String> {
-    let remedy = "it must be on a disk's file system that can swap (ext4, xfs), and you must be root";
     for (tool, arguments) in [("mkswap", &[][..]), ("swapon", &["-p", PRIORITY][..])] {
-        let done = Command::new(tool).args(arguments).arg(path).env("PATH", TOOLS).output();
+        let done = Command::new(tool).args(arguments).arg(path).env("PATH", TOOLS).env("LC_ALL", "C").output();
         let done = done.map_err(|e| format!("{tool} cannot be started ({e}); install util-linux"))?;
         if !done.status.success() {
-            return Err(format!("{}; {remedy}", said(&done.stderr)));
+            let why = match said(&done.stderr) {
+                said if said.ends_with("Invalid argument") => "its file system cannot swap".into(),
+                said => said,
+            };
+            return Err(format!("{}: {why}; {REMEDY}", path.display()));
         }
     }
     things.push(Thing::Swap(path.into()));

@@ -21,6 +21,9 @@ pub struct Place {
     pub enable: bool,
 }
 
+/// What to do where groups cannot be made.
+pub(crate) const WRITABLE: &str = "run it as root; in a container: with --privileged";
+
 /// A mounted hierarchy and the folder of this process in it.
 pub(crate) struct Mounted {
     pub(crate) mount: PathBuf,
@@ -41,8 +44,8 @@ impl Place {
             return match writable(&parent) {
                 true => Ok(Place { version: Version::One, parent, pressure, enable: false }),
                 false => Err(KernelError::lacks(
-                    format!("{} (cgroup v1) can be written by root only", parent.display()),
-                    "run it as root",
+                    format!("{} (cgroup v1) cannot be written by you", parent.display()),
+                    WRITABLE,
                 )),
             };
         }

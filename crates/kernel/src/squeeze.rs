@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::group::Group;
-use crate::place::path_in;
+use crate::place::{path_in, WRITABLE};
 use crate::pressure::stalled;
 use crate::processes::waiting;
 use crate::swap::Swaps;
@@ -86,7 +86,7 @@ impl Squeeze {
             );
         }
         if rustix::fs::access(&file, rustix::fs::Access::WRITE_OK).is_err() {
-            return lacks(format!("{} cannot be written by you", file.display()), "run it as root");
+            return lacks(format!("{} cannot be written by you", file.display()), WRITABLE);
         }
         if processes.is_empty() {
             return lacks(format!("{shown} has no process"), "start the program, and squeeze it while it works");
