@@ -77,7 +77,7 @@ impl Question {
 pub fn answer(path: &Path, question: &Question) -> Result<Answer, ExperimentError> {
     let rows = Rows::read(path, question.program_seconds)?;
     let curve = Curve::find(&rows, question)?;
-    let answer = Answer::new(path, &rows, question, &curve);
+    let answer = Answer::new(path, &rows, question, &curve)?;
     let ram = answer.ram_bytes.unwrap_or(answer.needed_bytes / 2);
     let seen = Seen::of(&rows, &question.pager, ram)?;
     Ok(Answer { seen: Some(seen), ..answer })

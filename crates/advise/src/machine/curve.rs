@@ -84,7 +84,7 @@ struct Tried {
 
 /// All sizes, largest first.
 pub struct Curve<'a> {
-    rows: &'a Rows,
+    pub(super) rows: &'a Rows,
     question: &'a Question,
     parts: Vec<Rows>,
     tried: Vec<Tried>,
@@ -199,6 +199,11 @@ impl<'a> Curve<'a> {
     pub fn recommended(&self) -> Option<u64> {
         let limit = self.limit();
         self.smallest(|point| point.worst() <= limit).map(|point| point.ram_bytes)
+    }
+
+    /// Most pages read ahead.
+    pub(super) fn read_ahead(&self) -> u32 {
+        self.question.pager.read_ahead
     }
 
     /// The program's own time.

@@ -13,6 +13,7 @@ use super::seen::Seen;
 use super::swap::{with_swap, SwapAnswer};
 use super::tier::{with_tier, TierAnswer};
 use super::Question;
+use coldframe_experiment::error::ExperimentError;
 use coldframe_experiment::sim_result::SCHEMA_VERSION;
 
 /// The name of this machine as a device.
@@ -140,7 +141,15 @@ pub struct Sampled {
 
 impl Answer {
     /// Of a curve that has been found.
-    pub(super) fn new(path: &Path, rows: &Rows, question: &Question, curve: &Curve<'_>) -> Answer {
+    ///
+    /// # Errors
+    /// As [`with_swap`].
+    pub(super) fn new(
+        path: &Path,
+        rows: &Rows,
+        question: &Question,
+        curve: &Curve<'_>,
+    ) -> Result<Answer, ExperimentError> {
         let points = curve.points();
         let livable = curve.livable();
         let thrash = curve.smallest(|point| point.seconds <= livable);
@@ -166,7 +175,7 @@ impl Answer {
             slowdown_percent: 100.0 * question.slowdown,
             within_slowdown: curve.meets(),
             thrash_bytes: thrash.filter(|_| thrashes).map(|point| point.ram_bytes),
-            kernel: with_swap(curve, &points, &question.swaps, rows.facts.compression.as_ref()),
+            kernel: with_swap(curve, &points, &question.swaps, rows.facts.compression.as_ref())?,
             tier: rows.facts.compression.and_then(|compression| with_tier(curve, &points, &compression)),
             curve: points,
             told_bytes: curve.told(),
@@ -186,7 +195,7 @@ impl Answer {
             seen: None,
             verified: Vec::new(),
         };
-        Answer { how_sure: answer.rests_on(rows), ..answer }
+        Ok(Answer { how_sure: answer.rests_on(rows), ..answer })
     }
 
     /// The assumptions of the answer, the most important first.

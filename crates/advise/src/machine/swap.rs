@@ -3,17 +3,22 @@
 //! Compressed RAM is a part of the RAM that is asked about. Of N pages F have frames, and the others take a share s of a
 //! page each: RAM = F + s (N - F). `run --by kernel` counts the same way (`kernel/src/budget.rs`).
 //!
-//! Which pages leave is taken to be as under our pager, for a recording, or as with LRU, for referenced bits. The kernel's
-//! two lists, which it shares with pages of files, are not simulated, nor is MGLRU; and the time in which it searches its
-//! lists is not in the price of a fault.
+//! Which pages leave is simulated for a recording, with the kernel's two lists (`core/src/policy/active_inactive.rs` says what
+//! that leaves out), and taken to be as with LRU for referenced bits. The time in which the kernel searches its lists is not
+//! in the price of a fault.
 
+use coldframe_core::policy::active_inactive;
 use coldframe_core::Ps;
 use coldframe_device::sheet::machine::Spread;
+use coldframe_experiment::error::ExperimentError;
 use coldframe_journal::span::PAGE;
+use coldframe_pager_plan::{Pager, BATCH_MAX};
 use coldframe_trace::provenance::Compression;
 use serde::{Deserialize, Serialize};
 
+use super::counts::Counts;
 use super::curve::{Curve, Point};
+use super::simulate::simulate;
 
 /// What zram takes for so many compressed bytes: its classes of sizes leave room. Measured while a Go map, busybox sort
 /// and a JVM swapped (`mem_used_total` to `compr_data_size` in mm_stat): 1.14 to 1.2.
@@ -99,23 +104,37 @@ pub struct Swapped {
 }
 
 /// The best of these kinds of swap for half of the RAM; `None`: no price is known.
+///
+/// # Errors
+/// As [`simulate`].
 pub(super) fn with_swap(
     curve: &Curve<'_>,
     points: &[Point],
     prices: &[Price],
     tried: Option<&Compression>,
-) -> Option<SwapAnswer> {
+) -> Result<Option<SwapAnswer>, ExperimentError> {
     let tried = tried.map(|all| all.kept_share() / all.ratio() + 1.0 - all.kept_share());
-    let answers = prices.iter().map(|price| {
+    let mut answers = Vec::new();
+    for price in prices {
         let split = Split::of(price, curve.needed as f64 / PAGE as f64, tried);
-        SwapAnswer {
+        let frames = |point: &Point| (split.frames(point.ram_bytes as f64 / PAGE as f64) * PAGE as f64) as u64;
+        let sizes: Vec<u64> = points.iter().map(frames).collect();
+        let counts = simulate(curve.rows, &reclaim(price, curve.read_ahead()), &sizes)?;
+        let each = points.iter().zip(sizes.iter().zip(&counts));
+        answers.push(SwapAnswer {
             kind: price.kind.clone(),
             source: price.source.clone(),
             share: split.share,
-            curve: points.iter().map(|point| swapped(curve, price, split, point.ram_bytes)).collect(),
-        }
-    });
-    best(answers, |answer| answer.at(curve.needed / 2).map_or(f64::INFINITY, |at| at.seconds))
+            curve: each.map(|(point, (frames, counts))| swapped(curve, price, *frames, point, counts)).collect(),
+        });
+    }
+    Ok(best(answers.into_iter(), |answer| answer.at(curve.needed / 2).map_or(f64::INFINITY, |at| at.seconds)))
+}
+
+/// The kernel as a pager: so many pages at a time leave its lists, and none is read ahead from RAM (`do_swap_page`).
+fn reclaim(price: &Price, read_ahead: u32) -> Pager {
+    let read_ahead = if price.compressed { 0 } else { read_ahead };
+    Pager { policy: active_inactive::SPEC.name.into(), read_ahead, evict_batch: BATCH_MAX }
 }
 
 /// The one with the least of a number.
@@ -123,20 +142,21 @@ pub(super) fn best<T>(all: impl Iterator<Item = T>, number: impl Fn(&T) -> f64) 
     all.min_by(|a, b| number(a).total_cmp(&number(b)))
 }
 
-fn swapped(curve: &Curve<'_>, price: &Price, split: Split, ram_bytes: u64) -> Swapped {
-    let frames = (split.frames(ram_bytes as f64 / PAGE as f64) * PAGE as f64) as u64;
-    let counts = curve.counts_at(frames.min(curve.needed));
-    let alone = counts.device_alone + counts.memory_loads;
+fn swapped(curve: &Curve<'_>, price: &Price, frames: u64, point: &Point, counts: &Counts) -> Swapped {
+    let [alone, ahead] = match frames >= curve.needed {
+        true => [0.0; 2],
+        false => [counts.device_alone + counts.memory_loads, counts.device_ahead],
+    };
     let of = |side: fn(&Spread) -> Ps| {
         let each = |spread: &Spread| side(spread).0 as f64 / 1e12;
-        curve.alone() + alone * each(&price.fault) + counts.device_ahead * each(&price.ahead)
+        curve.alone() + alone * each(&price.fault) + ahead * each(&price.ahead)
     };
     Swapped {
-        ram_bytes,
+        ram_bytes: point.ram_bytes,
         seconds: of(|spread| spread.mean),
         seconds_low: of(|spread| spread.low),
         seconds_high: (frames >= curve.told()).then(|| of(|spread| spread.high)),
-        swap_ins: (alone + counts.device_ahead).round() as u64,
+        swap_ins: (alone + ahead).round() as u64,
     }
 }
 
