@@ -38,7 +38,7 @@ Examples:
   coldframe record --raw -o app.raw -- ./app; coldframe import app.raw -o app.parquet
   coldframe record --level exact --skip-refs 50000000 --max-refs 4000000 -- povray scene.pov
 
-The program runs natively, 1.5 to 6 times slower in our tries. This machine's pager keeps a window of the heap's pages \
+The program runs natively, up to three times as long and 10 s more. This machine's pager keeps a window of the heap's pages \
 mapped, first in first out, and the other pages in RAM. Each page that enters the window is a row of the trace. With a \
 window of W pages and C pages of RAM, OPT's misses lie between the misses of the rows at C and at C - W; LRU's lie \
 between those at C + W and at C - W, from C = 2 W on.
@@ -69,7 +69,7 @@ pub struct Args {
     /// Write a small raw file, for `coldframe import` on another machine [default: PROGRAM.raw].
     #[arg(long)]
     raw: bool,
-    /// Size of the window with --via faults, without sampling [default: window and sample aim at half the program's speed].
+    /// Size of the window with --via faults, without sampling [default: window and sample fit the program, within 10 s].
     #[arg(long, value_name = "PAGES")]
     window: Option<usize>,
     /// Time between two looks, with --via swap [default: 10ms].
@@ -230,7 +230,7 @@ fn heap_faults(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
         pages: args.window,
         overhead: args.overhead,
         max_time: max_time(args)?,
-        patience: 0,
+        patience: window::PATIENCE,
     };
     if args.raw {
         return raw(args, &order, quiet);

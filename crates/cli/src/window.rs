@@ -57,11 +57,11 @@ pub struct Order<'a> {
     pub max_time: Option<Duration>,
 }
 
-/// The patience if the user waits for an answer, in nanoseconds.
-pub const PATIENCE: u64 = 400_000_000;
-/// The patience of a check: more, since its number must be the same each time. With none, two recordings of sqlite3 gave
-/// 15.3 and 13.9 MiB, with this 14.05 and 13.84 (`docs/book/src/check.md`).
-pub const PATIENCE_OF_CHECK: u64 = 4_000_000_000;
+/// The patience of a user who waits for an answer, in nanoseconds. Most programs take a small part of it
+/// (`coldframe_live`, `record/recorder.rs`).
+pub const PATIENCE: u64 = 10_000_000_000;
+/// The patience of a check: more, since its number must be the same each time.
+pub const PATIENCE_OF_CHECK: u64 = 4 * PATIENCE;
 
 /// Bytes that a folder must have free: the recorder takes 4 MiB at a time, and the trace needs room, too.
 const ROOM: u64 = 8 << 20;

@@ -9,9 +9,10 @@ use crate::table::{self, wrap};
 
 /// Columns of a line on a page without limit, and the most.
 const WIDTH: usize = 80;
-/// The most sizes in the table, and those that it has at least if there are as many.
+/// The most sizes in the table, and those that it has at least if there are as many: all, the advised one, a half, a
+/// quarter.
 const ROWS: usize = 6;
-const ROWS_MIN: usize = 3;
+const ROWS_MIN: usize = 4;
 /// Lines of the whole answer.
 const LINES: usize = 18;
 /// The gain of a tier is mentioned if it makes a run this many times as fast.
@@ -21,14 +22,13 @@ const COMMAND: usize = 2;
 
 /// The whole answer. `config`: the file with the advised settings, `report`: the page, if there are any; `more`: lines
 /// between the answer and its commands. If other lines are long, the table has fewer sizes; then what the
-/// answer rests on and the kernel's swap are left out: the page has them.
+/// answer rests on, the kernel's swap, and how long memory rests are left out: the page has them.
 pub fn words(answer: &Answer, config: Option<&str>, report: Option<&Path>, more: &str) -> String {
-    let forms = [(true, true), (true, false), (false, false)];
-    let forms = forms.into_iter().flat_map(|long| (ROWS_MIN..=ROWS).rev().map(move |rows| (rows, long)));
-    let forms = forms.chain([(ROWS_MIN - 1, (false, false))]);
+    let forms = (0..=SPARE).rev().flat_map(|spare| (ROWS_MIN..=ROWS).rev().map(move |rows| (rows, spare)));
+    let forms = forms.chain((2..ROWS_MIN).rev().map(|rows| (rows, 0)));
     let (mut text, commands) = (String::new(), commands(answer, config, report));
-    for (rows, (kernel, sure)) in forms {
-        text = with(answer, rows, kernel, sure);
+    for (rows, spare) in forms {
+        text = with(answer, rows, spare);
         if text.lines().count() + commands.lines().count() <= LINES {
             break;
         }
@@ -36,8 +36,11 @@ pub fn words(answer: &Answer, config: Option<&str>, report: Option<&Path>, more:
     text + more + &commands
 }
 
-/// The answer with at most this many sizes, with or without the kernel's swap, and how sure it is.
-fn with(answer: &Answer, rows: usize, kernel: bool, sure: bool) -> String {
+/// Sentences that can be left out.
+const SPARE: usize = 3;
+
+/// The answer with at most this many sizes, and this many of the sentences that can be left out.
+fn with(answer: &Answer, rows: usize, spare: usize) -> String {
     let points = shown(answer, rows);
     let mut out = filled(&needs(answer));
     out += &answer.seen.as_ref().map_or(String::new(), pictures);
@@ -45,9 +48,9 @@ fn with(answer: &Answer, rows: usize, kernel: bool, sure: bool) -> String {
     out += &filled(&thrashes(answer));
     out += &filled(&recommended(answer));
     out += &tier(answer, &points);
-    out += &if kernel { by_kernel(answer) } else { String::new() };
-    out += &answer.seen.as_ref().map_or(String::new(), remarks);
-    if sure && !answer.how_sure.is_empty() {
+    out += &if spare >= 2 { by_kernel(answer) } else { String::new() };
+    out += &answer.seen.as_ref().map_or(String::new(), |seen| remarks(seen, spare >= 1));
+    if spare >= SPARE && !answer.how_sure.is_empty() {
         out += &filled(&format!("How sure: {}.", answer.how_sure.join("; ")));
     }
     out
@@ -82,8 +85,8 @@ fn squeezed(all: &[f64], columns: usize) -> Vec<f64> {
     (0..columns).map(|i| part(i).iter().sum::<f64>() / part(i).len() as f64).collect()
 }
 
-/// Who faults, what is idle, and what else the machine did.
-fn remarks(seen: &Seen) -> String {
+/// Who faults, what is idle, if there is room for it, and what else the machine did.
+fn remarks(seen: &Seen, room: bool) -> String {
     let mut out = String::new();
     let mut who = seen.who.iter().enumerate().map(|(i, one)| {
         let of = if i == 0 { "of its faults are in a mapping of" } else { "in" };
@@ -92,7 +95,7 @@ fn remarks(seen: &Seen) -> String {
     if let Some(first) = who.next() {
         out += &filled(&format!("Who: {}.", [first].into_iter().chain(who).collect::<Vec<_>>().join(", ")));
     }
-    if let Some(idle) = &seen.idle {
+    if let Some(idle) = seen.idle.as_ref().filter(|_| room) {
         let [half, quarter, last] = [idle.p50_seconds, idle.p75_seconds, idle.p99_seconds].map(human_seconds);
         out += &filled(&format!("Idle: half of it rests for {half} or more, a quarter {quarter}, 1 % {last}."));
     }
@@ -136,17 +139,20 @@ fn needs(answer: &Answer) -> String {
     }
 }
 
-/// The sizes to show: what it needs, the advised one, the one above which it does not thrash, a half, a quarter, the
-/// least.
+/// The sizes to show, the most important first: what it needs, the advised one, a half, a quarter, the one above which it
+/// does not thrash, the least.
 fn shown(answer: &Answer, rows: usize) -> Vec<&Point> {
     let known = || answer.curve.iter().filter(|point| point.seconds_high.is_some());
     let near = |ram: u64| known().min_by_key(|point| point.ram_bytes.abs_diff(ram));
     let full = answer.needed_bytes;
     let wanted = [Some(full), answer.ram_bytes, Some(full / 2), Some(full / 4), answer.thrash_bytes, Some(full / 16)];
-    let mut points: Vec<&Point> = wanted.into_iter().flatten().filter_map(near).collect();
+    let mut points: Vec<&Point> = Vec::new();
+    for point in wanted.into_iter().flatten().filter_map(near) {
+        if points.len() < rows && points.iter().all(|other| other.ram_bytes != point.ram_bytes) {
+            points.push(point);
+        }
+    }
     points.sort_by_key(|point| std::cmp::Reverse(point.ram_bytes));
-    points.dedup_by_key(|point| point.ram_bytes);
-    points.truncate(rows);
     points
 }
 
@@ -188,7 +194,7 @@ pub fn range(point: &Point) -> String {
 
 fn thrashes(answer: &Answer) -> String {
     let unknown = match answer.curve.iter().find(|point| point.seconds_high.is_none()) {
-        Some(_) => format!(" Not known below {}.", human_size(answer.told_bytes)),
+        Some(_) => format!(" The recording says nothing of sizes below {}.", human_size(answer.told_bytes)),
         None => String::new(),
     };
     let least = answer.curve.iter().rfind(|point| point.seconds_high.is_some());

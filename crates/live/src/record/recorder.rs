@@ -2,11 +2,16 @@
 //! and each entry is a record in a mapped file (`coldframe_journal::entries`). The file is complete however the program
 //! ends.
 //!
-//! An entry costs the program some microseconds, so the recorder limits the entries. In all, entries may take
-//! [`SHARE`] of the program's own time so far, and besides the user's patience, which is spread over the program's
-//! first second. If entries have taken more, the window grows up to [`WIDEST`] of the sampled pages; then fewer pages
-//! are sampled; then the window grows up to [`LAST`]. If entries take little, the window shrinks down to
-//! [`NARROWEST`].
+//! An entry costs the program some microseconds, so the recorder limits the entries of pages that it has seen before. In
+//! all, they may take as long as the program has worked. What they take besides is the user's patience:
+//!
+//! ```text
+//!   spent of the patience   1/64     1/32     1/16      1/8      1/4      1/2          all
+//!   sampled pages down to   8192 ──► 4096 ──► 2048 ──► 1024 ──► 512 ──► 256 = SAMPLED_MIN
+//!   window, of the sample   1/16 ────────────────────────────────────────────────► 1/5 ──► all: nothing is recorded
+//! ```
+//! So the sample shrinks first, twice as late each time, and a program of which everything shows keeps its sample. The
+//! window grows only if a small sample takes too long, too; and in the end the program runs at its own speed.
 //!
 //! The recorder compares the hash of a page when it leaves the window with the last hash: if they differ, the page
 //! was written. This costs no fault. It is also what a swap area needs: pages with unchanged bytes are not written
@@ -18,9 +23,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::Release};
 use std::sync::Arc;
 
-use coldframe_journal::entries::{
-    delayed, is_sampled, own, worked, Record, Word, CHUNK, COMMAND, HEAD, MAGIC, RECORD, RECORDS,
-};
+use coldframe_journal::entries::{is_sampled, worked, Record, Word, CHUNK, COMMAND, HEAD, MAGIC, RECORD, RECORDS};
 
 use crate::page::pages::Pages;
 use crate::record::compressibility::Trial;
@@ -34,30 +37,22 @@ use crate::{LiveError, Options, Recorder, Wait, PAGE};
 /// are possible. Measured (`docs/book/src/truth.md`): 3 us in the kernel's fault and 1 to 3 us of cache misses, beside 4
 /// to 5 us in the handler and 3 us on the way.
 const BESIDES: f64 = 0.6;
-/// Upper limit of the entries' time, as a part of the program's own time so far. With the other costs, recording then
-/// takes about as long as the program: 0.6 x (1 + 0.6) = 0.96.
-const SHARE: f64 = 0.6;
-/// The program's own time over which the patience is spread, in nanoseconds. Many programs end sooner. A guess.
-const FIRST_NS: f64 = 1e9;
-/// Nanoseconds that entries may take beyond their share before the recorder reacts: two periods, so that one busy period
-/// changes nothing. This part of the patience (a guess) is added to them, because a program's start has more entries
-/// than the rest.
+/// A period with fewer entries does not correct earlier ones: those that take as long as all the rest.
+const SHARE: f64 = 0.5;
+/// Nanoseconds that entries may take beyond their share before the recorder reacts, besides the patience: two periods, so
+/// that one busy period changes nothing.
 const SLACK_NS: f64 = 2.0 * PERIOD_NS as f64;
-const SLACK: f64 = 0.25;
-/// Below this part of the time, entries take little: a sixth of [`SHARE`], so that a window that shrinks by a quarter
-/// stays below it. A guess.
-const IDLE: f64 = 0.10;
-/// The longest and the shortest window, as parts of the sampled pages in RAM. Guesses: curves begin at a window, and
-/// hardly a program is usable in less than a sixteenth of its memory.
-const WIDEST: usize = 16;
-const NARROWEST: usize = 64;
-/// If the sampling cannot be reduced any more, the window may grow to this part of the sampled pages. With less RAM
-/// than that, the program would have far too many faults anyway. A guess.
-const LAST: (usize, usize) = (3, 4);
-/// The least useful number of sampled pages: 64 chunks, for an error of about an eighth.
-const SAMPLED_MIN: usize = 64 * CHUNK as usize;
-/// The shortest window: half of the least RAM of a pager.
-const WINDOW_MIN: usize = crate::FRAMES_MIN / 2;
+/// The patience that a program has had, as a multiple of its own time so far: memory that has just begun to grow needs no
+/// small window. A guess.
+const AT_ONCE: f64 = 8.0;
+/// The window, as a part of the sampled pages in RAM. A guess: hardly a program is usable in less memory.
+const WINDOW: usize = 16;
+/// A quarter of the memory is known with a window of this part, since a window leaves a quarter of itself open.
+const QUARTER: usize = 5;
+/// The least useful number of sampled pages: 32 chunks, for an error of about a sixth.
+const SAMPLED_MIN: usize = 32 * CHUNK as usize;
+/// The shortest window: a sixteenth of the smallest sample.
+const WINDOW_MIN: usize = SAMPLED_MIN / 16;
 /// How often the entries' time is checked, in nanoseconds and in entries. Guesses: 50 times a second costs nothing.
 const PERIOD_NS: u64 = 20_000_000;
 const PERIOD: u64 = 64;
@@ -104,6 +99,8 @@ pub(crate) struct Recording {
 struct Pace {
     entries: u64,
     taken: u64,
+    /// The time of all periods before.
+    before: u64,
     since: u64,
     looked: u64,
     /// How often the sampling has been halved because the file was filling up.
@@ -367,38 +364,30 @@ impl Recording {
         mapped.word(Word::Threads).fetch_add(u64::from(known.is_none()), Relaxed);
         mapped.word(Word::Ways).fetch_add(way, Relaxed);
         mapped.word(Word::Idle).fetch_add(idle, Relaxed);
-        if !sampled || self.fixed {
+        // No knob changes the first touches.
+        if !sampled || first || self.fixed {
             return;
         }
         (pace.entries, pace.taken) = (pace.entries + 1, pace.taken + took + way);
         if pace.entries >= PERIOD && now - pace.since > PERIOD_NS {
-            let busy = (1.0 + BESIDES) * pace.taken as f64 / (now - pace.since) as f64;
+            let took = |taken: u64| (1.0 + BESIDES) * taken as f64;
+            pace.before += pace.taken;
+            let own = worked(|word| mapped.word(word).load(Relaxed));
+            let now_taken = took(pace.taken) / (now - pace.since) as f64;
+            let spent = Spent { now: now_taken, all: took(pace.before), own, patience: self.patience as f64 };
             (pace.entries, pace.taken, pace.since) = (0, 0, now);
             // Each time half of the remaining room is used, the rate is halved.
             let full = mapped.word(Word::Records).load(Relaxed) as usize > RECORDS - (RECORDS >> (pace.halved + 1));
             pace.halved += u32::from(full);
             drop(pace);
-            self.turn(busy, resident, full);
+            self.turn(&spent, resident, full);
         }
     }
 
-    /// Adjusts the knobs for entries that take this share of the time.
-    fn turn(&self, busy: f64, resident: usize, full: bool) {
+    /// Adjusts the knobs.
+    fn turn(&self, spent: &Spent, resident: usize, full: bool) {
         let (window, shift) = (self.knobs.window.load(Relaxed), self.knobs.shift.load(Relaxed));
-        let sampled = resident >> shift;
-        let word = |word| self.mapped.word(word).load(Relaxed);
-        // Time in which the program waits for a processor is not caused by entries. Time in which it waits by itself
-        // does not pay for entries, because it may wait for a program that is also recorded.
-        let spent = (word(Word::Ended) - word(Word::Started)) as f64 - own(word) - delayed(word);
-        let over = spent - allowed(worked(word), self.patience as f64);
-        let slack = SLACK_NS + SLACK * self.patience as f64;
-        let pressure = match (over > slack, busy < IDLE) {
-            // A stretch with few records does not correct earlier ones.
-            (true, false) => Pressure::High,
-            (false, true) => Pressure::Low,
-            _ => Pressure::None,
-        };
-        let (to, down) = knobs(pressure, window, sampled, full);
+        let (to, down) = knobs(spent, window, resident >> shift, full);
         if (to, down) != (window, false) {
             self.knobs.shift.store(shift + u32::from(down), Relaxed);
             self.knobs.window.store(to, Relaxed);
@@ -409,7 +398,10 @@ impl Recording {
     /// Reads the RAM in use besides managed memory and the pager's own, and the threads' processor time.
     fn look(&self, pace: &mut Pace, resident: usize) {
         pace.handlers.iter_mut().chain(&mut pace.main).for_each(Watch::look);
-        let others = in_ram(pace.memory.as_ref()).saturating_sub((resident * PAGE) as u64 + self.own);
+        // The file's pages are in this process's RAM, too.
+        let written = self.mapped.word(Word::Records).load(Relaxed).min(RECORDS as u64) * RECORD as u64;
+        let ours = (resident * PAGE) as u64 + self.own + written;
+        let others = in_ram(pace.memory.as_ref()).saturating_sub(ours);
         self.mapped.word(Word::NotPaged).fetch_max(others, Relaxed);
         let handled: u64 = pace.handlers.iter().map(|one| one.time).sum();
         let delayed = pace.handlers.iter().chain(&pace.main).map(|one| one.waited).sum();
@@ -465,32 +457,31 @@ impl Recording {
     }
 }
 
-/// Nanoseconds that entries may have taken when the program has had `own` nanoseconds for itself.
-fn allowed(own: f64, patience: f64) -> f64 {
-    SHARE * own + patience * (own / FIRST_NS).min(1.0)
-}
-
-/// Whether there must be fewer entries, or may be more.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Pressure {
-    High,
-    None,
-    Low,
+/// The time that entries take.
+struct Spent {
+    /// As a part of the last period.
+    now: f64,
+    /// In all, in nanoseconds.
+    all: f64,
+    /// Nanoseconds that the program has worked.
+    own: f64,
+    /// Nanoseconds that entries may take besides.
+    patience: f64,
 }
 
 /// The new window, and whether to halve the sampling, for this window and this many sampled pages in RAM. `full`: the
 /// file is filling up.
-fn knobs(pressure: Pressure, window: usize, sampled: usize, full: bool) -> (usize, bool) {
-    let least = |part: usize| (sampled / part).max(WINDOW_MIN);
-    if full && sampled >= 2 * WINDOW_MIN {
-        return ((window / 2).max(WINDOW_MIN), true);
-    }
-    match pressure {
-        Pressure::High if window < least(WIDEST) => ((2 * window).min(least(WIDEST)), false),
-        Pressure::High if sampled >= 2 * SAMPLED_MIN => ((window / 2).max(WINDOW_MIN), true),
-        Pressure::High => ((window + window / 2).min(sampled * LAST.0 / LAST.1).max(window), false),
-        Pressure::None => (window, false),
-        Pressure::Low => ((window - window / 4).max(least(NARROWEST)).min(window), false),
+fn knobs(spent: &Spent, window: usize, sampled: usize, full: bool) -> (usize, bool) {
+    let part = |part: usize| (sampled / part).max(WINDOW_MIN);
+    let over = spent.all - spent.own - SLACK_NS;
+    let due = spent.patience * (SAMPLED_MIN as f64 / sampled as f64).min(1.0);
+    let tight = over > due.min(AT_ONCE * spent.own) && spent.now > SHARE;
+    let most = if over > spent.patience { sampled } else { part(QUARTER) };
+    match tight {
+        true if sampled >= 2 * SAMPLED_MIN => ((window / 2).max(WINDOW_MIN), true),
+        _ if full && sampled >= 2 * WINDOW_MIN => ((window / 2).max(WINDOW_MIN), true),
+        true => ((window + window / 2).min(most).max(window), false),
+        false => (window.max(part(WINDOW)), false),
     }
 }
 
@@ -498,29 +489,39 @@ fn knobs(pressure: Pressure, window: usize, sampled: usize, full: bool) -> (usiz
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_program_that_faults_too_often_gets_a_wider_window_and_then_a_smaller_sample() {
-        assert_eq!(knobs(Pressure::High, 64, 8192, false), (128, false));
-        assert_eq!(knobs(Pressure::High, 500, 8192, false), (512, false));
-        assert_eq!(knobs(Pressure::High, 512, 8192, false), (256, true));
-        assert_eq!(knobs(Pressure::High, 128, 1000, false), (192, false));
-        assert_eq!(knobs(Pressure::High, 700, 1000, false), (750, false));
-        assert_eq!(knobs(Pressure::High, 800, 1000, false), (800, false));
-        assert_eq!(knobs(Pressure::None, 512, 8192, false), (512, false));
+    const PATIENCE: f64 = 8e9;
+
+    /// Entries have taken this part of the patience besides a long run, and take this part of the time.
+    fn at(part: f64, now: f64) -> Spent {
+        Spent { now, all: 1e11 + part * PATIENCE, own: 1e11, patience: PATIENCE }
     }
 
     #[test]
-    fn a_program_that_seldom_faults_gets_a_narrower_window() {
-        assert_eq!(knobs(Pressure::Low, 512, 8192, false), (384, false));
-        assert_eq!(knobs(Pressure::Low, 140, 8192, false), (128, false));
-        assert_eq!(knobs(Pressure::Low, 32, 100, false), (32, false));
+    fn a_program_that_faults_often_gets_a_smaller_sample_then_a_wider_window_and_loses_a_quarter_last() {
+        let of = |part, window, sampled| knobs(&at(part, 0.9), window, sampled, false);
+        assert_eq!([of(0.03, 256, 8192), of(0.04, 256, 8192)], [(512, false), (128, true)]);
+        assert_eq!([of(0.03, 100, 4096), of(0.07, 128, 4096)], [(256, false), (64, true)]);
+        assert_eq!([of(0.51, 16, 512), of(0.6, 16, 400)], [(16, true), (25, false)]);
+        assert_eq!([of(0.7, 16, 400), of(0.7, 70, 400), of(0.7, 90, 400)], [(24, false), (80, false), (90, false)]);
+        assert_eq!(
+            [of(1.1, 80, 400), of(1.1, 350, 400), of(9.0, 400, 400)],
+            [(120, false), (400, false), (400, false)]
+        );
+        assert_eq!(of(1.1, 16, 40), (24, false));
     }
 
     #[test]
-    fn entries_take_a_share_of_the_programs_time_and_patience_in_its_first_second() {
-        assert_eq!(allowed(2e9, 0.0), SHARE * 2e9);
-        assert_eq!(allowed(0.5e9, 4e9), SHARE * 0.5e9 + 2e9);
-        assert_eq!(allowed(60e9, 4e9), SHARE * 60e9 + 4e9);
+    fn a_program_that_has_just_begun_has_not_had_all_the_patience() {
+        let young = |all| Spent { now: 0.9, all, own: 5e7, patience: PATIENCE };
+        assert_eq!(knobs(&young(4e8), 16, 400, false), (25, false));
+        assert_eq!(knobs(&young(6e8), 16, 400, false), (24, false));
+        assert_eq!(knobs(&young(6e8), 50, 800, false), (25, true));
+    }
+
+    #[test]
+    fn a_program_that_seldom_faults_keeps_its_sample_and_a_window_that_follows_its_memory() {
+        let of = |part, window, sampled| knobs(&at(part, 0.4), window, sampled, false);
+        assert_eq!([of(2.0, 80, 400), of(0.0, 16, 8192), of(-1.0, 16, 100)], [(80, false), (512, false), (16, false)]);
     }
 
     #[test]
@@ -563,7 +564,7 @@ mod tests {
 
     #[test]
     fn a_file_that_fills_up_is_spared_by_a_smaller_sample() {
-        assert_eq!(knobs(Pressure::None, 512, 8192, true), (256, true));
-        assert!(!knobs(Pressure::None, 32, 40, true).1);
+        assert_eq!(knobs(&at(0.0, 0.4), 512, 8192, true), (256, true));
+        assert!(!knobs(&at(0.0, 0.4), 16, 30, true).1);
     }
 }
