@@ -236,11 +236,14 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_int {
         return pass(libc::SYS_munmap, [at, len, 0, 0, 0, 0]) as c_int;
     }
     let Some(range) = asked_pages(at, len, libc::EINVAL) else { return -1 };
-    if WISH.load(Relaxed) == at && backing().contents(range.clone()).is_empty() {
+    let there = parts(range.clone());
+    if WISH.load(Relaxed) == at
+        && !there.iter().any(|(_, whose)| matches!(whose, Whose::Managed(manner) if manner.opened))
+    {
         INSISTED.store(range.len(), Relaxed);
     }
     let mut answer = 0;
-    for (part, whose) in parts(range) {
+    for (part, whose) in there {
         answer |= match whose {
             Whose::Free => 0,
             Whose::Outside => pass(libc::SYS_munmap, [part.start, part.len(), 0, 0, 0, 0]),

@@ -100,3 +100,18 @@ int main(void) {
         check_paged("under", &format!("{WATCHED}{main}"), 24 << 20, &[]);
     }
 }
+
+/// As ZGC does: it reserves its heap at an address outside of the span, and gives up what lies elsewhere.
+#[test]
+fn who_insists_on_an_address_gets_it_while_memory_is_not_watched() {
+    let main = r#"
+int main(void) {
+    char *far = (char *)0x40000000000, *p = NULL; size_t len = 64 << 20;
+    for (int i = 0; i < 2 && p != far; i++) {
+        p = mmap(far, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        CHECK(p != MAP_FAILED && (p == far || munmap(p, len) == 0));
+    }
+    CHECK(p == far && mprotect(p, P, 3) == 0); p[0] = 1; return 0;
+}"#;
+    check_paged("insists", &format!("{WATCHED}{main}"), 24 << 20, &[]);
+}
