@@ -57,7 +57,7 @@ impl Twice {
     ///
     /// # Errors
     /// No files can be written to the folder of the swap file.
-    pub fn prepare(options: &mut Options, asked: Option<u32>, temporary: PathBuf) -> Result<Twice, Failure> {
+    pub fn prepare(options: &mut Options, asked: Option<&str>, temporary: PathBuf) -> Result<Twice, Failure> {
         let place = if options.backing.is_dir() { options.backing.clone() } else { temporary };
         let io = |e: std::io::Error| {
             Failure::from(ExperimentError::Io { path: place.display().to_string(), reason: e.to_string() })
@@ -68,7 +68,7 @@ impl Twice {
             std::io::copy(&mut std::io::stdin().lock(), &mut File::create(path).map_err(io)?).map_err(io)?;
         }
         // Read-ahead depends on which of two threads is first.
-        options.read_ahead = 0;
+        (options.read_ahead, options.block) = (0, 0);
         // Both runs use the same addresses, and the recorder needs special ones.
         options.base = Some(BASE_RECORDED);
         let journal = options.journal.get_or_insert_with(|| folder.path().join("journal")).clone();
@@ -152,8 +152,8 @@ impl Twice {
 }
 
 /// A note on read-ahead that was asked for.
-fn left_out(asked: Option<u32>) -> Option<String> {
-    let pages = asked.filter(|pages| *pages > 0)?;
+fn left_out(asked: Option<&str>) -> Option<String> {
+    let pages = asked.filter(|pages| *pages != "0")?;
     Some(format!(
         "--read-ahead {pages} was left out of the measured run, too: it depends on which of two threads is first, so it \
          cannot be predicted"
@@ -299,8 +299,8 @@ mod tests {
 
     #[test]
     fn read_ahead_that_was_asked_for_and_left_out_is_said() {
-        assert_eq!([left_out(None), left_out(Some(0))], [None, None]);
-        assert!(left_out(Some(8)).unwrap().contains("--read-ahead 8 was left out"));
+        assert_eq!([left_out(None), left_out(Some("0"))], [None, None]);
+        assert!(left_out(Some("block:8")).unwrap().contains("--read-ahead block:8 was left out"));
     }
 
     #[test]

@@ -106,9 +106,10 @@ pub struct Args {
     /// Number of threads that handle faults.
     #[arg(long, default_value_t = 2)]
     handlers: usize,
-    /// Most pages that are read ahead of a sequential stream, 0 to 31 [default: 16].
-    #[arg(long)]
-    read_ahead: Option<u32>,
+    /// Most pages that are read ahead of a sequential stream, 0 to 31; or block:N, also up to N pages (2, 4, 8, 16 or 32)
+    /// that left together with the one that is read, if they come back together [default: 16].
+    #[arg(long, value_name = "N|block:N")]
+    read_ahead: Option<String>,
     /// Pages that are evicted together, 1 to 32 [default: as many as one read of the device hides].
     #[arg(long)]
     evict_batch: Option<u32>,
@@ -225,7 +226,10 @@ fn by_pager(args: Args, mut options: Options, quiet: bool) -> Result<ExitCode, F
         ));
     }
     let sheet = args.device.as_deref().map(sheet::find).transpose().map_err(ExperimentError::from)?;
-    let twice = args.predict.then(|| Twice::prepare(&mut options, args.read_ahead, default_backing())).transpose()?;
+    let twice = args
+        .predict
+        .then(|| Twice::prepare(&mut options, args.read_ahead.as_deref(), default_backing()))
+        .transpose()?;
     let stats = StatsFile::create()?;
     options.stats_fd = Some(stats.fd());
     let preload = preloads(&preload);
@@ -289,6 +293,18 @@ fn show(args: &Args, options: &Options, ended: &Ended, quiet: bool) -> Result<()
     Ok(())
 }
 
+/// Pages ahead of a stream, and slots of a block.
+fn read_ahead(text: &str) -> Result<(u32, u32), Failure> {
+    let blocks = (1..=5).map(|i| 1 << i);
+    let found = match text.split_once(':') {
+        None => text.parse().ok().filter(|pages| *pages <= READ_AHEAD_MAX).map(|pages| (pages, 0)),
+        Some(("block", slots)) => blocks.into_iter().find(|n: &u32| n.to_string() == slots).map(|n| (READ_AHEAD, n)),
+        Some(_) => None,
+    };
+    let remedy = || Failure::usage(format!("--read-ahead: `{text}`; give 0 to {READ_AHEAD_MAX} pages, or block:8"));
+    found.ok_or_else(remedy)
+}
+
 fn options(args: &Args) -> Result<Options, Failure> {
     let bytes = |option: &str, text: &str| {
         quantity::bytes(text).map(|b| b.0).map_err(|e| Failure::usage(format!("{option}: {e}")))
@@ -297,14 +313,14 @@ fn options(args: &Args) -> Result<Options, Failure> {
     let Some(ram_text) = args.ram.clone().or(configured.ram) else {
         return Err(Failure::usage("--ram: the configuration says no RAM; give --ram SIZE"));
     };
-    let read_ahead = args.read_ahead.or(configured.read_ahead).unwrap_or(READ_AHEAD);
+    let (read_ahead, block) = match args.read_ahead.as_deref() {
+        None => (configured.read_ahead.unwrap_or(READ_AHEAD), 0),
+        Some(text) => read_ahead(text)?,
+    };
     let ram = bytes("--ram", &ram_text)?;
     if ram < (FRAMES_MIN * PAGE) as u64 {
         let least = FRAMES_MIN * PAGE / 1024;
         return Err(Failure::usage(format!("--ram: {ram_text} is too little; give at least {least}KiB")));
-    }
-    if read_ahead > READ_AHEAD_MAX {
-        return Err(Failure::usage(format!("--read-ahead: give 0 to {READ_AHEAD_MAX} pages")));
     }
     let batches = 1..=32.min((ram / PAGE as u64 / 2) as u32);
     if args.evict_batch.is_some_and(|batch| !batches.contains(&batch)) {
@@ -332,6 +348,7 @@ fn options(args: &Args) -> Result<Options, Failure> {
         encrypt: args.encrypt,
         tier: tier(args, usual.tier)?,
         read_ahead,
+        block,
         evict_batch: args.evict_batch,
         journal: args.journal.clone().map(|path| std::path::absolute(&path).unwrap_or(path)),
         inject: inject.map_err(|e| Failure::usage(format!("--inject: {e}")))?,

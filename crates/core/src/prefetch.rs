@@ -3,9 +3,11 @@
 //! content, and sends `Event::WillNeed` for the others.
 
 mod faulted;
+mod neighbours;
 mod streams;
 
 pub use faulted::{PrefetchLists, LIST_MAX};
+pub use neighbours::Neighbours;
 pub use streams::Streams;
 
 /// How a prefetched page enters RAM.

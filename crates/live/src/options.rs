@@ -130,6 +130,10 @@ pub struct Options {
     pub record: Option<crate::Recorder>,
     /// The most pages read ahead of a sequential stream, at most 31; 0: none.
     pub read_ahead: u32,
+    /// Slots of the largest aligned block of the swap file from which a page is read with those that left together with
+    /// it, if such pages come back together: a power of two, at most 32; 0: none.
+    #[serde(default)]
+    pub block: u32,
     /// Victims that are evicted together, at most 32; `None`: as many as a read of the device hides, fewer if RAM is
     /// small.
     pub evict_batch: Option<u32>,
@@ -162,6 +166,7 @@ impl Options {
             journal: None,
             record: None,
             read_ahead: READ_AHEAD,
+            block: 0,
             evict_batch: None,
             stats_fd: None,
             inject: None,

@@ -145,6 +145,29 @@ fn settings_that_cannot_be_are_refused_with_a_remedy() {
 }
 
 #[test]
+fn pages_that_left_together_come_back_together_if_that_pays() {
+    let pages = 8 * RAM as usize / PAGE;
+    // A stride that visits each page once, and no two neighbours in a row.
+    let order = |i: usize| i * 77 % pages;
+    let faults = |block: u32, random: bool| {
+        let pager = pager(|o| (o.block, o.tier) = (block, Tier::None));
+        let mut region = pager.anonymous(pages * PAGE).unwrap();
+        (0..pages).for_each(|i| stamp(&mut region, order(i), 1));
+        let mut next = fastrand::Rng::with_seed(3);
+        for i in 0..6 * pages {
+            let page = if random { next.usize(..pages) } else { order(i % pages) };
+            assert_eq!(read(&region, page), (page as u64) << 20 | 1);
+        }
+        pager.check();
+        (pager.stats().true_faults, pager.stats().prefetches)
+    };
+    let (alone, together) = (faults(0, false).0, faults(8, false).0);
+    assert!(together * 2 < alone, "{together} faults, {alone} alone");
+    let (faults, ahead) = faults(8, true);
+    assert!(ahead * 10 < faults, "{ahead} pages read beside {faults} at random");
+}
+
+#[test]
 fn a_sequential_stream_is_read_ahead_and_a_random_one_is_not() {
     for wait in [Wait::Read, Wait::Brief] {
         let pager = pager(|o| (o.read_ahead, o.wait, o.tier) = (16, wait, Tier::None));

@@ -154,6 +154,7 @@ impl Setting {
             handlers: self.handlers,
             encrypt: self.encrypt,
             read_ahead: self.read_ahead,
+            block: if self.read_ahead.is_multiple_of(2) { 8 } else { 0 },
             evict_batch: self.evict_batch,
             stats_fd,
             inject: self.inject(),

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use coldframe_core::prefetch::Streams;
+use coldframe_core::prefetch::{Neighbours, Streams};
 use coldframe_core::{Engine, Event, Machine, PageId};
 use coldframe_journal::Entry;
 
@@ -17,20 +17,23 @@ use crate::sys::lock::{Guard, Lock};
 use crate::sys::{self, fatal};
 use crate::task::Todo;
 use crate::work::Work;
+use crate::Options;
 
 /// After this time, a message says what a fork waits for.
 const LONG_NS: u64 = 2_000_000_000;
 
 /// What the engine's lock guards.
 pub struct Decider {
-    engine: Engine,
+    pub(super) engine: Engine,
     pub(super) streams: Streams,
+    pub(super) neighbours: Neighbours,
     side: Side,
 }
 
 impl Decider {
-    pub fn new(engine: Engine, read_ahead: u32, side: Side) -> Decider {
-        Decider { engine, streams: Streams::new(read_ahead), side }
+    pub fn new(engine: Engine, options: &Options, side: Side) -> Decider {
+        let (streams, neighbours) = (Streams::new(options.read_ahead), Neighbours::new(options.block));
+        Decider { engine, streams, neighbours, side }
     }
 
     pub fn engine(&self) -> &Engine {

@@ -8,6 +8,7 @@ use super::gate::Decider;
 use super::Faults;
 use crate::page::pages::{Owner, Where};
 use crate::stats::Stats;
+use crate::swap::log::{SEGMENT, SHARED};
 use crate::sys::lock::Guard;
 use crate::sys::{self, fatal};
 use crate::task::Laps;
@@ -115,9 +116,9 @@ impl Faults {
         todo.fault = Some((page, write));
         let access = if write { Access::Write } else { Access::Read };
         let event = Event::Fault { task: TaskId::from(number), page: PageId::from(page), access };
-        let ahead = if shelved { Ahead::default() } else { self.behind(&mut decider, page) };
+        let ahead = if shelved { Ahead::default() } else { self.ahead(&mut decider, page) };
         decider.deliver(&self.work, todo, event);
-        ahead.pages().for_each(|page| decider.wish(&self.work, todo, page));
+        ahead.pages[..ahead.len].iter().for_each(|page| decider.wish(&self.work, todo, page.index()));
         let short = self.reclaimer.is_short(decider.engine());
         drop(decider);
         if short {
@@ -166,36 +167,48 @@ impl Faults {
         }
     }
 
-    /// The pages to load with a fault that continues a stream: those that are out and have content. A stream ends
-    /// where the memory ends. Ask this before the engine gets the fault. The fault's own victims leave sooner or
-    /// later, by their number and their bytes, and the answer would depend on that.
-    fn behind(&self, decider: &mut Decider, page: usize) -> Ahead {
-        let ahead = decider.streams.fault(PageId::from(page));
+    /// The pages to load with a fault: if it continues a stream those behind it, otherwise those that left together with
+    /// it. All are out and have content. A stream ends where the memory ends. Ask this before the engine gets the fault.
+    /// The fault's own victims leave sooner or later, by their number and their bytes, and the answer would depend on
+    /// that.
+    fn ahead(&self, decider: &mut Decider, page: usize) -> Ahead {
+        let mut ahead = Ahead::default();
+        let stream = decider.streams.fault(PageId::from(page));
         let extent = self.memory().space.extent_of(page).map_or(page, |extent| extent.end);
-        let (first, end) = (ahead.start as usize, (ahead.end as usize).min(extent));
-        let worth = |page: usize| {
-            let pooled = decider.engine().is_in_tier(PageId::from(page));
-            let content = pooled || self.pages().slot(page).is_some();
-            content && self.pages().get(page) == Where::Out
-        };
-        let wanted = (first..end).filter(|page| worth(*page)).fold(0, |all, page| all | 1 << (page - first));
-        Ahead { first, wanted }
+        let behind = (stream.start as usize)..(stream.end as usize).min(extent);
+        let is_out = |page: &usize| self.pages().get(*page) == Where::Out;
+        let has_content =
+            |page: &usize| decider.engine.is_in_tier(PageId::from(*page)) || self.pages().slot(*page).is_some();
+        behind.filter(|page| has_content(page) && is_out(page)).for_each(|page| ahead.add(page));
+        if stream.is_empty() && self.pages().slot(page).is_some() {
+            let block = decider.neighbours.fault(PageId::from(page)) as usize;
+            let beside = if block > 0 { self.work.log().beside(self.pages(), page, block) } else { [SHARED; SEGMENT] };
+            let others = beside.into_iter().filter(|page| *page != SHARED).map(|page| page as usize);
+            others.filter(is_out).for_each(|page| ahead.add(page));
+            ahead.len = decider.neighbours.choose(&mut ahead.pages[..ahead.len]).len();
+        }
+        ahead
     }
 }
 
 /// The pages to read ahead with a fault.
-#[derive(Clone, Copy, Default)]
 struct Ahead {
-    first: usize,
-    /// A bit for each page from the first on.
-    wanted: u64,
+    pages: [PageId; SEGMENT],
+    len: usize,
 }
 
-const _: () = assert!(crate::READ_AHEAD_MAX <= u64::BITS);
+const _: () = assert!(crate::READ_AHEAD_MAX as usize <= SEGMENT);
+
+impl Default for Ahead {
+    fn default() -> Ahead {
+        Ahead { pages: [PageId(0); SEGMENT], len: 0 }
+    }
+}
 
 impl Ahead {
-    fn pages(self) -> impl Iterator<Item = usize> {
-        (0..64).filter(move |i| self.wanted >> i & 1 != 0).map(move |i| self.first + i)
+    fn add(&mut self, page: usize) {
+        self.pages[self.len] = PageId::from(page);
+        self.len += 1;
     }
 }
 

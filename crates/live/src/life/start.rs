@@ -30,7 +30,7 @@ use crate::record::window::{Knobs, Watched};
 use crate::stats::{Chosen, Stats};
 use crate::swap::device::Device;
 use crate::swap::files::SwapFiles;
-use crate::swap::log::Log;
+use crate::swap::log::{Log, SEGMENT};
 use crate::swap::seal::Sealer;
 use crate::sys::{self, High, Notify, Source};
 use crate::task::{Tasks, LOADS, TASKS};
@@ -131,6 +131,10 @@ fn build(
         let reason = format!("`{}` is more than {READ_AHEAD_MAX} pages", options.read_ahead);
         return Err(LiveError::Setting { field: "read_ahead", reason });
     }
+    if options.block > SEGMENT as u32 || !(options.block == 0 || options.block.is_power_of_two()) {
+        let reason = format!("`{}` is no power of two up to {SEGMENT} slots", options.block);
+        return Err(LiveError::Setting { field: "block", reason });
+    }
     let plan = Plan::of(frames, batch);
     let plan = if options.record.is_some() { plan.without_reserve() } else { plan };
     let knobs = options.record.as_ref().map(recorder::knobs_of);
@@ -174,7 +178,7 @@ fn build(
         buffers: loads,
         poll_ns: measured.read_ns + measured.read_ns / 2,
     };
-    let decider = Decider::new(engine, options.read_ahead, side);
+    let decider = Decider::new(engine, &options, side);
     let faults = Faults::new(Work::new(parts, &options), Gate::new(decider), reclaimer);
     Ok(Inner {
         faults,

@@ -24,6 +24,7 @@ use crate::tier::IN_POOL;
 use crate::{LiveError, PAGE};
 
 pub use coldframe_pager_plan::{LOG_BUFFERS as BUFFERS, SEGMENT};
+pub use segments::SHARED;
 
 mod blocks;
 mod children;
@@ -135,6 +136,23 @@ impl Log {
     /// The place of a slot.
     pub fn place(&self, slot: u64) -> (&Device, u64) {
         (&self.files[(slot >> FILE_SHIFT) as usize], (index(slot) * PAGE) as u64)
+    }
+
+    /// The pages in the other slots of the aligned block of so many slots, a power of two up to [`SEGMENT`], in which a
+    /// page of this process lies. `SHARED` stands for a slot that is free, or that several pages share.
+    pub fn beside(&self, pages: &Pages, page: usize, many: usize) -> [u32; SEGMENT] {
+        let mut found = [SHARED; SEGMENT];
+        let own = |slot: u64| slot != IN_POOL && !is_shared(slot) && slot >> FILE_SHIFT == self.own_number();
+        let Some(slot) = pages.slot(page).filter(|slot| own(*slot)) else { return found };
+        let first = index(slot) & !(many - 1);
+        let state = self.state.lock();
+        for (i, found) in found.iter_mut().enumerate().take(many).filter(|(i, _)| first + i != index(slot)) {
+            let other = state.owner(first + i);
+            let lies =
+                other != SHARED && pages.slot(other as usize) == Some(slot - index(slot) as u64 + (first + i) as u64);
+            *found = if lies { other } else { SHARED };
+        }
+        found
     }
 
     /// The number of the file that this process writes to.

@@ -102,6 +102,8 @@ pub struct Inside {
     used: Table<u32>,
     /// The epoch in which a slot was filled.
     birth: Table<u32>,
+    /// The page that a slot was last filled for.
+    owner: Table<u32>,
     /// By slot with several pages: how many of them it still holds, if that is more than one.
     shared: Table<u8>,
     free: Table<u32>,
@@ -161,6 +163,7 @@ impl Inside {
         Ok(Inside {
             used: Table::new(segments)?,
             birth: Table::new(slots)?,
+            owner: Table::new(slots)?,
             shared: Table::new(slots)?,
             free: Table::new(segments)?,
             free_len: 0,
@@ -204,6 +207,11 @@ impl Inside {
         })
     }
 
+    /// The page that a slot was last filled for, which may lie elsewhere by now.
+    pub fn owner(&self, slot: usize) -> u32 {
+        self.owner[slot]
+    }
+
     /// Gives a page the next slot. Returns the slot's number, and the place in a buffer for the page's bytes.
     pub fn take(&mut self, page: u32) -> Result<(usize, usize), Refused> {
         let b = match self.current {
@@ -225,6 +233,7 @@ impl Inside {
         let buffer = &mut self.buffers[b];
         let (slot, into) = (buffer.segment * SEGMENT + usize::from(buffer.slots[place]), buffer.address + place * PAGE);
         buffer.pages[place] = page;
+        self.owner.as_mut_slice()[slot] = page;
         if self.shared[slot] != 0 {
             self.shared.as_mut_slice()[slot] = 0;
         }
