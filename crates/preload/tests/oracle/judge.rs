@@ -130,7 +130,9 @@ impl Oracle {
         let again = self.run(case, setting, false);
         let alike =
             if (&again.lines, &again.end) == (&plain.lines, &plain.end) { "" } else { ", and so do two plain runs" };
-        let said: Vec<_> = paged.said.lines().take(6).map(|line| format!("    {line}\n")).collect();
+        // The last line says why the pager stopped it.
+        let lines: Vec<_> = paged.said.lines().collect();
+        let said: Vec<_> = lines.iter().rev().take(6).rev().map(|line| format!("    {line}\n")).collect();
         let text = format!(
             "  plain: {}\n  paged: {}{alike}\n  ended: {}\n{}",
             around_the_difference(&one, &other),
