@@ -15,11 +15,11 @@ fn no_byte_is_lost_and_nothing_hangs_in_a_short_soak() {
     assert!(said.contains("live faults in") && said.contains("\n0 settings failed"), "{said}");
 }
 
-/// In this setting, 32 threads copy at once and read ahead, in 64 frames. They ran out of buffers when each thread kept
+/// In this setting, 32 threads copy at once and read ahead, in 64 frames. In another one of this kind they ran out of buffers when each thread kept
 /// its buffers until it got the engine's lock.
 #[test]
 fn a_setting_whose_threads_ran_out_of_buffers() {
-    const SEED: u64 = 160_303_349_503_840;
+    const SEED: u64 = 37_923;
     let setting = coldframe_soak::setting::Setting::of(SEED);
     assert_eq!((setting.threads, setting.frames, setting.read_ahead), (32, 64, 10), "find another seed: {setting}");
     soak("0.15", "SOAK_SEED", &SEED.to_string());
