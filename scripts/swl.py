@@ -41,10 +41,11 @@ def main():
     asked.add_argument("coldframe")
     asked.add_argument("--rounds", type=int, default=7)
     asked.add_argument("--ram", default="5MiB")
-    asked.add_argument("program", nargs="*")
-    asked = asked.parse_args()
+    words = sys.argv[1:]
+    at = words.index("--") if "--" in words else len(words)
+    program = words[at + 1 :]
+    asked = asked.parse_args(words[:at])
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
-        program = asked.program
         if not program:
             shop = os.path.join(folder, "shop")
             source = os.path.join(os.path.dirname(__file__), "../data/traces/shop.c")
