@@ -3,7 +3,7 @@
 
     swl.py COLDFRAME [--rounds N] [--ram SIZE] [-- PROGRAM ...]
 
-The program (default: the shipped shop in 5 MiB of its 34) runs once for each row, then again, so that each round has
+The program (default: the shipped shop in 8 MiB of its 34) runs once for each row, then again, so that each round has
 all rows next to each other. Rows are policies; the sequential handler looks for a frame before it loads, the parallel
 one (SWL) while it loads. The clock searches until it finds a page; pa-clock ends at the time of a load.
 """
@@ -40,7 +40,7 @@ def main():
     asked = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     asked.add_argument("coldframe")
     asked.add_argument("--rounds", type=int, default=7)
-    asked.add_argument("--ram", default="5MiB")
+    asked.add_argument("--ram", default="8MiB")
     words = sys.argv[1:]
     at = words.index("--") if "--" in words else len(words)
     program = words[at + 1 :]
@@ -50,7 +50,7 @@ def main():
             shop = os.path.join(folder, "shop")
             source = os.path.join(os.path.dirname(__file__), "../data/traces/shop.c")
             subprocess.run(["cc", "-O1", "-o", shop, source], check=True)
-            program = [shop, "2000000", "400000"]
+            program = [shop, "1000000", "400000"]
         coldframe = os.path.abspath(asked.coldframe)
         found = [[run(coldframe, *row, asked.ram, program, folder) for row in ROWS] for _ in range(asked.rounds)]
     print(f"{os.path.basename(program[0])} in {asked.ram}, {asked.rounds} rounds, load {os.getloadavg()[0]:.1f}; medians;")

@@ -6,7 +6,7 @@
 //!   read with it        a   b       .   e   f   g   h       c is left out: the probe. If it faults before as many more
 //!                                                            probes as there are have come, its block was worth reading
 //! ```
-//! After each [`PROBES`] probes the block is doubled if half of them have faulted, and halved if less than a quarter
+//! After each 64 probes the block is doubled if half of them have faulted, and halved if less than a quarter
 //! have: a page that is read beside another one takes about a quarter of the time of a fault of its own (measured: 71 us a
 //! page alone, 17 among eight, on a disk). So a program without such neighbours has no read-ahead, and goes on to be probed.
 //! No page has to be touched, or left unmapped, to find out whether it was needed.

@@ -180,9 +180,12 @@ impl Faults {
         let has_content =
             |page: &usize| decider.engine.is_in_tier(PageId::from(*page)) || self.pages().slot(*page).is_some();
         behind.filter(|page| has_content(page) && is_out(page)).for_each(|page| ahead.add(page));
-        if stream.is_empty() && self.pages().slot(page).is_some() {
-            let block = decider.neighbours.fault(PageId::from(page)) as usize;
-            let beside = if block > 0 { self.work.log().beside(self.pages(), page, block) } else { [SHARED; SEGMENT] };
+        let block = match stream.is_empty() && self.pages().slot(page).is_some() {
+            true => decider.neighbours.fault(PageId::from(page)) as usize,
+            false => 0,
+        };
+        if block > 0 {
+            let beside = self.work.log().beside(self.pages(), page, block);
             let others = beside.into_iter().filter(|page| *page != SHARED).map(|page| page as usize);
             others.filter(is_out).for_each(|page| ahead.add(page));
             ahead.len = decider.neighbours.choose(&mut ahead.pages[..ahead.len]).len();
