@@ -173,6 +173,11 @@ impl Pager {
         self.inner.faults.unpin_touched(self.inner.faults.pages_at(address, len));
     }
 
+    /// Bytes that `pin` may still take.
+    pub fn may_pin(&self) -> usize {
+        self.inner.faults.frames_to_pin() * PAGE
+    }
+
     /// Before a fork, called by the forking thread of a pager `for_program` (otherwise this happens by itself), which
     /// blocks all signals until the fork is over. When it returns, no fault is in flight and none begins.
     pub fn fork_prepare(&self) {

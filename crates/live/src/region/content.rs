@@ -150,14 +150,23 @@ impl Faults {
     }
 
     fn pin_resident(&self, decider: &mut Decider, todo: &mut Todo, page: usize) -> Result<(), LiveError> {
-        let (frames, pinned) = (decider.engine().frames_for_pages(), decider.engine().frames().pinned());
-        let keep = decider.engine().config().caps.buffers as usize + decider.engine().config().evict_batch;
+        let (frames, pinned, keep) = for_pins(decider);
         if pinned + keep >= frames {
             return Err(LiveError::Pinned { asked: 1, pinned, frames, keep });
         }
         decider.deliver(&self.work, todo, Event::Pinned { page: PageId::from(page) });
         debug_assert!(todo.done(), "pinning moves nothing");
         Ok(())
+    }
+
+    /// Frames that pins may take besides those that they have.
+    pub fn frames_to_pin(&self) -> usize {
+        let mut left = 0;
+        self.with_task(|decider, _| {
+            let (frames, pinned, keep) = for_pins(decider);
+            left = frames.saturating_sub(pinned + keep);
+        });
+        left
     }
 
     pub fn unpin_pages(&self, pages: Range<usize>) {
@@ -173,4 +182,10 @@ impl Faults {
             });
         }
     }
+}
+
+/// Frames for pages, those that are pinned, and those that no pin may take: the device's buffers and a batch of victims.
+fn for_pins(decider: &Decider) -> (usize, usize, usize) {
+    let (engine, config) = (decider.engine(), decider.engine().config());
+    (engine.frames_for_pages(), engine.frames().pinned(), config.caps.buffers as usize + config.evict_batch)
 }
