@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use coldframe_costs::doctor::{examine, Finding, Health, RIGHT};
+use coldframe_costs::doctor::{examine, latency, Finding, Health, RIGHT};
 use coldframe_show::table::{styled, wrap};
 use serde_json::json;
 
@@ -32,7 +32,11 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
-    let mut findings = examine(&args.backing.unwrap_or_else(run::default_backing));
+    let backing = args.backing.unwrap_or_else(run::default_backing);
+    let mut findings = examine(&backing);
+    if !findings.iter().any(|f| f.name == "swap file" && f.health == Health::Missing) {
+        findings.push(latency(&backing));
+    }
     findings.push(preload());
     let good = findings.iter().all(|f| f.health != Health::Missing);
     let text = if args.format == "json" {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use coldframe_costs::doctor::{examine, Health};
+use coldframe_costs::doctor::{examine, Finding, Health};
 use coldframe_record::RecordError;
 
 use crate::failure::Failure;
@@ -45,9 +45,8 @@ pub fn pageable(command: &[OsString]) -> Result<(), Failure> {
 
 /// Whether the kernel allows managed memory. No folder is checked: all recorded pages stay in RAM.
 fn rights() -> Result<(), Failure> {
-    let of_folder = ["swap file", "measured"];
-    let findings = examine(Path::new("")).into_iter().filter(|finding| !of_folder.contains(&finding.name));
-    match findings.into_iter().find(|finding| finding.health == Health::Missing) {
+    let missing = |finding: &Finding| finding.name != "swap file" && finding.health == Health::Missing;
+    match examine(Path::new("")).into_iter().find(missing) {
         None => Ok(()),
         Some(missing) => {
             let message = format!("{}: {}; {}", missing.name, missing.found, missing.remedy);

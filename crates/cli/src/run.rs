@@ -428,7 +428,7 @@ pub fn allowed(backing: &Path) -> Result<(), Failure> {
         return Ok(());
     };
     let message = format!("{}: {}; {}", missing.name, missing.found, missing.remedy);
-    Err(Failure::Other { message, code: if missing.name == "swap file" || missing.name == "measured" { 5 } else { 4 } })
+    Err(Failure::Other { message, code: if missing.name == "swap file" { 5 } else { 4 } })
 }
 
 /// The libraries that the dynamic linker loads first: ours, then the user's own.

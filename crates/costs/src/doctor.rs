@@ -37,7 +37,7 @@ fn finding(name: &'static str, health: Health, found: impl Into<String>, remedy:
     Finding { name, health, found: found.into(), remedy: if health == Health::Good { "" } else { remedy }.to_string() }
 }
 
-/// Examines everything; `backing` is the folder of the swap file.
+/// Examines everything but times; `backing` is the folder of the swap file.
 pub fn examine(backing: &Path) -> Vec<Finding> {
     let mut all =
         vec![kernel(), full_rights(), user_rights(), move_pages(), vectored_drop(), hold(), rings(), huge_pages()];
@@ -163,7 +163,7 @@ fn folder(path: &Path) -> Vec<Finding> {
     }
     let (kind, free) = file_system(path);
     let shown = path.display();
-    let mut all = vec![if is_ram(path) {
+    vec![if is_ram(path) {
         let remedy = "it lies in RAM: give a folder on a disk with --backing";
         finding("swap file", Health::Warning, format!("{shown} is {kind}"), remedy)
     } else if free < FREE_MIN {
@@ -175,12 +175,11 @@ fn folder(path: &Path) -> Vec<Finding> {
         )
     } else {
         finding("swap file", Health::Good, format!("{shown}: {kind}, {} MiB free", free >> 20), "")
-    }];
-    all.push(latency(path));
-    all
+    }]
 }
 
-fn latency(path: &Path) -> Finding {
+/// How fast the swap file's folder is.
+pub fn latency(path: &Path) -> Finding {
     match trials::measure(path) {
         Ok(m) => {
             let wait = if m.overlaps() { "brief" } else { "read" };

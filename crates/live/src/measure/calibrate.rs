@@ -11,7 +11,7 @@ use crate::{LiveError, PAGE};
 /// Pages written and then read at random places; 1 MiB.
 const SAMPLE: usize = 256;
 /// Reads that are timed.
-const READS: usize = 48;
+const READS: usize = 16;
 
 /// Measures device and page table. Leaves nothing behind in `space`.
 pub fn measure(device: &Device, uffd: &Uffd, space: &Space) -> Result<Measured, LiveError> {
