@@ -31,7 +31,7 @@ impl Machine {
     /// # Errors
     /// This machine cannot page.
     pub fn known() -> Result<Machine, Failure> {
-        let sheet = here_sheet::sheet(&default_backing(), Extent::Whole, false)?;
+        let sheet = here_sheet::sheet_now(&default_backing(), Extent::Whole, false)?;
         Machine::of(sheet, start_seconds().unwrap_or(0.0))
     }
 

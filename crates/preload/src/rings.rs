@@ -7,7 +7,6 @@
 //! system call.
 
 use std::ffi::{c_int, c_uint};
-use std::time::Duration;
 
 use crate::memory::{self, Backing};
 use crate::say::{once, Once};
@@ -30,7 +29,7 @@ fn held() -> usize {
     line.trim().trim_end_matches(" kB").parse::<usize>().unwrap_or(0) << 10
 }
 
-/// Whether `count` more buffers leave a quarter of the frames, of those that pins may take, to pages that can leave.
+/// Whether `count` more buffers leave enough frames to pages that can leave.
 ///
 /// # Safety
 /// `buffers` is null or has `count` entries, as the kernel expects.
@@ -42,15 +41,7 @@ unsafe fn fit(buffers: usize, count: usize) -> bool {
     // SAFETY: the caller's.
     let buffers = unsafe { std::slice::from_raw_parts(buffers as *const libc::iovec, count) };
     let new: usize = buffers.iter().map(|one| pins::pages(one.iov_base as usize, one.iov_len).len()).sum();
-    let most = pager.may_pin() / 4 * 3;
-    // The kernel lets go of a closed ring's buffers a little later.
-    let fits = |tried: u32| {
-        if tried > 0 {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        held() + new <= most
-    };
-    let fit = new == 0 || (new <= most && (0..100).any(fits));
+    let fit = new == 0 || held() + new <= pager.may_pin();
     if !fit {
         let what = "buffers of an io_uring are more than may stay in RAM; --ram is too small for them";
         once(Once::Rings, format_args!("{what}; the program gets an error from io_uring instead"));

@@ -43,8 +43,10 @@ impl Faults {
     }
 
     /// The engine takes pages as gone that could not leave: a fault of each says that they are there. The task has no
-    /// other fault.
+    /// other fault. A policy may choose the same pages again and again (SIEVE's hand stays among the newest pages), so it
+    /// does not see them, in the end, until all are back.
     pub fn bring_back(&self, todo: &mut Todo) {
+        let some = !todo.kept.is_empty();
         while let Some(page) = todo.kept.pop() {
             let (mut decider, task) = (self.gate.lock(), self.work.tasks().get(todo.task));
             // Otherwise another thread took it out after all.
@@ -56,6 +58,23 @@ impl Faults {
                 self.carry_out(todo, false);
                 task.await_resume(|| self.work.lead.step_aside());
                 todo.asked_at = 0;
+                if self.work.goes_round() && todo.hidden.len() < todo.hidden.capacity() {
+                    let mut decider = self.gate.lock();
+                    let ((frames, pinned, keep), event) = (decider.for_pins(), Event::Pinned { page });
+                    if pinned + keep < frames && decider.engine().accepts(&event) {
+                        decider.deliver(&self.work, todo, event);
+                        todo.hidden.push(page.index());
+                    }
+                }
+            }
+        }
+        if some {
+            self.work.came_round();
+        }
+        while let Some(page) = todo.hidden.pop() {
+            let (mut decider, event) = (self.gate.lock(), Event::Unpinned { page: PageId::from(page) });
+            if decider.engine().accepts(&event) {
+                decider.deliver(&self.work, todo, event);
             }
         }
     }

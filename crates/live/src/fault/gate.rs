@@ -40,6 +40,12 @@ impl Decider {
         &self.engine
     }
 
+    /// Frames for pages, those that are pinned, and those that no pin may take: the device's buffers and a batch of victims.
+    pub fn for_pins(&self) -> (usize, usize, usize) {
+        let (engine, config) = (&self.engine, self.engine.config());
+        (engine.frames_for_pages(), engine.frames().pinned(), config.caps.buffers as usize + config.evict_batch)
+    }
+
     /// The journal, if there is one.
     pub fn journal(&mut self) -> Option<&mut JournalFile> {
         self.side.journal.as_mut()

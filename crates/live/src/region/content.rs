@@ -150,7 +150,7 @@ impl Faults {
     }
 
     fn pin_resident(&self, decider: &mut Decider, todo: &mut Todo, page: usize) -> Result<(), LiveError> {
-        let (frames, pinned, keep) = for_pins(decider);
+        let (frames, pinned, keep) = decider.for_pins();
         if pinned + keep >= frames {
             return Err(LiveError::Pinned { asked: 1, pinned, frames, keep });
         }
@@ -163,7 +163,7 @@ impl Faults {
     pub fn frames_to_pin(&self) -> usize {
         let mut left = 0;
         self.with_task(|decider, _| {
-            let (frames, pinned, keep) = for_pins(decider);
+            let (frames, pinned, keep) = decider.for_pins();
             left = frames.saturating_sub(pinned + keep);
         });
         left
@@ -182,10 +182,4 @@ impl Faults {
             });
         }
     }
-}
-
-/// Frames for pages, those that are pinned, and those that no pin may take: the device's buffers and a batch of victims.
-fn for_pins(decider: &Decider) -> (usize, usize, usize) {
-    let (engine, config) = (decider.engine(), decider.engine().config());
-    (engine.frames_for_pages(), engine.frames().pinned(), config.caps.buffers as usize + config.evict_batch)
 }

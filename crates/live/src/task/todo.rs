@@ -121,6 +121,8 @@ pub struct Todo {
     pub victims: Vec<Victim>,
     /// Pages that could not leave, and that the engine takes as gone.
     pub kept: Vec<usize>,
+    /// Of those that are back: the policy does not see them until all are.
+    pub hidden: Vec<usize>,
     /// Number of victims, from the first on, that have left memory; their bytes are staged.
     pub zapped: usize,
     /// Pages that are safe in the log, and that the engine must still be told of.
@@ -188,6 +190,7 @@ impl Todo {
             moves: Vec::with_capacity(MOVES),
             victims: Vec::with_capacity(VICTIMS),
             kept: Vec::with_capacity(KEPT),
+            hidden: Vec::with_capacity(KEPT),
             zapped: 0,
             written: Vec::with_capacity(WRITTEN),
             spare: Vec::with_capacity(LOADS),

@@ -59,6 +59,16 @@ impl Wary {
 }
 
 impl Work {
+    /// Whether as many pages as there are frames could not leave, one after the other.
+    pub fn goes_round(&self) -> bool {
+        self.wary.refused.load(Ordering::Relaxed) > self.wary.frames
+    }
+
+    /// Enough pages have left.
+    pub fn came_round(&self) {
+        self.wary.refused.store(0, Ordering::Relaxed);
+    }
+
     /// From now on, no page leaves whose frame the kernel holds. Returns false if this kernel cannot do that.
     pub fn be_wary(&self) -> bool {
         if self.memory.is_plain() || self.wary.on.load(Ordering::SeqCst) {
@@ -155,7 +165,7 @@ impl Work {
         match moved {
             Ok(()) => {
                 Stats::add(&self.stats.flushes, 1);
-                self.wary.refused.store(0, Ordering::Relaxed);
+                self.came_round();
             }
             Err(_) if self.wary.refused.fetch_add(1, Ordering::Relaxed) > 2 * self.wary.frames => fatal::stop(
                 "the kernel holds all pages that --ram has room for (buffers of an io_uring or of a device); give more RAM",
