@@ -49,7 +49,8 @@ pub fn sheet_now(backing: &Path, extent: Extent, quiet: bool) -> Result<Sheet, F
         return Ok(sheet);
     }
     let times = [then.mean, now.mean].map(said);
-    let what = format!("a first touch of a page took {} when this machine was measured, and takes {} now", times[0], times[1]);
+    let what =
+        format!("a first touch of a page took {} when this machine was measured, and takes {} now", times[0], times[1]);
     output::tell(&format!("note: {what}; measured again, shortly, for this answer\n"));
     let costs = costs::measure(backing, Extent::Short, &mut |_, _| ())?;
     let swap: Vec<SwapCosts> = swap_costs().into_iter().collect();

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
 use super::curve::{Curve, Point};
-use super::simulate::simulate;
+use super::simulate::{simulate, simulate_by_use};
 
 /// What zram takes for so many compressed bytes: its classes of sizes leave room. Measured while a Go map, busybox sort
 /// and a JVM swapped (`mem_used_total` to `compr_data_size` in mm_stat): 1.14 to 1.2.
@@ -119,7 +119,10 @@ pub(super) fn with_swap(
         let split = Split::of(price, curve.needed as f64 / PAGE as f64, tried);
         let frames = |point: &Point| (split.frames(point.ram_bytes as f64 / PAGE as f64) * PAGE as f64) as u64;
         let sizes: Vec<u64> = points.iter().map(frames).collect();
-        let counts = simulate(curve.rows, &reclaim(price, curve.read_ahead()), &sizes)?;
+        let counts = match price.compressed {
+            true => while_it_grows(curve, points, split, price)?,
+            false => simulate(curve.rows, &reclaim(price, curve.read_ahead()), &sizes)?,
+        };
         let each = points.iter().zip(sizes.iter().zip(&counts));
         answers.push(SwapAnswer {
             kind: price.kind.clone(),
@@ -129,6 +132,33 @@ pub(super) fn with_swap(
         });
     }
     Ok(best(answers.into_iter(), |answer| answer.at(curve.needed / 2).map_or(f64::INFINITY, |at| at.seconds)))
+}
+
+/// Levels of use, and sizes that are simulated: as parts of what is needed at most.
+const LEVELS: usize = 32;
+const SIZES: usize = 64;
+
+/// How many pages have frames depends on how many there are: a program that grows has frames for all until it exceeds the
+/// RAM. So the counts of each level of use are those of the frames that it leaves.
+fn while_it_grows(
+    curve: &Curve<'_>,
+    points: &[Point],
+    split: Split,
+    price: &Price,
+) -> Result<Vec<Counts>, ExperimentError> {
+    let sizes: Vec<u64> = (1..=SIZES as u64).map(|i| (curve.needed * i / SIZES as u64).max(PAGE)).collect();
+    let found = simulate_by_use(curve.rows, &reclaim(price, curve.read_ahead()), &sizes, LEVELS)?;
+    let of_level = |ram: f64, level: usize| {
+        let pages = split.pages * (level as f64 + 0.5) / LEVELS as f64;
+        let frames = Split { pages, ..split }.frames(ram);
+        let size = (frames / split.pages * SIZES as f64).ceil() as usize;
+        match ram >= pages {
+            true => Counts::default(),
+            false => found[size.clamp(1, SIZES) - 1][level],
+        }
+    };
+    let of = |point: &Point| (0..LEVELS).map(|level| of_level(point.ram_bytes as f64 / PAGE as f64, level)).sum();
+    Ok(points.iter().map(of).collect())
 }
 
 /// The kernel as a pager: so many pages at a time leave its lists, and none is read ahead from RAM (`do_swap_page`).
