@@ -36,29 +36,28 @@ pub fn sheet(backing: &Path, extent: Extent, quiet: bool) -> Result<Sheet, Failu
     known(backing).map_or_else(|| measured(backing, extent, &[], quiet).map(|(sheet, _)| sheet), Ok)
 }
 
-/// The same, but if faults take another time now than when the sheet was measured, the machine is measured shortly, and
-/// that is not kept: on a machine with other work, processors are awake and busy, and on an idle one they sleep.
+/// The same, but if a kept sheet's faults take another time now, the machine is measured shortly, for this process only: on a
+/// machine with other work, processors are awake and busy, and on an idle one they sleep.
 ///
 /// # Errors
 /// As [`sheet`].
 pub fn sheet_now(backing: &Path, extent: Extent, quiet: bool) -> Result<Sheet, Failure> {
-    let sheet = sheet(backing, extent, quiet)?;
-    let (then, now) = (sheet.cost("live.zero_fill"), costs::first_touch(backing));
-    let (Ok(then), Ok(now)) = (then, now) else { return Ok(sheet) };
+    let Some(sheet) = known(backing) else { return sheet(backing, extent, quiet) };
+    let (Ok(then), Some(now)) = (sheet.cost("live.zero_fill"), costs::first_touch(backing)) else { return Ok(sheet) };
     if then.low.0 < OTHER * now.mean.0 && now.mean.0 < OTHER * then.high.0 {
         return Ok(sheet);
     }
-    let times = [then.mean, now.mean].map(said);
-    let what =
-        format!("a first touch of a page took {} when this machine was measured, and takes {} now", times[0], times[1]);
-    output::tell(&format!("note: {what}; measured again, shortly, for this answer\n"));
+    if !quiet {
+        let [then, now] = [then.mean, now.mean].map(said);
+        let what = format!("a first touch of a page took {then} when this machine was measured, and takes {now} now");
+        output::tell(&format!("note: {what}; measured again, shortly, for this answer\n"));
+    }
     let costs = costs::measure(backing, Extent::Short, &mut |_, _| ())?;
     let swap: Vec<SwapCosts> = swap_costs().into_iter().collect();
     Ok(written(machine(backing), &costs, &swap))
 }
 
-/// A time that is so many times another one is not of the same machine under the same load. A guess: one calibration
-/// after another on a quiet machine differ by less than a fifth.
+/// If a time is so many times another one, the machine has another load. A guess.
 const OTHER: u64 = 2;
 
 /// The kept sheet, if it applies.

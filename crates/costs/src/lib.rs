@@ -143,13 +143,9 @@ pub fn measure(backing: &Path, extent: Extent, step: &mut dyn FnMut(u64, u64)) -
 }
 
 /// The first touch of a page under the pager, while no page has to leave: how a machine is now, in some hundredths of a
-/// second.
-///
-/// # Errors
-/// As [`measure`].
-pub fn first_touch(backing: &Path) -> Result<Sample, LiveError> {
-    let found = paged::first_touches(backing, Course::of(Extent::Short))?;
-    Ok(Sample::of(&found).unwrap_or_default())
+/// second. `None`: it cannot be measured.
+pub fn first_touch(backing: &Path) -> Option<Sample> {
+    Sample::of(&paged::first_touches(backing, Course::of(Extent::Short)).ok()?)
 }
 
 /// A page read from the disk of a folder at a random place: what can be measured without any right. It takes some

@@ -87,8 +87,8 @@ fn pass(
     faults: &mut dyn FnMut(usize),
 ) -> Result<Vec<Vec<Counts>>, ExperimentError> {
     let pages = process.pages.len();
-    let most = if levels > 1 { Uses::most(process) } else { pages };
-    let (mut uses, mut level) = (Uses::new(pages), 0);
+    let most = if levels > 1 { process.peak() } else { pages };
+    let (mut there, mut used, mut level) = (vec![false; pages], 0, 0);
     let mut found = vec![vec![Counts::default(); levels]; plans.len()];
     let mut numbers = Numbering::new(0);
     process.pages.iter().for_each(|page| _ = numbers.number(0, *page));
@@ -102,14 +102,16 @@ fn pass(
             for lane in &mut lanes {
                 gone.iter().for_each(|page| lane.tell(&mut table, Event::Released { page: PageId(*page) }));
             }
-            gone.iter().for_each(|page| uses.gone(*page as usize));
+            gone.iter().for_each(|page| used -= usize::from(std::mem::take(&mut there[*page as usize])));
         }
         let (page, writing) = ((row >> 1) as usize, row & 1 == 1);
-        uses.touched(page);
-        let now = (uses.count * levels / (most + 1)).min(levels - 1);
-        if now != level {
-            close(&lanes, &mut found, level);
-            level = now;
+        if levels > 1 {
+            used += usize::from(!std::mem::replace(&mut there[page], true));
+            let now = used * levels / (most + 1);
+            if now != level {
+                close(&lanes, &mut found, level);
+                level = now;
+            }
         }
         let kind = PageRef::new(page as u32, writing, false).kind();
         if table.hit(&masks, page, kind) {
@@ -132,40 +134,6 @@ fn close(lanes: &[Lane], found: &mut [Vec<Counts>], level: usize) {
     for (lane, found) in lanes.iter().zip(found) {
         let before: Counts = found.iter().copied().sum();
         found[level] += Counts::of(lane.engine().counts(), &lane.sources()).with(&before, |now, before| now - before);
-    }
-}
-
-/// The pages that a process uses: touched, and not unmapped since.
-struct Uses {
-    used: Vec<bool>,
-    count: usize,
-}
-
-impl Uses {
-    fn new(pages: usize) -> Uses {
-        Uses { used: vec![false; pages], count: 0 }
-    }
-
-    fn touched(&mut self, page: usize) {
-        self.count += usize::from(!std::mem::replace(&mut self.used[page], true));
-    }
-
-    fn gone(&mut self, page: usize) {
-        self.count -= usize::from(std::mem::replace(&mut self.used[page], false));
-    }
-
-    /// The most pages that a process uses at a time.
-    fn most(process: &Process) -> usize {
-        let (mut uses, mut most) = (Uses::new(process.pages.len()), 0);
-        let mut released = process.released.iter().peekable();
-        for (i, row) in process.rows.iter().enumerate() {
-            while let Some((_, gone)) = released.next_if(|(at, _)| *at <= i) {
-                gone.iter().for_each(|page| uses.gone(*page as usize));
-            }
-            uses.touched((row >> 1) as usize);
-            most = most.max(uses.count);
-        }
-        most
     }
 }
 
