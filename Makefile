@@ -101,6 +101,10 @@ bench-anyone: build
 bench-park: build
 	@python3 scripts/park.py $(BIN) $(PARKFLAGS)
 
+# As root: a heap in slow memory that is read where it lies (DR.Swap) against the kernel's swap on zram, at equal DRAM.
+bench-slow: build
+	@python3 scripts/slow.py $(BIN) $(SLOWFLAGS)
+
 # The time of a fault by policy and handler, live: what SWL's search while the page loads brings, in pairs.
 bench-swl: build
 	@python3 scripts/swl.py $(BIN) $(SWLFLAGS)

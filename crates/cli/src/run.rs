@@ -38,6 +38,7 @@ Examples:
   coldframe run --ram 4MiB --predict -- bzip2 -9c < file > file.bz2
   coldframe run --by kernel --swap zram --ram 64MiB -- ./static-program
   coldframe run --ram 8MiB --system lobi --collector cost-benefit --swap-area 64MiB --journal j -- sort file; coldframe replay j
+  coldframe run --slow node:1 --ram 64MiB -- redis-server --save ''
   coldframe run --ram 4MiB --device LOBI-NAND --backing-max 128MiB -- python3 script.py
 
 --ram is for what can leave: the program's heap and its large private anonymous mappings. Its code, stacks and files \
@@ -53,6 +54,11 @@ same. Files read into the cache count in --ram, and leave first. As root, or wit
 --device prices the bytes that the run moved: their time, energy and life on that flash. Life is cycles * area / rate \
 of writing. The area is --backing-max or the sheet's capacity, and wears evenly, as with a log. If the sheet lacks a \
 number, the statistics say so and do not guess.
+
+--slow: pages that leave RAM go to slow memory, where each read maps them as they lie; a write copies the page to RAM. \
+The kernel must not swap that memory out: it is locked, or the machine has no swap. A forked child gets a copy of all \
+pages, in no budget, before its parent goes on. O_DIRECT, an io_uring and other ways by which the kernel writes past \
+the page table are refused.
 
 --system lobi lets the engine place each page in a log of erase blocks, collect the blocks and erase them, as \
 `coldframe sim --system lobi` does. The statistics then have programs, copies, erases and wear; the journal has all of \
@@ -93,6 +99,10 @@ pub struct Args {
     /// if that is in RAM].
     #[arg(long)]
     backing: Option<PathBuf>,
+    /// Slow memory in place of a swap file, in which pages are read where they lie and copied to RAM only when they are written
+    /// (DR.Swap): a NUMA node (CXL, persistent memory), or a folder of a tmpfs as a stand-in.
+    #[arg(long, value_name = "node:N|PATH", conflicts_with_all = ["backing", "backing_max", "tier", "encrypt", "read_ahead", "wait", "device", "predict", "system"])]
+    slow: Option<String>,
     /// Largest size of the swap file; with --swap, the size of the swap that is made [default there: the machine's RAM, 8GiB and
     /// half of the disk's free room, whichever is least].
     #[arg(long)]
@@ -151,6 +161,7 @@ impl Args {
             (self.policy.is_some(), "--policy"),
             (self.handler.is_some(), "--handler"),
             (self.backing.is_some(), "--backing"),
+            (self.slow.is_some(), "--slow"),
             (self.backing_max.is_some() && self.swap.is_none(), "--backing-max"),
             (self.wait != "auto", "--wait"),
             (self.read_ahead.is_some(), "--read-ahead"),
@@ -293,6 +304,14 @@ fn show(args: &Args, options: &Options, ended: &Ended, quiet: bool) -> Result<()
     Ok(())
 }
 
+/// A folder also for programs that change theirs.
+fn slow_place(place: String) -> String {
+    match place.starts_with("node:") {
+        true => place,
+        false => std::path::absolute(&place).map_or(place, |path| path.to_string_lossy().into_owned()),
+    }
+}
+
 /// Pages ahead of a stream, and slots of a block.
 fn read_ahead(text: &str) -> Result<(u32, u32), Failure> {
     let blocks = (1..=5).map(|i| 1 << i);
@@ -336,6 +355,7 @@ fn options(args: &Args) -> Result<Options, Failure> {
         policy: args.policy.clone().or(configured.policy),
         handler: args.handler.clone().or(configured.handler).unwrap_or_else(|| "parallel".into()),
         backing: std::path::absolute(&backing).unwrap_or(backing),
+        slow: args.slow.clone().map(slow_place),
         backing_max: args.backing_max.as_deref().map(|text| bytes("--backing-max", text)).transpose()?,
         max_memory: bytes("--max-memory", &args.max_memory)?,
         wait: match args.wait.as_str() {

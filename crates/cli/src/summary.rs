@@ -57,32 +57,34 @@ pub fn table(options: &Options, stats: &Snapshot, chosen: Option<&Chosen>, took:
             us(t.max_ns),
         ]
     };
-    let rows = vec![
-        row("page from the device", stats.device_fault),
+    let slow = options.slow.as_ref().map(|_| row("read in slow memory", stats.direct_read));
+    let rows = slow.into_iter().chain([
+        row(if options.slow.is_some() { "copied, to be written" } else { "page from the device" }, stats.device_fault),
         row("page from RAM or zeros", stats.memory_fault),
         row("false fault", stats.false_fault),
         row("first write", stats.write_fault),
         row("wait for the device", stats.device_wait),
-    ];
+    ]);
     let hidden = match stats.evict_ns {
         0 => "not observable".to_string(),
         all => format!("{:.1} %", 100.0 * (all - stats.evict_exposed_ns.min(all)) as f64 / all as f64),
     };
     format!(
         "{}\nRAM {most} of at most {given}, {} managed; {} evictions, {} of them written ({} found unchanged)\n\
-         device: {} read, {} written in {} writes; search and eviction hidden behind the device: {hidden}\n\
+         {}: {} read, {} written in {} writes; search and eviction hidden behind the device: {hidden}\n\
          {}{}{}{:.2} s, {} forks\n",
-        styled(&["fault", "count", "mean us", "p50", "p99", "p99.9", "max"], rows, 1),
+        styled(&["fault", "count", "mean us", "p50", "p99", "p99.9", "max"], rows.collect(), 1),
         mib(stats.managed * PAGE as u64),
         human_count(stats.evictions),
         human_count(stats.dirty_evictions),
         human_count(stats.writes_saved),
+        if options.slow.is_some() { "slow memory" } else { "device" },
         mib(stats.device_bytes_read),
         mib(stats.device_bytes_written),
         human_count(stats.device_writes),
         area::words(options, stats),
         stages(stats),
-        chosen.map_or_else(String::new, |chosen| decided(chosen, stats)),
+        chosen.map_or_else(String::new, |chosen| decided(chosen, stats, options.slow.is_some())),
         took.as_secs_f64(),
         stats.forks,
     )
@@ -102,13 +104,18 @@ fn stages(stats: &Snapshot) -> String {
     format!("a true fault's stages, mean us: {}\n", each.join(", "))
 }
 
-fn decided(chosen: &Chosen, stats: &Snapshot) -> String {
+fn decided(chosen: &Chosen, stats: &Snapshot, slow: bool) -> String {
+    let us = |ns: u64| ns as f64 / 1e3;
+    let (read, step) = (us(stats.device_read_ns), us(stats.walk_step_ns));
+    let measured = match slow {
+        true => String::new(),
+        false => format!("; measured: device read {read:.1} us, walk step {step:.1} us"),
+    };
     format!(
-        "{}, {} victims at a time, wait {}; measured: device read {:.1} us, walk step {:.1} us\n",
+        "{}, {} victims at a time, wait {}{}\n",
         chosen.policy,
         chosen.evict_batch,
         json!(chosen.wait).as_str().unwrap_or_default(),
-        stats.device_read_ns as f64 / 1e3,
-        stats.walk_step_ns as f64 / 1e3
+        measured
     )
 }

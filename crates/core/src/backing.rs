@@ -31,13 +31,20 @@ pub(crate) struct Backing {
     packs: Option<Packs>,
     swap: Option<Swap>,
     slots: Option<Slots>,
+    /// The home slots are the area: pages are read there.
+    read_at_home: bool,
 }
 
 impl Backing {
     /// A home slot for each page, and the areas.
     pub(crate) fn new(pages: usize, swap: Option<Swap>, slots: Option<Slots>, packs: Option<Packs>) -> Backing {
         let flash = (pages + slots.as_ref().map_or(0, Slots::len)) as u32;
-        Backing { homes: pages as u32, flash, packs, swap, slots }
+        Backing { homes: pages as u32, flash, packs, swap, slots, read_at_home: false }
+    }
+
+    /// Without an area of another kind, the home slots are one, and pages can be read there.
+    pub(crate) fn read_at_home(self, direct_read: bool) -> Backing {
+        Backing { read_at_home: direct_read && self.swap.is_none() && self.slots.is_none(), ..self }
     }
 
     pub(crate) fn packs(&self) -> Option<&Packs> {
@@ -150,7 +157,9 @@ impl Backing {
 
     /// The page's slot of the area; of the first area if there are two.
     pub(crate) fn in_area(&self, page: PageId) -> Option<SlotId> {
-        if self.slots.is_some() {
+        if self.read_at_home {
+            Some(page.home())
+        } else if self.slots.is_some() {
             self.in_slots(page)
         } else {
             self.on_flash(page)

@@ -200,7 +200,7 @@ impl Turn<'_> {
             PageState::Loading(_) | PageState::Writing { .. } => return false,
             PageState::Lost => self.halt(task, page),
             PageState::Absent | PageState::Untouched | PageState::InSlot(_) => {
-                if let Some(slot) = self.direct(page).filter(|_| !writing) {
+                if let Some(slot) = self.direct(page).filter(|_| !writing && state != PageState::Untouched) {
                     read_in_slot(self, task, page, slot);
                     return true;
                 }

@@ -223,6 +223,8 @@ impl Immediate {
         match self.place[page.index()] {
             Some(Place::Frame(frame)) => Some(self.frames[&frame.0]),
             Some(Place::Buffer(buffer)) => Some(self.buffers[&buffer.0]),
+            // A page that was dropped clean has zeros in its home slot.
+            Some(Place::Slot(slot)) if slot == page.home() => Some(self.slots.get(&slot.0).copied().unwrap_or(0)),
             Some(Place::Slot(slot)) => Some(self.slots[&slot.0]),
             other => panic!("mapped at {other:?}"),
         }

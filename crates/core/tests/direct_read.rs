@@ -230,8 +230,52 @@ fn after_a_fork_parent_and_child_read_one_slot_and_write_each_their_own() {
     assert_eq!((read(&mut rig, 1, page(1, 0)), read(&mut rig, 0, page(0, 0))), (6, 7));
 }
 
+/// Home slots that can be read, as a machine has them whose slow memory has a place for each page.
+#[test]
+fn without_an_area_pages_are_read_in_their_home_slots() {
+    let mut rig = Rig::made(("fifo", "parallel"), 1, 4, IN_PLACE, 1, |builder| builder.below(Below::Homes));
+    assert_eq!((read(&mut rig, 0, PageId(2)), rig.engine.counts().direct_reads), (0, 0), "a first touch needs a frame");
+    write(&mut rig, 0, PageId(0), 7);
+    write(&mut rig, 0, PageId(1), 8);
+    rig.machine.log.clear();
+    assert_eq!((read(&mut rig, 0, PageId(0)), rig.machine.write(PageId(0), 9)), (7, false));
+    assert_eq!(maps(&rig), [(Place::Slot(PageId(0).home()), false)]);
+    write(&mut rig, 0, PageId(0), 9);
+    assert_eq!((read(&mut rig, 0, PageId(1)), read(&mut rig, 0, PageId(0))), (8, 9));
+    rig.engine.check();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// The same with home slots, and pages that are dropped.
+    #[test]
+    fn every_read_sees_the_last_write_with_home_slots(
+        frames in 1usize..6,
+        bare in any::<bool>(),
+        policy in prop::sample::select(vec!["fifo", "clock", "sieve", "fifo-sc:valid=1", "multi-queue", "s3-fifo"]),
+        steps in prop::collection::vec((0..PAGES, 0u32..10, 0u32..20), 1..250),
+    ) {
+        let caps = Caps { reference_bit: !bare, dirty_bit: !bare, buffers: 2, ..IN_PLACE };
+        let mut rig = Rig::made((policy, "parallel"), frames, PAGES as usize, caps, 1, |b| b.below(Below::Homes));
+        let mut contents = [0u64; PAGES as usize];
+        for (i, (number, kind, fails)) in steps.into_iter().enumerate() {
+            let id = PageId(number);
+            rig.machine.failures = u32::from(fails == 0);
+            match kind {
+                0..4 => {
+                    write(&mut rig, 0, id, i as u64 + 1);
+                    contents[id.index()] = i as u64 + 1;
+                }
+                4 => {
+                    tell(&mut rig, Event::Released { page: id });
+                    rig.machine.forget(id);
+                    contents[id.index()] = 0;
+                }
+                _ => prop_assert_eq!(read(&mut rig, 0, id), contents[id.index()], "page {}", id.0),
+            }
+        }
+    }
 
     /// Every read sees the last write of its task, whatever is swapped, read in place, forked or killed. A task that
     /// was killed finds its anonymous pages empty.

@@ -106,6 +106,9 @@ pub struct Options {
     pub base: Option<u64>,
     /// Folder for the swap file, which is unlinked when it is opened; or a block device, whose content is lost.
     pub backing: PathBuf,
+    /// Slow memory in place of a swap file, where pages are read as they lie: `node:N`, or a folder of a tmpfs.
+    #[serde(default)]
+    pub slow: Option<String>,
     /// The most bytes the swap file may take; `None`: as many as the folder has.
     pub backing_max: Option<u64>,
     /// How to wait for the device.
@@ -157,6 +160,7 @@ impl Options {
             max_memory: 64 << 30,
             base: None,
             backing: std::env::temp_dir(),
+            slow: None,
             backing_max: None,
             wait: Wait::Auto,
             swap: None,

@@ -63,6 +63,7 @@ impl Builder {
         let swap = areas.map(|SwapAreas { slots_per_block, areas }| Swap::new(pages, slots_per_block, &areas));
         let swap = swap.transpose().map_err(ConfigError::Swap)?;
         let backing = Backing::new(pages, swap, slots.map(|slots| Slots::new(slots, pages, tasks)), packs);
+        let backing = backing.read_at_home(caps.direct_read);
         let buffers = caps.buffers as usize;
         Ok(Engine {
             pages: PageStates::new(pages),

@@ -154,6 +154,11 @@ impl<'a> Linux<'a> {
 
     /// Moves the page to the shelf. While it is on its way it is `Leaving`.
     fn unmap(&mut self, page: usize) {
+        if self.work.pages().get(page) == Where::InSlot || self.last.protected.is_none() {
+            self.seize(page, |was| (was == Where::InSlot).then_some(Where::Leaving));
+            self.work.memory.unmap_slot(page);
+            return self.work.pages().release(page, self.owner(), Where::Out);
+        }
         let (protected, was) = self.last.protected.take().expect("a page is protected before it is unmapped");
         debug_assert_eq!(protected, page);
         if self.todo.moves.len() == MOVES {
@@ -328,6 +333,13 @@ impl Machine for Linux<'_> {
             Command::Unmap { page } => self.unmap(page.index()),
             Command::Evict { page, .. } => self.evict(page.index()),
             Command::Map { page, place: Place::Frame(_), .. } => self.map(page.index()),
+            Command::Map { page, place: Place::Slot(_), .. } => {
+                let page = page.index();
+                self.seize(page, |was| (was == Where::Out).then_some(Where::Busy));
+                self.work.log().fill_slot(page, self.work.memory.space.zeros, self.work.pages());
+                self.work.memory.map_slot(page);
+                self.work.pages().release(page, self.owner(), Where::InSlot);
+            }
             Command::Map { page, place, .. } => {
                 fatal::stop(format_args!("internal error: page {} is mapped at {place:?}", page.0))
             }

@@ -56,7 +56,14 @@ impl Faults {
                         self.pages().wait(page);
                     }
                 }
-                Where::Out | Where::Shelved => {
+                // The kernel has taken it out of the page table, or another thread was faster.
+                Where::InSlot if !write => {
+                    if self.pages().acquire(page, state, Where::Busy, Owner::BRIEF) {
+                        self.memory().map_slot(page);
+                        return self.pages().release(page, Owner::BRIEF, Where::InSlot);
+                    }
+                }
+                Where::Out | Where::Shelved | Where::InSlot => {
                     if self.fault(page, write, started, thread) {
                         return;
                     }
@@ -129,7 +136,10 @@ impl Faults {
         todo.fault = None;
         task.await_resume(|| self.work.lead.step_aside());
         todo.laps.lap(Stage::PostProcess);
-        self.record(started, asked, shelved, &todo.laps);
+        match self.space().is_of_file() && self.pages().get(page) == Where::InSlot {
+            true => self.stats.direct_read.record(sys::now() - started),
+            false => self.record(started, asked, shelved, &todo.laps),
+        }
         self.bring_back(todo);
         if let Some(recording) = self.work.recording() {
             recording.entry(page, write, !shelved, thread, started, self.memory().resident());
@@ -142,7 +152,7 @@ impl Faults {
     /// The engine's lock, if the page still needs a fault.
     fn admit(&self, page: usize) -> Option<Guard<'_, Decider>> {
         let decider = self.gate.enter();
-        if matches!(self.pages().get(page), Where::Out | Where::Shelved) {
+        if matches!(self.pages().get(page), Where::Out | Where::Shelved | Where::InSlot) {
             return Some(decider);
         }
         self.gate.leave();

@@ -16,6 +16,8 @@
 //! call finds no memory there, and never zeros. Until the child's pager has started, zeros hold the
 //! place, so that other mappings of the child, including the pager's own memory, get other addresses.
 
+use std::os::fd::AsRawFd;
+
 use super::Inner;
 use crate::memory::extents::Manner;
 use crate::memory::space;
@@ -32,7 +34,8 @@ struct Ready {
     /// Both ends of a pipe. The child keeps the second end open while it can see the parent's slots. None: there were
     /// no descriptors, and the slots that the child sees are kept for ever.
     alive: Option<(High, High)>,
-    device: Result<Device, LiveError>,
+    /// None: it does not page, since slow memory serves one process.
+    device: Option<Result<Device, LiveError>>,
     /// The kernel refused to let the memory be inherited: there must be no child.
     refused: Option<Errno>,
 }
@@ -67,7 +70,10 @@ impl Inner {
         let refused = self.inherit(true).err();
         let pipe = sys::with_room(|_| sys::pipe(0)).ok();
         let alive = pipe.map(|(read, write)| (sys::move_high(read), sys::move_high(write)));
-        *self.forks.ready.lock() = Some(Ready { alive, device: self.forks.files.another(), refused });
+        let slow = self.faults.space().is_of_file();
+        let refused = refused.or((slow && alive.is_none()).then_some(Errno(libc::EAGAIN)));
+        let device = (!slow).then(|| self.forks.files.another());
+        *self.forks.ready.lock() = Some(Ready { alive, device, refused });
     }
 
     /// Returns the reason if there must be no child. If a child was made all the same, it has ended at once.
@@ -77,7 +83,13 @@ impl Inner {
             self.keep_to_itself();
             let ready = self.forks.ready.lock().take();
             refused = ready.as_ref().and_then(|ready| ready.refused);
-            let alive = ready.and_then(|ready| ready.alive);
+            let mut alive = ready.and_then(|ready| ready.alive);
+            if self.faults.space().is_of_file() {
+                if let Some((read, _)) = alive.take().map(|(read, write)| (read, drop(write))) {
+                    // The child copies all pages out of slow memory first.
+                    let _ = sys::await_events([read.as_raw_fd(), -1], true);
+                }
+            }
             self.faults.work.log().fork_parent(alive.map(|(read, _write)| read), self.threads.tell());
             self.faults.memory().begin_epoch();
             Stats::add(&self.stats.forks, 1);
@@ -90,7 +102,8 @@ impl Inner {
         // SAFETY: a forked child has one thread, and this is it.
         unsafe { self.threads.forget(&self.faults) };
         if self.faults.memory().is_plain() {
-            return self.open_gate();
+            self.open_gate();
+            return self.faults.settle(|_, _| Ok(()));
         }
         let Some(Ready { alive, device, refused }) = self.forks.ready.lock().take() else {
             fatal::stop("internal error: a fork that was not prepared")
@@ -100,21 +113,21 @@ impl Inner {
         }
         // Open until this process and its forks are gone, or run another program.
         self.forks.alive.lock().extend(alive.map(|(_read, write)| write));
-        let own = device.and_then(|device| sys::with_room(|_| self.become_own(device)));
+        let own = device.map(|device| device.and_then(|device| sys::with_room(|_| self.become_own(device))));
         self.faults.memory().forget_threads();
         // SAFETY: `fork_prepare` has taken the lock.
         unsafe { self.faults.gate.held() }.has_no_journal();
         self.faults.memory().begin_epoch();
         self.open_gate();
         match own {
-            Ok(()) => {
+            Some(Ok(())) => {
                 self.count_in();
                 // If the parent could not lock it, neither can this process; the parent has reported that.
                 self.keep_plaintext();
                 self.faults.after_fork();
             }
-            Err(error) => {
-                self.faults.run_unpaged(&error);
+            own => {
+                self.faults.run_unpaged(own.and_then(Result::err).as_ref());
                 // The parents' swap files are not read any more.
                 self.forks.alive.lock().clear();
             }
@@ -131,7 +144,7 @@ impl Inner {
         self.forks.files.renew();
         // SAFETY: as above.
         unsafe { self.faults.work.renew_recording(self.options.record.as_ref())? };
-        let uffd = self.source.make().map_err(|e| LiveError::os("userfaultfd", e))?;
+        let uffd = self.source.make(false).map_err(|e| LiveError::os("userfaultfd", e))?;
         // SAFETY: as above.
         let parents = unsafe { self.faults.memory().watch_with(uffd) };
         // SAFETY: as above; the pager lives as long as its process, or stops the threads.
@@ -197,7 +210,9 @@ impl Inner {
     fn inherit(&self, on: bool) -> Sys<()> {
         let kept = if on { &[libc::MADV_DOFORK][..] } else { &[libc::MADV_DONTFORK] };
         let wiped = if on { [libc::MADV_WIPEONFORK, kept[0]] } else { [kept[0], libc::MADV_KEEPONFORK] };
-        let advice = |manner: &Manner| if !manner.dont_fork { kept } else { &wiped };
+        // A child takes nothing over from slow memory; and the kernel wipes no mapping of a file.
+        let all = self.faults.space().is_of_file();
+        let advice = |manner: &Manner| if all || !manner.dont_fork { kept } else { &wiped };
         let managed = self.faults.space().frozen().into_iter().map(|(range, manner)| (range, advice(&manner)));
         for (range, advice) in managed.chain([(self.faults.space().shelf_range(), kept)]) {
             for advice in advice {

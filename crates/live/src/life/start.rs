@@ -32,7 +32,8 @@ use crate::swap::device::Device;
 use crate::swap::files::SwapFiles;
 use crate::swap::log::{Log, SEGMENT};
 use crate::swap::seal::Sealer;
-use crate::sys::{self, High, Notify, Source};
+use crate::swap::slow::Slow;
+use crate::sys::{self, Errno, High, Notify, Source};
 use crate::task::{Tasks, LOADS, TASKS};
 use crate::threads::Threads;
 use crate::tier::Pool;
@@ -64,7 +65,7 @@ fn made(options: Options, source: Source, kept: bool) -> Result<Arc<Inner>, Live
     let began = (recorder::in_ram(recorder::open(c"/proc/self/statm").as_ref()), sys::now());
     // Memory is not watched before it has to be. A recording and a journal have every first touch, and so has the
     // engine's swap area.
-    let early = kept && options.journal.is_none() && options.swap.is_none();
+    let early = kept && options.journal.is_none() && options.swap.is_none() && options.slow.is_none();
     super::locked::refuse_locked()?;
     sys::clock::find();
     // Before the statistics, which are in a file themselves.
@@ -97,16 +98,26 @@ fn build(
     let frames = frames(&options)?;
     let pages = pages(&options)?;
     options.max_memory = (pages * PAGE) as u64;
-    let uffd = source.make().map_err(missing)?;
-    let space = Space::new(pages * PAGE, options.base.map(|base| base as usize))?;
+    let slow = options.slow.clone().map(|place| open_slow(&mut options, &place, pages)).transpose()?;
+    let (slow, slow_device) = slow.unzip();
+    let uffd = source.make(slow.is_some()).map_err(|error| match (&slow, error) {
+        (Some(_), Errno::INVAL) => LiveError::Missing {
+            feature: "slow memory",
+            reason: error.io().to_string(),
+            remedy: "the kernel needs to be 6.4 or newer",
+        },
+        _ => missing(error),
+    })?;
+    let file = slow.as_ref().map(Slow::file);
+    let space = Space::new(pages * PAGE, options.base.map(|base| base as usize), file)?;
     uffd.register(space.shelf_range()).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e))?;
-    let device = Device::swap(&options.backing, options.inject)?;
+    let device = slow_device.map_or_else(|| Device::swap(&options.backing, options.inject), Ok)?;
     // A write beyond the limit on file sizes raises a signal, so the swap file stays below the limit.
     options.backing_max = options.backing_max.into_iter().chain(device.limit()).min();
     let measured = match known {
         Some(measured) => measured,
-        // A recording does not wait for a device.
-        None if options.record.is_some() => Measured { read_ns: 1, step_ns: 1 },
+        // A recording does not wait for a device, and slow memory is none.
+        None if options.record.is_some() || slow.is_some() => Measured { read_ns: 1, step_ns: 1 },
         None => calibrate::measure(&device.to_measure()?, &uffd, &space)?,
     };
     options.policy = Some(measured.policy(options.policy.as_deref()));
@@ -159,7 +170,8 @@ fn build(
     let sealer = if options.encrypt { Some(Sealer::new()?) } else { None };
     crate::sys::pause::set(options.inject.map_or(0, |inject| inject.pause));
     let swap_files = SwapFiles::open(&options.backing, options.inject)?;
-    let log = Log::new(device, pages, options.backing_max, sealer, blocks)?;
+    let mut log = Log::new(device, pages, options.backing_max, sealer, blocks)?;
+    log.slow = slow;
     // SAFETY: a page of zeros.
     let zeros = unsafe { log.sum(space.zeros) };
     let begin = |asked| Recording::create(asked, knobs.clone().unwrap_or_default(), (space.start, pages), zeros);
@@ -189,6 +201,22 @@ fn build(
         _stats_fd: stats_fd,
         options,
     })
+}
+
+/// Slow memory, and what does not go with it.
+fn open_slow(options: &mut Options, place: &str, pages: usize) -> Result<(Slow, Device), LiveError> {
+    let others = [
+        (options.record.is_some(), "record"),
+        (options.swap.is_some(), "swap"),
+        (options.tier != Tier::None, "tier"),
+        (options.encrypt, "encrypt"),
+    ];
+    if let Some((_, field)) = others.into_iter().find(|(given, _)| *given) {
+        return Err(LiveError::Setting { field, reason: "does not go with `slow`".to_string() });
+    }
+    // A page that is read where it lies is not read ahead.
+    (options.read_ahead, options.block, options.wait) = (0, 0, Wait::Read);
+    Slow::open(place, pages)
 }
 
 /// Memory for the engine's buffers, and for those that replace them.
@@ -268,7 +296,8 @@ fn engine(
             format!("there is no handler `{}` for this machine; there are {}", options.handler, names.join(", ")),
         )
     })?;
-    let config = plan.config(pages, !matches!(below, Below::Swap(_)));
+    let mut config = plan.config(pages, !matches!(below, Below::Swap(_)));
+    config.caps.direct_read = options.slow.is_some();
     let head = Head { below: below.clone(), ..Head::new(choice.to_string(), handler, config) };
     let engine = Engine::builder(config, policy, handler).below(below).build();
     let engine = engine.map_err(|error| match error {

@@ -173,6 +173,18 @@ impl Memory {
         !there
     }
 
+    /// Maps a page where it lies in slow memory; writes to it fault.
+    pub fn map_slot(&self, page: usize) {
+        self.must(self.uffd().map_file_page(self.address(page)), "map a page of slow memory (UFFDIO_CONTINUE)", page);
+    }
+
+    /// Takes that page out of the page table.
+    pub fn unmap_slot(&self, page: usize) {
+        let address = self.address(page);
+        // SAFETY: the file keeps its bytes.
+        self.must(unsafe { sys::drop_range(address..address + PAGE) }, "drop a page", page);
+    }
+
     /// One more page is in RAM.
     pub fn note_resident(&self) {
         self.count_in(1);
@@ -192,8 +204,10 @@ impl Memory {
     /// Restores a page that a raw system call of the program has dropped, with zeros. Only for the owner of the page.
     pub fn refill(&self, page: usize) -> bool {
         let address = self.address(page);
-        // This says that a page swapped out by the kernel is absent; the copy then finds it in place.
-        !sys::is_there(address) && self.uffd().copy(address, self.space.zeros, false).is_ok()
+        // This says that a page swapped out by the kernel is absent, and that one of a file is there; the copy then finds
+        // out.
+        (self.space.is_of_file() || !sys::is_there(address))
+            && self.uffd().copy(address, self.space.zeros, false).is_ok()
     }
 
     /// Write-protects a page and copies it, whether the program may read it or not, without ever sleeping in a fault.

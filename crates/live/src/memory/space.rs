@@ -13,6 +13,7 @@
 //! take it. Both need signals blocked.
 
 use std::ops::Range;
+use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::memory::extents::{Extents, Kind, Manner};
@@ -32,6 +33,8 @@ pub struct Space {
     pub pages: usize,
     /// The address of a page of zeros.
     pub zeros: usize,
+    /// The memory file that the span is a private mapping of, page by page.
+    file: Option<RawFd>,
     changing: Lock<()>,
     extents: Lock<Extents>,
     /// For each chunk, whether any of its pages may not be `Nowhere`.
@@ -39,8 +42,8 @@ pub struct Space {
 }
 
 impl Space {
-    /// Takes the address space; costs no RAM.
-    pub fn new(len: usize, at: Option<usize>) -> Result<Space, LiveError> {
+    /// Takes the address space; costs no RAM. With a memory file, which is open as long as the space lives.
+    pub fn new(len: usize, at: Option<usize>, file: Option<RawFd>) -> Result<Space, LiveError> {
         let pages = len / PAGE;
         let len = pages * PAGE;
         let no_room = |e: Errno| LiveError::Missing {
@@ -61,7 +64,36 @@ impl Space {
             }
         };
         let extents = Lock::new(Extents::new(start..start + len));
-        Ok(Space { start, pages, zeros, changing: Lock::new(()), extents, touched })
+        let space = Space { start, pages, zeros, file, changing: Lock::new(()), extents, touched };
+        if file.is_some() {
+            // SAFETY: no other thread knows it yet.
+            unsafe { space.map_free(&space.span()) }.map_err(no_room)?;
+        }
+        Ok(space)
+    }
+
+    /// Whether it is a mapping of a memory file.
+    pub fn is_of_file(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Replaces a mapping by free space, without its rights, locks and advice.
+    ///
+    /// # Safety
+    /// The range lies in the span or the shelf, and its old content is no longer used.
+    pub unsafe fn map_free(&self, range: &Range<usize>) -> Sys<()> {
+        // SAFETY: the caller answers for it.
+        unsafe { self.map_new(range, libc::PROT_NONE) }
+    }
+
+    /// Replaces a mapping by memory that the pager can watch.
+    ///
+    /// # Safety
+    /// As above.
+    pub unsafe fn map_new(&self, range: &Range<usize>, protection: i32) -> Sys<()> {
+        let of_file = self.file.filter(|_| range.end <= self.shelf());
+        // SAFETY: the caller answers for it.
+        unsafe { map_over(range, protection, of_file.map(|file| (file, range.start - self.start))) }
     }
 
     pub fn shelf(&self) -> usize {
@@ -236,7 +268,7 @@ unsafe fn in_small_pages(range: &Range<usize>) {
 pub unsafe fn map_open(range: &Range<usize>, protection: i32) -> Sys<()> {
     // SAFETY: the caller answers for it.
     unsafe {
-        map_over(range, protection)?;
+        map_over(range, protection, None)?;
         prepare(range)
     }
 }
@@ -275,24 +307,17 @@ pub unsafe fn as_new(range: &Range<usize>) -> Sys<()> {
 pub unsafe fn map_plain(range: &Range<usize>, protection: i32) -> Sys<()> {
     // SAFETY: the caller answers for it.
     unsafe {
-        map_over(range, protection)?;
+        map_over(range, protection, None)?;
         in_small_pages(range);
     }
     Ok(())
 }
 
-/// Replaces a mapping by free space, without its rights, locks and advice.
-///
-/// # Safety
-/// As above.
-pub unsafe fn map_free(range: &Range<usize>) -> Sys<()> {
-    // SAFETY: the caller answers for it.
-    unsafe { map_over(range, libc::PROT_NONE) }
-}
-
-unsafe fn map_over(range: &Range<usize>, protection: i32) -> Sys<()> {
-    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED) as usize;
-    let arguments = [range.start, range.len(), protection as usize, flags, usize::MAX, 0];
+unsafe fn map_over(range: &Range<usize>, protection: i32, of: Option<(RawFd, usize)>) -> Sys<()> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_NORESERVE | libc::MAP_FIXED;
+    let flags = (flags | if of.is_none() { libc::MAP_ANONYMOUS } else { 0 }) as usize;
+    let (file, offset) = of.map_or((usize::MAX, 0), |(file, offset)| (file as usize, offset));
+    let arguments = [range.start, range.len(), protection as usize, flags, file, offset];
     // SAFETY: the caller answers for it.
     unsafe { sys::call(libc::SYS_mmap, arguments) }.map(drop)
 }

@@ -8,6 +8,7 @@
 //!    ├── Leaving ◄──────────┘   zap, and the bytes are safe
 //!    │    │  ▲ │ Command::Unmap: moved to the shelf
 //!         │  └─ Shelved ──► Busy ──► Dirty or Unsure: a false fault moves it back
+//!    ├── InSlot ◄─► Out: slow memory, read in place
 //!         └► Refused ──► Kept ──► Busy ──► Dirty: the kernel holds its frame, so it never left; the engine learns this
 //! ```
 //! `Busy`, `Leaving` and `Refused` pages have an owner. Only the owner may change the page, and it gives its number when it
@@ -49,6 +50,8 @@ pub enum Where {
     Refused = 8,
     /// The same, and reported. Whoever kept it sends the engine a fault, which ends this state.
     Kept = 9,
+    /// In the page table, where it lies in slow memory, and writes to it fault.
+    InSlot = 10,
 }
 
 impl Where {
@@ -63,7 +66,8 @@ impl Where {
             6 => Where::Leaving,
             7 => Where::Shelved,
             8 => Where::Refused,
-            _ => Where::Kept,
+            9 => Where::Kept,
+            _ => Where::InSlot,
         }
     }
 

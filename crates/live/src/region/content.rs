@@ -26,7 +26,8 @@ impl Faults {
 
     /// Loads absent pages, [`HINTS`] at a time.
     pub fn load_pages(&self, pages: impl Iterator<Item = usize>) {
-        if self.memory().is_the_kernels() {
+        // In slow memory pages are read where they lie.
+        if self.memory().is_the_kernels() || self.space().is_of_file() {
             return;
         }
         let out = |page: &usize| match self.pages().get(*page) {
@@ -124,7 +125,7 @@ impl Faults {
                 Where::Nowhere if self.memory().begin(page) => {}
                 Where::Nowhere => return Err(self.hole(page)),
                 Where::Out | Where::Shelved => self.serve(address, true, Kind::Missing, 0),
-                Where::Clean => self.serve(address, true, Kind::Protected, 0),
+                Where::Clean | Where::InSlot => self.serve(address, true, Kind::Protected, 0),
                 Where::Busy | Where::Leaving | Where::Refused => self.pages().wait(page),
                 Where::Kept => sys::sleep_us(20),
                 was @ (Where::Dirty | Where::Unsure) => {

@@ -113,7 +113,7 @@ impl Faults {
             unsafe {
                 match kind {
                     Kind::Managed(_) => space::as_new(part)?,
-                    Kind::Foreign => space::map_plain(part, protection)?,
+                    Kind::Foreign => self.space().map_new(part, protection)?,
                 }
             }
         }
@@ -181,7 +181,7 @@ impl Faults {
         }
         for (i, (part, _)) in there.iter().enumerate().filter(|_| free) {
             // SAFETY: no page of it is in use any more.
-            if let Err(error) = unsafe { space::map_free(part) } {
+            if let Err(error) = unsafe { self.space().map_free(part) } {
                 // Lost address space is better than address space that is handed out while it is still mapped.
                 let mut extents = self.space().extents();
                 there[i..].iter().for_each(|(part, kind)| extents.insert(part.clone(), *kind));
@@ -194,7 +194,7 @@ impl Faults {
     /// Makes a range free that is in no extent.
     fn restore(&self, range: &Range<usize>) {
         // SAFETY: no page of it is in use.
-        if unsafe { space::map_free(range) }.is_err() {
+        if unsafe { self.space().map_free(range) }.is_err() {
             self.space().extents().insert(range.clone(), Kind::Foreign);
         }
     }

@@ -10,6 +10,7 @@ use std::ops::Range;
 use coldframe_core::PageId;
 
 use crate::fault::Faults;
+use crate::memory::extents::Manner;
 use crate::memory::space;
 use crate::page::pages::Where;
 use crate::sys::{self, fatal, Sys};
@@ -20,52 +21,76 @@ const PLAIN: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
 impl Faults {
     /// In a forked child with one thread and all locks free: turns all managed memory into plain memory.
-    pub fn run_unpaged(&self, reason: &LiveError) {
-        fatal::say(format_args!("a forked process runs without paging, in no budget: {reason}"));
+    pub fn run_unpaged(&self, reason: Option<&LiveError>) {
+        if let Some(reason) = reason {
+            fatal::say(format_args!("a forked process runs without paging, in no budget: {reason}"));
+        }
         self.memory().becomes_plain();
-        let managed = self.space().managed_within(self.space().span());
-        for (range, manner) in managed {
+        self.settle(|range, manner| self.bring_all(range, manner));
+        // SAFETY: nothing on the shelf is needed any more.
+        let _ = unsafe { self.space().map_free(&self.space().shelf_range()) };
+    }
+
+    /// In a forked child that does not page: its memory is what the program has asked for. `rest` does what is to be done
+    /// with the memory that it has in common with its parent.
+    pub fn settle(&self, rest: impl Fn(&Range<usize>, Manner) -> Sys<()>) {
+        for (range, manner) in self.space().managed_within(self.space().span()) {
             let done = match (manner.dont_fork, manner.wipe_on_fork) {
                 (true, _) => {
                     self.space().extents().remove(range.clone());
                     // SAFETY: nothing is mapped there, or it is not to be inherited.
-                    unsafe { space::map_free(&range) }
+                    unsafe { self.space().map_free(&range) }
                 }
                 // SAFETY: the program wants a child to have zeros here.
-                (false, true) => unsafe { sys::drop_range(range) },
-                (false, false) => self.bring_all(&range, manner.protection),
+                (false, true) => unsafe { space::map_plain(&range, manner.protection) },
+                (false, false) => rest(&range, manner),
             };
             if let Err(error) = done {
                 fatal::stop(format_args!("a forked process cannot have its parent's memory: {}", error.io()));
             }
         }
-        // SAFETY: nothing on the shelf is needed any more.
-        let _ = unsafe { space::map_free(&self.space().shelf_range()) };
     }
 
-    fn bring_all(&self, range: &Range<usize>, protection: i32) -> Sys<()> {
+    fn bring_all(&self, range: &Range<usize>, manner: Manner) -> Sys<()> {
+        if manner.guarded && self.space().is_of_file() {
+            // Without content. Linux 6.18 was seen to try for ever to put guards here, so the memory becomes inaccessible.
+            // SAFETY: a guarded page has no content.
+            return unsafe { space::map_plain(range, libc::PROT_NONE) };
+        }
+        let protection = manner.protection;
         // SAFETY: says only whether a child inherits the memory.
         unsafe { sys::advise(range.clone(), libc::MADV_DOFORK)? };
         if protection & PLAIN != PLAIN {
             protect(range, protection | PLAIN)?;
         }
-        self.space().touched(self.space().pages_of(range)).flatten().for_each(|page| self.bring(page));
-        if protection & PLAIN != PLAIN {
+        let pages = self.space().touched(self.space().pages_of(range)).flatten();
+        if self.space().is_of_file() {
+            // The parent goes on to write to the file: nothing of it stays mapped here.
+            let own = sys::map_memory(range.len(), None)?;
+            pages.for_each(|page| self.bring(page, own + self.memory().address(page) - range.start));
+            let flags = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as usize;
+            // SAFETY: new memory, and a range that it takes the place of.
+            unsafe { sys::call(libc::SYS_mremap, [own, range.len(), range.len(), flags, range.start, 0])? };
+        } else {
+            pages.for_each(|page| self.bring(page, self.memory().address(page)));
+        }
+        if protection & PLAIN != PLAIN || self.space().is_of_file() {
             protect(range, protection)?;
         }
         Ok(())
     }
 
-    /// Puts an absent page in place. If its bytes are not what they were, the process stops, as it would at a touch
-    /// of the page.
-    fn bring(&self, page: usize) {
-        let address = self.memory().address(page);
+    /// Puts the bytes of a page at `address` if they are not there. If they are not what they were, the process stops,
+    /// as it would at a touch of the page.
+    fn bring(&self, page: usize, address: usize) {
+        let copy = |from: usize| {
+            // SAFETY: a page in its place or on the shelf, and a page that nobody else has.
+            unsafe { std::ptr::copy_nonoverlapping(from as *const u8, address as *mut u8, PAGE) };
+        };
         match (self.pages().get(page), self.pages().slot(page)) {
-            (Where::Shelved, _) => {
-                // SAFETY: a page of the shelf, and its place, where nothing is.
-                unsafe {
-                    std::ptr::copy_nonoverlapping(self.memory().shelf(page) as *const u8, address as *mut u8, PAGE)
-                };
+            (Where::Shelved, _) => copy(self.memory().shelf(page)),
+            (state, _) if state.is_mapped() && address != self.memory().address(page) => {
+                copy(self.memory().address(page));
             }
             (Where::Out, Some(IN_POOL)) => {
                 let place = self.gate.lock().engine().tier_place(PageId::from(page));
@@ -73,7 +98,7 @@ impl Faults {
                     self.work.lost(page);
                 }
             }
-            (Where::Out, Some(slot)) => self.work.bring(page, slot, address),
+            (Where::Out | Where::InSlot, Some(slot)) => self.work.bring(page, slot, address),
             _ => {}
         }
     }

@@ -16,6 +16,7 @@ use crate::page::pages::Pages;
 use crate::swap::device::Device;
 use crate::swap::seal::Sealer;
 use crate::swap::secret::Secret;
+use crate::swap::slow::Slow;
 use crate::swap::sum::Summer;
 use crate::sys::lock::{Guard, Lock};
 use crate::sys::Signals;
@@ -66,6 +67,8 @@ pub struct Log {
     places: bool,
     /// One for each file, or none without encryption.
     sealers: Vec<Sealer>,
+    /// In place of the log: each page has its own slot, and is written there at once.
+    pub slow: Option<Slow>,
 }
 
 impl Log {
@@ -90,6 +93,7 @@ impl Log {
             writer: Writer::new(sealer.is_some())?,
             files: vec![device],
             sealers: sealer.into_iter().collect(),
+            slow: None,
         })
     }
 
@@ -123,7 +127,7 @@ impl Log {
         // If the engine places pages, it may move them from buffer to buffer while the lock is free.
         let locked = (!self.places).then(|| self.state.lock());
         let Some(slot) = pages.slot(page) else { return Found::Zeros };
-        if slot == IN_POOL || slot >> FILE_SHIFT != self.own_number() {
+        if self.slow.is_some() || slot == IN_POOL || slot >> FILE_SHIFT != self.own_number() {
             return Found::Device(slot);
         }
         let state = locked.unwrap_or_else(|| self.state.lock());
@@ -200,6 +204,15 @@ impl Log {
         saved
     }
 
+    /// In slow memory: the page's slot holds its bytes, also if they are zeros (`zeros`: a page of them).
+    pub fn fill_slot(&self, page: usize, zeros: usize, pages: &Pages) {
+        if let Some(slow) = self.slow.as_ref().filter(|_| pages.slot(page).is_none()) {
+            slow.put(self.device(), page, zeros);
+            pages.set_sum(page, self.summer.zero());
+            pages.set_slot(page, Some(page as u64));
+        }
+    }
+
     /// The result of `take` once there is room for what it takes.
     fn with_room<'a, T>(
         &'a self,
@@ -228,6 +241,12 @@ impl Log {
                 pages.set_slot(index, None);
             }
             return Ok(false);
+        }
+        if let Some(slow) = &self.slow {
+            slow.put(self.device(), index, from);
+            pages.set_sum(index, sum);
+            pages.set_slot(index, Some(index as u64));
+            return Ok(true);
         }
         if sum == self.summer.zero() {
             pages.set_slot(index, None);
@@ -271,8 +290,10 @@ impl Log {
 
     fn free_slot(&self, state: &mut Inside, slot: Option<u64>) {
         // Slots of the parent processes are not this process's to free.
-        if let Some(slot) = slot.filter(|slot| slot >> FILE_SHIFT == self.own_number()) {
-            state.release(index(slot));
+        match (slot.filter(|slot| slot >> FILE_SHIFT == self.own_number()), &self.slow) {
+            (Some(slot), None) => state.release(index(slot)),
+            (Some(slot), Some(slow)) => slow.free(index(slot)),
+            (None, _) => {}
         }
     }
 

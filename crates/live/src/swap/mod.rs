@@ -8,4 +8,5 @@ pub mod log;
 mod nameless;
 pub mod seal;
 pub mod secret;
+pub mod slow;
 pub mod sum;

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use linux_raw_sys::general as k;
 use linux_raw_sys::ioctl;
@@ -33,6 +34,12 @@ pub struct Uffd {
     fd: High,
     /// The kernel has UFFDIO_MOVE.
     pub can_move: bool,
+    /// It also reports touches of absent pages whose bytes are in a memory file.
+    minor: bool,
+    /// How many this process may use.
+    processors: usize,
+    /// Whether the last message came soon.
+    polls: AtomicBool,
 }
 
 /// `_IOWR(0xAA, 0x05, struct uffdio_move)`; linux-raw-sys has the structure but not the number.
@@ -40,9 +47,16 @@ const UFFDIO_MOVE: u32 = 3 << 30 | (std::mem::size_of::<k::uffdio_move>() as u32
 /// `include/uapi/linux/userfaultfd.h`.
 const MODE_MISSING: u64 = 1;
 const MODE_WP: u64 = 2;
+const MODE_MINOR: u64 = 4;
 const COPY_DONTWAKE: u64 = 1;
 const COPY_WP: u64 = 2;
 const MOVE_DONTWAKE: u64 = 1;
+const CONTINUE_DONTWAKE: u64 = 1;
+const CONTINUE_WP: u64 = 2;
+/// A handler polls this long for the next message before it sleeps, in nanoseconds, if it got the last one within
+/// [`NEAR_NS`]: a thread on a processor that sleeps takes longer to wake than a page to bring in. Both are guesses.
+const POLL_NS: u64 = 60_000;
+const NEAR_NS: u64 = 200_000;
 const PROTECT_ON: u64 = 1;
 const PROTECT_DONTWAKE: u64 = 2;
 
@@ -85,7 +99,7 @@ impl Source {
     fn fd(&self) -> Sys<OwnedFd> {
         const USERFAULTFD_IOC_NEW: usize = 0xAA00;
         let user_only = if self.serves_kernel() { 0 } else { k::UFFD_USER_MODE_ONLY as usize };
-        let flags = libc::O_CLOEXEC as usize | user_only;
+        let flags = (libc::O_CLOEXEC | libc::O_NONBLOCK) as usize | user_only;
         // SAFETY: no pointers; the descriptor is new and ours.
         unsafe {
             let fd = match &self.device {
@@ -98,17 +112,21 @@ impl Source {
         }
     }
 
-    /// A new one, for the memory of this process.
+    /// A new one, for the memory of this process; `minor`: that also watches private mappings of memory files.
     ///
     /// # Errors
-    /// The kernel's error.
-    pub fn make(&self) -> Sys<Uffd> {
+    /// The kernel's error; with `minor` EINVAL, if it is older than 6.4.
+    pub fn make(&self, minor: bool) -> Sys<Uffd> {
         let fd = move_high(self.fd()?);
         let wanted = u64::from(k::UFFD_FEATURE_PAGEFAULT_FLAG_WP | k::UFFD_FEATURE_THREAD_ID);
-        let moves = self.features & u64::from(k::UFFD_FEATURE_MOVE);
-        let mut api = k::uffdio_api { api: k::UFFD_API.into(), features: wanted | moves, ioctls: 0 };
+        let more = match minor {
+            true => u64::from(k::UFFD_FEATURE_MINOR_SHMEM | k::UFFD_FEATURE_WP_HUGETLBFS_SHMEM),
+            false => self.features & u64::from(k::UFFD_FEATURE_MOVE),
+        };
+        let mut api = k::uffdio_api { api: k::UFFD_API.into(), features: wanted | more, ioctls: 0 };
         ioctl(&fd, ioctl::UFFDIO_API, &mut api)?;
-        Ok(Uffd { fd, can_move: moves != 0 })
+        let processors = rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count() as usize);
+        Ok(Uffd { fd, can_move: !minor && more != 0, minor, processors, polls: AtomicBool::new(false) })
     }
 }
 
@@ -118,7 +136,7 @@ impl Uffd {
     /// # Errors
     /// The kernel's error; EPERM without rights.
     pub fn open(notify: Notify) -> Sys<Uffd> {
-        Source::find(notify)?.make()
+        Source::find(notify)?.make(false)
     }
 
     fn features(fd: &OwnedFd) -> Sys<u64> {
@@ -135,8 +153,26 @@ impl Uffd {
     /// Asks for reports of touches of absent pages and of writes to protected ones.
     pub fn register(&self, range: Range<usize>) -> Sys<()> {
         crate::sys::pause::here();
-        let mut register = k::uffdio_register { range: kernel_range(range), mode: MODE_MISSING | MODE_WP, ioctls: 0 };
-        ioctl(&self.fd, ioctl::UFFDIO_REGISTER, &mut register)
+        let register = |mode: u64| {
+            let range = kernel_range(range.clone());
+            ioctl(&self.fd, ioctl::UFFDIO_REGISTER, &mut k::uffdio_register { range, mode, ioctls: 0 })
+        };
+        match self.minor.then(|| register(MODE_MISSING | MODE_WP | MODE_MINOR)) {
+            // Memory without a file has no such touches.
+            None | Some(Err(Errno::INVAL)) => register(MODE_MISSING | MODE_WP),
+            Some(other) => other,
+        }
+    }
+
+    /// Maps the page of the memory file that lies at this address, write-protected; wakes no thread.
+    pub fn map_file_page(&self, address: usize) -> Sys<()> {
+        crate::sys::pause::here();
+        let range = kernel_range(address..address + crate::PAGE);
+        let mode = CONTINUE_DONTWAKE | CONTINUE_WP;
+        match retry(|| ioctl(&self.fd, ioctl::UFFDIO_CONTINUE, &mut k::uffdio_continue { range, mode, mapped: 0 })) {
+            Err(Errno::EXIST) => Ok(()),
+            other => other,
+        }
     }
 
     /// Copies a page in, write-protected or not; wakes no thread.
@@ -167,13 +203,33 @@ impl Uffd {
         let _ = ioctl(&self.fd, ioctl::UFFDIO_WAKE, &mut kernel_range(page..page + crate::PAGE));
     }
 
+    /// There is no message: polls for one, if the last one came soon, then sleeps.
+    fn await_message(&self) {
+        let began = super::now();
+        let told = |wait: bool| super::await_events([self.raw(), -1], wait).is_ok_and(|[told, _]| told != 0);
+        let until = began + if self.polls.load(Ordering::Relaxed) { POLL_NS } else { 0 };
+        while super::now() < until && !told(false) {
+            std::hint::spin_loop();
+        }
+        told(true);
+        let soon = super::now() - began < NEAR_NS && self.processors > 1;
+        self.polls.store(soon, Ordering::Relaxed);
+    }
+
     /// Waits for the next fault.
     pub fn read(&self) -> Sys<Message> {
         // The message is 32 bytes: event, padding, flags (u64), address (u64), thread.
         let mut words = [0u64; 4];
         loop {
             // SAFETY: `words` takes one message.
-            again(|| unsafe { call(libc::SYS_read, [self.raw() as usize, words.as_mut_ptr() as usize, 32, 0, 0, 0]) })?;
+            let got = again(|| unsafe {
+                call(libc::SYS_read, [self.raw() as usize, words.as_mut_ptr() as usize, 32, 0, 0, 0])
+            });
+            if got == Err(Errno::AGAIN) {
+                self.await_message();
+                continue;
+            }
+            got?;
             if words[0] as u8 == k::UFFD_EVENT_PAGEFAULT as u8 {
                 let flag = |bit: u32| words[1] & u64::from(bit) != 0;
                 return Ok(Message {

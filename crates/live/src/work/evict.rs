@@ -200,6 +200,12 @@ impl Work {
         }
         let saved = log.append(&bytes[..written], self.pages());
         Stats::add(&self.stats.writes_saved, saved as u64);
+        if log.slow.is_some() {
+            let pages = (written - saved) as u64;
+            Stats::add(&self.stats.pages_written, pages);
+            Stats::add(&self.stats.device_writes, pages);
+            Stats::add(&self.stats.device_bytes_written, pages * PAGE as u64);
+        }
         self.learn_write_share(saved, written);
         TakenOut { written, compressed: todo.victims.len() - written }
     }

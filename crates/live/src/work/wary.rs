@@ -74,7 +74,7 @@ impl Work {
         if self.memory.is_plain() || self.wary.on.load(Ordering::SeqCst) {
             return true;
         }
-        if !self.memory.uffd().can_move {
+        if !self.memory.uffd().can_move || self.memory.space.is_of_file() {
             return false;
         }
         self.wary.on.store(true, Ordering::SeqCst);

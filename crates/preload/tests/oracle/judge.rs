@@ -31,10 +31,13 @@ pub struct Setting {
     pub change: fn(&mut Options),
     /// Changes to the machine, also for the plain run.
     pub around: fn(&mut Command),
+    /// Classes of operations that it refuses.
+    pub without: &'static [&'static str],
 }
 
 /// The default setting; the others change parts of it.
-pub const USUAL: Setting = Setting { name: "usual", ram: 2048, handlers: 2, change: |_| {}, around: |_| {} };
+pub const USUAL: Setting =
+    Setting { name: "usual", ram: 2048, handlers: 2, change: |_| {}, around: |_| {}, without: &[] };
 
 /// A program of the oracle.
 #[derive(Clone)]

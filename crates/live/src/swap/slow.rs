@@ -1,0 +1,162 @@
+//! Slow memory, in which pages are read where they lie (DR.Swap, TCAD 2016, section III.B): a memory file, on a NUMA node
+//! of its own (CXL, persistent memory) or in a tmpfs.
+//!
+//! The managed addresses are a private mapping of this file, so a page's slot is at the page's own place in the file. A
+//! read of a page that is out maps its slot, write-protected; a write copies the page to DRAM.
+//!
+//! The kernel must not swap the file out: it would bring such a page back at a touch, without a message. So what is
+//! written is locked.
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::path::Path;
+
+use crate::swap::device::Device;
+use crate::swap::nameless::{nameless, open_folder};
+use crate::sys::{self, fatal, Errno, Sys};
+use crate::{LiveError, PAGE};
+
+/// `include/uapi/linux/magic.h`.
+const TMPFS_MAGIC: u64 = 0x0102_1994;
+/// Pause before the next request for room, in microseconds.
+const SPACE_US: u64 = 100_000;
+
+/// A memory file with a slot for each page.
+#[derive(Debug)]
+pub struct Slow {
+    file: RawFd,
+    /// The file, mapped, so that what is touched here stays in memory.
+    at: usize,
+    len: usize,
+}
+
+impl Slow {
+    /// `place`: `node:N`, or a folder of a tmpfs. For `pages` pages.
+    ///
+    /// # Errors
+    /// The place is none of these, or the kernel does not give the memory.
+    pub fn open(place: &str, pages: usize) -> Result<(Slow, Device), LiveError> {
+        let len = pages * PAGE;
+        let bad = |reason: String| LiveError::Backing { path: place.into(), reason };
+        let node = place.strip_prefix("node:").map(|n| n.parse::<usize>());
+        let file = match node {
+            Some(Ok(n)) if Path::new(&format!("/sys/devices/system/node/node{n}")).exists() => memory_file(),
+            Some(Ok(n)) => {
+                let there = std::fs::read_to_string("/sys/devices/system/node/online").unwrap_or_default();
+                return Err(bad(format!("there is no node {n}; there are {}", there.trim())));
+            }
+            Some(Err(_)) => return Err(bad("a node is given by its number, as node:1".into())),
+            None => in_tmpfs(Path::new(place)).map_err(bad)?,
+        };
+        let file = file.map_err(|e| bad(e.io().to_string()))?;
+        let map =
+            |protection: i32| [0, len, protection as usize, libc::MAP_SHARED as usize, file.as_raw_fd() as usize, 0];
+        // SAFETY: a new file, and new memory, which only this function knows.
+        let at = unsafe {
+            sys::call(libc::SYS_ftruncate, [file.as_raw_fd() as usize, len, 0, 0, 0, 0])
+                .and_then(|_| sys::call(libc::SYS_mmap, map(libc::PROT_READ)))
+        };
+        let at = at.map_err(|e| bad(format!("its memory cannot be mapped: {}", e.io())))?;
+        let device = Device::from_swap_file(sys::move_high(file), Path::new(place), None);
+        let slow = Slow { file: device.raw(), at, len };
+        if let Some(Ok(n)) = node {
+            slow.bind(n).map_err(|e| bad(format!("the kernel gives no memory of this node: {}", e.io())))?;
+        }
+        slow.stay_in_memory()?;
+        Ok((slow, device))
+    }
+
+    /// Only this node's memory.
+    fn bind(&self, node: usize) -> Sys<()> {
+        let mut mask = [0u64; 16];
+        *mask.get_mut(node / 64).ok_or(Errno::INVAL)? |= 1 << (node % 64);
+        let arguments = [self.at, self.len, libc::MPOL_BIND as usize, mask.as_ptr() as usize, 64 * mask.len(), 0];
+        // SAFETY: the mask lives through the call.
+        unsafe { sys::call(libc::SYS_mbind, arguments) }.map(drop)
+    }
+
+    fn stay_in_memory(&self) -> Result<(), LiveError> {
+        let on_fault = libc::MLOCK_ONFAULT as usize;
+        // SAFETY: memory of ours.
+        let locked = unsafe { sys::call(libc::SYS_mlock2, [self.at, self.len, on_fault, 0, 0, 0]) };
+        let swaps = std::fs::read_to_string("/proc/swaps").is_ok_and(|text| text.lines().count() > 1);
+        match locked {
+            Err(error) if swaps => Err(LiveError::Missing {
+                feature: "slow memory",
+                reason: format!("the kernel could swap it out, since it cannot be locked ({})", error.io()),
+                remedy: "raise `ulimit -l`, run as root, or switch the machine's swap off",
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The file.
+    pub fn file(&self) -> RawFd {
+        self.file
+    }
+
+    /// Writes a page into its slot. While there is no room for it, this waits.
+    pub fn put(&self, device: &Device, page: usize, from: usize) {
+        let mut said = false;
+        loop {
+            // SAFETY: a page of the caller's.
+            match unsafe { device.write(from, PAGE, (page * PAGE) as u64) } {
+                Ok(()) => break,
+                Err(Errno::NOSPC | Errno::DQUOT) => {
+                    if !std::mem::replace(&mut said, true) {
+                        let path = device.path().display();
+                        fatal::say(format_args!(
+                            "{path}: no room in slow memory; the program waits until there is some"
+                        ));
+                    }
+                    sys::sleep_us(SPACE_US);
+                }
+                Err(error) => fatal::stop(format_args!("{}: {}", device.path().display(), error.io())),
+            }
+        }
+        // SAFETY: the file has this page now.
+        unsafe { ((self.at + page * PAGE) as *const u8).read_volatile() };
+    }
+
+    /// The page's bytes are no longer needed.
+    pub fn free(&self, page: usize) {
+        let mode = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE) as usize;
+        // SAFETY: no pointers. If it fails, the memory is only used longer.
+        let _ = unsafe { sys::call(libc::SYS_fallocate, [self.file as usize, mode, page * PAGE, PAGE, 0, 0]) };
+    }
+}
+
+impl Drop for Slow {
+    fn drop(&mut self) {
+        // SAFETY: nobody reads it any more.
+        unsafe { sys::unmap_memory(self.at, self.len) };
+    }
+}
+
+fn memory_file() -> Sys<OwnedFd> {
+    let name = c"coldframe slow memory".as_ptr() as usize;
+    // SAFETY: a C string; the descriptor is new and ours.
+    unsafe {
+        let fd = sys::call(libc::SYS_memfd_create, [name, libc::MFD_CLOEXEC as usize, 0, 0, 0, 0])?;
+        Ok(OwnedFd::from_raw_fd(fd as RawFd))
+    }
+}
+
+/// A file in a tmpfs: the kernel watches private mappings of no other file. The error is a reason.
+fn in_tmpfs(path: &Path) -> Result<Sys<OwnedFd>, String> {
+    const DAX: &str = "make it a node (daxctl reconfigure-device --mode=system-ram), and give node:N";
+    match std::fs::metadata(path) {
+        Err(error) => return Err(format!("{error}; give node:N, or a folder of a tmpfs (/dev/shm)")),
+        Ok(meta) if !meta.is_dir() => return Err(format!("it is no folder; if it is a DAX device, {DAX}")),
+        Ok(_) => {}
+    }
+    let folder = match open_folder(path) {
+        Ok(folder) => folder,
+        Err(error) => return Ok(Err(error)),
+    };
+    match rustix::fs::fstatfs(&folder) {
+        Ok(about) if about.f_type as u64 == TMPFS_MAGIC => Ok(nameless(folder.as_raw_fd())),
+        _ => Err(format!(
+            "the kernel cannot watch private mappings of its files; give a folder of a tmpfs, or if it is DAX, {DAX}"
+        )),
+    }
+}

@@ -1,0 +1,125 @@
+//! Slow memory, in which pages are read where they lie (DR.Swap): no byte is wrong, whoever reads, writes, lets the kernel
+//! read and write, and forks; and what is only read is never copied.
+
+mod common;
+
+use coldframe_live::Options;
+use coldframe_toolbox::{have, GCC};
+use common::{compile, good, paged, run};
+
+/// The program with slow memory at `place`, in this many bytes of RAM; `None`: no program pages here.
+fn slow(
+    program: &std::path::Path,
+    ram: u64,
+    place: &str,
+    change: impl FnOnce(&mut Options),
+) -> Option<std::process::Command> {
+    let mut command = paged(program, ram)?;
+    let mut options = Options { max_memory: Options::MAX_MEMORY, slow: Some(place.into()), ..Options::new(ram) };
+    change(&mut options);
+    command.env("COLDFRAME_OPTIONS", options.encode());
+    Some(command)
+}
+
+/// Three threads read, write and pass pages through a pipe, and the process forks: each page has a stamp that both
+/// processes know.
+const STAMPS: &str = r#"
+enum { P = 4096, PAGES = 4096, ROUNDS = 6000 };
+static unsigned char *at; static uint64_t stamp[PAGES]; static pthread_mutex_t locks[PAGES];
+static uint64_t *word(int i) { return (uint64_t *)(at + (size_t)i * P); }
+static void look(int i) { for (int k = 0; k < 512; k += 73) CHECK(word(i)[k] == stamp[i] + k); }
+static void put(int i, uint64_t x) { stamp[i] = x; for (int k = 0; k < 512; k++) word(i)[k] = x + k; }
+static void *work(void *seed) {
+    unsigned s = (uintptr_t)seed; int ends[2]; CHECK(!pipe(ends));
+    for (int r = 0; r < ROUNDS; r++) {
+        int i = rand_r(&s) % PAGES;
+        pthread_mutex_lock(&locks[i]);
+        look(i);
+        switch (rand_r(&s) % 8) {
+            case 0: put(i, rand_r(&s)); break;
+            case 1: CHECK(write(ends[1], word(i), P) == P); CHECK(read(ends[0], word(i), P) == P); look(i); break;
+            case 2: madvise(word(i), P, MADV_DONTNEED); CHECK(word(i)[rand_r(&s) % 512] == 0); put(i, r); break;
+        }
+        pthread_mutex_unlock(&locks[i]);
+    }
+    return NULL;
+}
+int main(void) {
+    at = mmap(NULL, PAGES * P, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < PAGES; i++) { pthread_mutex_init(&locks[i], NULL); put(i, i * 1000); }
+    for (int fork_ = 0; fork_ < 3; fork_++) {
+        pthread_t threads[3];
+        for (uintptr_t t = 0; t < 3; t++) pthread_create(&threads[t], NULL, work, (void *)(t + 3 * fork_ + 1));
+        for (int t = 0; t < 3; t++) pthread_join(threads[t], NULL);
+        int pid = fork();
+        if (!pid) { for (int i = 0; i < PAGES; i++) { look(i); put(i, ~i); look(i); } _exit(0); }
+        for (int i = 0; i < PAGES; i += 3) put(i, i + fork_);
+        int status; CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+        for (int i = 0; i < PAGES; i++) look(i);
+    }
+    return 0;
+}
+"#;
+
+#[test]
+fn no_byte_is_wrong_for_threads_the_kernel_and_children() {
+    if !have(&[GCC]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "stamps", STAMPS, &[]);
+    for (place, policy) in [("node:0", None), ("/dev/shm", Some("fifo")), ("node:0", Some("clock"))] {
+        let Some(mut command) = slow(&program, 3 << 20, place, |o| o.policy = policy.map(Into::into)) else { return };
+        good(&mut command);
+    }
+}
+
+/// An array is filled, and then only read.
+const READS: &str = r#"
+enum { P = 4096, PAGES = 4096 };
+int main(void) {
+    char *at = mmap(NULL, PAGES * P, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < PAGES; i++) at[i * P] = i % 100;
+    for (int r = 0; r < 5; r++) for (int i = 0; i < PAGES; i++) CHECK(at[i * P] == i % 100);
+    return 0;
+}
+"#;
+
+#[test]
+fn what_is_only_read_is_never_copied_back() {
+    if !have(&[GCC]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "reads", READS, &[]);
+    let stats = coldframe_live::StatsFile::create().unwrap();
+    let Some(mut command) = slow(&program, 4 << 20, "node:0", |o| o.stats_fd = Some(stats.fd())) else { return };
+    good(&mut command);
+    let counts = stats.snapshot();
+    // At least the three quarters of the array that are out, each once; the pages are then in place.
+    assert!((3072..4200).contains(&counts.direct_read.count), "{counts:?}");
+    assert!(counts.device_bytes_read < 64 * 4096, "{counts:?}");
+}
+
+#[test]
+fn a_place_that_is_no_slow_memory_is_refused_with_a_remedy() {
+    let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+    let file = dir.path().join("dax0.0");
+    std::fs::write(&file, "").unwrap();
+    let said = |place: &str| {
+        let mut command = slow("/bin/true".as_ref(), 4 << 20, place, |_| {})?;
+        let output = run(&mut command);
+        assert_ne!(output.status.code(), Some(0), "{place}");
+        Some(String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for (place, words) in [
+        ("node:999", "there is no node 999; there are 0"),
+        ("node:x", "by its number, as node:1"),
+        ("/nowhere", "or a folder of a tmpfs (/dev/shm)"),
+        (file.to_str().unwrap(), "daxctl reconfigure-device --mode=system-ram"),
+        (dir.path().to_str().unwrap(), "give a folder of a tmpfs"),
+    ] {
+        let Some(text) = said(place) else { return };
+        assert!(text.contains(words), "{place}: {text}");
+    }
+}

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""DR.Swap live against the kernel's swap on zram, at equal DRAM: a heap of 256 MiB in 64 MiB.
+
+    python3 scripts/slow.py target/release/coldframe [--runs 3] [--delay 200] [--format json]
+
+Needs root, zram and a C compiler. The stand-in for slow memory is DRAM, so a delay is added: a second run counts the
+accesses to pages outside DRAM (bit 61 of /proc/self/pagemap), and each counts as --delay nanoseconds more. zram's own memory
+is outside the 64 MiB; slow memory's 256 MiB, too.
+
+    zipf 80/20    4 in 5 accesses go to a fifth of the pages, at random; 1 in 10 writes
+    zipf 95/5     the same, 19 in 20 to a twentieth
+    index         a binary search in a sorted array, which is only read
+    copied        bytes that came back into DRAM, for each operation
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HEAP_MIB, RAM_MIB = 256, 64
+SOURCE = r"""
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+enum { PAGE = 4096 };
+static uint64_t x = 88172645463325252u, outside; static int pagemap = -1;
+static uint64_t chance(void) { x ^= x << 13; x ^= x >> 7; return x ^= x << 17; }
+static void probe(const void *at) {
+    if (pagemap < 0) return;
+    uint64_t entry = 0; if (pread(pagemap, &entry, 8, (uintptr_t)at / PAGE * 8) != 8) exit(3);
+    outside += entry >> 61 & 1;
+}
+static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1e9 + t.tv_nsec; }
+int main(int argc, char **argv) {
+    int hot = atoi(argv[1]), part = atoi(argv[2]); long ops = atol(argv[3]); size_t bytes = 256u << 20, words = bytes / 8, pages = bytes / PAGE;
+    if (atoi(argv[4])) pagemap = open("/proc/self/pagemap", O_RDONLY);
+    uint64_t *a = malloc(bytes), sum = 0;
+    for (size_t i = 0; i < words; i++) a[i] = i % 4 ? i << 8 : (i << 8) | (chance() & 255);
+    double began = now();
+    for (long op = -ops / 5; op < ops; op++) {
+        if (op == 0) { began = now(); outside = 0; }
+        if (hot == 0) {
+            uint64_t key = chance() % words << 8; size_t low = 0, high = words;
+            while (low < high) { size_t mid = (low + high) / 2; uint64_t got = a[mid]; probe(a + mid); if (got < key) low = mid + 1; else high = mid; }
+            sum += low;
+            continue;
+        }
+        size_t among = (int)(chance() % 100) < hot ? pages * part / 100 : pages;
+        uint64_t *at = a + (chance() % among * 40503u % pages) * 512 + chance() % 512;
+        if (chance() % 10 == 0) *at += op; else sum += *at;
+        probe(at);
+    }
+    fprintf(stderr, "{\"ns\": %.1f, \"outside\": %.4f, \"sum\": %lu}\n", (now() - began) / ops, (double)outside / ops, (unsigned long)sum);
+    return 0;
+}
+"""
+# Name, percent of the accesses, to this percent of the pages, operations.
+WORK = [("zipf 80/20", 80, 20, 400_000), ("zipf 95/5", 95, 5, 400_000), ("index", 0, 0, 30_000)]
+
+
+def run(coldframe: str, program: str, how: list, work: tuple, probed: bool) -> tuple:
+    """The program's own figures, and the pager's statistics."""
+    _, hot, part, ops = work
+    with tempfile.NamedTemporaryFile() as stats:
+        command = [coldframe, "run", "-q", "--stats", stats.name, "--ram", f"{RAM_MIB}MiB", *how, "--", program, str(hot), str(part), str(ops), str(int(probed))]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        lines = [line for line in done.stderr.splitlines() if line.startswith("{\"ns\"")]
+        if done.returncode != 0 or not lines:
+            sys.exit(f"slow.py: `{' '.join(command)}` ended with {done.returncode}: {done.stderr[-400:]}")
+        with open(stats.name) as file:
+            return json.loads(lines[0]), json.load(file)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("coldframe")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--delay", type=float, default=200, help="nanoseconds more for an access outside DRAM")
+    parser.add_argument("--place", default="node:0", help="slow memory")
+    parser.add_argument("--format", choices=["table", "json"], default="table")
+    asked = parser.parse_args()
+    if os.geteuid() != 0 or not os.path.exists("/sys/class/zram-control"):
+        sys.exit("slow.py: needs root and zram (modprobe zram), for the kernel's swap to compare with")
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = f"{folder}/slow.c", f"{folder}/slow"
+        with open(source, "w") as file:
+            file.write(SOURCE)
+        subprocess.run([os.environ.get("CC", "cc"), "-O1", "-o", program, source], check=True)
+        slow, zram = ["--slow", asked.place], ["--by", "kernel", "--swap", "zram"]
+        for work in WORK:
+            times = {"slow": [], "zram": []}
+            for _ in range(asked.runs):
+                for name, how in (("slow", slow), ("zram", zram)):
+                    own, stats = run(asked.coldframe, program, how, work, False)
+                    times[name].append(own["ns"])
+                    if name == "slow":
+                        copied = stats["counts"]["device_bytes_read"] / (work[3] * 1.2)
+            outside = run(asked.coldframe, program, slow, work, True)[0]["outside"]
+            ours, theirs = (statistics.median(times[name]) for name in ("slow", "zram"))
+            delayed = ours + outside * asked.delay
+            rows.append({"work": work[0], "slow_ns": ours, "outside": outside, "delayed_ns": delayed, "zram_ns": theirs, "faster": theirs / delayed, "copied_bytes": copied})
+            print(f"{work[0]}: done", file=sys.stderr) if sys.stderr.isatty() else None
+    if asked.format == "json":
+        print(json.dumps({"delay_ns": asked.delay, "runs": asked.runs, "rows": rows}, indent=2))
+        return
+    print(f"medians of {asked.runs} runs, ns an operation; {HEAP_MIB} MiB in {RAM_MIB} MiB; {asked.delay:.0f} ns for an access outside DRAM")
+    print(f"{'':11} {'in place':>9} {'outside':>8} {'with delay':>10} {'zram':>8} {'faster':>7} {'copied':>7}")
+    for row in rows:
+        print(f"{row['work']:11} {row['slow_ns']:9.0f} {row['outside']:8.3f} {row['delayed_ns']:10.0f} {row['zram_ns']:8.0f} {row['faster']:6.1f}x {row['copied_bytes']:6.0f}B")
+
+
+if __name__ == "__main__":
+    main()
