@@ -57,8 +57,8 @@ number, the statistics say so and do not guess.
 
 --slow: pages that leave RAM go to slow memory, where each read maps them as they lie; a write copies the page to RAM. \
 The kernel must not swap that memory out: it is locked, or the machine has no swap. A forked child gets a copy of all \
-pages, in no budget, before its parent goes on. O_DIRECT, an io_uring and other ways by which the kernel writes past \
-the page table are refused.
+pages, in no budget, before its parent goes on. An io_uring and files with direct I/O (FUSE) are refused: the kernel \
+writes past the page table there.
 
 --system lobi lets the engine place each page in a log of erase blocks, collect the blocks and erase them, as \
 `coldframe sim --system lobi` does. The statistics then have programs, copies, erases and wear; the journal has all of \

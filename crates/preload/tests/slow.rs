@@ -74,6 +74,33 @@ fn no_byte_is_wrong_for_threads_the_kernel_and_children() {
     }
 }
 
+/// What a child is not to have: it does not page, and neither does its own child.
+const WIPED: &str = r#"
+int main(void) {
+    enum { LEN = 1 << 20 };
+    char *at = mmap(NULL, LEN, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); CHECK(MANAGED(at) && !madvise(at, LEN, MADV_WIPEONFORK));
+    memset(at, 1, LEN);
+    for (int depth = 0; depth < 3; depth++) {
+        int pid = fork(), status;
+        if (pid) { CHECK(waitpid(pid, &status, 0) == pid && at[5] == 1 + depth); return status != 0; }
+        for (int i = 0; i < LEN; i++) CHECK(at[i] == 0);
+        memset(at, 2 + depth, LEN);
+    }
+    return 0;
+}
+"#;
+
+#[test]
+fn children_of_children_do_not_have_what_is_wiped_at_forks() {
+    if !have(&[GCC]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "wiped", WIPED, &[]);
+    let Some(mut command) = slow(&program, 4 << 20, "node:0", |_| {}) else { return };
+    good(&mut command);
+}
+
 /// An array is filled, and then only read.
 const READS: &str = r#"
 enum { P = 4096, PAGES = 4096 };
