@@ -61,7 +61,9 @@ pub fn start_for_program(options: Options) -> Result<Arc<Inner>, LiveError> {
 }
 
 /// A pager with its threads; `kept`: in a keeper.
-fn made(options: Options, source: Source, kept: bool) -> Result<Arc<Inner>, LiveError> {
+fn made(options: Options, mut source: Source, kept: bool) -> Result<Arc<Inner>, LiveError> {
+    // From the processor time of its handlers, a recording tells what a fault takes from the program.
+    source.may_poll &= options.record.is_none();
     let began = (recorder::in_ram(recorder::open(c"/proc/self/statm").as_ref()), sys::now());
     // Memory is not watched before it has to be. A recording and a journal have every first touch, and so has the
     // engine's swap area.

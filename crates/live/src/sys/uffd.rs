@@ -36,9 +36,9 @@ pub struct Uffd {
     pub can_move: bool,
     /// It also reports touches of absent pages whose bytes are in a memory file.
     minor: bool,
-    /// How many this process may use.
-    processors: usize,
-    /// Whether the last message came soon.
+    /// Whether its reader may poll.
+    may_poll: bool,
+    /// Whether it does: the last message came soon.
     polls: AtomicBool,
 }
 
@@ -67,6 +67,8 @@ pub struct Source {
     device: Option<High>,
     notify: Notify,
     features: u64,
+    /// Whether a reader may poll for messages: this process has several processors.
+    pub may_poll: bool,
 }
 
 impl Source {
@@ -75,7 +77,8 @@ impl Source {
     /// # Errors
     /// The kernel's error; EPERM without rights.
     pub fn find(notify: Notify) -> Sys<Source> {
-        let mut source = Source { device: Source::device().ok(), notify, features: 0 };
+        let processors = rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count());
+        let mut source = Source { device: Source::device().ok(), notify, features: 0, may_poll: processors > 1 };
         source.features = Uffd::features(&source.fd()?)?;
         Ok(source)
     }
@@ -125,8 +128,7 @@ impl Source {
         };
         let mut api = k::uffdio_api { api: k::UFFD_API.into(), features: wanted | more, ioctls: 0 };
         ioctl(&fd, ioctl::UFFDIO_API, &mut api)?;
-        let processors = rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count() as usize);
-        Ok(Uffd { fd, can_move: !minor && more != 0, minor, processors, polls: AtomicBool::new(false) })
+        Ok(Uffd { fd, can_move: !minor && more != 0, minor, may_poll: self.may_poll, polls: AtomicBool::new(false) })
     }
 }
 
@@ -212,7 +214,7 @@ impl Uffd {
             std::hint::spin_loop();
         }
         told(true);
-        let soon = super::now() - began < NEAR_NS && self.processors > 1;
+        let soon = self.may_poll && super::now() - began < NEAR_NS;
         self.polls.store(soon, Ordering::Relaxed);
     }
 
