@@ -5,13 +5,15 @@ use std::collections::HashMap;
 
 use coldframe_core::Event;
 use coldframe_journal::{self as journal, Entry};
-use coldframe_live::{Options, Pager, Region, Tier, Wait, PAGE};
+use coldframe_live::{Inject, Options, Pager, Region, Tier, Wait, PAGE};
 
 const RAM: u64 = 2 << 20;
 const PAGES: usize = 2048;
 
+/// A pager on a device that is slow everywhere: of a fast one, the tier would give most of its frames away.
 fn pager(change: impl FnOnce(&mut Options)) -> Pager {
-    let mut options = Options { max_memory: 1 << 28, tier: Tier::Lz4, ..Options::new(RAM) };
+    let inject = Some(Inject { slow_us: 100, ..Inject::default() });
+    let mut options = Options { max_memory: 1 << 28, tier: Tier::Lz4, inject, ..Options::new(RAM) };
     change(&mut options);
     Pager::start(options).unwrap()
 }

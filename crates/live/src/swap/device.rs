@@ -60,17 +60,18 @@ impl Device {
         Ok(Device::new(sys::move_high(file), path, None, inject))
     }
 
-    /// A device of the same kind that measurements may write to, without injected failures: another swap file, or the
+    /// A device of the same kind and speed that measurements may write to, without injected failures: another swap file, or the
     /// same block device, which is open exclusively and cannot be opened again.
     ///
     /// # Errors
     /// As for `swap`.
     pub fn to_measure(&self) -> Result<Device, LiveError> {
+        let slow = self.inject.as_ref().map(|i| Inject { slow_us: i.inject.slow_us, ..Inject::default() });
         match self.len {
-            None => Device::swap(&self.path, None),
+            None => Device::swap(&self.path, slow),
             Some(_) => {
                 let fd = self.fd.try_clone().map_err(|error| backing(&self.path, error))?;
-                Ok(Device::new(sys::move_high(fd), &self.path, self.len, None))
+                Ok(Device::new(sys::move_high(fd), &self.path, self.len, slow))
             }
         }
     }
