@@ -1,15 +1,65 @@
 //! Prices the bytes of a live run by a device's sheet, as a simulation does: what the run would have cost on that
-//! flash.
+//! flash, or in that slow memory.
 
 use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_device::quantity::{human_count, human_size, human_time};
+use coldframe_device::swap_energy::{bus_energy, SwapCounts, SwapLedger};
 use coldframe_device::used::{self, Moved};
 use coldframe_device::{Sheet, SheetError};
-use coldframe_live::Snapshot;
+use coldframe_live::{Snapshot, PAGE};
 use coldframe_show::plot::short as figure;
 use serde_json::{json, Value};
 
-/// The price of a run on a device.
+/// The energy of a run with slow memory, by DR.Swap's equations (`coldframe_device::swap_energy`): of the pages that were
+/// copied there and back, and of the time. What is read in place, no pager sees.
+pub struct Slow {
+    device: String,
+    counts: SwapCounts,
+    energy: SwapLedger,
+}
+
+impl Slow {
+    /// # Errors
+    /// It is no sheet of a memory on the bus.
+    pub fn new(sheet: &Sheet, stats: &Snapshot, seconds: f64) -> Result<Slow, SheetError> {
+        let page = Bytes(PAGE as u64);
+        let counts = SwapCounts {
+            swap_ins: stats.device_bytes_read / page.0,
+            swap_outs: stats.device_bytes_written / page.0,
+            up_time: Ps((seconds * 1e12) as u64),
+        };
+        let energy = bus_energy(&sheet.bus_memory()?, page, sheet.capacity()?, &counts);
+        Ok(Slow { device: sheet.name.clone(), counts, energy })
+    }
+
+    /// For `--stats` and `--format json`.
+    pub fn json(&self) -> Value {
+        let terms = self.energy.terms().map(|(name, term)| (name.to_string(), json!(term.0)));
+        json!({
+            "device": self.device,
+            "swap_ins": self.counts.swap_ins,
+            "swap_outs": self.counts.swap_outs,
+            "energy_pj": self.energy.total().0,
+            "energy_terms_pj": serde_json::Map::from_iter(terms),
+        })
+    }
+
+    /// For people.
+    pub fn words(&self) -> String {
+        let mj = |energy: Pj| figure(energy.0 as f64 / 1e9);
+        let idle = self.energy.background + self.energy.refresh;
+        format!(
+            "on {}: {} pages copied there, {} back; energy {} mJ, {} of them whether used or\nnot; without reads in place\n",
+            self.device,
+            human_count(self.counts.swap_outs),
+            human_count(self.counts.swap_ins),
+            mj(self.energy.total()),
+            mj(idle),
+        )
+    }
+}
+
+/// The price of a run on a flash.
 pub struct Priced {
     device: String,
     loads: u64,

@@ -14,11 +14,12 @@ use coldframe_live::{
     Chosen, Inject, Options, Snapshot, StatsFile, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX,
 };
 use coldframe_record::{interpreter, library_places, resolve, RecordError};
+use serde_json::Value;
 
 use crate::area::AreaArgs;
 use crate::failure::Failure;
 use crate::predict::{Predicted, Twice};
-use crate::priced::Priced;
+use crate::priced::{Priced, Slow};
 use crate::run_by::{choose, Asked, Pages};
 use crate::run_kernel::{go, Ready};
 use crate::running::{code, Running};
@@ -55,7 +56,8 @@ same. Files read into the cache count in --ram, and leave first. As root, or wit
 of writing. The area is --backing-max or the sheet's capacity, and wears evenly, as with a log. If the sheet lacks a \
 number, the statistics say so and do not guess.
 
---slow: pages that leave RAM go to slow memory, where each read maps them as they lie; a write copies the page to RAM. \
+--slow: pages that leave RAM go to slow memory and are read there as they lie; a write copies the page to RAM. With a \
+sheet of such a memory, --device gives its energy by the copies and the time; reads in place are not seen. \
 The kernel must not swap that memory out: it is locked, or the machine has no swap. A forked child gets a copy of all \
 pages, in no budget, before its parent goes on. An io_uring and files with direct I/O (FUSE) are refused: the kernel \
 writes past the page table there.
@@ -101,7 +103,7 @@ pub struct Args {
     backing: Option<PathBuf>,
     /// Slow memory in place of a swap file, in which pages are read where they lie and copied to RAM only when they are written
     /// (DR.Swap): a NUMA node (CXL, persistent memory), or a folder of a tmpfs as a stand-in.
-    #[arg(long, value_name = "node:N|PATH", conflicts_with_all = ["backing", "backing_max", "tier", "encrypt", "read_ahead", "wait", "device", "predict", "system"])]
+    #[arg(long, value_name = "node:N|PATH", conflicts_with_all = ["backing", "backing_max", "tier", "encrypt", "read_ahead", "wait", "predict", "system"])]
     slow: Option<String>,
     /// Largest size of the swap file; with --swap, the size of the swap that is made [default there: the machine's RAM, 8GiB and
     /// half of the disk's free room, whichever is least].
@@ -237,6 +239,8 @@ fn by_pager(args: Args, mut options: Options, quiet: bool) -> Result<ExitCode, F
         ));
     }
     let sheet = args.device.as_deref().map(sheet::find).transpose().map_err(ExperimentError::from)?;
+    let slow = options.slow.as_ref().and(sheet.as_ref());
+    slow.map(Sheet::bus_memory).transpose().map_err(ExperimentError::from)?;
     let twice = args
         .predict
         .then(|| Twice::prepare(&mut options, args.read_ahead.as_deref(), default_backing()))
@@ -253,8 +257,11 @@ fn by_pager(args: Args, mut options: Options, quiet: bool) -> Result<ExitCode, F
         (Some(twice), Some(_)) => Some(twice.predict(&args.command, &options, &preload, quiet)?),
         _ => None,
     };
-    let price = |sheet: &Sheet| {
-        Priced::new(sheet, stats.as_ref().unwrap_or(&Snapshot::default()), options.backing_max, took.as_secs_f64())
+    let (seconds, none) = (took.as_secs_f64(), Snapshot::default());
+    let moved = stats.as_ref().unwrap_or(&none);
+    let price = |sheet: &Sheet| match slow {
+        Some(_) => Slow::new(sheet, moved, seconds).map(|slow| (slow.json(), slow.words())),
+        None => Priced::new(sheet, moved, options.backing_max, seconds).map(|flash| (flash.json(), flash.words())),
     };
     let priced = sheet.as_ref().map(price).transpose().map_err(ExperimentError::from)?;
     show(&args, &options, &Ended { stats, chosen, predicted, priced, status, took }, quiet)?;
@@ -267,7 +274,8 @@ struct Ended {
     stats: Option<Snapshot>,
     chosen: Option<Chosen>,
     predicted: Option<Predicted>,
-    priced: Option<Priced>,
+    /// As JSON and as text.
+    priced: Option<(Value, String)>,
     status: ExitStatus,
     took: Duration,
 }
@@ -278,8 +286,8 @@ fn show(args: &Args, options: &Options, ended: &Ended, quiet: bool) -> Result<()
     if let Some(predicted) = &ended.predicted {
         report["prediction"] = predicted.json(&stats, ended.status);
     }
-    if let Some(priced) = &ended.priced {
-        report["priced"] = priced.json();
+    if let Some((priced, _)) = &ended.priced {
+        report["priced"] = priced.clone();
     }
     if let Some(path) = &args.stats {
         output::write(Some(path), &output::json(&report))?;
@@ -295,8 +303,8 @@ fn show(args: &Args, options: &Options, ended: &Ended, quiet: bool) -> Result<()
         output::tell("note: no memory came to our pager; the program takes none, or starts another one that cannot be paged by it (--by kernel)\n");
     }
     output::tell(&summary::table(options, &stats, ended.chosen.as_ref(), ended.took));
-    if let Some(priced) = &ended.priced {
-        output::tell(&priced.words());
+    if let Some((_, priced)) = &ended.priced {
+        output::tell(priced);
     }
     if let Some(predicted) = &ended.predicted {
         output::tell(&format!("\n{}", predicted.table(&stats, ended.status)));

@@ -57,14 +57,13 @@ pub fn table(options: &Options, stats: &Snapshot, chosen: Option<&Chosen>, took:
             us(t.max_ns),
         ]
     };
-    let slow = options.slow.as_ref().map(|_| row("read in slow memory", stats.direct_read));
-    let rows = slow.into_iter().chain([
+    let rows = vec![
         row(if options.slow.is_some() { "copied, to be written" } else { "page from the device" }, stats.device_fault),
         row("page from RAM or zeros", stats.memory_fault),
         row("false fault", stats.false_fault),
         row("first write", stats.write_fault),
         row("wait for the device", stats.device_wait),
-    ]);
+    ];
     let hidden = match stats.evict_ns {
         0 => "not observable".to_string(),
         all => format!("{:.1} %", 100.0 * (all - stats.evict_exposed_ns.min(all)) as f64 / all as f64),
@@ -73,7 +72,7 @@ pub fn table(options: &Options, stats: &Snapshot, chosen: Option<&Chosen>, took:
         "{}\nRAM {most} of at most {given}, {} managed; {} evictions, {} of them written ({} found unchanged)\n\
          {}: {} read, {} written in {} writes; search and eviction hidden behind the device: {hidden}\n\
          {}{}{}{:.2} s, {} forks\n",
-        styled(&["fault", "count", "mean us", "p50", "p99", "p99.9", "max"], rows.collect(), 1),
+        styled(&["fault", "count", "mean us", "p50", "p99", "p99.9", "max"], rows, 1),
         mib(stats.managed * PAGE as u64),
         human_count(stats.evictions),
         human_count(stats.dirty_evictions),

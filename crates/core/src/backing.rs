@@ -157,13 +157,12 @@ impl Backing {
 
     /// The page's slot of the area; of the first area if there are two.
     pub(crate) fn in_area(&self, page: PageId) -> Option<SlotId> {
-        if self.read_at_home {
-            Some(page.home())
-        } else if self.slots.is_some() {
-            self.in_slots(page)
-        } else {
-            self.on_flash(page)
-        }
+        self.home_area(page).or_else(|| if self.slots.is_some() { self.in_slots(page) } else { self.on_flash(page) })
+    }
+
+    /// The page's home slot, if home slots are the area.
+    pub(crate) fn home_area(&self, page: PageId) -> Option<SlotId> {
+        self.read_at_home.then_some(page.home())
     }
 
     /// The slots, if no other area takes what they have no room for.

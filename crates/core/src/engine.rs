@@ -13,7 +13,7 @@ use crate::event::{Access, Event, Transfer};
 use crate::fault::get_freeframe::{frame_behind_slice, reclaim};
 use crate::fault::handler::Handler;
 use crate::fault::held::{move_held, touched};
-use crate::fault::in_slot::{leave_slot, read_in_slot};
+use crate::fault::in_slot::{leave_slot, map_in_slot, read_in_slot};
 use crate::fault::{compressed, resident};
 use crate::flights::{Flight, Flights, Waiting};
 use crate::frames::Frames;
@@ -252,6 +252,9 @@ impl Turn<'_> {
         }
         if let Some(tier) = self.tier {
             tier.written(page);
+        }
+        if let Some(home) = self.backing.home_area(page).filter(|_| !released) {
+            map_in_slot(self, page, home, false);
         }
     }
 

@@ -237,9 +237,10 @@ fn without_an_area_pages_are_read_in_their_home_slots() {
     assert_eq!((read(&mut rig, 0, PageId(2)), rig.engine.counts().direct_reads), (0, 0), "a first touch needs a frame");
     write(&mut rig, 0, PageId(0), 7);
     write(&mut rig, 0, PageId(1), 8);
-    rig.machine.log.clear();
-    assert_eq!((read(&mut rig, 0, PageId(0)), rig.machine.write(PageId(0), 9)), (7, false));
-    assert_eq!(maps(&rig), [(Place::Slot(PageId(0).home()), false)]);
+    // Page 0 was mapped there as soon as its bytes were: no fault.
+    assert_eq!(maps(&rig).iter().filter(|map| **map == (Place::Slot(PageId(0).home()), false)).count(), 1);
+    assert_eq!((rig.machine.read(PageId(0)), rig.machine.write(PageId(0), 9)), (Some(7), false));
+    assert_eq!(rig.engine.counts().direct_reads, 0);
     write(&mut rig, 0, PageId(0), 9);
     assert_eq!((read(&mut rig, 0, PageId(1)), read(&mut rig, 0, PageId(0))), (8, 9));
     rig.engine.check();

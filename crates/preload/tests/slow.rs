@@ -123,8 +123,8 @@ fn what_is_only_read_is_never_copied_back() {
     let Some(mut command) = slow(&program, 4 << 20, "node:0", |o| o.stats_fd = Some(stats.fd())) else { return };
     good(&mut command);
     let counts = stats.snapshot();
-    // At least the three quarters of the array that are out, each once; the pages are then in place.
-    assert!((3072..4200).contains(&counts.direct_read.count), "{counts:?}");
+    // First touches only: three quarters of the array are read where they lie, and were mapped there when they left.
+    assert!((4096..4200).contains(&counts.true_faults) && counts.evictions >= 3072, "{counts:?}");
     assert!(counts.device_bytes_read < 64 * 4096, "{counts:?}");
 }
 

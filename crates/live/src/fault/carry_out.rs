@@ -104,8 +104,8 @@ impl Faults {
         }
         let decider = &mut *self.gate.lock();
         for victim in victims[..taken.written].iter().flatten() {
-            decider.deliver(&self.work, todo, Event::Written { page: PageId::from(victim.page) });
             self.pages().release(victim.page, owner, Where::Out);
+            decider.deliver(&self.work, todo, Event::Written { page: PageId::from(victim.page) });
         }
         for (ticket, good, aside) in &ends[..loads] {
             decider.deliver_with(&self.work, todo, end_of(*ticket, *good), *aside);

@@ -335,7 +335,7 @@ impl Machine for Linux<'_> {
             Command::Map { page, place: Place::Frame(_), .. } => self.map(page.index()),
             Command::Map { page, place: Place::Slot(_), .. } => {
                 let page = page.index();
-                self.seize(page, |was| (was == Where::Out).then_some(Where::Busy));
+                self.seize(page, |was| matches!(was, Where::Out | Where::InSlot).then_some(Where::Busy));
                 self.work.log().fill_slot(page, self.work.memory.space.zeros, self.work.pages());
                 self.work.memory.map_slot(page);
                 self.work.pages().release(page, self.owner(), Where::InSlot);

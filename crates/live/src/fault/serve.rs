@@ -136,10 +136,7 @@ impl Faults {
         todo.fault = None;
         task.await_resume(|| self.work.lead.step_aside());
         todo.laps.lap(Stage::PostProcess);
-        match self.space().is_of_file() && self.pages().get(page) == Where::InSlot {
-            true => self.stats.direct_read.record(sys::now() - started),
-            false => self.record(started, asked, shelved, &todo.laps),
-        }
+        self.record(started, asked, shelved, &todo.laps);
         self.bring_back(todo);
         if let Some(recording) = self.work.recording() {
             recording.entry(page, write, !shelved, thread, started, self.memory().resident());

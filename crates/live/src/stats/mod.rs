@@ -262,8 +262,6 @@ statistics! {
         write_fault,
         /// The wait for the device alone, from submission.
         device_wait,
-        /// Faults on pages of slow memory that were mapped where they lie.
-        direct_read,
     }
 }
 
