@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-anyone bench-compare bench-park bench-truth bench-zram vm header settings papers papers-book fuzz soak lint docs dist clean
+.PHONY: all help build symbols demo test oracle programs signals python board bench bench-ahead bench-live bench-anyone bench-compare bench-park bench-truth bench-zram vm header settings papers papers-book fuzz soak lint docs dist clean
 
 all: build
 
@@ -104,6 +104,11 @@ bench-park: build
 # As root: a heap in slow memory that is read where it lies (DR.Swap) against the kernel's swap on zram, at equal DRAM.
 bench-slow: build
 	@python3 scripts/slow.py $(BIN) $(SLOWFLAGS)
+
+# As root: LOBI's block-aligned swap-in live, with and without, against the kernel's swap on a file of the same disk.
+# AHEADFLAGS='--only sort,gawk --runs 1': some programs, some runs. All of it takes an hour.
+bench-ahead: build
+	@python3 scripts/ahead.py $(BIN) $(AHEADFLAGS)
 
 # The time of a fault by policy and handler, live: what SWL's search while the page loads brings, in pairs.
 bench-swl: build

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""LOBI's block-aligned swap-in live: a swap file on the disk, without and with blocks, and the kernel's swap.
+
+    python3 scripts/ahead.py target/release/coldframe [--only NAME,NAME] [--runs 3] [--format json]
+
+Needs root, for the kernel's swap on a file, with its own read-ahead (vm.page-cluster 3). The programs are those of
+scripts/truth.py, at 50 and 33 % of their heap; the three ways take turns: `--read-ahead 16` (streams only, the default),
+`--read-ahead block:8`, `--by kernel`.
+
+    with      time with streams only over time with blocks: above 1, blocks pay
+    kernel    time of the kernel's swap over time with blocks: above 1, ours is faster
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+
+import truth
+
+NAMES = ["sort", "gawk", "jq", "perl", "php", "sqlite3", "m.py", "wordfreq"]
+PARTS = (50, 33)
+# What takes turns, and its --read-ahead. A sequential stream is read ahead with both of ours.
+WAYS = {"stream": "16", "block:8": "block:8", "kernel": None}
+
+
+def heap(bench: truth.Bench, words: list) -> int:
+    """The program's heap, in bytes, as the answer about the program has it."""
+    bench.timed([bench.coldframe, "--", *words], 600)
+    with open(f"{bench.folder}/{os.path.basename(words[0])}.coldframe/advice.json") as file:
+        return json.load(file)["managed_bytes"]
+
+
+def seconds(bench: truth.Bench, words: list, way: str, ram: int) -> float | None:
+    """One run. None: it took longer than the patience, or was killed."""
+    by = ["--by", "kernel", "--swap", f"{bench.folder}/swap", "--backing-max", "1GiB"] if way == "kernel" else ["--by", "pager", "--backing", bench.folder, "--read-ahead", WAYS[way]]
+    try:
+        return bench.timed([bench.coldframe, "run", "-q", *by, "--ram", f"{ram // 1024}KiB", "--", *words], bench.patience)
+    except truth.Ended:
+        # The guard takes the swap away, and that takes its time.
+        while os.path.exists(f"{bench.folder}/swap") and way == "kernel":
+            time.sleep(0.1)
+        return None
+
+
+def ratio(over: float | None, under: float | None) -> float | None:
+    return over / under if over and under else None
+
+
+def median(values: list) -> float | None:
+    values = [value for value in values if value]
+    return statistics.median(values) if values else None
+
+
+def show(value: float | None, after: str = "") -> str:
+    return f"{value:.2f}{after}" if value else f">{truth.PATIENCE_S:.0f}s" if after == "s" else "-"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("coldframe")
+    parser.add_argument("--only", default=",".join(NAMES), help="names of programs, separated by commas")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--format", choices=["table", "json"], default="table")
+    asked = parser.parse_args()
+    if os.geteuid() != 0:
+        sys.exit("ahead.py: needs root, for the kernel's swap on a file")
+    if open("/proc/sys/vm/page-cluster").read().strip() != "3":
+        print("ahead.py: vm.page-cluster is not 3: `sysctl vm.page-cluster=3` gives the kernel its usual read-ahead", file=sys.stderr)
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="ahead-", dir="/var/tmp") as folder:
+        truth.inputs(folder)
+        bench = truth.Bench(asked.coldframe, folder, folder, False)
+        for program in truth.PROGRAMS:
+            if program.name not in asked.only.split(","):
+                continue
+            if lacks := truth.missing(program):
+                print(f"{program.name}: skipped: {lacks} is not installed", file=sys.stderr)
+                continue
+            words = bench.words(program)
+            whole = heap(bench, words)
+            for part in PARTS:
+                times = {way: [] for way in WAYS}
+                for _ in range(asked.runs):
+                    for way in WAYS:
+                        times[way].append(seconds(bench, words, way, whole * part // 100))
+                row = {way: median(times[way]) for way in WAYS} | {"name": program.name, "percent": part, "all": times}
+                row |= {"with": ratio(row["stream"], row["block:8"]), "kernel_over_with": ratio(row["kernel"], row["block:8"])}
+                rows.append(row)
+                print(f"{program.name} at {part} %: {' '.join(show(row[way], 's') for way in WAYS)}", file=sys.stderr, flush=True)
+    if asked.format == "json":
+        print(json.dumps({"runs": asked.runs, "load": truth.load(), "rows": rows}, indent=1))
+        return
+    print(f"medians of {asked.runs} runs; a swap file on the disk; load {truth.load()}")
+    print(f"{'program':9} {'RAM':>4} {'stream':>8} {'block:8':>8} {'kernel':>8} {'with':>6} {'kernel':>7}")
+    for row in rows:
+        print(f"{row['name']:9} {row['percent']:3}% {show(row['stream'], 's'):>8} {show(row['block:8'], 's'):>8} {show(row['kernel'], 's'):>8} {show(row['with']):>6} {show(row['kernel_over_with']):>7}")
+    print(f"median: with {show(median([row['with'] for row in rows]))}, kernel {show(median([row['kernel_over_with'] for row in rows]))}")
+
+
+if __name__ == "__main__":
+    main()
