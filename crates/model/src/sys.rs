@@ -66,7 +66,7 @@ pub fn thread() -> u32 {
 ///
 /// # Errors
 /// None.
-pub fn map_memory(len: usize, _: Option<usize>) -> Result<usize, crate::LiveError> {
+pub fn map_memory(len: usize) -> Result<usize, crate::LiveError> {
     Ok(Box::leak(vec![0u64; len.div_ceil(8)].into_boxed_slice()).as_mut_ptr() as usize)
 }
 

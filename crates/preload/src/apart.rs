@@ -34,7 +34,7 @@ fn bottom(stack: usize) -> usize {
 
 /// Makes the stacks, before their first use. Returns false if there is no memory for them.
 pub fn start() -> bool {
-    let base = sys::map_memory(STACKS * STACK, None).unwrap_or(0);
+    let base = sys::map_memory(STACKS * STACK).unwrap_or(0);
     BASE.store(base, Relaxed);
     for stack in 0..if base == 0 { 0 } else { STACKS } {
         // SAFETY: the lowest page of each stack becomes a guard.

@@ -71,7 +71,7 @@ fn give(list: usize, block: *mut u8) {
 }
 
 fn mapped(len: usize) -> *mut u8 {
-    sys::map_memory(len, None).map_or(null_mut(), |at| at as *mut u8)
+    sys::map_memory(len).map_or(null_mut(), |at| at as *mut u8)
 }
 
 /// A new block; the rest of its page is for the list.

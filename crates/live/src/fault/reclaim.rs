@@ -85,7 +85,7 @@ impl Reclaimer {
     /// Starts the thread, if there is to be one. It calls `reclaim_on`. Without it the pager works, too.
     ///
     /// # Safety
-    /// As for `spawn_raw`, until `worker.stop` has returned; handlers and writer are at work until then.
+    /// As for `spawn`, until `worker.stop` has returned; handlers and writer are at work until then.
     pub unsafe fn start(&self, body: Body, argument: *mut c_void) {
         if self.is_wanted() {
             // SAFETY: the caller answers for it.

@@ -55,7 +55,7 @@ pub(crate) fn refuse_locked() -> Result<(), LiveError> {
 }
 
 fn is_there_at_once() -> Sys<bool> {
-    let page = sys::map_memory(PAGE, None)?;
+    let page = sys::map_memory(PAGE)?;
     let there = sys::is_there(page);
     // SAFETY: no other thread knows it.
     unsafe { sys::unmap_memory(page, PAGE) };

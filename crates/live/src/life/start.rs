@@ -225,7 +225,7 @@ fn open_slow(options: &mut Options, place: &str, pages: usize) -> Result<(Slow, 
 fn buffers(count: usize) -> Result<Range<usize>, LiveError> {
     // Each task keeps one. This many more may wait in the task that needs another one; the rest comes back by itself.
     let bytes = (count + 2 * TASKS + LOADS) * PAGE;
-    let memory = sys::map_memory(bytes, None).map_err(|e| LiveError::os("memory for buffers", e))?;
+    let memory = sys::map_memory(bytes).map_err(|e| LiveError::os("memory for buffers", e))?;
     Ok(memory..memory + bytes)
 }
 

@@ -29,7 +29,7 @@ fn read(device: &Device) -> Result<u64, LiveError> {
         path: device.path().to_path_buf(),
         reason: format!("cannot be written and read: {}; give a folder with at least 16 MiB free", error.io()),
     };
-    let buffer = sys::map_memory(bytes, None).map_err(|e| LiveError::os("memory to measure with", e))?;
+    let buffer = sys::map_memory(bytes).map_err(|e| LiveError::os("memory to measure with", e))?;
     let timed = (|| {
         device.reserve(0, bytes as u64)?;
         // SAFETY: the buffer is ours and has this many bytes.

@@ -44,7 +44,7 @@ pub fn holds_in_pipe() -> bool {
 }
 
 fn with_page(trial: impl FnOnce(usize) -> Sys<usize>) -> bool {
-    let Ok(page) = sys::map_memory(PAGE, None) else { return false };
+    let Ok(page) = sys::map_memory(PAGE) else { return false };
     let result = trial(page);
     // SAFETY: no other code uses it.
     unsafe { sys::unmap_memory(page, PAGE) };

@@ -54,7 +54,7 @@ impl Space {
         let start = reserve(2 * len, at).map_err(no_room)?;
         let shelf = start + len..start + 2 * len;
         let made = open_shelf(&shelf).map_err(no_room).and_then(|()| Table::new(pages.div_ceil(CHUNK)));
-        let zeros = sys::map_memory(PAGE, None).map_err(|e| LiveError::os("a page of zeros", e));
+        let zeros = sys::map_memory(PAGE).map_err(|e| LiveError::os("a page of zeros", e));
         let (touched, zeros) = match (made, zeros) {
             (Ok(touched), Ok(zeros)) => (touched, zeros),
             (Err(error), _) | (_, Err(error)) => {
@@ -209,7 +209,7 @@ const TABLES: usize = 160;
 /// the program's other mappings.
 pub fn fits(len: usize, at: Option<usize>) -> bool {
     let tables = len / PAGE * TABLES;
-    let parts = [(sys::map_memory(2 * (len + tables), None), 2 * (len + tables)), (reserve(2 * len, None), 2 * len)];
+    let parts = [(sys::map_memory(2 * (len + tables)), 2 * (len + tables)), (reserve(2 * len, None), 2 * len)];
     for (part, size) in &parts {
         if let Ok(start) = part {
             // SAFETY: new, and not used yet.

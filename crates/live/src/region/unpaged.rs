@@ -66,7 +66,7 @@ impl Faults {
         let pages = self.space().touched(self.space().pages_of(range)).flatten();
         if self.space().is_of_file() {
             // The parent goes on to write to the file: nothing of it stays mapped here.
-            let own = sys::map_memory(range.len(), None)?;
+            let own = sys::map_memory(range.len())?;
             pages.for_each(|page| self.bring(page, own + self.memory().address(page) - range.start));
             let flags = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as usize;
             // SAFETY: new memory, and a range that it takes the place of.

@@ -25,7 +25,7 @@ unsafe impl<T: Zeroize + Sync> Sync for Secret<T> {}
 impl<const N: usize> Secret<[u8; N]> {
     /// Random bytes. If they `must` be locked in RAM, this may fail.
     pub fn random(must: bool) -> Result<Secret<[u8; N]>, LiveError> {
-        let page = sys::map_memory(PAGE, None).map_err(|e| LiveError::os("memory for a key", e))?;
+        let page = sys::map_memory(PAGE).map_err(|e| LiveError::os("memory for a key", e))?;
         let secret = Secret(page as *mut [u8; N]);
         match lock(page..page + PAGE) {
             Err(error) if must => return Err(refused(error)),

@@ -5,7 +5,7 @@
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use super::{call, symbol_in};
+use super::{clock, symbol_in};
 
 #[cfg(target_arch = "x86_64")]
 const NAME: &CStr = c"__vdso_clock_gettime";
@@ -17,27 +17,24 @@ static FUNCTION: AtomicUsize = AtomicUsize::new(0);
 
 /// Nanoseconds of the monotonic clock.
 pub fn now() -> u64 {
-    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    let (clock, into) = (libc::CLOCK_MONOTONIC, &raw mut t);
+    type Function = unsafe extern "C" fn(i32, *mut libc::timespec) -> i32;
     match FUNCTION.load(Relaxed) {
-        // SAFETY: `t` is a timespec.
-        0 => _ = unsafe { call(libc::SYS_clock_gettime, [clock as usize, into as usize, 0, 0, 0, 0]) },
-        // SAFETY: the kernel's function of that name has that type.
-        found => unsafe {
-            std::mem::transmute::<usize, unsafe extern "C" fn(i32, *mut libc::timespec) -> i32>(found)(clock, into);
-        },
+        0 => clock(libc::CLOCK_MONOTONIC as isize),
+        found => {
+            let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+            // SAFETY: the kernel's function of that name has that type.
+            unsafe { std::mem::transmute::<usize, Function>(found)(libc::CLOCK_MONOTONIC, &raw mut t) };
+            t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+        }
     }
-    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
 /// Looks for the function; before the first fault.
 pub fn find() {
     // SAFETY: the kernel maps a whole and correct ELF file there, or says 0.
     let found = unsafe {
-        match libc::getauxval(libc::AT_SYSINFO_EHDR) as usize {
-            0 => None,
-            base => symbol_in(base, NAME),
-        }
+        let base = libc::getauxval(libc::AT_SYSINFO_EHDR) as usize;
+        Some(base).filter(|base| *base != 0).and_then(|base| symbol_in(base, NAME))
     };
     FUNCTION.store(found.unwrap_or(0), Relaxed);
 }

@@ -16,16 +16,9 @@ pub fn iovec(address: usize, len: usize) -> libc::iovec {
 /// It drops content.
 pub unsafe fn drop_pages(pidfd: RawFd, pages: &[libc::iovec]) -> u64 {
     crate::sys::pause::here();
-    let mut done = 0;
+    let a = [pidfd as usize, pages.as_ptr() as usize, pages.len(), libc::MADV_DONTNEED as usize, 0, 0];
     // SAFETY: the vector lives through the call; the caller answers for the content.
-    if let Ok(bytes) = unsafe {
-        call(
-            libc::SYS_process_madvise,
-            [pidfd as usize, pages.as_ptr() as usize, pages.len(), libc::MADV_DONTNEED as usize, 0, 0],
-        )
-    } {
-        done = bytes;
-    }
+    let mut done = unsafe { call(libc::SYS_process_madvise, a) }.unwrap_or(0);
     let mut calls = 1;
     for page in pages {
         if done >= page.iov_len {
@@ -35,10 +28,8 @@ pub unsafe fn drop_pages(pidfd: RawFd, pages: &[libc::iovec]) -> u64 {
         let start = page.iov_base as usize;
         // SAFETY: as above.
         if let Err(error) = unsafe { drop_range(start..start + page.iov_len) } {
-            crate::sys::fatal::stop(format_args!(
-                "the kernel refused to drop the page at {start:#x} (madvise): {}",
-                error.io()
-            ));
+            let error = error.io();
+            super::fatal::stop(format_args!("the kernel refused to drop the page at {start:#x} (madvise): {error}"));
         }
         calls += 1;
     }
@@ -49,9 +40,9 @@ pub unsafe fn drop_pages(pidfd: RawFd, pages: &[libc::iovec]) -> u64 {
 /// number of pages, from the first on: at least one, or an error.
 pub fn to_pipe(pipe: RawFd, pages: &[libc::iovec]) -> Sys<usize> {
     crate::sys::pause::here();
+    let a = [pipe as usize, pages.as_ptr() as usize, pages.len(), 0, 0, 0];
     // SAFETY: the vector lives through the call; the pipe only refers to the pages.
-    let bytes =
-        again(|| unsafe { call(libc::SYS_vmsplice, [pipe as usize, pages.as_ptr() as usize, pages.len(), 0, 0, 0]) })?;
+    let bytes = again(|| unsafe { call(libc::SYS_vmsplice, a) })?;
     match bytes > 0 && bytes % crate::PAGE == 0 {
         true => Ok(bytes / crate::PAGE),
         false => Err(Errno::IO),
@@ -78,10 +69,8 @@ pub struct OwnMemory {
 
 impl OwnMemory {
     pub fn open() -> OwnMemory {
-        OwnMemory {
-            file: super::open_file(c"/proc/self/mem").ok().map(super::move_high),
-            process: super::whose::process(),
-        }
+        let file = super::open_file(c"/proc/self/mem").ok().map(super::move_high);
+        OwnMemory { file, process: super::whose::process() }
     }
 
     /// Copies a page of this process, whatever rights the program has on it. EFAULT: it is absent. The copy never

@@ -3,6 +3,7 @@
 //! They are made without libc. So they do not touch `errno`, which a signal handler must leave alone, and no library
 //! that interposes libc's functions can catch them; our own preload library is such a library.
 
+use std::ffi::CStr;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -141,23 +142,27 @@ fn clock(clock: isize) -> u64 {
     }
 }
 
-/// Opens a file for reading.
-pub fn open_file(path: &std::ffi::CStr) -> Sys<OwnedFd> {
-    let a = [libc::AT_FDCWD as usize, path.as_ptr() as usize, (libc::O_RDONLY | libc::O_CLOEXEC) as usize, 0, 0, 0];
+/// Opens a file, closed on exec; a relative path begins at `folder`.
+pub fn open_at(folder: RawFd, path: &CStr, flags: i32, mode: usize) -> Sys<OwnedFd> {
+    let a = [folder as usize, path.as_ptr() as usize, (flags | libc::O_CLOEXEC) as usize, mode, 0, 0];
     // SAFETY: the path is a C string; the descriptor is new and ours.
-    unsafe { call(libc::SYS_openat, a).map(|fd| OwnedFd::from_raw_fd(fd as i32)) }
+    unsafe { again(|| call(libc::SYS_openat, a)).map(|fd| OwnedFd::from_raw_fd(fd as RawFd)) }
+}
+
+/// Opens a file for reading.
+pub fn open_file(path: &CStr) -> Sys<OwnedFd> {
+    open_at(libc::AT_FDCWD, path, libc::O_RDONLY, 0)
 }
 
 /// Reads the beginning of a file, as much as fits; 0: it cannot be read.
 pub fn read_start(fd: i32, into: &mut [u8]) -> usize {
-    let a = [fd as usize, into.as_mut_ptr() as usize, into.len(), 0, 0, 0];
     // SAFETY: `into` has room for this many bytes.
-    again(|| unsafe { call(libc::SYS_pread64, a) }).unwrap_or(0)
+    unsafe { read_at(fd, into.as_mut_ptr() as usize, into.len(), 0) }.unwrap_or(0)
 }
 
 /// Reads the beginning of a file that is opened only for this; 0: it cannot be read. Do not use it while the
 /// program's threads run: the descriptor may have a number that they expect.
-pub fn read_file(path: &std::ffi::CStr, into: &mut [u8]) -> usize {
+pub fn read_file(path: &CStr, into: &mut [u8]) -> usize {
     open_file(path).map_or(0, |file| read_start(file.as_raw_fd(), into))
 }
 
@@ -172,7 +177,7 @@ pub fn sleep_us(us: u64) {
     let _ = unsafe { call(libc::SYS_nanosleep, [&t as *const _ as usize, 0, 0, 0, 0, 0]) };
 }
 
-/// Yields the processor.
+/// Lets another thread have the processor.
 pub fn give_way() {
     // SAFETY: no arguments.
     let _ = unsafe { call(libc::SYS_sched_yield, [0; 6]) };
@@ -217,8 +222,7 @@ pub fn futex_wake_shared(word: &AtomicU32) {
     futex(word, libc::FUTEX_WAKE, i32::MAX as usize, 0);
 }
 
-/// Writes text to stderr, whatever state the process is in.
-/// Returns false if there is none.
+/// Writes text to stderr, whatever state the process is in. Returns false if there is none.
 pub fn say(text: &str) -> bool {
     // SAFETY: the bytes live through the call.
     let written = unsafe { call(libc::SYS_write, [2, text.as_ptr() as usize, text.len(), 0, 0, 0]) };
@@ -233,16 +237,12 @@ pub fn exit_group(code: i32) -> ! {
     }
 }
 
-/// Private anonymous memory, zero and without RAM until it is touched. `at`: exactly there, and never over another
-/// mapping.
-pub fn map_memory(len: usize, at: Option<usize>) -> Sys<usize> {
-    let mut flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    if at.is_some() {
-        flags |= libc::MAP_FIXED_NOREPLACE;
-    }
-    let prot = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+/// Private anonymous memory, zero and without RAM until it is touched.
+pub fn map_memory(len: usize) -> Sys<usize> {
+    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as usize;
+    let rights = (libc::PROT_READ | libc::PROT_WRITE) as usize;
     // SAFETY: takes unused address space.
-    unsafe { call(libc::SYS_mmap, [at.unwrap_or(0), len, prot, flags as usize, usize::MAX, 0]) }
+    unsafe { call(libc::SYS_mmap, [0, len, rights, flags, usize::MAX, 0]) }
 }
 
 /// A shared mapping of a file.
@@ -258,6 +258,12 @@ pub fn map_file(fd: RawFd, len: usize, rights: i32) -> Sys<usize> {
 pub unsafe fn unmap_memory(address: usize, len: usize) {
     // SAFETY: the caller answers for it.
     let _ = unsafe { call(libc::SYS_munmap, [address, len, 0, 0, 0, 0]) };
+}
+
+/// Sets the rights of memory.
+pub fn set_rights(range: &Range<usize>, rights: i32) -> Sys<()> {
+    // SAFETY: changes no content; a thread that loses a right faults where it uses it.
+    unsafe { call(libc::SYS_mprotect, [range.start, range.len(), rights as usize, 0, 0, 0]) }.map(drop)
 }
 
 /// Advice on memory.
@@ -298,7 +304,7 @@ pub fn pidfd(process: usize) -> Sys<OwnedFd> {
 }
 
 /// Names this thread, in less than 16 bytes.
-pub fn set_name(name: &std::ffi::CStr) {
+pub fn set_name(name: &CStr) {
     // SAFETY: a C string.
     let _ = unsafe { call(libc::SYS_prctl, [libc::PR_SET_NAME as usize, name.as_ptr() as usize, 0, 0, 0, 0]) };
 }
@@ -341,21 +347,19 @@ pub fn merges_or_swaps() -> bool {
     const PR_GET_MEMORY_MERGE: usize = 68;
     // SAFETY: no pointers.
     let merges = unsafe { call(libc::SYS_prctl, [PR_GET_MEMORY_MERGE, 0, 0, 0, 0, 0]) };
-    // SAFETY: zero is a value of the structure, which lives through the call.
-    let swap = unsafe {
-        let mut info: libc::sysinfo = std::mem::zeroed();
-        call(libc::SYS_sysinfo, [&raw mut info as usize, 0, 0, 0, 0, 0]).map(|_| info.totalswap)
-    };
-    merges == Ok(1) || swap.is_ok_and(|bytes| bytes > 0)
+    merges == Ok(1) || sysinfo().is_ok_and(|info| info.totalswap > 0)
 }
 
 /// Bytes of the machine's RAM.
 pub fn all_ram() -> u64 {
+    sysinfo().map_or(1 << 30, |info| info.totalram * u64::from(info.mem_unit))
+}
+
+fn sysinfo() -> Sys<libc::sysinfo> {
     // SAFETY: zero is a value of the structure, which lives through the call.
     unsafe {
-        let mut info: libc::sysinfo = std::mem::zeroed();
-        let told = call(libc::SYS_sysinfo, [&raw mut info as usize, 0, 0, 0, 0, 0]);
-        told.map_or(1 << 30, |_| info.totalram * u64::from(info.mem_unit))
+        let mut info = std::mem::zeroed();
+        call(libc::SYS_sysinfo, [&raw mut info as usize, 0, 0, 0, 0, 0]).map(|_| info)
     }
 }
 

@@ -40,7 +40,7 @@ impl<T: Zeroed> Table<T> {
     /// A table of `len` entries.
     pub fn new(len: usize) -> Result<Table<T>, LiveError> {
         let bytes = (len * std::mem::size_of::<T>()).max(1);
-        let start = sys::map_memory(bytes, None).map_err(|e| LiveError::os("address space for a table", e))?;
+        let start = sys::map_memory(bytes).map_err(|e| LiveError::os("address space for a table", e))?;
         Ok(Table { start: start as *mut T, len, entries: PhantomData })
     }
 

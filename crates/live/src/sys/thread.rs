@@ -104,46 +104,28 @@ fn give_block(block: usize) {
     }
 }
 
-/// Starts a thread called "coldframe", with every signal blocked, that runs `body(argument)` and ends. It has the
-/// caller's credentials, without capabilities. A forked child does not inherit the thread or its stack.
+/// What a thread shares with its process, besides memory.
+pub const THREAD: i32 =
+    libc::CLONE_FS | libc::CLONE_FILES | libc::CLONE_SIGHAND | libc::CLONE_THREAD | libc::CLONE_SYSVSEM;
+/// A process that shares this one's memory; it has copies of the descriptors and of all else. Its end sends SIGKILL to
+/// this process. A debugger does not follow it, since it would take it for a thread of its own.
+pub const PROCESS: i32 = libc::CLONE_UNTRACED | libc::SIGKILL;
+
+/// Starts a [`THREAD`] or a [`PROCESS`] called "coldframe", with every signal blocked, that runs `body(argument)` and
+/// ends. It has the caller's credentials, without capabilities. A forked child does not inherit it or its stack.
 ///
 /// # Safety
 /// `body` must follow the rules of this module, and `argument` must be good for as long as it runs.
 ///
 /// # Errors
-/// ENOMEM, or EAGAIN if the user may not have more threads.
-pub unsafe fn spawn_raw(body: Body, argument: *mut c_void) -> Sys<RawThread> {
-    // SAFETY: the caller answers for it.
-    unsafe { spawn(body, argument, THREAD) }
-}
-
-/// Starts a process that shares this one's memory; it has copies of the descriptors and of all else. Its end sends
-/// SIGKILL to this process.
-///
-/// # Safety
-/// As for `spawn_raw`.
-///
-/// # Errors
-/// As for `spawn_raw`; ENOSYS where only ordinary threads can be made.
-pub unsafe fn spawn_process(body: Body, argument: *mut c_void) -> Sys<RawThread> {
-    // SAFETY: the caller answers for it.
-    unsafe { spawn(body, argument, PROCESS) }
-}
-
-/// What a thread shares with its process, besides memory.
-const THREAD: i32 = libc::CLONE_FS | libc::CLONE_FILES | libc::CLONE_SIGHAND | libc::CLONE_THREAD | libc::CLONE_SYSVSEM;
-/// A debugger does not follow the process, since it would take it for a thread of its own.
-const PROCESS: i32 = libc::CLONE_UNTRACED | libc::SIGKILL;
-
-/// # Safety
-/// As for `spawn_raw`.
-unsafe fn spawn(body: Body, argument: *mut c_void, flags: i32) -> Sys<RawThread> {
+/// ENOMEM; EAGAIN if the user may not have more threads; ENOSYS for a process where only ordinary threads can be made.
+pub unsafe fn spawn(body: Body, argument: *mut c_void, flags: i32) -> Sys<RawThread> {
     let len = STACK + PAGE;
-    let stack = sys::map_memory(len, None)?;
+    let stack = sys::map_memory(len)?;
     let top = (stack + len - size_of::<Top>()) as *mut Top;
     // SAFETY: the upper end of our own new memory; the guard page is the lowest of it.
     unsafe {
-        let _ = sys::call(libc::SYS_mprotect, [stack, PAGE, libc::PROT_NONE as usize, 0, 0, 0]);
+        let _ = sys::set_rights(&(stack..stack + PAGE), libc::PROT_NONE);
         let _ = sys::advise(stack..stack + len, libc::MADV_DONTDUMP);
         let _ = sys::advise(stack..stack + len, libc::MADV_DONTFORK);
         let enter = enter as *const () as usize;
@@ -170,7 +152,7 @@ unsafe fn spawn(body: Body, argument: *mut c_void, flags: i32) -> Sys<RawThread>
 }
 
 /// # Safety
-/// As for `spawn_raw`; `top` lies at the upper end of a stack.
+/// As for `spawn`; `top` lies at the upper end of a stack.
 unsafe fn bare(linker: &Linker, top: *mut Top, flags: i32) -> Sys<usize> {
     let Some(block) = take_block(linker) else { return Err(Errno(libc::ENOMEM)) };
     let flags = flags | libc::CLONE_VM | libc::CLONE_SETTLS | libc::CLONE_CHILD_CLEARTID;
@@ -258,7 +240,7 @@ unsafe extern "C" fn clone(flags: usize, stack: usize, parent_tid: usize, child_
 
 /// The first function of a thread.
 unsafe extern "C" fn enter(top: *mut Top) -> ! {
-    // SAFETY: `spawn_raw` has filled it in; the name is a C string of less than 16 bytes, which top and gdb show.
+    // SAFETY: `spawn` has filled it in; the name is a C string of less than 16 bytes, which top and gdb show.
     unsafe {
         sys::set_name(c"coldframe");
         // A thread in the program's process, too, needs none.
@@ -274,7 +256,7 @@ unsafe extern "C" fn enter(top: *mut Top) -> ! {
 /// As for `bare`.
 unsafe fn ordinary(top: *mut Top) -> Sys<()> {
     extern "C" fn run(top: *mut c_void) -> *mut c_void {
-        // SAFETY: `spawn_raw` has filled it in, and unmaps it when `alive` is 0.
+        // SAFETY: `spawn` has filled it in, and unmaps it when `alive` is 0.
         unsafe {
             let top = &*top.cast::<Top>();
             (top.body)(top.argument as *mut c_void);
@@ -294,10 +276,9 @@ unsafe fn ordinary(top: *mut Top) -> Sys<()> {
         libc::pthread_attr_destroy(&mut attributes);
         result
     };
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(Errno(result))
+    match result {
+        0 => Ok(()),
+        error => Err(Errno(error)),
     }
 }
 
@@ -310,13 +291,10 @@ impl RawThread {
     pub fn join(self) {
         // SAFETY: the stack is there until the end of this function.
         let alive = unsafe { &(*self.top()).alive };
-        loop {
-            match alive.load(Ordering::Acquire) {
-                0 => break,
-                value => sys::futex_wait_shared(alive, value),
-            }
+        while alive.load(Ordering::Acquire) != 0 {
+            sys::futex_wait_shared(alive, 1);
         }
-        self.give_block();
+        self.block.into_iter().for_each(give_block);
         // SAFETY: the thread is gone: the kernel clears the word as the last use of its memory.
         unsafe { sys::unmap_memory(self.stack, self.len) };
     }
@@ -324,13 +302,7 @@ impl RawThread {
     /// In a forked child, where the thread does not exist: frees its thread-local memory. Its stack was not
     /// inherited.
     pub fn forget_in_child(self) {
-        self.give_block();
-    }
-
-    fn give_block(&self) {
-        if let Some(block) = self.block {
-            give_block(block);
-        }
+        self.block.into_iter().for_each(give_block);
     }
 }
 
@@ -361,7 +333,7 @@ mod tests {
     fn a_thread_that_nobody_sees_runs_with_all_signals_blocked_and_is_joined() {
         for round in 1..=20 {
             // SAFETY: the body does not look behind its argument.
-            let threads: Vec<_> = (0..4).map(|_| unsafe { spawn_raw(body, 5 as *mut c_void) }.unwrap()).collect();
+            let threads: Vec<_> = (0..4).map(|_| unsafe { spawn(body, 5 as *mut c_void, THREAD) }.unwrap()).collect();
             threads.into_iter().for_each(RawThread::join);
             assert_eq!(RAN.load(Ordering::Relaxed), 20 * round);
         }

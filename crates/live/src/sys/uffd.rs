@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use linux_raw_sys::general as k;
 use linux_raw_sys::ioctl;
 
-use super::{again, call, give_way, ioctl, move_high, Errno, High, Sys};
+use super::{again, call, give_way, ioctl, move_high, open_at, Errno, High, Sys};
 
 /// How a userfaultfd reports faults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,41 +77,25 @@ impl Source {
     /// # Errors
     /// The kernel's error; EPERM without rights.
     pub fn find(notify: Notify) -> Sys<Source> {
+        let device = open_at(libc::AT_FDCWD, c"/dev/userfaultfd", libc::O_RDWR, 0).ok().map(move_high);
         let processors = rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count());
-        let mut source = Source { device: Source::device().ok(), notify, features: 0, may_poll: processors > 1 };
-        source.features = Uffd::features(&source.fd()?)?;
-        Ok(source)
-    }
-
-    /// Whether faults of the kernel are reported too.
-    pub fn serves_kernel(&self) -> bool {
-        self.notify == Notify::Message
-    }
-
-    fn device() -> Sys<High> {
-        let path = c"/dev/userfaultfd".as_ptr() as usize;
-        let open = (libc::O_RDWR | libc::O_CLOEXEC) as usize;
-        // SAFETY: the path is a C string; the descriptor is new and ours.
-        let device = unsafe {
-            let device = call(libc::SYS_openat, [libc::AT_FDCWD as usize, path, open, 0, 0, 0])?;
-            OwnedFd::from_raw_fd(device as RawFd)
-        };
-        Ok(move_high(device))
+        let source = Source { device, notify, features: 0, may_poll: processors > 1 };
+        let mut api = k::uffdio_api { api: k::UFFD_API.into(), features: 0, ioctls: 0 };
+        ioctl(&source.fd()?, ioctl::UFFDIO_API, &mut api)?;
+        Ok(Source { features: api.features, ..source })
     }
 
     fn fd(&self) -> Sys<OwnedFd> {
         const USERFAULTFD_IOC_NEW: usize = 0xAA00;
-        let user_only = if self.serves_kernel() { 0 } else { k::UFFD_USER_MODE_ONLY as usize };
+        let user_only = if self.notify == Notify::UserMessage { k::UFFD_USER_MODE_ONLY as usize } else { 0 };
         let flags = (libc::O_CLOEXEC | libc::O_NONBLOCK) as usize | user_only;
         // SAFETY: no pointers; the descriptor is new and ours.
         unsafe {
-            let fd = match &self.device {
-                Some(device) => {
-                    call(libc::SYS_ioctl, [device.as_raw_fd() as usize, USERFAULTFD_IOC_NEW, flags, 0, 0, 0])
-                }
+            let fd = match self.device.as_ref().map(|device| device.as_raw_fd() as usize) {
+                Some(device) => call(libc::SYS_ioctl, [device, USERFAULTFD_IOC_NEW, flags, 0, 0, 0]),
                 None => call(libc::SYS_userfaultfd, [flags, 0, 0, 0, 0, 0]),
-            }?;
-            Ok(OwnedFd::from_raw_fd(fd as RawFd))
+            };
+            fd.map(|fd| OwnedFd::from_raw_fd(fd as RawFd))
         }
     }
 
@@ -133,18 +117,9 @@ impl Source {
 }
 
 impl Uffd {
-    /// Opens one.
-    ///
-    /// # Errors
-    /// The kernel's error; EPERM without rights.
+    /// Opens one, as [`Source::find`] and [`Source::make`] do.
     pub fn open(notify: Notify) -> Sys<Uffd> {
         Source::find(notify)?.make(false)
-    }
-
-    fn features(fd: &OwnedFd) -> Sys<u64> {
-        let mut api = k::uffdio_api { api: k::UFFD_API.into(), features: 0, ioctls: 0 };
-        ioctl(fd, ioctl::UFFDIO_API, &mut api)?;
-        Ok(api.features)
     }
 
     /// The descriptor's number.
@@ -223,10 +198,9 @@ impl Uffd {
         // The message is 32 bytes: event, padding, flags (u64), address (u64), thread.
         let mut words = [0u64; 4];
         loop {
+            let a = [self.raw() as usize, words.as_mut_ptr() as usize, 32, 0, 0, 0];
             // SAFETY: `words` takes one message.
-            let got = again(|| unsafe {
-                call(libc::SYS_read, [self.raw() as usize, words.as_mut_ptr() as usize, 32, 0, 0, 0])
-            });
+            let got = again(|| unsafe { call(libc::SYS_read, a) });
             if got == Err(Errno::AGAIN) {
                 self.await_message();
                 continue;

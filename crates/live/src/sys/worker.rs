@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use crate::sys::lock::Lock;
-use crate::sys::thread::{spawn_raw, Body, RawThread};
+use crate::sys::thread::{spawn, Body, RawThread, THREAD};
 use crate::sys::{self, Sys};
 
 /// The thread, and what it sleeps on.
@@ -26,11 +26,11 @@ impl Worker {
     /// Starts the thread.
     ///
     /// # Safety
-    /// As for `spawn_raw`, until `stop` has returned.
+    /// As for `spawn`, until `stop` has returned.
     pub unsafe fn start(&self, body: Body, argument: *mut c_void) -> Sys<()> {
         self.stops.store(0, SeqCst);
         // SAFETY: the caller answers for it.
-        *self.thread.lock() = Some(unsafe { spawn_raw(body, argument) }?);
+        *self.thread.lock() = Some(unsafe { spawn(body, argument, THREAD) }?);
         Ok(())
     }
 

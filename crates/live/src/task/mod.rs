@@ -66,7 +66,7 @@ impl Task {
     fn new(i: usize, rings: bool) -> Result<Task, LiveError> {
         let (read, write) = sys::pipe(VICTIMS * PAGE).map_err(|e| LiveError::os("a pipe", e))?;
         let room = sys::pipe_room(write.as_raw_fd()).map_err(|e| LiveError::os("a pipe", e))? / PAGE;
-        let staging = sys::map_memory(STAGING, None).map_err(|e| LiveError::os("memory for a task", e))?;
+        let staging = sys::map_memory(STAGING).map_err(|e| LiveError::os("memory for a task", e))?;
         Ok(Task {
             resumed: AtomicU32::new(RESUMED),
             reaching: Reaching::nothing(),

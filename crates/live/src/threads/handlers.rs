@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::fault::serve::Kind;
 use crate::fault::Faults;
-use crate::sys::thread::{spawn_raw, RawThread};
+use crate::sys::thread::{spawn, RawThread, THREAD};
 use crate::sys::{self, fatal, Errno, Message, Sys};
 use crate::task::lead::Streak;
 use crate::PAGE;
@@ -51,7 +51,7 @@ impl Crew {
     /// # Safety
     /// `faults` lives until the crew has been dismissed.
     pub unsafe fn hire(faults: &Faults, count: usize) -> Sys<Crew> {
-        let control = sys::map_memory(PAGE, None)?;
+        let control = sys::map_memory(PAGE)?;
         let shift = Box::new(Shift { faults, ready: AtomicU32::new(0), control, over: AtomicBool::new(false) });
         let mut crew = Crew { shift, threads: Vec::with_capacity(count), process: sys::getpid() };
         let page = control..control + PAGE;
@@ -60,7 +60,7 @@ impl Crew {
             .and_then(|()| faults.memory().uffd().register(page));
         while result.is_ok() && crew.threads.len() < count {
             // SAFETY: the shift outlives its threads.
-            let thread = unsafe { spawn_raw(handler, (&raw const *crew.shift).cast_mut().cast()) };
+            let thread = unsafe { spawn(handler, (&raw const *crew.shift).cast_mut().cast(), THREAD) };
             result = thread.map(|thread| crew.threads.push(thread));
         }
         match result {

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU32, Ordering::*};
 use super::Threads;
 use crate::fault::Faults;
 use crate::swap::log::Log;
-use crate::sys::thread::{spawn_process, RawThread};
+use crate::sys::thread::{spawn, RawThread, PROCESS};
 use crate::sys::whose::{KEEPER, PROGRAM};
 use crate::sys::{self, kept, rights, Errno, High, Sys};
 use crate::LiveError;
@@ -60,7 +60,7 @@ impl Threads {
         let mut start = Start { threads, faults, socket, ready };
         PROGRAM.store(sys::getpid(), Relaxed);
         // SAFETY: `start` lives until the keeper is ready, and the pager as long as the keeper.
-        let thread = unsafe { spawn_process(keep, (&raw mut start).cast()) }.map_err(failed)?;
+        let thread = unsafe { spawn(keep, (&raw mut start).cast(), PROCESS) }.map_err(failed)?;
         let keeper = Keeper { thread, socket: sys::move_high(ours) };
         loop {
             match start.ready.load(Acquire) {

@@ -26,7 +26,7 @@ impl Pool {
         }
         let bad = |error| LiveError::os("address space for compressed pages", error);
         let len = frames * PAGE;
-        let start = sys::map_memory(len, None).map_err(bad)?;
+        let start = sys::map_memory(len).map_err(bad)?;
         // A huge page would take RAM that is not lent.
         // SAFETY: our own new memory.
         let _ = unsafe { sys::advise(start..start + len, libc::MADV_NOHUGEPAGE) };

@@ -149,7 +149,7 @@ impl Inside {
     pub fn new(segments: usize) -> Result<Inside, LiveError> {
         let slots = segments * SEGMENT;
         let size = SEGMENT * PAGE;
-        let base = sys::map_memory(BUFFERS * size, None).map_err(|e| LiveError::os("memory for the log", e))?;
+        let base = sys::map_memory(BUFFERS * size).map_err(|e| LiveError::os("memory for the log", e))?;
         let buffer = |i: usize| Buffer {
             state: State::Idle,
             address: base + i * size,

@@ -44,7 +44,7 @@ pub struct Writer {
 
 impl Writer {
     pub fn new(seals: bool) -> Result<Writer, LiveError> {
-        let sealed = if seals { sys::map_memory(SEGMENT * PAGE, None) } else { Ok(0) };
+        let sealed = if seals { sys::map_memory(SEGMENT * PAGE) } else { Ok(0) };
         Ok(Writer {
             worker: Worker::new(),
             dozes: AtomicU32::new(0),
@@ -81,7 +81,7 @@ impl Log {
     /// Starts the writer thread, which calls `write_on`.
     ///
     /// # Safety
-    /// As for `spawn_raw`, until `stop_writer` has returned.
+    /// As for `spawn`, until `stop_writer` has returned.
     pub unsafe fn start_writer(&self, body: Body, argument: *mut c_void) -> Sys<()> {
         // SAFETY: the caller answers for it.
         unsafe { self.writer.worker.start(body, argument) }
