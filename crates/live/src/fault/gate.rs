@@ -47,13 +47,8 @@ impl Decider {
     }
 
     /// The journal, if there is one.
-    pub fn journal(&mut self) -> Option<&mut JournalFile> {
-        self.side.journal.as_mut()
-    }
-
-    /// In a forked child: the journal is the parent's.
-    pub fn has_no_journal(&mut self) {
-        self.side.journal = None;
+    pub fn journal(&mut self) -> &mut Option<JournalFile> {
+        &mut self.side.journal
     }
 
     /// Reports an event; its commands are carried out or noted in `todo`.

@@ -154,13 +154,12 @@ impl<'a> Linux<'a> {
 
     /// Moves the page to the shelf. While it is on its way it is `Leaving`.
     fn unmap(&mut self, page: usize) {
-        if self.work.pages().get(page) == Where::InSlot || self.last.protected.is_none() {
+        let Some((_, was)) = self.last.protected.take_if(|(protected, _)| *protected == page) else {
+            // In slow memory; no other page is unmapped that was not protected.
             self.seize(page, |was| (was == Where::InSlot).then_some(Where::Leaving));
             self.work.memory.unmap_slot(page);
             return self.work.pages().release(page, self.owner(), Where::Out);
-        }
-        let (protected, was) = self.last.protected.take().expect("a page is protected before it is unmapped");
-        debug_assert_eq!(protected, page);
+        };
         if self.todo.moves.len() == MOVES {
             self.work.move_each(self.todo);
         }
@@ -218,17 +217,12 @@ impl<'a> Linux<'a> {
             Some((moved, from)) if moved == page => {
                 if self.take(page) {
                     self.todo.spare.push(from);
-                    self.work.memory.note_resident();
+                    self.work.memory.count_in(1);
                     return self.work.pages().release(page, self.owner(), Where::Dirty);
                 }
                 let content = self.work.pages().slot(page).is_some();
-                self.todo.copies.push(CopyIn {
-                    page,
-                    from,
-                    write,
-                    content,
-                    shared: matches!(self.aside, Aside::SharedSlot),
-                });
+                let shared = matches!(self.aside, Aside::SharedSlot);
+                self.todo.copies.push(CopyIn { page, from, write, content, shared });
             }
             _ => {
                 if self.take(page) {

@@ -49,21 +49,26 @@ impl Faults {
     /// lock.
     fn take_task(&self) -> usize {
         debug_assert!(!self.gate.is_mine(), "a task is taken before the engine's lock");
-        self.work.tasks().take()
+        self.work.tasks().free.take()
     }
 
     /// Runs `f` with a task, with the gate open and signals blocked, and then carries out its results.
     pub fn with_task(&self, f: impl FnOnce(&mut Decider, &mut Todo)) {
+        self.with_task_beside(false, f);
+    }
+
+    /// The same; `beside` as of `carry_out`.
+    fn with_task_beside(&self, beside: bool, f: impl FnOnce(&mut Decider, &mut Todo)) {
         let _signals = Signals::block();
         let number = self.take_task();
         // SAFETY: the task was free and is this thread's now.
         let todo = unsafe { self.work.tasks().get(number).todo() };
         f(&mut self.gate.enter(), todo);
         todo.laps = Laps::default();
-        self.carry_out(todo, false);
+        self.carry_out(todo, beside);
         self.bring_back(todo);
         todo.asked_at = 0;
         self.gate.leave();
-        self.work.tasks().give(number);
+        self.work.tasks().free.give(number);
     }
 }

@@ -20,7 +20,7 @@ use super::Faults;
 use crate::sys;
 use crate::sys::thread::Body;
 use crate::sys::worker::Worker;
-use crate::task::{Laps, VICTIMS};
+use crate::task::VICTIMS;
 
 /// With fewer free frames than this, the reclaimer is called. It needs some 30 us to wake up.
 const LOW: usize = 8;
@@ -109,28 +109,22 @@ impl Faults {
     /// Takes out one batch. Returns false if less than half a batch of frames is missing, or if no page can leave. A
     /// small batch costs as many interrupts of the other processors as a large one.
     fn reclaim(&self) -> bool {
-        let number = self.take_task();
-        // SAFETY: the task was free and is this thread's now.
-        let todo = unsafe { self.work.tasks().get(number).todo() };
-        todo.laps = Laps::default();
-        let mut decider = self.gate.enter();
-        let batch = self.reclaimer.high - self.reclaimer.low;
-        let mut begun = false;
-        let few = decider.engine().frames().free() + batch / 2 > self.reclaimer.high;
-        for _ in 0..if few { 0 } else { batch } {
-            let engine = decider.engine();
-            let enough = engine.frames().free() >= self.reclaimer.high || !engine.may_reclaim();
-            if enough || todo.victims.len() + EACH > VICTIMS {
-                break;
+        let Reclaimer { low, high, .. } = self.reclaimer;
+        let (batch, mut begun) = (high - low, false);
+        self.with_task_beside(true, |decider, todo| {
+            if decider.engine().frames().free() + batch / 2 > high {
+                return;
             }
-            decider.deliver(&self.work, todo, Event::Reclaim);
-            begun = true;
-        }
-        drop(decider);
-        self.carry_out(todo, true);
-        self.bring_back(todo);
-        self.gate.leave();
-        self.work.tasks().give(number);
+            for _ in 0..batch {
+                let engine = decider.engine();
+                let enough = engine.frames().free() >= high || !engine.may_reclaim();
+                if enough || todo.victims.len() + EACH > VICTIMS {
+                    break;
+                }
+                decider.deliver(&self.work, todo, Event::Reclaim);
+                begun = true;
+            }
+        });
         begun
     }
 }

@@ -114,7 +114,7 @@ impl Faults {
         let todo = unsafe { task.todo() };
         task.begin();
         let Some(mut decider) = self.admit(page) else {
-            self.work.tasks().give(number);
+            self.work.tasks().free.give(number);
             return false;
         };
         todo.laps = Laps::begin(self.stats.true_faults.load(Ordering::Relaxed), started);
@@ -142,7 +142,7 @@ impl Faults {
             recording.entry(page, write, !shelved, thread, started, self.memory().resident());
         }
         self.gate.leave();
-        self.work.tasks().give(number);
+        self.work.tasks().free.give(number);
         true
     }
 

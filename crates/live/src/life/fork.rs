@@ -115,8 +115,8 @@ impl Inner {
         self.forks.alive.lock().extend(alive.map(|(_read, write)| write));
         let own = device.map(|device| device.and_then(|device| sys::with_room(|_| self.become_own(device))));
         self.faults.memory().forget_threads();
-        // SAFETY: `fork_prepare` has taken the lock.
-        unsafe { self.faults.gate.held() }.has_no_journal();
+        // SAFETY: `fork_prepare` has taken the lock. The journal is the parent's.
+        *unsafe { self.faults.gate.held() }.journal() = None;
         self.faults.memory().begin_epoch();
         self.open_gate();
         match own {
@@ -173,7 +173,9 @@ impl Inner {
             } else {
                 // Zeros hold the place; it is closed as soon as there are handlers.
                 // SAFETY: the child has nothing there.
-                unsafe { space::map_open(&range, manner.protection) }.map_err(|e| LiveError::os("map memory", e))?;
+                let mapped =
+                    unsafe { space::map_plain(&range, manner.protection).and_then(|()| space::prepare(&range)) };
+                mapped.map_err(|e| LiveError::os("map memory", e))?;
                 watch(range)?;
             }
         }
@@ -183,21 +185,10 @@ impl Inner {
     /// A fork loses the write protection, but not the record of which pages are clean. Other pages stay writable:
     /// this thread's own stack may be among them.
     fn protect_clean(&self, pages: std::ops::Range<usize>) -> Result<(), LiveError> {
-        let protect = |pages: &std::ops::Range<usize>| match pages.is_empty() {
-            true => Ok(()),
-            false => self.faults.memory().uffd().protect(self.faults.space().addresses_of(pages), true),
-        };
-        let mut run = pages.start..pages.start;
-        for page in
-            self.faults.space().touched(pages).flatten().filter(|page| self.faults.pages().get(*page) == Where::Clean)
-        {
-            if page != run.end {
-                protect(&run).map_err(|e| LiveError::os("protect memory", e))?;
-                run.start = page;
-            }
-            run.end = page + 1;
-        }
-        protect(&run).map_err(|e| LiveError::os("protect memory", e))
+        let space = self.faults.space();
+        let clean = space.touched(pages).flatten().filter(|page| self.faults.pages().get(*page) == Where::Clean);
+        let protected = space.runs(clean).try_for_each(|run| self.faults.memory().uffd().protect(run, true));
+        protected.map_err(|e| LiveError::os("protect memory", e))
     }
 
     fn dont_inherit(&self, range: &std::ops::Range<usize>) -> Result<(), LiveError> {

@@ -6,11 +6,13 @@ pub mod locked;
 mod process;
 pub mod start;
 
+use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 
 use crate::fault::Faults;
 use crate::stats::Stats;
-use crate::sys::{High, Signals, Source};
+use crate::swap::secret::lock;
+use crate::sys::{fatal, High, Signals, Source};
 use crate::threads::Threads;
 use crate::{Options, PAGE};
 use fork::Forks;
@@ -54,7 +56,7 @@ impl Inner {
         if let Some(recording) = self.faults.work.recording() {
             recording.end(self.faults.memory().resident());
         }
-        self.withdraw();
+        self.share().into_iter().for_each(|(counter, n)| Stats::sub(counter, n as u64));
     }
 
     /// This process's share of the statistics of the present.
@@ -80,16 +82,15 @@ impl Inner {
     /// false if the limit on locked memory is too low for all of it; the most used memory is locked first. Called
     /// once for each process.
     pub fn keep_plaintext(&self) -> bool {
-        !self.options.encrypt
-            || self.faults.work.plaintext().filter(|range| crate::swap::secret::lock(range.clone()).is_err()).count()
-                == 0
+        let refused = |range: &Range<usize>| lock(range.clone()).is_err();
+        !self.options.encrypt || self.faults.work.plaintext().filter(refused).count() == 0
     }
 
     /// Reports limits of this process that restrict the pager. Only the first program reports them, not the programs
     /// that it starts.
     fn say_limits(&self, kept: bool) {
         if !kept {
-            crate::sys::fatal::say(
+            fatal::say(
                 "not all of the memory in which pages lie before they are encrypted can be locked (ulimit -l): the kernel may write it to \
                  its own swap",
             );
@@ -97,16 +98,7 @@ impl Inner {
         let device = self.faults.work.log().device();
         if device.len.is_none() && device.limit().is_some() {
             let most = self.faults.work.log().bytes_max() >> 20;
-            crate::sys::fatal::say(format_args!(
-                "the swap file may take {most} MiB: the limit on file sizes (ulimit -f)"
-            ));
-        }
-    }
-
-    /// Takes this process's share out again.
-    fn withdraw(&self) {
-        if !self.faults.memory().is_plain() {
-            self.share().into_iter().for_each(|(counter, n)| Stats::sub(counter, n as u64));
+            fatal::say(format_args!("the swap file may take {most} MiB: the limit on file sizes (ulimit -f)"));
         }
     }
 }

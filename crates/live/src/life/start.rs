@@ -18,7 +18,7 @@ use crate::fault::gate::{Decider, Gate};
 use crate::fault::machine::Side;
 use crate::fault::reclaim::Reclaimer;
 use crate::fault::Faults;
-use crate::measure::calibrate::{self, Measured};
+use crate::measure::{self, Measured};
 use crate::memory::budget::Reserve;
 use crate::memory::early::Early;
 use crate::memory::space::{self, Space};
@@ -120,7 +120,7 @@ fn build(
         Some(measured) => measured,
         // A recording does not wait for a device, and slow memory is none.
         None if options.record.is_some() || slow.is_some() => Measured { read_ns: 1, step_ns: 1 },
-        None => calibrate::measure(&device.to_measure()?, &uffd, &space)?,
+        None => measure::measure(&device.to_measure()?, &uffd, &space)?,
     };
     options.policy = Some(measured.policy(options.policy.as_deref()));
     let wait = match options.wait {

@@ -3,7 +3,7 @@
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-use super::calibrate::{self, Measured};
+use super::Measured;
 use crate::memory::space::Space;
 use crate::swap::device::Device;
 use crate::sys::{self, Notify, Sys, Uffd};
@@ -68,5 +68,5 @@ pub fn measure(backing: &Path) -> Result<Measured, String> {
     let uffd = Uffd::open(Notify::UserMessage).map_err(|e| e.io().to_string())?;
     let space = Space::new(16 * PAGE, None, None).map_err(|e| e.to_string())?;
     uffd.register(space.shelf_range()).map_err(|e| e.io().to_string())?;
-    calibrate::measure(&device, &uffd, &space).map_err(|e| e.to_string())
+    super::measure(&device, &uffd, &space).map_err(|e| e.to_string())
 }

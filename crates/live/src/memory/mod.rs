@@ -169,7 +169,7 @@ impl Memory {
             }
         };
         self.note_epoch(page);
-        self.note_resident();
+        self.count_in(1);
         !there
     }
 
@@ -185,11 +185,7 @@ impl Memory {
         self.must(unsafe { sys::drop_range(address..address + PAGE) }, "drop a page", page);
     }
 
-    /// One more page is in RAM.
-    pub fn note_resident(&self) {
-        self.count_in(1);
-    }
-
+    /// More pages are in RAM.
     pub fn count_in(&self, pages: usize) {
         let resident = self.resident.fetch_add(pages, Ordering::Relaxed) + pages;
         Stats::add(&self.stats.resident, pages as u64);

@@ -138,6 +138,19 @@ impl Space {
         self.start + pages.start * PAGE..self.start + pages.end * PAGE
     }
 
+    /// The addresses of pages, which come in order: a range for those that follow each other.
+    pub fn runs<'a>(&'a self, pages: impl Iterator<Item = usize> + 'a) -> impl Iterator<Item = Range<usize>> + 'a {
+        let mut pages = pages.peekable();
+        std::iter::from_fn(move || {
+            let first = pages.next()?;
+            let mut end = first + 1;
+            while pages.next_if_eq(&end).is_some() {
+                end += 1;
+            }
+            Some(self.addresses_of(&(first..end)))
+        })
+    }
+
     /// The managed extents in a range of addresses, with their manner. Needs signals blocked.
     pub fn managed_within(&self, range: Range<usize>) -> Vec<(Range<usize>, Manner)> {
         self.extents().within(range).filter_map(managed).collect()
@@ -209,20 +222,14 @@ const TABLES: usize = 160;
 /// the program's other mappings.
 pub fn fits(len: usize, at: Option<usize>) -> bool {
     let tables = len / PAGE * TABLES;
-    let parts = [(sys::map_memory(2 * (len + tables)), 2 * (len + tables)), (reserve(2 * len, None), 2 * len)];
-    for (part, size) in &parts {
-        if let Ok(start) = part {
-            // SAFETY: new, and not used yet.
-            unsafe { sys::unmap_memory(*start, *size) };
-        }
-    }
-    // An allocator that was loaded earlier may use addresses in the middle.
-    let place = reserve(2 * len, at);
-    if let Ok(start) = place {
+    let gives_back = |(part, size): (Sys<usize>, usize)| {
         // SAFETY: new, and not used yet.
-        unsafe { sys::unmap_memory(start, 2 * len) };
-    }
-    parts.iter().all(|(part, _)| part.is_ok()) && place.is_ok()
+        part.map(|start| unsafe { sys::unmap_memory(start, size) }).is_ok()
+    };
+    // Both at a time.
+    let parts = [(sys::map_memory(2 * (len + tables)), 2 * (len + tables)), (reserve(2 * len, None), 2 * len)];
+    // An allocator that was loaded earlier may use addresses in the middle.
+    parts.map(gives_back) == [true; 2] && gives_back((reserve(2 * len, at), 2 * len))
 }
 
 /// Reserves addresses, without access.
@@ -242,13 +249,9 @@ fn reserve(len: usize, at: Option<usize>) -> Sys<usize> {
 
 /// Makes the shelf accessible. Pages move only between ranges of equal rights, so it must be writable.
 fn open_shelf(shelf: &Range<usize>) -> Sys<()> {
-    let rights = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+    sys::set_rights(shelf, libc::PROT_READ | libc::PROT_WRITE)?;
     // SAFETY: our own new memory.
-    unsafe {
-        sys::call(libc::SYS_mprotect, [shelf.start, shelf.len(), rights, 0, 0, 0])?;
-        in_small_pages(shelf);
-        sys::advise(shelf.clone(), libc::MADV_DONTFORK)
-    }
+    unsafe { prepare(shelf) }
 }
 
 /// No huge pages and no merged ones: a page that leaves RAM alone must have its own frame. Kernels without these
@@ -261,19 +264,7 @@ unsafe fn in_small_pages(range: &Range<usize>) {
     }
 }
 
-/// Replaces a mapping by zeros with these rights. A child does not inherit it.
-///
-/// # Safety
-/// The range lies in the span, and its old content is no longer used.
-pub unsafe fn map_open(range: &Range<usize>, protection: i32) -> Sys<()> {
-    // SAFETY: the caller answers for it.
-    unsafe {
-        map_over(range, protection, None)?;
-        prepare(range)
-    }
-}
-
-/// Gives a mapping all that managed memory has but its rights.
+/// Gives a mapping all that managed memory has but its rights. A child does not inherit it.
 ///
 /// # Safety
 /// The range lies in the span.
@@ -288,7 +279,7 @@ pub unsafe fn prepare(range: &Range<usize>) -> Sys<()> {
 /// Takes from a mapping what a new one would not have: content, guards, and the advice not to dump it.
 ///
 /// # Safety
-/// As of [`map_open`].
+/// As of [`map_plain`].
 pub unsafe fn as_new(range: &Range<usize>) -> Sys<()> {
     /// `include/uapi/asm-generic/mman-common.h`; from Linux 6.13 on, and no memory has guards before.
     const MADV_GUARD_REMOVE: i32 = 103;
@@ -300,10 +291,10 @@ pub unsafe fn as_new(range: &Range<usize>) -> Sys<()> {
     }
 }
 
-/// The same for a process that does not page: a child inherits it.
+/// Replaces a mapping by zeros with these rights, as in a process that does not page: a child inherits it.
 ///
 /// # Safety
-/// As above.
+/// The range lies in the span, and its old content is no longer used.
 pub unsafe fn map_plain(range: &Range<usize>, protection: i32) -> Sys<()> {
     // SAFETY: the caller answers for it.
     unsafe {

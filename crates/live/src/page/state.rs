@@ -56,19 +56,9 @@ pub enum Where {
 
 impl Where {
     fn from(word: u16) -> Where {
-        match word >> OWNER_BITS {
-            0 => Where::Nowhere,
-            1 => Where::Out,
-            2 => Where::Clean,
-            3 => Where::Dirty,
-            4 => Where::Unsure,
-            5 => Where::Busy,
-            6 => Where::Leaving,
-            7 => Where::Shelved,
-            8 => Where::Refused,
-            9 => Where::Kept,
-            _ => Where::InSlot,
-        }
+        use Where::*;
+        const ALL: [Where; 11] = [Nowhere, Out, Clean, Dirty, Unsure, Busy, Leaving, Shelved, Refused, Kept, InSlot];
+        ALL[usize::from(word >> OWNER_BITS)]
     }
 
     /// Whether it is in the page table, where the engine has it.

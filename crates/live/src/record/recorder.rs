@@ -53,11 +53,10 @@ const QUARTER: usize = 5;
 const SAMPLED_MIN: usize = 32 * CHUNK as usize;
 /// The shortest window: a sixteenth of the smallest sample.
 const WINDOW_MIN: usize = SAMPLED_MIN / 16;
-/// How often the entries' time is checked, in nanoseconds and in entries. Guesses: 50 times a second costs nothing.
+/// How often the entries' time is checked, in nanoseconds and in entries, and how often the kernel's numbers are read.
+/// Guesses: 50 times a second costs nothing.
 const PERIOD_NS: u64 = 20_000_000;
 const PERIOD: u64 = 64;
-/// How often the kernel's numbers are read, in nanoseconds: once a period.
-const LOOK_NS: u64 = PERIOD_NS;
 /// A thread whose way takes longer than this has waited for something else, in nanoseconds. A way takes 3 us, and 25 us
 /// if a virtual processor has halted (`docs/book/src/truth.md`); a thread that waits for a processor waits for a
 /// millisecond.
@@ -351,7 +350,7 @@ impl Recording {
             mapped.put(Record::Entry { page: page as u32, write, thread, time });
         }
         let mut pace = self.pace.lock();
-        if started > pace.looked + LOOK_NS {
+        if started > pace.looked + PERIOD_NS {
             pace.looked = started;
             self.look(&mut pace, resident);
         }

@@ -17,7 +17,6 @@ use std::ops::Range;
 
 use coldframe_core::{Event, PageId};
 
-use super::unpaged::protect;
 use crate::fault::gate::Decider;
 use crate::fault::Faults;
 use crate::memory::extents::{Kind, Manner};
@@ -133,7 +132,7 @@ impl Faults {
                 self.watch_all()?;
                 self.memory().uffd().register(range.clone())?;
             }
-            protect(range, protection & ALL)?;
+            sys::set_rights(range, protection & ALL)?;
             Stats::add(&self.stats.managed, pages as u64);
             if self.memory().early.is_on() {
                 self.memory().count_in(opened);
@@ -253,14 +252,7 @@ impl Faults {
         if self.memory().is_the_kernels() {
             return vec![self.space().addresses_of(&pages)];
         }
-        let mut parts: Vec<Range<usize>> = Vec::new();
-        for page in self.space().touched(pages).flatten().filter(|page| self.memory().has_content(*page)) {
-            let at = self.memory().address(page);
-            match parts.last_mut() {
-                Some(last) if last.end == at => last.end += PAGE,
-                _ => parts.push(at..at + PAGE),
-            }
-        }
-        parts
+        let there = self.space().touched(pages).flatten().filter(|page| self.memory().has_content(*page));
+        self.space().runs(there).collect()
     }
 }

@@ -61,7 +61,7 @@ impl Faults {
         // SAFETY: says only whether a child inherits the memory.
         unsafe { sys::advise(range.clone(), libc::MADV_DOFORK)? };
         if protection & PLAIN != PLAIN {
-            protect(range, protection | PLAIN)?;
+            sys::set_rights(range, protection | PLAIN)?;
         }
         let pages = self.space().touched(self.space().pages_of(range)).flatten();
         if self.space().is_of_file() {
@@ -75,7 +75,7 @@ impl Faults {
             pages.for_each(|page| self.bring(page, self.memory().address(page)));
         }
         if protection & PLAIN != PLAIN || self.space().is_of_file() {
-            protect(range, protection)?;
+            sys::set_rights(range, protection)?;
         }
         Ok(())
     }
@@ -110,9 +110,4 @@ impl Faults {
             let _ = unsafe { sys::drop_range(self.space().addresses_of(pages)) };
         }
     }
-}
-
-pub fn protect(range: &Range<usize>, protection: i32) -> Sys<()> {
-    // SAFETY: managed memory, and what its rights are to be.
-    unsafe { sys::call(libc::SYS_mprotect, [range.start, range.len(), protection as usize, 0, 0, 0]) }.map(drop)
 }

@@ -308,12 +308,6 @@ impl Stats {
         ]
     }
 
-    /// Fewest and most erases of a block.
-    pub(crate) fn tell_wear(&self, (min, max): (u32, u32)) {
-        self.block_erases_min.store(min.into(), Relaxed);
-        self.block_erases_max.fetch_max(max.into(), Relaxed);
-    }
-
     pub(crate) fn add(counter: &AtomicU64, n: u64) {
         counter.fetch_add(n, Relaxed);
     }

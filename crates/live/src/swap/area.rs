@@ -1,6 +1,8 @@
 //! The swap area of a system, kept by the engine: LOBI's log of erase blocks with its collectors. The swap file
 //! replaces the flash; each erase block has a segment of the file (`swap/log/blocks.rs`).
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use coldframe_core::swap::{collect, AreaConfig, Counts, Layout, Swap, SwapAreas, WearLevelling};
 
 use crate::stats::Stats;
@@ -22,11 +24,8 @@ impl SwapArea {
         if blocks + 2 * BUFFERS > segments {
             let mib = |segments: usize| (segments as u64 * SwapArea::BLOCK) >> 20;
             let most = segments.saturating_sub(2 * BUFFERS);
-            return Err(refuse(format!(
-                "an area of {} MiB; the swap file has room for {} MiB",
-                mib(blocks),
-                mib(most)
-            )));
+            let (asked, most) = (mib(blocks), mib(most));
+            return Err(refuse(format!("an area of {asked} MiB; the swap file has room for {most} MiB")));
         }
         let Some(collector) = collect::find(&self.collector) else {
             let names: Vec<_> = collect::ALL.iter().map(|collector| collector.name).collect();
@@ -63,7 +62,9 @@ impl Told {
         Stats::add(&stats.swap_collections, now.collections - before.collections);
         Stats::add(&stats.swap_full, now.areas_full - before.areas_full);
         if now.erases > before.erases {
-            stats.tell_wear(swap.wear());
+            let (min, max) = swap.wear();
+            stats.block_erases_min.store(min.into(), Relaxed);
+            stats.block_erases_max.fetch_max(max.into(), Relaxed);
         }
         self.0 = now;
     }

@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::swap::nameless::{nameless, open_folder};
+use crate::swap::files::{nameless, open_folder};
 use crate::sys::{self, Errno, High, Sys};
 use crate::{Inject, LiveError, PAGE};
 
@@ -37,9 +37,6 @@ pub struct Device {
 
 impl Device {
     /// A swap file in a folder, unlinked at once and readable by no other user; or a block device.
-    ///
-    /// # Errors
-    /// The folder or device cannot be used.
     pub fn swap(path: &Path, inject: Option<Inject>) -> Result<Device, LiveError> {
         let meta = std::fs::metadata(path).map_err(|e| backing(path, e))?;
         let kind = meta.file_type();
@@ -51,9 +48,8 @@ impl Device {
             return Ok(Device::new(sys::move_high(file.into()), path, Some(len), inject));
         }
         if !kind.is_dir() {
-            let reason =
-                "exists and is neither a folder nor a block device; give a folder for the swap file".to_string();
-            return Err(LiveError::Backing { path: path.to_path_buf(), reason });
+            let reason = "exists and is neither a folder nor a block device; give a folder for the swap file";
+            return Err(LiveError::Backing { path: path.to_path_buf(), reason: reason.to_string() });
         }
         let file = open_folder(path).and_then(|folder| nameless(folder.as_raw_fd()));
         let file = file.map_err(|error| backing(path, error.into()))?;
@@ -62,9 +58,6 @@ impl Device {
 
     /// A device of the same kind and speed that measurements may write to, without injected failures: another swap file, or the
     /// same block device, which is open exclusively and cannot be opened again.
-    ///
-    /// # Errors
-    /// As for `swap`.
     pub fn to_measure(&self) -> Result<Device, LiveError> {
         let slow = self.inject.as_ref().map(|i| Inject { slow_us: i.inject.slow_us, ..Inject::default() });
         match self.len {
@@ -76,15 +69,10 @@ impl Device {
         }
     }
 
-    /// From a swap file that is open already.
-    pub fn from_swap_file(file: High, path: &Path, inject: Option<Inject>) -> Device {
-        Device::new(file, path, None, inject)
-    }
-
-    fn new(fd: High, path: &Path, len: Option<u64>, inject: Option<Inject>) -> Device {
-        let inject =
-            inject.filter(Inject::is_of_device).map(|inject| Injector { inject, operations: AtomicU64::new(0) });
-        Device { fd, path: path.to_path_buf(), len, inject }
+    /// From a swap file that is open already, or a block device of this length.
+    pub fn new(fd: High, path: &Path, len: Option<u64>, inject: Option<Inject>) -> Device {
+        let injector = |inject| Injector { inject, operations: AtomicU64::new(0) };
+        Device { fd, path: path.to_path_buf(), len, inject: inject.filter(Inject::is_of_device).map(injector) }
     }
 
     /// Where it is, for messages.
@@ -242,9 +230,6 @@ impl Injector {
 
 /// Refuses a folder for swap files if the limit on file sizes is too low: each write beyond the limit would raise a
 /// signal.
-///
-/// # Errors
-/// The limit on file sizes is below the least size of a swap file.
 pub fn refuse_small(path: &Path) -> Result<(), LiveError> {
     match file_limit().filter(|limit| *limit < LEAST && path.is_dir()) {
         None => Ok(()),

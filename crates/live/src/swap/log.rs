@@ -60,7 +60,7 @@ pub enum Found {
 #[derive(Debug)]
 pub struct Log {
     state: Lock<Inside>,
-    writer: Writer,
+    pub writer: Writer,
     files: Vec<Device>,
     summer: Summer,
     /// The log chooses the places of pages (and not the engine).
@@ -253,12 +253,8 @@ impl Log {
             self.free_slot(state, old);
             return Ok(false);
         }
-        let (slot, into) = state.take(page)?;
-        // SAFETY: a page of the caller's, and a page of the buffer, which is not read before the page has its slot.
-        unsafe { std::ptr::copy_nonoverlapping(from as *const u8, into as *mut u8, PAGE) };
+        self.put(state, from, page, pages)?;
         pages.set_sum(index, sum);
-        pages.set_slot(index, Some(self.own_number() << FILE_SHIFT | slot as u64));
-        self.free_slot(state, old);
         Ok(true)
     }
 

@@ -5,7 +5,6 @@ pub mod area;
 pub mod device;
 pub mod files;
 pub mod log;
-mod nameless;
 pub mod seal;
 pub mod secret;
 pub mod slow;

@@ -16,10 +16,7 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// With a fresh key.
-    ///
-    /// # Errors
-    /// The key cannot be locked in RAM.
+    /// With a fresh key, which must be locked in RAM.
     pub fn new() -> Result<Sealer, LiveError> {
         Ok(Sealer { key: Secret::random(true)?, nonce: AtomicU64::new(0) })
     }

@@ -7,11 +7,11 @@
 //! The kernel must not swap the file out: it would bring such a page back at a touch, without a message. So what is
 //! written is locked.
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
 
 use crate::swap::device::Device;
-use crate::swap::nameless::{nameless, open_folder};
+use crate::swap::files::{nameless, open_folder};
 use crate::sys::{self, fatal, Errno, Sys};
 use crate::{LiveError, PAGE};
 
@@ -31,9 +31,6 @@ pub struct Slow {
 
 impl Slow {
     /// `place`: `node:N`, or a folder of a tmpfs. For `pages` pages.
-    ///
-    /// # Errors
-    /// The place is none of these, or the kernel does not give the memory.
     pub fn open(place: &str, pages: usize) -> Result<(Slow, Device), LiveError> {
         let len = pages * PAGE;
         let bad = |reason: String| LiveError::Backing { path: place.into(), reason };
@@ -48,15 +45,11 @@ impl Slow {
             None => in_tmpfs(Path::new(place)).map_err(bad)?,
         };
         let file = file.map_err(|e| bad(e.io().to_string()))?;
-        let map =
-            |protection: i32| [0, len, protection as usize, libc::MAP_SHARED as usize, file.as_raw_fd() as usize, 0];
-        // SAFETY: a new file, and new memory, which only this function knows.
-        let at = unsafe {
-            sys::call(libc::SYS_ftruncate, [file.as_raw_fd() as usize, len, 0, 0, 0, 0])
-                .and_then(|_| sys::call(libc::SYS_mmap, map(libc::PROT_READ)))
-        };
+        // SAFETY: no pointers.
+        let sized = unsafe { sys::call(libc::SYS_ftruncate, [file.as_raw_fd() as usize, len, 0, 0, 0, 0]) };
+        let at = sized.and_then(|_| sys::map_file(file.as_raw_fd(), len, libc::PROT_READ));
         let at = at.map_err(|e| bad(format!("its memory cannot be mapped: {}", e.io())))?;
-        let device = Device::from_swap_file(sys::move_high(file), Path::new(place), None);
+        let device = Device::new(sys::move_high(file), Path::new(place), None, None);
         let slow = Slow { file: device.raw(), at, len };
         if let Some(Ok(n)) = node {
             slow.bind(n).map_err(|e| bad(format!("the kernel gives no memory of this node: {}", e.io())))?;
@@ -133,12 +126,8 @@ impl Drop for Slow {
 }
 
 fn memory_file() -> Sys<OwnedFd> {
-    let name = c"coldframe slow memory".as_ptr() as usize;
-    // SAFETY: a C string; the descriptor is new and ours.
-    unsafe {
-        let fd = sys::call(libc::SYS_memfd_create, [name, libc::MFD_CLOEXEC as usize, 0, 0, 0, 0])?;
-        Ok(OwnedFd::from_raw_fd(fd as RawFd))
-    }
+    let made = rustix::fs::memfd_create("coldframe slow memory", rustix::fs::MemfdFlags::CLOEXEC);
+    made.map_err(|error| Errno(error.raw_os_error()))
 }
 
 /// A file in a tmpfs: the kernel watches private mappings of no other file. The error is a reason.

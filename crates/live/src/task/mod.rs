@@ -177,7 +177,7 @@ impl Task {
 /// All tasks.
 pub struct Tasks {
     tasks: Vec<Task>,
-    free: FreeTasks,
+    pub free: FreeTasks,
     rings: bool,
 }
 
@@ -201,16 +201,6 @@ impl Tasks {
     /// A task by number.
     pub fn get(&self, i: usize) -> &Task {
         &self.tasks[i]
-    }
-
-    /// Takes a free task; waits while there is none.
-    pub fn take(&self) -> usize {
-        self.free.take()
-    }
-
-    /// Gives the task back.
-    pub fn give(&self, task: usize) {
-        self.free.give(task);
     }
 
     /// In a forked child: rings and pipes are shared with the parent, so the child gets new ones. Every task is free.

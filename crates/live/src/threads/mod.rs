@@ -53,8 +53,9 @@ impl Threads {
         // SAFETY: the caller answers for it, and what runs neither allocates nor takes a lock of the C library.
         unsafe {
             let log = faults.work.log();
-            log.start_writer(write, (&raw const faults.work).cast_mut().cast())?;
-            *self.crew.renew() = Some(Crew::hire(faults, self.handlers).inspect_err(|_| log.stop_writer())?);
+            log.writer.worker.start(write, (&raw const faults.work).cast_mut().cast())?;
+            let crew = Crew::hire(faults, self.handlers).inspect_err(|_| log.writer.worker.stop());
+            *self.crew.renew() = Some(crew?);
             faults.reclaimer.start(reclaim, argument);
         }
         Ok(())
@@ -65,7 +66,7 @@ impl Threads {
         faults.reclaimer.worker.stop();
         // SAFETY: the pager ends, so only this thread has it.
         unsafe { self.crew.renew() }.take().into_iter().for_each(Crew::dismiss);
-        faults.work.log().stop_writer();
+        faults.work.log().writer.worker.stop();
     }
 
     /// In a forked child, first of all: handlers and reclaimer are the parent's.

@@ -206,7 +206,8 @@ impl Work {
             Stats::add(&self.stats.device_writes, pages);
             Stats::add(&self.stats.device_bytes_written, pages * PAGE as u64);
         }
-        self.learn_write_share(saved, written);
+        (0..saved).for_each(|_| self.note_written(false));
+        (saved..written).for_each(|_| self.note_written(true));
         TakenOut { written, compressed: todo.victims.len() - written }
     }
 
@@ -225,10 +226,8 @@ impl Work {
     fn compare(&self, victim: &Victim, from: usize) {
         // SAFETY: the bytes are this thread's.
         if victim.sum.is_some_and(|sum| sum != unsafe { self.log().sum(from) }) {
-            fatal::stop(format_args!(
-                "the frame in the pipe for the page at {:#x} is not the page's own",
-                victim.address
-            ));
+            let address = victim.address;
+            fatal::stop(format_args!("the frame in the pipe for the page at {address:#x} is not the page's own"));
         }
     }
 
@@ -239,11 +238,6 @@ impl Work {
         let aim = if written { 256 } else { 0 };
         let new = (old * 63 + aim) / 64;
         self.write_share.store(if written { new.max(old + 1).min(256) } else { new }, Ordering::Relaxed);
-    }
-
-    fn learn_write_share(&self, saved: usize, all: usize) {
-        (0..saved).for_each(|_| self.note_written(false));
-        (saved..all).for_each(|_| self.note_written(true));
     }
 }
 

@@ -47,7 +47,7 @@ impl Log {
     }
 
     /// Puts the bytes into the page's new place. Its old slot is free.
-    fn put(&self, state: &mut Inside, from: usize, page: u32, pages: &Pages) -> Result<(), Refused> {
+    pub(super) fn put(&self, state: &mut Inside, from: usize, page: u32, pages: &Pages) -> Result<(), Refused> {
         let (slot, into) = state.place(page)?;
         // SAFETY: a page of the caller's, and a page of the buffer, which is not read before the page has its slot.
         unsafe { std::ptr::copy_nonoverlapping(from as *const u8, into as *mut u8, PAGE) };

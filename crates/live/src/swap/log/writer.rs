@@ -6,7 +6,6 @@
 //!   writer            sleep on `work` ─ lock ─ job ─ unlock ─ seal, write ─ lock ─ written ─ unlock ─ wake `done`
 //! ```
 
-use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 
@@ -15,9 +14,8 @@ use super::{bound_to, hung_up, Log, FILE_SHIFT, PART_SHIFT, SEGMENT};
 use crate::page::pages::Pages;
 use crate::stats::Stats;
 use crate::sys::lock::Guard;
-use crate::sys::thread::Body;
 use crate::sys::worker::Worker;
-use crate::sys::{self, fatal, Errno, Sys};
+use crate::sys::{self, fatal, Errno};
 use crate::tier::packed;
 use crate::{LiveError, PAGE};
 
@@ -27,7 +25,7 @@ const FAILED_US: u64 = 20_000;
 /// After this many writes, it is checked which children are gone.
 const BURY: u64 = 16;
 
-/// The writer thread, and those who wait for it.
+/// The writer thread, which calls `write_on`, and those who wait for it.
 #[derive(Debug)]
 pub struct Writer {
     pub worker: Worker,
@@ -78,20 +76,6 @@ impl Drop for Writer {
 }
 
 impl Log {
-    /// Starts the writer thread, which calls `write_on`.
-    ///
-    /// # Safety
-    /// As for `spawn`, until `stop_writer` has returned.
-    pub unsafe fn start_writer(&self, body: Body, argument: *mut c_void) -> Sys<()> {
-        // SAFETY: the caller answers for it.
-        unsafe { self.writer.worker.start(body, argument) }
-    }
-
-    /// Ends the writer thread. Nothing may be appended any more.
-    pub fn stop_writer(&self) {
-        self.writer.worker.stop();
-    }
-
     /// The writer thread's work, until it is stopped. `visit`: what it does besides; it returns the microseconds until it
     /// must be called again, or `None`.
     pub fn write_on(&self, pages: &Pages, stats: &Stats, mut visit: impl FnMut() -> Option<u64>) {
