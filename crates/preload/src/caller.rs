@@ -48,12 +48,8 @@ unsafe extern "C" fn object(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_v
     // SAFETY: the linker shows a valid object with its headers for the length of this call.
     let (info, headers) = unsafe { (&*info, std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into())) };
     let own = find as *const () as usize;
-    let name = if info.dlpi_name.is_null() {
-        &[]
-    } else {
-        // SAFETY: a C string, as above.
-        unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes()
-    };
+    // SAFETY: null, or a C string, as above.
+    let name = unsafe { info.dlpi_name.as_ref().map_or(&b""[..], |name| CStr::from_ptr(name).to_bytes()) };
     let name = name.rsplit(|b| *b == b'/').next().unwrap_or_default();
     if name == b"libc.so.6" {
         LIBC_BASE.store(info.dlpi_addr as usize, Relaxed);

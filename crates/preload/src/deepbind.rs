@@ -5,23 +5,22 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-type Dlopen = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
+use crate::next::{call_at, look};
 
 /// The C library's function, once it is found.
 static REAL: AtomicUsize = AtomicUsize::new(0);
 
 /// Finds it. Before version 2.34 it is in a library of its own, which may not be loaded yet.
 pub fn find() {
-    // SAFETY: looks a name up.
-    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, c"dlopen".as_ptr()) } as usize;
+    let found = look(c"dlopen");
     REAL.store(if found == 0 { late as *const () as usize } else { found }, Relaxed);
 }
 
 unsafe extern "C" fn late(name: *const c_char, flags: c_int) -> *mut c_void {
-    // SAFETY: looks a name up; the C library's function of that name has that type.
-    match unsafe { libc::dlsym(libc::RTLD_NEXT, c"dlopen".as_ptr()) } as usize {
+    match look(c"dlopen") {
         0 => std::ptr::null_mut(),
-        real => unsafe { std::mem::transmute::<usize, Dlopen>(real)(name, flags) },
+        // SAFETY: the C library's function of that name has that type.
+        real => unsafe { call_at!(real, (name, flags)) },
     }
 }
 

@@ -15,11 +15,6 @@ fn raw(number: i64, a: usize, b: usize, c: usize) -> c_int {
     pass(number, [a, b, c, 0, 0, 0]) as c_int
 }
 
-type One = unsafe extern "C" fn(c_int) -> c_int;
-type Two = unsafe extern "C" fn(c_int, c_int) -> c_int;
-type Three = unsafe extern "C" fn(c_int, c_int, c_int) -> c_int;
-type Fcntl = unsafe extern "C" fn(c_int, c_int, usize) -> c_int;
-
 with_caller!(close(1) => close_from);
 /// close. This library closes only its own descriptors.
 pub unsafe extern "C" fn close_from(descriptor: c_int, caller: usize) -> c_int {
@@ -27,7 +22,7 @@ pub unsafe extern "C" fn close_from(descriptor: c_int, caller: usize) -> c_int {
     if !caller::is_own(caller) && kept::has(descriptor) {
         return failed(libc::EBADF) as c_int;
     }
-    next!(CLOSE, One, (descriptor), raw(libc::SYS_close, descriptor as usize, 0, 0))
+    next!(CLOSE, (descriptor), raw(libc::SYS_close, descriptor as usize, 0, 0))
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -72,7 +67,7 @@ fn is_taken(to: c_int) -> bool {
 
 with_caller!(dup(1) => dup_from);
 unsafe extern "C" fn dup_from(from: c_int, caller: usize) -> c_int {
-    let dup = || next!(DUP, One, (from), raw(libc::SYS_dup, from as usize, 0, 0));
+    let dup = || next!(DUP, (from), raw(libc::SYS_dup, from as usize, 0, 0));
     if caller::is_own(caller) {
         return dup();
     }
@@ -88,7 +83,7 @@ pub unsafe extern "C" fn dup2(from: c_int, to: c_int) -> c_int {
         return failed(libc::EBADF) as c_int;
     }
     // aarch64 has no such call, but its C library has the function.
-    copied(from, next!(DUP2, Two, (from, to), raw(libc::SYS_dup3, from as usize, to as usize, 0)))
+    copied(from, next!(DUP2, (from, to), raw(libc::SYS_dup3, from as usize, to as usize, 0)))
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -96,21 +91,15 @@ pub unsafe extern "C" fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
     if kept::has(from) || is_taken(to) {
         return failed(libc::EBADF) as c_int;
     }
-    copied(from, next!(DUP3, Three, (from, to, flags), raw(libc::SYS_dup3, from as usize, to as usize, flags as usize)))
+    copied(from, next!(DUP3, (from, to, flags), raw(libc::SYS_dup3, from as usize, to as usize, flags as usize)))
 }
 
-with_caller!(fcntl(3) => fcntl_from);
-with_caller!(fcntl64(3) => fcntl_from);
+with_caller!(fcntl, fcntl64(3) => fcntl_from);
 /// fcntl. Its third argument, a number or a pointer, is passed as if the function were not variadic.
 pub unsafe extern "C" fn fcntl_from(descriptor: c_int, command: c_int, argument: usize, caller: usize) -> c_int {
     let pass = |argument: usize| {
         let arguments = (descriptor as usize, command as usize, argument);
-        next!(
-            FCNTL,
-            Fcntl,
-            (descriptor, command, argument),
-            raw(libc::SYS_fcntl, arguments.0, arguments.1, arguments.2)
-        )
+        next!(FCNTL, (descriptor, command, argument), raw(libc::SYS_fcntl, arguments.0, arguments.1, arguments.2))
     };
     if !memory::ready() || caller::is_own(caller) {
         return pass(argument);

@@ -25,7 +25,7 @@ fn opened(flags: c_int, caller: usize, open: impl FnOnce(c_int) -> c_int) -> c_i
         let descriptor = open(flags);
         return if caller::is_own(caller) { descriptor } else { wary::given(descriptor) };
     }
-    once(Once::Direct, format_args!("files that the program opens with O_DIRECT go through the page cache"));
+    once(Once::Direct, "files that the program opens with O_DIRECT go through the page cache");
     let descriptor = wary::given(open(flags & !libc::O_DIRECT));
     if descriptor >= 0 {
         note(descriptor);
@@ -33,24 +33,16 @@ fn opened(flags: c_int, caller: usize, open: impl FnOnce(c_int) -> c_int) -> c_i
     descriptor
 }
 
-type Open = unsafe extern "C" fn(*const c_char, c_int, c_uint) -> c_int;
-type OpenAt = unsafe extern "C" fn(c_int, *const c_char, c_int, c_uint) -> c_int;
-type Open2 = unsafe extern "C" fn(*const c_char, c_int) -> c_int;
-type OpenAt2 = unsafe extern "C" fn(c_int, *const c_char, c_int) -> c_int;
-type ByHandle = unsafe extern "C" fn(c_int, *mut c_void, c_int) -> c_int;
-
 fn raw(folder: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
     pass(libc::SYS_openat, [folder as usize, path as usize, flags as usize, mode as usize, 0, 0]) as c_int
 }
 
-with_caller!(open(3) => open_from);
-with_caller!(open64(3) => open_from);
+with_caller!(open, open64(3) => open_from);
 pub unsafe extern "C" fn open_from(path: *const c_char, flags: c_int, mode: c_uint, caller: usize) -> c_int {
-    opened(flags, caller, |flags| next!(OPEN, Open, (path, flags, mode), raw(libc::AT_FDCWD, path, flags, mode)))
+    opened(flags, caller, |flags| next!(OPEN, (path, flags, mode), raw(libc::AT_FDCWD, path, flags, mode)))
 }
 
-with_caller!(openat(4) => openat_from);
-with_caller!(openat64(4) => openat_from);
+with_caller!(openat, openat64(4) => openat_from);
 pub unsafe extern "C" fn openat_from(
     folder: c_int,
     path: *const c_char,
@@ -58,26 +50,24 @@ pub unsafe extern "C" fn openat_from(
     mode: c_uint,
     caller: usize,
 ) -> c_int {
-    opened(flags, caller, |flags| next!(OPENAT, OpenAt, (folder, path, flags, mode), raw(folder, path, flags, mode)))
+    opened(flags, caller, |flags| next!(OPENAT, (folder, path, flags, mode), raw(folder, path, flags, mode)))
 }
 
-with_caller!(__open_2(2) => open_2_from);
-with_caller!(__open64_2(2) => open_2_from);
+with_caller!(__open_2, __open64_2(2) => open_2_from);
 unsafe extern "C" fn open_2_from(path: *const c_char, flags: c_int, caller: usize) -> c_int {
-    opened(flags, caller, |flags| next!(OPEN_2, Open2, (path, flags), raw(libc::AT_FDCWD, path, flags, 0)))
+    opened(flags, caller, |flags| next!(OPEN_2, (path, flags), raw(libc::AT_FDCWD, path, flags, 0)))
 }
 
-with_caller!(__openat_2(3) => openat_2_from);
-with_caller!(__openat64_2(3) => openat_2_from);
+with_caller!(__openat_2, __openat64_2(3) => openat_2_from);
 unsafe extern "C" fn openat_2_from(folder: c_int, path: *const c_char, flags: c_int, caller: usize) -> c_int {
-    opened(flags, caller, |flags| next!(OPENAT_2, OpenAt2, (folder, path, flags), raw(folder, path, flags, 0)))
+    opened(flags, caller, |flags| next!(OPENAT_2, (folder, path, flags), raw(folder, path, flags, 0)))
 }
 
 with_caller!(open_by_handle_at(3) => by_handle_from);
 unsafe extern "C" fn by_handle_from(mount: c_int, handle: *mut c_void, flags: c_int, caller: usize) -> c_int {
     let raw =
         |flags| pass(libc::SYS_open_by_handle_at, [mount as usize, handle as usize, flags as usize, 0, 0, 0]) as c_int;
-    opened(flags, caller, |flags| next!(OPEN_BY_HANDLE_AT, ByHandle, (mount, handle, flags), raw(flags)))
+    opened(flags, caller, |flags| next!(OPEN_BY_HANDLE_AT, (mount, handle, flags), raw(flags)))
 }
 
 /// `struct open_how`: flags, mode, resolve.
@@ -111,7 +101,7 @@ pub fn set_flags(descriptor: c_int, flags: c_int, caller: usize) -> (c_int, bool
     if !concerns(flags, caller) || !on_a_device(descriptor) {
         return (flags, false);
     }
-    once(Once::Direct, format_args!("files that the program opens with O_DIRECT go through the page cache"));
+    once(Once::Direct, "files that the program opens with O_DIRECT go through the page cache");
     (flags & !libc::O_DIRECT, true)
 }
 

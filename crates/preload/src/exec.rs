@@ -8,6 +8,7 @@ use std::ffi::{c_char, c_int, c_void, CStr};
 use std::ptr::null;
 
 use crate::next::{next, none};
+use crate::shim::exported;
 use crate::sys;
 
 /// Most entries of an environment that is copied; a larger one is left as it is.
@@ -81,12 +82,15 @@ fn is_for_musl(path: *const c_char, depth: u32) -> bool {
     name[..len].windows(8).any(|part| part == b"/ld-musl")
 }
 
-/// Looks up a name without a slash in the search path.
+/// The same of a program by its name; `search`: one without a slash is looked up in the search path.
 ///
 /// # Safety
 /// `name` is a C string.
 #[inline(never)]
-unsafe fn named_is_for_musl(name: *const c_char) -> bool {
+unsafe fn named_is_for_musl(name: *const c_char, search: bool) -> bool {
+    if !search {
+        return is_for_musl(name, DEPTH);
+    }
     // SAFETY: the caller's.
     let bytes = unsafe { CStr::from_ptr(name) }.to_bytes();
     if bytes.contains(&b'/') {
@@ -165,52 +169,39 @@ unsafe fn without(environment: Strings, start: &mut dyn FnMut(Strings) -> c_int)
     start(list.as_ptr())
 }
 
-type Execve = unsafe extern "C" fn(*const c_char, Strings, Strings) -> c_int;
-
-fn execve_next(path: *const c_char, arguments: Strings, environment: Strings) -> c_int {
-    next!(EXECVE, Execve, (path, arguments, environment), none())
-}
-
-fn execvpe_next(name: *const c_char, arguments: Strings, environment: Strings) -> c_int {
-    next!(EXECVPE, Execve, (name, arguments, environment), none())
+/// Calls `start` with the environment, without this library if the program is for musl.
+///
+/// # Safety
+/// As for `without`.
+unsafe fn begun(for_musl: bool, environment: Strings, start: &mut dyn FnMut(Strings) -> c_int) -> c_int {
+    match for_musl {
+        // SAFETY: the caller's.
+        true => unsafe { without(environment, start) },
+        false => start(environment),
+    }
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn execve(path: *const c_char, arguments: Strings, environment: Strings) -> c_int {
-    match is_for_musl(path, DEPTH) {
-        // SAFETY: the caller's.
-        true => unsafe { without(environment, &mut |environment| execve_next(path, arguments, environment)) },
-        false => execve_next(path, arguments, environment),
-    }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int {
-    // SAFETY: the caller's; the environment is the program's.
-    unsafe { execve(path, arguments, environ) }
+    let mut start = |environment: Strings| next!(EXECVE, (path, arguments, environment), none());
+    // SAFETY: the caller's.
+    unsafe { begun(is_for_musl(path, DEPTH), environment, &mut start) }
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn execvpe(name: *const c_char, arguments: Strings, environment: Strings) -> c_int {
+    let mut start = |environment: Strings| next!(EXECVPE, (name, arguments, environment), none());
     // SAFETY: the caller's.
-    match unsafe { named_is_for_musl(name) } {
-        // SAFETY: the caller's.
-        true => unsafe { without(environment, &mut |environment| execvpe_next(name, arguments, environment)) },
-        false => execvpe_next(name, arguments, environment),
-    }
+    unsafe { begun(named_is_for_musl(name, true), environment, &mut start) }
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn execvp(name: *const c_char, arguments: Strings) -> c_int {
-    // SAFETY: the caller's; the environment is the program's.
-    unsafe { execvpe(name, arguments, environ) }
+exported! {
+    execv(path: *const c_char, arguments: Strings) -> c_int => execve(path, arguments, environ);
+    execvp(name: *const c_char, arguments: Strings) -> c_int => execvpe(name, arguments, environ);
 }
-
-type Spawn =
-    unsafe extern "C" fn(*mut libc::pid_t, *const c_char, *const c_void, *const c_void, Strings, Strings) -> c_int;
 
 macro_rules! spawns {
-    ($($name:ident $which:ident $check:expr;)*) => { $(
+    ($($name:ident $which:ident $search:expr;)*) => { $(
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C" fn $name(
             child: *mut libc::pid_t,
@@ -221,25 +212,17 @@ macro_rules! spawns {
             environment: Strings,
         ) -> c_int {
             let mut start = |environment: Strings| {
-                next!($which, Spawn, (child, path, actions, attributes, arguments, environment), libc::ENOSYS)
+                next!($which, (child, path, actions, attributes, arguments, environment), libc::ENOSYS)
             };
             // SAFETY: the caller's.
-            match unsafe { $check(path) } {
-                // SAFETY: the caller's.
-                true => unsafe { without(environment, &mut start) },
-                false => start(environment),
-            }
+            unsafe { begun(named_is_for_musl(path, $search), environment, &mut start) }
         }
     )* };
 }
 
-unsafe fn path_is_for_musl(path: *const c_char) -> bool {
-    is_for_musl(path, DEPTH)
-}
-
 spawns! {
-    posix_spawn POSIX_SPAWN path_is_for_musl;
-    posix_spawnp POSIX_SPAWNP named_is_for_musl;
+    posix_spawn POSIX_SPAWN false;
+    posix_spawnp POSIX_SPAWNP true;
 }
 
 #[cfg(test)]

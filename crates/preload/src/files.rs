@@ -2,7 +2,7 @@
 //! exists. If the program's own allocator made the files (an executable may contain one), they are in managed memory
 //! and must be in RAM then.
 
-use crate::libc_symbols::Own;
+use crate::libc_symbols::Symbol;
 use crate::memory;
 use crate::pins::{self, Pinned, Why};
 
@@ -12,7 +12,7 @@ const CHAIN: usize = 104;
 const LOCK: usize = 136;
 const LEN: usize = 1024;
 
-static LIST: Own = Own::new(c"_IO_list_all");
+static LIST: Symbol = Symbol::own(c"_IO_list_all");
 
 /// Finds the list. Call it where lookups are allowed.
 pub fn find() {

@@ -113,7 +113,7 @@ unsafe fn objects(filter: *const libc::sock_fprog) -> bool {
     if objects {
         let what =
             "the program does not get its filter of system calls (seccomp), which leaves out what the pager needs";
-        once(Once::Filter, format_args!("{what}"));
+        once(Once::Filter, what);
     }
     objects
 }

@@ -22,9 +22,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use coldframe_live::PAGE;
 
-use crate::libc_symbols::Own;
+use crate::libc_symbols::Symbol;
 use crate::memory::{self, backing, Backing};
-use crate::next::{next, none};
+use crate::next::{call_at, next, none};
 use crate::parts::failed;
 use crate::sys::Lock;
 use crate::{apart, files, gate, sys, threads, waits};
@@ -69,10 +69,9 @@ impl Drop for Still {
 }
 
 type Handler = Option<unsafe extern "C" fn()>;
-type Register = unsafe extern "C" fn(Handler, Handler, Handler, *mut c_void) -> c_int;
 
 /// The C library's `pthread_atfork`, which is linked into each program, calls this function.
-static REGISTER: Own = Own::new(c"__register_atfork");
+static REGISTER: Symbol = Symbol::own(c"__register_atfork");
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 
 /// Registers the handlers, once.
@@ -88,7 +87,7 @@ unsafe fn register_next(prepare: Handler, parent: Handler, child: Handler, libra
     match REGISTER.address() {
         0 => libc::ENOSYS,
         // SAFETY: the C library's function of that type.
-        own => unsafe { std::mem::transmute::<usize, Register>(own)(prepare, parent, child, library) },
+        own => unsafe { call_at!(own, (prepare, parent, child, library)) },
     }
 }
 
@@ -195,12 +194,10 @@ pub unsafe fn around(make: impl FnOnce() -> isize) -> isize {
     }
 }
 
-type Fork = unsafe extern "C" fn() -> c_int;
-
 /// Replaces the C library's function: if the kernel does not let a child have the memory, there is no child.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn fork() -> c_int {
-    let made = next!(FORK, Fork, (), none());
+    let made = next!(FORK, (), none());
     let refused = REFUSED.load(Relaxed);
     if made <= 0 || refused >> 32 != u64::from(sys::thread()) {
         return made;
@@ -216,7 +213,7 @@ pub unsafe extern "C" fn fork() -> c_int {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 #[allow(non_snake_case)] // the C library's name
 pub unsafe extern "C" fn _Fork() -> c_int {
-    let make = || next!(FORK_ALONE, Fork, (), none()) as isize;
+    let make = || next!(FORK_ALONE, (), none()) as isize;
     // SAFETY: the C library's function makes a process, or fails.
     unsafe { around(make) as c_int }
 }
@@ -259,7 +256,6 @@ pub unsafe fn clone3(arguments: usize, len: usize) -> isize {
 }
 
 type Body = unsafe extern "C" fn(*mut c_void) -> c_int;
-type Clone = unsafe extern "C" fn(Body, *mut c_void, c_int, *mut c_void, usize, usize, usize) -> c_int;
 
 /// The function of a child of `clone`, its argument, and the child's stack.
 struct Begin(Body, *mut c_void, Still);
@@ -289,7 +285,7 @@ pub unsafe extern "C" fn clone(
     child_number: usize,
 ) -> c_int {
     waits::makes(flags as usize, flags as usize & 0xff);
-    let make = |body, what| next!(CLONE, Clone, (body, stack, flags, what, parent_number, block, child_number), none());
+    let make = |body: Body, what| next!(CLONE, (body, stack, flags, what, parent_number, block, child_number), none());
     if !memory::ready() {
         return make(body, argument);
     }

@@ -174,9 +174,7 @@ pub fn shut() {
         while slot.inside.load(Acquire) != 0 {
             naps += 1;
             if naps == PATIENCE {
-                say(format_args!(
-                    "a fork waits for a thread that is allocating memory, or waits for a page while it is"
-                ));
+                say("a fork waits for a thread that is allocating memory, or waits for a page while it is");
             }
             sys::sleep_us(NAP_US);
         }

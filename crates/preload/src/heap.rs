@@ -18,6 +18,8 @@ use std::sync::OnceLock;
 use coldframe_live::{Spot, PAGE};
 use libmimalloc_sys as mi;
 
+use crate::libc_symbols::Symbol;
+use crate::next::call_at;
 use crate::say::{once, Once};
 use crate::sys::{self, Lock};
 use crate::{gate, memory, next, pins};
@@ -154,7 +156,8 @@ fn from_arena(work: impl Fn() -> *mut c_void) -> *mut c_void {
     }
 }
 
-fn none() -> *mut c_void {
+/// The answer where there is no memory.
+pub fn none() -> *mut c_void {
     sys::set_errno(libc::ENOMEM);
     null_mut()
 }
@@ -214,7 +217,7 @@ pub fn aligned(align: usize, size: usize) -> *mut c_void {
 /// The function of an allocator that is loaded after this library, if there is one. Its `new` takes from its own
 /// heap, whose memory is managed, but its `delete` calls `free` by name. So a block in managed memory that is not
 /// ours is its own.
-fn behind(function: &next::Next) -> Option<usize> {
+fn behind(function: &Symbol) -> Option<usize> {
     Some(function.address()).filter(|found| *found != 0 && !crate::caller::is_libc(*found))
 }
 
@@ -234,7 +237,7 @@ pub unsafe fn free(block: *mut c_void) {
             Some(Direct { mapped, .. }) => _ = pins::unmap(block as usize..block as usize + mapped),
             None => match behind(&next::FREE) {
                 // SAFETY: of that name, and of that type.
-                Some(theirs) => unsafe { std::mem::transmute::<usize, extern "C" fn(*mut c_void)>(theirs)(block) },
+                Some(theirs) => unsafe { call_at!(theirs, (block)) },
                 None => crate::say::fail(134, format_args!("free({block:p}): not a block of the heap")),
             },
         }
@@ -256,9 +259,7 @@ pub unsafe fn usable_size(block: *mut c_void) -> usize {
         (Some(len), _) => len,
         (None, None) => 0,
         // SAFETY: of that name, and of that type.
-        (None, Some(theirs)) => unsafe {
-            std::mem::transmute::<usize, extern "C" fn(*mut c_void) -> usize>(theirs)(block)
-        },
+        (None, Some(theirs)) => unsafe { call_at!(theirs, (block)) },
     }
 }
 
@@ -281,9 +282,8 @@ pub unsafe fn reallocate(block: *mut c_void, size: usize) -> *mut c_void {
         let Some(theirs) = behind(&next::REALLOC) else {
             crate::say::fail(134, format_args!("realloc({block:p}): not a block of the heap"));
         };
-        type Reallocate = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
         // SAFETY: of that name, and of that type.
-        return unsafe { std::mem::transmute::<usize, Reallocate>(theirs)(block, size) };
+        return unsafe { call_at!(theirs, (block, size)) };
     };
     if size > isize::MAX as usize {
         return none();

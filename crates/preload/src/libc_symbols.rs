@@ -17,21 +17,29 @@ fn look(name: &CStr) -> usize {
     }
 }
 
-/// A function of the C library. It is looked up at its first use.
-pub struct Own(&'static CStr, AtomicUsize);
+/// What has a name, and how its address is found. It is looked up at its first use.
+pub struct Symbol {
+    name: &'static CStr,
+    look: fn(&CStr) -> usize,
+    found: AtomicUsize,
+}
 
-impl Own {
-    /// By name.
-    pub const fn new(name: &'static CStr) -> Own {
-        Own(name, AtomicUsize::new(0))
+impl Symbol {
+    pub const fn new(name: &'static CStr, look: fn(&CStr) -> usize) -> Symbol {
+        Symbol { name, look, found: AtomicUsize::new(0) }
     }
 
-    /// Its address; 0: there is none.
+    /// A function or a variable of the C library.
+    pub const fn own(name: &'static CStr) -> Symbol {
+        Symbol::new(name, look)
+    }
+
+    /// Its address; 0: there is none, or not yet.
     pub fn address(&self) -> usize {
-        match self.1.load(Relaxed) {
+        match self.found.load(Relaxed) {
             0 => {
-                let found = look(self.0);
-                self.1.store(found, Relaxed);
+                let found = (self.look)(self.name);
+                self.found.store(found, Relaxed);
                 found
             }
             found => found,
@@ -51,8 +59,8 @@ mod tests {
                 let library = libc::dlopen(c"libc.so.6".as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY);
                 libc::dlsym(library, name.as_ptr()) as usize
             };
-            assert_eq!(Own::new(name).address(), theirs, "{name:?}");
+            assert_eq!(Symbol::own(name).address(), theirs, "{name:?}");
         }
-        assert_eq!(Own::new(c"no_such_function_anywhere").address(), 0);
+        assert_eq!(Symbol::own(c"no_such_function_anywhere").address(), 0);
     }
 }

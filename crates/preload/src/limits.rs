@@ -10,6 +10,7 @@ use libc::rlimit64;
 use crate::memory::{self, Backing};
 use crate::parts::{failed, pass};
 use crate::say::{once, Once};
+use crate::shim::exported;
 use crate::sys;
 
 /// Bytes that the pager may still map when the program limits its address space: tables and buffers not used so far.
@@ -55,19 +56,11 @@ pub unsafe fn set(process: c_int, resource: u32, new: *const rlimit64, old: *mut
     pass(libc::SYS_prlimit64, [process as usize, resource as usize, new as usize, old as usize, 0, 0]) as c_int
 }
 
-macro_rules! exported {
-    ($($name:ident($($argument:ident: $type:ty),*) => $call:expr;)*) => { $(
-        #[cfg_attr(not(test), unsafe(no_mangle))]
-        pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
-            // SAFETY: the caller's call.
-            unsafe { $call }
-        }
-    )* };
-}
-
 exported! {
-    setrlimit(resource: u32, new: *const rlimit64) => set(0, resource, new, std::ptr::null_mut());
-    setrlimit64(resource: u32, new: *const rlimit64) => set(0, resource, new, std::ptr::null_mut());
-    prlimit(process: c_int, resource: u32, new: *const rlimit64, old: *mut rlimit64) => set(process, resource, new, old);
-    prlimit64(process: c_int, resource: u32, new: *const rlimit64, old: *mut rlimit64) => set(process, resource, new, old);
+    setrlimit(resource: u32, new: *const rlimit64) -> c_int => set(0, resource, new, std::ptr::null_mut());
+    setrlimit64(resource: u32, new: *const rlimit64) -> c_int => set(0, resource, new, std::ptr::null_mut());
+    prlimit(process: c_int, resource: u32, new: *const rlimit64, old: *mut rlimit64) -> c_int =>
+        set(process, resource, new, old);
+    prlimit64(process: c_int, resource: u32, new: *const rlimit64, old: *mut rlimit64) -> c_int =>
+        set(process, resource, new, old);
 }

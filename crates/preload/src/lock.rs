@@ -7,16 +7,8 @@ use coldframe_live::extents::Manner;
 use coldframe_live::PAGE;
 
 use crate::memory::{self, backing};
-use crate::parts::{failed, parts, pass, through, Whose};
+use crate::parts::{asked_pages, failed, parts, pass, through, Whose};
 use crate::say::{once, Once};
-
-/// The pages that a lock of these bytes covers, as the kernel computes them.
-fn touched(address: usize, len: usize) -> Result<Range<usize>, c_int> {
-    let start = address / PAGE * PAGE;
-    let len =
-        len.checked_add(address - start).and_then(|len| len.checked_next_multiple_of(PAGE)).ok_or(libc::EINVAL)?;
-    Ok(start..start.checked_add(len).ok_or(libc::EINVAL)?)
-}
 
 /// Calls `kernel` or `own` for each part, up to the first hole.
 fn each(
@@ -25,10 +17,9 @@ fn each(
     kernel: impl Fn(usize, usize) -> isize,
     own: impl Fn(Range<usize>, Manner) -> isize,
 ) -> c_int {
-    let range = match touched(address, len) {
-        Ok(range) => range,
-        Err(error) => return failed(error) as c_int,
-    };
+    // A lock covers every page of which it has a byte.
+    let before = address % PAGE;
+    let Some(range) = asked_pages(address - before, len.saturating_add(before), libc::EINVAL) else { return -1 };
     if !memory::meets(range.start, range.len()) {
         return kernel(address, len) as c_int;
     }
@@ -72,10 +63,8 @@ fn lock(part: Range<usize>, manner: Manner) -> isize {
 
 /// Locks pages that have content now. Pages that are touched later can still be paged out.
 fn lock_present(part: Range<usize>, manner: Manner) -> isize {
-    once(
-        Once::OnFault,
-        format_args!("mlock2 with MLOCK_ONFAULT locks only those managed pages that have content already"),
-    );
+    let what = "mlock2 with MLOCK_ONFAULT locks only those managed pages that have content already";
+    once(Once::OnFault, what);
     if manner.locked {
         return 0;
     }

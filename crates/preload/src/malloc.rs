@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use coldframe_live::PAGE;
 
+use crate::next::call_at;
 use crate::shim::with_caller;
 use crate::{caller, heap, memory, sys, unmanaged};
 
@@ -38,13 +39,8 @@ fn as_the_program(size: usize, caller: usize) -> *mut c_void {
     match MALLOC.load(Relaxed) {
         0 => malloc_from(size, caller),
         // SAFETY: whatever is of that name has that type.
-        theirs => unsafe { std::mem::transmute::<usize, extern "C" fn(usize) -> *mut c_void>(theirs)(size) },
+        theirs => unsafe { call_at!(theirs, (size)) },
     }
-}
-
-fn no_memory() -> *mut c_void {
-    sys::set_errno(libc::ENOMEM);
-    null_mut()
 }
 
 with_caller!(malloc(1) => malloc_from);
@@ -97,11 +93,10 @@ unsafe extern "C" fn realloc_from(block: *mut c_void, size: usize, caller: usize
     new
 }
 
-with_caller!(memalign(2) => memalign_from);
-with_caller!(aligned_alloc(2) => memalign_from);
+with_caller!(memalign, aligned_alloc(2) => memalign_from);
 extern "C" fn memalign_from(align: usize, size: usize, caller: usize) -> *mut c_void {
     match (is_managed(size, caller), align.checked_next_power_of_two()) {
-        (_, None) => no_memory(),
+        (_, None) => heap::none(),
         (true, Some(align)) => heap::aligned(align, size),
         // SAFETY: as above; it mends alignments that are none.
         (false, Some(align)) => unsafe { unmanaged::memalign(align, size) },
@@ -131,17 +126,16 @@ extern "C" fn valloc_from(size: usize, caller: usize) -> *mut c_void {
 
 with_caller!(pvalloc(1) => pvalloc_from);
 extern "C" fn pvalloc_from(size: usize, caller: usize) -> *mut c_void {
-    size.checked_next_multiple_of(PAGE).map_or_else(no_memory, |size| memalign_from(PAGE, size, caller))
+    size.checked_next_multiple_of(PAGE).map_or_else(heap::none, |size| memalign_from(PAGE, size, caller))
 }
 
 with_caller!(reallocarray(3) => reallocarray_from);
 unsafe extern "C" fn reallocarray_from(block: *mut c_void, count: usize, size: usize, caller: usize) -> *mut c_void {
-    type Reallocate = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
-    let Some(size) = count.checked_mul(size) else { return no_memory() };
+    let Some(size) = count.checked_mul(size) else { return heap::none() };
     // SAFETY: the caller gives up the block; whatever is of that name has that type.
     match REALLOC.load(Relaxed) {
         0 => unsafe { realloc_from(block, size, caller) },
-        theirs => unsafe { std::mem::transmute::<usize, Reallocate>(theirs)(block, size) },
+        theirs => unsafe { call_at!(theirs, (block, size)) },
     }
 }
 
@@ -191,15 +185,13 @@ unsafe fn duplicate(text: *const c_char, len: usize, caller: usize) -> *mut c_ch
     copy
 }
 
-with_caller!(strdup(1) => strdup_from);
-with_caller!(__strdup(1) => strdup_from);
+with_caller!(strdup, __strdup(1) => strdup_from);
 unsafe extern "C" fn strdup_from(text: *const c_char, caller: usize) -> *mut c_char {
     // SAFETY: the caller's string.
     unsafe { duplicate(text, libc::strlen(text), caller) }
 }
 
-with_caller!(strndup(2) => strndup_from);
-with_caller!(__strndup(2) => strndup_from);
+with_caller!(strndup, __strndup(2) => strndup_from);
 unsafe extern "C" fn strndup_from(text: *const c_char, most: usize, caller: usize) -> *mut c_char {
     // SAFETY: the caller's string.
     unsafe { duplicate(text, libc::strnlen(text, most), caller) }

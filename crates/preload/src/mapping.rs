@@ -71,8 +71,7 @@ impl Asked {
     }
 }
 
-with_caller!(mmap(6) => mmap_from);
-with_caller!(mmap64(6) => mmap_from);
+with_caller!(mmap, mmap64(6) => mmap_from);
 pub unsafe extern "C" fn mmap_from(
     hint: *mut c_void,
     len: usize,
@@ -120,10 +119,8 @@ fn anywhere(asked: Asked, own: bool) -> isize {
     let elsewhere = wish != 0 && !memory::meets(wish, len) && asked.protection == libc::PROT_NONE;
     if elsewhere && INSISTED.load(Relaxed) == len {
         let Size(n, unit) = size(len);
-        once(
-            Once::Insists,
-            format_args!("{n} {unit} or more at {wish:#x} are not paged: the program insists on that address"),
-        );
+        let what = "are not paged: the program insists on that address";
+        once(Once::Insists, format_args!("{n} {unit} or more at {wish:#x} {what}"));
         return asked.pass();
     }
     let at = new(Spot::Anywhere(PAGE), len, asked);
@@ -159,12 +156,8 @@ fn new(spot: Spot, len: usize, asked: Asked) -> isize {
         Ok(at) => at,
         Err(LiveError::Full { .. }) if asked.protection == libc::PROT_NONE && asked.flags & FIXED == 0 => {
             let (Size(n, unit), Size(most, of)) = (size(len), size(memory::span().len()));
-            once(
-                Once::Reservation,
-                format_args!(
-                    "a reservation of {n} {unit} is not paged: it does not fit into --max-memory, {most} {of}"
-                ),
-            );
+            let what = "is not paged: it does not fit into --max-memory";
+            once(Once::Reservation, format_args!("a reservation of {n} {unit} {what}, {most} {of}"));
             return asked.pass();
         }
         Err(error) => {

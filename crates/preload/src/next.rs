@@ -2,20 +2,14 @@
 //! cancellation in them. A library between this library and the C library is called, too.
 
 use std::ffi::{c_int, CStr};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use crate::libc_symbols::Symbol;
 use crate::sys;
-
-/// One function, by name.
-pub struct Next {
-    name: &'static CStr,
-    found: AtomicUsize,
-}
 
 macro_rules! functions {
     ($($constant:ident = $name:literal),* $(,)?) => {
-        $(pub static $constant: Next = Next { name: $name, found: AtomicUsize::new(0) };)*
-        static ALL: &[&Next] = &[$(&$constant),*];
+        $(pub static $constant: Symbol = Symbol::new($name, look);)*
+        static ALL: &[&Symbol] = &[$(&$constant),*];
     };
 }
 
@@ -62,28 +56,14 @@ functions! {
 /// Finds all of them. Later calls may come from a signal handler, where a lookup is not allowed.
 pub fn find() {
     for next in ALL {
-        next.look();
+        next.address();
     }
 }
 
-impl Next {
-    /// Its address; 0: there is none.
-    pub fn address(&self) -> usize {
-        match self.found.load(Relaxed) {
-            0 => self.look(),
-            found => found,
-        }
-    }
-
-    /// Looks it up before the start, or in a part of the C library that was loaded later (before version 2.34 it had
-    /// several).
-    #[cold]
-    fn look(&self) -> usize {
-        // SAFETY: looks a name up.
-        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) } as usize;
-        self.found.store(found, Relaxed);
-        found
-    }
+/// Looks a name up. Before version 2.34 the C library had several parts, and one may be loaded later.
+pub fn look(name: &CStr) -> usize {
+    // SAFETY: looks a name up.
+    unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) as usize }
 }
 
 /// The answer where there is no such function.
@@ -92,17 +72,25 @@ pub fn none() -> c_int {
     -1
 }
 
-/// `next!(OPEN, extern "C" fn(A) -> B, (a), otherwise)`: the function's result, or `otherwise` if there is no such
-/// function.
+/// `call_at!(address, (a, b))`: the result of the function there, which takes what it is given and answers what is
+/// expected of it.
+macro_rules! call_at {
+    ($address:expr, ($($argument:expr),*)) => {
+        std::mem::transmute::<usize, unsafe extern "C" fn($(crate::next::call_at!(@ $argument)),*) -> _>($address)($($argument),*)
+    };
+    (@ $argument:expr) => { _ };
+}
+
+/// `next!(OPEN, (a), otherwise)`: the function's result, or `otherwise` if there is no such function.
 macro_rules! next {
-    ($which:ident, $type:ty, ($($argument:expr),*), $otherwise:expr) => {
+    ($which:ident, ($($argument:expr),*), $otherwise:expr) => {
         match crate::next::$which.address() {
             0 => $otherwise,
-            // SAFETY: the C library's function of that name has that type; where it is variadic, its arguments are passed
-            // alike on the machines that this library is for.
-            found => unsafe { std::mem::transmute::<usize, $type>(found)($($argument),*) },
+            // SAFETY: the C library's function of that name has the type of the function that replaces it, whose
+            // arguments these are; where it is variadic, they are passed alike on the machines that this library is for.
+            found => unsafe { crate::next::call_at!(found, ($($argument),*)) },
         }
     };
 }
 
-pub(crate) use next;
+pub(crate) use {call_at, next};

@@ -47,11 +47,7 @@ pub fn pages(address: usize, len: usize) -> Range<usize> {
     let span = memory::span();
     let end = address.saturating_add(len).checked_next_multiple_of(PAGE).unwrap_or(usize::MAX);
     let part = (address / PAGE * PAGE).max(span.start)..end.min(span.end);
-    if len == 0 || part.is_empty() {
-        0..0
-    } else {
-        part
-    }
+    Some(part).filter(|part| len > 0 && !part.is_empty()).unwrap_or_default()
 }
 
 fn unpin(range: Range<usize>) {

@@ -5,13 +5,14 @@
 //! Not covered: the pages of another paged process, which only that process can pin. A debugger's writes into such a
 //! process may be lost. Reading is safe: the bytes are the page's at some moment of the call.
 
-use std::ffi::{c_int, c_ulong};
+use std::ffi::c_int;
 
 use coldframe_live::{LiveError, PAGE};
 use libc::iovec;
 
 use crate::parts::pass;
 use crate::pins::Pinned;
+use crate::shim::exported;
 use crate::{memory, sys};
 
 /// Pages pinned at a time; few, since there may be little RAM.
@@ -21,17 +22,9 @@ const PARTS: usize = 16;
 /// The most vectors that the kernel takes (UIO_MAXIOV).
 const VECTORS: usize = 1024;
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn process_vm_writev(
-    process: c_int,
-    from: *const iovec,
-    froms: c_ulong,
-    to: *const iovec,
-    tos: c_ulong,
-    flags: c_ulong,
-) -> isize {
-    // SAFETY: the caller's call.
-    unsafe { write(process, (from, froms as usize), (to, tos as usize), flags as usize) }
+exported! {
+    process_vm_writev(process: c_int, from: *const iovec, froms: usize, to: *const iovec, tos: usize, flags: usize)
+        -> isize => write(process, (from, froms), (to, tos), flags);
 }
 
 /// The same, for `syscall`.

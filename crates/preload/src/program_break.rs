@@ -67,16 +67,12 @@ fn give_back(from: usize, to: usize) {
     unsafe { std::ptr::write_bytes(from as *mut u8, 0, first.min(to) - from) };
 }
 
-type Sbrk = unsafe extern "C" fn(isize) -> *mut c_void;
-type Brk = unsafe extern "C" fn(*mut c_void) -> c_int;
-
-with_caller!(sbrk(1) => sbrk_from);
-// tcmalloc replaces `sbrk` and calls this.
-with_caller!(__sbrk(1) => sbrk_from);
+// tcmalloc replaces `sbrk` and calls the second.
+with_caller!(sbrk, __sbrk(1) => sbrk_from);
 unsafe extern "C" fn sbrk_from(by: isize, caller: usize) -> *mut c_void {
     let none = usize::MAX as *mut c_void;
     if !concerns(caller) {
-        return next!(SBRK, Sbrk, (by), none);
+        return next!(SBRK, (by), none);
     }
     set(|at| at.checked_add_signed(by)).map_or(none, |old| old as *mut c_void)
 }
@@ -84,7 +80,7 @@ unsafe extern "C" fn sbrk_from(by: isize, caller: usize) -> *mut c_void {
 with_caller!(brk(1) => brk_from);
 unsafe extern "C" fn brk_from(to: *mut c_void, caller: usize) -> c_int {
     if !concerns(caller) {
-        return next!(BRK, Brk, (to), -1);
+        return next!(BRK, (to), -1);
     }
     set(|_| Some(to as usize)).map_or(-1, |_| 0)
 }

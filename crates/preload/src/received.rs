@@ -51,11 +51,9 @@ pub fn inherited() -> bool {
     found
 }
 
-type GetFd = unsafe extern "C" fn(c_int, c_int, c_uint) -> c_int;
-
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn pidfd_getfd(process: c_int, descriptor: c_int, flags: c_uint) -> c_int {
-    received(next!(PIDFD_GETFD, GetFd, (process, descriptor, flags), none()))
+    received(next!(PIDFD_GETFD, (process, descriptor, flags), none()))
 }
 
 /// Looks at the descriptors of a message. One that the program does not get is -1.
@@ -76,12 +74,9 @@ unsafe fn in_message(message: *const libc::msghdr) {
     }
 }
 
-type Receive = unsafe extern "C" fn(c_int, *mut libc::msghdr, c_int) -> isize;
-type ReceiveMany = unsafe extern "C" fn(c_int, *mut libc::mmsghdr, u32, c_int, *mut c_void) -> c_int;
-
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn recvmsg(socket: c_int, message: *mut libc::msghdr, flags: c_int) -> isize {
-    let result = next!(RECVMSG, Receive, (socket, message, flags), none() as isize);
+    let result = next!(RECVMSG, (socket, message, flags), none() as isize);
     if result >= 0 {
         // SAFETY: the call has succeeded.
         unsafe { in_message(message) };
@@ -97,7 +92,7 @@ pub unsafe extern "C" fn recvmmsg(
     flags: c_int,
     time: *mut c_void,
 ) -> c_int {
-    let result = next!(RECVMMSG, ReceiveMany, (socket, messages, count, flags, time), none());
+    let result = next!(RECVMMSG, (socket, messages, count, flags, time), none());
     for i in 0..usize::try_from(result).unwrap_or(0) {
         // SAFETY: so many have been received.
         unsafe { in_message(&(*messages.add(i)).msg_hdr) };

@@ -95,10 +95,7 @@ fn resize(asked: Asked) -> isize {
                 failed(libc::EFAULT)
             }
         }
-        whose if there.len() > 1 && asked.len >= asked.from.len() => {
-            let _ = whose;
-            failed(libc::EFAULT)
-        }
+        _ if there.len() > 1 && asked.len >= asked.from.len() => failed(libc::EFAULT),
         whose => kernels(asked, whose == Whose::Foreign),
     }
 }

@@ -9,7 +9,9 @@
 use std::ffi::{c_int, c_uint};
 
 use crate::memory::{self, Backing};
+use crate::next::call_at;
 use crate::say::{once, Once};
+use crate::shim::exported;
 use crate::{pins, sys, wary};
 
 /// Opcodes of io_uring_register, and the bit that says that the descriptor is an index.
@@ -76,7 +78,7 @@ fn may_be() -> bool {
 }
 
 /// io_uring_setup: a negative error number, or the kernel's result.
-pub fn setup(entries: usize, params: usize) -> isize {
+pub unsafe fn setup(entries: usize, params: usize) -> isize {
     match may_be() {
         // SAFETY: the caller's call.
         true => unsafe { sys::call(libc::SYS_io_uring_setup, [entries, params, 0, 0, 0, 0]) },
@@ -104,19 +106,17 @@ macro_rules! replaced {
     ($($name:ident($($argument:ident),*) if $condition:expr, else $error:ident;)*) => { $(
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C" fn $name($($argument: usize),*) -> c_int {
-            type Function = unsafe extern "C" fn($(replaced!(@ $argument)),*) -> c_int;
             let name = concat!(stringify!($name), "\0");
             // SAFETY: the caller's buffers; liburing's function of that name has such arguments.
             unsafe {
                 match liburing(std::ffi::CStr::from_bytes_with_nul_unchecked(name.as_bytes())) {
                     _ if !$condition => -libc::$error,
-                    Some(found) => std::mem::transmute::<usize, Function>(found)($($argument),*),
+                    Some(found) => call_at!(found, ($($argument),*)),
                     None => -libc::ENOSYS,
                 }
             }
         }
     )* };
-    (@ $argument:ident) => { usize };
 }
 
 replaced! {
@@ -128,14 +128,9 @@ replaced! {
     io_uring_register_buffers_update_tag(ring, offset, buffers, tags, count) if fit(buffers, count), else ENOMEM;
 }
 
-/// liburing's names for the bare calls.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn io_uring_setup(entries: c_uint, params: usize) -> c_int {
-    setup(entries as usize, params) as c_int
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn io_uring_register(ring: c_uint, opcode: c_uint, argument: usize, count: c_uint) -> c_int {
-    // SAFETY: the caller's structure.
-    unsafe { register(ring as usize, opcode, argument, count as usize) as c_int }
+// liburing's names for the bare calls.
+exported! {
+    io_uring_setup(entries: c_uint, params: usize) -> c_int => setup(entries as usize, params) as c_int;
+    io_uring_register(ring: c_uint, opcode: c_uint, argument: usize, count: c_uint) -> c_int =>
+        register(ring as usize, opcode, argument, count as usize) as c_int;
 }

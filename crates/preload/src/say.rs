@@ -31,14 +31,14 @@ pub enum Once {
 static TOLD: AtomicU32 = AtomicU32::new(0);
 
 /// Prints one line, the first time only.
-pub fn once(what: Once, text: std::fmt::Arguments) {
+pub fn once(what: Once, text: impl std::fmt::Display) {
     if TOLD.fetch_or(1 << what as u32, Relaxed) & 1 << what as u32 == 0 {
         say(text);
     }
 }
 
 /// Prints one line and ends the process.
-pub fn fail(code: u8, text: std::fmt::Arguments) -> ! {
+pub fn fail(code: u8, text: impl std::fmt::Display) -> ! {
     say(text);
     sys::exit_group(code.into())
 }

@@ -43,7 +43,7 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
         Some(Ok(options)) => options,
         Some(Err(error)) => fail(error.code(), format_args!("COLDFRAME_OPTIONS: {error}")),
         None if layout_only => Options { max_memory: Options::MAX_MEMORY, ..Options::new(0) },
-        None => fail(SETTING, format_args!("COLDFRAME_OPTIONS is not set; start the program with `coldframe run`")),
+        None => fail(SETTING, "COLDFRAME_OPTIONS is not set; start the program with `coldframe run`"),
     };
     if let Some(text) = read(PURGE_DELAY) {
         match text.parse() {
@@ -58,7 +58,7 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
     caller::find();
     malloc::find();
     if !caller::known() {
-        fail(MACHINE, format_args!("the C library is not glibc (no libc.so.6); only programs for glibc can be run"));
+        fail(MACHINE, "the C library is not glibc (no libc.so.6); only programs for glibc can be run");
     }
     let (later, direct) = (coldframe_live::is_later(&options), received::inherited());
     coldframe_live::reap_old();
@@ -73,7 +73,7 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
         Err(error) => fail(error.code(), format_args!("{error}")),
     }
     if !apart::start() {
-        fail(MACHINE, format_args!("8 MiB of address space for the pager's own stacks cannot be had"));
+        fail(MACHINE, "8 MiB of address space for the pager's own stacks cannot be had");
     }
     heap::start();
     coldframe_live::locked::never();

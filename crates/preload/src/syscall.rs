@@ -43,7 +43,7 @@ unsafe extern "C" fn syscall_from(
     unsafe {
         match number {
             libc::SYS_userfaultfd => {
-                once(Once::Userfaultfd, format_args!("the program wants a userfaultfd of its own and does not get it"));
+                once(Once::Userfaultfd, "the program wants a userfaultfd of its own and does not get it");
                 parts::failed(libc::EPERM) as c_long
             }
             libc::SYS_mmap => {

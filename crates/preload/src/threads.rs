@@ -15,11 +15,7 @@ use crate::pins::{self, Pinned, Why};
 use crate::say::{once, Once};
 use crate::{memory, sys};
 
-type Init = unsafe extern "C" fn(*mut libc::pthread_mutex_t, *const libc::pthread_mutexattr_t) -> c_int;
-type Destroy = unsafe extern "C" fn(*mut libc::pthread_mutex_t) -> c_int;
 type Routine = extern "C" fn(*mut c_void) -> *mut c_void;
-type Create =
-    unsafe extern "C" fn(*mut libc::pthread_t, *const libc::pthread_attr_t, *const c_void, *mut c_void) -> c_int;
 
 unsafe fn is_robust(attributes: *const libc::pthread_mutexattr_t) -> bool {
     let mut robust = libc::PTHREAD_MUTEX_STALLED;
@@ -30,12 +26,8 @@ unsafe fn is_robust(attributes: *const libc::pthread_mutexattr_t) -> bool {
 }
 
 fn too_many() {
-    once(
-        Once::Words,
-        format_args!(
-            "words that the kernel clears at the end of a thread are more than may stay in RAM; --ram is too small"
-        ),
-    );
+    let what = "words that the kernel clears at the end of a thread are more than may stay in RAM; --ram is too small";
+    once(Once::Words, what);
 }
 
 /// Replaces the C library's function. If there is no room for it in RAM, there is no robust mutex: ENOMEM.
@@ -47,13 +39,13 @@ pub unsafe extern "C" fn pthread_mutex_init(
     let (at, len) = (mutex as usize, size_of::<libc::pthread_mutex_t>());
     // SAFETY: the caller's attributes.
     if !(memory::ready() && memory::meets(at, len) && unsafe { is_robust(attributes) }) {
-        return next!(MUTEX_INIT, Init, (mutex, attributes), libc::ENOSYS);
+        return next!(MUTEX_INIT, (mutex, attributes), libc::ENOSYS);
     }
     let Ok(pinned) = Pinned::new(at, len) else {
         too_many();
         return libc::ENOMEM;
     };
-    let result = next!(MUTEX_INIT, Init, (mutex, attributes), libc::ENOSYS);
+    let result = next!(MUTEX_INIT, (mutex, attributes), libc::ENOSYS);
     if result == 0 {
         pinned.belong_to((Why::Mutex, at));
     }
@@ -62,7 +54,7 @@ pub unsafe extern "C" fn pthread_mutex_init(
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut libc::pthread_mutex_t) -> c_int {
-    let result = next!(MUTEX_DESTROY, Destroy, (mutex), libc::ENOSYS);
+    let result = next!(MUTEX_DESTROY, (mutex), libc::ENOSYS);
     if result == 0 {
         pins::release((Why::Mutex, mutex as usize));
     }
@@ -83,7 +75,7 @@ pub unsafe extern "C" fn pthread_create(
     routine: *const c_void,
     argument: *mut c_void,
 ) -> c_int {
-    let create = |routine, argument| next!(CREATE, Create, (thread, attributes, routine, argument), libc::EAGAIN);
+    let create = |routine, argument| next!(CREATE, (thread, attributes, routine, argument), libc::EAGAIN);
     // SAFETY: the caller's attributes.
     if !(memory::ready() && unsafe { has_managed_stack(attributes) }) {
         return create(routine, argument);

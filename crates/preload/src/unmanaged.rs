@@ -6,7 +6,8 @@
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use crate::libc_symbols::Own;
+use crate::libc_symbols::Symbol;
+use crate::next::call_at;
 use crate::{memory, sys};
 
 /// The address of a byte of the C library (since version 2.32): whether the process has only one thread, which either
@@ -27,13 +28,13 @@ macro_rules! own {
     ($($name:ident = $symbol:literal ($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
         #[allow(non_upper_case_globals)] // named as what they are the addresses of
         mod addresses {
-            $(pub static $name: super::Own = super::Own::new($symbol);)*
+            $(pub static $name: super::Symbol = super::Symbol::own($symbol);)*
         }
 
         /// Finds them, before a signal handler or a child needs them.
         pub fn find() {
             $(addresses::$name.address();)*
-            ALONE.store(Own::new(c"__libc_single_threaded").address(), Relaxed);
+            ALONE.store(Symbol::own(c"__libc_single_threaded").address(), Relaxed);
         }
 
         $(
@@ -44,9 +45,7 @@ macro_rules! own {
                     // This is not the C library that `caller::known` checks for.
                     0 => std::process::abort(),
                     // SAFETY: the C library's function of that name has that type; the caller answers for the block.
-                    own => unbroken(|| unsafe {
-                        std::mem::transmute::<usize, unsafe extern "C" fn($($type),*) -> $result>(own)($($argument),*)
-                    }),
+                    own => unbroken(|| unsafe { call_at!(own, ($($argument),*)) }),
                 }
             }
         )*

@@ -7,9 +7,11 @@
 //! the program has from the program before it.
 
 use std::ffi::{c_int, c_uint, c_void};
+use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::next::{next, none};
+use crate::shim::exported;
 
 /// The program has made children of that kind.
 static OTHERS: AtomicBool = AtomicBool::new(false);
@@ -39,27 +41,17 @@ pub fn options_by_id(kind: c_uint, asked: c_int) -> c_int {
     options(kind == libc::P_ALL || kind == libc::P_PGID, asked)
 }
 
-type Wait = unsafe extern "C" fn(c_int, *mut c_int, c_int, *mut c_void) -> c_int;
-type WaitId = unsafe extern "C" fn(c_uint, c_uint, *mut c_void, c_int) -> c_int;
-
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn wait4(process: c_int, status: *mut c_int, asked: c_int, usage: *mut c_void) -> c_int {
-    next!(WAIT4, Wait, (process, status, options(process <= 0, asked), usage), none())
+    next!(WAIT4, (process, status, options(process <= 0, asked), usage), none())
 }
 
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn wait3(status: *mut c_int, asked: c_int, usage: *mut c_void) -> c_int {
-    // SAFETY: the caller's call.
-    unsafe { wait4(-1, status, asked, usage) }
-}
-
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn waitpid(process: c_int, status: *mut c_int, asked: c_int) -> c_int {
-    // SAFETY: the caller's call.
-    unsafe { wait4(process, status, asked, std::ptr::null_mut()) }
+exported! {
+    wait3(status: *mut c_int, asked: c_int, usage: *mut c_void) -> c_int => wait4(-1, status, asked, usage);
+    waitpid(process: c_int, status: *mut c_int, asked: c_int) -> c_int => wait4(process, status, asked, null_mut());
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn waitid(kind: c_uint, id: c_uint, info: *mut c_void, asked: c_int) -> c_int {
-    next!(WAITID, WaitId, (kind, id, info, options_by_id(kind, asked)), none())
+    next!(WAITID, (kind, id, info, options_by_id(kind, asked)), none())
 }

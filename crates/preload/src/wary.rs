@@ -104,7 +104,7 @@ fn serves_files(descriptor: c_int) -> bool {
     let is_fuse = sys::status(descriptor)
         .is_some_and(|status| status.st_mode & libc::S_IFMT == libc::S_IFCHR && status.st_rdev == FUSE);
     if is_fuse {
-        once(Once::Served, format_args!("the program does not get /dev/fuse: what it reads there could be lost"));
+        once(Once::Served, "the program does not get /dev/fuse: what it reads there could be lost");
     }
     is_fuse
 }
@@ -138,15 +138,13 @@ fn stream(file: usize) -> usize {
     0
 }
 
-type Any = unsafe extern "C" fn(usize, usize, usize) -> usize;
-
 /// Functions by which the C library opens a file for the program, with at most three arguments, all of them passed alike.
 macro_rules! opens {
     ($($name:ident $next:ident $given:expr;)*) => { $(
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C" fn $name(a: usize, b: usize, c: usize) -> usize {
             let given: fn(usize) -> usize = $given;
-            given(next!($next, Any, (a, b, c), none() as usize))
+            given(next!($next, (a, b, c), none() as usize))
         }
     )* };
 }
