@@ -87,6 +87,10 @@ impl LiveError {
         }
     }
 
+    pub(crate) fn setting(field: &'static str, reason: impl Into<String>) -> LiveError {
+        LiveError::Setting { field, reason: reason.into() }
+    }
+
     pub(crate) fn os(what: &'static str, error: impl Into<io::Error>) -> LiveError {
         LiveError::Os { what, error: error.into() }
     }

@@ -187,7 +187,6 @@ impl Options {
     /// # Errors
     /// The text does not have that form.
     pub fn decode(text: &str) -> Result<Options, crate::LiveError> {
-        serde_json::from_str(text)
-            .map_err(|e| crate::LiveError::Setting { field: "options", reason: format!("cannot be read: {e}") })
+        serde_json::from_str(text).map_err(|e| crate::LiveError::setting("options", format!("cannot be read: {e}")))
     }
 }

@@ -107,8 +107,9 @@ impl Faults {
             self.pages().release(victim.page, owner, Where::Out);
             decider.deliver(&self.work, todo, Event::Written { page: PageId::from(victim.page) });
         }
-        for (ticket, good, aside) in &ends[..loads] {
-            decider.deliver_with(&self.work, todo, end_of(*ticket, *good), *aside);
+        for &(ticket, good, aside) in &ends[..loads] {
+            let failed = Event::Failed { transfer: Transfer::Load(ticket) };
+            decider.deliver_with(&self.work, todo, if good { Event::Loaded { ticket } } else { failed }, aside);
         }
     }
 
@@ -128,12 +129,5 @@ impl Faults {
         Stats::add(&self.stats.writes_saved, u64::from(write && known));
         let event = Event::Compressed { page: PageId::from(page), size, same: known };
         decider.deliver_with(&self.work, todo, event, Aside::Compressed(compressed));
-    }
-}
-
-fn end_of(ticket: Ticket, good: bool) -> Event {
-    match good {
-        true => Event::Loaded { ticket },
-        false => Event::Failed { transfer: Transfer::Load(ticket) },
     }
 }

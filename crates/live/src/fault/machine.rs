@@ -120,10 +120,6 @@ impl<'a> Linux<'a> {
         }
     }
 
-    fn load(&mut self, load: Load) {
-        self.work.note_load(self.todo, load, matches!(self.aside, Aside::MoreFollow));
-    }
-
     fn owner(&self) -> Owner {
         Owner::task(self.todo.task)
     }
@@ -139,9 +135,9 @@ impl<'a> Linux<'a> {
                 _ if was.is_owned() => self.work.pages().wait(page),
                 Some(to) if self.work.pages().acquire(page, was, to, self.owner()) => return was,
                 Some(_) => {}
-                None => fatal::stop(format_args!(
-                    "internal error: page {page} is {was:?}, where the engine has it otherwise"
-                )),
+                None => {
+                    fatal::stop(format_args!("internal error: page {page} is {was:?}, and the engine has it elsewhere"))
+                }
             }
         }
     }
@@ -248,7 +244,7 @@ impl Linux<'_> {
                 self.is_out(page);
             }
             PoolOp::Forget { page } => {
-                if self.has_compressed(page) {
+                if matches!(self.aside, Aside::Compressed(compressed) if compressed.page == page.index()) {
                     self.take_compressed(page);
                     self.is_out(page);
                 }
@@ -265,10 +261,6 @@ impl Linux<'_> {
             },
             PoolOp::Lend { part, lent, .. } => self.work.lend(part, lent),
         }
-    }
-
-    fn has_compressed(&self, page: PageId) -> bool {
-        matches!(self.aside, Aside::Compressed(compressed) if compressed.page == page.index())
     }
 
     /// The page whose size is being reported.
@@ -308,7 +300,8 @@ impl Machine for Linux<'_> {
                 let (page, into) = (page.index(), self.side.buffers[into.index()]);
                 #[cfg(debug_assertions)]
                 debug_assert!(self.work.log().lies_in(page, _from), "page {page} is not in {_from:?}");
-                self.load(Load::new(ticket, page, into));
+                let together = matches!(self.aside, Aside::MoreFollow);
+                self.work.note_load(self.todo, Load::new(ticket, page, into), together);
             }
             Command::Move { page, from, .. } => {
                 let spare = self.spare();

@@ -57,14 +57,9 @@ impl Reclaimer {
         engine.frames().free() < self.low
     }
 
-    /// Whether few frames are free, and a page can leave.
-    fn has_work(&self, engine: &Engine) -> bool {
-        self.is_short(engine) && engine.may_reclaim()
-    }
-
     /// Waits a short time for a page that the thread may be taking out. Returns whether the page is at rest.
     pub fn is_done_with(&self, leaving: impl Fn() -> bool) -> bool {
-        if !self.is_wanted() {
+        if self.low == 0 {
             return false;
         }
         let until = sys::now() + PATIENCE_NS;
@@ -77,17 +72,12 @@ impl Reclaimer {
         true
     }
 
-    /// Whether there is to be a thread.
-    fn is_wanted(&self) -> bool {
-        self.low > 0
-    }
-
     /// Starts the thread, if there is to be one. It calls `reclaim_on`. Without it the pager works, too.
     ///
     /// # Safety
     /// As for `spawn`, until `worker.stop` has returned; handlers and writer are at work until then.
     pub unsafe fn start(&self, body: Body, argument: *mut c_void) {
-        if self.is_wanted() {
+        if self.low > 0 {
             // SAFETY: the caller answers for it.
             let _ = unsafe { self.worker.start(body, argument) };
         }
@@ -100,7 +90,8 @@ impl Faults {
         let worker = &self.reclaimer.worker;
         while !worker.stops() {
             let seen = worker.calls();
-            if !self.reclaim() && !self.reclaimer.has_work(self.gate.lock().engine()) {
+            let wanted = |engine: &Engine| self.reclaimer.is_short(engine) && engine.may_reclaim();
+            if !self.reclaim() && !wanted(self.gate.lock().engine()) {
                 worker.rest(seen, None);
             }
         }

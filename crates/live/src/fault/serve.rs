@@ -159,19 +159,13 @@ impl Faults {
     fn record(&self, started: u64, asked: u64, shelved: bool, laps: &Laps) {
         let stats = self.stats;
         let took = sys::now() - started;
-        match (shelved, asked > 0) {
-            (true, _) => {
-                Stats::add(&stats.false_faults, 1);
-                stats.false_fault.record(took);
-            }
-            (false, device) => {
-                Stats::add(&stats.true_faults, 1);
-                if device { &stats.device_fault } else { &stats.memory_fault }.record(took);
-                for (stage, counter) in stats.stages() {
-                    Stats::add(counter, laps.of(stage));
-                }
-            }
+        if shelved {
+            Stats::add(&stats.false_faults, 1);
+            return stats.false_fault.record(took);
         }
+        Stats::add(&stats.true_faults, 1);
+        if asked > 0 { &stats.device_fault } else { &stats.memory_fault }.record(took);
+        stats.stages().into_iter().for_each(|(stage, counter)| Stats::add(counter, laps.of(stage)));
     }
 
     /// The pages to load with a fault: if it continues a stream those behind it, otherwise those that left together with

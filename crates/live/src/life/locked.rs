@@ -7,7 +7,7 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::process;
-use crate::sys::{self, fatal, Sys};
+use crate::sys::{self, fatal};
 use crate::{LiveError, PAGE};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -43,7 +43,7 @@ fn failed(error: c_int) -> c_int {
 /// Refuses to start if all new memory is in RAM at once (`MCL_FUTURE`): the tables have the size of the largest
 /// possible memory.
 pub(crate) fn refuse_locked() -> Result<(), LiveError> {
-    match is_there_at_once() {
+    match sys::with_memory(PAGE, sys::is_there) {
         Ok(false) => Ok(()),
         Ok(true) => Err(LiveError::Missing {
             feature: "memory that is not locked",
@@ -52,12 +52,4 @@ pub(crate) fn refuse_locked() -> Result<(), LiveError> {
         }),
         Err(error) => Err(LiveError::os("a page to look at", error)),
     }
-}
-
-fn is_there_at_once() -> Sys<bool> {
-    let page = sys::map_memory(PAGE)?;
-    let there = sys::is_there(page);
-    // SAFETY: no other thread knows it.
-    unsafe { sys::unmap_memory(page, PAGE) };
-    Ok(there)
 }

@@ -135,14 +135,14 @@ fn build(
     let usual = fitting(measured.evict_batch(options.wait != Wait::Read), frames);
     let batch = options.evict_batch.map_or(usual, |n| n as usize);
     if batch == 0 || batch > BATCH_MAX.min(frames / 2) {
-        let reason = format!("`{batch}` is not from 1 to {}", BATCH_MAX.min(frames / 2));
-        return Err(LiveError::Setting { field: "evict_batch", reason });
+        let most = BATCH_MAX.min(frames / 2);
+        return Err(LiveError::setting("evict_batch", format!("`{batch}` is not from 1 to {most}")));
     }
     let batch = if options.tier == Tier::None { batch } else { batch.min(TIER_BATCH_MAX) };
     options.evict_batch = Some(batch as u32);
     if options.read_ahead > READ_AHEAD_MAX {
-        let reason = format!("`{}` is more than {READ_AHEAD_MAX} pages", options.read_ahead);
-        return Err(LiveError::Setting { field: "read_ahead", reason });
+        let given = options.read_ahead;
+        return Err(LiveError::setting("read_ahead", format!("`{given}` is more than {READ_AHEAD_MAX} pages")));
     }
     if options.block > SEGMENT as u32 || !(options.block == 0 || options.block.is_power_of_two()) {
         let reason = format!("`{}` is no power of two up to {SEGMENT} slots", options.block);
@@ -214,7 +214,7 @@ fn open_slow(options: &mut Options, place: &str, pages: usize) -> Result<(Slow, 
         (options.encrypt, "encrypt"),
     ];
     if let Some((_, field)) = others.into_iter().find(|(given, _)| *given) {
-        return Err(LiveError::Setting { field, reason: "does not go with `slow`".to_string() });
+        return Err(LiveError::setting(field, "does not go with `slow`"));
     }
     // A page that is read where it lies is not read ahead.
     (options.read_ahead, options.block, options.wait) = (0, 0, Wait::Read);
@@ -283,29 +283,26 @@ fn engine(
     below: Below,
     knobs: Option<Arc<Knobs>>,
 ) -> Result<(Engine, Head), LiveError> {
-    let bad = |field: &'static str, reason: String| LiveError::Setting { field, reason };
     let text = options.policy.as_deref().unwrap_or_default();
-    let choice = PolicyChoice::parse(text).map_err(|e| bad("policy", e.to_string()))?;
+    let choice = PolicyChoice::parse(text).map_err(|e| LiveError::setting("policy", e.to_string()))?;
     let policy = match knobs {
         Some(knobs) => Box::new(Watched::new(plan.frames, knobs)),
-        None => choice.build(plan.frames, pages).map_err(|e| bad("policy", e.to_string()))?,
+        None => choice.build(plan.frames, pages).map_err(|e| LiveError::setting("policy", e.to_string()))?,
     };
     let usable = |h: &&handler::Handler| !h.needs_xip;
     let handler = handler::find(&options.handler).filter(usable).ok_or_else(|| {
         let names: Vec<_> = handler::ALL.iter().copied().filter(usable).map(|h| h.name).collect();
-        bad(
-            "handler",
-            format!("there is no handler `{}` for this machine; there are {}", options.handler, names.join(", ")),
-        )
+        let (asked, names) = (&options.handler, names.join(", "));
+        LiveError::setting("handler", format!("there is no handler `{asked}` for this machine; there are {names}"))
     })?;
     let mut config = plan.config(pages, !matches!(below, Below::Swap(_)));
     config.caps.direct_read = options.slow.is_some();
     let head = Head { below: below.clone(), ..Head::new(choice.to_string(), handler, config) };
     let engine = Engine::builder(config, policy, handler).below(below).build();
     let engine = engine.map_err(|error| match error {
-        ConfigError::Swap(error) => bad("swap", error.to_string()),
-        ConfigError::Tier(error) => bad("tier", error.to_string()),
-        error => bad("ram", error.to_string()),
+        ConfigError::Swap(error) => LiveError::setting("swap", error.to_string()),
+        ConfigError::Tier(error) => LiveError::setting("tier", error.to_string()),
+        error => LiveError::setting("ram", error.to_string()),
     })?;
     Ok((engine, head))
 }

@@ -32,8 +32,7 @@ fn read(device: &Device) -> Result<u64, LiveError> {
         path: device.path().to_path_buf(),
         reason: format!("cannot be written and read: {}; give a folder with at least 16 MiB free", error.io()),
     };
-    let buffer = sys::map_memory(bytes).map_err(|e| LiveError::os("memory to measure with", e))?;
-    let timed = (|| {
+    let timed = sys::with_memory(bytes, |buffer| {
         device.reserve(0, bytes as u64)?;
         // SAFETY: the buffer is ours and has this many bytes.
         unsafe { std::ptr::write_bytes(buffer as *mut u8, 0x5a, bytes) };
@@ -48,10 +47,8 @@ fn read(device: &Device) -> Result<u64, LiveError> {
             times.push(sys::now() - before);
         }
         Ok(median(times))
-    })();
-    // SAFETY: no other thread knows it.
-    unsafe { sys::unmap_memory(buffer, bytes) };
-    timed.map_err(refuse)
+    });
+    timed.map_err(|e| LiveError::os("memory to measure with", e))?.map_err(refuse)
 }
 
 fn step(uffd: &Uffd, space: &Space) -> Result<u64, sys::Errno> {

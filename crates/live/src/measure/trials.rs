@@ -44,11 +44,7 @@ pub fn holds_in_pipe() -> bool {
 }
 
 fn with_page(trial: impl FnOnce(usize) -> Sys<usize>) -> bool {
-    let Ok(page) = sys::map_memory(PAGE) else { return false };
-    let result = trial(page);
-    // SAFETY: no other code uses it.
-    unsafe { sys::unmap_memory(page, PAGE) };
-    result.is_ok()
+    matches!(sys::with_memory(PAGE, trial), Ok(Ok(_)))
 }
 
 /// Whether the swap file can be there.

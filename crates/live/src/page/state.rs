@@ -175,11 +175,9 @@ impl States {
 
 #[cold]
 fn broken(page: usize, now: u16, owner: Owner, to: Where) -> ! {
-    let (state, of) = (Where::from(now), now & Owner::BRIEF.0);
-    crate::sys::fatal::stop(format_args!(
-        "internal error: page {page} is {state:?} of owner {of}, and owner {} would make it {to:?}",
-        owner.0
-    ))
+    let (state, of, owner) = (Where::from(now), now & Owner::BRIEF.0, owner.0);
+    let what = format_args!("is {state:?} of owner {of}, and owner {owner} would make it {to:?}");
+    crate::sys::fatal::stop(format_args!("internal error: page {page} {what}"))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Pager;
 use crate::region::mapping::Spot;
-use crate::sys::Signals;
+use crate::sys::fatal;
 use crate::{LiveError, PAGE};
 
 /// Managed memory, aligned to a page. It is unmapped when dropped.
@@ -15,7 +15,6 @@ use crate::{LiveError, PAGE};
 pub struct Region {
     pager: Pager,
     first: usize,
-    pages: usize,
     len: usize,
 }
 
@@ -33,14 +32,11 @@ impl Pager {
     /// A length of 0, or more than is left of `max_memory`.
     pub fn anonymous(&self, len: usize) -> Result<Region, LiveError> {
         if len == 0 {
-            return Err(LiveError::Setting {
-                field: "len",
-                reason: "a region of 0 bytes; give at least 1".to_string(),
-            });
+            return Err(LiveError::setting("len", "a region of 0 bytes; give at least 1"));
         }
         let at = self.map_at(Spot::Anywhere(PAGE), len, libc::PROT_READ | libc::PROT_WRITE)?;
         let first = self.inner.faults.pages_at(at as usize, len).start;
-        Ok(Region { pager: self.clone(), first, pages: len.div_ceil(PAGE), len })
+        Ok(Region { pager: self.clone(), first, len })
     }
 }
 
@@ -132,7 +128,8 @@ impl Drop for Pin<'_> {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        let _signals = Signals::block();
-        self.pager.inner.faults.close_pages(self.first..self.first + self.pages);
+        if let Err(error) = self.pager.unmap(self.as_ptr() as usize, self.len) {
+            fatal::say(format_args!("address space of a region is lost: {error}"));
+        }
     }
 }

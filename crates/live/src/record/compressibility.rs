@@ -20,7 +20,6 @@ const EVERY: u64 = 32;
 const WORDS: usize = PAGE / size_of::<u64>();
 
 /// The memory for trials.
-#[derive(Debug)]
 pub(crate) struct Trial {
     left: AtomicU64,
     room: Lock<Room>,
@@ -31,12 +30,6 @@ struct Room {
     back: Box<[u64; WORDS]>,
     compressed: Box<[u64; COMPRESSED_MAX / size_of::<u64>()]>,
     table: CompressTable,
-}
-
-impl std::fmt::Debug for Room {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Room")
-    }
 }
 
 impl Trial {

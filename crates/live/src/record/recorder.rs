@@ -78,7 +78,6 @@ struct Mapped {
 }
 
 /// The recording of a process.
-#[derive(Debug)]
 pub(crate) struct Recording {
     mapped: Mapped,
     knobs: Arc<Knobs>,

@@ -74,17 +74,12 @@ impl Faults {
                     next += usize::from(!stuck);
                 }
             });
-            if stuck {
-                self.let_settle(next);
+            // Sleeps while another thread is changing the page, or gives that thread time to bring the page in.
+            match self.pages().get(next) {
+                _ if !stuck => {}
+                state if state.is_owned() => self.pages().wait(next),
+                _ => sys::sleep_us(20),
             }
-        }
-    }
-
-    /// Sleeps while another thread is changing the page, or gives that thread time to bring the page in.
-    fn let_settle(&self, page: usize) {
-        match self.pages().get(page).is_owned() {
-            true => self.pages().wait(page),
-            false => sys::sleep_us(20),
         }
     }
 

@@ -198,14 +198,6 @@ impl Faults {
         }
     }
 
-    /// Closes the memory of a region. Signals are blocked.
-    pub fn close_pages(&self, pages: Range<usize>) {
-        let _changing = self.space().changing();
-        if let Err(error) = self.close(&self.space().addresses_of(&pages), true) {
-            fatal::say(format_args!("address space of a region is lost: {}", error.io()));
-        }
-    }
-
     /// Drops the content of pages that are in no extent any more, and brings all of them to `Nowhere`.
     fn forget(&self, pages: Range<usize>) {
         for touched in self.space().touched(pages.clone()) {

@@ -266,6 +266,15 @@ pub fn set_rights(range: &Range<usize>, rights: i32) -> Sys<()> {
     unsafe { call(libc::SYS_mprotect, [range.start, range.len(), rights as usize, 0, 0, 0]) }.map(drop)
 }
 
+/// Runs `work` with new memory, and unmaps that.
+pub fn with_memory<T>(len: usize, work: impl FnOnce(usize) -> T) -> Sys<T> {
+    let address = map_memory(len)?;
+    let result = work(address);
+    // SAFETY: no other code knows it.
+    unsafe { unmap_memory(address, len) };
+    Ok(result)
+}
+
 /// Advice on memory.
 ///
 /// # Safety

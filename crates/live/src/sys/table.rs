@@ -1,7 +1,6 @@
 //! Tables with an entry for each page of the managed address space. They cost no RAM until a page is used. They do
 //! not come from an allocator, so a fault handler may use them.
 
-use std::marker::PhantomData;
 use std::ops::Index;
 
 use crate::sys;
@@ -12,7 +11,6 @@ use crate::LiveError;
 pub struct Table<T: Zeroed> {
     start: *mut T,
     len: usize,
-    entries: PhantomData<T>,
 }
 
 /// Types for which all bytes zero is a valid value.
@@ -41,7 +39,7 @@ impl<T: Zeroed> Table<T> {
     pub fn new(len: usize) -> Result<Table<T>, LiveError> {
         let bytes = (len * std::mem::size_of::<T>()).max(1);
         let start = sys::map_memory(bytes).map_err(|e| LiveError::os("address space for a table", e))?;
-        Ok(Table { start: start as *mut T, len, entries: PhantomData })
+        Ok(Table { start: start as *mut T, len })
     }
 
     /// As a slice.

@@ -38,8 +38,9 @@ impl Streak {
 }
 
 /// The lead.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Lead {
+    /// At first [`FREE`].
     word: AtomicU32,
     /// The thread that leads; 0: none.
     leader: AtomicU32,
@@ -47,11 +48,6 @@ pub(crate) struct Lead {
 }
 
 impl Lead {
-    /// No thread leads.
-    pub(crate) fn new() -> Lead {
-        Lead { word: AtomicU32::new(FREE), leader: AtomicU32::new(0), one_thread: AtomicBool::new(false) }
-    }
-
     /// Takes the lead, unless this thread has it. Sleeps until it is free.
     pub(crate) fn take(&self, me: u32) {
         if self.leader.load(Ordering::Relaxed) == me {
@@ -119,7 +115,7 @@ mod tests {
 
     #[test]
     fn one_leads_at_a_time_and_who_steps_aside_lets_another_one_lead() {
-        let (lead, inside) = (Lead::new(), AtomicU32::new(0));
+        let (lead, inside) = (Lead::default(), AtomicU32::new(0));
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -144,7 +140,7 @@ mod tests {
 
     #[test]
     fn with_one_thread_a_leader_keeps_the_lead_while_it_waits_for_the_device() {
-        let (lead, me) = (Lead::new(), sys::thread());
+        let (lead, me) = (Lead::default(), sys::thread());
         lead.take(me);
         let mut streak = Streak::default();
         (0..=STREAK).for_each(|_| lead.serves(&mut streak, me));

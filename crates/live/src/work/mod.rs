@@ -83,7 +83,7 @@ impl Work {
             tasks: Own::new(parts.tasks),
             log: Own::new(parts.log),
             pool: parts.pool,
-            lead: Lead::new(),
+            lead: Lead::default(),
             recording: Own::new(parts.recording),
             returned: Lock::new(Vec::with_capacity(parts.buffers.len() / PAGE)),
             buffers: parts.buffers,

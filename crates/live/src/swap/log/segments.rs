@@ -428,9 +428,8 @@ impl Inside {
     /// The buffer is on the device; or, if not `whole`, it is to be written again.
     pub fn written(&mut self, b: usize, whole: bool) {
         self.buffers[b].state = if whole { State::Kept } else { State::Full };
-        let segment = self.buffers[b].segment;
-        if whole && self.used[segment] == 0 && !self.is_owned(segment) {
-            self.push_free(segment);
+        if whole {
+            self.free_if_unused(self.buffers[b].segment);
         }
     }
 
