@@ -1,14 +1,14 @@
 //! A file or block device that holds pages. A read or write is complete or fails. Tests can inject failures.
 
+use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::swap::files::{nameless, open_folder};
-use crate::sys::{self, Errno, High, Sys};
+use crate::sys::{self, open_at, Errno, High, Sys};
 use crate::{Inject, LiveError, PAGE};
 
 /// How often a device may return EAGAIN, or move fewer bytes than asked for, before this counts as an error.
@@ -252,6 +252,33 @@ pub fn swallow_signal(error: &Errno) {
     if *error == Errno::FBIG {
         sys::take_signal(libc::SIGXFSZ);
     }
+}
+
+/// A new file in a folder, without a name, readable by no other user, past the page cache if the file system allows it.
+pub fn nameless(folder: RawFd) -> Sys<OwnedFd> {
+    let plain = libc::O_RDWR | libc::O_TMPFILE;
+    match open_at(folder, c".", plain | libc::O_DIRECT, 0o600) {
+        Err(Errno::INVAL) => open_at(folder, c".", plain, 0o600),
+        Err(Errno(libc::EOPNOTSUPP | libc::EISDIR)) => named_and_unlinked(folder),
+        other => other,
+    }
+}
+
+/// A folder as a place for files.
+pub fn open_folder(path: &Path) -> Sys<OwnedFd> {
+    let name = CString::new(path.as_os_str().as_encoded_bytes()).map_err(|_| Errno::INVAL)?;
+    open_at(libc::AT_FDCWD, &name, libc::O_PATH | libc::O_DIRECTORY, 0)
+}
+
+/// For file systems without O_TMPFILE.
+fn named_and_unlinked(folder: RawFd) -> Sys<OwnedFd> {
+    let name = CString::new(format!(".coldframe-swap-{}", std::process::id())).map_err(|_| Errno::IO)?;
+    let plain = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL;
+    let file =
+        open_at(folder, &name, plain | libc::O_DIRECT, 0o600).or_else(|_| open_at(folder, &name, plain, 0o600))?;
+    // SAFETY: a C string.
+    unsafe { sys::call(libc::SYS_unlinkat, [folder as usize, name.as_ptr() as usize, 0, 0, 0, 0]) }?;
+    Ok(file)
 }
 
 fn backing(path: &Path, error: io::Error) -> LiveError {

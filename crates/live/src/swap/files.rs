@@ -2,14 +2,13 @@
 //! that has changed its root folder by then, or has dropped its rights, can still give a child its own swap file, at
 //! least once.
 
-use std::ffi::CString;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use crate::swap::device::Device;
+use crate::swap::device::{nameless, open_folder, Device};
 use crate::sys::lock::Lock;
 use crate::sys::Signals;
-use crate::sys::{self, open_at, Errno, High, Sys};
+use crate::sys::{self, Errno, High, Sys};
 use crate::{Inject, LiveError};
 
 /// A folder for swap files, or a block device.
@@ -61,31 +60,4 @@ impl SwapFiles {
     fn refuse(&self, error: Errno) -> LiveError {
         LiveError::Backing { path: self.path.clone(), reason: format!("no swap file for a child: {}", error.io()) }
     }
-}
-
-/// A new file in a folder, without a name, readable by no other user, past the page cache if the file system allows it.
-pub fn nameless(folder: RawFd) -> Sys<OwnedFd> {
-    let plain = libc::O_RDWR | libc::O_TMPFILE;
-    match open_at(folder, c".", plain | libc::O_DIRECT, 0o600) {
-        Err(Errno::INVAL) => open_at(folder, c".", plain, 0o600),
-        Err(Errno(libc::EOPNOTSUPP | libc::EISDIR)) => named_and_unlinked(folder),
-        other => other,
-    }
-}
-
-/// A folder as a place for files.
-pub fn open_folder(path: &Path) -> Sys<OwnedFd> {
-    let name = CString::new(path.as_os_str().as_encoded_bytes()).map_err(|_| Errno::INVAL)?;
-    open_at(libc::AT_FDCWD, &name, libc::O_PATH | libc::O_DIRECTORY, 0)
-}
-
-/// For file systems without O_TMPFILE.
-fn named_and_unlinked(folder: RawFd) -> Sys<OwnedFd> {
-    let name = CString::new(format!(".coldframe-swap-{}", std::process::id())).map_err(|_| Errno::IO)?;
-    let plain = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL;
-    let file =
-        open_at(folder, &name, plain | libc::O_DIRECT, 0o600).or_else(|_| open_at(folder, &name, plain, 0o600))?;
-    // SAFETY: a C string.
-    unsafe { sys::call(libc::SYS_unlinkat, [folder as usize, name.as_ptr() as usize, 0, 0, 0, 0]) }?;
-    Ok(file)
 }

@@ -10,8 +10,7 @@
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
 
-use crate::swap::device::Device;
-use crate::swap::files::{nameless, open_folder};
+use crate::swap::device::{nameless, open_folder, Device};
 use crate::sys::{self, fatal, Errno, Sys};
 use crate::{LiveError, PAGE};
 
