@@ -32,7 +32,7 @@
 //! statistics show that it is one) continues with plain memory. A program that needs more than `max_memory` gets
 //! ENOMEM, and one line gives the reason.
 //!
-//! Not managed: stacks, static data, `brk`, shared and file mappings, mappings below 64 KiB, small blocks that the C
+//! Not managed: stacks, static data, `brk`, shared and file mappings, mappings below 32 KiB, small blocks that the C
 //! library allocates for itself (`getline`, `asprintf`), and system calls made without the C library. If the program
 //! has its own allocator, inside its executable or preloaded before this library, it keeps that allocator; memory
 //! that the allocator maps or takes with `sbrk` is managed. A child made by the bare system call, without the C

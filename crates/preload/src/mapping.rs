@@ -18,10 +18,10 @@ use crate::say::{once, Once};
 use crate::shim::with_caller;
 use crate::{caller, pins, sys};
 
-/// The least length of a managed mapping at an address of our choice: Ruby's heap uses pieces of 64 KiB. A managed
-/// mapping costs a few system calls and two entries of the kernel's list. Smaller mappings, of which there are few,
-/// are not managed.
-const THRESHOLD: usize = 64 << 10;
+/// The least length of a managed mapping at an address of our choice: Ruby's heap uses pieces of 64 KiB, before 3.2 of
+/// 16 KiB, for each of which it maps 32 KiB. A managed mapping costs a few system calls and two entries of the kernel's
+/// list. Smaller mappings, of which there are few, are not managed.
+const THRESHOLD: usize = 32 << 10;
 
 /// Mappings that are not for data: stacks grow, huge pages are not paged.
 const UNMANAGED: c_int = libc::MAP_GROWSDOWN | libc::MAP_HUGETLB;

@@ -13,8 +13,8 @@ fn large_private_anonymous_mappings_are_managed_and_no_others() {
 #define ANON (MAP_PRIVATE | MAP_ANONYMOUS)
 static void *map(size_t n, int flags, int fd) { void *p = mmap(NULL, n, 3, flags, fd, 0); CHECK(p != MAP_FAILED); *(char *)p = 1; return p; }
 int main(int argc, char **argv) {
-    CHECK(MANAGED(map(64 << 10, ANON, -1)) && MANAGED(map(1 << 20, ANON | MAP_NORESERVE, -1)));
-    CHECK(!MANAGED(map(60 << 10, ANON, -1)) && !MANAGED(map(1 << 20, MAP_SHARED | MAP_ANONYMOUS, -1)));
+    CHECK(MANAGED(map(32 << 10, ANON, -1)) && MANAGED(map(1 << 20, ANON | MAP_NORESERVE, -1)));
+    CHECK(!MANAGED(map(28 << 10, ANON, -1)) && !MANAGED(map(1 << 20, MAP_SHARED | MAP_ANONYMOUS, -1)));
     CHECK(!MANAGED(map(1 << 20, ANON | MAP_STACK, -1)) && !MANAGED(map(1 << 20, ANON | MAP_GROWSDOWN, -1)));
     CHECK(!MANAGED(map(4096, MAP_PRIVATE, open(argv[0], O_RDONLY))));
 #ifdef MAP_32BIT
