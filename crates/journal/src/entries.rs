@@ -43,8 +43,8 @@ pub fn is_sampled(page: u32, shift: u32) -> bool {
     })
 }
 
-/// The finalizer of MurmurHash3 (Appleby, public domain): 32 bits that are as good as random.
-fn hash(number: u32) -> u32 {
+/// The finalizer of MurmurHash3 (Appleby, public domain): 32 bits that are as good as random, and others for each number.
+pub fn hash(number: u32) -> u32 {
     let mut h = number.wrapping_add(0x9e37_79b9);
     h = (h ^ h >> 16).wrapping_mul(0x85eb_ca6b);
     h = (h ^ h >> 13).wrapping_mul(0xc2b2_ae35);
@@ -113,6 +113,10 @@ pub enum Word {
     KeptBytes,
     /// Nanoseconds of all trials, both directions.
     PackNanos,
+    /// Pages of an equal sample of all that have left the window, each once.
+    Alike,
+    /// Bytes that they take compressed, as they were when they last left.
+    AlikeBytes,
 }
 
 /// The threads' work for the program itself, in nanoseconds of processor time: all but what faults took.

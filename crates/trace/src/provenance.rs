@@ -238,12 +238,31 @@ pub struct Compression {
     pub kept_bytes: u64,
     /// Mean seconds to compress and decompress a page, with both hashes, over all tried pages.
     pub page_seconds: f64,
+    /// Pages of an equal sample of all that have left, each once; 0 in an old trace.
+    #[serde(default)]
+    pub alike: u64,
+    /// Compressed bytes of the latter, as they last left.
+    #[serde(default)]
+    pub alike_bytes: u64,
 }
 
 impl Compression {
     /// The share of pages that are kept.
     pub fn kept_share(&self) -> f64 {
         self.kept as f64 / (self.tried as f64).max(1.0)
+    }
+
+    /// The part of a page that one takes which left, if all are kept: the mean over departures.
+    pub fn share_of_departures(&self) -> f64 {
+        self.kept_share() / self.ratio() + 1.0 - self.kept_share()
+    }
+
+    /// The same as the mean over pages, each once.
+    pub fn share_of_pages(&self) -> f64 {
+        match self.alike {
+            0 => self.share_of_departures(),
+            pages => self.alike_bytes as f64 / (pages * coldframe_journal::span::PAGE) as f64,
+        }
     }
 
     /// The compression ratio of kept pages: 4096 bytes to the mean compressed size.

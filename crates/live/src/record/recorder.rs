@@ -420,6 +420,9 @@ impl Recording {
         if changed {
             self.mapped.put(Record::Changed { page: page as u32 });
         }
+        if changed || before == 0 {
+            self.trial.changed(page as u32, shelf, add);
+        }
         pages.set_sum(page, sum);
         self.trial.leaves(shelf, |page| _ = hash(page), add);
     }

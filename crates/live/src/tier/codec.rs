@@ -44,20 +44,33 @@ pub unsafe fn unpack(block: usize, page: usize, into: usize) -> bool {
 /// # Safety
 /// Both must be good for their sizes, and no other thread may use them.
 pub unsafe fn compress(page: usize, compressed: usize, table: &mut CompressTable) -> u32 {
-    // SAFETY: the caller answers for it; staged pages are aligned to pages.
-    let words = unsafe { std::slice::from_raw_parts(page as *const u64, PAGE / WORD) };
-    if words.iter().all(|word| *word == words[0]) {
-        return WORD as u32;
-    }
-    // SAFETY: as above.
-    let (from, into) = unsafe { (&mut *(page as *mut [u8; PAGE]), &mut *(compressed as *mut [u8; COMPRESSED_MAX])) };
-    match compress_into_with_table(from, into, table) {
-        // The size of a word means a repeated word.
-        Ok(size) if size <= TIER_PAGE_MAX && size > WORD => {
-            from[..size].copy_from_slice(&into[..size]);
+    // SAFETY: the caller answers for it.
+    match unsafe { packed_size(page, compressed, table) } {
+        size if size == WORD => WORD as u32,
+        size if size <= TIER_PAGE_MAX => {
+            // SAFETY: as above.
+            unsafe { std::ptr::copy_nonoverlapping(compressed as *const u8, page as *mut u8, size) };
             size as u32
         }
         _ => PAGE as u32,
+    }
+}
+
+/// The compressed size of a page, up to `PAGE`; lz4's output is in `compressed`. The size of a word means a repeated word.
+///
+/// # Safety
+/// As for [`compress`].
+pub unsafe fn packed_size(page: usize, compressed: usize, table: &mut CompressTable) -> usize {
+    // SAFETY: the caller answers for it; staged pages are aligned to pages.
+    let words = unsafe { std::slice::from_raw_parts(page as *const u64, PAGE / WORD) };
+    if words.iter().all(|word| *word == words[0]) {
+        return WORD;
+    }
+    // SAFETY: as above.
+    let (from, into) = unsafe { (&*(page as *const [u8; PAGE]), &mut *(compressed as *mut [u8; COMPRESSED_MAX])) };
+    match compress_into_with_table(from, into, table) {
+        Ok(size) if size > WORD => size.min(PAGE),
+        _ => PAGE,
     }
 }
 
