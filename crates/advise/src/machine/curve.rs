@@ -86,7 +86,7 @@ struct Tried {
 pub struct Curve<'a> {
     pub(super) rows: &'a Rows,
     question: &'a Question,
-    parts: Vec<Rows>,
+    pub(super) parts: Vec<Rows>,
     tried: Vec<Tried>,
     /// RAM with which no page is evicted.
     pub needed: u64,
@@ -133,10 +133,10 @@ impl<'a> Curve<'a> {
             parts.push(simulate(part, pager, &sizes)?);
         }
         for (i, ram) in sizes.into_iter().enumerate() {
-            let of_parts: Vec<Counts> = parts.iter().map(|part| part[i]).collect();
+            let of_parts: Vec<f64> = parts.iter().map(|part| self.paging(&part[i]).mean).collect();
             let (counts, error) = match ram >= self.needed {
                 true => (self.nothing_leaves(), 0.0),
-                false => (self.with_early(ram, counts[i]), self.error(&of_parts)),
+                false => (self.with_early(ram, counts[i]), error(&of_parts)),
             };
             self.tried.push(Tried { ram, counts, error });
         }
@@ -171,22 +171,6 @@ impl<'a> Curve<'a> {
     /// Seconds for a page from a compressed tier, while another page goes there.
     pub(super) fn pool_price(&self) -> f64 {
         self.question.costs.here.pool_fault.mean.0 as f64 / 1e12
-    }
-
-    /// The standard error of the mean of the sub-samples' paging times, as a part of it.
-    fn error(&self, parts: &[Counts]) -> f64 {
-        if parts.len() < 2 {
-            return 0.0;
-        }
-        let times: Vec<f64> = parts.iter().map(|counts| self.paging(counts).mean).collect();
-        let n = times.len() as f64;
-        let mean = times.iter().sum::<f64>() / n;
-        let variance = times.iter().map(|t| (t - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        if mean > 0.0 {
-            (variance / n).sqrt() / mean
-        } else {
-            0.0
-        }
     }
 
     /// The least RAM for which the window gives a result: a window and its uncertainty; or all that the program
@@ -281,15 +265,24 @@ impl<'a> Curve<'a> {
 
     /// The lower and the upper uncertainty of a run. Their causes are independent, so the squares add up.
     fn doubts(&self, tried: &Tried) -> (f64, f64) {
-        let open = if tried.ram >= self.needed { 0 } else { self.rows.window * PAGE / OPEN };
+        let open = if tried.ram >= self.needed { 0 } else { self.open() };
         let paging = |ram| self.paging(&self.counts_at(ram)).mean;
         let Seconds { low, mean, high } = self.paging(&tried.counts);
         let sample = 2.0 * tried.error * mean.abs();
-        let joint = |cost: f64, window: f64| {
-            [cost, window, sample, self.own_doubt()].iter().map(|doubt| doubt.max(0.0).powi(2)).sum::<f64>().sqrt()
-        };
-        let faster = joint(mean - low, mean - paging(tried.ram + open));
-        (faster, joint(high - mean, paging(tried.ram.saturating_sub(open)) - mean))
+        let faster = [mean - low, mean - paging(tried.ram + open)];
+        let slower = [high - mean, paging(tried.ram.saturating_sub(open)) - mean];
+        (self.joint(faster, sample), self.joint(slower, sample))
+    }
+
+    /// All uncertainty from these causes, the sample and the program's own time.
+    pub(super) fn joint<const N: usize>(&self, causes: [f64; N], sample: f64) -> f64 {
+        let all = causes.into_iter().chain([sample, self.own_doubt()]);
+        all.map(|doubt| doubt.max(0.0).powi(2)).sum::<f64>().sqrt()
+    }
+
+    /// Bytes of RAM by which the window may shift the curve.
+    pub(super) fn open(&self) -> u64 {
+        self.rows.window * PAGE / OPEN
     }
 
     /// The uncertainty of the program's own time.
@@ -314,6 +307,18 @@ impl<'a> Curve<'a> {
     /// The largest standard error of a sample, as a part of the paging time.
     pub fn error_max(&self) -> f64 {
         self.tried.iter().map(|tried| tried.error).fold(0.0, f64::max)
+    }
+}
+
+/// The standard error of the mean of these, as a part of it.
+pub(super) fn error(times: &[f64]) -> f64 {
+    let n = times.len() as f64;
+    let mean = times.iter().sum::<f64>() / n;
+    let variance = times.iter().map(|t| (t - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    if times.len() > 1 && mean > 0.0 {
+        (variance / n).sqrt() / mean
+    } else {
+        0.0
     }
 }
 

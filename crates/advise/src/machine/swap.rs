@@ -6,9 +6,13 @@
 //! Which pages leave is simulated for a recording, with the kernel's two lists (`core/src/policy/active_inactive.rs` says what
 //! that leaves out), and taken to be as with LRU for referenced bits. The time in which the kernel searches its lists is not
 //! in the price of a fault.
+//!
+//! The range of a recording has what our pager's range has (the price, the window, the sample of pages, the program's own
+//! time), and how well pages compress: the pages in swap are an unknown choice of all pages. All pages and all
+//! departures give two means; the range reaches as far to either side of the first as the second lies from it, and at
+//! least as far as zram's own room for its classes of sizes varies.
 
 use coldframe_core::policy::active_inactive;
-use coldframe_core::Ps;
 use coldframe_device::sheet::machine::Spread;
 use coldframe_experiment::error::ExperimentError;
 use coldframe_journal::span::PAGE;
@@ -17,12 +21,16 @@ use coldframe_trace::provenance::Compression;
 use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
-use super::curve::{Curve, Point};
-use super::simulate::{simulate, simulate_by_use};
+use super::curve::{error, Curve, Point};
+use super::price::Seconds;
+use super::rows::Rows;
+use super::simulate::simulate_by_use;
 
 /// What zram takes for so many compressed bytes: its classes of sizes leave room. Measured while a Go map, busybox sort
 /// and a JVM swapped (`mem_used_total` to `compr_data_size` in mm_stat): 1.14 to 1.2.
 const STORED: f64 = 1.17;
+/// How far that part varies to either side, in the same measurements.
+const STORED_OPEN: f64 = 0.03;
 /// The part of a page that a compressed one takes, if none could be tried: as the pages of `coldframe calibrate`.
 const UNKNOWN: f64 = 1.0 / 3.0;
 /// The least part of the RAM that compressed pages leave for others (`LEAST` in `kernel/src/budget.rs`).
@@ -95,9 +103,9 @@ pub struct Swapped {
     pub ram_bytes: u64,
     /// Seconds of the whole run.
     pub seconds: f64,
-    /// With the best costs of a fault.
+    /// About nine in ten runs take at least this.
     pub seconds_low: f64,
-    /// With the worst; `None`: the recorder's window shows only that it takes at least about `seconds`.
+    /// And at most this; `None`: the recorder's window shows only that it takes at least about `seconds`.
     pub seconds_high: Option<f64>,
     /// Pages that come back from swap.
     pub swap_ins: u64,
@@ -106,29 +114,28 @@ pub struct Swapped {
 /// The best of these kinds of swap for half of the RAM; `None`: no price is known.
 ///
 /// # Errors
-/// As [`simulate`].
+/// As [`simulate_by_use`].
 pub(super) fn with_swap(
     curve: &Curve<'_>,
     points: &[Point],
     prices: &[Price],
     tried: Option<&Compression>,
 ) -> Result<Option<SwapAnswer>, ExperimentError> {
-    let tried = tried.map(|all| all.kept_share() / all.ratio() + 1.0 - all.kept_share());
+    let (pages, rare) = (curve.needed as f64 / PAGE as f64, tried.map(Compression::share_of_pages));
+    let apart = tried.map_or(0.0, |all| (all.share_of_departures() - all.share_of_pages()).abs());
     let mut answers = Vec::new();
     for price in prices {
-        let split = Split::of(price, curve.needed as f64 / PAGE as f64, tried);
-        let frames = |point: &Point| (split.frames(point.ram_bytes as f64 / PAGE as f64) * PAGE as f64) as u64;
-        let sizes: Vec<u64> = points.iter().map(frames).collect();
-        let counts = match price.compressed {
-            true => while_it_grows(curve, points, split, price)?,
-            false => simulate(curve.rows, &reclaim(price, curve.read_ahead()), &sizes)?,
-        };
-        let each = points.iter().zip(sizes.iter().zip(&counts));
+        let split = Split::of(price, pages, rare);
+        let open = if price.compressed { split.share * STORED_OPEN + STORED * apart } else { 0.0 };
+        let beside = [-open, open].map(|open| Split { share: (split.share + open).clamp(0.0, 1.0), ..split });
+        let growth = Growth::of(curve, curve.rows, price, pages)?;
+        let parts = curve.parts.iter().map(|part| Growth::of(curve, part, price, pages));
+        let swap = Swap { curve, price, split, beside, growth, parts: parts.collect::<Result<_, _>>()? };
         answers.push(SwapAnswer {
             kind: price.kind.clone(),
             source: price.source.clone(),
             share: split.share,
-            curve: each.map(|(point, (frames, counts))| swapped(curve, price, *frames, point, counts)).collect(),
+            curve: points.iter().map(|point| swap.at(point.ram_bytes)).collect(),
         });
     }
     Ok(best(answers.into_iter(), |answer| answer.at(curve.needed / 2).map_or(f64::INFINITY, |at| at.seconds)))
@@ -140,25 +147,82 @@ const SIZES: usize = 64;
 
 /// How many pages have frames depends on how many there are: a program that grows has frames for all until it exceeds the
 /// RAM. So the counts of each level of use are those of the frames that it leaves.
-fn while_it_grows(
-    curve: &Curve<'_>,
-    points: &[Point],
+struct Growth {
+    pages: f64,
+    /// By size, and by level.
+    found: Vec<Vec<Counts>>,
+}
+
+impl Growth {
+    fn of(curve: &Curve<'_>, rows: &Rows, price: &Price, pages: f64) -> Result<Growth, ExperimentError> {
+        let sizes: Vec<u64> = (1..=SIZES as u64).map(|i| (curve.needed * i / SIZES as u64).max(PAGE)).collect();
+        Ok(Growth { pages, found: simulate_by_use(rows, &reclaim(price, curve.read_ahead()), &sizes, LEVELS)? })
+    }
+
+    /// With so many pages of RAM.
+    fn counts(&self, ram: f64, split: Split) -> Counts {
+        let level = |level: usize| {
+            let pages = self.pages * (level as f64 + 0.5) / LEVELS as f64;
+            if ram >= pages {
+                return Counts::default();
+            }
+            let at = Split { pages, ..split }.frames(ram) / self.pages * SIZES as f64 - 1.0;
+            let (below, part) = (at.max(0.0) as usize, at.max(0.0).fract());
+            let of = |size: usize| self.found[size.min(SIZES - 1)][level];
+            of(below).with(&of(below + 1), |below, above| below + part * (above - below))
+        };
+        (0..LEVELS).map(level).sum()
+    }
+}
+
+/// A kind of swap for a program.
+struct Swap<'a> {
+    curve: &'a Curve<'a>,
+    price: &'a Price,
     split: Split,
-    price: &Price,
-) -> Result<Vec<Counts>, ExperimentError> {
-    let sizes: Vec<u64> = (1..=SIZES as u64).map(|i| (curve.needed * i / SIZES as u64).max(PAGE)).collect();
-    let found = simulate_by_use(curve.rows, &reclaim(price, curve.read_ahead()), &sizes, LEVELS)?;
-    let of_level = |ram: f64, level: usize| {
-        let pages = split.pages * (level as f64 + 0.5) / LEVELS as f64;
-        let frames = Split { pages, ..split }.frames(ram);
-        let size = (frames / split.pages * SIZES as f64).ceil() as usize;
-        match ram >= pages {
-            true => Counts::default(),
-            false => found[size.clamp(1, SIZES) - 1][level],
+    /// If pages compress better, and worse.
+    beside: [Split; 2],
+    growth: Growth,
+    /// Of sub-samples of the pages.
+    parts: Vec<Growth>,
+}
+
+impl Swap<'_> {
+    fn paging(&self, counts: &Counts) -> Seconds {
+        let of = |fault: u64, ahead: u64| {
+            ((counts.device_alone + counts.memory_loads) * fault as f64 + counts.device_ahead * ahead as f64) / 1e12
+        };
+        let Price { fault, ahead, .. } = self.price;
+        Seconds {
+            low: of(fault.low.0, ahead.low.0),
+            mean: of(fault.mean.0, ahead.mean.0),
+            high: of(fault.high.0, ahead.high.0),
         }
-    };
-    let of = |point: &Point| (0..LEVELS).map(|level| of_level(point.ram_bytes as f64 / PAGE as f64, level)).sum();
-    Ok(points.iter().map(of).collect())
+    }
+
+    fn at(&self, ram_bytes: u64) -> Swapped {
+        let (ram, fits) = (ram_bytes as f64 / PAGE as f64, ram_bytes >= self.curve.needed);
+        let frames = self.split.frames(ram) * PAGE as f64;
+        let counts = |ram, split| if fits { Counts::default() } else { self.growth.counts(ram, split) };
+        let mean = |ram, split| self.paging(&counts(ram, split)).mean;
+        let counted = counts(ram, self.split);
+        let paging = self.paging(&counted);
+        let open = self.curve.open() as f64 / PAGE as f64;
+        let parts: Vec<f64> = self.parts.iter().map(|part| self.paging(&part.counts(ram, self.split)).mean).collect();
+        let sample = if fits { 0.0 } else { 2.0 * error(&parts) * paging.mean };
+        let [better, worse] = self.beside.map(|split| mean(ram, split));
+        let faster = [paging.mean - paging.low, paging.mean - mean(ram + open, self.split), paging.mean - better];
+        let slower = [paging.high - paging.mean, mean(ram - open, self.split) - paging.mean, worse - paging.mean];
+        let alone = self.curve.alone();
+        Swapped {
+            ram_bytes,
+            seconds: alone + paging.mean,
+            seconds_low: (alone + paging.mean - self.curve.joint(faster, sample)).max(0.0),
+            seconds_high: (frames >= self.curve.told() as f64)
+                .then(|| alone + paging.mean + self.curve.joint(slower, sample)),
+            swap_ins: (counted.device_reads() + counted.memory_loads).round() as u64,
+        }
+    }
 }
 
 /// The kernel as a pager: so many pages at a time leave its lists, and none is read ahead from RAM (`do_swap_page`).
@@ -170,24 +234,6 @@ fn reclaim(price: &Price, read_ahead: u32) -> Pager {
 /// The one with the least of a number.
 pub(super) fn best<T>(all: impl Iterator<Item = T>, number: impl Fn(&T) -> f64) -> Option<T> {
     all.min_by(|a, b| number(a).total_cmp(&number(b)))
-}
-
-fn swapped(curve: &Curve<'_>, price: &Price, frames: u64, point: &Point, counts: &Counts) -> Swapped {
-    let [alone, ahead] = match frames >= curve.needed {
-        true => [0.0; 2],
-        false => [counts.device_alone + counts.memory_loads, counts.device_ahead],
-    };
-    let of = |side: fn(&Spread) -> Ps| {
-        let each = |spread: &Spread| side(spread).0 as f64 / 1e12;
-        curve.alone() + alone * each(&price.fault) + ahead * each(&price.ahead)
-    };
-    Swapped {
-        ram_bytes: point.ram_bytes,
-        seconds: of(|spread| spread.mean),
-        seconds_low: of(|spread| spread.low),
-        seconds_high: (frames >= curve.told()).then(|| of(|spread| spread.high)),
-        swap_ins: (alone + ahead).round() as u64,
-    }
 }
 
 impl SwapAnswer {
