@@ -72,7 +72,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
 }
 
 /// Each event, in a user's words.
-const EVENTS: [(&str, &str); 15] = [
+const EVENTS: [(&str, &str); 16] = [
     ("zero_fill_native", "first touch, the kernel's own"),
     ("zero_fill_huge", "  the same with its huge pages"),
     ("zero_fill", "first touch, paged"),
@@ -86,6 +86,7 @@ const EVENTS: [(&str, &str); 15] = [
     ("evict_dirty", "more if a written page leaves"),
     ("evict_dirty_read", "  the same behind a disk read"),
     ("zram_fault", "page back from the kernel's zram"),
+    ("zram_pack", "  such a page compressed by a recorder"),
     ("swap_fault", "page back from the kernel's swap on a disk"),
     ("swap_ahead", "  the same in a stream"),
 ];

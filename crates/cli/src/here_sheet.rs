@@ -187,7 +187,7 @@ fn written(machine: Machine, costs: &Costs, swap: &[SwapCosts]) -> Sheet {
     }
     // The recorder's window moves a page out and back in the same way as the invalid list.
     let swap = swap.iter().flat_map(|swap| match swap.compressed {
-        true => vec![("zram_fault", swap.fault)],
+        true => vec![("zram_fault", swap.fault), ("zram_pack", swap.pack)],
         false => vec![("swap_fault", swap.fault), ("swap_ahead", swap.ahead)],
     });
     for (event, sample) in costs.events().into_iter().chain([("entry", costs.false_fault)]).chain(swap) {
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn what_is_measured_is_written_as_a_sheet_that_says_what_this_machine_costs() {
         let sample = costs().pool_fault;
-        let swap = |compressed| SwapCosts { compressed, fault: costs().device_fault, ahead: sample };
+        let swap = |compressed| SwapCosts { compressed, fault: costs().device_fault, ahead: sample, pack: sample };
         let sheet = written(machine(Path::new("/tmp")), &costs(), &[swap(true)]);
         let read = coldframe_device::sheet::parse("here.toml", &sheet.to_toml()).unwrap();
         assert_eq!(read, sheet);

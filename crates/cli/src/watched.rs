@@ -196,7 +196,7 @@ pub fn prices() -> Result<Vec<Price>, Failure> {
     let fault = Spread { low, mean, high };
     let source = format!("4 KiB read from the disk of {}, measured now", backing.display());
     let make = swap_is_compressed().is_none().then(|| "FILE".to_string());
-    Ok(vec![Price { fault, ahead: fault, kind: "disk".into(), compressed: false, make, source }])
+    Ok(vec![Price { fault, ahead: fault, pack: None, kind: "disk".into(), compressed: false, make, source }])
 }
 
 /// The prices of a page from the swap that is on: as this machine is known, or measured now. If none is on, those of each
@@ -204,23 +204,24 @@ pub fn prices() -> Result<Vec<Price>, Failure> {
 pub fn swaps() -> Vec<Price> {
     let (sheet, on) = (here_sheet::known(&default_backing()), swap_is_compressed());
     let cost = |key: &'static str| sheet.as_ref().and_then(|sheet| sheet.cost(key).ok());
-    let price = |compressed, fault, ahead, when: &str| {
+    let price = |compressed, fault, ahead, pack: Option<coldframe_core::Ps>, when: &str| {
         let zram = SwapKind::Zram.to_string();
         let (kind, new) = if compressed { (zram.clone(), zram) } else { ("disk".into(), "FILE".into()) };
         let source = format!("the kernel's swap on {kind}, {when}");
-        Price { fault, ahead, kind, compressed, make: on.is_none().then_some(new), source }
+        Price { fault, ahead, pack, kind, compressed, make: on.is_none().then_some(new), source }
     };
     let kept = |compressed: bool| {
         let [fault, ahead] = match compressed {
             true => [cost("live.zram_fault")?; 2],
             false => [cost("live.swap_fault")?, cost("live.swap_ahead")?],
         };
-        Some(price(compressed, fault, ahead, "from `coldframe calibrate`"))
+        let pack = cost("live.zram_pack").map(|pack| pack.mean);
+        Some(price(compressed, fault, ahead, pack, "from `coldframe calibrate`"))
     };
     let now = || {
-        let SwapCosts { compressed, fault, ahead } = swap_costs()?;
+        let SwapCosts { compressed, fault, ahead, pack } = swap_costs()?;
         let [fault, ahead] = [fault, ahead].map(|Sample { low, mean, high }| Spread { low, mean, high });
-        Some(price(compressed, fault, ahead, "measured now"))
+        Some(price(compressed, fault, ahead, Some(pack.mean), "measured now"))
     };
     match on {
         Some(compressed) => kept(compressed).or_else(now).into_iter().collect(),

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use coldframe_live::PAGE;
+use coldframe_live::{trial_ns, PAGE};
 
 use super::stretch::{Plain, Sample, Touch};
 use super::{bytes, ns};
@@ -34,6 +34,8 @@ pub struct SwapCosts {
     pub fault: Sample,
     /// A page of a stream, which the kernel reads ahead, with the same.
     pub ahead: Sample,
+    /// What a recorder's trial takes of a page that compresses as these do: a program's pages take longer, or less.
+    pub pack: Sample,
 }
 
 /// The costs of the swap that the kernel uses first; `None`: there is no swap, or it takes no pages of this process. The
@@ -58,7 +60,12 @@ pub fn swap_costs() -> Option<SwapCosts> {
                 ground.touch(stream.iter().copied(), Touch::Read);
                 ahead.push(ns(began) as f64 / stream.len() as f64 + out);
             }
-            return Some(SwapCosts { compressed, fault: Sample::of(&fault)?, ahead: Sample::of(&ahead)? });
+            let page = ground.text().try_into().expect("a page");
+            // The middle one: other programs interrupt some.
+            let mut pack: Vec<u64> = (0..STREAM).map(|_| trial_ns(page)).collect::<Result<_, _>>().ok()?;
+            let (_, pack, _) = pack.select_nth_unstable(STREAM / 2);
+            let pack = Sample::of(&[*pack as f64])?;
+            return Some(SwapCosts { compressed, fault: Sample::of(&fault)?, ahead: Sample::of(&ahead)?, pack });
         }
         std::thread::sleep(WRITTEN);
         ground.touch(0..PAGES, Touch::Read);

@@ -75,6 +75,7 @@ fn question() -> Question {
     let zram = Price {
         fault: us(12),
         ahead: us(12),
+        pack: None,
         kind: "swap".into(),
         compressed: true,
         make: None,

@@ -7,12 +7,17 @@
 //! that leaves out), and taken to be as with LRU for referenced bits. The time in which the kernel searches its lists is not
 //! in the price of a fault.
 //!
+//! A page that is harder to compress takes longer, both ways. A recorder times its trials of the program's pages, and
+//! `calibrate` those of its own; the difference is added to the price. lz4 is not the kernel's compressor, so the range
+//! has none and twice of it.
+//!
 //! The range of a recording has what our pager's range has (the price, the window, the sample of pages, the program's own
 //! time), and how well pages compress: the pages in swap are an unknown choice of all pages. All pages and all
-//! departures give two means; the range reaches as far to either side of the first as the second lies from it, and at
-//! least as far as zram's own room for its classes of sizes varies.
+//! departures give two means; the range reaches as far to either side of the first as the second lies from it, and as
+//! far again as the kernel's compressor and zram's classes of sizes may differ from what is assumed.
 
 use coldframe_core::policy::active_inactive;
+use coldframe_core::Ps;
 use coldframe_device::sheet::machine::Spread;
 use coldframe_experiment::error::ExperimentError;
 use coldframe_journal::span::PAGE;
@@ -29,8 +34,9 @@ use super::simulate::simulate_by_use;
 /// What zram takes for so many compressed bytes: its classes of sizes leave room. Measured while a Go map, busybox sort
 /// and a JVM swapped (`mem_used_total` to `compr_data_size` in mm_stat): 1.14 to 1.2.
 const STORED: f64 = 1.17;
-/// How far that part varies to either side, in the same measurements.
-const STORED_OPEN: f64 = 0.03;
+/// How far that part may be off to either side: 0.03 in the same measurements; and lz4, which is tried, and zram's lzo-rle
+/// made the same heaps of jq, m.py, perl, ruby and sort up to 0.18 larger or smaller than each other.
+const STORED_OPEN: f64 = 0.18;
 /// The part of a page that a compressed one takes, if none could be tried: as the pages of `coldframe calibrate`.
 const UNKNOWN: f64 = 1.0 / 3.0;
 /// The least part of the RAM that compressed pages leave for others (`LEAST` in `kernel/src/budget.rs`).
@@ -43,6 +49,8 @@ pub struct Price {
     pub fault: Spread,
     /// A page of a stream.
     pub ahead: Spread,
+    /// What a recorder's trial takes of the pages with which this was measured, if they are compressed.
+    pub pack: Option<Ps>,
     /// The kind of swap, for people.
     pub kind: String,
     /// Whether pages that left take RAM, compressed.
@@ -128,9 +136,13 @@ pub(super) fn with_swap(
         let split = Split::of(price, pages, rare);
         let open = if price.compressed { split.share * STORED_OPEN + STORED * apart } else { 0.0 };
         let beside = [-open, open].map(|open| Split { share: (split.share + open).clamp(0.0, 1.0), ..split });
+        let longer = match (tried, price.pack) {
+            (Some(all), Some(pack)) if price.compressed => all.page_seconds - pack.0 as f64 / 1e12,
+            _ => 0.0,
+        };
         let growth = Growth::of(curve, curve.rows, price, pages)?;
         let parts = curve.parts.iter().map(|part| Growth::of(curve, part, price, pages));
-        let swap = Swap { curve, price, split, beside, growth, parts: parts.collect::<Result<_, _>>()? };
+        let swap = Swap { curve, price, longer, split, beside, growth, parts: parts.collect::<Result<_, _>>()? };
         answers.push(SwapAnswer {
             kind: price.kind.clone(),
             source: price.source.clone(),
@@ -179,6 +191,8 @@ impl Growth {
 struct Swap<'a> {
     curve: &'a Curve<'a>,
     price: &'a Price,
+    /// Seconds that a page of this program takes longer.
+    longer: f64,
     split: Split,
     /// If pages compress better, and worse.
     beside: [Split; 2],
@@ -189,14 +203,15 @@ struct Swap<'a> {
 
 impl Swap<'_> {
     fn paging(&self, counts: &Counts) -> Seconds {
-        let of = |fault: u64, ahead: u64| {
-            ((counts.device_alone + counts.memory_loads) * fault as f64 + counts.device_ahead * ahead as f64) / 1e12
+        let of = |fault: Ps, ahead: Ps, longer: f64| {
+            let each = |price: Ps| (price.0 as f64 / 1e12 + longer).max(0.0);
+            (counts.device_alone + counts.memory_loads) * each(fault) + counts.device_ahead * each(ahead)
         };
-        let Price { fault, ahead, .. } = self.price;
+        let (Price { fault, ahead, .. }, longer) = (self.price, self.longer);
         Seconds {
-            low: of(fault.low.0, ahead.low.0),
-            mean: of(fault.mean.0, ahead.mean.0),
-            high: of(fault.high.0, ahead.high.0),
+            low: of(fault.low, ahead.low, (2.0 * longer).min(0.0)),
+            mean: of(fault.mean, ahead.mean, longer),
+            high: of(fault.high, ahead.high, (2.0 * longer).max(0.0)),
         }
     }
 
@@ -252,6 +267,7 @@ mod tests {
         let zram = |compressed| Price {
             fault: Spread::default(),
             ahead: Spread::default(),
+            pack: None,
             kind: String::new(),
             compressed,
             make: None,

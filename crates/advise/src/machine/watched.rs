@@ -164,6 +164,7 @@ mod tests {
         let price = Price {
             fault,
             ahead: fault,
+            pack: None,
             kind: "disk".into(),
             compressed: false,
             make: None,

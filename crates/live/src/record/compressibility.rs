@@ -13,9 +13,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use coldframe_journal::entries::{hash, Word};
 use lz4_flex::block::CompressTable;
 
+use crate::swap::sum::Summer;
 use crate::sys::lock::Lock;
 use crate::tier::codec::{compress, decompress, packed_size, COMPRESSED_MAX};
-use crate::{sys, PAGE};
+use crate::{sys, LiveError, PAGE};
 
 /// One page in this many is tried. A try takes about as long as two entries, so entries become only slightly more
 /// expensive.
@@ -90,6 +91,22 @@ impl Trial {
         add(Word::AlikeBytes, u64::from(size).wrapping_sub(slot.1.into()));
         *slot = (hash, size);
     }
+}
+
+/// The time that a trial of a page takes, in nanoseconds: what a recording says for a program's pages, for this one.
+///
+/// # Errors
+/// There is no randomness for the hash's key.
+pub fn trial_ns(page: &[u64; WORDS]) -> Result<u64, LiveError> {
+    let (trial, summer, nanos) = (Trial::new(), Summer::new(false)?, AtomicU64::new(0));
+    // SAFETY: a page of the caller's, or the trial's copy of it.
+    let sum = |page| _ = std::hint::black_box(summer.of(unsafe { &*(page as *const [u8; PAGE]) }));
+    let add = |word: Word, n| match word {
+        Word::PackNanos => nanos.store(n, Relaxed),
+        _ => (),
+    };
+    trial.leaves(page.as_ptr() as usize, sum, add);
+    Ok(nanos.into_inner())
 }
 
 #[cfg(test)]
