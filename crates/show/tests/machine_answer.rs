@@ -292,7 +292,8 @@ fn a_tier_keeps_in_ram_what_compresses_and_helps_no_page_that_does_not() {
     let folder = tempfile::tempdir().unwrap();
     let loops = || (0..20u64).flat_map(|_| (0..4000).map(|page| touch(page * 7919 % 4000, Kind::Write)));
     let of = |kept: u64, bytes: u64| {
-        let compression = Compression { tried: 100, kept, kept_bytes: kept * bytes, page_seconds: 10e-6, ..Compression::default() };
+        let compression =
+            Compression { tried: 100, kept, kept_bytes: kept * bytes, page_seconds: 10e-6, ..Compression::default() };
         let facts = ProgramFacts { compression: Some(compression), ..facts(1.0) };
         answer(&write(folder.path(), provenance(facts), loops()), &question()).unwrap()
     };

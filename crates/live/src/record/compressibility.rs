@@ -101,10 +101,7 @@ pub fn trial_ns(page: &[u64; WORDS]) -> Result<u64, LiveError> {
     let (trial, summer, nanos) = (Trial::new(), Summer::new(false)?, AtomicU64::new(0));
     // SAFETY: a page of the caller's, or the trial's copy of it.
     let sum = |page| _ = std::hint::black_box(summer.of(unsafe { &*(page as *const [u8; PAGE]) }));
-    let add = |word: Word, n| match word {
-        Word::PackNanos => nanos.store(n, Relaxed),
-        _ => (),
-    };
+    let add = |word, n| _ = (word == Word::PackNanos).then(|| nanos.store(n, Relaxed));
     trial.leaves(page.as_ptr() as usize, sum, add);
     Ok(nanos.into_inner())
 }
