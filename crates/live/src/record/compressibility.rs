@@ -140,6 +140,6 @@ mod tests {
         (1..4).for_each(|page| trial.changed(page, same.as_ptr() as usize, add));
         assert_eq!(words.each_ref().map(|word| word.load(Relaxed)), [4, PAGE as u64 + 24]);
         (0..100 * SLOTS).for_each(|page| trial.changed(page, same.as_ptr() as usize, add));
-        assert_eq!(words[0].load(Relaxed), SLOTS.into());
+        assert_eq!(words[0].load(Relaxed), u64::from(SLOTS));
     }
 }
