@@ -1,7 +1,6 @@
 //! This machine as a device: its sheet, which is measured if no kept sheet is valid for this machine.
 
 use std::io::IsTerminal;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use coldframe_core::Ps;
@@ -22,7 +21,7 @@ use crate::run_kernel::{swappable, this};
 
 /// The version of the measurement in `coldframe_live::costs`. Raise it if its numbers can no longer be compared with
 /// older ones.
-const CALIBRATION: u32 = 2;
+const CALIBRATION: u32 = 3;
 
 /// Seconds of a whole measurement on a solid-state disk.
 const SECONDS: u32 = 8;
@@ -168,11 +167,7 @@ fn processor(cpuinfo: &str) -> String {
 
 /// Number of the folder's disk, or of the disk that the path names, and the file system.
 fn disk(backing: &Path) -> String {
-    let number = std::fs::metadata(backing).map_or(0, |meta| match meta.file_type().is_block_device() {
-        true => meta.rdev(),
-        false => meta.dev(),
-    });
-    let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+    let (major, minor) = crate::disk::number(backing);
     format!("{major}:{minor} {}", if backing.is_dir() { file_system(backing).0 } else { "no file system".into() })
 }
 

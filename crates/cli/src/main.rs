@@ -21,6 +21,7 @@ mod configured;
 mod convert;
 mod cut;
 mod devices;
+mod disk;
 mod doctor;
 #[cfg(test)]
 mod documents;

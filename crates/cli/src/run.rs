@@ -17,6 +17,7 @@ use coldframe_record::{interpreter, library_places, resolve, RecordError};
 use serde_json::Value;
 
 use crate::area::AreaArgs;
+use crate::disk::Counter;
 use crate::failure::Failure;
 use crate::predict::{Predicted, Twice};
 use crate::priced::{Priced, Slow};
@@ -248,9 +249,11 @@ fn by_pager(args: Args, mut options: Options, quiet: bool) -> Result<ExitCode, F
     let stats = StatsFile::create()?;
     options.stats_fd = Some(stats.fd());
     let preload = preloads(&preload);
+    let disk = options.slow.is_none().then(|| Counter::of(&options.backing)).flatten();
     let started = Instant::now();
     let status = start(&args.command, &preload, &options, twice.as_ref())?.wait_with_signals(Some(stats.mail()))?;
     let took = started.elapsed();
+    let disk = disk.and_then(|disk| disk.written());
     let stats = Some(stats).filter(StatsFile::started);
     let (chosen, stats) = (stats.as_ref().and_then(StatsFile::chosen), stats.map(|stats| stats.snapshot()));
     let predicted = match (&twice, &stats) {
@@ -264,7 +267,7 @@ fn by_pager(args: Args, mut options: Options, quiet: bool) -> Result<ExitCode, F
         None => Priced::new(sheet, moved, options.backing_max, seconds).map(|flash| (flash.json(), flash.words())),
     };
     let priced = sheet.as_ref().map(price).transpose().map_err(ExperimentError::from)?;
-    show(&args, &options, &Ended { stats, chosen, predicted, priced, status, took }, quiet)?;
+    show(&args, &options, &Ended { stats, chosen, predicted, priced, disk, status, took }, quiet)?;
     Ok(ExitCode::from(code(status)))
 }
 
@@ -274,6 +277,8 @@ struct Ended {
     stats: Option<Snapshot>,
     chosen: Option<Chosen>,
     predicted: Option<Predicted>,
+    /// Bytes that the disk wrote meanwhile, by its own counter.
+    disk: Option<u64>,
     /// As JSON and as text.
     priced: Option<(Value, String)>,
     status: ExitStatus,
@@ -283,6 +288,7 @@ struct Ended {
 fn show(args: &Args, options: &Options, ended: &Ended, quiet: bool) -> Result<(), Failure> {
     let stats = ended.stats.clone().unwrap_or_default();
     let mut report = summary::json(options, &stats, ended.chosen.as_ref(), code(ended.status), ended.took);
+    report["device"]["disk_bytes_written"] = ended.disk.into();
     if let Some(predicted) = &ended.predicted {
         report["prediction"] = predicted.json(&stats, ended.status);
     }
@@ -303,6 +309,11 @@ fn show(args: &Args, options: &Options, ended: &Ended, quiet: bool) -> Result<()
         output::tell("note: no memory came to our pager; the program takes none, or starts another one that cannot be paged by it (--by kernel)\n");
     }
     output::tell(&summary::table(options, &stats, ended.chosen.as_ref(), ended.took));
+    if let Some(bytes) = ended.disk.filter(|_| stats.device_bytes_written > 0) {
+        let times = bytes as f64 / stats.device_bytes_written as f64;
+        let mib = bytes as f64 / f64::from(1 << 20);
+        output::tell(&format!("the disk, for all programs: {mib:.1} MiB written, {times:.2} times the swap file's\n"));
+    }
     if let Some((_, priced)) = &ended.priced {
         output::tell(priced);
     }

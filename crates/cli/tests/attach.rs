@@ -259,7 +259,7 @@ fn a_process_that_runs_is_watched_until_the_time_is_up_it_ends_or_ctrl_c() {
     let output = watching.wait_with_output().unwrap();
     assert!(said(&output).contains("watched for") && began.elapsed() < Duration::from_secs(60), "{}", said(&output));
     // A process that ends meanwhile.
-    let short = Running::start(Command::new(&program).args(["h", "200000"]));
+    let short = Running::start(Command::new(&program).args(["h", "1000000"]));
     std::thread::sleep(Duration::from_millis(200));
     let mut parent = short;
     let id = parent.id();

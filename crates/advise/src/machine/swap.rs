@@ -21,7 +21,7 @@ use coldframe_core::Ps;
 use coldframe_device::sheet::machine::Spread;
 use coldframe_experiment::error::ExperimentError;
 use coldframe_journal::span::PAGE;
-use coldframe_pager_plan::{Pager, BATCH_MAX};
+use coldframe_pager_plan::{Pager, BATCH_MAX, FRAMES_MIN};
 use coldframe_trace::provenance::Compression;
 use serde::{Deserialize, Serialize};
 
@@ -167,7 +167,8 @@ struct Growth {
 
 impl Growth {
     fn of(curve: &Curve<'_>, rows: &Rows, price: &Price, pages: f64) -> Result<Growth, ExperimentError> {
-        let sizes: Vec<u64> = (1..=SIZES as u64).map(|i| (curve.needed * i / SIZES as u64).max(PAGE)).collect();
+        let least = FRAMES_MIN as u64 * PAGE;
+        let sizes: Vec<u64> = (1..=SIZES as u64).map(|i| (curve.needed * i / SIZES as u64).max(least)).collect();
         Ok(Growth { pages, found: simulate_by_use(rows, &reclaim(price, curve.read_ahead()), &sizes, LEVELS)? })
     }
 

@@ -75,10 +75,10 @@ impl Faults {
                 }
             });
             // Sleeps while another thread is changing the page, or gives that thread time to bring the page in.
-            match self.pages().get(next) {
-                _ if !stuck => {}
-                state if state.is_owned() => self.pages().wait(next),
-                _ => sys::sleep_us(20),
+            match stuck.then(|| self.pages().get(next)) {
+                None => {}
+                Some(state) if state.is_owned() => self.pages().wait(next),
+                Some(_) => sys::sleep_us(20),
             }
         }
     }
