@@ -148,6 +148,12 @@ impl Pager {
         self.inner.faults.work.be_wary()
     }
 
+    /// Whether the kernel can put guards here (MADV_GUARD_INSTALL). In a mapping of a file, write protection outlasts the page,
+    /// and Linux 6.18 tries for ever to put a guard in its place.
+    pub fn takes_guards(&self) -> bool {
+        !self.inner.faults.space().is_of_file()
+    }
+
     /// Drops the content of a range: it reads as zeros.
     pub fn discard(&self, address: usize, len: usize) {
         self.inner.faults.discard(self.inner.faults.pages_at(address, len));

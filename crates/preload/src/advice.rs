@@ -109,6 +109,10 @@ fn advise(part: Range<usize>, manner: Manner, advice: c_int) -> isize {
             return if matches!(backing(), Backing::Layout(_)) { kernel() } else { 0 };
         }
         libc::MADV_DONTDUMP | libc::MADV_DODUMP => return kernel(),
+        // As before Linux 6.13.
+        GUARD_INSTALL | GUARD_REMOVE if matches!(backing(), Backing::Pager(pager) if !pager.takes_guards()) => {
+            return failed(libc::EINVAL);
+        }
         GUARD_INSTALL | GUARD_REMOVE => return guard(part, advice),
         libc::MADV_HWPOISON | libc::MADV_SOFT_OFFLINE => {
             once(Once::Advice, format_args!("managed memory cannot be poisoned (madvise {advice})"));

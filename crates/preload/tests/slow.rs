@@ -108,6 +108,8 @@ int main(void) {
     char *at = mmap(NULL, PAGES * P, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (int i = 0; i < PAGES; i++) at[i * P] = i % 100;
     for (int r = 0; r < 5; r++) for (int i = 0; i < PAGES; i++) CHECK(at[i * P] == i % 100);
+    // MADV_GUARD_INSTALL, over pages that are mapped where they lie.
+    CHECK(madvise(at, 64 * P, 102) == -1 && errno == EINVAL && at[P] == 1);
     return 0;
 }
 "#;

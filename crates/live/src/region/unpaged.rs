@@ -52,11 +52,6 @@ impl Faults {
     }
 
     fn bring_all(&self, range: &Range<usize>, manner: Manner) -> Sys<()> {
-        if manner.guarded && self.space().is_of_file() {
-            // Without content. Linux 6.18 was seen to try for ever to put guards here, so the memory becomes inaccessible.
-            // SAFETY: a guarded page has no content.
-            return unsafe { space::map_plain(range, libc::PROT_NONE) };
-        }
         let protection = manner.protection;
         // SAFETY: says only whether a child inherits the memory.
         unsafe { sys::advise(range.clone(), libc::MADV_DOFORK)? };
