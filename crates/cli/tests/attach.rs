@@ -175,7 +175,7 @@ fn exact_recordings_of_the_same_program_have_as_many_faults() {
     }
     let Some(program) = built(folder.path(), GCC, &[]) else { return };
     for pattern in ["r", "h"] {
-        let words = [pattern, "200000"];
+        let words = [pattern, "400000"];
         let mut record = Command::new(exe);
         record
             .current_dir(folder.path())
