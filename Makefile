@@ -106,7 +106,7 @@ bench-slow: build
 	@python3 scripts/slow.py $(BIN) $(SLOWFLAGS)
 
 # As root: LOBI's block-aligned swap-in live, with and without, against the kernel's swap on a file of the same disk.
-# AHEADFLAGS='--only sort,gawk --runs 1': some programs, some runs. All of it takes an hour.
+# AHEADFLAGS='--only sort,gawk --runs 1': some programs, some runs. Four of the eight programs took 18 minutes.
 bench-ahead: build
 	@python3 scripts/ahead.py $(BIN) $(AHEADFLAGS)
 

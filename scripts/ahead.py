@@ -13,6 +13,7 @@ scripts/truth.py, at 50 and 33 % of their heap; the three ways take turns: `--re
 
 import argparse
 import json
+import math
 import os
 import statistics
 import sys
@@ -35,19 +36,19 @@ def heap(bench: truth.Bench, words: list) -> int:
 
 
 def seconds(bench: truth.Bench, words: list, way: str, ram: int) -> float | None:
-    """One run. None: it took longer than the patience, or was killed."""
+    """One run; infinite: longer than the patience. None: it failed, or the kernel killed it."""
     by = ["--by", "kernel", "--swap", f"{bench.folder}/swap", "--backing-max", "1GiB"] if way == "kernel" else ["--by", "pager", "--backing", bench.folder, "--read-ahead", WAYS[way]]
     try:
         return bench.timed([bench.coldframe, "run", "-q", *by, "--ram", f"{ram // 1024}KiB", "--", *words], bench.patience)
-    except truth.Ended:
+    except truth.Ended as ended:
         # The guard takes the swap away, and that takes its time.
         while os.path.exists(f"{bench.folder}/swap") and way == "kernel":
             time.sleep(0.1)
-        return None
+        return math.inf if str(ended).startswith("took more") else None
 
 
 def ratio(over: float | None, under: float | None) -> float | None:
-    return over / under if over and under else None
+    return over / under if over and under and math.isfinite(over + under) else None
 
 
 def median(values: list) -> float | None:
@@ -56,7 +57,9 @@ def median(values: list) -> float | None:
 
 
 def show(value: float | None, after: str = "") -> str:
-    return f"{value:.2f}{after}" if value else f">{truth.PATIENCE_S:.0f}s" if after == "s" else "-"
+    if value is None:
+        return "-"
+    return f"{value:.2f}{after}" if math.isfinite(value) else f">{truth.PATIENCE_S:.0f}s"
 
 
 def main() -> None:
@@ -66,6 +69,10 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--format", choices=["table", "json"], default="table")
     asked = parser.parse_args()
+    if unknown := set(asked.only.split(",")) - {program.name for program in truth.PROGRAMS}:
+        parser.error(f"--only: no such program: {', '.join(sorted(unknown))}; there are {', '.join(p.name for p in truth.PROGRAMS)}")
+    if not os.access(asked.coldframe, os.X_OK):
+        parser.error(f"{asked.coldframe}: no such program; build it (make build)")
     if os.geteuid() != 0:
         sys.exit("ahead.py: needs root, for the kernel's swap on a file")
     if open("/proc/sys/vm/page-cluster").read().strip() != "3":
@@ -99,6 +106,8 @@ def main() -> None:
     for row in rows:
         print(f"{row['name']:9} {row['percent']:3}% {show(row['stream'], 's'):>8} {show(row['block:8'], 's'):>8} {show(row['kernel'], 's'):>8} {show(row['with']):>6} {show(row['kernel_over_with']):>7}")
     print(f"median: with {show(median([row['with'] for row in rows]))}, kernel {show(median([row['kernel_over_with'] for row in rows]))}")
+    failed = [time for row in rows for time in row["all"]["kernel"]].count(None)
+    print(f"runs with the kernel's swap that failed or were killed: {failed}")
 
 
 if __name__ == "__main__":

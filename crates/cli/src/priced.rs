@@ -49,7 +49,7 @@ impl Slow {
         let mj = |energy: Pj| figure(energy.0 as f64 / 1e9);
         let idle = self.energy.background + self.energy.refresh;
         format!(
-            "on {}: {} pages copied there, {} back; energy {} mJ, {} of them whether used or\nnot; without reads in place\n",
+            "on {}: {} pages copied there, {} back; energy {} mJ, {} of them whether used or not; without reads in place\n",
             self.device,
             human_count(self.counts.swap_outs),
             human_count(self.counts.swap_ins),

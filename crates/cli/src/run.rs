@@ -312,7 +312,7 @@ fn show(args: &Args, options: &Options, ended: &Ended, quiet: bool) -> Result<()
     if let Some(bytes) = ended.disk.filter(|_| stats.device_bytes_written > 0) {
         let times = bytes as f64 / stats.device_bytes_written as f64;
         let mib = bytes as f64 / f64::from(1 << 20);
-        output::tell(&format!("the disk, for all programs: {mib:.1} MiB written, {times:.2} times the swap file's\n"));
+        output::tell(&format!("all writes to that disk meanwhile: {mib:.1} MiB, {times:.2} times the swap file's\n"));
     }
     if let Some((_, priced)) = &ended.priced {
         output::tell(priced);

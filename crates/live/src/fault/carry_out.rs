@@ -104,6 +104,7 @@ impl Faults {
         }
         let decider = &mut *self.gate.lock();
         for victim in victims[..taken.written].iter().flatten() {
+            // First: the engine may map it in its slot at once. Other threads wait for the lock.
             self.pages().release(victim.page, owner, Where::Out);
             decider.deliver(&self.work, todo, Event::Written { page: PageId::from(victim.page) });
         }
