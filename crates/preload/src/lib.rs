@@ -13,7 +13,7 @@
 //!   descriptors from elsewhere
 //! - [`next`]: the functions behind those that are replaced
 //! - [`pins`], [`rings`], [`threads`]: memory that must stay in RAM, and its owners
-//! - [`poke`], which is process_vm_writev
+//! - [`poke`], which is process_vm_writev and process_vm_readv
 //! - [`limits`], [`filter`]: limits on the process's resources, and on its system calls
 //! - [`deepbind`]: libraries that would otherwise not use any of this
 //! - [`fork`], [`gate`], [`files`]: a child finds memory and heap as its parent left them

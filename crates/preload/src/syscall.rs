@@ -96,7 +96,9 @@ unsafe extern "C" fn syscall_from(
             libc::SYS_seccomp => filter::seccomp(a, b, c) as c_long,
             libc::SYS_io_uring_setup => sys::answer(rings::setup(a, b)) as c_long,
             libc::SYS_io_uring_register => sys::answer(rings::register(a, b as c_uint, c, d)) as c_long,
-            libc::SYS_process_vm_writev => poke::write(a as c_int, (b as *const _, c), (d as *const _, e), f) as c_long,
+            libc::SYS_process_vm_writev | libc::SYS_process_vm_readv => {
+                poke::copy(number, a as c_int, (b as *const _, c), (d as *const _, e), f) as c_long
+            }
             libc::SYS_fcntl => descriptors::fcntl_from(a as c_int, b as c_int, c, caller).into(),
             libc::SYS_close => descriptors::close_from(a as c_int, caller).into(),
             libc::SYS_close_range => descriptors::close_range(a as c_uint, b as c_uint, c as c_int).into(),

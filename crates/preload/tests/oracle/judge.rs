@@ -117,7 +117,12 @@ impl Oracle {
         }
         let end = patiently(command);
         let text = |path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
-        Run { lines: text(&out).lines().map(str::to_string).collect(), end, said: text(&err) }
+        // What the pager said when the program had no stderr.
+        let (mut said, mut seen) = (text(&err), 0);
+        while let Some(line) = stats.as_ref().and_then(|stats| stats.mail().next(&mut seen)) {
+            said += &line;
+        }
+        Run { lines: text(&out).lines().map(str::to_string).collect(), end, said }
     }
 
     /// The first difference between the two runs.
