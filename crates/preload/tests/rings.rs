@@ -66,13 +66,13 @@ static void round_trips(int fd, int rounds) {
 "#;
 
 /// What the program did; `None`: it cannot run here.
-fn ran(name: &str, source: &str) -> Option<Output> {
+fn ran(name: &str, source: &str, ram: u64) -> Option<Output> {
     if !have(&[GCC]) {
         return None;
     }
     let dir = tempfile::tempdir().unwrap();
     let program = compile(dir.path(), name, source, &[]);
-    let output = run(&mut paged(&program, RAM)?);
+    let output = run(&mut paged(&program, ram)?);
     if output.status.code() == Some(77) {
         skip("io_uring is not allowed here");
         return None;
@@ -82,7 +82,7 @@ fn ran(name: &str, source: &str) -> Option<Output> {
 
 fn checked(name: &str, main: &str) {
     let source = if main.contains("static int begin") { main.to_string() } else { format!("{RING}{main}") };
-    let Some(output) = ran(name, &source) else { return };
+    let Some(output) = ran(name, &source, RAM) else { return };
     assert!(output.status.success(), "{}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
 }
 
@@ -287,10 +287,28 @@ int main(void) {
     done = 1; pthread_join(thread, NULL);
     return 0;
 }"#;
-    let Some(output) = ran("caught", &format!("{BARE}{RING}{main}")) else { return };
+    let Some(output) = ran("caught", &format!("{BARE}{RING}{main}"), RAM) else { return };
     use std::os::unix::process::ExitStatusExt;
     let words = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.signal(), Some(9), "{}\n{words}", output.status);
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_program_is_stopped_if_the_kernel_holds_more_pages_than_there_are_frames() {
+    let main = r#"
+#include <sys/uio.h>
+enum { P = 4096, N = 640 * P };
+int main(void) {
+    char params[120] = {0};
+    if ((syscall)(SYS_io_uring_setup, 4L, params) < 0) return 77;
+    char *wide = malloc(N), *copy = malloc(N); memset(wide, 1, N);
+    struct iovec into = {copy, N}, from = {wide, N};
+    return syscall(SYS_process_vm_readv, getpid(), &into, 1, &from, 1);
+}"#;
+    let Some(output) = ran("wide", &format!("{BARE}{main}"), 256 << 10) else { return };
+    use std::os::unix::process::ExitStatusExt;
+    assert_eq!(output.status.signal(), Some(9), "{}", output.status);
 }
 
 /// What only may be read is the child's, too, until one of both writes. It still leaves.

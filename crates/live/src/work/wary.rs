@@ -25,6 +25,10 @@ use crate::PAGE;
 
 /// Memory that the kernel is found to hold may have been held for so long.
 const HELD_NS: u64 = 2 * LOOK_US * 1000;
+/// With fewer frames that the kernel does not hold, for so long, the program is stopped: it may fault on the same page
+/// for ever.
+const FEW: usize = 8;
+const STUCK_NS: u64 = 5_000_000_000;
 /// If a page is found dropped this often, it is an internal error.
 const LOOKS: u32 = 100;
 
@@ -46,15 +50,19 @@ pub struct Wary {
     on: AtomicBool,
     /// Of the last look for held memory: when it was, how often pages had left, and since when no page has.
     looked: [AtomicU64; 3],
-    /// Pages that could not leave, one after the other; and frames in all.
+    /// Pages that could not leave, one after the other.
     refused: AtomicUsize,
+    /// Pages that could not leave, less `frames / FEW` for each that could; and since when there are such.
+    held: AtomicUsize,
+    since: AtomicU64,
     frames: usize,
 }
 
 impl Wary {
     pub fn new(frames: usize) -> Wary {
         let looked = [const { AtomicU64::new(0) }; 3];
-        Wary { on: AtomicBool::new(false), looked, refused: AtomicUsize::new(0), frames }
+        let zero = || AtomicUsize::new(0);
+        Wary { on: AtomicBool::new(false), looked, refused: zero(), held: zero(), since: AtomicU64::new(0), frames }
     }
 }
 
@@ -166,13 +174,25 @@ impl Work {
             Ok(()) => {
                 Stats::add(&self.stats.flushes, 1);
                 self.came_round();
+                let less = |held: usize| Some(held.saturating_sub((self.wary.frames / FEW).max(1)));
+                let _ = self.wary.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
             }
-            Err(_) if self.wary.refused.fetch_add(1, Ordering::Relaxed) > 2 * self.wary.frames => fatal::stop(
-                "the kernel holds all pages that --ram has room for (buffers of an io_uring or of a device); give more RAM",
-            ),
-            Err(_) => {}
+            Err(_) => self.stayed(),
         }
         moved.is_ok()
+    }
+
+    /// A page could not leave.
+    fn stayed(&self) {
+        let Wary { refused, held, since, frames, .. } = &self.wary;
+        refused.fetch_add(1, Ordering::Relaxed);
+        match held.fetch_add(1, Ordering::Relaxed) {
+            0 => since.store(sys::now(), Ordering::Relaxed),
+            held if held > 2 * frames && sys::now() - since.load(Ordering::Relaxed) > STUCK_NS => fatal::stop(
+                "the kernel holds all pages that --ram has room for (buffers of an io_uring or of a device); give more RAM",
+            ),
+            _ => {}
+        }
     }
 
     /// The same for a page that the program may not write to: the kernel moves only what is writable. No thread of the
