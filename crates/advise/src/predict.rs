@@ -62,6 +62,8 @@ struct Machine {
     table: PageTable,
     masks: Masks,
     touched: Vec<bool>,
+    /// Pages that are out are read where they lie.
+    in_slots: bool,
     notes: BTreeMap<u32, Noted>,
     runs: u64,
     references: u64,
@@ -124,6 +126,7 @@ impl Process {
             masks: table.masks(),
             table,
             touched: vec![false; pages],
+            in_slots: config.caps.direct_read,
             notes: BTreeMap::new(),
             runs: 0,
             references: 0,
@@ -202,7 +205,8 @@ impl Machine {
 
     fn add_to(&self, all: &mut Prediction) {
         let result = self.lane.result(&self.table);
-        all.true_faults += result.counts.true_faults;
+        // A write to a page that is read where it lies brings the page into RAM, too.
+        all.true_faults += if self.in_slots { result.counts.page_loads } else { result.counts.true_faults };
         all.zero_fills += result.zero_loads;
         all.swap_loads += result.counts.page_loads - result.zero_loads;
         all.false_faults += result.counts.false_faults;

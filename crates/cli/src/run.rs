@@ -104,7 +104,7 @@ pub struct Args {
     backing: Option<PathBuf>,
     /// Slow memory in place of a swap file, in which pages are read where they lie and copied to RAM only when they are written
     /// (DR.Swap): a NUMA node (CXL, persistent memory), or a folder of a tmpfs as a stand-in.
-    #[arg(long, value_name = "node:N|PATH", conflicts_with_all = ["backing", "backing_max", "tier", "encrypt", "read_ahead", "wait", "predict", "system"])]
+    #[arg(long, value_name = "node:N|PATH", conflicts_with_all = ["backing", "backing_max", "tier", "encrypt", "read_ahead", "wait", "system"])]
     slow: Option<String>,
     /// Largest size of the swap file; with --swap, the size of the swap that is made [default there: the machine's RAM, 8GiB and
     /// half of the disk's free room, whichever is least].

@@ -17,17 +17,25 @@ fn compile(folder: &Path, source: &str) -> PathBuf {
 
 fn run(folder: &Path, options: &[&str], program: &[&str], input: Stdio) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
-    command.args(["run", "--predict", "--backing", folder.to_str().unwrap()]).args(options).arg("--").args(program);
+    command.args(["run", "--predict"]).args(options);
+    if !options.contains(&"--slow") {
+        command.arg("--backing").arg(folder);
+    }
+    command.arg("--").args(program);
     command.env("NO_COLOR", "1").stdin(input).output().unwrap()
 }
 
 /// The prediction, from `--stats`. The run's output must equal the plain run's.
 fn prediction(ram: &str, policy: &str, program: &[&str], input: Option<&Path>) -> Value {
+    prediction_of(&["--ram", ram, "--policy", policy], program, input)
+}
+
+fn prediction_of(options: &[&str], program: &[&str], input: Option<&Path>) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let stats = folder.path().join("stats.json");
     let stdin = || input.map_or_else(Stdio::null, |path| std::fs::File::open(path).unwrap().into());
     let plain = Command::new(program[0]).args(&program[1..]).stdin(stdin()).output().unwrap();
-    let options = ["--ram", ram, "--policy", policy, "--stats", stats.to_str().unwrap()];
+    let options = [options, &["--stats", stats.to_str().unwrap()]].concat();
     let paged = run(folder.path(), &options, program, stdin());
     assert!(paged.status.success(), "{}", String::from_utf8_lossy(&paged.stderr));
     assert!(paged.stdout == plain.stdout, "the output of the second run is thrown away, that of the first is not");
@@ -91,6 +99,23 @@ fn the_faults_of_malloc_and_free_are_foretold_exactly() {
         let program = compile(folder.path(), BLOCKS);
         for policy in ["multi-queue", "fifo-sc:valid=60%", "pa-clock:budget=7", "fifo"] {
             exact("1MiB", policy, &[program.to_str().unwrap()], None, 5_000);
+        }
+    }
+}
+
+#[test]
+fn the_copies_out_of_slow_memory_are_foretold_exactly() {
+    if have(&[GCC, QEMU]) && Path::new("/dev/shm").is_dir() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = compile(folder.path(), BLOCKS);
+        for policy in ["multi-queue", "pa-clock:budget=7"] {
+            let options = ["--slow", "/dev/shm", "--ram", "1MiB", "--policy", policy];
+            let prediction = prediction_of(&options, &[program.to_str().unwrap()], None);
+            for count in ["true_faults", "swap_loads", "zero_fills", "false_faults"] {
+                let (measured, predicted) = both(&prediction, count);
+                assert_eq!(measured, predicted, "{count} under {policy}: {prediction}");
+            }
+            assert!(both(&prediction, "swap_loads").0 > 3_000, "{prediction}");
         }
     }
 }

@@ -188,6 +188,9 @@ impl Lane {
         let instant = machine.takes_no_time().then(VecDeque::new);
         let mut world = World::new(machine, number, pages, buffers);
         world.instant = instant;
+        if config.caps.direct_read {
+            world.read_in_slots();
+        }
         match &config.below {
             LaneBelow::Homes => {}
             LaneBelow::Swap(_, collect) => world.set_collect(*collect),
