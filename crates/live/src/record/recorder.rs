@@ -61,6 +61,9 @@ const PERIOD: u64 = 64;
 /// if a virtual processor has halted (`docs/book/src/truth.md`); a thread that waits for a processor waits for a
 /// millisecond.
 const WAIT_NS: u64 = 50_000;
+/// A histogram of the processor time between two faults of a thread: its bins, and the nanoseconds of each.
+const BINS: usize = 1024;
+const BIN_NS: u64 = 50;
 /// Bytes of the file that are reserved at a time: 256 Ki records, which take the program two
 /// seconds at 10 us each. A guess.
 const STEP: usize = 4 << 20;
@@ -112,6 +115,8 @@ struct Pace {
     memory: Option<High>,
     /// The thread of the last fault.
     last: u32,
+    /// How often a thread has had so much processor time between two faults.
+    between: Vec<u32>,
 }
 
 /// A thread's last fault: when it was answered, and the thread's processor time then.
@@ -160,7 +165,8 @@ impl Pace {
     /// For the calling thread's process.
     fn new() -> Pace {
         let (threads, handlers) = (Vec::with_capacity(1024), Vec::with_capacity(64));
-        Pace { threads, handlers, main: Some(Watch::begin()), memory: open(c"/proc/self/statm"), ..Pace::default() }
+        let (main, memory) = (Some(Watch::begin()), open(c"/proc/self/statm"));
+        Pace { threads, handlers, main, memory, between: vec![0; BINS], ..Pace::default() }
     }
 
     /// The fault of a thread, which came at `started` and is answered `now`. `time`: the thread's processor time.
@@ -177,13 +183,26 @@ impl Pace {
             return if room { None } else { Some((0, 0)) };
         };
         let last = std::mem::replace(known, this);
-        let way = started.saturating_sub(last.answered).saturating_sub(time.saturating_sub(last.time));
+        let worked = time.saturating_sub(last.time);
+        self.between[(worked / BIN_NS).min(BINS as u64 - 1) as usize] += 1;
+        let way = started.saturating_sub(last.answered).saturating_sub(worked);
         Some(match way > WAIT_NS {
             false => (way, 0),
             true if before == thread => (0, way),
             true => (0, 0),
         })
     }
+}
+
+/// The median of a histogram, as the middle of its bin; 0: it is empty.
+fn median(bins: &[u32]) -> u64 {
+    let all: u64 = bins.iter().map(|n| u64::from(*n)).sum();
+    let mut below = 0;
+    let bin = bins.iter().position(|n| {
+        below += u64::from(*n);
+        below > all / 2
+    });
+    bin.map_or(0, |bin| BIN_NS * bin as u64 + BIN_NS / 2)
 }
 
 /// Bytes of this process in RAM, by its `/proc/self/statm`.
@@ -405,6 +424,7 @@ impl Recording {
         let delayed = pace.handlers.iter().chain(&pace.main).map(|one| one.waited).sum();
         let set = |word, value| self.mapped.word(word).store(value, Relaxed);
         set(Word::Program, sys::process_time().saturating_sub(handled + self.before));
+        set(Word::Fault, median(&pace.between));
         set(Word::Handled, handled);
         set(Word::Delayed, delayed);
     }
@@ -540,6 +560,16 @@ mod tests {
             ways += way;
         }
         assert_eq!(ways, 90 * 8_000);
+    }
+
+    #[test]
+    fn the_time_between_two_faults_is_mostly_a_faults_own() {
+        let mut pace = Pace::new();
+        assert_eq!(median(&pace.between), 0);
+        (0..101).for_each(|i| _ = pace.fault(7, i * 1_000_000, i * 1_000_000, i * (2_000 + i * 100)));
+        // 2.1 us, 2.3 us, ... 21.9 us.
+        assert_eq!(median(&pace.between), 12_125);
+        assert_eq!(median(&[0, 0, 1]), 125);
     }
 
     #[test]
