@@ -1,5 +1,5 @@
 //! Managed memory that must stay in RAM, because the kernel touches it where no page can be brought in: robust
-//! mutexes, the control block of a thread that ends. Each is a pin with an owner, which releases it. When the program unmaps memory, its pins end.
+//! mutexes and those with priority inheritance, the control block of a thread that ends. Each is a pin with an owner, which releases it. When the program unmaps memory, its pins end.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::sys::{self, Lock};
 /// Why memory is pinned.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Why {
-    /// A robust mutex at this address.
+    /// A mutex at this address that the kernel writes to.
     Mutex,
     /// A word at this address that the kernel clears when a thread ends, and the memory around it.
     Thread,

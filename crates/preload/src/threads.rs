@@ -1,9 +1,9 @@
-//! Words that the kernel touches when a thread ends. At that point the kernel cannot wait for a page and skips an
-//! absent one. So these words stay in RAM: robust mutexes (otherwise the next owner would never learn of the last
-//! owner's death), the control block of a thread whose stack the program made in managed memory (otherwise a joining
+//! Words that the kernel touches where it cannot wait for a page: it then skips an absent one, or the call fails. So
+//! these words stay in RAM: robust mutexes (otherwise the next owner would never learn of the last owner's death), mutexes
+//! with priority inheritance (otherwise the C library would end the program: FUTEX_LOCK_PI fails), the control block of a thread whose stack the program made in managed memory (otherwise a joining
 //! thread would wait for ever), and other words that the program lets the kernel clear at the end.
 //!
-//! Not covered: lists of robust futexes that a program keeps without the C library's mutexes, and robust mutexes
+//! Not covered: such futexes that a program uses without the C library's mutexes, and such mutexes
 //! whose memory is freed without pthread_mutex_destroy. The latter stay in RAM until the memory is unmapped.
 
 use std::ffi::{c_int, c_void};
@@ -17,20 +17,25 @@ use crate::{memory, sys};
 
 type Routine = extern "C" fn(*mut c_void) -> *mut c_void;
 
-unsafe fn is_robust(attributes: *const libc::pthread_mutexattr_t) -> bool {
-    let mut robust = libc::PTHREAD_MUTEX_STALLED;
-    // SAFETY: the caller's attributes.
-    !attributes.is_null()
-        && unsafe { libc::pthread_mutexattr_getrobust(attributes, &mut robust) } == 0
-        && robust == libc::PTHREAD_MUTEX_ROBUST
+/// Whether the kernel writes to mutexes with these attributes.
+unsafe fn is_the_kernels(attributes: *const libc::pthread_mutexattr_t) -> bool {
+    let (mut robust, mut protocol) = (libc::PTHREAD_MUTEX_STALLED, libc::PTHREAD_PRIO_NONE);
+    if !attributes.is_null() {
+        // SAFETY: the caller's attributes.
+        unsafe {
+            libc::pthread_mutexattr_getrobust(attributes, &mut robust);
+            libc::pthread_mutexattr_getprotocol(attributes, &mut protocol);
+        }
+    }
+    robust == libc::PTHREAD_MUTEX_ROBUST || protocol == libc::PTHREAD_PRIO_INHERIT
 }
 
 fn too_many() {
-    let what = "words that the kernel clears at the end of a thread are more than may stay in RAM; --ram is too small";
+    let what = "mutexes and other words that the kernel writes to are more than may stay in RAM; --ram is too small";
     once(Once::Words, what);
 }
 
-/// Replaces the C library's function. If there is no room for it in RAM, there is no robust mutex: ENOMEM.
+/// Replaces the C library's function. If there is no room for it in RAM, there is no such mutex: ENOMEM.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn pthread_mutex_init(
     mutex: *mut libc::pthread_mutex_t,
@@ -38,7 +43,7 @@ pub unsafe extern "C" fn pthread_mutex_init(
 ) -> c_int {
     let (at, len) = (mutex as usize, size_of::<libc::pthread_mutex_t>());
     // SAFETY: the caller's attributes.
-    if !(memory::ready() && memory::meets(at, len) && unsafe { is_robust(attributes) }) {
+    if !(memory::ready() && memory::meets(at, len) && unsafe { is_the_kernels(attributes) }) {
         return next!(MUTEX_INIT, (mutex, attributes), libc::ENOSYS);
     }
     let Ok(pinned) = Pinned::new(at, len) else {

@@ -120,6 +120,28 @@ int main(void) {
     check_paged("robust", &format!("{PRESS}{main}"), RAM, &[]);
 }
 
+#[test]
+fn a_mutex_with_priority_inheritance_is_taken_while_pages_leave() {
+    let main = r#"
+struct big { char a[2 * P]; pthread_mutex_t m; char b[2 * P]; };
+static struct big *all; static volatile int count, done;
+static void *takes(void *none) {
+    for (int i = 0; i < 4000; i++) { CHECK(pthread_mutex_lock(&all->m) == 0); count++; if (i % 8 == 0) sched_yield(); CHECK(pthread_mutex_unlock(&all->m) == 0); }
+    return NULL;
+}
+static void *presses(void *none) { while (!done) press(); return NULL; }
+int main(void) {
+    pthread_mutexattr_t a; pthread_mutexattr_init(&a); CHECK(pthread_mutexattr_setprotocol(&a, PTHREAD_PRIO_INHERIT) == 0);
+    all = malloc(sizeof *all); CHECK(MANAGED(all) && pthread_mutex_init(&all->m, &a) == 0);
+    pthread_t threads[4], presser; CHECK(pthread_create(&presser, NULL, presses, NULL) == 0);
+    for (int i = 0; i < 4; i++) CHECK(pthread_create(&threads[i], NULL, takes, NULL) == 0);
+    for (int i = 0; i < 4; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+    done = 1; CHECK(pthread_join(presser, NULL) == 0 && count == 16000);
+    return 0;
+}"#;
+    check_paged("inherits", &format!("{PRESS}{main}"), 256 << 10, &[]);
+}
+
 /// The pager's threads do not keep the process alive: when the program's last thread ends, the process ends, with the
 /// exit code that it has without a pager.
 #[test]
