@@ -13,7 +13,7 @@ use std::io;
 use std::path::Path;
 use std::time::Instant;
 
-use coldframe_live::{LiveError, Options, Pager, Region, Snapshot, Tier, FRAMES_MIN};
+use coldframe_live::{Inject, LiveError, Options, Pager, Region, Snapshot, Tier, FRAMES_MIN};
 use coldframe_pager_plan::{LOG_BUFFERS, SEGMENT};
 
 use super::stretch::{plain, Ground, Plain, Touch};
@@ -27,6 +27,8 @@ const STREAM: usize = 512;
 /// Accesses of a stretch of the kernel's own zeros: a huge page.
 const NATIVE: usize = 512;
 
+/// What a disk below a tier takes longer, in microseconds.
+const SLOW_US: u32 = 200;
 /// Address space for the pagers here.
 const MEMORY: u64 = 1 << 30;
 
@@ -88,9 +90,12 @@ impl Bench {
         frames: usize,
         (policy, tier): (Option<&str>, Tier),
     ) -> Result<Bench, LiveError> {
+        // A tier leaves its frames to a disk that is as fast, and then none of its pages would come back.
+        let inject = (tier != Tier::None).then(|| Inject { slow_us: SLOW_US, ..Inject::default() });
         let options = Options {
             policy: policy.map(Into::into),
             tier,
+            inject,
             max_memory: MEMORY,
             backing: backing.to_path_buf(),
             ..Options::new(bytes(frames) as u64)
