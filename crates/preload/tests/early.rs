@@ -3,7 +3,7 @@
 mod common;
 
 use coldframe_toolbox::{have, GCC};
-use common::{check_paged, compile, good, paged};
+use common::{check_paged, compile, good, paged, with};
 
 /// Whether the kernel reports faults in the mapping of an address (`um` in smaps).
 const WATCHED: &str = r#"
@@ -61,10 +61,12 @@ static void *counts(void *x) {
     return NULL;
 }
 static void *forgets(void *x) {
-    for (int n = 1; !done; n++) for (int i = 0; i < 64; i++) {
-        char *p = drops + i * P; CHECK(*p == 0); *p = n; CHECK(*p == (char)n);
-        if (n % 2) CHECK(madvise(p, P, MADV_DONTNEED) == 0); else CHECK(syscall(SYS_madvise, p, P, MADV_DONTNEED) == 0);
-        dropped++;
+    for (int n = 1; !done; n++) {
+        for (int i = 0; i < 64; i++) { char *p = drops + i * P; CHECK(*p == 0); *p = n | 1; CHECK(*p == (char)(n | 1)); }
+        for (int i = 0; i < 64; i++, dropped++) {
+            char *p = drops + i * P;
+            if (n % 2) CHECK(madvise(p, P, MADV_DONTNEED) == 0); else CHECK(syscall(SYS_madvise, p, P, MADV_DONTNEED) == 0);
+        }
     }
     return NULL;
 }
@@ -96,8 +98,15 @@ int main(void) {
     done = 1; for (int i = 0; i <= T; i++) CHECK(pthread_join(t[i], NULL) == 0);
     return 0;
 }"#;
-    for _ in 0..5 {
-        check_paged("under", &format!("{WATCHED}{main}"), 24 << 20, &[]);
+    if !have(&[GCC]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "under", &format!("{WATCHED}{main}"), &[]);
+    // With an invalid list, pages leave their places while others still come under watch.
+    for policy in [None, Some("fifo-sc:valid=10%")].into_iter().cycle().take(10) {
+        let Some(mut command) = paged(&program, 24 << 20) else { return };
+        good(with(&mut command, |options| options.policy = policy.map(Into::into)));
     }
 }
 

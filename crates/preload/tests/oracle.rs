@@ -11,7 +11,7 @@ mod judge;
 
 use std::time::{Duration, Instant, SystemTime};
 
-use coldframe_live::{Options, Wait};
+use coldframe_live::{Inject, Options, Wait};
 use coldframe_toolbox::{have, GCC};
 use judge::{Case, Oracle, Setting, LIMITS, USUAL};
 
@@ -30,6 +30,17 @@ const SETTINGS: &[Setting] = &[
         ram: 1536,
         handlers: 3,
         change: |o| policy(o, "fifo-sc:valid=60%", Wait::Brief),
+        ..USUAL
+    },
+    // The pager pauses between its calls, so that other threads come in between.
+    Setting {
+        name: "pauses",
+        ram: 1536,
+        handlers: 3,
+        change: |o| {
+            policy(o, "fifo-sc:valid=60%", Wait::Brief);
+            o.inject = Some(Inject { pause: 4, ..Inject::default() });
+        },
         ..USUAL
     },
     Setting { name: "clock", ram: 4096, change: |o| policy(o, "clock", Wait::Brief), ..USUAL },

@@ -2,9 +2,9 @@
 
 mod common;
 
-use coldframe_live::{Inject, Options};
+use coldframe_live::Inject;
 use coldframe_toolbox::{have, GCC};
-use common::{compile, everywhere, good, paged};
+use common::{compile, everywhere, good, paged, with};
 
 /// As [`everywhere`], where the pager pauses between its calls, so that other threads come in between.
 fn with_pauses(name: &str, source: &str) {
@@ -15,10 +15,7 @@ fn with_pauses(name: &str, source: &str) {
     let program = compile(dir.path(), name, source, &[]);
     good(&mut std::process::Command::new(&program));
     let Some(mut command) = paged(&program, 4 << 20) else { return };
-    let usual = command.get_envs().find(|(key, _)| *key == "COLDFRAME_OPTIONS").and_then(|(_, value)| value);
-    let mut options = Options::decode(usual.unwrap().to_str().unwrap()).unwrap();
-    options.inject = Some(Inject { pause: 4, ..Inject::default() });
-    good(command.env("COLDFRAME_OPTIONS", options.encode()));
+    good(with(&mut command, |options| options.inject = Some(Inject { pause: 4, ..Inject::default() })));
 }
 
 #[test]

@@ -49,17 +49,18 @@ impl Faults {
     /// Drops the content of touched pages.
     pub fn discard(&self, pages: Range<usize>) {
         if self.memory().is_the_kernels() {
-            return self.discard_plain(&pages);
+            self.discard_plain(&pages);
         }
+        if self.memory().is_plain() {
+            return;
+        }
+        // Of memory that comes under watch just now, the engine may have some pages already.
         self.space().touched(pages).for_each(|touched| self.discard_pages(touched));
     }
 
     /// Drops content. After every [`DISCARDS`] pages, other threads get the engine's lock and this thread gets its
     /// signals.
     pub fn discard_pages(&self, pages: Range<usize>) {
-        if self.memory().is_the_kernels() {
-            return self.discard_plain(&pages);
-        }
         let mut next = pages.start;
         while next < pages.end {
             // Long ranges without content are skipped without a lock.

@@ -84,6 +84,14 @@ pub fn paged(program: impl AsRef<Path>, ram: u64) -> Option<Command> {
     Some(command)
 }
 
+/// Changes the options that [`paged`] gave.
+pub fn with(command: &mut Command, change: impl FnOnce(&mut Options)) -> &mut Command {
+    let usual = command.get_envs().find(|(key, _)| *key == "COLDFRAME_OPTIONS").and_then(|(_, value)| value);
+    let mut options = Options::decode(usual.unwrap().to_str().unwrap()).unwrap();
+    change(&mut options);
+    command.env("COLDFRAME_OPTIONS", options.encode())
+}
+
 /// Compiles a C program and runs it three ways: alone, with managed addresses only, and with a pager and little RAM. It
 /// must succeed each time.
 pub fn everywhere(name: &str, source: &str) {
