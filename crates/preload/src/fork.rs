@@ -195,9 +195,14 @@ pub unsafe fn around(make: impl FnOnce() -> isize) -> isize {
 }
 
 /// Replaces the C library's function: if the kernel does not let a child have the memory, there is no child.
+///
+/// Signals are blocked also while the C library holds its lock of handlers. A handler of a signal that needed memory there
+/// would wait for a thread that forks, and that thread for the lock.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn fork() -> c_int {
+    let mask = sys::block_signals();
     let made = next!(FORK, (), none());
+    sys::restore_signals(mask);
     let refused = REFUSED.load(Relaxed);
     if made <= 0 || refused >> 32 != u64::from(sys::thread()) {
         return made;

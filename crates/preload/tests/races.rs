@@ -2,9 +2,11 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use coldframe_live::Inject;
-use coldframe_toolbox::{have, GCC};
-use common::{compile, everywhere, good, paged, with};
+use coldframe_toolbox::{have, skip, GCC};
+use common::{compile, everywhere, good, paged, run, with};
 
 /// As [`everywhere`], where the pager pauses between its calls, so that other threads come in between.
 fn with_pauses(name: &str, source: &str) {
@@ -132,4 +134,58 @@ int main(void) {
     return 0;
 }"#,
     );
+}
+
+/// While it compacts memory, the kernel may say of a page that it moved that there is one already (Linux 6.18 to 7.2).
+#[test]
+fn no_page_is_lost_while_the_kernel_compacts_memory() {
+    const COMPACT: &str = "/proc/sys/vm/compact_memory";
+    let compact = || std::fs::write(COMPACT, "1").is_ok();
+    if !have(&[GCC]) {
+        return;
+    }
+    if !compact() {
+        return skip(&format!("{COMPACT} needs root"));
+    }
+    let source = r#"
+#include <time.h>
+enum { P = 4096, N = 1400, T = 2 };
+static unsigned *memory, count = 900;
+static void *turns(void *number) {
+    unsigned me = (uintptr_t)number, n = 0; time_t end = time(NULL) + 4;
+    for (; time(NULL) < end; n++)
+        for (unsigned i = me; i < count; i += T) { CHECK(memory[i * P / 4] == n); memory[i * P / 4] = n + 1; }
+    return NULL;
+}
+int main(int argc, char **argv) {
+    alarm(60);
+    memory = mmap(NULL, N * P, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); CHECK(MANAGED(memory));
+    for (int i = 0; i < N; i++) memory[i * P / 4] = 0;
+    if (argc > 1) { count = N; if (syscall(SYS_io_uring_setup, 4, (char[256]){0}) < 0) return 77; }
+    pthread_t threads[T];
+    for (uintptr_t i = 0; i < T; i++) CHECK(pthread_create(&threads[i], NULL, turns, (void *)i) == 0);
+    for (int i = 0; i < T; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+    return 0;
+}"#;
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "compacted", source, &[]);
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                compact();
+            }
+        });
+        // Pages go to the shelf and come back; of a program with a ring, all that were written go there.
+        let outputs = [&[][..], &["ring"]].map(|arguments| {
+            let mut command = paged(&program, 4 << 20)?;
+            with(&mut command, |options| options.policy = Some("fifo-sc:valid=5%".into()));
+            Some(run(command.args(arguments)))
+        });
+        over.store(true, Ordering::Relaxed);
+        for output in outputs.iter().flatten() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(matches!(output.status.code(), Some(0 | 77)), "{}\n{said}", output.status);
+        }
+    });
 }

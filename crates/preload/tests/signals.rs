@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use coldframe_live::{Inject, Options};
 use coldframe_toolbox::{have, GCC};
-use common::{compile, good, library};
+use common::{check_paged, compile, good, library};
 
 /// A program with a 1 kHz timer that reads pages which have been evicted. It prints the most signals during one access,
 /// and the gaps between signals in microseconds: median, 99th percentile, longest.
@@ -214,5 +214,40 @@ int main(void) {
     done = 1; CHECK(pthread_join(thread, NULL) == 0);
     return 0;
 }"#;
-    common::check_paged("handlers-and-forks", main, 1536 << 10, &[]);
+    check_paged("handlers-and-forks", main, 1536 << 10, &[]);
+}
+
+/// The C library holds a lock while it looks for the handlers of a fork.
+#[test]
+fn a_handler_may_need_memory_while_its_thread_begins_a_fork_and_another_thread_forks() {
+    let source = r#"
+#include <time.h>
+enum { P = 4096, T = 4 };
+static __thread timer_t timer;
+static void soon(void) { struct itimerspec in = {.it_value = {0, 20000}}; timer_settime(timer, 0, &in, NULL); }
+static void gust(int s) {
+    int error = errno; char *p = mmap(NULL, 16 * P, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(p != MAP_FAILED); p[P] = 1; CHECK(munmap(p, 16 * P) == 0);
+    soon(); errno = error;
+}
+static void nothing(void) {}
+static void *forks(void *none) {
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN + 4};
+    event._sigev_un._tid = gettid(); CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0); soon();
+    for (int i = 0; i < 300; i++) {
+        pid_t child = fork(); if (!child) _exit(0);
+        CHECK(child > 0); while (waitpid(child, NULL, 0) != child) CHECK(errno == EINTR);
+    }
+    timer_delete(timer); return NULL;
+}
+int main(void) {
+    alarm(60);
+    for (int i = 0; i < 300; i++) CHECK(pthread_atfork(nothing, nothing, nothing) == 0); // looks for them longer
+    struct sigaction action = {.sa_handler = gust, .sa_flags = SA_RESTART}; CHECK(sigaction(SIGRTMIN + 4, &action, NULL) == 0);
+    pthread_t threads[T];
+    for (int i = 0; i < T; i++) CHECK(pthread_create(&threads[i], NULL, forks, NULL) == 0);
+    for (int i = 0; i < T; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+    return 0;
+}"#;
+    check_paged("forking", source, 1536 << 10, &[]);
 }

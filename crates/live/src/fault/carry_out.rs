@@ -46,35 +46,41 @@ impl Faults {
     /// other fault. A policy may choose the same pages again and again (SIEVE's hand stays among the newest pages), so it
     /// does not see them, in the end, until all are back.
     pub fn bring_back(&self, todo: &mut Todo) {
-        let some = !todo.kept.is_empty();
-        while let Some(page) = todo.kept.pop() {
-            let (mut decider, task) = (self.gate.lock(), self.work.tasks().get(todo.task));
-            // Otherwise another thread took it out after all.
-            if self.pages().get(page) == Where::Kept {
-                task.begin();
-                let (number, page) = (TaskId::from(todo.task), PageId::from(page));
-                decider.deliver(&self.work, todo, Event::Fault { task: number, page, access: Access::Write });
-                drop(decider);
-                self.carry_out(todo, false);
-                task.await_resume(|| self.work.lead.step_aside());
-                todo.asked_at = 0;
-                if self.work.goes_round() && todo.hidden.len() < todo.hidden.capacity() {
-                    let mut decider = self.gate.lock();
-                    let ((frames, pinned, keep), event) = (decider.for_pins(), Event::Pinned { page });
-                    if pinned + keep < frames && decider.engine().accepts(&event) {
-                        decider.deliver(&self.work, todo, event);
-                        todo.hidden.push(page.index());
-                    }
+        while !todo.kept.is_empty() {
+            while let Some(page) = todo.kept.pop() {
+                self.bring_back_one(todo, page);
+            }
+            self.work.came_round();
+            while let Some(page) = todo.hidden.pop() {
+                let (mut decider, event) = (self.gate.lock(), Event::Unpinned { page: PageId::from(page) });
+                if decider.engine().accepts(&event) {
+                    decider.deliver(&self.work, todo, event);
                 }
             }
+            // A list that has grown by these pages may send others to the shelf.
+            self.carry_out(todo, false);
         }
-        if some {
-            self.work.came_round();
+    }
+
+    fn bring_back_one(&self, todo: &mut Todo, page: usize) {
+        let (mut decider, task) = (self.gate.lock(), self.work.tasks().get(todo.task));
+        // Otherwise another thread took it out after all.
+        if self.pages().get(page) != Where::Kept {
+            return;
         }
-        while let Some(page) = todo.hidden.pop() {
-            let (mut decider, event) = (self.gate.lock(), Event::Unpinned { page: PageId::from(page) });
-            if decider.engine().accepts(&event) {
+        task.begin();
+        let (number, page) = (TaskId::from(todo.task), PageId::from(page));
+        decider.deliver(&self.work, todo, Event::Fault { task: number, page, access: Access::Write });
+        drop(decider);
+        self.carry_out(todo, false);
+        task.await_resume(|| self.work.lead.step_aside());
+        todo.asked_at = 0;
+        if self.work.goes_round() && todo.hidden.len() < todo.hidden.capacity() {
+            let mut decider = self.gate.lock();
+            let ((frames, pinned, keep), event) = (decider.for_pins(), Event::Pinned { page });
+            if pinned + keep < frames && decider.engine().accepts(&event) {
                 decider.deliver(&self.work, todo, event);
+                todo.hidden.push(page.index());
             }
         }
     }

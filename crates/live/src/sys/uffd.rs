@@ -161,10 +161,17 @@ impl Uffd {
     }
 
     /// Moves a page of this process to an empty place; wakes no thread. EBUSY if the frame is shared or pinned.
+    ///
+    /// Linux from 6.18 to 7.2 moves a page for which it has to wait, as while it compacts memory, and then says EEXIST
+    /// ("userfaultfd: reset err to be 0 when move_pages_ptes succeeded", August 2026).
     pub fn move_page(&self, to: usize, from: usize) -> Sys<()> {
         crate::sys::pause::here();
         let (dst, src, len) = (to as u64, from as u64, crate::PAGE as u64);
-        retry(|| ioctl(&self.fd, UFFDIO_MOVE, &mut k::uffdio_move { dst, src, len, mode: MOVE_DONTWAKE, move_: 0 }))
+        let ask = || ioctl(&self.fd, UFFDIO_MOVE, &mut k::uffdio_move { dst, src, len, mode: MOVE_DONTWAKE, move_: 0 });
+        match retry(ask) {
+            Err(Errno::EXIST) if !super::is_there(from) && super::is_there(to) => Ok(()),
+            other => other,
+        }
     }
 
     /// Switches write protection on or off; wakes no thread.
