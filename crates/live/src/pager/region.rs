@@ -108,7 +108,7 @@ impl Region {
     /// # Errors
     /// A range that is not the region's.
     pub fn discard(&self, range: Range<usize>) -> Result<(), LiveError> {
-        self.pager.inner.faults.discard_pages(self.pages_of(&range)?);
+        self.pager.inner.faults.discard(self.pages_of(&range)?);
         Ok(())
     }
 
