@@ -176,13 +176,15 @@ static void op_aio(void) {
     write_range(&r);
     for (unsigned round = 0; round < 2; round++) {
         uint32_t first = new_numbers(&r);
+        long got;
         if (round) prepare_file(file, &r, first);
         churn(300);
         *call = (struct iocb){.aio_lio_opcode = round ? IOCB_CMD_PREAD : IOCB_CMD_PWRITE, .aio_fildes = file, .aio_buf = (uintptr_t)start(&r), .aio_nbytes = length(&r)};
         if (has) {
             must(syscall(SYS_io_submit, context, 1, calls) == 1, "io_submit");
             if (one_in(2)) churn(100);
-            must(syscall(SYS_io_getevents, context, 1, 1, event, NULL) == 1, "io_getevents");
+            while ((got = syscall(SYS_io_getevents, context, 1, 1, event, NULL)) == -1 && errno == EINTR) {}
+            must(got == 1, "io_getevents");
             must(event->res == (long long)length(&r), "an asynchronous transfer is whole");
         } else if (round) {
             must(pread(file, start(&r), length(&r), 0) == (ssize_t)length(&r), "pread");
