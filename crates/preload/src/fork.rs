@@ -196,8 +196,8 @@ pub unsafe fn around(make: impl FnOnce() -> isize) -> isize {
 
 /// Replaces the C library's function: if the kernel does not let a child have the memory, there is no child.
 ///
-/// Signals are blocked also while the C library holds its lock of handlers. A handler of a signal that needed memory there
-/// would wait for a thread that forks, and that thread for the lock.
+/// Signals are blocked from the start, for the C library holds a lock while it looks for the handlers of a fork. A signal
+/// handler that needed memory just then would wait for another thread's fork, and that fork for the lock.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn fork() -> c_int {
     let mask = sys::block_signals();

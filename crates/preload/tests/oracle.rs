@@ -32,7 +32,7 @@ const SETTINGS: &[Setting] = &[
         change: |o| policy(o, "fifo-sc:valid=60%", Wait::Brief),
         ..USUAL
     },
-    // The pager pauses between its calls, so that other threads come in between.
+    // The pager pauses between its system calls, so that other threads come in between.
     Setting {
         name: "pauses",
         ram: 1536,

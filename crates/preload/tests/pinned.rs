@@ -9,9 +9,9 @@ use std::os::unix::process::CommandExt;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use coldframe_live::{Options, Tier, Wait};
+use coldframe_live::Tier;
 use coldframe_toolbox::{have, GCC};
-use common::{compile, paged};
+use common::{compile, paged, with};
 
 /// So little that the pages of a buffer leave it while a read is under way.
 const RAM: u64 = 512 << 10;
@@ -96,9 +96,7 @@ fn reads(how: &str, direct: bool, disturb: bool, wait: Duration, count: u32) {
     let more: &[&str] = if disturb { &disturbed } else { &[] };
     for (policy, tier) in [("fifo", Tier::None), ("fifo", Tier::Lz4), ("fifo-sc:valid=60%", Tier::None)] {
         let Some(mut command) = paged(&program, RAM) else { return };
-        let mut options = Options::new(RAM);
-        (options.max_memory, options.wait, options.tier) = (Options::MAX_MEMORY, Wait::Brief, tier);
-        (options.backing, options.policy) = ("/var/tmp".into(), Some(policy.to_string()));
+        with(&mut command, |options| (options.policy, options.tier) = (Some(policy.to_string()), tier));
         let held = std::fs::File::open(&file).unwrap();
         let number = held.as_raw_fd();
         if how == "-" {
@@ -109,13 +107,7 @@ fn reads(how: &str, direct: bool, disturb: bool, wait: Duration, count: u32) {
                 )
             };
         }
-        let output = common::run(
-            command
-                .env("COLDFRAME_OPTIONS", options.encode())
-                .arg(format!("{how}{}", file.display()))
-                .arg(count.to_string())
-                .args(more),
-        );
+        let output = common::run(command.arg(format!("{how}{}", file.display())).arg(count.to_string()).args(more));
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{policy}, {tier:?}: {said}{}", String::from_utf8_lossy(&output.stderr));
     }

@@ -5,7 +5,7 @@ mod common;
 
 use coldframe_live::Options;
 use coldframe_toolbox::{have, GCC};
-use common::{compile, good, paged, run};
+use common::{compile, good, paged, run, with};
 
 /// The program with slow memory at `place`, in this many bytes of RAM; `None`: no program pages here.
 fn slow(
@@ -15,9 +15,10 @@ fn slow(
     change: impl FnOnce(&mut Options),
 ) -> Option<std::process::Command> {
     let mut command = paged(program, ram)?;
-    let mut options = Options { max_memory: Options::MAX_MEMORY, slow: Some(place.into()), ..Options::new(ram) };
-    change(&mut options);
-    command.env("COLDFRAME_OPTIONS", options.encode());
+    with(&mut command, |options| {
+        options.slow = Some(place.into());
+        change(options);
+    });
     Some(command)
 }
 
