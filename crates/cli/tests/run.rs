@@ -101,6 +101,7 @@ const THREADS: &str = r#"
 #include <string.h>
 enum { THREADS = 8, BLOCKS = 900 };
 static uint64_t sums[THREADS];
+static pthread_barrier_t full; // on a busy machine the threads run one after the other
 static void *work(void *p) {
     uint64_t id = (uint64_t)p, x = id * 977 + 1, sum = 0;
     unsigned char *block[BLOCKS] = {0}; size_t len[BLOCKS] = {0}; unsigned char fill[BLOCKS] = {0};
@@ -114,11 +115,13 @@ static void *work(void *p) {
         len[i] = now; fill[i] = x >> 32; memset(block[i], fill[i], now);
         sum = sum * 31 + fill[i] + now;
     }
+    pthread_barrier_wait(&full);
     for (int i = 0; i < BLOCKS; i++) free(block[i]);
     sums[id] = sum; return 0;
 }
 int main(void) {
     pthread_t t[THREADS];
+    pthread_barrier_init(&full, NULL, THREADS);
     for (uint64_t i = 0; i < THREADS; i++) pthread_create(&t[i], 0, work, (void *)i);
     for (int i = 0; i < THREADS; i++) pthread_join(t[i], 0);
     for (int i = 0; i < THREADS; i++) printf("%016lx\n", (unsigned long)sums[i]);
