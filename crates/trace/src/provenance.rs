@@ -203,6 +203,9 @@ pub struct ProgramFacts {
     pub not_paged_bytes: u64,
     /// First touches of managed pages.
     pub zero_fills: u64,
+    /// Of the pages that left the recorder's window with the same bytes as before, the share that a write had brought in.
+    #[serde(default)]
+    pub rewritten: f64,
     /// Exit code; `None` if a signal ended the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<i32>,

@@ -63,15 +63,18 @@ fn a_row_is_an_entry_and_a_write_if_the_page_left_with_other_bytes() {
         Record::Changed { page: 3 },
         entry(3, true, 70),
         entry(6, false, 70),
-        // Nothing more is known of 5, 3 and 6: two of them came by a write.
+        entry(7, true, 70),
+        // So 7 has left, with the same bytes. Nothing more is known of any page: two of them came by a write.
+        entry(7, false, 70),
     ];
     let path = file(folder.path(), "p", &[(Word::Managed, 3)], &records);
     let (rows, reader) = trace(&[path], &folder.path().join("t.parquet")).unwrap();
-    assert_eq!(told(&rows), ["3w", "5w", "3w", "6r"]);
-    assert_eq!(rows.iter().map(|row| (row.task, row.time)).collect::<Vec<_>>(), [(0, 30), (1, 50), (0, 30), (0, 60)]);
+    assert_eq!(told(&rows), ["3w", "5w", "3w", "6r", "7r", "7r"]);
+    assert_eq!(rows.iter().map(|row| (row.task, row.time)).collect::<Vec<_>>(), [(0, 30), (1, 50), (0, 30), (0, 60), (0, 70), (0, 70)]);
     let provenance = reader.provenance();
     assert_eq!((provenance.fidelity, provenance.window, provenance.sample), (Fidelity::Window, Some(2), None));
     assert_eq!(provenance.mappings[0].name, MANAGED);
+    assert_eq!(provenance.program.unwrap().rewritten, 1.0 / 3.0);
 }
 
 #[test]

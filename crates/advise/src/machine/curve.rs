@@ -165,7 +165,7 @@ impl<'a> Curve<'a> {
     }
 
     pub(super) fn paging(&self, counts: &Counts) -> Seconds {
-        self.question.costs.paging(counts, self.native_fills())
+        self.question.costs.paging(counts, self.native_fills(), self.rows.facts.rewritten)
     }
 
     /// Seconds for a page from a compressed tier, while another page goes there.

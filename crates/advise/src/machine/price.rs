@@ -32,23 +32,27 @@ pub struct Costs {
 
 impl Costs {
     /// The time that paging adds to a program's own run time. The kernel's time for zero-filling the same pages is
-    /// subtracted:
+    /// subtracted. `rewritten`: the share of clean pages that were written to with the bytes that they had. They leave
+    /// as other written ones do:
     ///
     /// ```text
     ///   start + (zero fills - early ones) x (zero_fill - zero_fill_native) + alone x device_fault + of streams x read_ahead
     ///   + out of the log's buffers x memory_fault + false faults x false_fault
     ///   + clean victims beside no device x evict_clean
     ///   + written victims beside no device x evict_dirty, beside a device x evict_dirty_read
+    ///   + rewritten x clean victims beside a device x evict_dirty_read, at the high end its mean
     /// ```
     /// The price of a load includes a clean victim beside it (see [`Here::device_fault`]). At the high end, no page
     /// is found in the log's buffers: a page written with unchanged bytes stays where it was, and a trace does not
     /// show that; and no first touch is early: a program may ask for all of its memory at once.
-    pub fn paging(&self, counts: &Counts, native_fills: f64) -> Seconds {
+    pub fn paging(&self, counts: &Counts, native_fills: f64, rewritten: f64) -> Seconds {
         let of = |side: fn(&Spread) -> Ps, worst: bool| {
             let here = &self.here;
             let price = |spread: &Spread| side(spread).0 as f64 / 1e12;
             let memory = price(&here.memory_fault);
             let memory = if worst { memory.max(price(&here.device_fault)) } else { memory };
+            let to_device = self.evict_dirty_read.as_ref().unwrap_or(&here.evict_dirty);
+            let same = if worst { to_device.mean } else { side(to_device) }.0 as f64 / 1e12;
             let early = if worst { 0.0 } else { counts.early };
             self.start + (counts.zero_fills - early) * price(&here.zero_fill)
                 - (native_fills - early) * price(&here.zero_fill_native)
@@ -58,7 +62,8 @@ impl Costs {
                 + counts.false_faults * price(&here.false_fault)
                 + counts.clean_exposed * price(&here.evict_clean)
                 + counts.dirty_exposed * price(&here.evict_dirty)
-                + counts.dirty_hidden * price(self.evict_dirty_read.as_ref().unwrap_or(&here.evict_dirty))
+                + counts.dirty_hidden * price(to_device)
+                + rewritten * counts.clean_hidden * same
         };
         Seconds { low: of(|s| s.low, false), mean: of(|s| s.mean, false), high: of(|s| s.high, true) }
     }
