@@ -203,7 +203,7 @@ pub struct ProgramFacts {
     pub not_paged_bytes: u64,
     /// First touches of managed pages.
     pub zero_fills: u64,
-    /// Of the pages that left the recorder's window with the same bytes as before, the share that a write had brought in.
+    /// Of the entries of pages whose bytes did not change, the share that were writes.
     #[serde(default)]
     pub rewritten: f64,
     /// Exit code; `None` if a signal ended the program.

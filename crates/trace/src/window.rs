@@ -227,7 +227,7 @@ struct Rows {
     written: u64,
     /// First touches, including those of memory that was unmapped later.
     fills: u64,
-    /// Entries of pages that left with the same bytes as before, and those of them that were writes.
+    /// Entries of pages whose bytes did not change, and those of them that were writes.
     unchanged: [u64; 2],
 }
 

@@ -70,7 +70,10 @@ fn a_row_is_an_entry_and_a_write_if_the_page_left_with_other_bytes() {
     let path = file(folder.path(), "p", &[(Word::Managed, 3)], &records);
     let (rows, reader) = trace(&[path], &folder.path().join("t.parquet")).unwrap();
     assert_eq!(told(&rows), ["3w", "5w", "3w", "6r", "7r", "7r"]);
-    assert_eq!(rows.iter().map(|row| (row.task, row.time)).collect::<Vec<_>>(), [(0, 30), (1, 50), (0, 30), (0, 60), (0, 70), (0, 70)]);
+    assert_eq!(
+        rows.iter().map(|row| (row.task, row.time)).collect::<Vec<_>>(),
+        [(0, 30), (1, 50), (0, 30), (0, 60), (0, 70), (0, 70)]
+    );
     let provenance = reader.provenance();
     assert_eq!((provenance.fidelity, provenance.window, provenance.sample), (Fidelity::Window, Some(2), None));
     assert_eq!(provenance.mappings[0].name, MANAGED);

@@ -32,15 +32,14 @@ pub struct Costs {
 
 impl Costs {
     /// The time that paging adds to a program's own run time. The kernel's time for zero-filling the same pages is
-    /// subtracted. `rewritten`: the share of clean pages that were written to with the bytes that they had. They leave
-    /// as other written ones do:
+    /// subtracted. `rewritten`: the share of clean pages that were written with the bytes that they had. They leave as
+    /// other written ones do:
     ///
     /// ```text
     ///   start + (zero fills - early ones) x (zero_fill - zero_fill_native) + alone x device_fault + of streams x read_ahead
     ///   + out of the log's buffers x memory_fault + false faults x false_fault
     ///   + clean victims beside no device x evict_clean
-    ///   + written victims beside no device x evict_dirty, beside a device x evict_dirty_read
-    ///   + rewritten x clean victims beside a device x evict_dirty_read, at the high end its mean
+    ///   + written victims beside no device x evict_dirty, written and rewritten ones beside a device x evict_dirty_read
     /// ```
     /// The price of a load includes a clean victim beside it (see [`Here::device_fault`]). At the high end, no page
     /// is found in the log's buffers: a page written with unchanged bytes stays where it was, and a trace does not
@@ -51,8 +50,6 @@ impl Costs {
             let price = |spread: &Spread| side(spread).0 as f64 / 1e12;
             let memory = price(&here.memory_fault);
             let memory = if worst { memory.max(price(&here.device_fault)) } else { memory };
-            let to_device = self.evict_dirty_read.as_ref().unwrap_or(&here.evict_dirty);
-            let same = if worst { to_device.mean } else { side(to_device) }.0 as f64 / 1e12;
             let early = if worst { 0.0 } else { counts.early };
             self.start + (counts.zero_fills - early) * price(&here.zero_fill)
                 - (native_fills - early) * price(&here.zero_fill_native)
@@ -62,8 +59,8 @@ impl Costs {
                 + counts.false_faults * price(&here.false_fault)
                 + counts.clean_exposed * price(&here.evict_clean)
                 + counts.dirty_exposed * price(&here.evict_dirty)
-                + counts.dirty_hidden * price(to_device)
-                + rewritten * counts.clean_hidden * same
+                + (counts.dirty_hidden + rewritten * counts.clean_hidden)
+                    * price(self.evict_dirty_read.as_ref().unwrap_or(&here.evict_dirty))
         };
         Seconds { low: of(|s| s.low, false), mean: of(|s| s.mean, false), high: of(|s| s.high, true) }
     }
