@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use coldframe_advise::machine::{AskedOfBits, Question};
-use coldframe_bits::Watch;
+use coldframe_proc::Watch;
 use coldframe_device::quantity;
 use coldframe_show::export::Exported;
 

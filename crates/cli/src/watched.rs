@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
 use coldframe_advise::machine::{of_bits, Answer, AskedOfBits, Price, Question};
-use coldframe_bits::{Progress, Watch, Watched, PAGE};
+use coldframe_proc::{Progress, Watch, Watched, PAGE};
 use coldframe_costs::{page_read, swap_costs, swap_is_compressed, Sample, SwapCosts};
 use coldframe_device::quantity::human_size;
 use coldframe_device::sheet::machine::Spread;
@@ -27,8 +27,8 @@ use crate::progress::Line;
 use crate::recording_end::{Signals, GRACE};
 use crate::run::default_backing;
 
-impl From<coldframe_bits::BitsError> for Failure {
-    fn from(error: coldframe_bits::BitsError) -> Failure {
+impl From<coldframe_proc::ProcError> for Failure {
+    fn from(error: coldframe_proc::ProcError) -> Failure {
         Failure::Other { message: error.to_string(), code: error.code() }
     }
 }
@@ -127,7 +127,7 @@ impl Ending {
 fn start(command: &[OsString]) -> Result<Child, Failure> {
     // A kernel without huge pages refuses, and needs no setting. Children inherit it.
     let huge = disable_transparent_huge_pages(true);
-    let child = coldframe_bits::start(Command::new(&command[0]).args(&command[1..]));
+    let child = coldframe_proc::start(Command::new(&command[0]).args(&command[1..]));
     if huge.is_ok() {
         let _ = disable_transparent_huge_pages(false);
     }

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use coldframe_bits::{advise, scan, Advice, Place};
+use coldframe_proc::{advise, scan, Advice, Place};
 use coldframe_kernel::{Guard, SwapKind, Tree};
 use coldframe_toolbox::{have, skip, GCC};
 

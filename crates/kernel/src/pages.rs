@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use coldframe_bits::{scan, Place, PAGE};
+use coldframe_proc::{scan, Place, PAGE};
 
 /// Pages of some processes.
 #[derive(Debug, Clone, Default)]

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use coldframe_bits::{advise, check, children, scan, touch, Advice, Place, PAGE};
+use coldframe_proc::{advise, check, children, scan, touch, Advice, Place, PAGE};
 use rustix::process::{kill_process, pidfd_open, Pid, PidfdFlags, Signal};
 
 use crate::group::Group;

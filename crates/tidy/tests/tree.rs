@@ -7,19 +7,19 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("core", &[]),
     ("device", &["core"]),
     ("journal", &["core"]),
-    ("bits", &[]),
+    ("proc", &[]),
     ("trace", &["core", "journal"]),
     ("sim", &["core", "device", "journal", "trace"]),
     ("pager-plan", &["core"]),
     ("live", &["core", "journal", "pager-plan"]),
-    ("kernel", &["bits"]),
+    ("kernel", &["proc"]),
     ("preload", &["journal", "live"]),
     ("capi", &["live"]),
     ("costs", &["core", "live", "pager-plan"]),
     ("record", &["core", "trace"]),
     ("plugin", &[]),
     ("experiment", &["core", "device", "trace", "sim"]),
-    ("advise", &["core", "device", "journal", "bits", "pager-plan", "trace", "sim", "experiment"]),
+    ("advise", &["core", "device", "journal", "proc", "pager-plan", "trace", "sim", "experiment"]),
     ("show", &["core", "device", "journal", "trace", "sim", "experiment", "advise"]),
     ("study", &["core", "device", "journal", "trace", "sim", "experiment", "show"]),
     (
@@ -28,7 +28,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "core",
             "device",
             "journal",
-            "bits",
+            "proc",
             "trace",
             "sim",
             "kernel",
@@ -49,7 +49,7 @@ const FLOORS: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that call foreign code and so need `unsafe`; each block gives its reason. `capi` takes pointers from C.
-const UNSAFE_ALLOWED: &[&str] = &["bits", "costs", "plugin", "live", "preload", "capi", "model", "soak"];
+const UNSAFE_ALLOWED: &[&str] = &["proc", "costs", "plugin", "live", "preload", "capi", "model", "soak"];
 
 #[test]
 fn every_crate_imports_only_what_its_floor_allows() {

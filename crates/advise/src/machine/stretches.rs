@@ -17,7 +17,7 @@
 //! Do not use it for programs whose memory is reached by sharing with others (a database's shared buffers): only
 //! private memory is counted.
 
-use coldframe_bits::{Look, Stretch, TLB_PAGES};
+use coldframe_proc::{Look, Stretch, TLB_PAGES};
 
 /// Faults with an amount of RAM.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use crate::error::BitsError;
+use crate::error::ProcError;
 
 /// The flag of the kernel's own threads in `/proc/PID/stat` (`PF_KTHREAD`, include/linux/sched.h).
 const KERNEL_THREAD: u32 = 0x0020_0000;
@@ -12,19 +12,19 @@ const KERNEL_THREAD: u32 = 0x0020_0000;
 ///
 /// # Errors
 /// It is not there, has ended, is the kernel's or another user's.
-pub fn check(pid: u32) -> Result<(), BitsError> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).map_err(|_| BitsError::None(pid))?;
+pub fn check(pid: u32) -> Result<(), ProcError> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).map_err(|_| ProcError::None(pid))?;
     // The name may contain anything, so fields are counted from its last parenthesis: state, ..., flags.
     let fields: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace().collect();
     if matches!(fields.first(), Some(&"Z" | &"X")) {
-        return Err(BitsError::Ended(pid));
+        return Err(ProcError::Ended(pid));
     }
     if fields.get(6).and_then(|flags| flags.parse::<u32>().ok()).is_some_and(|flags| flags & KERNEL_THREAD != 0) {
-        return Err(BitsError::Kernel(pid));
+        return Err(ProcError::Kernel(pid));
     }
     match fs::read(format!("/proc/{pid}/smaps_rollup")).and_then(|_| writable(pid)) {
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            Err(BitsError::Foreign { pid, owner: owner(pid) })
+            Err(ProcError::Foreign { pid, owner: owner(pid) })
         }
         _ => Ok(()),
     }
@@ -81,15 +81,15 @@ mod tests {
     #[test]
     fn processes_that_cannot_be_watched_are_told_apart() {
         assert!(check(std::process::id()).is_ok());
-        assert!(matches!(check(u32::MAX), Err(BitsError::None(_))));
+        assert!(matches!(check(u32::MAX), Err(ProcError::None(_))));
         // The second process of a machine is the kernel's; a container has none of the kernel's.
         let second = fs::read_to_string("/proc/2/stat").is_ok_and(|stat| stat.contains("(kthreadd)"));
-        assert!(!second || matches!(check(2), Err(BitsError::Kernel(2))));
+        assert!(!second || matches!(check(2), Err(ProcError::Kernel(2))));
         let mut child = std::process::Command::new("true").spawn().unwrap();
         while !fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap().contains(") Z") {
             std::thread::yield_now();
         }
-        assert!(matches!(check(child.id()), Err(BitsError::Ended(_))));
+        assert!(matches!(check(child.id()), Err(ProcError::Ended(_))));
         child.wait().unwrap();
     }
 

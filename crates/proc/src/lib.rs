@@ -1,4 +1,4 @@
-//! # coldframe-bits: the working set of processes that run, without any right but their owner's
+//! # coldframe-proc: the working set of processes that run, without any right but their owner's
 //!
 //! The processor notes in each page table entry that its page was referenced. The owner of a process may clear these
 //! bits (`/proc/PID/clear_refs`) and count them (`Referenced` in `/proc/PID/smaps`), for static programs, Go, musl,
@@ -27,7 +27,7 @@ mod pages;
 mod sample;
 mod watch;
 
-pub use error::BitsError;
+pub use error::ProcError;
 pub use group::{check, children};
 pub use halt::start;
 pub use pages::{advise, scan, touch, Advice, Place};

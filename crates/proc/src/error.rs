@@ -3,7 +3,7 @@
 /// Why a process cannot be watched.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum BitsError {
+pub enum ProcError {
     /// No process has this number.
     #[error("process {0} is not there; find it with `pgrep -a NAME`")]
     None(u32),
@@ -53,11 +53,11 @@ pub enum BitsError {
     },
 }
 
-impl BitsError {
+impl ProcError {
     /// The exit code: 2 for a process that cannot be meant, 4 if something is not allowed here.
     pub fn code(&self) -> u8 {
         match self {
-            BitsError::None(_) | BitsError::Ended(_) | BitsError::Kernel(_) => 2,
+            ProcError::None(_) | ProcError::Ended(_) | ProcError::Kernel(_) => 2,
             _ => 4,
         }
     }

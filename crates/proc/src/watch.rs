@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::time::{clock_gettime, ClockId};
 
-use crate::error::BitsError;
+use crate::error::ProcError;
 use crate::group::{check, children, processor_ns, threads};
 use crate::halt::Halt;
 use crate::maps::{mappings, rest, Mapping};
@@ -95,7 +95,7 @@ impl Watch {
     ///
     /// # Errors
     /// It cannot be watched.
-    pub fn of(root: u32, own: bool) -> Result<Watch, BitsError> {
+    pub fn of(root: u32, own: bool) -> Result<Watch, ProcError> {
         check(root)?;
         let budget = if own { STOPPED } else { RUNNING };
         let mut watch = Watch {
@@ -130,13 +130,13 @@ impl Watch {
         Ok(watch)
     }
 
-    fn trusted(&self) -> Result<(), BitsError> {
+    fn trusted(&self) -> Result<(), ProcError> {
         let (pid, Watched { swapped, huge, .. }) = (self.root, &self.watched);
         if *swapped > SWAPPED_MAX {
-            return Err(BitsError::Swapped { pid, percent: 100.0 * swapped });
+            return Err(ProcError::Swapped { pid, percent: 100.0 * swapped });
         }
         if *huge > HUGE_MAX {
-            return Err(BitsError::Huge { pid, percent: 100.0 * huge });
+            return Err(ProcError::Huge { pid, percent: 100.0 * huge });
         }
         Ok(())
     }
@@ -304,22 +304,22 @@ impl Watch {
 /// KiB of a page.
 const KIB: f64 = PAGE as f64 / 1024.0;
 
-fn read(pid: u32) -> Result<Vec<Mapping>, BitsError> {
+fn read(pid: u32) -> Result<Vec<Mapping>, ProcError> {
     let text = fs::read(format!("/proc/{pid}/smaps"));
     let text = text.map_err(|source| refused(pid, "smaps", source))?;
     Ok(mappings(&String::from_utf8_lossy(&text)))
 }
 
-fn clear(pid: u32) -> Result<(), BitsError> {
+fn clear(pid: u32) -> Result<(), ProcError> {
     let done = fs::write(format!("/proc/{pid}/clear_refs"), "1");
     done.map_err(|source| refused(pid, "clear_refs", source))
 }
 
 /// Why a file of a process that was there cannot be used: the process may have ended since.
-fn refused(pid: u32, file: &'static str, source: std::io::Error) -> BitsError {
+fn refused(pid: u32, file: &'static str, source: std::io::Error) -> ProcError {
     match check(pid) {
-        Err(BitsError::None(_) | BitsError::Ended(_)) => BitsError::Ended(pid),
-        _ => BitsError::File { pid, file, source },
+        Err(ProcError::None(_) | ProcError::Ended(_)) => ProcError::Ended(pid),
+        _ => ProcError::File { pid, file, source },
     }
 }
 
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn a_process_that_ended_while_its_files_were_to_be_used_has_ended() {
-        assert!(matches!(clear(1 << 23), Err(BitsError::Ended(_))));
-        assert!(matches!(read(1 << 23), Err(BitsError::Ended(_))));
+        assert!(matches!(clear(1 << 23), Err(ProcError::Ended(_))));
+        assert!(matches!(read(1 << 23), Err(ProcError::Ended(_))));
     }
 }
