@@ -8,8 +8,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use coldframe_proc::{advise, scan, Advice, Place};
 use coldframe_kernel::{Guard, SwapKind, Tree};
+use coldframe_proc::{advise, scan, Advice, Place};
 use coldframe_toolbox::{have, skip, GCC};
 
 /// Writes 32 MiB, then reads the first 4 MiB again and again, 1,024 pages; a child of it sleeps.

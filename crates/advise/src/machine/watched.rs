@@ -1,10 +1,10 @@
 //! The answer from referenced bits: faults by RAM (`stretches.rs`) become run time by the price of a fault from the
 //! kernel's swap.
 
-use coldframe_proc::{Watched, PAGE};
 use coldframe_device::quantity::human_size;
 use coldframe_experiment::sim_result::SCHEMA_VERSION;
 use coldframe_pager_plan::FRAMES_MIN;
+use coldframe_proc::{Watched, PAGE};
 
 use super::curve::{Point, THRASHES};
 use super::json::{program, Answer, Rung, DEVICE};
@@ -153,9 +153,9 @@ fn rests_on(watched: &Watched, asked: &AskedOfBits, price: &Price, split: Split)
 
 #[cfg(test)]
 mod tests {
-    use coldframe_proc::{Look, Stretch};
     use coldframe_core::Ps;
     use coldframe_device::sheet::machine::Spread;
+    use coldframe_proc::{Look, Stretch};
 
     use super::*;
 
