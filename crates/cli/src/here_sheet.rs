@@ -19,7 +19,7 @@ use crate::progress::Line;
 use crate::run::allowed;
 use crate::run_kernel::{swappable, this};
 
-/// The version of the measurement in `coldframe_live::costs`. Raise it if its numbers can no longer be compared with
+/// The version of the measurement in `coldframe_costs`. Raise it if its numbers can no longer be compared with
 /// older ones.
 const CALIBRATION: u32 = 3;
 

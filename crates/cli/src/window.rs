@@ -69,7 +69,7 @@ const ROOM: u64 = 8 << 20;
 /// Keeps the processors from sleeping until it is dropped: `Documentation/power/pm_qos_interface.rst`. A program that is
 /// recorded sleeps at each fault for some microseconds, and a processor that halts meanwhile, above all a virtual one,
 /// has cold caches afterwards: the fault then takes 20 us of the program's processor time instead of 5
-/// (`docs/book/src/truth.md`). `None`: only root may, and other recordings take longer.
+/// (`docs/accuracy-log.md`). `None`: only root may, and other recordings take longer.
 fn awake() -> Option<File> {
     let mut latency = File::options().write(true).open("/dev/cpu_dma_latency").ok()?;
     latency.write_all(&0i32.to_ne_bytes()).ok().map(|()| latency)

@@ -1,4 +1,4 @@
-//! The device of several tasks: one transfer at a time, and two queues before it.
+//! The bus to the device, with one task or several: one transfer at a time, and two queues before it.
 //!
 //! ```text
 //!   demand      [ loads that a task waits for, and the writes that make room for them ]         ─┐ first

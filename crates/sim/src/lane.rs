@@ -327,8 +327,8 @@ impl Lane {
         }
     }
 
-    /// The pages worth reading ahead with a true fault; `None`: it continues no stream. They are absent before the fault (a victim of the fault itself
-    /// is leaving), and the pool or the device has them (a page that was never written out is zeros).
+    /// The pages worth reading ahead with a true fault; `None` if the fault extends no stream. Only pages that were already
+    /// absent before the fault and have contents in the pool or on the device are returned.
     fn behind(&mut self, page: PageId, numbers: Option<&Numbering>) -> Option<Vec<PageId>> {
         let (engine, stored) = (&self.engine, &self.world.stored);
         match &mut self.streams {

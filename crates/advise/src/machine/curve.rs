@@ -66,11 +66,10 @@ impl Point {
 
 /// The uncertainty that a window leaves for a size, as a part of the window. The bounds of `trace/src/window.rs` are
 /// those of the worst string. In measurements, curves through windows of 256 and of 600 pages for the same program
-/// were shifted by at most 0.14 of the longer window, of another program by 0.28 (`docs/book/src/truth.md`).
-/// 0.28 (`docs/book/src/truth.md`).
+/// were shifted by at most 0.14 of the longer window, of another program by 0.28 (`docs/accuracy-log.md`).
 const OPEN: u64 = 4;
 /// The uncertainty of the time that a recording took from the program. For 14 of 16 programs, the estimate was within
-/// a tenth of their own time if recording took about as much again (`docs/book/src/truth.md`).
+/// a tenth of their own time if recording took about as much again (`docs/accuracy-log.md`).
 const TAKEN: f64 = 1.0 / 7.0;
 
 /// A size that was simulated.

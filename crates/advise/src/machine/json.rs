@@ -223,7 +223,7 @@ impl Answer {
         if let Some(inferred) = rows.inferred {
             notes.push(inferred.into());
         }
-        notes.push("pages written with the bytes they had before are not told apart".into());
+        notes.push("pages that are loaded for reading and then written with the same bytes count as clean".into());
         notes
     }
 

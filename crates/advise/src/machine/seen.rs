@@ -88,7 +88,7 @@ fn heat(process: &Process) -> Vec<f64> {
     (0..columns).map(|i| mean(part(i))).collect()
 }
 
-/// The most processor time that a fault takes from its thread, in nanoseconds (`docs/book/src/truth.md`).
+/// The most processor time that a fault takes from its thread, in nanoseconds (`docs/accuracy-log.md`).
 const FAULT_MAX: u32 = 20_000;
 
 /// The program's own time at each row: the threads' time without their faults, stretched to the whole. A row with less

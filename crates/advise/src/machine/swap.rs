@@ -12,9 +12,9 @@
 //! 1.0 to 1.3 times as long for six heaps), so the range has none and twice of it.
 //!
 //! The range of a recording has what our pager's range has (the price, the window, the sample of pages, the program's own
-//! time), and how well pages compress: the pages in swap are an unknown choice of all pages. All pages and all
-//! departures give two means; the range reaches as far to either side of the first as the second lies from it, and as
-//! far again as the kernel's compressor and zram's classes of sizes may differ from what is assumed.
+//! time), and how well pages compress. We do not know which pages are in swap. The mean ratio over all pages and the mean
+//! ratio over all evictions differ by d; the range is the first mean ± d, and it is widened by what the kernel's compressor
+//! and zram's size classes may differ from the assumed ones.
 
 use coldframe_core::policy::active_inactive;
 use coldframe_core::Ps;

@@ -169,9 +169,8 @@ impl Faults {
     }
 
     /// The pages to load with a fault: if it continues a stream those behind it, otherwise those that left together with
-    /// it. All are out and have content. A stream ends where the memory ends. Ask this before the engine gets the fault.
-    /// The fault's own victims leave sooner or later, by their number and their bytes, and the answer would depend on
-    /// that.
+    /// it. All are out and have content. A stream ends where the memory ends. Ask this before the engine gets the fault:
+    /// otherwise the answer would depend on when this fault's victims leave.
     fn ahead(&self, decider: &mut Decider, page: usize) -> Ahead {
         let mut ahead = Ahead::default();
         let stream = decider.streams.fault(PageId::from(page));

@@ -2,16 +2,16 @@
 //! and each entry is a record in a mapped file (`coldframe_journal::entries`). The file is complete however the program
 //! ends.
 //!
-//! An entry costs the program some microseconds, so the recorder limits the entries of pages that it has seen before. In
-//! all, they may take as long as the program has worked. What they take besides is the user's patience:
+//! An entry costs the program some microseconds, so the recorder limits the entries of pages that it has recorded before.
+//! In all, they may take as long as the program has worked, and the user's patience (an upper bound) on top:
 //!
 //! ```text
 //!   spent of the patience   1/64     1/32     1/16      1/8      1/4      1/2          all
 //!   sampled pages down to   8192 ──► 4096 ──► 2048 ──► 1024 ──► 512 ──► 256 = SAMPLED_MIN
 //!   window, of the sample   1/16 ────────────────────────────────────────────────► 1/5 ──► all: nothing is recorded
 //! ```
-//! So the sample shrinks first, twice as late each time, and a program of which everything shows keeps its sample. The
-//! window grows only if a small sample takes too long, too; and in the end the program runs at its own speed.
+//! First the sample is halved, each halving at twice the spent time; a fully recorded program is not affected. The window
+//! grows only if the smallest sample still takes too long; in the end nothing is recorded and the program runs at its own speed.
 //!
 //! The recorder compares the hash of a page when it leaves the window with the last hash: if they differ, the page
 //! was written. This costs no fault. It is also what a swap area needs: pages with unchanged bytes are not written
@@ -34,7 +34,7 @@ use crate::sys::{self, High};
 use crate::{LiveError, Options, Recorder, Wait, PAGE};
 
 /// The other costs of an entry, as a part of its handler's work and its way. Used only to decide whether more entries
-/// are possible. Measured (`docs/book/src/truth.md`): 3 us in the kernel's fault and 1 to 3 us of cache misses, beside 4
+/// are possible. Measured (`docs/accuracy-log.md`): 3 us in the kernel's fault and 1 to 3 us of cache misses, beside 4
 /// to 5 us in the handler and 3 us on the way.
 const BESIDES: f64 = 0.6;
 /// A period with fewer entries does not correct earlier ones: those that take as long as all the rest.
@@ -42,8 +42,8 @@ const SHARE: f64 = 0.5;
 /// Nanoseconds that entries may take beyond their share before the recorder reacts, besides the patience: two periods, so
 /// that one busy period changes nothing.
 const SLACK_NS: f64 = 2.0 * PERIOD_NS as f64;
-/// The patience that a program has had, as a multiple of its own time so far: memory that has just begun to grow needs no
-/// small window. A guess.
+/// Upper bound on recording time, as a multiple of run time so far: memory that has just begun to grow needs no small
+/// window. A guess.
 const AT_ONCE: f64 = 8.0;
 /// The window, as a part of the sampled pages in RAM. A guess: hardly a program is usable in less memory.
 const WINDOW: usize = 16;
@@ -58,7 +58,7 @@ const WINDOW_MIN: usize = SAMPLED_MIN / 16;
 const PERIOD_NS: u64 = 20_000_000;
 const PERIOD: u64 = 64;
 /// A thread whose way takes longer than this has waited for something else, in nanoseconds. A way takes 3 us, and 25 us
-/// if a virtual processor has halted (`docs/book/src/truth.md`); a thread that waits for a processor waits for a
+/// if a virtual processor has halted (`docs/accuracy-log.md`); a thread that waits for a processor waits for a
 /// millisecond.
 const WAIT_NS: u64 = 50_000;
 /// A histogram of the processor time between two faults of a thread: its bins, and the nanoseconds of each.

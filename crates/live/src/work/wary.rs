@@ -1,16 +1,16 @@
-//! Frames that the kernel holds while it fills them: a device or a server of files writes there, past the page table.
-//! Such a page must not leave, for the bytes would go to a frame that nobody maps. Only `UFFDIO_MOVE` refuses a page
-//! that is held (`FOLL_PIN` in the kernel), and each move has a flush of its own. So pages that may have been
-//! written to go this way only once the program may have such a file or an io_uring: it is *wary* then, for good.
+//! Pinned frames: the kernel, a device or a file server writes to them past the page table (`FOLL_PIN` in the kernel). A
+//! page in a pinned frame must not be evicted, or those bytes would go to a frame that no page table maps. Only
+//! `UFFDIO_MOVE` refuses a pinned page, and each move flushes the TLB by itself. We use it only after the program opens a
+//! file that can pin frames or an io_uring, and from then on always: the program is *wary* then.
 //!
 //! ```text
 //!   wary   a page that was written to ─ moved to the shelf ─ from there into the pipe, as all others
-//!                                     └ refused: it stays, its bytes of now go to the log, and the engine gets a fault
+//!                                     └ refused: it stays, its present bytes go to the log, and the engine gets a fault
 //! ```
-//! A call that the program makes past the C library is not seen. If it registers memory with an io_uring, the kernel's
-//! count of held memory shows it soon (`look_for_held`).
+//! A system call that does not go through the C library is not noticed. If it registers memory with an io_uring, the
+//! kernel's count of pinned memory shows it soon (`look_for_held`).
 //!
-//! A page that writes fault on cannot be held for writing: to hold it is to write to it.
+//! A write-protected page cannot be pinned for writing: pinning it causes the write fault.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
