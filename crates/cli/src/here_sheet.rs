@@ -35,8 +35,8 @@ pub fn sheet(backing: &Path, extent: Extent, quiet: bool) -> Result<Sheet, Failu
     known(backing).map_or_else(|| measured(backing, extent, &[], quiet).map(|(sheet, _)| sheet), Ok)
 }
 
-/// The same, but if a kept sheet's faults take another time now, the machine is measured shortly, for this process only: on a
-/// machine with other work, processors are awake and busy, and on an idle one they sleep.
+/// The same, but if a kept sheet's faults take another time now, the machine is measured shortly, for this process
+/// only: on a machine with other work, processors are awake and busy, and on an idle one they sleep.
 ///
 /// # Errors
 /// As [`sheet`].
@@ -64,8 +64,8 @@ pub fn known(backing: &Path) -> Option<Sheet> {
     kept::read().ok().filter(|sheet| is_of(sheet, &machine(backing)))
 }
 
-/// Measures this machine, the swap that is on, and new swap of these kinds. Keeps the sheet, if possible, and returns its
-/// file.
+/// Measures this machine, the swap that is on, and new swap of these kinds. Keeps the sheet, if possible, and returns
+/// its file.
 ///
 /// # Errors
 /// A folder that cannot be used, a machine that cannot page.

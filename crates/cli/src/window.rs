@@ -66,9 +66,9 @@ pub const PATIENCE_OF_CHECK: u64 = 4 * PATIENCE;
 /// Bytes that a folder must have free: the recorder takes 4 MiB at a time, and the trace needs room, too.
 const ROOM: u64 = 8 << 20;
 
-/// Keeps the processors from sleeping until it is dropped: `Documentation/power/pm_qos_interface.rst`. A program that is
-/// recorded sleeps at each fault for some microseconds, and a processor that halts meanwhile, above all a virtual one,
-/// has cold caches afterwards: the fault then takes 20 us of the program's processor time instead of 5
+/// Keeps the processors from sleeping until it is dropped: `Documentation/power/pm_qos_interface.rst`. A program that
+/// is recorded sleeps at each fault for some microseconds, and a processor that halts meanwhile, above all a virtual
+/// one, has cold caches afterwards: the fault then takes 20 us of the program's processor time instead of 5
 /// (`docs/accuracy-log.md`). `None`: only root may, and other recordings take longer.
 fn awake() -> Option<File> {
     let mut latency = File::options().write(true).open("/dev/cpu_dma_latency").ok()?;

@@ -29,28 +29,31 @@
 //!
 //! - **A page** (`page/state.rs`): one word says where the page is, and which task is moving it. The word changes by
 //!   compare-and-swap; other threads wait.
-//! - **An address range** (`memory/extents.rs`, `region/mapping.rs`): one map has all open ranges with their rights and advice;
-//!   free addresses are inaccessible. A range is closed in two steps: it leaves the map, then its pages are dropped.
-//! - **Memory that fits into RAM** (`memory/early.rs`, `region/early.rs`): while all that the program may touch fits, the kernel
-//!   owns the memory and the program has no faults of ours. The thread that opens more memory, pins some, forks, or gets a file
-//!   that can pin frames hands all of it to the engine first. It holds the lock of address changes; other threads go on.
-//! - **The engine** (`fault/`): a thread with the engine's lock waits only for a page in transfer; the thread that transfers that
-//!   page never needs the lock.
-//! - **A slot** (`swap/log/`): a slot is written once, and never while a process can read its old data. A slot is free when no
-//!   living process can read it. The log chooses the slots, except with a swap area (`run --system`): then the engine chooses, an
-//!   erase block is a segment of the file, and an erase starts a new segment.
-//! - **A thread of the pager** (`sys/thread.rs`, `threads/`): the C library does not know these threads. They have stacks of ours
-//!   and allocate nothing.
-//! - **The pager process** (`threads/keeper.rs`, `sys/rights.rs`): these threads run in a process that shares the program's memory
-//!   and has descriptors, credentials and a process group of its own. A pipe shows it the end of each forked child. A recorder runs
-//!   inside the program's process instead, and so does the pager of a Rust or C program.
-//! - **The messages** (`task/lead.rs`): one handler thread reads the messages and serves them. Before it waits, another one takes over.
-//! - **A fork** (`life/fork.rs`): all that the child needs is reserved before the fork. If that fails, the child runs without paging
-//!   (`region/unpaged.rs`); it is not ended.
+//! - **An address range** (`memory/extents.rs`, `region/mapping.rs`): one map has all open ranges with their rights and
+//!   advice; free addresses are inaccessible. A range is closed in two steps: it leaves the map, then its pages are
+//!   dropped.
+//! - **Memory that fits into RAM** (`memory/early.rs`, `region/early.rs`): while all that the program may touch fits,
+//!   the kernel owns the memory and the program has no faults of ours. The thread that opens more memory, pins some,
+//!   forks, or gets a file that can pin frames hands all of it to the engine first. It holds the lock of address
+//!   changes; other threads go on.
+//! - **The engine** (`fault/`): a thread with the engine's lock waits only for a page in transfer; the thread that
+//!   transfers that page never needs the lock.
+//! - **A slot** (`swap/log/`): a slot is written once, and never while a process can read its old data. A slot is free
+//!   when no living process can read it. The log chooses the slots, except with a swap area (`run --system`): then the
+//!   engine chooses, an erase block is a segment of the file, and an erase starts a new segment.
+//! - **A thread of the pager** (`sys/thread.rs`, `threads/`): the C library does not know these threads. They have
+//!   stacks of ours and allocate nothing.
+//! - **The pager process** (`threads/keeper.rs`, `sys/rights.rs`): these threads run in a process that shares the
+//!   program's memory and has descriptors, credentials and a process group of its own. A pipe shows it the end of each
+//!   forked child. A recorder runs inside the program's process instead, and so does the pager of a Rust or C program.
+//! - **The messages** (`task/lead.rs`): one handler thread reads the messages and serves them. Before it waits, another
+//!   one takes over.
+//! - **A fork** (`life/fork.rs`): all that the child needs is reserved before the fork. If that fails, the child runs
+//!   without paging (`region/unpaged.rs`); it is not ended.
 //!
-//! A recording (`record/`) is a pager that has RAM for everything. Pages leave a window of mapped pages, and each entry into the
-//! window is written to a mapped file (`journal/src/entries.rs`). The window and the sample of pages adapt to the time that the
-//! entries may take.
+//! A recording (`record/`) is a pager that has RAM for everything. Pages leave a window of mapped pages, and each entry
+//! into the window is written to a mapped file (`journal/src/entries.rs`). The window and the sample of pages adapt to
+//! the time that the entries may take.
 //!
 //! ## Modules, from the bottom up
 //!

@@ -327,8 +327,8 @@ impl Lane {
         }
     }
 
-    /// The pages worth reading ahead with a true fault; `None` if the fault extends no stream. Only pages that were already
-    /// absent before the fault and have contents in the pool or on the device are returned.
+    /// The pages worth reading ahead with a true fault; `None` if the fault extends no stream. Only pages that were
+    /// already absent before the fault and have contents in the pool or on the device are returned.
     fn behind(&mut self, page: PageId, numbers: Option<&Numbering>) -> Option<Vec<PageId>> {
         let (engine, stored) = (&self.engine, &self.world.stored);
         match &mut self.streams {

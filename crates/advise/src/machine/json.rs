@@ -232,8 +232,8 @@ impl Answer {
         serde_json::to_value(self).expect("plain data has a JSON form")
     }
 
-    /// The advised settings, as `coldframe run -c` reads them; `None`: no size is advised, or the pager has not recorded
-    /// the program.
+    /// The advised settings, as `coldframe run -c` reads them; `None`: no size is advised, or the pager has not
+    /// recorded the program.
     pub fn config(&self) -> Option<String> {
         let ram = self.ram_bytes.filter(|_| self.rung == Rung::Recorder)?;
         let (kib, policy, read_ahead) = (ram / 1024, &self.policy, self.read_ahead);

@@ -1,20 +1,20 @@
 //! The kernel's swap instead of our pager: `run --by kernel`.
 //!
-//! Compressed RAM is a part of the RAM that is asked about. Of N pages F have frames, and the others take a share s of a
-//! page each: RAM = F + s (N - F). `run --by kernel` counts the same way (`kernel/src/budget.rs`).
+//! Compressed RAM is a part of the RAM that is asked about. Of N pages F have frames, and the others take a share s of
+//! a page each: RAM = F + s (N - F). `run --by kernel` counts the same way (`kernel/src/budget.rs`).
 //!
-//! Which pages leave is simulated for a recording, with the kernel's two lists (`core/src/policy/active_inactive.rs` says what
-//! that leaves out), and taken to be as with LRU for referenced bits. The time in which the kernel searches its lists is not
-//! in the price of a fault.
+//! Which pages leave is simulated for a recording, with the kernel's two lists (`core/src/policy/active_inactive.rs`
+//! says what that leaves out), and taken to be as with LRU for referenced bits. The time in which the kernel searches
+//! its lists is not in the price of a fault.
 //!
 //! A page that is harder to compress takes longer, both ways. A recorder times its trials of the program's pages, and
 //! `calibrate` those of its own; the difference is added to the price. lz4 is not the kernel's compressor (lzo-rle took
 //! 1.0 to 1.3 times as long for six heaps), so the range has none and twice of it.
 //!
-//! The range of a recording has what our pager's range has (the price, the window, the sample of pages, the program's own
-//! time), and how well pages compress. We do not know which pages are in swap. The mean ratio over all pages and the mean
-//! ratio over all evictions differ by d; the range is the first mean ± d, and it is widened by what the kernel's compressor
-//! and zram's size classes may differ from the assumed ones.
+//! The range of a recording has what our pager's range has (the price, the window, the sample of pages, the program's
+//! own time), and how well pages compress. We do not know which pages are in swap. The mean ratio over all pages and
+//! the mean ratio over all evictions differ by d; the range is the first mean ± d, and it is widened by what the
+//! kernel's compressor and zram's size classes may differ from the assumed ones.
 
 use coldframe_core::policy::active_inactive;
 use coldframe_core::Ps;
@@ -157,8 +157,8 @@ pub(super) fn with_swap(
 const LEVELS: usize = 32;
 const SIZES: usize = 64;
 
-/// How many pages have frames depends on how many there are: a program that grows has frames for all until it exceeds the
-/// RAM. So the counts of each level of use are those of the frames that it leaves.
+/// How many pages have frames depends on how many there are: a program that grows has frames for all until it exceeds
+/// the RAM. So the counts of each level of use are those of the frames that it leaves.
 struct Growth {
     pages: f64,
     /// By size, and by level.

@@ -42,9 +42,9 @@ impl Faults {
         }
     }
 
-    /// Some evicted pages could not leave. The engine believes they are gone, so we report a fault for each to correct it.
-    /// The task serves no other fault meanwhile. A policy may choose the same pages again and again (SIEVE's hand stays
-    /// among the newest pages), so after some rounds they are hidden from the policy until all of them are back.
+    /// Some evicted pages could not leave. The engine believes they are gone, so we report a fault for each to correct
+    /// it. The task serves no other fault meanwhile. A policy may choose the same pages again and again (SIEVE's hand
+    /// stays among the newest pages), so after some rounds they are hidden from the policy until all of them are back.
     pub fn bring_back(&self, todo: &mut Todo) {
         while !todo.kept.is_empty() {
             while let Some(page) = todo.kept.pop() {

@@ -168,9 +168,9 @@ impl Faults {
         stats.stages().into_iter().for_each(|(stage, counter)| Stats::add(counter, laps.of(stage)));
     }
 
-    /// The pages to load with a fault: if it continues a stream those behind it, otherwise those that left together with
-    /// it. All are out and have content. A stream ends where the memory ends. Ask this before the engine gets the fault:
-    /// otherwise the answer would depend on when this fault's victims leave.
+    /// The pages to load with a fault: if it continues a stream those behind it, otherwise those that left together
+    /// with it. All are out and have content. A stream ends where the memory ends. Ask this before the engine gets the
+    /// fault: otherwise the answer would depend on when this fault's victims leave.
     fn ahead(&self, decider: &mut Decider, page: usize) -> Ahead {
         let mut ahead = Ahead::default();
         let stream = decider.streams.fault(PageId::from(page));

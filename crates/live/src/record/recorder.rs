@@ -2,16 +2,17 @@
 //! and each entry is a record in a mapped file (`coldframe_journal::entries`). The file is complete however the program
 //! ends.
 //!
-//! An entry costs the program some microseconds, so the recorder limits the entries of pages that it has recorded before.
-//! In all, they may take as long as the program has worked, and the user's patience (an upper bound) on top:
+//! An entry costs the program some microseconds, so the recorder limits the entries of pages that it has recorded
+//! before. In all, they may take as long as the program has worked, and the user's patience (an upper bound) on top:
 //!
 //! ```text
 //!   spent of the patience   1/64     1/32     1/16      1/8      1/4      1/2          all
 //!   sampled pages down to   8192 ──► 4096 ──► 2048 ──► 1024 ──► 512 ──► 256 = SAMPLED_MIN
 //!   window, of the sample   1/16 ────────────────────────────────────────────────► 1/5 ──► all: nothing is recorded
 //! ```
-//! First the sample is halved, each halving at twice the spent time; a fully recorded program is not affected. The window
-//! grows only if the smallest sample still takes too long; in the end nothing is recorded and the program runs at its own speed.
+//! First the sample is halved, each halving at twice the spent time; a fully recorded program is not affected. The
+//! window grows only if the smallest sample still takes too long; in the end nothing is recorded and the program runs
+//! at its own speed.
 //!
 //! The recorder compares the hash of a page when it leaves the window with the last hash: if they differ, the page
 //! was written. This costs no fault. It is also what a swap area needs: pages with unchanged bytes are not written
@@ -39,8 +40,8 @@ use crate::{LiveError, Options, Recorder, Wait, PAGE};
 const BESIDES: f64 = 0.6;
 /// A period with fewer entries does not correct earlier ones: those that take as long as all the rest.
 const SHARE: f64 = 0.5;
-/// Nanoseconds that entries may take beyond their share before the recorder reacts, besides the patience: two periods, so
-/// that one busy period changes nothing.
+/// Nanoseconds that entries may take beyond their share before the recorder reacts, besides the patience: two periods,
+/// so that one busy period changes nothing.
 const SLACK_NS: f64 = 2.0 * PERIOD_NS as f64;
 /// Upper bound on recording time, as a multiple of run time so far: memory that has just begun to grow needs no small
 /// window. A guess.
@@ -170,8 +171,8 @@ impl Pace {
     }
 
     /// The fault of a thread, which came at `started` and is answered `now`. `time`: the thread's processor time.
-    /// Between two faults, a thread works, which its clock shows, and is on its way to the handler and back. Returns the
-    /// nanoseconds of its way, and those in which it has waited for something else; `None`: it is a new thread.
+    /// Between two faults, a thread works, which its clock shows, and is on its way to the handler and back. Returns
+    /// the nanoseconds of its way, and those in which it has waited for something else; `None`: it is a new thread.
     fn fault(&mut self, thread: u32, started: u64, now: u64, time: u64) -> Option<(u64, u64)> {
         let before = std::mem::replace(&mut self.last, thread);
         let this = Last { thread, answered: now, time };

@@ -1,7 +1,7 @@
-//! Pinned frames: the kernel, a device or a file server writes to them past the page table (`FOLL_PIN` in the kernel). A
-//! page in a pinned frame must not be evicted, or those bytes would go to a frame that no page table maps. Only
-//! `UFFDIO_MOVE` refuses a pinned page, and each move flushes the TLB by itself. We use it only after the program opens a
-//! file that can pin frames or an io_uring, and from then on always: the program is *wary* then.
+//! Pinned frames: the kernel, a device or a file server writes to them past the page table (`FOLL_PIN` in the kernel).
+//! A page in a pinned frame must not be evicted, or those bytes would go to a frame that no page table maps. Only
+//! `UFFDIO_MOVE` refuses a pinned page, and each move flushes the TLB by itself. We use it only after the program opens
+//! a file that can pin frames or an io_uring, and from then on always: the program is *wary* then.
 //!
 //! ```text
 //!   wary   a page that was written to ─ moved to the shelf ─ from there into the pipe, as all others
