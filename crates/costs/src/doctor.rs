@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use coldframe_live::trials;
+use coldframe_proc::Tree;
 use serde::Serialize;
 
 /// The state of something.
@@ -52,7 +53,7 @@ fn read(path: &str) -> Option<String> {
 }
 
 fn kernel() -> Finding {
-    let release = read("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let release = Tree::machine().kernel_release();
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     finding("kernel", Health::Note, format!("Linux {release}, {cpus} CPUs"), "")
 }
@@ -147,8 +148,7 @@ fn cgroup() -> Option<Finding> {
 }
 
 fn swap() -> Finding {
-    let swaps = read("/proc/swaps").unwrap_or_default();
-    let count = swaps.lines().skip(1).count();
+    let count = Tree::machine().swap_areas().len();
     let found = if count == 0 { "none".to_string() } else { format!("{count} in use") };
     finding("kernel swap", Health::Note, format!("{found}; the pager does not need it"), "")
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use coldframe_core::Ps;
 use coldframe_live::PAGE;
+use coldframe_proc::Process;
 
 use super::{ns, LEAST};
 
@@ -170,13 +171,16 @@ impl Ground {
             if stretch.len() < len {
                 break;
             }
-            let (waited, before, started) = (ready_ns(), events(), Instant::now());
+            let (waited, before, started) = (Process::of(std::process::id()).ready_ns(), events(), Instant::now());
             stretch.iter().for_each(|page| self.one(*page, touch));
             let (took, met) = (ns(started), events() - before);
             if 2 * met >= len as u64 {
                 let each = (took as f64 - len as f64 * self.plain[touch as usize]) / met as f64;
                 // A thread that has ended meanwhile is no longer in the count.
-                found.push((each, ready_ns().saturating_sub(waited) as f64 / took as f64));
+                found.push((
+                    each,
+                    Process::of(std::process::id()).ready_ns().saturating_sub(waited) as f64 / took as f64,
+                ));
             }
             if began.elapsed() > 4 * most {
                 break;
@@ -189,14 +193,6 @@ impl Ground {
     pub fn knowing(self, plain: [f64; 4]) -> Ground {
         Ground { plain, ..self }
     }
-}
-
-/// Nanoseconds that threads of this process were ready and had no processor (`proc_pid_schedstat(5)`); 0 if the
-/// kernel does not count them.
-fn ready_ns() -> u64 {
-    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let second = |text: String| text.split(' ').nth(1)?.parse::<u64>().ok();
-    threads.filter_map(|thread| second(std::fs::read_to_string(thread.path().join("schedstat")).ok()?)).sum()
 }
 
 /// The least disturbed stretches, and enough of them in any case. Each stretch comes with the share of its time in

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use coldframe_live::{trial_ns, PAGE};
+use coldframe_proc::Tree;
 
 use super::stretch::{Plain, Sample, Touch};
 use super::{bytes, ns};
@@ -76,15 +77,12 @@ pub fn swap_costs() -> Option<SwapCosts> {
 
 /// Whether the swap that the kernel uses first is compressed RAM; `None`: there is no swap.
 pub fn swap_is_compressed() -> Option<bool> {
-    let (swaps, zswap) = ("/proc/swaps", "/sys/module/zswap/parameters/enabled");
-    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
-    first_is_zram(&read(swaps)).map(|zram| zram || read(zswap).trim() == "Y")
+    first_is_compressed(&Tree::machine())
 }
 
-/// `NAME TYPE SIZE USED PRIORITY` after a line of heads.
-fn first_is_zram(swaps: &str) -> Option<bool> {
-    let priority = |line: &&str| line.split_whitespace().nth(4).and_then(|word| word.parse::<i64>().ok());
-    swaps.lines().skip(1).max_by_key(priority).map(|line| line.starts_with("/dev/zram"))
+fn first_is_compressed(tree: &Tree) -> Option<bool> {
+    let first = tree.swap_areas().into_iter().max_by_key(|area| area.priority)?;
+    Some(first.is_zram() || tree.zswap())
 }
 
 /// Nanoseconds of this thread's processor time for each page. By a clock on the wall, one interruption of the call would
@@ -124,23 +122,28 @@ mod tests {
 
     #[test]
     fn faults_from_swap_are_timed_if_there_is_swap_and_only_then() {
-        let areas = std::fs::read_to_string("/proc/swaps").unwrap().lines().count();
+        let areas = Tree::machine().swap_areas().len();
         match swap_costs() {
             Some(SwapCosts { fault, ahead, .. }) => {
-                assert!(areas > 1);
+                assert!(areas > 0);
                 assert!(fault.low.0 > 100_000, "a fault takes more than 100 ns: {fault:?}");
                 assert!(ahead.low <= ahead.mean && ahead.mean <= fault.high, "{ahead:?} {fault:?}");
             }
             // Swap may be full, or not for this cgroup.
-            None => eprintln!("no swap takes pages of this process ({} areas)", areas - 1),
+            None => eprintln!("no swap takes pages of this process ({areas} areas)"),
         }
     }
 
     #[test]
     fn the_swap_of_the_highest_priority_counts() {
-        let head = "Filename Type Size Used Priority\n";
-        let (disk, zram) = ("/swapfile file 1024 0 -2\n", "/dev/zram0 partition 1024 0 100\n");
-        assert_eq!(first_is_zram(&format!("{head}{disk}{zram}")), Some(true));
-        assert_eq!((first_is_zram(&format!("{head}{disk}")), first_is_zram(head)), (Some(false), None));
+        let (folder, head) = (tempfile::tempdir().unwrap(), "Filename Type Size Used Priority\n");
+        std::fs::create_dir(folder.path().join("proc")).unwrap();
+        let first = |areas: &str| {
+            std::fs::write(folder.path().join("proc/swaps"), format!("{head}{areas}")).unwrap();
+            first_is_compressed(&Tree::at(folder.path()))
+        };
+        let disk = "/swapfile file 1024 0 -2\n";
+        assert_eq!(first(&format!("{disk}/dev/zram0 partition 1024 0 100\n")), Some(true));
+        assert_eq!((first(disk), first("")), (Some(false), None));
     }
 }

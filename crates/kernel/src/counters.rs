@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use crate::tree::{field, number, text};
+use crate::files::number;
 use crate::version::Version;
+use coldframe_proc::{field, text};
 
 /// The counters of a group, with those of the groups below it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -7,8 +7,9 @@ use std::process::Command;
 use rustix::fs::{fallocate, ioctl_setflags, FallocateFlags, IFlags};
 use rustix::io::Errno;
 
+use crate::files::write;
 use crate::things::{keep, said, Thing};
-use crate::tree::{write, Tree};
+use coldframe_proc::Tree;
 
 /// The control of zram devices.
 const CONTROL: &str = "/sys/class/zram-control";

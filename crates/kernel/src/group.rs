@@ -4,9 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::counters::Counters;
+use crate::files::{number, write};
 use crate::pressure::{stalled, Stall};
-use crate::tree::{number, text, write};
 use crate::version::Version;
+use coldframe_proc::text;
 
 /// A group.
 #[derive(Debug, Clone)]

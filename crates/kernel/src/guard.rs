@@ -12,14 +12,15 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::files::write;
 use crate::group::Group;
 use crate::place::Place;
 use crate::swap::SwapKind;
 use crate::things::{folder, freeze, keep, stop, Thing};
-use crate::tree::{write, Tree};
 use crate::undo::undo;
 use crate::version::Version;
 use crate::{devices, pin, KernelError};
+use coldframe_proc::Tree;
 
 /// How long the end waits until all is taken away. A group with processes takes longer, and the guard goes on alone.
 const PATIENCE: Duration = Duration::from_secs(2);

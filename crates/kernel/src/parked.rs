@@ -14,18 +14,19 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use coldframe_proc::{advise, check, children, scan, touch, Advice, Place, PAGE};
+use coldframe_proc::{advise, check, scan, touch, Advice, Place, Process, PAGE};
 use rustix::process::{kill_process, pidfd_open, Pid, PidfdFlags, Signal};
 
+use crate::files::write;
 use crate::group::Group;
 use crate::pages::{but_one_part, Pages};
-use crate::place::{mounted, path_in};
-use crate::processes::still;
+use crate::place::{mounted, path_of};
+use crate::processes::is_stopped;
 use crate::swap::Swaps;
 use crate::target::group_of;
-use crate::tree::{field, text, write, Tree};
 use crate::version::Version;
 use crate::{Guard, KernelError};
+use coldframe_proc::{field, text, Tree};
 
 /// Without the right to advise, so many threads read: three times as fast as one, with pages of a disk at random (measured).
 const READERS: usize = 8;
@@ -48,15 +49,7 @@ impl Target {
     fn processes(&self) -> Vec<u32> {
         match self {
             Target::Group(group) => group.processes(),
-            Target::Process(root) => {
-                let (mut all, mut at) = (vec![*root], 0);
-                while let Some(process) = all.get(at) {
-                    let new: Vec<_> = children(*process).into_iter().filter(|child| !all.contains(child)).collect();
-                    all.extend(new);
-                    at += 1;
-                }
-                all
-            }
+            Target::Process(root) => Process::of(*root).with_descendants(),
         }
     }
 
@@ -134,13 +127,13 @@ impl Parked {
     /// Its processes that have not ended.
     fn processes(&self) -> Vec<u32> {
         let mut all = self.target.processes();
-        all.retain(|process| still(&self.tree, *process).is_some());
+        all.retain(|process| is_stopped(&self.tree, *process).is_some());
         all
     }
 
     /// Whether it is there: the process that it is named by, or one of its group.
     pub(crate) fn lives(&self) -> bool {
-        let there = |process: &u32| still(&self.tree, *process).is_some();
+        let there = |process: &u32| is_stopped(&self.tree, *process).is_some();
         match &self.target {
             Target::Process(root) => there(root),
             Target::Group(group) => group.processes().iter().any(there),
@@ -204,7 +197,7 @@ impl Parked {
                     "type it where it goes on: in another terminal, or in another group",
                 );
             }
-            if still(&self.tree, *process) == Some(true) {
+            if is_stopped(&self.tree, *process) == Some(true) {
                 let remedy = format!("kill -CONT {process} lets it run");
                 return lacks(format!("process {process} of {name} is stopped already"), &remedy);
             }
@@ -228,7 +221,8 @@ impl Parked {
         match self.target.freezer() {
             Some(file) => field(&text(&file.with_file_name("cgroup.events")), "frozen") == Some(1),
             None => {
-                let stopped = |process| self.stopped.contains(process) && still(&self.tree, *process) != Some(false);
+                let stopped =
+                    |process| self.stopped.contains(process) && is_stopped(&self.tree, *process) != Some(false);
                 self.processes().iter().all(stopped)
             }
         }
@@ -249,7 +243,7 @@ impl Parked {
                     self.stopped.push(*process);
                     let done = guard.ask(&["stop", &process.to_string()]);
                     // One that has ended need not stop.
-                    done.map(drop).or_else(|e| still(&self.tree, *process).map_or(Ok(()), |_| Err(e)))?;
+                    done.map(drop).or_else(|e| is_stopped(&self.tree, *process).map_or(Ok(()), |_| Err(e)))?;
                 }
             }
             if self.stands() {
@@ -367,8 +361,7 @@ impl Parked {
         let Some(process) = self.processes().first().copied() else {
             return Err(KernelError::lacks(format!("{} has ended", self.name), "start it again"));
         };
-        let groups = self.tree.text(format!("/proc/{process}/cgroup"));
-        let mounted = mounted(&self.tree, Version::Two).zip(path_in(&groups, Version::Two));
+        let mounted = mounted(&self.tree, Version::Two).zip(path_of(&self.tree.process(process), Version::Two));
         let folder = mounted.map(|(place, path)| place.mount.join(path.trim_matches('/'))).unwrap_or_default();
         let frozen = |folder: &&Path| *folder != own && text(&folder.join("cgroup.freeze")) == "1";
         match folder.ancestors().find(frozen).map(Path::display) {

@@ -16,8 +16,8 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fs::{flock, FlockOperation};
 
 use crate::parked::{Parked, Standing};
-use crate::tree::Tree;
 use crate::{Guard, KernelError};
+use coldframe_proc::Tree;
 
 /// How often the keeper looks whether program and guard are there, seconds.
 const LOOK: i64 = 1;

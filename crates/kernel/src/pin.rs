@@ -16,8 +16,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{fcntl_setpipe_size, pipe, splice, SpliceFlags};
 
+use crate::files::write;
 use crate::things::Thing;
-use crate::tree::{write, Tree};
+use coldframe_proc::Tree;
 
 /// Pages that are pinned: 64 KiB, as many as a pipe has room for.
 const PAGES: usize = 16;
@@ -63,10 +64,9 @@ fn pages(folder: &Path) -> std::io::Result<(File, [OwnedFd; 2])> {
 /// The door of the group that this process is in, in the hierarchy of `group`.
 fn own(tree: &Tree, group: &Path) -> PathBuf {
     let parent = group.parent().unwrap_or(group);
-    let groups = tree.text("/proc/self/cgroup");
-    let paths = groups.lines().filter_map(|line| line.splitn(3, ':').nth(2));
-    let mut folders = paths.flat_map(|path| {
-        parent.ancestors().map(move |above| above.join(path.trim_start_matches('/')).join("cgroup.procs"))
+    let groups = tree.own_process().cgroups();
+    let mut folders = groups.iter().flat_map(|group| {
+        parent.ancestors().map(|above| above.join(group.path.trim_start_matches('/')).join("cgroup.procs"))
     });
     let is_here = |door: &PathBuf| {
         let me = std::process::id().to_string();

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{access, Access};
 
-use crate::tree::{text, Tree};
 use crate::version::Version;
 use crate::KernelError;
+use coldframe_proc::{text, Cgroup, Mount, Process, Tree};
 
 /// A folder in which a memory group can be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,30 +87,20 @@ fn writable(folder: &Path) -> bool {
 }
 
 pub(crate) fn mounted(tree: &Tree, version: Version) -> Option<Mounted> {
-    let mounts = tree.text("/proc/self/mounts");
-    let mount = mounts.lines().find_map(|line| {
-        let words: Vec<_> = line.split(' ').collect();
-        let (folder, kind, options) = (words.get(1)?, words.get(2)?, words.get(3)?);
-        let fits = match version {
-            Version::One => *kind == "cgroup" && options.split(',').any(|option| option == "memory"),
-            Version::Two => *kind == "cgroup2",
-        };
-        fits.then(|| tree.path(folder))
-    })?;
-    let groups = tree.text("/proc/self/cgroup");
-    let own = path_in(&groups, version)?;
+    let fits = |mount: &Mount| match version {
+        Version::One => mount.kind == "cgroup" && mount.options.iter().any(|option| option == "memory"),
+        Version::Two => mount.kind == "cgroup2",
+    };
+    let mount = tree.path(tree.mounts().into_iter().find(fits)?.folder);
+    let own = path_of(&tree.own_process(), version)?;
     Some(Mounted { own: mount.join(own.trim_start_matches('/')), mount })
 }
 
-/// The path of a process's group, from the text of its `/proc/PID/cgroup`.
-pub(crate) fn path_in(groups: &str, version: Version) -> Option<&str> {
-    groups.lines().find_map(|line| {
-        let mut parts = line.splitn(3, ':');
-        let (number, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-        let fits = match version {
-            Version::One => controllers.split(',').any(|name| name == "memory"),
-            Version::Two => number == "0",
-        };
-        fits.then_some(path)
-    })
+/// The path of a process's group.
+pub(crate) fn path_of(process: &Process, version: Version) -> Option<String> {
+    let fits = |group: &Cgroup| match version {
+        Version::One => group.controllers.iter().any(|name| name == "memory"),
+        Version::Two => group.hierarchy == 0,
+    };
+    process.cgroups().into_iter().find(fits).map(|group| group.path)
 }

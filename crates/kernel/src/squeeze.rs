@@ -11,14 +11,15 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::files::{number, write};
 use crate::group::Group;
-use crate::place::{path_in, WRITABLE};
+use crate::place::{path_of, WRITABLE};
 use crate::pressure::stalled;
 use crate::processes::waiting;
 use crate::swap::Swaps;
-use crate::tree::{field, number, text, write, Tree};
 use crate::version::Version;
 use crate::{Guard, KernelError};
+use coldframe_proc::{field, text, Tree};
 
 /// A step takes this part of the memory away.
 const PART: u64 = 16;
@@ -255,8 +256,7 @@ impl Waited {
 /// not the root of all groups; or the machine's.
 fn pressure(tree: &Tree, group: &Group, process: u32) -> PathBuf {
     let second = || {
-        let groups = tree.text(format!("/proc/{process}/cgroup"));
-        let path = path_in(&groups, Version::Two)?.trim_matches('/').to_string();
+        let path = path_of(&tree.process(process), Version::Two)?.trim_matches('/').to_string();
         let mount = crate::place::mounted(tree, Version::Two)?.mount;
         (!path.is_empty()).then(|| mount.join(path).join("memory.pressure"))
     };

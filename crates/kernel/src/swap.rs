@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::tree::{field, text, Tree};
 use crate::version::Version;
 use crate::{devices, KernelError};
+use coldframe_proc::{text, SwapArea, Tree, PAGE};
 
 /// A kind of swap that coldframe makes and takes away again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,45 +68,29 @@ impl std::fmt::Display for SwapKind {
     }
 }
 
-/// A line of `/proc/swaps`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Device {
-    name: String,
-    size: u64,
-    used: u64,
-}
-
 /// The swap that is on.
 #[derive(Debug, Clone, Default)]
-pub struct Swaps(Vec<Device>);
+pub struct Swaps(Vec<SwapArea>);
 
 impl Swaps {
-    /// Reads `/proc/swaps`.
+    /// Reads what is on.
     pub fn read(tree: &Tree) -> Swaps {
-        let all = tree.text("/proc/swaps");
-        let device = |line: &str| {
-            // NAME TYPE SIZE USED PRIORITY, in KiB; a space in a name is written as \040.
-            let words: Vec<_> = line.split_whitespace().collect();
-            let kib = |at: usize| words.get(at)?.parse::<u64>().ok();
-            Some(Device { name: words.first()?.to_string(), size: kib(2)? * 1024, used: kib(3)? * 1024 })
-        };
-        Swaps(all.lines().skip(1).filter_map(device).collect())
+        Swaps(tree.swap_areas())
     }
 
     /// Bytes free.
     pub fn free(&self) -> u64 {
-        self.0.iter().map(|device| device.size - device.used.min(device.size)).sum()
+        self.0.iter().map(|area| area.size - area.used.min(area.size)).sum()
     }
 
     /// Bytes in use.
     pub fn used(&self) -> u64 {
-        self.0.iter().map(|device| device.used).sum()
+        self.0.iter().map(|area| area.used).sum()
     }
 
     /// Whether some of it is in use on a disk, and not only compressed in RAM.
     pub fn on_disk(&self, tree: &Tree) -> bool {
-        let disk = self.0.iter().any(|device| device.used > 0 && !device.name.starts_with("/dev/zram"));
-        disk && tree.text("/sys/module/zswap/parameters/enabled") != "Y"
+        self.0.iter().any(|area| area.used > 0 && !area.is_zram()) && !tree.zswap()
     }
 
     /// An error if nothing can be swapped to.
@@ -143,7 +127,7 @@ struct Traffic {
 impl SwapSpace {
     /// All swap that is on now.
     pub fn on(tree: &Tree, version: Version) -> SwapSpace {
-        SwapSpace::named(tree, version, Swaps::read(tree).0.into_iter().map(|device| device.name).collect())
+        SwapSpace::named(tree, version, Swaps::read(tree).0.into_iter().map(|area| area.name).collect())
     }
 
     /// A swap that was made for the run. The kernel uses it before all others.
@@ -160,14 +144,10 @@ impl SwapSpace {
     /// The names of the devices and files, and whether zswap is before them.
     pub fn words(&self) -> String {
         let names = self.names.join(", ");
-        match self.zswap() {
+        match self.tree.zswap() {
             true => format!("{names} behind zswap"),
             false => names,
         }
-    }
-
-    fn zswap(&self) -> bool {
-        self.tree.text("/sys/module/zswap/parameters/enabled") == "Y"
     }
 
     /// RAM that compressed pages take, which no cgroup is charged for. The third number of `mm_stat` is all memory of a
@@ -204,7 +184,6 @@ impl SwapSpace {
 
 /// `zswpout` counts pages that went to zswap, `pswpout` those that went to a device, zram too.
 fn traffic(tree: &Tree) -> Traffic {
-    let all = tree.text("/proc/vmstat");
-    let pages = |names: [&str; 2]| names.iter().filter_map(|name| field(&all, name)).sum::<u64>() * 4096;
-    Traffic { out: pages(["pswpout", "zswpout"]), back: pages(["pswpin", "zswpin"]) }
+    let bytes = |names: [&str; 2]| tree.vmstat(&names) * PAGE;
+    Traffic { out: bytes(["pswpout", "zswpout"]), back: bytes(["pswpin", "zswpin"]) }
 }

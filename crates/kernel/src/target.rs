@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::group::Group;
-use crate::place::{mounted, path_in};
-use crate::tree::Tree;
+use crate::place::{mounted, path_of};
 use crate::version::Version;
 use crate::KernelError;
+use coldframe_proc::Tree;
 
 /// The ends of units' names.
 const UNITS: [&str; 4] = [".service", ".scope", ".slice", ".socket"];
@@ -54,9 +54,8 @@ fn lacks(what: String, remedy: &str) -> KernelError {
 }
 
 fn of_process(tree: &Tree, version: Version, process: u32) -> Result<String, KernelError> {
-    let groups = tree.text(format!("/proc/{process}/cgroup"));
-    let path = path_in(&groups, version).map(String::from);
-    path.ok_or_else(|| lacks(format!("there is no process {process}"), "ps -e lists them"))
+    path_of(&tree.process(process), version)
+        .ok_or_else(|| lacks(format!("there is no process {process}"), "ps -e lists them"))
 }
 
 /// Joins a path of the group tree, whose root is `/`, or one that begins at the machine's root.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
 
-use crate::tree::write;
+use crate::files::write;
 
 /// A thing to take away.
 #[derive(Debug)]

@@ -6,8 +6,9 @@ use std::time::Duration;
 use rustix::process::{pidfd_send_signal, Signal};
 
 use crate::devices;
+use crate::files::write;
 use crate::things::Thing;
-use crate::tree::{field, text, write, Tree};
+use coldframe_proc::{field, text, Tree};
 
 /// How often a group is looked at until it is empty.
 const LOOK: Duration = Duration::from_millis(5);

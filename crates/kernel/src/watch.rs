@@ -10,8 +10,8 @@ use crate::budget::{Beside, Budget};
 use crate::group::Group;
 use crate::processes::{beside_heap, delay_ticks};
 use crate::swap::SwapSpace;
-use crate::tree::Tree;
 use crate::KernelError;
+use coldframe_proc::Tree;
 
 /// How often the compressed pages are looked at: they grow by at most some 500 MiB/s.
 const LOOK: Duration = Duration::from_millis(20);

@@ -1,12 +1,11 @@
 //! Stops processes while they are looked at, and keeps a clock that stands still meanwhile.
 
-use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use crate::group::threads;
+use crate::process::Process;
 
 /// A process that still runs after this time is looked at as it runs.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -74,16 +73,15 @@ fn send(pid: u32, signal: i32) {
     unsafe { libc::kill(pid as libc::pid_t, signal) };
 }
 
-/// Whether one of its threads runs: state R in `/proc/PID/task/TID/stat`, after the name in brackets.
+/// Whether one of its threads runs.
 fn runs(pid: u32) -> bool {
-    let stat = |thread| fs::read_to_string(format!("/proc/{pid}/task/{thread}/stat")).unwrap_or_default();
-    threads(pid).into_iter().any(|thread| stat(thread).rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" R")))
+    Process::of(pid).thread_stats().iter().any(|stat| stat.state == 'R')
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::group::processor_ns;
+    use crate::access::processor_ns;
 
     #[test]
     fn a_stopped_process_does_not_run_and_its_clock_stands() {

@@ -1,5 +1,16 @@
-//! # coldframe-proc: the working set of processes that run, without any right but their owner's
+//! # coldframe-proc: what the kernel tells about processes and the machine
 //!
+//! The only room that reads `/proc` (the pager in a program's own process has a few readers of its own, which may not
+//! allocate). Each file has one parser:
+//!
+//! ```text
+//!   Tree ── swap_areas, mounts, meminfo, vmstat, processor, load      /proc of this machine, or of a folder of a test
+//!    └─ Process ── stat, thread_stats, children, cgroups, pages, command_line
+//!        └─ smaps, maps ── mappings
+//! ```
+//! `pages` is where the pages of a process are, and how its owner brings them in or pushes them out.
+//!
+//! ## Watching a working set
 //! The processor notes in each page table entry that its page was referenced. The owner of a process may clear these
 //! bits (`/proc/PID/clear_refs`) and count them (`Referenced` in `/proc/PID/smaps`), for static programs, Go, musl,
 //! virtual machines of Java, and processes that have run for long.
@@ -15,22 +26,28 @@
 //! The bits have limits. A page whose translation stays in a processor's TLB is not noted again until the translation
 //! leaves it, so working sets are too small by at most the TLB's reach ([`TLB_PAGES`] pages). A huge page has one bit. If the
 //! kernel itself reclaims pages of the process, it clears bits, too.
-//!
-//! `pages` is beside that: where the pages of such a process are, and how its owner brings them in or pushes them out.
 #![warn(missing_docs)]
 
+mod access;
+mod areas;
 mod error;
-mod group;
 mod halt;
 mod maps;
 mod pages;
+mod process;
 mod sample;
+mod text;
+mod tree;
 mod watch;
 
+pub use access::check;
 pub use error::ProcError;
-pub use group::{check, children};
 pub use halt::start;
+pub use maps::{mappings, Counts, Mapping};
 pub use pages::{advise, scan, touch, Advice, Place};
+pub use process::{Cgroup, Process, Stat};
+pub use text::{field, text};
+pub use tree::{Mount, SwapArea, Tree};
 pub use watch::{Progress, Watch};
 
 /// Bytes of a page.

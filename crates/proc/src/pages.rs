@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use crate::process::Process;
 use crate::PAGE;
 
 /// What is asked about pages without a file.
@@ -78,7 +79,7 @@ const PIECE: u64 = 1 << 20;
 /// # Errors
 /// The process is gone or another user's; or, [`ErrorKind::Unsupported`], the kernel is older than Linux 6.7.
 pub fn scan(pid: u32, place: Place) -> Result<Vec<Range<u64>>> {
-    let file = File::open(format!("/proc/{pid}/pagemap"))?;
+    let file = File::open(Process::of(pid).file("pagemap"))?;
     let (all_of, inverted) = match place {
         Place::Ram => (PRESENT | FILE | ZERO, FILE | ZERO),
         Place::Swap => (SWAPPED, 0),

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use crate::maps::Mapping;
+use crate::areas::Area;
+use crate::process::Process;
 use crate::PAGE;
 
 /// Pages that are read each time.
@@ -31,14 +32,11 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Reads some pages of these mappings, by process and start. Those that may not be read are left out.
-    pub fn take(&mut self, all: &HashMap<(u32, u64), Mapping>) {
-        let heap: Vec<(u32, &Mapping)> = all
-            .iter()
-            .filter(|(_, mapping)| mapping.heap && mapping.rss > 0)
-            .map(|((pid, _), one)| (*pid, one))
-            .collect();
-        let whole: u64 = heap.iter().map(|(_, mapping)| mapping.rss).sum();
+    /// Reads some pages of these areas, by process and start. Those that may not be read are left out.
+    pub fn take(&mut self, all: &HashMap<(u32, u64), Area>) {
+        let heap = all.iter().filter(|(_, area)| area.heap && area.counts.rss > 0);
+        let heap: Vec<(u32, &Area)> = heap.map(|((pid, _), area)| (*pid, area)).collect();
+        let whole: u64 = heap.iter().map(|(_, area)| area.counts.rss).sum();
         if whole as f64 * LARGE > self.largest {
             (self.pages, self.bytes) = (0, 0);
         }
@@ -48,14 +46,14 @@ impl Sample {
         }
         for _ in 0..PAGES {
             let mut at = self.next() % whole;
-            let found = heap.iter().find(|(_, mapping)| match at.checked_sub(mapping.rss) {
+            let found = heap.iter().find(|(_, area)| match at.checked_sub(area.counts.rss) {
                 Some(left) => {
                     at = left;
                     false
                 }
                 None => true,
             });
-            let Some(page) = found.and_then(|(pid, mapping)| self.page(*pid, mapping)) else { continue };
+            let Some(page) = found.and_then(|(pid, area)| self.page(*pid, area)) else { continue };
             let small = lz4_flex::block::compress(&page).len();
             self.bytes += match page.iter().all(|byte| *byte == page[0]) {
                 // A page of one word takes no room.
@@ -67,16 +65,16 @@ impl Sample {
         }
     }
 
-    /// A page of the mapping that is in RAM.
-    fn page(&mut self, pid: u32, mapping: &Mapping) -> Option<Vec<u8>> {
-        let (map, memory) =
-            (File::open(format!("/proc/{pid}/pagemap")).ok()?, File::open(format!("/proc/{pid}/mem")).ok()?);
-        let pages = (mapping.end - mapping.start) / PAGE;
+    /// A page of the area that is in RAM.
+    fn page(&mut self, pid: u32, area: &Area) -> Option<Vec<u8>> {
+        let process = Process::of(pid);
+        let (map, memory) = (File::open(process.file("pagemap")).ok()?, File::open(process.file("mem")).ok()?);
+        let pages = (area.end - area.start) / PAGE;
         for _ in 0..TRIES {
-            let first = mapping.start / PAGE + self.next() % pages;
+            let first = area.start / PAGE + self.next() % pages;
             let mut entries = [0u8; 8 * NEAR];
             let count = map.read_at(&mut entries, 8 * first).ok()? / 8;
-            let left = (mapping.end / PAGE - first).min(count as u64) as usize;
+            let left = (area.end / PAGE - first).min(count as u64) as usize;
             let is_there = |entry: &[u8]| u64::from_ne_bytes(entry.try_into().expect("eight bytes")) & PRESENT != 0;
             if let Some(near) = entries.chunks_exact(8).take(left).position(is_there) {
                 let mut page = vec![0; PAGE as usize];
@@ -119,10 +117,11 @@ mod tests {
                 page
             })
             .collect();
-        let text = std::fs::read_to_string("/proc/self/smaps").unwrap();
-        let at = words.as_ptr() as u64;
-        let mapping = crate::maps::mappings(&text).into_iter().find(|one| one.start <= at && at < one.end).unwrap();
-        let all = HashMap::from([((std::process::id(), mapping.start), mapping)]);
+        let (own, at) = (std::process::id(), words.as_ptr() as u64);
+        let text = Process::of(own).smaps().unwrap();
+        let mappings = crate::mappings(&text);
+        let area = Area::of(mappings.iter().find(|one| one.start <= at && at < one.end).unwrap());
+        let all = HashMap::from([((own, area.start), area)]);
         (0..20).for_each(|_| sample.take(&all));
         let found = sample.compressed().unwrap();
         assert!((0.40..0.65).contains(&found), "{found} of {} pages", sample.pages);
@@ -132,8 +131,9 @@ mod tests {
     #[test]
     fn memory_of_nobody_says_nothing() {
         let mut sample = Sample::default();
-        let mapping = Mapping { start: 4096, end: 8192, heap: true, rss: 4, ..Mapping::default() };
-        sample.take(&HashMap::from([((1 << 23, 4096), mapping)]));
+        let counts = crate::maps::Counts { rss: 4, ..Default::default() };
+        let area = Area { start: 4096, end: 8192, heap: true, counts, ..Area::default() };
+        sample.take(&HashMap::from([((1 << 23, 4096), area)]));
         assert_eq!(sample.compressed(), None);
     }
 }

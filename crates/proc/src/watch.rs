@@ -13,10 +13,12 @@ use std::time::Duration;
 
 use rustix::time::{clock_gettime, ClockId};
 
+use crate::access::{check, processor_ns};
+use crate::areas::{rest, Area};
 use crate::error::ProcError;
-use crate::group::{check, children, processor_ns, threads};
 use crate::halt::Halt;
-use crate::maps::{mappings, rest, Mapping};
+use crate::maps::mappings;
+use crate::process::Process;
 use crate::sample::Sample;
 use crate::{Look, Stretch, Watched, PAGE};
 
@@ -67,8 +69,8 @@ pub struct Watch {
     /// Those that live.
     processes: Vec<u32>,
     known: HashSet<u32>,
-    /// Mappings at the last look, by process and start.
-    before: HashMap<(u32, u64), Mapping>,
+    /// Areas at the last look, by process and start.
+    before: HashMap<(u32, u64), Area>,
     budget: Budget,
     halt: Halt,
     /// This thread's processor time at the start.
@@ -172,7 +174,7 @@ impl Watch {
     }
 
     fn lives(&mut self) -> bool {
-        self.processes.retain(|pid| fs::read(format!("/proc/{pid}/statm")).is_ok_and(|text| !text.starts_with(b"0 ")));
+        self.processes.retain(|pid| Process::of(*pid).pages().is_some());
         !self.processes.is_empty()
     }
 
@@ -211,7 +213,7 @@ impl Watch {
     }
 
     fn clear(&mut self) {
-        self.before.values_mut().for_each(|mapping| mapping.referenced = 0);
+        self.before.values_mut().for_each(|area| area.counts.referenced = 0);
         self.again = 0.0;
         self.cleared_ns = self.processes.iter().map(|pid| (*pid, processor_ns(*pid))).collect();
         self.processes.retain(|pid| clear(*pid).is_ok());
@@ -240,10 +242,10 @@ impl Watch {
         let ran = self.ran();
         let mut all = HashMap::new();
         for pid in &self.processes {
-            let mappings = read(*pid).unwrap_or_default();
-            all.extend(mappings.into_iter().map(|mapping| ((*pid, mapping.start), mapping)));
+            let areas = read(*pid).unwrap_or_default();
+            all.extend(areas.into_iter().map(|area| ((*pid, area.start), area)));
         }
-        if all.values().all(|mapping| mapping.rss == 0) {
+        if all.values().all(|area| area.counts.rss == 0) {
             return;
         }
         self.looked = self.halt.clock();
@@ -253,18 +255,18 @@ impl Watch {
         (look.seconds, look.referenced) = (look.seconds.max((least + most) / 2e9), 0.0);
         look.spread = (most - least) / 2e9;
         let (mut pages, mut huge, mut swap) = (0.0, 0.0, 0.0);
-        for (key, mapping) in all.iter().filter(|(_, mapping)| mapping.heap) {
-            let before = self.before.get(key).copied().unwrap_or_default();
-            let new = mapping.rss.saturating_sub(before.rss);
-            let again = mapping.referenced.saturating_sub(before.referenced).saturating_sub(new);
+        for (key, area) in all.iter().filter(|(_, area)| area.heap) {
+            let (now, before) = (area.counts, self.before.get(key).copied().unwrap_or_default().counts);
+            let new = now.rss.saturating_sub(before.rss);
+            let again = now.referenced.saturating_sub(before.referenced).saturating_sub(new);
             // A page that several processes use is one page.
-            let each = mapping.pss as f64 / mapping.rss.max(1) as f64 / KIB;
-            look.referenced += mapping.referenced as f64 * each;
+            let each = now.pss as f64 / now.rss.max(1) as f64 / KIB;
+            look.referenced += now.referenced as f64 * each;
             self.again += again as f64 * each;
             self.watched.first_touches += new as f64 * each;
-            pages += mapping.rss as f64 * each;
-            huge += mapping.huge as f64 / KIB;
-            swap += mapping.swap as f64 / KIB;
+            pages += now.rss as f64 * each;
+            huge += now.huge as f64 / KIB;
+            swap += now.swap as f64 / KIB;
         }
         self.open.looks.push(Look { again: self.again, ..look });
         self.open.pages = self.open.pages.max(pages);
@@ -281,21 +283,22 @@ impl Watch {
         let mut at = 0;
         while let Some(pid) = self.processes.get(at).copied() {
             at += 1;
-            let new = children(pid).into_iter().filter(|child| self.known.insert(*child)).collect::<Vec<_>>();
+            let process = Process::of(pid);
+            let new = process.children().into_iter().filter(|child| self.known.insert(*child)).collect::<Vec<_>>();
             self.watched.processes += new.len();
             self.processes.extend(new);
-            self.watched.threads = self.watched.threads.max(threads(pid).len());
+            self.watched.threads = self.watched.threads.max(process.threads().len());
         }
     }
 
-    /// The heap's size between looks: `/proc/PID/statm` costs hardly anything, and shows a peak that a look misses.
+    /// The heap's size between looks, which may have a peak.
     fn sizes(&mut self) {
         let [pid] = self.processes[..] else { return };
-        let text = fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
-        let numbers: Vec<f64> = text.split(' ').skip(1).take(2).filter_map(|word| word.parse().ok()).collect();
-        let [resident, shared] = numbers[..] else { return };
+        let Some([_, resident, shared]) = Process::of(pid).pages().map(|all| all.map(|pages| pages as f64)) else {
+            return;
+        };
         // It counts a stack and changed pages of files as heap: what it showed at the last look is taken off.
-        let known: u64 = self.before.values().filter(|mapping| !mapping.heap).map(|mapping| mapping.rss).sum();
+        let known: u64 = self.before.values().filter(|area| !area.heap).map(|area| area.counts.rss).sum();
         let pages = (resident - shared).min(resident - known as f64 / KIB);
         self.watched.peak_pages = self.watched.peak_pages.max(pages);
     }
@@ -304,14 +307,13 @@ impl Watch {
 /// KiB of a page.
 const KIB: f64 = PAGE as f64 / 1024.0;
 
-fn read(pid: u32) -> Result<Vec<Mapping>, ProcError> {
-    let text = fs::read(format!("/proc/{pid}/smaps"));
-    let text = text.map_err(|source| refused(pid, "smaps", source))?;
-    Ok(mappings(&String::from_utf8_lossy(&text)))
+fn read(pid: u32) -> Result<Vec<Area>, ProcError> {
+    let text = Process::of(pid).smaps().map_err(|source| refused(pid, "smaps", source))?;
+    Ok(mappings(&text).iter().map(Area::of).collect())
 }
 
 fn clear(pid: u32) -> Result<(), ProcError> {
-    let done = fs::write(format!("/proc/{pid}/clear_refs"), "1");
+    let done = fs::write(Process::of(pid).file("clear_refs"), "1");
     done.map_err(|source| refused(pid, "clear_refs", source))
 }
 

@@ -10,6 +10,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use coldframe_proc::{mappings, Mapping as Range};
 use coldframe_trace::Mapping;
 
 /// The union of the tables seen in one recording.
@@ -18,38 +19,18 @@ pub struct Maps {
     seen: BTreeSet<(u64, u64, String, String)>,
 }
 
-struct Line<'a> {
-    start: u64,
-    end: u64,
-    protection: &'a str,
-    offset: u64,
-    name: &'a str,
-}
-
-impl<'a> Line<'a> {
-    fn parse(line: &'a str) -> Option<Self> {
-        let mut words = line.splitn(6, ' ');
-        let (start, end) = words.next()?.split_once('-')?;
-        let hex = |text| u64::from_str_radix(text, 16).ok();
-        let (start, end, protection) = (hex(start)?, hex(end)?, words.next()?);
-        let offset = hex(words.next()?)?;
-        let name = words.nth(2).unwrap_or("").trim_start();
-        Some(Line { start, end, protection, offset, name })
-    }
-}
-
 impl Maps {
     /// Adds a table: `base` is the host address of guest address 0, `bits` the guest's word size, `emulator` QEMU's
     /// file, and `program` the guest's.
     pub fn add(&mut self, text: &str, base: u64, bits: u8, emulator: &Path, program: &Path) {
         let program = program.canonicalize().unwrap_or_default();
-        let lines: Vec<Line> = text.lines().filter_map(Line::parse).collect();
+        let lines: Vec<Range> = mappings(text);
         let itself = lines.iter().filter(|line| Path::new(line.name) == emulator).map(|line| line.start).min();
         let top = match bits {
             32 => base + (1 << 32),
             _ => itself.filter(|start| *start > base).unwrap_or(base),
         };
-        let guest: Vec<&Line> = lines.iter().filter(|line| line.start >= base && line.end <= top).collect();
+        let guest: Vec<&Range> = lines.iter().filter(|line| line.start >= base && line.end <= top).collect();
         let mut segments: Vec<(u64, u64)> = Vec::new();
         for line in guest.iter().filter(|line| line.name.starts_with('/') && line.offset == 0) {
             for (start, end, protection) in elf_segments(Path::new(line.name), line.start - base) {
@@ -58,24 +39,24 @@ impl Maps {
                 }
             }
         }
-        let mut below: Option<&Line> = None;
+        let mut below: Option<&Range> = None;
         for line in guest {
             let (start, end) = (line.start - base, line.end - base);
             let before = below.replace(line);
             let touches = before.is_some_and(|b| b.end == line.start);
             // QEMU reserves the guest's address space by ranges without any right.
-            if line.protection.starts_with("---") || self.covered(start, end) {
+            if line.rights.starts_with("---") || self.covered(start, end) {
                 continue;
             }
             let name = match line.name {
-                "" if touches && before.is_some_and(|b| b.protection.starts_with("---")) && end - start >= 1 << 16 => {
+                "" if touches && before.is_some_and(|b| b.rights.starts_with("---")) && end - start >= 1 << 16 => {
                     "[stack]"
                 }
                 "" if touches && before.is_some_and(|b| Path::new(b.name) == program) => "[heap]",
                 "" => "[anon]",
                 name => name,
             };
-            self.seen.insert((start, end, line.protection.into(), name.into()));
+            self.seen.insert((start, end, line.rights.into(), name.into()));
         }
     }
 
@@ -83,7 +64,7 @@ impl Maps {
     /// file cannot be distinguished from valgrind's own.
     pub fn add_files(&mut self, text: &str) {
         let own = |name: &str| name.contains("/valgrind/") || !name.starts_with('/');
-        for line in text.lines().filter_map(Line::parse).filter(|line| line.offset == 0 && !own(line.name)) {
+        for line in mappings(text).into_iter().filter(|line| line.offset == 0 && !own(line.name)) {
             for (start, end, protection) in elf_segments(Path::new(line.name), line.start) {
                 self.seen.insert((start, end, protection.into(), line.name.into()));
             }

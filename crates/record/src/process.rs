@@ -100,8 +100,8 @@ impl Process {
         // line.
         let mark = format!("recorder={}", std::process::id());
         for pid in &self.descendants {
-            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            if line.windows(mark.len()).any(|w| w == mark.as_bytes()) {
+            let line = coldframe_proc::Process::of(*pid).command_line();
+            if line.iter().any(|word| word.contains(&mark)) {
                 send(*pid, signal);
             }
         }

@@ -246,7 +246,7 @@ impl Session {
     /// The table of a program that will not end by itself. A 64-bit guest's addresses begin at 0.
     fn snapshot_maps(&mut self) {
         if self.bits == 64 {
-            let text = std::fs::read_to_string(format!("/proc/{}/maps", self.process.id())).unwrap_or_default();
+            let text = coldframe_proc::Process::of(self.process.id()).maps();
             let program = self.programs.get(&0).map_or("", String::as_str);
             self.maps.add(&text, 0, self.bits, &self.emulator, program.as_ref());
         }

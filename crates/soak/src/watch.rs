@@ -12,6 +12,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use coldframe_live::{Snapshot, StatsFile};
+use coldframe_proc::{Process, Tree};
 
 use crate::setting::Setting;
 
@@ -91,32 +92,25 @@ fn failure(status: ExitStatus, said: &str, stacks: Option<String>) -> Option<Str
 /// Describes all threads of all processes in a group.
 fn look_into(group: u32) -> String {
     let mut text = String::new();
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    for process in processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
-        if group_of(process) == Some(group) {
+    for process in Tree::machine().processes() {
+        if Process::of(process).stat().is_some_and(|stat| stat.group == group) {
             text += &format!("    process {process}\n");
-            text += &threads(process);
+            text += &threads(&Process::of(process));
             text += &stacks(process);
         }
     }
     text
 }
 
-fn group_of(process: u32) -> Option<u32> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    stat.rsplit(')').next()?.split_whitespace().nth(2)?.parse().ok()
-}
-
-fn threads(process: u32) -> String {
+fn threads(process: &Process) -> String {
     let mut text = String::new();
-    for task in fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten() {
+    for (thread, stat) in process.threads().into_iter().zip(process.thread_stats()) {
         let read =
-            |name: &str| fs::read_to_string(task.path().join(name)).unwrap_or_default().trim().replace('\n', " < ");
-        let state = read("stat").rsplit(')').next().unwrap_or_default().trim().chars().next().unwrap_or('?');
+            |name: &str| coldframe_proc::text(&process.file(&format!("task/{thread}/{name}"))).replace('\n', " < ");
         let (name, at, call) = (read("comm"), read("wchan"), read("syscall"));
         let stack: Vec<String> = read("stack").split(" < ").take(3).map(String::from).collect();
         let stack = stack.join(" < ");
-        text += &format!("      {} {name} {state} {at} [{call}] {stack}\n", task.file_name().to_string_lossy());
+        text += &format!("      {thread} {name} {} {at} [{call}] {stack}\n", stat.state);
     }
     text
 }

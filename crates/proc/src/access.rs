@@ -1,9 +1,10 @@
-//! A process and its descendants: who they are, whether they may be watched, and their processor time.
+//! Whether a process may be watched, and its processor time.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use crate::error::ProcError;
+use crate::process::Process;
 
 /// The flag of the kernel's own threads in `/proc/PID/stat` (`PF_KTHREAD`, include/linux/sched.h).
 const KERNEL_THREAD: u32 = 0x0020_0000;
@@ -13,16 +14,16 @@ const KERNEL_THREAD: u32 = 0x0020_0000;
 /// # Errors
 /// It is not there, has ended, is the kernel's or another user's.
 pub fn check(pid: u32) -> Result<(), ProcError> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).map_err(|_| ProcError::None(pid))?;
-    // The name may contain anything, so fields are counted from its last parenthesis: state, ..., flags.
-    let fields: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace().collect();
-    if matches!(fields.first(), Some(&"Z" | &"X")) {
+    let process = Process::of(pid);
+    let stat = process.stat().ok_or(ProcError::None(pid))?;
+    if stat.ended() {
         return Err(ProcError::Ended(pid));
     }
-    if fields.get(6).and_then(|flags| flags.parse::<u32>().ok()).is_some_and(|flags| flags & KERNEL_THREAD != 0) {
+    if stat.flags & KERNEL_THREAD != 0 {
         return Err(ProcError::Kernel(pid));
     }
-    match fs::read(format!("/proc/{pid}/smaps_rollup")).and_then(|_| writable(pid)) {
+    let writable = |_| fs::OpenOptions::new().write(true).open(process.file("clear_refs")).map(drop);
+    match fs::read(process.file("smaps_rollup")).and_then(writable) {
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
             Err(ProcError::Foreign { pid, owner: owner(pid) })
         }
@@ -30,13 +31,9 @@ pub fn check(pid: u32) -> Result<(), ProcError> {
     }
 }
 
-fn writable(pid: u32) -> std::io::Result<()> {
-    fs::OpenOptions::new().write(true).open(format!("/proc/{pid}/clear_refs")).map(|_| ())
-}
-
 /// The user of a process, with its number; a program that protects itself belongs to root.
 fn owner(pid: u32) -> String {
-    let uid = fs::metadata(format!("/proc/{pid}")).map_or(0, |folder| folder.uid());
+    let uid = fs::metadata(Process::of(pid).file(".")).map_or(0, |folder| folder.uid());
     let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
     let of = |line: &str| {
         let mut words = line.split(':');
@@ -44,20 +41,6 @@ fn owner(pid: u32) -> String {
         (words.nth(1)?.parse() == Ok(uid)).then_some(name)
     };
     users.lines().find_map(of).unwrap_or_else(|| format!("user {uid}"))
-}
-
-/// The processes that a process has started and that still are its children. A kernel without
-/// `CONFIG_PROC_CHILDREN` names none.
-pub fn children(pid: u32) -> Vec<u32> {
-    let lists = threads(pid).into_iter().map(|thread| format!("/proc/{pid}/task/{thread}/children"));
-    let texts: Vec<String> = lists.filter_map(|list| fs::read_to_string(list).ok()).collect();
-    texts.iter().flat_map(|text| text.split_ascii_whitespace()).filter_map(|word| word.parse().ok()).collect()
-}
-
-/// The threads of a process.
-pub fn threads(pid: u32) -> Vec<u32> {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    tasks.filter_map(|task| task.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// Nanoseconds of processor time of all threads of a process, also of those that have ended; 0 if it is not there. It
@@ -83,10 +66,10 @@ mod tests {
         assert!(check(std::process::id()).is_ok());
         assert!(matches!(check(u32::MAX), Err(ProcError::None(_))));
         // The second process of a machine is the kernel's; a container has none of the kernel's.
-        let second = fs::read_to_string("/proc/2/stat").is_ok_and(|stat| stat.contains("(kthreadd)"));
+        let second = Process::of(2).name() == "kthreadd";
         assert!(!second || matches!(check(2), Err(ProcError::Kernel(2))));
         let mut child = std::process::Command::new("true").spawn().unwrap();
-        while !fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap().contains(") Z") {
+        while !Process::of(child.id()).stat().unwrap().ended() {
             std::thread::yield_now();
         }
         assert!(matches!(check(child.id()), Err(ProcError::Ended(_))));
