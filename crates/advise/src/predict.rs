@@ -8,20 +8,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 
-use coldframe_core::fault::handler;
-use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{Event, PageId, Ps};
-use coldframe_device::StagePrices;
 use coldframe_journal::span::{Note, Noted, Seen, Span};
 use coldframe_journal::Head;
 use coldframe_pager_plan::HINTS;
 use coldframe_sim::page_table::{Masks, PageTable};
-use coldframe_sim::DeviceTimes;
-use coldframe_sim::{Lane, LaneBelow, LaneConfig, PageRef};
+use coldframe_sim::{Lane, LaneConfig, PageRef};
 use coldframe_trace::{Block, Kind, Reader, Reference, Wanted};
 use serde::Serialize;
 
 use crate::interleave::Interleave;
+use coldframe_answer::simulate::unpriced;
 use coldframe_experiment::error::ExperimentError;
 
 /// What the engines counted, all processes together.
@@ -74,7 +71,7 @@ struct Machine {
 /// # Errors
 /// The recording cannot be read, or this version does not know the policy or handler.
 pub fn predict(path: &Path, head: &Head, span: Span) -> Result<Prediction, ExperimentError> {
-    let config = unpriced(head)?;
+    let config = unpriced(head).map_err(|e| ExperimentError::setting("handler", e.to_string()))?;
     let mut reader = Reader::open(path)?;
     let tasks = reader.provenance().tasks.clone();
     let mut processes: BTreeMap<u32, Process> = BTreeMap::new();
@@ -97,24 +94,6 @@ pub fn predict(path: &Path, head: &Head, span: Span) -> Result<Prediction, Exper
         process.machine.add_to(&mut prediction);
     }
     Ok(prediction)
-}
-
-/// The lane of a live pager. Only counts are needed. The device takes no time: a faulting thread waits for everything
-/// that its fault causes, as in a live run.
-pub(crate) fn unpriced(head: &Head) -> Result<LaneConfig, ExperimentError> {
-    let handler = handler::find(&head.handler)
-        .ok_or_else(|| ExperimentError::setting("handler", format!("there is no handler `{}`", head.handler)))?;
-    Ok(LaneConfig {
-        policy: PolicyChoice::parse(&head.policy)?,
-        handler,
-        frames: head.config.frames,
-        evict_batch: head.config.evict_batch,
-        caps: head.config.caps,
-        prices: StagePrices::uniform(Ps::ZERO),
-        device: DeviceTimes { load: Ps::ZERO, program: Some(Ps::ZERO) },
-        failures: None,
-        below: LaneBelow::Homes,
-    })
 }
 
 impl Process {

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use coldframe_advise::board::limits::{percent, years};
 use coldframe_advise::board::{advise, json, Advice, Cache, Limits, Question};
-use coldframe_advise::machine::json::DEVICE;
-use coldframe_advise::machine::Answer;
+use coldframe_answer::json::DEVICE;
+use coldframe_answer::Answer;
 use coldframe_device::quantity::{self, human_count, human_seconds, ram_size};
 use coldframe_experiment::drive::is_swap_trace;
 use coldframe_experiment::{ExperimentError, Settings};

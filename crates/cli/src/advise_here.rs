@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Instant;
 
-use coldframe_advise::machine::{answer, pager, Answer, Costs, Question};
+use coldframe_answer::{answer, pager, Answer, Costs, Question};
 use coldframe_costs::Extent;
 use coldframe_device::here::Here;
 use coldframe_device::quantity::human_size;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use coldframe_advise::machine::{AskedOfBits, Question};
+use coldframe_answer::{AskedOfBits, Question};
 use coldframe_device::quantity;
 use coldframe_proc::Watch;
 use coldframe_show::export::Exported;

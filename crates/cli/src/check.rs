@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use coldframe_advise::board::json;
 use coldframe_advise::board::limits::percent;
-use coldframe_advise::machine::need::NOISE;
-use coldframe_advise::machine::verdict::{median, RECORDINGS};
-use coldframe_advise::machine::{Answer, Need, Question, Verdict};
+use coldframe_answer::need::NOISE;
+use coldframe_answer::verdict::{median, RECORDINGS};
+use coldframe_answer::{Answer, Need, Question, Verdict};
 use coldframe_device::quantity;
 use coldframe_show::board_answer as words;
 use coldframe_show::export::Exported;
@@ -140,7 +140,7 @@ struct AskedOfProgram {
 impl AskedOfProgram {
     fn of(args: &Args) -> Result<AskedOfProgram, Failure> {
         let how = &args.how;
-        let other = how.device.iter().any(|device| device != coldframe_advise::machine::json::DEVICE);
+        let other = how.device.iter().any(|device| device != coldframe_answer::json::DEVICE);
         if let Some(option) = other.then_some("--device").or(how.of_boards()) {
             return Err(Failure::usage(format!(
                 "{option} is for a board, and a program is recorded for this machine; record it first, and check the trace"

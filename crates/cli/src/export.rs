@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use coldframe_advise::board::json;
-use coldframe_advise::machine::Answer;
+use coldframe_answer::Answer;
 use coldframe_show::export::{Exported, SUFFIXES};
 use coldframe_show::html::Page;
 use serde_json::Value;

@@ -3,6 +3,7 @@
 
 use std::process::ExitCode;
 
+use coldframe_answer::AnswerError;
 use coldframe_experiment::ExperimentError;
 use coldframe_kernel::KernelError;
 use coldframe_live::LiveError;
@@ -18,6 +19,9 @@ pub enum Failure {
     /// Simulation or configuration.
     #[error(transparent)]
     Report(#[from] ExperimentError),
+    /// The answer for this machine.
+    #[error(transparent)]
+    Answer(#[from] AnswerError),
     /// A trace.
     #[error(transparent)]
     Trace(#[from] TraceError),
@@ -52,6 +56,7 @@ impl Failure {
     fn code(&self) -> u8 {
         match self {
             Failure::Report(error) => error.code(),
+            Failure::Answer(error) => error.code(),
             Failure::Trace(error) => error.code(),
             Failure::Record(error) => error.code(),
             Failure::Live(error) => error.code(),
@@ -65,6 +70,7 @@ impl Failure {
     pub fn report(&self) -> ExitCode {
         let bad_line = match self {
             Failure::Trace(TraceError::Line(line))
+            | Failure::Answer(AnswerError::Trace(TraceError::Line(line)))
             | Failure::Report(ExperimentError::Trace(TraceError::Line(line))) => Some(line),
             _ => None,
         };

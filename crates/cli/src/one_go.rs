@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 
-use coldframe_advise::machine::Answer;
+use coldframe_answer::Answer;
 use coldframe_device::quantity::human_size;
 use coldframe_show::export::Exported;
 use coldframe_show::html::Page;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
-use coldframe_advise::machine::{of_bits, Answer, AskedOfBits, Price, Question};
+use coldframe_answer::{of_bits, Answer, AskedOfBits, Price, Question};
 use coldframe_costs::{page_read, swap_costs, swap_is_compressed, Sample, SwapCosts};
 use coldframe_device::quantity::human_size;
 use coldframe_device::sheet::machine::Spread;

@@ -7,10 +7,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use coldframe_advise::machine::rows::Rows;
-use coldframe_advise::machine::simulate::simulate;
-use coldframe_advise::machine::{self, Pager as Model};
 use coldframe_advise::predict::predict;
+use coldframe_answer::rows::Rows;
+use coldframe_answer::simulate::simulate;
+use coldframe_answer::{self as machine, Pager as Model};
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::swap::collect;
 use coldframe_core::Ps;

@@ -21,7 +21,7 @@
 //!   pages referenced since the clearing = the top of the LRU stack; a page that is there and is referenced for the
 //!   first time since then has left every RAM with fewer pages than that
 //! ```
-//! What these counts say about less RAM is decided by `coldframe-advise`.
+//! What these counts say about less RAM is decided by `coldframe-answer`.
 //!
 //! The bits have limits. A page whose translation stays in a processor's TLB is not noted again until the translation
 //! leaves it, so working sets are too small by at most the TLB's reach ([`TLB_PAGES`] pages). A huge page has one bit. If the

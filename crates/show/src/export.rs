@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use coldframe_advise::board::json::Answer as Board;
-use coldframe_advise::machine::{Answer, Verdict};
+use coldframe_answer::{Answer, Verdict};
 use serde_json::{json, Value};
 
 use crate::html::Page;

@@ -53,7 +53,7 @@ const CHOSEN: &str =
 #[derive(Debug, Default)]
 pub struct Page {
     advice: Vec<Answer>,
-    here: Vec<coldframe_advise::machine::Answer>,
+    here: Vec<coldframe_answer::Answer>,
     runs: Vec<SimResult>,
     heat: Option<Heat>,
     group: Vec<ProcessFacts>,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use coldframe_advise::machine::{Answer, Point, Rung, Seen};
+use coldframe_answer::{Answer, Point, Rung, Seen};
 use coldframe_device::quantity::{human_count, human_seconds, human_size, ram_size};
 
 use crate::table::{self, wrap};

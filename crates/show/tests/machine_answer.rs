@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use coldframe_advise::machine::counts::Counts;
-use coldframe_advise::machine::rows::{Rows, MANAGED};
-use coldframe_advise::machine::simulate::simulate;
-use coldframe_advise::machine::{answer, pager, Answer, Costs, Pager, Price, Question};
+use coldframe_answer::counts::Counts;
+use coldframe_answer::rows::{Rows, MANAGED};
+use coldframe_answer::simulate::simulate;
+use coldframe_answer::{answer, pager, Answer, Costs, Pager, Price, Question};
 use coldframe_core::Ps;
 use coldframe_device::here::Here;
 use coldframe_device::quantity::human_size;

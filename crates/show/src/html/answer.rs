@@ -7,7 +7,7 @@ use crate::html::curves;
 use crate::html::words::{count, figure, folded, list, note, range, size, table, text, time as shown, Row, Unit};
 use crate::plot::escape;
 use coldframe_advise::board::json::{Answer, Costly, Priced};
-use coldframe_advise::machine::THRASHES;
+use coldframe_answer::THRASHES;
 
 /// The answer in a sentence, its chart, and its price.
 pub fn answer(number: usize, advice: &Answer) -> String {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{json, Value};
 
 use coldframe_advise::board::json::Answer;
-use coldframe_advise::machine;
+use coldframe_answer as machine;
 use coldframe_experiment::sim_result::{SimResult, SCHEMA_VERSION};
 
 /// The remedy.

@@ -6,8 +6,8 @@ use crate::html::chart::{charts, Chart, Line, Mark, Point};
 use crate::html::words::{count, folded, list, note, table, Row, Unit};
 use crate::machine_answer::range;
 use crate::plot::escape;
-use coldframe_advise::machine::json::Verified;
-use coldframe_advise::machine::{Answer, Point as Size};
+use coldframe_answer::json::Verified;
+use coldframe_answer::{Answer, Point as Size};
 
 /// The answer in a sentence, how to run it so, and the chart.
 pub fn answer(answer: &Answer) -> String {

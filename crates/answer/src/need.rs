@@ -7,13 +7,13 @@
 //! pager's own start cancels; it lies on the line between two sizes of the curve; and the program's own time and the
 //! costs of this machine, which load on the machine changes, can be those of a baseline.
 
+use crate::SCHEMA_VERSION;
 use coldframe_device::Sheet;
-use coldframe_experiment::sim_result::SCHEMA_VERSION;
 use coldframe_journal::span::PAGE;
 use coldframe_trace::ProcessFacts;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Point, Rung};
+use crate::{Answer, Point, Rung};
 
 /// Growth by less than this part is taken to be noise: an aim, which has not been measured (`docs/book/src/check.md`).
 pub const NOISE: f64 = 0.02;
@@ -80,7 +80,7 @@ impl Need {
         let mut matter: Vec<_> = group.iter().filter(|process| !process.left_out).collect();
         matter.sort_by_key(|process| std::cmp::Reverse(process.managed_bytes));
         let part = |process: &&ProcessFacts| Part {
-            program: super::json::program(Some(&process.command)),
+            program: crate::json::program(Some(&process.command)),
             managed_bytes: process.managed_bytes,
         };
         Need {

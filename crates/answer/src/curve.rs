@@ -5,12 +5,12 @@ use coldframe_journal::span::PAGE;
 use coldframe_pager_plan::FRAMES_MIN;
 use serde::{Deserialize, Serialize};
 
-use super::counts::Counts;
-use super::price::Seconds;
-use super::rows::Rows;
-use super::simulate::simulate;
-use super::Question;
-use coldframe_experiment::error::ExperimentError;
+use crate::counts::Counts;
+use crate::error::AnswerError;
+use crate::price::Seconds;
+use crate::rows::Rows;
+use crate::simulate::simulate;
+use crate::Question;
 
 /// Steps of a halving of RAM: a ratio of 2^(1/3) between sizes shows where a curve bends.
 const STEPS: i32 = 3;
@@ -83,9 +83,9 @@ struct Tried {
 
 /// All sizes, largest first.
 pub struct Curve<'a> {
-    pub(super) rows: &'a Rows,
+    pub(crate) rows: &'a Rows,
     question: &'a Question,
-    pub(super) parts: Vec<Rows>,
+    pub(crate) parts: Vec<Rows>,
     tried: Vec<Tried>,
     /// RAM with which no page is evicted.
     pub needed: u64,
@@ -96,7 +96,7 @@ impl<'a> Curve<'a> {
     ///
     /// # Errors
     /// As [`simulate`].
-    pub fn find(rows: &'a Rows, question: &'a Question) -> Result<Curve<'a>, ExperimentError> {
+    pub fn find(rows: &'a Rows, question: &'a Question) -> Result<Curve<'a>, AnswerError> {
         let needed = round_up(question.pager.ram_for(rows.peak()));
         let sampled = rows.sample < 1.0;
         let parts = if sampled { (0..PARTS).map(|i| rows.part(i, PARTS)).collect() } else { Vec::new() };
@@ -120,7 +120,7 @@ impl<'a> Curve<'a> {
         THRASHES * self.points().first().map_or(self.alone(), |full| full.seconds)
     }
 
-    fn add(&mut self, mut sizes: Vec<u64>) -> Result<(), ExperimentError> {
+    fn add(&mut self, mut sizes: Vec<u64>) -> Result<(), AnswerError> {
         sizes.iter_mut().for_each(|ram| *ram = (*ram).max(FRAMES_MIN as u64 * PAGE));
         sizes.sort_unstable();
         sizes.dedup();
@@ -163,12 +163,12 @@ impl<'a> Curve<'a> {
         }
     }
 
-    pub(super) fn paging(&self, counts: &Counts) -> Seconds {
+    pub(crate) fn paging(&self, counts: &Counts) -> Seconds {
         self.question.costs.paging(counts, self.native_fills(), self.rows.facts.rewritten)
     }
 
     /// Seconds for a page from a compressed tier, while another page goes there.
-    pub(super) fn pool_price(&self) -> f64 {
+    pub(crate) fn pool_price(&self) -> f64 {
         self.question.costs.here.pool_fault.mean.0 as f64 / 1e12
     }
 
@@ -185,12 +185,12 @@ impl<'a> Curve<'a> {
     }
 
     /// Most pages read ahead.
-    pub(super) fn read_ahead(&self) -> u32 {
+    pub(crate) fn read_ahead(&self) -> u32 {
         self.question.pager.read_ahead
     }
 
     /// The program's own time.
-    pub(super) fn alone(&self) -> f64 {
+    pub(crate) fn alone(&self) -> f64 {
         self.rows.facts.seconds
     }
 
@@ -274,13 +274,13 @@ impl<'a> Curve<'a> {
     }
 
     /// All uncertainty from these causes, the sample and the program's own time.
-    pub(super) fn joint<const N: usize>(&self, causes: [f64; N], sample: f64) -> f64 {
+    pub(crate) fn joint<const N: usize>(&self, causes: [f64; N], sample: f64) -> f64 {
         let all = causes.into_iter().chain([sample, self.own_doubt()]);
         all.map(|doubt| doubt.max(0.0).powi(2)).sum::<f64>().sqrt()
     }
 
     /// Bytes of RAM by which the window may shift the curve.
-    pub(super) fn open(&self) -> u64 {
+    pub(crate) fn open(&self) -> u64 {
         self.rows.window * PAGE / OPEN
     }
 
@@ -290,7 +290,7 @@ impl<'a> Curve<'a> {
     }
 
     /// Counts at a size between two that were tried, by linear interpolation.
-    pub(super) fn counts_at(&self, ram: u64) -> Counts {
+    pub(crate) fn counts_at(&self, ram: u64) -> Counts {
         let above = self.tried.iter().rfind(|tried| tried.ram >= ram);
         let below = self.tried.iter().find(|tried| tried.ram <= ram);
         match (above, below) {
@@ -310,7 +310,7 @@ impl<'a> Curve<'a> {
 }
 
 /// The standard error of the mean of these, as a part of it.
-pub(super) fn error(times: &[f64]) -> f64 {
+pub(crate) fn error(times: &[f64]) -> f64 {
     let n = times.len() as f64;
     let mean = times.iter().sum::<f64>() / n;
     let variance = times.iter().map(|t| (t - mean).powi(2)).sum::<f64>() / (n - 1.0);

@@ -1,9 +1,9 @@
 //! Yes or no: whether what a program needs is within a limit, by how much, and what grew since a baseline.
 
-use coldframe_experiment::sim_result::SCHEMA_VERSION;
+use crate::SCHEMA_VERSION;
 use serde::Serialize;
 
-use super::need::{Grown, Need, NOISE};
+use crate::need::{Grown, Need, NOISE};
 
 /// The most recordings: one that is within the limit is enough, and one that is not is repeated, so that luck decides
 /// nothing.
@@ -81,7 +81,7 @@ mod tests {
             schema_version: SCHEMA_VERSION,
             kind: "need".into(),
             version: "0".into(),
-            rung: super::super::Rung::Recorder,
+            rung: crate::Rung::Recorder,
             program: "p".into(),
             command: None,
             need_bytes: bytes,

@@ -8,6 +8,8 @@
 //! ```
 //! RAM here is the RAM of `coldframe run --ram`: RAM for paged memory, for each process. Memory that is not paged
 //! comes on top and is printed separately.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 use std::path::Path;
 
@@ -15,10 +17,9 @@ use coldframe_device::here::Here;
 use coldframe_pager_plan::Measured;
 pub use coldframe_pager_plan::Pager;
 
-use coldframe_experiment::error::ExperimentError;
-
 pub mod counts;
 mod curve;
+mod error;
 pub mod json;
 pub mod need;
 pub mod price;
@@ -31,6 +32,8 @@ pub mod tier;
 pub mod verdict;
 mod watched;
 
+pub use error::AnswerError;
+
 pub use curve::{Point, THRASHES};
 pub use json::{Answer, Rung};
 pub use need::Need;
@@ -39,6 +42,9 @@ pub use seen::Seen;
 pub use swap::{Price, SwapAnswer, Swapped};
 pub use verdict::Verdict;
 pub use watched::{of_bits, AskedOfBits};
+
+/// The version of the form of every JSON object of this crate.
+pub const SCHEMA_VERSION: u32 = 1;
 
 use curve::Curve;
 use rows::Rows;
@@ -74,7 +80,7 @@ impl Question {
 ///
 /// # Errors
 /// The trace cannot be read or lacks the program's facts, or this version does not know the policy.
-pub fn answer(path: &Path, question: &Question) -> Result<Answer, ExperimentError> {
+pub fn answer(path: &Path, question: &Question) -> Result<Answer, AnswerError> {
     let rows = Rows::read(path, question.program_seconds)?;
     let curve = Curve::find(&rows, question)?;
     let answer = Answer::new(path, &rows, question, &curve)?;

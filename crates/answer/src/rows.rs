@@ -9,7 +9,7 @@ use coldframe_journal::span::{Note, Noted, Seen, Span, PAGE};
 use coldframe_sim::numbering::Numbering;
 use coldframe_trace::{Block, Fidelity, Kind, ProgramFacts, Reader, Reference, Wanted};
 
-use coldframe_experiment::error::ExperimentError;
+use crate::error::AnswerError;
 
 /// log2 of [`PAGE`].
 const SHIFT: u32 = PAGE.trailing_zeros();
@@ -74,10 +74,10 @@ impl Rows {
     ///
     /// # Errors
     /// The trace cannot be read, or does not have the program's own time.
-    pub fn read(path: &Path, seconds: Option<f64>) -> Result<Rows, ExperimentError> {
+    pub fn read(path: &Path, seconds: Option<f64>) -> Result<Rows, AnswerError> {
         let mut reader = Reader::open(path)?;
         let provenance = reader.provenance().clone();
-        let unfit = |reason: String| ExperimentError::Unfit { path: path.display().to_string(), reason };
+        let unfit = |reason: String| AnswerError::new(3, format!("{}: {reason}", path.display()));
         let facts = match (provenance.program, seconds) {
             (Some(facts), None) => facts,
             (facts, Some(seconds)) => ProgramFacts { seconds, ..facts.unwrap_or(UNKNOWN) },

@@ -1,14 +1,14 @@
 //! What a recording shows besides run times: where and when memory is touched, what faults most at the recommended
 //! size, how long memory lies untouched, and what else the machine did meanwhile.
 
-use coldframe_experiment::error::ExperimentError;
+use crate::error::AnswerError;
 use coldframe_journal::span::PAGE;
 use coldframe_trace::Noise;
 use serde::{Deserialize, Serialize};
 
-use super::rows::{Process, Rows};
-use super::simulate::faulting;
-use super::Pager;
+use crate::rows::{Process, Rows};
+use crate::simulate::faulting;
+use crate::Pager;
 
 /// Columns of heat and of the working set: a line of 80 columns with a title.
 pub const COLUMNS: usize = 72;
@@ -58,7 +58,7 @@ pub struct Idle {
 
 impl Seen {
     /// Of a recording; `ram`: the recommended size.
-    pub(super) fn of(rows: &Rows, pager: &Pager, ram: u64) -> Result<Seen, ExperimentError> {
+    pub(crate) fn of(rows: &Rows, pager: &Pager, ram: u64) -> Result<Seen, AnswerError> {
         let process = &rows.processes[0];
         let times = own_times(process, rows.facts.seconds);
         Ok(Seen {

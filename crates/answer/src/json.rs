@@ -7,14 +7,14 @@ use coldframe_journal::span::PAGE;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::curve::{Curve, Point};
-use super::rows::Rows;
-use super::seen::Seen;
-use super::swap::{with_swap, SwapAnswer};
-use super::tier::{with_tier, TierAnswer};
-use super::Question;
-use coldframe_experiment::error::ExperimentError;
-use coldframe_experiment::sim_result::SCHEMA_VERSION;
+use crate::curve::{Curve, Point};
+use crate::error::AnswerError;
+use crate::rows::Rows;
+use crate::seen::Seen;
+use crate::swap::{with_swap, SwapAnswer};
+use crate::tier::{with_tier, TierAnswer};
+use crate::Question;
+use crate::SCHEMA_VERSION;
 
 /// The name of this machine as a device.
 pub const DEVICE: &str = "here";
@@ -144,12 +144,7 @@ impl Answer {
     ///
     /// # Errors
     /// As [`with_swap`].
-    pub(super) fn new(
-        path: &Path,
-        rows: &Rows,
-        question: &Question,
-        curve: &Curve<'_>,
-    ) -> Result<Answer, ExperimentError> {
+    pub(crate) fn new(path: &Path, rows: &Rows, question: &Question, curve: &Curve<'_>) -> Result<Answer, AnswerError> {
         let points = curve.points();
         let livable = curve.livable();
         let thrash = curve.smallest(|point| point.seconds <= livable);
@@ -252,7 +247,7 @@ impl Answer {
 }
 
 /// The name of a command line's program.
-pub(super) fn program(command: Option<&str>) -> String {
+pub(crate) fn program(command: Option<&str>) -> String {
     let first = command.and_then(|words| words.split_whitespace().next()).unwrap_or("the program");
     // A shell's quotes around a word are not part of it.
     first.rsplit('/').next().unwrap_or(first).trim_matches('\'').into()

@@ -1,24 +1,25 @@
 //! Runs a trace through the engines of many sizes of RAM at once, on all cores.
 
 use coldframe_core::fault::handler;
+use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{Event, PageId, Ps};
+use coldframe_device::StagePrices;
 use coldframe_journal::Head;
 use coldframe_pager_plan::{Pager, Plan, BUFFERED, HANDLER};
 use coldframe_sim::numbering::Numbering;
 use coldframe_sim::page_table::{PageTable, LANES};
-use coldframe_sim::{Lane, PageRef};
+use coldframe_sim::{DeviceTimes, Lane, LaneBelow, LaneConfig, PageRef};
 use rayon::prelude::*;
 
-use super::counts::Counts;
-use super::rows::{Process, Rows};
-use crate::predict::unpriced;
-use coldframe_experiment::error::ExperimentError;
+use crate::counts::Counts;
+use crate::error::AnswerError;
+use crate::rows::{Process, Rows};
 
 /// The counts of a run for each of these sizes of RAM, in bytes; every process has this much.
 ///
 /// # Errors
 /// The pager's configuration is not possible.
-pub fn simulate(rows: &Rows, pager: &Pager, sizes: &[u64]) -> Result<Vec<Counts>, ExperimentError> {
+pub fn simulate(rows: &Rows, pager: &Pager, sizes: &[u64]) -> Result<Vec<Counts>, AnswerError> {
     Ok(simulate_by_use(rows, pager, sizes, 1)?.into_iter().map(|levels| levels.into_iter().sum()).collect())
 }
 
@@ -32,7 +33,7 @@ pub fn simulate_by_use(
     pager: &Pager,
     sizes: &[u64],
     levels: usize,
-) -> Result<Vec<Vec<Counts>>, ExperimentError> {
+) -> Result<Vec<Vec<Counts>>, AnswerError> {
     if sizes.is_empty() {
         return Ok(Vec::new());
     }
@@ -50,7 +51,7 @@ pub fn simulate_by_use(
                 .zip(pass(process, pager, &plans, rows.sample, levels, &mut |_| {})?)
                 .collect::<Vec<_>>())
         })
-        .collect::<Result<Vec<_>, ExperimentError>>();
+        .collect::<Result<Vec<_>, AnswerError>>();
     let mut all = vec![vec![Counts::default(); levels]; sizes.len()];
     for (i, counts) in done?.into_iter().flatten() {
         all[i].iter_mut().zip(counts).for_each(|(sum, counts)| *sum += counts.times(1.0 / rows.sample));
@@ -62,20 +63,41 @@ pub fn simulate_by_use(
 ///
 /// # Errors
 /// As [`simulate`].
-pub fn faulting(process: &Process, pager: &Pager, ram: u64, sample: f64) -> Result<Vec<u32>, ExperimentError> {
+pub fn faulting(process: &Process, pager: &Pager, ram: u64, sample: f64) -> Result<Vec<u32>, AnswerError> {
     let mut faults = vec![0; process.pages.len()];
     pass(process, pager, &[pager.with(ram).sampled(sample)], sample, 1, &mut |page| faults[page] += 1)?;
     Ok(faults)
 }
 
 /// The lane of the live pager: no event takes time, and the log's buffers keep the pages written last.
-fn lane(pager: &Pager, plan: &Plan, number: usize, pages: usize, sample: f64) -> Result<Lane, ExperimentError> {
+fn lane(pager: &Pager, plan: &Plan, number: usize, pages: usize, sample: f64) -> Result<Lane, AnswerError> {
     let head = Head::new(pager.policy.clone(), handler::find(HANDLER).expect("it is there"), plan.config(pages, true));
     let config = unpriced(&head)?;
-    let mut lane = Lane::new(&config, number as u32, pages, 1).map_err(coldframe_sim::RunError::from)?;
+    let mut lane = Lane::new(&config, number as u32, pages, 1)?;
     lane.set_read_ahead(pager.read_ahead);
     lane.note_sources((BUFFERED as f64 * sample).round() as u32);
     Ok(lane)
+}
+
+/// The lane of a live pager. Only counts are needed. The device takes no time: a faulting thread waits for everything
+/// that its fault causes, as in a live run.
+///
+/// # Errors
+/// This version does not know the policy or handler.
+pub fn unpriced(head: &Head) -> Result<LaneConfig, AnswerError> {
+    let handler = handler::find(&head.handler)
+        .ok_or_else(|| AnswerError::usage(format!("there is no handler `{}`", head.handler)))?;
+    Ok(LaneConfig {
+        policy: PolicyChoice::parse(&head.policy)?,
+        handler,
+        frames: head.config.frames,
+        evict_batch: head.config.evict_batch,
+        caps: head.config.caps,
+        prices: StagePrices::uniform(Ps::ZERO),
+        device: DeviceTimes { load: Ps::ZERO, program: Some(Ps::ZERO) },
+        failures: None,
+        below: LaneBelow::Homes,
+    })
 }
 
 fn pass(
@@ -85,7 +107,7 @@ fn pass(
     sample: f64,
     levels: usize,
     faults: &mut dyn FnMut(usize),
-) -> Result<Vec<Vec<Counts>>, ExperimentError> {
+) -> Result<Vec<Vec<Counts>>, AnswerError> {
     let pages = process.pages.len();
     let most = if levels > 1 { process.peak() } else { pages };
     let (mut there, mut used, mut level) = (vec![false; pages], 0, 0);
@@ -95,7 +117,7 @@ fn pass(
     let mut table = PageTable::new(pages, plans.len());
     let masks = table.masks();
     let made = plans.iter().enumerate().map(|(i, plan)| lane(pager, plan, i, pages, sample));
-    let mut lanes = made.collect::<Result<Vec<Lane>, ExperimentError>>()?;
+    let mut lanes = made.collect::<Result<Vec<Lane>, AnswerError>>()?;
     let mut released = process.released.iter().peekable();
     for (i, row) in process.rows.iter().enumerate() {
         while let Some((_, gone)) = released.next_if(|(at, _)| *at <= i) {

@@ -16,20 +16,20 @@
 //! the mean ratio over all evictions differ by d; the range is the first mean ± d, and it is widened by what the
 //! kernel's compressor and zram's size classes may differ from the assumed ones.
 
+use crate::error::AnswerError;
 use coldframe_core::policy::active_inactive;
 use coldframe_core::Ps;
 use coldframe_device::sheet::machine::Spread;
-use coldframe_experiment::error::ExperimentError;
 use coldframe_journal::span::PAGE;
 use coldframe_pager_plan::{Pager, BATCH_MAX, FRAMES_MIN};
 use coldframe_trace::provenance::Compression;
 use serde::{Deserialize, Serialize};
 
-use super::counts::Counts;
-use super::curve::{error, Curve, Point};
-use super::price::Seconds;
-use super::rows::Rows;
-use super::simulate::simulate_by_use;
+use crate::counts::Counts;
+use crate::curve::{error, Curve, Point};
+use crate::price::Seconds;
+use crate::rows::Rows;
+use crate::simulate::simulate_by_use;
 
 /// What zram takes for so many compressed bytes: its classes of sizes leave room. Measured while a Go map, busybox sort
 /// and a JVM swapped (`mem_used_total` to `compr_data_size` in mm_stat): 1.14 to 1.2.
@@ -63,7 +63,7 @@ pub struct Price {
 
 /// How RAM is split between pages with frames and compressed ones.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Split {
+pub(crate) struct Split {
     /// All pages.
     pages: f64,
     /// The part of a page that a compressed one takes.
@@ -123,12 +123,12 @@ pub struct Swapped {
 ///
 /// # Errors
 /// As [`simulate_by_use`].
-pub(super) fn with_swap(
+pub(crate) fn with_swap(
     curve: &Curve<'_>,
     points: &[Point],
     prices: &[Price],
     tried: Option<&Compression>,
-) -> Result<Option<SwapAnswer>, ExperimentError> {
+) -> Result<Option<SwapAnswer>, AnswerError> {
     let (pages, rare) = (curve.needed as f64 / PAGE as f64, tried.map(Compression::share_of_pages));
     let apart = tried.map_or(0.0, |all| (all.share_of_departures() - all.share_of_pages()).abs());
     let mut answers = Vec::new();
@@ -166,7 +166,7 @@ struct Growth {
 }
 
 impl Growth {
-    fn of(curve: &Curve<'_>, rows: &Rows, price: &Price, pages: f64) -> Result<Growth, ExperimentError> {
+    fn of(curve: &Curve<'_>, rows: &Rows, price: &Price, pages: f64) -> Result<Growth, AnswerError> {
         let least = FRAMES_MIN as u64 * PAGE;
         let sizes: Vec<u64> = (1..=SIZES as u64).map(|i| (curve.needed * i / SIZES as u64).max(least)).collect();
         Ok(Growth { pages, found: simulate_by_use(rows, &reclaim(price, curve.read_ahead()), &sizes, LEVELS)? })
@@ -248,7 +248,7 @@ fn reclaim(price: &Price, read_ahead: u32) -> Pager {
 }
 
 /// The one with the least of a number.
-pub(super) fn best<T>(all: impl Iterator<Item = T>, number: impl Fn(&T) -> f64) -> Option<T> {
+pub(crate) fn best<T>(all: impl Iterator<Item = T>, number: impl Fn(&T) -> f64) -> Option<T> {
     all.min_by(|a, b| number(a).total_cmp(&number(b)))
 }
 

@@ -5,7 +5,7 @@ use coldframe_device::here::Here;
 use coldframe_device::sheet::machine::Spread;
 use serde::{Deserialize, Serialize};
 
-use super::counts::Counts;
+use crate::counts::Counts;
 
 /// Seconds, with a range.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]

@@ -1,15 +1,15 @@
 //! The answer from referenced bits: faults by RAM (`stretches.rs`) become run time by the price of a fault from the
 //! kernel's swap.
 
+use crate::SCHEMA_VERSION;
 use coldframe_device::quantity::human_size;
-use coldframe_experiment::sim_result::SCHEMA_VERSION;
 use coldframe_pager_plan::FRAMES_MIN;
 use coldframe_proc::{Watched, PAGE};
 
-use super::curve::{Point, THRASHES};
-use super::json::{program, Answer, Rung, DEVICE};
-use super::stretches::{faults, told, Faults};
-use super::swap::{best, Price, Split};
+use crate::curve::{Point, THRASHES};
+use crate::json::{program, Answer, Rung, DEVICE};
+use crate::stretches::{faults, told, Faults};
+use crate::swap::{best, Price, Split};
 
 /// Sizes of a halving of RAM, and halvings.
 const STEPS: i32 = 8;

@@ -19,7 +19,7 @@ use coldframe_pager_plan::TIER_LEFT_PART;
 use coldframe_trace::provenance::Compression;
 use serde::{Deserialize, Serialize};
 
-use super::curve::{Curve, Point, THRASHES};
+use crate::curve::{Curve, Point, THRASHES};
 
 /// Parts of the RAM in which the pool's size is searched, and the most of them that it may have.
 const PARTS: u64 = 16;
@@ -69,7 +69,7 @@ pub struct TierAnswer {
 }
 
 /// The effect of the tier; `None`: too few pages were tried, or hardly one is kept.
-pub(super) fn with_tier(curve: &Curve<'_>, points: &[Point], compression: &Compression) -> Option<TierAnswer> {
+pub(crate) fn with_tier(curve: &Curve<'_>, points: &[Point], compression: &Compression) -> Option<TierAnswer> {
     let kept_share = compression.kept_share();
     if compression.tried < TRIED_MIN || kept_share < 0.05 {
         return None;
@@ -102,7 +102,7 @@ fn at(curve: &Curve<'_>, point: &Point, pool: u64, compression: &Compression) ->
     let deep = (pool.saturating_sub(tables) as f64 * compression.ratio() * USED / share) as u64;
     let (near, far) = (curve.counts_at(frames), curve.counts_at((frames + deep).min(curve.needed)));
     let counts = near.with(&far, |near, far| (1.0 - share) * near + share * far);
-    let loads = |counts: &super::counts::Counts| counts.device_reads() + counts.memory_loads;
+    let loads = |counts: &crate::counts::Counts| counts.device_reads() + counts.memory_loads;
     let from_pool = (share * (loads(&near) - loads(&far))).max(0.0);
     let paging = curve.paging(&counts).mean + from_pool * curve.pool_price();
     Tiered {

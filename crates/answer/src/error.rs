@@ -1,0 +1,53 @@
+//! Why there is no answer: what is wrong, the remedy, and the exit code.
+
+use coldframe_core::policy::PolicyError;
+use coldframe_device::SheetError;
+use coldframe_sim::LaneError;
+use coldframe_trace::TraceError;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AnswerError {
+    /// A trace.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// A device's sheet.
+    #[error(transparent)]
+    Sheet(#[from] SheetError),
+    /// A replacement policy.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// A configuration of the pager that is not possible.
+    #[error(transparent)]
+    Lane(#[from] LaneError),
+    /// Anything else.
+    #[error("{message}")]
+    Other {
+        /// What is wrong, and the remedy.
+        message: String,
+        /// The exit code.
+        code: u8,
+    },
+}
+
+impl AnswerError {
+    /// With an exit code of its own.
+    pub fn new(code: u8, message: impl Into<String>) -> AnswerError {
+        AnswerError::Other { message: message.into(), code }
+    }
+
+    /// Wrong usage.
+    pub fn usage(message: impl Into<String>) -> AnswerError {
+        AnswerError::new(2, message)
+    }
+
+    /// The exit code: 2 usage or configuration, 3 bad input data, 4 this machine lacks a feature, 5 I/O.
+    pub fn code(&self) -> u8 {
+        match self {
+            AnswerError::Trace(error) => error.code(),
+            AnswerError::Sheet(SheetError::Io { .. }) => 5,
+            AnswerError::Sheet(_) | AnswerError::Policy(_) | AnswerError::Lane(_) => 2,
+            AnswerError::Other { code, .. } => *code,
+        }
+    }
+}
