@@ -9,7 +9,7 @@ all: build
 
 # Build the programs and their libraries, in target/release.
 build:
-	$(CARGO) build --release --locked -p coldframe-cli -p coldframe-study -p coldframe-plugin -p coldframe-preload -p coldframe-capi
+	$(CARGO) build --release --locked -p coldframe-cli -p coldframe-figures -p coldframe-qemu-plugin -p coldframe-preload -p coldframe-capi
 
 # Print this list.
 help:
@@ -25,7 +25,7 @@ help:
 
 # Build the same with line numbers for backtraces and profilers, in target/symbols.
 symbols:
-	$(CARGO) build --profile symbols --locked -p coldframe-cli -p coldframe-study -p coldframe-plugin -p coldframe-preload -p coldframe-capi
+	$(CARGO) build --profile symbols --locked -p coldframe-cli -p coldframe-figures -p coldframe-qemu-plugin -p coldframe-preload -p coldframe-capi
 
 # Run the whole demo with one shipped program: advice, report, and a run in the advised RAM, predicted and measured.
 demo: build
@@ -70,10 +70,10 @@ board:
 
 # Measure speed, as ratios within one run. Takes some minutes.
 bench: build
-	$(CARGO) bench --locked -p coldframe-sim --bench hits
-	$(CARGO) bench --locked -p coldframe-sim --bench swap
-	$(CARGO) bench --locked -p coldframe-sim --bench tasks
-	$(CARGO) bench --locked -p coldframe-trace
+	$(CARGO) bench --locked -p coldframe-drivers --bench hits
+	$(CARGO) bench --locked -p coldframe-drivers --bench swap
+	$(CARGO) bench --locked -p coldframe-drivers --bench tasks
+	$(CARGO) bench --locked -p coldframe-formats
 	$(CARGO) bench --locked -p coldframe-record
 
 # Measure the cost of a live pager's fault, as ratios to floors of the same run. BENCH_DIR: the folder of its swap file.
@@ -138,7 +138,7 @@ papers: build
 
 # Write the papers' lines in the book's table from their rows.
 papers-book:
-	COLDFRAME_WRITE_PAPERS=1 $(CARGO) test --locked -p coldframe-study --test papers
+	COLDFRAME_WRITE_PAPERS=1 $(CARGO) test --locked -p coldframe-figures --test papers
 
 # Build the book in target/book, with the outputs of its commands. Installs mdbook in the tree if it is missing.
 docs: build

@@ -131,7 +131,7 @@ def program(machine: str, folder: Path) -> Path:
     compiler = compiler_of(machine)
     target = f"{machine}-unknown-linux-gnu"
     links = [f"-Clink-arg={word}" for word in stub(compiler, folder / "stub")]
-    built = cargo(target, compiler, links, ["coldframe-preload", "coldframe-plugin"])
+    built = cargo(target, compiler, links, ["coldframe-preload", "coldframe-qemu-plugin"])
     libraries = folder / "libraries"
     libraries.mkdir(exist_ok=True)
     for name in LIBRARIES:

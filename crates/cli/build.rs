@@ -7,7 +7,7 @@ use std::process::Command;
 
 /// What is built, and what comes of it.
 const LIBRARIES: [(&str, &str); 2] =
-    [("coldframe-preload", "libcoldframe_preload.so"), ("coldframe-plugin", "libcoldframe_plugin.so")];
+    [("coldframe-preload", "libcoldframe_preload.so"), ("coldframe-qemu-plugin", "libcoldframe_plugin.so")];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

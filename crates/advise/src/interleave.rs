@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use coldframe_trace::Reference;
+use coldframe_store::Reference;
 
-/// Words of a recorder's stretch (`plugin/src/wire.rs`): the most rows of one thread in a row.
+/// Words of a recorder's stretch (`qemu-plugin/src/wire.rs`): the most rows of one thread in a row.
 const STRETCH: usize = 8184;
 
 /// Rows of the threads of one process, on their way.
@@ -52,7 +52,7 @@ impl Interleave {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coldframe_trace::Kind;
+    use coldframe_store::Kind;
 
     fn order(threads: usize, tasks: &[u32]) -> Vec<(u32, u64)> {
         let (mut interleave, mut got) = (Interleave::new(threads), Vec::new());

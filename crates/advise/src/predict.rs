@@ -9,12 +9,12 @@ use std::ops::Range;
 use std::path::Path;
 
 use coldframe_core::{Event, PageId, Ps};
-use coldframe_journal::span::{Note, Noted, Seen, Span};
 use coldframe_journal::Head;
-use coldframe_pager_plan::HINTS;
-use coldframe_sim::page_table::{Masks, PageTable};
-use coldframe_sim::{Lane, LaneConfig, PageRef};
-use coldframe_trace::{Block, Kind, Reader, Reference, Wanted};
+use coldframe_lane::page_table::{Masks, PageTable};
+use coldframe_lane::{Lane, LaneConfig, PageRef};
+use coldframe_plan::HINTS;
+use coldframe_recording::span::{Note, Noted, Seen, Span};
+use coldframe_store::{Block, Kind, Reader, Reference, Wanted};
 use serde::Serialize;
 
 use crate::interleave::Interleave;
@@ -101,7 +101,7 @@ impl Process {
         let table = PageTable::new(pages, 1);
         let machine = Machine {
             span,
-            lane: Lane::new(config, 0, pages, 1).map_err(coldframe_sim::RunError::from)?,
+            lane: Lane::new(config, 0, pages, 1).map_err(coldframe_drivers::RunError::from)?,
             masks: table.masks(),
             table,
             touched: vec![false; pages],

@@ -3,7 +3,7 @@
 use std::iter::Sum;
 use std::ops::AddAssign;
 
-use coldframe_sim::SourceCounts;
+use coldframe_lane::SourceCounts;
 use serde::{Deserialize, Serialize};
 
 /// The events that a run pays for.

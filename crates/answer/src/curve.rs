@@ -1,8 +1,8 @@
 //! The curve: run time by RAM, where it thrashes, and the size to recommend.
 
 use coldframe_core::Bytes;
-use coldframe_journal::span::PAGE;
-use coldframe_pager_plan::FRAMES_MIN;
+use coldframe_plan::FRAMES_MIN;
+use coldframe_recording::span::PAGE;
 use serde::{Deserialize, Serialize};
 
 use crate::counts::Counts;
@@ -64,7 +64,7 @@ impl Point {
     }
 }
 
-/// The uncertainty that a window leaves for a size, as a part of the window. The bounds of `trace/src/window.rs` are
+/// The uncertainty that a window leaves for a size, as a part of the window. The bounds of `store/src/window.rs` are
 /// those of the worst string. In measurements, curves through windows of 256 and of 600 pages for the same program
 /// were shifted by at most 0.14 of the longer window, of another program by 0.28 (`docs/accuracy-log.md`).
 const OPEN: u64 = 4;

@@ -1,9 +1,9 @@
 //! Why there is no answer: what is wrong, the remedy, and the exit code.
 
 use coldframe_core::policy::PolicyError;
-use coldframe_device::SheetError;
-use coldframe_sim::LaneError;
-use coldframe_trace::TraceError;
+use coldframe_lane::LaneError;
+use coldframe_sheet::SheetError;
+use coldframe_store::TraceError;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use coldframe_device::quantity::human_size;
-use coldframe_journal::span::PAGE;
+use coldframe_recording::span::PAGE;
+use coldframe_sheet::quantity::human_size;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -13,9 +13,9 @@
 
 use std::path::Path;
 
-use coldframe_device::here::Here;
-use coldframe_pager_plan::Measured;
-pub use coldframe_pager_plan::Pager;
+use coldframe_plan::Measured;
+pub use coldframe_plan::Pager;
+use coldframe_sheet::here::Here;
 
 pub mod counts;
 mod curve;

@@ -8,9 +8,9 @@
 //! costs of this machine, which load on the machine changes, can be those of a baseline.
 
 use crate::SCHEMA_VERSION;
-use coldframe_device::Sheet;
-use coldframe_journal::span::PAGE;
-use coldframe_trace::ProcessFacts;
+use coldframe_recording::span::PAGE;
+use coldframe_sheet::Sheet;
+use coldframe_store::ProcessFacts;
 use serde::{Deserialize, Serialize};
 
 use crate::{Answer, Point, Rung};

@@ -1,8 +1,8 @@
 //! Prices the counts on this machine.
 
 use coldframe_core::Ps;
-use coldframe_device::here::Here;
-use coldframe_device::sheet::machine::Spread;
+use coldframe_sheet::here::Here;
+use coldframe_sheet::sheet::machine::Spread;
 use serde::{Deserialize, Serialize};
 
 use crate::counts::Counts;

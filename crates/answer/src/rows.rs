@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::path::Path;
 
-use coldframe_journal::span::{Note, Noted, Seen, Span, PAGE};
-use coldframe_sim::numbering::Numbering;
-use coldframe_trace::{Block, Fidelity, Kind, ProgramFacts, Reader, Reference, Wanted};
+use coldframe_lane::numbering::Numbering;
+use coldframe_recording::span::{Note, Noted, Seen, Span, PAGE};
+use coldframe_store::{Block, Fidelity, Kind, ProgramFacts, Reader, Reference, Wanted};
 
 use crate::error::AnswerError;
 
 /// log2 of [`PAGE`].
 const SHIFT: u32 = PAGE.trailing_zeros();
-/// Pages of a chunk that a recorder samples together, as a power of two: `coldframe_journal::entries::CHUNK`.
-const CHUNK: u32 = coldframe_journal::entries::CHUNK.trailing_zeros();
+/// Pages of a chunk that a recorder samples together, as a power of two: `coldframe_recording::entries::CHUNK`.
+const CHUNK: u32 = coldframe_recording::entries::CHUNK.trailing_zeros();
 /// The mapping of managed memory. Notes behind it can be distinguished from pages.
 pub const MANAGED: &str = "[managed]";
 /// If the number of pages exceeds the peak in RAM by this factor, some were unmapped.

@@ -2,8 +2,8 @@
 //! size, how long memory lies untouched, and what else the machine did meanwhile.
 
 use crate::error::AnswerError;
-use coldframe_journal::span::PAGE;
-use coldframe_trace::Noise;
+use coldframe_recording::span::PAGE;
+use coldframe_store::Noise;
 use serde::{Deserialize, Serialize};
 
 use crate::rows::{Process, Rows};

@@ -3,12 +3,12 @@
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{Event, PageId, Ps};
-use coldframe_device::StagePrices;
 use coldframe_journal::Head;
-use coldframe_pager_plan::{Pager, Plan, BUFFERED, HANDLER};
-use coldframe_sim::numbering::Numbering;
-use coldframe_sim::page_table::{PageTable, LANES};
-use coldframe_sim::{DeviceTimes, Lane, LaneBelow, LaneConfig, PageRef};
+use coldframe_lane::numbering::Numbering;
+use coldframe_lane::page_table::{PageTable, LANES};
+use coldframe_lane::{DeviceTimes, Lane, LaneBelow, LaneConfig, PageRef};
+use coldframe_plan::{Pager, Plan, BUFFERED, HANDLER};
+use coldframe_sheet::StagePrices;
 use rayon::prelude::*;
 
 use crate::counts::Counts;
@@ -162,7 +162,7 @@ fn close(lanes: &[Lane], found: &mut [Vec<Counts>], level: usize) {
 #[cfg(test)]
 mod tests {
     use coldframe_core::policy::active_inactive;
-    use coldframe_pager_plan::{BATCH_MAX, PAGE};
+    use coldframe_plan::{BATCH_MAX, PAGE};
 
     use super::*;
 

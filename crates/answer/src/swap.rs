@@ -19,10 +19,10 @@
 use crate::error::AnswerError;
 use coldframe_core::policy::active_inactive;
 use coldframe_core::Ps;
-use coldframe_device::sheet::machine::Spread;
-use coldframe_journal::span::PAGE;
-use coldframe_pager_plan::{Pager, BATCH_MAX, FRAMES_MIN};
-use coldframe_trace::provenance::Compression;
+use coldframe_plan::{Pager, BATCH_MAX, FRAMES_MIN};
+use coldframe_recording::span::PAGE;
+use coldframe_sheet::sheet::machine::Spread;
+use coldframe_store::provenance::Compression;
 use serde::{Deserialize, Serialize};
 
 use crate::counts::Counts;

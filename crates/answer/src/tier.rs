@@ -14,9 +14,9 @@
 //! simulated here, and a pool that follows the faults reacts later than one that knows them.
 
 use coldframe_core::tier::{PACK_EACH, PACK_HEAD, TABLE_BYTES};
-use coldframe_journal::span::PAGE;
-use coldframe_pager_plan::TIER_LEFT_PART;
-use coldframe_trace::provenance::Compression;
+use coldframe_plan::TIER_LEFT_PART;
+use coldframe_recording::span::PAGE;
+use coldframe_store::provenance::Compression;
 use serde::{Deserialize, Serialize};
 
 use crate::curve::{Curve, Point, THRASHES};

@@ -2,9 +2,9 @@
 //! kernel's swap.
 
 use crate::SCHEMA_VERSION;
-use coldframe_device::quantity::human_size;
-use coldframe_pager_plan::FRAMES_MIN;
+use coldframe_plan::FRAMES_MIN;
 use coldframe_proc::{Watched, PAGE};
+use coldframe_sheet::quantity::human_size;
 
 use crate::curve::{Point, THRASHES};
 use crate::json::{program, Answer, Rung, DEVICE};
@@ -154,8 +154,8 @@ fn rests_on(watched: &Watched, asked: &AskedOfBits, price: &Price, split: Split)
 #[cfg(test)]
 mod tests {
     use coldframe_core::Ps;
-    use coldframe_device::sheet::machine::Spread;
     use coldframe_proc::{Look, Stretch};
+    use coldframe_sheet::sheet::machine::Spread;
 
     use super::*;
 

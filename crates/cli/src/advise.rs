@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use coldframe_advise::board::limits::{percent, years};
-use coldframe_advise::board::{advise, json, Advice, Cache, Limits, Question};
 use coldframe_answer::json::DEVICE;
 use coldframe_answer::Answer;
-use coldframe_device::quantity::{self, human_count, human_seconds, ram_size};
 use coldframe_experiment::drive::is_swap_trace;
 use coldframe_experiment::{ExperimentError, Settings};
-use coldframe_show::board_answer as words;
+use coldframe_plots::board_answer as words;
+use coldframe_search::limits::{percent, years};
+use coldframe_search::{advise, json, Advice, Cache, Limits, Question};
+use coldframe_sheet::quantity::{self, human_count, human_seconds, ram_size};
 use coldframe_show::export::Exported;
-use coldframe_trace::{Fidelity, Reader};
+use coldframe_store::{Fidelity, Reader};
 
 use crate::advise_here::Machine;
 use crate::export;

@@ -7,12 +7,12 @@ use std::time::Instant;
 
 use coldframe_answer::{answer, pager, Answer, Costs, Question};
 use coldframe_costs::Extent;
-use coldframe_device::here::Here;
-use coldframe_device::quantity::human_size;
-use coldframe_device::Sheet;
 use coldframe_experiment::ExperimentError;
 use coldframe_live::{Options, FRAMES_MIN, PAGE};
-use coldframe_trace::Reader;
+use coldframe_sheet::here::Here;
+use coldframe_sheet::quantity::human_size;
+use coldframe_sheet::Sheet;
+use coldframe_store::Reader;
 
 use crate::failure::Failure;
 use crate::here_sheet;

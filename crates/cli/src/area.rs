@@ -1,9 +1,9 @@
 //! The swap area of `coldframe run --system`.
 
-use coldframe_device::quantity::{self, human_count};
 use coldframe_experiment::resolve::collector;
 use coldframe_experiment::systems;
 use coldframe_live::{Options, Snapshot, SwapArea};
+use coldframe_sheet::quantity::{self, human_count};
 use serde_json::{json, Value};
 
 use crate::failure::Failure;

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use coldframe_answer::{AskedOfBits, Question};
-use coldframe_device::quantity;
 use coldframe_proc::Watch;
+use coldframe_sheet::quantity;
 use coldframe_show::export::Exported;
 
 use crate::failure::Failure;

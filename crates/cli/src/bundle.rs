@@ -35,8 +35,8 @@ pub fn of_this_build() -> &'static str {
         env!("CARGO_PKG_VERSION"),
         std::env::consts::ARCH,
         coldframe_core::policy::ALL.len(),
-        coldframe_trace::format::FORMATS.len(),
-        coldframe_device::sheet::SHIPPED.len(),
+        coldframe_formats::format::FORMATS.len(),
+        coldframe_sheet::sheet::SHIPPED.len(),
     );
     said.leak()
 }

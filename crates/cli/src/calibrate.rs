@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use coldframe_core::Ps;
 use coldframe_costs::Extent;
-use coldframe_device::quantity;
-use coldframe_device::sheet::kept;
-use coldframe_device::Sheet;
+use coldframe_sheet::quantity;
+use coldframe_sheet::sheet::kept;
+use coldframe_sheet::Sheet;
 use serde_json::{json, Map, Value};
 
 use crate::failure::Failure;
@@ -104,7 +104,7 @@ const REQUESTS: [(&str, &str); 6] = [
 fn table(sheet: &Sheet, kept: Option<&Path>) -> String {
     let machine = sheet.machine.as_ref();
     let of =
-        |get: fn(&coldframe_device::sheet::machine::Machine) -> &String| machine.map(get).cloned().unwrap_or_default();
+        |get: fn(&coldframe_sheet::sheet::machine::Machine) -> &String| machine.map(get).cloned().unwrap_or_default();
     let processors = machine.map_or(0, |m| m.processors);
     let mut text = format!("{}, {processors} CPUs, Linux {}\n", of(|m| &m.processor), of(|m| &m.kernel));
     text += &row("as the program waits for it", ["best", "mean", "worst"].map(Into::into));

@@ -4,16 +4,16 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use coldframe_advise::board::json;
-use coldframe_advise::board::limits::percent;
 use coldframe_answer::need::NOISE;
 use coldframe_answer::verdict::{median, RECORDINGS};
 use coldframe_answer::{Answer, Need, Question, Verdict};
-use coldframe_device::quantity;
-use coldframe_show::board_answer as words;
+use coldframe_plots::board_answer as words;
+use coldframe_search::json;
+use coldframe_search::limits::percent;
+use coldframe_sheet::quantity;
 use coldframe_show::export::Exported;
 use coldframe_show::verdict_answer;
-use coldframe_trace::Reader;
+use coldframe_store::Reader;
 
 use crate::advise::{self, Asked, How};
 use crate::advise_here::Machine;

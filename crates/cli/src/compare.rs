@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use coldframe_device::quantity::{self, ram_size};
 use coldframe_kernel::{SwapKind, Tree};
+use coldframe_sheet::quantity::{self, ram_size};
 use serde_json::Value;
 
 use crate::compare_table::{Arm, At, Found, Run};

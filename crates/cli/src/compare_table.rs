@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use coldframe_device::quantity::{human_seconds, human_size, ram_size};
+use coldframe_sheet::quantity::{human_seconds, human_size, ram_size};
 use coldframe_show::table::{styled, wrap};
 use serde_json::{json, Value};
 

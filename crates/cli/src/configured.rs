@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use coldframe_core::Bytes;
-use coldframe_device::quantity::{self, show_bytes};
 use coldframe_experiment::{ExperimentError, Settings};
 use coldframe_live::PAGE;
+use coldframe_sheet::quantity::{self, show_bytes};
 
 use crate::failure::Failure;
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use coldframe_device::quantity::{self, human_count};
-use coldframe_trace::{export, EXPORTS};
+use coldframe_formats::{export, EXPORTS};
+use coldframe_sheet::quantity::{self, human_count};
 use serde_json::json;
 
 use crate::failure::Failure;

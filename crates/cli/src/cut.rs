@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use coldframe_device::quantity::{self, human_count};
-use coldframe_trace::{cut, Part};
+use coldframe_formats::cut;
+use coldframe_sheet::quantity::{self, human_count};
+use coldframe_store::Part;
 
 use crate::failure::Failure;
 use crate::output;

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use coldframe_device::sheet::{all, find, Sheet};
 use coldframe_experiment::ExperimentError;
+use coldframe_sheet::sheet::{all, find, Sheet};
 use coldframe_show::table::styled;
 
 use crate::failure::Failure;

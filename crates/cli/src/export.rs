@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use coldframe_advise::board::json;
 use coldframe_answer::Answer;
+use coldframe_search::json;
 use coldframe_show::export::{Exported, SUFFIXES};
 use coldframe_show::html::Page;
 use serde_json::Value;

@@ -8,7 +8,7 @@ use coldframe_experiment::ExperimentError;
 use coldframe_kernel::KernelError;
 use coldframe_live::LiveError;
 use coldframe_record::RecordError;
-use coldframe_trace::TraceError;
+use coldframe_store::TraceError;
 use miette::{GraphicalReportHandler, LabeledSpan, MietteDiagnostic, NamedSource, Report};
 
 use crate::output::OutputError;

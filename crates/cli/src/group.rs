@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use coldframe_device::quantity::{human_count, human_size};
-use coldframe_trace::{ProcessFacts, Reader};
+use coldframe_sheet::quantity::{human_count, human_size};
+use coldframe_store::{ProcessFacts, Reader};
 
 /// Columns of a line.
 const WIDTH: usize = 80;

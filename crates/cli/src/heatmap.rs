@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use coldframe_device::quantity::human_count;
-use coldframe_show::png::png;
-use coldframe_trace::heat::{heat, Heat, PAGE};
+use coldframe_plots::png::png;
+use coldframe_sheet::quantity::human_count;
+use coldframe_store::heat::{heat, Heat, PAGE};
 use serde_json::json;
 
 use crate::failure::Failure;

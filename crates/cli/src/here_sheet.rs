@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use coldframe_core::Ps;
 use coldframe_costs::doctor::file_system;
 use coldframe_costs::{self as costs, swap_costs, Costs, Extent, Sample, SwapCosts, ROOM};
-use coldframe_device::quantity::show_time;
-use coldframe_device::sheet::machine::{Latency, Machine, Spread, Varying};
-use coldframe_device::sheet::{kept, Kind, Sourced};
-use coldframe_device::Sheet;
 use coldframe_kernel::{Guard, SwapKind, Tree};
 use coldframe_live::{PAGE, READ_AHEAD_MAX};
+use coldframe_sheet::quantity::show_time;
+use coldframe_sheet::sheet::machine::{Latency, Machine, Spread, Varying};
+use coldframe_sheet::sheet::{kept, Kind, Sourced};
+use coldframe_sheet::Sheet;
 
 use crate::failure::Failure;
 use crate::output;
@@ -196,7 +196,7 @@ fn written(machine: Machine, costs: &Costs, swap: &[SwapCosts]) -> Sheet {
         *place = latency.and_then(|latency| with(latency, &source));
     }
     let known = "a setting of the live pager, not measured";
-    sheet.geometry.page = with(coldframe_device::quantity::show_bytes(coldframe_core::Bytes(PAGE as u64)), known);
+    sheet.geometry.page = with(coldframe_sheet::quantity::show_bytes(coldframe_core::Bytes(PAGE as u64)), known);
     sheet.geometry.buffers = with(READ_AHEAD_MAX + 1, known);
     sheet.time.load = with(show_time(costs.disk.read_1.mean), &format!("{source}: disk.read_1, mean"));
     sheet.time.transfer = with(show_time(costs.transfer), &format!("{source}: stage TransHostMem of the live pager"));
@@ -259,9 +259,9 @@ mod tests {
         let sample = costs().pool_fault;
         let swap = |compressed| SwapCosts { compressed, fault: costs().device_fault, ahead: sample, pack: sample };
         let sheet = written(machine(Path::new("/tmp")), &costs(), &[swap(true)]);
-        let read = coldframe_device::sheet::parse("here.toml", &sheet.to_toml()).unwrap();
+        let read = coldframe_sheet::sheet::parse("here.toml", &sheet.to_toml()).unwrap();
         assert_eq!(read, sheet);
-        let here = coldframe_device::here::Here::of(&read).unwrap();
+        let here = coldframe_sheet::here::Here::of(&read).unwrap();
         assert_eq!((here.device_fault.low, here.device_fault.mean), (Ps(70_000_000), Ps(80_500_000)));
         assert_eq!(here.entry, here.false_fault);
         assert_eq!((read.load().unwrap(), read.program().unwrap()), (Ps(2_000), Ps(500)));
@@ -279,7 +279,7 @@ mod tests {
         let sheet = written(this.clone(), &costs(), &[]);
         assert!(is_of(&sheet, &this) && is_of(&sheet, &Machine { measured: "long ago".into(), ..this.clone() }));
         assert!(!is_of(&sheet, &Machine { kernel: "0.99".into(), ..this.clone() }));
-        assert!(!is_of(&coldframe_device::sheet::all()[0], &this));
+        assert!(!is_of(&coldframe_sheet::sheet::all()[0], &this));
     }
 
     #[test]

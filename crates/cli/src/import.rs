@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use coldframe_device::quantity::human_count;
-use coldframe_trace::{import, parse_spec, Options, Reader, Summary, FORMATS};
+use coldframe_formats::{import, parse_spec, Options, FORMATS};
+use coldframe_sheet::quantity::human_count;
+use coldframe_store::{Reader, Summary};
 use serde_json::json;
 
 use crate::failure::Failure;

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use coldframe_device::quantity::human_count;
 use coldframe_experiment::drive::is_swap_trace;
 use coldframe_experiment::info::Info;
 use coldframe_experiment::reuse::Reuse;
 use coldframe_experiment::string::sha256;
-use coldframe_show::swap_analysis::analyse;
-use coldframe_trace::heat::Heat;
+use coldframe_plots::swap_analysis::analyse;
+use coldframe_sheet::quantity::human_count;
+use coldframe_store::heat::Heat;
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -138,7 +138,7 @@ fn reuse_lines(reuse: &Reuse) -> Vec<(String, String)> {
 }
 
 fn swap_trace(args: &Args) -> Result<ExitCode, Failure> {
-    let trace = coldframe_trace::swap::read(&args.trace)?;
+    let trace = coldframe_formats::swap::read(&args.trace)?;
     let analysis = analyse(&trace);
     let text = if args.format == "json" {
         let mut value = analysis.json();

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use coldframe_device::quantity::{human_count, human_size};
 use coldframe_kernel::{Counters, Group, Stall, SwapSpace, Watched};
+use coldframe_sheet::quantity::{human_count, human_size};
 use serde_json::{json, Value};
 
 /// What the kernel has counted.

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use coldframe_device::quantity::{self, human_count};
-use coldframe_trace::{merge, Order, Summary};
+use coldframe_formats::{merge, Order};
+use coldframe_sheet::quantity::{self, human_count};
+use coldframe_store::Summary;
 use serde_json::json;
 
 use crate::failure::Failure;

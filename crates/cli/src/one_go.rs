@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 
 use coldframe_answer::Answer;
-use coldframe_device::quantity::human_size;
+use coldframe_sheet::quantity::human_size;
 use coldframe_show::export::Exported;
 use coldframe_show::html::Page;
 use coldframe_show::machine_answer::words;
 use coldframe_show::table::wrap;
-use coldframe_trace::heat::heat;
-use coldframe_trace::Reader;
+use coldframe_store::heat::heat;
+use coldframe_store::Reader;
 
 use crate::advise_here::Machine;
 use crate::failure::Failure;

@@ -5,8 +5,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{ExitCode, Stdio};
 
-use coldframe_device::quantity::human_size;
 use coldframe_kernel::{Guard, KernelError, Parking, Standing, Tree};
+use coldframe_sheet::quantity::human_size;
 use coldframe_show::table::styled;
 use serde_json::json;
 

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use coldframe_core::fault::handler;
 use coldframe_core::policy;
+use coldframe_drivers::oracle;
 use coldframe_show::table::styled;
-use coldframe_sim::oracle;
 use serde_json::{json, Value};
 
 use crate::failure::Failure;

@@ -12,12 +12,12 @@ use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 
 use coldframe_advise::predict::{predict, Prediction};
-use coldframe_device::quantity::human_count;
 use coldframe_experiment::ExperimentError;
-use coldframe_journal::span::{Span, BASE_RECORDED, PAGE};
 use coldframe_journal::{self as journal, Head};
 use coldframe_live::{Options, Snapshot};
 use coldframe_record::{record, Level, Outcome, Recording, Via, PLUGIN};
+use coldframe_recording::span::{Span, BASE_RECORDED, PAGE};
+use coldframe_sheet::quantity::human_count;
 use coldframe_show::table::styled;
 use serde_json::{json, Value};
 

@@ -1,16 +1,16 @@
 //! Prices the bytes of a live run by a device's sheet, as a simulation does: what the run would have cost on that
 //! flash, or in that slow memory.
 
+use coldframe_boards::swap_energy::{bus_energy, SwapCounts, SwapLedger};
+use coldframe_boards::used::{self, Moved};
 use coldframe_core::{Bytes, Pj, Ps};
-use coldframe_device::quantity::{human_count, human_size, human_time};
-use coldframe_device::swap_energy::{bus_energy, SwapCounts, SwapLedger};
-use coldframe_device::used::{self, Moved};
-use coldframe_device::{Sheet, SheetError};
 use coldframe_live::{Snapshot, PAGE};
+use coldframe_sheet::quantity::{human_count, human_size, human_time};
+use coldframe_sheet::{Sheet, SheetError};
 use coldframe_show::plot::short as figure;
 use serde_json::{json, Value};
 
-/// The energy of a run with slow memory, by DR.Swap's equations (`coldframe_device::swap_energy`): of the pages that were
+/// The energy of a run with slow memory, by DR.Swap's equations (`coldframe_boards::swap_energy`): of the pages that were
 /// copied there and back, and of the time. What is read in place, no pager sees.
 pub struct Slow {
     device: String,

@@ -4,14 +4,14 @@
 //! ```text
 //!   lz4 frame of: "coldraw1" | length, JSON: command line, seconds, exit code | for each process: length, its file
 //! ```
-//! Lengths are 8 bytes, little-endian. A process's file is a head and its records (`coldframe_journal::entries`) in the
+//! Lengths are 8 bytes, little-endian. A process's file is a head and its records (`coldframe_recording::entries`) in the
 //! byte order of the machine that recorded it; the magic number of the head shows that the reader's is the same.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use coldframe_journal::entries::{HEAD, RECORD, RECORDS};
-use coldframe_trace::window::Recorded;
+use coldframe_recording::entries::{HEAD, RECORD, RECORDS};
+use coldframe_store::window::Recorded;
 use lz4_flex::frame::{FrameDecoder, FrameEncoder};
 use serde::{Deserialize, Serialize};
 

@@ -7,11 +7,11 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 use std::time::Duration;
 
-use coldframe_device::quantity::{self, human_count, human_size};
 use coldframe_experiment::drive::is_swap_trace;
 use coldframe_record::{
     record, record_faults, record_swap, Level, Limits, Outcome, Recording, Subject, SwapOrder, Swapped, Via, PLUGIN,
 };
+use coldframe_sheet::quantity::{self, human_count, human_size};
 use serde_json::json;
 
 use crate::bundle;

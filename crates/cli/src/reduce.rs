@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use coldframe_device::quantity::{self, human_count};
-use coldframe_trace::{reduce, Keep, Reader, Reduced};
+use coldframe_formats::{reduce, Keep, Reduced};
+use coldframe_sheet::quantity::{self, human_count};
+use coldframe_store::Reader;
 use serde_json::json;
 
 use crate::failure::Failure;

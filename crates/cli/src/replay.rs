@@ -5,9 +5,9 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use coldframe_device::quantity::human_count;
+use coldframe_formats::timeline;
 use coldframe_journal::{replay, JournalError};
-use coldframe_trace::timeline;
+use coldframe_sheet::quantity::human_count;
 use serde_json::json;
 
 use crate::failure::Failure;

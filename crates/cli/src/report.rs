@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use coldframe_experiment::string::sha256;
 use coldframe_experiment::ExperimentError;
 use coldframe_show::html::Page;
-use coldframe_trace::heat::heat;
-use coldframe_trace::Reader;
+use coldframe_store::heat::heat;
+use coldframe_store::Reader;
 
 use crate::failure::Failure;
 use crate::output;

@@ -8,12 +8,12 @@ use std::process::{Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
 use coldframe_costs::doctor::{examine, is_ram, Health};
-use coldframe_device::{quantity, sheet, Sheet};
 use coldframe_experiment::ExperimentError;
 use coldframe_live::{
     Chosen, Inject, Options, Snapshot, StatsFile, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX,
 };
 use coldframe_record::{interpreter, library_places, resolve, RecordError};
+use coldframe_sheet::{quantity, sheet, Sheet};
 use serde_json::Value;
 
 use crate::area::AreaArgs;

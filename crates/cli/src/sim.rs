@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coldframe_core::Ps;
-use coldframe_device::quantity::{human_count, human_size};
-use coldframe_device::StagePrices;
 use coldframe_experiment::drive::{self, Drive, Outcomes};
 use coldframe_experiment::result::{caveat, Certainty};
 use coldframe_experiment::settings::SIZES_DEFAULT;
 use coldframe_experiment::sim_result::{EngineCounts, OneString, SimResult};
 use coldframe_experiment::{ExperimentError, Progress, RunResult, Settings, Sweep};
+use coldframe_plots::results_table::results as table;
+use coldframe_sheet::quantity::{human_count, human_size};
+use coldframe_sheet::StagePrices;
 use coldframe_show::plot::{stack, Plot, Series};
-use coldframe_show::table::results as table;
 
-use coldframe_show::tasks_table::failures;
-use coldframe_show::{foreground_table, swap_table, tasks_table};
-use coldframe_sim::{LaneResult, Latency};
-use coldframe_trace::{timeline, Clock};
+use coldframe_formats::{timeline, Clock};
+use coldframe_lane::{LaneResult, Latency};
+use coldframe_plots::tasks_table::failures;
+use coldframe_plots::{foreground_table, swap_table, tasks_table};
 use serde_json::Value;
 
 use crate::failure::Failure;

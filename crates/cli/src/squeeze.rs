@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use coldframe_advise::board::limits::percent;
-use coldframe_device::quantity;
 use coldframe_kernel::{group_of, End, Guard, KernelError, Squeeze, SwapKind, SwapSpace, Tree};
+use coldframe_search::limits::percent;
+use coldframe_sheet::quantity;
 
 use crate::failure::Failure;
 use crate::progress::Line;

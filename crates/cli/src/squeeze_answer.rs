@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use coldframe_device::quantity::{human_seconds, human_size};
 use coldframe_kernel::{End, Squeeze, Step, Version};
+use coldframe_sheet::quantity::{human_seconds, human_size};
 use coldframe_show::export::Exported;
 use coldframe_show::table::{styled, wrap};
 use serde_json::{json, Value};

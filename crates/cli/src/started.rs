@@ -11,7 +11,7 @@ use crate::failure::Failure;
 const PROGRAMS: [(&[&str], &str, &str); 1] = [(
     &["generate", "teach", "papers"],
     "coldframe-papers",
-    "`make build` or `cargo install --path crates/study` in coldframe's source tree builds it",
+    "`make build` or `cargo install --path crates/figures` in coldframe's source tree builds it",
 )];
 
 /// What the started program reads.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use coldframe_device::quantity::human_count;
 use coldframe_live::{Chosen, Options, Snapshot, Times, PAGE};
+use coldframe_sheet::quantity::human_count;
 use coldframe_show::table::styled;
 use serde_json::{json, Value};
 

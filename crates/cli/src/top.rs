@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
-use coldframe_device::quantity::{self, human_count};
 use coldframe_live::{Snapshot, StatsFile, PAGE};
+use coldframe_sheet::quantity::{self, human_count};
 use coldframe_show::table::styled;
 use serde_json::json;
 

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::Parser;
 use coldframe_answer::json::Verified;
 use coldframe_answer::{Answer, Point};
-use coldframe_device::quantity::{human_count, human_seconds, ram_size};
+use coldframe_sheet::quantity::{human_count, human_seconds, ram_size};
 use coldframe_show::table::styled;
 use serde_json::Value;
 

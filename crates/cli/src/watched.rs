@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use coldframe_answer::{of_bits, Answer, AskedOfBits, Price, Question};
 use coldframe_costs::{page_read, swap_costs, swap_is_compressed, Sample, SwapCosts};
-use coldframe_device::quantity::human_size;
-use coldframe_device::sheet::machine::Spread;
 use coldframe_kernel::SwapKind;
 use coldframe_live::FRAMES_MIN;
 use coldframe_proc::{Progress, Watch, Watched, PAGE};
+use coldframe_sheet::quantity::human_size;
+use coldframe_sheet::sheet::machine::Spread;
 use coldframe_show::export::Exported;
 use coldframe_show::html::Page;
 use coldframe_show::machine_answer::words;

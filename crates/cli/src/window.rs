@@ -11,13 +11,13 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use coldframe_costs::doctor::file_system;
-use coldframe_device::quantity::human_count;
-use coldframe_journal::entries::{delayed, own, Word};
-use coldframe_journal::span;
 use coldframe_live::{Options, Recorder, StatsFile, FRAMES_MIN};
 use coldframe_record::{native, resolve};
-use coldframe_trace::window::{window, Recorded as Process};
-use coldframe_trace::{Noise, ProgramFacts, Summary, TraceError};
+use coldframe_recording::entries::{delayed, own, Word};
+use coldframe_recording::span;
+use coldframe_sheet::quantity::human_count;
+use coldframe_store::window::{window, Recorded as Process};
+use coldframe_store::{Noise, ProgramFacts, Summary, TraceError};
 use serde_json::{json, Value};
 
 use crate::failure::Failure;

@@ -467,7 +467,7 @@ fn no_name_is_of_two_things() {
     let of = |kind: &str| -> Vec<String> {
         all[kind].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_string()).collect()
     };
-    let devices: Vec<String> = coldframe_device::sheet::all().into_iter().map(|sheet| sheet.name).collect();
+    let devices: Vec<String> = coldframe_sheet::sheet::all().into_iter().map(|sheet| sheet.name).collect();
     let backings = coldframe_experiment::systems::backing::all().map(|backing| backing.name.to_string()).collect();
     for names in [[of("policies"), of("oracles")].concat(), of("handlers"), of("systems"), devices, backings] {
         assert!(names.len() > 2, "{names:?}");

@@ -22,7 +22,7 @@ fn package(folder: &Path) -> Option<PathBuf> {
     let built = Path::new(env!("CARGO_BIN_EXE_coldframe")).parent().unwrap();
     for library in ["libcoldframe_preload.so", "libcoldframe_plugin.so"] {
         if !built.join(library).exists() {
-            skip(&format!("{library} is missing; cargo build -p coldframe-preload -p coldframe-plugin"));
+            skip(&format!("{library} is missing; cargo build -p coldframe-preload -p coldframe-qemu-plugin"));
             return None;
         }
     }

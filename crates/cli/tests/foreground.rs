@@ -28,7 +28,7 @@ fn in_folder(dir: &tempfile::TempDir, name: &str) -> String {
 
 /// Our value in a row of `coldframe papers drswap`. A test of the study compares this snapshot with the output.
 fn papers_row(name: &str) -> f64 {
-    let rows = include_str!("../../study/tests/snapshots/papers__drswap.snap");
+    let rows = include_str!("../../figures/tests/snapshots/papers__drswap.snap");
     let row = rows.lines().find(|line| line.contains(&format!("| \"{name}\" |"))).expect("there is such a row");
     row.split(" | ").nth(3).and_then(|value| value.parse().ok()).expect("the fourth column is ours")
 }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use coldframe_formats::swap;
 use coldframe_toolbox::{have, GCC};
-use coldframe_trace::swap;
 
 /// Writes 3000 pages at a fixed address in order, three times, slowly enough to be observed.
 const SWEEPER: &str = r#"

@@ -14,13 +14,13 @@ use coldframe_answer::{self as machine, Pager as Model};
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::swap::collect;
 use coldframe_core::Ps;
-use coldframe_device::here::Here;
-use coldframe_device::sheet::machine::Spread;
 use coldframe_journal as journal;
-use coldframe_journal::span::{Span, BASE_RECORDED};
 use coldframe_live::{Options, Pager, Region, Snapshot, SwapArea, Wait, FRAMES_MIN, PAGE};
+use coldframe_recording::span::{Span, BASE_RECORDED};
+use coldframe_sheet::here::Here;
+use coldframe_sheet::sheet::machine::Spread;
 
-use coldframe_trace::{Block, Columns, Fidelity, Kind, ProgramFacts, Provenance, Reference, Task, Writer};
+use coldframe_store::{Block, Columns, Fidelity, Kind, ProgramFacts, Provenance, Reference, Task, Writer};
 use serde_json::Value;
 
 const PAGES: usize = 1200;

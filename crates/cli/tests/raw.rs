@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use coldframe_costs::doctor::{examine, Health};
+use coldframe_store::{Block, Reader, Wanted};
 use coldframe_toolbox::skip;
-use coldframe_trace::{Block, Reader, Wanted};
 
 fn run(folder: &Path, words: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_coldframe")).args(words).current_dir(folder).output().unwrap();

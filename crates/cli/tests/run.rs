@@ -493,15 +493,15 @@ fn a_window_records_each_entry_of_a_page_however_the_program_ends() {
         let (start, sum) = text.trim().split_once(' ').unwrap();
         assert_eq!(sum, "300");
         let start = u64::from_str_radix(start, 16).unwrap();
-        let mut reader = coldframe_trace::Reader::open(at("t.parquet")).unwrap();
+        let mut reader = coldframe_store::Reader::open(at("t.parquet")).unwrap();
         assert_eq!(reader.provenance().window, Some(64));
-        let mut block = coldframe_trace::Block::new();
-        reader.read(&mut block, coldframe_trace::Wanted::ALL).unwrap();
+        let mut block = coldframe_store::Block::new();
+        reader.read(&mut block, coldframe_store::Wanted::ALL).unwrap();
         let rows = block.iter().filter(|row| (start..start + 300 * 4096).contains(&row.address));
         // The pages that /bin/true touches follow.
         let seen: Vec<_> = rows.take(600).map(|row| ((row.address - start) / 4096, row.kind)).collect();
         let pass = |kind| (0..300u64).map(move |page| (page, kind));
-        let expected: Vec<_> = pass(coldframe_trace::Kind::Write).chain(pass(coldframe_trace::Kind::Read)).collect();
+        let expected: Vec<_> = pass(coldframe_store::Kind::Write).chain(pass(coldframe_store::Kind::Read)).collect();
         assert_eq!(seen, expected, "{ending:?}");
     }
 }

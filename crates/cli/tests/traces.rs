@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use coldframe_trace::{Block, Columns, Fidelity, Kind, Provenance, Reference, Writer};
+use coldframe_store::{Block, Columns, Fidelity, Kind, Provenance, Reference, Writer};
 use serde_json::Value;
 
 const PAGE: u64 = 4096;

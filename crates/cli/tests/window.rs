@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use coldframe_store::{Block, Kind, Reader, Wanted};
 use coldframe_toolbox::{have, GCC, QEMU};
-use coldframe_trace::{Block, Kind, Reader, Wanted};
 
 /// Touches 600 pages at random, some more than others, and prints their address.
 const TOUCH: &str = r#"

@@ -11,7 +11,7 @@ use coldframe_core::Ps;
 use io_uring::{opcode, types, IoUring};
 
 use coldframe_live::{swap_file, LiveError, PAGE};
-use coldframe_pager_plan::SEGMENT;
+use coldframe_plan::SEGMENT;
 
 use super::stretch::{Plain, Sample};
 use super::{bytes, ns, Course, LEAST};

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use coldframe_live::{Inject, LiveError, Options, Pager, Region, Snapshot, Tier, FRAMES_MIN};
-use coldframe_pager_plan::{LOG_BUFFERS, SEGMENT};
+use coldframe_plan::{LOG_BUFFERS, SEGMENT};
 
 use super::stretch::{plain, Ground, Plain, Touch};
 use super::{bytes, Course};

@@ -2,11 +2,12 @@
 
 use coldframe_core::policy::PolicyError;
 use coldframe_core::ConfigError;
-use coldframe_device::quantity::QuantityError;
-use coldframe_device::sheet::line_of;
-use coldframe_device::SheetError;
-use coldframe_sim::{LaneError, RunError};
-use coldframe_trace::TraceError;
+use coldframe_drivers::RunError;
+use coldframe_lane::LaneError;
+use coldframe_sheet::quantity::QuantityError;
+use coldframe_sheet::sheet::line_of;
+use coldframe_sheet::SheetError;
+use coldframe_store::TraceError;
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use coldframe_sim::run::IdlePrices;
-use coldframe_sim::Stream;
-use coldframe_trace::reduce::Method;
-use coldframe_trace::{Fidelity, Provenance, Reduction};
+use coldframe_drivers::run::IdlePrices;
+use coldframe_drivers::Stream;
+use coldframe_formats::reduce::Method;
+use coldframe_store::{Fidelity, Provenance, Reduction};
 
 use crate::error::ExperimentError;
 use crate::resolve::Plan;

@@ -7,13 +7,13 @@
 
 use std::collections::BTreeSet;
 
+use coldframe_boards::flash::{life_years, wear};
+use coldframe_boards::start_gap::levelled;
+use coldframe_boards::swap_energy::{SwapCounts, SwapLedger};
 use coldframe_core::{Backed, Pj, Ps};
-use coldframe_device::flash::{life_years, wear};
-use coldframe_device::start_gap::levelled;
-use coldframe_device::swap_energy::{SwapCounts, SwapLedger};
-use coldframe_sim::foreground::Switch;
-use coldframe_sim::{Foreground, ForegroundResult};
-use coldframe_trace::{Block, Kind, Provenance, Reference};
+use coldframe_drivers::foreground::Switch;
+use coldframe_drivers::{Foreground, ForegroundResult};
+use coldframe_store::{Block, Kind, Provenance, Reference};
 
 use crate::error::ExperimentError;
 use crate::phone;
@@ -120,7 +120,7 @@ impl<'a> Session<'a> {
         let mut config = plan.config.clone();
         config.services = services(trace, spaces_max);
         let run = Foreground::new(&config, pages, spaces(trace), spaces_max);
-        Ok(Session { plan, run: run.map_err(coldframe_sim::RunError::from)?, owners: Owners::of(trace) })
+        Ok(Session { plan, run: run.map_err(coldframe_drivers::RunError::from)?, owners: Owners::of(trace) })
     }
 
     /// Takes the next rows.

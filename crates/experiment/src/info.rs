@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use coldframe_trace::heat::{heat, Heat, PAGE};
-use coldframe_trace::{Fidelity, Mapping, Provenance, Reader};
+use coldframe_store::heat::{heat, Heat, PAGE};
+use coldframe_store::{Fidelity, Mapping, Provenance, Reader};
 use serde_json::{json, Value};
 
 use crate::error::ExperimentError;

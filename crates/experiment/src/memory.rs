@@ -1,11 +1,11 @@
 //! The cost of memory accesses by place, and a run's ledger by DDB's equations 1 to 3.
 
+use coldframe_boards::energy::{self, AccessCounts, Price};
 use coldframe_core::{Bytes, Pj, Ps};
-use coldframe_device::energy::{self, AccessCounts, Price};
-use coldframe_device::quantity::show_time;
-use coldframe_device::{sheet, Sheet};
-use coldframe_sim::front_end::FrontEndCounts;
-use coldframe_sim::LaneResult;
+use coldframe_drivers::front_end::FrontEndCounts;
+use coldframe_lane::LaneResult;
+use coldframe_sheet::quantity::show_time;
+use coldframe_sheet::{sheet, Sheet};
 use serde_json::Value;
 
 use crate::error::ExperimentError;

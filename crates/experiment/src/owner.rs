@@ -1,7 +1,7 @@
 //! The owner of a page: the mapping that contains it, or its task if a trace has several address spaces.
 
-use coldframe_trace::provenance::Mapping;
-use coldframe_trace::Provenance;
+use coldframe_store::provenance::Mapping;
+use coldframe_store::Provenance;
 
 /// Names a mapping.
 pub fn mapping(mapping: &Mapping) -> String {
@@ -54,8 +54,8 @@ impl<'a> Owners<'a> {
 
 #[cfg(test)]
 mod tests {
-    use coldframe_trace::provenance::Task;
-    use coldframe_trace::Fidelity;
+    use coldframe_store::provenance::Task;
+    use coldframe_store::Fidelity;
 
     use super::*;
 

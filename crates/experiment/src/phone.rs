@@ -1,7 +1,7 @@
 //! The phone whose tasks take turns: the `[machine]` of a file like `data/workloads/phone.toml`, which gives the source
 //! of each number. Other sections say what its applications do, and are not read here.
 
-use coldframe_device::sheet::line_of;
+use coldframe_sheet::sheet::line_of;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ExperimentError;

@@ -12,8 +12,8 @@
 //! driver for settings.
 
 use coldframe_core::Bytes;
-use coldframe_device::quantity;
-use coldframe_sim::Failures;
+use coldframe_lane::Failures;
+use coldframe_sheet::quantity;
 
 use crate::error::ExperimentError;
 use crate::settings::{Settings, Tasks};

@@ -1,14 +1,14 @@
 //! The result of one string of references, with all that a table needs.
 
+use coldframe_boards::energy::{e_paging, t_paging, t_total, AccessCounts, Ledger};
 use coldframe_core::{Bytes, Pj, Ps};
-use coldframe_device::energy::{e_paging, t_paging, t_total, AccessCounts, Ledger};
-use coldframe_device::quantity::human_count;
-use coldframe_device::quantity::show_bytes;
-use coldframe_device::StagePrices;
-use coldframe_sim::front_end::FrontEndCounts;
-use coldframe_sim::oracle::OracleCounts;
-use coldframe_sim::LaneResult;
-use coldframe_trace::{Cut, Reduction};
+use coldframe_drivers::front_end::FrontEndCounts;
+use coldframe_drivers::oracle::OracleCounts;
+use coldframe_lane::LaneResult;
+use coldframe_sheet::quantity::human_count;
+use coldframe_sheet::quantity::show_bytes;
+use coldframe_sheet::StagePrices;
+use coldframe_store::{Cut, Reduction};
 use serde_json::Value;
 
 use crate::memory::{self, MemoryPrices};

@@ -10,13 +10,14 @@
 
 use std::path::Path;
 
-use coldframe_sim::front_end::plain::Plain;
-use coldframe_sim::front_end::{FrontEnd, PageRef};
-use coldframe_sim::oracle::lru::Curve;
-use coldframe_sim::oracle::{Oracle, OracleCounts};
-use coldframe_sim::Stream;
-use coldframe_trace::reduce::Method;
-use coldframe_trace::{Block, Provenance, Reader, Wanted};
+use coldframe_drivers::front_end::plain::Plain;
+use coldframe_drivers::front_end::FrontEnd;
+use coldframe_drivers::oracle::lru::Curve;
+use coldframe_drivers::oracle::{Oracle, OracleCounts};
+use coldframe_drivers::Stream;
+use coldframe_formats::reduce::Method;
+use coldframe_lane::PageRef;
+use coldframe_store::{Block, Provenance, Reader, Wanted};
 
 use crate::error::ExperimentError;
 use crate::systems::front_end::spaces;
@@ -166,7 +167,7 @@ pub(crate) fn mean(estimates: &[f64]) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coldframe_trace::{Columns, Fidelity, Kind, Reference, Writer};
+    use coldframe_store::{Columns, Fidelity, Kind, Reference, Writer};
 
     fn reader(folder: &Path, pages: impl Iterator<Item = u64>) -> Reader {
         let path = folder.join("t.parquet");

@@ -3,7 +3,7 @@
 //! `docs/book/src/settings.md`.
 
 use coldframe_core::Ps;
-use coldframe_device::quantity;
+use coldframe_sheet::quantity;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ExperimentError;

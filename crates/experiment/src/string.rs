@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use coldframe_core::policy::Policy;
-use coldframe_sim::shorten::Short;
-use coldframe_sim::{Lane, PageCost};
-use coldframe_trace::{Block, Reader};
+use coldframe_drivers::shorten::Short;
+use coldframe_lane::{Lane, PageCost};
+use coldframe_store::{Block, Reader};
 
 use crate::error::ExperimentError;
 use crate::fitness;

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use coldframe_device::flash::{self, FlashTime, Operations, Wear};
-use coldframe_device::quantity::human_size;
-use coldframe_sim::swap::{SwapConfig, SwapResult, SwapRun};
-use coldframe_trace::swap::{read, SwapOp, SwapTrace};
+use coldframe_boards::flash::{self, FlashTime, Operations, Wear};
+use coldframe_drivers::swap::{SwapConfig, SwapResult, SwapRun};
+use coldframe_formats::swap::{read, SwapOp, SwapTrace};
+use coldframe_sheet::quantity::human_size;
 use serde_json::Value;
 
 use crate::error::ExperimentError;

@@ -2,12 +2,12 @@
 //! its data sheet.
 
 use crate::systems::backing::{Backing, Compression, Path, PAGE};
+use coldframe_boards::swap_energy::{bus_energy, bus_times, card_energy, card_times, SwapCounts, SwapLedger};
 use coldframe_core::{Bytes, Pj, Ps};
-use coldframe_device::sheet::electric::{BusMemory, Card};
-use coldframe_device::swap_energy::{bus_energy, bus_times, card_energy, card_times, SwapCounts, SwapLedger};
-use coldframe_device::{sheet, Sheet};
-use coldframe_sim::DeviceTimes;
-use coldframe_sim::ForegroundPrices;
+use coldframe_drivers::ForegroundPrices;
+use coldframe_lane::DeviceTimes;
+use coldframe_sheet::sheet::electric::{BusMemory, Card};
+use coldframe_sheet::{sheet, Sheet};
 
 use crate::error::ExperimentError;
 use crate::phone::MachineParameters;
@@ -170,7 +170,7 @@ fn fits(sheet: &Sheet, area: Bytes) -> Result<(), ExperimentError> {
     if area <= capacity {
         return Ok(());
     }
-    let show = coldframe_device::quantity::show_bytes;
+    let show = coldframe_sheet::quantity::show_bytes;
     let (area, capacity) = (show(area), show(capacity));
     let reason = format!("{area} of swap do not fit into the {capacity} of {}; give as much or less", sheet.name);
     Err(ExperimentError::setting("swap.size", reason))

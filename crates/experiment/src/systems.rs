@@ -5,10 +5,10 @@
 //!
 //! To add one: copy `zram.rs`, and add it to [`ALL`].
 
+use coldframe_boards::flash::Operations;
 use coldframe_core::{Bytes, Ps};
-use coldframe_device::flash::Operations;
-use coldframe_device::StagePrices;
-use coldframe_sim::tasks::TasksResult;
+use coldframe_drivers::tasks::TasksResult;
+use coldframe_sheet::StagePrices;
 
 pub mod backing;
 pub mod ddb;

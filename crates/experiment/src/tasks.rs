@@ -6,9 +6,9 @@
 use std::path::Path;
 
 use coldframe_core::{Pj, Ps};
-use coldframe_sim::tasks::{Cpu, Program, TaskResult, TaskSpec, TasksResult, TraceTasks};
-use coldframe_sim::RunError;
-use coldframe_trace::{Fidelity, Provenance, Reader, Wanted};
+use coldframe_drivers::tasks::{Cpu, Program, TaskResult, TaskSpec, TasksResult, TraceTasks};
+use coldframe_drivers::RunError;
+use coldframe_store::{Fidelity, Provenance, Reader, Wanted};
 use rayon::prelude::*;
 
 use crate::error::ExperimentError;
@@ -183,7 +183,7 @@ fn read(path: &Path, shift: u32, rows: u64, trace: &Provenance) -> Result<TraceT
     let columns = reader.columns();
     let wanted = Wanted { task: columns.task, count: columns.count, time: false, ..Wanted::ACCESS };
     let mut at = 0;
-    let next = |block: &mut coldframe_trace::Block| {
+    let next = |block: &mut coldframe_store::Block| {
         if at >= rows {
             return Ok(false);
         }

@@ -23,7 +23,7 @@ pub struct Target {
 /// A target for a reader of the trace crate.
 macro_rules! reader {
     ($name:literal, $seeds:expr) => {
-        Target { name: $name, seeds: $seeds, read: |d| drop(coldframe_trace::format::fuzz_read($name, d)) }
+        Target { name: $name, seeds: $seeds, read: |d| drop(coldframe_formats::format::fuzz_read($name, d)) }
     };
 }
 
@@ -57,15 +57,15 @@ pub fn targets() -> Vec<Target> {
         Target {
             name: "lackey",
             seeds: vec![lackey.clone(), zst(&lackey)],
-            read: |d| drop(coldframe_trace::format::fuzz_read("lackey", d)),
+            read: |d| drop(coldframe_formats::format::fuzz_read("lackey", d)),
         },
-        Target { name: "din", seeds: vec![din], read: |d| drop(coldframe_trace::format::fuzz_read("din", d)) },
+        Target { name: "din", seeds: vec![din], read: |d| drop(coldframe_formats::format::fuzz_read("din", d)) },
         Target {
             name: "swap",
             seeds: vec![b"ts_ns,op,slot,pid,vpn,type,flag\n5,out,7,28,b2e23,heap,a\n6,evict,7,28,b2e23,heap,w\n9,fault,7,28,b2e23,heap,Mw\n9,mark,,,,,a, b\n".to_vec()],
             read: |d| {
-                let input = coldframe_trace::format::Input::Bytes(d.to_vec().into());
-                drop(coldframe_trace::swap::read_input(input));
+                let input = coldframe_formats::format::Input::Bytes(d.to_vec().into());
+                drop(coldframe_formats::swap::read_input(input));
             },
         },
         reader!("xdin", vec![b"r 7fff0010 8\nw a0 10\ni 400100 3\nc 0 4\n".to_vec()]),
@@ -98,7 +98,7 @@ pub fn targets() -> Vec<Target> {
         reader!("csv", vec![b"4096,512,r,1,5\n".to_vec()]),
         reader!("tsv", vec![b"4096\t512\tr\t1\t5\n".to_vec()]),
         reader!("parquet", vec![foreign()]),
-        Target { name: "store", seeds: vec![store()], read: |d| drop(coldframe_trace::store::fuzz_read(d)) },
+        Target { name: "store", seeds: vec![store()], read: |d| drop(coldframe_store::store::fuzz_read(d)) },
         Target { name: "journal", seeds: vec![journal()], read: |d| drop(coldframe_journal::replay(d)) },
         Target {
             name: "settings",
@@ -113,8 +113,8 @@ pub fn targets() -> Vec<Target> {
         },
         Target {
             name: "sheet",
-            seeds: coldframe_device::sheet::SHIPPED.iter().map(|(_, text)| text.as_bytes().to_vec()).collect(),
-            read: |d| drop(coldframe_device::sheet::parse("fuzz", &String::from_utf8_lossy(d))),
+            seeds: coldframe_sheet::sheet::SHIPPED.iter().map(|(_, text)| text.as_bytes().to_vec()).collect(),
+            read: |d| drop(coldframe_sheet::sheet::parse("fuzz", &String::from_utf8_lossy(d))),
         },
         Target {
             name: "policy",
@@ -134,7 +134,7 @@ pub fn targets() -> Vec<Target> {
             seeds: ["18.96us", "64KiB", "1.5MiB", "213 s"].map(|s| s.into()).to_vec(),
             read: |d| {
                 let text = String::from_utf8_lossy(d);
-                drop((coldframe_device::quantity::time(&text), coldframe_device::quantity::bytes(&text)));
+                drop((coldframe_sheet::quantity::time(&text), coldframe_sheet::quantity::bytes(&text)));
             },
         },
     ]
@@ -142,7 +142,7 @@ pub fn targets() -> Vec<Target> {
 
 /// A small trace in the store's format, as bytes.
 fn store() -> Vec<u8> {
-    use coldframe_trace::{Block, Columns, Fidelity, Kind, Provenance, Reference, Writer};
+    use coldframe_store::{Block, Columns, Fidelity, Kind, Provenance, Reference, Writer};
     let path =
         std::env::temp_dir().join(format!("coldframe-fuzz-{}-{}.parquet", std::process::id(), fastrand::u64(..)));
     let write = || -> Result<Vec<u8>, Box<dyn std::error::Error>> {
@@ -159,9 +159,9 @@ fn store() -> Vec<u8> {
     bytes.expect("a small trace can be written")
 }
 
-/// Four rows, as pandas writes them (`crates/trace/tests/data`).
+/// Four rows, as pandas writes them (`crates/formats/tests/data`).
 fn foreign() -> Vec<u8> {
-    include_bytes!("../../trace/tests/data/pandas.parquet").to_vec()
+    include_bytes!("../../formats/tests/data/pandas.parquet").to_vec()
 }
 
 /// A few faults, written by hand.
@@ -253,14 +253,14 @@ mod tests {
     fn every_format_is_a_target() {
         let targets = targets();
         let missing = |name: &&str| targets.iter().all(|target| target.name != *name);
-        let names = coldframe_trace::FORMATS.iter().map(|format| format.name);
+        let names = coldframe_formats::FORMATS.iter().map(|format| format.name);
         assert_eq!(names.filter(missing).collect::<Vec<_>>(), [""; 0]);
     }
 
     #[test]
     fn the_seeds_are_good_or_nearly_so() {
-        assert!(coldframe_trace::store::fuzz_read(&store()).is_ok());
-        assert_eq!(coldframe_trace::format::fuzz_read("parquet", &foreign()).unwrap(), 4);
+        assert!(coldframe_store::store::fuzz_read(&store()).is_ok());
+        assert_eq!(coldframe_formats::format::fuzz_read("parquet", &foreign()).unwrap(), 4);
         let replayed = coldframe_journal::replay(&journal());
         assert!(replayed.unwrap_err().to_string().contains("its end"), "the seed ends in the middle of a fault");
     }

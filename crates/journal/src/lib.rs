@@ -23,10 +23,8 @@ use coldframe_core::{After, Command, Engine, Event, Machine, PageId};
 
 mod area;
 mod coding;
-pub mod entries;
 mod head;
 mod replay;
-pub mod span;
 
 pub use area::Noted;
 pub use head::{open, Head};

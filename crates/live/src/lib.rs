@@ -52,7 +52,7 @@
 //!   without paging (`region/unpaged.rs`); it is not ended.
 //!
 //! A recording (`record/`) is a pager that has RAM for everything. Pages leave a window of mapped pages, and each entry
-//! into the window is written to a mapped file (`journal/src/entries.rs`). The window and the sample of pages adapt to
+//! into the window is written to a mapped file (`recording/src/entries.rs`). The window and the sample of pages adapt to
 //! the time that the entries may take.
 //!
 //! ## Modules, from the bottom up

@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
-use coldframe_pager_plan::SEGMENT;
-pub use coldframe_pager_plan::{FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
+use coldframe_plan::SEGMENT;
+pub use coldframe_plan::{FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
 use serde::{Deserialize, Serialize};
 
 /// How a thread waits for the device.
@@ -147,16 +147,16 @@ pub struct Options {
 }
 
 impl Options {
-    /// The most managed address space: from [`coldframe_journal::span::BASE`] to 2 TiB, since an engine counts less than 2^29
+    /// The most managed address space: from [`coldframe_recording::span::BASE`] to 2 TiB, since an engine counts less than 2^29
     /// pages.
-    pub const MAX_MEMORY: u64 = (2 << 40) - coldframe_journal::span::BASE;
+    pub const MAX_MEMORY: u64 = (2 << 40) - coldframe_recording::span::BASE;
 
     /// The defaults, for `ram` bytes of RAM.
     pub fn new(ram: u64) -> Options {
         Options {
             ram,
             policy: None,
-            handler: coldframe_pager_plan::HANDLER.to_string(),
+            handler: coldframe_plan::HANDLER.to_string(),
             max_memory: 64 << 30,
             base: None,
             backing: std::env::temp_dir(),

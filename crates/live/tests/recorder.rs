@@ -4,8 +4,8 @@ mod common;
 
 use std::path::Path;
 
-use coldframe_journal::entries::{Record, Word, HEAD, MAGIC, RECORD};
 use coldframe_live::{LiveError, Options, Pager, Recorder, Region, PAGE};
+use coldframe_recording::entries::{Record, Word, HEAD, MAGIC, RECORD};
 use common::{in_child, pager, round_of, stamp, succeeds, wait_for, SMALL};
 
 const PAGES: usize = 300;

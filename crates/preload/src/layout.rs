@@ -1,12 +1,12 @@
 //! Layout-only mode: the addresses of a pager with plain memory behind them, so that a program can be recorded. Calls
-//! that a pager would also need to see are noted in the recording (`coldframe_journal::span`). Nothing is reserved: an
+//! that a pager would also need to see are noted in the recording (`coldframe_recording::span`). Nothing is reserved: an
 //! emulator may keep a word for each mapped page.
 
 use std::ops::Range;
 
-use coldframe_journal::span::{self, Note};
 use coldframe_live::extents::{Extents, Kind, Manner};
 use coldframe_live::{LiveError, Spot};
+use coldframe_recording::span::{self, Note};
 
 use crate::sys::{self, Lock};
 

@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::OnceLock;
 
-use coldframe_journal::span::{self, Note};
 use coldframe_live::extents::{Kind, Manner};
 use coldframe_live::{kept, LiveError, Options, Pager, Spot, PAGE};
+use coldframe_recording::span::{self, Note};
 
 use crate::layout::Layout;
 use crate::{apart, gate, sys};

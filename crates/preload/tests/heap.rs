@@ -2,7 +2,7 @@
 
 mod common;
 
-use coldframe_journal::span::BASE_RECORDED;
+use coldframe_recording::span::BASE_RECORDED;
 use coldframe_toolbox::{have, GCC};
 use common::{check, compile, good, layout_only, run};
 

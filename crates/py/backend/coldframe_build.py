@@ -35,7 +35,7 @@ def bring_program() -> None:
         (DATA / "scripts").mkdir(parents=True)
         shutil.copy2(whole, DATA / "scripts" / "coldframe")
         return
-    packages = ["coldframe-cli", "coldframe-preload", "coldframe-plugin"]
+    packages = ["coldframe-cli", "coldframe-preload", "coldframe-qemu-plugin"]
     chosen = [word for package in packages for word in ("-p", package)]
     subprocess.run(["cargo", "build", "--release", "--locked", *chosen], cwd=ROOT, check=True)
     built = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"

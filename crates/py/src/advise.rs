@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use coldframe_advise::board::limits::{percent, years};
-use coldframe_advise::board::{self, json, Cache, Limits, Question};
 use coldframe_core::{Bytes, Pj, Ps};
-use coldframe_device::quantity::{self, QuantityError};
 use coldframe_experiment::ExperimentError;
-use coldframe_show::board_answer;
+use coldframe_plots::board_answer;
+use coldframe_search::limits::{percent, years};
+use coldframe_search::{json, Cache, Limits, Question};
+use coldframe_sheet::quantity::{self, QuantityError};
 use pyo3::prelude::*;
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ pub fn advise(
 ) -> PyResult<(String, String, String, Option<String>)> {
     let question = question(config, asked).map_err(raise)?;
     let mut cache = cache.map_or_else(Cache::none, |(folder, build)| Cache::in_folder(folder, build));
-    let advice = watched(py, progress, |tell| board::advise(&path, &question, &mut cache, tell))?;
+    let advice = watched(py, progress, |tell| coldframe_search::advise(&path, &question, &mut cache, tell))?;
     let settings = advice.best.as_ref().map(|best| best.point.settings()).transpose().map_err(raise)?;
     Ok((
         json::json(&advice).to_string(),

@@ -2,7 +2,7 @@
 //! message.
 
 use coldframe_experiment::ExperimentError;
-use coldframe_trace::TraceError;
+use coldframe_store::TraceError;
 use pyo3::prelude::*;
 
 /// The exception for a failure of the report.

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use coldframe_device::quantity;
 use coldframe_experiment::{string, ExperimentError, Settings};
+use coldframe_sheet::quantity;
 use pyo3::prelude::*;
 use sha2::{Digest, Sha256};
 

@@ -7,7 +7,7 @@ use coldframe_experiment::sim_result::SimResult;
 use coldframe_experiment::systems;
 use coldframe_experiment::systems::front_end::FrontKey;
 use coldframe_experiment::{string, ExperimentError, Settings};
-use coldframe_trace::Reader;
+use coldframe_store::Reader;
 use pyo3::prelude::*;
 
 use crate::errors::raise;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use coldframe_experiment::info::Info;
 use coldframe_experiment::{resolve, string, ExperimentError};
-use coldframe_trace::Reader;
+use coldframe_store::Reader;
 use pyo3::prelude::*;
 use serde_json::json;
 

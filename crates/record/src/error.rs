@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use coldframe_trace::TraceError;
+use coldframe_store::TraceError;
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -12,7 +12,9 @@ pub enum RecordError {
     #[error("{tool} is not installed; on Debian: apt-get install {package}")]
     MissingTool { tool: String, package: &'static str },
     /// Our own plugin was not found.
-    #[error("libcoldframe_plugin.so not found in {places}; build it with `cargo build --release -p coldframe-plugin`")]
+    #[error(
+        "libcoldframe_plugin.so not found in {places}; build it with `cargo build --release -p coldframe-qemu-plugin`"
+    )]
     MissingPlugin { places: String },
     #[error("{}: no such program", .0.display())]
     NotFound(PathBuf),

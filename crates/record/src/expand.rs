@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 
-use coldframe_trace::Kind;
+use coldframe_store::Kind;
 
 use crate::ring::{Chunk, Ring};
 use crate::rows::Sink;

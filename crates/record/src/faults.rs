@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use coldframe_trace::{import, parse_spec, Summary, TraceError};
+use coldframe_formats::{import, parse_spec};
+use coldframe_store::{Summary, TraceError};
 
 use crate::error::RecordError;
 use crate::program;

@@ -1,6 +1,6 @@
 //! Recording by valgrind's lackey: slow, and only for programs of the host's machine, but it needs no plugin.
 //!
-//! Lackey writes a line for each reference to its log, which is a pipe here; `coldframe-trace` reads the lines as
+//! Lackey writes a line for each reference to its log, which is a pipe here; `coldframe-store` reads the lines as
 //! they come.
 
 use std::os::fd::AsRawFd;
@@ -10,7 +10,8 @@ use std::sync::mpsc::sync_channel;
 use std::sync::Arc;
 use std::time::Duration;
 
-use coldframe_trace::{parse_spec, Block, Fidelity, Kind, Provenance, TraceError};
+use coldframe_formats::parse_spec;
+use coldframe_store::{Block, Fidelity, Kind, Provenance, TraceError};
 
 use crate::image;
 use crate::maps::Maps;
@@ -64,7 +65,7 @@ pub fn record(order: &Recording, target: &Target, progress: &mut dyn FnMut(Progr
     let over = Arc::new(AtomicBool::new(false));
     let told = over.clone();
     let reader = std::thread::spawn(move || {
-        let mut reader = match parse_spec(&path).and_then(|spec| coldframe_trace::open(&spec)) {
+        let mut reader = match parse_spec(&path).and_then(|spec| coldframe_formats::open(&spec)) {
             Ok(reader) => reader,
             Err(error) => return drop(blocks.send(Err(error))),
         };

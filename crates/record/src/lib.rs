@@ -31,7 +31,7 @@ mod error;
 mod expand;
 mod faults;
 #[allow(dead_code)] // the plugin uses the rest
-#[path = "../../plugin/src/image.rs"]
+#[path = "../../qemu-plugin/src/image.rs"]
 mod image;
 mod lackey;
 mod maps;
@@ -43,7 +43,7 @@ mod ring;
 mod rows;
 mod swap;
 #[allow(dead_code)] // the plugin uses the rest
-#[path = "../../plugin/src/wire.rs"]
+#[path = "../../qemu-plugin/src/wire.rs"]
 mod wire;
 
 use std::ffi::OsString;

@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use coldframe_proc::{mappings, Mapping as Range};
-use coldframe_trace::Mapping;
+use coldframe_store::Mapping;
 
 /// The union of the tables seen in one recording.
 #[derive(Default)]

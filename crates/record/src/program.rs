@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::image::{self, Image};
 use crate::RecordError;
 
-/// The file name of the plugin that `coldframe-plugin` builds.
+/// The file name of the plugin that `coldframe-qemu-plugin` builds.
 pub const PLUGIN: &str = "libcoldframe_plugin.so";
 
 /// A program ready to start: scripts are resolved to their interpreters.

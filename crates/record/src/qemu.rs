@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use coldframe_trace::{Fidelity, Provenance, Task};
+use coldframe_store::{Fidelity, Provenance, Task};
 
 use crate::expand::{self, Exact};
 use crate::image::{self, Image};

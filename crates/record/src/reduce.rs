@@ -1,7 +1,7 @@
 //! Collapses exact references to runs on pages, outside the plugin: for valgrind, and as the plugin's naive twin in
 //! the tests.
 
-use coldframe_trace::{Kind, Reference};
+use coldframe_store::{Kind, Reference};
 
 /// Collapses fetches and data accesses as the plugin's page level does. It takes one task's references in order.
 pub struct Runs {

@@ -6,7 +6,7 @@ use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use coldframe_trace::{Block, Columns, Kind, Provenance, Summary, TraceError, Writer};
+use coldframe_store::{Block, Columns, Kind, Provenance, Summary, TraceError, Writer};
 
 use crate::{Limits, RecordError};
 

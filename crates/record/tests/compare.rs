@@ -17,8 +17,8 @@ mod common;
 use std::collections::{BTreeMap, HashMap};
 
 use coldframe_record::Via;
+use coldframe_store::{Kind, Provenance, Reference};
 use coldframe_toolbox::{have, BZIP2, QEMU, VALGRIND};
-use coldframe_trace::{Kind, Provenance, Reference};
 use common::{order, read, run};
 
 /// The code whose references must agree.

@@ -5,8 +5,8 @@ mod common;
 use std::time::Duration;
 
 use coldframe_record::{record_faults, RecordError, Subject};
+use coldframe_store::{Block, Fidelity, Reader, Wanted};
 use coldframe_toolbox::{have, Tool};
-use coldframe_trace::{Block, Fidelity, Reader, Wanted};
 
 const PERF: Tool = ("perf", "linux-perf");
 

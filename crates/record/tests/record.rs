@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use coldframe_record::{Level, RecordError, Runs, Via};
+use coldframe_store::{Fidelity, Kind, Reference};
 use coldframe_toolbox::{have, QEMU, VALGRIND};
-use coldframe_trace::{Fidelity, Kind, Reference};
 use common::{compile, order, own_halves, read, run, CC};
 
 use Kind::{Fetch, Read, Write};
@@ -447,7 +447,7 @@ fn every_refusal_says_what_to_do_and_leaves_no_file() {
     }
 }
 
-#[path = "../../plugin/src/length.rs"]
+#[path = "../../qemu-plugin/src/length.rs"]
 mod length;
 
 /// The plugin uses its own tables for instructions at a page's end, and QEMU's answers for all others. The two must

@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use coldframe_advise::board::json::Answer as Board;
 use coldframe_answer::{Answer, Verdict};
+use coldframe_search::json::Answer as Board;
 use serde_json::{json, Value};
 
 use crate::html::Page;

@@ -5,14 +5,14 @@
 //! be pointed at, and as SVG for paper and for readers without a script. The rest is HTML and SVG. The size of a run on
 //! the page is limited for any trace, so the page's size is limited by the number of runs.
 
-use coldframe_trace::heat::Heat;
-use coldframe_trace::ProcessFacts;
+use coldframe_store::heat::Heat;
+use coldframe_store::ProcessFacts;
 use serde_json::json;
 
 use crate::plot::escape;
-use coldframe_advise::board::json::Answer;
 use coldframe_experiment::error::ExperimentError;
 use coldframe_experiment::sim_result::{SimResult, Trace};
+use coldframe_search::json::Answer;
 
 mod answer;
 mod chart;

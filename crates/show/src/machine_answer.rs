@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use coldframe_answer::{Answer, Point, Rung, Seen};
-use coldframe_device::quantity::{human_count, human_seconds, human_size, ram_size};
+use coldframe_sheet::quantity::{human_count, human_seconds, human_size, ram_size};
 
 use crate::table::{self, wrap};
 

@@ -1,7 +1,7 @@
 //! Yes or no about a program's memory, in words: at most a few lines of 80 columns.
 
 use coldframe_answer::{Need, Rung, Verdict};
-use coldframe_device::quantity::{human_seconds, human_size};
+use coldframe_sheet::quantity::{human_seconds, human_size};
 
 use crate::table::wrap;
 

@@ -7,13 +7,13 @@ use coldframe_answer::rows::{Rows, MANAGED};
 use coldframe_answer::simulate::simulate;
 use coldframe_answer::{answer, pager, Answer, Costs, Pager, Price, Question};
 use coldframe_core::Ps;
-use coldframe_device::here::Here;
-use coldframe_device::quantity::human_size;
-use coldframe_device::sheet::machine::Spread;
-use coldframe_journal::span::{Note, Span, BASE_RECORDED, PAGE};
+use coldframe_recording::span::{Note, Span, BASE_RECORDED, PAGE};
+use coldframe_sheet::here::Here;
+use coldframe_sheet::quantity::human_size;
+use coldframe_sheet::sheet::machine::Spread;
 use coldframe_show::machine_answer::words;
-use coldframe_trace::provenance::Compression;
-use coldframe_trace::{Block, Columns, Fidelity, Kind, Mapping, ProgramFacts, Provenance, Reference, Task, Writer};
+use coldframe_store::provenance::Compression;
+use coldframe_store::{Block, Columns, Fidelity, Kind, Mapping, ProgramFacts, Provenance, Reference, Task, Writer};
 
 const SPAN: Span = Span { start: BASE_RECORDED, len: 1 << 30 };
 

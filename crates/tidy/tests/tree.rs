@@ -5,33 +5,34 @@ use coldframe_tidy::{code, crates, dependencies, files, root, text};
 /// What each crate may import from this repository. A crate that is not listed fails the test: add it to a floor.
 const FLOORS: &[(&str, &[&str])] = &[
     ("core", &[]),
-    ("device", &["core"]),
-    ("journal", &["core"]),
     ("proc", &[]),
-    ("trace", &["core", "journal"]),
-    ("sim", &["core", "device", "journal", "trace"]),
-    ("pager-plan", &["core"]),
-    ("live", &["core", "journal", "pager-plan"]),
+    ("plan", &["core"]),
+    ("sheet", &["core"]),
+    ("journal", &["core"]),
+    ("recording", &[]),
+    ("store", &["recording"]),
+    ("lane", &["core", "sheet", "journal"]),
+    ("live", &["core", "journal", "recording", "plan"]),
     ("kernel", &["proc"]),
-    ("preload", &["journal", "live"]),
+    ("preload", &["recording", "live"]),
     ("capi", &["live"]),
-    ("costs", &["core", "live", "pager-plan", "proc"]),
-    ("record", &["core", "proc", "trace"]),
-    ("plugin", &[]),
-    ("experiment", &["core", "device", "trace", "sim"]),
-    ("answer", &["core", "device", "journal", "proc", "pager-plan", "trace", "sim"]),
-    ("advise", &["core", "device", "journal", "pager-plan", "trace", "sim", "experiment", "answer"]),
-    ("show", &["core", "device", "journal", "trace", "sim", "experiment", "advise", "answer"]),
-    ("study", &["core", "device", "journal", "trace", "sim", "experiment", "show"]),
+    ("costs", &["core", "live", "plan", "proc"]),
+    ("answer", &["core", "sheet", "journal", "recording", "proc", "plan", "store", "lane"]),
+    ("advise", &["core", "journal", "recording", "plan", "store", "lane", "drivers", "experiment", "answer"]),
+    ("show", &["core", "sheet", "store", "experiment", "answer", "search"]),
     (
         "cli",
         &[
             "core",
-            "device",
+            "sheet",
+            "boards",
             "journal",
+            "recording",
             "proc",
-            "trace",
-            "sim",
+            "store",
+            "formats",
+            "lane",
+            "drivers",
             "kernel",
             "live",
             "costs",
@@ -39,19 +40,45 @@ const FLOORS: &[(&str, &[&str])] = &[
             "experiment",
             "advise",
             "answer",
+            "search",
             "show",
+            "plots",
         ],
     ),
-    ("py", &["core", "device", "trace", "experiment", "advise", "show"]),
-    ("fuzz", &["core", "device", "journal", "trace", "experiment"]),
+    // The laboratory.
+    ("boards", &["core", "sheet"]),
+    ("formats", &["core", "journal", "store"]),
+    ("drivers", &["core", "journal", "store", "formats", "lane"]),
+    ("record", &["core", "proc", "store", "formats"]),
+    ("qemu-plugin", &[]),
+    ("experiment", &["core", "sheet", "boards", "store", "formats", "lane", "drivers"]),
+    ("search", &["core", "sheet", "boards", "plan", "store", "lane", "drivers", "experiment"]),
+    ("plots", &["core", "sheet", "boards", "store", "formats", "lane", "drivers", "experiment", "search", "show"]),
+    (
+        "figures",
+        &["core", "sheet", "boards", "journal", "store", "formats", "lane", "drivers", "experiment", "show", "plots"],
+    ),
+    ("py", &["core", "sheet", "store", "experiment", "search", "plots"]),
+    // Tools.
+    ("fuzz", &["core", "sheet", "journal", "store", "formats", "experiment"]),
     ("model", &[]),
     ("soak", &["core", "live", "proc"]),
     ("tidy", &[]),
     ("toolbox", &[]),
 ];
 
+/// The rooms of the laboratory. No room of the product imports one.
+const LABORATORY: &[&str] =
+    &["boards", "formats", "drivers", "record", "qemu-plugin", "experiment", "search", "plots", "figures", "py"];
+
+/// Rooms that hold code of both programs until the laboratory has a program of its own.
+const BOTH: &[&str] = &["advise", "show", "cli"];
+
+/// Tools that tests use; they may know everything.
+const TOOLS: &[&str] = &["fuzz", "model", "soak", "tidy", "toolbox"];
+
 /// Crates that call foreign code and so need `unsafe`; each block gives its reason. `capi` takes pointers from C.
-const UNSAFE_ALLOWED: &[&str] = &["proc", "costs", "plugin", "live", "preload", "capi", "model", "soak"];
+const UNSAFE_ALLOWED: &[&str] = &["proc", "costs", "qemu-plugin", "live", "preload", "capi", "model", "soak"];
 
 #[test]
 fn every_crate_imports_only_what_its_floor_allows() {
@@ -65,6 +92,15 @@ fn every_crate_imports_only_what_its_floor_allows() {
                 assert!(allowed.contains(&room), "crates/{name} may not import {room}");
             }
         }
+    }
+}
+
+#[test]
+fn the_product_imports_no_room_of_the_laboratory() {
+    let product = |(name, _): &&(&str, &[&str])| ![LABORATORY, BOTH, TOOLS].concat().contains(name);
+    for (name, allowed) in FLOORS.iter().filter(product) {
+        let laboratory = allowed.iter().find(|room| LABORATORY.contains(room));
+        assert_eq!(laboratory, None, "crates/{name} is of the product and may not import a room of the laboratory");
     }
 }
 
@@ -95,10 +131,10 @@ fn systems_are_named_in_their_files_and_nowhere_else() {
     let mut know = Vec::new();
     for path in files(&root().join("crates"), "rs") {
         let (shown, code) = (path.display().to_string(), code(&path));
-        let study = path.starts_with(root().join("crates/study"));
+        let figures = path.starts_with(root().join("crates/figures"));
         // The kernel's own device has the name of the system that simulates it.
         let kernel = path.starts_with(root().join("crates/kernel"));
-        let at_home = study || kernel || path.starts_with(&systems) || shown.ends_with("experiment/src/systems.rs");
+        let at_home = figures || kernel || path.starts_with(&systems) || shown.ends_with("experiment/src/systems.rs");
         if at_home || !shown.contains("/src/") || shown.ends_with("tests.rs") {
             continue;
         }

@@ -60,7 +60,7 @@ pub fn papers() {
         return;
     }
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "-p", "coldframe-study", "--target-dir"]).arg(target);
+    cargo.args(["build", "--quiet", "-p", "coldframe-figures", "--target-dir"]).arg(target);
     assert!(cargo.current_dir(crates).status().unwrap().success(), "coldframe-papers does not build");
 }
 

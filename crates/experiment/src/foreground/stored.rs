@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use coldframe_core::Ps;
-use coldframe_sim::numbering::Numbering;
-use coldframe_trace::{Block, Fidelity, Provenance, Reader, Reference, Wanted};
+use coldframe_lane::numbering::Numbering;
+use coldframe_store::{Block, Fidelity, Provenance, Reader, Reference, Wanted};
 
 use super::{Outcome, Session};
 use crate::error::ExperimentError;

@@ -1,9 +1,10 @@
 //! A swap area with a backing: slots that are rewritten in place, or a log of erase blocks on the backing.
 
 use coldframe_core::{Bytes, Ps, SlotsConfig};
-use coldframe_device::quantity::show_bytes;
-use coldframe_device::sheet;
-use coldframe_sim::{CollectTimes, ForegroundPrices};
+use coldframe_drivers::ForegroundPrices;
+use coldframe_lane::CollectTimes;
+use coldframe_sheet::quantity::show_bytes;
+use coldframe_sheet::sheet;
 use serde::Serialize;
 
 use super::log::{self, LogArea, LogSettings};

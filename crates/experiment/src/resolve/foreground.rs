@@ -2,9 +2,9 @@
 
 use coldframe_core::fault::handler;
 use coldframe_core::{Bytes, Ps};
-use coldframe_device::quantity::{self, show_bytes};
-use coldframe_sim::ForegroundConfig;
-use coldframe_trace::Provenance;
+use coldframe_drivers::ForegroundConfig;
+use coldframe_sheet::quantity::{self, show_bytes};
+use coldframe_store::Provenance;
 use serde_json::{json, Value};
 
 use super::backed::{self, BackedArea};
@@ -151,7 +151,7 @@ fn start_gap(s: &Swap) -> Result<Option<u32>, ExperimentError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coldframe_trace::Fidelity;
+    use coldframe_store::Fidelity;
 
     fn resolved(sets: &[&str]) -> Result<ForegroundPlan, ExperimentError> {
         let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();

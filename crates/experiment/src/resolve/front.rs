@@ -1,11 +1,11 @@
 //! The front end of a configuration, and which configurations can share one pass through it.
 
 use coldframe_core::{Bytes, Ps};
-use coldframe_device::quantity::{show_bytes, show_time};
-use coldframe_sim::front_end::instruction::Reading;
-use coldframe_sim::front_end::Stream;
-use coldframe_sim::run::IdlePrices;
-use coldframe_trace::Provenance;
+use coldframe_drivers::front_end::instruction::Reading;
+use coldframe_drivers::front_end::Stream;
+use coldframe_drivers::run::IdlePrices;
+use coldframe_sheet::quantity::{show_bytes, show_time};
+use coldframe_store::Provenance;
 use serde_json::{json, Value};
 
 use super::names;

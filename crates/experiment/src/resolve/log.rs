@@ -1,10 +1,10 @@
 //! A swap area on flash: a log of erase blocks, or Linux's map of slots.
 
 use coldframe_core::swap::{linux, AreaConfig, Layout, SwapAreas, WearLevelling};
-use coldframe_device::{quantity, sheet, Sheet};
-use coldframe_sim::swap::read_ahead::Window;
-use coldframe_sim::swap::{Keep, ReadAhead, SwapConfig};
-use coldframe_sim::CollectTimes;
+use coldframe_drivers::swap::{Keep, ReadAhead, SwapConfig};
+use coldframe_lane::window::Window;
+use coldframe_lane::CollectTimes;
+use coldframe_sheet::{quantity, sheet, Sheet};
 use serde::Serialize;
 use serde_json::{json, Value};
 

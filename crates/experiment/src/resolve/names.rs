@@ -3,8 +3,8 @@
 use coldframe_core::fault::handler::{self, Handler};
 use coldframe_core::policy::{self, PolicyChoice, PolicyError};
 use coldframe_core::swap::collect::{self, Collector};
-use coldframe_sim::front_end::Stream;
-use coldframe_sim::{oracle, scheduler};
+use coldframe_drivers::front_end::Stream;
+use coldframe_drivers::{oracle, scheduler};
 
 use crate::error::{nearest, ExperimentError};
 use crate::settings::Settings;

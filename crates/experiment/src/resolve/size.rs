@@ -1,7 +1,7 @@
 //! Sizes: bytes, or a part of what the trace touches.
 
 use coldframe_core::Bytes;
-use coldframe_device::quantity::{self, show_bytes};
+use coldframe_sheet::quantity::{self, show_bytes};
 
 use super::{FrontKey, Pages};
 use crate::error::ExperimentError;

@@ -2,11 +2,11 @@
 
 use coldframe_core::fault::handler::{self, Handler};
 use coldframe_core::{Bytes, Caps, Ps};
-use coldframe_device::quantity::{show_bytes, show_time};
-use coldframe_device::{sheet, time as device_time, Sheet, StagePrices};
-use coldframe_sim::oracle::{self, OracleSpec};
-use coldframe_sim::{CollectTimes, DeviceTimes, LaneBelow, LaneConfig};
-use coldframe_trace::Provenance;
+use coldframe_drivers::oracle::{self, OracleSpec};
+use coldframe_lane::{CollectTimes, DeviceTimes, LaneBelow, LaneConfig};
+use coldframe_sheet::quantity::{show_bytes, show_time};
+use coldframe_sheet::{sheet, time as device_time, Sheet, StagePrices};
+use coldframe_store::Provenance;
 use serde_json::{json, Value};
 
 use super::log::{self, LogArea};

@@ -2,13 +2,13 @@
 
 use coldframe_core::prefetch::{Arrival, LIST_MAX};
 use coldframe_core::{Below, Bytes, Caps, Ps};
-use coldframe_device::quantity::{self, show_bytes};
-use coldframe_device::StagePrices;
-use coldframe_sim::machine::{MachineConfig, Zeros};
-use coldframe_sim::swap::read_ahead::Window;
-use coldframe_sim::tasks::{Activation, OnFault, Prefetching, TasksConfig, CAPS};
-use coldframe_sim::{DeviceTimes, LaneConfig};
-use coldframe_trace::Provenance;
+use coldframe_drivers::tasks::{Activation, OnFault, Prefetching, TasksConfig, CAPS};
+use coldframe_lane::machine::{MachineConfig, Zeros};
+use coldframe_lane::window::Window;
+use coldframe_lane::{DeviceTimes, LaneConfig};
+use coldframe_sheet::quantity::{self, show_bytes};
+use coldframe_sheet::StagePrices;
+use coldframe_store::Provenance;
 use serde::Serialize;
 use serde_json::{json, Value};
 

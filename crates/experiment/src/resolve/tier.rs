@@ -2,8 +2,8 @@
 
 use coldframe_core::tier::TABLE_BYTES;
 use coldframe_core::{Bytes, Ps, TierConfig};
-use coldframe_device::quantity::show_time;
-use coldframe_sim::{DeviceTimes, Sizes, TierTimes};
+use coldframe_lane::{DeviceTimes, Sizes, TierTimes};
+use coldframe_sheet::quantity::show_time;
 use serde_json::{json, Value};
 
 use crate::error::ExperimentError;

@@ -1,6 +1,6 @@
 //! How sure a count of misses is.
 
-use coldframe_trace::reduce::Method;
+use coldframe_formats::reduce::Method;
 
 use super::TraceFacts;
 use crate::reuse::CLASSES;

@@ -1,7 +1,7 @@
 //! The result of tasks that take turns in the foreground.
 
-use coldframe_device::flash::wear;
-use coldframe_sim::ForegroundResult;
+use coldframe_boards::flash::wear;
+use coldframe_drivers::ForegroundResult;
 use serde::{Deserialize, Serialize};
 
 use super::{Failed, Sections, SimResult, SwapArea, Terms, Trace};

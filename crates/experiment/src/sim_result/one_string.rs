@@ -1,10 +1,10 @@
 //! The result of one string of references.
 
+use coldframe_boards::energy::AccessCounts;
 use coldframe_core::Pj;
-use coldframe_device::energy::AccessCounts;
-use coldframe_device::quantity::show_time;
-use coldframe_sim::oracle::OracleCounts;
-use coldframe_sim::{LaneResult, TierDone};
+use coldframe_drivers::oracle::OracleCounts;
+use coldframe_lane::{LaneResult, TierDone};
+use coldframe_sheet::quantity::show_time;
 use serde::{Deserialize, Serialize};
 
 use super::{Distribution, Failed, Latencies, Sections, SimResult, SwapArea, Terms, Trace};

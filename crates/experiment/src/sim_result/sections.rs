@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use coldframe_device::flash;
-use coldframe_sim::tasks::Prefetched as Loaded;
-use coldframe_sim::{Latency, SwapDone};
-use coldframe_trace::{Cut, Reduction};
+use coldframe_boards::flash;
+use coldframe_drivers::tasks::Prefetched as Loaded;
+use coldframe_lane::{Latency, SwapDone};
+use coldframe_store::{Cut, Reduction};
 use serde::{Deserialize, Serialize};
 
 use crate::result::{caveat, TraceFacts};

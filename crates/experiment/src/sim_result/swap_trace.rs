@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use coldframe_device::flash;
+use coldframe_boards::flash;
 use serde::{Deserialize, Serialize};
 
 use super::{Sections, SimResult, Trace, WearMap};

@@ -1,8 +1,8 @@
 //! The result of tasks under a scheduler.
 
 use coldframe_core::Ps;
-use coldframe_sim::tasks::{TaskResult, TasksResult};
-use coldframe_sim::Latency;
+use coldframe_drivers::tasks::{TaskResult, TasksResult};
+use coldframe_lane::Latency;
 use serde::{Deserialize, Serialize};
 
 use super::sections::is_zero;

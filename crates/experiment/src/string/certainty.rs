@@ -2,16 +2,16 @@
 //! error.
 //!
 //! - A recording through a window of N pages bounds the misses at C pages by those of its rows at C - N and C + N;
-//!   see `coldframe_trace::window` for the proof. So every size is computed with its two neighbours.
+//!   see `coldframe_store::window` for the proof. So every size is computed with its two neighbours.
 //! - A hash sample with the share R of the pages has, in R x C pages, R times as many misses as the whole trace in C
 //!   pages. First references are an exception, but their number is known (SHARDS: Waldspurger et al., FAST 2015,
 //!   section 3). The sample is divided by hash into [`CLASSES`] samples. Their results differ by chance alone, which
 //!   gives the standard error.
 
-use coldframe_sim::oracle::lru::Curve;
-use coldframe_sim::oracle::{Oracle, OracleCounts};
-use coldframe_sim::PageRef;
-use coldframe_trace::{Provenance, Reduction};
+use coldframe_drivers::oracle::lru::Curve;
+use coldframe_drivers::oracle::{Oracle, OracleCounts};
+use coldframe_lane::PageRef;
+use coldframe_store::{Provenance, Reduction};
 
 use crate::resolve::Plan;
 use crate::result::{Certainty, Found, RunResult};

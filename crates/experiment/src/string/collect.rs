@@ -1,7 +1,7 @@
 //! From lanes and oracles to results.
 
+use coldframe_boards::used::{self, Moved};
 use coldframe_core::{Bytes, Pj};
-use coldframe_device::used::{self, Moved};
 
 use super::certainty::estimates;
 use super::share::Share;

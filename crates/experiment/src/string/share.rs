@@ -1,9 +1,9 @@
 //! Shares of a sweep: configurations behind one front end. Each block of the trace goes through the front end once.
 
 use coldframe_core::SlotId;
-use coldframe_sim::oracle::OracleSpec;
-use coldframe_sim::{FrontEnd, Run};
-use coldframe_trace::{Block, Provenance};
+use coldframe_drivers::oracle::OracleSpec;
+use coldframe_drivers::{FrontEnd, Run};
+use coldframe_store::{Block, Provenance};
 use rayon::prelude::*;
 
 use super::certainty::sampled_lru;

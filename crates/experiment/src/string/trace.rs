@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use coldframe_sim::shorten::{Short, Shortener};
-use coldframe_trace::{Block, Provenance, Reader, Wanted};
+use coldframe_drivers::shorten::{Short, Shortener};
+use coldframe_store::{Block, Provenance, Reader, Wanted};
 use sha2::{Digest, Sha256};
 
 use crate::error::ExperimentError;

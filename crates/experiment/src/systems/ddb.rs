@@ -1,12 +1,12 @@
 //! DDB: delayed dual buffering (Joo, Park, Chung, Chung, Chang; 2007).
 //!
-//! Its handler is in the core, its equations 1 to 3 are in `coldframe_device::energy`, and the prices of table 3 are
+//! Its handler is in the core, its equations 1 to 3 are in `coldframe_boards::energy`, and the prices of table 3 are
 //! on the sheets KFG5616 and SRAM64K. This file has the shape of its caches ([`L1`]).
 
 use coldframe_core::{Bytes, Ps};
-use coldframe_device::StagePrices;
-use coldframe_sim::front_end::l1::{self, L1 as Caches};
-use coldframe_sim::front_end::{self, Spaces, Stream};
+use coldframe_drivers::front_end::l1::{self, L1 as Caches};
+use coldframe_drivers::front_end::{self, Spaces, Stream};
+use coldframe_sheet::StagePrices;
 
 use crate::systems::front_end::{FrontEnd, FrontKey, Paged};
 use crate::systems::{Area, Defaults, Driver, Part, System};

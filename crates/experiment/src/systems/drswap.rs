@@ -5,7 +5,7 @@
 //! device crate (`swap_energy`). This file has its numbers: the backings that it compares ([`BACKINGS`]).
 
 use coldframe_core::Bytes;
-use coldframe_device::quantity::show_bytes;
+use coldframe_sheet::quantity::show_bytes;
 
 use crate::systems::backing::{Backing, Path};
 use crate::systems::{lobi, Area, Defaults, Driver, ForegroundDefaults, Part, System};

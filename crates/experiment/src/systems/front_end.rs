@@ -3,11 +3,11 @@
 use std::fmt;
 
 use coldframe_core::{Bytes, Ps};
-use coldframe_sim::front_end::instruction::Reading;
-use coldframe_sim::front_end::plain::Plain;
-use coldframe_sim::front_end::{self, Spaces, Stream};
-use coldframe_sim::run::IdlePrices;
-use coldframe_trace::Provenance;
+use coldframe_drivers::front_end::instruction::Reading;
+use coldframe_drivers::front_end::plain::Plain;
+use coldframe_drivers::front_end::{self, Spaces, Stream};
+use coldframe_drivers::run::IdlePrices;
+use coldframe_store::Provenance;
 
 use super::ALL;
 

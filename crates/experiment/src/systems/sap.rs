@@ -5,7 +5,7 @@
 //! its numbers.
 
 use coldframe_core::{Bytes, Ps};
-use coldframe_device::StagePrices;
+use coldframe_sheet::StagePrices;
 
 use crate::systems::{lobi, swl, Area, Defaults, Driver, Part, System, TasksDefaults};
 

@@ -4,10 +4,10 @@
 //! the stages on its board ([`prices`]) and the shape of its simulator's front end ([`FRONT_END`]).
 
 use coldframe_core::{Bytes, Ps};
-use coldframe_device::StagePrices;
-use coldframe_sim::front_end::instruction::{Instruction, Reading, Shape};
-use coldframe_sim::front_end::{self, Spaces, Stream};
-use coldframe_sim::tasks::TasksResult;
+use coldframe_drivers::front_end::instruction::{Instruction, Reading, Shape};
+use coldframe_drivers::front_end::{self, Spaces, Stream};
+use coldframe_drivers::tasks::TasksResult;
+use coldframe_sheet::StagePrices;
 
 use crate::settings::Settings;
 use crate::systems::front_end::{FrontEnd, FrontKey, Paged};

@@ -1,9 +1,9 @@
 //! The energy of tasks on the devices that hold their pages.
 
+use coldframe_boards::swap_energy::SwapCounts;
 use coldframe_core::{Bytes, Pj};
-use coldframe_device::swap_energy::SwapCounts;
-use coldframe_device::{Sheet, SheetError};
-use coldframe_sim::tasks::TasksResult;
+use coldframe_drivers::tasks::TasksResult;
+use coldframe_sheet::{Sheet, SheetError};
 
 use crate::error::ExperimentError;
 use crate::resolve::TasksPlan;

@@ -4,7 +4,7 @@
 
 pub mod trials;
 
-pub use coldframe_pager_plan::Measured;
+pub use coldframe_plan::Measured;
 
 use crate::memory::space::Space;
 use crate::swap::device::Device;

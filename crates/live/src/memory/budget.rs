@@ -13,7 +13,7 @@ pub struct Reserve {
 }
 
 impl Reserve {
-    /// So many of them (`coldframe_pager_plan::Plan`).
+    /// So many of them (`coldframe_plan::Plan`).
     pub fn of(frames: usize) -> Reserve {
         Reserve { frames, leaving: AtomicUsize::new(0) }
     }

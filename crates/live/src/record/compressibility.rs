@@ -10,7 +10,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use coldframe_journal::entries::{hash, Word};
+use coldframe_recording::entries::{hash, Word};
 use lz4_flex::block::CompressTable;
 
 use crate::swap::sum::Summer;

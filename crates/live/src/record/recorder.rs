@@ -1,5 +1,5 @@
 //! Records a program at nearly its own speed. No page leaves RAM. Pages leave a window and enter it again by a fault,
-//! and each entry is a record in a mapped file (`coldframe_journal::entries`). The file is complete however the program
+//! and each entry is a record in a mapped file (`coldframe_recording::entries`). The file is complete however the program
 //! ends.
 //!
 //! An entry costs the program some microseconds, so the recorder limits the entries of pages that it has recorded
@@ -24,7 +24,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::Release};
 use std::sync::Arc;
 
-use coldframe_journal::entries::{is_sampled, worked, Record, Word, CHUNK, COMMAND, HEAD, MAGIC, RECORD, RECORDS};
+use coldframe_recording::entries::{is_sampled, worked, Record, Word, CHUNK, COMMAND, HEAD, MAGIC, RECORD, RECORDS};
 
 use crate::page::pages::Pages;
 use crate::record::compressibility::Trial;

@@ -8,7 +8,7 @@
 //!   pages that are not sampled: mapped from their first reference on, in neither list
 //! ```
 //! There are two knobs, since a reference that shows costs the program time: the length of the window, and the share
-//! of pages that are sampled (`coldframe_journal::entries::is_sampled`). Both change while a program runs.
+//! of pages that are sampled (`coldframe_recording::entries::is_sampled`). Both change while a program runs.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use coldframe_core::frames::Residents;
 use coldframe_core::lists::{Links, List};
 use coldframe_core::policy::{Policy, Victim};
 use coldframe_core::{FrameId, Walk};
-use coldframe_journal::entries::is_sampled;
+use coldframe_recording::entries::is_sampled;
 
 /// The most pages that leave the window for one that enters, after the window was shortened.
 const LEAVES: usize = 4;

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use coldframe_core::{Event, PageId};
-use coldframe_pager_plan::HINTS;
+use coldframe_plan::HINTS;
 
 use crate::fault::gate::Decider;
 use crate::fault::serve::Kind;

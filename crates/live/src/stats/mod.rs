@@ -6,7 +6,7 @@ pub mod file;
 use std::sync::atomic::{AtomicU64, AtomicU8, Ordering::Relaxed};
 
 use coldframe_core::Stage;
-use coldframe_pager_plan::Measured;
+use coldframe_plan::Measured;
 use serde::{Deserialize, Serialize};
 
 use crate::sys::fatal::Mail;

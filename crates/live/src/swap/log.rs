@@ -24,7 +24,7 @@ use crate::sys::{self, fatal, whose, High};
 use crate::tier::IN_POOL;
 use crate::{LiveError, PAGE};
 
-pub use coldframe_pager_plan::{LOG_BUFFERS as BUFFERS, SEGMENT};
+pub use coldframe_plan::{LOG_BUFFERS as BUFFERS, SEGMENT};
 pub use segments::SHARED;
 
 mod blocks;

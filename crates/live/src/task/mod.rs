@@ -12,7 +12,7 @@ use std::cell::UnsafeCell;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-pub use coldframe_pager_plan::{LOADS, TASKS};
+pub use coldframe_plan::{LOADS, TASKS};
 use lz4_flex::block::CompressTable;
 
 use crate::sys::{self, High};

@@ -1,6 +1,6 @@
 //! The compressed form of a page: a word that it repeats, or lz4's output.
 
-use coldframe_pager_plan::TIER_PAGE_MAX;
+use coldframe_plan::TIER_PAGE_MAX;
 use lz4_flex::block::{compress_into_with_table, decompress_into, CompressTable};
 
 use crate::tier::packed;

@@ -14,7 +14,7 @@
 
 use coldframe_core::tier::BIN_FRAMES;
 use coldframe_core::PoolId;
-use coldframe_pager_plan::TIER_BATCH_MAX;
+use coldframe_plan::TIER_BATCH_MAX;
 
 use super::Work;
 use crate::page::pages::{Owner, Where};

@@ -6,15 +6,15 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use coldframe_record::{record, Outcome, RecordError, Recording};
+use coldframe_store::{Block, Kind, Provenance, Reader, Reference, Wanted};
 use coldframe_toolbox::{shared_library, Tool};
-use coldframe_trace::{Block, Kind, Provenance, Reader, Reference, Wanted};
 
 pub const CC: Tool = ("cc", "gcc");
 
 /// The plugin, built here once.
 pub fn plugin() -> PathBuf {
     static PLUGIN: OnceLock<PathBuf> = OnceLock::new();
-    PLUGIN.get_or_init(|| shared_library("coldframe-plugin", coldframe_record::PLUGIN)).clone()
+    PLUGIN.get_or_init(|| shared_library("coldframe-qemu-plugin", coldframe_record::PLUGIN)).clone()
 }
 
 /// Compiles assembly (`.s`) or C (`.c`) to `dir/name`.

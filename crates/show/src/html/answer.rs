@@ -6,8 +6,8 @@ use crate::html::chart::{charts, Chart, Line, Mark, Point};
 use crate::html::curves;
 use crate::html::words::{count, figure, folded, list, note, range, size, table, text, time as shown, Row, Unit};
 use crate::plot::escape;
-use coldframe_advise::board::json::{Answer, Costly, Priced};
 use coldframe_answer::THRASHES;
+use coldframe_search::json::{Answer, Costly, Priced};
 
 /// The answer in a sentence, its chart, and its price.
 pub fn answer(number: usize, advice: &Answer) -> String {

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use coldframe_device::quantity::human_size;
+use coldframe_sheet::quantity::human_size;
 use serde_json::{json, Value};
 
 use crate::html::words::{note, Unit};

@@ -1,13 +1,13 @@
 //! Curves by RAM: misses by policy with OPT as the bound, and latencies.
 
 use coldframe_core::Ps;
-use coldframe_device::quantity::{human_count, human_size, human_time};
+use coldframe_sheet::quantity::{human_count, human_size, human_time};
 
 use crate::html::chart::{charts, Chart, Line, Mark, Point};
 use crate::html::run::Run;
 use crate::html::words::{folded, note, section, Unit};
-use coldframe_advise::board::json::Answer;
 use coldframe_experiment::sim_result::Distribution;
+use coldframe_search::json::Answer;
 
 /// A time of a distribution, in picoseconds.
 type Of = fn(&Distribution) -> u64;

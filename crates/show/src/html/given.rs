@@ -4,9 +4,9 @@ use serde::de::IgnoredAny;
 use serde::Deserialize;
 use serde_json::{json, Value};
 
-use coldframe_advise::board::json::Answer;
 use coldframe_answer as machine;
 use coldframe_experiment::sim_result::{SimResult, SCHEMA_VERSION};
+use coldframe_search::json::Answer;
 
 /// The remedy.
 pub const GIVE: &str = "give what `coldframe sim` or `coldframe advise` wrote with --format json";

@@ -1,7 +1,7 @@
 //! The processes of a recorded command.
 
-use coldframe_device::quantity::{human_seconds, human_size};
-use coldframe_trace::ProcessFacts;
+use coldframe_sheet::quantity::{human_seconds, human_size};
+use coldframe_store::ProcessFacts;
 
 use crate::html::words::{note, table, Row};
 

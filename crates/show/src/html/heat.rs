@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use coldframe_device::quantity::{human_count, human_size};
-use coldframe_trace::heat::{Heat, PAGE};
+use coldframe_sheet::quantity::{human_count, human_size};
+use coldframe_store::heat::{Heat, PAGE};
 
 /// Degrees of darkness.
 const DEGREES: [f64; 5] = [0.2, 0.4, 0.6, 0.8, 1.0];

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use coldframe_core::Ps;
-use coldframe_device::quantity::{human_count, human_time};
+use coldframe_sheet::quantity::{human_count, human_time};
 
 use crate::html::run::Run;
 use crate::html::words::{folded, note, time};

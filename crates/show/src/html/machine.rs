@@ -1,6 +1,6 @@
 //! The answer about this machine: run time by RAM.
 
-use coldframe_device::quantity::{human_seconds, human_size, ram_size};
+use coldframe_sheet::quantity::{human_seconds, human_size, ram_size};
 
 use crate::html::chart::{charts, Chart, Line, Mark, Point};
 use crate::html::words::{count, folded, list, note, table, Row, Unit};

@@ -1,6 +1,6 @@
 //! One run of the page: its name and its place, for any simulator driver.
 
-use coldframe_device::quantity::{self, human_size};
+use coldframe_sheet::quantity::{self, human_size};
 
 use crate::html::words::text;
 use coldframe_experiment::sim_result::{InForce, OneString, Sections, SimResult};

@@ -1,6 +1,6 @@
 //! The table of all runs.
 
-use coldframe_device::quantity::human_count;
+use coldframe_sheet::quantity::human_count;
 
 use crate::html::run::Run;
 use crate::html::words::{count, folded, note, plain, table, time, Row};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use coldframe_device::quantity::human_count;
+use coldframe_sheet::quantity::human_count;
 
 use crate::html::run::Run;
 use crate::html::words::{count, folded, note, table, Row};

@@ -1,6 +1,6 @@
 //! Runs of several tasks: on one processor with a scheduler (`--system sap`), and in the foreground in turn (`--system drswap`).
 
-use coldframe_device::quantity::human_count;
+use coldframe_sheet::quantity::human_count;
 
 use crate::html::run::Run;
 use crate::html::words::{energy, folded, note, table, time, Row};

@@ -1,10 +1,10 @@
 //! Values of results as text, tables and sections.
 
 use coldframe_core::Ps;
-use coldframe_device::quantity::{human_count, human_size, human_time};
+use coldframe_sheet::quantity::{human_count, human_size, human_time};
 
 use crate::plot::escape;
-use coldframe_advise::board::cost::Range;
+use coldframe_search::cost::Range;
 
 /// Under a heading.
 pub fn section(title: &str, body: &str) -> String {

@@ -1,0 +1,243 @@
+//! The hot loops, compared with a floor in the same run: a plain loop over the same decoded page column that sets a
+//! byte for each reference.
+//!
+//! Prints one line for each measurement: millions of references per second (median of interleaved rounds), the ratio to
+//! the floor, and the required ratio. Absolute numbers mean little on a shared machine; the ratios are from one run.
+//!
+//! If `python3 -c 'import libcachesim'` works (`PYTHON` names another interpreter), libCacheSim's Clock runs on the
+//! same string.
+
+use std::hint::black_box;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use coldframe_core::fault::handler;
+use coldframe_core::policy::PolicyChoice;
+use coldframe_core::{Caps, Ps};
+use coldframe_drivers::front_end::instruction::{Instruction, Reading, Shape};
+use coldframe_drivers::front_end::plain::Plain;
+use coldframe_drivers::front_end::{FrontEnd, Spaces};
+use coldframe_drivers::run::IdlePrices;
+use coldframe_drivers::{Run, Stream};
+use coldframe_lane::DeviceTimes;
+use coldframe_lane::{LaneBelow, LaneConfig, PageRef};
+use coldframe_sheet::StagePrices;
+use coldframe_store::{Block, Reader, Wanted};
+
+const ROUNDS: usize = 7;
+const FRAMES: usize = 512;
+
+fn lane(frames: usize) -> LaneConfig {
+    LaneConfig {
+        evict_batch: 1,
+        policy: PolicyChoice::parse("clock").expect("our own text"),
+        handler: handler::find("parallel").expect("our own text"),
+        frames,
+        caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false, places: false },
+        prices: StagePrices::uniform(Ps::from_us(1)),
+        device: DeviceTimes { load: Ps::from_us(30), program: None },
+        failures: None,
+        below: LaneBelow::Homes,
+    }
+}
+
+fn plain(shift: u32) -> Box<Plain> {
+    Box::new(Plain::new(Stream::Both, shift, Spaces::default(), None))
+}
+
+fn trace(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces").join(name)
+}
+
+fn run(frames: &[usize], pages: usize, references: &[PageRef]) -> Run {
+    let mut run = Run::new(plain(12), IdlePrices::default(), pages);
+    let configs: Vec<_> = frames.iter().map(|f| lane(*f)).collect();
+    run.add_lanes(&configs).expect("our own configuration");
+    run.references(references, Ps::ZERO);
+    run
+}
+
+/// Reads the whole trace from Parquet, numbers its pages and simulates; returns the references.
+fn from_parquet(path: &Path, pages: usize, frames: &[usize]) -> u64 {
+    let mut reader = Reader::open(path).expect("a shipped trace");
+    let columns = reader.columns();
+    let wanted = Wanted { task: columns.task, count: columns.count, ..Wanted::ACCESS };
+    let mut run = Run::new(plain(12), IdlePrices::default(), pages);
+    let configs: Vec<_> = frames.iter().map(|f| lane(*f)).collect();
+    run.add_lanes(&configs).expect("our own configuration");
+    let mut block = Block::new();
+    while reader.read(&mut block, wanted).expect("a shipped trace") > 0 {
+        run.feed(&block, 0).expect("the header counts the pages");
+    }
+    run.front_end().references
+}
+
+fn swl(blocks: &[Block]) -> u64 {
+    let shape = Shape { line_shift: 5, sets: 64, ways: 4, tlb_sets: 16, tlb_ways: 2 };
+    let mut front_end = Instruction::new(shape, Reading::A, 10, Spaces::default(), None, None);
+    let mut out = Vec::new();
+    for block in blocks {
+        out.clear();
+        front_end.filter(block, 0, &mut out);
+        black_box(&out);
+    }
+    front_end.counts().instructions
+}
+
+fn blocks(name: &str) -> Vec<Block> {
+    let mut reader = Reader::open(trace(name)).expect("a shipped trace");
+    let columns = reader.columns();
+    let mut blocks = Vec::new();
+    loop {
+        let mut block = Block::new();
+        let wanted = Wanted { task: columns.task, count: columns.count, ..Wanted::ACCESS };
+        if reader.read(&mut block, wanted).expect("a shipped trace") == 0 {
+            return blocks;
+        }
+        blocks.push(block);
+    }
+}
+
+struct Measured {
+    name: &'static str,
+    references: u64,
+    seconds: Vec<f64>,
+}
+
+fn main() {
+    let name = "sqlite.parquet";
+    let mut front_end = plain(12);
+    let mut column = Vec::new();
+    for block in blocks(name) {
+        front_end.filter(&block, 0, &mut column);
+    }
+    let pages = front_end.numbering().count();
+    // Several times over, so that a round takes long enough to measure.
+    let string: Vec<PageRef> = column.iter().copied().cycle().take(column.len().max(40_000_000)).collect();
+    let result = run(&[FRAMES], pages, &string).lane_results().remove(0);
+    let misses = result.counts.true_faults as f64 / string.len() as f64;
+    println!(
+        "trace {name}: {} page references of 4 KiB, {pages} pages, Clock with {FRAMES} frames, miss ratio {misses:.7}",
+        string.len()
+    );
+    let render = blocks("render.parquet");
+    let sixteen: Vec<usize> = (0..16).map(|i| FRAMES - 8 * i).collect();
+    let sixty_four: Vec<usize> = (0..64).map(|i| FRAMES - 2 * i).collect();
+    let mut bytes = vec![0u8; pages];
+    let n = string.len() as u64;
+    let mut rows: Vec<(Measured, Box<dyn FnMut() -> u64 + '_>)> = vec![
+        (
+            measured("floor: set a byte"),
+            Box::new(|| {
+                for reference in &string {
+                    bytes[reference.page()] = 1;
+                }
+                black_box(&bytes);
+                n
+            }),
+        ),
+        (measured("Clock, decoded in memory"), Box::new(|| drop_count(run(&[FRAMES], pages, &string), n))),
+        (measured("Clock, 16 sizes in one pass"), Box::new(|| drop_count(run(&sixteen, pages, &string), n))),
+        (
+            measured("Clock, Parquet included"),
+            Box::new(|| {
+                let path = trace(name);
+                (0..4).map(|_| from_parquet(&path, 4 * pages, &[FRAMES])).sum()
+            }),
+        ),
+        (
+            measured("the same, exact references"),
+            Box::new(|| {
+                let path = trace("bzip2.parquet");
+                (0..8).map(|_| from_parquet(&path, 4 * pages, &[FRAMES])).sum()
+            }),
+        ),
+        (
+            measured("64 configurations, from file"),
+            Box::new(|| {
+                let path = trace(name);
+                (0..4).map(|_| from_parquet(&path, 4 * pages, &sixty_four)).sum()
+            }),
+        ),
+        (measured("SWL front end, instructions"), Box::new(|| (0..16).map(|_| swl(&render)).sum())),
+    ];
+    for _ in 0..ROUNDS {
+        for (row, work) in &mut rows {
+            let began = Instant::now();
+            row.references = work();
+            row.seconds.push(began.elapsed().as_secs_f64());
+        }
+    }
+    let rates: Vec<f64> = rows.iter_mut().map(|(row, _)| row.rate()).collect();
+    let asked = [
+        "",
+        "at least 0.25 of the floor",
+        "at least 0.25 of one size (less than 4 times its cost)",
+        "at least 150 M/s where the floor is above 1 G/s (a row may stand for a run)",
+        "the same, on bzip2.parquet, a row a reference",
+        "at least 1/24 of one on two cores (row 4)",
+        "at least 100 M/s",
+    ];
+    for (i, (row, _)) in rows.iter().enumerate() {
+        let of_floor = rates[i] / rates[0];
+        println!("{:<28} {:>8.1} M/s  {of_floor:>6.3} of the floor  {}", row.name, rates[i] / 1e6, asked[i]);
+    }
+    println!("16 sizes cost {:.2} times one size", rates[1] / rates[2]);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    println!(
+        "64 configurations cost {:.2} times one on {cores} cores (asked: less than 24 on two)",
+        rates[3] / rates[5]
+    );
+    peer(&string, rates[1]);
+}
+
+fn measured(name: &'static str) -> Measured {
+    Measured { name, references: 0, seconds: Vec::new() }
+}
+
+fn drop_count(run: Run, references: u64) -> u64 {
+    black_box(run.lane_results());
+    references
+}
+
+impl Measured {
+    fn rate(&mut self) -> f64 {
+        self.seconds.sort_by(f64::total_cmp);
+        self.references as f64 / self.seconds[self.seconds.len() / 2]
+    }
+}
+
+/// libCacheSim's Clock over the same string, where it is installed.
+fn peer(string: &[PageRef], ours: f64) {
+    let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/libcachesim_clock.py");
+    let file = std::env::temp_dir().join(format!("coldframe-bench-{}.oracleGeneral", std::process::id()));
+    let write = || -> std::io::Result<()> {
+        let mut out = std::io::BufWriter::new(std::fs::File::create(&file)?);
+        for reference in string.iter().take(20_000_000) {
+            out.write_all(&0u32.to_le_bytes())?;
+            out.write_all(&(reference.page() as u64).to_le_bytes())?;
+            out.write_all(&1u32.to_le_bytes())?;
+            out.write_all(&(-1i64).to_le_bytes())?;
+        }
+        out.flush()
+    };
+    let done = write().and_then(|()| Command::new(&python).arg(script).arg(&file).arg(FRAMES.to_string()).output());
+    let _ = std::fs::remove_file(&file);
+    let rate = done
+        .ok()
+        .filter(|o| o.status.success())
+        .and_then(|o| String::from_utf8(o.stdout).ok()?.trim().parse::<f64>().ok());
+    match rate {
+        Some(rate) => println!(
+            "libCacheSim Clock            {:>8.1} M/s  ours is {:.1} times that (asked: at least 5)",
+            rate / 1e6,
+            ours / rate
+        ),
+        None => {
+            println!("libCacheSim: not measured, since `{python}` cannot import libcachesim (pip install libcachesim)")
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Several tasks: the cost of a reference with 100 tasks under each scheduler, compared with one task on the same
+//! machine, in one run.
+//!
+//! Each task goes through a shipped recording, over its own pages; both cases make the same references. RAM has room
+//! for all pages and each page is touched often, so the difference comes from scheduling and larger tables, not from
+//! faults. The goal: at least half of one task's references per second.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Instant;
+
+use coldframe_core::fault::handler;
+use coldframe_core::policy::PolicyChoice;
+use coldframe_core::prefetch::{Arrival, LIST_MAX};
+use coldframe_core::{Below, Ps};
+use coldframe_drivers::scheduler;
+use coldframe_drivers::tasks::{
+    Activation, Cpu, OnFault, Prefetching, Program, TaskSpec, TasksConfig, TasksResult, CAPS,
+};
+use coldframe_lane::machine::{MachineConfig, Zeros};
+use coldframe_lane::DeviceTimes;
+use coldframe_sheet::StagePrices;
+use coldframe_store::{Reader, Wanted};
+
+const ROUNDS: usize = 3;
+const TASKS: u32 = 100;
+/// Times that each of the tasks goes through its program.
+const LAPS: u32 = 10;
+
+fn program(name: &str) -> Program {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces").join(name);
+    let mut reader = Reader::open(path).expect("a shipped trace");
+    let wanted = Wanted { task: false, count: reader.columns().count, time: false, ..Wanted::ACCESS };
+    Program::read(12, |block| reader.read(block, wanted).map(|rows| rows > 0)).expect("a shipped trace")
+}
+
+fn specs(program: &Program, tasks: u32) -> Vec<TaskSpec> {
+    let task = |i| TaskSpec {
+        program: program.clone(),
+        first_page: i * program.pages,
+        rounds: Some(LAPS * TASKS / tasks),
+        pause: Ps::ZERO,
+        turns: 1,
+        fresh: false,
+    };
+    (0..tasks).map(task).collect()
+}
+
+fn config(scheduler: &str, frames: u32, activation: Activation) -> TasksConfig {
+    TasksConfig {
+        policy: PolicyChoice::parse("second-chance").expect("our own text"),
+        handler: handler::find("sequential").expect("our own text"),
+        frames: frames as usize,
+        evict_batch: 1,
+        machine: MachineConfig::device(
+            StagePrices::uniform(Ps::from_us(1)),
+            DeviceTimes { load: Ps::from_us(58), program: Some(Ps::from_us(180)) },
+            Zeros::Once,
+        ),
+        caps: CAPS,
+        area: Below::Homes,
+        xip_surplus: Ps::ZERO,
+        reference: Ps::from_ns(100),
+        tick: Ps::from_us(1_000),
+        scheduler: scheduler::find(scheduler).expect("our own name"),
+        slice: None,
+        on_fault: OnFault::Sleeps,
+        prefetching: Prefetching {
+            activation,
+            list_max: LIST_MAX,
+            idle_max: Some(2),
+            depth: 16,
+            ready_min: 2,
+            follow: false,
+            past_switch: true,
+            arrival: Arrival::MappedBehindSlice,
+        },
+    }
+}
+
+fn run(scheduler: &str, specs: &[TaskSpec], setting: Setting) -> TasksResult {
+    let pages: u32 = specs.iter().map(|spec| spec.program.pages).sum();
+    let config = config(scheduler, pages * setting.ram_percent / 100, setting.activation);
+    Cpu::new(&config, specs).expect("our own configuration").run()
+}
+
+#[derive(Clone, Copy)]
+struct Setting {
+    name: &'static str,
+    ram_percent: u32,
+    activation: Activation,
+}
+
+const SETTINGS: [Setting; 2] = [
+    Setting { name: "no prefetching", ram_percent: 100, activation: Activation::Never },
+    Setting { name: "prefetch-75", ram_percent: 100, activation: Activation::Tick(0.75) },
+];
+
+/// Steps a second: a step is a run of references to one page, what the hot loop goes through.
+fn rate(scheduler: &str, specs: &[TaskSpec], setting: Setting) -> f64 {
+    let began = Instant::now();
+    black_box(run(scheduler, specs, setting));
+    let seconds = began.elapsed().as_secs_f64();
+    let steps: u64 = specs.iter().map(|s| s.program.steps.len() as u64 * u64::from(s.rounds.unwrap_or(0))).sum();
+    steps as f64 / seconds
+}
+
+fn median(mut rates: Vec<f64>) -> f64 {
+    rates.sort_by(f64::total_cmp);
+    rates[rates.len() / 2]
+}
+
+fn main() {
+    for name in ["game.parquet"] {
+        let program = program(name);
+        let (one, many) = (specs(&program, 1), specs(&program, TASKS));
+        let steps = program.steps.len();
+        println!(
+            "trace {name}: {} pages, {steps} runs of references to one page, {LAPS} laps by {TASKS} tasks",
+            program.pages
+        );
+        for (scheduler, _) in scheduler::ALL {
+            for setting in SETTINGS {
+                let (mut alone, mut together) = (Vec::new(), Vec::new());
+                for _ in 0..ROUNDS {
+                    alone.push(rate(scheduler, &one, setting));
+                    together.push(rate(scheduler, &many, setting));
+                }
+                let (alone, together) = (median(alone), median(together));
+                println!(
+                    "{scheduler:<12} {:<18} one task {:>7.1} M/s, {TASKS} tasks {:>7.1} M/s: {:.2} of it (asked: at least 0.5)",
+                    setting.name,
+                    alone / 1e6,
+                    together / 1e6,
+                    together / alone
+                );
+            }
+        }
+    }
+}

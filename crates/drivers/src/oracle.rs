@@ -1,0 +1,61 @@
+//! Oracles: algorithms that need every hit, or the future, and so cannot be policies of the engine.
+
+use coldframe_core::policy::Param;
+
+use coldframe_lane::PageRef;
+
+pub mod arc;
+pub mod lru;
+pub mod opt;
+pub mod opt_curve;
+
+/// Faults and evictions of an oracle with one number of frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OracleCounts {
+    /// Page faults.
+    pub true_faults: u64,
+    /// Faults on pages that were never touched before.
+    pub cold_faults: u64,
+    /// Evicted pages.
+    pub evictions: u64,
+    /// Evicted pages that were dirty.
+    pub dirty_evictions: u64,
+}
+
+/// A running oracle.
+pub trait Oracle: Send {
+    /// Takes references. Quiet references count like all others, because an oracle has no page table.
+    fn feed(&mut self, references: &[PageRef]);
+
+    /// The counts for each of the given numbers of frames, in the given order. `pages[i]` is the true page number (the
+    /// address divided by the page size) of dense number `i`.
+    fn finish(&mut self, pages: &[u64]) -> Vec<OracleCounts>;
+}
+
+/// An oracle's name, help text and constructor.
+pub struct OracleSpec {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// One line for help.
+    pub summary: &'static str,
+    /// Its source: paper and section.
+    pub source: &'static str,
+    /// Its parameters. No oracle has any so far.
+    pub params: &'static [Param],
+    /// Makes the oracle for these numbers of frames.
+    pub build: fn(frames: &[usize]) -> Box<dyn Oracle>,
+}
+
+impl std::fmt::Debug for OracleSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Every oracle, in the order in which help shows them.
+pub const ALL: &[&OracleSpec] = &[&lru::SPEC, &opt::SPEC, &arc::SPEC];
+
+/// The oracle with this name.
+pub fn find(name: &str) -> Option<&'static OracleSpec> {
+    ALL.iter().copied().find(|spec| spec.name == name)
+}

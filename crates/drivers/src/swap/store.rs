@@ -1,0 +1,202 @@
+//! The place of copies: an area that sees its erase blocks, or a device whose translation layer hides them.
+//!
+//! With a translation layer, the kernel's slots are numbers of the device's pages (`Layout::Linux` for the kernel is
+//! then a [`SlotMap`]), and the device keeps a log of its own below. A released slot stays valid for the device until
+//! it is written again.
+
+use coldframe_core::swap::linux::{SlotMap, CLUSTER};
+use coldframe_core::swap::{Full, Perfect, Swap, SwapAreas, SwapError};
+use coldframe_core::{Event, PageId, Ps, SlotId};
+use coldframe_journal::{Entry, Journal, Noted};
+
+use super::SwapConfig;
+use coldframe_lane::faulty::{Failures, Faulty};
+
+/// The part of its blocks that a translation layer keeps for itself: 1 GB of flash (2^30 bytes) sold as 10^9 leaves
+/// 7.4 %, rounded down.
+const SPARE_PERCENT: u64 = 7;
+
+/// An area, and the journal of its events and commands, if there is one. The slots of a device behind a translation
+/// layer are its pages.
+pub(super) struct Kept {
+    swap: Swap,
+    faulty: Option<Box<Faulty>>,
+    journal: Option<Journal>,
+    now: Ps,
+}
+
+impl Kept {
+    fn new(swap: Swap, failures: Option<Failures>) -> Kept {
+        Kept { swap, faulty: failures.map(|failures| Box::new(Faulty::new(failures))), journal: None, now: Ps::ZERO }
+    }
+
+    #[inline]
+    fn swap_out(&mut self, page: PageId) -> Result<(), Full> {
+        let now = self.now.0;
+        let done = match (&mut self.faulty, &mut self.journal) {
+            (None, None) => self.swap.swap_out(page, &mut Perfect),
+            (Some(faulty), None) => self.swap.swap_out(page, &mut **faulty),
+            (None, Some(journal)) => {
+                journal.out(page, now);
+                self.swap.swap_out(page, &mut Noted { flash: &mut Perfect, journal, now })
+            }
+            (Some(faulty), Some(journal)) => {
+                journal.out(page, now);
+                self.swap.swap_out(page, &mut Noted { flash: &mut **faulty, journal, now })
+            }
+        };
+        done.map(drop)
+    }
+
+    #[inline]
+    fn release(&mut self, page: PageId) {
+        if let Some(journal) = &mut self.journal {
+            journal.write(&Entry::Event { now: self.now.0, event: Event::Released { page } });
+        }
+        self.swap.release(page);
+    }
+}
+
+pub(super) enum Store {
+    Direct(Box<Kept>),
+    Translated(Box<Translated>),
+}
+
+pub(super) struct Translated {
+    device: Kept,
+    map: SlotMap,
+    /// The kernel's slot of each page, and the page in each slot.
+    slot: Vec<Option<u32>>,
+    page: Vec<Option<PageId>>,
+}
+
+impl Store {
+    pub(super) fn new(config: &SwapConfig, pages: usize) -> Result<Store, SwapError> {
+        if !config.translation {
+            let mut swap = Swap::new(pages, config.slots_per_block, &config.areas)?;
+            swap.split(config.logs);
+            return Ok(Store::Direct(Box::new(Kept::new(swap, config.failures))));
+        }
+        // The blocks that are kept back must be at least those that a collection needs.
+        let usable = |a: &coldframe_core::swap::AreaConfig| {
+            let spare = (u64::from(a.blocks) * SPARE_PERCENT).div_ceil(100) as u32;
+            a.blocks.saturating_sub(spare.max(a.stop + 2))
+        };
+        let slots = config.areas.iter().map(usable).sum::<u32>() * config.slots_per_block;
+        let swap = Swap::new(slots.max(1) as usize, config.slots_per_block, &config.areas)?;
+        Ok(Store::Translated(Box::new(Translated {
+            device: Kept::new(swap, config.failures),
+            map: SlotMap::new(slots, CLUSTER),
+            slot: vec![None; pages],
+            page: vec![None; slots as usize],
+        })))
+    }
+
+    fn kept(&mut self) -> &mut Kept {
+        match self {
+            Store::Direct(kept) => kept,
+            Store::Translated(translated) => &mut translated.device,
+        }
+    }
+
+    /// Keeps a journal from now on.
+    pub(super) fn keep_journal(&mut self, config: &SwapConfig) {
+        let areas = SwapAreas { slots_per_block: config.slots_per_block, areas: config.areas.clone() };
+        let kept = self.kept();
+        kept.journal = Some(Journal::of_area(kept.swap.pages(), &areas));
+    }
+
+    /// Takes the part of the journal that is new.
+    pub(super) fn drain_journal(&mut self) -> Vec<u8> {
+        self.kept().journal.as_mut().map(Journal::drain).unwrap_or_default()
+    }
+
+    /// Pages of this process leave RAM now.
+    #[inline]
+    pub(super) fn log_of(&mut self, process: u32) {
+        self.kept().swap.log_of(process);
+    }
+
+    /// Sets the time, for the journal.
+    #[inline]
+    pub(super) fn set_time(&mut self, now: Ps) {
+        self.kept().now = now;
+    }
+
+    pub(super) fn swap(&self) -> &Swap {
+        match self {
+            Store::Direct(kept) => &kept.swap,
+            Store::Translated(translated) => &translated.device.swap,
+        }
+    }
+
+    #[inline]
+    pub(super) fn holds(&self, page: PageId) -> bool {
+        match self {
+            Store::Direct(kept) => kept.swap.slot_of(page).is_some(),
+            Store::Translated(device) => device.slot[page.index()].is_some(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn swap_out(&mut self, page: PageId) -> Result<(), Full> {
+        match self {
+            Store::Direct(kept) => kept.swap_out(page),
+            Store::Translated(device) => device.swap_out(page),
+        }
+    }
+
+    #[inline]
+    pub(super) fn release(&mut self, page: PageId) {
+        match self {
+            Store::Direct(kept) => kept.release(page),
+            Store::Translated(device) => device.release(page),
+        }
+    }
+
+    /// The kernel's slot of a page, as a number within all areas.
+    pub(super) fn slot_of(&self, page: PageId) -> Option<SlotId> {
+        match self {
+            Store::Direct(kept) => kept.swap.slot_of(page),
+            Store::Translated(device) => device.slot[page.index()].map(SlotId),
+        }
+    }
+
+    /// Slots of the kernel.
+    pub(super) fn slots(&self) -> u32 {
+        match self {
+            Store::Direct(kept) => kept.swap.block_count() as u32 * kept.swap.slots_per_block(),
+            Store::Translated(device) => device.page.len() as u32,
+        }
+    }
+
+    pub(super) fn page_in(&self, slot: SlotId) -> Option<PageId> {
+        match self {
+            Store::Direct(kept) => kept.swap.page_in(slot),
+            Store::Translated(device) => *device.page.get(slot.index())?,
+        }
+    }
+}
+
+impl Translated {
+    /// A page that has a slot is written to that slot again, as the kernel does.
+    fn swap_out(&mut self, page: PageId) -> Result<(), Full> {
+        let known = self.slot[page.index()];
+        let slot = known.or_else(|| self.map.allocate()).ok_or(Full)?;
+        if let Err(full) = self.device.swap_out(PageId(slot)) {
+            if known.is_none() {
+                self.map.release(slot);
+            }
+            return Err(full);
+        }
+        self.slot[page.index()] = Some(slot);
+        self.page[slot as usize] = Some(page);
+        Ok(())
+    }
+
+    fn release(&mut self, page: PageId) {
+        let Some(slot) = self.slot[page.index()].take() else { return };
+        self.page[slot as usize] = None;
+        self.map.release(slot);
+    }
+}

@@ -1,0 +1,57 @@
+//! The memory of tasks beside touches: who owns a page, the time of reads in place, and release.
+
+use std::collections::BTreeSet;
+
+use coldframe_core::{Backed, Event, PageId, Ps, TaskId};
+
+use super::{Cpu, Step};
+use crate::tasks::paging::Paging;
+use coldframe_lane::bus::Class;
+
+impl Cpu {
+    /// A page belongs to the first task that touches it.
+    pub(super) fn own_pages(&mut self) {
+        let mut owned = vec![false; self.paging.engine.config().pages];
+        for task in 0..self.tasks.len() {
+            let spec = &self.tasks[task].spec;
+            let pages: Vec<usize> =
+                spec.program.steps.iter().map(|step| spec.first_page as usize + step.reference.page()).collect();
+            for page in pages {
+                if !std::mem::replace(&mut owned[page], true) {
+                    let event =
+                        Event::Owned { task: TaskId::from(task), page: PageId::from(page), backed: Backed::Anonymous };
+                    self.paging.handle(event, Class::Demand);
+                }
+            }
+        }
+    }
+
+    /// Where pages can be read in a buffer or a slot, which may take longer, each step counts on its own.
+    pub(super) fn account_in_place(&mut self, page: PageId, step: Step) {
+        let Paging { world, table, .. } = &mut self.paging;
+        let times = world.uncached(step.times);
+        let before = world.xip.time(table);
+        if table.counts_reads() && !step.reference.writing() {
+            table.count_more(page, times);
+        }
+        let longer = world.in_slots.as_mut().map_or(Ps::ZERO, |in_slots| in_slots.touch(page, times));
+        world.now += longer + (world.xip.time(table) - before);
+        if world.in_slots.as_mut().is_some_and(|in_slots| in_slots.is_read_often(page)) {
+            self.paging.handle(Event::ReadOften { page }, Class::Background);
+        }
+    }
+
+    /// Releases the task's pages, except those on their way.
+    pub(super) fn give_back(&mut self, task: usize) {
+        let spec = &self.tasks[task].spec;
+        let pages: BTreeSet<usize> =
+            spec.program.steps.iter().map(|step| spec.first_page as usize + step.reference.page()).collect();
+        for page in pages.into_iter().map(PageId::from) {
+            let event = Event::Released { page };
+            if self.paging.watch().ticket(page).is_none() && self.paging.engine.accepts(&event) {
+                self.paging.handle(event, Class::Background);
+                self.paging.world.stored[page.index()] = false;
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! A task and its progress.
+
+use coldframe_core::{PageId, Ps};
+
+use super::{Prefetched, TaskResult, TaskSpec};
+use coldframe_lane::latency::Latency;
+
+/// A task.
+pub(super) struct Task {
+    pub(super) spec: TaskSpec,
+    pub(super) step: usize,
+    pub(super) rounds: u32,
+    /// Finished turns of this round.
+    pub(super) turns: u32,
+    /// The used part of its time unit, in any number of pieces. The schedulers' own counters restart when it has slept,
+    /// so a task that sleeps on faults would never reach a fraction of its slice.
+    pub(super) unit_used: Ps,
+    pub(super) unit_began: Ps,
+    /// The used part of its last unit before it paused; none if it never paused. The next unit is expected to be as
+    /// long (section 3.1: the moment lies between the release of the current job and that of the next).
+    pub(super) unit_last: Option<Ps>,
+    pub(super) woken: Ps,
+    /// When it began to wait for the device.
+    pub(super) stalled: Ps,
+    /// Whether the fault that it sleeps on was a write.
+    pub(super) writing: Option<PageId>,
+    /// The page that it slept on has come, and the access counts as done with that: the task goes on even if the page
+    /// has left again. Otherwise five tasks in four frames could push out each other's pages without end.
+    pub(super) served: bool,
+    /// Whether pages were prefetched for it since it ran last.
+    pub(super) prefetched: bool,
+    /// Whether it was stopped before its end.
+    pub(super) halted: bool,
+    pub(super) result: TaskResult,
+}
+
+impl Task {
+    /// The step before which this turn ends.
+    pub(super) fn turn_ends(&self) -> usize {
+        let (steps, turns) = (self.spec.program.steps.len(), self.spec.turns.max(1) as usize);
+        steps * (self.turns as usize + 1).min(turns) / turns
+    }
+
+    pub(super) fn goes_on(&self) -> bool {
+        self.spec.rounds.is_some() && self.result.ended.is_none() && !self.halted
+    }
+
+    pub(super) fn new(spec: &TaskSpec) -> Task {
+        let result = TaskResult {
+            major: 0,
+            minor: 0,
+            in_flight: 0,
+            prefetched: Prefetched::default(),
+            useful: Ps::ZERO,
+            ended: None,
+            wait: Latency::new(),
+            stall: Latency::new(),
+        };
+        Task {
+            spec: spec.clone(),
+            step: 0,
+            rounds: 0,
+            turns: 0,
+            unit_used: Ps::ZERO,
+            unit_began: Ps::ZERO,
+            unit_last: None,
+            woken: Ps::ZERO,
+            stalled: Ps::ZERO,
+            writing: None,
+            served: false,
+            prefetched: false,
+            halted: false,
+            result,
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Hits allocate nothing. Faults allocate nothing once a lane is set up.
+
+use coldframe_core::fault::handler;
+use coldframe_core::policy::{self, ParamKind, PolicyChoice};
+use coldframe_core::swap::{collect, AreaConfig, Layout, Perfect, Swap, WearLevelling};
+use coldframe_core::{Caps, PageId, Ps};
+use coldframe_drivers::front_end::plain::Plain;
+use coldframe_drivers::front_end::Spaces;
+use coldframe_drivers::run::IdlePrices;
+use coldframe_drivers::swap::cache::SwapCache;
+use coldframe_drivers::{Run, Stream};
+use coldframe_lane::DeviceTimes;
+use coldframe_lane::{LaneBelow, LaneConfig, PageRef};
+use coldframe_sheet::StagePrices;
+
+const PAGES: u32 = 64;
+
+fn run(policy: &str, handler: &str) -> Run {
+    let us = Ps::from_us(1);
+    let config = LaneConfig {
+        evict_batch: 1,
+        policy: PolicyChoice::parse(policy).unwrap(),
+        handler: handler::find(handler).unwrap(),
+        frames: 20,
+        caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false, places: false },
+        prices: StagePrices::uniform(us),
+        device: DeviceTimes { load: us, program: Some(us) },
+        failures: None,
+        below: LaneBelow::Homes,
+    };
+    let front_end = Box::new(Plain::new(Stream::Both, 12, Spaces::default(), None));
+    let mut run = Run::new(front_end, IdlePrices::default(), PAGES as usize);
+    run.add_lanes(&[config]).unwrap();
+    run
+}
+
+fn string(pages: u32, n: u32) -> Vec<PageRef> {
+    (0..n).map(|i| PageRef::new((i * i + i / 5) % pages, i % 3 == 0, false)).collect()
+}
+
+/// Every policy of the table, with only its required parameters.
+fn choices() -> Vec<String> {
+    let given = |kind: ParamKind| match kind {
+        ParamKind::Count { default: None, .. } => Some("3"),
+        ParamKind::Frames { default_percent: None } => Some("50%"),
+        _ => None,
+    };
+    policy::ALL
+        .iter()
+        .map(|spec| {
+            let parts: Vec<_> =
+                spec.params.iter().filter_map(|p| Some(format!("{}={}", p.name, given(p.kind)?))).collect();
+            format!("{}{}{}", spec.name, if parts.is_empty() { "" } else { ":" }, parts.join(","))
+        })
+        .collect()
+}
+
+#[test]
+fn hits_allocate_nothing() {
+    let mut run = run("clock", "parallel");
+    let hits = string(16, 10_000);
+    run.references(&hits, Ps::ZERO);
+    let before = run.lane_results()[0].counts.true_faults;
+    let counted = allocation_counter::measure(|| run.references(&hits, Ps::ZERO));
+    assert_eq!(run.lane_results()[0].counts.true_faults, before, "the string was meant to hit");
+    assert_eq!(counted.count_total, 0);
+}
+
+#[test]
+fn faults_allocate_nothing_under_any_policy_and_handler() {
+    let choices = choices();
+    let pairs = handler::ALL.iter().flat_map(|handler| choices.iter().map(|policy| (policy, handler.name)));
+    for (policy, handler) in pairs {
+        let mut run = run(policy, handler);
+        let string = string(PAGES, 20_000);
+        let counted = allocation_counter::measure(|| run.references(&string, Ps::ZERO));
+        assert!(run.lane_results()[0].counts.evictions > 1000, "{policy}, {handler}");
+        assert_eq!(counted.count_total, 0, "{policy}, {handler}");
+    }
+}
+
+#[test]
+fn a_swap_area_allocates_nothing_once_it_stands() {
+    for collector in collect::ALL {
+        let area = AreaConfig {
+            blocks: 12,
+            priority: 0,
+            layout: Layout::Log,
+            collector,
+            victims: 4,
+            start: 5,
+            stop: 6,
+            wear: WearLevelling { dynamic: true, spread_max: Some(3) },
+        };
+        let mut swap = Swap::new(PAGES as usize, 8, &[area]).unwrap();
+        let mut cache = SwapCache::new(PAGES as usize, 8);
+        let counted = allocation_counter::measure(|| {
+            for i in 0..20_000u32 {
+                let page = PageId((i * i + i / 5) % 40);
+                swap.swap_out(page, &mut Perfect).expect("there is room");
+                if !cache.holds(page) {
+                    cache.insert(page);
+                }
+            }
+        });
+        assert!(swap.counts().copies > 1000, "{}", collector.name);
+        assert_eq!(counted.count_total, 0, "{}", collector.name);
+    }
+}

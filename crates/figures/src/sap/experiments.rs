@@ -1,0 +1,102 @@
+//! The paper's stress test: workers that use their memory in turns.
+
+use coldframe_core::fault::handler;
+use coldframe_core::policy::PolicyChoice;
+use coldframe_core::prefetch::{Arrival, LIST_MAX};
+use coldframe_core::{Below, Bytes, Ps};
+use coldframe_drivers::scheduler;
+use coldframe_drivers::tasks::{
+    Activation, Cpu, OnFault, Prefetching, Program, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
+};
+use coldframe_drivers::RunError;
+use coldframe_experiment::systems::sap;
+use coldframe_experiment::ExperimentError;
+use coldframe_lane::machine::{MachineConfig, Zeros};
+use coldframe_lane::{DeviceTimes, PageRef};
+
+/// A kernel of section 5.2: its name and activation moment.
+pub(super) type Kernel = (&'static str, Activation);
+
+/// Section 5.2, and the start just after a switch that section 5.3 names.
+pub(super) const KERNELS: [Kernel; 4] = [
+    ("vanilla", Activation::Never),
+    ("prefetch-75", Activation::Tick(0.75)),
+    ("prefetch-50", Activation::Tick(0.5)),
+    ("timer, xi 0", Activation::Timer(0.0)),
+];
+
+/// As in `stress` without `--vm-keep`, which the paper's command line does not contain: each iteration has its own
+/// region. One turn writes it (first touches), the next turn checks it (refaults), and then it is freed.
+pub(super) fn stress(ram_mb: u64, (_, activation): Kernel) -> Result<TasksResult, ExperimentError> {
+    const POLICY: &str = "second-chance";
+    let device = DeviceTimes { load: LOAD, program: Some(PROGRAM) };
+    let config = TasksConfig {
+        policy: PolicyChoice::parse(POLICY)?,
+        handler: handler::find("sequential").expect("it is there"),
+        frames: (((ram_mb - 32) << 20) / sap::PAGE.0 + FRAMES_OF_32_MB) as usize,
+        evict_batch: 1,
+        machine: MachineConfig::device(sap::prices(POLICY), device, Zeros::Once),
+        caps: CAPS,
+        area: Below::Homes,
+        xip_surplus: Ps::ZERO,
+        reference: Ps((LOAD.0 as f64 * LOADS_A_TOUCH) as u64),
+        tick: sap::TICK,
+        scheduler: scheduler::find("round-robin").expect("it is there"),
+        slice: Some(WHOLE_TURN),
+        on_fault: OnFault::Keeps,
+        prefetching: Prefetching {
+            activation,
+            list_max: LIST_MAX,
+            idle_max: Some(sap::IDLE_MAX),
+            depth: sap::DEPTH,
+            ready_min: READY_MIN,
+            follow: false,
+            past_switch: false,
+            arrival: Arrival::MappedBehindSlice,
+        },
+    };
+    let pages = (WORKER.0 / sap::PAGE.0) as u32;
+    let touch = |page, writing| Step { reference: PageRef::new(page, writing, false), times: 1 };
+    let (writes, checks) = ((0..pages).map(|page| touch(page, true)), (0..pages).map(|page| touch(page, false)));
+    let program = Program::new(writes.chain(checks).collect());
+    let worker = |i| TaskSpec {
+        program: program.clone(),
+        first_page: i * program.pages,
+        rounds: Some(ITERATIONS),
+        pause: PAUSE,
+        turns: 2,
+        fresh: true,
+    };
+    let specs: Vec<_> = (0..super::golden().number("workers") as u32).map(worker).collect();
+    Ok(Cpu::new(&config, &specs).map_err(RunError::from)?.run())
+}
+
+/// Frames that the workers have with 32 MB; the kernel uses the rest. Fitted to table 1 and section 5.3.
+const FRAMES_OF_32_MB: u64 = 5_000;
+
+/// The processor time between two touches, as a multiple of a page's load. Fitted to the same.
+const LOADS_A_TOUCH: f64 = 5.0;
+
+/// Memory that a worker allocates: 8 MB (section 5.2).
+const WORKER: Bytes = Bytes(8 << 20);
+
+/// A slice that no turn of a worker uses up.
+const WHOLE_TURN: Ps = Ps::from_us(10_000_000);
+
+/// LoadStopover and transfer of a page by DMA: 20 us and 37.92 us of the sheet LOBI-NAND. The paper names no device
+/// (only an emulated machine's disk). The scheme needs a device that transfers by itself (section 3).
+const LOAD: Ps = Ps(57_920_000);
+
+/// The time to program a page, by the same sheet.
+const PROGRAM: Ps = Ps::from_us(180);
+
+/// The time that a worker sleeps between two iterations ("accesses allocated memory periodically", section 5.2). The
+/// paper does not print the period. Ours comes from our own run of the test on Linux 6.1: five workers, twelve
+/// iterations each, 100 ms between them.
+const PAUSE: Ps = Ps::from_us(100_000);
+
+/// Iterations of a worker, from the same run.
+const ITERATIONS: u32 = 12;
+
+/// Algorithm 1 prints `nr_tasks > 2`.
+const READY_MIN: usize = 3;

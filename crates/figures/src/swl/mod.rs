@@ -1,0 +1,286 @@
+//! SWL: figures 6 to 9 by micro-experiments on the engine, table 4 and figures 10 to 12 on recorded programs of the
+//! same kind.
+
+use std::path::Path;
+
+use coldframe_core::fault::handler;
+use coldframe_core::policy::PolicyChoice;
+use coldframe_core::{Caps, Ps, Stage};
+use coldframe_drivers::front_end::plain::Plain;
+use coldframe_drivers::front_end::Spaces;
+use coldframe_drivers::run::IdlePrices;
+use coldframe_drivers::{Run, Stream};
+use coldframe_experiment::result::RunResult;
+use coldframe_experiment::settings::{Settings, Sweep};
+use coldframe_experiment::string;
+use coldframe_experiment::systems::swl;
+use coldframe_experiment::ExperimentError;
+use coldframe_lane::{DeviceTimes, LaneBelow, LaneConfig, LaneResult, PageRef};
+use coldframe_show::plot::{Plot, Series};
+
+use crate::figure::{Claim, Origin, Paper, Row};
+use crate::golden::Golden;
+
+#[cfg(test)]
+mod claims;
+
+/// The paper.
+pub const PAPER: Paper = Paper {
+    name: "swl",
+    rows,
+    plots: |_| Ok(vec![walk_plot()]),
+    claims: CLAIMS,
+    readme: ["SWL", "LCTES 2007", "search for a free frame while the page loads"],
+    stood: include_str!("../../tests/snapshots/papers__swl.snap"),
+};
+
+const CLAIMS: &[Claim] = &[
+    ("search during the load makes a fault shorter by", "figure 7", "gain at walk 13"),
+    ("every fault with PA-Clock takes", "figure 8", "PA-Clock, every walk"),
+    ("a ray tracer (paper: eon) fetches faster by up to", "figure 11", "eon | render: most reduction"),
+    ("a fault with Clock that looks at two frames takes", "figure 6", "Clock, sequential"),
+    ("frames that a search may look at for nothing", "figure 7", "parallel, constant until walk"),
+    ("PA-Clock's misses, 64 KB, ray tracer (paper: eon)", "table 4", "eon | render, 64 KB, PA-Clock"),
+];
+
+/// The paper's traces and ours of the same kind.
+pub const TRACES: [(&str, &str); 3] =
+    [("crafty", "chess.parquet"), ("eon", "render.parquet"), ("bzip2", "bzip2.parquet")];
+
+/// Page cache sizes of table 4 and figures 10 to 12.
+const SIZES: [&str; 4] = ["64", "128", "256", "512"];
+
+/// Frames of the micro-experiments: enough for a walk of 60.
+const FRAMES: u32 = 64;
+
+fn golden() -> Golden {
+    Golden::read(include_str!("golden.toml"))
+}
+
+fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError> {
+    let golden = golden();
+    let mut rows = Vec::new();
+    latency_rows(&golden, &mut rows);
+    for (name, file) in TRACES {
+        progress(file);
+        trace_rows(&golden, name, &traces.join(file), &mut rows)?;
+    }
+    Ok(rows)
+}
+
+/// The engine with SWL's prices, driven by chosen page references.
+struct Bench {
+    run: Run,
+}
+
+impl Bench {
+    fn new(policy: &str, handler: &str) -> Bench {
+        let policy = PolicyChoice::parse(policy).expect("our own text");
+        let config = LaneConfig {
+            evict_batch: 1,
+            prices: swl::prices(policy.spec.name),
+            policy,
+            handler: handler::find(handler).expect("our own text"),
+            frames: FRAMES as usize,
+            caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false, places: false },
+            device: DeviceTimes { load: swl::LOAD_STOPOVER, program: None },
+            failures: None,
+            below: LaneBelow::Homes,
+        };
+        let front_end = Box::new(Plain::new(Stream::Both, 10, Spaces::default(), None));
+        let mut run = Run::new(front_end, IdlePrices::default(), 4 * FRAMES as usize);
+        run.add_lanes(&[config]).expect("our own configuration");
+        Bench { run }
+    }
+
+    fn touch(&mut self, pages: impl IntoIterator<Item = u32>) -> &mut Bench {
+        let references: Vec<_> = pages.into_iter().map(|page| PageRef::new(page, false, false)).collect();
+        self.run.references(&references, Ps::ZERO);
+        self
+    }
+
+    fn result(&self) -> LaneResult {
+        self.run.lane_results().remove(0)
+    }
+
+    /// Latency and stages of the fault that touching `page` causes.
+    fn fault(&mut self, page: u32) -> (f64, [f64; 6], u64) {
+        let before = self.result();
+        self.touch([page]);
+        let after = self.result();
+        let us = |a: Ps, b: Ps| (a - b).0 as f64 / 1e6;
+        let stages = Stage::ALL.map(|s| us(after.stages[s as usize], before.stages[s as usize]));
+        (us(after.paging, before.paging), stages, after.counts.walk_sum.0 - before.counts.walk_sum.0)
+    }
+}
+
+/// Latency of one true fault whose search examines `walk` frames: all frames are full, the bits of the first `walk - 1`
+/// are set.
+fn clock_fault(policy: &str, handler: &str, walk: u32) -> f64 {
+    let mut bench = Bench::new(policy, handler);
+    bench.touch(0..FRAMES).touch(0..walk - 1);
+    let (latency, _, walked) = bench.fault(FRAMES);
+    debug_assert!(policy.starts_with("pa-") || walked == u64::from(walk));
+    latency
+}
+
+/// Figures 7 and 8 as curves: latency of one true fault against the walk count, on the engine.
+pub fn walk_plot() -> Plot {
+    let curve = |name: &str, policy, handler| Series {
+        name: name.into(),
+        points: (1..=60).map(|walk| (f64::from(walk), clock_fault(policy, handler, walk))).collect(),
+    };
+    Plot {
+        title: "Latency of a true fault by walk count (figures 7 and 8, ours)".into(),
+        x: "frames examined".into(),
+        y: "us".into(),
+        series: vec![
+            curve("Clock, sequential", CLOCK, "sequential"),
+            curve("Clock, parallel", CLOCK, "parallel"),
+            curve("PA-Clock, parallel", PA_CLOCK, "parallel"),
+        ],
+        log_x: false,
+        log_y: false,
+    }
+}
+
+const CLOCK: &str = "clock:insert-bit=clear";
+const PA_CLOCK: &str = "pa-clock:budget=13,insert-bit=clear";
+
+fn fifo_sc_fault(handler: &str) -> f64 {
+    Bench::new("fifo-sc:valid=50%", handler).touch(0..FRAMES).fault(FRAMES).0
+}
+
+/// Latency of a false fault and of its reference step: page 0 is on the invalid list.
+fn false_fault(policy: &str) -> (f64, f64) {
+    let (latency, stages, _) = Bench::new(policy, "parallel").touch(0..FRAMES).fault(0);
+    (latency, stages[Stage::UpdateMMU as usize])
+}
+
+fn latency_rows(g: &Golden, rows: &mut Vec<Row>) {
+    let mut add = |item: &str, row: &str, printed: &str, ours: f64, origin, note: &str| {
+        let unit = match printed.rsplit('_').next() {
+            Some("percent") => "%",
+            Some("walk") => "steps",
+            _ => "us",
+        };
+        rows.push(Row::new(item, row, g.number(printed), ours, unit, origin).noted(note));
+    };
+    let input = "a price of a stage is derived from this figure";
+    let fig6 = "one fault on the engine, walk 2, with prices from figures 7 and 8";
+    let sequential = |walk| clock_fault(CLOCK, "sequential", walk);
+    let parallel = |walk| clock_fault(CLOCK, "parallel", walk);
+    let (put_in, follows) = (Origin::PrintedInput, Origin::Identity);
+    add("figure 6", "Clock, sequential", "fig6.clock_sequential_us", sequential(2), follows, fig6);
+    add("figure 6", "Clock, parallel", "fig6.clock_parallel_us", parallel(2), follows, fig6);
+    let fifo_sc = fifo_sc_fault;
+    add("figure 6", "FIFO-SC, sequential", "fig6.fifo_sc_sequential_us", fifo_sc("sequential"), put_in, input);
+    add("figure 6", "FIFO-SC, parallel", "fig6.fifo_sc_parallel_us", fifo_sc("parallel"), put_in, input);
+    add("figure 7", "sequential, walk 1", "fig7.sequential_us.walk_1", sequential(1), put_in, input);
+    add("figure 7", "sequential, walk 60", "fig7.sequential_us.walk_60", sequential(60), put_in, input);
+    let constant = (1..=60).take_while(|w| (parallel(*w) - parallel(1)).abs() < 1e-9).count();
+    let until = "figure 8's end point makes LoadStopover 20.64 us, which hides 14 steps (20.22 us); the text says 13. \
+                 Both cannot be met; the budget of PA-Clock is the text's";
+    let printed = "fig7.parallel_constant_until_walk";
+    add("figure 7", "parallel, constant until walk", printed, constant as f64, follows, until);
+    let gain = (1.0 - parallel(13) / sequential(13)) * 100.0;
+    add("figure 7", "gain at walk 13", "fig7.gain_at_walk_13_percent", gain, follows, "printed as \"roughly 20%\"");
+    add("figure 8", "Clock, walk 1", "fig8.clock_us.from", parallel(1), put_in, input);
+    add("figure 8", "Clock, walk 60", "fig8.clock_us.to", parallel(60), put_in, input);
+    let longest = (1..=60).map(|walk| clock_fault(PA_CLOCK, "parallel", walk)).fold(0.0, f64::max);
+    let pa = "what the check of the budget itself costs (0.2 us) is not priced; the longest of walks 1 to 60";
+    add("figure 8", "PA-Clock, every walk", "fig8.pa_clock_us", longest, follows, pa);
+    let (plain, plain_step) = false_fault("fifo-sc:valid=50%");
+    let (delayed, delayed_step) = false_fault("pa-fifo-sc:valid=50%");
+    add("figure 9", "FIFO-SC", "fig9.fifo_sc_us", plain, put_in, input);
+    add("figure 9", "PA-FIFO-SC", "fig9.pa_fifo_sc_us", delayed, put_in, input);
+    add("figure 9", "reference step, FIFO-SC", "fig9.reference_step_us.fifo_sc", plain_step, put_in, input);
+    add("figure 9", "reference step, PA-FIFO-SC", "fig9.reference_step_us.pa_fifo_sc", delayed_step, put_in, input);
+}
+
+fn swl_settings() -> Settings {
+    Settings { system: Some("swl".into()), ..Settings::default() }
+}
+
+fn trace_rows(g: &Golden, name: &str, path: &Path, rows: &mut Vec<Row>) -> Result<(), ExperimentError> {
+    // The paper does not print the capacity of the valid list, on which figures 10 to 12 depend: half of the memory is
+    // taken for all programs. A fault has as many delayed downgrades as the load hides.
+    let pa_fifo_sc = format!("pa-fifo-sc:valid=50%,max-downgrades={}", swl::HIDDEN_DOWNGRADES);
+    let policies = ["clock", "pa-clock:budget=13", "fifo-sc:valid=50%", &pa_fifo_sc].map(String::from).to_vec();
+    let sweep = Sweep { policies, rams: SIZES.map(|kb| format!("{kb}KiB")).to_vec(), ..Sweep::default() };
+    let results = string::run(path, &sweep.expand(&swl_settings())?, &mut |_| {})?;
+    let file = path.file_stem().and_then(|s| s.to_str()).unwrap_or_default();
+    hit_ratio_row(g, name, file, &results[0], rows);
+    // Where the program fits there are cold misses only, and nothing to compare.
+    let pages = |result: &RunResult| result.lane().is_some_and(|lane| lane.counts.evictions > 0);
+    let n = SIZES.iter().zip(&results).take_while(|(_, clock)| pages(clock)).count();
+    let each: Vec<_> = results.chunks(SIZES.len()).map(|of_policy| &of_policy[..n]).collect();
+    table4_rows(g, name, file, &each, rows);
+    figure_rows(g, name, file, &each, rows);
+    Ok(())
+}
+
+fn hit_ratio_row(g: &Golden, name: &str, file: &str, result: &RunResult, rows: &mut Vec<Row>) {
+    let (f, paper) = (result.front_end, g.number(&format!("table3.icache_hit_ratio.{name}")));
+    let ours = 1.0 - f.icache_misses as f64 / f.icache_lookups.max(1) as f64;
+    let row = Row::new("table 3", format!("{name} | {file}: I-cache hit ratio"), paper, ours, "", Origin::Predicted);
+    let note = format!("another program of the same kind; {} instructions", f.instructions);
+    rows.push(row.to(1e-6).noted(note));
+}
+
+fn table4_rows(g: &Golden, name: &str, file: &str, results: &[&[RunResult]], rows: &mut Vec<Row>) {
+    let fits = SIZES.get(results[0].len()).map_or(String::new(), |kb| {
+        format!("; {file}'s {} pages fit from {kb} KB on, so that there is nothing to compare", results[0][0].pages)
+    });
+    let note = format!("another program of the same kind{fits}");
+    for (i, kb) in SIZES.iter().take(results[0].len()).enumerate() {
+        let printed: [f64; 2] = g.numbers(&format!("table4.{name}.{kb}"));
+        let [clock, pa_clock] = [0, 1].map(|policy: usize| results[policy][i].miss_ratio());
+        let row = |policy: usize, called: &str, ours| {
+            let row = format!("{name} | {file}, {kb} KB, {called}");
+            let row = Row::new("table 4", row, printed[policy], ours, "misses/instr.", Origin::Predicted);
+            row.to(1e-6).noted(&note)
+        };
+        let as_clock = row(1, "PA-Clock", pa_clock).beside("Clock's ratio", clock);
+        rows.extend([row(0, "Clock", clock), as_clock]);
+    }
+}
+
+fn figure_rows(g: &Golden, name: &str, file: &str, results: &[&[RunResult]], rows: &mut Vec<Row>) {
+    let item = match name {
+        "crafty" => "figure 10",
+        "eon" => "figure 11",
+        _ => "figure 12",
+    };
+    let time = |r: &RunResult| r.time_per_instruction().unwrap_or(f64::NAN);
+    let reductions = results[2].iter().zip(results[3]).map(|(plain, pa)| (1.0 - time(pa) / time(plain)) * 100.0);
+    let reductions: Vec<f64> = reductions.collect();
+    let by_size = SIZES.iter().zip(&reductions).map(|(kb, percent)| format!("{percent:.1} % at {kb} KB"));
+    let note = format!(
+        "the valid list's capacity is not printed, and half of the memory is taken for all programs; by size: {}; the paper's sizes are 64 to 512 KB, \
+         and {file} fits at the others",
+        by_size.collect::<Vec<_>>().join(", ")
+    );
+    let least = reductions.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = reductions.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let [printed_least, printed_most] = g.numbers(&format!("fig10_12.{name}"));
+    for (which, paper, ours) in [("least", printed_least, least), ("most", printed_most, most)] {
+        let row = format!("{name} | {file}: {which} reduction");
+        rows.push(Row::new(item, row, paper, ours, "%", Origin::Predicted).to(0.1).noted(&note));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is put in comes out; what follows from it does, but for two figures that contradict figure 8's ends.
+    #[test]
+    fn the_printed_latencies_come_out_of_the_engine() {
+        let mut rows = Vec::new();
+        latency_rows(&golden(), &mut rows);
+        let near = |row: &&Row| row.reached.unwrap_or(row.distance_percent.unwrap().abs() < 1e-4);
+        let missed: Vec<_> = rows.iter().filter(|row| !near(row)).map(|row| row.row.as_str()).collect();
+        assert_eq!(missed, ["parallel, constant until walk", "PA-Clock, every walk"]);
+    }
+}

@@ -1,0 +1,223 @@
+//! Small lessons, one reference at a time: what the engine does with it, and why.
+//!
+//! All pictures are computed. A lesson names settings and a string of references. [`play`] feeds the references to a
+//! simulator lane, one by one. A [`Step`] is made from the lane's journal for each reference. [`words`] shows steps
+//! to a person.
+
+use coldframe_core::{After, PageId, Ps};
+use coldframe_experiment::error::{nearest, ExperimentError};
+use coldframe_experiment::sim_result::SCHEMA_VERSION;
+use coldframe_experiment::{resolve, Settings};
+use coldframe_journal::{open, Entries};
+use coldframe_lane::page_table::PageTable;
+use coldframe_lane::{Lane, LaneConfig, PageRef};
+use coldframe_store::{Fidelity, Provenance};
+use serde_json::{json, Value};
+
+mod lessons;
+mod story;
+pub mod words;
+
+pub use lessons::{Lesson, Setup, ALL};
+pub use story::{Busy, Story};
+
+/// The program's time between two references: long enough to show a step's end in a timeline.
+const BETWEEN: Ps = Ps(20_000_000);
+
+/// A page in a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Held {
+    /// The page.
+    pub page: u32,
+    /// Its reference bit.
+    pub referenced: bool,
+    /// Its dirty bit.
+    pub dirty: bool,
+}
+
+/// One reference and its effects.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The page.
+    pub page: u32,
+    /// Whether it was written.
+    pub writing: bool,
+    /// The fault's latency; `None`: a hit.
+    pub fault: Option<Ps>,
+    /// What happened, in order.
+    pub said: Vec<String>,
+    /// The frames afterwards.
+    pub frames: Vec<Option<Held>>,
+    /// Pages that stay in the device's buffers afterwards.
+    pub buffers: Vec<Option<u32>>,
+    /// The frame under the hand of a Clock: after the frame that was emptied last.
+    pub hand: Option<usize>,
+}
+
+/// A lesson's references under one setup.
+#[derive(Clone, Debug)]
+pub struct Played {
+    /// The setup.
+    pub setup: &'static Setup,
+    /// Reference by reference.
+    pub steps: Vec<Step>,
+    /// When device and buffers were busy.
+    pub busy: Vec<Busy>,
+    /// From the first reference to the end of the last.
+    pub time: Ps,
+    /// Time in faults, by the lane's count.
+    pub paging: Ps,
+}
+
+impl Played {
+    /// True faults.
+    pub fn faults(&self) -> usize {
+        self.steps.iter().filter(|step| step.fault.is_some()).count()
+    }
+
+    /// The longest fault.
+    pub fn longest(&self) -> Ps {
+        self.steps.iter().filter_map(|step| step.fault).max().unwrap_or_default()
+    }
+}
+
+/// The lesson of this name.
+///
+/// # Errors
+/// There is no such lesson.
+pub fn find(name: &str) -> Result<&'static Lesson, ExperimentError> {
+    ALL.iter().find(|lesson| lesson.name == name).ok_or_else(|| {
+        let names = || ALL.iter().map(|lesson| lesson.name);
+        let list: Vec<_> = names().collect();
+        let reason = format!("there is no lesson `{name}`; there are {}{}", list.join(", "), nearest(name, names()));
+        ExperimentError::setting("lesson", reason)
+    })
+}
+
+/// A lesson under all its setups.
+///
+/// # Errors
+/// Its settings do not resolve.
+pub fn play(lesson: &'static Lesson) -> Result<Vec<Played>, ExperimentError> {
+    lesson.setups.iter().map(|setup| play_one(setup, &lesson.references())).collect()
+}
+
+/// `1 2w 3`: page 1 is read, page 2 written.
+fn parse(text: &str) -> Vec<(u32, bool)> {
+    let one = |word: &str| {
+        let (number, writing) = word.strip_suffix('w').map_or((word, false), |number| (number, true));
+        (number.parse().expect("a lesson's references are tested"), writing)
+    };
+    text.split_whitespace().map(one).collect()
+}
+
+fn config(setup: &Setup) -> Result<LaneConfig, ExperimentError> {
+    let mut settings = Settings {
+        system: Some(setup.system().into()),
+        policy: Some(setup.policy.into()),
+        handler: Some(setup.handler.into()),
+        frames: Some(setup.frames),
+        ..Settings::default()
+    };
+    // All pages of the lesson are paged; it has no trace with mappings.
+    settings.front_end.paged = Some("all".into());
+    let trace = Provenance::new("a lesson", Fidelity::ExactReferences);
+    let plan = resolve::string(&settings, &trace, &mut |_| Ok(0))?;
+    plan.lane().cloned().ok_or_else(|| ExperimentError::setting("policy", "is an oracle; a lesson shows a policy"))
+}
+
+fn play_one(setup: &'static Setup, references: &[(u32, bool)]) -> Result<Played, ExperimentError> {
+    let config = config(setup)?;
+    let pages = references.iter().map(|(page, _)| *page as usize + 1).max().unwrap_or(1);
+    let mut lane = Lane::new(&config, 0, pages, 1).map_err(coldframe_drivers::RunError::from)?;
+    lane.keep_journal();
+    let mut stage = Stage { table: PageTable::new(pages, 1), lane, story: Story::new(&config), setup };
+    if config.handler.needs_xip {
+        stage.table.count_reads();
+    }
+    stage.drain(true);
+    let steps =
+        references.iter().enumerate().map(|(i, (page, writing))| stage.step(*page, *writing, BETWEEN * (i as u64 + 1)));
+    let steps = steps.collect();
+    let time = stage.story.end() + BETWEEN;
+    Ok(Played { setup, steps, busy: stage.story.busy(time), time, paging: stage.lane.result(&stage.table).paging })
+}
+
+/// A lane with the story of its journal.
+struct Stage {
+    table: PageTable,
+    lane: Lane,
+    story: Story,
+    setup: &'static Setup,
+}
+
+impl Stage {
+    /// `idle`: the time of the program alone until now.
+    fn step(&mut self, page: u32, writing: bool, idle: Ps) -> Step {
+        let reference = PageRef::new(page, writing, false);
+        let masks = self.table.masks();
+        let mut said = Vec::new();
+        let mut fault = None;
+        if !self.table.hit(&masks, reference.page(), reference.kind()) {
+            let _ = self.table.miss(&masks, reference.page(), reference.kind());
+            self.lane.fault(&mut self.table, PageId(page), writing, false, idle, None);
+            said = self.drain(false);
+            fault = Some(self.story.latency());
+        }
+        if self.table.counts_reads() {
+            self.table.count(reference);
+        }
+        let frames = (0..self.setup.frames as usize).map(|frame| self.held(frame)).collect();
+        Step { page, writing, fault, said, frames, buffers: self.story.buffers(), hand: self.hand() }
+    }
+
+    fn held(&mut self, frame: usize) -> Option<Held> {
+        let page = self.story.in_frame(frame)?;
+        let referenced = self.table.referenced(0, PageId(page), After::Keep);
+        Some(Held { page, referenced, dirty: self.table.dirty(0, PageId(page)) })
+    }
+
+    fn hand(&self) -> Option<usize> {
+        let clock = self.setup.policy.contains("clock");
+        self.story.emptied().filter(|_| clock).map(|frame| (frame + 1) % self.setup.frames as usize)
+    }
+
+    /// The story of the journal's new entries; the head comes first.
+    fn drain(&mut self, head: bool) -> Vec<String> {
+        let bytes = self.lane.drain_journal();
+        let mut entries = match head {
+            true => open(&bytes).expect("the lane wrote it").1,
+            false => Entries::resume(&bytes, self.story.event_time()),
+        };
+        let mut said = Vec::new();
+        while let Some(entry) = entries.next_entry().expect("the lane wrote it") {
+            said.extend(self.story.tell(&entry));
+        }
+        said
+    }
+}
+
+/// A lesson for programs.
+pub fn json(lesson: &Lesson, all: &[Played]) -> Value {
+    let held =
+        |held: &Option<Held>| held.map(|h| json!({ "page": h.page, "referenced": h.referenced, "dirty": h.dirty }));
+    let step = |s: &Step| {
+        json!({
+            "page": s.page, "writing": s.writing, "hit": s.fault.is_none(), "latency_ps": s.fault.map(|t| t.0), "what": s.said,
+            "frames": s.frames.iter().map(held).collect::<Vec<_>>(), "buffers": s.buffers, "hand": s.hand,
+        })
+    };
+    let played = |p: &Played| {
+        json!({
+            "policy": p.setup.policy, "handler": p.setup.handler, "frames": p.setup.frames, "faults": p.faults(),
+            "longest_ps": p.longest().0, "time_ps": p.time.0, "paging_ps": p.paging.0, "steps": p.steps.iter().map(step).collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "schema_version": SCHEMA_VERSION, "kind": "lesson", "lesson": lesson.name, "title": lesson.title,
+        "runs": all.iter().map(played).collect::<Vec<_>>(), "so": (lesson.so)(all),
+    })
+}
+
+#[cfg(test)]
+mod tests;

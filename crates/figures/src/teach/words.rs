@@ -1,0 +1,83 @@
+//! A lesson as text: each step has a few lines, with the frames after the step.
+
+use coldframe_core::Ps;
+use coldframe_sheet::quantity::fine_time;
+
+use crate::teach::{Held, Lesson, Played, Step};
+
+/// Characters of a timeline.
+const WIDTH: usize = 72;
+
+/// The text before the first step.
+pub fn opening(lesson: &Lesson) -> String {
+    format!(
+        "{}\n{}\n(after {})\n\nIn a frame: page, * its reference bit, w dirty; > the hand.\n",
+        lesson.title, lesson.about, lesson.source
+    )
+}
+
+/// The text before a setup's steps.
+pub fn setup(played: &Played) -> String {
+    let s = played.setup;
+    format!("\n=== {}, {} handler, {} frames, prices of {} ===\n", s.policy, s.handler, s.frames, s.system())
+}
+
+/// Step `number`, from 1 on.
+pub fn step(number: usize, step: &Step) -> String {
+    let verb = if step.writing { "write" } else { "read" };
+    let result = step.fault.map_or_else(|| "hit".into(), |latency| format!("fault, {}", fine_time(latency)));
+    let mut out = format!("\n{number:>3}. {verb} page {}: {result}\n", step.page);
+    step.said.iter().for_each(|line| out += &format!("       {line}\n"));
+    out += &format!("     frames {}\n", frames(step));
+    if step.buffers.iter().any(Option::is_some) {
+        let shown = |page: &Option<u32>| page.map_or_else(|| "-".into(), |page| page.to_string());
+        out += &format!("     buffers {}\n", step.buffers.iter().map(shown).collect::<Vec<_>>().join(" "));
+    }
+    out
+}
+
+fn frames(step: &Step) -> String {
+    let cell = |(i, held): (usize, &Option<Held>)| {
+        let hand = if step.hand == Some(i) { ">" } else { " " };
+        let shown = held.map_or_else(
+            || "-".into(),
+            |h| format!("{}{}{}", h.page, if h.referenced { "*" } else { "" }, if h.dirty { "w" } else { "" }),
+        );
+        format!("{hand}{shown}")
+    };
+    step.frames.iter().enumerate().map(cell).collect::<Vec<_>>().join(" ")
+}
+
+/// When each buffer was loading (`=`), and when its page (by its last digit) stayed in it.
+pub fn timeline(played: &Played) -> String {
+    let column = |time: Ps| (time.0 as u128 * WIDTH as u128 / u128::from(played.time.0.max(1))) as usize;
+    let buffers = played.busy.iter().map(|busy| busy.buffer + 1).max().unwrap_or(0);
+    let mut rows = vec![vec!['.'; WIDTH]; buffers];
+    for busy in &played.busy {
+        let digit = char::from_digit(busy.page % 10, 10).unwrap_or('?');
+        let row = &mut rows[busy.buffer];
+        row[column(busy.loading).min(WIDTH - 1)..column(busy.loaded).min(WIDTH)].fill('=');
+        row[column(busy.loaded).min(WIDTH - 1)..column(busy.moved).min(WIDTH)].fill(digit);
+    }
+    let line = |(i, row): (usize, &Vec<char>)| format!("  buffer {i} |{}|\n", row.iter().collect::<String>());
+    let rows: String = rows.iter().enumerate().map(line).collect();
+    format!("\n{rows}           0 to {}; = loading, a digit: that page is in it\n", fine_time(played.time))
+}
+
+/// The text after the last step.
+pub fn closing(lesson: &Lesson, all: &[Played]) -> String {
+    format!("\nSo: {}\n", (lesson.so)(all))
+}
+
+/// All of it.
+pub fn whole(lesson: &Lesson, all: &[Played]) -> String {
+    let mut out = opening(lesson);
+    for played in all {
+        out += &setup(played);
+        played.steps.iter().enumerate().for_each(|(i, one)| out += &step(i + 1, one));
+        if lesson.timeline {
+            out += &timeline(played);
+        }
+    }
+    out + &closing(lesson, all)
+}

@@ -1,0 +1,30 @@
+//! Other tools' traces, and traces made from traces.
+//!
+//! ```text
+//! lackey, din, ... --format--> Block --store::Writer--> FILE.parquet --store::Reader--> Block --export--> lackey, ...
+//!  (text, .gz .xz .zst)         64 Ki rows                                               64 Ki rows
+//! ```
+//!
+//! - [`mod@format`] reads other tools' traces; [`swap`] reads swap traces, which hold no references.
+//! - [`import()`] turns one into a store, [`export()`] a store into another tool's trace, [`merge()`] several stores into
+//!   one, [`mod@reduce`] one into a smaller one, [`cut()`] takes a part of one.
+//! - [`timeline()`] draws a journal for Perfetto.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod cut;
+mod export;
+pub mod format;
+mod import;
+mod merge;
+pub mod reduce;
+mod timeline;
+
+pub use cut::cut;
+pub use export::{export, Export, EXPORTS};
+pub use format::{open, parse_spec, swap, Facts, Format, Options, Progress, RowReader, Spec, FORMATS};
+pub use import::import;
+pub use merge::{merge, merged, Order};
+pub use reduce::{reduce, Keep, Reduced};
+pub use timeline::{timeline, Clock, TimelineError};

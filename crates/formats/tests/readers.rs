@@ -1,0 +1,607 @@
+//! The readers of other tools' traces: what each makes of a good trace, what it refuses, and its error messages.
+//!
+//! Real output: perf 6.1 (`perf-*.txt`), fio 3.33 (`job.iolog`), blkparse 1.2 (`sample.blkparse.txt`, printed from the
+//! hand-made binary files in the same folder). The others are made by hand from the documented layouts, because their
+//! tools or data sets are not available.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use coldframe_formats::{import, open, parse_spec, Options};
+use coldframe_store::{Block, Fidelity, Kind, Provenance, Reader, Reference, TraceError};
+
+/// All rows, the lines and the skipped ones.
+type Read = (Vec<Reference>, u64, u64);
+
+fn read_file(format: &str, path: &Path, options: &Options) -> Result<Read, TraceError> {
+    let mut spec = parse_spec(&format!("{format}:{}", path.display()))?;
+    spec.options = options.clone();
+    let mut reader = open(&spec)?;
+    let mut block = Block::with_capacity(5);
+    let mut rows = Vec::new();
+    while reader.read(&mut block)? > 0 {
+        rows.extend(block.iter());
+    }
+    let progress = reader.progress();
+    Ok((rows, progress.lines, progress.skipped))
+}
+
+fn read(format: &str, data: &[u8], options: &Options) -> Result<Read, TraceError> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t");
+    fs::write(&path, data).unwrap();
+    read_file(format, &path, options)
+}
+
+/// The declarations that make every format readable.
+fn declared(format: &str) -> Options {
+    let mut options = Options::default();
+    match format {
+        "mqsim" => options.declare_units("time=us").unwrap(),
+        "oracleGeneral" | "oracleGeneralOpNS" | "lcs" => options.declare_units("address=4KiB").unwrap(),
+        "csv" | "tsv" => {
+            options.declare_columns("time=1,task=2,kind=3,address=4,size=5").unwrap();
+            options.declare_units("time=s,address=512B,size=1B").unwrap();
+        }
+        _ => {}
+    }
+    options
+}
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+fn row(address: u64, size: u32, kind: Kind, task: u32, time: u64) -> Reference {
+    Reference { task, time, ..Reference::new(address, size, kind) }
+}
+
+use Kind::{Fetch, Read as Load, Write as Store};
+
+#[test]
+fn every_text_format_becomes_the_rows_that_its_layout_says() {
+    // Format, text, rows, skipped lines.
+    let cases: &[(&str, &str, &[Reference], u64)] = &[
+        (
+            "xdin",
+            "r 7fff0010 8 rest\nw 0xA0 10\ni 400100 3\nm 10 1\nc 10 4\nv 10 4\n\n",
+            &[
+                row(0x7fff_0010, 8, Load, 0, 0),
+                row(0xa0, 16, Store, 0, 0),
+                row(0x40_0100, 3, Fetch, 0, 0),
+                row(16, 1, Load, 0, 0),
+            ],
+            3,
+        ),
+        (
+            "msr",
+            "128166372003061629,src1,0,Read,7014609920,24576,41286\n128166372003061639,src1,1,Write,512,4096,1\n",
+            &[row(7_014_609_920, 24576, Load, 0, 0), row(512, 4096, Store, 1, 1000)],
+            0,
+        ),
+        (
+            "spc",
+            "0,20941264,8192,W,0.551706,x\n1,2,512,r,0.554041000\n2,0,0,R,1\n",
+            &[row(20_941_264 * 512, 8192, Store, 0, 0), row(1024, 512, Load, 1, 2_335_000)],
+            1,
+        ),
+        (
+            "alibaba",
+            "419,W,8792731648,16384,1577808000000046\n725,R,0,4096,1577808000000047\n",
+            &[row(8_792_731_648, 16384, Store, 419, 0), row(0, 4096, Load, 725, 1000)],
+            0,
+        ),
+        (
+            "tencent",
+            "1538323200,12910952,128,0,1063\n1538323201,8,8,1,1064\n",
+            &[row(12_910_952 * 512, 65536, Load, 1063, 0), row(4096, 4096, Store, 1064, 1_000_000_000)],
+            0,
+        ),
+        (
+            "mqsim",
+            "100 0 1048576 8 1\n150 1 8 1 0\n",
+            &[row(1_048_576 * 512, 4096, Load, 0, 0), row(4096, 512, Store, 1, 50_000)],
+            0,
+        ),
+        (
+            "fio",
+            "fio version 2 iolog\n/dev/x add\n/dev/x open\n/dev/x read 4096 512\nx wait 7 0\n/dev/y write 0 4096\n",
+            &[row(4096, 512, Load, 0, 0), row(0, 4096, Store, 1, 7000)],
+            4,
+        ),
+        (
+            "damon",
+            "kdamond.0  4452 [000] 82877.315633: damon:damon_aggregated: target_id=0 nr_regions=3 4096-8192: 5 1\n\
+             kdamond.0  4452 [000] 82877.315634: damon:damon_aggregated: target_id=0 nr_regions=3 8192-12288: 0 7\n\
+             kdamond.0  4452 [001] 82877.415633: damon:damon_aggregated: target_id=1 nr_regions=3 0-2147483648: 2\n",
+            &[
+                Reference { count: 5, ..row(4096, 4096, Load, 0, 0) },
+                Reference { count: 2, ..row(0, 1 << 30, Load, 1, 100_000_000) },
+                Reference { count: 2, ..row(1 << 30, 1 << 30, Load, 1, 100_000_000) },
+            ],
+            1,
+        ),
+        (
+            "csv",
+            "0.5,1,W,2,100\n0.75,2,read,\"0x10\",1,more\n",
+            &[row(1024, 100, Store, 1, 0), row(8192, 1, Load, 2, 250_000_000)],
+            0,
+        ),
+        ("tsv", "0\t0\tfetch\t1\t4\n", &[row(512, 4, Fetch, 0, 0)], 0),
+    ];
+    for (format, text, rows, skipped) in cases {
+        let (read, _, skips) =
+            read(format, text.as_bytes(), &declared(format)).unwrap_or_else(|e| panic!("{format}: {e}"));
+        assert_eq!(read, *rows, "{format}");
+        assert_eq!(skips, *skipped, "{format}");
+    }
+}
+
+#[test]
+fn a_bad_line_of_any_text_format_is_named_with_field_place_and_remedy() {
+    // Format, text, line, field, offset, length, remedy.
+    type Case = (&'static str, &'static str, u64, &'static str, usize, usize, &'static str);
+    let cases: &[Case] = &[
+        ("xdin", "r 10 4\n0 10 4\n", 2, "access type", 0, 1, "labels 0 to 4 are format din"),
+        ("xdin", "r\n", 1, "address", 1, 0, "then address and size"),
+        ("xdin", "r 10\n", 1, "size", 4, 0, "in hexadecimal"),
+        ("xdin", "r 1g 4\n", 1, "address", 2, 2, "in hexadecimal"),
+        ("xdin", "r 10 100000000\n", 1, "size", 5, 9, "in hexadecimal"),
+        ("xdin", "r 10 0\n", 1, "size", 0, 6, "check the units"),
+        ("xdin", "r ffffffffffffffff 2\n", 1, "address", 0, 20, "within 64 bits"),
+        (
+            "msr",
+            "128166372003061629,a,0,Read,0,512,1\n128166372003061629,b,0,Read,0,512,1\n",
+            2,
+            "Hostname",
+            19,
+            1,
+            "coldframe merge",
+        ),
+        ("msr", "1,a,0,read,0,512,1\n", 1, "Type", 6, 4, "Type Read or Write"),
+        ("msr", "1,a,0,Read,0,512\n", 1, "ResponseTime", 16, 0, "Timestamp,Hostname"),
+        ("msr", "1,a,0,Read,0,512,1,2\n", 1, "line", 19, 1, "Timestamp,Hostname"),
+        ("msr", "1,a,0,Read,-5,512,1\n", 1, "Offset", 11, 2, "Timestamp,Hostname"),
+        ("msr", "99999999999999999999999999,a,0,Read,0,512,1\n", 1, "Timestamp", 0, 26, "100 ns"),
+        ("spc", "0,1,512,X,0.1\n", 1, "Opcode", 8, 1, "r or w"),
+        ("spc", "0,36028797018963968,512,r,0\n", 1, "LBA", 2, 17, "sectors of 512"),
+        ("spc", "0,1,512,r,abc\n", 1, "Timestamp", 10, 3, "seconds"),
+        ("alibaba", "4294967296,R,0,1,1\n", 1, "device_id", 0, 10, "device_id,opcode"),
+        ("alibaba", "device_id,opcode,offset,length,timestamp\n1,D,0,1,1\n", 2, "opcode", 2, 1, "R or W"),
+        ("tencent", "1,8,8,2,1\n", 1, "IOType", 6, 1, "0 (read) or 1 (write)"),
+        ("tencent", "1,8,99999999,0,1\n", 1, "Size", 4, 8, "sectors of 512"),
+        ("tencent", "1,8,4000000,0,1\n", 1, "size", 0, 15, "1 byte to 1 GiB"),
+        ("mqsim", "1 0 8 8 2\n", 1, "type", 8, 1, "0 (write) or 1 (read)"),
+        ("mqsim", "1 0 8 8\n", 1, "type", 7, 0, "ARRIVAL DEVICE LBA SIZE TYPE"),
+        ("mqsim", "1 0 8 8 1 1\n", 1, "line", 10, 1, "ARRIVAL DEVICE"),
+        ("fio", "fio version 1 iolog\n", 1, "version", 0, 19, "version 2 iolog"),
+        ("fio", "fio version 3 iolog\n1 f jump\n", 2, "action", 4, 4, "write_iolog"),
+        ("fio", "fio version 3 iolog\n1 f read 0\n", 2, "length", 10, 0, "OFFSET LENGTH"),
+        ("fio", "fio version 3 iolog\nx f read 0 1\n", 2, "timestamp", 0, 1, "MICROSECONDS"),
+        ("perf", "ls 1/1 2.0: page-faults: 10 10\n", 1, "cpu", 0, 30, "-F comm,pid,tid,cpu"),
+        ("perf", "ls [0] 2.0: page-faults: 10 10\n", 1, "pid/tid", 0, 2, "COMM PID/TID"),
+        ("perf", "ls 1/1 [0] 2.0: cycles: 10 10\n", 1, "event", 16, 7, "page-faults"),
+        ("perf", "ls 1/1 [0] 2.0: page-faults: xyz 10\n", 1, "address", 29, 3, "ADDRESS IP"),
+        (
+            "perf",
+            "ls 1 [0] 2.0: exceptions:page_fault_user: address=0x10 ip=0x1 error_code=6\n",
+            1,
+            "error_code",
+            62,
+            12,
+            "page-faults",
+        ),
+        ("damon", "kdamond.0 1 [0] 1.0: something\n", 1, "event", 0, 30, "perf script"),
+        (
+            "damon",
+            "k 1 [0] 1.0: damon:damon_aggregated: target_id=0 nr_regions=1 8-4: 1 0\n",
+            1,
+            "region",
+            62,
+            4,
+            "START-END",
+        ),
+        (
+            "damon",
+            "k 1 [0] 1.0: damon:damon_aggregated: target_id=0 nr_regions=1 0-9223372036854775807: 1 0\n",
+            1,
+            "region",
+            0,
+            88,
+            "1 TiB",
+        ),
+        ("blkparse", "8,0 0 1 0.0 1 D W 8 8 [x]\n", 1, "+", 20, 1, "SECTOR + BLOCKS"),
+        ("blkparse", "8 0 1 0.0 1 D W 8 + 8 [x]\n", 1, "device", 0, 1, "DEVICE CPU"),
+        ("blkparse", "8,0 0 1 0.0 1 ZZ W 8 + 8 [x]\n", 1, "action", 14, 2, "without -f"),
+        ("blkparse", "8,0 0 1 0.0 1 D Q 8 + 8 [x]\n", 1, "rwbs", 16, 1, "RWBS"),
+        ("csv", "0,0,r,1,4\n0,0,7,1,4\n", 2, "kind", 4, 1, "--kinds 0=read"),
+        ("csv", "0,0,r,x,4\n", 1, "address", 6, 1, "--columns"),
+        ("csv", "0,0,r,1\n", 1, "size", 7, 0, "--columns"),
+    ];
+    for &(format, text, line, field, offset, len, remedy) in cases {
+        let error = read(format, text.as_bytes(), &declared(format)).expect_err(text);
+        let TraceError::Line(bad) = &error else { panic!("{text:?}: {error:?}") };
+        assert_eq!(
+            (bad.line, bad.field, bad.offset, bad.len),
+            (line, field, offset, len),
+            "{format} {text:?}: {error}"
+        );
+        assert!(error.to_string().contains(remedy), "{text:?}: {error}");
+        assert_eq!(error.code(), 3);
+    }
+}
+
+fn drmemtrace(records: &[(u16, u16, u64)]) -> Vec<u8> {
+    let bytes = |(kind, size, value): &(u16, u16, u64)| {
+        [&kind.to_le_bytes()[..], &size.to_le_bytes(), &value.to_le_bytes()].concat()
+    };
+    records.iter().flat_map(bytes).collect()
+}
+
+/// The entries at the start of a thread's file, at a time stamp in microseconds.
+fn thread(version: u64, tid: u64, microseconds: u64) -> Vec<(u16, u16, u64)> {
+    vec![(25, 0, version), (28, 9, 0x40), (22, 4, tid), (24, 4, 77), (28, 2, microseconds)]
+}
+
+#[test]
+fn drmemtrace_records_are_fetches_reads_and_writes_of_their_thread() {
+    let body = [
+        (47, 4, 0x1234),
+        (10, 4, 0x400_000),
+        (0, 8, 0x7000),
+        (17, 2, 0x0302),
+        (2, 64, 0x9000),
+        (28, 2, 5002),
+        (1, 4, 0x7010),
+        (26, 0, 0),
+    ];
+    let trace = drmemtrace(&[thread(6, 9, 5000), body.to_vec()].concat());
+    let expected = [
+        row(0x400_000, 4, Fetch, 9, 0),
+        row(0x7000, 8, Load, 9, 0),
+        row(0x400_004, 2, Fetch, 9, 0),
+        row(0x400_006, 3, Fetch, 9, 0),
+        row(0x7010, 4, Store, 9, 2000),
+    ];
+    assert_eq!(read("drmemtrace", &trace, &Options::default()).unwrap(), (expected.to_vec(), 13, 9));
+    // The same in a zip archive of two members, stored and deflated, cut in the middle of a record.
+    let zipped = zip(&[(&trace[..50], false), (&trace[50..], true)]);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("drmemtrace.9.memtrace.zip");
+    fs::write(&path, &zipped).unwrap();
+    assert_eq!(read_file("drmemtrace", &path, &Options::default()).unwrap().0, expected);
+    // A folder of two threads is merged by time.
+    let other = drmemtrace(&[thread(6, 3, 5001), vec![(0, 8, 0x8000)]].concat());
+    fs::write(directory.path().join("drmemtrace.3.memtrace"), other).unwrap();
+    let merged = read_file("drmemtrace", directory.path(), &Options::default()).unwrap().0;
+    assert_eq!(merged.len(), 6);
+    assert_eq!(merged[4..], [row(0x8000, 8, Load, 3, 1000), row(0x7010, 4, Store, 9, 2000)]);
+}
+
+/// A zip archive: members without names, each stored or deflated.
+fn zip(members: &[(&[u8], bool)]) -> Vec<u8> {
+    let (mut file, mut directory) = (Vec::new(), Vec::new());
+    for (plain, deflate) in members {
+        let packed = if *deflate {
+            let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
+            encoder.write_all(plain).unwrap();
+            encoder.finish().unwrap()
+        } else {
+            plain.to_vec()
+        };
+        let method: u16 = if *deflate { 8 } else { 0 };
+        let sizes = [(packed.len() as u32).to_le_bytes(), (plain.len() as u32).to_le_bytes()].concat();
+        let middle = [&[20, 0, 0, 0][..], &method.to_le_bytes(), &[0; 8], &sizes, &[0, 0, 0, 0]].concat();
+        let place = (file.len() as u32).to_le_bytes();
+        file.extend([b"PK\x03\x04", &middle[..], &packed].concat());
+        directory.extend([b"PK\x01\x02\x14\x00", &middle[..], &[0; 10], &place].concat());
+    }
+    let place = (file.len() as u32).to_le_bytes();
+    let count = (members.len() as u16).to_le_bytes();
+    let size = (directory.len() as u32).to_le_bytes();
+    [&file[..], &directory, b"PK\x05\x06\0\0\0\0", &count, &count, &size, &place, &[0, 0]].concat()
+}
+
+/// Records of 24 bytes.
+fn oracle(records: &[(u32, u64, u32)]) -> Vec<u8> {
+    let bytes = |(time, id, size): &(u32, u64, u32)| {
+        [&time.to_le_bytes()[..], &id.to_le_bytes(), &size.to_le_bytes(), &(-1i64).to_le_bytes()].concat()
+    };
+    records.iter().flat_map(bytes).collect()
+}
+
+fn lcs_header(format: &[u8], fields: [u8; 9], item: u32) -> Vec<u8> {
+    let mut head = vec![0; 1024];
+    head[..8].copy_from_slice(&0x1234_5678_9abc_def0u64.to_le_bytes());
+    head[1016..].copy_from_slice(&0x1234_5678_9abc_def0u64.to_le_bytes());
+    head[8..8 + format.len()].copy_from_slice(format);
+    head[248..257].copy_from_slice(&fields);
+    head[1004..1008].copy_from_slice(&item.to_le_bytes());
+    head
+}
+
+#[test]
+fn libcachesim_traces_are_requests_of_numbered_objects() {
+    let plain = oracle(&[(10, 7, 100), (11, 3, 9000), (11, 7, 100)]);
+    let options = declared("oracleGeneral");
+    let rows = [
+        row(7 * 4096, 100, Load, 0, 0),
+        row(3 * 4096, 9000, Load, 0, 1_000_000_000),
+        row(7 * 4096, 100, Load, 0, 1_000_000_000),
+    ];
+    assert_eq!(read("oracleGeneral", &plain, &options).unwrap().0, rows);
+    let numbered = Options { number_objects: true, ..options.clone() };
+    let huge = oracle(&[(10, u64::MAX, 100), (11, 3, 9000), (11, u64::MAX, 100)]);
+    let rows = [row(0, 100, Load, 0, 0), row(4096, 4096, Load, 0, 1_000_000_000), row(0, 100, Load, 0, 1_000_000_000)];
+    assert_eq!(read("oracleGeneral", &huge, &numbered).unwrap().0, rows);
+    let error = read("oracleGeneral", &huge, &options).unwrap_err();
+    assert!(
+        error.to_string().contains("record 0, byte 0: id") && error.to_string().contains("--number-objects"),
+        "{error}"
+    );
+    // Operations: 13 is write, 9 delete.
+    let op = |operation: u8, id: u64| {
+        [&5u32.to_le_bytes()[..], &id.to_le_bytes(), &64u32.to_le_bytes(), &[operation, 0, 0], &[0; 8]].concat()
+    };
+    let ops = [op(13, 1), op(9, 1), op(12, 2)].concat();
+    let expected = vec![row(4096, 64, Store, 0, 0), row(8192, 64, Load, 0, 0)];
+    assert_eq!(read("oracleGeneralOpNS", &ops, &options).unwrap(), (expected, 3, 1));
+    // lcs: id, size, time in another order and with other widths, as the header says.
+    let head = lcs_header(b"<QHI", [1, 2, 3, 0, 0, 0, 0, 0, 0], 14);
+    let record = [&9u64.to_le_bytes()[..], &512u16.to_le_bytes(), &1u32.to_le_bytes()].concat();
+    let lcs = [head, record.clone(), record].concat();
+    assert_eq!(read("lcs", &lcs, &options).unwrap().0, [row(9 * 4096, 512, Load, 0, 0); 2]);
+}
+
+#[test]
+fn champsim_records_are_a_fetch_then_reads_then_writes() {
+    let mut plain = vec![0; 64];
+    plain[..8].copy_from_slice(&0x400_000u64.to_le_bytes());
+    plain[16..24].copy_from_slice(&0x1000u64.to_le_bytes());
+    plain[40..48].copy_from_slice(&0x2000u64.to_le_bytes());
+    let rows = [row(0x400_000, 1, Fetch, 0, 0), row(0x2000, 1, Load, 0, 0), row(0x1000, 1, Store, 0, 0)];
+    let two = [plain.clone(), plain].concat();
+    assert_eq!(read("champsim", &two, &Options::default()).unwrap(), ([rows, rows].concat(), 2, 0));
+    let mut cloud = vec![0; 96];
+    cloud[..8].copy_from_slice(&0x400_000u64.to_le_bytes());
+    cloud[24 + 8 * 3..32 + 8 * 3].copy_from_slice(&0x1000u64.to_le_bytes());
+    cloud[56 + 8..64 + 8].copy_from_slice(&0x2000u64.to_le_bytes());
+    assert_eq!(read("champsim-cloudsuite", &cloud, &Options::default()).unwrap().0, rows);
+}
+
+#[test]
+fn a_bad_record_is_named_with_its_number_byte_field_and_remedy() {
+    let options = Options::default();
+    let unit = declared("lcs");
+    let blktrace = fs::read(data("sample.blktrace.0")).unwrap();
+    let mut other = blktrace.clone();
+    other[48] = 6;
+    let cases: Vec<(&str, Vec<u8>, &Options, &str, &str)> = vec![
+        ("drmemtrace", drmemtrace(&[(25, 0, 8)]), &options, "record 0, byte 0: version: 8", "version is 2 to 7"),
+        ("drmemtrace", drmemtrace(&[(0, 8, 1)]), &options, "record 0, byte 0: header", "memtrace.zip"),
+        ("drmemtrace", drmemtrace(&[(25, 0, 6), (99, 0, 0)]), &options, "record 1, byte 12: type: 99", "view tool"),
+        ("drmemtrace", drmemtrace(&[(25, 0, 6), (17, 9, 0)]), &options, "record 1, byte 12: bundle", "view tool"),
+        (
+            "drmemtrace",
+            drmemtrace(&[(25, 0, 6)])[..7].to_vec(),
+            &options,
+            "record 0, byte 0: record: the data end after 7 of 12",
+            "cut off",
+        ),
+        ("champsim", vec![0; 100], &options, "record 1, byte 64: record: the data end after 36 of 64", "cut off"),
+        (
+            "oracleGeneral",
+            oracle(&[(1, 1, 1), (1, 1, 0)]),
+            &unit,
+            "record 1, byte 24: size: 0 bytes",
+            "1 byte to 1 GiB",
+        ),
+        ("lcs", vec![0; 1024], &unit, "magic: not an lcs header", "traceConv"),
+        (
+            "lcs",
+            lcs_header(b"<QHI", [1, 2, 3, 0, 0, 0, 0, 0, 0], 16),
+            &unit,
+            "record size: 16 bytes, but the fields take 14",
+            "traceConv",
+        ),
+        ("lcs", lcs_header(b"<QHI", [1, 2, 0, 0, 0, 0, 0, 0, 0], 14), &unit, "time: absent", "traceConv"),
+        ("lcs", lcs_header(b"<QHI", [4, 2, 1, 0, 0, 0, 0, 0, 0], 14), &unit, "id: field 4 of 3", "traceConv"),
+        ("lcs", lcs_header(b"<QdI", [1, 2, 3, 0, 0, 0, 0, 0, 0], 20), &unit, "format: `d`", "traceConv"),
+        ("blktrace", other, &options, "record 1, byte 48: magic", "blkparse"),
+        (
+            "blktrace",
+            blktrace[..60].to_vec(),
+            &options,
+            "record 1, byte 48: record: the data end after 12 of 48",
+            "cut off",
+        ),
+    ];
+    for (format, bytes, options, place, remedy) in cases {
+        let error = read(format, &bytes, options).expect_err(place);
+        let text = error.to_string();
+        assert!(text.contains(place) && text.contains(remedy) && error.code() == 3, "{format}: {text}");
+    }
+}
+
+#[test]
+fn blktrace_files_of_two_cpus_say_what_blkparse_prints_of_them() {
+    let options = Options::default();
+    let (rows, _, skipped) = read_file("blktrace", &data("sample"), &options).unwrap();
+    let device = 8 << 20;
+    let expected = [
+        row(223_490 * 512, 4096, Store, device, 1000),
+        row(64 * 512, 512, Load, device, 2000),
+        row(8 * 512, 1024, Load, device, 79_000),
+        row(1000 * 512, 16384, Load, device, 89_000),
+    ]
+    .map(|row| Reference { time: row.time - 1000, ..row });
+    assert_eq!(rows, expected);
+    assert_eq!(skipped, 4);
+    assert_eq!(read_file("blkparse", &data("sample.blkparse.txt"), &options).unwrap().0, expected);
+    // The same bytes as a big-endian machine would write them.
+    let one = fs::read(data("sample.blktrace.0")).unwrap();
+    let swapped: Vec<u8> = one
+        .chunks(48)
+        .flat_map(|record| {
+            let widths = [4, 4, 8, 8, 4, 4, 4, 4, 4, 2, 2];
+            let mut at = 0;
+            let field = widths.map(|width| {
+                at += width;
+                record[at - width..at].iter().rev().copied().collect::<Vec<u8>>()
+            });
+            field.concat()
+        })
+        .collect();
+    assert_eq!(read("blktrace", &swapped, &options).unwrap(), read("blktrace", &one, &options).unwrap());
+}
+
+/// Counted in the files with grep: 30 lines of page-faults, of one thread; 60 lines of tracepoints.
+#[test]
+fn real_output_of_perf_and_fio_is_read_to_its_last_line() {
+    let options = Options::default();
+    let (rows, lines, skipped) = read_file("perf", &data("perf-page-faults.txt"), &options).unwrap();
+    assert_eq!((rows.len(), lines, skipped), (30, 30, 0));
+    assert!(rows.iter().all(|row| row.kind == Load && row.size == 1 && row.task == rows[0].task));
+    // First line: 22517.027420592, address 5595c9e781e0; second: 22517.027457704.
+    assert_eq!((rows[0].address, rows[0].time, rows[1].time), (0x5595_c9e7_81e0, 0, 37_112));
+    let text = fs::read_to_string(data("perf-tracepoints.txt")).unwrap();
+    let (rows, lines, _) = read_file("perf", &data("perf-tracepoints.txt"), &options).unwrap();
+    assert_eq!((lines, rows.len()), (60, 60));
+    let writes = text.lines().filter(|line| {
+        ["0x2", "0x3", "0x6", "0x7"].iter().any(|code| line.trim_end().ends_with(&format!("error_code={code}")))
+    });
+    assert_eq!(rows.iter().filter(|row| row.kind == Store).count(), writes.count());
+    let fetches = text.lines().filter(|line| line.contains("error_code=0x14"));
+    assert_eq!(rows.iter().filter(|row| row.kind == Fetch).count(), fetches.count());
+    let (rows, lines, skipped) = read_file("fio", &data("job.iolog"), &options).unwrap();
+    let text = fs::read_to_string(data("job.iolog")).unwrap();
+    assert_eq!(lines, text.lines().count() as u64);
+    let requests = text.lines().filter(|line| line.contains(" read ") || line.contains(" write ")).count();
+    assert_eq!((rows.len(), skipped), (requests, lines - requests as u64));
+    assert!(rows.iter().all(|row| row.size == 4096) && rows.iter().map(|row| row.address).max() < Some(65536));
+}
+
+#[test]
+fn damo_json_is_read_plain_and_compressed_with_numbers_as_damo_writes_them() {
+    let text = br#"[{"target_id": 0, "extra": null, "snapshots": [
+        {"start_time": "1,000,000,000", "end_time": "1,100,000,000", "regions": [
+            {"start": "94,827,419,009,024", "end": "94,827,419,013,120", "nr_accesses": {"samples": "3", "percent": null}, "age": null},
+            {"start": 4096, "end": 8192, "nr_accesses": {"samples": 0}}]}]}]"#;
+    let expected = [Reference { count: 3, ..row(94_827_419_009_024, 4096, Load, 0, 0) }];
+    let options = Options::default();
+    assert_eq!(read("damon-json", text, &options).unwrap(), (expected.to_vec(), 2, 1));
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(text).unwrap();
+    let packed = encoder.finish().unwrap();
+    assert_eq!(read("damon-json", &packed, &options).unwrap().0, expected);
+    for (bad, place) in [
+        (&text[..200], "t:3:"),
+        (&b"[{\"target_id\": 0}]"[..], "missing field `snapshots`"),
+        (&packed[..packed.len() / 2], "zlib data"),
+        (b"[{\"target_id\": -1, \"snapshots\": []}]", "target_id: -1, not a whole number"),
+    ] {
+        let error = read("damon-json", bad, &options).unwrap_err();
+        assert!(error.code() == 3 && error.to_string().contains(place), "{error}");
+        assert!(error.to_string().contains("damo"), "{error}");
+    }
+    // A bomb: 300 MiB of blanks in 300 KiB.
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+    let blanks = vec![b' '; 1 << 20];
+    (0..300).for_each(|_| encoder.write_all(&blanks).unwrap());
+    let error = read("damon-json", &encoder.finish().unwrap(), &options).unwrap_err();
+    assert!(error.to_string().contains("more than 268435456 bytes"), "{error}");
+}
+
+#[test]
+fn what_a_format_cannot_know_must_be_declared_and_nothing_else_may_be() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t");
+    fs::write(&path, "1 0 8 8 1\n").unwrap();
+    for (format, remedy) in
+        [("mqsim", "--unit time=ns"), ("oracleGeneral", "--unit address=512B"), ("csv", "--columns address=offset")]
+    {
+        let error = read_file(format, &path, &Options::default()).unwrap_err();
+        assert!(error.code() == 2 && error.to_string().contains(remedy), "{error}");
+    }
+    let mut options = Options::default();
+    options.declare_columns("address=1").unwrap();
+    let error = read_file("csv", &path, &options).unwrap_err();
+    assert!(error.to_string().contains("--unit size=1B"), "{error}");
+    let error = read_file("msr", &path, &declared("mqsim")).unwrap_err();
+    assert!(error.code() == 2 && error.to_string().contains("the format fixes this itself"), "{error}");
+}
+
+#[test]
+fn columns_named_by_the_header_are_found_and_hexadecimal_is_declared() {
+    let mut options = Options::default();
+    options.declare_columns("address=addr,kind=op").unwrap();
+    options.declare_units("address=hex:1B,size=64B").unwrap();
+    options.declare_kinds("0=write,1=read").unwrap();
+    let text = b"id,\"op\",addr\n1,0,ff10\n2,1,0x20\n\n";
+    let expected = vec![row(0xff10, 64, Store, 0, 0), row(0x20, 64, Load, 0, 0)];
+    assert_eq!(read("csv", text, &options).unwrap(), (expected, 4, 2));
+    let error = read("csv", b"id,op\n", &options).unwrap_err();
+    assert!(error.to_string().contains("no column `addr`"), "{error}");
+}
+
+#[test]
+fn bad_lines_are_counted_and_the_first_is_shown_when_the_user_allows_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, out) = (directory.path().join("t"), directory.path().join("t.parquet"));
+    fs::write(&path, "r 10 4\nhello\nw 20 4\nr 10 zz\n").unwrap();
+    let mut spec = parse_spec(&format!("xdin:{}", path.display())).unwrap();
+    spec.options.skip_bad = true;
+    let summary = import(&spec, &out, &mut |_| ()).unwrap();
+    assert_eq!((summary.references, summary.bad, summary.skipped, summary.lines), (2, 2, 0, 4));
+    assert!(summary.first_bad.unwrap().contains("t:2:1: access type: `hello`"));
+    let notes = provenance(&out).notes.join("\n");
+    assert!(notes.contains("2 lines that break the format were left out; the first:"), "{notes}");
+}
+
+fn provenance(path: &Path) -> Provenance {
+    Reader::open(path).unwrap().provenance().clone()
+}
+
+#[test]
+fn marks_tasks_and_clock_reach_the_header_of_the_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("t.parquet");
+    for (spec, fidelity, tasks) in [
+        (format!("blktrace:{}", data("sample").display()), Fidelity::BlockOnly, 1),
+        (format!("perf:{}", data("perf-page-faults.txt").display()), Fidelity::Faults, 1),
+        (format!("fio:{}", data("job.iolog").display()), Fidelity::BlockOnly, 1),
+    ] {
+        let summary = import(&parse_spec(&spec).unwrap(), &out, &mut |_| ()).unwrap();
+        let provenance = provenance(&out);
+        assert_eq!((provenance.fidelity, provenance.tasks.len()), (fidelity, tasks), "{spec}");
+        assert!(provenance.started.is_some() && provenance.clock.is_some(), "{spec}");
+        assert_eq!(summary.references, provenance.references);
+    }
+}
+
+#[test]
+fn a_bare_path_is_guessed_only_where_the_contents_leave_no_choice() {
+    for (file, format) in [
+        ("histogram.lackey", "lackey"),
+        ("two_lines.lackey.bz2", "lackey"),
+        ("perf-page-faults.txt", "perf"),
+        ("perf-tracepoints.txt", "perf"),
+        ("job.iolog", "fio"),
+        ("sample.blkparse.txt", "blkparse"),
+        ("sample.blktrace.0", "blktrace"),
+    ] {
+        let spec = parse_spec(&data(file).display().to_string()).unwrap();
+        assert_eq!((spec.format.name, spec.guessed), (format, true), "{file}");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t");
+    for text in ["0 10\n1 20\n", "1 0 8 8 1\n", "1,2,3,0,5\n", ""] {
+        fs::write(&path, text).unwrap();
+        let error = parse_spec(&path.display().to_string()).unwrap_err();
+        assert!(error.code() == 2 && error.to_string().contains("write FORMAT:PATH"), "{text:?}: {error}");
+    }
+    fs::write(&path, "ts_ns,op,slot,pid\n5,out,17,1\n").unwrap();
+    let error = parse_spec(&path.display().to_string()).unwrap_err();
+    assert!(error.to_string().contains("a swap trace") && error.to_string().contains("sim --system lobi"), "{error}");
+}

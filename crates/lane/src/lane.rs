@@ -1,0 +1,393 @@
+//! A lane: one engine with its clock, its device and its counts.
+
+use std::collections::VecDeque;
+
+use coldframe_core::fault::handler::Handler;
+use coldframe_core::policy::{Policy, PolicyChoice, PolicyError};
+use coldframe_core::prefetch::Streams;
+use coldframe_core::swap::{self, Swap, SwapAreas};
+use coldframe_core::{Access, Below, Caps, Config, ConfigError, Counts, Engine, Event, PageId, Ps, TaskId, TierConfig};
+use coldframe_journal::{Head, Journal};
+use coldframe_sheet::StagePrices;
+
+use crate::faulty::Failures;
+use crate::latency::Latency;
+use crate::machine::{CollectTimes, DeviceTimes, FaultKind, MachineConfig, World, Zeros};
+use crate::numbering::Numbering;
+use crate::page_table::PageTable;
+use crate::read_ahead::behind;
+use crate::sources::{SourceCounts, Sources};
+use crate::tier::{TierDone, TierTimes};
+
+/// The configuration of a lane.
+#[derive(Clone, Debug)]
+pub struct LaneConfig {
+    /// Policy with its parameters.
+    pub policy: PolicyChoice,
+    /// Page fault handler.
+    pub handler: &'static Handler,
+    /// Frames of RAM.
+    pub frames: usize,
+    /// Victims that are evicted together.
+    pub evict_batch: usize,
+    /// Abilities of the machine.
+    pub caps: Caps,
+    /// Processor time of the stages.
+    pub prices: StagePrices,
+    /// Times of the device for one page.
+    pub device: DeviceTimes,
+    /// Transfers that fail.
+    pub failures: Option<Failures>,
+    /// What lies below the frames.
+    pub below: LaneBelow,
+}
+
+/// What lies below a lane's frames, with its times.
+#[derive(Clone, Debug, Default)]
+pub enum LaneBelow {
+    /// Home slots.
+    #[default]
+    Homes,
+    /// Swap areas on flash.
+    Swap(SwapAreas, CollectTimes),
+    /// A compressed tier.
+    Tier(TierConfig, TierTimes),
+}
+
+impl LaneConfig {
+    /// The head of the journal of such a lane, for this many pages.
+    pub fn journal_head(&self, pages: usize) -> Head {
+        let Self { frames, evict_batch, caps, .. } = *self;
+        let config = Config { frames, pages, tasks: 1, evict_batch, caps };
+        let below = match &self.below {
+            LaneBelow::Homes => Below::Homes,
+            LaneBelow::Swap(areas, _) => Below::Swap(areas.clone()),
+            LaneBelow::Tier(tier, _) => Below::Tier(*tier),
+        };
+        Head { below, ..Head::new(self.policy.to_string(), self.handler, config) }
+    }
+}
+
+/// Why a lane cannot be made.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum LaneError {
+    /// The policy's parameters do not fit.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The bounds do not fit.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+/// The result of a lane.
+#[derive(Clone, Debug)]
+pub struct LaneResult {
+    /// The engine's counts.
+    pub counts: Counts,
+    /// Quiet references that faulted. They count as references of this lane.
+    pub quiet_faults: u64,
+    /// Time in fault handling, including waits for the device.
+    pub paging: Ps,
+    /// The same by stage. Where a stage runs beside a load, its time counts as the load's.
+    pub stages: [Ps; 6],
+    /// Processor time hidden behind loads.
+    pub hidden: Ps,
+    /// Cache blocks read in place, from a buffer.
+    pub xip_reads: u64,
+    /// Their extra time, over reads from main memory.
+    pub xip_surplus: Ps,
+    /// Latency of true faults.
+    pub true_latency: Latency,
+    /// Latency of false faults.
+    pub false_latency: Latency,
+    /// Loads of pages that were never written, or were not written since they were released: only zeros would be
+    /// loaded.
+    pub zero_loads: u64,
+    /// Whether dirty pages were written though the device's sheet gives no program time. `paging` is then a lower
+    /// bound.
+    pub writes_unpriced: bool,
+    /// The counts of the swap area; `None`: there is none.
+    pub swap: Option<SwapDone>,
+    /// The counts of the tier; `None`: there is none.
+    pub tier: Option<TierDone>,
+    /// When the program was stopped, because the device failed and a page was lost; `None`: the program came to its
+    /// end.
+    pub halted: Option<Ps>,
+}
+
+/// The result of a lane's swap area.
+#[derive(Clone, Debug)]
+pub struct SwapDone {
+    /// Counts of slots and blocks.
+    pub counts: swap::Counts,
+    /// Erase count of each block.
+    pub erases: Vec<u32>,
+}
+
+impl SwapDone {
+    /// The result of this area so far.
+    pub fn of(swap: &Swap) -> SwapDone {
+        SwapDone { counts: *swap.counts(), erases: swap.erases().collect() }
+    }
+}
+
+/// The cost of one page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PageCost {
+    /// Faults on the page, of all kinds.
+    pub faults: u64,
+    /// Time of these faults.
+    pub time: Ps,
+}
+
+/// A configuration in use.
+pub struct Lane {
+    engine: Engine,
+    world: World,
+    number: u32,
+    unpriced: bool,
+    head: Head,
+    streams: Option<Streams>,
+    paging: Ps,
+    quiet_faults: u64,
+    /// Since when the program is stopped, because one of its pages is lost.
+    halted: Option<Ps>,
+    true_latency: Latency,
+    false_latency: Latency,
+    /// Cost by page; empty unless asked for.
+    page_costs: Vec<PageCost>,
+}
+
+impl Lane {
+    /// Makes lane `number` of a page table, for this many pages and tasks.
+    ///
+    /// # Errors
+    /// Parameters that do not fit the frames, or bounds of zero.
+    pub fn new(config: &LaneConfig, number: u32, pages: usize, tasks: usize) -> Result<Lane, LaneError> {
+        let policy = config.policy.build(config.frames, pages)?;
+        Lane::with_policy(config, policy, number, pages, tasks)
+    }
+
+    /// As [`Lane::new`], with this policy in place of the configuration's.
+    ///
+    /// # Errors
+    /// Bounds of zero.
+    pub fn with_policy(
+        config: &LaneConfig,
+        policy: Box<dyn Policy>,
+        number: u32,
+        pages: usize,
+        tasks: usize,
+    ) -> Result<Lane, LaneError> {
+        let mut head = config.journal_head(pages);
+        head.config.tasks = tasks;
+        let Caps { buffers, .. } = config.caps;
+        let engine = Engine::builder(head.config, policy, config.handler).below(head.below.clone()).build()?;
+        let mut machine = MachineConfig::device(config.prices, config.device, Zeros::Loaded);
+        machine.failures = config.failures;
+        let instant = machine.takes_no_time().then(VecDeque::new);
+        let mut world = World::new(machine, number, pages, buffers);
+        world.instant = instant;
+        if config.caps.direct_read {
+            world.read_in_slots();
+        }
+        match &config.below {
+            LaneBelow::Homes => {}
+            LaneBelow::Swap(_, collect) => world.set_collect(*collect),
+            LaneBelow::Tier(_, times) => (world.tier, world.instant) = (Some(Box::new(times.clone())), None),
+        }
+        Ok(Lane {
+            engine,
+            world,
+            number,
+            unpriced: config.device.program.is_none(),
+            head,
+            streams: None,
+            paging: Ps::ZERO,
+            quiet_faults: 0,
+            halted: None,
+            true_latency: Latency::new(),
+            false_latency: Latency::new(),
+            page_costs: Vec::new(),
+        })
+    }
+
+    /// Sets the extra time of a cache block read in place, over one from main memory, from now on.
+    pub fn price_xip(&mut self, surplus: Ps) {
+        self.world.xip.price(surplus);
+    }
+
+    /// Notes the cost of each page, from now on.
+    pub fn note_pages(&mut self) {
+        self.page_costs = vec![PageCost::default(); self.world.stored.len()];
+    }
+
+    /// The cost of each page, by dense number; empty without an earlier call of [`note_pages`](Self::note_pages).
+    pub fn page_costs(&self) -> &[PageCost] {
+        &self.page_costs
+    }
+
+    /// Counts the sources of loads from now on; the device keeps the last `kept` pages written in memory. A fault then
+    /// takes until the device has done all that the fault causes.
+    pub fn note_sources(&mut self, kept: u32) {
+        self.world.sources = Some(Box::new(Sources::new(self.world.stored.len(), kept)));
+    }
+
+    /// The sources of loads; all zero without an earlier call of [`note_sources`](Self::note_sources).
+    pub fn sources(&self) -> SourceCounts {
+        self.world.sources.as_ref().map(|sources| sources.counts).unwrap_or_default()
+    }
+
+    fn tier_done(&self) -> Option<TierDone> {
+        let (counts, (frames, _, pages)) = (self.engine.tier_counts()?, self.engine.tier_size()?);
+        Some(TierDone { counts, frames, pages, reads: self.world.reads, writes: self.world.writes })
+    }
+
+    /// Reads ahead of sequential streams from now on, at most `window_max` pages at a time, as the live pager does.
+    pub fn set_read_ahead(&mut self, window_max: u32) {
+        self.streams = (window_max > 0).then(|| Streams::new(window_max));
+    }
+
+    /// Keeps a journal from now on. Call it before the first reference.
+    pub fn keep_journal(&mut self) {
+        self.world.journal = Some(Journal::new(&self.head));
+    }
+
+    /// Takes the part of the journal that is new; empty without a journal.
+    pub fn drain_journal(&mut self) -> Vec<u8> {
+        self.world.journal.as_mut().map(Journal::drain).unwrap_or_default()
+    }
+
+    /// The engine, for inspection.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Handles a reference that did not hit: the whole fault, until the task has repeated its access. `idle` is the
+    /// time so far outside of fault handling. `numbers` are the page numbers of the trace; `None` if pages are numbered
+    /// in the order of their addresses.
+    pub fn fault(
+        &mut self,
+        table: &mut PageTable,
+        page: PageId,
+        writing: bool,
+        quiet: bool,
+        idle: Ps,
+        numbers: Option<&Numbering>,
+    ) {
+        if self.halted.is_some() {
+            return;
+        }
+        self.quiet_faults += u64::from(quiet);
+        let Lane { engine, world, .. } = self;
+        world.now = idle + world.xip.time(table) + self.paging;
+        world.deliver(engine, table);
+        let began = world.now;
+        world.kind = FaultKind::Write;
+        let access = if writing { Access::Write } else { Access::Read };
+        let ahead = self.behind(page, numbers);
+        let Counts { evictions, dirty_evictions, .. } = *self.engine.counts();
+        if let Some(sources) = &mut self.world.sources {
+            sources.begins(ahead.is_some());
+        }
+        self.world.resumed.clear();
+        self.world.handle(&mut self.engine, table, Event::Fault { task: TaskId(0), page, access });
+        let together = self.read_ahead(table, &ahead.unwrap_or_default());
+        let Lane { engine, world, .. } = self;
+        while world.resumed.is_empty() && world.halted.is_empty() {
+            assert!(world.wait(engine, table), "a task that stands still waits for the device");
+        }
+        if !world.halted.is_empty() {
+            self.halted = Some(world.now);
+            return;
+        }
+        // Pages that are read ahead are one read with the page, as on Linux: the task goes on when all of them are
+        // there.
+        if together || self.world.sources.is_some() {
+            self.settle(table);
+        }
+        if let Some(sources) = &mut self.world.sources {
+            let after = self.engine.counts();
+            let dirty = after.dirty_evictions - dirty_evictions;
+            sources.ends(after.evictions - evictions - dirty, dirty);
+        }
+        if writing {
+            table.set_dirty(self.number, page);
+        }
+        let latency = self.world.now - began;
+        self.paging += latency;
+        if let Some(cost) = self.page_costs.get_mut(page.index()) {
+            cost.faults += 1;
+            cost.time += latency;
+        }
+        match self.world.kind {
+            FaultKind::True => self.true_latency.record(latency),
+            FaultKind::False => self.false_latency.record(latency),
+            FaultKind::Write => {}
+        }
+    }
+
+    /// The pages worth reading ahead with a true fault; `None` if the fault extends no stream. Only pages that were
+    /// already absent before the fault and have contents in the pool or on the device are returned.
+    fn behind(&mut self, page: PageId, numbers: Option<&Numbering>) -> Option<Vec<PageId>> {
+        let (engine, stored) = (&self.engine, &self.world.stored);
+        match &mut self.streams {
+            Some(streams) if engine.frame_of(page).is_none() => {
+                let mut ahead = behind(streams, page, numbers)?;
+                let kept = |page: PageId| stored.get(page.index()) == Some(&true) || engine.is_in_tier(page);
+                ahead.retain(|page| engine.frame_of(*page).is_none() && kept(*page));
+                Some(ahead)
+            }
+            _ => None,
+        }
+    }
+
+    /// Gives prefetch hints for pages. Returns whether a load was started.
+    fn read_ahead(&mut self, table: &mut PageTable, ahead: &[PageId]) -> bool {
+        let before = self.engine.counts().prefetches;
+        for page in ahead {
+            self.world.handle(&mut self.engine, table, Event::WillNeed { page: *page });
+        }
+        self.engine.counts().prefetches > before
+    }
+
+    /// Takes what a program says of a page besides touching it: the page is released, hinted for prefetch, pinned or
+    /// unpinned. This takes no time.
+    pub fn tell(&mut self, table: &mut PageTable, event: Event) {
+        let Lane { engine, world, .. } = self;
+        world.deliver(engine, table);
+        if !engine.accepts(&event) {
+            return;
+        }
+        world.handle(engine, table, event);
+        if let Event::Released { page } = event {
+            world.stored[page.index()] = false;
+        }
+    }
+
+    /// Waits until the device has nothing to do, as a program does that has given prefetch hints.
+    pub fn settle(&mut self, table: &mut PageTable) {
+        while self.world.wait(&mut self.engine, table) {}
+    }
+
+    /// The result so far. `table` is the lane's page table.
+    pub fn result(&self, table: &PageTable) -> LaneResult {
+        let world = &self.world;
+        LaneResult {
+            counts: *self.engine.counts(),
+            quiet_faults: self.quiet_faults,
+            zero_loads: world.zero_loads,
+            paging: self.paging,
+            stages: world.stages,
+            hidden: world.hidden,
+            xip_reads: world.xip.reads(table),
+            xip_surplus: world.xip.time(table),
+            true_latency: self.true_latency.clone(),
+            false_latency: self.false_latency.clone(),
+            swap: self.engine.swap().map(SwapDone::of),
+            writes_unpriced: self.unpriced && self.engine.counts().dirty_evictions > 0,
+            tier: self.tier_done(),
+            halted: self.halted,
+        }
+    }
+}

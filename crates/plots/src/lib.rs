@@ -1,0 +1,16 @@
+//! # coldframe-plots: results of the simulator for a person
+//!
+//! - [`results_table`], [`tasks_table`], [`foreground_table`], [`swap_table`] and [`swap_analysis`] show results of
+//!   `experiment`.
+//! - [`board_answer`] is the answer of `search` in words.
+//! - [`png`] is a plot as a picture.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod board_answer;
+pub mod foreground_table;
+pub mod png;
+pub mod results_table;
+pub mod swap_analysis;
+pub mod swap_table;
+pub mod tasks_table;

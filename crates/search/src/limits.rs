@@ -1,0 +1,103 @@
+//! The limits, and which of them a price misses.
+
+use coldframe_core::{Bytes, Pj, Ps};
+use coldframe_sheet::quantity::{human_size, human_time, show_bytes, show_energy, show_time};
+
+use crate::cost::Cost;
+use crate::point::Point;
+use coldframe_experiment::error::ExperimentError;
+
+/// The limits. Each applies to the bad end of a range.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Limits {
+    /// Upper limit of the slowdown compared with a run with all the RAM that it can use, in percent of the program's
+    /// own time.
+    pub slowdown: Option<f64>,
+    /// Longest 99th percentile of a true fault's latency.
+    pub p99: Option<Ps>,
+    /// Lower limit of the device's life in years, if the program runs without a pause.
+    pub life: Option<f64>,
+    /// Upper limit of the energy of paging for the whole run.
+    pub energy: Option<Pj>,
+    /// Upper limit of RAM.
+    pub ram: Option<Bytes>,
+}
+
+impl Limits {
+    /// Whether nothing but RAM is limited.
+    pub fn is_empty(&self) -> bool {
+        let Limits { slowdown, p99, life, energy, ram: _ } = self;
+        slowdown.is_none() && p99.is_none() && life.is_none() && energy.is_none()
+    }
+
+    /// For people.
+    pub fn words(&self) -> String {
+        let mut parts = Vec::new();
+        parts.extend(self.slowdown.map(|s| format!("slowdown at most {s} %")));
+        parts.extend(self.p99.map(|t| format!("p99 of a fault at most {}", show_time(t))));
+        parts.extend(self.life.map(|y| format!("life at least {y} years")));
+        parts.extend(self.energy.map(|e| format!("energy of paging at most {}", show_energy(e))));
+        parts.extend(self.ram.map(|b| format!("RAM at most {}", show_bytes(b))));
+        parts.join(", ")
+    }
+}
+
+/// Reads `5%` or `5`.
+///
+/// # Errors
+/// Not a number from 0 on.
+pub fn percent(field: &str, text: &str) -> Result<f64, ExperimentError> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
+    let number = number.filter(|n| n.is_finite() && *n >= 0.0);
+    number.ok_or_else(|| ExperimentError::setting(field, format!("`{text}` cannot be read; give a share such as 5%")))
+}
+
+/// Reads `5y` or `5`.
+///
+/// # Errors
+/// Not a positive number.
+pub fn years(field: &str, text: &str) -> Result<f64, ExperimentError> {
+    let number = text.strip_suffix('y').unwrap_or(text).trim().parse::<f64>().ok();
+    let number = number.filter(|n| n.is_finite() && *n > 0.0);
+    number.ok_or_else(|| ExperimentError::setting(field, format!("`{text}` cannot be read; give years such as 5y")))
+}
+
+/// The limits that a price misses, or that cannot be checked for lack of a price.
+pub(super) fn misses(limits: &Limits, point: &Point, cost: &Cost) -> Vec<String> {
+    let mut all = Vec::new();
+    if let Some(limit) = limits.slowdown {
+        match &cost.slowdown {
+            Ok(found) if found.high <= limit => {}
+            Ok(found) => all.push(format!("slowdown is {:.1} %, above {limit} %", found.high)),
+            Err(reason) => all.push(format!("slowdown is not known: {reason}")),
+        }
+    }
+    if let Some(limit) = limits.p99 {
+        let shown = human_time;
+        match &cost.p99 {
+            Ok(found) if *found <= limit => {}
+            Ok(found) => all.push(format!("p99 of a fault is {}, above {}", shown(*found), shown(limit))),
+            Err(reason) => all.push(format!("p99 of a fault is not known: {reason}")),
+        }
+    }
+    if let Some(limit) = limits.life {
+        match &cost.life {
+            Ok(None) => {}
+            Ok(Some(found)) if found.low >= limit => {}
+            Ok(Some(found)) => all.push(format!("life is {:.3} years, below {limit} years", found.low)),
+            Err(reason) => all.push(format!("life is not known: {reason}")),
+        }
+    }
+    if let Some(limit) = limits.energy {
+        let limit = limit.0 as f64 / 1e12;
+        match &cost.energy {
+            Ok(found) if found.high <= limit => {}
+            Ok(found) => all.push(format!("energy is {:.3} mJ, above {:.3} mJ", found.high * 1e3, limit * 1e3)),
+            Err(reason) => all.push(format!("energy is not known: {reason}")),
+        }
+    }
+    if let Some(limit) = limits.ram.filter(|limit| point.ram() > *limit) {
+        all.push(format!("RAM is {}, above {}", human_size(point.ram().0), human_size(limit.0)));
+    }
+    all
+}

@@ -1,0 +1,321 @@
+//! The origin of a trace. Stored as JSON under the Parquet metadata key `coldframe`.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::fidelity::Fidelity;
+
+/// The origin of a trace and its totals. The recorder fills in the first part.
+/// [`Writer::finish`](crate::Writer::finish) counts the second part from the rows, and overwrites earlier values.
+///
+/// Unknown JSON fields are ignored on reading, so that a later version may add some.
+#[allow(non_snake_case)] // `pages_1KiB`: outside a type the name carries the unit, as printed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// The command line that was recorded, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The tool that made the rows: `import lackey`, `qemu-user plugin`, ...
+    pub recorder: String,
+    /// The fidelity of the rows.
+    pub fidelity: Fidelity,
+    /// Bytes of the page that references were reduced to; `None` if they were not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_size: Option<u64>,
+    /// Pages of the recording window; `None` if every reference is a row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u64>,
+    /// The share of chunks of 8 neighbouring pages that were recorded, chosen by their place; `None` if all were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<f64>,
+    /// The recorder's measurements of the program, besides its references.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramFacts>,
+    /// The processes of a recorded command, in the order of their starts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub group: Vec<ProcessFacts>,
+    /// How the trace was reduced, and from what; `None` if it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reduction: Option<Reduction>,
+    /// The cuts from a longer trace, the last cut last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cuts: Vec<Cut>,
+    /// The clock of `time` (`CLOCK_MONOTONIC`, `instructions`, ...); `None` without such a column.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<String>,
+    /// The value of that clock at time 0, in nanoseconds, if it can be compared with another trace's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<u64>,
+    /// The program's address ranges, if known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mappings: Vec<Mapping>,
+    /// The tasks that the `task` column names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<Task>,
+    /// Remarks for the reader of results: reductions done, readings taken.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+
+    /// References: rows weighted by their `count`.
+    #[serde(default)]
+    pub references: u64,
+    /// Of these, instruction fetches.
+    #[serde(default)]
+    pub instructions: u64,
+    /// Of these, data reads.
+    #[serde(default)]
+    pub reads: u64,
+    /// Of these, data writes (a read-modify-write is one).
+    #[serde(default)]
+    pub writes: u64,
+    /// Distinct aligned 1 KiB granules touched: the footprint in KiB.
+    #[serde(default)]
+    pub pages_1KiB: u64,
+    /// The coldframe version that wrote the file.
+    #[serde(default)]
+    pub writer: String,
+}
+
+impl Provenance {
+    /// A provenance with recorder and fidelity, and nothing else yet.
+    pub fn new(recorder: impl Into<String>, fidelity: Fidelity) -> Provenance {
+        Provenance {
+            command: None,
+            recorder: recorder.into(),
+            fidelity,
+            page_size: None,
+            window: None,
+            sample: None,
+            program: None,
+            group: Vec::new(),
+            reduction: None,
+            cuts: Vec::new(),
+            clock: None,
+            started: None,
+            mappings: Vec::new(),
+            tasks: Vec::new(),
+            notes: Vec::new(),
+            references: 0,
+            instructions: 0,
+            reads: 0,
+            writes: 0,
+            pages_1KiB: 0,
+            writer: String::new(),
+        }
+    }
+}
+
+/// The part to keep: rows that meet all conditions. In a trace that is not reduced, a row is a reference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Rows left out at the start.
+    pub skip: u64,
+    /// Rows examined after these; all if `None`.
+    pub rows: Option<u64>,
+    /// Rows are kept from this time on, in nanoseconds of the trace's clock.
+    #[serde(default)]
+    pub from_ns: Option<u64>,
+    /// Rows are kept up to this time, which is excluded.
+    #[serde(default)]
+    pub until_ns: Option<u64>,
+    /// Instruction fetches only.
+    pub instructions_only: bool,
+}
+
+/// A cut that was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cut {
+    /// What was kept.
+    pub part: Part,
+    /// Rows of the trace that it was cut from.
+    pub of_rows: u64,
+}
+
+/// `1000 rows after row 5000, from 0.5 s to 1 s, of 8000 rows`.
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Part { skip, rows, from_ns, until_ns, instructions_only } = self.part;
+        match rows {
+            Some(rows) => write!(f, "{rows} rows after row {skip}")?,
+            None => write!(f, "all rows after row {skip}")?,
+        }
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        from_ns.map_or(Ok(()), |from| write!(f, ", from {} s", seconds(from)))?;
+        until_ns.map_or(Ok(()), |until| write!(f, ", until {} s", seconds(until)))?;
+        let kinds = if instructions_only { ", the instruction fetches only" } else { "" };
+        write!(f, "{kinds}, of {} rows", self.of_rows)
+    }
+}
+
+/// How a trace was reduced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Safely Allowed Drop: in memories of at least `pages` pages, the misses of LRU and OPT are those of the whole
+    /// trace.
+    Compaction {
+        /// Pages, of the trace's page size or larger.
+        pages: u64,
+    },
+    /// All references to the pages whose hash is below `threshold` of `modulus`.
+    HashSample {
+        /// Number of hashes kept.
+        threshold: u64,
+        /// Number of different hashes.
+        modulus: u64,
+    },
+}
+
+/// How a trace was reduced, and from what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reduction {
+    /// The method.
+    pub method: Method,
+    /// The fidelity of the whole trace.
+    pub of: Fidelity,
+    /// References to pages in the whole trace.
+    pub references: u64,
+    /// Different pages in the whole trace.
+    pub pages: u64,
+}
+
+impl Reduction {
+    /// The share of pages that a sample kept; `None` for another method.
+    pub fn rate(&self) -> Option<f64> {
+        match self.method {
+            Method::HashSample { threshold, modulus } => Some(threshold as f64 / modulus.max(1) as f64),
+            Method::Compaction { .. } => None,
+        }
+    }
+}
+
+/// The recorder's measurements of the program, besides its references.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProgramFacts {
+    /// The program's own run time without recorder and pager, in seconds (an estimate).
+    pub seconds: f64,
+    /// The time of the recorded run, in seconds.
+    pub recorded_seconds: f64,
+    /// The most bytes of managed memory that were in RAM at a time.
+    pub managed_bytes: u64,
+    /// The most bytes in RAM of memory that is not paged: code, stacks, files, the C library's own.
+    pub not_paged_bytes: u64,
+    /// First touches of managed pages.
+    pub zero_fills: u64,
+    /// Of the entries of pages whose bytes did not change, the share that were writes.
+    #[serde(default)]
+    pub rewritten: f64,
+    /// Exit code; `None` if a signal ended the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<i32>,
+    /// How well its pages compress; `None`: no page was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compression: Option<Compression>,
+    /// What other programs did meanwhile; `None`: not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<Noise>,
+    /// Processes that were recorded.
+    pub processes: u32,
+    /// Threads that were recorded.
+    pub threads: u32,
+}
+
+/// What other programs did while this one was recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Noise {
+    /// Processors that they used on average.
+    pub others: f64,
+    /// Processors of the machine.
+    pub processors: u32,
+}
+
+/// How well pages compress with lz4: a sample of those that left a recorder's window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Compression {
+    /// Pages that were tried.
+    pub tried: u64,
+    /// Of those, pages small enough to be kept: at most three quarters of a page.
+    pub kept: u64,
+    /// Compressed bytes of the latter.
+    pub kept_bytes: u64,
+    /// Mean seconds to compress and decompress a page, with both hashes, over all tried pages.
+    pub page_seconds: f64,
+    /// Pages of an equal sample of all that have left, each once; 0 in an old trace.
+    #[serde(default)]
+    pub alike: u64,
+    /// Compressed bytes of the latter, as they last left.
+    #[serde(default)]
+    pub alike_bytes: u64,
+}
+
+impl Compression {
+    /// The share of pages that are kept.
+    pub fn kept_share(&self) -> f64 {
+        self.kept as f64 / (self.tried as f64).max(1.0)
+    }
+
+    /// The part of a page that one takes which left, if all are kept: the mean over departures.
+    pub fn share_of_departures(&self) -> f64 {
+        self.kept_share() / self.ratio() + 1.0 - self.kept_share()
+    }
+
+    /// The same as the mean over pages, each once.
+    pub fn share_of_pages(&self) -> f64 {
+        match self.alike {
+            0 => self.share_of_departures(),
+            pages => self.alike_bytes as f64 / (pages * coldframe_recording::span::PAGE) as f64,
+        }
+    }
+
+    /// The compression ratio of kept pages: 4096 bytes to the mean compressed size.
+    pub fn ratio(&self) -> f64 {
+        (self.kept * coldframe_recording::span::PAGE) as f64 / (self.kept_bytes as f64).max(1.0)
+    }
+}
+
+/// The recorder's measurements of one process.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProcessFacts {
+    /// Its command line, cut after 256 bytes.
+    pub command: String,
+    /// The kernel's number of the process.
+    pub process: u32,
+    /// The most bytes of managed memory that it had in RAM at a time.
+    pub managed_bytes: u64,
+    /// The most bytes in RAM of memory that is not paged.
+    pub not_paged_bytes: u64,
+    /// First touches of managed pages.
+    pub zero_fills: u64,
+    /// Entries that were recorded.
+    pub entries: u64,
+    /// From the start of its pager to its last entry or its end.
+    pub seconds: f64,
+    /// The process is too small to matter, and its rows are not in the trace.
+    pub left_out: bool,
+}
+
+/// One address range of the recorded program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mapping {
+    /// The file mapped there, or `[heap]`, `[stack]`, ...
+    pub name: String,
+    /// First byte.
+    pub start: u64,
+    /// First byte after it.
+    pub end: u64,
+    /// `rwxp` as in `/proc/PID/maps`.
+    pub protection: String,
+}
+
+/// One task (thread) of the recorded program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// Its number in the `task` column.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// Its address space: tasks of one process share theirs.
+    #[serde(default)]
+    pub space: u32,
+}

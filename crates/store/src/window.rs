@@ -1,0 +1,340 @@
+//! A live pager's recording as a trace: a row for each page that entered its window of N mapped pages, first in,
+//! first out.
+//!
+//! ```text
+//! program ── every reference ──► window of N pages ── each entry ──► trace
+//!                                  hits: unseen
+//! ```
+//! What the rows preserve, for a memory of C pages, if the program's misses are M and those of the rows alone are R:
+//!
+//! - OPT: R(C) <= M(C) <= R(C - N) for C > N. The first inequality holds because fewer references never cost more.
+//!   For the second: with C pages, follow the best plan for the rows in C - N of them and keep the window in the
+//!   other N; every reference then finds its page.
+//! - LRU: R(C + N) <= M(C) <= R(C - N) for C >= 2 N. Between a page's entry and its last hit, fewer than N pages
+//!   enter. A page touched after that hit has entered since or was in the window then. So distances in rows and in
+//!   references differ by less than N, and those of hits are below 2 N. A page that stays longer (pinned) breaks
+//!   this, and is noted.
+//!
+//! A row is a write if the page left the window with other bytes than when it last left: only then must a swap area
+//! take it. If the page has not left the window, the row is a write if the page entered by a write.
+//!
+//! The window may change while a program runs, and pages may be sampled in chunks. Then N is the longest window of
+//! all, in pages of the whole program, and the rows are those of the smallest sample of all.
+//!
+//! Between the rows, notes ([`coldframe_recording::span`]) behind the mapping `[managed]` say which memory the program unmapped.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::block::{Block, Columns};
+use crate::error::TraceError;
+use crate::fidelity::Fidelity;
+use crate::provenance::{Compression, Mapping, ProcessFacts, ProgramFacts, Provenance, Task};
+use crate::reference::{Kind, Reference};
+use crate::store::{Summary, Writer};
+use coldframe_recording::entries::{is_sampled, Record, Word, COMMAND, HEAD, MAGIC, RECORD, RECORDS};
+use coldframe_recording::span::{Note, Span, PAGE};
+
+/// The name of the mapping that is managed memory.
+pub const MANAGED: &str = "[managed]";
+/// A process with less than this part of the largest one's memory is left out, for example a shell that only started
+/// it.
+const MATTERS: u64 = 16;
+/// The unit of `st_blocks` in bytes: stat(3type).
+const BLOCK: u64 = 512;
+
+/// The recording of one process by its pager.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    path: PathBuf,
+    words: Vec<u64>,
+    /// Its command line.
+    pub command: String,
+    records: Vec<Record>,
+    cut_short: bool,
+}
+
+impl Recorded {
+    /// Reads a file of [`coldframe_recording::entries`].
+    ///
+    /// # Errors
+    /// It cannot be read, or is not a recording.
+    pub fn read(path: &Path) -> Result<Recorded, TraceError> {
+        let bytes = fs::read(path).map_err(|source| {
+            let (path, remedy) = (path.to_owned(), "check the path and its permissions".into());
+            TraceError::Io { path, action: "read", source, remedy }
+        })?;
+        let damaged = |found: String| {
+            let remedy = "record the program again".into();
+            TraceError::Damaged { path: path.to_owned(), row: 0, found, remedy }
+        };
+        let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap_or_default());
+        let head = bytes.get(..HEAD).ok_or_else(|| damaged("it is shorter than a recording's head".into()))?;
+        let words: Vec<u64> = head[..COMMAND.start].chunks_exact(8).map(word).collect();
+        if words[Word::Magic as usize] != MAGIC {
+            return Err(damaged("it does not begin as a recording of this version".into()));
+        }
+        let count = (words[Word::Records as usize] as usize).min(RECORDS);
+        let stored = bytes[HEAD..].chunks_exact(RECORD).take(count);
+        let records: Vec<_> = stored.filter_map(|b| Record::decode([word(&b[..8]), word(&b[8..])])).collect();
+        let given = fs::metadata(path).map_or(u64::MAX, |file| file.blocks() * BLOCK);
+        let cut_short = records.len() < count && given < (HEAD + count * RECORD) as u64;
+        let command = head[COMMAND].split(|byte| *byte == 0).map(String::from_utf8_lossy);
+        let command: Vec<_> = command.filter(|word| !word.is_empty()).collect();
+        Ok(Recorded { path: path.to_owned(), words, command: command.join(" "), records, cut_short })
+    }
+
+    /// Whether the file system had no room for its last records.
+    pub fn is_cut_short(&self) -> bool {
+        self.cut_short
+    }
+
+    /// A word of the head.
+    pub fn word(&self, word: Word) -> u64 {
+        self.words[word as usize]
+    }
+
+    /// The measurements of the process.
+    pub fn facts(&self) -> ProcessFacts {
+        ProcessFacts {
+            command: self.command.clone(),
+            process: self.word(Word::Process) as u32,
+            managed_bytes: self.word(Word::Managed) * PAGE,
+            not_paged_bytes: self.word(Word::NotPaged),
+            zero_fills: self.word(Word::ZeroFills),
+            entries: self.word(Word::Entries),
+            seconds: self.word(Word::Ended).saturating_sub(self.word(Word::Started)) as f64 / 1e9,
+            left_out: false,
+        }
+    }
+
+    fn shift(&self) -> u32 {
+        let shift = |record: &Record| if let Record::Window { shift, .. } = record { *shift } else { 0 };
+        self.records.iter().map(shift).max().unwrap_or(0)
+    }
+
+    /// The longest window, in pages of the whole program.
+    fn window(&self) -> u64 {
+        let pages = |record: &Record| match record {
+            Record::Window { pages, shift } => u64::from(*pages) << shift,
+            _ => 0,
+        };
+        self.records.iter().map(pages).max().unwrap_or(0)
+    }
+
+    fn span(&self) -> Span {
+        Span { start: self.word(Word::Base), len: self.word(Word::Pages) * PAGE }
+    }
+}
+
+/// Writes the recordings of one command's processes as one trace to `to`: one process after the other, without those
+/// that do not matter. `program` has what is known of the command as a whole; the rest is filled in from the
+/// recordings.
+///
+/// # Errors
+/// Nothing was recorded; as [`Writer`].
+pub fn window(
+    mut recorded: Vec<Recorded>,
+    command: &str,
+    program: ProgramFacts,
+    to: &Path,
+) -> Result<(Summary, ProgramFacts), TraceError> {
+    recorded.sort_by_key(|process| process.word(Word::Started));
+    let most = recorded.iter().map(|process| process.word(Word::Managed)).max().unwrap_or(0);
+    let matters = |process: &Recorded| process.word(Word::Managed) * MATTERS >= most && !process.records.is_empty();
+    let mut group: Vec<ProcessFacts> = recorded.iter().map(Recorded::facts).collect();
+    group.iter_mut().zip(&recorded).for_each(|(facts, process)| facts.left_out = !matters(process));
+    recorded.retain(matters);
+    let shift = recorded.iter().map(Recorded::shift).max().unwrap_or(0);
+    let mut rows = Rows::new(shift, Writer::create(to, Columns { time: true, task: true, count: false })?);
+    for (space, process) in recorded.iter().enumerate() {
+        rows.process(process, space as u32)?;
+    }
+    if rows.written == 0 {
+        let path = recorded.first().map_or_else(|| PathBuf::from(command), |process| process.path.clone());
+        let remedy = "no managed page was touched; record a program with a heap".into();
+        return Err(TraceError::Empty { path, lines: 0, skipped: 0, remedy });
+    }
+    let mut provenance = provenance(command, &recorded);
+    // The share of first touches that are in the sample: closer to the truth than the nominal rate of sampling.
+    let fills: u64 = recorded.iter().map(|process| process.word(Word::ZeroFills)).sum();
+    provenance.sample = (shift > 0 && fills > 0).then(|| rows.fills as f64 / fills as f64);
+    provenance.tasks = std::mem::take(&mut rows.tasks);
+    let [unchanged, rewritten] = rows.unchanged.map(|pages| pages as f64);
+    let rewritten = rewritten / unchanged.max(1.0);
+    let program = ProgramFacts { compression: compression(&recorded), rewritten, ..whole(program, &group) };
+    (provenance.program, provenance.group) = (Some(program), group);
+    Ok((rows.finish(provenance)?, program))
+}
+
+/// The largest process is the one that matters; the others add their first touches.
+fn whole(program: ProgramFacts, group: &[ProcessFacts]) -> ProgramFacts {
+    let most = |of: fn(&ProcessFacts) -> u64| group.iter().map(of).max().unwrap_or(0);
+    let largest = group.iter().max_by_key(|process| process.managed_bytes);
+    ProgramFacts {
+        managed_bytes: most(|process| process.managed_bytes),
+        not_paged_bytes: largest.map_or(0, |process| process.not_paged_bytes),
+        zero_fills: group.iter().filter(|process| !process.left_out).map(|process| process.zero_fills).sum(),
+        processes: group.len() as u32,
+        ..program
+    }
+}
+
+/// Of the process that matters.
+fn compression(recorded: &[Recorded]) -> Option<Compression> {
+    let largest = recorded.iter().max_by_key(|process| process.word(Word::Managed))?;
+    let [tried, kept, kept_bytes, nanos, alike, alike_bytes] =
+        [Word::Tried, Word::Kept, Word::KeptBytes, Word::PackNanos, Word::Alike, Word::AlikeBytes]
+            .map(|word| largest.word(word));
+    let page_seconds = nanos as f64 / tried as f64 / 1e9;
+    (tried > 0).then_some(Compression { tried, kept, kept_bytes, page_seconds, alike, alike_bytes })
+}
+
+fn provenance(command: &str, recorded: &[Recorded]) -> Provenance {
+    let frames = recorded.iter().map(Recorded::window).max().unwrap_or(0);
+    let mut provenance = Provenance::new("window of mapped pages", Fidelity::Window);
+    provenance.command = Some(command.into());
+    (provenance.page_size, provenance.window) = (Some(PAGE), Some(frames));
+    provenance.clock = Some("CLOCK_THREAD_CPUTIME_ID".into());
+    let managed = recorded.first().map(Recorded::span);
+    provenance.mappings.extend(managed.map(|span| Mapping {
+        name: MANAGED.into(),
+        start: span.start,
+        end: span.start + span.len,
+        protection: "rw-p".into(),
+    }));
+    provenance.notes = vec![
+        format!("filtered by a window of at most {frames} pages, first in first out: a row is a page's entry, a write if its bytes changed"),
+        format!("with C pages OPT's misses M lie between those of the rows: R(C) <= M(C) <= R(C - {frames}); LRU's R(C + {frames}) <= M(C) <= R(C - {frames}) from C = {} on", 2 * frames),
+        "heap and large private anonymous mappings only: no code, stacks or files".into(),
+    ];
+    let full = recorded.iter().any(|process| process.word(Word::Records) > RECORDS as u64);
+    if full {
+        provenance.notes.push("the recording was full before the program's end, which is left out".into());
+    }
+    provenance
+}
+
+/// Rows on their way to the file.
+struct Rows {
+    shift: u32,
+    tasks: Vec<Task>,
+    block: Block,
+    writer: Writer,
+    written: u64,
+    /// First touches, including those of memory that was unmapped later.
+    fills: u64,
+    /// Entries of pages whose bytes did not change, and those of them that were writes.
+    unchanged: [u64; 2],
+}
+
+impl Rows {
+    fn new(shift: u32, writer: Writer) -> Rows {
+        Rows { shift, tasks: Vec::new(), block: Block::new(), writer, written: 0, fills: 0, unchanged: [0; 2] }
+    }
+
+    fn process(&mut self, process: &Recorded, space: u32) -> Result<(), TraceError> {
+        let (writes, span) = (writes(&process.records), process.span());
+        let threads = self.tasks.len();
+        let mut task = 0;
+        let mut back: Option<(u64, u64)> = None;
+        let mut touched: FxHashSet<u32> = FxHashSet::default();
+        for (number, record) in process.records.iter().enumerate() {
+            match *record {
+                Record::Released { page, pages } if is_sampled(page, self.shift) => {
+                    (page..page + pages as u32).for_each(|page| _ = touched.remove(&page));
+                    let (page, end) = (u64::from(page), u64::from(page) + pages);
+                    match &mut back {
+                        Some((_, last)) if *last == page => *last = end,
+                        _ => {
+                            self.note(span, task, back.replace((page, end)))?;
+                        }
+                    }
+                }
+                Record::Entry { page, thread, time, write } if is_sampled(page, self.shift) => {
+                    self.note(span, task, back.take())?;
+                    task = self.task(threads, thread, space);
+                    let kind = if writes[number] { Kind::Write } else { Kind::Read };
+                    if kind == Kind::Read {
+                        self.unchanged[0] += 1;
+                        self.unchanged[1] += u64::from(write);
+                    }
+                    let address = span.start + u64::from(page) * PAGE;
+                    self.put(Reference { task, time, ..Reference::new(address, 1, kind) })?;
+                    self.written += 1;
+                    self.fills += u64::from(touched.insert(page));
+                }
+                _ => {}
+            }
+        }
+        self.note(span, task, back)
+    }
+
+    /// Writes notes of the memory that was unmapped.
+    fn note(&mut self, span: Span, task: u32, back: Option<(u64, u64)>) -> Result<(), TraceError> {
+        let Some((first, end)) = back else { return Ok(()) };
+        let bytes = span.start + first * PAGE..span.start + end * PAGE;
+        for address in span.note(Note::Released, bytes) {
+            self.put(Reference { task, ..Reference::new(address, 1, Kind::Read) })?;
+        }
+        Ok(())
+    }
+
+    fn task(&mut self, first: usize, thread: u32, space: u32) -> u32 {
+        let name = format!("thread {thread}");
+        let known = self.tasks[first..].iter().position(|task| task.name == name);
+        let number = first + known.unwrap_or(self.tasks.len() - first);
+        if known.is_none() {
+            self.tasks.push(Task { id: number as u32, name, space });
+        }
+        number as u32
+    }
+
+    fn put(&mut self, row: Reference) -> Result<(), TraceError> {
+        self.block.push(row);
+        if self.block.len() == self.block.capacity() {
+            self.writer.write(&self.block)?;
+            self.block.clear();
+        }
+        Ok(())
+    }
+
+    fn finish(mut self, provenance: Provenance) -> Result<Summary, TraceError> {
+        if !self.block.is_empty() {
+            self.writer.write(&self.block)?;
+        }
+        self.writer.finish(provenance)
+    }
+}
+
+/// For each record: whether it is an entry whose page was written before it left.
+fn writes(records: &[Record]) -> Vec<bool> {
+    let mut writes = vec![false; records.len()];
+    let mut last: FxHashMap<u32, usize> = FxHashMap::default();
+    let mut open: FxHashMap<u32, bool> = FxHashMap::default();
+    for (number, record) in records.iter().enumerate() {
+        match *record {
+            Record::Entry { page, write, .. } => {
+                last.insert(page, number);
+                open.insert(page, write);
+            }
+            Record::Changed { page } => {
+                if let Some(entry) = last.get(&page) {
+                    writes[*entry] = true;
+                }
+                open.remove(&page);
+            }
+            _ => {}
+        }
+    }
+    // Pages that never left the window: by the access that brought them in.
+    for (page, write) in open {
+        if let Some(entry) = last.get(&page) {
+            writes[*entry] |= write;
+        }
+    }
+    writes
+}
