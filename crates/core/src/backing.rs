@@ -16,7 +16,7 @@ use crate::swap::{Flash, Refused, Swap};
 use crate::tier::packs::Packs;
 
 impl PageId {
-    /// The home slot of the page, which has the page's number. The page lies there unless a swap area has given it
+    /// The home slot of the page, which has the page's number. The page is there unless a swap area has given it
     /// another slot.
     pub const fn home(self) -> SlotId {
         SlotId(self.0)
@@ -60,7 +60,7 @@ impl Backing {
         SlotId(self.homes + self.packs.as_mut().expect("there is a tier").pack(page, size))
     }
 
-    /// Whether the page lies in a packed slot.
+    /// Whether the page is in a packed slot.
     pub(crate) fn is_packed(&self, page: PageId) -> bool {
         self.packs.as_ref().is_some_and(|packs| packs.slot_of(page).is_some())
     }
@@ -84,7 +84,7 @@ impl Backing {
         self.slots.as_mut()
     }
 
-    /// Where the page's newest copy lies.
+    /// Where the page's newest copy is.
     pub(crate) fn slot_of(&self, page: PageId) -> SlotId {
         if let Some(slot) = self.packs.as_ref().and_then(|packs| packs.slot_of(page)) {
             return SlotId(self.homes + slot);

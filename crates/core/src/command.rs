@@ -83,7 +83,7 @@ pub enum Command {
         page: PageId,
     },
     /// Take the page's bytes out of the frame and write them to the slot. The frame may be reused when `issue`
-    /// returns. The machine keeps the bytes until it reports `Event::Written`, and repeats the write when told to.
+    /// returns. The machine keeps the bytes until it reports `Event::Written`, and repeats the write on command.
     Write {
         /// The page.
         page: PageId,
@@ -111,7 +111,7 @@ pub enum Command {
     Map {
         /// The page.
         page: PageId,
-        /// Where it lies.
+        /// Where it is.
         place: Place,
         /// Whether a write may go through without a fault.
         writable: bool,

@@ -1,4 +1,4 @@
-//! The configuration of an engine: its bounds, the abilities of the machine, and what lies below its frames.
+//! The configuration of an engine: its bounds, the abilities of the machine, and what is below its frames.
 
 use core::fmt;
 
@@ -23,7 +23,7 @@ pub struct Config {
     pub caps: Caps,
 }
 
-/// What lies below the frames: where a page goes that leaves them. Slots of an area are numbered after the home slots.
+/// What is below the frames: where a page goes that leaves them. Slots of an area are numbered after the home slots.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Below {
     /// Home slots only, one for each page.

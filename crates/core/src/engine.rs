@@ -1,8 +1,8 @@
 //! The engine. All events enter here.
 //!
-//! [`Engine::builder`] makes one. Call [`Engine::handle`] for each event, one at a time. When it returns, all commands have been issued. Never call
-//! it from within `Machine::issue`. It cannot fail: a refusal by the device comes back as `Event::Failed` and ends,
-//! after some tries, in `Command::Halt` for the task that needs the page.
+//! [`Engine::builder`] makes one. Call [`Engine::handle`] for each event, one at a time. When it returns, all commands
+//! have been issued. Never call it from within `Machine::issue`. It cannot fail: a refusal by the device comes back as
+//! `Event::Failed` and ends, after some tries, in `Command::Halt` for the task that needs the page.
 
 use alloc::boxed::Box;
 
@@ -75,7 +75,7 @@ impl Engine {
         self.config.frames - self.tier.as_ref().map_or(0, Tier::tables)
     }
 
-    /// Whether the page lies in the tier.
+    /// Whether the page is in the tier.
     pub fn is_in_tier(&self, page: PageId) -> bool {
         self.tier.as_ref().is_some_and(|tier| tier.has(page))
     }
@@ -163,7 +163,9 @@ impl Engine {
             Event::Released { page } => turn.release(page),
             Event::WillNeed { page } => return turn.will_need(handler, page),
             Event::ReadOften { page } => return turn.read_often(handler, page),
-            Event::Owned { .. } | Event::Foreground { .. } | Event::Forked { .. } => return turn.told(event),
+            Event::Owned { .. } | Event::Foreground { .. } | Event::Forked { .. } => {
+                return turn.count_ownership(event)
+            }
             Event::Pinned { page } => return turn.pin(page),
             Event::Unpinned { page } => return turn.unpin(page),
         }
@@ -226,7 +228,7 @@ impl Turn<'_> {
         self.backing.in_area(page).filter(|_| self.config.caps.direct_read)
     }
 
-    /// Lets waiting faults go on, the oldest first.
+    /// Lets waiting faults continue, the oldest first.
     fn admit(&mut self, handler: &Handler) {
         let mut place = 0;
         while let Some(fault) = self.flights.waiting(place) {
@@ -259,7 +261,7 @@ impl Turn<'_> {
     }
 
     /// Events about tasks and their pages; only an engine with slots takes them.
-    fn told(&mut self, event: Event) {
+    fn count_ownership(&mut self, event: Event) {
         let slots = self.backing.slots_mut().expect("accepted");
         match event {
             Event::Owned { task, page, backed } => slots.own(task, page, backed),

@@ -98,8 +98,8 @@ pub enum Event {
         /// The page.
         page: PageId,
     },
-    /// A fork: `child` has the bytes of `page`, which lies in a slot. Both share the slot until one of them is
-    /// written. The machine itself copies or shares pages that lie in frames.
+    /// A fork: `child` has the bytes of `page`, which is in a slot. Both share the slot until one of them is
+    /// written. The machine itself copies or shares pages that are in frames.
     Forked {
         /// The parent's page.
         page: PageId,

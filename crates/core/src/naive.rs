@@ -64,9 +64,9 @@ pub struct Immediate {
     writing: BTreeMap<u32, u64>,
     events: VecDeque<Event>,
     place: Vec<Option<Place>>,
-    /// Tasks told to go on, oldest first.
+    /// Tasks that were resumed, oldest first.
     pub resumed: Vec<TaskId>,
-    /// Tasks stopped for good.
+    /// Tasks stopped permanently.
     pub halted: Vec<TaskId>,
     /// Tasks ended for want of memory, oldest first.
     pub killed: Vec<TaskId>,
@@ -81,7 +81,7 @@ pub struct Immediate {
     /// Makes the next erases fail.
     pub erase_failures: u32,
     /// Bytes of pages whose copy failed.
-    kept: BTreeMap<u32, u64>,
+    written_bytes: BTreeMap<u32, u64>,
     /// Slots that cannot be read.
     torn: BTreeSet<u32>,
     /// Pages that a test has released lately. Only the test uses this.
@@ -119,7 +119,7 @@ impl Immediate {
             failures: 0,
             copy_failures: 0,
             erase_failures: 0,
-            kept: BTreeMap::new(),
+            written_bytes: BTreeMap::new(),
             torn: BTreeSet::new(),
             released: BTreeSet::new(),
             size_of: |_, _| 64,
@@ -321,11 +321,11 @@ impl Machine for Immediate {
             Command::Resume { task } => self.resumed.push(task),
             Command::CopySlot { page, from, to } => {
                 let value = match from {
-                    Some(from) if self.torn.contains(&from.0) => self.kept[&page.0],
+                    Some(from) if self.torn.contains(&from.0) => self.written_bytes[&page.0],
                     Some(from) => *self.slots.get(&from.0).expect("a slot that holds a page"),
-                    None => self.kept[&page.0],
+                    None => self.written_bytes[&page.0],
                 };
-                self.kept.insert(page.0, value);
+                self.written_bytes.insert(page.0, value);
                 if self.copy_failures > 0 {
                     self.copy_failures -= 1;
                     self.torn.insert(to.0);

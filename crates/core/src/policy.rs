@@ -5,7 +5,7 @@
 //! page is gone for another reason ([`Policy::remove`]). A policy never sees a hit: hits set reference bits, and the
 //! policy reads the bits.
 //!
-//! To add one: copy `policy/fifo.rs`, write its naive twin beside it, and add its `SPEC` to [`ALL`]. The command
+//! To add one: copy `policy/fifo.rs`, write its naive twin in the same file, and add its `SPEC` to [`ALL`]. The command
 //! line, sweeps, fuzzing, differential tests and help find the policy there.
 
 use alloc::boxed::Box;

@@ -71,7 +71,7 @@ impl Ram {
         self.frames.release(frame);
     }
 
-    /// The page's bytes are in its reserved frame. The policy must be told separately.
+    /// The page's bytes are in its reserved frame. The policy must be notified separately.
     pub(crate) fn settle(&mut self, frame: FrameId, page: PageId) {
         self.frames.settle(frame, page);
     }
@@ -96,7 +96,7 @@ impl Ram {
         }
     }
 
-    /// Returns true if the page is not pinned any more; the policy must then be told.
+    /// Returns true if that was the last pin; the policy must then be notified.
     pub(crate) fn unpin(&mut self, frame: FrameId) -> bool {
         self.frames.unpin(frame)
     }

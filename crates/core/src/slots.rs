@@ -199,7 +199,7 @@ impl Slots {
     }
 
     /// The page of the task after `before`. Pages are returned one at a time, so that the caller can change the lists
-    /// meanwhile.
+    /// between calls.
     pub(crate) fn next_page(&self, task: TaskId, before: Option<PageId>) -> Option<PageId> {
         let next = match before {
             None => self.pages_of[task.index()].head(),

@@ -57,7 +57,7 @@ pub struct Refused;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full;
 
-/// Carries the orders of a swap area out. A real flash writes `page` and `sequence` beside the data (spare area), for
+/// Carries the orders of a swap area out. A real flash writes `page` and `sequence` next to the data (spare area), for
 /// [`Swap::recover`]; the copy of a page with the highest sequence number is the valid one.
 pub trait Flash {
     /// Programs an erased slot with a page's bytes from RAM.
@@ -277,7 +277,7 @@ impl Swap {
     }
 
     /// The program of the page's copy in the slot had failed; for a flash that reports later. The block takes no more
-    /// pages. Returns true if it was the page's newest copy, so that the page has none any more.
+    /// pages. Returns true if it was the page's newest copy, so that no valid copy is left.
     pub fn program_failed(&mut self, page: PageId, slot: SlotId) -> bool {
         let newest = self.slot_of(page) == Some(slot);
         if newest {
@@ -316,7 +316,7 @@ impl Swap {
         self.blocks.page_in(slot)
     }
 
-    /// The slots of the area in which this slot lies, as a range of their numbers.
+    /// The slots of the area in which this slot is, as a range of their numbers.
     pub fn area_of(&self, slot: SlotId) -> core::ops::Range<u32> {
         let block = self.blocks.block_of(slot);
         let area = self.areas.iter().rfind(|area| area.first <= block.0).expect("blocks belong to areas");

@@ -1,8 +1,8 @@
 //! One event's turn: the engine's rooms, lent together with the machine to the code that carries the event out.
 //!
 //! Each room keeps its fields private. `PageStates` says where each page is, `Ram` which page is in which frame,
-//! `Flights` what is in flight and who waits, `Buffers` which pages stay in a buffer, `Backing` where pages lie
-//! outside of RAM, and `Tier` which pages lie in RAM compressed. Work on several rooms is here.
+//! `Flights` what is in flight and who waits, `Buffers` which pages stay in a buffer, `Backing` where pages are
+//! outside of RAM, and `Tier` which pages are in RAM compressed. Work on several rooms is here.
 
 use crate::backing::Backing;
 use crate::buffers::Buffers;
@@ -55,7 +55,8 @@ impl Turn<'_> {
         self.backing.slot_for(page, self.pages, self.machine)
     }
 
-    /// Counts a move from a buffer to a frame. The processor makes the move; the device may be loading meanwhile.
+    /// Counts a move from a buffer to a frame. The processor makes the move; the device may be loading at the same
+    /// time.
     pub(crate) fn count_move(&mut self) {
         self.counts.page_moves += 1;
         self.counts.page_moves_dual += u64::from(self.flights.are_loading());

@@ -286,7 +286,7 @@ fn policies() -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 120, ..ProptestConfig::default() })]
 
-    /// Random tasks, pages, writes and failures under every policy, with a model of the contents beside the machine.
+    /// Random tasks, pages, writes and failures under every policy, with a model of the contents next to the machine.
     /// Each access sees the last write, whatever pages are held, moved or evicted. The engine's invariants are checked
     /// after every event.
     #[test]

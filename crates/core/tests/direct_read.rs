@@ -317,9 +317,9 @@ proptest! {
                     }
                 }
                 _ => {
-                    let seen = read(&mut rig, task, id);
+                    let value = read(&mut rig, task, id);
                     forget_the_killed(&mut rig, &mut killed, &mut contents);
-                    prop_assert_eq!(seen, contents[id.index()], "page {}", id.0);
+                    prop_assert_eq!(value, contents[id.index()], "page {}", id.0);
                 }
             }
         }
@@ -337,9 +337,9 @@ fn fork(rig: &mut Rig, contents: &mut [u64], number: u32) {
 }
 
 /// A killed task finds its anonymous pages empty when it starts again; its writes to files stay.
-fn forget_the_killed(rig: &mut Rig, seen: &mut usize, contents: &mut [u64]) {
-    while let Some(task) = rig.machine.killed.get(*seen).copied() {
-        *seen += 1;
+fn forget_the_killed(rig: &mut Rig, forgotten: &mut usize, contents: &mut [u64]) {
+    while let Some(task) = rig.machine.killed.get(*forgotten).copied() {
+        *forgotten += 1;
         for number in 0..FIRST_FILE {
             rig.machine.forget(page(task.0, number));
             contents[page(task.0, number).index()] = 0;

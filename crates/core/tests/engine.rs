@@ -161,7 +161,7 @@ fn without_a_reference_bit_clock_decides_as_with_one() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 80, ..ProptestConfig::default() })]
 
-    /// A model of contents beside the machine: every read sees the last write, whatever pages are evicted and loaded,
+    /// A model of contents next to the machine: every read sees the last write, whatever pages are evicted and loaded,
     /// with and without hardware bits, and with transfers that sometimes fail.
     #[test]
     fn every_read_sees_the_last_write(

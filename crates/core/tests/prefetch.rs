@@ -81,10 +81,10 @@ struct Lru(Vec<u32>);
 
 impl Lru {
     fn touch(&mut self, page: u32) -> bool {
-        let found = self.0.iter().position(|p| *p == page);
-        found.map(|at| self.0.remove(at));
+        let position = self.0.iter().position(|p| *p == page);
+        position.map(|at| self.0.remove(at));
         self.0.push(page);
-        found.is_some()
+        position.is_some()
     }
 
     /// Touches the pages with `frames` frames; returns the number of misses.

@@ -52,7 +52,7 @@ fn shapes() -> impl Strategy<Value = Vec<AreaConfig>> {
     prop::collection::vec(one, 1..3)
 }
 
-/// A swap area on a mock NAND, beside a plain map of the last writes.
+/// A swap area on a mock NAND, and a plain map of the last writes.
 struct Bench {
     swap: Swap,
     nand: Nand,
@@ -88,11 +88,11 @@ impl Bench {
         let health = |block: BlockId| erases[block.index()];
         self.swap =
             Swap::recover(PAGES as usize, SLOTS_PER_BLOCK, &self.areas, |slot| nand.found(slot), health).unwrap();
-        let found = self.content(on_its_way);
+        let content = self.content(on_its_way);
         // A release is only a hint: an older copy of a released page may reappear.
         let before = self.model.get(&on_its_way).copied();
-        assert!(before.is_none() || found == before || found == Some(self.written), "torn page {on_its_way}");
-        if let Some(content) = found {
+        assert!(before.is_none() || content == before || content == Some(self.written), "torn page {on_its_way}");
+        if let Some(content) = content {
             self.model.insert(on_its_way, content);
         }
         for page in (0..PAGES).filter(|page| !self.model.contains_key(page)) {

@@ -24,7 +24,7 @@ pub(crate) const MAGIC: &str = "coldframe journal 9 of a swap area";
 const MAX: u64 = 1 << 28;
 
 impl Journal {
-    /// A journal of an area for so many pages.
+    /// A journal of an area for that many pages.
     pub fn of_area(pages: usize, swap: &SwapAreas) -> Journal {
         let lines: String = swap.areas.iter().map(area_line).collect();
         let (slots, areas) = (swap.slots_per_block, swap.areas.len());
@@ -106,22 +106,22 @@ fn open(bytes: &[u8]) -> Result<(Swap, Entries<'_>), JournalError> {
 /// Gives a journal's input to a fresh area, and compares the output.
 pub(crate) fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
     let (mut swap, entries) = open(bytes)?;
-    let mut replayer = Replayer { entries, seen: Replayed::default(), error: None };
+    let mut replayer = Replayer { entries, replayed: Replayed::default(), error: None };
     loop {
         let at = replayer.entries.at;
-        let found = replayer.entries.next_entry()?;
-        let (Entry::Out { page, .. } | Entry::Event { event: Event::Released { page }, .. }) = (match found {
-            None => return Ok(replayer.seen),
+        let entry = replayer.entries.next_entry()?;
+        let (Entry::Out { page, .. } | Entry::Event { event: Event::Released { page }, .. }) = (match entry {
+            None => return Ok(replayer.replayed),
             Some(entry) => entry,
         }) else {
-            replayer.differs(at, found, &"has nothing more to do for the last page");
+            replayer.differs(at, entry, &"has nothing more to do for the last page");
             return Err(*replayer.error.expect("it differs"));
         };
         if page.index() >= swap.pages() {
             return Err(JournalError::Entry { byte: at, reason: "there is no such page" });
         }
-        replayer.seen.events += 1;
-        match found {
+        replayer.replayed.events += 1;
+        match entry {
             Some(Entry::Out { .. }) => drop(swap.swap_out(page, &mut replayer)),
             _ => drop(swap.release(page)),
         }
@@ -134,14 +134,14 @@ pub(crate) fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
 /// A flash that compares orders with those of the journal, and fails where they failed.
 struct Replayer<'a> {
     entries: Entries<'a>,
-    seen: Replayed,
+    replayed: Replayed,
     error: Option<Box<JournalError>>,
 }
 
 impl Replayer<'_> {
-    fn differs(&mut self, byte: usize, found: Option<Entry>, engine: &dyn fmt::Debug) {
-        let journal = found.map_or_else(|| "its end".to_string(), |entry| format!("{entry:?}"));
-        let entries = self.seen.events + self.seen.commands;
+    fn differs(&mut self, byte: usize, entry: Option<Entry>, engine: &dyn fmt::Debug) {
+        let journal = entry.map_or_else(|| "its end".to_string(), |entry| format!("{entry:?}"));
+        let entries = self.replayed.events + self.replayed.commands;
         self.error = Some(Box::new(JournalError::Differs { byte, entries, journal, engine: format!("{engine:?}") }));
     }
 
@@ -151,15 +151,15 @@ impl Replayer<'_> {
         }
         let at = self.entries.at;
         match self.entries.next_entry() {
-            Ok(found) if found == Some(Entry::Command(command)) => self.seen.commands += 1,
-            Ok(found) => self.differs(at, found, &command),
+            Ok(entry) if entry == Some(Entry::Command(command)) => self.replayed.commands += 1,
+            Ok(entry) => self.differs(at, entry, &command),
             Err(error) => self.error = Some(Box::new(error)),
         }
         let mut ahead = self.entries.clone();
         match ahead.next_entry() {
             Ok(Some(Entry::Event { event: Event::Failed { transfer: failed }, .. })) if failed == transfer => {
                 self.entries = ahead;
-                self.seen.events += 1;
+                self.replayed.events += 1;
                 Err(Refused)
             }
             _ => Ok(()),
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
     use coldframe_core::swap::{collect, AreaConfig, Layout, WearLevelling};
 
-    /// Every so many-th order fails.
+    /// Every n-th order fails.
     struct Failing(u32, u32);
 
     impl Failing {

@@ -23,7 +23,7 @@ pub struct Head {
     pub handler: String,
     /// Bounds and abilities.
     pub config: Config,
-    /// What lies below its frames.
+    /// What is below its frames.
     pub below: Below,
     /// How prefetched pages enter RAM.
     pub arrival: Arrival,

@@ -108,7 +108,7 @@ impl Journal {
         self.bytes.capacity()
     }
 
-    /// Makes room for so many bytes between two calls of [`Journal::drain_with`], so that nothing is allocated later.
+    /// Makes room for that many bytes between two calls of [`Journal::drain_with`], so that nothing is allocated later.
     pub fn reserve(&mut self, bytes: usize) {
         self.bytes.reserve_exact(bytes);
     }

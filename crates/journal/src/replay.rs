@@ -21,17 +21,17 @@ pub fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
     let mut engine = head.engine()?;
     let mut entry = entries.next_entry()?;
     let mut replayed = Replayed::default();
-    while let Some(found) = entry {
+    while let Some(expected) = entry {
         let at = entries.at;
-        if let Entry::Thread { .. } = found {
+        if let Entry::Thread { .. } = expected {
             entry = entries.next_entry()?;
             continue;
         }
-        let Entry::Event { event, .. } = found else {
+        let Entry::Event { event, .. } = expected else {
             return Err(JournalError::Differs {
                 byte: at,
                 entries: replayed.events + replayed.bits + replayed.commands,
-                journal: format!("{found:?}"),
+                journal: format!("{expected:?}"),
                 engine: "has nothing more to do for the last event".to_string(),
             });
         };
@@ -39,9 +39,9 @@ pub fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
             return Err(JournalError::Entry { byte: at, reason: "the event cannot come at this point" });
         }
         replayed.events += 1;
-        let mut machine = Replayer { entries, seen: replayed, error: None };
+        let mut machine = Replayer { entries, replayed, error: None };
         engine.handle(event, &mut machine);
-        (entries, replayed) = (machine.entries, machine.seen);
+        (entries, replayed) = (machine.entries, machine.replayed);
         if let Some(error) = machine.error {
             return Err(*error);
         }
@@ -52,7 +52,7 @@ pub fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
 
 struct Replayer<'a> {
     entries: Entries<'a>,
-    seen: Replayed,
+    replayed: Replayed,
     error: Option<Box<JournalError>>,
 }
 
@@ -62,7 +62,7 @@ impl Replayer<'_> {
             return None;
         }
         let at = self.entries.at;
-        let entries = self.seen.events + self.seen.bits + self.seen.commands;
+        let entries = self.replayed.events + self.replayed.bits + self.replayed.commands;
         match self.entries.next_entry() {
             Ok(Some(entry)) if same(&entry) => return Some(entry),
             Ok(entry) => {
@@ -79,21 +79,22 @@ impl Replayer<'_> {
 impl Machine for Replayer<'_> {
     fn issue(&mut self, command: Command) {
         if self.next(&command, |entry| *entry == Entry::Command(command)).is_some() {
-            self.seen.commands += 1;
+            self.replayed.commands += 1;
         }
     }
 
     fn referenced(&mut self, page: PageId, after: After) -> bool {
-        let asked = |e: &Entry| matches!(e, Entry::Referenced { page: p, after: a, .. } if *p == page && *a == after);
-        let entry = self.next(&("a reference bit is asked for", page, after), asked);
-        self.seen.bits += 1;
+        let is_expected =
+            |e: &Entry| matches!(e, Entry::Referenced { page: p, after: a, .. } if *p == page && *a == after);
+        let entry = self.next(&("a reference bit is asked for", page, after), is_expected);
+        self.replayed.bits += 1;
         matches!(entry, Some(Entry::Referenced { value: true, .. }))
     }
 
     fn dirty(&mut self, page: PageId) -> bool {
         let entry =
             self.next(&("a dirty bit is asked for", page), |e| matches!(e, Entry::Dirty { page: p, .. } if *p == page));
-        self.seen.bits += 1;
+        self.replayed.bits += 1;
         matches!(entry, Some(Entry::Dirty { value: true, .. }))
     }
 }

@@ -8,7 +8,7 @@ use coldframe_live::extents::Manner;
 use coldframe_live::PAGE;
 
 use crate::memory::{self, backing, Backing};
-use crate::parts::{asked_pages, failed, pass, through, Whose};
+use crate::ranges::{failed, pages_or_errno, pass, through, Owner};
 use crate::say::{once, Once};
 use crate::sys;
 
@@ -30,10 +30,10 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, len: usize, advice: c_int
     if pass(libc::SYS_madvise, [address, 0, advice as usize, 0, 0, 0]) < 0 {
         return -1;
     }
-    let Some(range) = asked_pages(address, len, libc::EINVAL) else { return -1 };
+    let Some(range) = pages_or_errno(address, len, libc::EINVAL) else { return -1 };
     let stops_at_holes = matches!(advice, libc::MADV_POPULATE_READ | libc::MADV_POPULATE_WRITE);
-    through(range, stops_at_holes, |part, whose| match whose {
-        Whose::Managed(manner) => advise(part, manner, advice),
+    through(range, stops_at_holes, |part, owner| match owner {
+        Owner::Managed(manner) => advise(part, manner, advice),
         _ => pass(libc::SYS_madvise, [part.start, part.len(), advice as usize, 0, 0, 0]),
     })
 }
@@ -77,8 +77,8 @@ fn is_own(process: c_int) -> bool {
     let mut info = [0u64; 8];
     // SAFETY: the structure lives through the calls and has the length that the number names.
     unsafe {
-        let asked = sys::call(libc::SYS_ioctl, [process as usize, GET_INFO, info.as_mut_ptr() as usize, 0, 0, 0]);
-        SELF.contains(&process) || (asked == 0 && info[2] >> 32 == sys::call(libc::SYS_getpid, [0; 6]) as u64)
+        let answer = sys::call(libc::SYS_ioctl, [process as usize, GET_INFO, info.as_mut_ptr() as usize, 0, 0, 0]);
+        SELF.contains(&process) || (answer == 0 && info[2] >> 32 == sys::call(libc::SYS_getpid, [0; 6]) as u64)
     }
 }
 
@@ -177,9 +177,9 @@ pub unsafe extern "C" fn msync(address: *mut c_void, len: usize, flags: c_int) -
     if pass(address, 0) < 0 {
         return -1;
     }
-    let Some(range) = asked_pages(address, len, libc::ENOMEM) else { return -1 };
-    through(range, false, |part, whose| match whose {
-        Whose::Managed(Manner { locked: true, .. }) if flags & libc::MS_INVALIDATE != 0 => failed(libc::EBUSY),
+    let Some(range) = pages_or_errno(address, len, libc::ENOMEM) else { return -1 };
+    through(range, false, |part, owner| match owner {
+        Owner::Managed(Manner { locked: true, .. }) if flags & libc::MS_INVALIDATE != 0 => failed(libc::EBUSY),
         _ => pass(part.start, part.len()) as isize,
     })
 }
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn mincore(address: *mut c_void, len: usize, out: *mut c_u
     if !memory::meets(address, len) {
         return pass(address, len, out as usize);
     }
-    let Some(range) = asked_pages(address, len, libc::ENOMEM) else { return -1 };
+    let Some(range) = pages_or_errno(address, len, libc::ENOMEM) else { return -1 };
     let into = |at: usize| out as usize + (at - address) / PAGE;
     through(range, true, |part, _| pass(part.start, part.len(), into(part.start)) as isize)
 }

@@ -20,7 +20,7 @@ impl Text {
         address.wrapping_sub(self.start.load(Relaxed)) < self.len.load(Relaxed)
     }
 
-    /// Adds a segment. The executable segments of one object lie next to each other, and nearly always there is only
+    /// Adds a segment. The executable segments of one object are next to each other, and nearly always there is only
     /// one.
     fn extend(&self, start: usize, end: usize) {
         let (s, n) = (self.start.load(Relaxed), self.len.load(Relaxed));

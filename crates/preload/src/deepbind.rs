@@ -12,8 +12,8 @@ static REAL: AtomicUsize = AtomicUsize::new(0);
 
 /// Finds it. Before version 2.34 it is in a library of its own, which may not be loaded yet.
 pub fn find() {
-    let found = look(c"dlopen");
-    REAL.store(if found == 0 { late as *const () as usize } else { found }, Relaxed);
+    let address = look(c"dlopen");
+    REAL.store(if address == 0 { late as *const () as usize } else { address }, Relaxed);
 }
 
 unsafe extern "C" fn late(name: *const c_char, flags: c_int) -> *mut c_void {

@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_uint};
 use coldframe_live::kept;
 
 use crate::next::next;
-use crate::parts::{failed, pass};
+use crate::ranges::{failed, pass};
 use crate::say::{once, Once};
 use crate::shim::with_caller;
 use crate::{caller, direct, memory};
@@ -60,7 +60,10 @@ fn copied(from: c_int, result: c_int) -> c_int {
 fn is_taken(to: c_int) -> bool {
     let taken = kept::has(to);
     if taken {
-        once(Once::Kept, format_args!("the program wants descriptor {to}, which the pager has, and does not get it"));
+        once(
+            Once::OwnDescriptor,
+            format_args!("the program wants descriptor {to}, which the pager has, and does not get it"),
+        );
     }
     taken
 }

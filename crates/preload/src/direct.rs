@@ -1,18 +1,18 @@
 //! Files with O_DIRECT. A device that writes straight into a managed page could do so while the page leaves RAM; the
 //! bytes would be lost. So the flag is removed: data then goes through the page cache, and the kernel's copy faults
 //! like any other access. The program reads and writes the same data, and F_GETFL still reports the flag. It is removed
-//! from a descriptor that was inherited or received, too; whoever shares that one has it removed as well. A file that an
-//! io_uring itself opens keeps the flag (see [`crate::wary`]).
+//! from a descriptor that was inherited or received, too; whoever shares that one has it removed as well. A file that
+//! an io_uring itself opens keeps the flag (see [`crate::pinning`]).
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::next::next;
-use crate::parts::pass;
+use crate::ranges::pass;
 use crate::say::{once, Once};
 use crate::shim::with_caller;
 use crate::sys::{self, Lock};
-use crate::{caller, memory, wary};
+use crate::{caller, memory, pinning};
 
 /// Whether to remove the flag: not for this library's own files.
 fn concerns(flags: c_int, caller: usize) -> bool {
@@ -23,10 +23,10 @@ fn concerns(flags: c_int, caller: usize) -> bool {
 fn opened(flags: c_int, caller: usize, open: impl FnOnce(c_int) -> c_int) -> c_int {
     if !concerns(flags, caller) {
         let descriptor = open(flags);
-        return if caller::is_own(caller) { descriptor } else { wary::given(descriptor) };
+        return if caller::is_own(caller) { descriptor } else { pinning::given(descriptor) };
     }
     once(Once::Direct, "files that the program opens with O_DIRECT go through the page cache");
-    let descriptor = wary::given(open(flags & !libc::O_DIRECT));
+    let descriptor = pinning::given(open(flags & !libc::O_DIRECT));
     if descriptor >= 0 {
         note(descriptor);
     }

@@ -27,15 +27,15 @@ unsafe extern "C" {
     static environ: Strings;
 }
 
-/// The first bytes of a regular file, at an offset; fewer if it ends. Another kind of file is not opened: to open a FIFO
-/// is to wait for its writer.
+/// The first bytes of a regular file, at an offset; fewer if it ends. Another kind of file is not opened: to open a
+/// FIFO is to wait for its writer.
 fn read(path: *const c_char, offset: u64, into: &mut [u8]) -> usize {
     let flags = (libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK) as usize;
     // SAFETY: system calls on a path of the caller's and buffers of ours; a stat is numbers.
     unsafe {
         let mut kind: libc::stat = std::mem::zeroed();
-        let asked = [libc::AT_FDCWD as usize, path as usize, &raw mut kind as usize, 0, 0, 0];
-        if sys::call(libc::SYS_newfstatat, asked) < 0 || kind.st_mode & libc::S_IFMT != libc::S_IFREG {
+        let arguments = [libc::AT_FDCWD as usize, path as usize, &raw mut kind as usize, 0, 0, 0];
+        if sys::call(libc::SYS_newfstatat, arguments) < 0 || kind.st_mode & libc::S_IFMT != libc::S_IFREG {
             return 0;
         }
         let file = sys::call(libc::SYS_openat, [libc::AT_FDCWD as usize, path as usize, flags, 0, 0, 0]);
@@ -237,17 +237,17 @@ mod tests {
             let texts: Vec<CString> =
                 ["A=1", value, "B=2"].into_iter().map(|text| CString::new(text).unwrap()).collect();
             let list: Vec<*const c_char> = texts.iter().map(|text| text.as_ptr()).chain([null()]).collect();
-            let mut seen = Vec::new();
+            let mut passed = Vec::new();
             let mut start = |environment: Strings| {
                 // SAFETY: ends with a null, and its entries live until this returns.
-                seen = unsafe { entries(environment) }
+                passed = unsafe { entries(environment) }
                     .map(|entry| unsafe { CStr::from_ptr(entry) }.to_str().unwrap().to_string())
                     .collect();
                 7
             };
             // SAFETY: as above.
             assert_eq!(unsafe { without(list.as_ptr(), &mut start) }, 7);
-            seen.join(" ")
+            passed.join(" ")
         };
         assert_eq!(with("LD_PRELOAD=/x/libcoldframe_preload.so"), "A=1 B=2");
         assert_eq!(with("LD_PRELOAD=/x/libcoldframe_preload.so:/y/b.so c.so"), "A=1 LD_PRELOAD=/y/b.so:c.so B=2");

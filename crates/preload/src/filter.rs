@@ -12,15 +12,15 @@ use std::ffi::{c_int, c_ulong};
 use coldframe_live::calls::{ARCHITECTURE, NEEDED, WANTED};
 
 use crate::memory::{self, Backing};
-use crate::parts::{failed, pass};
+use crate::ranges::{failed, pass};
 use crate::say::{once, Once};
 
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 const LOG: u32 = libc::SECCOMP_RET_LOG;
 const ERROR: u32 = libc::SECCOMP_RET_ERRNO;
 
-/// Calls that a forked child makes, under the same filter, to give its pager a process of its own. It can do without them,
-/// as without those of [`WANTED`].
+/// Calls that a forked child makes, under the same filter, to give its pager a process of its own. It can do without
+/// them, as without those of [`WANTED`].
 const IN_A_CHILD: [i64; 10] = [
     libc::SYS_openat,
     libc::SYS_socketpair,

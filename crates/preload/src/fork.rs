@@ -25,9 +25,9 @@ use coldframe_live::PAGE;
 use crate::libc_symbols::Symbol;
 use crate::memory::{self, backing, Backing};
 use crate::next::{call_at, next, none};
-use crate::parts::failed;
+use crate::ranges::failed;
 use crate::sys::Lock;
-use crate::{apart, files, gate, sys, threads, waits};
+use crate::{files, gate, stacks, sys, threads, waits};
 
 extern "C" {
     fn _IO_list_lock();
@@ -48,7 +48,7 @@ impl Still {
     #[inline(never)]
     pub fn here() -> Still {
         let here = Cell::new(0u8);
-        // Frames of the fork's own callers may lie a little above.
+        // Frames of the fork's own callers may be a little above.
         Still::below((here.as_ptr() as usize + CALLERS).next_multiple_of(PAGE))
     }
 
@@ -114,7 +114,7 @@ unsafe extern "C" fn prepare() {
     if !memory::ready() {
         return;
     }
-    // SAFETY: a recursive lock, opened in `parent` or made anew in `child`.
+    // SAFETY: a recursive lock, opened in `parent` or initialised again in `child`.
     unsafe { _IO_list_lock() };
     let mask = sys::block_signals();
     // SAFETY: it is locked now.
@@ -123,7 +123,7 @@ unsafe extern "C" fn prepare() {
     gate::shut();
     FORKING.with(|forking| *forking = Some((still, mask)));
     if let Backing::Pager(pager) = backing() {
-        apart::run(|| pager.fork_prepare());
+        stacks::run(|| pager.fork_prepare());
     }
 }
 
@@ -143,7 +143,7 @@ unsafe extern "C" fn parent() {
     }
     let errno = sys::errno();
     if let Backing::Pager(pager) = backing() {
-        let refused = apart::run(|| pager.fork_parent()).err().and_then(|error| error.raw_os_error());
+        let refused = stacks::run(|| pager.fork_parent()).err().and_then(|error| error.raw_os_error());
         if let Some(error) = refused {
             REFUSED.store(u64::from(sys::thread()) << 32 | error as u64, Relaxed);
         }
@@ -159,11 +159,11 @@ unsafe extern "C" fn child() {
     if !memory::ready() {
         return;
     }
-    apart::free_all();
+    stacks::free_all();
     waits::start();
-    gate::start(); // before a keeper shares the memory
+    gate::start(); // before a pager process shares the memory
     match backing() {
-        Backing::Pager(pager) => apart::run(|| pager.fork_child()),
+        Backing::Pager(pager) => stacks::run(|| pager.fork_child()),
         Backing::Layout(layout) => layout.after_fork(),
     }
     gate::open_in_child();
@@ -196,8 +196,8 @@ pub unsafe fn around(make: impl FnOnce() -> isize) -> isize {
 
 /// Replaces the C library's function: if the kernel does not let a child have the memory, there is no child.
 ///
-/// Signals are blocked from the start, for the C library holds a lock while it looks for the handlers of a fork. A signal
-/// handler that needed memory just then would wait for another thread's fork, and that fork for the lock.
+/// Signals are blocked from the start, for the C library holds a lock while it looks for the handlers of a fork. A
+/// signal handler that needed memory just then would wait for another thread's fork, and that fork for the lock.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn fork() -> c_int {
     let mask = sys::block_signals();
@@ -232,8 +232,8 @@ pub fn copies(number: i64, flags: usize, stack: usize) -> bool {
     number == libc::SYS_clone && flags & libc::CLONE_VM as usize == 0 && stack == 0
 }
 
-/// clone3 through `syscall`, with its kind of result. A copy of the program is made as `clone` makes one. ENOSYS, as from
-/// kernels that do not have the call: the child would begin elsewhere, or the kernel would have to reach managed
+/// clone3 through `syscall`, with its kind of result. A copy of the program is made as `clone` makes one. ENOSYS, as
+/// from kernels that do not have the call: the child would begin elsewhere, or the kernel would have to reach managed
 /// memory while the pager stands still.
 ///
 /// # Safety

@@ -80,7 +80,7 @@ fn membarrier(command: usize) -> bool {
     unsafe { sys::call(libc::SYS_membarrier, [command, 0, 0, 0, 0, 0]) == 0 }
 }
 
-/// Before the first entry, and before a keeper starts; again in a forked child.
+/// Call this before the first entry and before a pager process starts; again in a forked child.
 pub fn start() {
     STRONG.store(!membarrier(MEMBARRIER_REGISTER_PRIVATE_EXPEDITED), SeqCst);
     if KEY.load(Relaxed) == 0 {

@@ -218,7 +218,7 @@ pub fn aligned(align: usize, size: usize) -> *mut c_void {
 /// heap, whose memory is managed, but its `delete` calls `free` by name. So a block in managed memory that is not
 /// ours is its own.
 fn behind(function: &Symbol) -> Option<usize> {
-    Some(function.address()).filter(|found| *found != 0 && !crate::caller::is_libc(*found))
+    Some(function.address()).filter(|address| *address != 0 && !crate::caller::is_libc(*address))
 }
 
 /// free.
@@ -233,7 +233,7 @@ pub unsafe fn free(block: *mut c_void) {
         unsafe { mi::mi_free(block) };
     } else {
         match REGISTRY.with(|blocks| blocks.remove(&(block as usize))) {
-            // The caller cannot be told that the kernel refused.
+            // This function cannot report that the kernel refused.
             Some(Direct { mapped, .. }) => _ = pins::unmap(block as usize..block as usize + mapped),
             None => match behind(&next::FREE) {
                 // SAFETY: of that name, and of that type.

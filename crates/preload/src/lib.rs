@@ -1,5 +1,5 @@
 //! The library that `coldframe run` puts into an unmodified program through the dynamic linker. The program's heap
-//! then lies in managed memory. A function with `no_mangle` replaces the C library's of that name.
+//! then is in managed memory. A function with `no_mangle` replaces the C library's of that name.
 //!
 //! - [`start`]: the constructor; reads `COLDFRAME_OPTIONS`, starts the pager
 //! - [`malloc`], [`heap`]: malloc and related functions, over mimalloc in managed memory
@@ -9,17 +9,17 @@
 //! - [`program_break`], which is sbrk
 //! - [`mapping`], [`remap`], [`advice`], [`lock`], [`parts`], [`descriptors`], [`syscall`]: system calls that concern
 //!   managed memory or the pager's descriptors
-//! - [`direct`], [`wary`], [`received`]: O_DIRECT; other files and devices by which the kernel writes past the page table;
-//!   descriptors from elsewhere
+//! - [`direct`], [`pinning`], [`received`]: O_DIRECT; other files and devices by which the kernel writes past the page
+//!   table; descriptors from elsewhere
 //! - [`next`]: the functions behind those that are replaced
 //! - [`pins`], [`rings`], [`threads`]: memory that must stay in RAM, and its owners
-//! - [`poke`], which is process_vm_writev and process_vm_readv
+//! - [`process_vm`], which is process_vm_writev and process_vm_readv
 //! - [`limits`], [`filter`]: limits on the process's resources, and on its system calls
 //! - [`deepbind`]: libraries that would otherwise not use any of this
 //! - [`fork`], [`gate`], [`files`]: a child finds memory and heap as its parent left them
 //! - [`waits`]: a tracer that waits for any child does not wait for the pager's process
 //! - [`memory`], [`layout`]: the pager, or in layout-only mode its addresses without it
-//! - [`apart`]: the stacks on which it works in the program's threads
+//! - [`stacks`]: the stacks on which it works in the program's threads
 //!
 //! | environment | |
 //! |---|---|
@@ -41,7 +41,6 @@
 #![cfg_attr(test, allow(dead_code))] // nothing is exported to a test
 
 mod advice;
-mod apart;
 mod caller;
 mod deepbind;
 mod descriptors;
@@ -60,23 +59,24 @@ mod malloc;
 mod mapping;
 mod memory;
 mod next;
-mod parts;
+mod pinning;
 mod pins;
-mod poke;
 mod pool;
+mod process_vm;
 mod program_break;
+mod ranges;
 mod received;
 mod remap;
 mod rings;
 mod say;
 mod shim;
+mod stacks;
 mod start;
 mod sys;
 mod syscall;
 mod threads;
 mod unmanaged;
 mod waits;
-mod wary;
 
 #[cfg(not(test))]
 #[global_allocator]

@@ -12,7 +12,7 @@ use crate::caller;
 fn look(name: &CStr) -> usize {
     match caller::libc_base() {
         0 => 0,
-        // SAFETY: the C library lies there, and stays.
+        // SAFETY: the C library is there, and stays.
         base => unsafe { symbol_in(base, name) }.unwrap_or(0),
     }
 }
@@ -21,12 +21,12 @@ fn look(name: &CStr) -> usize {
 pub struct Symbol {
     name: &'static CStr,
     look: fn(&CStr) -> usize,
-    found: AtomicUsize,
+    address: AtomicUsize,
 }
 
 impl Symbol {
     pub const fn new(name: &'static CStr, look: fn(&CStr) -> usize) -> Symbol {
-        Symbol { name, look, found: AtomicUsize::new(0) }
+        Symbol { name, look, address: AtomicUsize::new(0) }
     }
 
     /// A function or a variable of the C library.
@@ -36,13 +36,13 @@ impl Symbol {
 
     /// Its address; 0: there is none, or not yet.
     pub fn address(&self) -> usize {
-        match self.found.load(Relaxed) {
+        match self.address.load(Relaxed) {
             0 => {
-                let found = (self.look)(self.name);
-                self.found.store(found, Relaxed);
-                found
+                let address = (self.look)(self.name);
+                self.address.store(address, Relaxed);
+                address
             }
-            found => found,
+            address => address,
         }
     }
 }

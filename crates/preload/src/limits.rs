@@ -8,7 +8,7 @@ use coldframe_live::PAGE;
 use libc::rlimit64;
 
 use crate::memory::{self, Backing};
-use crate::parts::{failed, pass};
+use crate::ranges::{failed, pass};
 use crate::say::{once, Once};
 use crate::shim::exported;
 use crate::sys;

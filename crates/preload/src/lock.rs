@@ -7,7 +7,7 @@ use coldframe_live::extents::Manner;
 use coldframe_live::PAGE;
 
 use crate::memory::{self, backing};
-use crate::parts::{asked_pages, failed, parts, pass, through, Whose};
+use crate::ranges::{failed, pages_or_errno, parts, pass, through, Owner};
 use crate::say::{once, Once};
 
 /// Calls `kernel` or `own` for each part, up to the first hole.
@@ -19,12 +19,12 @@ fn each(
 ) -> c_int {
     // A lock covers every page of which it has a byte.
     let before = address % PAGE;
-    let Some(range) = asked_pages(address - before, len.saturating_add(before), libc::EINVAL) else { return -1 };
+    let Some(range) = pages_or_errno(address - before, len.saturating_add(before), libc::EINVAL) else { return -1 };
     if !memory::meets(range.start, range.len()) {
         return kernel(address, len) as c_int;
     }
-    through(range, true, |part, whose| match whose {
-        Whose::Managed(manner) => own(part, manner),
+    through(range, true, |part, owner| match owner {
+        Owner::Managed(manner) => own(part, manner),
         _ => kernel(part.start, part.len()),
     })
 }
@@ -94,8 +94,8 @@ fn unlock(part: Range<usize>, manner: Manner) -> isize {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn munlockall() -> c_int {
     if memory::ready() {
-        for (part, whose) in parts(memory::span()) {
-            if let Whose::Managed(manner) = whose {
+        for (part, owner) in parts(memory::span()) {
+            if let Owner::Managed(manner) = owner {
                 unlock(part, manner);
             }
         }

@@ -29,8 +29,8 @@ static REALLOC: AtomicUsize = AtomicUsize::new(0);
 pub fn find() {
     for (name, theirs) in [(c"malloc", &MALLOC), (c"realloc", &REALLOC)] {
         // SAFETY: looks a name up as the program does.
-        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
-        theirs.store(if caller::is_own(found) { 0 } else { found }, Relaxed);
+        let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
+        theirs.store(if caller::is_own(address) { 0 } else { address }, Relaxed);
     }
 }
 

@@ -3,7 +3,7 @@
 //! managed memory is done in parts.
 //!
 //! If a program passes an address without MAP_FIXED, the kernel takes the address as a hint. So does this library: it
-//! uses the address if it lies in the span and is free. A hint at another place is ignored, since memory there would
+//! uses the address if it is in the span and is free. A hint at another place is ignored, since memory there would
 //! not be managed. The exception is a program that insists: it has unmapped such memory unused.
 
 use std::ffi::{c_int, c_void};
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use coldframe_live::{LiveError, Spot, PAGE};
 
 use crate::memory::{self, backing};
-use crate::parts::{asked_pages, failed, number, parts, pass, through, Whose};
+use crate::ranges::{failed, number, pages_or_errno, parts, pass, through, Owner};
 use crate::say::{once, Once};
 use crate::shim::with_caller;
 use crate::{caller, pins, sys};
@@ -41,7 +41,7 @@ static KEYED: AtomicBool = AtomicBool::new(false);
 
 /// The arguments of an mmap of the program.
 #[derive(Clone, Copy)]
-struct Asked {
+struct MmapCall {
     at: usize,
     len: usize,
     protection: c_int,
@@ -50,7 +50,7 @@ struct Asked {
     offset: i64,
 }
 
-impl Asked {
+impl MmapCall {
     fn is_private_memory(&self) -> bool {
         self.flags & MAP_TYPE == libc::MAP_PRIVATE
             && self.flags & libc::MAP_ANONYMOUS != 0
@@ -59,7 +59,7 @@ impl Asked {
 
     /// The kernel's mmap: an address or a negative error.
     fn made(self) -> isize {
-        let Asked { at, len, protection, flags, file, offset } = self;
+        let MmapCall { at, len, protection, flags, file, offset } = self;
         let arguments = [at, len, protection as usize, flags as usize, file as usize, offset as usize];
         // SAFETY: the program's call, about its own memory.
         unsafe { sys::call(libc::SYS_mmap, arguments) }
@@ -81,49 +81,49 @@ pub unsafe extern "C" fn mmap_from(
     offset: i64,
     caller: usize,
 ) -> *mut c_void {
-    let asked = Asked { at: hint as usize, len, protection, flags, file, offset };
+    let call = MmapCall { at: hint as usize, len, protection, flags, file, offset };
     if !memory::ready() || caller::is_own(caller) || len == 0 || !(offset as usize).is_multiple_of(PAGE) {
-        return asked.pass() as *mut c_void;
+        return call.pass() as *mut c_void;
     }
     let own = caller::is_libc(caller) || caller::is_linker(caller);
     let answer = match flags & FIXED {
-        0 => anywhere(asked, own),
-        _ if memory::meets(asked.at, len) => fixed(asked),
-        _ => asked.pass(),
+        0 => anywhere(call, own),
+        _ if memory::meets(call.at, len) => fixed(call),
+        _ => call.pass(),
     };
     answer as *mut c_void
 }
 
 /// A mapping at any address.
-fn anywhere(asked: Asked, own: bool) -> isize {
-    let Some(len) = asked.len.checked_next_multiple_of(PAGE) else { return failed(libc::ENOMEM) };
-    let wish = asked.at.checked_next_multiple_of(PAGE).unwrap_or(0);
+fn anywhere(call: MmapCall, own: bool) -> isize {
+    let Some(len) = call.len.checked_next_multiple_of(PAGE) else { return failed(libc::ENOMEM) };
+    let wish = call.at.checked_next_multiple_of(PAGE).unwrap_or(0);
     let there = wish..wish.saturating_add(len);
-    if !own && wish != 0 && parts(there.clone()).iter().all(|(_, whose)| *whose == Whose::Free) {
-        return granted(asked, there);
+    if !own && wish != 0 && parts(there.clone()).iter().all(|(_, owner)| *owner == Owner::Free) {
+        return granted(call, there);
     }
-    let wanted = len >= THRESHOLD && !own && asked.flags & (libc::MAP_STACK | UNMANAGED) == 0;
-    let private = asked.flags & MAP_TYPE == libc::MAP_PRIVATE && asked.flags & libc::MAP_ANONYMOUS != 0;
+    let wanted = len >= THRESHOLD && !own && call.flags & (libc::MAP_STACK | UNMANAGED) == 0;
+    let private = call.flags & MAP_TYPE == libc::MAP_PRIVATE && call.flags & libc::MAP_ANONYMOUS != 0;
     if !wanted || !private {
-        return asked.pass();
+        return call.pass();
     }
     // A program with a hint below 4 GiB may store addresses in 32 bits.
     let low = wish != 0 && there.end <= memory::span().start.min(1 << 32);
-    if low || asked.flags & MAP_32BIT != 0 {
+    if low || call.flags & MAP_32BIT != 0 {
         let Size(n, unit) = size(len);
         once(Once::Low, format_args!("{n} {unit} or more are not paged: the program asks for addresses below 4 GiB"));
-        return asked.pass();
+        return call.pass();
     }
     // Inside the span, the kernel would not use the hint either: the place is taken. Programs insist only on
     // reservations.
-    let elsewhere = wish != 0 && !memory::meets(wish, len) && asked.protection == libc::PROT_NONE;
+    let elsewhere = wish != 0 && !memory::meets(wish, len) && call.protection == libc::PROT_NONE;
     if elsewhere && INSISTED.load(Relaxed) == len {
         let Size(n, unit) = size(len);
         let what = "are not paged: the program insists on that address";
         once(Once::Insists, format_args!("{n} {unit} or more at {wish:#x} {what}"));
-        return asked.pass();
+        return call.pass();
     }
-    let at = new(Spot::Anywhere(PAGE), len, asked);
+    let at = new(Spot::Anywhere(PAGE), len, call);
     if elsewhere && memory::manages(at as usize) {
         WISH.store(at as usize, Relaxed);
     }
@@ -142,23 +142,23 @@ fn size(bytes: usize) -> Size {
     }
 }
 
-/// The hint lies in free space of the span.
-fn granted(asked: Asked, there: Range<usize>) -> isize {
-    if asked.is_private_memory() && asked.flags & libc::MAP_STACK == 0 {
-        return new(Spot::Free(there.start), there.len(), asked);
+/// The hint is in free space of the span.
+fn granted(call: MmapCall, there: Range<usize>) -> isize {
+    if call.is_private_memory() && call.flags & libc::MAP_STACK == 0 {
+        return new(Spot::Free(there.start), there.len(), call);
     }
-    foreign(Asked { at: there.start, flags: asked.flags | libc::MAP_FIXED, ..asked }, there)
+    foreign(MmapCall { at: there.start, flags: call.flags | libc::MAP_FIXED, ..call }, there)
 }
 
 /// A new managed mapping.
-fn new(spot: Spot, len: usize, asked: Asked) -> isize {
-    let at = match backing().map_at(spot, len, asked.protection) {
+fn new(spot: Spot, len: usize, call: MmapCall) -> isize {
+    let at = match backing().map_at(spot, len, call.protection) {
         Ok(at) => at,
-        Err(LiveError::Full { .. }) if asked.protection == libc::PROT_NONE && asked.flags & FIXED == 0 => {
+        Err(LiveError::Full { .. }) if call.protection == libc::PROT_NONE && call.flags & FIXED == 0 => {
             let (Size(n, unit), Size(most, of)) = (size(len), size(memory::span().len()));
             let what = "is not paged: it does not fit into --max-memory";
             once(Once::Reservation, format_args!("a reservation of {n} {unit} {what}, {most} {of}"));
-            return asked.pass();
+            return call.pass();
         }
         Err(error) => {
             if matches!(error, LiveError::Full { .. }) {
@@ -167,7 +167,7 @@ fn new(spot: Spot, len: usize, asked: Asked) -> isize {
             return failed(number(&error));
         }
     };
-    if asked.flags & libc::MAP_LOCKED != 0 && backing().pin(at, len).is_ok() {
+    if call.flags & libc::MAP_LOCKED != 0 && backing().pin(at, len).is_ok() {
         // As for mmap: a failure to lock is no error.
         backing().change(at..at + len, |manner| manner.locked = true);
     }
@@ -175,35 +175,35 @@ fn new(spot: Spot, len: usize, asked: Asked) -> isize {
 }
 
 /// A mapping at a given place, at least partly in the span.
-fn fixed(asked: Asked) -> isize {
-    let Some(range) = asked_pages(asked.at, asked.len, libc::ENOMEM) else { return -1 };
+fn fixed(call: MmapCall) -> isize {
+    let Some(range) = pages_or_errno(call.at, call.len, libc::ENOMEM) else { return -1 };
     let there = parts(range.clone());
     let span = memory::span();
     let inside = range.start.max(span.start)..range.end.min(span.end);
-    if asked.flags & libc::MAP_FIXED_NOREPLACE == libc::MAP_FIXED_NOREPLACE {
-        let taken = |(part, whose): &(Range<usize>, Whose)| match whose {
-            Whose::Free => false,
-            Whose::Outside => sys::probe(part.start, part.len()) != part.start as isize,
+    if call.flags & libc::MAP_FIXED_NOREPLACE == libc::MAP_FIXED_NOREPLACE {
+        let taken = |(part, owner): &(Range<usize>, Owner)| match owner {
+            Owner::Free => false,
+            Owner::Outside => sys::probe(part.start, part.len()) != part.start as isize,
             _ => true,
         };
         if there.iter().any(taken) {
             return failed(libc::EEXIST);
         }
     }
-    if !asked.is_private_memory() {
-        return foreign(asked, inside);
+    if !call.is_private_memory() {
+        return foreign(call, inside);
     }
-    for (part, whose) in &there {
-        match whose {
-            Whose::Outside if (Asked { at: part.start, len: part.len(), ..asked }).pass() < 0 => return -1,
+    for (part, owner) in &there {
+        match owner {
+            Owner::Outside if (MmapCall { at: part.start, len: part.len(), ..call }).pass() < 0 => return -1,
             // The pager keeps the mapping, and would keep its key.
-            Whose::Managed(manner) if KEYED.load(Relaxed) => {
+            Owner::Managed(manner) if KEYED.load(Relaxed) => {
                 pass(libc::SYS_pkey_mprotect, [part.start, part.len(), manner.protection as usize, 0, 0, 0]);
             }
             _ => {}
         }
     }
-    match new(Spot::Over(inside.start), inside.len(), asked) {
+    match new(Spot::Over(inside.start), inside.len(), call) {
         -1 => -1,
         _ => range.start as isize,
     }
@@ -211,15 +211,15 @@ fn fixed(asked: Asked) -> isize {
 
 /// A file, shared memory or another mapping that only the kernel can make. It is first tried elsewhere, so that
 /// nothing is lost if the kernel refuses it.
-fn foreign(asked: Asked, inside: Range<usize>) -> isize {
-    let trial = asked.flags & !(FIXED | libc::MAP_POPULATE | libc::MAP_LOCKED);
-    let elsewhere = Asked { at: 0, flags: trial, ..asked }.pass();
+fn foreign(call: MmapCall, inside: Range<usize>) -> isize {
+    let trial = call.flags & !(FIXED | libc::MAP_POPULATE | libc::MAP_LOCKED);
+    let elsewhere = MmapCall { at: 0, flags: trial, ..call }.pass();
     if elsewhere == -1 {
         return -1;
     }
-    pass(libc::SYS_munmap, [elsewhere as usize, asked.len, 0, 0, 0, 0]);
-    let flags = asked.flags & !libc::MAP_FIXED_NOREPLACE | libc::MAP_FIXED;
-    sys::answer(backing().map_foreign(inside, move || Asked { flags, ..asked }.made()))
+    pass(libc::SYS_munmap, [elsewhere as usize, call.len, 0, 0, 0, 0]);
+    let flags = call.flags & !libc::MAP_FIXED_NOREPLACE | libc::MAP_FIXED;
+    sys::answer(backing().map_foreign(inside, move || MmapCall { flags, ..call }.made()))
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -228,19 +228,19 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_int {
     if len == 0 || !memory::meets(at, len) {
         return pass(libc::SYS_munmap, [at, len, 0, 0, 0, 0]) as c_int;
     }
-    let Some(range) = asked_pages(at, len, libc::EINVAL) else { return -1 };
+    let Some(range) = pages_or_errno(at, len, libc::EINVAL) else { return -1 };
     let there = parts(range.clone());
     if WISH.load(Relaxed) == at
-        && !there.iter().any(|(_, whose)| matches!(whose, Whose::Managed(manner) if manner.opened))
+        && !there.iter().any(|(_, owner)| matches!(owner, Owner::Managed(manner) if manner.opened))
     {
         INSISTED.store(range.len(), Relaxed);
     }
     let mut answer = 0;
-    for (part, whose) in there {
-        answer |= match whose {
-            Whose::Free => 0,
-            Whose::Outside => pass(libc::SYS_munmap, [part.start, part.len(), 0, 0, 0, 0]),
-            Whose::Foreign | Whose::Managed(_) => match pins::unmap(part) {
+    for (part, owner) in there {
+        answer |= match owner {
+            Owner::Free => 0,
+            Owner::Outside => pass(libc::SYS_munmap, [part.start, part.len(), 0, 0, 0, 0]),
+            Owner::Foreign | Owner::Managed(_) => match pins::unmap(part) {
                 Ok(()) => 0,
                 Err(error) => failed(number(&error)),
             },
@@ -249,8 +249,8 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_int {
     answer as c_int
 }
 
-/// Shared memory in place of managed memory would not be in the map of extents. Without SHM_REMAP the kernel itself takes
-/// no place that is in use, and the whole span is.
+/// Shared memory in place of managed memory would not be in the map of extents. Without SHM_REMAP the kernel itself
+/// takes no place that is in use, and the whole span is.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn shmat(id: c_int, address: *const c_void, flags: c_int) -> *mut c_void {
     let at = address as usize;
@@ -284,14 +284,14 @@ fn protect(call: i64, address: usize, len: usize, protection: c_int, key: c_int)
     if len == 0 || !memory::ready() || !memory::meets(address, len) {
         return pass(address, len);
     }
-    let Some(range) = asked_pages(address, len, libc::ENOMEM) else { return -1 };
+    let Some(range) = pages_or_errno(address, len, libc::ENOMEM) else { return -1 };
     const RIGHTS: c_int = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
     const SEMAPHORES: c_int = 8;
     if protection & !(RIGHTS | SEMAPHORES | libc::PROT_GROWSDOWN | libc::PROT_GROWSUP) != 0 {
         return failed(libc::EINVAL) as c_int;
     }
-    through(range, true, |part, whose| {
-        let managed = matches!(whose, Whose::Managed(_));
+    through(range, true, |part, owner| {
+        let managed = matches!(owner, Owner::Managed(_));
         if managed && protection & RIGHTS != 0 && backing().open(part.clone()).is_err() {
             return failed(libc::ENOMEM);
         }

@@ -9,7 +9,7 @@ use coldframe_live::{kept, LiveError, Options, Pager, Spot, PAGE};
 use coldframe_recording::span::{self, Note};
 
 use crate::layout::Layout;
-use crate::{apart, gate, sys};
+use crate::{gate, stacks, sys};
 
 /// The provider of the memory.
 pub enum Backing {
@@ -28,7 +28,7 @@ static LEN: AtomicUsize = AtomicUsize::new(0);
 /// Makes the memory.
 /// `direct`: the program has a descriptor by which the kernel may write past the page table.
 pub fn start(mut options: Options, layout_only: bool, direct: bool) -> Result<(), LiveError> {
-    // An executable that cannot be moved, with a lot of static data, may lie there.
+    // An executable that cannot be moved, with a lot of static data, may be there.
     let taken = || sys::probe(span::BASE as usize, 1 << 30) == -(libc::EEXIST as isize);
     let base = *options.base.get_or_insert_with(|| if taken() { span::BASE_RECORDED } else { span::BASE });
     let stats = options.stats_fd;
@@ -44,7 +44,7 @@ pub fn start(mut options: Options, layout_only: bool, direct: bool) -> Result<()
         Backing::Layout(layout) => layout.span.clone(),
     };
     if direct && !backing.be_wary() {
-        // Its keeper is there, and ends with the program.
+        // The pager process exists and ends with the program.
         std::mem::forget(backing);
         let reason = "the program has been given a file or a device that does not use the page cache".to_string();
         return Err(LiveError::Missing { feature: "UFFDIO_MOVE", reason, remedy: "use Linux 6.8 or newer" });
@@ -232,5 +232,5 @@ impl Backing {
 /// so that no signal handler waits for a page that the interrupted work must bring. The stack is one of ours.
 pub fn inside<T: 'static>(work: impl FnOnce() -> T + 'static) -> T {
     let _inside = gate::enter();
-    sys::undisturbed(|| apart::run(work))
+    sys::undisturbed(|| stacks::run(work))
 }

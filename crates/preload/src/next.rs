@@ -87,8 +87,9 @@ macro_rules! next {
         match crate::next::$which.address() {
             0 => $otherwise,
             // SAFETY: the C library's function of that name has the type of the function that replaces it, whose
-            // arguments these are; where it is variadic, they are passed alike on the machines that this library is for.
-            found => unsafe { crate::next::call_at!(found, ($($argument),*)) },
+            // arguments these are; where it is variadic, they are passed alike on the machines that this library is
+            // for.
+            address => unsafe { crate::next::call_at!(address, ($($argument),*)) },
         }
     };
 }

@@ -42,30 +42,30 @@ fn list(layout: Layout) -> Option<usize> {
 }
 
 fn take(list: usize) -> *mut u8 {
-    let mut seen = FREE[list].load(Acquire);
+    let mut head = FREE[list].load(Acquire);
     loop {
-        let (block, takes) = unpack(seen);
+        let (block, takes) = unpack(head);
         if block == 0 {
             return fresh(list);
         }
-        // SAFETY: it stays mapped. If another thread has taken it meanwhile, its bytes are not used.
+        // SAFETY: it stays mapped. If another thread has taken it since, its bytes are not used.
         let next = unsafe { (*(block as *const AtomicUsize)).load(Relaxed) };
-        match FREE[list].compare_exchange_weak(seen, pack(next, takes + 1), Acquire, Acquire) {
+        match FREE[list].compare_exchange_weak(head, pack(next, takes + 1), Acquire, Acquire) {
             Ok(_) => return block as *mut u8,
-            Err(now) => seen = now,
+            Err(now) => head = now,
         }
     }
 }
 
 fn give(list: usize, block: *mut u8) {
-    let mut seen = FREE[list].load(Relaxed);
+    let mut head = FREE[list].load(Relaxed);
     loop {
-        let (next, takes) = unpack(seen);
+        let (next, takes) = unpack(head);
         // SAFETY: the caller has given the block up.
         unsafe { (*block.cast::<AtomicUsize>()).store(next, Relaxed) };
-        match FREE[list].compare_exchange_weak(seen, pack(block as usize, takes), Release, Relaxed) {
+        match FREE[list].compare_exchange_weak(head, pack(block as usize, takes), Release, Relaxed) {
             Ok(_) => return,
-            Err(now) => seen = now,
+            Err(now) => head = now,
         }
     }
 }
@@ -84,7 +84,8 @@ fn fresh(list: usize) -> *mut u8 {
     first
 }
 
-// SAFETY: every block is in one list's size or is a mapping of its own, told apart by the layout, which its owner keeps.
+// SAFETY: every block is in one list's size or is a mapping of its own, told apart by the layout, which its owner
+// keeps.
 unsafe impl GlobalAlloc for Internal {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match list(layout) {

@@ -1,12 +1,12 @@
 //! Descriptors that the program has not opened: inherited, in a message, or another process's. They may be direct (see
-//! [`crate::wary`]), and may have O_DIRECT, which is removed.
+//! [`crate::pinning`]), and may have O_DIRECT, which is removed.
 
 use std::ffi::{c_int, c_uint, c_void, CStr};
 
 use coldframe_live::kept;
 
 use crate::next::{next, none};
-use crate::wary::{given, is_direct};
+use crate::pinning::{given, is_direct};
 use crate::{direct, sys};
 
 /// A descriptor that comes from elsewhere, perhaps with O_DIRECT.
@@ -23,7 +23,7 @@ pub fn inherited() -> bool {
     let flags = (libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC) as usize;
     // SAFETY: a path, and room of that many bytes.
     let folder = unsafe { sys::call(libc::SYS_openat, [libc::AT_FDCWD as usize, folder, flags, 0, 0, 0]) };
-    let mut found = false;
+    let mut any_direct = false;
     loop {
         let arguments = [folder as usize, entries.as_mut_ptr() as usize, size_of_val(&entries), 0, 0, 0];
         // SAFETY: as above.
@@ -42,13 +42,13 @@ pub fn inherited() -> bool {
             let number = name.to_str().ok().and_then(|name| name.parse().ok());
             if let Some(number) = number.filter(|number| !kept::has(*number)) {
                 direct::remove(number);
-                found |= is_direct(number);
+                any_direct |= is_direct(number);
             }
         }
     }
     // SAFETY: it was opened here.
     unsafe { sys::call(libc::SYS_close, [folder as usize, 0, 0, 0, 0, 0]) };
-    found
+    any_direct
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn recvmmsg(
 ) -> c_int {
     let result = next!(RECVMMSG, (socket, messages, count, flags, time), none());
     for i in 0..usize::try_from(result).unwrap_or(0) {
-        // SAFETY: so many have been received.
+        // SAFETY: that many have been received.
         unsafe { in_message(&(*messages.add(i)).msg_hdr) };
     }
     result

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   from \ to      elsewhere or anywhere          a place in the span            a place outside
-//!   managed        a new managed mapping          the same, in place of that     unmanaged memory, told once
+//!   managed        a new managed mapping          the same, in place of that     unmanaged memory, one message
 //!   foreign        the kernel's; its old place is free space again
 //!   outside        the kernel's                   the kernel's, foreign now      the kernel's
 //! ```
@@ -16,21 +16,21 @@ use coldframe_live::{Spot, PAGE};
 
 use crate::advice::{guard, GUARD_INSTALL};
 use crate::memory::{self, backing};
-use crate::parts::{failed, number, pages, parts, pass, Whose};
+use crate::ranges::{failed, number, pages, parts, pass, Owner};
 use crate::say::{once, Once};
 use crate::{pins, sys};
 
 const RIGHTS: c_int = libc::PROT_READ | libc::PROT_WRITE;
 
 /// The arguments of an mremap of the program, in whole pages.
-struct Asked {
+struct MremapCall {
     from: Range<usize>,
     len: usize,
     flags: c_int,
     to: usize,
 }
 
-impl Asked {
+impl MremapCall {
     fn is(&self, flag: c_int) -> bool {
         self.flags & flag != 0
     }
@@ -53,15 +53,15 @@ pub unsafe extern "C" fn mremap(
     if !memory::meets(at, old_len.max(1)) && !to_span {
         return pass(libc::SYS_mremap, [at, old_len, new_len, flags as usize, to, 0]) as *mut c_void;
     }
-    let answer = match asked(at, old_len, new_len, flags, to) {
-        Ok(asked) => resize(asked),
+    let answer = match checked(at, old_len, new_len, flags, to) {
+        Ok(call) => resize(call),
         Err(error) => failed(error),
     };
     answer as *mut c_void
 }
 
 /// The kernel's checks before it looks at the mapping.
-fn asked(at: usize, old_len: usize, new_len: usize, flags: c_int, to: usize) -> Result<Asked, c_int> {
+fn checked(at: usize, old_len: usize, new_len: usize, flags: c_int, to: usize) -> Result<MremapCall, c_int> {
     const KNOWN: c_int = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
     let from = pages(at, old_len, libc::EINVAL)?;
     let len = new_len.checked_next_multiple_of(PAGE).filter(|len| *len > 0).ok_or(libc::EINVAL)?;
@@ -75,57 +75,57 @@ fn asked(at: usize, old_len: usize, new_len: usize, flags: c_int, to: usize) -> 
     if moves && (!to.is_multiple_of(PAGE) || from.start < end && to < from.end) {
         return Err(libc::EINVAL);
     }
-    Ok(Asked { from, len, flags, to })
+    Ok(MremapCall { from, len, flags, to })
 }
 
-fn resize(asked: Asked) -> isize {
-    let first = asked.from.start..asked.from.end.max(asked.from.start + PAGE);
+fn resize(call: MremapCall) -> isize {
+    let first = call.from.start..call.from.end.max(call.from.start + PAGE);
     let there = parts(first);
     match there[0].1 {
-        Whose::Free => failed(libc::EFAULT),
+        Owner::Free => failed(libc::EFAULT),
         // A length of 0 would mean a second view of the same memory, which private memory does not have.
-        Whose::Managed(_) if asked.from.is_empty() => failed(libc::EINVAL),
-        Whose::Managed(manner) => {
+        Owner::Managed(_) if call.from.is_empty() => failed(libc::EINVAL),
+        Owner::Managed(manner) => {
             // Guards do not cut a mapping.
             let manner = Manner { guarded: false, opened: false, ..manner };
-            let same = |whose| matches!(whose, Whose::Managed(other) if Manner { guarded: false, opened: false, ..other } == manner);
-            if there.iter().all(|(_, whose)| same(*whose)) {
-                managed(asked, manner)
+            let same = |owner| matches!(owner, Owner::Managed(other) if Manner { guarded: false, opened: false, ..other } == manner);
+            if there.iter().all(|(_, owner)| same(*owner)) {
+                managed(call, manner)
             } else {
                 failed(libc::EFAULT)
             }
         }
-        _ if there.len() > 1 && asked.len >= asked.from.len() => failed(libc::EFAULT),
-        whose => kernels(asked, whose == Whose::Foreign),
+        _ if there.len() > 1 && call.len >= call.from.len() => failed(libc::EFAULT),
+        owner => kernels(call, owner == Owner::Foreign),
     }
 }
 
 /// A mapping of the kernel, in the span or on its way there.
-fn kernels(asked: Asked, foreign: bool) -> isize {
-    let Asked { from, len, flags, to } = &asked;
+fn kernels(call: MremapCall, foreign: bool) -> isize {
+    let MremapCall { from, len, flags, to } = &call;
     let arguments = [from.start, from.len(), *len, *flags as usize, *to, 0];
     // SAFETY: the program's call, about its own memory.
-    let call = move || unsafe { sys::call(libc::SYS_mremap, arguments) };
+    let remap = move || unsafe { sys::call(libc::SYS_mremap, arguments) };
     let span = memory::span();
-    let answer = sys::answer(match asked.target() {
+    let answer = sys::answer(match call.target() {
         Some(target) if memory::meets(target.start, target.len()) => {
             let inside = target.start.max(span.start)..target.end.min(span.end);
-            backing().map_foreign(inside, call)
+            backing().map_foreign(inside, remap)
         }
-        _ => call(),
+        _ => remap(),
     });
-    if foreign && answer != -1 && !from.is_empty() && !asked.is(libc::MREMAP_DONTUNMAP) {
-        let kept = if answer as usize == from.start { *len } else { 0 };
-        if kept < from.len() {
-            backing().foreign_gone(from.start + kept..from.end);
+    if foreign && answer != -1 && !from.is_empty() && !call.is(libc::MREMAP_DONTUNMAP) {
+        let same_place = if answer as usize == from.start { *len } else { 0 };
+        if same_place < from.len() {
+            backing().foreign_gone(from.start + same_place..from.end);
         }
     }
     answer
 }
 
-fn managed(asked: Asked, manner: Manner) -> isize {
-    let (from, len) = (asked.from.clone(), asked.len);
-    let moves = asked.is(libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP);
+fn managed(call: MremapCall, manner: Manner) -> isize {
+    let (from, len) = (call.from.clone(), call.len);
+    let moves = call.is(libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP);
     if !moves && len == from.len() {
         return from.start as isize;
     }
@@ -138,14 +138,14 @@ fn managed(asked: Asked, manner: Manner) -> isize {
     if !moves && grown(&from, len, manner) {
         return from.start as isize;
     }
-    if !asked.is(libc::MREMAP_MAYMOVE) {
+    if !call.is(libc::MREMAP_MAYMOVE) {
         return failed(libc::ENOMEM);
     }
-    let to = match target(&asked) {
+    let to = match target(&call) {
         Ok(to) => to,
         Err(error) => return failed(error),
     };
-    match moved(&asked, manner, to) {
+    match moved(&call, manner, to) {
         Ok(()) => to as isize,
         Err(error) => {
             let _ = pins::unmap(to..to + len);
@@ -165,10 +165,11 @@ fn grown(from: &Range<usize>, len: usize, manner: Manner) -> bool {
     true
 }
 
-/// Readable and writable memory at the new place. Where a part of that is outside of the span, all of it is the kernel's.
-fn target(asked: &Asked) -> Result<usize, c_int> {
-    let (len, span) = (asked.len, memory::span());
-    let spot = match asked.target() {
+/// Readable and writable memory at the new place. Where a part of that is outside of the span, all of it is the
+/// kernel's.
+fn target(call: &MremapCall) -> Result<usize, c_int> {
+    let (len, span) = (call.len, memory::span());
+    let spot = match call.target() {
         Some(target) if span.start <= target.start && target.end <= span.end => Spot::Over(target.start),
         Some(target) => {
             once(Once::FixedMove, format_args!("memory that mremap moves to {:#x} is not paged there", target.start));
@@ -189,10 +190,10 @@ fn target(asked: &Asked) -> Result<usize, c_int> {
 }
 
 /// Moves content and manner, and closes the old place, or leaves it empty. An error leaves the old place as it was.
-fn moved(asked: &Asked, manner: Manner, to: usize) -> Result<(), c_int> {
-    let (from, len) = (asked.from.clone(), asked.len);
+fn moved(call: &MremapCall, manner: Manner, to: usize) -> Result<(), c_int> {
+    let (from, len) = (call.from.clone(), call.len);
     let protect = |at: usize, len: usize, rights: c_int| {
-        // SAFETY: the old place, or the new one; nobody uses the new one yet.
+        // SAFETY: the old place, or the new one; no thread uses the new one yet.
         match unsafe { sys::call(libc::SYS_mprotect, [at, len, rights as usize, 0, 0, 0]) } {
             0 => Ok(()),
             error => Err(-error as c_int),
@@ -203,7 +204,7 @@ fn moved(asked: &Asked, manner: Manner, to: usize) -> Result<(), c_int> {
     protect(from.start, from.len(), libc::PROT_READ)?;
     let there = parts(from.start..from.start + len.min(from.len()));
     let (guards, rest): (Vec<_>, Vec<_>) =
-        there.into_iter().partition(|(_, whose)| matches!(whose, Whose::Managed(manner) if manner.guarded));
+        there.into_iter().partition(|(_, owner)| matches!(owner, Owner::Managed(manner) if manner.guarded));
     for (part, _) in rest {
         // SAFETY: the old place is readable now, the new one is ours and writable, and they do not overlap.
         unsafe { backing().copy(part.start, to + (part.start - from.start), part.len()) };
@@ -220,7 +221,7 @@ fn moved(asked: &Asked, manner: Manner, to: usize) -> Result<(), c_int> {
         guard(to + (part.start - from.start)..to + (part.end - from.start), GUARD_INSTALL);
     }
     // The content is at the new place, so an old place that cannot be closed is no error; the kernel has it so, too.
-    if asked.is(libc::MREMAP_DONTUNMAP) {
+    if call.is(libc::MREMAP_DONTUNMAP) {
         let _ = backing().map_at(Spot::Over(from.start), from.len(), manner.protection);
         backing().change(from, move |left| *left = Manner { locked: false, ..manner });
     } else {

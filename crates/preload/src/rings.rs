@@ -1,6 +1,6 @@
-//! Memory that the program gives to an io_uring: fixed buffers, and rings of provided buffers. The kernel takes its frames
-//! at that moment and uses them from then on. A program with a ring is wary (see [`crate::wary`]), so none of these pages
-//! leaves. If too few other pages could leave, the call fails with ENOMEM.
+//! Memory that the program gives to an io_uring: fixed buffers, and rings of provided buffers. The kernel takes its
+//! frames at that moment and uses them from then on. The pager of a program with a ring expects pinned frames
+//! ([`crate::pinning`]), so none of these pages leaves. If too few other pages could leave, the call fails with ENOMEM.
 //!
 //! Covered: the C library's `syscall`, and liburing as a shared library. Not covered: programs with their own system
 //! calls or with liburing linked in. Other operations of a ring copy, and pages come and go under them as under every
@@ -12,7 +12,7 @@ use crate::memory::{self, Backing};
 use crate::next::call_at;
 use crate::say::{once, Once};
 use crate::shim::exported;
-use crate::{pins, sys, wary};
+use crate::{pinning, pins, sys};
 
 /// Opcodes of io_uring_register, and the bit that says that the descriptor is an index.
 const REGISTER_BUFFERS: c_uint = 0;
@@ -71,10 +71,10 @@ pub unsafe fn register(ring: usize, opcode: c_uint, argument: usize, count: usiz
     }
 }
 
-/// Whether the program may have a ring: it can open files with O_DIRECT itself, and what registers buffers may be a call
-/// that nobody sees.
+/// Whether the program may have a ring: it can open files with O_DIRECT itself, and what registers buffers may be a
+/// call that is not intercepted.
 fn may_be() -> bool {
-    wary::be_wary("an io_uring")
+    pinning::announce("an io_uring")
 }
 
 /// io_uring_setup: a negative error number, or the kernel's result.
@@ -90,14 +90,14 @@ pub unsafe fn setup(entries: usize, params: usize) -> isize {
 fn liburing(name: &std::ffi::CStr) -> Option<usize> {
     // SAFETY: looks a name up, in a library that is there or not at all.
     unsafe {
-        let mut found = libc::dlsym(libc::RTLD_NEXT, name.as_ptr());
+        let mut address = libc::dlsym(libc::RTLD_NEXT, name.as_ptr());
         for library in [c"liburing.so.2", c"liburing.so.1"] {
-            if found.is_null() {
+            if address.is_null() {
                 let handle = libc::dlopen(library.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY);
-                found = if handle.is_null() { found } else { libc::dlsym(handle, name.as_ptr()) };
+                address = if handle.is_null() { address } else { libc::dlsym(handle, name.as_ptr()) };
             }
         }
-        (!found.is_null()).then_some(found as usize)
+        (!address.is_null()).then_some(address as usize)
     }
 }
 
@@ -111,7 +111,7 @@ macro_rules! replaced {
             unsafe {
                 match liburing(std::ffi::CStr::from_bytes_with_nul_unchecked(name.as_bytes())) {
                     _ if !$condition => -libc::$error,
-                    Some(found) => call_at!(found, ($($argument),*)),
+                    Some(address) => call_at!(address, ($($argument),*)),
                     None => -libc::ENOSYS,
                 }
             }

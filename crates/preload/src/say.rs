@@ -18,21 +18,21 @@ pub enum Once {
     FixedMove,
     Advice,
     Direct,
-    Kept,
+    OwnDescriptor,
     Rings,
     Words,
     Break,
     Limit,
     Filter,
-    Wary,
+    Pinning,
     Served,
 }
 
-static TOLD: AtomicU32 = AtomicU32::new(0);
+static PRINTED: AtomicU32 = AtomicU32::new(0);
 
 /// Prints one line, the first time only.
 pub fn once(what: Once, text: impl std::fmt::Display) {
-    if TOLD.fetch_or(1 << what as u32, Relaxed) & 1 << what as u32 == 0 {
+    if PRINTED.fetch_or(1 << what as u32, Relaxed) & 1 << what as u32 == 0 {
         say(text);
     }
 }

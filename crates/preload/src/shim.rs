@@ -1,9 +1,9 @@
 //! How a replaced function gets the address of its caller: a few instructions pass the return address on as one more
-//! argument. No stack frame may lie between the caller and these instructions; the compiler promises that only for
+//! argument. No stack frame may be between the caller and these instructions; the compiler promises that only for
 //! naked functions. And how functions are replaced that call others.
 
-/// `with_caller!(malloc(1) => from)`: exports `malloc`, which has one argument, and calls `from(argument, caller)`; also
-/// for several names. The register is that of the next argument in the machine's C ABI.
+/// `with_caller!(malloc(1) => from)`: exports `malloc`, which has one argument, and calls `from(argument, caller)`;
+/// also for several names. The register is that of the next argument in the machine's C ABI.
 macro_rules! with_caller {
     ($($name:ident),+ ($count:tt) => $inner:ident) => { $(with_caller!(@ $count, $name, $inner);)+ };
     (@ 1, $name:ident, $inner:ident) => { with_caller!(@ $name, "rsi", "x1", $inner); };

@@ -8,7 +8,7 @@ use coldframe_live::Options;
 
 use crate::memory::Backing;
 use crate::say::{fail, say};
-use crate::{apart, caller, deepbind, files, fork, gate, heap, malloc, memory, next, received, unmanaged};
+use crate::{caller, deepbind, files, fork, gate, heap, malloc, memory, next, received, stacks, unmanaged};
 
 /// The result of `Options::encode`, from `coldframe run`.
 const OPTIONS: &[u8] = b"COLDFRAME_OPTIONS";
@@ -62,7 +62,7 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
     }
     let (later, direct) = (coldframe_live::is_later(&options), received::inherited());
     coldframe_live::reap_old();
-    // Before a keeper shares the memory: then the kernel would wait for a grace period, some 10 ms.
+    // Before a pager process shares the memory: afterwards the kernel would wait for a grace period, some 10 ms.
     gate::start();
     match memory::start(options, layout_only, direct) {
         Ok(()) => {}
@@ -72,7 +72,7 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
         }
         Err(error) => fail(error.code(), format_args!("{error}")),
     }
-    if !apart::start() {
+    if !stacks::start() {
         fail(MACHINE, "8 MiB of address space for the pager's own stacks cannot be had");
     }
     heap::start();

@@ -7,8 +7,8 @@ use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use crate::say::{once, Once};
 use crate::shim::with_caller;
 use crate::{
-    advice, caller, descriptors, direct, filter, limits, lock, mapping, memory, parts, poke, received, remap, rings,
-    sys, threads, waits, wary,
+    advice, caller, descriptors, direct, filter, limits, lock, mapping, memory, pinning, process_vm, ranges, received,
+    remap, rings, sys, threads, waits,
 };
 
 /// The same on every machine; newer than some C libraries.
@@ -26,7 +26,7 @@ unsafe extern "C" fn syscall_from(
     f: usize,
     caller: usize,
 ) -> c_long {
-    let pass = || parts::pass(number, [a, b, c, d, e, f]) as c_long;
+    let pass = || ranges::pass(number, [a, b, c, d, e, f]) as c_long;
     if !memory::ready() || caller::is_own(caller) {
         return pass();
     }
@@ -44,7 +44,7 @@ unsafe extern "C" fn syscall_from(
         match number {
             libc::SYS_userfaultfd => {
                 once(Once::Userfaultfd, "the program wants a userfaultfd of its own and does not get it");
-                parts::failed(libc::EPERM) as c_long
+                ranges::failed(libc::EPERM) as c_long
             }
             libc::SYS_mmap => {
                 mapping::mmap_from(address, b, c as c_int, d as c_int, e as c_int, f as i64, caller) as c_long
@@ -67,7 +67,7 @@ unsafe extern "C" fn syscall_from(
             libc::SYS_mlockall => coldframe_live::locked::mlockall(a as c_int).into(),
             libc::SYS_munlockall => lock::munlockall().into(),
             // A sealed mapping could never be unmapped.
-            SYS_MSEAL if memory::meets(a, b) => parts::failed(libc::EPERM) as c_long,
+            SYS_MSEAL if memory::meets(a, b) => ranges::failed(libc::EPERM) as c_long,
             #[cfg(target_arch = "x86_64")]
             libc::SYS_open => direct::open_from(a as *const c_char, b as c_int, c as c_uint, caller).into(),
             libc::SYS_openat => {
@@ -76,11 +76,11 @@ unsafe extern "C" fn syscall_from(
             libc::SYS_openat2 => direct::openat2_from(a as c_int, b as *const c_char, c as *const _, d, caller).into(),
             libc::SYS_wait4 => {
                 let options = waits::options(a as c_int <= 0, c as c_int);
-                parts::pass(number, [a, b, options as usize, d, 0, 0]) as c_long
+                ranges::pass(number, [a, b, options as usize, d, 0, 0]) as c_long
             }
             libc::SYS_waitid => {
                 let options = waits::options_by_id(a as c_uint, d as c_int);
-                parts::pass(number, [a, b, c, options as usize, e, 0]) as c_long
+                ranges::pass(number, [a, b, c, options as usize, e, 0]) as c_long
             }
             libc::SYS_set_tid_address => {
                 threads::cleared_at_the_end(a);
@@ -97,7 +97,7 @@ unsafe extern "C" fn syscall_from(
             libc::SYS_io_uring_setup => sys::answer(rings::setup(a, b)) as c_long,
             libc::SYS_io_uring_register => sys::answer(rings::register(a, b as c_uint, c, d)) as c_long,
             libc::SYS_process_vm_writev | libc::SYS_process_vm_readv => {
-                poke::copy(number, a as c_int, (b as *const _, c), (d as *const _, e), f) as c_long
+                process_vm::copy(number, a as c_int, (b as *const _, c), (d as *const _, e), f) as c_long
             }
             libc::SYS_fcntl => descriptors::fcntl_from(a as c_int, b as c_int, c, caller).into(),
             libc::SYS_close => descriptors::close_from(a as c_int, caller).into(),
@@ -106,10 +106,10 @@ unsafe extern "C" fn syscall_from(
             libc::SYS_dup2 => descriptors::dup2(a as c_int, b as c_int).into(),
             libc::SYS_dup3 => descriptors::dup3(a as c_int, b as c_int, c as c_int).into(),
             libc::SYS_setsockopt => {
-                wary::setsockopt(a as c_int, b as c_int, c as c_int, d as *const c_void, e as u32).into()
+                pinning::setsockopt(a as c_int, b as c_int, c as c_int, d as *const c_void, e as u32).into()
             }
-            libc::SYS_socket => wary::socket(a as c_int, b as c_int, c as c_int).into(),
-            libc::SYS_fanotify_init => wary::fanotify_init(a as u32, b as u32).into(),
+            libc::SYS_socket => pinning::socket(a as c_int, b as c_int, c as c_int).into(),
+            libc::SYS_fanotify_init => pinning::fanotify_init(a as u32, b as u32).into(),
             libc::SYS_pidfd_getfd => received::received(pass() as c_int).into(),
             libc::SYS_recvmsg => received::recvmsg(a as c_int, b as *mut _, c as c_int) as c_long,
             libc::SYS_recvmmsg => received::recvmmsg(a as c_int, b as *mut _, c as u32, d as c_int, e as *mut _).into(),

@@ -74,10 +74,10 @@ fn a_filter_that_is_there_before_the_program_refuses_it_at_the_start_or_lets_it_
         let Some(mut command) = paged(&first, 4 << 20) else { return };
         command.env_remove("LD_PRELOAD").args([number(dir.path(), call), common::library().into()]).arg(&second);
         let output = run(&mut command);
-        let (begun, said) = (output.stdout == b"begun\n", String::from_utf8_lossy(&output.stderr));
-        let refused = !begun && matches!(output.status.code(), Some(4 | 5)) && said.starts_with("coldframe: ");
-        println!("{call}: {}, begun: {begun}; {said}", output.status);
-        assert!(refused || (begun && output.status.success()), "{call}: {}, begun: {begun}; {said}", output.status);
+        let (begun, stderr) = (output.stdout == b"begun\n", String::from_utf8_lossy(&output.stderr));
+        let refused = !begun && matches!(output.status.code(), Some(4 | 5)) && stderr.starts_with("coldframe: ");
+        println!("{call}: {}, begun: {begun}; {stderr}", output.status);
+        assert!(refused || (begun && output.status.success()), "{call}: {}, begun: {begun}; {stderr}", output.status);
     }
 }
 
@@ -102,9 +102,9 @@ int main(int c, char **v) {
         for way in ["0", "1"] {
             let Some(mut command) = paged(&program, 4 << 20) else { return };
             let output = run(command.args([number(dir.path(), call), way.into()]));
-            let said = String::from_utf8_lossy(&output.stderr);
-            println!("{call} {way}: {} {:?} {said}", output.status, String::from_utf8_lossy(&output.stdout));
-            assert!(output.status.success(), "{call}, way {way}: {} {said}", output.status);
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            println!("{call} {way}: {} {:?} {stderr}", output.status, String::from_utf8_lossy(&output.stdout));
+            assert!(output.status.success(), "{call}, way {way}: {} {stderr}", output.status);
         }
     }
 }
@@ -133,9 +133,9 @@ int main(void) {
     let program = compile(dir.path(), "ends", &format!("{PROGRAM}{main}"), &[]);
     let Some(mut command) = paged(&program, 4 << 20) else { return };
     let output = run(&mut command);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{} {said}", output.status);
-    assert_eq!(said.matches("the program does not get its filter of system calls").count(), 1, "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{} {stderr}", output.status);
+    assert_eq!(stderr.matches("the program does not get its filter of system calls").count(), 1, "{stderr}");
 }
 
 /// The number of a system call on this machine.

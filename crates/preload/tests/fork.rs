@@ -167,7 +167,7 @@ static void ends(pid_t child) { int status; CHECK(child > 0); CHECK(waitpid(chil
 "#;
 
 /// Compiles and runs a program; returns its stderr.
-fn said(name: &str, handlers: usize, source: &str) -> Option<String> {
+fn stderr_of(name: &str, handlers: usize, source: &str) -> Option<String> {
     if !have(&[GCC]) {
         return None;
     }
@@ -179,7 +179,7 @@ fn said(name: &str, handlers: usize, source: &str) -> Option<String> {
 
 #[test]
 fn children_that_are_made_without_fork_have_managed_memory() {
-    let words = said(
+    let words = stderr_of(
         "without",
         2,
         r#"
@@ -202,7 +202,7 @@ int main(void) {
 
 #[test]
 fn a_child_may_close_all_descriptors_while_its_parent_lives_on() {
-    let words = said(
+    let words = stderr_of(
         "closes",
         2,
         r#"
@@ -230,7 +230,7 @@ int main(void) {
 
 #[test]
 fn a_child_without_descriptors_runs_unpaged() {
-    let words = said(
+    let words = stderr_of(
         "poor",
         2,
         r#"
@@ -256,7 +256,7 @@ int main(void) {
 #[test]
 fn ten_generations_page_with_one_handler_and_with_sixteen() {
     for handlers in [1, 5, 16] {
-        let words = said(
+        let words = stderr_of(
             "generations",
             handlers,
             r#"
@@ -276,7 +276,7 @@ int main(void) {
 
 #[test]
 fn a_signal_that_comes_during_a_fork_is_handled_when_the_fork_is_over() {
-    let words = said(
+    let words = stderr_of(
         "signals",
         2,
         r#"
@@ -301,7 +301,7 @@ int main(void) {
 
 #[test]
 fn a_program_forks_on_a_stack_in_managed_memory() {
-    let words = said(
+    let words = stderr_of(
         "coroutine",
         2,
         r#"
@@ -329,7 +329,7 @@ int main(void) {
 /// The thread itself touches so many pages that the page of its own stack must be evicted.
 #[test]
 fn a_coroutine_whose_stack_is_paged_out_forks_and_ends() {
-    let words = said(
+    let words = stderr_of(
         "cold-coroutine",
         1,
         r#"
@@ -360,7 +360,7 @@ int main(void) {
 
 #[test]
 fn a_child_that_may_have_no_ring_pages_with_plain_reads() {
-    let words = said(
+    let words = stderr_of(
         "no-ring",
         2,
         r#"

@@ -217,8 +217,8 @@ int main(int argc, char **argv) {
     let mut command = Command::new(&program);
     command.env("LD_PRELOAD", library()).env("COLDFRAME_OPTIONS", options.encode()).current_dir("/");
     good(&mut command);
-    let seen = stats.snapshot();
-    assert!(seen.true_faults > 1000 && seen.counters().iter().all(|(_, n)| *n < 1 << 40), "{seen:?}");
+    let counts = stats.snapshot();
+    assert!(counts.true_faults > 1000 && counts.counters().iter().all(|(_, n)| *n < 1 << 40), "{counts:?}");
 }
 
 /// Whether every user may have a userfaultfd here.

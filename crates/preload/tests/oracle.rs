@@ -66,13 +66,13 @@ fn setting(name: &str) -> &'static Setting {
     SETTINGS.iter().find(|s| s.name == name).unwrap_or_else(|| panic!("ORACLE_SETTING: no setting is called {name}"))
 }
 
-fn asked<T: std::str::FromStr>(name: &str) -> Option<T> {
+fn setting_from<T: std::str::FromStr>(name: &str) -> Option<T> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}: {text} cannot be read")))
 }
 
 /// Classes of operations that are skipped.
 fn left_out() -> Vec<String> {
-    let Some(text) = asked::<String>("ORACLE_WITHOUT") else { return LIMITS.map(Into::into).to_vec() };
+    let Some(text) = setting_from::<String>("ORACLE_WITHOUT") else { return LIMITS.map(Into::into).to_vec() };
     text.split(',').filter(|class| !class.is_empty()).map(Into::into).collect()
 }
 
@@ -83,11 +83,11 @@ fn random_legal_programs_do_the_same_plain_and_paged() {
     }
     let oracle = Oracle::build();
     let without = left_out();
-    let minutes: Option<f64> = asked("ORACLE_MINUTES");
-    let chosen = asked::<String>("ORACLE_SETTING").map(|name| setting(&name));
-    let only: Option<u64> = asked("ORACLE_SEED");
+    let minutes: Option<f64> = setting_from("ORACLE_MINUTES");
+    let chosen = setting_from::<String>("ORACLE_SETTING").map(|name| setting(&name));
+    let only: Option<u64> = setting_from("ORACLE_SEED");
     let usual = if only.is_none() && minutes.is_none() { STEPS_SHORT } else { STEPS };
-    let steps = asked("ORACLE_STEPS").unwrap_or(usual);
+    let steps = setting_from("ORACLE_STEPS").unwrap_or(usual);
     let case = |seed, setting: &Setting| {
         let refused = setting.without.iter().map(ToString::to_string);
         Case { seed, steps, without: without.iter().cloned().chain(refused).collect() }

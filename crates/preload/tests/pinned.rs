@@ -37,7 +37,7 @@ static void *disturb(void *none) {
     }
     return NULL;
 }
-// Opens the file; or has it inherited (-), from a stream (=), or in a message (!) after a call that nobody sees.
+// Opens the file; or has it inherited (-), from a stream (=), or in a message (!) after a call that is not intercepted.
 #include <sys/socket.h>
 static int get(char *how) {
     if (*how == '-') return 3;
@@ -81,7 +81,7 @@ int main(int argc, char **argv) {
 /// Each of these programs keeps two processors busy.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Reads so many times, each so long, with each setting.
+/// Reads this many times, each for this long, with each setting.
 fn reads(how: &str, direct: bool, disturb: bool, wait: Duration, count: u32) {
     if !have(&[GCC]) {
         return;
@@ -108,8 +108,8 @@ fn reads(how: &str, direct: bool, disturb: bool, wait: Duration, count: u32) {
             };
         }
         let output = common::run(command.arg(format!("{how}{}", file.display())).arg(count.to_string()).args(more));
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{policy}, {tier:?}: {said}{}", String::from_utf8_lossy(&output.stderr));
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{policy}, {tier:?}: {stdout}{}", String::from_utf8_lossy(&output.stderr));
     }
 }
 

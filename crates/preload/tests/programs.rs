@@ -174,11 +174,11 @@ fn redis_serves_and_saves_in_the_background() {
         String::from_utf8(output.stdout).unwrap()
     };
     let until = |what: &str, words: &[&str], good: &dyn Fn(&str) -> bool| {
-        let seen = (0..300).any(|_| {
+        let reached = (0..300).any(|_| {
             std::thread::sleep(Duration::from_millis(50));
             good(&ask(words))
         });
-        assert!(seen, "{what}\n{}", std::fs::read_to_string(dir.path().join("log")).unwrap_or_default());
+        assert!(reached, "{what}\n{}", std::fs::read_to_string(dir.path().join("log")).unwrap_or_default());
     };
     until("no start", &["ping"], &|answer| answer == "PONG\n");
     let load = |socket: &Path| {

@@ -1,4 +1,4 @@
-//! Memory that one thread maps anew or moves while another thread touches it.
+//! Memory that one thread maps again or moves while another thread touches it.
 
 mod common;
 
@@ -172,7 +172,7 @@ int main(int argc, char **argv) {
                 std::thread::yield_now();
             }
         });
-        // Pages go to the shelf and come back; of a program with a ring, all that were written go there.
+        // Pages go to the staging area and come back; with a ring, all pages that were written go there.
         let outputs = [&[][..], &["ring"]].map(|arguments| {
             let mut command = paged(&program, 4 << 20)?;
             with(&mut command, |options| options.policy = Some("fifo-sc:valid=5%".into()));
@@ -180,8 +180,8 @@ int main(int argc, char **argv) {
         });
         over.store(true, Ordering::Relaxed);
         for output in outputs.iter().flatten() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert!(matches!(output.status.code(), Some(0 | 77)), "{}\n{said}", output.status);
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert!(matches!(output.status.code(), Some(0 | 77)), "{}\n{stderr}", output.status);
         }
     });
 }

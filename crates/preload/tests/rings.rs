@@ -131,15 +131,15 @@ int main(void) {
 }"#;
     let dir = tempfile::tempdir().unwrap();
     let program = compile(dir.path(), "sieve", &format!("{RING}{main}"), &[]);
-    // A list that takes such pages back sends others to the shelf.
+    // An invalid list that takes such pages back sends others to the staging area.
     for policy in ["sieve", "fifo-sc:valid=60%", "fifo-sc:valid=90%"] {
         let Some(mut command) = paged(&program, 512 << 10) else { return };
         let output = run(with(&mut command, |options| {
             (options.wait, options.policy) = (Wait::Read, Some(policy.into()));
         }));
         let code = output.status.code();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(code == Some(0) || code == Some(77), "{policy}: {}{said}", output.status);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(code == Some(0) || code == Some(77), "{policy}: {}{stderr}", output.status);
     }
 }
 
@@ -250,7 +250,7 @@ int main(void) {
     );
 }
 
-/// In place of the C library's function: a system call that nobody sees, as liburing makes it.
+/// In place of the C library's function: a system call that is not intercepted, as liburing makes it.
 const BARE: &str = r#"
 static long bare(long number, long a, long b, long c, long d, long e, long f) {
     register long r10 asm("r10") = d, r8 asm("r8") = e, r9 asm("r9") = f; long result;

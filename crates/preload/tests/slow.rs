@@ -1,5 +1,5 @@
-//! Slow memory, in which pages are read where they lie (DR.Swap): no byte is wrong, whoever reads, writes, lets the kernel
-//! read and write, and forks; and what is only read is never copied.
+//! Slow memory, in which pages are read where they are (DR.Swap): no byte is wrong, whoever reads, writes, lets the
+//! kernel read and write, and forks; and what is only read is never copied.
 
 mod common;
 
@@ -109,7 +109,7 @@ int main(void) {
     char *at = mmap(NULL, PAGES * P, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (int i = 0; i < PAGES; i++) at[i * P] = i % 100;
     for (int r = 0; r < 5; r++) for (int i = 0; i < PAGES; i++) CHECK(at[i * P] == i % 100);
-    // MADV_GUARD_INSTALL, over pages that are mapped where they lie.
+    // MADV_GUARD_INSTALL, over pages that are mapped where they are.
     CHECK(madvise(at, 64 * P, 102) == -1 && errno == EINVAL && at[P] == 1);
     return 0;
 }
@@ -126,7 +126,7 @@ fn what_is_only_read_is_never_copied_back() {
     let Some(mut command) = slow(&program, 4 << 20, "node:0", |o| o.stats_fd = Some(stats.fd())) else { return };
     good(&mut command);
     let counts = stats.snapshot();
-    // First touches only: three quarters of the array are read where they lie, and were mapped there when they left.
+    // First touches only: three quarters of the array are read where they are, and were mapped there when they left.
     assert!((4096..4200).contains(&counts.true_faults) && counts.evictions >= 3072, "{counts:?}");
     assert!(counts.device_bytes_read < 64 * 4096, "{counts:?}");
 }
@@ -136,7 +136,7 @@ fn a_place_that_is_no_slow_memory_is_refused_with_a_remedy() {
     let dir = tempfile::tempdir_in("/var/tmp").unwrap();
     let file = dir.path().join("dax0.0");
     std::fs::write(&file, "").unwrap();
-    let said = |place: &str| {
+    let stderr = |place: &str| {
         let mut command = slow("/bin/true".as_ref(), 4 << 20, place, |_| {})?;
         let output = run(&mut command);
         assert_ne!(output.status.code(), Some(0), "{place}");
@@ -149,7 +149,7 @@ fn a_place_that_is_no_slow_memory_is_refused_with_a_remedy() {
         (file.to_str().unwrap(), "daxctl reconfigure-device --mode=system-ram"),
         (dir.path().to_str().unwrap(), "give a folder of a tmpfs"),
     ] {
-        let Some(text) = said(place) else { return };
+        let Some(text) = stderr(place) else { return };
         assert!(text.contains(words), "{place}: {text}");
     }
 }

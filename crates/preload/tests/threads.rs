@@ -25,7 +25,7 @@ static int child(void *x) { while (!go) usleep(1000); syscall(SYS_exit, 0); retu
 static void *own(void *word) { syscall(SYS_set_tid_address, word); while (go != 2) usleep(1000); syscall(SYS_exit, 0); return NULL; }
 int main(void) {
     int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
-    // Its page cannot be in RAM by chance: nobody but the kernel touches it after the pressure, which the page table shows.
+    // Its page cannot be in RAM by chance: only the kernel touches it after the pressure, which the page table shows.
     for (int k = 0; k < 5; k++) {
         go = 0;
         struct word *w = malloc(sizeof *w); char *stack = mmap(NULL, 64 << 10, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
@@ -49,7 +49,7 @@ enum { S = 64 << 10, N = 8 };
 static void *waits(void *x) { while (!go) usleep(1000); return x; }
 static void *ends(void *x) { while (!go) usleep(1000); pthread_exit(x); }
 static int pipes[2];
-// Waits and ends far from the top of its stack, where the control block lies.
+// Waits and ends far from the top of its stack, where the control block is.
 static void *leaves(void *x) { volatile char deep[16 << 10]; deep[0] = 1; syscall(SYS_read, pipes[0], deep, 1); syscall(SYS_exit, 0); return NULL; }
 static void cleanup(void *x) { ++*(int *)x; }
 static int cleaned;

@@ -18,9 +18,9 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"coldent2");
 /// The command line's place in the head: 256 bytes, arguments ended by zeros.
 pub const COMMAND: core::ops::Range<usize> = 512..768;
 
-/// The most processor time that a fault takes from its thread, entering, sleeping, waking up and cold caches, as a part of
-/// the handlers' for it. Fitted by eye to a Python program, jq, wordfreq, sqlite3, sort and perl beside runs alone on
-/// one host, where most lay between 0.45 and 0.85; on another they lay between 0.26 and 0.64.
+/// The most processor time that a fault takes from its thread, entering, sleeping, waking up and cold caches, as a part
+/// of the handlers' for it. Fitted by eye to a Python program, jq, wordfreq, sqlite3, sort and perl beside runs alone
+/// on one host, where most lay between 0.45 and 0.85; on another they lay between 0.26 and 0.64.
 pub const PART: f64 = 0.62;
 /// Nanoseconds of the kernel for a page's first touch without a pager.
 pub const FILL_NS: f64 = 400.0;
@@ -42,7 +42,8 @@ pub fn is_sampled(page: u32, shift: u32) -> bool {
     })
 }
 
-/// The finalizer of MurmurHash3 (Appleby, public domain): 32 bits that are as good as random, and others for each number.
+/// The finalizer of MurmurHash3 (Appleby, public domain): 32 bits that are as good as random, and others for each
+/// number.
 pub fn hash(number: u32) -> u32 {
     let mut h = number.wrapping_add(0x9e37_79b9);
     h = (h ^ h >> 16).wrapping_mul(0x85eb_ca6b);
@@ -116,8 +117,8 @@ pub enum Word {
     Alike,
     /// Bytes that they take compressed, as they were when they last left.
     AlikeBytes,
-    /// Nanoseconds of processor time between two faults of a thread, in the median. Most faults lie near each other, with
-    /// hardly any work in between.
+    /// Nanoseconds of processor time between two faults of a thread, in the median. Most faults are near each other,
+    /// with hardly any work in between.
     Fault,
 }
 

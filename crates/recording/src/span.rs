@@ -15,7 +15,7 @@ use core::ops::Range;
 
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
-/// The default start of managed memory: 2 GiB. It is low, so that addresses that language runtimes ask for lie in
+/// The default start of managed memory: 2 GiB. It is low, so that addresses that language runtimes ask for are in
 /// managed memory. It is above small executables that cannot be moved, their `brk` heap, and MAP_32BIT.
 pub const BASE: u64 = 0x8000_0000;
 /// The start of managed memory in a program that is recorded under an emulator, far from everything else. QEMU before

@@ -18,7 +18,7 @@ use crate::swap::{Swap, SwapAreas};
 use crate::tier::packs::Packs;
 use crate::tier::{Tier, TierConfig};
 
-/// An engine that is being made: bounds first, then what lies below its frames, then [`Builder::build`].
+/// An engine that is being made: bounds first, then what is below its frames, then [`Builder::build`].
 pub struct Builder {
     pub(super) config: Config,
     pub(super) policy: Box<dyn Policy>,
@@ -41,7 +41,7 @@ impl Builder {
     /// The engine, with nothing in RAM. All memory that it will ever use is allocated here.
     ///
     /// # Errors
-    /// A bound is zero or does not fit into 29 bits, or what lies below does not fit the machine or the handler.
+    /// A bound is zero or does not fit into 29 bits, or what is below does not fit the machine or the handler.
     pub fn build(self) -> Result<Engine, ConfigError> {
         let Builder { config, policy, handler, below, arrival } = self;
         check(&config)?;

@@ -29,7 +29,7 @@ impl Turn<'_> {
         if let Some(frame) = frame {
             self.ram.give_back(frame);
         }
-        // A later load of another task may succeed; this task cannot go on.
+        // A later load of another task may succeed; this task cannot continue.
         self.pages.set(page, if stale { PageState::Lost } else { PageState::Absent });
         if let Some(task) = task {
             self.halt(task, page);

@@ -1,4 +1,4 @@
-//! GetFreeframe: a free frame, or the policy's victim, evicted; several at once where the machine wants that.
+//! GetFreeframe: a free frame, or the policy's victim, evicted; several at once if the machine wants that.
 //!
 //! A search for a fault always finds a frame: the engine accepts no more faults than there are frames, so a frame is
 //! free or the policy holds one. A prefetch that must not evict pages of the running slice may find none, so it looks

@@ -31,7 +31,7 @@ pub(crate) fn move_held(turn: &mut Turn<'_>, held: Held, writing: bool) -> Frame
     frame
 }
 
-/// Moves a held page into a frame that has been found. Other tasks can read it meanwhile: the buffer keeps its bytes
+/// Moves a held page into a free frame. Other tasks can read it during the move: the buffer keeps its bytes
 /// until the page table points at the frame.
 pub(super) fn move_into(turn: &mut Turn<'_>, (page, from): Held, frame: FrameId, writing: bool) {
     turn.issue(Command::Move { page, from, to: frame });

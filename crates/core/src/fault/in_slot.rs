@@ -5,8 +5,8 @@
 //! it and it costs no RAM. A write to it faults and removes the mapping. Then the page is handled like any true
 //! fault: it is copied to DRAM and mapped read-write, and its slot is free.
 //!
-//! Where home slots are the area, a page is mapped in its slot as soon as its bytes are there, which spares the fault of
-//! the next read. The paper's swap waits for that fault.
+//! Where home slots are the area, a page is mapped in its slot as soon as its bytes are there, which spares the fault
+//! of the next read. The paper's swap waits for that fault.
 
 use crate::command::{Command, Stage};
 use crate::ids::{PageId, SlotId, TaskId};
@@ -14,7 +14,7 @@ use crate::page_state::PageState;
 use crate::place::Place;
 use crate::turn::Turn;
 
-/// Answers a read of a page that lies in a slot of the area.
+/// Answers a read of a page that is in a slot of the area.
 pub(crate) fn read_in_slot(turn: &mut Turn<'_>, task: TaskId, page: PageId, slot: SlotId) {
     turn.mark(Stage::PreProcess);
     turn.counts.direct_reads += 1;
@@ -24,7 +24,7 @@ pub(crate) fn read_in_slot(turn: &mut Turn<'_>, task: TaskId, page: PageId, slot
     turn.issue(Command::Resume { task });
 }
 
-/// Maps a page where it lies; `referenced`: it is being read.
+/// Maps a page where it is; `referenced`: it is being read.
 pub(crate) fn map_in_slot(turn: &mut Turn<'_>, page: PageId, slot: SlotId, referenced: bool) {
     turn.pages.set(page, PageState::InSlot(slot));
     let place = Place::Slot(turn.backing.slot_of(page));

@@ -13,12 +13,12 @@
 //!   faulted is repeated;
 //! - the oldest inactive page is examined (`folio_check_references` in `mm/vmscan.c`). Used once: it is marked and
 //!   spared. Used again after that: it is activated. Not used since the last look: it leaves;
-//! - active pages are deactivated with any bit, and their bits are cleared (`shrink_active_list`), as many for an inactive
-//!   page that is examined as the lists' lengths say (`get_scan_count`). This happens while the inactive list is short
-//!   (`inactive_is_low`: less than the active list by the root of 10 for each GiB of both, with pages of 4 KiB), and
-//!   after a refault that was activated (`prepare_scan_control`), for the 32 pages of a reclaim;
-//! - a page that leaves notes the age: the number of pages evicted and activated so far (`mm/workingset.c`). A page that
-//!   comes back is activated if no more than that many pages have aged since as are active
+//! - active pages are deactivated with any bit, and their bits are cleared (`shrink_active_list`), as many for an
+//!   inactive page that is examined as the lists' lengths say (`get_scan_count`). This happens while the inactive list
+//!   is short (`inactive_is_low`: less than the active list by the root of 10 for each GiB of both, with pages of 4
+//!   KiB), and after a refault that was activated (`prepare_scan_control`), for the 32 pages of a reclaim;
+//! - a page that leaves notes the age: the number of pages evicted and activated so far (`mm/workingset.c`). A page
+//!   that comes back is activated if no more than that many pages have aged since as are active
 //!   (`workingset_test_recent`).
 //!
 //! What is left out: MGLRU (see `generations`); pages of files, with which a memory cgroup's lists share the scan by
@@ -28,8 +28,8 @@
 //!
 //! A search finds each page's bit set at most once, and deactivates it at most once: 2 frames + 1 steps at most.
 //!
-//! When not to use it: where each page used once is worth a frame, such a page lives as long as one used twice; and without
-//! hardware bits, where each look unmaps a page.
+//! When not to use it: where each page used once is worth a frame, such a page lives as long as one used twice; and
+//! without hardware bits, where each look unmaps a page.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -226,8 +226,8 @@ mod naive {
 
     impl Naive for NaiveTwoLists {
         fn reference(&mut self, page: u64) -> Touch {
-            if let Some(found) = self.queue.iter_mut().find(|p| p.number == page) {
-                found.bit = true;
+            if let Some(entry) = self.queue.iter_mut().find(|p| p.number == page) {
+                entry.bit = true;
                 return Touch::Hit;
             }
             let mut walk = 0;

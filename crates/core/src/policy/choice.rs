@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn a_bad_choice_says_what_may_be_written() {
-        let said = |text: &str| match PolicyChoice::parse(text).map(|c| c.build(8, 64).map(|_| ())) {
+        let refusal = |text: &str| match PolicyChoice::parse(text).map(|c| c.build(8, 64).map(|_| ())) {
             Err(error) | Ok(Err(error)) => error.to_string(),
             Ok(Ok(())) => panic!("{text} was taken"),
         };
@@ -380,7 +380,7 @@ mod tests {
             ("two-handed-clock:spread=8", "with 8 frames give 1 to 7"),
             ("pa-fifo-sc:valid=2,max-downgrades=x", "or `unlimited`"),
         ] {
-            assert!(said(text).contains(part), "{text}: {}", said(text));
+            assert!(refusal(text).contains(part), "{text}: {}", refusal(text));
         }
     }
 }

@@ -1,5 +1,5 @@
 //! CLOCK-Pro keeps hot pages and evicts cold pages. A cold page that is touched again soon enough turns hot, even if it
-//! was evicted meanwhile.
+//! was evicted in between.
 //!
 //! ```text
 //!   HAND_hot          HAND_test        HAND_cold                       head

@@ -511,8 +511,8 @@ mod naive {
 
     impl Naive for NaiveMultiQueue {
         fn reference(&mut self, page: u64) -> Touch {
-            if let Some(found) = self.pages.iter_mut().find(|p| p.number == page) {
-                found.bit = true;
+            if let Some(entry) = self.pages.iter_mut().find(|p| p.number == page) {
+                entry.bit = true;
                 return Touch::Hit;
             }
             let (mut victim, mut walk, mut forced) = (None, 0, false);

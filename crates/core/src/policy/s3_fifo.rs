@@ -29,8 +29,8 @@
 //!   its share, which keeps a part of a loop that is much larger than RAM;
 //! - the ghost list is searched when the page has been loaded, after the eviction, as in algorithm 1.
 //!
-//! A search examines each page of the small queue once and each of main up to 5 times (bit set, then 3 lives, then out):
-//! 5 frames + 1 steps at most.
+//! A search examines each page of the small queue once and each of main up to 5 times (bit set, then 3 lives, then
+//! out): 5 frames + 1 steps at most.
 //!
 //! When not to use it: if most pages are touched again, but only after a tenth of the frames has been loaded since,
 //! as in a loop over code just loaded. Each such page is evicted once before it enters main. Do not use it with
@@ -159,11 +159,11 @@ impl Policy for S3Fifo {
             walk += Walk(1);
             // Main over its share means small under its own, since together they hold all frames at most.
             let from_small = self.main.is_empty() || self.small.len() >= self.small_share;
-            let found = match from_small {
+            let freed = match from_small {
                 true => self.scan_small(residents),
                 false => self.scan_main(residents),
             };
-            if let Some(frame) = found {
+            if let Some(frame) = freed {
                 return Victim { frame: frame.into(), walk, forced: false };
             }
         }
@@ -260,8 +260,8 @@ mod naive {
 
     impl Naive for NaiveS3Fifo {
         fn reference(&mut self, page: u64) -> Touch {
-            if let Some(found) = self.queue.iter_mut().find(|p| p.number == page) {
-                found.bit = true;
+            if let Some(entry) = self.queue.iter_mut().find(|p| p.number == page) {
+                entry.bit = true;
                 return Touch::Hit;
             }
             let mut walk = 0;

@@ -9,11 +9,11 @@
 //!   victim
 //! ```
 //!
-//! Without slices it is Clock, victim by victim. When a slice begins, all bits are read, cleared and noted beside the
+//! Without slices it is Clock, victim by victim. When a slice begins, all bits are read, cleared and noted next to the
 //! queue, so that a set bit shows a touch in the slice. A page joins the running slice when it is loaded for the
 //! task, or when the search finds its bit set. A page that was touched before the slice has its second chance before
 //! the boundary. A prefetch takes pages before the boundary only. A prefetched page has a second chance like the
-//! pages beside it; otherwise they would outlive it, although it is needed sooner. A machine without reference bits
+//! pages around it; otherwise they would outlive it, although it is needed sooner. A machine without reference bits
 //! pays a false fault for each cleared bit; there, touches before the slice count as touches in it.
 //!
 //! When not to use it: without prefetching, Clock does the same with less work, and each slice looks at every frame.

@@ -116,14 +116,14 @@ impl PrefetchList {
     }
 
     fn retain(&mut self, mut keep: impl FnMut(&mut Entry) -> bool) {
-        let mut kept = 0;
+        let mut len = 0;
         for i in 0..self.len {
             if keep(&mut self.entries[i]) {
-                self.entries[kept] = self.entries[i];
-                kept += 1;
+                self.entries[len] = self.entries[i];
+                len += 1;
             }
         }
-        self.len = kept;
+        self.len = len;
     }
 }
 

@@ -1,15 +1,16 @@
-//! Read-ahead of what left together: the pages in the slots beside a page's, in the same aligned block of its swap area
-//! (LOBI's swap-in by blocks). Pages that left RAM together often come back together. How many is found out by probes.
+//! Read-ahead of pages that were evicted together: the pages in the neighbouring slots, in the same aligned block of
+//! the swap area (LOBI's swap-in by blocks). Pages that left RAM together often come back together. Probes find out how
+//! many.
 //!
 //! ```text
 //!   slots of a block    a   b   c   d   e   f   g   h       a fault on d
 //!   read with it        a   b       .   e   f   g   h       c is left out: the probe. If it faults before as many more
 //!                                                            probes as there are have come, its block was worth reading
 //! ```
-//! After each 64 probes the block is doubled if half of them have faulted, and halved if less than a quarter
-//! have: a page that is read beside another one takes about a quarter of the time of a fault of its own (measured: 71 us a
-//! page alone, 17 among eight, on a disk). So a program without such neighbours has no read-ahead, and goes on to be probed.
-//! No page has to be touched, or left unmapped, to find out whether it was needed.
+//! After each 64 probes the block is doubled if half of them have faulted, and halved if less than a quarter have: a
+//! page that is read together with another one takes about a quarter of the time of a fault of its own (measured: 71 us
+//! a page alone, 17 among eight, on a disk). So a program without such neighbours has no read-ahead, and continues to
+//! be probed. No page has to be touched, or left unmapped, to find out whether it was needed.
 
 use crate::ids::PageId;
 
@@ -22,17 +23,17 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone)]
 pub struct Neighbours {
     most: u32,
-    /// Slots of a block; 1: nothing is read beside a page.
+    /// Slots of a block; 1: no page is read ahead.
     window: u32,
     probes: [u32; PROBES],
     next: usize,
-    found: u32,
+    hits: u32,
 }
 
 impl Neighbours {
     /// Blocks have at most `most` slots, a power of two; 0 or 1: none.
     pub fn new(most: u32) -> Neighbours {
-        Neighbours { most, window: most.min(2), probes: [NONE; PROBES], next: 0, found: 0 }
+        Neighbours { most, window: most.min(2), probes: [NONE; PROBES], next: 0, hits: 0 }
     }
 
     /// A true fault on `page`: the slots of its aligned block, itself among them; 0: none need be looked at.
@@ -42,7 +43,7 @@ impl Neighbours {
         }
         if let Some(probe) = self.probes.iter_mut().find(|probe| **probe == page.0) {
             *probe = NONE;
-            self.found += 1;
+            self.hits += 1;
         }
         self.window.max(2)
     }
@@ -54,9 +55,9 @@ impl Neighbours {
         self.probes[self.next] = pages[others].0;
         self.next += 1;
         if self.next == PROBES {
-            let found = core::mem::take(&mut self.found) as usize;
+            let hits = core::mem::take(&mut self.hits) as usize;
             self.next = 0;
-            self.window = match found {
+            self.window = match hits {
                 many if 2 * many >= PROBES => (2 * self.window).min(self.most),
                 few if 4 * few < PROBES => (self.window / 2).max(1),
                 _ => self.window,
@@ -73,7 +74,7 @@ mod tests {
 
     use super::*;
 
-    /// Pages that left in this order fault in that order; how many pages were read beside faults, and how many faults.
+    /// Pages that left in this order fault in that order; how many pages were read with faults, and how many faults.
     fn run(left: &[u32], faults: impl Iterator<Item = u32>) -> (usize, usize) {
         let (mut neighbours, mut is_in) = (Neighbours::new(8), vec![false; left.len()]);
         let (mut read, mut all) = (0, 0);

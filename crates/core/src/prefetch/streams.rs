@@ -51,9 +51,9 @@ impl Streams {
             return behind..behind;
         }
         self.turn += 1;
-        let found = self.streams.iter_mut().find(|s| s.next == page.0 && s.turn > 0);
-        let window = found.as_ref().map_or(0, |s| (2 * s.window).max(WINDOW_MIN).min(self.window_max));
-        let stream = match found {
+        let stream = self.streams.iter_mut().find(|s| s.next == page.0 && s.turn > 0);
+        let window = stream.as_ref().map_or(0, |s| (2 * s.window).max(WINDOW_MIN).min(self.window_max));
+        let stream = match stream {
             Some(stream) => stream,
             None => self.streams.iter_mut().min_by_key(|s| s.turn).expect("there are streams"),
         };

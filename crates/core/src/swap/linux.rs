@@ -109,8 +109,8 @@ mod tests {
             if self.allocated == cluster {
                 (self.next, self.allocated) = (0, 0);
             }
-            let found = (self.next..self.used.len()).find(|i| !self.used[*i]);
-            let slot = found.or_else(|| {
+            let free = (self.next..self.used.len()).find(|i| !self.used[*i]);
+            let slot = free.or_else(|| {
                 (self.next, self.allocated) = (0, 0);
                 (0..self.used.len()).find(|i| !self.used[*i])
             })?;

@@ -16,7 +16,7 @@ use coldframe_toolbox::skip;
 
 /// Bytes of the file.
 const SIZE: u64 = 1 << 30;
-/// Threads that answer: so many reads can be under way.
+/// Threads that answer: that many reads can be under way.
 const SERVERS: usize = 2;
 
 /// The numbers of `include/uapi/linux/fuse.h`.
@@ -77,7 +77,7 @@ fn answer(device: &File, direct: bool, wait: Duration) {
     loop {
         let len = match (&*device).read(&mut request) {
             Ok(len) => len,
-            // The request was taken back meanwhile.
+            // The request was taken back in between.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::ENOENT | libc::EAGAIN)) => continue,
             Err(_) => return,
         };

@@ -115,16 +115,16 @@ pub fn good(command: &mut Command) -> Output {
     output
 }
 
-/// A program that takes longer hangs. This is far more than the slowest takes on two processors beside four busy loops.
+/// A program that takes longer hangs. This is far more than the slowest takes on two processors with four busy loops.
 const HUNG: Duration = Duration::from_secs(300);
 
 /// Runs the command; fails if it hangs. Returns its output.
 pub fn run(command: &mut Command) -> Output {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let (id, start) = (child.id(), Instant::now());
-    let (done, told) = std::sync::mpsc::channel();
+    let (done, ended) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        if told.recv_timeout(HUNG).is_err() {
+        if ended.recv_timeout(HUNG).is_err() {
             let _ = Command::new("kill").args(["-9", &id.to_string()]).status();
         }
     });

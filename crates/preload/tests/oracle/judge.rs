@@ -51,7 +51,7 @@ pub struct Case {
 struct Run {
     lines: Vec<String>,
     end: String,
-    said: String,
+    stderr: String,
 }
 
 /// The first line that differs.
@@ -117,12 +117,12 @@ impl Oracle {
         }
         let end = patiently(command);
         let text = |path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
-        // What the pager said when the program had no stderr.
-        let (mut said, mut seen) = (text(&err), 0);
-        while let Some(line) = stats.as_ref().and_then(|stats| stats.mail().next(&mut seen)) {
-            said += &line;
+        // What the pager printed when the program had no stderr.
+        let (mut stderr, mut mail) = (text(&err), 0);
+        while let Some(line) = stats.as_ref().and_then(|stats| stats.mail().next(&mut mail)) {
+            stderr += &line;
         }
-        Run { lines: text(&out).lines().map(str::to_string).collect(), end, said }
+        Run { lines: text(&out).lines().map(str::to_string).collect(), end, stderr }
     }
 
     /// The first difference between the two runs.
@@ -139,14 +139,14 @@ impl Oracle {
         let alike =
             if (&again.lines, &again.end) == (&plain.lines, &plain.end) { "" } else { ", and so do two plain runs" };
         // The last line says why the pager stopped it.
-        let lines: Vec<_> = paged.said.lines().collect();
-        let said: Vec<_> = lines.iter().rev().take(6).rev().map(|line| format!("    {line}\n")).collect();
+        let lines: Vec<_> = paged.stderr.lines().collect();
+        let stderr: Vec<_> = lines.iter().rev().take(6).rev().map(|line| format!("    {line}\n")).collect();
         let text = format!(
             "  plain: {}\n  paged: {}{alike}\n  ended: {}\n{}",
             around_the_difference(&one, &other),
             around_the_difference(&other, &one),
             paged.end,
-            said.concat()
+            stderr.concat()
         );
         Some(Difference { line: at + 1, operation, text })
     }
@@ -162,7 +162,7 @@ impl Oracle {
             let mut fewer = case.clone();
             fewer.without.push(class);
             match self.difference(&fewer, setting) {
-                Some(seen) if seen.operation == failed => (case, text) = (fewer, seen.text),
+                Some(found) if found.operation == failed => (case, text) = (fewer, found.text),
                 _ => (),
             }
         }

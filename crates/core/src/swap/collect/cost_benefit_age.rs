@@ -1,5 +1,5 @@
 //! Cost-benefit with age (CBA): the largest age * (1 - u) / 2u, where the age is the mean age of the block's valid
-//! pages. The slides name it beside CATA and print no formula; this is cost-benefit with CATA's age.
+//! pages. The slides name it with CATA and print no formula; this is cost-benefit with CATA's age.
 
 use super::{Candidates, Collector, Facts, Ratio};
 use crate::ids::BlockId;

@@ -1,6 +1,6 @@
 //! `process_vm_writev` and `process_vm_readv` to this process itself. The kernel first takes a batch of up to 1,024
 //! frames and then copies. If a page left RAM in between, the written bytes would be lost; and there may be fewer
-//! frames. So a call takes a few pages at a time, and those that it writes to are pinned meanwhile.
+//! frames. So a call takes a few pages at a time, and those that it writes to are pinned during the call.
 //!
 //! Not covered: the pages of another paged process, which only that process can pin. A debugger's writes into such a
 //! process may be lost. Reading is safe: the bytes are the page's at some moment of the call.
@@ -10,8 +10,8 @@ use std::ffi::c_int;
 use coldframe_live::{LiveError, PAGE};
 use libc::iovec;
 
-use crate::parts::pass;
 use crate::pins::Pinned;
+use crate::ranges::pass;
 use crate::shim::exported;
 use crate::{memory, sys};
 

@@ -1,23 +1,24 @@
-//! Descriptors by which the kernel may write into the program's memory past the page table: files that are read
-//! without a page cache (FUSE with `direct_io`, virtiofs, 9p, cifs, ZFS), devices (SG_IO, NVMe, V4L2, RDMA, VFIO), some
-//! sockets, an io_uring. Before the program has the first one, its pager becomes wary for good (`Pager::be_wary`):
-//! from then on no page leaves whose frame the kernel holds. Where the kernel is too old for that, the program does not
-//! get the descriptor.
+//! Descriptors with which the kernel can pin frames and write to them past the page table: files that are read without
+//! a page cache (FUSE with `direct_io`, virtiofs, 9p, cifs, ZFS), devices (SG_IO, NVMe, V4L2, RDMA, VFIO), some
+//! sockets, an io_uring. Before the program gets the first of them, the pager is told to expect pinned frames
+//! (`Pager::be_wary`); from then on it evicts no page in a pinned frame. If the kernel is too old for that, the program
+//! does not get the descriptor.
 //!
-//! Every new descriptor is looked at: one that a replaced function opens, receives, or that is inherited. A file system
+//! Every new descriptor is checked: those that a replaced function opens or receives, and inherited ones. A file system
 //! or device that is not known to copy counts as one that does not.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::next::{next, none};
-use crate::parts::{failed, pass};
+use crate::ranges::{failed, pass};
 use crate::say::{once, Once};
 use crate::{memory, sys};
 
 /// File systems that read by way of the page cache, or copy what they make up, if the file has no O_DIRECT
-/// (`include/uapi/linux/magic.h` and the file systems' own headers): ext, xfs, btrfs, f2fs, bcachefs, overlay, tmpfs, ramfs, hugetlbfs,
-/// NFS, FAT, exFAT, ISO 9660, squashfs, erofs, proc, sysfs, cgroups, debugfs, tracefs, securityfs, configfs, efivarfs, pidfs, mqueue.
+/// (`include/uapi/linux/magic.h` and the file systems' own headers): ext, xfs, btrfs, f2fs, bcachefs, overlay, tmpfs,
+/// ramfs, hugetlbfs, NFS, FAT, exFAT, ISO 9660, squashfs, erofs, proc, sysfs, cgroups, debugfs, tracefs, securityfs,
+/// configfs, efivarfs, pidfs, mqueue.
 const COPIES: [u32; 27] = [
     0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0xca451a4e, 0x794c7630, 0x01021994, 0x858458f6, 0x958458f6, 0x6969,
     0x4d44, 0x2011bab0, 0x9660, 0x73717368, 0xe0f5e1e2, 0x9fa0, 0x62656572, 0x0027e0eb, 0x63677270, 0x64626720,
@@ -33,18 +34,18 @@ const SOCKETS: [c_int; 3] = [21, 38, 44];
 const FUSE: libc::dev_t = libc::makedev(10, 229);
 const TLS_RX: (c_int, c_int) = (282, 2);
 
-/// Nothing is looked at any more.
-static WARY: AtomicBool = AtomicBool::new(false);
+/// The pager expects pinned frames; descriptors are not checked any more.
+static ANNOUNCED: AtomicBool = AtomicBool::new(false);
 
-/// Before the kernel may write past the page table. Returns false if that must not be.
-pub fn be_wary(what: &str) -> bool {
-    if !WARY.load(Relaxed) && memory::ready() {
+/// Call this before the kernel may pin frames. Returns false if it must not.
+pub fn announce(what: &str) -> bool {
+    if !ANNOUNCED.load(Relaxed) && memory::ready() {
         if !memory::backing().be_wary() {
             let why = "needs Linux 6.8, or bytes could be lost";
-            once(Once::Wary, format_args!("the program does not get {what}: that {why}"));
+            once(Once::Pinning, format_args!("the program does not get {what}: that {why}"));
             return false;
         }
-        WARY.store(true, Relaxed);
+        ANNOUNCED.store(true, Relaxed);
     }
     true
 }
@@ -68,9 +69,9 @@ pub fn is_direct(descriptor: c_int) -> bool {
 fn file_system(descriptor: c_int) -> u32 {
     // SAFETY: all bytes zero is a value of it, and the call writes it.
     unsafe {
-        let mut found: libc::statfs = std::mem::zeroed();
-        sys::call(libc::SYS_fstatfs, [descriptor as usize, &raw mut found as usize, 0, 0, 0, 0]);
-        found.f_type as u32
+        let mut status: libc::statfs = std::mem::zeroed();
+        sys::call(libc::SYS_fstatfs, [descriptor as usize, &raw mut status as usize, 0, 0, 0, 0]);
+        status.f_type as u32
     }
 }
 
@@ -90,16 +91,16 @@ pub fn given(descriptor: c_int) -> c_int {
     }
     let error = match serves_files(descriptor) {
         true => libc::EPERM,
-        false if WARY.load(Relaxed) || !is_direct(descriptor) || be_wary("a file") => return descriptor,
+        false if ANNOUNCED.load(Relaxed) || !is_direct(descriptor) || announce("a file") => return descriptor,
         false => libc::EOPNOTSUPP,
     };
-    // SAFETY: nobody knows the descriptor yet.
+    // SAFETY: the program does not know the descriptor yet.
     unsafe { sys::call(libc::SYS_close, [descriptor as usize, 0, 0, 0, 0, 0]) };
     failed(error) as c_int
 }
 
-/// Whether it is `/dev/fuse`. Requests come from there to frames that the kernel holds for a moment, in a way that no call
-/// shows (`iov_iter_get_pages2`).
+/// Whether it is `/dev/fuse`. Requests come from there to frames that the kernel holds for a moment, in a way that no
+/// call shows (`iov_iter_get_pages2`).
 fn serves_files(descriptor: c_int) -> bool {
     let is_fuse = sys::status(descriptor)
         .is_some_and(|status| status.st_mode & libc::S_IFMT == libc::S_IFCHR && status.st_rdev == FUSE);
@@ -132,13 +133,14 @@ fn stream(file: usize) -> usize {
         return file;
     }
     // Its descriptor is closed already.
-    // SAFETY: nobody knows the stream yet.
+    // SAFETY: the program does not know the stream yet.
     unsafe { libc::fclose(file as *mut libc::FILE) };
     sys::set_errno(libc::EOPNOTSUPP);
     0
 }
 
-/// Functions by which the C library opens a file for the program, with at most three arguments, all of them passed alike.
+/// Functions by which the C library opens a file for the program, with at most three arguments, all of them passed
+/// alike.
 macro_rules! opens {
     ($($name:ident $next:ident $given:expr;)*) => { $(
         #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -163,7 +165,7 @@ opens! {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
     let call = [domain as usize, kind as usize, protocol as usize, 0, 0, 0];
-    if SOCKETS.contains(&domain) && !be_wary("a socket of this family") {
+    if SOCKETS.contains(&domain) && !announce("a socket of this family") {
         return failed(libc::EAFNOSUPPORT) as c_int;
     }
     pass(libc::SYS_socket, call) as c_int
@@ -171,7 +173,7 @@ pub unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> 
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn fanotify_init(flags: u32, events: u32) -> c_int {
-    if !be_wary("files of fanotify") {
+    if !announce("files of fanotify") {
         return failed(libc::EPERM) as c_int;
     }
     pass(libc::SYS_fanotify_init, [flags as usize, events as usize, 0, 0, 0, 0]) as c_int

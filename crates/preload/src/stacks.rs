@@ -4,7 +4,7 @@
 //!
 //! A thread takes a stack for one piece of work, inside the gate and with all signals blocked. If no stack is free, it
 //! waits. That ends: a thread that has a stack waits only for others that have one and for the pager's own threads. A
-//! fork takes one when nobody is inside the gate.
+//! fork takes one when no thread is inside the gate.
 
 use std::arch::asm;
 use std::cell::Cell;
@@ -60,12 +60,12 @@ fn take() -> usize {
     }
 }
 
-/// A function and its result. It lies on the caller's stack.
+/// A function and its result. It is on the caller's stack.
 struct Job<F, T>(ManuallyDrop<F>, Option<T>);
 
 unsafe extern "C" fn perform<F: FnOnce() -> T, T>(job: *mut c_void) {
-    // SAFETY: `run` gave it and waits. The function is copied to this stack, whole and now: its parts may be needed while
-    // a lock is held that would bring in the caller's.
+    // SAFETY: `run` gave it and waits. The function is copied to this stack, whole and now: its parts may be needed
+    // while a lock is held that would bring in the caller's.
     unsafe {
         let job = job.cast::<Job<F, T>>();
         let work = ManuallyDrop::into_inner((&raw const (*job).0).read_volatile());
@@ -74,8 +74,8 @@ unsafe extern "C" fn perform<F: FnOnce() -> T, T>(job: *mut c_void) {
     }
 }
 
-/// Runs `work` on one of our stacks. Call it with all signals blocked. What lives for `'static` borrows nothing from the
-/// caller's stack.
+/// Runs `work` on one of our stacks. Call it with all signals blocked. What lives for `'static` borrows nothing from
+/// the caller's stack.
 pub fn run<F: FnOnce() -> T + 'static, T: 'static>(work: F) -> T {
     let here = Cell::new(0u8);
     if (here.as_ptr() as usize).wrapping_sub(bottom(0)) < STACKS * STACK {

@@ -110,7 +110,7 @@ int main(void) {
     }
 }
 
-/// As ZGC does: it reserves its heap at an address outside of the span, and gives up what lies elsewhere.
+/// As ZGC does: it reserves its heap at an address outside of the span, and gives up what is elsewhere.
 #[test]
 fn who_insists_on_an_address_gets_it_while_memory_is_not_watched() {
     let main = r#"

@@ -10,7 +10,7 @@ use crate::sys;
 
 /// The owner of a part of a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Whose {
+pub enum Owner {
     /// Outside of the span: only the kernel handles it.
     Outside,
     /// A mapping of the program itself in the span: the kernel handles it, too.
@@ -22,38 +22,38 @@ pub enum Whose {
 }
 
 /// All parts of a range that ends at the end of a page, lowest part first.
-pub fn parts(range: Range<usize>) -> Vec<(Range<usize>, Whose)> {
+pub fn parts(range: Range<usize>) -> Vec<(Range<usize>, Owner)> {
     let span = memory::span();
     let inner = range.start.clamp(span.start, span.end)..range.end.clamp(span.start, span.end);
     let mut parts = Vec::new();
     let mut at = range.start;
-    let mut add = |from: usize, to: usize, whose| {
+    let mut add = |from: usize, to: usize, owner| {
         if from < to {
-            parts.push((from..to, whose));
+            parts.push((from..to, owner));
         }
     };
-    add(at, span.start.min(range.end), Whose::Outside);
+    add(at, span.start.min(range.end), Owner::Outside);
     at = at.max(inner.start);
     for (part, kind) in if inner.is_empty() { Vec::new() } else { backing().extents(inner.clone()) } {
-        add(at, part.start, Whose::Free);
-        let whose = match kind {
-            Kind::Managed(manner) => Whose::Managed(manner),
-            Kind::Foreign => Whose::Foreign,
+        add(at, part.start, Owner::Free);
+        let owner = match kind {
+            Kind::Managed(manner) => Owner::Managed(manner),
+            Kind::Foreign => Owner::Foreign,
         };
-        add(part.start, part.end, whose);
+        add(part.start, part.end, owner);
         at = part.end;
     }
-    add(at, inner.end, Whose::Free);
-    add(at.max(inner.end).max(range.start), range.end, Whose::Outside);
+    add(at, inner.end, Owner::Free);
+    add(at.max(inner.end).max(range.start), range.end, Owner::Outside);
     parts
 }
 
-/// Calls `each` for each part but holes. As the kernel does it: other errors than ENOMEM end it, and holes are an ENOMEM at
-/// last, or at once (`stops`). A result of the C library's kind.
-pub fn through(range: Range<usize>, stops: bool, mut each: impl FnMut(Range<usize>, Whose) -> isize) -> i32 {
+/// Calls `each` for each part but holes. As the kernel does it: other errors than ENOMEM end it, and holes are an
+/// ENOMEM at last, or at once (`stops`). A result of the C library's kind.
+pub fn through(range: Range<usize>, stops: bool, mut each: impl FnMut(Range<usize>, Owner) -> isize) -> i32 {
     let mut holes = false;
-    for (part, whose) in parts(range) {
-        let answer = if whose == Whose::Free { failed(libc::ENOMEM) } else { each(part, whose) };
+    for (part, owner) in parts(range) {
+        let answer = if owner == Owner::Free { failed(libc::ENOMEM) } else { each(part, owner) };
         if answer < 0 && (stops || sys::errno() != libc::ENOMEM) {
             return -1;
         }
@@ -88,7 +88,7 @@ pub fn pages(address: usize, len: usize, overflow: i32) -> Result<Range<usize>, 
 }
 
 /// The same for a call of the program; `None`: the call has failed, and `errno` says why.
-pub fn asked_pages(address: usize, len: usize, overflow: i32) -> Option<Range<usize>> {
+pub fn pages_or_errno(address: usize, len: usize, overflow: i32) -> Option<Range<usize>> {
     pages(address, len, overflow).map_err(failed).ok()
 }
 
