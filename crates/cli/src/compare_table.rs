@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use coldframe_sheet::quantity::{human_seconds, human_size, ram_size};
-use coldframe_show::table::{styled, wrap};
+use coldframe_show::table::styled;
+use coldframe_show::text::wrap;
 use serde_json::{json, Value};
 
 use crate::output;

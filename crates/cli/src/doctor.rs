@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use coldframe_costs::doctor::{examine, latency, Finding, Health, RIGHT};
-use coldframe_show::table::{styled, wrap};
+use coldframe_show::table::styled;
+use coldframe_show::text::wrap;
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -130,7 +131,7 @@ fn table(findings: &[Finding], good: bool, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use coldframe_show::table::folded;
+    use coldframe_show::text::folded;
 
     use super::*;
 

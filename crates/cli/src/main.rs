@@ -148,7 +148,7 @@ enum Verb {
 
 fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().skip(1).collect();
-    coldframe_show::table::fit(output::width());
+    coldframe_show::text::fit(output::width());
     if let Some(asked) = one_go::Asked::read(&words) {
         return one_go::run(&asked).unwrap_or_else(|failure| failure.report());
     }

@@ -9,7 +9,7 @@ use coldframe_sheet::quantity::human_size;
 use coldframe_show::export::Exported;
 use coldframe_show::html::Page;
 use coldframe_show::machine_answer::words;
-use coldframe_show::table::wrap;
+use coldframe_show::text::wrap;
 use coldframe_store::heat::heat;
 use coldframe_store::Reader;
 

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use coldframe_show::table::folded;
+use coldframe_show::text::folded;
 
 /// A result cannot be written.
 #[derive(Debug, thiserror::Error)]

@@ -5,7 +5,8 @@ use std::time::Duration;
 use coldframe_kernel::{End, Squeeze, Step, Version};
 use coldframe_sheet::quantity::{human_seconds, human_size};
 use coldframe_show::export::Exported;
-use coldframe_show::table::{styled, wrap};
+use coldframe_show::table::styled;
+use coldframe_show::text::wrap;
 use serde_json::{json, Value};
 
 use crate::failure::Failure;

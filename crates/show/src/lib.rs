@@ -1,5 +1,6 @@
 //! # coldframe-show: what a person sees
 //!
+//! - [`text`] puts words into lines that fit the page.
 //! - [`table`] and [`plot`] draw any table and plot as text.
 //! - [`machine_answer`] is the answer for this machine in words.
 //! - [`verdict_answer`] is the yes or no of `check -- PROGRAM`.
@@ -12,4 +13,5 @@ pub mod html;
 pub mod machine_answer;
 pub mod plot;
 pub mod table;
+pub mod text;
 pub mod verdict_answer;

@@ -5,10 +5,9 @@ use std::path::Path;
 use coldframe_answer::{Answer, Point, Rung, Seen};
 use coldframe_sheet::quantity::{human_count, human_seconds, human_size, ram_size};
 
-use crate::table::{self, wrap};
+use crate::text::{command, paragraph, width};
 
 /// Columns of a line on a page without limit, and the most.
-const WIDTH: usize = 80;
 /// The most sizes in the table, and those that it has at least if there are as many: all, the advised one, a half, a
 /// quarter.
 const ROWS: usize = 6;
@@ -56,14 +55,9 @@ fn with(answer: &Answer, rows: usize, spare: usize) -> String {
     out
 }
 
-/// Columns of a line.
-fn wide() -> usize {
-    table::width().map_or(WIDTH, |width| width.min(WIDTH))
-}
-
 /// A line of heat by address, and one of the working set by time.
 fn pictures(seen: &Seen) -> String {
-    let columns = wide() - 8;
+    let columns = width() - 8;
     let most = |all: &[f64]| all.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     let heat = squeezed(&seen.heat, columns);
     let full = (1.0 + most(&heat)).ln();
@@ -162,7 +156,7 @@ const COLUMNS: [(&str, usize); 5] =
 
 fn table(answer: &Answer, points: &[&Point]) -> String {
     let room = |count: usize| COLUMNS[..count].iter().map(|(_, width)| width + 2).sum::<usize>() + 2;
-    let count = (1..=COLUMNS.len()).rev().find(|count| room(*count) <= wide()).unwrap_or(1);
+    let count = (1..=COLUMNS.len()).rev().find(|count| room(*count) <= width()).unwrap_or(1);
     let line = |mark: &str, cells: [String; 5]| {
         let cells = cells.iter().zip(COLUMNS).take(count);
         mark.to_string() + &cells.map(|(cell, (_, width))| format!("  {cell:>width$}")).collect::<String>() + "\n"
@@ -262,9 +256,9 @@ fn commands(answer: &Answer, config: Option<&str>, report: Option<&Path>) -> Str
         let swap = answer.swap.as_ref().map_or(String::new(), |swap| format!(" --swap {swap}"));
         let by = if answer.rung == Rung::ReferencedBits { format!(" --by kernel{swap}") } else { String::new() };
         let how = config.map_or_else(|| format!("--ram {}{by}", ram_size(ram)), |path| format!("-c {path}"));
-        let of = |command: &str| broken(&format!("coldframe run {how} -- {command}"));
+        let of = |program: &str| command(format!("coldframe run {how} -- {program}").split_whitespace(), 0, 2) + "\n";
         let whole = of(answer.command.as_deref().unwrap_or(&answer.program));
-        let fits = |line: &str| line.chars().count() <= wide();
+        let fits = |line: &str| line.chars().count() <= width();
         out += &match whole.lines().count() <= COMMAND && whole.lines().all(fits) {
             true => whole,
             false => format!("Run it so: put `coldframe run {how} --` before it.\n"),
@@ -273,24 +267,6 @@ fn commands(answer: &Answer, config: Option<&str>, report: Option<&Path>) -> Str
     out + &report.map_or(String::new(), |page| format!("xdg-open {}\n", page.display()))
 }
 
-/// A command in lines that a shell reads as one.
-fn broken(command: &str) -> String {
-    wrap("", command, 2, wide() - 2).join(" \\\n") + "\n"
-}
-
 fn filled(text: &str) -> String {
-    wrap("", text, 0, wide()).join("\n") + "\n"
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_goes_on_as_a_shell_reads_it() {
-        let words = vec!["word"; 30].join(" ");
-        let text = broken(&words);
-        assert!(text.lines().all(|line| line.len() <= WIDTH));
-        assert_eq!(text.replace(" \\\n", " ").split_whitespace().collect::<Vec<_>>().join(" "), words);
-    }
+    paragraph(text, 0)
 }

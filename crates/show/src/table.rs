@@ -1,25 +1,13 @@
 //! Tables for a person.
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
 
-/// Columns of the page for tables; 0: no limit.
-static WIDTH: AtomicUsize = AtomicUsize::new(0);
+use crate::text::{folded, page};
 
-/// Sets the columns of the page for tables, for example those of a terminal; 0: no limit, which is the default.
-pub fn fit(columns: usize) {
-    WIDTH.store(columns, Relaxed);
-}
-
-/// Columns of the page; `None`: no limit.
-pub fn width() -> Option<usize> {
-    Some(WIDTH.load(Relaxed)).filter(|columns| *columns > 0)
-}
-
-/// A table in the house style. On a narrow page ([`fit`]) it drops columns, and says which.
+/// A table in the house style. On a narrow page ([`crate::text::fit`]) it drops columns, and says which.
 #[derive(Clone, Debug)]
 pub struct Grid {
     headings: Vec<String>,
@@ -103,46 +91,8 @@ impl Grid {
 
 impl fmt::Display for Grid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text(width().unwrap_or(usize::MAX)))
+        f.write_str(&self.text(page().unwrap_or(usize::MAX)))
     }
-}
-
-/// Wraps lines of words that are longer than `width` columns; continuation lines are indented by two columns. Lines
-/// of a table or a drawing are not changed, and neither is a word that is longer than a line.
-pub fn folded(text: &str, width: usize) -> String {
-    let drawn = |line: &str| {
-        line.chars().any(|c| ('\u{2500}'..'\u{2600}').contains(&c) || ('\u{2800}'..'\u{2900}').contains(&c))
-    };
-    let mut out = String::with_capacity(text.len());
-    for line in text.split_inclusive('\n') {
-        if line.trim_end().chars().count() <= width || drawn(line) {
-            out += line;
-            continue;
-        }
-        let indent = line.chars().take_while(|c| *c == ' ').count();
-        out += &wrap(&" ".repeat(indent), line, indent + 2, width).join("\n");
-        if line.ends_with('\n') {
-            out.push('\n');
-        }
-    }
-    out
-}
-
-/// Wraps words behind a title to lines of at most `width` columns; all but the first are indented. A word that is longer
-/// than a line stays whole.
-pub fn wrap(title: &str, text: &str, indent: usize, width: usize) -> Vec<String> {
-    let (mut all, mut line, mut empty) = (Vec::new(), title.to_string(), true);
-    for word in text.split_whitespace() {
-        if !empty && line.chars().count() + 1 + word.chars().count() > width {
-            all.push(std::mem::replace(&mut line, " ".repeat(indent)));
-        } else if !empty {
-            line.push(' ');
-        }
-        line.push_str(word);
-        empty = false;
-    }
-    all.push(line);
-    all
 }
 
 #[cfg(test)]
@@ -182,15 +132,5 @@ mod tests {
         let shown = |rows| styled(&["name", "faults", "life"], rows, 1).within(80).0.to_string();
         assert!(!shown(vec![row("-"), row("-")]).contains("life"));
         assert!(shown(vec![row("-"), row("2 years")]).contains("life"));
-    }
-
-    #[test]
-    fn words_go_on_in_the_next_line_and_tables_do_not() {
-        assert_eq!(folded("  a line of some words\nb\n", 12), "  a line of\n    some\n    words\nb\n");
-        assert_eq!(folded("short", 12), "short");
-        assert_eq!(folded("averyveryverylongword is one", 12), "averyveryverylongword\n  is one");
-        assert_eq!(wrap("Of: ", "some more words", 4, 9), ["Of: some", "    more", "    words"]);
-        let table = format!("{}\n", "─".repeat(30));
-        assert_eq!(folded(&table, 12), table);
     }
 }

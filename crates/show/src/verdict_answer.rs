@@ -3,19 +3,17 @@
 use coldframe_answer::{Need, Rung, Verdict};
 use coldframe_sheet::quantity::{human_seconds, human_size};
 
-use crate::table::wrap;
+use crate::text::paragraph;
 
-/// Columns of a line.
-const WIDTH: usize = 80;
 /// The most lines for what grew.
 const GROWN: usize = 5;
 
 /// The verdict: the number, the distance to the limit, what it rests on, and what grew.
 pub fn words(verdict: &Verdict) -> String {
-    let mut out = filled("", &(sentence(verdict) + "."));
-    out += &filled("", &rests_on(&verdict.need));
+    let mut out = paragraph(&(sentence(verdict) + "."), 0);
+    out += &paragraph(&rests_on(&verdict.need), 0);
     if verdict.need.rung == Rung::ReferencedBits {
-        out += &filled("", "Watched by referenced bits, not by the pager: coarser, and its noise is not known.");
+        out += &paragraph("Watched by referenced bits, not by the pager: coarser, and its noise is not known.", 0);
     }
     out + &grown(verdict)
 }
@@ -55,7 +53,7 @@ fn grown(verdict: &Verdict) -> String {
     let Some(file) = &verdict.baseline else { return String::new() };
     let noise = verdict.noise_percent;
     if verdict.grown.is_empty() {
-        return filled("", &format!("Nothing grew by more than {noise:.0} % since {file}."));
+        return paragraph(&format!("Nothing grew by more than {noise:.0} % since {file}."), 0);
     }
     let mut out = format!("Grew since {file}:\n");
     for one in verdict.grown.iter().take(GROWN) {
@@ -67,8 +65,4 @@ fn grown(verdict: &Verdict) -> String {
         out += &format!("  {}: {before} to {now} ({percent})\n", one.what);
     }
     out
-}
-
-fn filled(title: &str, text: &str) -> String {
-    wrap(title, text, title.len(), WIDTH).join("\n") + "\n"
 }

@@ -3,7 +3,8 @@
 use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_plots::tasks_table::count_of;
 use coldframe_sheet::quantity::{human_count, human_size, human_time, show_bytes};
-use coldframe_show::table::{folded, styled};
+use coldframe_show::table::styled;
+use coldframe_show::text::folded;
 
 use super::bars::Bars;
 use super::{all, Combination, Study};

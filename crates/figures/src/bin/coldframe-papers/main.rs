@@ -35,7 +35,7 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
-    coldframe_show::table::fit(output::width());
+    coldframe_show::text::fit(output::width());
     let cli = Cli::parse();
     let done = match cli.verb {
         Verb::Generate(args) => generate::run(args),

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use coldframe_experiment::ExperimentError;
-use coldframe_show::table::folded;
+use coldframe_show::text::folded;
 use coldframe_store::TraceError;
 
 /// Why a verb has failed, and its exit code.

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use coldframe_figures::figure::{number, percent, tally, Row};
 use coldframe_figures::papers::{marked, moved, of, plots, rows};
 use coldframe_show::plot::stack;
-use coldframe_show::table::{folded, styled, wrap};
+use coldframe_show::table::styled;
+use coldframe_show::text::{folded, wrap};
 
 use crate::kept::Kept;
 use crate::output::{self, Failure, Line};
