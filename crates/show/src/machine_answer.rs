@@ -7,7 +7,6 @@ use coldframe_sheet::quantity::{human_count, human_seconds, human_size, ram_size
 
 use crate::text::{command, paragraph, width};
 
-/// Columns of a line on a page without limit, and the most.
 /// The most sizes in the table, and those that it has at least if there are as many: all, the advised one, a half, a
 /// quarter.
 const ROWS: usize = 6;
