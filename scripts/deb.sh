@@ -72,7 +72,6 @@ Maintainer: The coldframe developers <maintainers@coldframe.invalid>
 Installed-Size: $(du -sk "$root/usr" | cut -f 1)
 ${libc:+Depends: libc6 (>= $libc), libgcc-s1
 }Recommends: qemu-user
-Suggests: valgrind, linux-perf
 Section: utils
 Priority: optional
 Description: how little RAM a program can live with, and what that costs

@@ -3,7 +3,6 @@
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{Event, PageId, Ps};
-use coldframe_journal::Head;
 use coldframe_lane::numbering::Numbering;
 use coldframe_lane::page_table::{PageTable, LANES};
 use coldframe_lane::{DeviceTimes, Lane, LaneBelow, LaneConfig, PageRef};
@@ -69,35 +68,25 @@ pub fn faulting(process: &Process, pager: &Pager, ram: u64, sample: f64) -> Resu
     Ok(faults)
 }
 
-/// The lane of the live pager: no event takes time, and the log's buffers keep the pages written last.
+/// The lane of the live pager. Only counts are needed, so no event takes time: a faulting thread waits for all that its
+/// fault causes, as in a live run. The log's buffers keep the pages written last.
 fn lane(pager: &Pager, plan: &Plan, number: usize, pages: usize, sample: f64) -> Result<Lane, AnswerError> {
-    let head = Head::new(pager.policy.clone(), handler::find(HANDLER).expect("it is there"), plan.config(pages, true));
-    let config = unpriced(&head)?;
-    let mut lane = Lane::new(&config, number as u32, pages, 1)?;
-    lane.set_read_ahead(pager.read_ahead);
-    lane.note_sources((BUFFERED as f64 * sample).round() as u32);
-    Ok(lane)
-}
-
-/// The lane of a live pager. Only counts are needed. The device takes no time: a faulting thread waits for everything
-/// that its fault causes, as in a live run.
-///
-/// # Errors
-/// This version does not know the policy or handler.
-pub fn unpriced(head: &Head) -> Result<LaneConfig, AnswerError> {
-    let handler = handler::find(&head.handler)
-        .ok_or_else(|| AnswerError::usage(format!("there is no handler `{}`", head.handler)))?;
-    Ok(LaneConfig {
-        policy: PolicyChoice::parse(&head.policy)?,
-        handler,
-        frames: head.config.frames,
-        evict_batch: head.config.evict_batch,
-        caps: head.config.caps,
+    let engine = plan.config(pages, true);
+    let config = LaneConfig {
+        policy: PolicyChoice::parse(&pager.policy)?,
+        handler: handler::find(HANDLER).expect("it is there"),
+        frames: engine.frames,
+        evict_batch: engine.evict_batch,
+        caps: engine.caps,
         prices: StagePrices::uniform(Ps::ZERO),
         device: DeviceTimes { load: Ps::ZERO, program: Some(Ps::ZERO) },
         failures: None,
         below: LaneBelow::Homes,
-    })
+    };
+    let mut lane = Lane::new(&config, number as u32, pages, 1)?;
+    lane.set_read_ahead(pager.read_ahead);
+    lane.note_sources((BUFFERED as f64 * sample).round() as u32);
+    Ok(lane)
 }
 
 fn pass(

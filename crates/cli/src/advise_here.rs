@@ -96,7 +96,7 @@ fn start_seconds() -> Option<f64> {
     let program = vec![OsString::from("true")];
     let preload = preloads(&find_preload().ok()?);
     let options = Options { backing: default_backing(), max_memory: MEMORY, ..Options::new(RAM) };
-    let paged = || start(&program, &preload, &options, None).ok()?.wait_with_signals(None).ok();
+    let paged = || start(&program, &preload, &options).ok()?.wait_with_signals(None).ok();
     let alone = || std::process::Command::new(&program[0]).status().ok();
     Some((median(paged)? - median(alone)?).max(0.0))
 }

@@ -32,7 +32,7 @@ impl AreaArgs {
     }
 
     /// The area, if there is to be one.
-    pub fn area(&self, predict: bool) -> Result<Option<SwapArea>, Failure> {
+    pub fn area(&self) -> Result<Option<SwapArea>, Failure> {
         let Some(system) = &self.system else { return Ok(None) };
         let names = systems::names(systems::System::has_log);
         let why = match systems::find(system) {
@@ -45,9 +45,6 @@ impl AreaArgs {
         };
         if let Some(why) = why {
             return Err(Failure::usage(format!("--system: {why}; give {names}, whose swap area is run")));
-        }
-        if predict {
-            return Err(Failure::usage("--predict: the prediction knows no swap area; give no --system"));
         }
         let (collector, victims) = collector(self.collector.as_deref().unwrap_or("greedy"))?;
         let collector = collector.name.to_string();

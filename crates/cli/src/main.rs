@@ -40,7 +40,6 @@ mod output;
 mod park;
 mod pick_recorder;
 mod policies;
-mod predict;
 mod priced;
 mod progress;
 mod raw;

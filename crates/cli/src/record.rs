@@ -7,10 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 use std::time::Duration;
 
-use coldframe_experiment::drive::is_swap_trace;
-use coldframe_record::{
-    record, record_faults, record_swap, Level, Limits, Outcome, Recording, Subject, SwapOrder, Swapped, Via, PLUGIN,
-};
+use coldframe_record::{record, Level, Limits, Outcome, Recording, PLUGIN};
 use coldframe_sheet::quantity::{self, human_count, human_size};
 use serde_json::json;
 
@@ -32,8 +29,6 @@ Examples:
   coldframe record --max-time 30s -- redis-server --save ''
   coldframe record --level exact -o bzip2.parquet -- bzip2 -9 -k file
   coldframe record --via qemu --max-size 100MiB -- python3 script.py
-  coldframe record --via perf --attach 4711 --max-time 10s -o faults.parquet
-  coldframe record --via swap --ram 64MiB -o swap.csv -- python3 script.py
   coldframe record --via faults --window 256 --overhead -- python3 script.py
   coldframe record --raw -o app.raw -- ./app; coldframe import app.raw -o app.parquet
   coldframe record --level exact --skip-refs 50000000 --max-refs 4000000 -- povray scene.pov
@@ -46,13 +41,8 @@ between those at C + W and at C - W, from C = 2 W on.
 An emulator records the program, many times slower, in two cases: an option needs it (--level, --page, --skip-refs, \
 --max-refs, --max-size, --keep-running, --sysroot); or the pager cannot record the program (it is static or for \
 another machine, or there is no userfaultfd). One line says so, and why. The emulator is QEMU's user mode with \
-coldframe's plugin (Debian package qemu-user), or valgrind's lackey if only that is installed. It records runs of \
-references to pages of 4 KiB. --level exact records every reference with its address; --system swl and ddb need that. \
+coldframe's plugin (Debian package qemu-user). It records runs of references to pages of 4 KiB. --level exact records every reference with its address; --system swl and ddb need that. \
 An emulator does not see what the kernel touches in system calls.
-
---via perf records page faults only (package linux-perf).
---via swap runs the program in a memory cgroup of --ram, as root on a machine that has swap. It reads the program's \
-page tables at each --interval and writes a swap trace (CSV): which page went to which slot, and when it came back.
 
 The trace is complete and valid when a limit, Ctrl-C or SIGTERM ends the recording. The program then gets SIGTERM, and \
 SIGKILL after 2 s.
@@ -63,8 +53,8 @@ pub struct Args {
     /// The trace to write [default: PROGRAM.parquet].
     #[arg(short)]
     output: Option<PathBuf>,
-    /// What records. faults: this machine's pager, pages of the heap as they enter a window; qemu, valgrind: an emulator, all references; perf: the kernel, page faults; swap: the kernel, pages that go to swap and come back; auto: faults, or an emulator.
-    #[arg(long, value_parser = ["auto", "qemu", "valgrind", "perf", "faults", "swap"], default_value = "auto")]
+    /// What records. faults: this machine's pager, pages of the heap as they enter a window; qemu: an emulator, all references; auto: faults, or the emulator.
+    #[arg(long, value_parser = ["auto", "qemu", "faults"], default_value = "auto")]
     via: String,
     /// Write a small raw file, for `coldframe import` on another machine [default: PROGRAM.raw].
     #[arg(long)]
@@ -72,12 +62,6 @@ pub struct Args {
     /// Size of the window with --via faults, without sampling [default: window and sample fit the program, within 10 s].
     #[arg(long, value_name = "PAGES")]
     window: Option<usize>,
-    /// Time between two looks, with --via swap [default: 10ms].
-    #[arg(long)]
-    interval: Option<String>,
-    /// The program's RAM, with --via swap.
-    #[arg(long, value_name = "SIZE")]
-    ram: Option<String>,
     /// exact: every reference with its address and size; page: runs of references to a page. Takes an emulator [default: page].
     #[arg(long, value_parser = ["exact", "page"])]
     level: Option<String>,
@@ -108,33 +92,19 @@ pub struct Args {
     /// Write counts and times as JSON to this file.
     #[arg(long)]
     stats: Option<PathBuf>,
-    /// Record this running process, for --max-time [default: 10s], with --via perf.
-    #[arg(long, value_name = "PID", conflicts_with = "command")]
-    attach: Option<u32>,
     /// The program and its arguments.
-    #[arg(required_unless_present = "attach", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
-    if args.raw && !["auto", "faults"].contains(&args.via.as_str()) {
-        return Err(Failure::usage(format!("--raw does not go with --via {}; leave one out", args.via)));
-    }
-    if args.via == "perf" {
-        return kernel_faults(&args, quiet);
-    }
     if args.via == "faults" {
         return heap_faults(&args, quiet);
     }
-    if args.via == "swap" {
-        return swaps(&args, quiet);
-    }
-    if args.attach.is_some() {
-        return Err(Failure::usage(
-            "--attach needs --via perf: neither pager nor emulator can take over a running program",
-        ));
-    }
-    if args.via != "auto" {
+    if args.via == "qemu" {
+        if args.raw {
+            return Err(Failure::usage("--raw does not go with --via qemu; leave one out"));
+        }
         return emulated(&args, None, quiet);
     }
     match choose(&args.command, of_emulators(&args).first().copied())? {
@@ -168,7 +138,7 @@ pub fn emulated(args: &Args, why: Option<&str>, quiet: bool) -> Result<ExitCode,
             Some(why) => {
                 format!("--window is for this machine's pager, which does not record here: {why}; leave --window out")
             }
-            None => format!("--window does not go with --via {}; leave it out", args.via),
+            None => "--window does not go with --via qemu; leave it out".into(),
         }));
     }
     let order = order(args)?;
@@ -218,11 +188,9 @@ fn instead(level: &Level, why: &str) -> String {
 }
 
 fn heap_faults(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
-    refuse_limits(args)?;
-    if args.attach.is_some() {
-        return Err(Failure::usage(
-            "--attach needs --via perf: a window of pages must be there from the program's start",
-        ));
+    // Refused rather than ignored.
+    if let Some(option) = of_emulators(args).first() {
+        return Err(Failure::usage(format!("{option} does not go with --via {}; leave it out", args.via)));
     }
     let out = args.output.clone().unwrap_or_else(|| default_output(&args.command));
     let order = window::Order {
@@ -266,9 +234,6 @@ fn default_output(command: &[OsString]) -> PathBuf {
     PathBuf::from(name).with_extension("parquet")
 }
 
-/// How long a process is recorded without `--max-time`.
-const ATTACHED: Duration = Duration::from_secs(10);
-
 /// Ctrl-C and SIGTERM end a recording, not the recorder.
 fn stop_by_signal(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
@@ -284,139 +249,11 @@ fn max_time(args: &Args) -> Result<Option<Duration>, Failure> {
     Ok(time.map(|time| Duration::from_nanos(time.0 / 1000)))
 }
 
-/// The process or program that is recorded natively.
-fn subject(args: &Args) -> Result<Subject, Failure> {
-    match (args.attach, args.command.split_first()) {
-        (Some(pid), _) => Ok(Subject::Process(pid, max_time(args)?.unwrap_or(ATTACHED))),
-        (None, Some((program, arguments))) => Ok(Subject::Program(program.clone(), arguments.to_vec())),
-        (None, None) => Err(Failure::usage("give a program, or --attach PID")),
-    }
-}
-
-/// Time between two looks.
-fn interval(args: &Args) -> Result<Duration, Failure> {
-    let text = args.interval.as_deref().unwrap_or("10ms");
-    let time = quantity::time(text).map_err(|e| Failure::usage(format!("--interval: {e}")))?;
-    match Duration::from_nanos(time.0 / 1000) {
-        short if short < Duration::from_millis(1) => Err(Failure::usage("--interval: give at least 1ms")),
-        interval => Ok(interval),
-    }
-}
-
-fn swaps(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
-    refuse_limits(args)?;
-    let Subject::Program(program, arguments) = subject(args)? else {
-        return Err(Failure::usage("--attach needs --via perf: a running program keeps the RAM that it has"));
-    };
-    let ram = args
-        .ram
-        .as_deref()
-        .ok_or_else(|| Failure::usage("--via swap needs --ram SIZE, less than the program wants"))?;
-    let ram = quantity::bytes(ram).map_err(|e| Failure::usage(format!("--ram: {e}")))?.0;
-    let out = args.output.clone().unwrap_or_else(|| default_output(&args.command).with_extension("csv"));
-    if !is_swap_trace(&out) {
-        return Err(Failure::usage(format!("-o {}: a swap trace is CSV; name it .csv", out.display())));
-    }
-    let order = SwapOrder {
-        program,
-        args: arguments,
-        search_path: std::env::var_os("PATH").unwrap_or_default(),
-        out,
-        ram,
-        interval: interval(args)?,
-        stop: Arc::default(),
-        overhead: args.overhead,
-    };
-    stop_by_signal(&order.stop)?;
-    let swapped = record_swap(&order)?;
-    if !quiet {
-        output::tell(&swap_words(&order, &swapped));
-    }
-    if let Some(path) = &args.stats {
-        output::write(Some(path), &output::json(&swap_json(&order, &swapped)))?;
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn swap_words(order: &SwapOrder, s: &Swapped) -> String {
-    let mut text = format!(
-        "coldframe: {}: {} pages seen to leave for swap, {} more without a write, {} to come back; the kernel counts {} written and {} read \
-         (of all programs), {} major faults\ncoldframe: {:.2} s; {} looks of {:.2} ms each ({:.1} % of a processor), the longest gap {} ms\n",
-        order.out.display(),
-        human_count(s.outs),
-        human_count(s.clean),
-        human_count(s.ins),
-        human_count(s.kernel_outs),
-        human_count(s.kernel_ins),
-        human_count(s.major_faults),
-        s.seconds,
-        human_count(s.looks),
-        s.looking * 1e3 / s.looks.max(1) as f64,
-        100.0 * s.looking / s.seconds.max(1e-9),
-        s.longest.as_millis(),
-    );
-    if let Some(native) = s.native_seconds {
-        text += &format!(
-            "coldframe: {:.2} times the time of the program alone, in all RAM\n",
-            s.seconds / native.max(1e-6)
-        );
-    }
-    if s.too_large > 0 {
-        text += &format!("coldframe: {} mappings are too large to be looked at\n", s.too_large);
-    }
-    if s.outs + s.clean == 0 {
-        text += "coldframe: nothing was swapped; give less --ram\n";
-    }
-    text
-}
-
-fn swap_json(order: &SwapOrder, s: &Swapped) -> serde_json::Value {
-    json!({ "trace": order.out, "via": "swap", "ram_bytes": order.ram, "outs": s.outs, "clean_evictions": s.clean, "ins": s.ins,
-        "kernel_outs": s.kernel_outs, "kernel_ins": s.kernel_ins, "major_faults": s.major_faults, "looks": s.looks,
-        "looking_seconds": s.looking, "longest_gap_seconds": s.longest.as_secs_f64(), "mappings_too_large": s.too_large,
-        "seconds": s.seconds, "native_seconds": s.native_seconds, "status": s.status.code() })
-}
-
-fn kernel_faults(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
-    refuse_limits(args)?;
-    let subject = subject(args)?;
-    let out = args.output.clone().unwrap_or_else(|| default_output(&args.command));
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let faults = record_faults(&subject, &out, &path, args.overhead)?;
-    let (count, seconds) = (faults.summary.references, faults.seconds);
-    if !quiet {
-        eprintln!("coldframe: {}: {} page faults in {seconds:.2} s through perf", out.display(), human_count(count));
-        if let Some(native) = faults.native_seconds {
-            eprintln!("coldframe: {:.2} times the time of the program alone", seconds / native.max(1e-6));
-        }
-    }
-    if let Some(path) = &args.stats {
-        let value = json!({ "trace": out, "via": "perf", "faults": count, "seconds": seconds,
-            "native_seconds": faults.native_seconds, "status": faults.status.code() });
-        output::write(Some(path), &output::json(&value))?;
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Refuses options that only an emulator supports, instead of ignoring them.
-fn refuse_limits(args: &Args) -> Result<(), Failure> {
-    let untimed = args.max_time.is_some() && args.attach.is_none() && args.via != "faults" && args.via != "auto";
-    match of_emulators(args).first().or(untimed.then_some(&"--max-time")) {
-        Some(option) => Err(Failure::usage(format!("{option} does not go with --via {}; leave it out", args.via))),
-        None => Ok(()),
-    }
-}
-
 fn order(args: &Args) -> Result<Recording, Failure> {
     let bad = |option: &str, error: quantity::QuantityError| Failure::usage(format!("{option}: {error}"));
     let (program, arguments) = args.command.split_first().expect("clap requires one");
     let out = args.output.clone().unwrap_or_else(|| default_output(&args.command));
     let mut order = Recording::new(program.clone(), arguments.to_vec(), out);
-    order.via = match args.via.as_str() {
-        "qemu" => Via::Qemu,
-        "valgrind" => Via::Valgrind,
-        _ => Via::Auto,
-    };
     let page = args.page.as_deref().unwrap_or(PAGE);
     order.level = match args.level.as_deref() {
         Some("exact") => Level::Exact,
@@ -438,13 +275,12 @@ fn order(args: &Args) -> Result<Recording, Failure> {
 
 fn words(order: &Recording, o: &Outcome) -> String {
     let mut text = format!(
-        "coldframe: {}: {} references of {} instructions in {:.1} s ({:.1} M references/s) through {}, {} bytes ({:.2} a reference)\n",
+        "coldframe: {}: {} references of {} instructions in {:.1} s ({:.1} M references/s) through qemu, {} bytes ({:.2} a reference)\n",
         order.out.display(),
         human_count(o.references),
         human_count(o.instructions),
         o.seconds,
         o.references_per_second / 1e6,
-        o.via.name(),
         human_count(o.bytes),
         o.bytes as f64 / o.references.max(1) as f64,
     );
@@ -465,7 +301,7 @@ fn words(order: &Recording, o: &Outcome) -> String {
 
 fn stats(order: &Recording, o: &Outcome) -> serde_json::Value {
     json!({
-        "trace": order.out, "via": o.via.name(), "references": o.references, "rows": o.rows, "instructions": o.instructions,
+        "trace": order.out, "via": "qemu", "references": o.references, "rows": o.rows, "instructions": o.instructions,
         "bytes": o.bytes, "seconds": o.seconds, "references_per_second": o.references_per_second, "limit": o.limit,
         "tasks": o.tasks, "not_recorded": o.not_recorded, "native_seconds": o.native_seconds, "overhead": o.overhead(),
         "status": o.status.code(),

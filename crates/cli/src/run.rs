@@ -19,7 +19,6 @@ use serde_json::Value;
 use crate::area::AreaArgs;
 use crate::disk::Counter;
 use crate::failure::Failure;
-use crate::predict::{Predicted, Twice};
 use crate::priced::{Priced, Slow};
 use crate::run_by::{choose, Asked, Pages};
 use crate::run_kernel::{go, Ready};
@@ -37,7 +36,6 @@ Examples:
   coldframe run --ram 256MiB --backing /mnt/flash --stats run.json -- python3 script.py
   coldframe run --ram 8MiB --policy pa-clock --journal j -- sqlite3 db < queries.sql; coldframe replay j
   coldframe advise prog.parquet -o config.toml; coldframe run -c config.toml -- prog
-  coldframe run --ram 4MiB --predict -- bzip2 -9c < file > file.bz2
   coldframe run --by kernel --swap zram --ram 64MiB -- ./static-program
   coldframe run --ram 8MiB --system lobi --collector cost-benefit --swap-area 64MiB --journal j -- sort file; coldframe replay j
   coldframe run --slow node:1 --ram 64MiB -- redis-server --save ''
@@ -67,13 +65,6 @@ writes past the page table there.
 `coldframe sim --system lobi` does. The statistics then have programs, copies, erases and wear; the journal has all of \
 these. --read-ahead still decides about read-ahead. A page that leaves RAM dirty is written even if its bytes have not \
 changed, so no page is mapped writable before its first write.
-
---predict runs the program twice, so the program's changes to files happen twice. The second run is under QEMU (Debian \
-package qemu-user) and is slower. It reads a copy of the standard input, and its output is dropped. Both runs use the \
-C library's plainest copying routines, a heap that keeps freed small blocks, and no read-ahead, so that they touch the \
-same pages. With one thread, true and false faults are exact if the program does the same twice and its system calls \
-that move bytes are read, write, send and recv. With more threads, true faults were within 20 % in our tests; two live \
-runs differ by up to 13 %.
 
 Exit codes: the program's own; 128 + n if signal n ended it; 125 if the pager had to stop it; 126 and 127 as in \
 shells; 2 usage; 4 the program cannot be paged on this machine (see `coldframe doctor`); 5 the swap file cannot be \
@@ -141,9 +132,6 @@ pub struct Args {
     /// Device that prices what the run moved: a shipped sheet's name, or the path of a sheet.
     #[arg(long, value_name = "SHEET")]
     device: Option<String>,
-    /// Also predict the run, and print measured beside predicted faults. The program runs a second time, recorded.
-    #[arg(long)]
-    predict: bool,
     #[command(flatten)]
     area: AreaArgs,
     /// How to print the statistics on stderr.
@@ -173,7 +161,6 @@ impl Args {
             (self.encrypt, "--encrypt"),
             (self.journal.is_some(), "--journal"),
             (self.device.is_some(), "--device"),
-            (self.predict, "--predict"),
             (self.area.given(), "--system"),
             (self.inject.is_some(), "--inject"),
         ];
@@ -242,24 +229,16 @@ fn by_pager(args: Args, mut options: Options, quiet: bool) -> Result<ExitCode, F
     let sheet = args.device.as_deref().map(sheet::find).transpose().map_err(ExperimentError::from)?;
     let slow = options.slow.as_ref().and(sheet.as_ref());
     slow.map(Sheet::bus_memory).transpose().map_err(ExperimentError::from)?;
-    let twice = args
-        .predict
-        .then(|| Twice::prepare(&mut options, args.read_ahead.as_deref(), default_backing()))
-        .transpose()?;
     let stats = StatsFile::create()?;
     options.stats_fd = Some(stats.fd());
     let preload = preloads(&preload);
     let disk = options.slow.is_none().then(|| Counter::of(&options.backing)).flatten();
     let started = Instant::now();
-    let status = start(&args.command, &preload, &options, twice.as_ref())?.wait_with_signals(Some(stats.mail()))?;
+    let status = start(&args.command, &preload, &options)?.wait_with_signals(Some(stats.mail()))?;
     let took = started.elapsed();
     let disk = disk.and_then(|disk| disk.written());
     let stats = Some(stats).filter(StatsFile::started);
     let (chosen, stats) = (stats.as_ref().and_then(StatsFile::chosen), stats.map(|stats| stats.snapshot()));
-    let predicted = match (&twice, &stats) {
-        (Some(twice), Some(_)) => Some(twice.predict(&args.command, &options, &preload, quiet)?),
-        _ => None,
-    };
     let (seconds, none) = (took.as_secs_f64(), Snapshot::default());
     let moved = stats.as_ref().unwrap_or(&none);
     let price = |sheet: &Sheet| match slow {
@@ -267,7 +246,7 @@ fn by_pager(args: Args, mut options: Options, quiet: bool) -> Result<ExitCode, F
         None => Priced::new(sheet, moved, options.backing_max, seconds).map(|flash| (flash.json(), flash.words())),
     };
     let priced = sheet.as_ref().map(price).transpose().map_err(ExperimentError::from)?;
-    show(&args, &options, &Ended { stats, chosen, predicted, priced, disk, status, took }, quiet)?;
+    show(&args, &options, &Ended { stats, chosen, priced, disk, status, took }, quiet)?;
     Ok(ExitCode::from(code(status)))
 }
 
@@ -276,7 +255,6 @@ struct Ended {
     /// `None`: no pager has started.
     stats: Option<Snapshot>,
     chosen: Option<Chosen>,
-    predicted: Option<Predicted>,
     /// Bytes that the disk wrote meanwhile, by its own counter.
     disk: Option<u64>,
     /// As JSON and as text.
@@ -289,9 +267,6 @@ fn show(args: &Args, options: &Options, ended: &Ended, quiet: bool) -> Result<()
     let stats = ended.stats.clone().unwrap_or_default();
     let mut report = summary::json(options, &stats, ended.chosen.as_ref(), code(ended.status), ended.took);
     report["device"]["disk_bytes_written"] = ended.disk.into();
-    if let Some(predicted) = &ended.predicted {
-        report["prediction"] = predicted.json(&stats, ended.status);
-    }
     if let Some((priced, _)) = &ended.priced {
         report["priced"] = priced.clone();
     }
@@ -316,9 +291,6 @@ fn show(args: &Args, options: &Options, ended: &Ended, quiet: bool) -> Result<()
     }
     if let Some((_, priced)) = &ended.priced {
         output::tell(priced);
-    }
-    if let Some(predicted) = &ended.predicted {
-        output::tell(&format!("\n{}", predicted.table(&stats, ended.status)));
     }
     Ok(())
 }
@@ -382,7 +354,7 @@ fn options(args: &Args) -> Result<Options, Failure> {
             "brief" => Wait::Brief,
             _ => Wait::Auto,
         },
-        swap: args.area.area(args.predict)?,
+        swap: args.area.area()?,
         handlers: args.handlers,
         encrypt: args.encrypt,
         tier: tier(args, usual.tier)?,
@@ -398,7 +370,7 @@ fn options(args: &Args) -> Result<Options, Failure> {
 /// The tier that `--tier` selects. With `--system`, the engine has an area instead.
 fn tier(args: &Args, usual: Tier) -> Result<Tier, Failure> {
     let tier = args.tier.as_deref().and_then(Tier::parse);
-    if tier.is_some_and(|tier| tier != Tier::None) && args.area.area(args.predict)?.is_some() {
+    if tier.is_some_and(|tier| tier != Tier::None) && args.area.area()?.is_some() {
         return Err(Failure::usage(
             "--tier: not with --system, whose swap area takes every page; leave one of them out",
         ));
@@ -480,14 +452,8 @@ pub fn preloads(preload: &Path) -> OsString {
     list
 }
 
-pub fn start(
-    command: &[OsString],
-    preload: &OsStr,
-    options: &Options,
-    twice: Option<&Twice>,
-) -> Result<Running, Failure> {
+pub fn start(command: &[OsString], preload: &OsStr, options: &Options) -> Result<Running, Failure> {
     let mut process = Command::new(&command[0]);
     process.args(&command[1..]).arg0(&command[0]).env("LD_PRELOAD", preload).env("COLDFRAME_OPTIONS", options.encode());
-    twice.map_or(Ok(()), |twice| twice.surround(&mut process))?;
     Running::start(process, &command[0])
 }

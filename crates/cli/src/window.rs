@@ -126,7 +126,7 @@ fn ran(order: &Order, out: &Path) -> Result<Ran, Failure> {
     let signals = Signals::catch()?;
     let _awake = awake();
     let (started, before) = (Instant::now(), worked());
-    let child = start(command, &preload, &options, None)?.child();
+    let child = start(command, &preload, &options)?.child();
     let ended = recording_end::wait(child, folder.path(), &signals, order.max_time)?;
     let worked = worked().zip(before).map(|(after, before)| after - before);
     Ok(Ran { seconds: started.elapsed().as_secs_f64(), folder, native_seconds, worked, ended })

@@ -1,5 +1,5 @@
-//! The machines agree: a fresh engine repeats the live pager's journal; the simulator, `run --predict` and the answer for
-//! this machine predict the live pager's faults from the program's references.
+//! The machines agree: a fresh engine repeats the live pager's journal; the simulator and the answer for this machine
+//! predict the live pager's faults from the program's references.
 //!
 //! A thread of the pager handles the faults. At a load of 10 on two processors, such counts have differed from the
 //! prediction (3 of 22,695 true faults, 31 of 4,831 false faults); the cause is not known.
@@ -7,7 +7,6 @@
 use std::path::Path;
 use std::process::Command;
 
-use coldframe_advise::predict::predict;
 use coldframe_answer::rows::Rows;
 use coldframe_answer::simulate::simulate;
 use coldframe_answer::{self as machine, Pager as Model};
@@ -16,7 +15,7 @@ use coldframe_core::swap::collect;
 use coldframe_core::Ps;
 use coldframe_journal as journal;
 use coldframe_live::{Options, Pager, Region, Snapshot, SwapArea, Wait, FRAMES_MIN, PAGE};
-use coldframe_recording::span::{Span, BASE_RECORDED};
+use coldframe_recording::span::BASE_RECORDED;
 use coldframe_sheet::here::Here;
 use coldframe_sheet::sheet::machine::Spread;
 
@@ -235,7 +234,7 @@ fn recorded(string: &[(usize, bool)], path: &Path) {
 }
 
 #[test]
-fn live_prediction_and_answer_are_one_model() {
+fn the_live_pager_and_the_answer_are_one_model() {
     let (folder, string) = (tempfile::tempdir().unwrap(), string_with_scans(15));
     let (trace, path) = (folder.path().join("trace.parquet"), folder.path().join("journal"));
     recorded(&string, &trace);
@@ -264,17 +263,7 @@ fn live_prediction_and_answer_are_one_model() {
             let (head, _) = journal::open(&journal).unwrap();
             assert_eq!(head.config, model.with(ram).config(PAGES, true));
             assert_eq!(head.policy, PolicyChoice::parse(&model.policy).unwrap().to_string());
-            let counts = if read_ahead == 0 {
-                let span = Span { start: BASE_RECORDED, len: max_memory };
-                let predicted = predict(&trace, &head, span).unwrap();
-                let of_prediction =
-                    [predicted.true_faults, predicted.false_faults, predicted.zero_fills, predicted.swap_loads];
-                assert_eq!((live[..4].to_vec(), live[5]), (of_prediction.to_vec(), predicted.pages_written), "{ram}");
-                simulate(&rows, &Model { read_ahead, ..model }, &[ram]).unwrap()
-            } else {
-                simulate(&rows, &model, &[ram]).unwrap()
-            };
-            let counts = &counts[0];
+            let counts = &simulate(&rows, &Model { read_ahead, ..model }, &[ram]).unwrap()[0];
             let loads = counts.device_reads() + counts.memory_loads;
             let of_answer =
                 [counts.true_faults, counts.false_faults, counts.zero_fills, loads, counts.evictions(), counts.dirty()];

@@ -240,7 +240,6 @@ fn what_cannot_be_run_is_explained() {
     fails(&["--ram", "1MiB", "--journal", "/no/such/j", "--", "true"], 5, "/no/such/j");
     fails(&["--ram", "1MiB", "--collector", "greedy", "--", "true"], 2, "--system <NAME>");
     fails(&["--ram", "1MiB", "--system", "lobi", "--collector", "greedy:9", "--", "true"], 2, "give 1 to 4 victims");
-    fails(&["--ram", "1MiB", "--system", "lobi", "--predict", "--", "true"], 2, "knows no swap area");
     fails(&["--ram", "1MiB", "--system", "nosuch", "--", "true"], 2, "there is no system `nosuch`; give lobi");
     fails(&["--ram", "1MiB", "--system", "swl", "--", "true"], 2, "`swl` is what runs without it");
     fails(&["--ram", "1MiB", "--system", "ddb", "--", "true"], 2, "`ddb` is simulated only");

@@ -1,5 +1,5 @@
 //! What the live pager decides from sizes and measured times, as pure functions. The pager calls them at its start;
-//! the answer for this machine and `run --predict` call them to simulate the same pager.
+//! the answer for this machine calls them to simulate the same pager.
 //!
 //! ```text
 //!   Measured ─► policy, wait, batch of victims ─┐

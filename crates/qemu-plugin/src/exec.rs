@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use crate::guest::{self, Memory};
 use crate::image::{self, Image};
 use crate::stream::Streams;
-use crate::{api, calls, shared, wire};
+use crate::{api, shared, wire};
 
 /// What a process needs to become QEMU again; fixed at installation.
 struct Itself {
@@ -70,7 +70,6 @@ pub extern "C" fn on_syscall(
     _: u64,
 ) {
     let Some(itself) = ITSELF.get() else { return };
-    calls::begin(vcpu, number, a2);
     if number == itself.execve {
         follow(itself, vcpu, a1, a2, a3);
     } else if number == itself.execveat {
@@ -79,8 +78,7 @@ pub extern "C" fn on_syscall(
     }
 }
 
-pub extern "C" fn on_syscall_return(_: u64, vcpu: c_uint, number: i64, result: i64) {
-    calls::end(vcpu, result);
+pub extern "C" fn on_syscall_return(_: u64, _: c_uint, number: i64, _: i64) {
     if ITSELF.get().is_some_and(|itself| number == itself.execve || number == itself.execveat) {
         shared::send_event(wire::EVENT_FAILED, "", b"");
     }

@@ -1,6 +1,6 @@
 //! The QEMU plugin of `coldframe record`: writes what a guest program references into shared memory.
 //!
-//! QEMU loads it by `-plugin libcoldframe_plugin.so,shm=PATH,recorder=PID[,page=LOG2[,system-calls=on]]`. It
+//! QEMU loads it by `-plugin libcoldframe_plugin.so,shm=PATH,recorder=PID[,page=LOG2]`. It
 //! registers one callback for each translation block and one for each data access, and none for single instructions.
 //! `wire.rs` describes what the callbacks write; `coldframe-record` reads it.
 //!
@@ -16,7 +16,6 @@
 //! instead.
 
 mod api;
-mod calls;
 mod exec;
 mod guest;
 #[allow(dead_code)] // the recorder uses the rest
@@ -90,9 +89,6 @@ fn install(id: u64, info: &Info, arguments: &[String]) -> Result<(), String> {
     shared::map(&options.shm, options.recorder)?;
     exec::prepare(&target);
     instruction::set_machine(&target);
-    if options.system_calls && options.page_shift.is_some() {
-        calls::keep(&target);
-    }
     WIDE_IN_HALVES.store(target == "x86_64" || target == "i386", Relaxed);
     PAGE_SHIFT.store(options.page_shift.unwrap_or(0), Relaxed);
     let content = if options.page_shift.is_some() { wire::CONTENT_PAGES } else { wire::CONTENT_EXACT };
@@ -120,19 +116,17 @@ struct Options {
     shm: String,
     recorder: i32,
     page_shift: Option<u32>,
-    system_calls: bool,
 }
 
 impl Options {
     fn parse(arguments: &[String]) -> Result<Self, String> {
-        let mut options = Options { shm: String::new(), recorder: 0, page_shift: None, system_calls: false };
+        let mut options = Options { shm: String::new(), recorder: 0, page_shift: None };
         for argument in arguments {
             let bad = || format!("argument '{argument}' not understood");
             let (name, value) = argument.split_once('=').ok_or_else(bad)?;
             match name {
                 "shm" => options.shm = value.into(),
                 "recorder" => options.recorder = value.parse().map_err(|_| bad())?,
-                "system-calls" => options.system_calls = value == "on",
                 "page" => options.page_shift = Some(value.parse().map_err(|_| bad())?),
                 _ => return Err(bad()),
             }

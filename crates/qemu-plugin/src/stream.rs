@@ -23,8 +23,6 @@ pub struct Stream {
     chunk: *const Chunk,
     task: u32,
     pub runs: Runs,
-    /// The system call under way.
-    pub call: Option<Buffer>,
 }
 
 /// The open runs of a stream, and the last data access, which may still grow.
@@ -70,13 +68,6 @@ impl Runs {
     }
 }
 
-/// A call under way: its buffer, and whether the kernel writes to it.
-#[derive(Clone, Copy)]
-pub struct Buffer {
-    pub address: u64,
-    pub store: bool,
-}
-
 #[repr(transparent)]
 struct Slot(UnsafeCell<Stream>);
 
@@ -112,7 +103,7 @@ const fn own(used: u64) -> Chunk {
 
 impl Stream {
     const fn new() -> Self {
-        Stream { chunk: SEALED.0.get(), task: NO_TASK, runs: Runs::new(), call: None }
+        Stream { chunk: SEALED.0.get(), task: NO_TASK, runs: Runs::new() }
     }
 
     #[inline(always)]
@@ -176,16 +167,6 @@ impl Stream {
     pub fn finish(&mut self) {
         if self.runs.pending {
             self.commit();
-        }
-    }
-
-    /// The kernel has read or written a buffer of the program: one reference for each page.
-    pub fn moved(&mut self, address: u64, bytes: u64, store: bool) {
-        self.finish();
-        let shift = PAGE_SHIFT.load(Ordering::Relaxed);
-        let address = address & wire::ADDRESS_MASK;
-        for page in address >> shift..=(address + bytes - 1) >> shift {
-            self.touch(page, store);
         }
     }
 

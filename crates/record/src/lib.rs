@@ -2,12 +2,9 @@
 //!
 //! ```text
 //! program under QEMU user mode --plugin--> shared memory --ring--> expand --rows--> Parquet    (x86-64, ARM, AArch64)
-//! program under valgrind's lackey -------> text by a pipe ---------------> rows --> Parquet    (the host's machine)
-//! program under perf, or attached to -----> its page faults only -------> import --> Parquet    (`faults.rs`)
-//! program in a memory cgroup -------------> its page tables, in turns ---> swap trace (CSV)     (`swap.rs`)
 //! ```
 //!
-//! [`record`] does all of it: it finds the program and the tools, starts the program, drains the ring, applies the
+//! [`record`] does all of it: it finds the program and QEMU, starts the program, drains the ring, applies the
 //! limits and finishes the file, also after a limit, a signal or a killed program. The program's standard streams
 //! stay its own. This crate prints nothing.
 //!
@@ -29,19 +26,15 @@
 
 mod error;
 mod expand;
-mod faults;
 #[allow(dead_code)] // the plugin uses the rest
 #[path = "../../qemu-plugin/src/image.rs"]
 mod image;
-mod lackey;
 mod maps;
 mod process;
 mod program;
 mod qemu;
-mod reduce;
 mod ring;
 mod rows;
-mod swap;
 #[allow(dead_code)] // the plugin uses the rest
 #[path = "../../qemu-plugin/src/wire.rs"]
 mod wire;
@@ -54,11 +47,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use error::RecordError;
-pub use faults::{record_faults, Faults, Subject};
 pub use image::Image;
 pub use program::{find_library, find_plugin, interpreter, library_places, plugin_places, resolve, Target, PLUGIN};
-pub use reduce::Runs;
-pub use swap::{record_swap, SwapOrder, Swapped};
 
 /// The detail of each reference that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,26 +57,6 @@ pub enum Level {
     Exact,
     /// Runs on pages of this many bytes, a power of two from 64 on.
     Pages(u64),
-}
-
-/// Which tool runs the program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Via {
-    /// QEMU if it is installed, otherwise valgrind.
-    #[default]
-    Auto,
-    Qemu,
-    Valgrind,
-}
-
-impl Via {
-    pub fn name(self) -> &'static str {
-        match self {
-            Via::Auto => "auto",
-            Via::Qemu => "qemu",
-            Via::Valgrind => "valgrind",
-        }
-    }
 }
 
 /// Where recording begins and ends. The first limit that is reached ends it, and the file is finished as if the
@@ -112,12 +82,11 @@ pub struct Limits {
 pub struct Recording {
     pub program: OsString,
     pub args: Vec<OsString>,
-    /// The search path for the program and the tools, as in `PATH`.
+    /// The search path for the program and QEMU, as in `PATH`.
     pub search_path: OsString,
     /// The trace to write. While recording it is `OUT.partial`.
     pub out: PathBuf,
     pub level: Level,
-    pub via: Via,
     pub limits: Limits,
     /// Set by the caller, for example at Ctrl-C: recording ends as at a limit.
     pub stop: Arc<AtomicBool>,
@@ -125,24 +94,13 @@ pub struct Recording {
     pub plugin: Option<PathBuf>,
     /// For programs of another machine: the directory with that machine's `lib` (QEMU's `-L`).
     pub sysroot: Option<PathBuf>,
-    /// Further arguments for QEMU or valgrind, for example `-cpu` and a model.
-    pub tool_args: Vec<OsString>,
-    /// Variables of the program's environment besides this process's own. QEMU gets them, too, except `LD_PRELOAD`.
-    pub environment: Vec<(OsString, OsString)>,
-    /// The program's standard input; `None`: this process's.
-    pub input: Option<PathBuf>,
-    /// Discards the program's standard output and error.
-    pub silent: bool,
-    /// At the page level: also record the program's buffers that system calls read and write (`read`, `write` and
-    /// similar calls).
-    pub system_calls: bool,
     /// Runs the program once more, natively and before, without input and with its output discarded, and reports how
     /// much slower the recording is. The program's other effects then happen twice.
     pub overhead: bool,
 }
 
 impl Recording {
-    /// A recording without limits, at the exact level, with any tool, searched for along this process's `PATH`.
+    /// A recording without limits, at the exact level, with QEMU searched for along this process's `PATH`.
     pub fn new(program: impl Into<OsString>, args: Vec<OsString>, out: impl Into<PathBuf>) -> Self {
         Recording {
             program: program.into(),
@@ -150,16 +108,10 @@ impl Recording {
             search_path: std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into()),
             out: out.into(),
             level: Level::Exact,
-            via: Via::Auto,
             limits: Limits::default(),
             stop: Arc::default(),
             plugin: None,
             sysroot: None,
-            tool_args: Vec::new(),
-            environment: Vec::new(),
-            input: None,
-            silent: false,
-            system_calls: false,
             overhead: false,
         }
     }
@@ -193,7 +145,6 @@ pub struct Outcome {
     pub references_per_second: f64,
     /// The program's own status.
     pub status: ExitStatus,
-    pub via: Via,
     /// The limit that ended the recording: `max-refs`, `max-size`, `max-time` or `stopped`.
     pub limit: Option<&'static str>,
     /// Guest threads and processes recorded.
@@ -227,28 +178,9 @@ pub fn record(order: &Recording, progress: &mut dyn FnMut(Progress)) -> Result<O
     }
     let target = program::resolve(&order.program, &order.args, &order.search_path)?;
     let native_seconds = if order.overhead { Some(native(&target)?) } else { None };
-    let mut outcome = match choose(order, &target)? {
-        Via::Valgrind => lackey::record(order, &target, progress)?,
-        _ => qemu::record(order, &target, progress)?,
-    };
+    let mut outcome = qemu::record(order, &target, progress)?;
     outcome.native_seconds = native_seconds;
     Ok(outcome)
-}
-
-/// QEMU if it is installed for this machine; otherwise valgrind, which only records programs of the host's machine.
-fn choose(order: &Recording, target: &program::Target) -> Result<Via, RecordError> {
-    match order.via {
-        Via::Auto => match qemu::emulator(target, &order.search_path) {
-            Err(RecordError::MissingTool { .. })
-                if lackey::can(target) && program::tool("valgrind", &order.search_path).is_some() =>
-            {
-                Ok(Via::Valgrind)
-            }
-            Err(error) => Err(error),
-            Ok(_) => Ok(Via::Qemu),
-        },
-        via => Ok(via),
-    }
 }
 
 /// The seconds that a program takes alone, without input and with its output discarded.

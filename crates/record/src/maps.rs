@@ -60,17 +60,6 @@ impl Maps {
         }
     }
 
-    /// Adds the files that valgrind has mapped for its guest; they are at the guest's own addresses. Ranges without a
-    /// file cannot be distinguished from valgrind's own.
-    pub fn add_files(&mut self, text: &str) {
-        let own = |name: &str| name.contains("/valgrind/") || !name.starts_with('/');
-        for line in mappings(text).into_iter().filter(|line| line.offset == 0 && !own(line.name)) {
-            for (start, end, protection) in elf_segments(Path::new(line.name), line.start) {
-                self.seen.insert((start, end, protection.into(), line.name.into()));
-            }
-        }
-    }
-
     /// Whether the segments of one file already cover the range.
     fn covered(&self, start: u64, end: u64) -> bool {
         let file = |name: &str| name.starts_with('/');

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use coldframe_store::{Fidelity, Provenance, Task};
@@ -16,7 +16,7 @@ use crate::process::Process;
 use crate::program::{self, Target};
 use crate::ring::{Chunk, Ring};
 use crate::rows::Sink;
-use crate::{wire, Level, Outcome, Progress, RecordError, Recording, Via};
+use crate::{wire, Level, Outcome, Progress, RecordError, Recording};
 
 /// Pause if there is nothing to do. The plugin may fill 16 MiB meanwhile, far more than it can.
 const PAUSE: Duration = Duration::from_micros(200);
@@ -41,11 +41,10 @@ pub fn record(order: &Recording, target: &Target, progress: &mut dyn FnMut(Progr
     let counts = matches!(order.level, Level::Pages(_));
     let sink = Sink::create(&order.out, counts, &order.limits)?;
     let mut command = Command::new(&emulator);
-    command.args(["-seed", "1"]).args(&order.tool_args);
+    command.args(["-seed", "1"]);
     if let Some(sysroot) = &order.sysroot {
         command.arg("-L").arg(sysroot);
     }
-    surroundings(order, &mut command)?;
     // The plugin relies on this order: it becomes QEMU again with the arguments before `-0`.
     command.arg("-plugin").arg(plugin_option(&plugin, &ring, order));
     let (name, rest) = target.arguments.split_first().map_or((None, &[][..]), |(name, rest)| (Some(name), rest));
@@ -81,34 +80,6 @@ pub fn record(order: &Recording, target: &Target, progress: &mut dyn FnMut(Progr
     session.finish(order, target)
 }
 
-/// The program's environment and streams. QEMU passes its own environment on. But a library that is to be loaded into
-/// the program must not be loaded into QEMU.
-fn surroundings(order: &Recording, command: &mut Command) -> Result<(), RecordError> {
-    for (name, value) in &order.environment {
-        if name != "LD_PRELOAD" {
-            command.env(name, value);
-        } else if value.as_bytes().contains(&b',') {
-            return Err(RecordError::Usage {
-                what: "LD_PRELOAD".into(),
-                found: format!("`{}`", value.to_string_lossy()),
-                remedy: "QEMU's -E takes a comma for the next variable; use a path without".into(),
-            });
-        } else {
-            let mut setting = OsString::from("LD_PRELOAD=");
-            setting.push(value);
-            command.env_remove(name).arg("-E").arg(setting);
-        }
-    }
-    if let Some(path) = &order.input {
-        let file = std::fs::File::open(path);
-        command.stdin(file.map_err(RecordError::io(format!("read {}", path.display())))?);
-    }
-    if order.silent {
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-    }
-    Ok(())
-}
-
 fn plugin(order: &Recording) -> Result<PathBuf, RecordError> {
     let missing = |places: String| RecordError::MissingPlugin { places };
     match &order.plugin {
@@ -124,7 +95,6 @@ fn plugin(order: &Recording) -> Result<PathBuf, RecordError> {
 fn plugin_option(plugin: &Path, ring: &Ring, order: &Recording) -> OsString {
     let path = plugin.to_string_lossy().replace(',', ",,");
     let page = match order.level {
-        Level::Pages(bytes) if order.system_calls => format!(",page={},system-calls=on", bytes.trailing_zeros()),
         Level::Pages(bytes) => format!(",page={}", bytes.trailing_zeros()),
         Level::Exact => String::new(),
     };
@@ -288,7 +258,6 @@ impl Session {
             seconds,
             references_per_second: summary.references as f64 / seconds,
             status,
-            via: Via::Qemu,
             limit: self.limit,
             tasks: self.tasks.len(),
             not_recorded: self.not_recorded,
@@ -348,10 +317,9 @@ impl Session {
 fn notes(order: &Recording, instructions: u64, limit: Option<&str>, version: &str) -> Vec<String> {
     let mut notes = vec![
         format!("recorded by {version}; {instructions} instructions executed while recording"),
-        match order.system_calls {
-            false => "not seen: accesses of the kernel for system calls.".to_owned(),
-            true => "of the kernel's accesses for system calls only those to the buffers of read, write and their kin are seen.".into(),
-        } + " The guest's processor is QEMU's, so libraries may choose other routines than natively (memcpy, for instance)",
+        "not seen: accesses of the kernel for system calls. The guest's processor is QEMU's, so libraries may choose other \
+         routines than natively (memcpy, for instance)"
+            .into(),
         "an instruction that loads and stores one place is one write; x86 vector accesses that QEMU splits in 8 bytes \
          are joined"
             .into(),
@@ -376,7 +344,7 @@ fn notes(order: &Recording, instructions: u64, limit: Option<&str>, version: &st
     notes
 }
 
-pub fn command_line(target: &Target) -> String {
+fn command_line(target: &Target) -> String {
     let words = target.arguments.iter().map(|a| a.to_string_lossy());
     let quoted = words.map(|word| {
         match word.is_empty() || word.contains(|c: char| !(c.is_alphanumeric() || "-_./=:,+@%".contains(c))) {

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use coldframe_record::{record, Level, Via};
-use coldframe_toolbox::{have, QEMU, VALGRIND};
+use coldframe_record::{record, Level};
+use coldframe_toolbox::{have, QEMU};
 use common::{compile, order, own_halves, read, run, CC};
 
 #[test]
@@ -119,40 +119,17 @@ fn a_program_that_ignores_sigterm_is_killed_and_one_may_keep_running() {
 }
 
 #[test]
-fn limits_hold_for_valgrind_too() {
-    if !have(&[VALGRIND, CC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let out = dir.path().join("t.parquet");
-    let mut order = order(&endless(dir.path()), &[], &out);
-    order.via = Via::Valgrind;
-    order.limits.skip_refs = 1000;
-    order.limits.max_refs = Some(100_000);
-    let outcome = run(&order).unwrap();
-    assert_eq!((outcome.limit, outcome.references, read(&out).0.len()), (Some("max-refs"), 100_000, 100_000));
-    order.level = Level::Pages(4096);
-    let outcome = run(&order).unwrap();
-    assert_eq!((outcome.limit, outcome.references), (Some("max-refs"), 100_000));
-    order.limits.max_refs = None;
-    order.limits.max_time = Some(Duration::from_secs(1));
-    assert_eq!(run(&order).unwrap().limit, Some("max-time"));
-}
-
-#[test]
 fn a_loop_in_one_page_ends_at_the_limit_of_references() {
-    if !have(&[QEMU, VALGRIND, CC]) {
+    if !have(&[QEMU, CC]) {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
     let source = "static volatile int array[1000] __attribute__((aligned(4096)));
         __attribute__((aligned(4096))) int main(void) { for (unsigned i = 0;; i++) array[i % 1000] = i; }";
     let program = compile(dir.path(), "one-page", "c", source, &["-O1"]);
-    for via in [Via::Qemu, Via::Valgrind] {
-        let mut order = order(&program, &[], &dir.path().join("t.parquet"));
-        (order.via, order.level) = (via, Level::Pages(4096));
-        order.limits.max_refs = Some(2_000_000);
-        let outcome = run(&order).unwrap();
-        assert_eq!((outcome.limit, outcome.references), (Some("max-refs"), 2_000_000), "{via:?}");
-    }
+    let mut order = order(&program, &[], &dir.path().join("t.parquet"));
+    order.level = Level::Pages(4096);
+    order.limits.max_refs = Some(2_000_000);
+    let outcome = run(&order).unwrap();
+    assert_eq!((outcome.limit, outcome.references), (Some("max-refs"), 2_000_000));
 }

@@ -5,9 +5,9 @@ mod common;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use coldframe_record::{Level, RecordError, Runs, Via};
+use coldframe_record::{Level, RecordError};
 use coldframe_store::{Fidelity, Kind, Reference};
-use coldframe_toolbox::{have, QEMU, VALGRIND};
+use coldframe_toolbox::{have, QEMU};
 use common::{compile, order, own_halves, read, run, CC};
 
 use Kind::{Fetch, Read, Write};
@@ -115,30 +115,6 @@ fn qemu_sees_exactly_what_the_program_does() {
 }
 
 #[test]
-fn lackey_sees_the_same() {
-    if !have(&[VALGRIND, CC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let out = dir.path().join("t.parquet");
-    let mut order = order(&walk_program(dir.path()), &[], &out);
-    order.via = Via::Valgrind;
-    let outcome = run(&order).unwrap();
-    let (rows, provenance) = read(&out);
-    // But for one thing: lackey shows a locked instruction as a load and a store, where it shows `addl` as a modify.
-    let mut want = walk(stack(&rows));
-    let locked: Vec<usize> = (1..want.len()).filter(|i| want[i - 1] == (0x40_1011, 4, Fetch)).collect();
-    assert_eq!(locked.len(), 4);
-    for at in locked.into_iter().rev() {
-        let (address, size, _) = want[at];
-        want.insert(at, (address, size, Read));
-    }
-    assert_eq!(plain(&rows), want);
-    assert_eq!((outcome.via, outcome.instructions), (Via::Valgrind, provenance.instructions));
-    assert!(provenance.mappings.iter().any(|m| m.protection == "r-xp" && m.name.ends_with("/walk")), "{provenance:?}");
-}
-
-#[test]
 fn an_array_walked_in_c_is_there_in_order() {
     if !have(&[QEMU, CC]) {
         return;
@@ -190,11 +166,9 @@ fn the_plugin_reduces_to_pages_as_its_naive_twin_does() {
         order.level = Level::Pages(page);
         order.out = pages.clone();
         let outcome = run(&order).unwrap();
-        let mut runs = Runs::new(page);
         let (rows, provenance) = read(&exact);
-        rows.iter().for_each(|r| runs.push(r.address, r.size, r.kind));
+        let twin = common::runs::runs(page, &rows);
         let (rows, reduced) = read(&pages);
-        let twin: Vec<Reference> = runs.drain().collect();
         let found = joined(&rows);
         if let Some(at) = (0..twin.len().min(found.len())).find(|at| twin[*at] != found[*at]) {
             let near = at.saturating_sub(3)..(at + 3).min(twin.len()).min(found.len());
@@ -415,14 +389,7 @@ fn every_refusal_says_what_to_do_and_leaves_no_file() {
     let on = |program: &Path| coldframe_record::Recording { program: program.into(), ..plain() };
 
     let empty = coldframe_record::Recording { search_path: "/nonexistent".into(), ..plain() };
-    check("no qemu", empty.clone(), 4, "qemu-x86_64 is not installed; on Debian: apt-get install qemu-user");
-    check(
-        "no valgrind",
-        coldframe_record::Recording { via: Via::Valgrind, ..empty.clone() },
-        4,
-        "apt-get install valgrind",
-    );
-    check("neither", coldframe_record::Recording { via: Via::Qemu, ..empty }, 4, "qemu-user");
+    check("no qemu", empty, 4, "qemu-x86_64 is not installed; on Debian: apt-get install qemu-user");
     check("no program", on(Path::new("/nonexistent/program")), 127, "no such program");
     check("not on the path", on(Path::new("no-such-program-anywhere")), 127, "no such program");
     check("a directory", on(dir.path()), 126, "a directory");
@@ -440,10 +407,6 @@ fn every_refusal_says_what_to_do_and_leaves_no_file() {
             coldframe_record::Recording { out: "/nonexistent/t".into(), plugin: Some(common::plugin()), ..plain() };
         assert_eq!(run(&unwritable).unwrap_err().code(), 5);
         assert!(matches!(run(&unwritable), Err(RecordError::Trace(_))));
-    }
-    if have(&[VALGRIND]) {
-        let foreign = coldframe_record::Recording { via: Via::Valgrind, ..on(&elf("arm", 1, 40)) };
-        check("valgrind on ARM", foreign, 4, "ARM");
     }
 }
 

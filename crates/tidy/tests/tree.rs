@@ -18,7 +18,6 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("capi", &["live"]),
     ("costs", &["core", "live", "plan", "proc"]),
     ("answer", &["core", "sheet", "journal", "recording", "proc", "plan", "store", "lane"]),
-    ("advise", &["core", "journal", "recording", "plan", "store", "lane", "drivers", "experiment", "answer"]),
     ("show", &["core", "sheet", "store", "experiment", "answer", "search"]),
     (
         "cli",
@@ -38,7 +37,6 @@ const FLOORS: &[(&str, &[&str])] = &[
             "costs",
             "record",
             "experiment",
-            "advise",
             "answer",
             "search",
             "show",
@@ -49,7 +47,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("boards", &["core", "sheet"]),
     ("formats", &["core", "journal", "store"]),
     ("drivers", &["core", "journal", "store", "formats", "lane"]),
-    ("record", &["core", "proc", "store", "formats"]),
+    ("record", &["core", "proc", "store"]),
     ("qemu-plugin", &[]),
     ("experiment", &["core", "sheet", "boards", "store", "formats", "lane", "drivers"]),
     ("search", &["core", "sheet", "boards", "plan", "store", "lane", "drivers", "experiment"]),
@@ -72,7 +70,7 @@ const LABORATORY: &[&str] =
     &["boards", "formats", "drivers", "record", "qemu-plugin", "experiment", "search", "plots", "figures", "py"];
 
 /// Rooms that hold code of both programs until the laboratory has a program of its own.
-const BOTH: &[&str] = &["advise", "show", "cli"];
+const BOTH: &[&str] = &["show", "cli"];
 
 /// Tools that tests use; they may know everything.
 const TOOLS: &[&str] = &["fuzz", "model", "soak", "tidy", "toolbox"];

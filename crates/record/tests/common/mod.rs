@@ -1,6 +1,8 @@
 //! Helpers for the tests: tools that may be missing, programs to compile, traces to read back.
 #![allow(dead_code)] // each test binary uses its part
 
+pub mod runs;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
