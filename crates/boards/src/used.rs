@@ -80,7 +80,7 @@ pub fn energy_terms(sheet: &Sheet, moved: Moved) -> Result<Vec<(&'static str, Pj
     Ok(terms)
 }
 
-/// Years until every block of the swap `area` has reached its rated number of erases, if the run goes on as it did
+/// Years until every block of the swap `area` has reached its rated number of erases, if the run continues as it did
 /// for `seconds`. `None`: nothing was written.
 ///
 /// # Errors

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     fn last() -> String {
-        // SAFETY: a C string that nobody changes meanwhile.
+        // SAFETY: a C string that stays unchanged during the call.
         unsafe { CStr::from_ptr(coldframe_last_error()) }.to_str().unwrap().to_string()
     }
 

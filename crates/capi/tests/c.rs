@@ -212,8 +212,8 @@ fn a_program_that_would_lock_all_of_its_memory_is_refused_at_the_call() {
         let source = folder.path().join("locks.c");
         std::fs::write(&source, LOCKS).unwrap();
         let output = run(folder.path(), &source, shared, &[]);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{said}");
-        assert_eq!(said.matches("mlockall is refused").count(), 1, "once: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{stderr}");
+        assert_eq!(stderr.matches("mlockall is refused").count(), 1, "once: {stderr}");
     }
 }

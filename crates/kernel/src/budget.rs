@@ -5,18 +5,18 @@
 //! memory of zram, nor, in v1, of zswap. So the limit is
 //!
 //! ```text
-//!   RAM + what lies beside the heap, at its most so far - compressed pages that no group pays for
+//!   RAM + memory outside the heap, its maximum so far - compressed pages that no group pays for
 //! ```
 
-/// What is assumed beside the heap until the first look, bytes: a C program's stack, libraries and page tables take 1 to
-/// 3 MiB, those of an interpreter 3 to 6.
+/// Assumed memory outside the heap until it is first measured, bytes: a C program's stack, libraries and page tables
+/// take 1 to 3 MiB, those of an interpreter 3 to 6.
 const FIRST: u64 = 4 << 20;
 /// Changes of the limit smaller than this are not worth a call.
 const STEP: u64 = 256 << 10;
 /// The least part of the RAM that compressed pages leave for others.
 const LEAST: u64 = 8;
 
-/// Bytes beside the heap.
+/// Bytes of the group outside the heap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Beside {
     /// Stacks and data of mapped files that the program has changed.
@@ -53,17 +53,18 @@ impl Budget {
         self.limit
     }
 
-    /// The most that has been beside the heap, bytes; zero before the first look.
+    /// The most memory outside the heap so far, bytes; zero before it is first measured.
     pub fn beside(&self) -> u64 {
         self.beside.unwrap_or(0)
     }
 
-    /// A look at what lies beside the heap.
+    /// A measurement of the memory outside the heap.
     pub fn saw(&mut self, beside: Beside) {
         self.beside = Some(self.beside().max(beside.bytes()));
     }
 
-    /// The new limit for so many bytes of compressed pages that no group pays for; `None`: it is near enough.
+    /// The new limit for this many bytes of compressed pages that no group pays for; `None`: the present limit is close
+    /// enough.
     pub fn follow(&mut self, compressed: u64) -> Option<u64> {
         let heap = self.ram.saturating_sub(compressed).max(self.ram / LEAST);
         let limit = (heap + self.beside.unwrap_or(FIRST)) / 4096 * 4096;

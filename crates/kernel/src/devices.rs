@@ -1,4 +1,4 @@
-//! Swap devices, made and taken away: zram, and a file (swapon(8), Documentation/admin-guide/blockdev/zram.rst).
+//! Swap devices, made and removed: zram, and a file (swapon(8), Documentation/admin-guide/blockdev/zram.rst).
 
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::process::Command;
 use rustix::fs::{fallocate, ioctl_setflags, FallocateFlags, IFlags};
 use rustix::io::Errno;
 
+use crate::cleanup::{keep, last_line, Cleanup};
 use crate::files::write;
-use crate::things::{keep, said, Thing};
 use coldframe_proc::Tree;
 
 /// The control of zram devices.
@@ -17,13 +17,15 @@ const CONTROL: &str = "/sys/class/zram-control";
 const PRIORITY: &str = "32767";
 /// Where the tools are that a user's PATH may lack.
 const TOOLS: &str = "/usr/sbin:/sbin:/usr/bin:/bin";
-/// The largest zram device: as zram-generator's on Fedora, the machine's RAM or this. Its table takes 0.4 % of its size.
+/// The largest zram device: as zram-generator's on Fedora, the machine's RAM or this. Its table takes 0.4 % of its
+/// size.
 pub(crate) const ZRAM_MAX: u64 = 8 << 30;
 /// Smaller swap is not worth a device; mkswap refuses less than ten pages.
 const LEAST: u64 = 1 << 20;
 
-/// Makes a zram device and swaps to it. Each thing made is noted at once, so that what was begun is undone.
-pub(crate) fn zram(tree: &Tree, size: u64, things: &mut Vec<Thing>) -> Result<String, String> {
+/// Makes a zram device and swaps to it. Each step is recorded at once, so that a device that is half made is removed,
+/// too.
+pub(crate) fn zram(tree: &Tree, size: u64, cleanups: &mut Vec<Cleanup>) -> Result<String, String> {
     let control = tree.path(CONTROL);
     if !control.is_dir() {
         let _ = Command::new("modprobe").arg("zram").env("PATH", TOOLS).output();
@@ -31,17 +33,17 @@ pub(crate) fn zram(tree: &Tree, size: u64, things: &mut Vec<Thing>) -> Result<St
     let number = std::fs::read_to_string(control.join("hot_add"))
         .map_err(|e| format!("this machine gives no zram device ({e}); as root: modprobe zram, or --swap FILE"))?;
     let number: u32 = number.trim().parse().map_err(|_| format!("zram gives no device but {number}"))?;
-    things.push(Thing::Zram(number));
+    cleanups.push(Cleanup::Zram(number));
     let block = tree.path(format!("/sys/block/zram{number}"));
     // A kernel without lz4 has another compressor, which stays.
     let _ = write(&block.join("comp_algorithm"), "lz4");
     write(&block.join("disksize"), size.to_string()).map_err(|e| format!("zram{number} gets no size: {e}"))?;
     let device = format!("/dev/zram{number}");
-    on(&tree.path(&device), things)?;
+    on(&tree.path(&device), cleanups)?;
     Ok(device)
 }
 
-/// Takes a zram device away.
+/// Removes a zram device.
 pub(crate) fn remove(tree: &Tree, number: u32) -> Result<(), String> {
     let failed = |e: std::io::Error| {
         format!("zram{number} stays ({e}); as root: swapoff /dev/zram{number}; zramctl --reset /dev/zram{number}")
@@ -50,12 +52,12 @@ pub(crate) fn remove(tree: &Tree, number: u32) -> Result<(), String> {
     write(&tree.path(CONTROL).join("hot_remove"), number.to_string()).map_err(failed)
 }
 
-/// Turns zswap on. What it said before is noted.
-pub(crate) fn zswap(tree: &Tree, things: &mut Vec<Thing>) -> Result<(), String> {
+/// Turns zswap on. Its old settings are recorded.
+pub(crate) fn zswap(tree: &Tree, cleanups: &mut Vec<Cleanup>) -> Result<(), String> {
     // A kernel without lz4 keeps its compressor. Half of the RAM: the group's limit goes down by what zswap takes.
     for (name, value) in [("compressor", "lz4"), ("max_pool_percent", "50"), ("enabled", "Y")] {
         let path = tree.path(format!("/sys/module/zswap/parameters/{name}"));
-        keep(&path, things)?;
+        keep(&path, cleanups)?;
         let written = write(&path, value);
         written.or_else(|e| if name == "compressor" { Ok(()) } else { Err(format!("{}: {e}", path.display())) })?;
     }
@@ -63,11 +65,11 @@ pub(crate) fn zswap(tree: &Tree, things: &mut Vec<Thing>) -> Result<(), String> 
 }
 
 /// Makes a file and swaps to it.
-pub(crate) fn file(path: &Path, size: u64, things: &mut Vec<Thing>) -> Result<String, String> {
+pub(crate) fn file(path: &Path, size: u64, cleanups: &mut Vec<Cleanup>) -> Result<String, String> {
     let shown = path.display();
     let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let file = made.map_err(|e| format!("{shown}: {e}; give --swap the path of a new file on a disk"))?;
-    things.push(Thing::File(path.into()));
+    cleanups.push(Cleanup::File(path.into()));
     // Btrfs swaps only to a file whose pages it does not copy on writing; other file systems have no such flag.
     let _ = ioctl_setflags(&file, IFlags::NOCOW);
     fallocate(&file, FallocateFlags::empty(), 0, size.max(LEAST)).map_err(|e| match e {
@@ -80,30 +82,30 @@ pub(crate) fn file(path: &Path, size: u64, things: &mut Vec<Thing>) -> Result<St
         _ => format!("{shown}: {e}; {REMEDY}"),
     })?;
     file.sync_all().map_err(|e| format!("{shown}: {e}"))?;
-    on(path, things)?;
+    on(path, cleanups)?;
     Ok(shown.to_string())
 }
 
 /// What to do where a file cannot be swapped to: as swapon(8), which says EINVAL for tmpfs, overlay and others.
 const REMEDY: &str = "give --swap a path on a disk with ext4, xfs or btrfs";
 
-fn on(path: &Path, things: &mut Vec<Thing>) -> Result<(), String> {
+fn on(path: &Path, cleanups: &mut Vec<Cleanup>) -> Result<(), String> {
     for (tool, arguments) in [("mkswap", &[][..]), ("swapon", &["-p", PRIORITY][..])] {
         let done = Command::new(tool).args(arguments).arg(path).env("PATH", TOOLS).env("LC_ALL", "C").output();
         let done = done.map_err(|e| format!("{tool} cannot be started ({e}); install util-linux"))?;
         if !done.status.success() {
-            let why = match said(&done.stderr) {
-                said if said.ends_with("Invalid argument") => "its file system cannot swap".into(),
-                said => said,
+            let why = match last_line(&done.stderr) {
+                why if why.ends_with("Invalid argument") => "its file system cannot swap".into(),
+                why => why,
             };
             return Err(format!("{}: {why}; {REMEDY}", path.display()));
         }
     }
-    things.push(Thing::Swap(path.into()));
+    cleanups.push(Cleanup::Swap(path.into()));
     Ok(())
 }
 
-/// Ends swapping to a device or file. What lies there comes back into RAM first.
+/// Ends swapping to a device or file. Its pages are loaded into RAM first.
 pub(crate) fn off(path: &Path) -> Result<(), String> {
     let failed = |why: String| format!("{} stays on as swap: {why}; as root: swapoff {0}", path.display());
     let done = Command::new("swapoff")
@@ -114,20 +116,20 @@ pub(crate) fn off(path: &Path) -> Result<(), String> {
         .map_err(|e| failed(e.to_string()))?;
     match done.status.success() {
         true => Ok(()),
-        false => Err(failed(said(&done.stderr))),
+        false => Err(failed(last_line(&done.stderr))),
     }
 }
 
-/// The size of a new swap: what is asked for and a page for its header, or no more than the machine's RAM and [`ZRAM_MAX`],
-/// on a disk no more than half of what is free.
-pub(crate) fn size(tree: &Tree, path: Option<&Path>, asked: Option<u64>) -> u64 {
-    if let Some(asked) = asked {
-        return (asked.max(LEAST) + 4096).div_ceil(4096) * 4096;
+/// The size of a new swap: what is asked for and a page for its header, or no more than the machine's RAM and
+/// [`ZRAM_MAX`], on a disk no more than half of what is free.
+pub(crate) fn size(tree: &Tree, path: Option<&Path>, bytes: Option<u64>) -> u64 {
+    if let Some(bytes) = bytes {
+        return (bytes.max(LEAST) + 4096).div_ceil(4096) * 4096;
     }
     let ram = tree.meminfo("MemTotal").max(64 << 20);
     let folder = path.map(|path| path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")));
     let room = match folder.map(rustix::fs::statvfs) {
-        Some(Ok(found)) => ZRAM_MAX.min(found.f_bavail * found.f_frsize / 2),
+        Some(Ok(disk)) => ZRAM_MAX.min(disk.f_bavail * disk.f_frsize / 2),
         _ => ZRAM_MAX,
     };
     ram.min(room) / 4096 * 4096

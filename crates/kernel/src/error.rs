@@ -23,7 +23,7 @@ pub enum KernelError {
         /// What the user can do.
         remedy: &'static str,
     },
-    /// The guard process has said why it could not.
+    /// The guard process could not do it, and gave the reason.
     #[error("{0}")]
     Refused(String),
 }

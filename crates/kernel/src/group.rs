@@ -48,11 +48,11 @@ impl Group {
 
     /// Its processes, those of groups below it too.
     pub fn processes(&self) -> Vec<u32> {
-        let mut found = Vec::new();
+        let mut processes = Vec::new();
         below(&self.folder, &mut |folder| {
-            found.extend(text(&folder.join("cgroup.procs")).lines().filter_map(|line| line.parse::<u32>().ok()));
+            processes.extend(text(&folder.join("cgroup.procs")).lines().filter_map(|line| line.parse::<u32>().ok()));
         });
-        found
+        processes
     }
 
     /// Sets the hard limit. The kernel pushes out what is above it, and refuses if it cannot.

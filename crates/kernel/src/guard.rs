@@ -1,10 +1,10 @@
-//! The guard: a process of its own that makes groups and swap devices, and takes them away when the pipe to it closes,
-//! which happens whatever ends the process at the other end.
+//! The guard: a process of its own that makes groups and swap devices, and removes them when the pipe to it closes,
+//! however the process at the other end ends.
 //!
 //! ```text
 //!   coldframe ── a line: what to make ──► guard (a session of its own; SIGINT, SIGTERM, SIGHUP do not end it)
 //!             ◄── ok TAB what was made, or no TAB why ──
-//!             ── end of file ──► takes all away, the last thing first, and a group only when it is empty
+//!             ── end of file ──► reverts all changes, the last one first; a group is removed when it is empty
 //! ```
 
 use std::io::{BufRead, BufReader, Write};
@@ -12,17 +12,17 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::cleanup::{folder, freeze, keep, stop, Cleanup};
 use crate::files::write;
 use crate::group::Group;
 use crate::place::Place;
 use crate::swap::SwapKind;
-use crate::things::{folder, freeze, keep, stop, Thing};
 use crate::undo::undo;
 use crate::version::Version;
 use crate::{devices, pin, KernelError};
 use coldframe_proc::Tree;
 
-/// How long the end waits until all is taken away. A group with processes takes longer, and the guard goes on alone.
+/// How long the end waits for the guard. A group with processes takes longer, and the guard continues alone.
 const PATIENCE: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(2);
 
@@ -66,7 +66,7 @@ impl Guard {
         Ok(Group::at(place.version, path, pressure))
     }
 
-    /// Makes swap of so many bytes and turns it on. Returns its name.
+    /// Makes swap of this size and turns it on. Returns its name.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -80,13 +80,13 @@ impl Guard {
         self.ask(&[verb, &size.to_string(), &path.display().to_string()])
     }
 
-    /// Remembers the limit of a group that is there, and puts it back at the end.
+    /// Records the limit of an existing group, and restores it at the end.
     ///
     /// # Errors
     /// It cannot be read.
     pub(crate) fn hold(&mut self, group: &Group) -> Result<(), KernelError> {
         let (limit, oom) = (group.file(group.version().squeeze_file()), group.file("memory.oom_control"));
-        // What is kept last is put back first: with its limit back, the group's processes go on.
+        // What is recorded last is restored first: once the limit is restored, the group's processes continue.
         for file in [Some(oom).filter(|_| group.version() == Version::One), Some(limit)].into_iter().flatten() {
             self.ask(&["keep", &file.display().to_string()])?;
         }
@@ -97,8 +97,8 @@ impl Guard {
         Ok(())
     }
 
-    /// Whether the process is there.
-    pub(crate) fn lives(&mut self) -> bool {
+    /// Whether the process has not ended.
+    pub(crate) fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
@@ -115,13 +115,13 @@ impl Guard {
         }
     }
 
-    /// Has all taken away. False: processes of the group still run; the guard waits for them, alone.
+    /// Has all changes reverted. False: processes of the group still run; the guard waits for them, alone.
     pub fn end(mut self) -> bool {
         self.to = None;
         let until = Instant::now() + PATIENCE;
         while Instant::now() < until {
-            // An error: somebody else has waited for it, so it has ended.
-            if !self.lives() {
+            // An error: another thread has waited for it, so it has ended.
+            if !self.is_alive() {
                 return true;
             }
             std::thread::sleep(LOOK);
@@ -130,12 +130,12 @@ impl Guard {
     }
 }
 
-/// The guard's work, until its input ends. Returns what could not be taken away, each with the remedy.
+/// The guard's work, until its input ends. Returns what could not be reverted, each with the remedy.
 pub fn serve(tree: &Tree, input: impl BufRead, mut output: impl Write) -> Vec<String> {
-    let mut things = Vec::new();
+    let mut cleanups = Vec::new();
     for line in input.lines() {
         let Ok(line) = line else { break };
-        let reply = match make(tree, &line, &mut things) {
+        let reply = match make(tree, &line, &mut cleanups) {
             Ok(made) => format!("ok\t{made}\n"),
             Err(why) => format!("no\t{}\n", why.replace('\n', " ")),
         };
@@ -143,29 +143,29 @@ pub fn serve(tree: &Tree, input: impl BufRead, mut output: impl Write) -> Vec<St
             break;
         }
     }
-    things.into_iter().rev().filter_map(|thing| undo(thing, tree).err()).collect()
+    cleanups.into_iter().rev().filter_map(|cleanup| undo(cleanup, tree).err()).collect()
 }
 
-fn make(tree: &Tree, line: &str, things: &mut Vec<Thing>) -> Result<String, String> {
+fn make(tree: &Tree, line: &str, cleanups: &mut Vec<Cleanup>) -> Result<String, String> {
     let (verb, rest) = line.split_once('\t').unwrap_or((line, ""));
     let path = Path::new(rest);
     let (size, file) = rest.split_once('\t').unwrap_or_default();
     let (size, file) = (size.parse().unwrap_or(0), Path::new(file));
     match verb {
-        "group" => folder(path, things),
-        "pin" => pin::pin(tree, path, things),
-        "keep" => keep(path, things),
-        "freeze" => freeze(path, things),
-        "stop" => stop(rest, things),
-        "zram" => devices::zram(tree, size, things),
-        "file" => devices::file(file, size, things),
+        "group" => folder(path, cleanups),
+        "pin" => pin::pin(tree, path, cleanups),
+        "keep" => keep(path, cleanups),
+        "freeze" => freeze(path, cleanups),
+        "stop" => stop(rest, cleanups),
+        "zram" => devices::zram(tree, size, cleanups),
+        "file" => devices::file(file, size, cleanups),
         "zswap" => {
-            devices::zswap(tree, things)?;
-            devices::file(file, size, things)
+            devices::zswap(tree, cleanups)?;
+            devices::file(file, size, cleanups)
         }
         "enable" => {
             let file = path.join("cgroup.subtree_control");
-            keep(&file, things)?;
+            keep(&file, cleanups)?;
             write(&file, "+memory")
                 .map(|()| String::new())
                 .map_err(|e| format!("{}: {e}; in a container: start it with --privileged", file.display()))

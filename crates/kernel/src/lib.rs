@@ -1,16 +1,16 @@
 //! # coldframe-kernel: the machine Linux, with its own pager
 //!
-//! Here the kernel decides which page leaves. This crate gives a program a budget and a place to swap to, and reads what
-//! happened. It knows no engine.
+//! Here the kernel decides which page leaves. This crate gives a program a budget and a place to swap to, and reads
+//! what happened. It knows no engine.
 //!
 //! ```text
 //!   Tree ── the files of the kernel: / of this machine, or a folder that a test has made
 //!    ├─ Place    where a group can be made: cgroup v1, v2 as root, v2 in a delegated subtree
 //!    ├─ Swaps    what there is to swap to
-//!    └─ Guard    a process that makes groups and swap devices, and takes them away when this process is gone
+//!    └─ Guard    a process that makes groups and swap devices, and removes them when this process is gone
 //!         ├─ Group ── limit, counters, pressure;  Watch ── keeps the limit while the program runs
 //!         ├─ Parking ── stops programs and pushes them out, remembers what they used, fetches it before they run again
-//!         └─ Squeeze ── takes memory from a group that is there (`group_of`), step by step
+//!         └─ Squeeze ── lowers the limit of an existing group (`group_of`), step by step
 //! ```
 //!
 //! Only the guard changes the machine, so that a killed coldframe leaves nothing behind. The one exception is the limit
@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod budget;
+mod cleanup;
 mod counters;
 mod devices;
 mod error;
@@ -34,7 +35,6 @@ mod processes;
 mod squeeze;
 mod swap;
 mod target;
-mod things;
 mod undo;
 mod version;
 mod watch;

@@ -1,8 +1,8 @@
 //! Pages of a program's processes, as ranges of addresses in order: what SAP's prefetching list is of.
 //!
-//! Two looks at the page tables make a list: the pages that were in swap when the program began to run, and of those the
-//! ones in RAM when it is stopped again. It had to load them or has used what was loaded for it, so they are those of
-//! `coldframe_core::prefetch::PrefetchLists` with one idle slice and no bound. Their order is lost: it is that of
+//! Two looks at the page tables make a list: the pages that were in swap when the program began to run, and of those
+//! the ones in RAM when it is stopped again. It had to load them or has used what was loaded for it, so they are those
+//! of `coldframe_core::prefetch::PrefetchLists` with one idle slice and no bound. Their order is lost: it is that of
 //! addresses. The core's lists want each fault when it comes, and a bound at the start; Linux tells neither.
 
 use std::collections::BTreeMap;
@@ -17,8 +17,8 @@ pub(crate) struct Pages(pub(crate) BTreeMap<u32, Vec<Range<u64>>>);
 impl Pages {
     /// Those of these processes that are in this place. A process that has just ended has none.
     pub(crate) fn of(processes: &[u32], place: Place) -> Pages {
-        let found = |pid: &u32| Some((*pid, scan(*pid, place).ok()?));
-        Pages(processes.iter().filter_map(found).collect())
+        let common = |pid: &u32| Some((*pid, scan(*pid, place).ok()?));
+        Pages(processes.iter().filter_map(common).collect())
     }
 
     /// Bytes.
@@ -34,17 +34,17 @@ impl Pages {
 }
 
 fn common(a: &[Range<u64>], b: &[Range<u64>]) -> Vec<Range<u64>> {
-    let (mut found, mut i, mut j) = (Vec::new(), 0, 0);
+    let (mut common, mut i, mut j) = (Vec::new(), 0, 0);
     while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
         let both = x.start.max(y.start)..x.end.min(y.end);
-        found.extend((!both.is_empty()).then_some(both));
+        common.extend((!both.is_empty()).then_some(both));
         (i, j) = if x.end < y.end { (i + 1, j) } else { (i, j + 1) };
     }
-    found
+    common
 }
 
-/// The addresses of pages to read. A page that was read looks used, so each turn one of `parts` is left out, to be asked
-/// for if it is needed: a page that nobody needs leaves the list within so many turns.
+/// The addresses of pages to read. A page that was read looks used, so each turn one of `parts` is left out, to be
+/// asked for if it is needed: an unneeded page leaves the list within `parts` turns.
 pub(crate) fn but_one_part(ranges: &[Range<u64>], turn: u64, parts: u64) -> Vec<u64> {
     let all = ranges.iter().flat_map(|range| range.clone().step_by(PAGE as usize));
     all.filter(|page| !(page / PAGE + turn).is_multiple_of(parts)).collect()
@@ -70,7 +70,7 @@ mod tests {
         Pages(BTreeMap::from([(1, ranges)]))
     }
 
-    /// With so many parts none is left out but the page at 0, which is not used here.
+    /// With this many parts only the page at 0 is left out, which is not used here.
     fn listed(of: &Pages) -> BTreeSet<u32> {
         but_one_part(&of.0[&1], 0, u64::MAX).into_iter().map(|at| (at / PAGE) as u32).collect()
     }
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn each_page_is_left_out_once_in_so_many_turns() {
+    fn each_page_is_left_out_once_in_as_many_turns_as_parts() {
         let ranges = [0..64 * PAGE, 100 * PAGE..101 * PAGE];
         let read: Vec<_> = (0..8).flat_map(|turn| but_one_part(&ranges, turn, 8)).collect();
         let times = |page: u64| read.iter().filter(|at| **at == page * PAGE).count();

@@ -1,12 +1,12 @@
-//! A program that is parked: it stands still, its pages are in swap, and those that it used are remembered.
+//! A parked program: it is stopped, its pages are in swap, and its prefetching list has the pages that it used.
 //!
 //! ```text
-//!   runs ── park: stop, list = out at its start & in RAM now, push out ─► stands still
-//!    ▲                                                                       │ fetch: the list, beside what runs
-//!    └── resume: goes on; the rest of the list is fetched beside it ◄────────┘
+//!   runs ── park: stop, list = in swap at its start & in RAM now, push out ─► stopped
+//!    ▲                                                                          │ fetch: loads the list while other programs run
+//!    └── resume: continues; the rest of the list is loaded while it runs ◄──────┘
 //! ```
 //!
-//! Two processes hold the freeze: this one and its [`Guard`]. If either ends, the other lets the program go on.
+//! Two processes hold the freeze: this one and its [`Guard`]. If either ends, the other lets the program continue.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -28,13 +28,14 @@ use crate::version::Version;
 use crate::{Guard, KernelError};
 use coldframe_proc::{field, text, Tree};
 
-/// Without the right to advise, so many threads read: three times as fast as one, with pages of a disk at random (measured).
+/// Threads that read if advice is not allowed: three times as fast as one, with random pages of a disk (measured).
 const READERS: usize = 8;
 /// See [`but_one_part`].
 const PARTS: u64 = 8;
-/// Ranges that are asked for at a time beside a program that runs: its own faults wait behind no more in the disk's queue.
+/// Ranges that are loaded at a time while the program runs: its own faults wait behind no more than these in the disk's
+/// queue.
 const AT_A_TIME: usize = 32;
-/// How long a program may take to stand still: one in the middle of a read from a disk does not at once.
+/// How long a program may take to stop: one in the middle of a read from a disk stops after it.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(1);
 
@@ -61,18 +62,18 @@ impl Target {
     }
 }
 
-/// How a program is; bytes.
+/// The state of a parked program; sizes in bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Standing {
     /// The name that it was parked by.
     pub name: String,
-    /// It stands still.
+    /// It is stopped.
     pub parked: bool,
     /// In swap.
     pub swapped: u64,
     /// Data in RAM.
     pub stays: u64,
-    /// On its list; of a program that was resumed: those of the list that are fetched beside it.
+    /// On its prefetching list; after a resume, the part of the list that is loaded while it runs.
     pub listed: u64,
 }
 
@@ -86,11 +87,11 @@ pub(crate) struct Parked {
     stopped: Vec<u32>,
     /// `None`: it runs.
     guard: Option<Guard>,
-    /// One that holds nothing any more.
+    /// A guard with no cleanups left.
     idle: Option<Guard>,
-    /// What was in swap when it began to run.
+    /// The pages in swap when it began to run.
     out: Pages,
-    /// They were pushed out when it was parked, all that can leave.
+    /// All pages that can leave were pushed out when it was parked.
     pushed: bool,
     list: Pages,
     turn: u64,
@@ -105,7 +106,7 @@ impl Parked {
             Err(_) => Target::Group(group_of(tree, name)?),
         };
         if let Target::Process(process) = target {
-            may(process)?;
+            check_allowed(process)?;
         }
         let (tree, name, out, list) = (tree.clone(), name.into(), Pages::default(), Pages::default());
         let stopped = Vec::new();
@@ -131,8 +132,8 @@ impl Parked {
         all
     }
 
-    /// Whether it is there: the process that it is named by, or one of its group.
-    pub(crate) fn lives(&self) -> bool {
+    /// Whether its process, or a process of its group, has not ended.
+    pub(crate) fn is_alive(&self) -> bool {
         let there = |process: &u32| is_stopped(&self.tree, *process).is_some();
         match &self.target {
             Target::Process(root) => there(root),
@@ -141,57 +142,57 @@ impl Parked {
     }
 
     pub(crate) fn is_parked(&self) -> bool {
-        self.guard.is_some() && self.stands()
+        self.guard.is_some() && self.is_stopped_whole()
     }
 
-    /// Whether it is held, even if others have let it run.
+    /// Whether it was parked and not resumed here, even if another program has continued it.
     pub(crate) fn is_held(&self) -> bool {
         self.guard.is_some()
     }
 
-    /// Whether it has stood still once.
+    /// Whether it has been parked at least once.
     pub(crate) fn was_parked(&self) -> bool {
         self.turn > 0
     }
 
-    /// How it is now.
-    pub(crate) fn now(&self) -> Standing {
+    /// Its present state.
+    pub(crate) fn status(&self) -> Standing {
         let of = |place| Pages::of(&self.processes(), place).bytes();
         let (swapped, stays, listed) = (of(Place::Swap), of(Place::Ram), self.list.bytes());
         Standing { name: self.name.clone(), parked: self.is_parked(), swapped, stays, listed }
     }
 
-    /// Stops it and pushes its pages out. `asking`: the process that asks for this.
+    /// Stops it and pushes its pages out. `requester`: the process that asks for this.
     pub(crate) fn park(
         &mut self,
         guard: &dyn Fn() -> Result<Guard, KernelError>,
-        asking: u32,
+        requester: u32,
     ) -> Result<Standing, KernelError> {
-        self.refusal(asking)?;
-        self.quiet();
-        // It was held, and others have let it run.
+        self.refusal(requester)?;
+        self.cancel_fetch();
+        // It was parked, and another program has continued it.
         self.idle = self.idle.take().or(self.guard.take());
-        self.rest();
+        self.end_idle_guard();
         let mut guard = guard()?;
-        let stands = self.stop(&mut guard);
+        let stopped = self.stop(&mut guard);
         self.guard = Some(guard);
-        stands.inspect_err(|_| self.go_on())?;
+        stopped.inspect_err(|_| self.continue_all())?;
         let processes = self.processes();
         let in_ram = Pages::of(&processes, Place::Ram);
         self.list = self.out.and(&in_ram);
         self.turn += 1;
         self.push(&in_ram);
         self.out = Pages::of(&processes, Place::Swap);
-        Ok(self.now())
+        Ok(self.status())
     }
 
     /// Why it cannot be parked.
-    fn refusal(&self, asking: u32) -> Result<(), KernelError> {
+    fn refusal(&self, requester: u32) -> Result<(), KernelError> {
         let (processes, name) = (self.processes(), &self.name);
         let lacks = |what: String, remedy: &str| Err(KernelError::lacks(what, remedy));
         for process in &processes {
-            may(*process)?;
-            if [asking, std::process::id()].contains(process) {
+            check_allowed(*process)?;
+            if [requester, std::process::id()].contains(process) {
                 return lacks(
                     format!("this command (process {process}) is in {name} itself"),
                     "type it where it goes on: in another terminal, or in another group",
@@ -216,8 +217,8 @@ impl Parked {
         }
     }
 
-    /// Whether all of it stands still: not if others have let it run.
-    fn stands(&self) -> bool {
+    /// Whether all of its processes are stopped: not if another program has continued one.
+    fn is_stopped_whole(&self) -> bool {
         match self.target.freezer() {
             Some(file) => field(&text(&file.with_file_name("cgroup.events")), "frozen") == Some(1),
             None => {
@@ -237,7 +238,7 @@ impl Parked {
         let until = Instant::now() + PATIENCE;
         loop {
             let processes = self.processes();
-            // A child may be born before its parent stands still.
+            // A child may be born before its parent stops.
             for process in processes.iter().filter(|_| freezer.is_none()) {
                 if !self.stopped.contains(process) {
                     self.stopped.push(*process);
@@ -246,7 +247,7 @@ impl Parked {
                     done.map(drop).or_else(|e| is_stopped(&self.tree, *process).map_or(Ok(()), |_| Err(e)))?;
                 }
             }
-            if self.stands() {
+            if self.is_stopped_whole() {
                 return Ok(());
             }
             if Instant::now() > until {
@@ -267,17 +268,17 @@ impl Parked {
         }
     }
 
-    /// Fetches the list beside what runs, then says how much.
-    pub(crate) fn soon(&mut self, say: impl FnOnce(Standing) + Send + 'static) {
-        self.look();
-        let standing = self.now();
+    /// Loads the list while other programs run, then calls `say` with the state before.
+    pub(crate) fn prefetch(&mut self, say: impl FnOnce(Standing) + Send + 'static) {
+        self.note_swapped();
+        let standing = self.status();
         self.fetch(false, move || say(standing));
     }
 
-    /// `beside`: its own program runs.
-    fn fetch(&mut self, beside: bool, done: impl FnOnce() + Send + 'static) {
-        self.quiet();
-        let batch = if beside { AT_A_TIME } else { usize::MAX };
+    /// `while_running`: its own program runs.
+    fn fetch(&mut self, while_running: bool, done: impl FnOnce() + Send + 'static) {
+        self.cancel_fetch();
+        let batch = if while_running { AT_A_TIME } else { usize::MAX };
         let (list, turn, stop) = (self.list.clone(), self.turn, Arc::new(AtomicBool::new(false)));
         let stopped = stop.clone();
         let work = move || {
@@ -288,7 +289,7 @@ impl Parked {
                     batches.try_for_each(|batch| {
                         advise(&handle, batch, Advice::WillNeed, &stop)?;
                         // The last one of a batch is read, which waits for it; it looks used.
-                        let last = batch.last().filter(|_| beside).map(|last| last.end - PAGE);
+                        let last = batch.last().filter(|_| while_running).map(|last| last.end - PAGE);
                         last.map_or(Ok(()), |last| touch(*process, &[last], 1, &stop))
                     })
                 });
@@ -302,15 +303,16 @@ impl Parked {
     }
 
     /// Ends a fetch.
-    fn quiet(&mut self) {
+    fn cancel_fetch(&mut self) {
         if let Some((stop, thread)) = self.fetching.take() {
             stop.store(true, Relaxed);
             let _ = thread.join();
         }
     }
 
-    /// If they could not be pushed, pages have left meanwhile. After a fetch they would not be seen.
-    fn look(&mut self) {
+    /// Notes what is in swap now, if the pages could not be pushed out and left later. After a fetch this cannot be
+    /// found out.
+    fn note_swapped(&mut self) {
         if !self.pushed && self.fetching.is_none() {
             self.out = Pages::of(&self.processes(), Place::Swap);
         }
@@ -318,30 +320,30 @@ impl Parked {
 
     /// Lets it run.
     pub(crate) fn resume(&mut self) -> Result<Standing, KernelError> {
-        self.look();
-        self.go_on();
-        // Decompression takes the time of the program, not of a disk. A fetch that has begun goes on.
-        let beside = Swaps::read(&self.tree).on_disk(&self.tree);
-        if beside && self.fetching.is_none() {
+        self.note_swapped();
+        self.continue_all();
+        // Decompression takes the time of the program, not of a disk. A fetch that has begun continues.
+        let while_running = Swaps::read(&self.tree).on_disk(&self.tree);
+        if while_running && self.fetching.is_none() {
             self.fetch(true, || ());
         }
         let own = self.target.freezer().and_then(|file| Some(file.parent()?.to_path_buf())).unwrap_or_default();
         self.frozen("may run, but ", &own)?;
-        let listed = if beside { self.list.bytes() } else { 0 };
+        let listed = if while_running { self.list.bytes() } else { 0 };
         Ok(Standing { name: self.name.clone(), listed, ..Standing::default() })
     }
 
-    /// Whether the guard that holds it is still there. If not, it runs on.
-    pub(crate) fn held(&mut self) -> bool {
-        let held = self.guard.as_mut().is_none_or(Guard::lives);
+    /// Whether its guard has not ended. Otherwise the program continues.
+    pub(crate) fn check_guard(&mut self) -> bool {
+        let held = self.guard.as_mut().is_none_or(Guard::is_alive);
         if !held {
-            self.go_on();
+            self.continue_all();
         }
         held
     }
 
-    /// It goes on.
-    fn go_on(&mut self) {
+    /// Lets its processes continue.
+    fn continue_all(&mut self) {
         match self.target.freezer() {
             Some(file) => drop(write(&file, "0")),
             None => self.stopped.iter().rev().for_each(|process| {
@@ -351,12 +353,12 @@ impl Parked {
         self.idle = self.guard.take();
     }
 
-    /// Ends a guard that holds nothing any more: not while its program waits for its first pages.
-    pub(crate) fn rest(&mut self) {
+    /// Ends a guard with no cleanups left. Not called while its program waits for its first pages.
+    pub(crate) fn end_idle_guard(&mut self) {
         self.idle.take().map(Guard::end);
     }
 
-    /// An error if it stands still in a frozen group (v2) other than its own.
+    /// An error if another frozen group (v2) than its own contains it.
     fn frozen(&self, but: &str, own: &Path) -> Result<(), KernelError> {
         let Some(process) = self.processes().first().copied() else {
             return Err(KernelError::lacks(format!("{} has ended", self.name), "start it again"));
@@ -375,7 +377,7 @@ impl Parked {
 }
 
 /// Whether this user may park a process.
-fn may(process: u32) -> Result<(), KernelError> {
+fn check_allowed(process: u32) -> Result<(), KernelError> {
     check(process).map_err(|e| KernelError::Refused(e.to_string()))
 }
 

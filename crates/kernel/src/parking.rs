@@ -1,8 +1,8 @@
-//! Who is parked: a process for each program, with a socket in a folder of its user. It keeps the list in its memory until
-//! the program ends, and holds the freeze together with a [`Guard`].
+//! The parking processes: one for each parked program, with a socket in a folder of its user. It keeps the list in its
+//! memory until the program ends, and holds the freeze together with a [`Guard`].
 //!
 //! ```text
-//!   coldframe ── VERB TAB build TAB own process ──► the program's keeper      one line each way, then the socket closes
+//!   coldframe ── VERB TAB build TAB own process ──► its parking process      one line each way, then the socket closes
 //!             ◄── ok TAB numbers, or no TAB why ──
 //! ```
 
@@ -19,7 +19,7 @@ use crate::parked::{Parked, Standing};
 use crate::{Guard, KernelError};
 use coldframe_proc::Tree;
 
-/// How often the keeper looks whether program and guard are there, seconds.
+/// How often the parking process checks that program and guard run, seconds.
 const LOOK: i64 = 1;
 
 /// The programs of a user, by a folder for their sockets.
@@ -30,7 +30,7 @@ pub struct Parking {
 }
 
 impl Parking {
-    /// In this folder. `build`: what keepers of other builds are told apart by.
+    /// In this folder. `build` distinguishes the parking processes of other builds.
     pub fn at(folder: impl Into<PathBuf>, build: &str) -> Parking {
         Parking { folder: folder.into(), build: build.into() }
     }
@@ -41,11 +41,11 @@ impl Parking {
         self.folder.join(format!("{:016x}.park", name.bytes().fold(0xcbf2_9ce4_8422_2325, step)))
     }
 
-    /// Asks the keeper of a program to `park` it, to fetch its list `soon`, to `resume` it, or to `list` it; `None`: it has
-    /// no keeper.
+    /// Asks the parking process of a program to `park` it, to fetch its list `soon`, to `resume` it, or to `list` it;
+    /// `None`: it has no parking process.
     ///
     /// # Errors
-    /// The keeper refuses.
+    /// The parking process refuses.
     pub fn ask(&self, name: &str, verb: &str) -> Result<Option<Standing>, KernelError> {
         self.ask_at(&self.socket(name), verb)
     }
@@ -70,12 +70,12 @@ impl Parking {
                 listed: number(listed),
             })),
             (Ok(_), ["no", why]) => Err(KernelError::Refused(why.to_string())),
-            // It has ended meanwhile.
+            // It has just ended.
             _ => Ok(None),
         }
     }
 
-    /// All programs that have a keeper.
+    /// All programs that have a parking process.
     pub fn all(&self) -> Vec<Standing> {
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
         let sockets = entries.filter(|path| path.extension().is_some_and(|end| end == "park"));
@@ -84,10 +84,10 @@ impl Parking {
         all
     }
 
-    /// The keeper's work, until its program ends. `ready` is called when it can be asked.
+    /// The work of a parking process, until its program ends. `ready` is called when it accepts commands.
     ///
     /// # Errors
-    /// There is no such program, or it has a keeper.
+    /// There is no such program, or it has a parking process.
     pub fn keep(
         &self,
         tree: &Tree,
@@ -100,24 +100,24 @@ impl Parking {
         let listener = self.listen(&socket)?;
         ready();
         let look = Timespec { tv_sec: LOOK, tv_nsec: 0 };
-        // One that could not be parked needs no keeper.
-        let mut goes_on = true;
-        while goes_on && parked.lives() {
+        // A program that could not be parked needs no parking process.
+        let mut needed = true;
+        while needed && parked.is_alive() {
             let came = poll(&mut [PollFd::new(&listener, PollFlags::IN)], Some(&look)).unwrap_or(0);
             if came == 0 {
-                parked.rest();
+                parked.end_idle_guard();
             }
-            // Without its guard it runs on.
-            parked.held();
+            // Without its guard the program continues.
+            parked.check_guard();
             if let Some(Ok((stream, _))) = (came > 0).then(|| listener.accept()) {
-                goes_on = self.serve(&mut parked, stream, guard);
+                needed = self.serve(&mut parked, stream, guard);
             }
         }
         let _ = std::fs::remove_file(socket);
         Ok(())
     }
 
-    /// The socket. One that nobody listens at is of a keeper that was killed.
+    /// The socket. One without a listener is left from a parking process that was killed.
     fn listen(&self, socket: &Path) -> Result<UnixListener, KernelError> {
         let failed = |e| KernelError::file(&self.folder, e, "XDG_RUNTIME_DIR must be a folder of your own");
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(failed)?;
@@ -130,7 +130,7 @@ impl Parking {
         UnixListener::bind(socket).map_err(failed)
     }
 
-    /// False: nothing is to be kept.
+    /// False: the parking process is not needed any more.
     fn serve(
         &self,
         parked: &mut Parked,
@@ -145,7 +145,7 @@ impl Parking {
         let name = parked.name.clone();
         let lacks = |what: String, remedy: &str| Err(KernelError::lacks(what, remedy));
         let done = match verb {
-            "list" => Ok(parked.now()),
+            "list" => Ok(parked.status()),
             _ if build != self.build => lacks(
                 format!("{name} is kept by another build of coldframe ({})", self.build),
                 &format!("use that one, or kill {}: then it runs, and its list is gone", std::process::id()),
@@ -154,7 +154,7 @@ impl Parking {
             "park" => parked.park(guard, asking.parse().unwrap_or(0)),
             _ if !parked.is_held() => lacks(format!("{name} runs already"), "coldframe park stops it"),
             "soon" => {
-                parked.soon(move |standing| answer(&mut stream, Ok(standing)));
+                parked.prefetch(move |standing| answer(&mut stream, Ok(standing)));
                 return true;
             }
             _ => parked.resume(),

@@ -3,10 +3,10 @@
 //! Linux kills a process of a group that has nothing but anonymous memory while swap is free (seen with 6.18, both
 //! lists of pages, without MGLRU). Reclaim looks at the active list only while some other list has pages to look at
 //! (`shrink_lruvec`), and ages the active list only if the inactive one is low (`inactive_is_low`), which it reads from
-//! statistics that are up to two seconds old. If all pages have become active meanwhile, it finds nothing, and gives
-//! up. With some pages on the lists of files, it goes on to the active list. Pages that a pipe refers to stay there: they
-//! can be neither dropped nor moved. Reading memory.stat every 5 ms makes the statistics true as well, but then reclaim
-//! works more and programs take up to twice the time.
+//! statistics that are up to two seconds old. If all pages have become active since, it finds nothing, and gives up.
+//! With some pages on the lists of files, it continues with the active list. Pages that a pipe refers to stay there:
+//! they can be neither dropped nor moved. Reading memory.stat every 5 ms makes the statistics true as well, but then
+//! reclaim works more and programs take up to twice the time.
 
 use std::fs::File;
 use std::io::Write;
@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{fcntl_setpipe_size, pipe, splice, SpliceFlags};
 
+use crate::cleanup::Cleanup;
 use crate::files::write;
-use crate::things::Thing;
 use coldframe_proc::Tree;
 
 /// Pages that are pinned: 64 KiB, as many as a pipe has room for.
@@ -28,7 +28,7 @@ const FOLDERS: [&str; 3] = ["/var/tmp", "/tmp", "."];
 const IN_RAM: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 
 /// Pins pages in the group of a folder. This process joins the group for that, and goes back.
-pub(crate) fn pin(tree: &Tree, group: &Path, things: &mut Vec<Thing>) -> Result<String, String> {
+pub(crate) fn pin(tree: &Tree, group: &Path, cleanups: &mut Vec<Cleanup>) -> Result<String, String> {
     let on_disk = |folder: &PathBuf| rustix::fs::statfs(folder).is_ok_and(|fs| !IN_RAM.contains(&(fs.f_type as u64)));
     let Some(folder) = FOLDERS.iter().map(PathBuf::from).find(on_disk) else {
         return Err("no folder for a temporary file is on a disk".into());
@@ -39,12 +39,12 @@ pub(crate) fn pin(tree: &Tree, group: &Path, things: &mut Vec<Thing>) -> Result<
     let pinned = pages(&folder);
     write(&back, "0").map_err(|e| format!("{}: {e}", back.display()))?;
     let (file, pipe) = pinned.map_err(|e| format!("{}: {e}", folder.display()))?;
-    things.push(Thing::Pinned(file, pipe));
+    cleanups.push(Cleanup::Pinned(file, pipe));
     Ok(String::new())
 }
 
-/// New pages of a file without a name, in a pipe. The file stays open: with a closed one, sort was killed in 1 of 30 runs,
-/// and then none of the pages was on the lists of files; the cause is not known.
+/// New pages of a file without a name, in a pipe. The file stays open: with a closed one, sort was killed in 1 of 30
+/// runs, and then none of the pages was on the lists of files; the cause is not known.
 fn pages(folder: &Path) -> std::io::Result<(File, [OwnedFd; 2])> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let mut file = File::from(rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR)?);

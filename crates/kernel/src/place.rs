@@ -17,7 +17,7 @@ pub struct Place {
     pub parent: PathBuf,
     /// The folder for a second group that only counts pressure: with v1, where v2 is mounted as well.
     pub pressure: Option<PathBuf>,
-    /// Whether the kernel must still be told to have memory groups in `parent` (v2).
+    /// Whether memory groups must still be enabled in `parent` (v2).
     pub enable: bool,
 }
 

@@ -1,12 +1,12 @@
-//! Takes memory from a group that runs, step by step, and sees what that costs.
+//! Lowers the memory limit of a running group step by step, and measures the stalls.
 //!
 //! ```text
 //!   new ── checks ─► begin ── the guard knows the old limit ─► watch (as it is) ─► lower ─► watch ─► lower ─► …
 //! ```
 //!
 //! v2: `memory.high`. Above it the kernel pushes pages out and slows the group down, but kills nothing. v1 has only the
-//! hard limit, which the kernel refuses if it cannot push out enough at once. There the killer is turned off meanwhile
-//! (`memory.oom_control`): a process that gets no page sleeps until the old limit is back.
+//! hard limit, which the kernel refuses if it cannot push out enough at once. There the killer is turned off during the
+//! squeeze (`memory.oom_control`): a process that gets no page sleeps until the old limit is back.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

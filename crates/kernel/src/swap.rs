@@ -36,9 +36,9 @@ impl SwapKind {
         }
     }
 
-    /// The size that it will have, bytes: for so many bytes of pages, or by the machine.
-    pub fn size(&self, tree: &Tree, asked: Option<u64>) -> u64 {
-        devices::size(tree, self.file(), asked)
+    /// The size that it will have, bytes: for this many bytes of pages, or by the machine.
+    pub fn size(&self, tree: &Tree, bytes: Option<u64>) -> u64 {
+        devices::size(tree, self.file(), bytes)
     }
 
     /// Whether this kernel has it.

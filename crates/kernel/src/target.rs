@@ -15,10 +15,11 @@ const UNITS: [&str; 4] = [".service", ".scope", ".slice", ".socket"];
 /// The group that a name stands for.
 ///
 /// # Errors
-/// There is no such thing, or it is in no group of its own.
+/// There is no group of this name, or it is the root.
 pub fn group_of(tree: &Tree, name: &str) -> Result<Group, KernelError> {
-    let found = [Version::One, Version::Two].into_iter().find_map(|version| Some((version, mounted(tree, version)?)));
-    let Some((version, place)) = found else {
+    let hierarchy =
+        [Version::One, Version::Two].into_iter().find_map(|version| Some((version, mounted(tree, version)?)));
+    let Some((version, place)) = hierarchy else {
         return Err(KernelError::no_cgroups());
     };
     let mount = place.mount;
@@ -69,26 +70,27 @@ fn folder_in(mount: &std::path::Path, path: &str) -> PathBuf {
 /// The folder of a path from the machine's root or from the root of the groups.
 fn folder(tree: &Tree, mount: &std::path::Path, name: &str) -> Option<String> {
     let places = [tree.path(name), mount.join(name.trim_matches('/'))];
-    let found = places.into_iter().find(|folder| folder.starts_with(mount) && folder.is_dir());
-    found.map(|folder| folder.display().to_string())
+    let folder = places.into_iter().find(|folder| folder.starts_with(mount) && folder.is_dir());
+    folder.map(|folder| folder.display().to_string())
 }
 
 /// The path of a running unit's group.
 fn unit(name: &str) -> Option<String> {
     let ask = |who: &[&str]| {
-        said(Command::new("systemctl").args(who).args(["show", "-p", "ControlGroup", "--value", "--", name]))
+        output_of(Command::new("systemctl").args(who).args(["show", "-p", "ControlGroup", "--value", "--", name]))
     };
     ask(&[]).or_else(|| ask(&["--user"]))
 }
 
 /// The first process of a running container.
 fn container(name: &str) -> Option<u32> {
-    let ask = |tool: &str| said(Command::new(tool).args(["inspect", "-f", "{{.State.Pid}}", "--", name]))?.parse().ok();
+    let ask =
+        |tool: &str| output_of(Command::new(tool).args(["inspect", "-f", "{{.State.Pid}}", "--", name]))?.parse().ok();
     ["docker", "podman"].into_iter().find_map(ask).filter(|process| *process != 0)
 }
 
-/// What a tool says, if it succeeds and says something.
-fn said(command: &mut Command) -> Option<String> {
+/// The output of a tool; `None` if it fails or prints nothing.
+fn output_of(command: &mut Command) -> Option<String> {
     let done = command.output().ok().filter(|done| done.status.success())?;
     let text = String::from_utf8_lossy(&done.stdout).trim().to_string();
     (!text.is_empty()).then_some(text)

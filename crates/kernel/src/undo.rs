@@ -1,32 +1,32 @@
-//! How each thing that the guard has made is taken away.
+//! Reverts each change that the guard has made.
 
 use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::{pidfd_send_signal, Signal};
 
+use crate::cleanup::Cleanup;
 use crate::devices;
 use crate::files::write;
-use crate::things::Thing;
 use coldframe_proc::{field, text, Tree};
 
 /// How often a group is looked at until it is empty.
 const LOOK: Duration = Duration::from_millis(5);
 const LOOK_MAX: Duration = Duration::from_millis(200);
 
-/// Takes a thing away. The error says what stays, and how to take it away.
-pub(crate) fn undo(thing: Thing, tree: &Tree) -> Result<(), String> {
-    match thing {
-        Thing::Folder(folder) => remove_when_empty(&folder),
-        Thing::Value(path, old) => restore(&path, &old),
-        Thing::Zram(number) => devices::remove(tree, number),
-        Thing::File(path) => {
+/// Reverts a change. The error names what is left and the command that removes it.
+pub(crate) fn undo(cleanup: Cleanup, tree: &Tree) -> Result<(), String> {
+    match cleanup {
+        Cleanup::Folder(folder) => remove_when_empty(&folder),
+        Cleanup::Value(path, old) => restore(&path, &old),
+        Cleanup::Zram(number) => devices::remove(tree, number),
+        Cleanup::File(path) => {
             std::fs::remove_file(&path).map_err(|e| format!("{} stays ({e}); remove it", path.display()))
         }
-        Thing::Swap(path) => off_when_free(&path),
+        Cleanup::Swap(path) => off_when_free(&path),
         // An error: it has ended.
-        Thing::Stopped(process) => pidfd_send_signal(&process, Signal::CONT).or(Ok(())),
-        Thing::Pinned(..) => Ok(()),
+        Cleanup::Stopped(process) => pidfd_send_signal(&process, Signal::CONT).or(Ok(())),
+        Cleanup::Pinned(..) => Ok(()),
     }
 }
 
@@ -52,8 +52,8 @@ fn restore(path: &Path, old: &str) -> Result<(), String> {
     }
 }
 
-/// Pages of another group at its limit can lie there: the kernel then has no memory for them (ENOMEM), until that group has
-/// ended or has room.
+/// Swap can hold pages of another group that is at its limit. The kernel then has no memory for them (ENOMEM) until
+/// that group ends or has room.
 fn off_when_free(path: &Path) -> Result<(), String> {
     patiently(|| devices::off(path))
 }

@@ -18,7 +18,8 @@ impl Version {
         }
     }
 
-    /// The file of the limit above which the kernel pushes out, and kills nothing. v1 has no other limit than the hard one.
+    /// The file of the limit above which the kernel pushes out, and kills nothing. v1 has no other limit than the hard
+    /// one.
     pub fn squeeze_file(self) -> &'static str {
         match self {
             Version::One => "memory.limit_in_bytes",

@@ -13,22 +13,22 @@ use crate::swap::SwapSpace;
 use crate::KernelError;
 use coldframe_proc::Tree;
 
-/// How often the compressed pages are looked at: they grow by at most some 500 MiB/s.
+/// How often the compressed pages are read: they grow by at most some 500 MiB/s.
 const LOOK: Duration = Duration::from_millis(20);
 /// The first looks come sooner: a program grows fastest at its start.
 const FIRST: Duration = Duration::from_millis(5);
 /// Looks between two looks at all mappings, which take milliseconds for a large process: at first every one, in the end
-/// one in so many, a second or so.
+/// one in this many, a second or so.
 const RARELY: u32 = 50;
 
-/// What was seen.
+/// What the group used.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Watched {
     /// The limit at the end, bytes.
     pub limit: u64,
-    /// The most beside the heap, bytes.
+    /// The most memory outside the heap, bytes.
     pub beside: u64,
-    /// The most RAM that compressed pages took beside the group, bytes.
+    /// The most RAM that compressed pages took outside the group, bytes.
     pub compressed: u64,
     /// Time that the processes have waited for block devices, where the kernel counts it.
     pub delay: Duration,
@@ -58,7 +58,7 @@ impl Watch {
             group: group.clone(),
             space: space.clone(),
             budget,
-            seen: Watched::default(),
+            usage: Watched::default(),
             delays: BTreeMap::new(),
         };
         let stop = ended.clone();
@@ -87,7 +87,7 @@ struct Looker {
     group: Group,
     space: SwapSpace,
     budget: Budget,
-    seen: Watched,
+    usage: Watched,
     delays: BTreeMap<u32, u64>,
 }
 
@@ -107,7 +107,7 @@ impl Looker {
             }
         }
         let compressed = self.space.compressed();
-        self.seen.compressed = self.seen.compressed.max(compressed);
+        self.usage.compressed = self.usage.compressed.max(compressed);
         if let Some(limit) = self.budget.follow(compressed) {
             // The kernel refuses if it cannot push out enough now; the next look asks again.
             let _ = self.group.limit(limit);
@@ -120,7 +120,7 @@ impl Looker {
             limit: self.budget.limit(),
             beside: self.budget.beside(),
             delay: Duration::from_millis(ticks * 10),
-            ..self.seen
+            ..self.usage
         }
     }
 }

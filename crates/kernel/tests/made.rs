@@ -171,9 +171,9 @@ fn swap_is_free_full_or_not_there() {
         let (_folder, tree) = made(&[("/proc/swaps", text)]);
         let swaps = Swaps::read(&tree);
         assert_eq!(swaps.free(), free);
-        let said = swaps.ready().err().map(|error| error.to_string());
-        assert_eq!(said.is_some(), says.is_some(), "{said:?}");
-        assert!(said.unwrap_or_default().contains(says.unwrap_or_default()));
+        let refusal = swaps.ready().err().map(|error| error.to_string());
+        assert_eq!(refusal.is_some(), says.is_some(), "{refusal:?}");
+        assert!(refusal.unwrap_or_default().contains(says.unwrap_or_default()));
     }
 }
 
@@ -195,9 +195,9 @@ fn the_ram_of_compressed_pages_is_that_of_zram_and_zswap_since_the_start() {
 
 /// What the guard answers to these lines, and what it complains about at its end.
 fn guard(tree: &Tree, lines: &[String]) -> (Vec<String>, Vec<String>) {
-    let mut said = Vec::new();
-    let complaints = serve(tree, Cursor::new(lines.join("\n")), &mut said);
-    (String::from_utf8(said).unwrap().lines().map(Into::into).collect(), complaints)
+    let mut replies = Vec::new();
+    let complaints = serve(tree, Cursor::new(lines.join("\n")), &mut replies);
+    (String::from_utf8(replies).unwrap().lines().map(Into::into).collect(), complaints)
 }
 
 fn line(verb: &str, path: &Path) -> String {
@@ -243,7 +243,7 @@ fn the_guard_says_what_it_cannot_make_and_what_it_cannot_take_away() {
     let (group, nowhere) = (tree.path("/group"), tree.path("/no/where"));
     let lines =
         [line("group", &nowhere), line("keep", &nowhere), "zram\t4096\t".into(), "dance".into(), line("group", &group)];
-    let mut said = Vec::new();
+    let mut replies = Vec::new();
     struct Answers<'a>(&'a mut Vec<u8>, PathBuf);
     impl std::io::Write for Answers<'_> {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -258,12 +258,12 @@ fn the_guard_says_what_it_cannot_make_and_what_it_cannot_take_away() {
             Ok(())
         }
     }
-    let complaints = serve(&tree, Cursor::new(lines.join("\n")), Answers(&mut said, group.clone()));
-    let said = String::from_utf8(said).unwrap();
-    let said: Vec<_> = said.lines().collect();
-    assert_eq!(said.len(), 5);
-    assert!(said[..4].iter().all(|answer| answer.starts_with("no\t")) && said[4] == "ok\t", "{said:?}");
-    assert!(said[2].contains("modprobe zram") && said[3].contains("dance"), "{said:?}");
+    let complaints = serve(&tree, Cursor::new(lines.join("\n")), Answers(&mut replies, group.clone()));
+    let replies = String::from_utf8(replies).unwrap();
+    let replies: Vec<_> = replies.lines().collect();
+    assert_eq!(replies.len(), 5);
+    assert!(replies[..4].iter().all(|answer| answer.starts_with("no\t")) && replies[4] == "ok\t", "{replies:?}");
+    assert!(replies[2].contains("modprobe zram") && replies[3].contains("dance"), "{replies:?}");
     let stays = format!("{} stays", group.display());
     assert!(complaints.len() == 1 && complaints[0].starts_with(&stays), "{complaints:?}");
 }
@@ -272,8 +272,8 @@ fn the_guard_says_what_it_cannot_make_and_what_it_cannot_take_away() {
 fn a_swap_file_that_is_there_already_is_left_alone() {
     let (_folder, tree) = made(&[("/mine", "precious"), ("/proc/meminfo", "MemTotal: 70000 kB\n")]);
     let mine = tree.path("/mine");
-    let (said, complaints) = guard(&tree, &[line("file\t4096", &mine)]);
-    assert!(said[0].starts_with("no\t") && said[0].contains("new file"), "{said:?}");
+    let (replies, complaints) = guard(&tree, &[line("file\t4096", &mine)]);
+    assert!(replies[0].starts_with("no\t") && replies[0].contains("new file"), "{replies:?}");
     assert_eq!((complaints, fs::read_to_string(mine).unwrap()), (vec![], "precious".into()));
 }
 
@@ -295,8 +295,8 @@ fn zswap_is_as_before_at_the_end() {
     let paths = parameters.map(|(name, value)| (format!("/sys/module/zswap/parameters/{name}"), value));
     let (folder, tree) = made(&paths.each_ref().map(|(path, value)| (path.as_str(), *value)));
     // The file cannot be made, so that no real swap is turned on.
-    let (said, complaints) = guard(&tree, &[line("zswap\t4096", &folder.path().join("no/where"))]);
-    assert!(said[0].starts_with("no\t") && complaints.is_empty(), "{said:?} {complaints:?}");
+    let (replies, complaints) = guard(&tree, &[line("zswap\t4096", &folder.path().join("no/where"))]);
+    assert!(replies[0].starts_with("no\t") && complaints.is_empty(), "{replies:?} {complaints:?}");
     for (path, value) in paths {
         assert_eq!(tree.text(path), value);
     }

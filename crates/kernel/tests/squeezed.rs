@@ -66,13 +66,13 @@ fn a_group_is_named_by_a_process_or_by_its_folder() {
         let group = group_of(&tree, name).unwrap();
         assert_eq!((group.folder(), group.version()), (tree.path(GROUP).as_path(), Version::Two), "{name}");
     }
-    let said = |name: &str| group_of(&tree, name).unwrap_err().to_string();
-    assert!(said("78").contains("no process 78"), "{}", said("78"));
-    assert!(said("/system.slice/other").contains("no group"), "{}", said("/system.slice/other"));
-    assert!(said("1").contains("root of all groups") && said("1").contains("systemd-run"), "{}", said("1"));
-    assert!(said("no-such.service").contains("no running unit"), "{}", said("no-such.service"));
+    let refusal = |name: &str| group_of(&tree, name).unwrap_err().to_string();
+    assert!(refusal("78").contains("no process 78"), "{}", refusal("78"));
+    assert!(refusal("/system.slice/other").contains("no group"), "{}", refusal("/system.slice/other"));
+    assert!(refusal("1").contains("root of all groups") && refusal("1").contains("systemd-run"), "{}", refusal("1"));
+    assert!(refusal("no-such.service").contains("no running unit"), "{}", refusal("no-such.service"));
     write(&tree, "/proc/self/mounts", "proc /proc proc rw 0 0\n");
-    assert!(said("77").contains("no memory cgroup"), "{}", said("77"));
+    assert!(refusal("77").contains("no memory cgroup"), "{}", refusal("77"));
 }
 
 #[test]

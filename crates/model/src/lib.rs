@@ -58,9 +58,9 @@ pub fn explore_some(tries: usize, model: impl Model) {
 pub fn failure(model: impl Model) -> String {
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| try_often(model, 40_000))) {
         Ok(()) => "nothing fails".to_string(),
-        Err(said) => match said.downcast::<String>() {
-            Ok(said) => *said,
-            Err(said) => said.downcast_ref::<&str>().copied().unwrap_or("no words").to_string(),
+        Err(panic) => match panic.downcast::<String>() {
+            Ok(panic) => *panic,
+            Err(panic) => panic.downcast_ref::<&str>().copied().unwrap_or("no words").to_string(),
         },
     }
 }

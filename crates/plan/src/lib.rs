@@ -31,10 +31,10 @@ pub const POLICY: &str = "multi-queue";
 /// The default handler: the load starts before the search for a frame.
 pub const HANDLER: &str = "parallel";
 
-/// Slots of a segment of the log. One write has so many pages: 128 KiB.
+/// Slots of a segment of the log. One write has that many pages: 128 KiB.
 pub const SEGMENT: usize = 32;
 /// Buffers of the log, a segment each: 1 MiB. One is filled, one is written, and the others absorb a slow write and
-/// serve reads meanwhile.
+/// serve reads at the same time.
 pub const LOG_BUFFERS: usize = 8;
 /// Written pages that the log's buffers still have: all buffers but the one that is being filled.
 pub const BUFFERED: usize = (LOG_BUFFERS - 1) * SEGMENT;
@@ -43,7 +43,7 @@ pub const BUFFERED: usize = (LOG_BUFFERS - 1) * SEGMENT;
 /// takes 13 us by reads and 19 us by the ring. At 15 us both take the same time, and a stream with read-ahead is
 /// three times as fast through the ring.
 const FAST_NS: u64 = 8_000;
-/// A victim is taken out in about 2 us beside a read. Measured: 8 victims hide 93 % of the work behind a read of
+/// A victim is evicted in about 2 us during a read. Measured: 8 victims hide 93 % of the work behind a read of
 /// 17 us, 32 hide 79 %.
 const VICTIM_NS: u64 = 2_000;
 /// The fewest victims that are evicted together, unless fewer are asked for: a read of 17 us hides as many.
@@ -95,17 +95,17 @@ impl Measured {
     }
 
     /// The policy that was asked for, or the default, with the parameters that depend on this machine filled in.
-    pub fn policy(&self, asked: Option<&str>) -> String {
-        let asked = asked.unwrap_or(POLICY);
-        let missing = |parameter: &str| !asked.contains(&format!("{parameter}="));
+    pub fn policy(&self, name: Option<&str>) -> String {
+        let name = name.unwrap_or(POLICY);
+        let missing = |parameter: &str| !name.contains(&format!("{parameter}="));
         let joined = |parameter: String| {
-            let joint = if asked.contains(':') { ',' } else { ':' };
-            format!("{asked}{joint}{parameter}")
+            let joint = if name.contains(':') { ',' } else { ':' };
+            format!("{name}{joint}{parameter}")
         };
-        match asked.split(':').next().unwrap_or_default() {
+        match name.split(':').next().unwrap_or_default() {
             "pa-clock" if missing("budget") => joined(format!("budget={}", self.budget())),
             "fifo-sc" | "pa-fifo-sc" if missing("valid") => joined(format!("valid={}%", 100 - self.invalid_percent())),
-            _ => asked.to_string(),
+            _ => name.to_string(),
         }
     }
 

@@ -16,19 +16,19 @@ use crate::settings::{checked, shown};
 use crate::watch::watched;
 
 /// The answer: as `coldframe advise --format json` prints it, as one sentence, as the whole text, and the advised
-/// settings if there are some. `asked`: limits and lists as JSON; `cache`: the folder of earlier results, and the
-/// build that they belong to.
+/// settings if there are some. `question_json`: limits and lists as JSON; `cache`: the folder of earlier results, and
+/// the build that they belong to.
 #[pyfunction]
-#[pyo3(signature = (path, config, asked, cache=None, progress=None))]
+#[pyo3(signature = (path, config, question_json, cache=None, progress=None))]
 pub fn advise(
     py: Python<'_>,
     path: PathBuf,
     config: &str,
-    asked: &str,
+    question_json: &str,
     cache: Option<(PathBuf, String)>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, String, String, Option<String>)> {
-    let question = question(config, asked).map_err(raise)?;
+    let question = question(config, question_json).map_err(raise)?;
     let mut cache = cache.map_or_else(Cache::none, |(folder, build)| Cache::in_folder(folder, build));
     let advice = watched(py, progress, |tell| coldframe_search::advise(&path, &question, &mut cache, tell))?;
     let settings = advice.best.as_ref().map(|best| best.point.settings()).transpose().map_err(raise)?;
@@ -40,11 +40,11 @@ pub fn advise(
     ))
 }
 
-fn question(config: &str, asked: &str) -> Result<Question, ExperimentError> {
-    let asked: Value = serde_json::from_str(asked).expect("the package writes JSON");
-    let text = |key: &str| asked[key].as_str();
+fn question(config: &str, question_json: &str) -> Result<Question, ExperimentError> {
+    let question_json: Value = serde_json::from_str(question_json).expect("the package writes JSON");
+    let text = |key: &str| question_json[key].as_str();
     let list = |key: &str| -> Vec<String> {
-        asked[key].as_array().into_iter().flatten().filter_map(Value::as_str).map(Into::into).collect()
+        question_json[key].as_array().into_iter().flatten().filter_map(Value::as_str).map(Into::into).collect()
     };
     let bytes = |key| quantity_of(key, text(key), quantity::bytes);
     let limits = Limits {
@@ -63,10 +63,10 @@ fn question(config: &str, asked: &str) -> Result<Question, ExperimentError> {
         collectors: list("collectors"),
         schedulers: list("schedulers"),
         prefetches: list("prefetches"),
-        read_aheads: asked["read_aheads"].as_array().into_iter().flatten().filter_map(pages).collect(),
+        read_aheads: question_json["read_aheads"].as_array().into_iter().flatten().filter_map(pages).collect(),
         swap_area: quantity_of::<Bytes>("swap_area", text("swap_area"), quantity::bytes)?,
         program_time: quantity_of::<Ps>("program_time", text("program_time"), quantity::time)?,
-        work_max: asked["work"].as_u64(),
+        work_max: question_json["work"].as_u64(),
     })
 }
 

@@ -53,8 +53,8 @@ impl Teacher {
 
 /// Keeps the first failure, which is the cause of the others.
 fn keep(failure: &Failure, error: PyErr) {
-    if let Ok(mut kept) = failure.lock() {
-        kept.get_or_insert(error);
+    if let Ok(mut first) = failure.lock() {
+        first.get_or_insert(error);
     }
 }
 
@@ -73,7 +73,7 @@ struct Taught {
 pub struct Residents {
     frames: Vec<Option<Resident>>,
     done: Vec<Act>,
-    asked: u32,
+    looks: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -111,7 +111,7 @@ impl Residents {
     #[pyo3(signature = (frame, clear=true))]
     fn referenced(&mut self, frame: usize, clear: bool) -> PyResult<bool> {
         let was = self.resident(frame)?.referenced;
-        self.asked += 1;
+        self.looks += 1;
         if clear {
             self.act(frame, Act::Clear(frame.into()));
         }
@@ -132,7 +132,7 @@ impl Residents {
             let frame = FrameId::from(frame);
             held.then(|| Resident { page: machine.page(frame).0, referenced: machine.referenced(frame, After::Keep) })
         };
-        Residents { frames: held.iter().enumerate().map(&mut look).collect(), done: Vec::new(), asked: 0 }
+        Residents { frames: held.iter().enumerate().map(&mut look).collect(), done: Vec::new(), looks: 0 }
     }
 
     fn resident(&self, frame: usize) -> PyResult<Resident> {
@@ -179,33 +179,33 @@ impl Taught {
         machine: &mut Machine<'_>,
         call: impl FnOnce(Python<'_>, &Py<PyAny>, &Py<Residents>) -> PyResult<T>,
     ) -> Option<(T, u32)> {
-        let seen = Residents::new(&self.held, machine);
-        let (value, seen) = self.call(|py, object| {
-            let seen = Py::new(py, seen)?;
-            let value = call(py, object, &seen)?;
-            Ok((value, seen))
+        let residents = Residents::new(&self.held, machine);
+        let (value, residents) = self.call(|py, object| {
+            let residents = Py::new(py, residents)?;
+            let value = call(py, object, &residents)?;
+            Ok((value, residents))
         })?;
-        let asked = Python::attach(|py| {
-            let seen = seen.borrow(py);
-            seen.carry_out(machine);
-            seen.asked
+        let looks = Python::attach(|py| {
+            let residents = residents.borrow(py);
+            residents.carry_out(machine);
+            residents.looks
         });
-        Some((value, asked))
+        Some((value, looks))
     }
 
     /// The frame that the object chose, if it holds a page.
     fn choose(&mut self, machine: &mut Machine<'_>) -> Option<Victim> {
         let held = self.held.clone();
-        let chosen = self.looking(machine, |py, object, seen| {
-            let answer = object.call_method1(py, "victim", (seen,))?;
+        let chosen = self.looking(machine, |py, object, residents| {
+            let answer = object.call_method1(py, "victim", (residents,))?;
             let (frame, forced) = read_answer(answer.bind(py))?;
             match held.get(frame) {
                 Some(true) => Ok((frame, forced)),
                 _ => Err(nothing_there(frame, held.len())),
             }
         });
-        let ((frame, forced), asked) = chosen?;
-        Some(Victim { frame: frame.into(), walk: Walk(asked.max(1).into()), forced })
+        let ((frame, forced), looks) = chosen?;
+        Some(Victim { frame: frame.into(), walk: Walk(looks.max(1).into()), forced })
     }
 
     fn first(&self) -> Victim {
@@ -217,8 +217,8 @@ impl Taught {
 /// A frame, or a frame and whether it was taken with any reference bit.
 fn read_answer(answer: &Bound<'_, PyAny>) -> PyResult<(usize, bool)> {
     let wrong = || {
-        let said = answer.repr().map_or_else(|_| "something".into(), |text| text.to_string());
-        PyTypeError::new_err(format!("victim() returned {said}; give a frame, or (frame, forced)"))
+        let returned = answer.repr().map_or_else(|_| "something".into(), |text| text.to_string());
+        PyTypeError::new_err(format!("victim() returned {returned}; give a frame, or (frame, forced)"))
     };
     match answer.extract::<usize>() {
         Ok(frame) => Ok((frame, false)),
@@ -229,7 +229,9 @@ fn read_answer(answer: &Bound<'_, PyAny>) -> PyResult<(usize, bool)> {
 impl Policy for Taught {
     fn true_fault(&mut self, machine: &mut Machine<'_>) {
         if self.hears_faults {
-            self.looking(machine, |py, object, seen| object.call_method1(py, "true_fault", (seen,)).map(drop));
+            self.looking(machine, |py, object, residents| {
+                object.call_method1(py, "true_fault", (residents,)).map(drop)
+            });
         }
     }
 
@@ -241,11 +243,15 @@ impl Policy for Taught {
 
     fn insert(&mut self, frame: FrameId, machine: &mut Machine<'_>) {
         self.held[frame.index()] = true;
-        self.looking(machine, |py, object, seen| object.call_method1(py, "insert", (frame.0, seen)).map(drop));
+        self.looking(machine, |py, object, residents| {
+            object.call_method1(py, "insert", (frame.0, residents)).map(drop)
+        });
     }
 
     fn promote(&mut self, frame: FrameId, machine: &mut Machine<'_>) {
-        self.looking(machine, |py, object, seen| object.call_method1(py, "promote", (frame.0, seen)).map(drop));
+        self.looking(machine, |py, object, residents| {
+            object.call_method1(py, "promote", (frame.0, residents)).map(drop)
+        });
     }
 
     fn remove(&mut self, frame: FrameId) {

@@ -167,7 +167,7 @@ impl Table {
     }
 }
 
-/// The index of `ram_bytes`; it comes beside the frames from which it is computed.
+/// The index of `ram_bytes`; it comes with the frames from which it is computed.
 const RAM_AT: usize = 11;
 
 fn arrow(error: ArrowError) -> PyErr {

@@ -1,4 +1,4 @@
-//! Runs work beside the interpreter, and asks the interpreter from time to time whether to continue.
+//! Runs work next to the interpreter, and asks the interpreter from time to time whether to continue.
 
 use std::time::{Duration, Instant};
 
@@ -20,11 +20,11 @@ pub fn watched<T: Send>(
 ) -> PyResult<T> {
     py.detach(|| {
         let mut raised = None;
-        let mut asked: Option<Instant> = None;
+        let mut last: Option<Instant> = None;
         let mut report = |p: Progress| {
-            let due = p.done == p.total || asked.is_none_or(|at| at.elapsed() >= PAUSE);
+            let due = p.done == p.total || last.is_none_or(|at| at.elapsed() >= PAUSE);
             if due {
-                asked = Some(Instant::now());
+                last = Some(Instant::now());
                 if let Err(error) = Python::attach(|py| ask(py, progress.as_ref(), p.done, p.total)) {
                     raised = Some(error);
                     p.stop();

@@ -102,15 +102,15 @@ fn follow(itself: &Itself, vcpu: u32, path: u64, arguments: u64, environment: u6
     let name = arguments.first().cloned().unwrap_or_default();
 
     // The guest means its own program, but the kernel would name QEMU.
-    let asked = match path.as_slice() {
+    let program = match path.as_slice() {
         b"/proc/self/exe" => itself.program.clone(),
         other => PathBuf::from(OsStr::from_bytes(other)),
     };
-    if !executable(&asked) {
+    if !executable(&program) {
         return; // QEMU reports the error
     }
     let script_free = arguments.len();
-    let Ok((binary, image)) = image::resolve(&asked, &mut arguments) else { return };
+    let Ok((binary, image)) = image::resolve(&program, &mut arguments) else { return };
     if !matches!(image, Image::Elf { .. }) || !executable(&binary) {
         return; // so does the kernel
     }

@@ -18,7 +18,7 @@ use crate::{decode, instruction, wire, PAGE_SHIFT, WIDE_IN_HALVES};
 
 const FETCH: u64 = 0;
 
-/// A segment is the part of a block that lies on one page. The callback data says how often it references the page.
+/// A segment is the part of a block that is on one page. The callback data says how often it references the page.
 ///
 /// ```text
 /// 63..20   19          18..0

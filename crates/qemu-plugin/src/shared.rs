@@ -86,7 +86,7 @@ fn u8_at(offset: u64) -> &'static AtomicU8 {
 }
 
 fn states() -> &'static [AtomicU8; wire::CHUNKS as usize] {
-    // SAFETY: the states lie inside the mapping, and AtomicU8 has the layout of a byte.
+    // SAFETY: the states are inside the mapping, and AtomicU8 has the layout of a byte.
     unsafe { &*at(wire::STATES_AT).cast() }
 }
 
@@ -143,7 +143,7 @@ pub fn acquire(task: u32, content: u32) -> Option<&'static Chunk> {
             return None;
         }
         std::thread::sleep(Duration::from_micros(30));
-        // If the recorder was killed, it frees no chunk any more: the program goes on alone.
+        // If the recorder was killed, it frees no chunk any more: the program continues alone.
         // SAFETY: signal 0 only asks whether the process exists.
         if waited % 4096 == 4095 && unsafe { api::kill(RECORDER.load(Ordering::Relaxed), 0) } != 0 {
             stop();

@@ -35,7 +35,7 @@ pub struct Runs {
     data_place: u32,
     data_page: u64,
     data_kind: u64,
-    /// Counts the segments run, so that an instruction in a loop can be told from itself in the next iteration.
+    /// Counts the segments run, so that an instruction in a loop is distinguished from itself in the next iteration.
     pub turn: u64,
     pub pending: bool,
     pub pending_store: bool,
@@ -122,7 +122,7 @@ impl Stream {
             used = chunk.used.load(Ordering::Relaxed);
         }
         let place = used as usize;
-        // All streams share WASTE, so its `used` may have changed meanwhile.
+        // All streams share WASTE, so its `used` may have changed since.
         if let Some(slot) = chunk.words.get(place) {
             slot.store(word, Ordering::Relaxed);
         }

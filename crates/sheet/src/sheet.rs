@@ -239,7 +239,7 @@ fn unknown<T: Default + PartialEq>(part: &T) -> bool {
     *part == T::default()
 }
 
-/// The shipped sheet of this name (case does not matter); or the kept sheet of this machine for [`kept::NAME`]; or
+/// The shipped sheet of this name (case does not matter); or the measured sheet of this machine for [`kept::NAME`]; or
 /// the sheet in the file of this path.
 ///
 /// # Errors
@@ -539,7 +539,7 @@ mod tests {
     #[test]
     fn a_bad_sheet_names_file_and_field() {
         let good = SHIPPED[0].1;
-        for (from, to, said) in [
+        for (from, to, reason) in [
             ("name = \"KFG1G16Q2M\"", "", "missing field `name`"),
             ("kind = \"onenand\"", "kind = \"floppy\"", "unknown variant `floppy`"),
             ("[geometry]", "[geometry]\nporosity = 3", "unknown field `porosity`"),
@@ -555,7 +555,7 @@ mod tests {
         ] {
             assert!(good.contains(from), "{from}");
             let error = parse("my.toml", &good.replace(from, to)).unwrap_err().to_string();
-            assert!(error.contains("my.toml") && error.contains(said), "{from} -> {to}: {error}");
+            assert!(error.contains("my.toml") && error.contains(reason), "{from} -> {to}: {error}");
         }
     }
 

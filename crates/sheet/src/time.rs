@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn a_number_that_no_source_gives_is_missed_by_name() {
         let sheet = sheet::find("kfg5616").unwrap();
-        let said = program(&sheet, Bytes(1024)).unwrap_err().to_string();
-        assert!(said.contains("KFG5616") && said.contains("time.program"), "{said}");
+        let refusal = program(&sheet, Bytes(1024)).unwrap_err().to_string();
+        assert!(refusal.contains("KFG5616") && refusal.contains("time.program"), "{refusal}");
     }
 }

@@ -62,18 +62,18 @@ impl Area {
     /// Checks one of the thread's own words.
     pub fn check(&self, page: usize, thread: usize, last: u32, k: usize) {
         let expected = Area::value(page, thread, Area::version(last, k));
-        let found = self.word(page, thread, k).load(Ordering::Relaxed);
-        if found != expected {
-            self.say(page, thread, last, found, expected);
+        let word = self.word(page, thread, k).load(Ordering::Relaxed);
+        if word != expected {
+            self.say(page, thread, last, word, expected);
         }
     }
 
     #[cold]
-    fn say(&self, page: usize, thread: usize, last: u32, found: u64, expected: u64) -> ! {
+    fn say(&self, page: usize, thread: usize, last: u32, word: u64, expected: u64) -> ! {
         let again: Vec<u64> = (0..WORDS).map(|k| self.word(page, thread, k).load(Ordering::Relaxed)).collect();
         let address = self.address(page);
         wrong(format_args!(
-            "page {page} ({address:#x}) thread {thread} version {last}: {found:#x} instead of {expected:#x}; its words now: {again:x?}"
+            "page {page} ({address:#x}) thread {thread} version {last}: {word:#x} instead of {expected:#x}; its words now: {again:x?}"
         ))
     }
 
@@ -90,13 +90,13 @@ impl Area {
 
     /// Checks a word of another thread, which may have any version; returns the value.
     pub fn look(&self, page: usize, thread: usize, k: usize) -> u64 {
-        let found = self.word(page, thread, k).load(Ordering::Relaxed);
-        let v = found as u32;
-        if found != Area::value(page, thread, v) || (v != 0 && v as usize % WORDS != k) {
+        let word = self.word(page, thread, k).load(Ordering::Relaxed);
+        let v = word as u32;
+        if word != Area::value(page, thread, v) || (v != 0 && v as usize % WORDS != k) {
             let again = self.word(page, thread, k).load(Ordering::Relaxed);
-            wrong(format_args!("page {page}: word {k} of thread {thread} is {found:#x}, then {again:#x}"))
+            wrong(format_args!("page {page}: word {k} of thread {thread} is {word:#x}, then {again:#x}"))
         }
-        found
+        word
     }
 
     /// The number of words that a thread has in a page.

@@ -94,7 +94,7 @@ fn child(pager: &Pager, setting: &Setting, area: &Area, thread: usize, last: &[u
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     let mut last = last.to_vec();
     let pages: Vec<usize> = (0..SAMPLE.min(area.pages)).map(|_| random.usize(..area.pages)).collect();
-    let seen = look(area, setting, &pages);
+    let words = look(area, setting, &pages);
     for page in &pages {
         area.check_all(*page, thread, last[*page]);
     }
@@ -108,8 +108,8 @@ fn child(pager: &Pager, setting: &Setting, area: &Area, thread: usize, last: &[u
     // Other threads' words cannot change in the child: those threads do not exist here.
     let again = look(area, setting, &pages);
     let same = |(a, b): (&Vec<u64>, &Vec<u64>)| a.iter().zip(b).enumerate().all(|(t, (a, b))| t == thread || a == b);
-    if let Some(i) = seen.iter().zip(&again).position(|pair| !same(pair)) {
-        wrong(format_args!("a child saw page {} as {:x?}, then as {:x?}", pages[i], seen[i], again[i]));
+    if let Some(i) = words.iter().zip(&again).position(|pair| !same(pair)) {
+        wrong(format_args!("a child saw page {} as {:x?}, then as {:x?}", pages[i], words[i], again[i]));
     }
     for page in &pages {
         area.check_all(*page, thread, last[*page]);

@@ -1,4 +1,4 @@
-//! Runs the live pager under random settings, beside a shadow copy of everything that is written. No byte may be lost
+//! Runs the live pager under random settings, next to a shadow copy of everything that is written. No byte may be lost
 //! or wrong, and nothing may hang.
 //!
 //! A seed stands for a [`setting::Setting`]: policy, RAM, regions, threads, device, forks, and how faults are handled

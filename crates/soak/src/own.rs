@@ -50,14 +50,14 @@ impl<'a> Own<'a> {
 
     fn check_word(&self, page: usize, k: usize) {
         // SAFETY: inside the region and aligned; no other thread uses it.
-        let found = unsafe { self.at(page, k).read_volatile() };
-        if found != self.value(page, k) {
+        let word = unsafe { self.at(page, k).read_volatile() };
+        if word != self.value(page, k) {
             // SAFETY: as above.
             let again = unsafe { self.at(page, k).read_volatile() };
             let (thread, expected) = (self.thread, self.value(page, k));
             let address = self.at(page, k);
             wrong(format_args!(
-                "own page {page} of thread {thread}, word {k} ({address:?}): {found:#x} instead of {expected:#x}; now {again:#x}"
+                "own page {page} of thread {thread}, word {k} ({address:?}): {word:#x} instead of {expected:#x}; now {again:#x}"
             ))
         }
     }
@@ -117,7 +117,7 @@ impl<'a> Own<'a> {
     /// Pinned pages may be given to the kernel, whichever thread handles faults. The pager refuses too many pins at a
     /// time; that is no failure.
     fn pin(&mut self, start: usize, end: usize, random: &mut Rng) {
-        // Forgetting the guard keeps the pin, so that the region can be written meanwhile. `Pager::unpin` ends it.
+        // Forgetting the guard keeps the pin, so that the region can be written until then. `Pager::unpin` ends it.
         match self.region.pin(start * PAGE..end * PAGE) {
             Ok(guard) => std::mem::forget(guard),
             Err(_) => return,

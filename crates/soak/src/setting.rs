@@ -125,7 +125,7 @@ impl Setting {
         .with_area(random)
     }
 
-    /// Half of all settings have a swap area, and a third have a tier. The area's size lies between half of what is
+    /// Half of all settings have a swap area, and a third have a tier. The area's size is between half of what is
     /// written and a size that is never collected.
     fn with_area(self, random: &mut Rng) -> Setting {
         if random.bool() {

@@ -34,14 +34,14 @@ pub fn watch(program: &Path, setting: &Setting, millis: u64, memory: &Path, disk
     let stats = StatsFile::create().expect("memory for statistics");
     let folder = tempfile::tempdir_in(memory).expect("a folder in memory");
     let log = folder.path().join("stderr");
-    let said = fs::File::create(&log).expect("a file for messages");
+    let stderr = fs::File::create(&log).expect("a file for messages");
     let mut child = Command::new(program)
         .arg("--child")
         .args([setting.seed.to_string(), millis.to_string(), stats.fd().to_string()])
         .args([folder.path(), disk])
         .process_group(0)
         .stdin(Stdio::null())
-        .stderr(said)
+        .stderr(stderr)
         .spawn()
         .expect("the soak starts itself");
     let (status, stacks) = wait(&mut child, &stats);
@@ -52,7 +52,7 @@ pub fn watch(program: &Path, setting: &Setting, millis: u64, memory: &Path, disk
 
 /// Waits for the end. If the process hangs, kills it and returns its stacks.
 fn wait(child: &mut Child, stats: &StatsFile) -> (ExitStatus, Option<String>) {
-    let (mut seen, mut since) = (Vec::new(), Instant::now());
+    let (mut counts, mut since) = (Vec::new(), Instant::now());
     let mut pause = Duration::from_millis(5);
     let mut stacks = None;
     loop {
@@ -61,8 +61,8 @@ fn wait(child: &mut Child, stats: &StatsFile) -> (ExitStatus, Option<String>) {
             return (status, stacks);
         }
         let now = stats.snapshot().counters();
-        if now != seen {
-            (seen, since) = (now, Instant::now());
+        if now != counts {
+            (counts, since) = (now, Instant::now());
         }
         if since.elapsed() > PATIENCE && stacks.is_none() {
             stacks = Some(look_into(child.id()));
@@ -73,19 +73,19 @@ fn wait(child: &mut Child, stats: &StatsFile) -> (ExitStatus, Option<String>) {
     }
 }
 
-fn kill_group(leader: u32) {
+fn kill_group(group: u32) {
     // SAFETY: the group was made by this process; it includes the child's own children.
-    unsafe { libc::kill(-(leader as libc::pid_t), libc::SIGKILL) };
+    unsafe { libc::kill(-(group as libc::pid_t), libc::SIGKILL) };
 }
 
-fn failure(status: ExitStatus, said: &str, stacks: Option<String>) -> Option<String> {
-    let tail: Vec<&str> = said.lines().rev().take(12).collect();
-    let said = tail.into_iter().rev().collect::<Vec<_>>().join("\n    ");
+fn failure(status: ExitStatus, stderr: &str, stacks: Option<String>) -> Option<String> {
+    let tail: Vec<&str> = stderr.lines().rev().take(12).collect();
+    let tail = tail.into_iter().rev().collect::<Vec<_>>().join("\n    ");
     match (stacks, status.code(), status.signal()) {
-        (Some(stacks), ..) => Some(format!("HANG for {} s\n{stacks}\n    {said}", PATIENCE.as_secs())),
+        (Some(stacks), ..) => Some(format!("HANG for {} s\n{stacks}\n    {tail}", PATIENCE.as_secs())),
         (None, Some(0), _) => None,
-        (None, Some(code), _) => Some(format!("exit {code}: {said}")),
-        (None, None, signal) => Some(format!("signal {}: {said}", signal.unwrap_or(0))),
+        (None, Some(code), _) => Some(format!("exit {code}: {tail}")),
+        (None, None, signal) => Some(format!("signal {}: {tail}", signal.unwrap_or(0))),
     }
 }
 

@@ -15,17 +15,17 @@ pub fn root() -> PathBuf {
 
 /// All files below `dir` with this suffix, except those in `target` and `.git` folders.
 pub fn files(dir: &Path, suffix: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let Ok(entries) = std::fs::read_dir(dir) else { return found };
+    let mut paths = Vec::new();
+    let Ok(entries) = std::fs::read_dir(dir) else { return paths };
     for path in entries.flatten().map(|entry| entry.path()) {
         if path.is_dir() && !path.ends_with("target") && !path.ends_with(".git") {
-            found.extend(files(&path, suffix));
+            paths.extend(files(&path, suffix));
         } else if path.extension().is_some_and(|s| s == suffix) {
-            found.push(path);
+            paths.push(path);
         }
     }
-    found.sort();
-    found
+    paths.sort();
+    paths
 }
 
 /// The text of a file.

@@ -19,36 +19,39 @@ const PASSED_ON_MAX: usize = 9;
 
 #[test]
 fn no_crate_has_a_circle_of_files() {
-    let mut found = BTreeMap::new();
+    let mut all = BTreeMap::new();
     for name in &crates() {
         for root in roots(&root().join("crates").join(name).join("src")) {
             let mut modules = BTreeMap::new();
             load(&root, root.parent().expect("a folder"), Path::new(), &mut modules);
             assert!(name != "core" || modules.len() > 50, "the core's files are where they were");
-            found.insert(root, circles(&edges(&modules, name != "core")));
+            all.insert(root, circles(&edges(&modules, name != "core")));
         }
     }
-    found.retain(|_, circles| !circles.is_empty());
-    assert_eq!(found, BTreeMap::new(), "these files import each other in a circle");
+    all.retain(|_, circles| !circles.is_empty());
+    assert_eq!(all, BTreeMap::new(), "these files import each other in a circle");
 }
 
 #[test]
 fn circles_are_found_through_folders_braces_and_names_passed_on() {
-    let found = |files: &[(&str, &str)]| {
+    let in_circles = |files: &[(&str, &str)]| {
         let split = |path: &str| path.split('/').filter(|name| !name.is_empty()).map(String::from).collect();
         let modules = files.iter().map(|(path, code)| (split(path), code.to_string())).collect();
         circles(&edges(&modules, true)).into_keys().map(|path| path.join("/")).collect::<Vec<_>>()
     };
-    assert_eq!(found(&[("a", "use crate::b::B;"), ("b", ""), ("b/c", "use super::B;")]), [""; 0]);
-    assert_eq!(found(&[("a", "use crate::b::B;"), ("b", "mod c;"), ("b/c", "use crate::a::A;")]), ["a", "b"]);
-    assert_eq!(found(&[("a", "use crate::{c, b::{B, D}};"), ("b", "fn f(_: crate::a::A) {}"), ("c", "")]), ["a", "b"]);
+    assert_eq!(in_circles(&[("a", "use crate::b::B;"), ("b", ""), ("b/c", "use super::B;")]), [""; 0]);
+    assert_eq!(in_circles(&[("a", "use crate::b::B;"), ("b", "mod c;"), ("b/c", "use crate::a::A;")]), ["a", "b"]);
+    assert_eq!(
+        in_circles(&[("a", "use crate::{c, b::{B, D}};"), ("b", "fn f(_: crate::a::A) {}"), ("c", "")]),
+        ["a", "b"]
+    );
     let passed_on = [("p", "pub use x::{X, Z};"), ("p/x", "use super::y::Y;"), ("p/y", "use super::Z;")];
-    assert_eq!(found(&passed_on), ["p/x", "p/y"]);
+    assert_eq!(in_circles(&passed_on), ["p/x", "p/y"]);
     let twice =
         [("", "pub use crate::p::Z;"), ("p", "pub use x::Z;"), ("p/x", "use super::y::Y;"), ("p/y", "use crate::Z;")];
-    assert_eq!(found(&twice), ["p/x", "p/y"]);
+    assert_eq!(in_circles(&twice), ["p/x", "p/y"]);
     let by_root = [("", "mod a; mod b; pub use a::{A};"), ("a", "use super::b::B;"), ("b", "use crate::A;")];
-    assert_eq!(found(&by_root), ["a", "b"]);
+    assert_eq!(in_circles(&by_root), ["a", "b"]);
 }
 
 /// The files that a library or a program begins with.
@@ -174,17 +177,17 @@ fn names(text: &str) -> Vec<Path> {
 
 /// The entries between braces, split at commas.
 fn entries(text: &str) -> Vec<&str> {
-    let (mut depth, mut start, mut found) = (0, 1, Vec::new());
+    let (mut depth, mut start, mut entries) = (0, 1, Vec::new());
     for (at, c) in text.char_indices() {
         depth += i32::from(c == '{') - i32::from(c == '}');
         if (c == ',' && depth == 1) || depth == 0 {
-            found.push(text[start..at].trim());
+            entries.push(text[start..at].trim());
             start = at + 1;
         }
         if depth == 0 {
             break;
         }
     }
-    found.retain(|entry| !entry.is_empty());
-    found
+    entries.retain(|entry| !entry.is_empty());
+    entries
 }

@@ -32,7 +32,7 @@ fn named(message: &str) -> Vec<&str> {
 fn wanted() -> BTreeSet<(String, String)> {
     let mut found = BTreeSet::new();
     let mut add = |file: &str, packages: Vec<&str>| {
-        found.extend(packages.into_iter().map(|package| (package.to_string(), file.to_string())));
+        packages_by_file.extend(packages.into_iter().map(|package| (package.to_string(), file.to_string())));
     };
     let crates = root().join("crates");
     let tests = files(&crates, "rs").into_iter().filter(|path| {
@@ -58,7 +58,7 @@ fn wanted() -> BTreeSet<(String, String)> {
     parts(&board, " tools=\"", "\"")
         .flat_map(str::split_whitespace)
         .for_each(|tool| add("board.sh", tool.split(':').skip(1).collect()));
-    found
+    packages_by_file
 }
 
 #[test]

@@ -56,14 +56,14 @@ fn known() -> BTreeSet<String> {
 }
 
 fn below(folder: &std::path::Path) -> Vec<String> {
-    let mut found = vec![folder.display().to_string()];
+    let mut paths = vec![folder.display().to_string()];
     for path in std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
         match path.is_dir() && !path.ends_with("target") {
-            true => found.extend(below(&path)),
-            false => found.push(path.display().to_string()),
+            true => paths.extend(below(&path)),
+            false => paths.push(path.display().to_string()),
         }
     }
-    found
+    paths
 }
 
 /// The paths in backquotes of a line: a name with an ending of ours and a folder before it, a source file, or a path

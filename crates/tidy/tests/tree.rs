@@ -111,10 +111,10 @@ fn the_core_has_no_dependency_no_std_no_unsafe_no_atomics_no_float() {
         let code = code(&path);
         for word in ["std::", "unsafe ", "Atomic", "sync::", "f32", "f64", "HashMap", "extern crate std"] {
             // `core::` and `alloc::` are fine; `std::` is not.
-            let found = code
+            let uses = code
                 .match_indices(word)
                 .any(|(at, _)| !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_'));
-            assert!(!found, "{} uses `{word}`", path.display());
+            assert!(!uses, "{} uses `{word}`", path.display());
         }
     }
 }
@@ -175,8 +175,8 @@ fn each_unsafe_says_why(member: &std::path::Path, allowed: bool) {
             }
             assert!(!function || lint == Some("deny"), "{}: needs the lint unsafe_op_in_unsafe_fn = \"deny\"", place());
             let reason = lines[i.saturating_sub(6)..=i].iter().any(|l| l.contains("SAFETY") || l.contains("Safety"));
-            let said = reason || !(line.contains("unsafe {") || line.contains("unsafe impl"));
-            assert!(said, "{}: unsafe without `SAFETY:` and its reason", place());
+            let is_fine = reason || !(line.contains("unsafe {") || line.contains("unsafe impl"));
+            assert!(is_fine, "{}: unsafe without `SAFETY:` and its reason", place());
         }
     }
 }

@@ -103,8 +103,8 @@ pub fn browse(folder: &Path, page: &str) -> Option<(String, Vec<String>)> {
     let profile = format!("--user-data-dir={}", folder.join("profile").display());
     let args = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", &profile, "--dump-dom", &url];
     let output = Command::new(CHROMIUM.0).args(args).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    let console = said.lines().filter(|line| line.contains("CONSOLE")).map(Into::into).collect();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let console = stderr.lines().filter(|line| line.contains("CONSOLE")).map(Into::into).collect();
     Some((String::from_utf8_lossy(&output.stdout).into_owned(), console))
 }
 
@@ -116,7 +116,7 @@ mod tests {
     fn what_is_on_the_path_is_there_and_what_is_not_is_missed() {
         assert!(have(&[("sh", "dash")]));
         let required = std::env::var("COLDFRAME_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
-        let asked = std::panic::catch_unwind(|| have(&[("no-such-tool-anywhere", "nothing")]));
-        assert_eq!(asked.ok(), (!required).then_some(false));
+        let answer = std::panic::catch_unwind(|| have(&[("no-such-tool-anywhere", "nothing")]));
+        assert_eq!(answer.ok(), (!required).then_some(false));
     }
 }

@@ -1,8 +1,8 @@
 //! The life of pages in too few frames: fault, stale fault, first write, eviction, reload, a drop that the pager does
 //! not see, a fork.
 //!
-//! The steps are those of `pager.rs`, `page_table.rs` and `evict.rs`. The pages' states are the real ones (`pages.rs`); the
-//! policy is a queue. Each thread writes its own word of each page and remembers the last value.
+//! The steps are those of `pager.rs`, `page_table.rs` and `evict.rs`. The pages' states are the real ones (`pages.rs`);
+//! the policy is a queue. Each thread writes its own word of each page and remembers the last value.
 
 use std::sync::Arc;
 
@@ -255,8 +255,8 @@ fn a_page_that_is_brought_by_another_is_that_page() {
 
 #[test]
 fn zeros_in_the_place_of_a_page_that_has_left_are_found_out() {
-    let said = failure(|| brought_by_another(Rules::StaleMissing));
-    assert!(said.contains(WRONG), "{said}");
+    let message = failure(|| brought_by_another(Rules::StaleMissing));
+    assert!(message.contains(WRONG), "{message}");
 }
 
 /// Two threads write to a clean page. One of them then evicts it and reloads it clean.
@@ -282,8 +282,8 @@ fn two_first_writes_are_both_kept() {
 
 #[test]
 fn writes_allowed_to_a_page_that_is_not_owned_are_found_out() {
-    let said = failure(|| first_writes(Rules::StaleProtected));
-    assert!(said.contains(WRONG), "{said}");
+    let message = failure(|| first_writes(Rules::StaleProtected));
+    assert!(message.contains(WRONG), "{message}");
 }
 
 /// The program's own MADV_DONTNEED, which the pager does not see, of a clean page that was loaded; the page is then
@@ -315,8 +315,8 @@ fn a_page_that_is_dropped_behind_the_pagers_back_keeps_what_is_written_afterward
 
 #[test]
 fn zeros_that_count_as_what_was_loaded_are_found_out() {
-    let said = failure(|| dropped(Rules::DroppedIsClean));
-    assert!(said.contains(WRONG), "{said}");
+    let message = failure(|| dropped(Rules::DroppedIsClean));
+    assert!(message.contains(WRONG), "{message}");
 }
 
 /// A fork between another thread's writes: the child sees one moment, and the parent loses no later write.
@@ -333,12 +333,12 @@ fn forks() {
     };
     let (kernel, swap) = pager.fork();
     let look = || (0..2).map(|page| kernel.read(page, 0).unwrap_or(swap[page][0])).collect::<Vec<_>>();
-    let seen = look();
+    let versions = look();
     // The writer goes through the pages in order. So at any moment the first pages are of one round, and the rest of
     // the round before.
-    assert!(seen[0] == seen[1] || seen[0] == seen[1] + 1, "{seen:?}");
+    assert!(versions[0] == versions[1] || versions[0] == versions[1] + 1, "{versions:?}");
     writer.join().unwrap();
-    assert_eq!(look(), seen, "the child's memory changed");
+    assert_eq!(look(), versions, "the child's memory changed");
 }
 
 #[test]
@@ -368,6 +368,6 @@ fn what_is_written_to_a_shared_frame_while_it_leaves_is_kept() {
 
 #[test]
 fn a_shared_frame_that_is_held_without_protection_is_found_out() {
-    let said = failure(|| written_while_it_leaves(Rules::HoldShared));
-    assert!(said.contains(WRONG), "{said}");
+    let message = failure(|| written_while_it_leaves(Rules::HoldShared));
+    assert!(message.contains(WRONG), "{message}");
 }

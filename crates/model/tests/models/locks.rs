@@ -37,7 +37,7 @@ fn threads_are_let_in_one_by_one_and_none_is_forgotten() {
 
 #[test]
 fn a_value_that_is_changed_without_the_lock_is_found_out() {
-    let said = failure(|| {
+    let message = failure(|| {
         count_together(|lock| {
             let before = *lock.lock();
             thread::yield_now();
@@ -45,14 +45,14 @@ fn a_value_that_is_changed_without_the_lock_is_found_out() {
             before
         });
     });
-    assert!(said.contains(WRONG), "{said}");
+    assert!(message.contains(WRONG), "{message}");
 }
 
 /// How a sleeper could be forgotten: the last thread to leave wakes none, because it checked before the sleeper
 /// announced itself.
 #[test]
 fn a_sleeper_that_nobody_wakes_is_found_out() {
-    let said = failure(|| {
+    let message = failure(|| {
         let word = Arc::new(AtomicU32::new(1));
         let waiter = {
             let word = word.clone();
@@ -65,5 +65,5 @@ fn a_sleeper_that_nobody_wakes_is_found_out() {
         word.store(0, Ordering::SeqCst);
         waiter.join().unwrap();
     });
-    assert!(said.contains(DEADLOCK), "{said}");
+    assert!(message.contains(DEADLOCK), "{message}");
 }

@@ -77,8 +77,8 @@ impl Log {
         let Some((slot, bytes)) = known[page] else { return };
         // SAFETY: a page of a buffer, which cannot change under the lock.
         let buffered = self.books.lock().buffered(slot).map(|address| unsafe { *(address as *const u64) });
-        let found = buffered.unwrap_or_else(|| self.device[slot].load(Ordering::SeqCst));
-        assert_eq!(found, bytes, "page {page} in slot {slot}");
+        let content = buffered.unwrap_or_else(|| self.device[slot].load(Ordering::SeqCst));
+        assert_eq!(content, bytes, "page {page} in slot {slot}");
     }
 
     fn write_until_stopped(&self) {
@@ -156,12 +156,12 @@ fn a_slot_has_its_pages_bytes_until_nobody_can_see_them() {
 
 #[test]
 fn a_child_that_is_forgotten_while_it_lives_is_found_out() {
-    let said = failure(|| append_and_fork(Rules::ForgetsChildren));
-    assert!(said.contains(WRONG) && said.contains("of child"), "{said}");
+    let message = failure(|| append_and_fork(Rules::ForgetsChildren));
+    assert!(message.contains(WRONG) && message.contains("of child"), "{message}");
 }
 
 #[test]
 fn a_fork_that_does_not_wait_for_the_device_is_found_out() {
-    let said = failure(|| append_and_fork(Rules::ForksUnsettled));
-    assert!(said.contains(WRONG) && said.contains("of child"), "{said}");
+    let message = failure(|| append_and_fork(Rules::ForksUnsettled));
+    assert!(message.contains(WRONG) && message.contains("of child"), "{message}");
 }

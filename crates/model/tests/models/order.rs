@@ -18,7 +18,7 @@ struct Pager {
 }
 
 /// A thread that faults takes a task and then the lock. A thread that pins takes both; `task_first` gives the order.
-fn faults_beside_a_pin(task_first: bool) {
+fn faults_during_a_pin(task_first: bool) {
     let pager = Arc::new(Pager { free: FreeTasks::new(TASKS), engine: Lock::new(0) });
     let mut all: Vec<_> = (0..FAULTS)
         .map(|_| {
@@ -47,12 +47,12 @@ fn faults_beside_a_pin(task_first: bool) {
 }
 
 #[test]
-fn faults_beside_a_pin_come_to_an_end() {
-    explore(|| faults_beside_a_pin(true));
+fn faults_during_a_pin_come_to_an_end() {
+    explore(|| faults_during_a_pin(true));
 }
 
 #[test]
 fn a_task_that_is_wanted_under_the_engines_lock_is_found_out() {
-    let said = failure(|| faults_beside_a_pin(false));
-    assert!(said.contains(DEADLOCK), "{said}");
+    let message = failure(|| faults_during_a_pin(false));
+    assert!(message.contains(DEADLOCK), "{message}");
 }

@@ -149,6 +149,6 @@ fn a_thread_that_meets_its_own_page_puts_it_in_place_first() {
 
 #[test]
 fn a_thread_that_waits_for_itself_is_found_out() {
-    let said = failure(|| two_writers(Rules::WaitsForItself, true));
-    assert!(said.contains(DEADLOCK), "{said}");
+    let message = failure(|| two_writers(Rules::WaitsForItself, true));
+    assert!(message.contains(DEADLOCK), "{message}");
 }

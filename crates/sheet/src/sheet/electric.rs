@@ -1,7 +1,8 @@
 //! The electric part of a sheet: powers, currents and bus cycles of a memory that holds a swap area (DR.Swap, TCAD
 //! 2016, table II).
 //!
-//! Memories on the processor's bus have `[power]` and `[bus]`; cards behind a clocked port (eMMC) have `[supply]` and `[port]`.
+//! Memories on the processor's bus have `[power]` and `[bus]`; cards behind a clocked port (eMMC) have `[supply]` and
+//! `[port]`.
 
 use coldframe_core::{Bytes, MicroWatt, Ps};
 use serde::{Deserialize, Serialize};
@@ -266,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_bad_number_names_file_and_field() {
-        for (good, from, to, said) in [
+        for (good, from, to, reason) in [
             (PCM, "\"156.0mW\"", "\"-156.0mW\"", "my.toml, line 18: field `power.act`: `-156.0mW` cannot be read"),
             (PCM, "\"156.0mW\"", "\"0mW\"", "`power.act`: is 0"),
             (PCM, "act =", "porosity =", "unknown field `porosity`"),
@@ -276,7 +277,7 @@ mod tests {
         ] {
             assert!(good.contains(from), "{from}");
             let error = parse("my.toml", &good.replace(from, to)).unwrap_err().to_string();
-            assert!(error.contains("my.toml") && error.contains(said), "{from} -> {to}: {error}");
+            assert!(error.contains("my.toml") && error.contains(reason), "{from} -> {to}: {error}");
         }
     }
 

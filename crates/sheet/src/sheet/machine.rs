@@ -217,8 +217,8 @@ fn takes(value: &Latency) -> Option<String> {
 impl Sheet {
     pub(super) fn check_machine(&self, file: &str) -> Result<(), SheetError> {
         let bad = |(field, reason)| SheetError::Field { file: file.into(), field, reason };
-        let found = refused(&self.live.all(), varies).or_else(|| refused(&self.disk.all(), takes));
-        found.map_or(Ok(()), |found| Err(bad(found)))?;
+        let refusal = refused(&self.live.all(), varies).or_else(|| refused(&self.disk.all(), takes));
+        refusal.map_or(Ok(()), |field| Err(bad(field)))?;
         match (self.kind, &self.machine) {
             (Kind::Machine, None) => Err(bad(("machine", "is missing; a machine says which one it is".into()))),
             _ => Ok(()),
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn a_bad_machine_names_the_field() {
         let good = sheet().to_toml();
-        for (from, to, said) in [
+        for (from, to, reason) in [
             ("low = \"1.234567us\"", "low = \"1.2\"", "`live.zero_fill_native`: `1.2` cannot be read"),
             ("low = \"1.234567us\"", "low = \"0ns\"", "`live.zero_fill_native`: is 0"),
             ("low = \"1.234567us\"", "low = \"9s\"", "`live.zero_fill_native`: low, mean and high"),
@@ -311,7 +311,7 @@ mod tests {
         ] {
             assert!(good.contains(from), "{from}\n{good}");
             let error = parse("my.toml", &good.replacen(from, to, 1)).unwrap_err().to_string();
-            assert!(error.contains("my.toml") && error.contains(said), "{from} -> {to}: {error}");
+            assert!(error.contains("my.toml") && error.contains(reason), "{from} -> {to}: {error}");
         }
     }
 
