@@ -30,7 +30,7 @@ fn named(message: &str) -> Vec<&str> {
 
 /// All packages that tests need: those in `have`, in a `Tool`, and in messages; each with the file that names it.
 fn wanted() -> BTreeSet<(String, String)> {
-    let mut found = BTreeSet::new();
+    let mut packages_by_file = BTreeSet::new();
     let mut add = |file: &str, packages: Vec<&str>| {
         packages_by_file.extend(packages.into_iter().map(|package| (package.to_string(), file.to_string())));
     };
