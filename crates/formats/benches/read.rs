@@ -1,9 +1,9 @@
 //! Measures how fast traces are read and written, compared with a floor: copying the same rows from memory to memory.
 //!
-//! `cargo bench -p coldframe-formats`. The data are made here: a program of loops over basic blocks, with accesses to its
-//! stack, to arrays that it walks and to a heap, once exact and once reduced to 4 KiB pages. The files are in the
+//! `cargo bench -p coldframe-formats`. The data are made here: a program of loops over basic blocks, with accesses to
+//! its stack, to arrays that it walks and to a heap, once exact and once reduced to 4 KiB pages. The files are in the
 //! temporary directory, so after the first pass they are read from the page cache. The figures are rows per second on
-//! one core, or text bytes per second; each is printed beside a floor of the same run.
+//! one core, or text bytes per second; each is printed next to a floor of the same run.
 
 use std::hint::black_box;
 use std::io::{Read, Write};
@@ -30,7 +30,7 @@ impl Random {
     }
 }
 
-/// One instruction: its address and size, and where its data lie, if it has any.
+/// One instruction: its address and size, and where its data are, if it has any.
 struct Instruction {
     address: u64,
     size: u32,

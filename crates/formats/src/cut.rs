@@ -30,14 +30,14 @@ pub fn cut(from: &Path, to: &Path, part: Part, level: i32) -> Result<Summary, Tr
     let total = reader.rows();
     reader.skip(part.skip)?;
     let mut left = part.rows.unwrap_or(u64::MAX);
-    let (mut block, mut kept) = (Block::new(), Block::new());
+    let (mut block, mut rows_in_part) = (Block::new(), Block::new());
     while left > 0 && reader.read(&mut block, Wanted::ALL)? > 0 {
         let rows = left.min(block.len() as u64);
         left -= rows;
-        kept.clear();
-        kept.extend(block.iter().take(rows as usize).filter(|row| holds(&part, row)));
-        if !kept.is_empty() {
-            writer.write(&kept)?;
+        rows_in_part.clear();
+        rows_in_part.extend(block.iter().take(rows as usize).filter(|row| holds(&part, row)));
+        if !rows_in_part.is_empty() {
+            writer.write(&rows_in_part)?;
         }
     }
     if writer.references() == 0 {

@@ -143,7 +143,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Calls `f` for every request: a block trace's own requests, or whole pages. The pages lie on the device in the
+    /// Calls `f` for every request: a block trace's own requests, or whole pages. The pages are on the device in the
     /// order of their first touch, as in a swap area that is filled from its start.
     fn requests(
         &mut self,

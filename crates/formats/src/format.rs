@@ -120,7 +120,7 @@ pub trait RowReader: Send {
     /// How far it is.
     fn progress(&self) -> Progress;
 
-    /// What it has learned so far besides rows.
+    /// What it has learned so far, apart from rows.
     fn facts(&self) -> Facts;
 }
 
@@ -141,7 +141,7 @@ pub struct Progress {
     pub bytes_total: Option<u64>,
 }
 
-/// What a source says of itself besides its rows.
+/// What a source says of itself, apart from its rows.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// The recorded command line.

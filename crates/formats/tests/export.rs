@@ -63,7 +63,7 @@ fn text_formats_are_as_their_layouts_say() {
         text("lackey", Fidelity::ExactReferences),
         " L 70001000,8\n S 70001ffc,8\nI  00400000,4\n L 70001000,1\n L 70001000,1\n"
     );
-    // Pages lie in the order of their first touch; 8 sectors of 512 bytes; 1 is read.
+    // Pages are in the order of their first touch; 8 sectors of 512 bytes; 1 is read.
     assert_eq!(
         text("mqsim", Fidelity::ExactReferences),
         "0 0 0 8 1\n1000000 0 0 8 0\n1000000 0 8 8 0\n2000000000 0 16 8 1\n3000000000 0 0 8 1\n3000000000 0 0 8 1\n"

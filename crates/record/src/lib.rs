@@ -72,7 +72,7 @@ pub struct Limits {
     pub max_size: Option<u64>,
     /// Time since the start.
     pub max_time: Option<Duration>,
-    /// At a limit, the program goes on to its end, unrecorded. Otherwise it gets SIGTERM, and two seconds later
+    /// At a limit, the program continues to its end, unrecorded. Otherwise it gets SIGTERM, and two seconds later
     /// SIGKILL.
     pub keep_running: bool,
 }

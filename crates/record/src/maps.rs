@@ -16,7 +16,7 @@ use coldframe_store::Mapping;
 /// The union of the tables seen in one recording.
 #[derive(Default)]
 pub struct Maps {
-    seen: BTreeSet<(u64, u64, String, String)>,
+    mappings: BTreeSet<(u64, u64, String, String)>,
 }
 
 impl Maps {
@@ -34,7 +34,7 @@ impl Maps {
         let mut segments: Vec<(u64, u64)> = Vec::new();
         for line in guest.iter().filter(|line| line.name.starts_with('/') && line.offset == 0) {
             for (start, end, protection) in elf_segments(Path::new(line.name), line.start - base) {
-                if self.seen.insert((start, end, protection.into(), line.name.into())) {
+                if self.mappings.insert((start, end, protection.into(), line.name.into())) {
                     segments.push((start, end));
                 }
             }
@@ -56,7 +56,7 @@ impl Maps {
                 "" => "[anon]",
                 name => name,
             };
-            self.seen.insert((start, end, line.rights.into(), name.into()));
+            self.mappings.insert((start, end, line.rights.into(), name.into()));
         }
     }
 
@@ -64,7 +64,7 @@ impl Maps {
     fn covered(&self, start: u64, end: u64) -> bool {
         let file = |name: &str| name.starts_with('/');
         let mut at = start;
-        for (from, to, _, name) in &self.seen {
+        for (from, to, _, name) in &self.mappings {
             if file(name) && *from <= at && at < *to {
                 at = *to;
             }
@@ -78,9 +78,10 @@ impl Maps {
         let covers = |big: &&(u64, u64, String, String), small: &(u64, u64, String, String)| {
             *big != small && big.0 <= small.0 && small.1 <= big.1 && (&big.2, &big.3) == (&small.2, &small.3)
         };
-        let small: Vec<_> = self.seen.iter().filter(|s| self.seen.iter().any(|b| covers(&b, s))).cloned().collect();
+        let small: Vec<_> =
+            self.mappings.iter().filter(|s| self.mappings.iter().any(|b| covers(&b, s))).cloned().collect();
         let mapping = |(start, end, protection, name)| Mapping { name, start, end, protection };
-        self.seen.into_iter().filter(|m| !small.contains(m)).map(mapping).collect()
+        self.mappings.into_iter().filter(|m| !small.contains(m)).map(mapping).collect()
     }
 }
 

@@ -20,7 +20,7 @@ pub struct Process {
     stop: Arc<AtomicBool>,
     keep_running: bool,
     /// When SIGTERM was sent.
-    asked: Option<Instant>,
+    asked_to_end: Option<Instant>,
     killed: bool,
     status: Option<ExitStatus>,
     /// Descendants that are recorded and end with the program at a limit.
@@ -36,7 +36,7 @@ impl Process {
             deadline: limits.max_time.and_then(|time| start.checked_add(time)),
             stop,
             keep_running: limits.keep_running,
-            asked: None,
+            asked_to_end: None,
             killed: false,
             status: None,
             descendants: Vec::new(),
@@ -75,16 +75,16 @@ impl Process {
 
     /// Call this repeatedly after a limit, until [`Process::ended`].
     pub fn end(&mut self) {
-        // Ctrl-C ends it at once, whatever was asked for limits.
+        // Ctrl-C ends it at once, under any limits.
         if self.keep_running && !self.stop.load(Ordering::Relaxed) {
             return;
         }
-        match self.asked {
+        match self.asked_to_end {
             None => {
                 self.signal(Signal::TERM);
-                self.asked = Some(Instant::now());
+                self.asked_to_end = Some(Instant::now());
             }
-            Some(asked) if !self.killed && asked.elapsed() > GRACE => {
+            Some(asked_to_end) if !self.killed && asked_to_end.elapsed() > GRACE => {
                 self.signal(Signal::KILL);
                 self.killed = true;
             }
@@ -110,7 +110,7 @@ impl Process {
 
 fn send(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-        // It may have ended meanwhile.
+        // It may have ended since.
         let _ = kill_process(pid, signal);
     }
 }

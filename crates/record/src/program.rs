@@ -84,7 +84,7 @@ pub fn tool(name: &str, search: &OsStr) -> Option<PathBuf> {
     find(OsStr::new(name), search).ok()
 }
 
-/// The plugin, beside the running executable, where `cargo build` puts it, or where an installation puts it.
+/// The plugin, next to the running executable, where `cargo build` puts it, or where an installation puts it.
 ///
 /// `exe_dir` is the directory of the executable.
 pub fn find_plugin(exe_dir: &Path) -> Option<PathBuf> {

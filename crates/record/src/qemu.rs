@@ -18,7 +18,7 @@ use crate::ring::{Chunk, Ring};
 use crate::rows::Sink;
 use crate::{wire, Level, Outcome, Progress, RecordError, Recording};
 
-/// Pause if there is nothing to do. The plugin may fill 16 MiB meanwhile, far more than it can.
+/// Pause if there is nothing to do. The plugin may fill 16 MiB in that time, far more than it can.
 const PAUSE: Duration = Duration::from_micros(200);
 const PROGRESS: Duration = Duration::from_millis(100);
 
@@ -128,7 +128,7 @@ impl Session {
     fn run(&mut self, progress: &mut dyn FnMut(Progress)) -> Result<(), RecordError> {
         let read = || RecordError::io("read the shared memory");
         let mut chunk = Chunk::default();
-        let mut told = Instant::now();
+        let mut last_progress = Instant::now();
         loop {
             // Ask this before looking for chunks: all chunks of an ended program are then there.
             let ended = self.process.ended().map_err(RecordError::io("wait for the program"))?.is_some();
@@ -137,7 +137,7 @@ impl Session {
                 idle = false;
                 self.chunk(&chunk).map_err(read())?;
                 self.limit = self.sink.limit().or(self.process.limit());
-                if told.elapsed() > PROGRESS {
+                if last_progress.elapsed() > PROGRESS {
                     break;
                 }
             }
@@ -148,11 +148,11 @@ impl Session {
                 self.snapshot_maps();
                 self.process.end();
             }
-            if told.elapsed() > PROGRESS {
-                told = Instant::now();
+            if last_progress.elapsed() > PROGRESS {
+                last_progress = Instant::now();
                 // A loop in one page is one run, and the chunk that holds the run is not full for hours.
                 self.enough |= self.limit.is_none() && self.ring.held().map_err(read())? >= self.sink.wanted();
-                let (references, skipped) = (self.sink.kept, self.sink.skipped);
+                let (references, skipped) = (self.sink.written, self.sink.skipped);
                 progress(Progress { references, skipped, bytes: self.sink.bytes(), seconds: self.process.seconds() });
             }
             if ended && (idle || self.limit.is_some()) {
@@ -184,7 +184,7 @@ impl Session {
     fn note_task(&mut self, chunk: &Chunk) {
         self.tasks.entry(chunk.task).or_insert(chunk.space);
         self.process.follow(chunk.pid);
-        // The process goes on here, so the execve announced before has failed.
+        // The process continues here, so the execve announced before has failed.
         self.native.remove(&chunk.pid);
     }
 

@@ -22,7 +22,7 @@ pub struct Ring {
     states: Vec<u8>,
     /// Full chunks seen but not yet taken: (sequence, index).
     waiting: Vec<(u64, usize)>,
-    seen: Vec<bool>,
+    counted: Vec<bool>,
 }
 
 /// A chunk's header and words.
@@ -59,7 +59,7 @@ impl Ring {
             gap_since: None,
             states: vec![0; wire::CHUNKS as usize],
             waiting: Vec::new(),
-            seen: vec![false; wire::CHUNKS as usize],
+            counted: vec![false; wire::CHUNKS as usize],
         })
     }
 
@@ -150,10 +150,10 @@ impl Ring {
     fn look(&mut self) -> io::Result<()> {
         self.file.read_exact_at(&mut self.states, wire::STATES_AT)?;
         for index in 0..self.states.len() {
-            if self.states[index] == wire::FULL && !self.seen[index] {
+            if self.states[index] == wire::FULL && !self.counted[index] {
                 let mut sequence = [0; 8];
                 self.file.read_exact_at(&mut sequence, Self::place(index) + wire::SEQUENCE_AT)?;
-                self.seen[index] = true;
+                self.counted[index] = true;
                 self.waiting.push((u64::from_le_bytes(sequence), index));
             }
         }
@@ -166,7 +166,7 @@ impl Ring {
     }
 
     fn free(&mut self, index: usize) -> io::Result<()> {
-        self.seen[index] = false;
+        self.counted[index] = false;
         self.file.write_all_at(&[wire::FREE], wire::STATES_AT + index as u64)
     }
 

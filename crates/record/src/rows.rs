@@ -105,7 +105,7 @@ pub struct Sink {
     references_left: u64,
     max_size: u64,
     /// References kept so far.
-    pub kept: u64,
+    pub written: u64,
     /// References skipped so far.
     pub skipped: u64,
     rows_since_check: u64,
@@ -136,7 +136,7 @@ impl Sink {
             skip: limits.skip_refs,
             references_left: limits.max_refs.unwrap_or(u64::MAX),
             max_size: limits.max_size.unwrap_or(u64::MAX),
-            kept: 0,
+            written: 0,
             skipped: 0,
             rows_since_check: 0,
             full: Some(full),
@@ -196,7 +196,7 @@ impl Sink {
             return;
         }
         self.references_left -= references;
-        self.kept += references;
+        self.written += references;
         self.rows_since_check += self.rows.len() as u64;
         if self.rows_since_check >= SIZE_CHECK_ROWS {
             self.rows_since_check = 0;

@@ -169,12 +169,12 @@ fn the_plugin_reduces_to_pages_as_its_naive_twin_does() {
         let (rows, provenance) = read(&exact);
         let twin = common::runs::runs(page, &rows);
         let (rows, reduced) = read(&pages);
-        let found = joined(&rows);
-        if let Some(at) = (0..twin.len().min(found.len())).find(|at| twin[*at] != found[*at]) {
-            let near = at.saturating_sub(3)..(at + 3).min(twin.len()).min(found.len());
-            panic!("page {page}, row {at}: want {:#x?}\ngot {:#x?}", &twin[near.clone()], &found[near]);
+        let recorded = joined(&rows);
+        if let Some(at) = (0..twin.len().min(recorded.len())).find(|at| twin[*at] != recorded[*at]) {
+            let near = at.saturating_sub(3)..(at + 3).min(twin.len()).min(recorded.len());
+            panic!("page {page}, row {at}: want {:#x?}\ngot {:#x?}", &twin[near.clone()], &recorded[near]);
         }
-        assert_eq!(twin.len(), found.len());
+        assert_eq!(twin.len(), recorded.len());
         assert_eq!(outcome.instructions, provenance.instructions);
         assert_eq!((reduced.fidelity, reduced.page_size), (Fidelity::PageReferences, Some(page)));
     }
@@ -186,7 +186,7 @@ fn the_same_command_gives_the_same_file() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    // A folder that nobody changes meanwhile.
+    // A folder that stays unchanged.
     let line = format!("x=1; (x=2); ls '{}/src' | sort >/dev/null", env!("CARGO_MANIFEST_DIR"));
     let runs: Vec<Vec<(usize, u64)>> = (0..2)
         .map(|i| {

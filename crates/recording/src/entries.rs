@@ -19,8 +19,8 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"coldent2");
 pub const COMMAND: core::ops::Range<usize> = 512..768;
 
 /// The most processor time that a fault takes from its thread, entering, sleeping, waking up and cold caches, as a part
-/// of the handlers' for it. Fitted by eye to a Python program, jq, wordfreq, sqlite3, sort and perl beside runs alone
-/// on one host, where most lay between 0.45 and 0.85; on another they lay between 0.26 and 0.64.
+/// of the handlers' for it. Fitted by eye to a Python program, jq, wordfreq, sqlite3, sort and perl, against runs
+/// without a pager on one host, where most lay between 0.45 and 0.85; on another they lay between 0.26 and 0.64.
 pub const PART: f64 = 0.62;
 /// Nanoseconds of the kernel for a page's first touch without a pager.
 pub const FILL_NS: f64 = 400.0;
@@ -267,9 +267,9 @@ mod tests {
     }
 
     #[test]
-    fn threads_beside_each_other_are_slowed_as_their_work_is() {
-        // Two threads in parallel, 12 s in all, of which faults took 1.24 s; besides, these were 2 s in the handler and
-        // 0.76 s on their way: 16 s - 1.24 s of busy threads in 10 s.
+    fn parallel_threads_are_slowed_as_their_work_is() {
+        // Two threads in parallel, 12 s in all, of which faults took 1.24 s; in addition, these were 2 s in the handler
+        // and 0.76 s on their way: 16 s - 1.24 s of busy threads in 10 s.
         let given =
             [(Word::Program, 12 * S), (Word::Handled, 2 * S), (Word::Handling, 2 * S), (Word::Ways, S / 100 * 76)];
         let given = [given.as_slice(), &[(Word::Threads, 2)]].concat();

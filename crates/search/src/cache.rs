@@ -23,7 +23,7 @@ pub struct Cache {
     folder: Option<(PathBuf, String)>,
     file: Option<PathBuf>,
     known: HashMap<String, Point>,
-    found: usize,
+    hits: usize,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -44,8 +44,8 @@ impl Cache {
     }
 
     /// The number of points that were found in the cache so far.
-    pub fn found(&self) -> usize {
-        self.found
+    pub fn hits(&self) -> usize {
+        self.hits
     }
 
     /// Reads the known points of the trace with this hash.
@@ -66,7 +66,7 @@ impl Cache {
 
     pub(super) fn get(&mut self, key: &str) -> Option<Point> {
         let point = self.known.get(key).cloned();
-        self.found += usize::from(point.is_some());
+        self.hits += usize::from(point.is_some());
         point
     }
 

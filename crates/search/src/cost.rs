@@ -43,7 +43,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Prices `point` beside `whole`, the same configuration with RAM for all pages.
+    /// Prices `point` relative to `whole`, the same configuration with RAM for all pages.
     pub fn new(point: &Point, whole: &Point, sheet: &Sheet, area: Option<Bytes>) -> Cost {
         let priced = |what: &str| match point.writes_unpriced {
             true => Err(format!("{} gives no program time, so {what} leaves out writes; set time.program", sheet.name)),
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn slowdown_is_beside_the_run_with_all_ram_and_the_first_touches_make_its_range() {
+    fn slowdown_is_relative_to_the_run_with_all_ram_and_the_first_touches_make_its_range() {
         let sheet = sheet::find("LOBI-NAND").unwrap();
         let cost = Cost::new(&point(8, 350_000, 0), &point(64, 250_000, 0), &sheet, None);
         // 100,000 ps more than with all RAM: of 1,250,000 ps, and of 1,000,000 ps.

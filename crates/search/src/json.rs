@@ -19,7 +19,7 @@ pub struct Answer {
     /// The trace.
     pub trace: Trace,
     /// The limits asked for.
-    pub limits: Asked,
+    pub limits: LimitsJson,
     /// Whether a configuration meets them.
     pub met: bool,
     /// Bytes of all pages that the trace touches.
@@ -46,7 +46,7 @@ pub struct Answer {
 
 /// Limits with their units.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct LimitsJson {
     /// Of slowdown.
     pub max_slowdown_percent: Option<f64>,
     /// Of a fault's 99th percentile.
@@ -209,9 +209,9 @@ impl From<&Advice> for Answer {
     }
 }
 
-impl From<&Limits> for Asked {
-    fn from(limits: &Limits) -> Asked {
-        Asked {
+impl From<&Limits> for LimitsJson {
+    fn from(limits: &Limits) -> LimitsJson {
+        LimitsJson {
             max_slowdown_percent: limits.slowdown,
             max_p99_ps: limits.p99.map(|t| t.0),
             min_life_years: limits.life,

@@ -2,8 +2,8 @@
 //!
 //! - [`mod@question`] is the user's question, and [`limits`] are its conditions.
 //! - `first` looks at the trace before the search.
-//! - [`point`] is the result of one configuration. [`mod@cost`] prices a point beside the same configuration with all
-//!   the RAM that it could use.
+//! - [`point`] is the result of one configuration. [`mod@cost`] prices a point relative to the same configuration with
+//!   all the RAM that it could use.
 //! - [`search`] looks for the smallest RAM, and [`cache`] keeps points by content.
 //! - [`regions`] names the memory that costs most; [`json`] is the answer for machines.
 #![forbid(unsafe_code)]

@@ -67,32 +67,32 @@ pub(super) fn misses(limits: &Limits, point: &Point, cost: &Cost) -> Vec<String>
     let mut all = Vec::new();
     if let Some(limit) = limits.slowdown {
         match &cost.slowdown {
-            Ok(found) if found.high <= limit => {}
-            Ok(found) => all.push(format!("slowdown is {:.1} %, above {limit} %", found.high)),
+            Ok(value) if value.high <= limit => {}
+            Ok(value) => all.push(format!("slowdown is {:.1} %, above {limit} %", value.high)),
             Err(reason) => all.push(format!("slowdown is not known: {reason}")),
         }
     }
     if let Some(limit) = limits.p99 {
         let shown = human_time;
         match &cost.p99 {
-            Ok(found) if *found <= limit => {}
-            Ok(found) => all.push(format!("p99 of a fault is {}, above {}", shown(*found), shown(limit))),
+            Ok(value) if *value <= limit => {}
+            Ok(value) => all.push(format!("p99 of a fault is {}, above {}", shown(*value), shown(limit))),
             Err(reason) => all.push(format!("p99 of a fault is not known: {reason}")),
         }
     }
     if let Some(limit) = limits.life {
         match &cost.life {
             Ok(None) => {}
-            Ok(Some(found)) if found.low >= limit => {}
-            Ok(Some(found)) => all.push(format!("life is {:.3} years, below {limit} years", found.low)),
+            Ok(Some(value)) if value.low >= limit => {}
+            Ok(Some(value)) => all.push(format!("life is {:.3} years, below {limit} years", value.low)),
             Err(reason) => all.push(format!("life is not known: {reason}")),
         }
     }
     if let Some(limit) = limits.energy {
         let limit = limit.0 as f64 / 1e12;
         match &cost.energy {
-            Ok(found) if found.high <= limit => {}
-            Ok(found) => all.push(format!("energy is {:.3} mJ, above {:.3} mJ", found.high * 1e3, limit * 1e3)),
+            Ok(value) if value.high <= limit => {}
+            Ok(value) => all.push(format!("energy is {:.3} mJ, above {:.3} mJ", value.high * 1e3, limit * 1e3)),
             Err(reason) => all.push(format!("energy is not known: {reason}")),
         }
     }

@@ -109,7 +109,7 @@ impl Point {
     }
 
     /// The point of a run of several tasks. Its own time is the processor's time on references; all other time until
-    /// the last task's end is paging. So loads beside a running task cost nothing. First touches are the loads that a
+    /// the last task's end is paging. So loads during a running task cost nothing. First touches are the loads that a
     /// page of zeros would save.
     pub fn of_tasks(outcome: &TasksOutcome) -> Point {
         let (result, counts) = (&outcome.result, &outcome.result.counts);

@@ -36,29 +36,29 @@ pub fn costliest(mut costs: Vec<PlacedCost>, trace: &Provenance) -> Vec<Region> 
 
 /// The tasks that wait longest for pages, the one with the longest wait first.
 pub fn costliest_tasks(outcome: &TasksOutcome) -> Vec<Region> {
-    let mut found = BTreeMap::<String, (u64, Ps)>::new();
+    let mut by_region = BTreeMap::<String, (u64, Ps)>::new();
     for ((id, name), task) in outcome.names.iter().zip(&outcome.result.tasks) {
         let waited = Ps(u64::try_from(task.stall.sum()).unwrap_or(u64::MAX));
-        found.insert(format!("task {id} {name}").trim_end().into(), (task.major, waited));
+        by_region.insert(format!("task {id} {name}").trim_end().into(), (task.major, waited));
     }
-    ranked(found)
+    ranked(by_region)
 }
 
 fn by_region(costs: &[PlacedCost], trace: &Provenance) -> Vec<Region> {
-    let mut found: BTreeMap<String, (u64, Ps)> = BTreeMap::new();
+    let mut by_region: BTreeMap<String, (u64, Ps)> = BTreeMap::new();
     for (name, cost) in named(costs, trace) {
-        let sum = found.entry(name).or_default();
+        let sum = by_region.entry(name).or_default();
         sum.0 += cost.cost.faults;
         sum.1 += cost.cost.time;
     }
-    ranked(found)
+    ranked(by_region)
 }
 
-fn ranked(found: BTreeMap<String, (u64, Ps)>) -> Vec<Region> {
-    let all = found.values().map(|(_, time)| time.0).sum::<u64>().max(1) as f64;
+fn ranked(by_region: BTreeMap<String, (u64, Ps)>) -> Vec<Region> {
+    let all = by_region.values().map(|(_, time)| time.0).sum::<u64>().max(1) as f64;
     let region =
         |(name, (faults, time)): (String, (u64, Ps))| Region { name, faults, time, share: time.0 as f64 / all };
-    let mut regions: Vec<Region> = found.into_iter().map(region).collect();
+    let mut regions: Vec<Region> = by_region.into_iter().map(region).collect();
     regions.sort_by(|a, b| b.time.cmp(&a.time).then_with(|| a.name.cmp(&b.name)));
     regions.truncate(SHOWN);
     regions
@@ -87,8 +87,8 @@ fn named<'a>(costs: &'a [PlacedCost], trace: &'a Provenance) -> impl Iterator<It
 /// Mappings belong to one program; they can name pages only if there is one address space.
 fn mapping(cost: &PlacedCost, trace: &Provenance) -> Option<String> {
     let one = trace.tasks.iter().all(|task| task.space == cost.space);
-    let found = trace.mappings.iter().find(|m| (m.start..m.end).contains(&cost.address))?;
-    one.then(|| owner::mapping(found))
+    let by_region = trace.mappings.iter().find(|m| (m.start..m.end).contains(&cost.address))?;
+    one.then(|| owner::mapping(by_region))
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ use coldframe_experiment::string::{Known, PlacedCost};
 use coldframe_experiment::{systems, tasks};
 
 mod bound;
-mod found;
+mod results;
 mod short;
 
 pub use bound::Bound;
@@ -184,8 +184,8 @@ impl<'a> Tried<'a> {
         let families = match self.is_too_much(all.len(), &sizes) {
             false => self.everywhere(all, &sizes)?,
             true if self.short_serves()? => {
-                let (families, found) = self.search_short(&sizes)?;
-                short = Some(found);
+                let (families, shortened) = self.search_short(&sizes)?;
+                short = Some(shortened);
                 families
             }
             true => {
@@ -199,7 +199,7 @@ impl<'a> Tried<'a> {
         Ok(Searched {
             families: self.families.len(),
             configurations: self.families.iter().map(|f| f.points.len()).sum(),
-            cached: self.cache.found(),
+            cached: self.cache.hits(),
             rungs,
             short,
             bound: self.bound(&sizes)?,

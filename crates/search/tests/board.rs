@@ -72,10 +72,10 @@ fn what_a_shortened_search_advises_is_what_the_search_of_everything_advises_and_
     assert!(searched.references > 0 && searched.families <= 4 && short.search.rungs.is_empty());
     assert!(all.search.short.is_none() && short.search.configurations * 4 < all.search.configurations);
     let (best, expected) = (short.best.as_ref().unwrap(), all.best.as_ref().unwrap());
-    let (found, least) = (best.point.frames as f64, expected.point.frames as f64);
+    let (frames, least) = (best.point.frames as f64, expected.point.frames as f64);
     assert!(
-        (found / least - 1.0).abs() <= 0.02,
-        "{} with {found}, {} with {least}",
+        (frames / least - 1.0).abs() <= 0.02,
+        "{} with {frames}, {} with {least}",
         best.point.family(),
         expected.point.family()
     );

@@ -14,7 +14,7 @@ pub enum Fidelity {
     /// LRU and OPT are exact from that size on. See [`mod@coldframe_formats::reduce`].
     Compacted,
     /// Each entry of a page into a window of N mapped pages (first in, first out); references to pages in the window
-    /// are missing. The misses of LRU and OPT at C pages lie between those of the trace at C - N and C + N: see
+    /// are missing. The misses of LRU and OPT at C pages are between those of the trace at C - N and C + N: see
     /// [`crate::window`].
     Window,
     /// Only the accesses that faulted on the recording machine. Hits are missing, so only the recorded policy is

@@ -49,7 +49,8 @@ const DISTANCE_MAX: f64 = 0.5;
 /// Counts the references of the trace `from` in a grid of at most `rows` by `columns`.
 ///
 /// # Errors
-/// As [`Reader`]; [`TraceError::Usage`] for a grid of 0 or too many cells, [`TraceError::Empty`] for a trace without rows.
+/// As [`Reader`]; [`TraceError::Usage`] for a grid of 0 or too many cells, [`TraceError::Empty`] for a trace without
+/// rows.
 pub fn heat(from: &Path, rows: usize, columns: usize) -> Result<Heat, TraceError> {
     if !(1..=SIDE_MAX).contains(&rows) || !(1..=SIDE_MAX).contains(&columns) {
         return Err(TraceError::Usage {
@@ -103,7 +104,7 @@ struct Grid {
     /// Where each page is among the heat's counts.
     index_of: FxHashMap<u64, u32>,
     total: u64,
-    seen: u64,
+    references: u64,
     column: usize,
     /// The last column in which each page was touched, counted from [`FIRST`]; 0 for none.
     touched_in: Vec<u32>,
@@ -131,14 +132,24 @@ impl Grid {
             pages: pages.len() as u64,
             counts: pages.iter().map(|page| (*page, 0)).collect(),
         };
-        Grid { heat, index_of, total, seen: 0, column: 0, touched_in: vec![0; pages.len()], now: 0, both: 0, before: 0 }
+        Grid {
+            heat,
+            index_of,
+            total,
+            references: 0,
+            column: 0,
+            touched_in: vec![0; pages.len()],
+            now: 0,
+            both: 0,
+            before: 0,
+        }
     }
 
     fn count(&mut self, block: &Block) {
         let mut last = (u64::MAX, 0, 0);
         for (at, (first, end)) in block.address().iter().zip(block.size()).map(span).enumerate() {
-            let column = (u128::from(self.seen) * self.heat.columns as u128 / u128::from(self.total)) as usize;
-            self.seen += 1;
+            let column = (u128::from(self.references) * self.heat.columns as u128 / u128::from(self.total)) as usize;
+            self.references += 1;
             if column != self.column {
                 self.close();
                 self.column = column;

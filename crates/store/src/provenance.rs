@@ -29,7 +29,7 @@ pub struct Provenance {
     /// The share of chunks of 8 neighbouring pages that were recorded, chosen by their place; `None` if all were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<f64>,
-    /// The recorder's measurements of the program, besides its references.
+    /// The recorder's measurements of the program, apart from its references.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramFacts>,
     /// The processes of a recorded command, in the order of their starts.
@@ -190,7 +190,7 @@ impl Reduction {
     }
 }
 
-/// The recorder's measurements of the program, besides its references.
+/// The recorder's measurements of the program, apart from its references.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProgramFacts {
     /// The program's own run time without recorder and pager, in seconds (an estimate).
@@ -212,7 +212,7 @@ pub struct ProgramFacts {
     /// How well its pages compress; `None`: no page was tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression: Option<Compression>,
-    /// What other programs did meanwhile; `None`: not known.
+    /// What other programs did during the recording; `None`: not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<Noise>,
     /// Processes that were recorded.

@@ -60,7 +60,7 @@ fn columns() -> impl Strategy<Value = Columns> {
 }
 
 /// A row as read from a file without some columns, when only some columns are wanted.
-fn seen(row: Reference, columns: Columns, wanted: Wanted) -> Reference {
+fn visible(row: Reference, columns: Columns, wanted: Wanted) -> Reference {
     Reference {
         address: row.address,
         size: if wanted.size { row.size } else { 1 },
@@ -104,7 +104,7 @@ proptest! {
         prop_assert_eq!(reader.provenance().references, summary.references);
         prop_assert_eq!(reader.provenance().pages_1KiB, summary.pages_1KiB);
 
-        let expect = |wanted| rows.iter().map(|&row| seen(row, columns, wanted)).collect::<Vec<_>>();
+        let expect = |wanted| rows.iter().map(|&row| visible(row, columns, wanted)).collect::<Vec<_>>();
         prop_assert_eq!(read_all(&mut reader, capacity, Wanted::ALL), expect(Wanted::ALL));
 
         let [size, kind, task, time, count] = wanted;
@@ -201,7 +201,7 @@ fn provenance_is_kept_and_its_totals_are_counted() {
             .collect();
     write(&path, columns, &[block]);
     let reader = Reader::open(&path).unwrap();
-    let kept = reader.provenance();
+    let stored = reader.provenance();
     let expected = Provenance {
         references: 6,
         instructions: 5,
@@ -210,7 +210,7 @@ fn provenance_is_kept_and_its_totals_are_counted() {
         writer: env!("CARGO_PKG_VERSION").into(),
         ..provenance()
     };
-    assert_eq!(kept, &expected);
+    assert_eq!(stored, &expected);
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn trace(files: &[PathBuf], to: &Path) -> Result<(Vec<Reference>, Reader), Trace
 }
 
 /// Page and kind of each row of managed memory, and pages given back.
-fn told(rows: &[Reference]) -> Vec<String> {
+fn rows_as_text(rows: &[Reference]) -> Vec<String> {
     let (span, mut noted) = (Span { start: BASE, len: PAGES * PAGE }, Noted::default());
     let tell = |row: &Reference| match span.seen(row.address) {
         Seen::Page(page) => Some(format!("{page}{}", if row.kind == Kind::Write { "w" } else { "r" })),
@@ -69,7 +69,7 @@ fn a_row_is_an_entry_and_a_write_if_the_page_left_with_other_bytes() {
     ];
     let path = file(folder.path(), "p", &[(Word::Managed, 3)], &records);
     let (rows, reader) = trace(&[path], &folder.path().join("t.parquet")).unwrap();
-    assert_eq!(told(&rows), ["3w", "5w", "3w", "6r", "7r", "7r"]);
+    assert_eq!(rows_as_text(&rows), ["3w", "5w", "3w", "6r", "7r", "7r"]);
     assert_eq!(
         rows.iter().map(|row| (row.task, row.time)).collect::<Vec<_>>(),
         [(0, 30), (1, 50), (0, 30), (0, 60), (0, 70), (0, 70)]
@@ -87,27 +87,27 @@ fn what_was_given_back_stands_between_the_rows_in_one_piece() {
     let records = [entry(8, false, 1), entry(9, false, 1), back(8), back(9), back(12), entry(8, false, 1), back(8)];
     let path = file(folder.path(), "p", &[(Word::Managed, 2)], &records);
     let (rows, _) = trace(&[path], &folder.path().join("t.parquet")).unwrap();
-    assert_eq!(told(&rows), ["8r", "9r", "-8..10", "-12..13", "8r", "-8..9"]);
+    assert_eq!(rows_as_text(&rows), ["8r", "9r", "-8..10", "-12..13", "8r", "-8..9"]);
 }
 
 #[test]
 fn rows_are_of_the_smallest_sample_and_the_share_is_what_was_touched_of_it() {
     let folder = tempfile::tempdir().unwrap();
     // Of the first two chunks one is in the sample of one in two.
-    let (kept, other) = if is_sampled(0, 1) { (0, CHUNK) } else { (CHUNK, 0) };
+    let (sampled, other) = if is_sampled(0, 1) { (0, CHUNK) } else { (CHUNK, 0) };
     let records = [
         Record::Window { pages: 4, shift: 0 },
         entry(other, false, 1),
-        entry(kept, false, 1),
-        entry(kept + 1, false, 1),
+        entry(sampled, false, 1),
+        entry(sampled + 1, false, 1),
         Record::Window { pages: 3, shift: 1 },
-        entry(kept + 2, false, 1),
-        entry(kept, false, 1),
+        entry(sampled + 2, false, 1),
+        entry(sampled, false, 1),
     ];
     // Five pages were touched for the first time, one of them after it was not sampled any more.
     let path = file(folder.path(), "p", &[(Word::Managed, 5), (Word::ZeroFills, 5)], &records);
     let (rows, reader) = trace(&[path], &folder.path().join("t.parquet")).unwrap();
-    assert_eq!(told(&rows), [kept, kept + 1, kept + 2, kept].map(|page| format!("{page}r")));
+    assert_eq!(rows_as_text(&rows), [sampled, sampled + 1, sampled + 2, sampled].map(|page| format!("{page}r")));
     assert_eq!((reader.provenance().window, reader.provenance().sample), (Some(6), Some(0.6)));
 }
 
@@ -128,7 +128,7 @@ fn a_process_that_only_starts_another_is_named_and_left_out() {
         &large,
     );
     let (rows, reader) = trace(&[large, small], &folder.path().join("t.parquet")).unwrap();
-    assert_eq!(told(&rows), ["1r", "7r"]);
+    assert_eq!(rows_as_text(&rows), ["1r", "7r"]);
     let provenance = reader.provenance();
     let group: Vec<_> = provenance.group.iter().map(|p| (p.command.as_str(), p.left_out)).collect();
     assert_eq!(group, [("sh", true), ("python3", false)]);
@@ -146,7 +146,7 @@ fn what_a_killed_program_had_not_written_yet_is_passed_over() {
     bytes.extend([0; 16]);
     std::fs::write(&path, bytes).unwrap();
     let (rows, _) = trace(&[path], &folder.path().join("t.parquet")).unwrap();
-    assert_eq!(told(&rows), ["1r", "2r"]);
+    assert_eq!(rows_as_text(&rows), ["1r", "2r"]);
 }
 
 #[test]

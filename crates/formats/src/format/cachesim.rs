@@ -7,7 +7,7 @@
 //! ```
 //! An id is a block number, a page number or a hash, and the trace does not say which: `--unit address=BYTES`
 //! declares the distance between ids in bytes. With `--number-objects`, ids become 0, 1, ... in the order of their
-//! first appearance, and an object takes one unit, whatever its size, as in libCacheSim. The next access, which the
+//! first appearance, and an object of any size takes one unit, as in libCacheSim. The next access, which the
 //! file contains, is not used.
 
 use rustc_hash::FxHashMap;

@@ -195,12 +195,12 @@ const FRACTION_MAX: usize = 12;
 pub(super) fn nanoseconds(text: &[u8], ps: u64) -> Option<u64> {
     let point = memchr::memchr(b'.', text);
     let (whole, fraction) = point.map_or((text, &b"0"[..]), |at| (&text[..at], &text[at + 1..]));
-    let kept = &fraction[..fraction.len().min(FRACTION_MAX)];
+    let digits = &fraction[..fraction.len().min(FRACTION_MAX)];
     if !fraction.iter().all(u8::is_ascii_digit) {
         return None;
     }
     let whole = u128::from(decimal(whole)?) * u128::from(ps);
-    let part = u128::from(decimal(kept)?) * u128::from(ps) / 10u128.pow(kept.len() as u32);
+    let part = u128::from(decimal(digits)?) * u128::from(ps) / 10u128.pow(digits.len() as u32);
     u64::try_from((whole + part) / 1000).ok()
 }
 

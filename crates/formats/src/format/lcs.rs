@@ -66,7 +66,7 @@ fn layout(head: &[u8]) -> Result<Layout, Box<Fault>> {
     })
 }
 
-/// Where each field of a Python struct string lies; `<` means packed.
+/// Where each field of a Python struct string is; `<` means packed.
 fn places(format: &[u8]) -> Result<Vec<(usize, usize)>, Box<Fault>> {
     let codes = format.strip_prefix(b"<").unwrap_or(format);
     let mut at = 0;

@@ -18,7 +18,7 @@ pub struct Options {
     pub size: Option<u64>,
     /// Picoseconds of one tick of the trace's clock.
     pub time_ps: Option<u64>,
-    /// Words of the kind column beside the usual ones.
+    /// Words of the kind column in addition to the usual ones.
     pub kinds: Vec<(String, Kind)>,
     /// Objects get numbers in the order of their first appearance; these are the addresses.
     pub number_objects: bool,

@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_bad_line_names_line_field_and_remedy() {
-        for (text, line, field, said) in [
+        for (text, line, field, reason) in [
             ("ts,slot\n", 1, "header", "no column `op`"),
             ("op,slto\n", 1, "header", "no column `slot`"),
             ("op,slot\nuot,3\n", 2, "op", "`uot`"),
@@ -320,7 +320,7 @@ mod tests {
         ] {
             let error = of(text).unwrap_err();
             assert_eq!((error.code(), error.line(), error.field()), (3, Some(line), Some(field)), "{text}");
-            assert!(error.to_string().contains(said), "{text}: {error}");
+            assert!(error.to_string().contains(reason), "{text}: {error}");
         }
         for text in ["", "op,slot\n", "op,slot\nmark,\n"] {
             assert!(matches!(of(text), Err(TraceError::Empty { .. })), "{text}");

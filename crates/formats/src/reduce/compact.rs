@@ -4,8 +4,9 @@
 //! Of three references to a page, t1 < t2 < t3, the middle one is dropped if fewer than K other pages are referenced
 //! between t1 and t3.
 //!
-//! - LRU of C >= K pages: the page stays from t1 to t3, so t2 and t3 are hits with and without the drop. Another page's distance
-//!   changes only if both its references lie between t1 and t3, from at most K to one less: a hit before and after.
+//! - LRU of C >= K pages: the page stays from t1 to t3, so t2 and t3 are hits with and without the drop. Another page's
+//!   distance changes only if both its references are between t1 and t3, from at most K to one less: a hit before and
+//!   after.
 //! - OPT of C >= K pages: fewer references never cost more. Conversely, take a best plan without t2 that misses the
 //!   page at t3. Among C pages, one is not referenced until t3. The plan can keep our page from t1 on instead of that
 //!   one, and exchange the two at t3: this causes no more misses.
@@ -58,7 +59,7 @@ impl Compactor {
         Compactor { pages, rows: Chain::new(), recent: Chain::new(), places: FxHashMap::default(), now: 0 }
     }
 
-    /// Takes the next reference, which lies on `page` alone, and hands out rows that are decided.
+    /// Takes the next reference, which is on `page` alone, and hands out rows that are decided.
     pub(super) fn push(&mut self, page: Page, mut reference: Reference, out: &mut impl FnMut(Reference)) {
         if let Some((_, row)) = self.rows.last() {
             if row.page == page && absorb(&mut row.reference, &reference) {
@@ -125,12 +126,12 @@ impl Compactor {
     }
 }
 
-/// Lets `kept` count for `dropped`, too. Returns false if the count would overflow.
-fn absorb(kept: &mut Reference, dropped: &Reference) -> bool {
-    let Some(count) = kept.count.checked_add(dropped.count) else { return false };
-    kept.count = count;
+/// Lets `row` count for `dropped`, too. Returns false if the count would overflow.
+fn absorb(row: &mut Reference, dropped: &Reference) -> bool {
+    let Some(count) = row.count.checked_add(dropped.count) else { return false };
+    row.count = count;
     if dropped.kind == Kind::Write {
-        kept.kind = Kind::Write;
+        row.kind = Kind::Write;
     }
     true
 }
@@ -155,7 +156,7 @@ mod tests {
         use Kind::{Read, Write};
         let reads = |pages: &[u64]| pages.iter().map(|page| (*page, Read)).collect::<Vec<_>>();
         let pages = |rows: Vec<(u64, Kind, u32)>| rows.into_iter().map(|row| row.0).collect::<Vec<_>>();
-        // Around the second 1 lies 2 only; around the second 2 lie 1 and 3.
+        // Around the second 1 is 2 only; around the second 2 are 1 and 3.
         let string = reads(&[1, 2, 1, 2, 1, 3, 2]);
         assert_eq!(pages(compacted(2, &string)), [1, 2, 2, 1, 3, 2]);
         assert_eq!(pages(compacted(3, &string)), [1, 2, 1, 3, 2]);

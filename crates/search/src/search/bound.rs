@@ -7,7 +7,7 @@ use super::{with_frames, Tried};
 use coldframe_experiment::error::ExperimentError;
 use coldframe_experiment::resolve::{self, Plan};
 
-/// OPT beside the search.
+/// OPT next to the search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bound {
     /// RAM with which not even OPT meets the slowdown, on the device that loads fastest; 0: there is no such size.

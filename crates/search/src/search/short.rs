@@ -20,7 +20,7 @@ use coldframe_experiment::systems::front_end::FrontKey;
 /// upper limit.
 const NEAR: usize = 50;
 const FAMILIES_MAX: usize = 4;
-/// Sizes around a family's need: this many steps up and down, each one part in so many of it. The finest step is half
+/// Sizes around a family's need: this many steps up and down, each one part in that many of it. The finest step is half
 /// of what the search leaves open at its end.
 const STEPS: usize = 4;
 const STEP: usize = 200;
@@ -50,8 +50,8 @@ impl<'a> Tried<'a> {
         let (families, jobs) = looked?;
         self.try_all(jobs)?;
         let references = self.short.as_ref().map_or(0, |short| short.references().len() as u64);
-        let found = Shortened { references, families: families.len() };
-        Ok((families, found))
+        let shortened = Shortened { references, families: families.len() };
+        Ok((families, shortened))
     }
 
     /// The families to run over the whole trace, the best first, and the sizes to try.

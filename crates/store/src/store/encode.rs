@@ -1,4 +1,4 @@
-//! Encodes row groups in threads beside the thread that gathers rows, and writes them to the file in order.
+//! Encodes row groups in threads next to the thread that gathers rows, and writes them to the file in order.
 //!
 //! Encoding is most of the work of writing (five sixths of it, measured on recordings), and row groups do not depend
 //! on each other. So a thread of its own encodes each of them into memory, as many at a time as there are processors.

@@ -13,8 +13,8 @@ use crate::error::TraceError;
 /// AArch64. No instruction touches more, and a page-reference trace may name whole pages.
 pub const SIZE_MAX: u32 = 1 << 30;
 
-/// The columns that a caller of [`Reader::read`](crate::Reader::read) needs, besides the address. Other columns are
-/// not decoded and stay empty in the block.
+/// The columns that a caller of [`Reader::read`](crate::Reader::read) needs, in addition to the address. Other columns
+/// are not decoded and stay empty in the block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Wanted {
     /// Bytes touched. Without it, wrapping of address + size is not checked.

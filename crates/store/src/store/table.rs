@@ -1,7 +1,7 @@
 //! Any columns of any Parquet file, as cells: for tables with columns that a user names.
 //!
-//! Call `open`, `select` with the columns, then `read` until it returns 0 rows, and `cell` for each of them. This is slower than
-//! the store's own [`Reader`](super::Reader), which knows the types of its columns.
+//! Call `open`, `select` with the columns, then `read` until it returns 0 rows, and `cell` for each of them. This is
+//! slower than the store's own [`Reader`](super::Reader), which knows the types of its columns.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -231,7 +231,7 @@ impl Column {
         let integer = |tick: Option<u64>, values: &Values| {
             tick.is_none() && matches!(values, Values::Narrow(_) | Values::Wide(_))
         };
-        let known = kept(&descriptor).filter(|(values, _, tick)| !integers || integer(*tick, values));
+        let known = values_of(&descriptor).filter(|(values, _, tick)| !integers || integer(*tick, values));
         let Some((values, signed, tick_ps)) = known else {
             let shown = match descriptor.converted_type() {
                 ConvertedType::NONE => descriptor.physical_type().to_string(),
@@ -315,7 +315,7 @@ impl Values {
 
 /// The representation of a column, whether it is signed, and the tick of a time; `None` for types that are neither
 /// number nor text.
-fn kept(descriptor: &ColumnDescriptor) -> Option<(Values, bool, Option<u64>)> {
+fn values_of(descriptor: &ColumnDescriptor) -> Option<(Values, bool, Option<u64>)> {
     let (logical, converted) = (descriptor.logical_type_ref(), descriptor.converted_type());
     let tick = tick(logical, converted);
     let whole = tick.map(|_| true).or_else(|| signedness(logical, converted));

@@ -34,8 +34,8 @@ impl<'a> Tried<'a> {
     pub(super) fn refuse_unknown(&self) -> Result<(), ExperimentError> {
         let limits = &self.question.limits;
         let all: Vec<Candidate> = self.candidates().collect();
-        let lacks = |asked: bool, of: &dyn Fn(&Cost) -> Option<String>| {
-            let reasons = all.iter().map(|c| of(&c.cost)).collect::<Option<Vec<_>>>().filter(|_| asked)?;
+        let lacks = |has_limit: bool, of: &dyn Fn(&Cost) -> Option<String>| {
+            let reasons = all.iter().map(|c| of(&c.cost)).collect::<Option<Vec<_>>>().filter(|_| has_limit)?;
             reasons.into_iter().next()
         };
         for (field, reason) in [
