@@ -122,7 +122,6 @@ impl Machine for Board {
             Command::Evict { page, .. } | Command::Unmap { page } => self.table.unmap(self.address(page)),
             Command::Map { page, place, writable, .. } => self.map(page, place, writable),
             Command::Resume { .. } => self.resumed = true,
-            Command::Pool(op) => unreachable!("{op:?}: the board's engine has no tier"),
             Command::Kill { task } => unreachable!("task {}: only an engine with slots kills", task.0),
             Command::Halt { page, .. } => panic!("page {} cannot be had from the chip", page.0),
         }

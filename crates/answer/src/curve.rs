@@ -167,11 +167,6 @@ impl<'a> Curve<'a> {
         self.question.costs.paging(counts, self.native_fills(), self.rows.facts.rewritten)
     }
 
-    /// Seconds for a page from a compressed tier, while another page goes there.
-    pub(crate) fn pool_price(&self) -> f64 {
-        self.question.costs.here.pool_fault.mean.0 as f64 / 1e12
-    }
-
     /// The least RAM for which the window gives a result: a window and its uncertainty; or all that the program
     /// needs.
     pub fn told(&self) -> u64 {
@@ -290,7 +285,7 @@ impl<'a> Curve<'a> {
     }
 
     /// Counts at a size between two that were tried, by linear interpolation.
-    pub(crate) fn counts_at(&self, ram: u64) -> Counts {
+    fn counts_at(&self, ram: u64) -> Counts {
         let above = self.tried.iter().rfind(|tried| tried.ram >= ram);
         let below = self.tried.iter().find(|tried| tried.ram <= ram);
         match (above, below) {

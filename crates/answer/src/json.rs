@@ -12,7 +12,6 @@ use crate::error::AnswerError;
 use crate::rows::Rows;
 use crate::seen::Seen;
 use crate::swap::{with_swap, SwapAnswer};
-use crate::tier::{with_tier, TierAnswer};
 use crate::Question;
 use crate::SCHEMA_VERSION;
 
@@ -73,9 +72,6 @@ pub struct Answer {
     pub within_slowdown: bool,
     /// Run time by RAM, largest first.
     pub curve: Vec<Point>,
-    /// The same with a compressed tier; `None`: too few pages were tried, or hardly one compressed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tier: Option<TierAnswer>,
     /// With less RAM than this it takes more than twice as long as with all its RAM; `None`: at no size that was
     /// tried.
     pub thrash_bytes: Option<u64>,
@@ -171,7 +167,6 @@ impl Answer {
             within_slowdown: curve.meets(),
             thrash_bytes: thrash.filter(|_| thrashes).map(|point| point.ram_bytes),
             kernel: with_swap(curve, &points, &question.swaps, rows.facts.compression.as_ref())?,
-            tier: rows.facts.compression.and_then(|compression| with_tier(curve, &points, &compression)),
             curve: points,
             told_bytes: curve.told(),
             swap: None,

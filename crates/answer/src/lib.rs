@@ -28,7 +28,6 @@ pub mod seen;
 pub mod simulate;
 pub mod stretches;
 mod swap;
-pub mod tier;
 pub mod verdict;
 mod watched;
 

@@ -67,7 +67,6 @@ pub fn of_bits(watched: &Watched, asked: &AskedOfBits) -> Answer {
         slowdown_percent: 100.0 * asked.slowdown,
         within_slowdown: true,
         thrash_bytes: least.filter(|_| thrashes).map(|point| point.ram_bytes),
-        tier: None,
         told_bytes: bytes(split.ram(told(&watched.stretches))),
         swap: price.make.clone(),
         kernel: None,

@@ -72,12 +72,11 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
 }
 
 /// Each event, in a user's words.
-const EVENTS: [(&str, &str); 16] = [
+const EVENTS: [(&str, &str); 15] = [
     ("zero_fill_native", "first touch, the kernel's own"),
     ("zero_fill_huge", "  the same with its huge pages"),
     ("zero_fill", "first touch, paged"),
     ("memory_fault", "page back, not yet written"),
-    ("pool_fault", "page back from compressed RAM"),
     ("device_fault", "page back from the disk"),
     ("read_ahead", "  the same in a stream"),
     ("false_fault", "touch of an unmapped page"),

@@ -1,5 +1,5 @@
-//! `coldframe compare`: one program in less RAM, each way that this machine can give: our pager without and with its
-//! tier, the kernel's swap on a file, on zram, behind zswap.
+//! `coldframe compare`: one program in less RAM, each way that this machine can give: our pager, the
+//! kernel's swap on a file, on zram, behind zswap.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -119,10 +119,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
 fn arms(program: &[OsString], folder: &Path) -> (Vec<Arm>, Vec<String>) {
     let (mut arms, mut lacking) = (Vec::new(), Vec::new());
     match pageable(program) {
-        Ok(()) => {
-            arms.push(Arm::new("pager", &["--by", "pager", "--tier", "none"], Some(folder)));
-            arms.push(Arm::new("pager, tier", &["--by", "pager", "--tier", "lz4"], Some(folder)));
-        }
+        Ok(()) => arms.push(Arm::new("pager", &["--by", "pager"], Some(folder))),
         Err(why) => lacking.push(format!("our pager: {why}")),
     }
     let file = folder.join("swap");

@@ -236,7 +236,6 @@ mod tests {
             device_fault: Sample { low: Ps(70_000_000), mean: Ps(80_500_000), high: Ps(90_000_000) },
             read_ahead: sample,
             memory_fault: sample,
-            pool_fault: sample,
             false_fault: sample,
             first_write: sample,
             evict_clean: sample,
@@ -256,7 +255,7 @@ mod tests {
 
     #[test]
     fn what_is_measured_is_written_as_a_sheet_that_says_what_this_machine_costs() {
-        let sample = costs().pool_fault;
+        let sample = costs().memory_fault;
         let swap = |compressed| SwapCosts { compressed, fault: costs().device_fault, ahead: sample, pack: sample };
         let sheet = written(machine(Path::new("/tmp")), &costs(), &[swap(true)]);
         let read = coldframe_sheet::sheet::parse("here.toml", &sheet.to_toml()).unwrap();

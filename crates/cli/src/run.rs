@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use coldframe_costs::doctor::{examine, is_ram, Health};
 use coldframe_experiment::ExperimentError;
 use coldframe_live::{
-    Chosen, Inject, Options, Snapshot, StatsFile, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX,
+    Chosen, Inject, Options, Snapshot, StatsFile, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX,
 };
 use coldframe_record::{interpreter, library_places, resolve, RecordError};
 use coldframe_sheet::{quantity, sheet, Sheet};
@@ -95,7 +95,7 @@ pub struct Args {
     backing: Option<PathBuf>,
     /// Slow memory in place of a swap file, in which pages are read where they lie and copied to RAM only when they are written
     /// (DR.Swap): a NUMA node (CXL, persistent memory), or a folder of a tmpfs as a stand-in.
-    #[arg(long, value_name = "node:N|PATH", conflicts_with_all = ["backing", "backing_max", "tier", "encrypt", "read_ahead", "wait", "system"])]
+    #[arg(long, value_name = "node:N|PATH", conflicts_with_all = ["backing", "backing_max", "encrypt", "read_ahead", "wait", "system"])]
     slow: Option<String>,
     /// Largest size of the swap file; with --swap, the size of the swap that is made [default there: the machine's RAM, 8GiB and
     /// half of the disk's free room, whichever is least].
@@ -117,9 +117,6 @@ pub struct Args {
     /// Pages that are evicted together, 1 to 32 [default: as many as one read of the device hides].
     #[arg(long)]
     evict_batch: Option<u32>,
-    /// Keep pages that leave in RAM, compressed, as far as that pays: lz4 or none [default: none]. Not with --system.
-    #[arg(long, value_name = "NAME", value_parser = Tier::ALL.map(|(name, _)| name))]
-    tier: Option<String>,
     /// Encrypt and authenticate the pages in the swap file, with a key that is only in memory.
     #[arg(long)]
     encrypt: bool,
@@ -157,7 +154,6 @@ impl Args {
             (self.wait != "auto", "--wait"),
             (self.read_ahead.is_some(), "--read-ahead"),
             (self.evict_batch.is_some(), "--evict-batch"),
-            (self.tier.is_some(), "--tier"),
             (self.encrypt, "--encrypt"),
             (self.journal.is_some(), "--journal"),
             (self.device.is_some(), "--device"),
@@ -357,7 +353,6 @@ fn options(args: &Args) -> Result<Options, Failure> {
         swap: args.area.area()?,
         handlers: args.handlers,
         encrypt: args.encrypt,
-        tier: tier(args, usual.tier)?,
         read_ahead,
         block,
         evict_batch: args.evict_batch,
@@ -365,17 +360,6 @@ fn options(args: &Args) -> Result<Options, Failure> {
         inject: inject.map_err(|e| Failure::usage(format!("--inject: {e}")))?,
         ..usual
     })
-}
-
-/// The tier that `--tier` selects. With `--system`, the engine has an area instead.
-fn tier(args: &Args, usual: Tier) -> Result<Tier, Failure> {
-    let tier = args.tier.as_deref().and_then(Tier::parse);
-    if tier.is_some_and(|tier| tier != Tier::None) && args.area.area()?.is_some() {
-        return Err(Failure::usage(
-            "--tier: not with --system, whose swap area takes every page; leave one of them out",
-        ));
-    }
-    Ok(tier.unwrap_or(usual))
 }
 
 /// The binary that the kernel will load.

@@ -38,7 +38,6 @@ Examples:
   coldframe sim cjpeg.parquet --system ddb --ram 16KiB --handler sequential,delayed-dual-buffering --format json
   coldframe sim mix.parquet --system sap --ram 30%,50% --scheduler round-robin,cfs --prefetch off,75,50
   coldframe sim mix.parquet --scheduler eevdf --prefetch 75 --backing nvm-dr --swap-area 64MiB --collector cba
-  coldframe sim bzip2.parquet --ram 30% --tier none,lz4,zstd --set tier.ratio=3.5
   coldframe sim swap.csv.zst --system lobi --blocks 1024,2048 --read-ahead block:8,block:32 --plot
   coldframe sim phone.parquet --system drswap --ram 400MB --backing dram,emmc,nvm,nvm-dr,none --swap-size 128MiB
 

@@ -25,9 +25,6 @@ pub struct AreaArgs {
     /// Size of the swap area, or a percentage of the footprint (default 128MiB).
     #[arg(long, visible_alias = "swap-area", value_name = "SIZE", value_delimiter = ',', allow_hyphen_values = true)]
     swap_size: Vec<String>,
-    /// Pages that leave stay in the same RAM, compressed: none, lz4 or zstd.
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    tier: Vec<String>,
 }
 
 impl AreaArgs {
@@ -40,7 +37,6 @@ impl AreaArgs {
             (|s, v| s.swap.collector = Some(v.into()), self.collector.clone()),
             (|s, v| s.swap.backing = Some(v.into()), self.backing.clone()),
             (|s, v| s.swap.size = Some(v.into()), self.swap_size.clone()),
-            (|s, v| s.tier.name = Some(v.into()), self.tier.clone()),
         ]
     }
 }

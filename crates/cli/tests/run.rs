@@ -49,7 +49,7 @@ fn same_in(ram: &str, program: &[&str]) -> Value {
     assert!(paged.stdout == plain.stdout, "{} bytes instead of {}", paged.stdout.len(), plain.stdout.len());
     let stats: Value = serde_json::from_str(&std::fs::read_to_string(stats).unwrap()).unwrap();
     let count = |name: &str| stats["counts"][name].as_u64().unwrap();
-    assert!(count("device_bytes_written") + count("tier_stores") > 0, "nothing left RAM: {stats}");
+    assert!(count("device_bytes_written") > 0, "nothing left RAM: {stats}");
     let frames = stats["config"]["ram"].as_u64().unwrap() / 4096;
     assert!(count("resident_max") <= frames + 64, "{} pages in RAM, {frames} allowed", count("resident_max"));
     stats
@@ -265,7 +265,7 @@ fn a_device_that_gives_wrong_bytes_stops_the_program_with_a_message() {
     let query = "with recursive c(x) as (select 1 union all select x+1 from c where x<90000) select count(*) from (select x||'abc' y \
                  from c order by y)";
     let inject = r#"{"seed":1,"read_flip":1}"#;
-    let mut run = coldframe(&["--ram", "1MiB", "--tier", "none", "--inject", inject, "--"], folder.path());
+    let mut run = coldframe(&["--ram", "1MiB", "--inject", inject, "--"], folder.path());
     run.args(["sqlite3", ":memory:", "pragma temp_store=memory; pragma cache_size=-100000;", query]);
     let output = finish(run);
     assert_eq!(output.status.code(), Some(125), "{}", stderr(&output));
@@ -318,41 +318,6 @@ fn programs_with_a_swap_area_print_the_same_and_their_journals_replay() {
         }
         assert!(replayed > 0);
     }
-}
-
-/// With a tier, the output equals the plain run's, pages come back from the pool, the pool's size changes, and the
-/// journal replays to the same commands.
-#[test]
-fn programs_with_a_tier_print_the_same_and_their_journals_replay() {
-    let perl = "my %h; my $x = 1; for my $r (1..3) { for (1..6000) { $x = ($x * 75 + 74) % 65537; \
-                $h{$x} .= \"round $r of $x, \" } } print join ',', map { $h{$_} } sort keys %h";
-    let program = ["perl", "-e", perl];
-    let folder = tempfile::tempdir().unwrap();
-    let plain = finish({
-        let mut plain = Command::new(program[0]);
-        plain.args(&program[1..]).env("PERL_HASH_SEED", "0");
-        plain
-    });
-    let (journal, stats) = (folder.path().join("journal"), folder.path().join("stats"));
-    let mut run = coldframe(&["--ram", "3MiB", "--tier", "lz4", "--stats"], folder.path());
-    run.arg(&stats).arg("--journal").arg(&journal).arg("--").args(program).env("PERL_HASH_SEED", "0");
-    let output = finish(run);
-    assert!(output.status.success(), "{}", stderr(&output));
-    assert!(output.stdout == plain.stdout && !plain.stdout.is_empty());
-    let stats: Value = serde_json::from_str(&std::fs::read_to_string(stats).unwrap()).unwrap();
-    let count = |name: &str| stats["counts"][name].as_u64().unwrap();
-    assert!(count("tier_stores") > 1000 && count("tier_loads") > 500, "{stats}");
-    assert!(count("tier_bytes") / count("tier_stores") < 3072, "{stats}");
-    let mut replay = Command::new(env!("CARGO_BIN_EXE_coldframe"));
-    let output = finish({
-        replay.arg("replay").arg(journal);
-        replay
-    });
-    assert!(output.status.success(), "{}", stderr(&output));
-    let mut refused = coldframe(&["--ram", "4MiB", "--tier", "lz4", "--system", "lobi", "--", "true"], folder.path());
-    let refused = refused.output().unwrap();
-    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
-    assert!(stderr(&refused).contains("--tier: not with --system"), "{}", stderr(&refused));
 }
 
 #[test]
@@ -413,8 +378,7 @@ fn a_run_is_priced_by_a_sheet_and_what_the_sheet_lacks_is_said() {
     let program = compile(folder.path(), source, &[]);
     let priced = |more: &[&str]| {
         let stats = folder.path().join("stats.json");
-        let mut run =
-            coldframe(&["--ram", "1MiB", "--tier", "none", "--stats", stats.to_str().unwrap()], folder.path());
+        let mut run = coldframe(&["--ram", "1MiB", "--stats", stats.to_str().unwrap()], folder.path());
         run.args(more).arg("--").arg(&program);
         let output = finish(run);
         assert!(output.status.success(), "{}", stderr(&output));

@@ -13,7 +13,6 @@ use crate::machine::Machine;
 use crate::page_state::{PageState, PageStates};
 use crate::slots::Slots;
 use crate::swap::{Flash, Refused, Swap};
-use crate::tier::packs::Packs;
 
 impl PageId {
     /// The home slot of the page, which has the page's number. The page is there unless a swap area has given it
@@ -27,8 +26,6 @@ pub(crate) struct Backing {
     homes: u32,
     /// The first slot of the area on flash.
     flash: u32,
-    /// Slots with several compressed pages, if there is a tier.
-    packs: Option<Packs>,
     swap: Option<Swap>,
     slots: Option<Slots>,
     /// The home slots are the area: pages are read there.
@@ -37,39 +34,14 @@ pub(crate) struct Backing {
 
 impl Backing {
     /// A home slot for each page, and the areas.
-    pub(crate) fn new(pages: usize, swap: Option<Swap>, slots: Option<Slots>, packs: Option<Packs>) -> Backing {
+    pub(crate) fn new(pages: usize, swap: Option<Swap>, slots: Option<Slots>) -> Backing {
         let flash = (pages + slots.as_ref().map_or(0, Slots::len)) as u32;
-        Backing { homes: pages as u32, flash, packs, swap, slots, read_at_home: false }
+        Backing { homes: pages as u32, flash, swap, slots, read_at_home: false }
     }
 
     /// Without an area of another kind, the home slots are one, and pages can be read there.
     pub(crate) fn read_at_home(self, direct_read: bool) -> Backing {
         Backing { read_at_home: direct_read && self.swap.is_none() && self.slots.is_none(), ..self }
-    }
-
-    pub(crate) fn packs(&self) -> Option<&Packs> {
-        self.packs.as_ref()
-    }
-
-    pub(crate) fn packs_mut(&mut self) -> Option<&mut Packs> {
-        self.packs.as_mut()
-    }
-
-    /// Packs a compressed page that leaves the pool. Returns its slot.
-    pub(crate) fn pack(&mut self, page: PageId, size: u32) -> SlotId {
-        SlotId(self.homes + self.packs.as_mut().expect("there is a tier").pack(page, size))
-    }
-
-    /// Whether the page is in a packed slot.
-    pub(crate) fn is_packed(&self, page: PageId) -> bool {
-        self.packs.as_ref().is_some_and(|packs| packs.slot_of(page).is_some())
-    }
-
-    /// The page's bytes are in no packed slot any more.
-    pub(crate) fn leave_pack(&mut self, page: PageId) {
-        if let Some(packs) = &mut self.packs {
-            packs.release(page);
-        }
     }
 
     pub(crate) fn swap(&self) -> Option<&Swap> {
@@ -86,9 +58,6 @@ impl Backing {
 
     /// Where the page's newest copy is.
     pub(crate) fn slot_of(&self, page: PageId) -> SlotId {
-        if let Some(slot) = self.packs.as_ref().and_then(|packs| packs.slot_of(page)) {
-            return SlotId(self.homes + slot);
-        }
         if let Some(slot) = self.in_slots(page) {
             return SlotId(self.homes + slot.0);
         }
@@ -98,7 +67,6 @@ impl Backing {
     /// The slot for the page's next copy. Copies and erases that a collection needs for it are issued first. If a
     /// page is mapped in a slot that the collection empties, the page is unmapped first.
     pub(crate) fn slot_for(&mut self, page: PageId, pages: &mut PageStates, machine: &mut dyn Machine) -> SlotId {
-        self.leave_pack(page);
         let slot = self.slots.as_mut().and_then(|slots| slots.take(page));
         let is_file = self.slots.as_ref().is_some_and(|slots| slots.is_file(page));
         let Some(swap) = self.swap.as_mut().filter(|_| !is_file) else {
@@ -196,7 +164,6 @@ impl Backing {
 
     /// The page's copy is no longer needed.
     pub(crate) fn release(&mut self, page: PageId) {
-        self.leave_pack(page);
         if let Some(slots) = &mut self.slots {
             slots.give_back(page);
         }

@@ -2,7 +2,6 @@
 
 use crate::ids::{BlockId, BufferId, FrameId, PageId, SlotId, TaskId, Ticket};
 use crate::place::Place;
-use crate::pool_op::PoolOp;
 use crate::units::Walk;
 
 /// The stages of a page fault, as the SWL paper names them (section 3.1 and equations 1 and 2).
@@ -87,8 +86,7 @@ pub enum Command {
     Write {
         /// The page.
         page: PageId,
-        /// The frame with its bytes. `None`: the machine has kept the bytes of a failed write, or of
-        /// `Compress`.
+        /// The frame with its bytes. `None`: the machine has kept the bytes of a failed write.
         from: Option<FrameId>,
         /// The slot that they are written to, unless the machine places pages itself (`Caps::places`).
         to: SlotId,
@@ -141,8 +139,6 @@ pub enum Command {
         /// The block.
         block: BlockId,
     },
-    /// An operation of the compressed tier. Issued only if the engine has a tier.
-    Pool(PoolOp),
     /// Memory is short: end the task. The commands that follow remove its anonymous pages. If the task is started
     /// again, the machine loads zeros for them. Issued only if the engine has slots that are rewritten in place.
     Kill {

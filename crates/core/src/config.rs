@@ -5,7 +5,6 @@ use core::fmt;
 use crate::machine::Caps;
 use crate::slots::SlotsConfig;
 use crate::swap::{SwapAreas, SwapError};
-use crate::tier::TierConfig;
 
 /// The bounds of an engine, all known at the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,8 +34,6 @@ pub enum Below {
     Slots(SlotsConfig),
     /// The same, and swap areas on flash for what the slots have no room for. Their slots have the higher numbers.
     SlotsThenSwap(SlotsConfig, SwapAreas),
-    /// A tier of compressed pages, in RAM that is taken from the frames.
-    Tier(TierConfig),
 }
 
 /// Why an engine cannot be made.
@@ -58,8 +55,6 @@ pub enum ConfigError {
     Placed,
     /// The swap areas are not possible.
     Swap(SwapError),
-    /// The tier is not possible.
-    Tier(&'static str),
 }
 
 impl fmt::Display for ConfigError {
@@ -69,7 +64,6 @@ impl fmt::Display for ConfigError {
             ConfigError::TooLarge { field, value } => write!(f, "`{field}` is {value}; give less than 2^29"),
             ConfigError::Placed => f.write_str("a machine that places pages itself has no swap area"),
             ConfigError::Swap(error) => error.fmt(f),
-            ConfigError::Tier(reason) => f.write_str(reason),
         }
     }
 }

@@ -10,22 +10,21 @@ use crate::backing::Backing;
 use crate::buffers::Buffers;
 use crate::command::{Stage, Work};
 use crate::event::{Access, Event, Transfer};
-use crate::fault::get_freeframe::{frame_behind_slice, reclaim};
+use crate::fault::get_freeframe::frame_behind_slice;
 use crate::fault::handler::Handler;
 use crate::fault::held::{move_held, touched};
 use crate::fault::in_slot::{leave_slot, map_in_slot, read_in_slot};
-use crate::fault::{compressed, resident};
+use crate::fault::resident;
 use crate::flights::{Flight, Flights, Waiting};
 use crate::frames::Frames;
-use crate::ids::{FrameId, PageId, PoolId, SlotId};
+use crate::ids::{FrameId, PageId, SlotId};
 use crate::machine::Machine;
-use crate::page_state::{PageState, PageStates, COMPRESSING};
+use crate::page_state::{PageState, PageStates};
 use crate::policy::Policy;
 use crate::prefetch::Arrival;
 use crate::ram::Ram;
 use crate::slots::Slots;
 use crate::swap::Swap;
-use crate::tier::{Tier, TierCounts};
 use crate::turn::Turn;
 
 mod accepts;
@@ -48,7 +47,6 @@ pub struct Engine {
     flights: Flights,
     buffers: Buffers,
     backing: Backing,
-    tier: Option<Tier>,
     counts: Counts,
 }
 
@@ -57,32 +55,6 @@ impl Engine {
     /// otherwise.
     pub fn builder(config: Config, policy: Box<dyn Policy>, handler: &'static Handler) -> Builder {
         Builder { config, policy, handler, below: Below::default(), arrival: Arrival::default() }
-    }
-
-    /// The counters of the tier, if there is one.
-    pub fn tier_counts(&self) -> Option<TierCounts> {
-        self.tier.as_ref().map(|tier| tier.counts)
-    }
-
-    /// The tier's size: frames that it has now, frames that it may have, and pages in it.
-    pub fn tier_size(&self) -> Option<(usize, usize, usize)> {
-        self.tier.as_ref().map(|tier| (tier.frames(), tier.target(), tier.pages()))
-    }
-
-    /// Frames that pages can be pinned in, or that loads can use: all but those of the tier's tables. The pool returns
-    /// its frames when they are needed.
-    pub fn frames_for_pages(&self) -> usize {
-        self.config.frames - self.tier.as_ref().map_or(0, Tier::tables)
-    }
-
-    /// Whether the page is in the tier.
-    pub fn is_in_tier(&self, page: PageId) -> bool {
-        self.tier.as_ref().is_some_and(|tier| tier.has(page))
-    }
-
-    /// The page's place in the tier, and its compressed size in bytes.
-    pub fn tier_place(&self, page: PageId) -> Option<(PoolId, u32)> {
-        self.tier.as_ref()?.place(page)
     }
 
     /// Free slots, if the engine has slots.
@@ -115,11 +87,6 @@ impl Engine {
         self.flights.has_spare_ticket()
     }
 
-    /// Whether `Event::Reclaim` would free a frame.
-    pub fn may_reclaim(&self) -> bool {
-        self.ram.choices() > 0
-    }
-
     /// The frames and who lives in them.
     pub fn frames(&self) -> &Frames {
         self.ram.frames()
@@ -140,26 +107,18 @@ impl Engine {
     pub fn handle(&mut self, event: Event, machine: &mut dyn Machine) {
         assert!(self.accepts(&event), "the machine may not send {event:?} now");
         let handler = self.handler;
-        if let Some(packs) = self.backing.packs_mut() {
-            packs.close();
-        }
         let turn = &mut self.turn(machine);
         match event {
             Event::Fault { task, page, access } => {
                 return turn.fault(handler, Waiting { task, page, writing: access == Access::Write });
             }
-            Event::Loaded { ticket } => {
-                compressed::keep_beside(turn, ticket);
-                (handler.loaded)(turn, ticket);
-            }
+            Event::Loaded { ticket } => (handler.loaded)(turn, ticket),
             Event::Written { page } => turn.written(page),
-            Event::Compressed { page, size, same } => compressed::compressed(turn, page, size, same),
             Event::Failed { transfer: Transfer::Load(ticket) } => turn.load_failed(ticket),
             Event::Failed { transfer: Transfer::Write(page) } => turn.write_failed(page),
             Event::Failed { transfer: Transfer::Copy { page, to } } => turn.copy_failed(page, to),
             Event::Failed { transfer: Transfer::Erase(block) } => turn.erase_failed(block),
             Event::Slice => return turn.begin_slice(),
-            Event::Reclaim => return reclaim(turn),
             Event::Released { page } => turn.release(page),
             Event::WillNeed { page } => return turn.will_need(handler, page),
             Event::ReadOften { page } => return turn.read_often(handler, page),
@@ -173,9 +132,9 @@ impl Engine {
     }
 
     fn turn<'a>(&'a mut self, machine: &'a mut dyn Machine) -> Turn<'a> {
-        let Engine { config, arrival, pages, ram, flights, buffers, backing, tier, counts, .. } = self;
+        let Engine { config, arrival, pages, ram, flights, buffers, backing, counts, .. } = self;
         let (arrival, work) = (*arrival, Work::default());
-        Turn { config, arrival, pages, ram, flights, buffers, backing, tier, counts, machine, work }
+        Turn { config, arrival, pages, ram, flights, buffers, backing, counts, machine, work }
     }
 }
 
@@ -214,9 +173,6 @@ impl Turn<'_> {
                     self.counts.true_faults += 1;
                     self.counts.cold_faults += u64::from(state == PageState::Untouched);
                 }
-                if let Some(tier) = self.tier {
-                    tier.fault(page);
-                }
                 handler.begin(self, ticket, Flight::new(Some(task), page, writing));
             }
         }
@@ -246,15 +202,8 @@ impl Turn<'_> {
     }
 
     fn written(&mut self, page: PageId) {
-        let PageState::Writing { released, tries } = self.pages.get(page) else { unreachable!("not accepted") };
+        let PageState::Writing { released, .. } = self.pages.get(page) else { unreachable!("not accepted") };
         self.pages.set(page, if released { PageState::Untouched } else { PageState::Absent });
-        if tries == COMPRESSING {
-            // The machine has found a place of its own.
-            self.backing.leave_pack(page);
-        }
-        if let Some(tier) = self.tier {
-            tier.written(page);
-        }
         if let Some(home) = self.backing.home_area(page).filter(|_| !released) {
             map_in_slot(self, page, home, false);
         }

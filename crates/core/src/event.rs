@@ -48,9 +48,7 @@ pub enum Event {
         /// The ticket of the `Command::Load`.
         ticket: Ticket,
     },
-    /// The page's bytes are safe in the slot that `Command::Write` named. A machine that places pages itself may also
-    /// report this after `PoolOp::Compress`, if it has found a place of its own (for a page of zeros, none is
-    /// needed).
+    /// The page's bytes are safe in the slot that `Command::Write` named.
     Written {
         /// The page of the `Command::Write`.
         page: PageId,
@@ -106,19 +104,6 @@ pub enum Event {
         /// The child's page, which is owned and was never touched.
         child: PageId,
     },
-    /// The compressed size of the page's bytes, which the machine has kept since `PoolOp::Compress`. A machine that
-    /// does not want to compress a page reports the size of a page.
-    Compressed {
-        /// The page.
-        page: PageId,
-        /// Size in bytes, at least 1.
-        size: u32,
-        /// The page's slot has the same bytes, although the page was taken as dirty.
-        same: bool,
-    },
-    /// Free a frame before a fault needs one. No task waits. The policy chooses the page; if no page can leave, nothing
-    /// happens.
-    Reclaim,
     /// Another task runs from now on: a new slice begins in the policy's recency order.
     Slice,
     /// The page's bytes are no longer needed (unmapped, or its last task ended). The page must not be in flight.

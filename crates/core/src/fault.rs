@@ -11,7 +11,6 @@ use crate::frames::Frame;
 use crate::ids::{FrameId, TaskId};
 use crate::turn::Turn;
 
-pub(crate) mod compressed;
 mod evict;
 pub(crate) mod get_freeframe;
 pub mod handler;

@@ -18,13 +18,11 @@ pub(crate) struct Flight {
     /// The frame reserved for it, once one has been found.
     pub(crate) frame: Option<FrameId>,
     pub(crate) tries: u8,
-    /// It comes from a slot with several compressed pages.
-    pub(crate) packed: bool,
 }
 
 impl Flight {
     pub(crate) const fn new(task: Option<TaskId>, page: PageId, writing: bool) -> Flight {
-        Flight { task, page, writing, buffer: None, frame: None, tries: 1, packed: false }
+        Flight { task, page, writing, buffer: None, frame: None, tries: 1 }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The frames of RAM: the page in each, and what the engine knows of it.
 //!
-//! A frame is free, reserved for a load in flight, lent to the pool of compressed pages, or resident. Free frames are
+//! A frame is free, reserved for a load in flight, or resident. Free frames are
 //! first handed out in the order 0, 1, 2, ... The record of a frame takes memory from its first use on, so frames
 //! that are never used cost nothing. A policy sees the resident frames through [`Residents`]; there is no other way
 //! from a policy to the machine.
@@ -20,8 +20,6 @@ pub enum Use {
     Free,
     /// Reserved for a load in flight.
     Reserved,
-    /// Lent to the pool of compressed pages.
-    Lent,
     /// Holds a page.
     Resident(PageId),
 }
@@ -141,12 +139,6 @@ impl Frames {
         self.frames[frame.index()] = Frame { used: Use::Reserved, ..Frame::FREE };
     }
 
-    /// A reserved frame becomes a part of the pool.
-    pub(crate) fn lend(&mut self, frame: FrameId) {
-        debug_assert_eq!(self.frames[frame.index()].used, Use::Reserved);
-        self.frames[frame.index()].used = Use::Lent;
-    }
-
     pub(crate) fn settle(&mut self, frame: FrameId, page: PageId) {
         debug_assert_eq!(self.frames[frame.index()].used, Use::Reserved);
         self.frames[frame.index()] = Frame { used: Use::Resident(page), ..Frame::FREE };
@@ -231,19 +223,16 @@ impl Residents<'_> {
     }
 
     /// Protect, read the dirty bit, write, evict: in this order no write of the task can be lost. Returns whether the
-    /// page was dirty. `write` gives the command for the page's bytes, if there is one.
-    pub(crate) fn evict(
-        &mut self,
-        frame: FrameId,
-        write: impl FnOnce(bool, &mut dyn Machine) -> Option<Command>,
-    ) -> bool {
+    /// page was dirty. `write` gives the command for the bytes of a dirty page.
+    pub(crate) fn evict(&mut self, frame: FrameId, write: impl FnOnce(&mut dyn Machine) -> Command) -> bool {
         let page = self.frames.page(frame);
         let mapped = self.frames.get(frame).mapped;
         if mapped {
             self.protect(frame);
         }
         let dirty = self.frames.get(frame).dirty;
-        if let Some(command) = write(dirty, self.machine) {
+        if dirty {
+            let command = write(self.machine);
             self.machine.issue(command);
         }
         self.machine.issue(Command::Evict { page, from: frame });

@@ -32,8 +32,6 @@ index! {
     FrameId;
     /// A page-sized place on the backing device.
     SlotId;
-    /// A place in the pool of compressed pages, in units of 16 bytes ([`crate::tier::GRAIN`]).
-    PoolId;
     /// An erase block of the backing device.
     BlockId;
     /// A stopover buffer of the device.

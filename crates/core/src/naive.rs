@@ -6,11 +6,9 @@ use alloc::vec::Vec;
 
 use crate::command::Command;
 use crate::event::{Event, Transfer};
-use crate::ids::{BlockId, PageId, PoolId, TaskId};
+use crate::ids::{BlockId, PageId, TaskId};
 use crate::machine::{After, Caps, Machine};
 use crate::place::Place;
-use crate::pool_op::PoolOp;
-use crate::tier::GRAIN;
 
 /// What one reference did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,10 +55,6 @@ pub struct Immediate {
     frames: BTreeMap<u32, u64>,
     buffers: BTreeMap<u32, u64>,
     slots: BTreeMap<u32, u64>,
-    /// By slot with compressed pages: the value of each page.
-    packs: BTreeMap<u32, BTreeMap<u32, u64>>,
-    /// The slot of the load that has ended last, by its buffer.
-    loaded_from: BTreeMap<u32, u32>,
     writing: BTreeMap<u32, u64>,
     events: VecDeque<Event>,
     place: Vec<Option<Place>>,
@@ -86,15 +80,7 @@ pub struct Immediate {
     torn: BTreeSet<u32>,
     /// Pages that a test has released lately. Only the test uses this.
     pub released: BTreeSet<PageId>,
-    /// The compressed size in bytes for a page and its value, at least 8.
-    pub size_of: fn(PageId, u64) -> u32,
-    /// The pool of compressed pages, byte by byte, and which of its page-sized parts are lent.
-    pool: Vec<u8>,
-    parts: BTreeSet<usize>,
 }
-
-/// Bytes of a page, where pages are compressed.
-pub const PAGE_BYTES: usize = 256;
 
 impl Immediate {
     /// A machine with this many pages.
@@ -106,8 +92,6 @@ impl Immediate {
             frames: BTreeMap::new(),
             buffers: BTreeMap::new(),
             slots: BTreeMap::new(),
-            packs: BTreeMap::new(),
-            loaded_from: BTreeMap::new(),
             writing: BTreeMap::new(),
             events: VecDeque::new(),
             place: vec![None; pages],
@@ -122,83 +106,7 @@ impl Immediate {
             written_bytes: BTreeMap::new(),
             torn: BTreeSet::new(),
             released: BTreeSet::new(),
-            size_of: |_, _| 64,
-            pool: Vec::new(),
-            parts: BTreeSet::new(),
         }
-    }
-
-    /// The bytes of a compressed page: its value, and a pattern that depends on the page.
-    fn packed(page: PageId, value: u64, size: u32) -> Vec<u8> {
-        let rest = |i: u64| (u64::from(page.0) * 31 + value * 7 + i * 13) as u8;
-        value.to_le_bytes().into_iter().chain((8..u64::from(size)).map(rest)).collect()
-    }
-
-    /// The range of its bytes in the pool. Every part of the range must be lent.
-    fn place_of(&self, at: PoolId, size: u32) -> core::ops::Range<usize> {
-        let start = at.index() * GRAIN;
-        let end = start + size as usize;
-        let lent = (start / PAGE_BYTES..=(end - 1) / PAGE_BYTES).all(|part| self.parts.contains(&part));
-        assert!(lent, "a page lies in a frame that is not the pool's");
-        start..end
-    }
-
-    fn pool_op(&mut self, op: PoolOp) {
-        match op {
-            PoolOp::Compress { page, from, .. } => {
-                assert!(!self.table[page.index()].writable, "compressed while a write can still land");
-                let value = self.frames[&from.0];
-                self.writing.insert(page.0, value);
-                let size = (self.size_of)(page, value);
-                self.events.push_back(Event::Compressed { page, size, same: false });
-            }
-            PoolOp::Store { page, at, size } => {
-                let bytes = Immediate::packed(page, self.writing[&page.0], size);
-                let place = self.place_of(at, size);
-                self.pool[place].copy_from_slice(&bytes);
-            }
-            PoolOp::Forget { page } => drop(self.writing.remove(&page.0)),
-            PoolOp::Shift { page, from, to, size } => {
-                self.unpacked(page, from, size);
-                let (from, to) = (self.place_of(from, size), self.place_of(to, size));
-                self.pool.copy_within(from, to.start);
-            }
-            PoolOp::Decompress { ticket, page, at, size, into } => {
-                let value = self.unpacked(page, at, size);
-                self.buffers.insert(into.0, value);
-                self.events.push_back(Event::Loaded { ticket });
-            }
-            PoolOp::TakeOut { page, at, size, to } => {
-                let value = self.unpacked(page, at, size);
-                self.writing.insert(page.0, value);
-                if self.failures == 0 {
-                    self.packs.entry(to.0).or_default().insert(page.0, value);
-                }
-                self.end(Event::Written { page }, Event::Failed { transfer: Transfer::Write(page) });
-            }
-            PoolOp::Keep { page, from, at, size } => {
-                let value = self.packs[&self.loaded_from[&from.0]][&page.0];
-                let bytes = Immediate::packed(page, value, size);
-                let place = self.place_of(at, size);
-                self.pool[place].copy_from_slice(&bytes);
-            }
-            PoolOp::Lend { frame, part, lent } => {
-                assert!(!lent || !self.frames.contains_key(&frame.0), "a frame with a page is lent");
-                let part = part as usize;
-                self.pool.resize(self.pool.len().max((part + 1) * PAGE_BYTES), 0);
-                assert!(if lent { self.parts.insert(part) } else { self.parts.remove(&part) }, "lent or back twice");
-                // The part becomes a frame again and will be overwritten.
-                self.pool[part * PAGE_BYTES..(part + 1) * PAGE_BYTES].fill(0xee);
-            }
-        }
-    }
-
-    /// The value of a page in the pool. Every byte must belong to this page.
-    fn unpacked(&self, page: PageId, at: PoolId, size: u32) -> u64 {
-        let bytes = &self.pool[self.place_of(at, size)];
-        let value = u64::from_le_bytes(bytes[..8].try_into().expect("8 bytes"));
-        assert_eq!(bytes, Immediate::packed(page, value, size), "page {} has been written over", page.0);
-        value
     }
 
     /// The next end of a transfer, oldest first.
@@ -264,10 +172,8 @@ impl Machine for Immediate {
         self.log.push(command);
         match command {
             Command::Stage { .. } => {}
-            Command::Load { ticket, page, from, into } => {
-                let packed = self.packs.get(&from.0).map(|pages| pages[&page.0]);
-                self.loaded_from.insert(into.0, from.0);
-                let value = packed.or_else(|| self.slots.get(&from.0).copied()).unwrap_or(0);
+            Command::Load { ticket, from, into, .. } => {
+                let value = self.slots.get(&from.0).copied().unwrap_or(0);
                 assert!(!self.place.contains(&Some(Place::Buffer(into))), "loaded over a page that is read there");
                 self.buffers.insert(into.0, value);
                 let transfer = Transfer::Load(ticket);
@@ -343,7 +249,6 @@ impl Machine for Immediate {
                     self.events.push_back(Event::Failed { transfer });
                 }
             }
-            Command::Pool(op) => self.pool_op(op),
             Command::Kill { task } => self.killed.push(task),
             Command::Halt { task, .. } => self.halted.push(task),
         }

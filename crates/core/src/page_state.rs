@@ -17,7 +17,7 @@ pub(crate) enum PageState {
     Loading(Ticket),
     /// In a frame.
     Resident(FrameId),
-    /// On the way to its slot, or being compressed (0 tries). A fault waits until the page is there.
+    /// On the way to its slot. A fault waits until the page is there.
     Writing { tries: u8, released: bool },
     /// The device finally refused its bytes.
     Lost,
@@ -26,9 +26,6 @@ pub(crate) enum PageState {
     /// In its slot of the swap area, mapped and read there.
     InSlot(SlotId),
 }
-
-/// The count of tries while the page is compressed: it is not known yet whether it will be written.
-pub(crate) const COMPRESSING: u8 = 0;
 
 /// Three bits select the state; the others hold its number.
 const TAG_BITS: u32 = 3;

@@ -61,11 +61,6 @@ impl Ram {
         self.frames.hand_over(frame);
     }
 
-    /// The reserved frame becomes a part of the pool of compressed pages.
-    pub(crate) fn lend(&mut self, frame: FrameId) {
-        self.frames.lend(frame);
-    }
-
     /// The frame is free again.
     pub(crate) fn give_back(&mut self, frame: FrameId) {
         self.frames.release(frame);

@@ -1,8 +1,8 @@
 //! One event's turn: the engine's rooms, lent together with the machine to the code that carries the event out.
 //!
 //! Each room keeps its fields private. `PageStates` says where each page is, `Ram` which page is in which frame,
-//! `Flights` what is in flight and who waits, `Buffers` which pages stay in a buffer, `Backing` where pages are
-//! outside of RAM, and `Tier` which pages are in RAM compressed. Work on several rooms is here.
+//! `Flights` what is in flight and who waits, `Buffers` which pages stay in a buffer, and `Backing` where
+//! pages are outside of RAM. Work on several rooms is here.
 
 use crate::backing::Backing;
 use crate::buffers::Buffers;
@@ -17,7 +17,6 @@ use crate::page_state::{PageState, PageStates};
 use crate::policy::Policy;
 use crate::prefetch::Arrival;
 use crate::ram::Ram;
-use crate::tier::Tier;
 
 /// What a stage of a fault works on.
 pub struct Turn<'a> {
@@ -28,7 +27,6 @@ pub struct Turn<'a> {
     pub(crate) flights: &'a mut Flights,
     pub(crate) buffers: &'a mut Buffers,
     pub(crate) backing: &'a mut Backing,
-    pub(crate) tier: &'a mut Option<Tier>,
     pub(crate) counts: &'a mut Counts,
     pub(crate) machine: &'a mut dyn Machine,
     /// The work since the last mark.
@@ -97,9 +95,6 @@ impl Turn<'_> {
             PageState::Untouched | PageState::Absent | PageState::Lost => PageState::Untouched,
         };
         self.backing.release(page);
-        if let Some(tier) = self.tier {
-            tier.release(page);
-        }
         self.pages.set(page, state);
     }
 }

@@ -224,31 +224,6 @@ fn victims_leave_in_batches_and_their_frames_are_used_one_by_one() {
     }
 }
 
-/// FIFO's oldest page is evicted before a fault needs its frame; the next fault then evicts nothing. Without a page in
-/// RAM, a reclaim does nothing.
-#[test]
-fn a_reclaim_frees_the_frame_of_the_policys_victim() {
-    let mut rig = Rig::new("fifo", "sequential", 2, 4, HARDWARE);
-    rig.engine.handle(Event::Reclaim, &mut rig.machine);
-    assert!(rig.machine.log.is_empty());
-    rig.reference(0);
-    assert!(rig.machine.write(PageId(0), 7));
-    rig.reference(1);
-    rig.machine.log.clear();
-    rig.engine.handle(Event::Reclaim, &mut rig.machine);
-    rig.settle();
-    assert_eq!(stages(&rig.machine.log), [Stage::GetFreeframe]);
-    let resident = |rig: &Rig| [0, 1, 2].map(|page| rig.engine.frame_of(PageId(page)).is_some());
-    assert_eq!((resident(&rig), rig.engine.frames().free()), ([false, true, false], 1));
-    rig.machine.log.clear();
-    rig.reference(2);
-    assert!(!rig.machine.log.iter().any(|c| matches!(c, Command::Evict { .. })));
-    assert_eq!(resident(&rig), [false, true, true]);
-    rig.reference(0);
-    assert_eq!(rig.machine.read(PageId(0)), Some(7));
-    rig.engine.check();
-}
-
 #[test]
 fn a_batch_of_dirty_victims_loses_nothing() {
     let mut rig = Rig::with_batch("clock", 4, 12, BARE, 3);

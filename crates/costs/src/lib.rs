@@ -76,8 +76,6 @@ pub struct Costs {
     pub read_ahead: Sample,
     /// A page loaded from the log's buffers in RAM; evictions for it are not included.
     pub memory_fault: Sample,
-    /// A page from compressed RAM, while another page goes there.
-    pub pool_fault: Sample,
     /// A touch of a page in RAM that was unmapped.
     pub false_fault: Sample,
     /// The first write to a page that was mapped read-only.
@@ -96,7 +94,7 @@ pub struct Costs {
 
 impl Costs {
     /// Each event with its name, in order.
-    pub fn events(&self) -> [(&'static str, Sample); 12] {
+    pub fn events(&self) -> [(&'static str, Sample); 11] {
         [
             ("zero_fill_native", self.zero_fill_native),
             ("zero_fill_huge", self.zero_fill_huge),
@@ -104,7 +102,6 @@ impl Costs {
             ("device_fault", self.device_fault),
             ("read_ahead", self.read_ahead),
             ("memory_fault", self.memory_fault),
-            ("pool_fault", self.pool_fault),
             ("false_fault", self.false_fault),
             ("first_write", self.first_write),
             ("evict_clean", self.evict_clean),
@@ -172,7 +169,6 @@ fn costs(found: &paged::Found, disk: Disk) -> Option<Costs> {
         device_fault: Sample::of(&found.random_read)?,
         read_ahead: Sample::of(&found.sequential_read)?,
         memory_fault: memory.or_else(|| Sample::of(&found.zeros_read))?,
-        pool_fault: Sample::of(&found.from_pool)?,
         false_fault: Sample::of(&found.unmapped)?,
         first_write: Sample::of(&found.first_write)?,
         evict_clean,

@@ -5,7 +5,6 @@
 //!   tight    RAM for a quarter  read zeros, write zeros, read in order,     what leaves beside zeros, clean and written; read-ahead;
 //!                               read shuffled, write shuffled               device fault; what leaves beside a load
 //!   memory   the log's buffers  write some, read others, read those again   memory fault
-//!   pool     RAM for half       write text, read shuffled                   page from compressed RAM
 //!   unmapped RAM for all        go round more pages than the valid list     false fault
 //! ```
 
@@ -13,7 +12,7 @@ use std::io;
 use std::path::Path;
 use std::time::Instant;
 
-use coldframe_live::{Inject, LiveError, Options, Pager, Region, Snapshot, Tier, FRAMES_MIN};
+use coldframe_live::{LiveError, Options, Pager, Region, Snapshot, FRAMES_MIN};
 use coldframe_plan::{LOG_BUFFERS, SEGMENT};
 
 use super::stretch::{plain, Ground, Plain, Touch};
@@ -27,8 +26,6 @@ const STREAM: usize = 512;
 /// Accesses of a stretch of the kernel's own zeros: a huge page.
 const NATIVE: usize = 512;
 
-/// What a disk below a tier takes longer, in microseconds.
-const SLOW_US: u32 = 200;
 /// Address space for the pagers here.
 const MEMORY: u64 = 1 << 30;
 
@@ -46,7 +43,6 @@ pub struct Found {
     pub random_read: Vec<f64>,
     pub random_write: Vec<f64>,
     pub from_memory: Vec<f64>,
-    pub from_pool: Vec<f64>,
     pub unmapped: Vec<f64>,
     /// Copies of a loaded page into place, and the nanoseconds of all.
     pub copies: u64,
@@ -59,7 +55,6 @@ pub fn round(found: &mut Found, backing: &Path, course: Course) -> Result<(), Li
     roomy(found, backing, course)?;
     tight(found, backing, course)?;
     from_memory(found, backing, course)?;
-    from_pool(found, backing, course)?;
     unmapped(found, backing, course)
 }
 
@@ -81,21 +76,8 @@ fn no_memory(error: io::Error) -> LiveError {
 
 impl Bench {
     fn new(backing: &Path, course: Course, frames: usize, policy: Option<&str>) -> Result<Bench, LiveError> {
-        Bench::with_tier(backing, course, frames, (policy, Tier::None))
-    }
-
-    fn with_tier(
-        backing: &Path,
-        course: Course,
-        frames: usize,
-        (policy, tier): (Option<&str>, Tier),
-    ) -> Result<Bench, LiveError> {
-        // A tier leaves its frames to a disk that is as fast, and then none of its pages would come back.
-        let inject = (tier != Tier::None).then(|| Inject { slow_us: SLOW_US, ..Inject::default() });
         let options = Options {
             policy: policy.map(Into::into),
-            tier,
-            inject,
             max_memory: MEMORY,
             backing: backing.to_path_buf(),
             ..Options::new(bytes(frames) as u64)
@@ -209,18 +191,6 @@ fn from_memory(found: &mut Found, backing: &Path, course: Course) -> Result<(), 
             &[|stats| stats.log_hits],
         ));
     }
-    Ok(())
-}
-
-/// Pages that come back from compressed RAM, while others go there: pages that compress well, in half of the RAM that
-/// they need.
-fn from_pool(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveError> {
-    let pages = course.pages / 2;
-    let small = Course { pages, ..course };
-    let mut bench = Bench::with_tier(backing, small, course.frames, (None, Tier::Lz4))?;
-    bench.ground.touch(0..pages, Touch::Text);
-    let shuffled = bench.ground.shuffled(fastrand::Rng::with_seed(7));
-    found.from_pool.extend(bench.measure(shuffled, Touch::Read, FAST, &[|stats| stats.tier_loads]));
     Ok(())
 }
 

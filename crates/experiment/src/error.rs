@@ -67,9 +67,6 @@ impl From<RunError> for ExperimentError {
             RunError::Lane(LaneError::Config(ConfigError::Swap(error))) => {
                 ExperimentError::setting("swap", error.to_string())
             }
-            RunError::Lane(LaneError::Config(ConfigError::Tier(error))) => {
-                ExperimentError::setting("tier", error.to_string())
-            }
             other => ExperimentError::Run(other),
         }
     }

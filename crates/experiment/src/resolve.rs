@@ -8,8 +8,7 @@
 //! ```
 //!
 //! Parts of several drivers are resolved by the same functions: names, page and front end, sizes, the log of erase
-//! blocks, the area with a backing, failures. The compressed tier exists only for one string. [`drive`] chooses the
-//! driver for settings.
+//! blocks, the area with a backing, failures. [`drive`] chooses the driver for settings.
 
 use coldframe_core::Bytes;
 use coldframe_lane::Failures;
@@ -28,14 +27,12 @@ mod names;
 mod size;
 mod string;
 mod tasks;
-mod tier;
 
 pub use foreground::{foreground, ForegroundPlan};
 pub use log::{swaps, LogArea, LogSettings, SwapPlan, LAYOUTS};
 pub use names::collector;
 pub use string::{string, Engine, Plan};
 pub use tasks::{tasks, TasksPlan};
-pub use tier::TierPlan;
 
 /// The number of pages that a trace touches behind a front end, for sizes in percent.
 pub type Pages<'a> = &'a mut dyn FnMut(&FrontKey) -> Result<usize, ExperimentError>;

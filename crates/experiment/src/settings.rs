@@ -93,7 +93,6 @@ settings! {
         + time: Time;
         + limit: Limit;
         + swap: Swap;
-        + tier: Tier;
         + tasks: Tasks;
         + fail: Fail;
     }
@@ -179,14 +178,6 @@ settings! {
         start_gap: u32, "writes", "no wear levelling";
         /// Tasks in the foreground: a file whose `[machine]` describes the phone.
         phone: String, "path", "data/workloads/phone.toml";
-    }
-
-    /// Evicted pages stay in the RAM of the frames, compressed.
-    Tier {
-        /// The compressor: `none`, `lz4` or `zstd`.
-        name: String, "name", "none";
-        /// How many times smaller a page becomes.
-        ratio: String, "times", "as measured: 3.5 (lz4), 6.9 (zstd)";
     }
 
     /// Several tasks on one processor, under a scheduler.

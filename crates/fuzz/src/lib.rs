@@ -166,8 +166,8 @@ fn foreign() -> Vec<u8> {
 
 /// A few faults, written by hand.
 fn journal() -> Vec<u8> {
-    let head = "coldframe journal 9\npolicy=clock:insert-bit=set\nhandler=parallel\nframes=1\npages=4\ntasks=1\nevict_batch=1\nreference_bit=true\n\
-                dirty_bit=true\nbuffers=2\ndirect_read=true\nplaces=false\nslots=3\nfiles_min=0\narrival=mapped\nslots_per_block=0\nareas=0\ntier=-\n\n";
+    let head = "coldframe journal 10\npolicy=clock:insert-bit=set\nhandler=parallel\nframes=1\npages=4\ntasks=1\nevict_batch=1\nreference_bit=true\n\
+                dirty_bit=true\nbuffers=2\ndirect_read=true\nplaces=false\nslots=3\nfiles_min=0\narrival=mapped\nslots_per_block=0\nareas=0\n\n";
     // Fault of task 0 on page 1, PreProcess, Load, LoadStopover, GetFreeframe; Loaded, Move, ...
     [head.as_bytes(), &[1, 0, 0, 1, 16, 0, 0, 0, 32, 0, 1, 1, 0, 18, 0, 0, 0, 17, 0, 0, 0, 3, 5, 0, 33, 1, 0, 0]]
         .concat()

@@ -1,7 +1,7 @@
 //! The journal of a swap area without an engine, driven by a swap trace.
 //!
 //! ```text
-//! "coldframe journal 9 of a swap area\n"   key=value\n ...   "\n"   entries
+//! "coldframe journal 10 of a swap area\n"   key=value\n ...   "\n"   entries
 //! ```
 //! Input: a page goes out or is released. Output: programs, copies and erases. If a page goes out and is not
 //! programmed, a full area has refused it.
@@ -18,7 +18,7 @@ use coldframe_core::{BlockId, Command, Event, PageId, SlotId, Transfer};
 use crate::head::{area_line, read_area};
 use crate::{Entries, Entry, Journal, JournalError, Replayed};
 
-pub(crate) const MAGIC: &str = "coldframe journal 9 of a swap area";
+pub(crate) const MAGIC: &str = "coldframe journal 10 of a swap area";
 
 /// Most slots of a journal's area, and pages.
 const MAX: u64 = 1 << 28;

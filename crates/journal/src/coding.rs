@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use coldframe_core::{
-    Access, After, Backed, BlockId, BufferId, Command, Event, FrameId, PageId, Place, PoolId, PoolOp, SlotId, Stage,
+    Access, After, Backed, BlockId, BufferId, Command, Event, FrameId, PageId, Place, SlotId, Stage,
     TaskId, Ticket, Transfer, Walk, Work,
 };
 
@@ -33,10 +33,6 @@ impl Journal {
                     }
                     Event::Failed { transfer: Transfer::Erase(block) } => tag(26, &[since, block.0.into()]),
                     Event::Slice => tag(24, &[since]),
-                    Event::Reclaim => tag(29, &[since]),
-                    Event::Compressed { page, size, same } => {
-                        tag(28, &[since, page.0.into(), u64::from(size) << 1 | u64::from(same)])
-                    }
                     Event::Released { page } => tag(7, &[since, page.0.into()]),
                     Event::WillNeed { page } => tag(10, &[since, page.0.into()]),
                     Event::Pinned { page } => tag(11, &[since, page.0.into()]),
@@ -83,26 +79,6 @@ impl Journal {
                     tag(42, &[page.0.into(), from.map_or(0, |s| u64::from(s.0) + 1), to.0.into()])
                 }
                 Command::EraseBlock { block } => tag(43, &[block.0.into()]),
-                Command::Pool(op) => match op {
-                    PoolOp::Compress { page, from, dirty } => {
-                        tag(44, &[page.0.into(), from.0.into(), u64::from(dirty)])
-                    }
-                    PoolOp::Store { page, at, size } => tag(45, &[page.0.into(), at.0.into(), size.into()]),
-                    PoolOp::Forget { page } => tag(46, &[page.0.into()]),
-                    PoolOp::Shift { page, from, to, size } => {
-                        tag(47, &[page.0.into(), from.0.into(), to.0.into(), size.into()])
-                    }
-                    PoolOp::Decompress { ticket, page, at, size, into } => {
-                        tag(48, &[ticket.0.into(), page.0.into(), at.0.into(), size.into(), into.0.into()])
-                    }
-                    PoolOp::TakeOut { page, at, size, to } => {
-                        tag(49, &[page.0.into(), at.0.into(), size.into(), to.0.into()])
-                    }
-                    PoolOp::Keep { page, from, at, size } => {
-                        tag(52, &[page.0.into(), from.0.into(), at.0.into(), size.into()])
-                    }
-                    PoolOp::Lend { frame, part, lent } => tag(51, &[frame.0.into(), part.into(), u64::from(lent)]),
-                },
                 Command::Kill { task } => tag(41, &[task.0.into()]),
                 Command::Halt { task, page } => tag(39, &[task.0.into(), page.0.into()]),
             },
@@ -186,11 +162,6 @@ impl Entries<'_> {
             }
             15 => Some(Event::Foreground { task: TaskId(self.index()?) }),
             24 => Some(Event::Slice),
-            29 => Some(Event::Reclaim),
-            28 => {
-                let (page, bits) = (PageId(self.index()?), self.index()?);
-                Some(Event::Compressed { page, size: bits >> 1, same: bits & 1 != 0 })
-            }
             25 => Some(Event::Failed {
                 transfer: Transfer::Copy { page: PageId(self.index()?), to: SlotId(self.index()?) },
             }),
@@ -253,43 +224,6 @@ impl Entries<'_> {
                 to: SlotId(self.index()?),
             },
             43 => Command::EraseBlock { block: BlockId(self.index()?) },
-            44 => Command::Pool(PoolOp::Compress {
-                page: page(self)?,
-                from: FrameId(self.index()?),
-                dirty: self.number()? != 0,
-            }),
-            45 => Command::Pool(PoolOp::Store { page: page(self)?, at: PoolId(self.index()?), size: self.index()? }),
-            46 => Command::Pool(PoolOp::Forget { page: page(self)? }),
-            47 => Command::Pool(PoolOp::Shift {
-                page: page(self)?,
-                from: PoolId(self.index()?),
-                to: PoolId(self.index()?),
-                size: self.index()?,
-            }),
-            48 => Command::Pool(PoolOp::Decompress {
-                ticket: Ticket(self.index()?),
-                page: page(self)?,
-                at: PoolId(self.index()?),
-                size: self.index()?,
-                into: BufferId(self.index()?),
-            }),
-            49 => Command::Pool(PoolOp::TakeOut {
-                page: page(self)?,
-                at: PoolId(self.index()?),
-                size: self.index()?,
-                to: SlotId(self.index()?),
-            }),
-            52 => Command::Pool(PoolOp::Keep {
-                page: page(self)?,
-                from: BufferId(self.index()?),
-                at: PoolId(self.index()?),
-                size: self.index()?,
-            }),
-            51 => Command::Pool(PoolOp::Lend {
-                frame: FrameId(self.index()?),
-                part: self.index()?,
-                lent: self.number()? != 0,
-            }),
             41 => Command::Kill { task: TaskId(self.index()?) },
             39 => Command::Halt { task: TaskId(self.index()?), page: page(self)? },
             _ => return Err(bad("there is no such kind of entry")),

@@ -8,11 +8,11 @@ use coldframe_core::fault::handler::{self, Handler};
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::Arrival;
 use coldframe_core::swap::{collect, AreaConfig, Layout, SwapAreas, WearLevelling, AREAS_MAX};
-use coldframe_core::{Below, Caps, Config, ConfigError, Engine, SlotsConfig, TierConfig};
+use coldframe_core::{Below, Caps, Config, ConfigError, Engine, SlotsConfig};
 
 use crate::{Entries, Journal, JournalError};
 
-const MAGIC: &str = "coldframe journal 9";
+const MAGIC: &str = "coldframe journal 10";
 
 /// The configuration of an engine, as in the journal's head.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -69,7 +69,6 @@ impl Head {
             ConfigError::Zero { .. } | ConfigError::TooLarge { .. } => bad(4, "frames", e.to_string()),
             ConfigError::Placed => bad(12, "places", e.to_string()),
             ConfigError::Swap(_) => bad(17, "areas", e.to_string()),
-            ConfigError::Tier(_) => bad(18, "tier", e.to_string()),
         })
     }
 }
@@ -79,33 +78,6 @@ const ARRIVALS: [(&str, Arrival); 3] = [
     ("behind-slice", Arrival::BehindSlice),
     ("mapped-behind-slice", Arrival::MappedBehindSlice),
 ];
-
-/// `-`: none.
-fn tier_line(tier: Option<TierConfig>) -> String {
-    tier.map_or("-".to_string(), |tier| {
-        let TierConfig { frames_max, frames_first, page_bytes, size_max, load_price, pool_price, table_bytes } = tier;
-        let sizes = format!("{frames_max} {frames_first} {page_bytes} {size_max}");
-        format!("{sizes} {load_price} {pool_price} {table_bytes}")
-    })
-}
-
-fn read_tier(text: &str) -> Option<Option<TierConfig>> {
-    if text == "-" {
-        return Some(None);
-    }
-    let mut words = text.split(' ');
-    let mut next = || words.next();
-    let tier = TierConfig {
-        frames_max: next()?.parse().ok()?,
-        frames_first: next()?.parse().ok()?,
-        page_bytes: next()?.parse().ok()?,
-        size_max: next()?.parse().ok()?,
-        load_price: next()?.parse().ok()?,
-        pool_price: next()?.parse().ok()?,
-        table_bytes: next()?.parse().ok()?,
-    };
-    next().is_none().then_some(Some(tier))
-}
 
 pub(crate) fn area_line(area: &AreaConfig) -> String {
     let AreaConfig { blocks, priority, layout, collector, victims, start, stop, wear } = area;
@@ -150,21 +122,19 @@ impl Journal {
             Below::Slots(slots) => (Some(slots), None),
             Below::Swap(swap) => (None, Some(swap)),
             Below::SlotsThenSwap(slots, swap) => (Some(slots), Some(swap)),
-            Below::Homes | Below::Tier(_) => (None, None),
+            Below::Homes => (None, None),
         };
         let (slots, files_min) = slots.map_or((0, 0), |s| (s.slots + 1, s.files_min));
         let arrival = ARRIVALS.iter().find(|(_, arrival)| *arrival == head.arrival).map_or("", |(name, _)| name);
         let (slots_per_block, areas) = swap.map_or((0, &[][..]), |swap| (swap.slots_per_block, &swap.areas[..]));
-        let tier = if let Below::Tier(tier) = head.below { Some(tier) } else { None };
         let lines: String = areas.iter().map(area_line).collect();
         let text = format!(
             "{MAGIC}\npolicy={}\nhandler={}\nframes={frames}\npages={pages}\ntasks={tasks}\nevict_batch={evict_batch}\nreference_bit={reference_bit}\n\
              dirty_bit={dirty_bit}\nbuffers={buffers}\ndirect_read={direct_read}\nplaces={places}\nslots={slots}\nfiles_min={files_min}\n\
-             arrival={arrival}\nslots_per_block={slots_per_block}\nareas={}\n{lines}tier={}\n\n",
+             arrival={arrival}\nslots_per_block={slots_per_block}\nareas={}\n{lines}\n",
             head.policy,
             head.handler,
-            areas.len(),
-            tier_line(tier)
+            areas.len()
         );
         Journal { bytes: text.into_bytes(), now: 0 }
     }
@@ -235,8 +205,6 @@ pub fn open(bytes: &[u8]) -> Result<(Head, Entries<'_>), JournalError> {
         let text = line("area")?;
         areas.push(read_area(&text).ok_or_else(|| unreadable(18 + i, "area", &text))?);
     }
-    let text = line("tier")?;
-    let tier = read_tier(&text).ok_or_else(|| unreadable(18 + count, "tier", &text))?;
     line("")?;
     let [frames, pages, tasks, evict_batch, reference_bit, dirty_bit, buffers, direct_read, places, slots, files_min] =
         numbers;
@@ -247,17 +215,12 @@ pub fn open(bytes: &[u8]) -> Result<(Head, Entries<'_>), JournalError> {
         direct_read: direct_read != 0,
         places: places != 0,
     };
-    let below = match (slots.checked_sub(1), count, tier) {
-        (None, 0, None) => Below::Homes,
-        (Some(slots), 0, None) => Below::Slots(SlotsConfig { slots, files_min }),
-        (None, 1.., None) => Below::Swap(SwapAreas { slots_per_block, areas }),
-        (Some(slots), 1.., None) => {
+    let below = match (slots.checked_sub(1), count) {
+        (None, 0) => Below::Homes,
+        (Some(slots), 0) => Below::Slots(SlotsConfig { slots, files_min }),
+        (None, 1..) => Below::Swap(SwapAreas { slots_per_block, areas }),
+        (Some(slots), 1..) => {
             Below::SlotsThenSwap(SlotsConfig { slots, files_min }, SwapAreas { slots_per_block, areas })
-        }
-        (None, 0, Some(tier)) => Below::Tier(tier),
-        _ => {
-            let reason = "an engine with a tier has neither slots nor areas".to_string();
-            return Err(JournalError::Head { line: 17, field: "areas", reason });
         }
     };
     let config = Config { frames, pages, tasks, evict_batch, caps };

@@ -5,7 +5,7 @@
 //! events and bits of a journal must issue the same commands. [`replay`] checks this, for a journal of any machine.
 //!
 //! ```text
-//! "coldframe journal 9\n"   key=value\n ...   "\n"   entries
+//! "coldframe journal 10\n"   key=value\n ...   "\n"   entries
 //! entry: tag byte, then its numbers as LEB128; an event carries the time since the event before it
 //! ```
 

@@ -6,7 +6,7 @@ use coldframe_core::fault::handler::Handler;
 use coldframe_core::policy::{Policy, PolicyChoice, PolicyError};
 use coldframe_core::prefetch::Streams;
 use coldframe_core::swap::{self, Swap, SwapAreas};
-use coldframe_core::{Access, Below, Caps, Config, ConfigError, Counts, Engine, Event, PageId, Ps, TaskId, TierConfig};
+use coldframe_core::{Access, Below, Caps, Config, ConfigError, Counts, Engine, Event, PageId, Ps, TaskId};
 use coldframe_journal::{Head, Journal};
 use coldframe_sheet::StagePrices;
 
@@ -17,7 +17,6 @@ use crate::numbering::Numbering;
 use crate::page_table::PageTable;
 use crate::read_ahead::behind;
 use crate::sources::{SourceCounts, Sources};
-use crate::tier::{TierDone, TierTimes};
 
 /// The configuration of a lane.
 #[derive(Clone, Debug)]
@@ -50,8 +49,6 @@ pub enum LaneBelow {
     Homes,
     /// Swap areas on flash.
     Swap(SwapAreas, CollectTimes),
-    /// A compressed tier.
-    Tier(TierConfig, TierTimes),
 }
 
 impl LaneConfig {
@@ -62,7 +59,6 @@ impl LaneConfig {
         let below = match &self.below {
             LaneBelow::Homes => Below::Homes,
             LaneBelow::Swap(areas, _) => Below::Swap(areas.clone()),
-            LaneBelow::Tier(tier, _) => Below::Tier(*tier),
         };
         Head { below, ..Head::new(self.policy.to_string(), self.handler, config) }
     }
@@ -108,8 +104,6 @@ pub struct LaneResult {
     pub writes_unpriced: bool,
     /// The counts of the swap area; `None`: there is none.
     pub swap: Option<SwapDone>,
-    /// The counts of the tier; `None`: there is none.
-    pub tier: Option<TierDone>,
     /// When the program was stopped, because the device failed and a page was lost; `None`: the program came to its
     /// end.
     pub halted: Option<Ps>,
@@ -191,10 +185,8 @@ impl Lane {
         if config.caps.direct_read {
             world.read_in_slots();
         }
-        match &config.below {
-            LaneBelow::Homes => {}
-            LaneBelow::Swap(_, collect) => world.set_collect(*collect),
-            LaneBelow::Tier(_, times) => (world.tier, world.instant) = (Some(Box::new(times.clone())), None),
+        if let LaneBelow::Swap(_, collect) = &config.below {
+            world.set_collect(*collect);
         }
         Ok(Lane {
             engine,
@@ -236,11 +228,6 @@ impl Lane {
     /// The sources of loads; all zero without an earlier call of [`note_sources`](Self::note_sources).
     pub fn sources(&self) -> SourceCounts {
         self.world.sources.as_ref().map(|sources| sources.counts).unwrap_or_default()
-    }
-
-    fn tier_done(&self) -> Option<TierDone> {
-        let (counts, (frames, _, pages)) = (self.engine.tier_counts()?, self.engine.tier_size()?);
-        Some(TierDone { counts, frames, pages, reads: self.world.reads, writes: self.world.writes })
     }
 
     /// Reads ahead of sequential streams from now on, at most `window_max` pages at a time, as the live pager does.
@@ -328,13 +315,13 @@ impl Lane {
     }
 
     /// The pages worth reading ahead with a true fault; `None` if the fault extends no stream. Only pages that were
-    /// already absent before the fault and have contents in the pool or on the device are returned.
+    /// already absent before the fault and have contents on the device are returned.
     fn behind(&mut self, page: PageId, numbers: Option<&Numbering>) -> Option<Vec<PageId>> {
         let (engine, stored) = (&self.engine, &self.world.stored);
         match &mut self.streams {
             Some(streams) if engine.frame_of(page).is_none() => {
                 let mut ahead = behind(streams, page, numbers)?;
-                let kept = |page: PageId| stored.get(page.index()) == Some(&true) || engine.is_in_tier(page);
+                let kept = |page: PageId| stored.get(page.index()) == Some(&true);
                 ahead.retain(|page| engine.frame_of(*page).is_none() && kept(*page));
                 Some(ahead)
             }
@@ -386,7 +373,6 @@ impl Lane {
             false_latency: self.false_latency.clone(),
             swap: self.engine.swap().map(SwapDone::of),
             writes_unpriced: self.unpriced && self.engine.counts().dirty_evictions > 0,
-            tier: self.tier_done(),
             halted: self.halted,
         }
     }

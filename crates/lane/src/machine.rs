@@ -14,9 +14,7 @@
 
 use std::collections::VecDeque;
 
-use coldframe_core::{
-    After, Command, Engine, Event, Machine, PageId, Place, PoolOp, Ps, SlotId, Stage, TaskId, Ticket, Work,
-};
+use coldframe_core::{After, Command, Engine, Event, Machine, PageId, Place, Ps, SlotId, Stage, TaskId, Ticket, Work};
 use coldframe_journal::{self as journal, Journal};
 use coldframe_sheet::StagePrices;
 
@@ -26,7 +24,6 @@ use crate::in_slots::InSlots;
 use crate::page_table::PageTable;
 use crate::read_ahead::beside;
 use crate::sources::Sources;
-use crate::tier::TierTimes;
 use crate::watch::Watch;
 use crate::window::Window;
 use crate::xip::XipMeter;
@@ -220,7 +217,7 @@ pub struct World {
     /// Ends of transfers on a device that takes no time, while the processor takes none either; `None`: they take time,
     /// on the bus.
     pub instant: Option<VecDeque<Event>>,
-    /// Loads of zeros and from a tier. They cannot fail.
+    /// Loads of zeros. They cannot fail.
     zeros: VecDeque<Event>,
     /// Tasks that can go on.
     pub resumed: VecDeque<usize>,
@@ -232,12 +229,6 @@ pub struct World {
     pub watch: Option<Box<Watch>>,
     /// The sources of loads, if they are counted.
     pub sources: Option<Box<Sources>>,
-    /// The slot that the present event packs compressed pages into.
-    packing: Option<SlotId>,
-    /// Loads of compressed pages that are under way.
-    compressed: Vec<Ticket>,
-    /// Times of a tier, if there is one.
-    pub tier: Option<Box<TierTimes>>,
     faulty: Option<Box<Faulty>>,
     /// The journal, if one is kept.
     pub journal: Option<Journal>,
@@ -274,9 +265,6 @@ impl World {
             halted: Vec::new(),
             watch: None,
             sources: None,
-            packing: None,
-            compressed: Vec::new(),
-            tier: None,
             faulty: config.failures.map(|failures| Box::new(Faulty::new(failures))),
             journal: None,
             config,
@@ -353,12 +341,7 @@ impl World {
         if let Event::Loaded { ticket } = event {
             self.loading = self.loading.filter(|(_, end)| *end > self.now);
             self.came(ticket);
-            if let Some(i) = self.compressed.iter().position(|compressed| *compressed == ticket) {
-                self.compressed.swap_remove(i);
-                self.spend(Stage::TransHostMem, self.tier().decompress);
-            }
         }
-        self.packing = None;
         if self.journal.is_none() && self.faulty.is_none() {
             return engine.handle(event, &mut View { table, world: self });
         }
@@ -441,13 +424,9 @@ impl World {
     }
 
     fn load(&mut self, page: PageId, ticket: Ticket, from: SlotId) {
-        let packed = self.tier.is_some() && from.index() >= self.homes;
-        if packed && !self.compressed.contains(&ticket) {
-            self.compressed.push(ticket);
-        }
-        let (i, end, in_area) = (page.index(), Event::Loaded { ticket }, self.in_area(from) && !packed);
+        let (i, end, in_area) = (page.index(), Event::Loaded { ticket }, self.in_area(from));
         self.kind = FaultKind::True;
-        let zeros = !in_area && !packed && !self.has_bytes(page);
+        let zeros = !in_area && !self.has_bytes(page);
         self.zero_loads += u64::from(zeros);
         if let Some(sources) = &mut self.sources {
             sources.load(page, zeros);
@@ -473,19 +452,6 @@ impl World {
         self.loading = Some((start, ends));
     }
 
-    fn tier(&self) -> &TierTimes {
-        self.tier.as_ref().expect("an engine with a tier")
-    }
-
-    /// The bytes are there at once. A page that no task has written and no device has is zeros: one word.
-    fn compress(&mut self, page: PageId, dirty: bool) {
-        const WORD: u32 = 8;
-        let zeros = !dirty && self.config.zeros != Zeros::Loaded && !self.has_bytes(page);
-        let (takes, size) = (self.tier().compress, if zeros { WORD } else { self.tier().sizes.of(page) });
-        self.spend(Stage::GetFreeframe, takes);
-        self.done.push_back(Event::Compressed { page, size, same: false });
-    }
-
     fn in_area(&self, slot: SlotId) -> bool {
         slot.index().checked_sub(self.homes).is_some_and(|slot| slot < self.config.area_slots)
     }
@@ -493,26 +459,6 @@ impl World {
     /// Whether a device or a file has the page.
     fn has_bytes(&self, page: PageId) -> bool {
         self.stored[page.index()] || self.file.get(page.index()).copied().unwrap_or(false)
-    }
-
-    /// Takes a page out of the tier. This cannot fail, since no device takes part.
-    fn decompress(&mut self, ticket: Ticket) {
-        self.kind = FaultKind::True;
-        self.spend(Stage::TransHostMem, self.tier().decompress);
-        self.zeros.push_back(Event::Loaded { ticket });
-    }
-
-    /// Writes a compressed page. One program of the device serves all pages that one event takes out to a slot.
-    fn take_out(&mut self, page: PageId, to: SlotId) {
-        let end = Event::Written { page };
-        self.stored[page.index()] = true;
-        let first = self.packing.replace(to) != Some(to);
-        if first {
-            self.spend(Stage::GetFreeframe, self.config.home.write.processor);
-        }
-        let Some(takes) = self.config.home.write.device else { return self.done.push_back(end) };
-        self.writes += u64::from(first);
-        self.bus.submit(self.now, if first { takes } else { Ps::ZERO }, Some(end), self.class);
     }
 
     fn write(&mut self, page: PageId, to: SlotId) {
@@ -598,13 +544,6 @@ impl Machine for View<'_> {
             Command::EraseBlock { .. } => {
                 world.bus.submit(world.now, world.config.collect.erase, None, world.class);
             }
-            Command::Pool(op) => match op {
-                PoolOp::Compress { page, dirty, .. } => world.compress(page, dirty),
-                PoolOp::Decompress { ticket, .. } => world.decompress(ticket),
-                PoolOp::TakeOut { page, to, .. } => world.take_out(page, to),
-                // A copy of some hundred bytes, or none.
-                _ => {}
-            },
             Command::Resume { task } => {
                 if let Some(watch) = &mut world.watch {
                     watch.resumed(task);

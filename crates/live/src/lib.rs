@@ -64,13 +64,13 @@
 //! - [`stats`]: the counters that other processes read
 //! - [`page`]: where each page is, and which task is moving it
 //! - [`memory`]: the managed addresses, the page table, and the RAM behind them
-//! - [`tier`], [`swap`]: compressed pages; the log on a device, encryption, hashes
+//! - [`swap`]: the log on a device, encryption, hashes
 //! - [`record`]: recordings and journals
 //! - [`task`]: what a thread has while it serves a fault; which handler thread reads the messages
 //! - [`work`]: what follows from the engine's commands after its lock is freed
 //! - [`fault`]: a fault, the engine behind its lock, Linux as the engine's machine
 //! - [`region`]: changes of managed memory that are not faults
-//! - [`threads`]: handlers, writer, reclaimer, the pager process
+//! - [`threads`]: handlers, writer, the pager process
 //! - [`measure`]: what this machine allows, and how fast it is
 //! - [`life`]: start, forks, end
 //! - [`pager`]: the public interface, with the order of its calls
@@ -91,7 +91,6 @@ mod swap;
 mod sys;
 mod task;
 mod threads;
-mod tier;
 mod work;
 
 pub use error::LiveError;
@@ -99,7 +98,7 @@ pub use inject::Inject;
 pub use life::locked;
 pub use measure::trials;
 pub use memory::extents;
-pub use options::{Options, Recorder, SwapArea, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
+pub use options::{Options, Recorder, SwapArea, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
 pub use pager::{Pager, Pin, Region};
 pub use record::compressibility::trial_ns;
 pub use region::mapping::Spot;

@@ -20,36 +20,6 @@ pub enum Wait {
     Brief,
 }
 
-/// Whether evicted pages stay in RAM, compressed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Tier {
-    /// No: they go to the backing.
-    #[default]
-    None,
-    /// With lz4, within `ram`, and as much of it as pays. Not in a recording, and not together with a swap area.
-    Lz4,
-}
-
-impl Tier {
-    /// The environment variable with the default of [`Options::new`], by its name. For tests, which can all run
-    /// with a tier. Only a build with debug assertions reads it.
-    pub const VARIABLE: &'static str = "COLDFRAME_TIER";
-
-    /// Each with its name.
-    pub const ALL: [(&'static str, Tier); 2] = [("none", Tier::None), ("lz4", Tier::Lz4)];
-
-    /// The tier of this name.
-    pub fn parse(name: &str) -> Option<Tier> {
-        Tier::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, tier)| tier)
-    }
-
-    fn usual() -> Tier {
-        let read = || std::env::var(Tier::VARIABLE).ok().and_then(|name| Tier::parse(&name));
-        cfg!(debug_assertions).then(read).flatten().unwrap_or_default()
-    }
-}
-
 /// How a program is recorded.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Recorder {
@@ -116,9 +86,6 @@ pub struct Options {
     /// A swap area whose tables the engine keeps. `None`: the pager places pages itself, in a log that reuses free
     /// slots and leaves unchanged pages in place.
     pub swap: Option<crate::SwapArea>,
-    /// Whether evicted pages stay in RAM, compressed.
-    #[serde(default)]
-    pub tier: Tier,
     /// Number of threads of the pager that handle faults, at least 1. They need no rights. With rights (root,
     /// CAP_SYS_PTRACE, access to `/dev/userfaultfd`, or `vm.unprivileged_userfaultfd=1`) they also serve system calls
     /// on absent pages. Without rights such calls fail with EFAULT; `pin` the range first.
@@ -164,7 +131,6 @@ impl Options {
             backing_max: None,
             wait: Wait::Auto,
             swap: None,
-            tier: Tier::usual(),
             handlers: 2,
             encrypt: false,
             journal: None,

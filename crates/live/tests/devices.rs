@@ -6,7 +6,7 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
-use coldframe_live::{Inject, Options, Pager, Region, Tier, Wait, PAGE};
+use coldframe_live::{Inject, Options, Pager, Region, Wait, PAGE};
 use common::in_child;
 
 const RAM: u64 = 1 << 20;
@@ -73,7 +73,7 @@ fn is_right(region: &Region, page: usize, round: u64) -> bool {
 /// In each round the program reads and writes all pages.
 fn program(inject: Inject) {
     let options = Options { inject: Some(inject), wait: Wait::Read, max_memory: 1 << 28, ..Options::new(RAM) };
-    let pager = Pager::start(Options { tier: Tier::None, ..options }).unwrap();
+    let pager = Pager::start(options).unwrap();
     let mut region = pager.anonymous(PAGES * PAGE).unwrap();
     for round in 1..=3 {
         for page in 0..PAGES {

@@ -5,7 +5,7 @@ mod common;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use coldframe_live::{Options, Pager, Region, Tier, PAGE};
+use coldframe_live::{Options, Pager, Region, PAGE};
 use common::{in_child, pager, round_of, stamp, wait_for};
 
 const PAGES: usize = 512;
@@ -312,10 +312,10 @@ fn use_up_pipes() {
 
 #[test]
 fn a_user_whose_pipes_have_all_the_pages_that_they_may_have_gets_a_pager_and_so_do_children() {
-    for (policy, tier) in [("fifo", Tier::None), ("fifo-sc:valid=8", Tier::None), ("fifo", Tier::Lz4)] {
+    for policy in ["fifo", "fifo-sc:valid=8"] {
         let (status, said) = in_child(|| {
             use_up_pipes();
-            let pager = pager(1 << 18, |o| (o.policy, o.tier) = (Some(policy.to_string()), tier));
+            let pager = pager(1 << 18, |o| o.policy = Some(policy.to_string()));
             let mut region = region(&pager);
             live_on(&mut region);
             common::count_up(&pager.anonymous(256 * PAGE).unwrap(), 4, 3000);

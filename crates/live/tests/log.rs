@@ -3,10 +3,10 @@
 
 mod common;
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use coldframe_live::{Inject, Options, Pager, Region, Tier, Wait, PAGE};
-use common::{drop_behind_our_back, in_child, pager, round_of, stamp, succeeds, wait_for, word};
+use coldframe_live::{Inject, Options, Pager, Region, Wait, PAGE};
+use common::{in_child, pager, round_of, stamp, wait_for, word};
 
 /// The completion of an operation that a thread has left in flight could interrupt the thread's next call.
 #[test]
@@ -190,47 +190,6 @@ fn a_limit_on_file_sizes_that_comes_later_makes_the_program_wait_until_it_is_rai
         raise.join().unwrap();
     });
     assert!(status == 0 && said.contains("the swap file may not grow (ulimit -f); the program waits"), "{said}");
-}
-
-/// Writes the first words of all pages. Every third page may be dropped meanwhile.
-fn rewrite_beside_drops(region: &Region, rounds: std::ops::Range<u64>) {
-    for round in rounds {
-        for page in 0..region.len() / PAGE {
-            let was = word(region, page, 0).swap(round + 1, Ordering::Relaxed);
-            assert!(was == round || (was == 0 && page % 3 == 0), "page {page} in round {round}: {was}");
-        }
-    }
-}
-
-/// No page of noise can go to the device. The other pages go to the compressed tier and need none, and the thread that
-/// takes one out may sleep, since the page was dropped just then.
-#[test]
-fn while_the_device_is_full_pages_that_need_none_come_and_go() {
-    succeeds(|| {
-        // The tier does not give its pages to a device that is so much slower.
-        let inject = Inject { pause: 2, slow_us: 300, ..Inject::default() };
-        let pager = pager(1 << 20, |o| (o.inject, o.tier, o.handlers) = (Some(inject), Tier::Lz4, 1));
-        let mut noise = pager.anonymous(96 * PAGE).unwrap();
-        let region = pager.anonymous(512 * PAGE).unwrap();
-        fastrand::Rng::with_seed(1).fill(noise.as_mut_slice());
-        rewrite_beside_drops(&region, 0..3);
-        assert!(pager.stats().device_writes > 0, "room is reserved");
-        limit_files(PAGE as u64);
-        fastrand::Rng::with_seed(2).fill(noise.as_mut_slice());
-        let (done, wrote) = (AtomicBool::new(false), pager.stats().device_bytes_written);
-        rewrite_beside_drops(&region, 3..6);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while !done.load(Ordering::Relaxed) {
-                    (0..512).filter(|page| page % 3 == 0).for_each(|page| drop_behind_our_back(&region, page));
-                }
-            });
-            rewrite_beside_drops(&region, 6..10);
-            done.store(true, Ordering::Relaxed);
-        });
-        assert_eq!(pager.stats().device_bytes_written, wrote);
-        limit_files(libc::RLIM_INFINITY);
-    });
 }
 
 #[test]

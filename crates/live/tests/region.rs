@@ -1,6 +1,6 @@
 //! Regions as a program sees them: reads return what was written, in the given RAM.
 
-use coldframe_live::{Options, Pager, Region, Tier, Wait, PAGE};
+use coldframe_live::{Options, Pager, Region, Wait, PAGE};
 
 const RAM: u64 = 2 << 20;
 
@@ -46,7 +46,7 @@ fn what_is_written_is_read_whatever_the_policy() {
         let pager = pager(|o| o.policy = Some(policy.to_string()));
         exercise(&pager, 2);
         let stats = pager.stats();
-        assert!(stats.evictions > 0 && stats.pages_written + stats.tier_stores > 0, "{policy}: {stats:?}");
+        assert!(stats.evictions > 0 && stats.pages_written > 0, "{policy}: {stats:?}");
         let frames = RAM / PAGE as u64;
         assert!(stats.resident_max <= frames, "{policy}: {} pages in RAM of {frames}", stats.resident_max);
     }
@@ -150,7 +150,7 @@ fn pages_that_left_together_come_back_together_if_that_pays() {
     // A stride that visits each page once, and no two neighbours in a row.
     let order = |i: usize| i * 77 % pages;
     let faults = |block: u32, random: bool| {
-        let pager = pager(|o| (o.block, o.tier) = (block, Tier::None));
+        let pager = pager(|o| o.block = block);
         let mut region = pager.anonymous(pages * PAGE).unwrap();
         (0..pages).for_each(|i| stamp(&mut region, order(i), 1));
         let mut next = fastrand::Rng::with_seed(3);
@@ -170,7 +170,7 @@ fn pages_that_left_together_come_back_together_if_that_pays() {
 #[test]
 fn a_sequential_stream_is_read_ahead_and_a_random_one_is_not() {
     for wait in [Wait::Read, Wait::Brief] {
-        let pager = pager(|o| (o.read_ahead, o.wait, o.tier) = (16, wait, Tier::None));
+        let pager = pager(|o| (o.read_ahead, o.wait) = (16, wait));
         let pages = 4 * RAM as usize / PAGE;
         let mut region = pager.anonymous(pages * PAGE).unwrap();
         (0..pages).for_each(|page| stamp(&mut region, page, 1));

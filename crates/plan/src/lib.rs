@@ -3,12 +3,11 @@
 //!
 //! ```text
 //!   Measured ─► policy, wait, batch of victims ─┐
-//!   RAM ────────────────────────────────────────┴─► Plan: frames, reserve, batch, buffers ─► the engine's Config, tier
+//!   RAM ────────────────────────────────────────┴─► Plan: frames, reserve, batch, buffers ─► the engine's Config
 //! ```
 #![forbid(unsafe_code)]
 
-use coldframe_core::tier::{BIN_FRAMES, TABLE_BYTES};
-use coldframe_core::{Bytes, Caps, Config, TierConfig};
+use coldframe_core::{Bytes, Caps, Config};
 
 /// Bytes of a page.
 pub const PAGE: usize = 4096;
@@ -53,21 +52,6 @@ const BATCH_MIN: usize = 8;
 pub const BATCH_MAX: usize = 32;
 /// A false fault in steps of a walk: the signal and the move back (4.2 us if a move takes 1.0 us).
 const FALSE_FAULT_STEPS: u64 = 4;
-
-/// The most pages that are evicted together if there is a tier. Two such batches, with the two bins that each may have
-/// to clear, are the victims of one fault: 2 x (24 + 2 x 4) = 64.
-pub const TIER_BATCH_MAX: usize = 24;
-/// The largest compressed page that is kept: three quarters of a page. One that takes more saves less than a quarter
-/// of a frame, and costs as much time as any other.
-pub const TIER_PAGE_MAX: usize = PAGE / 4 * 3;
-/// A tier leaves at least this part of all frames. A guess: with less, each touch would decompress a page.
-pub const TIER_LEFT_PART: usize = 8;
-/// A tier also leaves this many frames besides a batch and the loads that can be in flight. A guess: the pages of some
-/// instructions.
-const TIER_LEFT_MORE: usize = 8;
-/// The time for a page that comes from the pool and goes back, in nanoseconds: two switches, four system calls, lz4 and
-/// the hash, twice. 20 to 30 us are measured (`docs/book/src/speed.md`).
-const POOL_NS: u32 = 24_000;
 
 /// Medians that a pager measures at its start, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -215,22 +199,6 @@ impl Plan {
         let caps = Caps { reference_bit: false, dirty_bit: true, buffers: buffers as u32, direct_read: false, places };
         Config { frames, pages, tasks: TASKS, evict_batch, caps }
     }
-
-    /// The bounds of a tier, if a read takes this long; `None`: there are too few frames. It begins with half of what
-    /// it may have, a guess: the border then moves by itself.
-    pub fn tier(&self, read_ns: u64) -> Option<TierConfig> {
-        let left = (self.frames / TIER_LEFT_PART).max(self.buffers + self.evict_batch + TIER_LEFT_MORE);
-        let frames_max = self.frames.checked_sub(left)? / BIN_FRAMES * BIN_FRAMES;
-        (frames_max >= 2 * BIN_FRAMES).then_some(TierConfig {
-            frames_max,
-            frames_first: frames_max / 2,
-            page_bytes: PAGE as u32,
-            size_max: TIER_PAGE_MAX as u32,
-            load_price: read_ns.clamp(1, u64::from(u32::MAX)) as u32,
-            pool_price: POOL_NS,
-            table_bytes: TABLE_BYTES,
-        })
-    }
 }
 
 #[cfg(test)]
@@ -265,16 +233,5 @@ mod tests {
             assert!((pager.with(ram - PAGE as u64).frames as u64) < frames);
         }
         assert_eq!(pager.ram_for(1).0 as usize, FRAMES_MIN * PAGE);
-    }
-
-    #[test]
-    fn little_ram_has_no_tier() {
-        let tier = |frames, evict_batch, buffers| {
-            Plan { frames, evict_batch, buffers, reserve: 0 }
-                .tier(80_000)
-                .map(|tier| (tier.frames_max, tier.load_price))
-        };
-        assert_eq!([tier(48, 8, 16), tier(36, 8, 16)], [Some((16, 80_000)), None]);
-        assert_eq!(tier(8192, 16, 64), Some((7168, 80_000)));
     }
 }

@@ -2,7 +2,6 @@
 
 use coldframe_core::Ps;
 use coldframe_experiment::result::RunResult;
-use coldframe_lane::TierDone;
 use coldframe_sheet::quantity::{human_count, human_size, human_time};
 use coldframe_show::table::{styled, Grid};
 
@@ -22,10 +21,6 @@ pub fn results(results: &[RunResult]) -> Grid {
         "fault p99",
         "fault max",
     ];
-    let with_tier = results.iter().any(|r| r.lane().is_some_and(|lane| lane.tier.is_some()));
-    if with_tier {
-        headings.extend(["from tier", "dev. reads", "dev. writes"]);
-    }
     if with_instructions {
         headings.push("per instr.");
     }
@@ -46,11 +41,6 @@ pub fn results(results: &[RunResult]) -> Grid {
             of(lane.and_then(|l| l.true_latency.quantile(0.99))),
             of(lane.filter(|l| l.true_latency.count() > 0).map(|l| l.true_latency.max())),
         ];
-        if with_tier {
-            let tier = lane.and_then(|l| l.tier);
-            let of = |n: fn(&TierDone) -> u64| tier.as_ref().map_or_else(dash, |tier| human_count(n(tier)));
-            row.extend([of(|t| t.counts.decompressed), of(|t| t.reads), of(|t| t.writes)]);
-        }
         if with_instructions {
             row.push(r.time_per_instruction().map_or_else(dash, |t| human_time(Ps(t.round() as u64))));
         }

@@ -9,7 +9,6 @@ use std::os::unix::process::CommandExt;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use coldframe_live::Tier;
 use coldframe_toolbox::{have, GCC};
 use common::{compile, paged, with};
 
@@ -94,9 +93,9 @@ fn reads(how: &str, direct: bool, disturb: bool, wait: Duration, count: u32) {
     }
     let disturbed = ["disturbed"];
     let more: &[&str] = if disturb { &disturbed } else { &[] };
-    for (policy, tier) in [("fifo", Tier::None), ("fifo", Tier::Lz4), ("fifo-sc:valid=60%", Tier::None)] {
+    for policy in ["fifo", "fifo-sc:valid=60%"] {
         let Some(mut command) = paged(&program, RAM) else { return };
-        with(&mut command, |options| (options.policy, options.tier) = (Some(policy.to_string()), tier));
+        with(&mut command, |options| options.policy = Some(policy.to_string()));
         let held = std::fs::File::open(&file).unwrap();
         let number = held.as_raw_fd();
         if how == "-" {
@@ -109,7 +108,7 @@ fn reads(how: &str, direct: bool, disturb: bool, wait: Duration, count: u32) {
         }
         let output = common::run(command.arg(format!("{how}{}", file.display())).arg(count.to_string()).args(more));
         let stdout = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{policy}, {tier:?}: {stdout}{}", String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{policy}: {stdout}{}", String::from_utf8_lossy(&output.stderr));
     }
 }
 

@@ -220,7 +220,6 @@ int main(void) {
     }
     return 0;
 }"#;
-    // With less RAM, the tables of the tier, which such a lot of memory needs, leave no page that can be locked.
     check_paged("small", main, 2 * RAM, &[]);
 }
 

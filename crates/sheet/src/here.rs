@@ -17,8 +17,6 @@ pub struct Here {
     pub read_ahead: Spread,
     /// A page that is needed again before it was written to the device.
     pub memory_fault: Spread,
-    /// A page from compressed RAM, while another page goes there.
-    pub pool_fault: Spread,
     /// A touch of a page in RAM that was unmapped.
     pub false_fault: Spread,
     /// The first write to a page that was mapped read-only.
@@ -43,7 +41,6 @@ impl Here {
             device_fault: sheet.cost("live.device_fault")?,
             read_ahead: sheet.cost("live.read_ahead")?,
             memory_fault: sheet.cost("live.memory_fault")?,
-            pool_fault: sheet.cost("live.pool_fault")?,
             false_fault: sheet.cost("live.false_fault")?,
             first_write: sheet.cost("live.first_write")?,
             evict_clean: sheet.cost("live.evict_clean")?,

@@ -13,14 +13,12 @@ const ROWS: usize = 6;
 const ROWS_MIN: usize = 4;
 /// Lines of the whole answer.
 const LINES: usize = 18;
-/// The gain of a tier is mentioned if it makes a run this many times as fast.
-const GAIN: f64 = 1.1;
 /// Lines for the command.
 const COMMAND: usize = 2;
 
 /// The whole answer. `config`: the file with the advised settings, `report`: the page, if there are any; `more`: lines
 /// between the answer and its commands. If other lines are long, the table has fewer sizes; then what the
-/// answer rests on, the kernel's swap, and how long memory rests are left out: the page has them.
+/// answer rests on, and how long memory rests are left out: the page has them.
 pub fn words(answer: &Answer, config: Option<&str>, report: Option<&Path>, more: &str) -> String {
     let forms = (0..=SPARE).rev().flat_map(|spare| (ROWS_MIN..=ROWS).rev().map(move |rows| (rows, spare)));
     let forms = forms.chain((2..ROWS_MIN).rev().map(|rows| (rows, 0)));
@@ -35,7 +33,7 @@ pub fn words(answer: &Answer, config: Option<&str>, report: Option<&Path>, more:
 }
 
 /// Sentences that can be left out.
-const SPARE: usize = 3;
+const SPARE: usize = 2;
 
 /// The answer with at most this many sizes, and this many of the sentences that can be left out.
 fn with(answer: &Answer, rows: usize, spare: usize) -> String {
@@ -45,8 +43,7 @@ fn with(answer: &Answer, rows: usize, spare: usize) -> String {
     out += &table(answer, &points);
     out += &filled(&thrashes(answer));
     out += &filled(&recommended(answer));
-    out += &tier(answer, &points);
-    out += &if spare >= 2 { by_kernel(answer) } else { String::new() };
+    out += &by_kernel(answer);
     out += &answer.seen.as_ref().map_or(String::new(), |seen| remarks(seen, spare >= 1));
     if spare >= SPARE && !answer.how_sure.is_empty() {
         out += &filled(&format!("How sure: {}.", answer.how_sure.join("; ")));
@@ -209,31 +206,7 @@ fn recommended(answer: &Answer) -> String {
     format!("Recommended: --ram {ram}: {time} ({range}), at most {percent:.0} % slower{than}.")
 }
 
-/// The gain of a compressed tier at the size of the table for which it is largest.
-fn tier(answer: &Answer, points: &[&Point]) -> String {
-    let Some(tier) = &answer.tier else { return String::new() };
-    let percent = 100.0 * tier.kept_share;
-    let smaller = format!("{percent:.0} % of its pages become {:.1} times smaller with lz4", tier.ratio);
-    let gains = points.iter().filter_map(|point| {
-        let at = tier.at(point.ram_bytes)?;
-        Some((point.seconds / at.seconds, at))
-    });
-    let best = gains.filter(|(gain, _)| *gain > GAIN).max_by(|a, b| a.0.total_cmp(&b.0));
-    let Some((_, at)) = best else {
-        return filled("Compressed RAM (--tier lz4) would gain less than 10 %.");
-    };
-    let (ram, time) = (ram_size(at.ram_bytes), human_seconds(at.seconds));
-    let time = if at.told { format!("about {time}") } else { format!("at least {time}") };
-    let without = human_size(at.bytes_written_without);
-    let with = if at.bytes_written == 0 { "nothing".into() } else { human_size(at.bytes_written) };
-    let disk = match at.bytes_written_without {
-        0 => String::new(),
-        _ => format!(" and writes {with} to the disk instead of {without}"),
-    };
-    filled(&format!("With --tier lz4, --ram {ram} takes {time}{disk}: {smaller}."))
-}
-
-/// The kernel's swap at the recommended size.
+/// The kernel's swap at the recommended size; zram with the command that runs the program so.
 fn by_kernel(answer: &Answer) -> String {
     let ram = answer.ram_bytes.unwrap_or(answer.needed_bytes / 2);
     let Some((swap, at)) = answer.kernel.as_ref().and_then(|swap| Some((swap, swap.at(ram)?))) else {
@@ -244,7 +217,8 @@ fn by_kernel(answer: &Answer) -> String {
         Some(high) => format!("about {low} to {}", human_seconds(high)),
         None => format!("at least {low}"),
     };
-    filled(&format!("By the kernel, with swap on {}: --ram {size} takes {time}.", swap.kind))
+    let how = if swap.share > 0.0 { " (--by kernel --swap zram)" } else { "" };
+    filled(&format!("By the kernel, with swap on {}{how}: --ram {size} takes {time}.", swap.kind))
 }
 
 /// The commands to paste: a run with the advised RAM, and the page.

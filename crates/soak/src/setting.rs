@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use coldframe_core::policy::{self, ParamKind, PolicyChoice};
 use coldframe_core::swap::{collect, VICTIMS_MAX};
-use coldframe_live::{Inject, Options, SwapArea, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
+use coldframe_live::{Inject, Options, SwapArea, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 use fastrand::Rng;
 
 /// The most threads; each has its own words in each shared page.
@@ -73,8 +73,6 @@ pub struct Setting {
     pub pause: u32,
     /// The engine's swap area, if it has one.
     pub swap: Option<SwapArea>,
-    /// Whether evicted pages stay in RAM, compressed.
-    pub tier: Tier,
 }
 
 impl Setting {
@@ -120,17 +118,15 @@ impl Setting {
             pause: if random.u8(..4) == 0 { random.u32(3..200) } else { 0 },
             program: random.bool(),
             swap: None,
-            tier: Tier::None,
         }
         .with_area(random)
     }
 
-    /// Half of all settings have a swap area, and a third have a tier. The area's size is between half of what is
-    /// written and a size that is never collected.
+    /// Half of all settings have a swap area. Its size is between half of what is written and a size that is never
+    /// collected.
     fn with_area(self, random: &mut Rng) -> Setting {
         if random.bool() {
-            let (_, tier) = random.choice(Tier::ALL).expect("there are tiers");
-            return Setting { tier, ..self };
+            return self;
         }
         let pages = (self.shared + self.own * self.threads) as u64;
         let blocks = pages * random.u64(4..=16) / 8 / 32 + u64::from(SwapArea::START) + random.u64(1..=4);
@@ -159,7 +155,6 @@ impl Setting {
             stats_fd,
             inject: self.inject(),
             swap: self.swap.clone(),
-            tier: self.tier,
             ..Options::new((self.frames * PAGE) as u64)
         }
     }
@@ -247,9 +242,6 @@ impl fmt::Display for Setting {
         }
         if let Some(SwapArea { bytes, collector, victims }) = &self.swap {
             write!(f, " area {} blocks {collector}:{victims}", bytes.unwrap_or(0) / SwapArea::BLOCK)?;
-        }
-        if let Some((name, _)) = Tier::ALL.iter().find(|(_, tier)| *tier == self.tier && self.tier != Tier::None) {
-            write!(f, " tier {name}")?;
         }
         if self.pause > 0 {
             write!(f, " pause 1/{}", self.pause)?;

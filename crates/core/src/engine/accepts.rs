@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::event::{Event, Transfer};
 use crate::ids::PageId;
-use crate::page_state::{PageState, COMPRESSING};
+use crate::page_state::PageState;
 use crate::slots::Slots;
 
 impl Engine {
@@ -18,14 +18,8 @@ impl Engine {
             Event::Loaded { ticket } | Event::Failed { transfer: Transfer::Load(ticket) } => {
                 self.flights.find(ticket).is_some_and(|flight| flight.buffer.is_some())
             }
-            Event::Written { page } if self.config.caps.places => {
-                matches!(page_state(page), Some(PageState::Writing { .. }))
-            }
             Event::Written { page } | Event::Failed { transfer: Transfer::Write(page) } => {
-                matches!(page_state(page), Some(PageState::Writing { tries, .. }) if tries > COMPRESSING)
-            }
-            Event::Compressed { page, size, .. } => {
-                matches!(page_state(page), Some(PageState::Writing { tries: COMPRESSING, .. })) && size > 0
+                matches!(page_state(page), Some(PageState::Writing { .. }))
             }
             Event::Failed { transfer: Transfer::Copy { page, to } } => {
                 page_state(page).is_some() && self.backing.takes_copies(page, to)
@@ -33,7 +27,7 @@ impl Engine {
             Event::Failed { transfer: Transfer::Erase(block) } => {
                 self.swap().is_some_and(|swap| block.index() < swap.block_count())
             }
-            Event::Slice | Event::Reclaim => true,
+            Event::Slice => true,
             Event::Released { page } => !matches!(page_state(page), None | Some(PageState::Loading(_))),
             Event::WillNeed { page } => page_state(page).is_some(),
             Event::Pinned { page } => {

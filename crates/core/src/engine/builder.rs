@@ -15,8 +15,6 @@ use crate::prefetch::Arrival;
 use crate::ram::Ram;
 use crate::slots::Slots;
 use crate::swap::{Swap, SwapAreas};
-use crate::tier::packs::Packs;
-use crate::tier::{Tier, TierConfig};
 
 /// An engine that is being made: bounds first, then what is below its frames, then [`Builder::build`].
 pub struct Builder {
@@ -41,20 +39,16 @@ impl Builder {
     /// The engine, with nothing in RAM. All memory that it will ever use is allocated here.
     ///
     /// # Errors
-    /// A bound is zero or does not fit into 29 bits, or what is below does not fit the machine or the handler.
+    /// A bound is zero or does not fit into 29 bits, or what is below does not fit the machine.
     pub fn build(self) -> Result<Engine, ConfigError> {
         let Builder { config, policy, handler, below, arrival } = self;
         check(&config)?;
         let Config { frames, pages, tasks, caps, .. } = config;
-        let tier = if let Below::Tier(tier) = below { Some(tier) } else { None };
-        match tier.and_then(|tier| tier_refused(&tier, &config, handler)) {
-            Some(reason) => return Err(ConfigError::Tier(reason)),
-            None if caps.places && !matches!(below, Below::Homes | Below::Tier(_)) => return Err(ConfigError::Placed),
-            None => {}
+        if caps.places && below != Below::Homes {
+            return Err(ConfigError::Placed);
         }
-        let packs = tier.map(|tier| Packs::new(pages, tier.page_bytes));
         let (slots, areas) = match below {
-            Below::Homes | Below::Tier(_) => (None, None),
+            Below::Homes => (None, None),
             Below::Swap(areas) => (None, Some(areas)),
             Below::Slots(slots) => (Some(slots), None),
             Below::SlotsThenSwap(slots, areas) => (Some(slots), Some(areas)),
@@ -62,17 +56,16 @@ impl Builder {
         slots.map_or(Ok(()), |slots| within("slots", slots.slots))?;
         let swap = areas.map(|SwapAreas { slots_per_block, areas }| Swap::new(pages, slots_per_block, &areas));
         let swap = swap.transpose().map_err(ConfigError::Swap)?;
-        let backing = Backing::new(pages, swap, slots.map(|slots| Slots::new(slots, pages, tasks)), packs);
+        let backing = Backing::new(pages, swap, slots.map(|slots| Slots::new(slots, pages, tasks)));
         let backing = backing.read_at_home(caps.direct_read);
         let buffers = caps.buffers as usize;
         Ok(Engine {
             pages: PageStates::new(pages),
             ram: Ram::new(&config, policy),
             // With a frame for each fault in flight, a search always finds one.
-            flights: Flights::new(buffers.min(frames - tier.map_or(0, |tier| tier.frames_max)), tasks),
+            flights: Flights::new(buffers.min(frames), tasks),
             buffers: Buffers::new(buffers, handler.needs_xip),
             backing,
-            tier: tier.map(|tier| Tier::new(tier, pages)),
             counts: Counts::default(),
             arrival,
             handler,
@@ -99,11 +92,4 @@ fn within(field: &'static str, value: usize) -> Result<(), ConfigError> {
     } else {
         Err(ConfigError::TooLarge { field, value })
     }
-}
-
-fn tier_refused(tier: &TierConfig, config: &Config, handler: &Handler) -> Option<&'static str> {
-    if handler.needs_xip || config.caps.direct_read {
-        return Some("a page that is read in a buffer or a slot cannot be compressed");
-    }
-    tier.refused(config.frames)
 }

@@ -5,7 +5,6 @@ use crate::frames::{Frame, Use};
 use crate::ids::{FrameId, PageId};
 use crate::page_state::PageState;
 use crate::swap::Swap;
-use crate::tier::packs::Packs;
 
 impl Engine {
     /// Checks every invariant. It looks at everything, so use it only in tests and fuzzing.
@@ -14,13 +13,12 @@ impl Engine {
     /// If one does not hold.
     pub fn check(&self) {
         self.swap().into_iter().for_each(Swap::check);
-        let (mut resident, mut lent) = (0, 0);
+        let mut resident = 0;
         for (frame, state) in self.frames().iter() {
             if let Use::Resident(page) = state.used {
                 resident += 1;
                 assert_eq!(self.pages.get(page), PageState::Resident(frame), "frame and page disagree");
             } else {
-                lent += usize::from(state.used == Use::Lent);
                 assert!(!state.mapped && !state.dirty, "frame {} is nobody's but mapped or dirty", frame.0);
             }
         }
@@ -29,11 +27,10 @@ impl Engine {
         assert_eq!(self.ram.choices() + self.frames().pinned(), resident, "the policy has lost count of its frames");
         let (flying, waiting) = self.flights.check();
         let reserved = self.flights.iter().filter(|f| f.frame.is_some()).count();
-        assert_eq!(self.frames().free() + reserved + resident + lent, self.config.frames, "a frame has leaked");
+        assert_eq!(self.frames().free() + reserved + resident, self.config.frames, "a frame has leaked");
         self.buffers.check(self.flights.iter().filter_map(|f| f.buffer));
         self.check_held();
         self.check_slots();
-        self.check_tier(lent);
         let mut loading = 0;
         for (page, state) in self.pages.iter().enumerate() {
             if let PageState::Loading(ticket) = state {
@@ -59,22 +56,6 @@ impl Engine {
         }
         let pages = self.pages.iter().filter(|s| matches!(s, PageState::Held(_))).count();
         assert_eq!(pages, held.len(), "a page claims a buffer that is not its own");
-    }
-
-    /// A page in the tier is in no other place. The tier has exactly the frames that were lent.
-    fn check_tier(&self, lent: usize) {
-        let Some(tier) = &self.tier else { return assert_eq!(lent, 0, "a frame is lent to nobody") };
-        tier.check();
-        self.backing.packs().into_iter().for_each(Packs::check);
-        let lent = lent - tier.tables();
-        assert_eq!((tier.frames(), tier.lent().count()), (lent, lent), "a lent frame has leaked");
-        assert!(tier.lent().all(|frame| self.frames().get(frame).used == Use::Lent), "the pool has a frame of others");
-        for (i, state) in self.pages.iter().enumerate() {
-            let page = PageId::from(i);
-            assert!(!tier.has(page) || state == PageState::Absent, "page {i} is in the tier and {state:?}");
-            let gone = state == PageState::Absent && !tier.has(page) && tier.is_stale(page);
-            assert!(!gone, "the newest bytes of page {i} are nowhere");
-        }
     }
 
     /// A page mapped in its slot has that slot, on a machine that can read it there. A page in a frame has no slot,

@@ -16,11 +16,8 @@ impl Turn<'_> {
         let flight = self.flights.get_mut(ticket);
         let Flight { task, page, buffer, frame, tries, .. } = *flight;
         let into = buffer.expect("a load has a buffer");
-        // The tier had the only copy, unless the page's slot has the same bytes.
-        let stale = self.tier.as_ref().is_some_and(|tier| tier.is_stale(page));
-        if tries < TRIES && !stale {
+        if tries < TRIES {
             flight.tries += 1;
-            flight.packed = self.backing.is_packed(page);
             self.counts.page_loads += 1;
             return self.issue(Command::Load { ticket, page, from: self.backing.slot_of(page), into });
         }
@@ -30,7 +27,7 @@ impl Turn<'_> {
             self.ram.give_back(frame);
         }
         // A later load of another task may succeed; this task cannot continue.
-        self.pages.set(page, if stale { PageState::Lost } else { PageState::Absent });
+        self.pages.set(page, PageState::Absent);
         if let Some(task) = task {
             self.halt(task, page);
         }

@@ -1,10 +1,9 @@
-//! Evictions: the policy's victim is written, compressed or dropped, and its frame is free.
+//! Evictions: the policy's victim is written or dropped, and its frame is free.
 
 use crate::command::Command;
 use crate::ids::FrameId;
-use crate::page_state::{PageState, COMPRESSING};
+use crate::page_state::PageState;
 use crate::policy::Victim;
-use crate::pool_op::PoolOp;
 use crate::turn::Turn;
 
 pub(super) fn evict_one(turn: &mut Turn<'_>) -> FrameId {
@@ -31,21 +30,14 @@ fn choose(turn: &mut Turn<'_>) -> Victim {
 }
 
 pub(super) fn evict(turn: &mut Turn<'_>, victim: Victim) {
-    let Turn { pages, ram, backing, tier, counts, machine, work, .. } = turn;
+    let Turn { pages, ram, backing, counts, machine, work, .. } = turn;
     let (page, from) = (ram.frames().page(victim.frame), victim.frame);
     let (_, mut residents) = ram.policy_and_residents(*machine, work);
-    let compress = tier.as_mut().is_some_and(|tier| tier.leaves(page));
-    let dirty = residents.evict(from, |dirty, machine| match (compress, dirty) {
-        (true, dirty) => Some(Command::Pool(PoolOp::Compress { page, from, dirty })),
-        (false, true) => Some(Command::Write { page, from: Some(from), to: backing.slot_for(page, pages, machine) }),
-        (false, false) => None,
+    let dirty = residents.evict(from, |machine| {
+        Command::Write { page, from: Some(from), to: backing.slot_for(page, pages, machine) }
     });
     work.walk += victim.walk;
-    let tries = if compress { COMPRESSING } else { 1 };
-    pages.set(page, if dirty || compress { PageState::Writing { tries, released: false } } else { PageState::Absent });
-    if let Some(tier) = tier.as_mut().filter(|_| compress) {
-        tier.compresses(page, dirty);
-    }
+    pages.set(page, if dirty { PageState::Writing { tries: 1, released: false } } else { PageState::Absent });
     backing.left(page);
     let in_area = dirty && backing.in_area(page).is_some();
     let homeless = dirty && !in_area && backing.wants_slot(page);

@@ -4,7 +4,6 @@
 //! free or the policy holds one. A prefetch that must not evict pages of the running slice may find none, so it looks
 //! for its frame first.
 
-use super::compressed::{balance, shrink};
 use super::evict::{evict, evict_one};
 use super::low_memory::relieve;
 use crate::command::Stage;
@@ -23,11 +22,6 @@ pub(super) fn find_frame(turn: &mut Turn<'_>) -> FrameId {
     let (policy, mut residents) = turn.policy_and_residents();
     policy.true_fault(&mut residents);
     relieve(turn);
-    let leaves = turn.ram.frames().free() == 0;
-    balance(turn, leaves);
-    if turn.ram.frames().free() == 0 && turn.ram.choices() == 0 {
-        shrink(turn);
-    }
     let frame = turn.ram.take_free().unwrap_or_else(|| evict_batch(turn));
     turn.mark(Stage::GetFreeframe);
     frame
@@ -45,16 +39,6 @@ fn evict_batch(turn: &mut Turn<'_>) -> FrameId {
         turn.ram.give_back(other);
     }
     frame
-}
-
-/// Evicts one page before a fault needs its frame (Linux's kswapd). The frame is free.
-pub(crate) fn reclaim(turn: &mut Turn<'_>) {
-    balance(turn, true);
-    if turn.ram.choices() > 0 {
-        let frame = evict_one(turn);
-        turn.ram.give_back(frame);
-        turn.mark(Stage::GetFreeframe);
-    }
 }
 
 /// A free frame, or the frame of a page that the running slice has not touched; `None` if there is neither.

@@ -46,14 +46,10 @@ pub struct Handler {
 
 impl Handler {
     /// Begins to bring a page to RAM.
-    ///
-    /// Under every handler, a page of the tier leaves the pool before a frame is sought. The search may take a bin
-    /// from the pool, and that bin may hold the page that is needed.
     pub(crate) fn begin(&self, turn: &mut Turn<'_>, ticket: Ticket, flight: Flight) {
-        let in_tier = turn.tier.as_ref().is_some_and(|tier| tier.has(flight.page));
         turn.pages.set(flight.page, PageState::Loading(ticket));
         turn.flights.begin(ticket, flight);
-        (if in_tier { parallel::HANDLER.fault } else { self.fault })(turn, ticket);
+        (self.fault)(turn, ticket);
     }
 }
 

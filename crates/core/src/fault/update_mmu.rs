@@ -30,8 +30,7 @@ fn enters(turn: &mut Turn<'_>, page: PageId, frame: FrameId) {
     turn.ram.settle(frame, page);
     turn.pages.set(page, PageState::Resident(frame));
     turn.counts.swap_ins += u64::from(turn.backing.in_area(page).is_some());
-    let stale = turn.tier.as_ref().is_some_and(|tier| tier.is_stale(page));
-    if turn.backing.came(page) || stale {
+    if turn.backing.came(page) {
         turn.ram.soil(frame);
     }
 }

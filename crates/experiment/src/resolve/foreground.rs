@@ -129,7 +129,6 @@ fn refuse_others(s: &Settings) -> Result<(), ExperimentError> {
         ("main_memory", s.main_memory.is_some(), WHY),
         ("front_end.name", front_end, WHY),
         ("machine", s.machine != Machine::default(), ONE_STRING),
-        ("tier", s.tier != crate::settings::Tier::default(), ONE_STRING),
         (
             "time",
             s.time != Time::default(),

@@ -124,7 +124,6 @@ fn refuse_references(s: &Settings) -> Result<(), ExperimentError> {
         ("front_end", s.front_end != FrontEnd::default(), WHY),
         ("machine", s.machine != Machine::default(), WHY),
         ("tasks", s.tasks != Tasks::default(), WHY),
-        ("tier", s.tier != crate::settings::Tier::default(), WHY),
         ("swap.backing", s.swap.backing.is_some(), WHY),
     ])
 }

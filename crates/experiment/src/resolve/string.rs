@@ -10,7 +10,7 @@ use coldframe_store::Provenance;
 use serde_json::{json, Value};
 
 use super::log::{self, LogArea};
-use super::{failures, front, names, refuse, size, tier, FrontKey, Pages, TierPlan};
+use super::{failures, front, names, refuse, size, FrontKey, Pages};
 use crate::error::ExperimentError;
 use crate::memory::{self, MemoryPrices, PageTimes};
 use crate::settings::{self, Settings, Swap, Tasks};
@@ -48,8 +48,6 @@ pub struct Plan {
     pub read_ahead: u32,
     /// The swap area for pages that are written; `None`: their home slots.
     pub area: Option<LogArea>,
-    /// The compressed tier.
-    pub tier: Option<TierPlan>,
 }
 
 impl Plan {
@@ -94,9 +92,6 @@ impl Plan {
         if let Some(area) = &self.area {
             config["swap"] = serde_json::to_value(&area.settings).expect("settings are plain data");
         }
-        if let Some(tier) = &self.tier {
-            config["tier"] = tier.shown();
-        }
         config
     }
 
@@ -112,19 +107,6 @@ impl Plan {
         }
         if let Some(program) = lane.device.program {
             config["time"] = json!({ "program": show_time(program) });
-        }
-    }
-}
-
-/// What lies below the frames of a lane.
-fn below(area: Option<&LogArea>, tier: Option<&TierPlan>) -> Result<LaneBelow, ExperimentError> {
-    match (area, tier) {
-        (None, None) => Ok(LaneBelow::Homes),
-        (Some(area), None) => Ok(LaneBelow::Swap(area.areas.clone(), area.collect)),
-        (None, Some(tier)) => Ok(LaneBelow::Tier(tier.config, tier.times.clone())),
-        (Some(_), Some(_)) => {
-            let reason = "a tier packs its pages into slots of its own; there can be no swap area";
-            Err(ExperimentError::setting("tier", reason))
         }
     }
 }
@@ -189,20 +171,11 @@ pub fn string(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Re
         Engine::Oracle(_) => None,
     };
     let read_ahead = read_ahead(settings, handler)?;
-    let tier = tier::tier(settings, frames, page, times, caps.buffers)?;
-    if tier.is_some() && handler.needs_xip {
-        let reason = format!("does not go with {}, which keeps loaded pages in buffers", handler.name);
-        return Err(ExperimentError::setting("tier.name", reason));
-    }
-    if let (Some(_), Engine::Oracle(spec)) = (&tier, &engine) {
-        let reason = format!("does not go with the oracle `{}`, which has frames only", spec.name);
-        return Err(ExperimentError::setting("tier.name", reason));
-    }
-    if let Engine::Lane(lane) = &mut engine {
-        lane.below = below(area.as_ref(), tier.as_ref())?;
+    if let (Engine::Lane(lane), Some(area)) = (&mut engine, &area) {
+        lane.below = LaneBelow::Swap(area.areas.clone(), area.collect);
     }
     let device = if device.ends_with(".toml") { device } else { sheet.name.clone() };
-    Ok(Plan { system, front, engine, policy, frames, sheet, device, memory, read_ahead, area, tier })
+    Ok(Plan { system, front, engine, policy, frames, sheet, device, memory, read_ahead, area })
 }
 
 /// Prices of accesses to memory. The clock of the front end uses them, too.

@@ -244,7 +244,6 @@ fn one_string_only(s: &Settings) -> Result<(), ExperimentError> {
             s.main_memory.is_some(),
             "needs a front end, which filters one string of references; leave it out",
         ),
-        ("tier", s.tier != settings::Tier::default(), "is there for one string of references; leave it out"),
         (
             "limit.skip",
             s.limit.skip.is_some_and(|rows| rows > 0),

@@ -3,7 +3,7 @@
 use coldframe_boards::energy::AccessCounts;
 use coldframe_core::Pj;
 use coldframe_drivers::oracle::OracleCounts;
-use coldframe_lane::{LaneResult, TierDone};
+use coldframe_lane::LaneResult;
 use coldframe_sheet::quantity::show_time;
 use serde::{Deserialize, Serialize};
 
@@ -24,9 +24,6 @@ pub struct OneString {
     /// The swap area, if it is a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub swap: Option<SwapArea>,
-    /// The compressed tier, if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tier: Option<InTier>,
     /// Times, in picoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_ps: Option<Times>,
@@ -38,52 +35,6 @@ pub struct OneString {
     pub notes: Vec<String>,
     /// The simulator's own time.
     pub host: Host,
-}
-
-/// The work of a compressed tier, in pages.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct InTier {
-    /// Compressed.
-    pub compressed: u64,
-    /// Of those, not kept: too large, or no room.
-    pub refused: u64,
-    /// Kept.
-    pub stored: u64,
-    /// Their bytes.
-    pub stored_bytes: u64,
-    /// Decompressed for a fault.
-    pub unpacked: u64,
-    /// Written to the device to make room.
-    pub written_back: u64,
-    /// Dropped to make room, since the device had the same bytes.
-    pub dropped: u64,
-    /// Read from the device.
-    pub device_reads: u64,
-    /// Written to the device.
-    pub device_writes: u64,
-    /// Frames of the pool at the end.
-    pub frames: usize,
-    /// Pages in it at the end.
-    pub pages: usize,
-}
-
-impl InTier {
-    fn of(done: &TierDone) -> InTier {
-        let c = done.counts;
-        InTier {
-            compressed: c.compressed,
-            refused: c.refused,
-            stored: c.stored,
-            stored_bytes: c.stored_bytes,
-            unpacked: c.decompressed,
-            written_back: c.written_back,
-            dropped: c.dropped,
-            device_reads: done.reads,
-            device_writes: done.writes,
-            frames: done.frames,
-            pages: done.pages,
-        }
-    }
 }
 
 /// Counts of events. Events that neither the front end nor the engine counts are left out.
@@ -303,7 +254,6 @@ impl From<&RunResult> for OneString {
             ledger: PricedLedger::of(run),
             energy_pj: PagingEnergy::of(run),
             swap: lane.and_then(|lane| Some(SwapArea::new(lane.swap.as_ref()?, run.slots.clone()))),
-            tier: lane.and_then(|lane| lane.tier.as_ref()).map(InTier::of),
             time_ps: lane.map(|lane| Times::of(run, lane)),
             fault_latency_ps: lane.map(|lane| FaultLatencies {
                 true_faults: (&lane.true_latency).into(),

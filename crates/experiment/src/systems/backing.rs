@@ -59,12 +59,6 @@ pub fn find(name: &str) -> Option<&'static Backing> {
     all().find(|backing| backing.name == name)
 }
 
-/// The cost of this algorithm, as measured for the first backing with it.
-pub fn compressor(algorithm: &str) -> Option<Compression> {
-    let has = |backing: &&Backing| backing.name.rsplit('-').next() == Some(algorithm);
-    all().filter(has).find_map(|backing| backing.compression)
-}
-
 /// The default backing: the system's, or that of the first system with a backing.
 ///
 /// # Panics

@@ -9,8 +9,7 @@ use coldframe_core::prefetch::{Neighbours, Streams};
 use coldframe_core::{Engine, Event, Machine, PageId};
 use coldframe_journal::Entry;
 
-use super::machine::{Aside, Linux, Side};
-use crate::page::pages::{Owner, Where};
+use super::machine::{Linux, Side};
 use crate::record::journal::JournalFile;
 use crate::stats::Stats;
 use crate::sys::lock::{Guard, Lock};
@@ -43,7 +42,7 @@ impl Decider {
     /// Frames for pages, those that are pinned, and those that no pin may take: the device's buffers and a batch of victims.
     pub fn for_pins(&self) -> (usize, usize, usize) {
         let (engine, config) = (&self.engine, self.engine.config());
-        (engine.frames_for_pages(), engine.frames().pinned(), config.caps.buffers as usize + config.evict_batch)
+        (config.frames, engine.frames().pinned(), config.caps.buffers as usize + config.evict_batch)
     }
 
     /// The journal, if there is one.
@@ -53,20 +52,11 @@ impl Decider {
 
     /// Reports an event; its commands are carried out or noted in `todo`.
     pub fn deliver(&mut self, work: &Work, todo: &mut Todo, event: Event) {
-        self.deliver_with(work, todo, event, Aside::Nothing);
+        self.handle(work, todo, event, false);
     }
 
-    /// The same with what this thread knows besides.
-    pub fn deliver_with(&mut self, work: &Work, todo: &mut Todo, event: Event, aside: Aside) {
-        self.handle(work, todo, event, aside);
-        // Finished writes of pages from the pool.
-        while let Some(page) = todo.written.pop() {
-            self.handle(work, todo, Event::Written { page: PageId(page) }, Aside::Nothing);
-            work.pages().release(page as usize, Owner::task(todo.task), Where::Out);
-        }
-    }
-
-    fn handle(&mut self, work: &Work, todo: &mut Todo, event: Event, aside: Aside) {
+    /// `more_follow`: other events follow at once, and their loads go to the device together.
+    fn handle(&mut self, work: &Work, todo: &mut Todo, event: Event, more_follow: bool) {
         let Decider { engine, side, .. } = self;
         if let Some(journal) = &mut side.journal {
             journal.event(&Entry::Event { now: sys::now() * 1000, event });
@@ -75,9 +65,8 @@ impl Decider {
             side.spare.push(buffer);
         }
         let pinned = engine.frames().pinned();
-        let mut linux = Linux::new(work, side, todo, aside);
+        let mut linux = Linux::new(work, side, todo, more_follow);
         engine.handle(event, &mut linux as &mut dyn Machine);
-        linux.end();
         if engine.frames().pinned() != pinned {
             Stats::add(&work.stats.pinned, engine.frames().pinned().wrapping_sub(pinned) as u64);
         }
@@ -89,7 +78,7 @@ impl Decider {
     /// Asks for a page ahead of its fault. Its load goes to the device with others, by `Work::start_loads`.
     pub fn wish(&mut self, work: &Work, todo: &mut Todo, page: usize) {
         let before = *self.engine.counts();
-        self.deliver_with(work, todo, Event::WillNeed { page: PageId::from(page) }, Aside::MoreFollow);
+        self.handle(work, todo, Event::WillNeed { page: PageId::from(page) }, true);
         let (stats, after) = (work.stats, self.engine.counts());
         Stats::add(&stats.prefetches, after.prefetches - before.prefetches);
         Stats::add(&stats.prefetches_dropped, after.prefetches_dropped - before.prefetches_dropped);

@@ -18,7 +18,7 @@
 
 use std::ops::Range;
 
-use coldframe_core::{After, Command, Machine, PageId, Place, PoolId, PoolOp, SlotId};
+use coldframe_core::{After, Command, Machine, PageId, Place, SlotId};
 use coldframe_journal::Entry;
 
 use crate::page::pages::{Owner, Where};
@@ -27,8 +27,6 @@ use crate::stats::Stats;
 use crate::swap::area::Told;
 use crate::sys::{self, fatal};
 use crate::task::{CopyIn, Load, Move, Todo, Victim, MOVES, VICTIMS};
-use crate::tier::packed::Filling;
-use crate::tier::Compressed;
 use crate::work::Work;
 use crate::PAGE;
 
@@ -51,24 +49,13 @@ impl Side {
     }
 }
 
-/// What the thread that reports an event knows besides, for the commands that follow.
-#[derive(Clone, Copy, Debug)]
-pub enum Aside {
-    Nothing,
-    /// Other events follow at once, and their loads go to the device together.
-    MoreFollow,
-    /// The load that has ended came from a slot with several compressed pages.
-    SharedSlot,
-    /// The page that has left, whose size is reported.
-    Compressed(Compressed),
-}
-
 /// The machine for the time of one event.
 pub struct Linux<'a> {
     work: &'a Work,
     side: &'a mut Side,
     todo: &'a mut Todo,
-    aside: Aside,
+    /// Other events follow at once, and their loads go to the device together.
+    more_follow: bool,
     last: Last,
 }
 
@@ -81,23 +68,11 @@ struct Last {
     moved: Option<(usize, usize)>,
     /// The last page of `Write`.
     written: Option<usize>,
-    /// The last page of `Compress`, and whether its slot has older bytes.
-    compressing: Option<(usize, bool)>,
-    /// The slot that pages from the pool are being put into.
-    filling: Option<Filling>,
 }
 
 impl<'a> Linux<'a> {
-    pub fn new(work: &'a Work, side: &'a mut Side, todo: &'a mut Todo, aside: Aside) -> Linux<'a> {
-        Linux { work, side, todo, aside, last: Last::default() }
-    }
-
-    /// The event has been handled.
-    pub fn end(mut self) {
-        self.append_filling();
-        if let Aside::Compressed(Compressed { page, .. }) = self.aside {
-            fatal::stop(format_args!("internal error: page {page} is compressed, and nothing is to become of it"));
-        }
+    pub fn new(work: &'a Work, side: &'a mut Side, todo: &'a mut Todo, more_follow: bool) -> Linux<'a> {
+        Linux { work, side, todo, more_follow, last: Last::default() }
     }
 
     fn journal(&mut self, entry: Entry) {
@@ -163,9 +138,7 @@ impl<'a> Linux<'a> {
     }
 
     fn evict(&mut self, page: usize) {
-        let compressing = self.last.compressing.take().filter(|(compressed, _)| *compressed == page);
-        let write = self.last.written.take() == Some(page) || compressing.is_some_and(|(_, dirty)| dirty);
-        let compress = compressing.is_some();
+        let write = self.last.written.take() == Some(page);
         let protected = self.last.protected.take().is_some_and(|(p, _)| p == page);
         let shelved = !(protected || self.stays(page)) && self.rest(page);
         let address = if shelved { self.work.memory.shelf(page) } else { self.work.memory.address(page) };
@@ -174,7 +147,7 @@ impl<'a> Linux<'a> {
         if self.todo.victims.len() == VICTIMS {
             fatal::stop("internal error: more pages leave at once than there is room for");
         }
-        self.todo.victims.push(Victim { page, address, shelved, write, compress, ..Victim::default() });
+        self.todo.victims.push(Victim { page, address, shelved, write, ..Victim::default() });
         if !self.work.memory.reserve.has_room() {
             self.work.zap(self.todo);
         }
@@ -217,8 +190,7 @@ impl<'a> Linux<'a> {
                     return self.work.pages().release(page, self.owner(), Where::Dirty);
                 }
                 let content = self.work.pages().slot(page).is_some();
-                let shared = matches!(self.aside, Aside::SharedSlot);
-                self.todo.copies.push(CopyIn { page, from, write, content, shared });
+                self.todo.copies.push(CopyIn { page, from, write, content });
             }
             _ => {
                 if self.take(page) {
@@ -233,64 +205,6 @@ impl<'a> Linux<'a> {
     }
 }
 
-/// Commands of the compressed tier.
-impl Linux<'_> {
-    fn pool(&mut self, op: PoolOp) {
-        match op {
-            PoolOp::Compress { page, dirty, .. } => self.last.compressing = Some((page.index(), dirty)),
-            PoolOp::Store { page, at, size } => {
-                let compressed = self.take_compressed(page);
-                self.work.store_compressed(&compressed, at, size);
-                self.is_out(page);
-            }
-            PoolOp::Forget { page } => {
-                if matches!(self.aside, Aside::Compressed(compressed) if compressed.page == page.index()) {
-                    self.take_compressed(page);
-                    self.is_out(page);
-                }
-            }
-            PoolOp::Shift { from, to, size, .. } => self.work.pool.shift(from, to, size),
-            PoolOp::Decompress { ticket, page, at, size, into } => {
-                let load = Load::new(ticket, page.index(), self.side.buffers[into.index()]);
-                self.work.decompress(self.todo, load, at, size);
-            }
-            PoolOp::TakeOut { page, at, size, to } => self.take_out(page.index(), (at, size), to),
-            PoolOp::Keep { page, from, at, size } => match self.aside {
-                Aside::SharedSlot => self.work.keep(page.index(), self.side.buffers[from.index()], (at, size)),
-                _ => fatal::stop(format_args!("internal error: {op:?}, but no slot was loaded")),
-            },
-            PoolOp::Lend { part, lent, .. } => self.work.lend(part, lent),
-        }
-    }
-
-    /// The page whose size is being reported.
-    fn take_compressed(&mut self, page: PageId) -> Compressed {
-        match std::mem::replace(&mut self.aside, Aside::Nothing) {
-            Aside::Compressed(compressed) if compressed.page == page.index() => compressed,
-            _ => fatal::stop(format_args!("internal error: page {} is compressed, and its bytes are nowhere", page.0)),
-        }
-    }
-
-    /// The page that was being reported is out: other commands of the same event may use it.
-    fn is_out(&self, page: PageId) {
-        self.work.pages().release(page.index(), self.owner(), Where::Out);
-    }
-
-    fn take_out(&mut self, page: usize, place: (PoolId, u32), to: SlotId) {
-        if self.last.filling.as_ref().is_some_and(|filling| filling.to != to) {
-            self.append_filling();
-        }
-        let filling = self.last.filling.get_or_insert_with(|| Filling::new(to));
-        self.work.take_out(self.todo.task, filling, page, place);
-    }
-
-    fn append_filling(&mut self) {
-        if let Some(filling) = self.last.filling.take() {
-            self.work.append_filling(self.todo, &filling);
-        }
-    }
-}
-
 impl Machine for Linux<'_> {
     fn issue(&mut self, command: Command) {
         self.journal(Entry::Command(command));
@@ -300,8 +214,7 @@ impl Machine for Linux<'_> {
                 let (page, into) = (page.index(), self.side.buffers[into.index()]);
                 #[cfg(debug_assertions)]
                 debug_assert!(self.work.log().lies_in(page, _from), "page {page} is not in {_from:?}");
-                let together = matches!(self.aside, Aside::MoreFollow);
-                self.work.note_load(self.todo, Load::new(ticket, page, into), together);
+                self.work.note_load(self.todo, Load::new(ticket, page, into), self.more_follow);
             }
             Command::Move { page, from, .. } => {
                 let spare = self.spare();
@@ -313,9 +226,8 @@ impl Machine for Linux<'_> {
                 self.work.log().send(page.index(), to, self.work.pages());
                 self.last.written = Some(page.index());
             }
-            Command::Write { page, from: None, .. } => {
-                let compressed = self.take_compressed(page);
-                self.work.write_taken(self.todo, &compressed);
+            Command::Write { from: None, .. } => {
+                fatal::stop(format_args!("internal error: {command:?}, but no write has failed"))
             }
             Command::Unmap { page } => self.unmap(page.index()),
             Command::Evict { page, .. } => self.evict(page.index()),
@@ -333,7 +245,6 @@ impl Machine for Linux<'_> {
             Command::Kill { .. } => {
                 fatal::stop(format_args!("internal error: {command:?}, but there are no slots to run out of"))
             }
-            Command::Pool(op) => self.pool(op),
             Command::CopySlot { page, to, .. } => self.copy(page.index(), to),
             Command::EraseBlock { block } => self.work.log().erase(block),
             Command::Resume { task } => self.work.tasks().get(task.index()).resume(),

@@ -1,13 +1,11 @@
 //! A page fault: the state of its page, the engine's decision, and the work that follows.
 //!
 //! [`Faults`] is what serves. A handler calls `serve` for each message; a region calls it for a page that it needs, and
-//! `with_task` for any other event; the reclaimer's thread calls `reclaim_on`. For the order of calls within an event
-//! see [`gate::Gate`]. This room does not know who calls it, nor what starts and ends it.
+//! `with_task` for any other event. For the order of calls within an event see [`gate::Gate`]. This room does not know who calls it, nor what starts and ends it.
 
 mod carry_out;
 pub mod gate;
 pub mod machine;
-pub mod reclaim;
 pub mod serve;
 
 use crate::memory::space::Space;
@@ -18,19 +16,17 @@ use crate::sys::Signals;
 use crate::task::{Laps, Todo};
 use crate::work::Work;
 use gate::{Decider, Gate};
-use reclaim::Reclaimer;
 
 /// What serves the faults of a pager.
 pub struct Faults {
     pub work: Work,
     pub gate: Gate,
-    pub reclaimer: Reclaimer,
     pub stats: &'static Stats,
 }
 
 impl Faults {
-    pub fn new(work: Work, gate: Gate, reclaimer: Reclaimer) -> Faults {
-        Faults { stats: work.stats, work, gate, reclaimer }
+    pub fn new(work: Work, gate: Gate) -> Faults {
+        Faults { stats: work.stats, work, gate }
     }
 
     pub fn memory(&self) -> &Memory {
@@ -54,18 +50,13 @@ impl Faults {
 
     /// Runs `f` with a task, with the gate open and signals blocked, and then carries out its results.
     pub fn with_task(&self, f: impl FnOnce(&mut Decider, &mut Todo)) {
-        self.with_task_beside(false, f);
-    }
-
-    /// The same; `beside` as of `carry_out`.
-    fn with_task_beside(&self, beside: bool, f: impl FnOnce(&mut Decider, &mut Todo)) {
         let _signals = Signals::block();
         let number = self.take_task();
         // SAFETY: the task was free and is this thread's now.
         let todo = unsafe { self.work.tasks().get(number).todo() };
         f(&mut self.gate.enter(), todo);
         todo.laps = Laps::default();
-        self.carry_out(todo, beside);
+        self.carry_out(todo);
         self.bring_back(todo);
         todo.asked_at = 0;
         self.gate.leave();

@@ -8,7 +8,7 @@ use super::gate::Decider;
 use super::Faults;
 use crate::page::pages::{Owner, Where};
 use crate::stats::Stats;
-use crate::swap::log::{SEGMENT, SHARED};
+use crate::swap::log::SEGMENT;
 use crate::sys::lock::Guard;
 use crate::sys::{self, fatal};
 use crate::task::Laps;
@@ -51,10 +51,8 @@ impl Faults {
                     sys::sleep_us(20);
                 }
                 Where::Busy | Where::Leaving | Where::Refused => {
-                    if !self.reclaimer.is_done_with(|| self.pages().get(page).is_owned()) {
-                        self.work.lead.step_aside();
-                        self.pages().wait(page);
-                    }
+                    self.work.lead.step_aside();
+                    self.pages().wait(page);
                 }
                 // The kernel has taken it out of the page table, or another thread was faster.
                 Where::InSlot if !write => {
@@ -126,12 +124,8 @@ impl Faults {
         let ahead = if shelved { Ahead::default() } else { self.ahead(&mut decider, page) };
         decider.deliver(&self.work, todo, event);
         ahead.pages[..ahead.len].iter().for_each(|page| decider.wish(&self.work, todo, page.index()));
-        let short = self.reclaimer.is_short(decider.engine());
         drop(decider);
-        if short {
-            self.reclaimer.worker.call();
-        }
-        self.carry_out(todo, false);
+        self.carry_out(todo);
         let asked = std::mem::take(&mut todo.asked_at);
         todo.fault = None;
         task.await_resume(|| self.work.lead.step_aside());
@@ -177,8 +171,7 @@ impl Faults {
         let extent = self.memory().space.extent_of(page).map_or(page, |extent| extent.end);
         let behind = (stream.start as usize)..(stream.end as usize).min(extent);
         let is_out = |page: &usize| self.pages().get(*page) == Where::Out;
-        let has_content =
-            |page: &usize| decider.engine.is_in_tier(PageId::from(*page)) || self.pages().slot(*page).is_some();
+        let has_content = |page: &usize| self.pages().slot(*page).is_some();
         behind.filter(|page| has_content(page) && is_out(page)).for_each(|page| ahead.add(page));
         let block = match stream.is_empty() && self.pages().slot(page).is_some() {
             true => decider.neighbours.fault(PageId::from(page)) as usize,
@@ -186,7 +179,7 @@ impl Faults {
         };
         if block > 0 {
             let beside = self.work.log().beside(self.pages(), page, block);
-            let others = beside.into_iter().filter(|page| *page != SHARED).map(|page| page as usize);
+            let others = beside.into_iter().flatten().map(|page| page as usize);
             others.filter(is_out).for_each(|page| ahead.add(page));
             ahead.len = decider.neighbours.choose(&mut ahead.pages[..ahead.len]).len();
         }

@@ -21,8 +21,8 @@ use fork::Forks;
 ///
 /// ```text
 ///   Inner ── threads, forks
-///     └ Faults ── the engine behind its gate, the reclaimer; opening, closing, pins
-///         └ Work ── tasks, log, pool, lead, recording
+///     └ Faults ── the engine behind its gate; opening, closing, pins
+///         └ Work ── tasks, log, lead, recording
 ///             └ Memory ── userfaultfd, address space, pages
 /// ```
 pub struct Inner {
@@ -60,7 +60,7 @@ impl Inner {
     }
 
     /// This process's share of the statistics of the present.
-    fn share(&self) -> [(&AtomicU64, usize); 6] {
+    fn share(&self) -> [(&AtomicU64, usize); 5] {
         let (stats, memory, _signals) = (self.stats, self.faults.memory(), Signals::block());
         let managed = memory.space.managed_within(memory.space.span());
         let decider = self.faults.gate.lock();
@@ -70,7 +70,6 @@ impl Inner {
             (&stats.resident, memory.resident()),
             (&stats.managed, managed.iter().map(|(range, _)| range.len() / PAGE).sum()),
             (&stats.pinned, decider.engine().frames().pinned()),
-            (&stats.tier_frames, decider.engine().tier_size().map_or(0, |(frames, ..)| frames)),
         ]
     }
 

@@ -10,13 +10,12 @@ use coldframe_core::policy::PolicyChoice;
 use coldframe_core::swap::Swap;
 use coldframe_core::{Below, ConfigError, Engine};
 use coldframe_journal::Head;
-use coldframe_plan::{fitting, Plan, BATCH_MAX, TIER_BATCH_MAX};
+use coldframe_plan::{fitting, Plan, BATCH_MAX};
 
 use super::fork::Forks;
 use super::Inner;
 use crate::fault::gate::{Decider, Gate};
 use crate::fault::machine::Side;
-use crate::fault::reclaim::Reclaimer;
 use crate::fault::Faults;
 use crate::measure::{self, Measured};
 use crate::memory::budget::Reserve;
@@ -36,9 +35,8 @@ use crate::swap::slow::Slow;
 use crate::sys::{self, Errno, High, Notify, Source};
 use crate::task::{Tasks, LOADS, TASKS};
 use crate::threads::Threads;
-use crate::tier::Pool;
 use crate::work::{Parts, Work};
-use crate::{LiveError, Options, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
+use crate::{LiveError, Options, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 
 /// Starts a pager whose threads are in this process.
 pub fn start(options: Options) -> Result<Arc<Inner>, LiveError> {
@@ -50,8 +48,8 @@ pub fn start(options: Options) -> Result<Arc<Inner>, LiveError> {
 
 /// Starts a pager that lives as long as the process.
 pub fn start_for_program(options: Options) -> Result<Arc<Inner>, LiveError> {
-    // Handlers, writer, reclaimer, and the keeper itself.
-    sys::thread::reserve(options.handlers.max(1) + 3);
+    // Handlers, writer, and the keeper itself.
+    sys::thread::reserve(options.handlers.max(1) + 2);
     // A recorder reads the clocks of the program's threads, which only threads of the same process may.
     let kept = options.record.is_none();
     let inner = made(options, Source::find(Notify::Message).map_err(missing)?, kept)?;
@@ -129,16 +127,12 @@ fn build(
         given => given,
     };
     let tasks = tasks(&mut options, wait)?;
-    if options.record.is_some() || options.swap.is_some() {
-        options.tier = Tier::None;
-    }
     let usual = fitting(measured.evict_batch(options.wait != Wait::Read), frames);
     let batch = options.evict_batch.map_or(usual, |n| n as usize);
     if batch == 0 || batch > BATCH_MAX.min(frames / 2) {
         let most = BATCH_MAX.min(frames / 2);
         return Err(LiveError::setting("evict_batch", format!("`{batch}` is not from 1 to {most}")));
     }
-    let batch = if options.tier == Tier::None { batch } else { batch.min(TIER_BATCH_MAX) };
     options.evict_batch = Some(batch as u32);
     if options.read_ahead > READ_AHEAD_MAX {
         let given = options.read_ahead;
@@ -151,16 +145,11 @@ fn build(
     let plan = Plan::of(frames, batch);
     let plan = if options.record.is_some() { plan.without_reserve() } else { plan };
     let knobs = options.record.as_ref().map(recorder::knobs_of);
-    let tier = match options.tier {
-        Tier::None => None,
-        Tier::Lz4 => plan.tier(measured.read_ns),
-    };
     let below = match &options.swap {
         Some(area) => Below::Swap(area.areas(&device, pages, options.backing_max)?),
-        None => tier.map_or(Below::Homes, Below::Tier),
+        None => Below::Homes,
     };
     let (engine, head) = engine(&options, &plan, pages, below, knobs.clone())?;
-    let reclaimer = Reclaimer::new(tier.is_some(), plan.frames, batch);
     stats.device_read_ns.store(measured.read_ns, Ordering::Relaxed);
     let policy = options.policy.clone().unwrap_or_default();
     stats.set_chosen(&Chosen { policy, wait: options.wait, evict_batch: batch as u32 });
@@ -181,19 +170,18 @@ fn build(
     if let Some(recording) = &mut recording {
         recording.set_own(began);
     }
-    let early = if early { Early::up_to(engine.frames_for_pages()) } else { Early::default() };
+    let early = if early { Early::up_to(plan.frames) } else { Early::default() };
     stats.magic.store(Stats::MAGIC, Ordering::Release);
     let parts = Parts {
         memory: Memory::new(space, uffd, Reserve::of(plan.reserve), early, stats)?,
         tasks,
         log,
-        pool: Pool::new(tier.map_or(0, |tier| tier.frames_max))?,
         recording,
         buffers: loads,
         poll_ns: measured.read_ns + measured.read_ns / 2,
     };
     let decider = Decider::new(engine, &options, side);
-    let faults = Faults::new(Work::new(parts, &options), Gate::new(decider), reclaimer);
+    let faults = Faults::new(Work::new(parts, &options), Gate::new(decider));
     Ok(Inner {
         faults,
         threads: Threads::new(options.handlers),
@@ -210,7 +198,6 @@ fn open_slow(options: &mut Options, place: &str, pages: usize) -> Result<(Slow, 
     let others = [
         (options.record.is_some(), "record"),
         (options.swap.is_some(), "swap"),
-        (options.tier != Tier::None, "tier"),
         (options.encrypt, "encrypt"),
     ];
     if let Some((_, field)) = others.into_iter().find(|(given, _)| *given) {
@@ -301,7 +288,6 @@ fn engine(
     let engine = Engine::builder(config, policy, handler).below(below).build();
     let engine = engine.map_err(|error| match error {
         ConfigError::Swap(error) => LiveError::setting("swap", error.to_string()),
-        ConfigError::Tier(error) => LiveError::setting("tier", error.to_string()),
         error => LiveError::setting("ram", error.to_string()),
     })?;
     Ok((engine, head))

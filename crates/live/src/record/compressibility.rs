@@ -1,8 +1,8 @@
 //! Measures how well a program's pages compress. Of the pages that leave a recorder's window, one in [`EVERY`] is
 //! compressed and decompressed, on a copy.
 //!
-//! A page that is small enough for the pool counts as kept (see [`crate::tier`]). The time includes both directions
-//! and the hashes, for each tried page.
+//! A page that takes at most [`KEPT_MAX`] bytes counts as kept. The time includes both directions and the hashes, for
+//! each tried page.
 //!
 //! So pages that leave often are tried often. What swap holds is mostly pages that do not, so an equal sample of all
 //! pages is compressed, too: in each of [`SLOTS`] classes, the page with the least hash of those that have left. It is
@@ -11,11 +11,10 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use coldframe_recording::entries::{hash, Word};
-use lz4_flex::block::CompressTable;
+use lz4_flex::block::{compress_into_with_table, decompress_into, CompressTable};
 
 use crate::swap::sum::Summer;
 use crate::sys::lock::Lock;
-use crate::tier::codec::{compress, decompress, packed_size, COMPRESSED_MAX};
 use crate::{sys, LiveError, PAGE};
 
 /// One page in this many is tried. A try takes about as long as two entries, so entries become only slightly more
@@ -24,7 +23,15 @@ const EVERY: u64 = 32;
 /// Pages of the equal sample: the mean size of so many has a standard error of about 1.5 % of a page.
 const SLOTS: u32 = 512;
 
-const WORDS: usize = PAGE / size_of::<u64>();
+/// The largest compressed page that counts as kept: three quarters of a page. zram stores a page that takes more as it
+/// is, or nearly so.
+const KEPT_MAX: usize = PAGE / 4 * 3;
+
+const WORD: usize = size_of::<u64>();
+const WORDS: usize = PAGE / WORD;
+/// Room for the output of a page that does not compress (`lz4_flex::block::get_maximum_output_size`).
+const COMPRESSED_MAX: usize = 2 * PAGE;
+type Compressed = [u8; COMPRESSED_MAX];
 
 /// The memory for trials.
 pub(crate) struct Trial {
@@ -35,7 +42,7 @@ pub(crate) struct Trial {
 struct Room {
     page: Box<[u64; WORDS]>,
     back: Box<[u64; WORDS]>,
-    compressed: Box<[u64; COMPRESSED_MAX / size_of::<u64>()]>,
+    compressed: Box<Compressed>,
     table: CompressTable,
     /// Hash of a page and its compressed size; 0: none yet.
     alike: Box<[(u32, u32)]>,
@@ -44,7 +51,7 @@ struct Room {
 impl Trial {
     pub(crate) fn new() -> Trial {
         let page = || Box::new([0u64; WORDS]);
-        let compressed = Box::new([0u64; COMPRESSED_MAX / size_of::<u64>()]);
+        let compressed = Box::new([0; COMPRESSED_MAX]);
         let alike = vec![(u32::MAX, 0); SLOTS as usize].into();
         let room = Room { page: page(), back: page(), compressed, table: CompressTable::small(), alike };
         Trial { left: AtomicU64::new(0), room: Lock::new(room) }
@@ -58,23 +65,24 @@ impl Trial {
         }
         let mut room = self.room.lock();
         let Room { page, back, compressed, table, .. } = &mut *room;
-        let (page, back) = (page.as_mut_ptr() as usize, back.as_mut_ptr() as usize);
-        // SAFETY: the page is the caller's, the copy this lock's.
-        unsafe { std::ptr::copy_nonoverlapping(from as *const u8, page as *mut u8, PAGE) };
+        // SAFETY: the page is the caller's.
+        **page = unsafe { *(from as *const [u64; WORDS]) };
         let began = sys::now();
-        sum(page);
-        // SAFETY: all three are this lock's.
-        let size = unsafe { compress(page, compressed.as_mut_ptr() as usize, table) };
-        let kept = (size as usize) < PAGE;
+        sum(page.as_ptr() as usize);
+        let size = compressed_size(page, compressed, table);
+        let kept = size <= KEPT_MAX;
         if kept {
-            // SAFETY: as above.
-            unsafe { decompress(page, size, back) };
-            sum(back);
+            match size {
+                WORD => back.fill(page[0]),
+                // SAFETY: plain bytes.
+                _ => _ = decompress_into(&compressed[..size], unsafe { &mut *back.as_mut_ptr().cast::<[u8; PAGE]>() }),
+            }
+            sum(back.as_ptr() as usize);
         }
         add(Word::PackNanos, sys::now() - began);
         add(Word::Tried, 1);
         add(Word::Kept, u64::from(kept));
-        add(Word::KeptBytes, if kept { size.into() } else { 0 });
+        add(Word::KeptBytes, if kept { size as u64 } else { 0 });
     }
 
     /// A page leaves the window with new bytes, which are at `from` and change no more.
@@ -85,11 +93,25 @@ impl Trial {
         if hash > slot.0 {
             return;
         }
-        // SAFETY: the page is the caller's, the buffer this lock's.
-        let size = unsafe { packed_size(from, compressed.as_mut_ptr() as usize, table) } as u32;
+        // SAFETY: the page is the caller's.
+        let size = compressed_size(unsafe { &*(from as *const [u64; WORDS]) }, compressed, table) as u32;
         add(Word::Alike, u64::from(slot.1 == 0));
         add(Word::AlikeBytes, u64::from(size).wrapping_sub(slot.1.into()));
         *slot = (hash, size);
+    }
+}
+
+/// The compressed size of a page, up to `PAGE`; lz4's output is in `compressed`. The size of a word means a repeated
+/// word.
+fn compressed_size(page: &[u64; WORDS], compressed: &mut Compressed, table: &mut CompressTable) -> usize {
+    if page.iter().all(|word| *word == page[0]) {
+        return WORD;
+    }
+    // SAFETY: plain bytes.
+    let bytes = unsafe { &*page.as_ptr().cast::<[u8; PAGE]>() };
+    match compress_into_with_table(bytes, compressed, table) {
+        Ok(size) if size > WORD => size.min(PAGE),
+        _ => PAGE,
     }
 }
 

@@ -7,14 +7,11 @@
 
 use std::ops::Range;
 
-use coldframe_core::PageId;
-
 use crate::fault::Faults;
 use crate::memory::extents::Manner;
 use crate::memory::space;
 use crate::page::pages::Where;
 use crate::sys::{self, fatal, Sys};
-use crate::tier::IN_POOL;
 use crate::{LiveError, PAGE};
 
 const PLAIN: i32 = libc::PROT_READ | libc::PROT_WRITE;
@@ -86,12 +83,6 @@ impl Faults {
             (Where::Shelved, _) => copy(self.memory().shelf(page)),
             (state, _) if state.is_mapped() && address != self.memory().address(page) => {
                 copy(self.memory().address(page));
-            }
-            (Where::Out, Some(IN_POOL)) => {
-                let place = self.gate.lock().engine().tier_place(PageId::from(page));
-                if !place.is_some_and(|place| self.work.bring_from_pool(page, place, address)) {
-                    self.work.lost(page);
-                }
             }
             (Where::Out | Where::InSlot, Some(slot)) => self.work.bring(page, slot, address),
             _ => {}

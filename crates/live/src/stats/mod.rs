@@ -222,16 +222,6 @@ statistics! {
         block_erases_min,
         /// The most erases of a block of an area.
         block_erases_max,
-        /// Frames of the compressed tier now.
-        tier_frames,
-        /// Pages stored in the tier.
-        tier_stores,
-        /// Their compressed bytes.
-        tier_bytes,
-        /// Faults and prefetches answered from the tier.
-        tier_loads,
-        /// Pages that went from the tier to the log, or did not compress.
-        tier_writes,
         /// Nanoseconds of victim search and eviction in faults that waited for the device.
         evict_ns,
         /// Of those, nanoseconds after the page had arrived: not hidden by the device.

@@ -21,11 +21,9 @@ use crate::swap::sum::Summer;
 use crate::sys::lock::{Guard, Lock};
 use crate::sys::Signals;
 use crate::sys::{self, fatal, whose, High};
-use crate::tier::IN_POOL;
 use crate::{LiveError, PAGE};
 
 pub use coldframe_plan::{LOG_BUFFERS as BUFFERS, SEGMENT};
-pub use segments::SHARED;
 
 mod blocks;
 mod children;
@@ -40,8 +38,6 @@ use writer::Writer;
 
 /// Bits of a slot's number below the number of its file.
 const FILE_SHIFT: u32 = 40;
-/// Bits of a slot's number below the number of the page within the slot: 0 for a page that has it alone, otherwise from 1.
-const PART_SHIFT: u32 = 32;
 /// The most segments of a file: the number of a slot fits into 32 bits.
 const SEGMENTS_MAX: usize = u32::MAX as usize / SEGMENT;
 
@@ -112,11 +108,6 @@ impl Log {
         self.summer.of(unsafe { &*(address as *const [u8; PAGE]) })
     }
 
-    /// The same of a page of zeros.
-    pub fn zero(&self) -> u128 {
-        self.summer.zero()
-    }
-
     /// The file that this process writes to.
     pub fn device(&self) -> &Device {
         self.files.last().expect("a log has a file")
@@ -127,7 +118,7 @@ impl Log {
         // If the engine places pages, it may move them from buffer to buffer while the lock is free.
         let locked = (!self.places).then(|| self.state.lock());
         let Some(slot) = pages.slot(page) else { return Found::Zeros };
-        if self.slow.is_some() || slot == IN_POOL || slot >> FILE_SHIFT != self.own_number() {
+        if self.slow.is_some() || slot >> FILE_SHIFT != self.own_number() {
             return Found::Device(slot);
         }
         let state = locked.unwrap_or_else(|| self.state.lock());
@@ -143,18 +134,17 @@ impl Log {
     }
 
     /// The pages in the other slots of the aligned block of so many slots, a power of two up to [`SEGMENT`], in which a
-    /// page of this process lies. `SHARED` stands for a slot that is free, or that several pages share.
-    pub fn beside(&self, pages: &Pages, page: usize, many: usize) -> [u32; SEGMENT] {
-        let mut found = [SHARED; SEGMENT];
-        let own = |slot: u64| slot != IN_POOL && !is_shared(slot) && slot >> FILE_SHIFT == self.own_number();
+    /// page of this process lies. `None` stands for a slot that is free.
+    pub fn beside(&self, pages: &Pages, page: usize, many: usize) -> [Option<u32>; SEGMENT] {
+        let mut found = [None; SEGMENT];
+        let own = |slot: u64| slot >> FILE_SHIFT == self.own_number();
         let Some(slot) = pages.slot(page).filter(|slot| own(*slot)) else { return found };
         let first = index(slot) & !(many - 1);
         let state = self.state.lock();
         for (i, found) in found.iter_mut().enumerate().take(many).filter(|(i, _)| first + i != index(slot)) {
             let other = state.owner(first + i);
-            let lies =
-                other != SHARED && pages.slot(other as usize) == Some(slot - index(slot) as u64 + (first + i) as u64);
-            *found = if lies { other } else { SHARED };
+            let lies = pages.slot(other as usize) == Some(slot - index(slot) as u64 + (first + i) as u64);
+            *found = lies.then_some(other);
         }
         found
     }
@@ -165,29 +155,21 @@ impl Log {
     }
 
     /// Decrypts the slot of a page if it is encrypted, and checks that the bytes are those that were written: the tag
-    /// if there is a key, and always the hash of the page. If the page shares its slot, it is decompressed into
-    /// `scratch` for this.
+    /// if there is a key, and always the hash of the page.
     ///
     /// # Safety
-    /// `address` and `scratch` must be good for pages that nobody else has.
-    pub unsafe fn verify(&self, pages: &Pages, page: usize, address: usize, scratch: usize) -> bool {
+    /// `address` must be good for a page that nobody else has.
+    pub unsafe fn verify(&self, pages: &Pages, page: usize, address: usize) -> bool {
         let slot = pages.slot(page).unwrap_or(0);
-        let shared = is_shared(slot);
         if let Some(sealer) = self.sealers.get((slot >> FILE_SHIFT) as usize) {
             let (nonce, tag) = pages.seal(page);
-            let bound = if shared { bound_to(index(slot)) } else { page };
             // SAFETY: the caller answers for it.
-            if !unsafe { sealer.open(address, bound, nonce, tag) } {
+            if !unsafe { sealer.open(address, page, nonce, tag) } {
                 return false;
             }
         }
         // SAFETY: as above.
-        unsafe {
-            match shared {
-                false => self.sum(address) == pages.sum(page),
-                true => crate::tier::codec::unpack(address, page, scratch) && self.sum(scratch) == pages.sum(page),
-            }
-        }
+        unsafe { self.sum(address) == pages.sum(page) }
     }
 
     /// Takes the final bytes of pages into the log: each page, where its bytes are, and their hash. A page with
@@ -233,13 +215,8 @@ impl Log {
         if !self.places {
             return self.take_sent(state, from, sum, page, pages);
         }
-        // A page that was in the pool of compressed pages has no slot here.
-        let (index, slot) = (page as usize, pages.slot(page as usize));
-        let old = slot.filter(|slot| *slot != IN_POOL);
+        let (index, old) = (page as usize, pages.slot(page as usize));
         if sum == old.map_or(self.summer.zero(), |_| pages.sum(index)) {
-            if slot != old {
-                pages.set_slot(index, None);
-            }
             return Ok(false);
         }
         if let Some(slow) = &self.slow {
@@ -256,20 +233,6 @@ impl Log {
         self.put(state, from, page, pages)?;
         pages.set_sum(index, sum);
         Ok(true)
-    }
-
-    /// Takes a slot with several compressed pages, whose bytes are at `block`. Their newest bytes have been in the pool
-    /// until now. When this returns, they are safe here. Waits as `append` does.
-    pub fn append_shared(&self, block: usize, members: &[u32], pages: &Pages) {
-        let (mut state, (slot, into)) = self.with_room(self.state.lock(), |state| state.take_shared(members.len()));
-        // SAFETY: a page of the caller's, and a page of the buffer, which nobody reads before its pages have the slot.
-        unsafe { std::ptr::copy_nonoverlapping(block as *const u8, into as *mut u8, PAGE) };
-        for (i, page) in members.iter().enumerate() {
-            let slot = self.own_number() << FILE_SHIFT | (i as u64 + 1) << PART_SHIFT | slot as u64;
-            let old = pages.set_slot(*page as usize, Some(slot)).filter(|old| *old != IN_POOL);
-            self.free_slot(&mut state, old);
-        }
-        self.unlock(state);
     }
 
     /// No slot is free. Frees the slots of children that are gone by now.
@@ -393,17 +356,7 @@ pub fn segments_of(device: &Device, least: usize, bytes_max: Option<u64>) -> usi
 
 /// The number of a slot within its file.
 fn index(slot: u64) -> usize {
-    (slot & ((1 << PART_SHIFT) - 1)) as usize
-}
-
-/// Whether a page with this slot shares it with other compressed pages.
-pub fn is_shared(slot: u64) -> bool {
-    slot != IN_POOL && slot >> PART_SHIFT & ((1 << (FILE_SHIFT - PART_SHIFT)) - 1) != 0
-}
-
-/// In place of the page's number, what an encrypted slot with several pages is bound to.
-fn bound_to(slot: usize) -> usize {
-    1 << FILE_SHIFT | slot
+    (slot & ((1 << FILE_SHIFT) - 1)) as usize
 }
 
 /// Whether the last process with the other end of a pipe is gone, or runs another program. If so, this end is closed.

@@ -13,10 +13,8 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use coldframe_plan::{LOADS, TASKS};
-use lz4_flex::block::CompressTable;
 
 use crate::sys::{self, High};
-use crate::tier::codec::COMPRESSED_MAX;
 use crate::{LiveError, PAGE};
 use free_tasks::FreeTasks;
 use reaching::Reaching;
@@ -27,8 +25,8 @@ pub use todo::{CopyIn, Laps, Load, Move, Source, Todo, Victim};
 pub const MOVES: usize = 256;
 /// Victims of one fault: a batch, and the pages of a release.
 pub const VICTIMS: usize = 64;
-/// Bytes of a task's staging memory: its victims, two more pages, and room to compress.
-const STAGING: usize = (VICTIMS + 2) * PAGE + COMPRESSED_MAX;
+/// Bytes of a task's staging memory: its victims, and one more page.
+const STAGING: usize = (VICTIMS + 1) * PAGE;
 
 /// How often a waiting thread checks before it yields the processor.
 const LOOKS: u32 = 200;
@@ -56,10 +54,9 @@ pub struct Task {
     pub staging: usize,
     todo: UnsafeCell<Todo>,
     ring: UnsafeCell<Option<Ring>>,
-    table: UnsafeCell<CompressTable>,
 }
 
-// SAFETY: `todo`, `ring` and `table` are reached only by the thread that has taken the task.
+// SAFETY: `todo` and `ring` are reached only by the thread that has taken the task.
 unsafe impl Sync for Task {}
 
 impl Task {
@@ -76,7 +73,6 @@ impl Task {
             staging,
             todo: UnsafeCell::new(Todo::new(i)),
             ring: UnsafeCell::new(if rings { Some(Ring::new()?) } else { None }),
-            table: UnsafeCell::new(CompressTable::small()),
         })
     }
 
@@ -131,26 +127,6 @@ impl Task {
     /// One more page, for content that is used at once.
     pub fn scratch(&self) -> usize {
         self.staging + VICTIMS * PAGE
-    }
-
-    /// The bytes of the slot that is being filled.
-    pub fn block(&self) -> usize {
-        self.staging + (VICTIMS + 1) * PAGE
-    }
-
-    /// Room for the result of compressing a page.
-    pub fn compressed(&self) -> usize {
-        self.staging + (VICTIMS + 2) * PAGE
-    }
-
-    /// The memory that compressing needs.
-    ///
-    /// # Safety
-    /// As for `todo`.
-    #[allow(clippy::mut_from_ref)]
-    pub unsafe fn table(&self) -> &mut CompressTable {
-        // SAFETY: the caller answers for it.
-        unsafe { &mut *self.table.get() }
     }
 
     /// The owner's list of work.

@@ -1,16 +1,12 @@
 //! The work for a fault, noted under the engine's lock and done after it is freed; and the time that its stages take.
 
-use coldframe_core::tier::{BIN_FRAMES, GRAIN};
 use coldframe_core::{Stage, Ticket};
 
 use super::{LOADS, MOVES, VICTIMS};
 use crate::sys;
-use crate::PAGE;
 
 /// Pages of one task that cannot leave, at most.
 const KEPT: usize = 4 * (MOVES + VICTIMS);
-/// The most pages that one event takes out of the pool: a bin of the smallest pages, and some more.
-const WRITTEN: usize = BIN_FRAMES * PAGE / GRAIN + 64;
 
 /// The source of a load's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,8 +23,6 @@ pub enum Source {
     Asked,
     /// The device, which will be read at once.
     Device,
-    /// The pool of compressed pages; they have been decompressed.
-    Pool,
 }
 
 /// A load under way.
@@ -42,14 +36,12 @@ pub struct Load {
     pub slot: Option<u64>,
     /// Whether the load has succeeded; `None` until this is known.
     pub good: Option<bool>,
-    /// The buffer gets a slot with several compressed pages, and not the page itself.
-    pub shared: bool,
 }
 
 impl Load {
     /// A load of which nothing is known yet.
     pub fn new(ticket: Ticket, page: usize, into: usize) -> Load {
-        Load { ticket, page, into, source: Source::Unknown, slot: None, good: None, shared: false }
+        Load { ticket, page, into, source: Source::Unknown, slot: None, good: None }
     }
 }
 
@@ -62,8 +54,6 @@ pub struct CopyIn {
     pub write: bool,
     /// It came from the device or the log; otherwise it is zeros.
     pub content: bool,
-    /// `from` has a slot with several compressed pages.
-    pub shared: bool,
 }
 
 /// A page that goes to the shelf or comes back from it.
@@ -101,11 +91,6 @@ pub struct Victim {
     pub staged: usize,
     /// The hash of its final bytes, if tests compare it.
     pub sum: Option<u128>,
-    /// It is to be compressed.
-    pub compress: bool,
-    /// Its compressed size, and the hash of its bytes.
-    pub size: u32,
-    pub digest: u128,
 }
 
 /// The work for a fault after the engine's lock is freed.
@@ -125,8 +110,6 @@ pub struct Todo {
     pub hidden: Vec<usize>,
     /// Number of victims, from the first on, that have left memory; their bytes are staged.
     pub zapped: usize,
-    /// Pages that are safe in the log, and that the engine must still be told of.
-    pub written: Vec<u32>,
     /// Buffers that can be used again.
     pub spare: Vec<usize>,
     /// When the request went to the device; 0: there was none.
@@ -192,7 +175,6 @@ impl Todo {
             kept: Vec::with_capacity(KEPT),
             hidden: Vec::with_capacity(KEPT),
             zapped: 0,
-            written: Vec::with_capacity(WRITTEN),
             spare: Vec::with_capacity(LOADS),
             asked_at: 0,
             laps: Laps::default(),

@@ -5,7 +5,7 @@
 //! ```text
 //!   program    clone(CLONE_VM) ── waits ──► runs ......... fork: sends the child's pipe .... ends, or runs another program
 //!                     │             ▲                                 │                          │
-//!   keeper            └► settles ───┴► handlers, writer, reclaimer    └► notes it                └► ends
+//!   keeper            └► settles ───┴► handlers, writer               └► notes it                └► ends
 //! ```
 //! The keeper is a child of the program that `wait` does not report, since its end sends no SIGCHLD. Its end sends
 //! SIGKILL instead. So if the keeper fails or is killed, the program does not wait for ever for a page, nor reads a

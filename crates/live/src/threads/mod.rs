@@ -6,10 +6,9 @@ mod handlers;
 pub mod keeper;
 
 use std::ffi::c_void;
-use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use crate::fault::Faults;
-use crate::sys::{fatal, High, Own, Signals, Sys};
+use crate::sys::{High, Own, Signals, Sys};
 use crate::work::{Sleepers, Work};
 use crate::LiveError;
 use handlers::Crew;
@@ -49,27 +48,24 @@ impl Threads {
     /// All threads of the pager, in the calling thread's process.
     unsafe fn start_crew(&self, faults: &Faults) -> Sys<()> {
         let _signals = Signals::block();
-        let argument = (&raw const *faults).cast_mut().cast::<c_void>();
         // SAFETY: the caller answers for it, and what runs neither allocates nor takes a lock of the C library.
         unsafe {
             let log = faults.work.log();
             log.writer.worker.start(write, (&raw const faults.work).cast_mut().cast())?;
             let crew = Crew::hire(faults, self.handlers).inspect_err(|_| log.writer.worker.stop());
             *self.crew.renew() = Some(crew?);
-            faults.reclaimer.start(reclaim, argument);
         }
         Ok(())
     }
 
     /// Ends the threads of this process. No thread may need them any more.
     pub fn stop(&self, faults: &Faults) {
-        faults.reclaimer.worker.stop();
         // SAFETY: the pager ends, so only this thread has it.
         unsafe { self.crew.renew() }.take().into_iter().for_each(Crew::dismiss);
         faults.work.log().writer.worker.stop();
     }
 
-    /// In a forked child, first of all: handlers and reclaimer are the parent's.
+    /// In a forked child, first of all: the handlers are the parent's.
     ///
     /// # Safety
     /// This is its only thread.
@@ -77,7 +73,6 @@ impl Threads {
         // SAFETY: the caller answers for it.
         unsafe { self.crew.renew() }.take().into_iter().for_each(Crew::forget_in_child);
         faults.work.lead.forget();
-        faults.reclaimer.worker.forget();
     }
 
     /// In a forked child whose log is its own already: the keeper is the parent's. Returns whether there is one.
@@ -101,12 +96,4 @@ unsafe extern "C" fn write(work: *mut c_void) {
     let work = unsafe { &*work.cast::<Work>() };
     let mut sleepers = Sleepers::of(work);
     work.log().write_on(work.pages(), work.stats, || sleepers.visit());
-}
-
-unsafe extern "C" fn reclaim(faults: *mut c_void) {
-    // SAFETY: as above.
-    let faults = unsafe { &*faults.cast::<Faults>() };
-    if catch_unwind(AssertUnwindSafe(|| faults.reclaim_on())).is_err() {
-        fatal::stop("the thread that takes pages out has failed");
-    }
 }

@@ -11,26 +11,16 @@ use crate::page::pages::{Owner, Where};
 use crate::stats::Stats;
 use crate::sys::{self, fatal, Errno};
 use crate::task::reaching::Reach;
-use crate::task::{Move, Task, Todo, Victim, VICTIMS};
+use crate::task::{Task, Todo, Victim, VICTIMS};
 use crate::PAGE;
 
-/// The result of an eviction: the number of pages that are safe in the log.
-#[derive(Clone, Copy, Default)]
-pub struct TakenOut {
-    pub written: usize,
-    /// Pages staged to be compressed, after those.
-    pub compressed: usize,
-}
-
 impl Work {
-    /// Takes the victims out. Those with bytes to save stay in `todo.victims`: pages for the log first, then those to
-    /// be compressed.
-    pub fn evict(&self, todo: &mut Todo) -> TakenOut {
-        if todo.victims.is_empty() {
-            return TakenOut::default();
+    /// Takes the victims out. Those that had bytes to save stay in `todo.victims`; they are safe in the log.
+    pub fn evict(&self, todo: &mut Todo) {
+        if !todo.victims.is_empty() {
+            self.zap(todo);
+            self.save(todo);
         }
-        self.zap(todo);
-        self.save(todo)
     }
 
     /// Takes out the victims that are still there. The last bytes of the dirty ones are then in the staging memory; the
@@ -62,38 +52,6 @@ impl Work {
         }
         todo.zapped += dirty;
         todo.victims.truncate(todo.zapped);
-    }
-
-    /// Work for no fault: takes the victims out, and the pages that go to the shelf with the same call. Each
-    /// call interrupts every processor that runs the program.
-    #[inline(never)]
-    pub fn evict_beside(&self, todo: &mut Todo) -> TakenOut {
-        let (first, task) = (todo.zapped, self.task(todo.task));
-        let taking = self.taking(task);
-        if todo.victims.is_empty() || self.recording().is_some() || taking.wary {
-            drop(taking);
-            self.move_pages(todo, true);
-            return self.evict(todo);
-        }
-        todo.moves.sort_unstable_by_key(Move::is_shelve);
-        let backs = todo.moves.partition_point(|one| !one.is_shelve());
-        let beside = (todo.moves.len() - backs).min(VICTIMS - todo.victims.len());
-        let victims = &mut todo.victims[first..];
-        let dirty = in_order(victims);
-        let beside_them = todo.moves.drain(todo.moves.len() - beside..).map(|one| one.page());
-        let beside_them =
-            beside_them.map(|page| Victim { page, address: self.memory.address(page), ..Victim::default() });
-        let mut leaving = [Victim::default(); VICTIMS];
-        let order = victims[..dirty].iter().copied().chain(beside_them).chain(victims[dirty..].iter().copied());
-        leaving.iter_mut().zip(order).for_each(|(to, victim)| *to = victim);
-        let leaving = &mut leaving[..victims.len() + beside];
-        self.pull(task, leaving, dirty + beside, first, &taking);
-        drop(taking);
-        victims[..dirty].copy_from_slice(&leaving[..dirty]);
-        self.note_zapped(todo, dirty);
-        self.put_on_shelf(task, &leaving[dirty..dirty + beside], Owner::task(todo.task));
-        self.move_each(todo);
-        self.save(todo)
     }
 
     /// Takes pages out of the page table. The last bytes of the first `kept` of them are then in the staging memory, from
@@ -187,13 +145,13 @@ impl Work {
         }
     }
 
-    /// Saves the staged bytes for the log. Those to be compressed stay staged.
-    fn save(&self, todo: &mut Todo) -> TakenOut {
-        todo.victims.sort_unstable_by_key(|victim| (victim.compress, victim.staged));
-        let written = todo.victims.partition_point(|victim| !victim.compress);
+    /// Saves the staged bytes in the log.
+    fn save(&self, todo: &mut Todo) {
+        todo.victims.sort_unstable_by_key(|victim| victim.staged);
+        let written = todo.victims.len();
         let (log, staging) = (self.log(), self.task(todo.task).staging);
         let mut bytes = [(0, 0, 0); VICTIMS];
-        for (to, victim) in bytes.iter_mut().zip(&todo.victims[..written]) {
+        for (to, victim) in bytes.iter_mut().zip(&todo.victims) {
             let from = staging + victim.staged * PAGE;
             // SAFETY: the staged pages are this thread's.
             *to = (victim.page as u32, from, unsafe { log.sum(from) });
@@ -208,7 +166,6 @@ impl Work {
         }
         (0..saved).for_each(|_| self.note_written(false));
         (saved..written).for_each(|_| self.note_written(true));
-        TakenOut { written, compressed: todo.victims.len() - written }
     }
 
     /// For tests that compare: the hash of the page now. From now on no thread writes to it.
@@ -241,12 +198,8 @@ impl Work {
     }
 }
 
-/// Sorts: pages for the log, then pages to be compressed, then pages with nothing to write. Returns how many have something.
+/// Sorts: pages with bytes to write come first. Returns how many there are.
 fn in_order(victims: &mut [Victim]) -> usize {
-    victims.sort_unstable_by_key(|victim| match (victim.compress, victim.write) {
-        (false, true) => 0,
-        (true, _) => 1,
-        (false, false) => 2,
-    });
-    victims.partition_point(|victim| victim.write || victim.compress)
+    victims.sort_unstable_by_key(|victim| !victim.write);
+    victims.partition_point(|victim| victim.write)
 }

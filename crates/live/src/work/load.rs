@@ -6,10 +6,9 @@ use std::sync::atomic::Ordering;
 use super::Work;
 use crate::stats::Stats;
 use crate::swap::device::Device;
-use crate::swap::log::{self, Found};
+use crate::swap::log::Found;
 use crate::sys;
 use crate::task::{Load, Ring, Source, Todo};
-use crate::tier::IN_POOL;
 use crate::PAGE;
 
 impl Work {
@@ -34,8 +33,7 @@ impl Work {
 
     /// Finds the place of the bytes, and copies them if they are in RAM.
     fn look_for(&self, load: &mut Load) {
-        (load.source, load.shared) = (Source::Device, false);
-        load.shared = self.pages().slot(load.page).is_some_and(log::is_shared);
+        load.source = Source::Device;
         match self.log().find(self.pages(), load.page, load.into) {
             Found::Zeros => load.source = Source::Zeros,
             Found::Memory => load.source = Source::Memory,
@@ -52,7 +50,7 @@ impl Work {
     }
 
     pub(super) fn device_place(&self, page: usize) -> Option<(&Device, u64)> {
-        self.pages().slot(page).filter(|slot| *slot != IN_POOL).map(|slot| self.log().place(slot))
+        self.pages().slot(page).map(|slot| self.log().place(slot))
     }
 
     /// Submits the noted reads. If this thread may not submit, plain reads do the work.
@@ -101,7 +99,7 @@ impl Work {
                 }
                 self.stats.device_wait.record(sys::now() - before);
             }
-            load.good = Some(self.verified(&mut load, self.task(todo.task).scratch()));
+            load.good = Some(self.verified(&mut load));
             todo.loads[i] = load;
         }
         if waited_for {
@@ -152,7 +150,7 @@ impl Work {
 
     /// Whether the buffer holds the right bytes. A collection may have moved the page after the request, and its old
     /// slot may hold other bytes by now; then the page is looked up once more.
-    fn verified(&self, load: &mut Load, scratch: usize) -> bool {
+    fn verified(&self, load: &mut Load) -> bool {
         loop {
             match load.source {
                 Source::Zeros => {
@@ -161,12 +159,11 @@ impl Work {
                     Stats::add(&self.stats.cold_faults, 1);
                     return true;
                 }
-                Source::Pool => return self.is_decompressed(load),
                 Source::Memory => {
                     Stats::add(&self.stats.log_hits, 1);
                     return true;
                 }
-                _ if self.is_whole(load) && self.check(load, scratch) => return true,
+                _ if self.is_whole(load) && self.check(load) => return true,
                 _ => {}
             }
             if !load.slot.is_some_and(|slot| self.log().has_moved(load.page, slot, self.pages())) {
@@ -187,9 +184,9 @@ impl Work {
         whole
     }
 
-    fn check(&self, load: &Load, scratch: usize) -> bool {
+    fn check(&self, load: &Load) -> bool {
         // SAFETY: the buffer is the load's.
-        let good = unsafe { self.log().verify(self.pages(), load.page, load.into, scratch) };
+        let good = unsafe { self.log().verify(self.pages(), load.page, load.into) };
         if !good {
             self.last_error.store(0, Ordering::Relaxed);
         }
@@ -203,14 +200,9 @@ impl Work {
         // SAFETY: no other thread knows the page yet.
         let read = unsafe { device.read(address, offset) };
         self.last_error.store(read.err().map_or(0, |error| error.0), Ordering::Relaxed);
-        let scratch = self.task(0).scratch();
-        // SAFETY: as above; this thread is alone, and no task is in use.
-        if read.is_err() || !unsafe { self.log().verify(self.pages(), page, address, scratch) } {
+        // SAFETY: as above.
+        if read.is_err() || !unsafe { self.log().verify(self.pages(), page, address) } {
             self.lost(page);
-        }
-        if log::is_shared(slot) {
-            // SAFETY: as above.
-            unsafe { std::ptr::copy_nonoverlapping(scratch as *const u8, address as *mut u8, PAGE) };
         }
     }
 }

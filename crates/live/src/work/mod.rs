@@ -1,5 +1,4 @@
-//! The work of a fault without the engine: loads, evictions, moves to the shelf and back, and the bytes of the compressed
-//! tier.
+//! The work of a fault without the engine: loads, evictions, and moves to the shelf and back.
 //!
 //! [`Work`] has what this takes. The engine's machine notes commands in a `Todo` and calls the functions of short ones;
 //! the thread of the fault then calls, without the engine's lock: `start_loads`, `move_pages`, `evict`, `finish_loads`
@@ -9,7 +8,6 @@ mod evict;
 mod kernel_reads;
 mod load;
 mod page_table;
-mod pool;
 mod wary;
 
 use std::ops::Range;
@@ -25,10 +23,8 @@ use crate::sys::lock::Lock;
 use crate::sys::{fatal, Errno, Own};
 use crate::task::lead::Lead;
 use crate::task::{Task, Tasks};
-use crate::tier::Pool;
 use crate::{LiveError, Options, Recorder, PAGE};
 
-pub use evict::TakenOut;
 pub use kernel_reads::Sleepers;
 use wary::Wary;
 
@@ -37,7 +33,6 @@ pub struct Work {
     pub memory: Memory,
     tasks: Own<Tasks>,
     log: Own<Log>,
-    pub pool: Pool,
     /// Which handler reads the messages.
     pub lead: Lead,
     /// The recording of this process, if there is one.
@@ -68,7 +63,6 @@ pub struct Parts {
     pub memory: Memory,
     pub tasks: Tasks,
     pub log: Log,
-    pub pool: Pool,
     pub recording: Option<Recording>,
     /// The memory of the engine's buffers and of those that replace them.
     pub buffers: Range<usize>,
@@ -82,7 +76,6 @@ impl Work {
             memory: parts.memory,
             tasks: Own::new(parts.tasks),
             log: Own::new(parts.log),
-            pool: parts.pool,
             lead: Lead::default(),
             recording: Own::new(parts.recording),
             returned: Lock::new(Vec::with_capacity(parts.buffers.len() / PAGE)),

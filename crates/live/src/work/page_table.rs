@@ -24,7 +24,7 @@ impl Work {
     }
 
     fn copy_one(&self, todo: &mut Todo, copy: CopyIn) {
-        let CopyIn { page, from, write, content, shared } = copy;
+        let CopyIn { page, from, write, content } = copy;
         // By hash if pages are often written to, and in a recording, which examines each page that leaves.
         let often = content && !self.exact && self.write_share.load(Ordering::Relaxed) > 26;
         let to = match write {
@@ -32,8 +32,7 @@ impl Work {
             false if often || self.recording().is_some() => Where::Unsure,
             false => Where::Clean,
         };
-        let source = if shared { self.unpacked(todo.task, page, from) } else { from };
-        let put = self.memory.put_in(page, source, content, to == Where::Clean);
+        let put = self.memory.put_in(page, from, content, to == Where::Clean);
         if content && self.memory.space.is_of_file() {
             // Its slot is free (DR.Swap). So the file has no bytes of a page that a raw system call drops later.
             self.log().forget(page, self.pages().set_slot(page, None));
@@ -45,14 +44,12 @@ impl Work {
     /// Moves pages to the shelf and back, before the engine's other commands: other threads may be waiting for
     /// these pages. Only while the task's staging memory is free.
     ///
-    /// Pages that go there go together if there are several, and if several threads fault, or if the faulting thread
-    /// runs on another processor than this one (`beside`). Otherwise the thread's TLB is this processor's own, and no
-    /// other processor has to be interrupted.
-    pub fn move_pages(&self, todo: &mut Todo, beside: bool) {
+    /// Pages that go there go together if there are several, and if several threads fault. Otherwise the thread's TLB is
+    /// this processor's own, and no other processor has to be interrupted.
+    pub fn move_pages(&self, todo: &mut Todo) {
         let (task, owner) = (self.task(todo.task), Owner::task(todo.task));
         // Staged victims must stay where they are. A recording looks at each page.
-        let apart = beside || !self.lead.has_one_thread();
-        let may = apart && todo.zapped == 0 && self.recording().is_none();
+        let may = !self.lead.has_one_thread() && todo.zapped == 0 && self.recording().is_none();
         if may && todo.moves.iter().filter(|one| one.is_shelve()).count() >= TOGETHER_MIN {
             todo.moves.sort_unstable_by_key(Move::is_shelve);
             let first = todo.moves.partition_point(|one| !one.is_shelve());
@@ -125,16 +122,11 @@ impl Work {
         }
         let leaving = &mut leaving[..pages.len()];
         self.pull(task, leaving, leaving.len(), 0, &taking);
-        self.put_on_shelf(task, leaving, owner);
-        true
-    }
-
-    /// Puts pages onto the shelf that are staged.
-    pub(super) fn put_on_shelf(&self, task: &Task, leaving: &[Victim], owner: Owner) {
         for one in leaving {
             self.memory.put_on_shelf(one.page, task.staging + one.staged * PAGE);
             self.pages().release(one.page, owner, Where::Shelved);
         }
+        true
     }
 
     /// Puts the page back: a false fault. The engine knows of earlier writes.

@@ -115,8 +115,6 @@ measured! {
         read_ahead,
         /// A page that is needed again before it was written to the device; evictions for it are not included.
         memory_fault,
-        /// A page from compressed RAM, while another page goes there.
-        pool_fault,
         /// A touch of a page in RAM that was unmapped.
         false_fault,
         /// The first write to a page that was mapped read-only.
@@ -285,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_cost_that_is_missing_is_named_with_what_measures_it() {
-        let fields = ["zero_fill_native", "zero_fill", "device_fault", "read_ahead", "memory_fault", "pool_fault"];
+        let fields = ["zero_fill_native", "zero_fill", "device_fault", "read_ahead", "memory_fault"];
         for field in fields.into_iter().chain(["false_fault", "first_write", "evict_clean", "evict_dirty", "entry"]) {
             let mut sheet = sheet();
             *sheet.live.of(field).unwrap() = None;

@@ -83,7 +83,7 @@ impl Log {
             let (device, offset) = self.place(slot);
             Stats::add(&stats.device_reads, 1);
             // SAFETY: the caller's page, which nobody else has.
-            if unsafe { device.read(into, offset).is_ok() && self.verify(pages, page, into, into) } {
+            if unsafe { device.read(into, offset).is_ok() && self.verify(pages, page, into) } {
                 Stats::add(&stats.device_bytes_read, PAGE as u64);
                 return true;
             }

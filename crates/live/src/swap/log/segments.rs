@@ -18,8 +18,6 @@ use crate::sys;
 use crate::sys::table::Table;
 use crate::{LiveError, PAGE};
 
-/// In place of a page: the slot has several compressed pages.
-pub const SHARED: u32 = u32::MAX;
 /// Room is reserved for this many segments at a time: 16 MiB.
 pub const RESERVE: usize = 128;
 /// If fewer segments are left than this, more room is reserved. They are filled while the file system works.
@@ -104,8 +102,6 @@ pub struct Inside {
     birth: Table<u32>,
     /// The page that a slot was last filled for.
     owner: Table<u32>,
-    /// By slot with several pages: how many of them it still holds, if that is more than one.
-    shared: Table<u8>,
     free: Table<u32>,
     free_len: usize,
     /// Segments in use so far, segments with reserved room, and the most segments that there can be.
@@ -164,7 +160,6 @@ impl Inside {
             used: Table::new(segments)?,
             birth: Table::new(slots)?,
             owner: Table::new(slots)?,
-            shared: Table::new(slots)?,
             free: Table::new(segments)?,
             free_len: 0,
             segments: 0,
@@ -221,22 +216,12 @@ impl Inside {
         Ok(self.fill(b, self.buffers[b].used(), page))
     }
 
-    /// Gives several compressed pages the next slot, which is free again when each of them has been released.
-    pub fn take_shared(&mut self, pages: usize) -> Result<(usize, usize), Refused> {
-        let (slot, into) = self.take(SHARED)?;
-        self.shared.as_mut_slice()[slot] = pages as u8;
-        Ok((slot, into))
-    }
-
     /// Assigns the page to a place of a buffer. Returns its slot's number, and the place for its bytes.
     pub(super) fn fill(&mut self, b: usize, place: usize, page: u32) -> (usize, usize) {
         let buffer = &mut self.buffers[b];
         let (slot, into) = (buffer.segment * SEGMENT + usize::from(buffer.slots[place]), buffer.address + place * PAGE);
         buffer.pages[place] = page;
         self.owner.as_mut_slice()[slot] = page;
-        if self.shared[slot] != 0 {
-            self.shared.as_mut_slice()[slot] = 0;
-        }
         buffer.filled |= 1 << place;
         if buffer.used() == buffer.room {
             self.retire(b);
@@ -445,10 +430,6 @@ impl Inside {
 
     /// The slot no longer belongs to its page. It is free now, or when the last child that sees it is gone.
     pub fn release(&mut self, slot: usize) {
-        if self.shared[slot] > 1 {
-            self.shared.as_mut_slice()[slot] -= 1;
-            return;
-        }
         if self.children.see(self.birth[slot], self.epoch) {
             self.deferred.as_mut_slice()[self.deferred_len] = u64::from(self.epoch) << 32 | slot as u64;
             self.deferred_len += 1;

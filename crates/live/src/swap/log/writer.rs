@@ -9,14 +9,13 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 
-use super::segments::{Buffer, Inside, Job, SHARED};
-use super::{bound_to, hung_up, Log, FILE_SHIFT, PART_SHIFT, SEGMENT};
+use super::segments::{Buffer, Inside, Job};
+use super::{hung_up, Log, FILE_SHIFT, SEGMENT};
 use crate::page::pages::Pages;
 use crate::stats::Stats;
 use crate::sys::lock::Guard;
 use crate::sys::worker::Worker;
 use crate::sys::{self, fatal, Errno};
-use crate::tier::packed;
 use crate::{LiveError, PAGE};
 
 /// Pause before the next request to the device, in microseconds: after it was full, and after it failed.
@@ -256,25 +255,15 @@ impl Log {
     fn seal(&self, b: usize, i: usize, pages: &Pages) {
         let (from, page, slot) = {
             let x = &self.state.lock().buffers[b];
-            (x.address + i * PAGE, x.pages[i], x.segment * SEGMENT + usize::from(x.slots[i]))
+            (x.address + i * PAGE, x.pages[i] as usize, x.segment * SEGMENT + usize::from(x.slots[i]))
         };
-        let bound = if page == SHARED { bound_to(slot) } else { page as usize };
         let sealer = self.sealers.last().expect("there is one for each file");
         // SAFETY: one buffer is written at a time; its bytes do not change until then, and the room for sealed ones is the writer's.
-        let (nonce, tag) = unsafe { sealer.seal(from, self.writer.sealed + i * PAGE, bound) };
+        let (nonce, tag) = unsafe { sealer.seal(from, self.writer.sealed + i * PAGE, page) };
         let _state = self.state.lock();
         let here = self.own_number() << FILE_SHIFT | slot as u64;
-        let note = |page: usize, here: u64| {
-            if pages.slot(page) == Some(here) {
-                pages.set_seal(page, nonce, tag);
-            }
-        };
-        match page {
-            // SAFETY: the buffer's bytes, as above.
-            SHARED => unsafe { packed::members(from) }
-                .enumerate()
-                .for_each(|(part, page)| note(page, here | (part as u64 + 1) << PART_SHIFT)),
-            page => note(page as usize, here),
+        if pages.slot(page) == Some(here) {
+            pages.set_seal(page, nonce, tag);
         }
     }
 }
