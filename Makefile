@@ -34,15 +34,11 @@ demo: build
 # One build for all tests, Python's included: the libraries that tests load, and all features that tests use.
 TESTED = --workspace --lib --bins --tests --examples
 
-# Tests of the live pager that run again with the compressed tier.
-TIERED = --test region --test forks --test findings_pages --test threads
-
 # Run every test. If a tool is missing, its tests are skipped and print its name (with COLDFRAME_REQUIRE_TOOLS=1 they
-# fail). Tests mostly wait, so those of the tier and of Python run beside the others; they print at their end.
+# fail). Tests mostly wait, so those of Python run beside the others; they print at their end.
 test:
 	$(CARGO) build --locked $(TESTED)
-	@{ COLDFRAME_TIER=lz4 $(CARGO) test --locked --workspace $(TIERED) && sh scripts/python.sh test; } \
-	    > target/test-beside.log 2>&1 & beside=$$!; \
+	@sh scripts/python.sh test > target/test-beside.log 2>&1 & beside=$$!; \
 	$(CARGO) test --locked --workspace $(TESTFLAGS); code=$$?; \
 	wait $$beside || code=1; cat target/test-beside.log; exit $$code
 
@@ -86,7 +82,7 @@ bench-truth: build
 	@python3 scripts/truth.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) $(TRUTHFLAGS)
 
 # Run the demo's program, or PROGRAM='NAME ARGUMENTS', with half and a third of its memory, each way that this machine
-# can page it: our pager, its compressed tier, and, as root, the kernel's swap on a file, zram and zswap.
+# can page it: our pager and, as root, the kernel's swap on a file, zram and zswap.
 bench-compare: build
 	@mkdir -p target/demo && $(or $(CC),cc) -O1 -o target/demo/shop data/traces/shop.c
 	@$(BIN) compare --ram 50%,33% -- $(or $(PROGRAM),target/demo/shop 1000000 400000)

@@ -63,7 +63,8 @@ mod tests {
     fn the_pager_comes_first_and_is_not_replaced_if_an_option_needs_it() {
         let auto = Asked { by: "auto", swap: None, pager_only: None };
         assert!(matches!(choose(&auto, || Ok(())), Ok(Pages::Pager)));
-        for asked in [Asked { pager_only: Some("--encrypt"), ..auto }, Asked { by: "pager", swap: None, pager_only: None }]
+        for asked in
+            [Asked { pager_only: Some("--encrypt"), ..auto }, Asked { by: "pager", swap: None, pager_only: None }]
         {
             let failure = choose(&asked, refused).err().expect("refused");
             assert_eq!(failure.to_string(), "it is linked statically");

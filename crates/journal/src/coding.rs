@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 
 use coldframe_core::{
-    Access, After, Backed, BlockId, BufferId, Command, Event, FrameId, PageId, Place, SlotId, Stage,
-    TaskId, Ticket, Transfer, Walk, Work,
+    Access, After, Backed, BlockId, BufferId, Command, Event, FrameId, PageId, Place, SlotId, Stage, TaskId, Ticket,
+    Transfer, Walk, Work,
 };
 
 use crate::{area, Entries, Entry, Journal, JournalError};

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use coldframe_core::swap::{Flash, Refused};
-use coldframe_core::{After, BlockId, Command, Event, Machine, PageId, PoolOp, SlotId, Ticket, Transfer};
+use coldframe_core::{After, BlockId, Command, Event, Machine, PageId, SlotId, Ticket, Transfer};
 use fastrand::Rng;
 
 /// The transfers that fail.
@@ -129,7 +129,7 @@ impl Machine for FaultyMachine<'_> {
         let faulty = &mut *self.faulty;
         match command {
             Command::Load { ticket, from, .. } => drop(faulty.loads.insert(ticket, from)),
-            Command::Write { page, to, .. } | Command::Pool(PoolOp::TakeOut { page, to, .. }) => {
+            Command::Write { page, to, .. } => {
                 faulty.writes.insert(page, to);
             }
             Command::CopySlot { page, to, .. } => {

@@ -6,7 +6,7 @@ mod common;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use coldframe_live::{Inject, Options, Pager, Region, Wait, PAGE};
-use common::{in_child, pager, round_of, stamp, wait_for, word};
+use common::{in_child, pager, round_of, stamp, wait_for};
 
 /// The completion of an operation that a thread has left in flight could interrupt the thread's next call.
 #[test]

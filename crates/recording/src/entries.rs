@@ -107,7 +107,7 @@ pub enum Word {
     Delayed,
     /// Pages compressed as a trial when they left the window.
     Tried,
-    /// Of those, pages small enough to be kept in a compressed tier.
+    /// Of those, pages that take at most three quarters of a page.
     Kept,
     /// Compressed bytes of the latter.
     KeptBytes,

@@ -33,8 +33,10 @@ pub(super) fn evict(turn: &mut Turn<'_>, victim: Victim) {
     let Turn { pages, ram, backing, counts, machine, work, .. } = turn;
     let (page, from) = (ram.frames().page(victim.frame), victim.frame);
     let (_, mut residents) = ram.policy_and_residents(*machine, work);
-    let dirty = residents.evict(from, |machine| {
-        Command::Write { page, from: Some(from), to: backing.slot_for(page, pages, machine) }
+    let dirty = residents.evict(from, |machine| Command::Write {
+        page,
+        from: Some(from),
+        to: backing.slot_for(page, pages, machine),
     });
     work.walk += victim.walk;
     pages.set(page, if dirty { PageState::Writing { tries: 1, released: false } } else { PageState::Absent });

@@ -195,11 +195,7 @@ fn build(
 
 /// Slow memory, and what does not go with it.
 fn open_slow(options: &mut Options, place: &str, pages: usize) -> Result<(Slow, Device), LiveError> {
-    let others = [
-        (options.record.is_some(), "record"),
-        (options.swap.is_some(), "swap"),
-        (options.encrypt, "encrypt"),
-    ];
+    let others = [(options.record.is_some(), "record"), (options.swap.is_some(), "swap"), (options.encrypt, "encrypt")];
     if let Some((_, field)) = others.into_iter().find(|(given, _)| *given) {
         return Err(LiveError::setting(field, "does not go with `slow`"));
     }

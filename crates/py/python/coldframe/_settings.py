@@ -88,15 +88,6 @@ class Swap(TypedDict, total=False):
     """Tasks in the foreground: a file whose ``[machine]`` describes the phone. (path; default: data/workloads/phone.toml)"""
 
 
-class Tier(TypedDict, total=False):
-    """``tier.*``: Evicted pages stay in the RAM of the frames, compressed."""
-
-    name: str
-    """The compressor: ``none``, ``lz4`` or ``zstd``. (name; default: none)"""
-    ratio: str
-    """How many times smaller a page becomes. (times; default: as measured: 3.5 (lz4), 6.9 (zstd))"""
-
-
 class Tasks(TypedDict, total=False):
     """``tasks.*``: Several tasks on one processor, under a scheduler."""
 
@@ -143,6 +134,5 @@ class Settings(TypedDict, total=False):
     time: Time
     limit: Limit
     swap: Swap
-    tier: Tier
     tasks: Tasks
     fail: Fail
