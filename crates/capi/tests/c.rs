@@ -91,9 +91,9 @@ static void wrong(coldframe_pager *pager, coldframe_region *region) {
     FAILS(coldframe_region_anonymous(pager, 0, &nothing), COLDFRAME_STATUS_USAGE, "0 bytes");
     FAILS(coldframe_region_anonymous(pager, (size_t)1 << 40, &nothing), COLDFRAME_STATUS_BACKING, "do not fit");
     FAILS(coldframe_pin(region, 0, LEN), COLDFRAME_STATUS_USAGE, "cannot be pinned");
-    FAILS(coldframe_pin(region, LEN, 1), COLDFRAME_STATUS_USAGE, "do not lie within");
-    FAILS(coldframe_unpin(region, 1, (size_t)-1), COLDFRAME_STATUS_USAGE, "do not lie within");
-    FAILS(coldframe_prefault(region, 0, LEN + 1), COLDFRAME_STATUS_USAGE, "do not lie within");
+    FAILS(coldframe_pin(region, LEN, 1), COLDFRAME_STATUS_USAGE, "are not within");
+    FAILS(coldframe_unpin(region, 1, (size_t)-1), COLDFRAME_STATUS_USAGE, "are not within");
+    FAILS(coldframe_prefault(region, 0, LEN + 1), COLDFRAME_STATUS_USAGE, "are not within");
     FAILS(coldframe_discard(NULL, 0, 1), COLDFRAME_STATUS_USAGE, "region");
     FAILS(coldframe_will_need(region, NULL, 1), COLDFRAME_STATUS_USAGE, "ranges");
     MUST(coldframe_region_base(NULL) == NULL && coldframe_region_len(NULL) == 0 && coldframe_stats(NULL) == NULL);

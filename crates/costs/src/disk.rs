@@ -170,7 +170,7 @@ impl Transfers {
     fn reads_together(&mut self, depth: usize) -> io::Result<Option<Latency>> {
         let Ok(mut ring) = IoUring::new(DEPTH_MAX as u32) else { return Ok(None) };
         let (mut times, began) = (Vec::new(), Instant::now());
-        let mut asked = [began; DEPTH_MAX];
+        let mut requested_at = [began; DEPTH_MAX];
         let memory = self.memory.bytes().as_mut_ptr();
         let mut free: Vec<usize> = (0..depth).collect();
         let mut failed = None;
@@ -180,7 +180,7 @@ impl Transfers {
                     let into = memory.wrapping_add(bytes(LONG + number));
                     let place = bytes(self.random.usize(..self.course.pages)) as u64;
                     let read = opcode::Read::new(types::Fd(self.file.as_raw_fd()), into, PAGE as u32).offset(place);
-                    asked[number] = Instant::now();
+                    requested_at[number] = Instant::now();
                     // SAFETY: each number has a page of its own, and is free only after its completion.
                     let pushed = unsafe { ring.submission().push(&read.build().user_data(number as u64)) };
                     pushed.expect("there are as many entries as reads");
@@ -195,7 +195,7 @@ impl Transfers {
             }
             for entry in ring.completion() {
                 let number = entry.user_data() as usize;
-                times.push(ns(asked[number]));
+                times.push(ns(requested_at[number]));
                 free.push(number);
                 if entry.result() != PAGE as i32 {
                     failed = Some(io::Error::from_raw_os_error((-entry.result()).max(libc::EIO)));
@@ -227,8 +227,8 @@ mod tests {
     #[test]
     fn a_latency_is_of_all_requests_and_a_page_of_all_time() {
         let mut times: Vec<u64> = (1..=100).rev().collect();
-        let found = latency(&mut times, 8_000, 8);
-        assert_eq!((found.p50, found.mean, found.p99), (Ps(51_000), Ps(50_500), Ps(100_000)));
-        assert_eq!(found.per_page, Ps(10_000));
+        let measured = latency(&mut times, 8_000, 8);
+        assert_eq!((measured.p50, measured.mean, measured.p99), (Ps(51_000), Ps(50_500), Ps(100_000)));
+        assert_eq!(measured.per_page, Ps(10_000));
     }
 }

@@ -192,8 +192,8 @@ pub fn latency(path: &Path) -> Finding {
         }
         Err(error) => {
             // An error of the pager ends with its remedy.
-            let said = error.to_string();
-            let (found, remedy) = said.rsplit_once("; ").unwrap_or((&said, "give another --backing"));
+            let message = error.to_string();
+            let (found, remedy) = message.rsplit_once("; ").unwrap_or((&message, "give another --backing"));
             finding("measured", Health::Missing, found, remedy)
         }
     }
@@ -210,15 +210,15 @@ pub fn file_system(path: &Path) -> (String, u64) {
         return ("unknown".to_string(), 0);
     };
     // SAFETY: zero is a value of the structure, and the path is a C string.
-    let (result, found) = unsafe {
-        let mut found: libc::statfs = std::mem::zeroed();
-        (libc::statfs(path.as_ptr(), &mut found), found)
+    let (result, status) = unsafe {
+        let mut status: libc::statfs = std::mem::zeroed();
+        (libc::statfs(path.as_ptr(), &mut status), status)
     };
     if result != 0 {
         return ("unknown".to_string(), 0);
     }
     #[allow(clippy::unnecessary_cast)]
-    let name = match found.f_type as i64 {
+    let name = match status.f_type as i64 {
         0xEF53 => "ext4".to_string(),
         0x0102_1994 => "tmpfs".to_string(),
         0x8584_58f6 => "ramfs".to_string(),
@@ -230,5 +230,5 @@ pub fn file_system(path: &Path) -> (String, u64) {
         other => format!("file system {other:#x}"),
     };
     #[allow(clippy::unnecessary_cast)]
-    (name, found.f_bavail as u64 * found.f_bsize as u64)
+    (name, status.f_bavail as u64 * status.f_bsize as u64)
 }

@@ -121,19 +121,19 @@ pub fn measure(backing: &Path, extent: Extent, step: &mut dyn FnMut(u64, u64)) -
     let parts = course.rounds + 1;
     step(0, parts);
     let disk = disk::measure(backing, course)?;
-    let mut found = paged::Found::default();
+    let mut timings = paged::Timings::default();
     for round in 1..=course.rounds {
         step(round, parts);
-        paged::round(&mut found, backing, course)?;
+        paged::round(&mut timings, backing, course)?;
     }
     // Under load, time may run out before an event happened.
     for _ in 0..MORE_ROUNDS {
-        if costs(&found, disk).is_none() {
-            paged::round(&mut found, backing, course)?;
+        if costs(&timings, disk).is_none() {
+            paged::round(&mut timings, backing, course)?;
         }
     }
     step(parts, parts);
-    costs(&found, disk).ok_or_else(|| LiveError::Backing {
+    costs(&timings, disk).ok_or_else(|| LiveError::Backing {
         path: backing.to_path_buf(),
         reason: "the events to be measured could not be provoked; try again when the machine has less to do".into(),
     })
@@ -158,23 +158,23 @@ pub fn page_read(backing: &Path) -> Result<Sample, LiveError> {
 /// processors.
 const MORE_ROUNDS: u64 = 10;
 
-fn costs(found: &paged::Found, disk: Disk) -> Option<Costs> {
-    let evict_clean = Sample::more(&found.zeros_in_clean_out, &found.zeros_read)?;
+fn costs(timings: &paged::Timings, disk: Disk) -> Option<Costs> {
+    let evict_clean = Sample::more(&timings.zeros_in_clean_out, &timings.zeros_read)?;
     // If no page came from the log's buffers, another event without the device is taken.
-    let memory = Sample::of(&found.from_memory).map(|all| all.less(evict_clean.mean));
+    let memory = Sample::of(&timings.from_memory).map(|all| all.less(evict_clean.mean));
     Some(Costs {
-        zero_fill_native: Sample::of(&found.native)?,
-        zero_fill_huge: Sample::of(&found.native_huge)?,
-        zero_fill: Sample::of(&found.zeros_written)?,
-        device_fault: Sample::of(&found.random_read)?,
-        read_ahead: Sample::of(&found.sequential_read)?,
-        memory_fault: memory.or_else(|| Sample::of(&found.zeros_read))?,
-        false_fault: Sample::of(&found.unmapped)?,
-        first_write: Sample::of(&found.first_write)?,
+        zero_fill_native: Sample::of(&timings.native)?,
+        zero_fill_huge: Sample::of(&timings.native_huge)?,
+        zero_fill: Sample::of(&timings.zeros_written)?,
+        device_fault: Sample::of(&timings.random_read)?,
+        read_ahead: Sample::of(&timings.sequential_read)?,
+        memory_fault: memory.or_else(|| Sample::of(&timings.zeros_read))?,
+        false_fault: Sample::of(&timings.unmapped)?,
+        first_write: Sample::of(&timings.first_write)?,
         evict_clean,
-        evict_dirty: Sample::more(&found.zeros_in_dirty_out, &found.zeros_written)?,
-        evict_dirty_read: Sample::more(&found.random_write, &found.random_read)?,
-        transfer: Ps(found.copies_ns * 1000 / found.copies.max(1)).max(LEAST),
+        evict_dirty: Sample::more(&timings.zeros_in_dirty_out, &timings.zeros_written)?,
+        evict_dirty_read: Sample::more(&timings.random_write, &timings.random_read)?,
+        transfer: Ps(timings.copies_ns * 1000 / timings.copies.max(1)).max(LEAST),
         disk,
     })
 }

@@ -31,7 +31,7 @@ const MEMORY: u64 = 1 << 30;
 
 /// Nanoseconds for each event: one value for each stretch, of each string of accesses.
 #[derive(Default)]
-pub struct Found {
+pub struct Timings {
     pub native: Vec<f64>,
     pub native_huge: Vec<f64>,
     pub zeros_read: Vec<f64>,
@@ -50,12 +50,12 @@ pub struct Found {
 }
 
 /// One round of all measurements.
-pub fn round(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveError> {
-    native(found, course)?;
-    roomy(found, backing, course)?;
-    tight(found, backing, course)?;
-    from_memory(found, backing, course)?;
-    unmapped(found, backing, course)
+pub fn round(timings: &mut Timings, backing: &Path, course: Course) -> Result<(), LiveError> {
+    native(timings, course)?;
+    roomy(timings, backing, course)?;
+    tight(timings, backing, course)?;
+    from_memory(timings, backing, course)?;
+    unmapped(timings, backing, course)
 }
 
 /// A counter of the pager.
@@ -106,8 +106,8 @@ impl Bench {
 }
 
 /// First touches without a pager.
-fn native(found: &mut Found, course: Course) -> Result<(), LiveError> {
-    for (huge, into) in [(false, &mut found.native), (true, &mut found.native_huge)] {
+fn native(timings: &mut Timings, course: Course) -> Result<(), LiveError> {
+    for (huge, into) in [(false, &mut timings.native), (true, &mut timings.native_huge)] {
         let pages = 4 * course.pages;
         let memory = Plain::new(bytes(pages), huge).map_err(no_memory)?;
         let mut ground = memory.ground(&mut fastrand::Rng::with_seed(3));
@@ -126,46 +126,46 @@ pub fn first_touches(backing: &Path, course: Course) -> Result<Vec<f64>, LiveErr
 }
 
 /// No page has to leave.
-fn roomy(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveError> {
+fn roomy(timings: &mut Timings, backing: &Path, course: Course) -> Result<(), LiveError> {
     // A quarter more than is used, since a reserve of frames stays free for faults.
     let mut bench = Bench::new(backing, course, course.pages + course.pages / 4, None)?;
     let half = course.pages / 2;
-    found.zeros_read.extend(bench.measure(0..half, Touch::Read, FAST, &[TRUE_FAULTS]));
-    found.first_write.extend(bench.measure(0..half, Touch::Write, FAST, &[|stats| stats.write_faults]));
-    found.zeros_written.extend(bench.measure(half..course.pages, Touch::Write, FAST, &[TRUE_FAULTS]));
+    timings.zeros_read.extend(bench.measure(0..half, Touch::Read, FAST, &[TRUE_FAULTS]));
+    timings.first_write.extend(bench.measure(0..half, Touch::Write, FAST, &[|stats| stats.write_faults]));
+    timings.zeros_written.extend(bench.measure(half..course.pages, Touch::Write, FAST, &[TRUE_FAULTS]));
     Ok(())
 }
 
 /// For each page that comes, another one leaves. Each string begins with as many untimed accesses as there are
 /// frames. From then on, the evicted pages are those that the string itself brought in.
-fn tight(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveError> {
+fn tight(timings: &mut Timings, backing: &Path, course: Course) -> Result<(), LiveError> {
     let Course { frames, pages, .. } = course;
     let mut bench = Bench::new(backing, course, frames, None)?;
     let random = || fastrand::Rng::with_seed(4);
 
     bench.ground.touch(0..frames, Touch::Read);
-    found.zeros_in_clean_out.extend(bench.measure(frames..pages, Touch::Read, FAST, &[TRUE_FAULTS]));
+    timings.zeros_in_clean_out.extend(bench.measure(frames..pages, Touch::Read, FAST, &[TRUE_FAULTS]));
 
     bench.ground.touch(0..frames, Touch::Fill);
-    found.zeros_in_dirty_out.extend(bench.measure(frames..pages, Touch::Fill, FAST, &[TRUE_FAULTS]));
+    timings.zeros_in_dirty_out.extend(bench.measure(frames..pages, Touch::Fill, FAST, &[TRUE_FAULTS]));
     // The pages that the time was too short for.
     bench.ground.touch(0..pages, Touch::Fill);
 
     bench.ground.touch(0..frames, Touch::Read);
     let round = (frames..3 * pages).map(|i| i % pages);
     let came = [TRUE_FAULTS, |stats| stats.prefetches];
-    found.sequential_read.extend(bench.measure(round, Touch::Read, STREAM, &came));
+    timings.sequential_read.extend(bench.measure(round, Touch::Read, STREAM, &came));
 
     let shuffled = bench.ground.shuffled(random());
     let before = bench.region.pager().stats();
-    found.random_read.extend(bench.measure(shuffled, Touch::Read, SLOW, &[TRUE_FAULTS]));
+    timings.random_read.extend(bench.measure(shuffled, Touch::Read, SLOW, &[TRUE_FAULTS]));
     let after = bench.region.pager().stats();
-    found.copies_ns += after.trans_host_mem_ns - before.trans_host_mem_ns;
-    found.copies += after.true_faults - before.true_faults;
+    timings.copies_ns += after.trans_host_mem_ns - before.trans_host_mem_ns;
+    timings.copies += after.true_faults - before.true_faults;
 
     let mut shuffled = bench.ground.shuffled(random());
     bench.measure(shuffled.by_ref().take(frames), Touch::Fill, SLOW, &[TRUE_FAULTS]);
-    found.random_write.extend(bench.measure(shuffled, Touch::Fill, SLOW, &[TRUE_FAULTS]));
+    timings.random_write.extend(bench.measure(shuffled, Touch::Fill, SLOW, &[TRUE_FAULTS]));
     Ok(())
 }
 
@@ -173,7 +173,7 @@ fn tight(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveEr
 const WRITTEN: usize = LOG_BUFFERS * SEGMENT / 2;
 
 /// Pages that come back from the log's buffers while clean pages are evicted.
-fn from_memory(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveError> {
+fn from_memory(timings: &mut Timings, backing: &Path, course: Course) -> Result<(), LiveError> {
     let frames = 2 * FRAMES_MIN + 2 * WRITTEN;
     let mut bench = Bench::new(backing, course, frames, Some("fifo"))?;
     // With gaps between them, so that nothing is read ahead.
@@ -184,7 +184,7 @@ fn from_memory(found: &mut Found, backing: &Path, course: Course) -> Result<(), 
     while began.elapsed() < course.most {
         bench.ground.touch(written.iter().copied(), Touch::Fill);
         bench.ground.touch(others.clone(), Touch::Read);
-        found.from_memory.extend(bench.measure(
+        timings.from_memory.extend(bench.measure(
             written.iter().copied(),
             Touch::Read,
             WRITTEN,
@@ -196,11 +196,11 @@ fn from_memory(found: &mut Found, backing: &Path, course: Course) -> Result<(), 
 
 /// More pages than the valid list has, in turn, with RAM for all of them: each page is on the invalid list when it is
 /// touched again.
-fn unmapped(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveError> {
+fn unmapped(timings: &mut Timings, backing: &Path, course: Course) -> Result<(), LiveError> {
     let mut bench = Bench::new(backing, course, course.frames, Some("fifo-sc:valid=50%"))?;
     let round = course.frames * 3 / 4;
     bench.ground.touch((0..2 * round).map(|i| i % round), Touch::Write);
     let rounds = (0..16 * round).map(|i| i % round);
-    found.unmapped.extend(bench.measure(rounds, Touch::Read, FAST, &[|stats| stats.false_faults]));
+    timings.unmapped.extend(bench.measure(rounds, Touch::Read, FAST, &[|stats| stats.false_faults]));
     Ok(())
 }

@@ -163,9 +163,9 @@ impl Ground {
         (len, most): (usize, Duration),
         events: &dyn Fn() -> u64,
     ) -> Vec<f64> {
-        let (mut found, mut pages, began) = (Vec::new(), pages.into_iter(), Instant::now());
+        let (mut stretches, mut pages, began) = (Vec::new(), pages.into_iter(), Instant::now());
         let mut stretch = Vec::with_capacity(len);
-        while found.len() < STRETCHES_MIN || began.elapsed() < most {
+        while stretches.len() < STRETCHES_MIN || began.elapsed() < most {
             stretch.clear();
             stretch.extend(pages.by_ref().take(len));
             if stretch.len() < len {
@@ -177,7 +177,7 @@ impl Ground {
             if 2 * met >= len as u64 {
                 let each = (took as f64 - len as f64 * self.plain[touch as usize]) / met as f64;
                 // A thread that has ended meanwhile is no longer in the count.
-                found.push((
+                stretches.push((
                     each,
                     Process::of(std::process::id()).ready_ns().saturating_sub(waited) as f64 / took as f64,
                 ));
@@ -186,7 +186,7 @@ impl Ground {
                 break;
             }
         }
-        undisturbed(found)
+        undisturbed(stretches)
     }
 
     /// The same ground, with the time of its accesses without a fault.
@@ -287,8 +287,8 @@ mod tests {
     #[test]
     fn stretches_in_which_others_ran_do_not_count_unless_there_are_too_few() {
         let quiet: Vec<_> = (0..9).map(|i| (f64::from(i), 0.02)).collect();
-        let found = undisturbed([vec![(100.0, 0.3), (200.0, 0.9)], quiet].concat());
-        assert_eq!(found, (0..9).map(f64::from).collect::<Vec<_>>());
+        let times = undisturbed([vec![(100.0, 0.3), (200.0, 0.9)], quiet].concat());
+        assert_eq!(times, (0..9).map(f64::from).collect::<Vec<_>>());
         let busy: Vec<_> = (0..20).map(|i| (f64::from(i), f64::from(i) / 4.0)).collect();
         assert_eq!(undisturbed(busy), (0..8).map(f64::from).collect::<Vec<_>>());
         assert_eq!(undisturbed(vec![(5.0, 0.5), (6.0, 0.9)]), [5.0, 6.0]);

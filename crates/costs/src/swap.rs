@@ -39,8 +39,8 @@ pub struct SwapCosts {
     pub pack: Sample,
 }
 
-/// The costs of the swap that the kernel uses first; `None`: there is no swap, or it takes no pages of this process. The
-/// pages compress about three times, as real ones do.
+/// The costs of the swap that the kernel uses first; `None`: there is no swap, or it takes no pages of this process.
+/// The pages compress about three times, as real ones do.
 pub fn swap_costs() -> Option<SwapCosts> {
     let compressed = swap_is_compressed()?;
     let mut memory = Plain::new(bytes(PAGES), false).ok()?;
@@ -85,8 +85,8 @@ fn first_is_compressed(tree: &Tree) -> Option<bool> {
     Some(first.is_zram() || tree.zswap())
 }
 
-/// Nanoseconds of this thread's processor time for each page. By a clock on the wall, one interruption of the call would
-/// be in the price of each fault: 14 to 37 us on zram at a load of 4 on 2 processors.
+/// Nanoseconds of this thread's processor time for each page. By a clock on the wall, one interruption of the call
+/// would be in the price of each fault: 14 to 37 us on zram at a load of 4 on 2 processors.
 fn push_out(memory: &mut Plain) -> Option<f64> {
     let (began, range) = (processor_ns(), memory.bytes());
     // SAFETY: memory of this module; the advice keeps its content.

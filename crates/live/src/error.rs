@@ -20,7 +20,7 @@ pub enum LiveError {
     Missing {
         /// What is missing.
         feature: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         reason: String,
         /// What would make it available.
         remedy: &'static str,
@@ -34,17 +34,19 @@ pub enum LiveError {
         reason: String,
     },
     /// No room for another region.
-    #[error("{asked} bytes do not fit: {free} of {max} bytes of managed address space are free; raise `max_memory`")]
+    #[error(
+        "{requested} bytes do not fit: {free} of {max} bytes of managed address space are free; raise `max_memory`"
+    )]
     Full {
         /// Asked for.
-        asked: usize,
+        requested: usize,
         /// Free.
         free: usize,
         /// All.
         max: usize,
     },
-    /// A range that does not lie within the region.
-    #[error("bytes {start}..{end} do not lie within the region of {len} bytes")]
+    /// A range that is not within the region.
+    #[error("bytes {start}..{end} are not within the region of {len} bytes")]
     Range {
         /// First byte.
         start: usize,
@@ -55,11 +57,11 @@ pub enum LiveError {
     },
     /// More pages pinned than RAM allows.
     #[error(
-        "{asked} pages cannot be pinned: {pinned} of {frames} frames are pinned and {keep} must stay free for faults"
+        "{requested} pages cannot be pinned: {pinned} of {frames} frames are pinned and {keep} must stay free for faults"
     )]
     Pinned {
         /// Asked for.
-        asked: usize,
+        requested: usize,
         /// Pinned already.
         pinned: usize,
         /// Frames of RAM.
@@ -72,7 +74,7 @@ pub enum LiveError {
     Os {
         /// What was tried.
         what: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         error: io::Error,
     },
 }

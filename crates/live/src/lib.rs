@@ -32,10 +32,10 @@
 //! - **An address range** (`memory/extents.rs`, `region/mapping.rs`): one map has all open ranges with their rights and
 //!   advice; free addresses are inaccessible. A range is closed in two steps: it leaves the map, then its pages are
 //!   dropped.
-//! - **Memory that fits into RAM** (`memory/early.rs`, `region/early.rs`): while all that the program may touch fits,
-//!   the kernel owns the memory and the program has no faults of ours. The thread that opens more memory, pins some,
-//!   forks, or gets a file that can pin frames hands all of it to the engine first. It holds the lock of address
-//!   changes; other threads go on.
+//! - **Memory that fits into RAM** (`memory/kernel_owned.rs`, `region/take_over.rs`): while all that the program may
+//!   touch fits, the kernel owns the memory and the program has no faults of ours. The thread that opens more memory,
+//!   pins some, forks, or gets a file that can pin frames hands all of it to the engine first. It holds the lock of
+//!   address changes; other threads continue.
 //! - **The engine** (`fault/`): a thread with the engine's lock waits only for a page in transfer; the thread that
 //!   transfers that page never needs the lock.
 //! - **A slot** (`swap/log/`): a slot is written once, and never while a process can read its old data. A slot is free
@@ -43,17 +43,18 @@
 //!   engine chooses, an erase block is a segment of the file, and an erase starts a new segment.
 //! - **A thread of the pager** (`sys/thread.rs`, `threads/`): the C library does not know these threads. They have
 //!   stacks of ours and allocate nothing.
-//! - **The pager process** (`threads/keeper.rs`, `sys/rights.rs`): these threads run in a process that shares the
-//!   program's memory and has descriptors, credentials and a process group of its own. A pipe shows it the end of each
-//!   forked child. A recorder runs inside the program's process instead, and so does the pager of a Rust or C program.
-//! - **The messages** (`task/lead.rs`): one handler thread reads the messages and serves them. Before it waits, another
-//!   one takes over.
+//! - **The pager process** (`threads/pager_process.rs`, `sys/rights.rs`): these threads run in a process that shares
+//!   the program's memory and has descriptors, credentials and a process group of its own. A pipe shows it the end of
+//!   each forked child. A recorder runs inside the program's process instead, and so does the pager of a Rust or C
+//!   program.
+//! - **The messages** (`task/message_reader.rs`): one handler thread reads the messages and serves them. Before it
+//!   waits, another one takes over.
 //! - **A fork** (`life/fork.rs`): all that the child needs is reserved before the fork. If that fails, the child runs
 //!   without paging (`region/unpaged.rs`); it is not ended.
 //!
 //! A recording (`record/`) is a pager that has RAM for everything. Pages leave a window of mapped pages, and each entry
-//! into the window is written to a mapped file (`recording/src/entries.rs`). The window and the sample of pages adapt to
-//! the time that the entries may take.
+//! into the window is written to a mapped file (`recording/src/entries.rs`). The window and the sample of pages adapt
+//! to the time that the entries may take.
 //!
 //! ## Modules, from the bottom up
 //!
@@ -106,8 +107,8 @@ pub use stats::file::{is_later, StatsFile};
 pub use stats::{Chosen, Histogram, Snapshot, Stats, Times};
 pub use swap::device::swap_file;
 pub use sys::fatal::{say, Mail, STOPPED};
-pub use sys::kept;
-pub use threads::keeper::reap_old;
+pub use sys::own_descriptors;
+pub use threads::pager_process::reap_old;
 
 /// System calls that do not go through the C library, for a library that replaces its functions.
 pub mod calls {

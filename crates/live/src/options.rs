@@ -37,7 +37,7 @@ pub struct Recorder {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SwapArea {
     /// Its size in bytes. `None`: a quarter more than the managed memory, but at most [`SwapArea::MOST`] and three
-    /// quarters of the swap file's limit. If the area has no room for a page, the page goes beside the area in the
+    /// quarters of the swap file's limit. If the area has no room for a page, the page goes outside of the area in the
     /// swap file.
     pub bytes: Option<u64>,
     /// The rule that chooses the blocks to collect: a name of `coldframe_core::swap::collect`.
@@ -76,7 +76,7 @@ pub struct Options {
     pub base: Option<u64>,
     /// Folder for the swap file, which is unlinked when it is opened; or a block device, whose content is lost.
     pub backing: PathBuf,
-    /// Slow memory in place of a swap file, where pages are read as they lie: `node:N`, or a folder of a tmpfs.
+    /// Slow memory in place of a swap file, where pages are read in place: `node:N`, or a folder of a tmpfs.
     #[serde(default)]
     pub slow: Option<String>,
     /// The most bytes the swap file may take; `None`: as many as the folder has.
@@ -114,8 +114,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// The most managed address space: from [`coldframe_recording::span::BASE`] to 2 TiB, since an engine counts less than 2^29
-    /// pages.
+    /// The most managed address space: from [`coldframe_recording::span::BASE`] to 2 TiB, since an engine counts less
+    /// than 2^29 pages.
     pub const MAX_MEMORY: u64 = (2 << 40) - coldframe_recording::span::BASE;
 
     /// The defaults, for `ram` bytes of RAM.

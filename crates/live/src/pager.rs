@@ -24,8 +24,8 @@ use crate::{LiveError, Options, Snapshot, PAGE};
 ///   process, and the library calls [`Pager::end`] just before.
 /// - **memory**: [`Pager::anonymous`] makes a [`Region`]. Who manages memory himself calls [`Pager::map_at`] or
 ///   [`Pager::map_foreign`] first, then [`Pager::note`], [`Pager::discard`], [`Pager::will_need`], [`Pager::pin`] and
-///   [`Pager::unpin`] for mapped ranges, then [`Pager::unmap`]. Any thread may call them, but no signal handler that has
-///   interrupted one of them.
+///   [`Pager::unpin`] for mapped ranges, then [`Pager::unmap`]. Any thread may call them, but no signal handler that
+///   has interrupted one of them.
 /// - **forks**: for a program, the library calls [`Pager::fork_prepare`], and after the fork [`Pager::fork_parent`] or
 ///   [`Pager::fork_child`] in the same thread. Between them nothing else of the pager may be called, and no page
 ///   touched that may be absent. Otherwise this happens by itself.
@@ -66,8 +66,8 @@ impl Pager {
         &self.inner
     }
 
-    /// Maps `len` bytes of zeroed managed memory at a given spot and with given rights. For code that manages memory itself;
-    /// other code uses [`Pager::anonymous`].
+    /// Maps `len` bytes of zeroed managed memory at a given spot and with given rights. For code that manages memory
+    /// itself; other code uses [`Pager::anonymous`].
     ///
     /// # Errors
     /// No address space is left, or the spot is not free or not in the span.
@@ -110,7 +110,7 @@ impl Pager {
     /// # Errors
     /// The kernel does not watch memory.
     pub fn open(&self, range: Range<usize>) -> Result<(), LiveError> {
-        self.inner.faults.open_early(range).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e))
+        self.inner.faults.open_range(range).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e))
     }
 
     /// Changes what the program has asked for the managed memory in a range.
@@ -143,13 +143,13 @@ impl Pager {
 
     /// From now on, no page leaves whose frame the kernel holds. Call it before a device, a server of files or an
     /// io_uring can write past the page table. Returns false if this kernel cannot do that (Linux before 6.8).
-    pub fn be_wary(&self) -> bool {
-        self.inner.faults.watch_early();
-        self.inner.faults.work.be_wary()
+    pub fn expect_pinned_frames(&self) -> bool {
+        self.inner.faults.take_over();
+        self.inner.faults.work.expect_pinned_frames()
     }
 
-    /// Whether the kernel can put guards here (MADV_GUARD_INSTALL). In a mapping of a file, write protection outlasts the page,
-    /// and Linux 6.18 tries for ever to put a guard in its place.
+    /// Whether the kernel can put guards here (MADV_GUARD_INSTALL). In a mapping of a file, write protection outlasts
+    /// the page, and Linux 6.18 tries for ever to put a guard in its place.
     pub fn takes_guards(&self) -> bool {
         !self.inner.faults.space().is_of_file()
     }

@@ -28,7 +28,7 @@ struct Use {
 
 /// Threads go once through their share of the region and then touch pages at random; one page in four is written.
 /// Returns the most RAM used above the RAM used before, and the bound. What the pager says that it took is what
-/// the process has besides the pages, but for what the engine notes.
+/// the process has in addition to the pages, except for what the engine notes.
 fn peak(u: &Use) -> (u64, u64) {
     // The swap file is in memory, which is not in the process's resident set, so the test is not slowed by a device.
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -87,13 +87,13 @@ fn peak(u: &Use) -> (u64, u64) {
 
 /// Runs in its own process, so no other test's memory is counted.
 fn keeps_its_budget(name: &str, u: Use) {
-    let said = apart::well(name, || {
+    let stderr = apart::well(name, || {
         let (most, bound) = peak(&u);
         let (ram, mib) = (u.ram, |bytes: u64| bytes as f64 / (1 << 20) as f64);
         eprintln!("{}: {:.1} MiB above RAM, at most {:.1}", u.policy, mib(most) - mib(ram), mib(bound));
         assert!(most <= ram + bound, "{:.2} MiB in RAM, of {:.2} MiB and {:.2}", mib(most), mib(ram), mib(bound));
     });
-    eprint!("{said}");
+    eprint!("{stderr}");
 }
 
 const MIB: usize = 1 << 20;

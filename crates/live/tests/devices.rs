@@ -1,5 +1,5 @@
-//! A device that fails in every way that can be simulated. The program is stopped with a reason, waits, or continues. It
-//! never reads a wrong byte, and never hangs.
+//! A device that fails in every way that can be simulated. The program is stopped with a reason, waits, or continues.
+//! It never reads a wrong byte, and never hangs.
 
 mod common;
 
@@ -86,12 +86,12 @@ fn program(inject: Inject) {
 #[test]
 fn a_failing_device_never_gives_wrong_bytes_and_never_hangs() {
     for (inject, end) in cases() {
-        let (status, said) = in_child(|| program(inject));
+        let (status, stderr) = in_child(|| program(inject));
         let is_right = match end {
-            End::Good(words) => status == 0 && said.contains(words),
-            End::Stopped(why) => status == 125 && said.contains(why) && said.contains("the program is stopped"),
+            End::Good(words) => status == 0 && stderr.contains(words),
+            End::Stopped(why) => status == 125 && stderr.contains(why) && stderr.contains("the program is stopped"),
         };
-        assert!(is_right && !said.contains("panicked"), "{inject:?}: {end:?} was to be, but {status}: {said}");
+        assert!(is_right && !stderr.contains("panicked"), "{inject:?}: {end:?} was to be, but {status}: {stderr}");
     }
 }
 

@@ -156,7 +156,7 @@ fn what_is_written_while_a_shared_frame_leaves_is_kept() {
 
 #[test]
 fn a_frame_that_is_not_the_pages_own_is_found_by_comparing() {
-    let (status, said) = in_child(|| {
+    let (status, stderr) = in_child(|| {
         let inject = Inject { compare_piped: true, trust_frames: true, ..slow().unwrap() };
         let pager = pager(SMALL, |o| (o.inject, o.read_ahead) = (Some(inject), 0));
         let region = pager.anonymous(96 * PAGE).unwrap();
@@ -166,7 +166,7 @@ fn a_frame_that_is_not_the_pages_own_is_found_by_comparing() {
             count_up(&region, 16, 2000);
         });
     });
-    assert!(status == 125 && said.contains("is not the page's own"), "{status}: {said}");
+    assert!(status == 125 && stderr.contains("is not the page's own"), "{status}: {stderr}");
 }
 
 /// Other pages are loaded until this one is evicted.
@@ -193,7 +193,7 @@ fn a_clean_page_that_was_dropped_behind_our_back_stays_zeros_when_it_leaves() {
 
 #[test]
 fn a_written_page_that_was_dropped_behind_our_back_leaves_as_zeros() {
-    // With few valid frames, pages pass through the shelf before they are evicted.
+    // With few valid frames, pages pass through the aside mapping before they are evicted.
     for policy in ["fifo", "fifo-sc:valid=8"] {
         for handlers in [1, 3] {
             succeeds(|| {
@@ -273,7 +273,7 @@ fn give_up_rights() {
 
 #[test]
 fn a_page_that_is_out_of_reach_leaves_although_the_process_has_given_up_its_rights() {
-    // With few valid frames, pages pass through the shelf before they are evicted.
+    // With few valid frames, pages pass through the aside mapping before they are evicted.
     for policy in ["fifo", "fifo-sc:valid=8"] {
         for handlers in [1, 3] {
             succeeds(|| {
@@ -350,9 +350,9 @@ fn a_system_call_writes_into_pinned_pages_that_were_never_touched() {
 fn signals_are_taken_while_a_long_range_is_discarded() {
     use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
     static DISCARDING: AtomicBool = AtomicBool::new(false);
-    static SEEN: AtomicU32 = AtomicU32::new(0);
+    static READ: AtomicU32 = AtomicU32::new(0);
     extern "C" fn on_alarm(_: i32) {
-        SEEN.fetch_add(u32::from(DISCARDING.load(Ordering::Relaxed)), Ordering::Relaxed);
+        READ.fetch_add(u32::from(DISCARDING.load(Ordering::Relaxed)), Ordering::Relaxed);
     }
     succeeds(|| {
         let pages = 16_384;
@@ -373,7 +373,7 @@ fn signals_are_taken_while_a_long_range_is_discarded() {
         region.discard(0..pages * PAGE).unwrap();
         DISCARDING.store(false, Ordering::Relaxed);
         // One signal may come before the range and one after it.
-        let seen = SEEN.load(Ordering::Relaxed);
-        assert!(seen > 2, "{seen} signals were taken");
+        let measured = READ.load(Ordering::Relaxed);
+        assert!(measured > 2, "{measured} signals were taken");
     });
 }

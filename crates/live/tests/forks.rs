@@ -164,19 +164,19 @@ fn limit_soft(what: libc::__rlimit_resource_t, to: u64) {
     assert_eq!(unsafe { libc::setrlimit(what, &limit) }, 0);
 }
 
-/// The address at which `map_early` wants its page, and then the page's address.
-static EARLY: AtomicUsize = AtomicUsize::new(0);
+/// The address at which `map_kernel_owned` wants its page, and then the page's address.
+static KERNEL_OWNED: AtomicUsize = AtomicUsize::new(0);
 
 /// Maps a page in the child before the pager's own handler runs, as a library's fork handler may.
-extern "C" fn map_early() {
+extern "C" fn map_kernel_owned() {
     let (rights, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    let wish = EARLY.load(Ordering::Relaxed) as *mut libc::c_void;
+    let wish = KERNEL_OWNED.load(Ordering::Relaxed) as *mut libc::c_void;
     // SAFETY: a new page, which the kernel puts there only if the place is free.
     unsafe {
         let page = libc::mmap(wish, PAGE, rights, flags, -1, 0);
         assert_ne!(page, libc::MAP_FAILED);
         page.cast::<u8>().write(7);
-        EARLY.store(page as usize, Ordering::Relaxed);
+        KERNEL_OWNED.store(page as usize, Ordering::Relaxed);
     }
 }
 
@@ -185,18 +185,18 @@ fn what_a_child_maps_before_its_pager_is_at_work_is_kept() {
     both("early", |change| {
         let (status, words) = in_child(|| {
             // SAFETY: a function of that type.
-            assert_eq!(unsafe { libc::pthread_atfork(None, None, Some(map_early)) }, 0);
+            assert_eq!(unsafe { libc::pthread_atfork(None, None, Some(map_kernel_owned)) }, 0);
             let pager = pager(64 * PAGE as u64, change);
             let (region, mut own) = (region(&pager), pager.anonymous(PAGES * PAGE).unwrap());
             own.as_mut_slice()[0] = 1;
             let address = own.as_ptr() as usize;
             pager.note(address..address + PAGES * PAGE, |manner| manner.dont_fork = true);
-            EARLY.store(address, Ordering::Relaxed);
+            KERNEL_OWNED.store(address, Ordering::Relaxed);
             assert_eq!(
                 child(|| {
                     look(&region, 1);
                     // SAFETY: the page that was mapped.
-                    assert_eq!(unsafe { (EARLY.load(Ordering::Relaxed) as *const u8).read_volatile() }, 7);
+                    assert_eq!(unsafe { (KERNEL_OWNED.load(Ordering::Relaxed) as *const u8).read_volatile() }, 7);
                 }),
                 0
             );
@@ -243,7 +243,7 @@ fn a_pager_names_the_descriptors_that_tell_of_its_children() {
         let region = region(&pager);
         let named = |what: &str| {
             let links =
-                coldframe_live::kept::all().map(|fd| std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap());
+                coldframe_live::own_descriptors::all().map(|fd| std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap());
             links.filter(|link| link.to_string_lossy().contains(what)).count()
         };
         assert_eq!(named(journal.to_str().unwrap()), 1);
@@ -313,7 +313,7 @@ fn use_up_pipes() {
 #[test]
 fn a_user_whose_pipes_have_all_the_pages_that_they_may_have_gets_a_pager_and_so_do_children() {
     for policy in ["fifo", "fifo-sc:valid=8"] {
-        let (status, said) = in_child(|| {
+        let (status, stderr) = in_child(|| {
             use_up_pipes();
             let pager = pager(1 << 18, |o| o.policy = Some(policy.to_string()));
             let mut region = region(&pager);
@@ -321,6 +321,6 @@ fn a_user_whose_pipes_have_all_the_pages_that_they_may_have_gets_a_pager_and_so_
             common::count_up(&pager.anonymous(256 * PAGE).unwrap(), 4, 3000);
             pager.check();
         });
-        assert!(status == 0 && said.is_empty(), "{policy}: {status}: {said}");
+        assert!(status == 0 && stderr.is_empty(), "{policy}: {status}: {stderr}");
     }
 }

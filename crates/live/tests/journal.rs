@@ -30,7 +30,7 @@ fn a_full_disk_ends_the_journal_and_not_the_program() {
     const PAGES: usize = 512;
     for handlers in [1, 2] {
         let folder = tempfile::tempdir().unwrap();
-        let (status, said) = in_child(|| {
+        let (status, stderr) = in_child(|| {
             if !small_disk(folder.path(), 256 << 10) {
                 eprintln!("skipped: no file system can be mounted here");
                 return;
@@ -51,8 +51,8 @@ fn a_full_disk_ends_the_journal_and_not_the_program() {
             assert!(events < 60 * PAGES as u64, "the disk was large enough for all");
             drop(pager);
         });
-        assert_eq!(status, 0, "{handlers} handlers: {said}");
-        let words = said.matches("the journal ends after").count();
-        assert!(words == 1 || said.contains("skipped"), "{handlers} handlers: {said}");
+        assert_eq!(status, 0, "{handlers} handlers: {stderr}");
+        let words = stderr.matches("the journal ends after").count();
+        assert!(words == 1 || stderr.contains("skipped"), "{handlers} handlers: {stderr}");
     }
 }

@@ -133,7 +133,7 @@ fn pages_that_are_given_back_leave_room_in_the_area() {
     }
 }
 
-/// Pages that do not fit in the area are stored beside it, and move into it when there is room.
+/// Pages that do not fit in the area are stored outside of it, and move into it when there is room.
 #[test]
 fn an_area_that_is_too_small_loses_nothing() {
     let pager = pager(|o| o.swap = Some(SwapArea { bytes: Some(10 * SwapArea::BLOCK), ..area("cost-benefit", 1) }));
@@ -227,13 +227,13 @@ fn a_device_that_stumbles_loses_nothing() {
 
 #[test]
 fn bytes_that_are_not_what_was_written_stop_the_program_also_after_they_were_copied() {
-    let (status, said) = in_child(|| {
+    let (status, stderr) = in_child(|| {
         let inject = Inject { seed: 1, read_flip: 1, ..Inject::default() };
         let pager = pager(|o| o.inject = Some(inject));
         let mut region = pager.anonymous(PAGES * PAGE).unwrap();
         exercise(&mut region, &mut fastrand::Rng::with_seed(4), &mut vec![0; PAGES], 12_000);
     });
-    assert!(status == 125 && said.contains("checksum differs"), "{status}: {said}");
+    assert!(status == 125 && stderr.contains("checksum differs"), "{status}: {stderr}");
 }
 
 #[test]

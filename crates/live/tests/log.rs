@@ -11,7 +11,7 @@ use common::{in_child, pager, round_of, stamp, wait_for};
 /// The completion of an operation that a thread has left in flight could interrupt the thread's next call.
 #[test]
 fn a_wait_for_events_after_an_eviction_is_not_interrupted() {
-    let (status, said) = in_child(|| {
+    let (status, stderr) = in_child(|| {
         let pager = pager(1 << 18, |o| o.wait = Wait::Brief);
         let region = pager.anonymous(1024 * PAGE).unwrap();
         // SAFETY: no arguments that matter.
@@ -27,13 +27,13 @@ fn a_wait_for_events_after_an_eviction_is_not_interrupted() {
         }
         assert_eq!(interrupted, 0, "times a wait was interrupted");
     });
-    assert_eq!(status, 0, "{said}");
+    assert_eq!(status, 0, "{stderr}");
 }
 
 /// The thread is in a system call that faults. The thread's operations in flight cannot end before that call.
 #[test]
 fn a_thread_that_has_loaded_pages_may_stand_in_a_system_call() {
-    let (status, said) = in_child(|| {
+    let (status, stderr) = in_child(|| {
         let pager = pager(1 << 20, |o| o.wait = Wait::Brief);
         let mut region = pager.anonymous(2048 * PAGE).unwrap();
         let mut file = tempfile::tempfile().unwrap();
@@ -49,7 +49,7 @@ fn a_thread_that_has_loaded_pages_may_stand_in_a_system_call() {
             std::io::Write::write_all(&mut file, &region.as_slice()[part()]).unwrap();
         }
     });
-    assert_eq!(status, 0, "{said}");
+    assert_eq!(status, 0, "{stderr}");
 }
 
 /// A word that parent and children share. Children wait until it is not 0.
@@ -84,7 +84,7 @@ fn observer(region: &Region, pages: usize, round: u64, go: &AtomicU32) -> i32 {
 #[test]
 fn a_hundred_children_see_their_fork_while_the_oldest_end_and_the_parent_rewrites() {
     const PAGES: usize = 160;
-    let (status, said) = in_child(|| {
+    let (status, stderr) = in_child(|| {
         let pager = pager(1 << 18, |_| {});
         let region = pager.anonymous(PAGES * PAGE).unwrap();
         let (first, rest) = (gate(), gate());
@@ -106,13 +106,13 @@ fn a_hundred_children_see_their_fork_while_the_oldest_end_and_the_parent_rewrite
         }
         assert!((0..PAGES).all(|page| round_of(&region, page) == 129));
     });
-    assert_eq!(status, 0, "{said}");
+    assert_eq!(status, 0, "{stderr}");
 }
 
 #[test]
 fn snapshots_take_the_room_that_the_device_has() {
     const PAGES: usize = 4096;
-    let (status, said) = in_child(|| {
+    let (status, stderr) = in_child(|| {
         let pager = pager(1 << 20, |o| o.max_memory = (PAGES * PAGE) as u64);
         let region = pager.anonymous(PAGES * PAGE).unwrap();
         let go = gate();
@@ -126,7 +126,7 @@ fn snapshots_take_the_room_that_the_device_has() {
         go.store(1, Ordering::Release);
         children.into_iter().for_each(|pid| assert_eq!(wait_for(pid), 0));
     });
-    assert_eq!(status, 0, "{said}");
+    assert_eq!(status, 0, "{stderr}");
 }
 
 /// Rewrites a region for these rounds, and checks before each write that every page is unchanged.
@@ -153,7 +153,7 @@ fn limit_files(bytes: libc::rlim_t) {
 
 #[test]
 fn a_limit_on_file_sizes_is_a_limit_on_the_swap_file_and_kills_nobody() {
-    let (status, said) = in_child(|| {
+    let (status, stderr) = in_child(|| {
         limit_files(32 << 20);
         let pager = pager(1 << 20, |_| ());
         let region = pager.anonymous(6000 * PAGE).unwrap();
@@ -161,23 +161,23 @@ fn a_limit_on_file_sizes_is_a_limit_on_the_swap_file_and_kills_nobody() {
         let larger = pager.anonymous(12000 * PAGE).unwrap();
         rewrite(&larger, 12000, 1..=1);
     });
-    assert!(said.contains("the swap file may take 32 MiB: the limit on file sizes (ulimit -f)"), "{said}");
-    assert!(status == 125 && said.contains("is full; the program is stopped"), "{status}: {said}");
+    assert!(stderr.contains("the swap file may take 32 MiB: the limit on file sizes (ulimit -f)"), "{stderr}");
+    assert!(status == 125 && stderr.contains("is full; the program is stopped"), "{status}: {stderr}");
 }
 
 #[test]
 fn a_limit_on_file_sizes_that_leaves_no_room_is_refused_at_the_start() {
-    let (status, said) = in_child(|| {
+    let (status, stderr) = in_child(|| {
         limit_files(8 << 20);
         let error = Pager::start(Options { max_memory: 1 << 26, ..Options::new(1 << 20) }).unwrap_err();
         assert!(error.code() == 4 && error.to_string().contains("(ulimit -f unlimited)"), "{error}");
     });
-    assert_eq!(status, 0, "{said}");
+    assert_eq!(status, 0, "{stderr}");
 }
 
 #[test]
 fn a_limit_on_file_sizes_that_comes_later_makes_the_program_wait_until_it_is_raised() {
-    let (status, said) = in_child(|| {
+    let (status, stderr) = in_child(|| {
         let pager = pager(1 << 20, |_| ());
         let region = pager.anonymous(6000 * PAGE).unwrap();
         rewrite(&region, 3000, 1..=1);
@@ -189,14 +189,14 @@ fn a_limit_on_file_sizes_that_comes_later_makes_the_program_wait_until_it_is_rai
         rewrite(&region, 3000, 2..=3);
         raise.join().unwrap();
     });
-    assert!(status == 0 && said.contains("the swap file may not grow (ulimit -f); the program waits"), "{said}");
+    assert!(status == 0 && stderr.contains("the swap file may not grow (ulimit -f); the program waits"), "{stderr}");
 }
 
 #[test]
 fn a_device_that_is_slow_full_and_fails_now_and_then_loses_nothing_across_forks() {
     let inject = Inject { seed: 3, write_error: 60, write_full: 4, write_short: 5, again: 9, ..Inject::default() };
     for (handlers, slow_us) in [(1, 0), (3, 0), (2, 300)] {
-        let (status, said) = in_child(|| {
+        let (status, stderr) = in_child(|| {
             let pager = pager(1 << 20, |o| (o.handlers, o.inject) = (handlers, Some(Inject { slow_us, ..inject })));
             let region = pager.anonymous(1024 * PAGE).unwrap();
             let go = gate();
@@ -207,7 +207,7 @@ fn a_device_that_is_slow_full_and_fails_now_and_then_loses_nothing_across_forks(
             }
             pager.check();
         });
-        assert_eq!(status, 0, "{handlers} handlers: {said}");
+        assert_eq!(status, 0, "{handlers} handlers: {stderr}");
     }
 }
 
@@ -216,21 +216,21 @@ fn a_pager_ends_although_its_device_is_slow_or_full() {
     for inject in
         [Inject { slow_us: 30_000, ..Inject::default() }, Inject { seed: 2, write_full: 2, ..Inject::default() }]
     {
-        let (status, said) = in_child(|| {
+        let (status, stderr) = in_child(|| {
             let pager = pager(1 << 18, |o| o.inject = Some(inject));
             let region = pager.anonymous(400 * PAGE).unwrap();
             (0..400).for_each(|page| stamp(&region, page, 1));
             drop(region);
             drop(pager);
         });
-        assert_eq!(status, 0, "{said}");
+        assert_eq!(status, 0, "{stderr}");
     }
 }
 
 #[test]
 fn a_program_that_waits_for_space_is_ended_by_the_signals_that_end_programs() {
     for signal in [libc::SIGTERM, libc::SIGINT] {
-        let (status, said) = in_child(|| {
+        let (status, stderr) = in_child(|| {
             // A shell makes tests in the background ignore SIGINT.
             // SAFETY: back to what the kernel does.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
@@ -250,7 +250,7 @@ fn a_program_that_waits_for_space_is_ended_by_the_signals_that_end_programs() {
             });
             (0..1024).for_each(|page| stamp(&region, page, 1));
         });
-        assert!(said.contains("no space left for the swap file; the program waits"), "{said}");
-        assert_eq!(status, -signal, "{said}");
+        assert!(stderr.contains("no space left for the swap file; the program waits"), "{stderr}");
+        assert_eq!(status, -signal, "{stderr}");
     }
 }

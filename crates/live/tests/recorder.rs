@@ -83,14 +83,14 @@ fn each_page_that_enters_is_recorded_and_its_bytes_stay_in_ram() {
 #[test]
 fn a_killed_programs_file_has_all_that_came_before() {
     let folder = tempfile::tempdir().unwrap();
-    let (status, said) = in_child(|| {
+    let (status, stderr) = in_child(|| {
         let pager = recorded(folder.path(), Some(WINDOW));
         let mut region = pager.anonymous(PAGES * PAGE).unwrap();
         sweep(&mut region, 1..=2);
         // SAFETY: a signal to this process.
         unsafe { libc::raise(libc::SIGKILL) };
     });
-    assert_eq!(status, -libc::SIGKILL, "{said}");
+    assert_eq!(status, -libc::SIGKILL, "{stderr}");
     let files = files(folder.path());
     let (words, records) = &files[0];
     assert_eq!(entered(records).len(), 2 * PAGES);

@@ -130,12 +130,12 @@ fn wished_for_pages_come_in_few_submissions() {
 
 #[test]
 fn settings_that_cannot_be_are_refused_with_a_remedy() {
-    let said = |options: Options| Pager::start(options).unwrap_err().to_string();
-    assert!(said(Options::new(1000)).contains("at least 256KiB"));
+    let stderr = |options: Options| Pager::start(options).unwrap_err().to_string();
+    assert!(stderr(Options::new(1000)).contains("at least 256KiB"));
     let with = |change: fn(&mut Options)| {
         let mut options = Options { max_memory: 1 << 30, ..Options::new(RAM) };
         change(&mut options);
-        said(options)
+        stderr(options)
     };
     assert!(with(|o| o.policy = Some("lru2".into())).contains("lru2"));
     assert!(with(|o| o.handler = "none".into()).contains("sequential, parallel"));
@@ -164,7 +164,7 @@ fn pages_that_left_together_come_back_together_if_that_pays() {
     let (alone, together) = (faults(0, false).0, faults(8, false).0);
     assert!(together * 2 < alone, "{together} faults, {alone} alone");
     let (faults, ahead) = faults(8, true);
-    assert!(ahead * 10 < faults, "{ahead} pages read beside {faults} at random");
+    assert!(ahead * 10 < faults, "{ahead} pages read ahead with {faults} faults at random");
 }
 
 #[test]

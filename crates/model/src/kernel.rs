@@ -33,7 +33,7 @@ struct Entry {
     shared: bool,
 }
 
-/// A page table. Its second half is the shelf.
+/// A page table. Its second half is the aside mapping.
 pub struct Kernel {
     entries: Vec<Mutex<Option<Entry>>>,
 }

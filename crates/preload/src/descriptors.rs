@@ -3,7 +3,7 @@
 
 use std::ffi::{c_int, c_uint};
 
-use coldframe_live::kept;
+use coldframe_live::own_descriptors;
 
 use crate::next::next;
 use crate::ranges::{failed, pass};
@@ -19,7 +19,7 @@ with_caller!(close(1) => close_from);
 /// close. This library closes only its own descriptors.
 pub unsafe extern "C" fn close_from(descriptor: c_int, caller: usize) -> c_int {
     // Nothing more for this library's own calls: they also come while a fork has shut the gate.
-    if !caller::is_own(caller) && kept::has(descriptor) {
+    if !caller::is_own(caller) && own_descriptors::has(descriptor) {
         return failed(libc::EBADF) as c_int;
     }
     next!(CLOSE, (descriptor), raw(libc::SYS_close, descriptor as usize, 0, 0))
@@ -29,14 +29,14 @@ pub unsafe extern "C" fn close_from(descriptor: c_int, caller: usize) -> c_int {
 pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     let range = |first: c_uint, last: c_uint| raw(libc::SYS_close_range, first as usize, last as usize, flags as usize);
     let mut from = first;
-    while let Some(kept) = kept::next(from).filter(|kept| *kept <= last) {
-        if from < kept && range(from, kept - 1) < 0 {
+    while let Some(own) = own_descriptors::next(from).filter(|own| *own <= last) {
+        if from < own && range(from, own - 1) < 0 {
             return -1;
         }
-        if kept == last {
+        if own == last {
             return 0;
         }
-        from = kept + 1;
+        from = own + 1;
     }
     range(from, last) // where `first` is beyond `last`, the kernel has the word for it
 }
@@ -58,7 +58,7 @@ fn copied(from: c_int, result: c_int) -> c_int {
 /// Whether the pager needs the descriptor of this number. The handlers wait in a read of one of them, so none can be
 /// moved away.
 fn is_taken(to: c_int) -> bool {
-    let taken = kept::has(to);
+    let taken = own_descriptors::has(to);
     if taken {
         once(
             Once::OwnDescriptor,
@@ -74,7 +74,7 @@ unsafe extern "C" fn dup_from(from: c_int, caller: usize) -> c_int {
     if caller::is_own(caller) {
         return dup();
     }
-    if kept::has(from) {
+    if own_descriptors::has(from) {
         return failed(libc::EBADF) as c_int;
     }
     copied(from, dup())
@@ -82,7 +82,7 @@ unsafe extern "C" fn dup_from(from: c_int, caller: usize) -> c_int {
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn dup2(from: c_int, to: c_int) -> c_int {
-    if kept::has(from) || is_taken(to) {
+    if own_descriptors::has(from) || is_taken(to) {
         return failed(libc::EBADF) as c_int;
     }
     // aarch64 has no such call, but its C library has the function.
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn dup2(from: c_int, to: c_int) -> c_int {
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
-    if kept::has(from) || is_taken(to) {
+    if own_descriptors::has(from) || is_taken(to) {
         return failed(libc::EBADF) as c_int;
     }
     copied(from, next!(DUP3, (from, to, flags), raw(libc::SYS_dup3, from as usize, to as usize, flags as usize)))
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn fcntl_from(descriptor: c_int, command: c_int, argument:
     if !memory::ready() || caller::is_own(caller) {
         return pass(argument);
     }
-    if kept::has(descriptor) {
+    if own_descriptors::has(descriptor) {
         return failed(libc::EBADF) as c_int;
     }
     match command {

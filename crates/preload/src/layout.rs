@@ -1,6 +1,6 @@
 //! Layout-only mode: the addresses of a pager with plain memory behind them, so that a program can be recorded. Calls
-//! that a pager would also need to see are noted in the recording (`coldframe_recording::span`). Nothing is reserved: an
-//! emulator may keep a word for each mapped page.
+//! that a pager would also need to see are noted in the recording (`coldframe_recording::span`). Nothing is reserved:
+//! an emulator may keep a word for each mapped page.
 
 use std::ops::Range;
 
@@ -69,7 +69,7 @@ impl Layout {
 
     pub fn map_at(&self, spot: Spot, len: usize, protection: i32) -> Result<usize, LiveError> {
         self.extents.with(|extents| {
-            let full = |free| LiveError::Full { asked: len, free, max: self.span.len() };
+            let full = |free| LiveError::Full { requested: len, free, max: self.span.len() };
             let at = match spot {
                 Spot::Anywhere(align) => extents.find(len, align).ok_or_else(|| full(extents.free()))?,
                 Spot::Free(at) | Spot::Over(at) => at,

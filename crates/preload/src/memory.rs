@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::OnceLock;
 
 use coldframe_live::extents::{Kind, Manner};
-use coldframe_live::{kept, LiveError, Options, Pager, Spot, PAGE};
+use coldframe_live::{own_descriptors, LiveError, Options, Pager, Spot, PAGE};
 use coldframe_recording::span::{self, Note};
 
 use crate::layout::Layout;
@@ -43,7 +43,7 @@ pub fn start(mut options: Options, layout_only: bool, direct: bool) -> Result<()
         Backing::Pager(pager) => pager.span(),
         Backing::Layout(layout) => layout.span.clone(),
     };
-    if direct && !backing.be_wary() {
+    if direct && !backing.expect_pinned_frames() {
         // The pager process exists and ends with the program.
         std::mem::forget(backing);
         let reason = "the program has been given a file or a device that does not use the page cache".to_string();
@@ -54,7 +54,7 @@ pub fn start(mut options: Options, layout_only: bool, direct: bool) -> Result<()
     }
     START.store(span.start, Relaxed);
     LEN.store(span.len(), Relaxed);
-    stats.into_iter().for_each(kept::add);
+    stats.into_iter().for_each(own_descriptors::add);
     Ok(())
 }
 
@@ -211,10 +211,10 @@ impl Backing {
         }
     }
 
-    /// As [`Pager::be_wary`].
-    pub fn be_wary(&self) -> bool {
+    /// As [`Pager::expect_pinned_frames`].
+    pub fn expect_pinned_frames(&self) -> bool {
         match self {
-            Backing::Pager(pager) => pager.be_wary(),
+            Backing::Pager(pager) => pager.expect_pinned_frames(),
             Backing::Layout(_) => true,
         }
     }

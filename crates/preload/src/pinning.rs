@@ -1,8 +1,8 @@
 //! Descriptors with which the kernel can pin frames and write to them past the page table: files that are read without
 //! a page cache (FUSE with `direct_io`, virtiofs, 9p, cifs, ZFS), devices (SG_IO, NVMe, V4L2, RDMA, VFIO), some
 //! sockets, an io_uring. Before the program gets the first of them, the pager is told to expect pinned frames
-//! (`Pager::be_wary`); from then on it evicts no page in a pinned frame. If the kernel is too old for that, the program
-//! does not get the descriptor.
+//! (`Pager::expect_pinned_frames`); from then on it evicts no page in a pinned frame. If the kernel is too old for
+//! that, the program does not get the descriptor.
 //!
 //! Every new descriptor is checked: those that a replaced function opens or receives, and inherited ones. A file system
 //! or device that is not known to copy counts as one that does not.
@@ -40,7 +40,7 @@ static ANNOUNCED: AtomicBool = AtomicBool::new(false);
 /// Call this before the kernel may pin frames. Returns false if it must not.
 pub fn announce(what: &str) -> bool {
     if !ANNOUNCED.load(Relaxed) && memory::ready() {
-        if !memory::backing().be_wary() {
+        if !memory::backing().expect_pinned_frames() {
             let why = "needs Linux 6.8, or bytes could be lost";
             once(Once::Pinning, format_args!("the program does not get {what}: that {why}"));
             return false;

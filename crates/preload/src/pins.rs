@@ -1,5 +1,6 @@
-//! Managed memory that must stay in RAM, because the kernel touches it where no page can be brought in: robust
-//! mutexes and those with priority inheritance, the control block of a thread that ends. Each is a pin with an owner, which releases it. When the program unmaps memory, its pins end.
+//! Managed memory that must stay in RAM, because the kernel touches it where no page can be brought in: robust mutexes
+//! and those with priority inheritance, the control block of a thread that ends. Each is a pin with an owner, which
+//! releases it. When the program unmaps memory, its pins end.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

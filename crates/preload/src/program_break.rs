@@ -29,7 +29,8 @@ fn concerns(caller: usize) -> bool {
     memory::ready() && !caller::is_own(caller) && !caller::is_libc(caller) && !caller::is_linker(caller)
 }
 
-/// Moves the break to the result of `to` for the present one. Returns the old break; `None`: no room, and `errno` says so.
+/// Moves the break to the result of `to` for the present one. Returns the old break; `None`: no room, and `errno` says
+/// so.
 fn set(to: impl FnOnce(usize) -> Option<usize>) -> Option<usize> {
     let _inside = gate::enter();
     let old = sys::undisturbed(|| {

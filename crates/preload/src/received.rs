@@ -3,7 +3,7 @@
 
 use std::ffi::{c_int, c_uint, c_void, CStr};
 
-use coldframe_live::kept;
+use coldframe_live::own_descriptors;
 
 use crate::next::{next, none};
 use crate::pinning::{given, is_direct};
@@ -40,7 +40,7 @@ pub fn inherited() -> bool {
             };
             at += usize::from(next);
             let number = name.to_str().ok().and_then(|name| name.parse().ok());
-            if let Some(number) = number.filter(|number| !kept::has(*number)) {
+            if let Some(number) = number.filter(|number| !own_descriptors::has(*number)) {
                 direct::remove(number);
                 any_direct |= is_direct(number);
             }

@@ -1,8 +1,8 @@
 //! Words that the kernel touches where it cannot wait for a page: it then skips an absent one, or the call fails. So
-//! these words stay in RAM: robust mutexes (otherwise the next owner would never learn of the last owner's death), mutexes
-//! with priority inheritance (otherwise FUTEX_LOCK_PI would fail, and the C library end the program), the control block of
-//! a thread whose stack the program made in managed memory (otherwise a joining thread would wait for ever), and other
-//! words that the program lets the kernel clear at the end.
+//! these words stay in RAM: robust mutexes (otherwise the next owner would never learn of the last owner's death),
+//! mutexes with priority inheritance (otherwise FUTEX_LOCK_PI would fail, and the C library end the program), the
+//! control block of a thread whose stack the program made in managed memory (otherwise a joining thread would wait for
+//! ever), and other words that the program lets the kernel clear at the end.
 //!
 //! Not covered: such futexes that a program uses without the C library's mutexes, and such mutexes
 //! whose memory is freed without pthread_mutex_destroy. The latter stay in RAM until the memory is unmapped.

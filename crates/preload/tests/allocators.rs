@@ -10,7 +10,8 @@ use common::{check_paged, compile, good, library, paged, CXX};
 
 const RAM: u64 = 8 << 20;
 
-/// C++ that mixes all ways to get memory, with threads and forks, far above its RAM; prints a sum and the most RAM that it had.
+/// C++ that mixes all ways to get memory, with threads and forks, far above its RAM; prints a sum and the most RAM that
+/// it had.
 const MIXED: &str = r#"
 #include <cstdlib>
 #include <cstdio>

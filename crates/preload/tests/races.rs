@@ -172,7 +172,7 @@ int main(int argc, char **argv) {
                 std::thread::yield_now();
             }
         });
-        // Pages go to the staging area and come back; with a ring, all pages that were written go there.
+        // Pages go to the aside mapping and come back; with a ring, all pages that were written go there.
         let outputs = [&[][..], &["ring"]].map(|arguments| {
             let mut command = paged(&program, 4 << 20)?;
             with(&mut command, |options| options.policy = Some("fifo-sc:valid=5%".into()));

@@ -131,7 +131,7 @@ int main(void) {
 }"#;
     let dir = tempfile::tempdir().unwrap();
     let program = compile(dir.path(), "sieve", &format!("{RING}{main}"), &[]);
-    // An invalid list that takes such pages back sends others to the staging area.
+    // An invalid list that takes such pages back sends others to the aside mapping.
     for policy in ["sieve", "fifo-sc:valid=60%", "fifo-sc:valid=90%"] {
         let Some(mut command) = paged(&program, 512 << 10) else { return };
         let output = run(with(&mut command, |options| {

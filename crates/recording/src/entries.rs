@@ -108,9 +108,9 @@ pub enum Word {
     /// Pages compressed as a trial when they left the window.
     Tried,
     /// Of those, pages that take at most three quarters of a page.
-    Kept,
+    Compressible,
     /// Compressed bytes of the latter.
-    KeptBytes,
+    CompressibleBytes,
     /// Nanoseconds of all trials, both directions.
     PackNanos,
     /// Pages of an equal sample of all that have left the window, each once.

@@ -187,7 +187,7 @@ fn whole(program: ProgramFacts, group: &[ProcessFacts]) -> ProgramFacts {
 fn compression(recorded: &[Recorded]) -> Option<Compression> {
     let largest = recorded.iter().max_by_key(|process| process.word(Word::Managed))?;
     let [tried, kept, kept_bytes, nanos, alike, alike_bytes] =
-        [Word::Tried, Word::Kept, Word::KeptBytes, Word::PackNanos, Word::Alike, Word::AlikeBytes]
+        [Word::Tried, Word::Compressible, Word::CompressibleBytes, Word::PackNanos, Word::Alike, Word::AlikeBytes]
             .map(|word| largest.word(word));
     let page_seconds = nanos as f64 / tried as f64 / 1e9;
     (tried > 0).then_some(Compression { tried, kept, kept_bytes, page_seconds, alike, alike_bytes })

@@ -123,8 +123,8 @@ fn in_a_process(job: &Job) -> Result<Figures, String> {
         std::thread::sleep(Duration::from_millis(20));
     }
     let output = child.wait_with_output().map_err(|e| e.to_string())?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let line = said.lines().find(|line| line.starts_with('{'));
+    let stderr = String::from_utf8_lossy(&output.stdout);
+    let line = stderr.lines().find(|line| line.starts_with('{'));
     let line = line.ok_or_else(|| format!("it ended with {} after {:?}", output.status, started.elapsed()))?;
     serde_json::from_str(line).map_err(|e| e.to_string())
 }

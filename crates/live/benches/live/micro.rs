@@ -114,15 +114,15 @@ fn list(region: &Region, random: &mut fastrand::Rng) -> f64 {
 /// Microseconds of a false fault, median. Touches are random; those that the pager counts as false faults are used.
 fn false_fault(folder: &Path, policy: &str, random: &mut fastrand::Rng) -> f64 {
     let (pager, region) = pager(folder, policy, Wait::Read);
-    let mut seen = pager.stats().false_faults;
+    let mut measured = pager.stats().false_faults;
     let mut times = Vec::new();
     for _ in 0..60_000 {
         let took = touch(&region, random.usize(..REGION / PAGE / 2));
         let now = pager.stats().false_faults;
-        if now > seen {
+        if now > measured {
             times.push(took);
         }
-        seen = now;
+        measured = now;
     }
     assert!(!times.is_empty(), "no false fault was made");
     median(times)

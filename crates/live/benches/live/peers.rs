@@ -82,7 +82,7 @@ pub fn work(job: &Job) {
     };
     let before = std::sync::atomic::AtomicU64::new(0);
     let (begun, base) = (Barrier::new(job.threads + 1), memory.base as usize);
-    let seen: Vec<Seen> = std::thread::scope(|scope| {
+    let measured: Vec<Seen> = std::thread::scope(|scope| {
         let threads: Vec<_> = strings
             .iter()
             .enumerate()
@@ -107,15 +107,15 @@ pub fn work(job: &Job) {
         threads.into_iter().map(|t| t.join().expect("a wrong byte")).collect()
     });
     let loads = (memory.loads)().map(|after| after - before.into_inner());
-    println!("{}", serde_json::to_string(&figures(job, seen, loads)).expect("plain data"));
+    println!("{}", serde_json::to_string(&figures(job, measured, loads)).expect("plain data"));
     // The end of a peer is not measured; UMap takes long to end.
     std::process::exit(0);
 }
 
-fn figures(job: &Job, seen: Vec<Seen>, loads: Option<u64>) -> Figures {
-    let seconds = seen.iter().map(|s| s.seconds).fold(0.0, f64::max);
+fn figures(job: &Job, measured: Vec<Seen>, loads: Option<u64>) -> Figures {
+    let seconds = measured.iter().map(|s| s.seconds).fold(0.0, f64::max);
     let accesses = (job.measured * job.threads) as f64;
-    let mut faults: Vec<u64> = seen.into_iter().flat_map(|s| s.faults).collect();
+    let mut faults: Vec<u64> = measured.into_iter().flat_map(|s| s.faults).collect();
     faults.sort_unstable();
     let at = |q: f64| faults.get((faults.len() as f64 * q) as usize).map_or(0.0, |ns| *ns as f64 / 1e3);
     Figures {

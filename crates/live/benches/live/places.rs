@@ -40,8 +40,8 @@ impl Drop for Zram {
 
 fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
     let output = Command::new(program).args(arguments).output().map_err(|e| format!("{program}: {e}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    output.status.success().then_some(()).ok_or_else(|| format!("{program} {arguments:?}: {}", said.trim()))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    output.status.success().then_some(()).ok_or_else(|| format!("{program} {arguments:?}: {}", stderr.trim()))
 }
 
 /// A swap area in use, with the highest priority. Meanwhile the kernel reads one page at a time.
@@ -101,7 +101,7 @@ impl Drop for Swap {
 pub struct Cgroup(pub PathBuf);
 
 impl Cgroup {
-    /// So many frames, and a sixteenth for page tables and what the kernel needs to reclaim.
+    /// That many frames, and a sixteenth for page tables and what the kernel needs to reclaim.
     pub fn new(frames: usize) -> Result<Cgroup, String> {
         let bytes = (frames * PAGE / 16 * 17).to_string();
         let name = format!("coldframe-bench-{}", std::process::id());

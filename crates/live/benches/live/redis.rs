@@ -86,11 +86,11 @@ fn serve(folder: &Path, prefix: &[&str]) -> Result<Served, String> {
 fn ask(socket: &str, words: &[&str]) -> Result<String, String> {
     let output = Command::new("timeout").args(["--foreground", "60", "redis-cli", "-s", socket]).args(words).output();
     let output = output.map_err(|e| format!("redis-cli: {e} (package redis-tools)"))?;
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    if output.status.success() && !said.starts_with("ERR") {
-        Ok(said)
+    let stderr = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() && !stderr.starts_with("ERR") {
+        Ok(stderr)
     } else {
-        Err(said)
+        Err(stderr)
     }
 }
 
@@ -129,8 +129,8 @@ fn benchmark(socket: &str, kind: &str, requests: usize) -> Result<f64, String> {
     let (keys, requests, bytes) = (KEYS.to_string(), requests.to_string(), VALUE.to_string());
     let words = ["-s", socket, "-n", &requests, "-r", &keys, "-d", &bytes, "--csv", "-t", kind];
     let output = Command::new("timeout").args(["--foreground", "120", "redis-benchmark"]).args(words).output();
-    let said = output.map_err(|e| format!("redis-benchmark: {e} (package redis-tools)"))?.stdout;
-    let said = String::from_utf8_lossy(&said).into_owned();
-    let rate = said.lines().last().and_then(|line| line.split(',').nth(1)?.trim_matches('"').parse().ok());
-    rate.ok_or_else(|| format!("redis-benchmark said {said:?}"))
+    let stderr = output.map_err(|e| format!("redis-benchmark: {e} (package redis-tools)"))?.stdout;
+    let stderr = String::from_utf8_lossy(&stderr).into_owned();
+    let rate = stderr.lines().last().and_then(|line| line.split(',').nth(1)?.trim_matches('"').parse().ok());
+    rate.ok_or_else(|| format!("redis-benchmark said {stderr:?}"))
 }

@@ -99,7 +99,7 @@ pub struct Seen {
 /// `base` must hold `pages` pages with `content`, and only thread `thread` may write their word of that number.
 pub unsafe fn drive(base: *mut u8, pages: usize, string: &[u32], thread: usize, written: &mut [u32]) -> Seen {
     assert_eq!(written.len(), pages);
-    let mut seen = Seen { seconds: 0.0, faults: Vec::with_capacity(string.len()) };
+    let mut measured = Seen { seconds: 0.0, faults: Vec::with_capacity(string.len()) };
     let start = Instant::now();
     for access in string {
         let page = (access >> 1) as usize;
@@ -123,9 +123,9 @@ pub unsafe fn drive(base: *mut u8, pages: usize, string: &[u32], thread: usize, 
         let kept = unsafe { own.read_volatile() };
         assert_eq!(kept, u64::from(written[page]), "a write to page {page} was lost");
         if took > FAULT_NS {
-            seen.faults.push(took);
+            measured.faults.push(took);
         }
     }
-    seen.seconds = start.elapsed().as_secs_f64();
-    seen
+    measured.seconds = start.elapsed().as_secs_f64();
+    measured
 }

@@ -28,21 +28,21 @@ impl Faults {
     }
 
     /// Some evicted pages could not leave. The engine believes they are gone, so we report a fault for each to correct
-    /// it. The task serves no other fault meanwhile. A policy may choose the same pages again and again (SIEVE's hand
+    /// it. The task serves no other fault until then. A policy may choose the same pages again and again (SIEVE's hand
     /// stays among the newest pages), so after some rounds they are hidden from the policy until all of them are back.
     pub fn bring_back(&self, todo: &mut Todo) {
-        while !todo.kept.is_empty() {
-            while let Some(page) = todo.kept.pop() {
+        while !todo.unevicted.is_empty() {
+            while let Some(page) = todo.unevicted.pop() {
                 self.bring_back_one(todo, page);
             }
-            self.work.came_round();
+            self.work.reset_refusals();
             while let Some(page) = todo.hidden.pop() {
                 let (mut decider, event) = (self.gate.lock(), Event::Unpinned { page: PageId::from(page) });
                 if decider.engine().accepts(&event) {
                     decider.deliver(&self.work, todo, event);
                 }
             }
-            // A list that has grown by these pages may send others to the shelf.
+            // The invalid list has grown by these pages and may send others to the aside mapping.
             self.carry_out(todo);
         }
     }
@@ -50,7 +50,7 @@ impl Faults {
     fn bring_back_one(&self, todo: &mut Todo, page: usize) {
         let (mut decider, task) = (self.gate.lock(), self.work.tasks().get(todo.task));
         // Otherwise another thread took it out after all.
-        if self.pages().get(page) != Where::Kept {
+        if self.pages().get(page) != Where::Unevicted {
             return;
         }
         task.begin();
@@ -58,9 +58,9 @@ impl Faults {
         decider.deliver(&self.work, todo, Event::Fault { task: number, page, access: Access::Write });
         drop(decider);
         self.carry_out(todo);
-        task.await_resume(|| self.work.lead.step_aside());
-        todo.asked_at = 0;
-        if self.work.goes_round() && todo.hidden.len() < todo.hidden.capacity() {
+        task.await_resume(|| self.work.reader.hand_over());
+        todo.requested_at = 0;
+        if self.work.all_refused() && todo.hidden.len() < todo.hidden.capacity() {
             let mut decider = self.gate.lock();
             let ((frames, pinned, keep), event) = (decider.for_pins(), Event::Pinned { page });
             if pinned + keep < frames && decider.engine().accepts(&event) {

@@ -1,7 +1,8 @@
 //! The engine behind its lock, and the gate that a fork shuts.
 //!
 //! [`Gate::enter`], any number of [`Decider::deliver`], the lock's release, the work that is noted by then, and
-//! [`Gate::leave`]: in this order, once for each fault and each call of a region. A thread takes its task before `enter`.
+//! [`Gate::leave`]: in this order, once for each fault and each call of a region. A thread takes its task before
+//! `enter`.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -9,7 +10,7 @@ use coldframe_core::prefetch::{Neighbours, Streams};
 use coldframe_core::{Engine, Event, Machine, PageId};
 use coldframe_journal::Entry;
 
-use super::machine::{Linux, Side};
+use super::machine::{Linux, UnderLock};
 use crate::record::journal::JournalFile;
 use crate::stats::Stats;
 use crate::sys::lock::{Guard, Lock};
@@ -26,20 +27,21 @@ pub struct Decider {
     pub(super) engine: Engine,
     pub(super) streams: Streams,
     pub(super) neighbours: Neighbours,
-    side: Side,
+    under_lock: UnderLock,
 }
 
 impl Decider {
-    pub fn new(engine: Engine, options: &Options, side: Side) -> Decider {
+    pub fn new(engine: Engine, options: &Options, under_lock: UnderLock) -> Decider {
         let (streams, neighbours) = (Streams::new(options.read_ahead), Neighbours::new(options.block));
-        Decider { engine, streams, neighbours, side }
+        Decider { engine, streams, neighbours, under_lock }
     }
 
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// Frames for pages, those that are pinned, and those that no pin may take: the device's buffers and a batch of victims.
+    /// Frames for pages, those that are pinned, and those that no pin may take: the device's buffers and a batch of
+    /// victims.
     pub fn for_pins(&self) -> (usize, usize, usize) {
         let (engine, config) = (&self.engine, self.engine.config());
         (config.frames, engine.frames().pinned(), config.caps.buffers as usize + config.evict_batch)
@@ -47,7 +49,7 @@ impl Decider {
 
     /// The journal, if there is one.
     pub fn journal(&mut self) -> &mut Option<JournalFile> {
-        &mut self.side.journal
+        &mut self.under_lock.journal
     }
 
     /// Reports an event; its commands are carried out or noted in `todo`.
@@ -57,21 +59,21 @@ impl Decider {
 
     /// `more_follow`: other events follow at once, and their loads go to the device together.
     fn handle(&mut self, work: &Work, todo: &mut Todo, event: Event, more_follow: bool) {
-        let Decider { engine, side, .. } = self;
-        if let Some(journal) = &mut side.journal {
+        let Decider { engine, under_lock, .. } = self;
+        if let Some(journal) = &mut under_lock.journal {
             journal.event(&Entry::Event { now: sys::now() * 1000, event });
         }
         for buffer in todo.spare.drain(..) {
-            side.spare.push(buffer);
+            under_lock.spare.push(buffer);
         }
         let pinned = engine.frames().pinned();
-        let mut linux = Linux::new(work, side, todo, more_follow);
+        let mut linux = Linux::new(work, under_lock, todo, more_follow);
         engine.handle(event, &mut linux as &mut dyn Machine);
         if engine.frames().pinned() != pinned {
             Stats::add(&work.stats.pinned, engine.frames().pinned().wrapping_sub(pinned) as u64);
         }
         if let Some(swap) = engine.swap() {
-            side.told.tell(swap, work.stats);
+            under_lock.reported.add_to(swap, work.stats);
         }
     }
 
@@ -129,9 +131,9 @@ impl Gate {
     /// Before a fork: takes the engine's lock when no thread is inside, and keeps it.
     pub fn close(&self) {
         let started = sys::now();
-        let mut said = false;
+        let mut reported = false;
         loop {
-            // Another thread's fork may have opened the gate meanwhile.
+            // Another thread's fork may have opened the gate since.
             self.shut.store(true, Ordering::Relaxed);
             let decider = self.decider.lock();
             if self.inside.load(Ordering::Acquire) == 0 {
@@ -140,8 +142,8 @@ impl Gate {
                 return;
             }
             drop(decider);
-            if !said && sys::now() - started > LONG_NS {
-                said = true;
+            if !reported && sys::now() - started > LONG_NS {
+                reported = true;
                 fatal::say("a fork waits until the device has answered the faults in flight");
             }
             sys::give_way();

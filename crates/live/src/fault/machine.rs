@@ -4,7 +4,7 @@
 //! ```text
 //!   lock   Event::Fault ─► engine ─► Load (submitted), Protect, Unmap, Write, Evict (noted), Stage
 //!   ─────────────────────────────────────────────────────────────────────────────────────
-//!   no lock   move unmapped pages to the shelf; put the dirty victims into a pipe, zap them, read the final bytes back;
+//!   no lock   move unmapped pages to the aside mapping; put the dirty victims into a pipe, zap them, read the final bytes back;
 //!             wait for the page
 //!   lock   Event::Written..., Event::Loaded ─► engine ─► Move, Map (noted), Resume
 //!   ─────────────────────────────────────────────────────────────────────────────────────
@@ -24,44 +24,49 @@ use coldframe_journal::Entry;
 use crate::page::pages::{Owner, Where};
 use crate::record::journal::JournalFile;
 use crate::stats::Stats;
-use crate::swap::area::Told;
+use crate::swap::area::Reported;
 use crate::sys::{self, fatal};
 use crate::task::{CopyIn, Load, Move, Todo, Victim, MOVES, VICTIMS};
 use crate::work::Work;
 use crate::PAGE;
 
-/// What the machine keeps under the engine's lock.
-pub struct Side {
+/// The part of the machine that the engine's lock guards.
+pub struct UnderLock {
     /// The memory of each of the engine's buffers.
     buffers: Vec<usize>,
     /// Memory that takes a buffer's place while its page is being copied in.
     pub(super) spare: Vec<usize>,
     pub(super) journal: Option<JournalFile>,
-    pub(super) told: Told,
+    pub(super) reported: Reported,
 }
 
-impl Side {
+impl UnderLock {
     /// `buffers` of them; the other pages of the memory are spare.
-    pub fn new(memory: Range<usize>, buffers: usize, journal: Option<JournalFile>) -> Side {
+    pub fn new(memory: Range<usize>, buffers: usize, journal: Option<JournalFile>) -> UnderLock {
         let mut spare = Vec::with_capacity(memory.len() / PAGE);
         spare.extend(memory.clone().step_by(PAGE).skip(buffers));
-        Side { buffers: memory.step_by(PAGE).take(buffers).collect(), spare, journal, told: Told::default() }
+        UnderLock {
+            buffers: memory.step_by(PAGE).take(buffers).collect(),
+            spare,
+            journal,
+            reported: Reported::default(),
+        }
     }
 }
 
 /// The machine for the time of one event.
 pub struct Linux<'a> {
     work: &'a Work,
-    side: &'a mut Side,
+    under_lock: &'a mut UnderLock,
     todo: &'a mut Todo,
     /// Other events follow at once, and their loads go to the device together.
     more_follow: bool,
-    last: Last,
+    last: LastCommands,
 }
 
 /// The last command of each kind in this event: commands for a page come in a row.
 #[derive(Default)]
-struct Last {
+struct LastCommands {
     /// What a page was before `Protect`.
     protected: Option<(usize, Where)>,
     /// The last page of `Move`, and its buffer's memory.
@@ -71,12 +76,12 @@ struct Last {
 }
 
 impl<'a> Linux<'a> {
-    pub fn new(work: &'a Work, side: &'a mut Side, todo: &'a mut Todo, more_follow: bool) -> Linux<'a> {
-        Linux { work, side, todo, more_follow, last: Last::default() }
+    pub fn new(work: &'a Work, under_lock: &'a mut UnderLock, todo: &'a mut Todo, more_follow: bool) -> Linux<'a> {
+        Linux { work, under_lock, todo, more_follow, last: LastCommands::default() }
     }
 
     fn journal(&mut self, entry: Entry) {
-        if let Some(journal) = &mut self.side.journal {
+        if let Some(journal) = &mut self.under_lock.journal {
             journal.write(&entry);
         }
     }
@@ -85,11 +90,11 @@ impl<'a> Linux<'a> {
     /// does not wait for the engine's lock before it has given its buffers back.
     fn spare(&mut self) -> usize {
         loop {
-            if let Some(spare) = self.side.spare.pop() {
+            if let Some(spare) = self.under_lock.spare.pop() {
                 return spare;
             }
-            self.work.take_returned(&mut self.side.spare);
-            if self.side.spare.is_empty() {
+            self.work.take_returned(&mut self.under_lock.spare);
+            if self.under_lock.spare.is_empty() {
                 sys::sleep_us(1);
             }
         }
@@ -99,9 +104,9 @@ impl<'a> Linux<'a> {
         Owner::task(self.todo.task)
     }
 
-    /// Waits until the page is at rest, and takes it as what `to` makes of its state. Returns that state. While this thread
-    /// itself is changing it, the noted commands for the page are done. While another thread is, that thread does not
-    /// wait for the engine's lock, which this thread holds.
+    /// Waits until the page is at rest, and takes it as what `to` makes of its state. Returns that state. While this
+    /// thread itself is changing it, the noted commands for the page are done. While another thread is, that thread
+    /// does not wait for the engine's lock, which this thread holds.
     fn seize(&mut self, page: usize, to: impl Fn(Where) -> Option<Where>) -> Where {
         loop {
             let (was, mine) = self.work.pages().look(page, self.owner());
@@ -123,7 +128,7 @@ impl<'a> Linux<'a> {
         self.last.protected = Some((page, was));
     }
 
-    /// Moves the page to the shelf. While it is on its way it is `Leaving`.
+    /// Moves the page to the aside mapping. While it is on its way it is `Leaving`.
     fn unmap(&mut self, page: usize) {
         let Some((_, was)) = self.last.protected.take_if(|(protected, _)| *protected == page) else {
             // In slow memory; no other page is unmapped that was not protected.
@@ -134,44 +139,44 @@ impl<'a> Linux<'a> {
         if self.todo.moves.len() == MOVES {
             self.work.move_each(self.todo);
         }
-        self.todo.moves.push(Move::Shelve { page, clean: was == Where::Clean });
+        self.todo.moves.push(Move::SetAside { page, clean: was == Where::Clean });
     }
 
     fn evict(&mut self, page: usize) {
         let write = self.last.written.take() == Some(page);
         let protected = self.last.protected.take().is_some_and(|(p, _)| p == page);
-        let shelved = !(protected || self.stays(page)) && self.rest(page);
-        let address = if shelved { self.work.memory.shelf(page) } else { self.work.memory.address(page) };
+        let is_aside = !(protected || self.stays(page)) && self.rest(page);
+        let address = if is_aside { self.work.memory.aside(page) } else { self.work.memory.address(page) };
         Stats::add(&self.work.stats.evictions, 1);
         Stats::add(&self.work.stats.dirty_evictions, u64::from(write));
         if self.todo.victims.len() == VICTIMS {
             fatal::stop("internal error: more pages leave at once than there is room for");
         }
-        self.todo.victims.push(Victim { page, address, shelved, write, ..Victim::default() });
+        self.todo.victims.push(Victim { page, address, is_aside, write, ..Victim::default() });
         if !self.work.memory.reserve.has_room() {
             self.work.zap(self.todo);
         }
     }
 
-    /// Whether the page was about to go to the shelf for this very fault; then it can stay.
+    /// Whether the page was about to go to the aside mapping for this very fault; then it can stay.
     fn stays(&mut self, page: usize) -> bool {
-        let of = |m: &Move| matches!(m, Move::Shelve { page: p, .. } if *p == page);
-        let found = self.todo.moves.iter().position(of);
-        found.map(|i| self.todo.moves.remove(i)).is_some()
+        let of = |m: &Move| matches!(m, Move::SetAside { page: p, .. } if *p == page);
+        let position = self.todo.moves.iter().position(of);
+        position.map(|i| self.todo.moves.remove(i)).is_some()
     }
 
-    /// Takes a page that has not been protected. Returns true if it is on the shelf. A released page may be in the page
-    /// table instead.
+    /// Takes a page that has not been protected. Returns true if it is in the aside mapping. A released page may be in
+    /// the page table instead.
     fn rest(&mut self, page: usize) -> bool {
-        let here = |was: Where| was.is_mapped() || matches!(was, Where::Shelved | Where::Kept);
-        self.seize(page, |was| here(was).then_some(Where::Leaving)) == Where::Shelved
+        let here = |was: Where| was.is_mapped() || matches!(was, Where::Aside | Where::Unevicted);
+        self.seize(page, |was| here(was).then_some(Where::Leaving)) == Where::Aside
     }
 
     /// Takes a page, where the engine knows it to be, to bring it into the page table. Returns true if it is there: it
     /// could not leave.
     fn take(&mut self, page: usize) -> bool {
-        let out = |was| matches!(was, Where::Out | Where::Shelved | Where::Kept);
-        self.seize(page, |was| out(was).then_some(Where::Busy)) == Where::Kept
+        let out = |was| matches!(was, Where::Out | Where::Aside | Where::Unevicted);
+        self.seize(page, |was| out(was).then_some(Where::Busy)) == Where::Unevicted
     }
 
     /// Through the task's scratch page; its content is always used at once.
@@ -199,7 +204,7 @@ impl<'a> Linux<'a> {
                 if self.todo.moves.len() == MOVES {
                     self.work.move_each(self.todo);
                 }
-                self.todo.moves.push(Move::Back { page, write });
+                self.todo.moves.push(Move::Restore { page, write });
             }
         }
     }
@@ -211,14 +216,14 @@ impl Machine for Linux<'_> {
         match command {
             Command::Stage { work, .. } => Stats::add(&self.work.stats.walk_sum, work.walk.0),
             Command::Load { ticket, page, into, from: _from } => {
-                let (page, into) = (page.index(), self.side.buffers[into.index()]);
+                let (page, into) = (page.index(), self.under_lock.buffers[into.index()]);
                 #[cfg(debug_assertions)]
                 debug_assert!(self.work.log().lies_in(page, _from), "page {page} is not in {_from:?}");
                 self.work.note_load(self.todo, Load::new(ticket, page, into), self.more_follow);
             }
             Command::Move { page, from, .. } => {
                 let spare = self.spare();
-                let loaded = std::mem::replace(&mut self.side.buffers[from.index()], spare);
+                let loaded = std::mem::replace(&mut self.under_lock.buffers[from.index()], spare);
                 self.last.moved = Some((page.index(), loaded));
             }
             Command::Protect { page } => self.protect(page.index()),

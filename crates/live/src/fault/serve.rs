@@ -45,13 +45,13 @@ impl Faults {
                     }
                 }
                 Where::Clean | Where::Dirty | Where::Unsure => return self.look_again(page, state, kind, waited),
-                // A bare call of the program has dropped it meanwhile.
-                Where::Kept => {
-                    self.work.lead.step_aside();
+                // A bare call of the program has just dropped it.
+                Where::Unevicted => {
+                    self.work.reader.hand_over();
                     sys::sleep_us(20);
                 }
                 Where::Busy | Where::Leaving | Where::Refused => {
-                    self.work.lead.step_aside();
+                    self.work.reader.hand_over();
                     self.pages().wait(page);
                 }
                 // The kernel has taken it out of the page table, or another thread was faster.
@@ -61,7 +61,7 @@ impl Faults {
                         return self.pages().release(page, Owner::BRIEF, Where::InSlot);
                     }
                 }
-                Where::Out | Where::Shelved | Where::InSlot => {
+                Where::Out | Where::Aside | Where::InSlot => {
                     if self.fault(page, write, started, thread) {
                         return;
                     }
@@ -117,23 +117,23 @@ impl Faults {
         };
         todo.laps = Laps::begin(self.stats.true_faults.load(Ordering::Relaxed), started);
         todo.laps.lap(Stage::PreProcess);
-        let shelved = self.pages().get(page) == Where::Shelved;
+        let is_aside = self.pages().get(page) == Where::Aside;
         todo.fault = Some((page, write));
         let access = if write { Access::Write } else { Access::Read };
         let event = Event::Fault { task: TaskId::from(number), page: PageId::from(page), access };
-        let ahead = if shelved { Ahead::default() } else { self.ahead(&mut decider, page) };
+        let ahead = if is_aside { Ahead::default() } else { self.ahead(&mut decider, page) };
         decider.deliver(&self.work, todo, event);
         ahead.pages[..ahead.len].iter().for_each(|page| decider.wish(&self.work, todo, page.index()));
         drop(decider);
         self.carry_out(todo);
-        let asked = std::mem::take(&mut todo.asked_at);
+        let requested = std::mem::take(&mut todo.requested_at);
         todo.fault = None;
-        task.await_resume(|| self.work.lead.step_aside());
+        task.await_resume(|| self.work.reader.hand_over());
         todo.laps.lap(Stage::PostProcess);
-        self.record(started, asked, shelved, &todo.laps);
+        self.record(started, requested, is_aside, &todo.laps);
         self.bring_back(todo);
         if let Some(recording) = self.work.recording() {
-            recording.entry(page, write, !shelved, thread, started, self.memory().resident());
+            recording.entry(page, write, !is_aside, thread, started, self.memory().resident());
         }
         self.gate.leave();
         self.work.tasks().free.give(number);
@@ -143,22 +143,22 @@ impl Faults {
     /// The engine's lock, if the page still needs a fault.
     fn admit(&self, page: usize) -> Option<Guard<'_, Decider>> {
         let decider = self.gate.enter();
-        if matches!(self.pages().get(page), Where::Out | Where::Shelved | Where::InSlot) {
+        if matches!(self.pages().get(page), Where::Out | Where::Aside | Where::InSlot) {
             return Some(decider);
         }
         self.gate.leave();
         None
     }
 
-    fn record(&self, started: u64, asked: u64, shelved: bool, laps: &Laps) {
+    fn record(&self, started: u64, requested: u64, is_aside: bool, laps: &Laps) {
         let stats = self.stats;
         let took = sys::now() - started;
-        if shelved {
+        if is_aside {
             Stats::add(&stats.false_faults, 1);
             return stats.false_fault.record(took);
         }
         Stats::add(&stats.true_faults, 1);
-        if asked > 0 { &stats.device_fault } else { &stats.memory_fault }.record(took);
+        if requested > 0 { &stats.device_fault } else { &stats.memory_fault }.record(took);
         stats.stages().into_iter().for_each(|(stage, counter)| Stats::add(counter, laps.of(stage)));
     }
 
@@ -178,8 +178,8 @@ impl Faults {
             false => 0,
         };
         if block > 0 {
-            let beside = self.work.log().beside(self.pages(), page, block);
-            let others = beside.into_iter().flatten().map(|page| page as usize);
+            let neighbours = self.work.log().neighbours(self.pages(), page, block);
+            let others = neighbours.into_iter().flatten().map(|page| page as usize);
             others.filter(is_out).for_each(|page| ahead.add(page));
             ahead.len = decider.neighbours.choose(&mut ahead.pages[..ahead.len]).len();
         }
@@ -208,10 +208,10 @@ impl Ahead {
     }
 }
 
-/// A wild pointer has hit the shelf. No page belongs there; the thread gets the signal that the kernel would
+/// A wild pointer has hit the aside mapping. No page belongs there; the thread gets the signal that the kernel would
 /// send.
 fn stray(thread: u32) {
-    let signal = [sys::whose::process(), thread as usize, libc::SIGSEGV as usize, 0, 0, 0];
+    let signal = [sys::pids::program(), thread as usize, libc::SIGSEGV as usize, 0, 0, 0];
     // SAFETY: sends a signal to a thread of the program.
     if unsafe { sys::call(libc::SYS_tgkill, signal) }.is_err() {
         fatal::stop("the program has used an address that it does not have");

@@ -10,11 +10,11 @@
 //! If a child does not get one of these, it cannot page. It then runs without paging (`region/unpaged.rs`); it is not
 //! stopped.
 //!
-//! A frame that is or was shared with a child must be write-protected before it goes into the pipe of an eviction: a write would
-//! go to a new frame that is not there. Each page knows the epoch in which it was mapped, and a fork begins a new
-//! epoch. Outside of `prepare` and the fork, a child does not inherit the memory. So a child made by a raw system
-//! call finds no memory there, and never zeros. Until the child's pager has started, zeros hold the
-//! place, so that other mappings of the child, including the pager's own memory, get other addresses.
+//! A frame that is or was shared with a child must be write-protected before it goes into the pipe of an eviction: a
+//! write would go to a new frame that is not there. Each page knows the epoch in which it was mapped, and a fork begins
+//! a new epoch. Outside of `prepare` and the fork, a child does not inherit the memory. So a child made by a raw system
+//! call finds no memory there, and never zeros. Until the child's pager has started, zeros hold the place, so that
+//! other mappings of the child, including the pager's own memory, get other addresses.
 
 use std::os::fd::AsRawFd;
 
@@ -59,7 +59,7 @@ impl Forks {
 impl Inner {
     /// Signals are blocked, here and until the fork is over.
     pub fn fork_prepare(&self) {
-        self.faults.watch_early();
+        self.faults.take_over();
         self.faults.space().hold_still();
         self.faults.gate.close();
         self.faults.space().freeze();
@@ -90,7 +90,7 @@ impl Inner {
                     let _ = sys::await_events([read.as_raw_fd(), -1], true);
                 }
             }
-            self.faults.work.log().fork_parent(alive.map(|(read, _write)| read), self.threads.tell());
+            self.faults.work.log().fork_parent(alive.map(|(read, _write)| read), self.threads.send_child());
             self.faults.memory().begin_epoch();
             Stats::add(&self.stats.forks, 1);
         }
@@ -137,9 +137,9 @@ impl Inner {
     /// Makes all that a pager needs. The gate is shut, and this is the child's only thread.
     fn become_own(&self, device: Device) -> Result<(), LiveError> {
         // SAFETY: a forked child has one thread, and this is it.
-        let kept = unsafe {
+        let own_process = unsafe {
             self.faults.work.renew(device)?;
-            self.threads.forget_keeper()
+            self.threads.forget_process()
         };
         self.forks.files.renew();
         // SAFETY: as above.
@@ -148,7 +148,7 @@ impl Inner {
         // SAFETY: as above.
         let parents = unsafe { self.faults.memory().watch_with(uffd) };
         // SAFETY: as above; the pager lives as long as its process, or stops the threads.
-        self.watch_all().and_then(|()| unsafe { self.threads.start(&self.faults, kept) }).inspect_err(|_| {
+        self.watch_all().and_then(|()| unsafe { self.threads.start(&self.faults, own_process) }).inspect_err(|_| {
             // It is closed, and the memory is no longer watched. The parent's descriptor takes its place and is not
             // used.
             // SAFETY: as above.
@@ -164,7 +164,7 @@ impl Inner {
     fn watch_all(&self) -> Result<(), LiveError> {
         let uffd = self.faults.memory().uffd();
         let watch = |range| uffd.register(range).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e));
-        watch(self.faults.space().shelf_range())?;
+        watch(self.faults.space().aside_range())?;
         for (range, manner) in self.faults.space().frozen() {
             if !manner.dont_fork {
                 self.dont_inherit(&range)?;
@@ -179,7 +179,7 @@ impl Inner {
                 watch(range)?;
             }
         }
-        self.dont_inherit(&self.faults.space().shelf_range())
+        self.dont_inherit(&self.faults.space().aside_range())
     }
 
     /// A fork loses the write protection, but not the record of which pages are clean. Other pages stay writable:
@@ -199,13 +199,13 @@ impl Inner {
     /// Sets whether a child inherits the memory. Memory that a child must not have is inherited as zeros. So the
     /// child cannot map anything else at these addresses before it takes the memory over.
     fn inherit(&self, on: bool) -> Sys<()> {
-        let kept = if on { &[libc::MADV_DOFORK][..] } else { &[libc::MADV_DONTFORK] };
-        let wiped = if on { [libc::MADV_WIPEONFORK, kept[0]] } else { [kept[0], libc::MADV_KEEPONFORK] };
+        let inherited = if on { &[libc::MADV_DOFORK][..] } else { &[libc::MADV_DONTFORK] };
+        let wiped = if on { [libc::MADV_WIPEONFORK, inherited[0]] } else { [inherited[0], libc::MADV_KEEPONFORK] };
         // A child takes nothing over from slow memory; and the kernel wipes no mapping of a file.
         let all = self.faults.space().is_of_file();
-        let advice = |manner: &Manner| if all || !manner.dont_fork { kept } else { &wiped };
+        let advice = |manner: &Manner| if all || !manner.dont_fork { inherited } else { &wiped };
         let managed = self.faults.space().frozen().into_iter().map(|(range, manner)| (range, advice(&manner)));
-        for (range, advice) in managed.chain([(self.faults.space().shelf_range(), kept)]) {
+        for (range, advice) in managed.chain([(self.faults.space().aside_range(), inherited)]) {
             for advice in advice {
                 // SAFETY: says only what a child inherits.
                 unsafe { sys::advise(range.clone(), *advice) }?;

@@ -1,4 +1,4 @@
-//! The life of a pager: its start from options, forks, its end, and what it costs besides its pages. Only the door
+//! The life of a pager: its start from options, forks, its end, and its own memory. Only the door
 //! ([`crate::Pager`]) and the C library's fork handlers call this room, and it may call all others.
 
 pub mod fork;
@@ -22,7 +22,7 @@ use fork::Forks;
 /// ```text
 ///   Inner ── threads, forks
 ///     └ Faults ── the engine behind its gate; opening, closing, pins
-///         └ Work ── tasks, log, lead, recording
+///         └ Work ── tasks, log, message reader, recording
 ///             └ Memory ── userfaultfd, address space, pages
 /// ```
 pub struct Inner {
@@ -47,8 +47,8 @@ impl Inner {
 
     /// The process is about to end.
     pub fn end(&self) {
-        // In a process without paging the log is the parent's, and its lock may be held for good; and it has no share
-        // in the counts.
+        // In a process without paging the log is the parent's, and its lock may be held permanently; and it has no
+        // share in the counts.
         if self.faults.memory().is_plain() {
             return;
         }
@@ -87,10 +87,10 @@ impl Inner {
 
     /// Reports limits of this process that restrict the pager. Only the first program reports them, not the programs
     /// that it starts.
-    fn say_limits(&self, kept: bool) {
-        if !kept {
+    fn say_limits(&self, own_process: bool) {
+        if !own_process {
             fatal::say(
-                "not all of the memory in which pages lie before they are encrypted can be locked (ulimit -l): the kernel may write it to \
+                "not all of the memory in which pages are before they are encrypted can be locked (ulimit -l): the kernel may write it to \
                  its own swap",
             );
         }

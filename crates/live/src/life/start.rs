@@ -15,11 +15,11 @@ use coldframe_plan::{fitting, Plan, BATCH_MAX};
 use super::fork::Forks;
 use super::Inner;
 use crate::fault::gate::{Decider, Gate};
-use crate::fault::machine::Side;
+use crate::fault::machine::UnderLock;
 use crate::fault::Faults;
 use crate::measure::{self, Measured};
 use crate::memory::budget::Reserve;
-use crate::memory::early::Early;
+use crate::memory::kernel_owned::KernelOwned;
 use crate::memory::space::{self, Space};
 use crate::memory::Memory;
 use crate::record::journal::JournalFile;
@@ -48,45 +48,45 @@ pub fn start(options: Options) -> Result<Arc<Inner>, LiveError> {
 
 /// Starts a pager that lives as long as the process.
 pub fn start_for_program(options: Options) -> Result<Arc<Inner>, LiveError> {
-    // Handlers, writer, and the keeper itself.
+    // Handlers, writer, and the pager process itself.
     sys::thread::reserve(options.handlers.max(1) + 2);
     // A recorder reads the clocks of the program's threads, which only threads of the same process may.
-    let kept = options.record.is_none();
-    let inner = made(options, Source::find(Notify::Message).map_err(missing)?, kept)?;
-    // The keeper works in its memory until the process ends.
+    let own_process = options.record.is_none();
+    let inner = made(options, Source::find(Notify::Message).map_err(missing)?, own_process)?;
+    // The pager process works in its memory until the process ends.
     std::mem::forget(inner.clone());
     Ok(inner)
 }
 
-/// A pager with its threads; `kept`: in a keeper.
-fn made(options: Options, mut source: Source, kept: bool) -> Result<Arc<Inner>, LiveError> {
-    // From the processor time of its handlers, a recording tells what a fault takes from the program.
+/// A pager with its threads; `own_process`: in a pager process.
+fn made(options: Options, mut source: Source, own_process: bool) -> Result<Arc<Inner>, LiveError> {
+    // A recording computes the cost of a fault from the processor time of the handler threads.
     source.may_poll &= options.record.is_none();
     let began = (recorder::in_ram(recorder::open(c"/proc/self/statm").as_ref()), sys::now());
     // Memory is not watched before it has to be. A recording and a journal have every first touch, and so has the
     // engine's swap area.
-    let early = kept && options.journal.is_none() && options.swap.is_none() && options.slow.is_none();
+    let kernel_owned = own_process && options.journal.is_none() && options.swap.is_none() && options.slow.is_none();
     super::locked::refuse_locked()?;
     sys::clock::find();
     // Before the statistics, which are in a file themselves.
     crate::swap::device::refuse_small(&options.backing)?;
     let stats = crate::stats::file::of(options.stats_fd)?;
     let known = stats.0.measured();
-    let inner = Arc::new(build(options, source, early, stats, known, began)?);
+    let inner = Arc::new(build(options, source, kernel_owned, stats, known, began)?);
     inner.count_in();
     let locked = inner.keep_plaintext();
     if known.is_none() {
         inner.say_limits(locked);
     }
     // SAFETY: nothing has asked for its threads yet; its end stops them, or it has none.
-    unsafe { inner.threads.start(&inner.faults, kept)? };
+    unsafe { inner.threads.start(&inner.faults, own_process)? };
     Ok(inner)
 }
 
 fn build(
     mut options: Options,
     source: Source,
-    early: bool,
+    kernel_owned: bool,
     (stats, stats_fd): (&'static Stats, Option<High>),
     known: Option<Measured>,
     began: (u64, u64),
@@ -110,7 +110,7 @@ fn build(
     })?;
     let file = slow.as_ref().map(Slow::file);
     let space = Space::new(pages * PAGE, options.base.map(|base| base as usize), file)?;
-    uffd.register(space.shelf_range()).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e))?;
+    uffd.register(space.aside_range()).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e))?;
     let device = slow_device.map_or_else(|| Device::swap(&options.backing, options.inject), Ok)?;
     // A write beyond the limit on file sizes raises a signal, so the swap file stays below the limit.
     options.backing_max = options.backing_max.into_iter().chain(device.limit()).min();
@@ -157,7 +157,7 @@ fn build(
     let blocks = engine.swap().map(Swap::block_count);
     let journal = journal(&options, &head)?;
     let loads = buffers(plan.buffers)?;
-    let side = Side::new(loads.clone(), plan.buffers, journal);
+    let under_lock = UnderLock::new(loads.clone(), plan.buffers, journal);
     let sealer = if options.encrypt { Some(Sealer::new()?) } else { None };
     crate::sys::pause::set(options.inject.map_or(0, |inject| inject.pause));
     let swap_files = SwapFiles::open(&options.backing, options.inject)?;
@@ -170,17 +170,17 @@ fn build(
     if let Some(recording) = &mut recording {
         recording.set_own(began);
     }
-    let early = if early { Early::up_to(plan.frames) } else { Early::default() };
+    let kernel_owned = if kernel_owned { KernelOwned::up_to(plan.frames) } else { KernelOwned::default() };
     stats.magic.store(Stats::MAGIC, Ordering::Release);
     let parts = Parts {
-        memory: Memory::new(space, uffd, Reserve::of(plan.reserve), early, stats)?,
+        memory: Memory::new(space, uffd, Reserve::of(plan.reserve), kernel_owned, stats)?,
         tasks,
         log,
         recording,
         buffers: loads,
         poll_ns: measured.read_ns + measured.read_ns / 2,
     };
-    let decider = Decider::new(engine, &options, side);
+    let decider = Decider::new(engine, &options, under_lock);
     let faults = Faults::new(Work::new(parts, &options), Gate::new(decider));
     Ok(Inner {
         faults,
@@ -199,7 +199,7 @@ fn open_slow(options: &mut Options, place: &str, pages: usize) -> Result<(Slow, 
     if let Some((_, field)) = others.into_iter().find(|(given, _)| *given) {
         return Err(LiveError::setting(field, "does not go with `slow`"));
     }
-    // A page that is read where it lies is not read ahead.
+    // A page that is read in its place is not read ahead.
     (options.read_ahead, options.block, options.wait) = (0, 0, Wait::Read);
     Slow::open(place, pages)
 }

@@ -52,22 +52,22 @@ fn read(device: &Device) -> Result<u64, LiveError> {
 }
 
 fn step(uffd: &Uffd, space: &Space) -> Result<u64, sys::Errno> {
-    // Both on the shelf, which is empty and accessible.
-    let (page, shelf) = (space.shelf(), space.shelf() + PAGE);
+    // Both in the aside mapping, which is empty and accessible.
+    let (page, aside) = (space.aside(), space.aside() + PAGE);
     uffd.copy(page, space.zeros, false)?;
     let mut times = Vec::new();
     for _ in 0..16 {
         let before = sys::now();
-        let moved = uffd.move_page(shelf, page);
+        let moved = uffd.move_page(aside, page);
         times.push(sys::now() - before);
-        if moved.is_err() || uffd.move_page(page, shelf).is_err() {
+        if moved.is_err() || uffd.move_page(page, aside).is_err() {
             break;
         }
     }
     // SAFETY: no other code has these pages.
     unsafe {
         sys::advise(page..page + PAGE, libc::MADV_DONTNEED)?;
-        sys::advise(shelf..shelf + PAGE, libc::MADV_DONTNEED)?;
+        sys::advise(aside..aside + PAGE, libc::MADV_DONTNEED)?;
     }
     Ok(median(times))
 }

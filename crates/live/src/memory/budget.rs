@@ -13,13 +13,13 @@ pub struct Reserve {
 }
 
 impl Reserve {
-    /// So many of them (`coldframe_plan::Plan`).
+    /// That many of them (`coldframe_plan::Plan`).
     pub fn of(frames: usize) -> Reserve {
         Reserve { frames, leaving: AtomicUsize::new(0) }
     }
 
     /// One more page is leaving. Returns false if the reserve is used up; the caller then takes its victims out at
-    /// once, before the engine goes on.
+    /// once, before the engine continues.
     pub fn has_room(&self) -> bool {
         self.leaving.fetch_add(1, Ordering::Relaxed) < self.frames
     }
@@ -37,7 +37,7 @@ const FRESH_NS: u64 = 100_000_000;
 /// so this is checked from time to time. Once true, it stays true, since pages stay merged.
 #[derive(Debug, Default)]
 pub struct Sharing {
-    seen: AtomicBool,
+    may_share: AtomicBool,
     looked: AtomicU64,
 }
 
@@ -45,11 +45,11 @@ impl Sharing {
     /// Whether a frame may be shared now.
     pub fn may_be(&self) -> bool {
         let now = sys::now();
-        if !self.seen.load(Ordering::Relaxed) && now - self.looked.load(Ordering::Relaxed).min(now) >= FRESH_NS {
-            self.seen.store(sys::merges_or_swaps(), Ordering::Relaxed);
+        if !self.may_share.load(Ordering::Relaxed) && now - self.looked.load(Ordering::Relaxed).min(now) >= FRESH_NS {
+            self.may_share.store(sys::merges_or_swaps(), Ordering::Relaxed);
             self.looked.store(now, Ordering::Relaxed);
         }
-        self.seen.load(Ordering::Relaxed)
+        self.may_share.load(Ordering::Relaxed)
     }
 
     /// In a forked child: from now on the child's own settings count.

@@ -4,13 +4,13 @@
 //!
 //! ```text
 //!   span.start ....................... HIGH ........................... span.end
-//!   | addresses that programs ask for | what may lie anywhere: first fit from HIGH on, then from the start |
+//!   | addresses that programs ask for | what may be anywhere: first fit from HIGH on, then from the start |
 //! ```
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Where memory goes that may lie anywhere, if the span reaches this far: 1.5 TiB. Language runtimes like to ask for
+/// Where memory goes that may be anywhere, if the span reaches this far: 1.5 TiB. Language runtimes like to ask for
 /// lower addresses (Java below 32 GiB and in steps of 32 GiB up to 320 GiB, sbcl 64 GiB, GHC 264 GiB and a TiB from
 /// there, Go 768 GiB).
 pub const HIGH: usize = 0x180_0000_0000;
@@ -28,7 +28,7 @@ pub struct Manner {
     pub wipe_on_fork: bool,
     /// MADV_GUARD_INSTALL: a touch is SIGSEGV, whatever the rights. A page that is brought in would end that.
     pub guarded: bool,
-    /// The program could touch it once. It counts as RAM until memory is watched (`memory/early.rs`).
+    /// The program could touch it once. It counts as RAM until the engine owns the memory (`memory/kernel_owned.rs`).
     pub opened: bool,
 }
 
@@ -80,7 +80,7 @@ impl Extents {
         (at.checked_add(len)? <= self.span.end).then_some(at)
     }
 
-    /// Whether the whole range lies in the span and is free.
+    /// Whether the whole range is in the span and is free.
     pub fn is_free(&self, range: &Range<usize>) -> bool {
         let inside = self.span.start <= range.start && range.start < range.end && range.end <= self.span.end;
         inside && self.first_from(range.start).is_none_or(|(start, _)| start >= range.end)
@@ -229,8 +229,8 @@ mod tests {
         assert_eq!(all(&extents), [(0x1000, 0x4000, PLAIN)]);
         extents.insert(0x2000..0x3000, Kind::Foreign);
         extents.change(0..0x10_000, |manner| manner.locked = true);
-        let seen: Vec<_> = extents.within(0x1800..0x2800).map(|(range, _)| range).collect();
-        assert_eq!(seen, [0x1800..0x2000, 0x2000..0x2800]);
+        let parts: Vec<_> = extents.within(0x1800..0x2800).map(|(range, _)| range).collect();
+        assert_eq!(parts, [0x1800..0x2000, 0x2000..0x2800]);
         assert_eq!(extents.at(0x2fff), Some((0x2000..0x3000, Kind::Foreign)));
         assert_eq!(extents.at(0x4000), None);
     }

@@ -1,15 +1,15 @@
-//! The managed memory of a process: its addresses, what the page table has there, and how much RAM lies behind it.
+//! The managed memory of a process: its addresses, what the page table has there, and how much RAM is behind it.
 //!
 //! [`Memory`] is the one owner of the userfaultfd, and of all else by which a page comes into the page table, leaves
-//! it, or changes its rights there. Who takes a page (`page::state`) may call the functions for that page; [`crate::region`]
-//! opens and closes ranges. This room knows no task, no swap file and no engine.
+//! it, or changes its rights there. Who takes a page (`page::state`) may call the functions for that page;
+//! [`crate::region`] opens and closes ranges. This room knows no task, no swap file and no engine.
 //!
 //! A page that is found absent although it should be there was dropped by a raw system call of the program
 //! (MADV_DONTNEED), and is zeros then: `refill`.
 
 pub mod budget;
-pub mod early;
 pub mod extents;
+pub mod kernel_owned;
 pub mod space;
 
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -20,7 +20,7 @@ use crate::stats::Stats;
 use crate::sys::{self, fatal, Errno, High, Own, OwnMemory, Sys, Uffd};
 use crate::{LiveError, PAGE};
 use budget::{Reserve, Sharing};
-use early::Early;
+use kernel_owned::KernelOwned;
 use space::Space;
 
 /// If a page is found dropped this often, it is an internal error.
@@ -42,7 +42,7 @@ pub struct Memory {
     sharing: Sharing,
     /// This process does not page: the memory is as any other.
     plain: AtomicBool,
-    pub early: Early,
+    pub kernel_owned: KernelOwned,
     pub stats: &'static Stats,
 }
 
@@ -51,12 +51,12 @@ fn own_pidfd() -> Result<High, LiveError> {
 }
 
 impl Memory {
-    /// `uffd` watches the shelf already.
+    /// `uffd` watches the aside mapping already.
     pub fn new(
         space: Space,
         uffd: Uffd,
         reserve: Reserve,
-        early: Early,
+        kernel_owned: KernelOwned,
         stats: &'static Stats,
     ) -> Result<Memory, LiveError> {
         Ok(Memory {
@@ -70,7 +70,7 @@ impl Memory {
             reserve,
             sharing: Sharing::default(),
             plain: AtomicBool::new(false),
-            early,
+            kernel_owned,
             stats,
         })
     }
@@ -84,8 +84,8 @@ impl Memory {
     }
 
     /// The address of a page while it is on the invalid list.
-    pub fn shelf(&self, page: usize) -> usize {
-        self.space.shelf() + page * PAGE
+    pub fn aside(&self, page: usize) -> usize {
+        self.space.aside() + page * PAGE
     }
 
     /// Pages in RAM.
@@ -98,9 +98,9 @@ impl Memory {
         self.plain.load(Ordering::Relaxed)
     }
 
-    /// Whether only the kernel handles the memory, for good or until it is watched.
+    /// Whether only the kernel handles the memory, permanently or until it is watched.
     pub fn is_the_kernels(&self) -> bool {
-        self.is_plain() || self.early.is_on()
+        self.is_plain() || self.kernel_owned.is_on()
     }
 
     /// From now on this process does not page.
@@ -139,7 +139,7 @@ impl Memory {
         self.must(self.uffd().protect(address..address + PAGE, true), "protect a page", page);
     }
 
-    /// From now on writes to the page go on.
+    /// From now on writes to the page continue.
     pub fn unprotect(&self, page: usize) {
         let address = self.address(page);
         self.must(self.uffd().protect(address..address + PAGE, false), "allow writes to a page", page);
@@ -173,7 +173,7 @@ impl Memory {
         !there
     }
 
-    /// Maps a page where it lies in slow memory; writes to it fault.
+    /// Maps a page where it is in slow memory; writes to it fault.
     pub fn map_slot(&self, page: usize) {
         self.must(self.uffd().map_file_page(self.address(page)), "map a page of slow memory (UFFDIO_CONTINUE)", page);
     }
@@ -200,8 +200,8 @@ impl Memory {
     /// Restores a page that a raw system call of the program has dropped, with zeros. Only for the owner of the page.
     pub fn refill(&self, page: usize) -> bool {
         let address = self.address(page);
-        // This says that a page swapped out by the kernel is absent, and that one of a file is there; the copy then finds
-        // out.
+        // This says that a page swapped out by the kernel is absent, and that one of a file is there; the copy then
+        // finds out.
         (self.space.is_of_file() || !sys::is_there(address))
             && self.uffd().copy(address, self.space.zeros, false).is_ok()
     }
@@ -216,7 +216,7 @@ impl Memory {
             // SAFETY: the caller has a page for it.
             match unsafe { self.file.get().peek(address, into) } {
                 Ok(()) => return,
-                // Dropped meanwhile; or, if this repeats, swapped out and not readable as a file.
+                // Just dropped; or, if this repeats, swapped out and not readable as a file.
                 Err(Errno::FAULT) => {}
                 Err(_) => break,
             }
@@ -246,38 +246,38 @@ impl Memory {
         Stats::sub(&self.stats.resident, pages as u64);
     }
 
-    /// Moves a page to the shelf; `scratch` is a page for its bytes on their way.
-    pub fn shelve(&self, page: usize, scratch: usize) {
-        let (address, shelf, uffd) = (self.address(page), self.shelf(page), self.uffd());
-        if !uffd.can_move || uffd.move_page(shelf, address).is_err() {
+    /// Moves a page to the aside mapping; `scratch` is a page for its bytes on their way.
+    pub fn set_aside(&self, page: usize, scratch: usize) {
+        let (address, aside, uffd) = (self.address(page), self.aside(page), self.uffd());
+        if !uffd.can_move || uffd.move_page(aside, address).is_err() {
             // Shared with a child, pinned for a moment, or absent: copy it, then drop it.
             self.peek(page, scratch);
-            self.put_on_shelf(page, scratch);
-            // SAFETY: its bytes are on the shelf.
+            self.copy_aside(page, scratch);
+            // SAFETY: its bytes are in the aside mapping.
             let dropped = unsafe { sys::drop_range(address..address + PAGE) };
             self.must(dropped, "drop a page", page);
         }
         Stats::add(&self.stats.flushes, 1);
     }
 
-    /// Puts the bytes of a page onto the shelf.
-    pub fn put_on_shelf(&self, page: usize, from: usize) {
-        self.must(self.uffd().copy(self.shelf(page), from, false), "shelve a page", page);
+    /// Puts the bytes of a page into the aside mapping.
+    pub fn copy_aside(&self, page: usize, from: usize) {
+        self.must(self.uffd().copy(self.aside(page), from, false), "set a page aside", page);
     }
 
-    /// Moves a page back from the shelf. `clean`: writes to it fault.
-    pub fn unshelve(&self, page: usize, clean: bool) {
-        let (address, shelf, uffd) = (self.address(page), self.shelf(page), self.uffd());
+    /// Moves a page back from the aside mapping. `clean`: writes to it fault.
+    pub fn restore(&self, page: usize, clean: bool) {
+        let (address, aside, uffd) = (self.address(page), self.aside(page), self.uffd());
         // A moved page can be written to from that moment on.
-        let moved = if clean || !uffd.can_move { Err(Errno::BUSY) } else { uffd.move_page(address, shelf) };
+        let moved = if clean || !uffd.can_move { Err(Errno::BUSY) } else { uffd.move_page(address, aside) };
         if moved == Err(Errno::NOENT) {
             // A read would wait for a fault that only this thread could serve.
-            fatal::stop(format_args!("internal error: the page for {address:#x} is not on the shelf"));
+            fatal::stop(format_args!("internal error: the page for {address:#x} is not in the aside mapping"));
         }
         if moved.is_err() {
-            self.must(uffd.copy(address, shelf, clean), "put a shelved page back", page);
+            self.must(uffd.copy(address, aside, clean), "put a page back from the aside mapping", page);
             // SAFETY: its bytes are in place.
-            let dropped = unsafe { sys::drop_range(shelf..shelf + PAGE) };
+            let dropped = unsafe { sys::drop_range(aside..aside + PAGE) };
             self.must(dropped, "drop a page", page);
         }
         self.note_epoch(page);
@@ -321,7 +321,7 @@ impl Memory {
         std::mem::replace(unsafe { self.uffd.renew() }, uffd)
     }
 
-    /// In a keeper: the same process by another number, under the same descriptor.
+    /// In a pager process: this process by its own number, under the same descriptor.
     pub fn take_pidfd(&self, own: &OwnedFd) -> Sys<()> {
         sys::dup_onto(own, self.pidfd.get().as_raw_fd())
     }

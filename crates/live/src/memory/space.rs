@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   start ............ start + len ............ start + 2 len
-//!   | page 0 | page 1 | ...        | shelf, page by page |
+//!   | page 0 | page 1 | ...        | aside mapping, page by page |
 //! ```
 //! Free space is inaccessible and not watched: a touch of it is the kernel's SIGSEGV, and a system call on it returns
 //! EFAULT. One map of extents says which parts are in use; nothing is opened or closed without a change of this map.
@@ -52,8 +52,8 @@ impl Space {
             remedy: "give a smaller `max_memory`, or raise `ulimit -v` and `ulimit -d` or vm.overcommit_memory",
         };
         let start = reserve(2 * len, at).map_err(no_room)?;
-        let shelf = start + len..start + 2 * len;
-        let made = open_shelf(&shelf).map_err(no_room).and_then(|()| Table::new(pages.div_ceil(CHUNK)));
+        let aside = start + len..start + 2 * len;
+        let made = open_aside(&aside).map_err(no_room).and_then(|()| Table::new(pages.div_ceil(CHUNK)));
         let zeros = sys::map_memory(PAGE).map_err(|e| LiveError::os("a page of zeros", e));
         let (touched, zeros) = match (made, zeros) {
             (Ok(touched), Ok(zeros)) => (touched, zeros),
@@ -80,7 +80,7 @@ impl Space {
     /// Replaces a mapping by free space, without its rights, locks and advice.
     ///
     /// # Safety
-    /// The range lies in the span or the shelf, and its old content is no longer used.
+    /// The range is in the span or the aside mapping, and its old content is no longer used.
     pub unsafe fn map_free(&self, range: &Range<usize>) -> Sys<()> {
         // SAFETY: the caller answers for it.
         unsafe { self.map_new(range, libc::PROT_NONE) }
@@ -91,23 +91,23 @@ impl Space {
     /// # Safety
     /// As above.
     pub unsafe fn map_new(&self, range: &Range<usize>, protection: i32) -> Sys<()> {
-        let of_file = self.file.filter(|_| range.end <= self.shelf());
+        let of_file = self.file.filter(|_| range.end <= self.aside());
         // SAFETY: the caller answers for it.
         unsafe { map_over(range, protection, of_file.map(|file| (file, range.start - self.start))) }
     }
 
-    pub fn shelf(&self) -> usize {
+    pub fn aside(&self) -> usize {
         self.start + self.pages * PAGE
     }
 
     /// The addresses of regions.
     pub fn span(&self) -> Range<usize> {
-        self.start..self.shelf()
+        self.start..self.aside()
     }
 
     /// The addresses of resident pages that are not mapped.
-    pub fn shelf_range(&self) -> Range<usize> {
-        self.shelf()..self.start + 2 * self.pages * PAGE
+    pub fn aside_range(&self) -> Range<usize> {
+        self.aside()..self.start + 2 * self.pages * PAGE
     }
 
     /// The map of extents, for a moment. Needs signals blocked.
@@ -218,7 +218,7 @@ fn managed((range, kind): (Range<usize>, Kind)) -> Option<(Range<usize>, Manner)
 /// used entries cost RAM.
 const TABLES: usize = 160;
 
-/// Whether the limits of this process allow a span of `len` bytes, its shelf and tables, and as much again for
+/// Whether the limits of this process allow a span of `len` bytes, its aside mapping and tables, and as much again for
 /// the program's other mappings.
 pub fn fits(len: usize, at: Option<usize>) -> bool {
     let tables = len / PAGE * TABLES;
@@ -247,11 +247,11 @@ fn reserve(len: usize, at: Option<usize>) -> Sys<usize> {
     Ok(got)
 }
 
-/// Makes the shelf accessible. Pages move only between ranges of equal rights, so it must be writable.
-fn open_shelf(shelf: &Range<usize>) -> Sys<()> {
-    sys::set_rights(shelf, libc::PROT_READ | libc::PROT_WRITE)?;
+/// Makes the aside mapping accessible. Pages move only between ranges of equal rights, so it must be writable.
+fn open_aside(aside: &Range<usize>) -> Sys<()> {
+    sys::set_rights(aside, libc::PROT_READ | libc::PROT_WRITE)?;
     // SAFETY: our own new memory.
-    unsafe { prepare(shelf) }
+    unsafe { prepare(aside) }
 }
 
 /// No huge pages and no merged ones: a page that leaves RAM alone must have its own frame. Kernels without these
@@ -267,7 +267,7 @@ unsafe fn in_small_pages(range: &Range<usize>) {
 /// Gives a mapping all that managed memory has but its rights. A child does not inherit it.
 ///
 /// # Safety
-/// The range lies in the span.
+/// The range is in the span.
 pub unsafe fn prepare(range: &Range<usize>) -> Sys<()> {
     // SAFETY: the caller answers for it.
     unsafe {
@@ -294,7 +294,7 @@ pub unsafe fn as_new(range: &Range<usize>) -> Sys<()> {
 /// Replaces a mapping by zeros with these rights, as in a process that does not page: a child inherits it.
 ///
 /// # Safety
-/// The range lies in the span, and its old content is no longer used.
+/// The range is in the span, and its old content is no longer used.
 pub unsafe fn map_plain(range: &Range<usize>, protection: i32) -> Sys<()> {
     // SAFETY: the caller answers for it.
     unsafe {

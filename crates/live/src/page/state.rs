@@ -6,14 +6,14 @@
 //!    ▲                  Unsure (mapped writable, known by its sum)    Dirty: mapped, writable
 //!    │                      │ Command::Protect
 //!    ├── Leaving ◄──────────┘   zap, and the bytes are safe
-//!    │    │  ▲ │ Command::Unmap: moved to the shelf
-//!         │  └─ Shelved ──► Busy ──► Dirty or Unsure: a false fault moves it back
+//!    │    │  ▲ │ Command::Unmap: moved to the aside mapping
+//!         │  └─ Aside ────► Busy ──► Dirty or Unsure: a false fault moves it back
 //!    ├── InSlot ◄─► Out: slow memory, read in place
-//!         └► Refused ──► Kept ──► Busy ──► Dirty: the kernel holds its frame, so it never left; the engine learns this
+//!         └► Refused ──► Unevicted ──► Busy ──► Dirty: its frame is pinned, so it never left; the engine learns this
 //! ```
-//! `Busy`, `Leaving` and `Refused` pages have an owner. Only the owner may change the page, and it gives its number when it
-//! releases the page. The other states are at rest: a thread that needs such a page takes it by `acquire`. `Out`,
-//! `Shelved` and `Nowhere` pages are taken only under the engine's lock, since the engine knows where they are.
+//! `Busy`, `Leaving` and `Refused` pages have an owner. Only the owner may change the page, and it gives its number
+//! when it releases the page. The other states are at rest: a thread that needs such a page takes it by `acquire`.
+//! `Out`, `Aside` and `Nowhere` pages are taken only under the engine's lock, since the engine knows where they are.
 //! Any thread may take a mapped page.
 //!
 //! A thread that finds a page taken sleeps until its owner has finished (`wait`), perhaps with the engine's lock
@@ -44,20 +44,20 @@ pub enum Where {
     Busy = 5,
     /// Its owner is taking it out.
     Leaving = 6,
-    /// In RAM, on the shelf: on the engine's invalid list.
-    Shelved = 7,
+    /// In RAM, in the aside mapping: on the engine's invalid list.
+    Aside = 7,
     /// In the page table and writable, though its owner reports that it has left. It cannot leave.
     Refused = 8,
-    /// The same, and reported. Whoever kept it sends the engine a fault, which ends this state.
-    Kept = 9,
-    /// In the page table, where it lies in slow memory, and writes to it fault.
+    /// The same, and reported. The owner that could not evict it sends the engine a fault, which ends this state.
+    Unevicted = 9,
+    /// In the page table, where it is in slow memory, and writes to it fault.
     InSlot = 10,
 }
 
 impl Where {
     fn from(word: u16) -> Where {
         use Where::*;
-        const ALL: [Where; 11] = [Nowhere, Out, Clean, Dirty, Unsure, Busy, Leaving, Shelved, Refused, Kept, InSlot];
+        const ALL: [Where; 11] = [Nowhere, Out, Clean, Dirty, Unsure, Busy, Leaving, Aside, Refused, Unevicted, InSlot];
         ALL[usize::from(word >> OWNER_BITS)]
     }
 
@@ -127,21 +127,21 @@ impl States {
         self.words[page].compare_exchange(from, to, Ordering::SeqCst, Ordering::Acquire).is_ok()
     }
 
-    /// The owner cannot take the page out.
+    /// The owner cannot evict the page.
     pub fn refuse(&self, page: usize, owner: Owner) {
         self.words[page].store(word(Where::Refused, owner), Ordering::SeqCst);
     }
 
-    /// Releases a page as `to`, and wakes the threads that wait for it. A refused page that is to be `Out` is `Kept`. A
-    /// release by a thread that is not the owner ends the program.
+    /// Releases a page as `to`, and wakes the threads that wait for it. A refused page that is to be `Out` is
+    /// `Unevicted`. A release by a thread that is not the owner ends the program.
     pub fn release(&self, page: usize, owner: Owner, to: Where) {
         let word_now = self.words[page].load(Ordering::Acquire);
         let mine = Where::from(word_now).is_owned() && word_now == word(Where::from(word_now), owner);
         if !mine || to.is_owned() {
             broken(page, word_now, owner, to);
         }
-        let kept = to == Where::Out && Where::from(word_now) == Where::Refused;
-        self.words[page].store(word(if kept { Where::Kept } else { to }, owner), Ordering::SeqCst);
+        let refused = to == Where::Out && Where::from(word_now) == Where::Refused;
+        self.words[page].store(word(if refused { Where::Unevicted } else { to }, owner), Ordering::SeqCst);
         self.parking.wake(page);
     }
 

@@ -1,8 +1,8 @@
 //! Measures how well a program's pages compress. Of the pages that leave a recorder's window, one in [`EVERY`] is
 //! compressed and decompressed, on a copy.
 //!
-//! A page that takes at most [`KEPT_MAX`] bytes counts as kept. The time includes both directions and the hashes, for
-//! each tried page.
+//! A page that takes at most [`COMPRESSIBLE_MAX`] bytes counts as compressible. The time includes both directions and
+//! the hashes, for each tried page.
 //!
 //! So pages that leave often are tried often. What swap holds is mostly pages that do not, so an equal sample of all
 //! pages is compressed, too: in each of [`SLOTS`] classes, the page with the least hash of those that have left. It is
@@ -20,12 +20,12 @@ use crate::{sys, LiveError, PAGE};
 /// One page in this many is tried. A try takes about as long as two entries, so entries become only slightly more
 /// expensive.
 const EVERY: u64 = 32;
-/// Pages of the equal sample: the mean size of so many has a standard error of about 1.5 % of a page.
+/// Pages of the equal sample: the mean size of that many has a standard error of about 1.5 % of a page.
 const SLOTS: u32 = 512;
 
-/// The largest compressed page that counts as kept: three quarters of a page. zram stores a page that takes more as it
-/// is, or nearly so.
-const KEPT_MAX: usize = PAGE / 4 * 3;
+/// The largest compressed page that counts as compressible: three quarters of a page. zram stores a page that takes
+/// more as it is, or nearly so.
+const COMPRESSIBLE_MAX: usize = PAGE / 4 * 3;
 
 const WORD: usize = size_of::<u64>();
 const WORDS: usize = PAGE / WORD;
@@ -70,8 +70,8 @@ impl Trial {
         let began = sys::now();
         sum(page.as_ptr() as usize);
         let size = compressed_size(page, compressed, table);
-        let kept = size <= KEPT_MAX;
-        if kept {
+        let compressible = size <= COMPRESSIBLE_MAX;
+        if compressible {
             match size {
                 WORD => back.fill(page[0]),
                 // SAFETY: plain bytes.
@@ -81,8 +81,8 @@ impl Trial {
         }
         add(Word::PackNanos, sys::now() - began);
         add(Word::Tried, 1);
-        add(Word::Kept, u64::from(kept));
-        add(Word::KeptBytes, if kept { size as u64 } else { 0 });
+        add(Word::Compressible, u64::from(compressible));
+        add(Word::CompressibleBytes, if compressible { size as u64 } else { 0 });
     }
 
     /// A page leaves the window with new bytes, which are at `from` and change no more.
@@ -135,17 +135,20 @@ mod tests {
     use std::collections::HashMap;
 
     #[test]
-    fn one_page_of_thirty_two_is_tried_and_what_does_not_compress_is_not_kept() {
+    fn one_page_of_thirty_two_is_tried_and_those_that_compress_are_counted() {
         let mut random = fastrand::Rng::with_seed(3);
         let noise: [u64; WORDS] = std::array::from_fn(|_| random.u64(..));
         let half: [u64; WORDS] = std::array::from_fn(|i| if i < WORDS / 4 { random.u64(..) } else { 7 });
-        for (page, kept) in [(noise, 0), (half, 3), ([9; WORDS], 3)] {
+        for (page, compressible) in [(noise, 0), (half, 3), ([9; WORDS], 3)] {
             let (trial, counts) = (Trial::new(), RefCell::new(HashMap::new()));
             let add = |word: Word, n| *counts.borrow_mut().entry(word as usize).or_insert(0) += n;
             (0..2 * EVERY + 1).for_each(|_| trial.leaves(page.as_ptr() as usize, |_| (), add));
             let of = |word: Word| counts.borrow()[&(word as usize)];
-            assert_eq!((of(Word::Tried), of(Word::Kept)), (3, kept));
-            assert!(of(Word::KeptBytes) <= kept * PAGE as u64 / 2 && (kept == 0 || of(Word::KeptBytes) >= kept * 8));
+            assert_eq!((of(Word::Tried), of(Word::Compressible)), (3, compressible));
+            assert!(
+                of(Word::CompressibleBytes) <= compressible * PAGE as u64 / 2
+                    && (compressible == 0 || of(Word::CompressibleBytes) >= compressible * 8)
+            );
         }
     }
 

@@ -15,7 +15,7 @@ use coldframe_journal::{Entry, Head, Journal};
 use crate::swap::device::swallow_signal;
 use crate::sys::{self, fatal, Errno, High, Sys};
 
-/// Bytes that are kept before they go to the file.
+/// Bytes that are buffered before they go to the file.
 const ROOM: usize = 64 << 10;
 /// If there is less room than this before an event, the buffer goes to the file. An event rarely takes more.
 const LOW: usize = ROOM / 2;

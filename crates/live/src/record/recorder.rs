@@ -1,6 +1,6 @@
 //! Records a program at nearly its own speed. No page leaves RAM. Pages leave a window and enter it again by a fault,
-//! and each entry is a record in a mapped file (`coldframe_recording::entries`). The file is complete however the program
-//! ends.
+//! and each entry is a record in a mapped file (`coldframe_recording::entries`). The file is complete however the
+//! program ends.
 //!
 //! An entry costs the program some microseconds, so the recorder limits the entries of pages that it has recorded
 //! before. In all, they may take as long as the program has worked, and the user's patience (an upper bound) on top:
@@ -35,13 +35,13 @@ use crate::sys::{self, High};
 use crate::{LiveError, Options, Recorder, Wait, PAGE};
 
 /// The other costs of an entry, as a part of its handler's work and its way. Used only to decide whether more entries
-/// are possible. Measured (`docs/accuracy-log.md`): 3 us in the kernel's fault and 1 to 3 us of cache misses, beside 4
+/// are possible. Measured (`docs/accuracy-log.md`): 3 us in the kernel's fault and 1 to 3 us of cache misses, next to 4
 /// to 5 us in the handler and 3 us on the way.
-const BESIDES: f64 = 0.6;
+const OTHER_COSTS: f64 = 0.6;
 /// A period with fewer entries does not correct earlier ones: those that take as long as all the rest.
 const SHARE: f64 = 0.5;
-/// Nanoseconds that entries may take beyond their share before the recorder reacts, besides the patience: two periods,
-/// so that one busy period changes nothing.
+/// Nanoseconds that entries may take beyond their share before the recorder reacts, on top of the patience: two
+/// periods, so that one busy period changes nothing.
 const SLACK_NS: f64 = 2.0 * PERIOD_NS as f64;
 /// Upper bound on recording time, as a multiple of run time so far: memory that has just begun to grow needs no small
 /// window. A guess.
@@ -108,7 +108,7 @@ struct Pace {
     /// How often the sampling has been halved because the file was filling up.
     halved: u32,
     /// The threads that have faulted: each one's last fault.
-    threads: Vec<Last>,
+    threads: Vec<LastFault>,
     handlers: Vec<Watch>,
     /// The thread that existed first.
     main: Option<Watch>,
@@ -116,13 +116,13 @@ struct Pace {
     memory: Option<High>,
     /// The thread of the last fault.
     last: u32,
-    /// How often a thread has had so much processor time between two faults.
+    /// How often a thread has had that much processor time between two faults.
     between: Vec<u32>,
 }
 
 /// A thread's last fault: when it was answered, and the thread's processor time then.
 #[derive(Clone, Copy, Debug)]
-struct Last {
+struct LastFault {
     thread: u32,
     answered: u64,
     time: u64,
@@ -175,7 +175,7 @@ impl Pace {
     /// the nanoseconds of its way, and those in which it has waited for something else; `None`: it is a new thread.
     fn fault(&mut self, thread: u32, started: u64, now: u64, time: u64) -> Option<(u64, u64)> {
         let before = std::mem::replace(&mut self.last, thread);
-        let this = Last { thread, answered: now, time };
+        let this = LastFault { thread, answered: now, time };
         let Some(known) = self.threads.iter_mut().find(|last| last.thread == thread) else {
             let room = self.threads.len() < self.threads.capacity();
             if room {
@@ -222,8 +222,8 @@ pub(crate) fn fit(options: &mut Options) {
 }
 
 /// The knobs at the start.
-pub(crate) fn knobs_of(asked: &Recorder) -> Arc<Knobs> {
-    let window = AtomicUsize::new(asked.window.unwrap_or(WINDOW_MIN));
+pub(crate) fn knobs_of(options: &Recorder) -> Arc<Knobs> {
+    let window = AtomicUsize::new(options.window.unwrap_or(WINDOW_MIN));
     Arc::new(Knobs { window, ..Knobs::default() })
 }
 
@@ -292,18 +292,18 @@ impl Drop for Mapped {
 impl Recording {
     /// Begins a file for this process.
     pub(crate) fn create(
-        asked: &Recorder,
+        options: &Recorder,
         knobs: Arc<Knobs>,
         space: (usize, usize),
         zeros: u128,
     ) -> Result<Recording, LiveError> {
-        let mapped = Mapped::create(&asked.folder)?;
-        let fixed = asked.window.is_some();
+        let mapped = Mapped::create(&options.folder)?;
+        let fixed = options.window.is_some();
         let recording = Recording {
             mapped,
             knobs,
             fixed,
-            patience: asked.patience,
+            patience: options.patience,
             pace: Lock::new(Pace::new()),
             own: 0,
             before: sys::process_time(),
@@ -388,7 +388,7 @@ impl Recording {
         }
         (pace.entries, pace.taken) = (pace.entries + 1, pace.taken + took + way);
         if pace.entries >= PERIOD && now - pace.since > PERIOD_NS {
-            let took = |taken: u64| (1.0 + BESIDES) * taken as f64;
+            let took = |taken: u64| (1.0 + OTHER_COSTS) * taken as f64;
             pace.before += pace.taken;
             let own = worked(|word| mapped.word(word).load(Relaxed));
             let now_taken = took(pace.taken) / (now - pace.since) as f64;
@@ -413,7 +413,7 @@ impl Recording {
         }
     }
 
-    /// Reads the RAM in use besides managed memory and the pager's own, and the threads' processor time.
+    /// Reads the RAM in use outside of managed memory and the pager, and the threads' processor time.
     fn look(&self, pace: &mut Pace, resident: usize) {
         pace.handlers.iter_mut().chain(&mut pace.main).for_each(Watch::look);
         // The file's pages are in this process's RAM, too.
@@ -430,11 +430,11 @@ impl Recording {
         set(Word::Delayed, delayed);
     }
 
-    /// A page has left the window, and has just been put onto the shelf, at `shelf`. Its owner is calling.
-    pub(crate) fn leaves(&self, page: usize, shelf: usize, pages: &Pages, log: &Log) {
+    /// A page has left the window, and has just been put into the aside mapping, at `aside`. Its owner is calling.
+    pub(crate) fn leaves(&self, page: usize, aside: usize, pages: &Pages, log: &Log) {
         // SAFETY: the page is there, or is the trial's copy of it.
         let hash = |page| unsafe { log.sum(page) };
-        let (before, sum) = (pages.sum(page), hash(shelf));
+        let (before, sum) = (pages.sum(page), hash(aside));
         let changed = sum != if before == 0 { self.zeros } else { before };
         let add = |word, n| _ = self.mapped.word(word).fetch_add(n, Relaxed);
         add(if changed { Word::Changed } else { Word::Unchanged }, 1);
@@ -442,10 +442,10 @@ impl Recording {
             self.mapped.put(Record::Changed { page: page as u32 });
         }
         if changed || before == 0 {
-            self.trial.changed(page as u32, shelf, add);
+            self.trial.changed(page as u32, aside, add);
         }
         pages.set_sum(page, sum);
-        self.trial.leaves(shelf, |page| _ = hash(page), add);
+        self.trial.leaves(aside, |page| _ = hash(page), add);
     }
 
     /// Pages have been unmapped.
@@ -468,10 +468,10 @@ impl Recording {
     }
 
     /// In a forked child: a file of its own.
-    pub(crate) fn renew(&mut self, asked: &Recorder) -> Result<(), LiveError> {
+    pub(crate) fn renew(&mut self, options: &Recorder) -> Result<(), LiveError> {
         let parent = self.mapped.word(Word::Process).load(Relaxed);
         let space = [Word::Base, Word::Pages].map(|word| self.mapped.word(word).load(Relaxed) as usize);
-        self.mapped = Mapped::create(&asked.folder)?;
+        self.mapped = Mapped::create(&options.folder)?;
         self.pace = Lock::new(Pace::new());
         self.before = sys::process_time();
         self.head(parent, space.into());
@@ -487,7 +487,7 @@ struct Spent {
     all: f64,
     /// Nanoseconds that the program has worked.
     own: f64,
-    /// Nanoseconds that entries may take besides.
+    /// Nanoseconds that entries may take on top.
     patience: f64,
 }
 
@@ -513,7 +513,7 @@ mod tests {
 
     const PATIENCE: f64 = 8e9;
 
-    /// Entries have taken this part of the patience besides a long run, and take this part of the time.
+    /// Entries have taken this part of the patience in a long run, and take this part of the time.
     fn at(part: f64, now: f64) -> Spent {
         Spent { now, all: 1e11 + part * PATIENCE, own: 1e11, patience: PATIENCE }
     }
@@ -573,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_counted_once_and_a_wait_beside_another_threads_faults_is_not_idle() {
+    fn threads_are_counted_once_and_a_wait_during_another_threads_faults_is_not_idle() {
         let mut pace = Pace::new();
         assert_eq!([7, 8].map(|thread| pace.fault(thread, 1_000, 2_000, 100)), [None, None]);
         assert_eq!(pace.fault(7, 12_000, 13_000, 3_100), Some((7_000, 0)));
@@ -587,7 +587,7 @@ mod tests {
         // A kernel may not report how long a thread has waited.
         assert!(watch.thread == sys::thread() && (watch.file.is_some() || watch.waited == 0));
         assert!(before > 0 && sys::process_time() >= before.max(watch.time) && watch.time > 0);
-        // Read once: the other tests of this process allocate meanwhile.
+        // Read once: the other tests of this process allocate memory.
         let resident = in_ram(open(c"/proc/self/statm").as_ref());
         assert!(resident > 0 && resident.is_multiple_of(PAGE as u64), "{resident}");
         assert_eq!(in_ram(None), 0);

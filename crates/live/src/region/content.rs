@@ -26,7 +26,7 @@ impl Faults {
 
     /// Loads absent pages, [`HINTS`] at a time.
     pub fn load_pages(&self, pages: impl Iterator<Item = usize>) {
-        // In slow memory pages are read where they lie.
+        // In slow memory pages are read where they are.
         if self.memory().is_the_kernels() || self.space().is_of_file() {
             return;
         }
@@ -88,7 +88,7 @@ impl Faults {
     fn release(&self, decider: &mut Decider, todo: &mut Todo, page: usize) -> bool {
         let event = Event::Released { page: PageId::from(page) };
         let state = self.pages().get(page);
-        if state.is_owned() || state == Where::Kept || !decider.engine().accepts(&event) {
+        if state.is_owned() || state == Where::Unevicted || !decider.engine().accepts(&event) {
             return false;
         }
         decider.deliver(&self.work, todo, event);
@@ -98,7 +98,7 @@ impl Faults {
 
     /// Loads pages one by one and hides each from the policy.
     pub fn pin_pages(&self, pages: Range<usize>) -> Result<(), LiveError> {
-        self.watch_early();
+        self.take_over();
         if self.memory().is_plain() {
             return Ok(());
         }
@@ -120,10 +120,10 @@ impl Faults {
             match self.pages().get(page) {
                 Where::Nowhere if self.memory().begin(page) => {}
                 Where::Nowhere => return Err(self.hole(page)),
-                Where::Out | Where::Shelved => self.serve(address, true, Kind::Missing, 0),
+                Where::Out | Where::Aside => self.serve(address, true, Kind::Missing, 0),
                 Where::Clean | Where::InSlot => self.serve(address, true, Kind::Protected, 0),
                 Where::Busy | Where::Leaving | Where::Refused => self.pages().wait(page),
-                Where::Kept => sys::sleep_us(20),
+                Where::Unevicted => sys::sleep_us(20),
                 was @ (Where::Dirty | Where::Unsure) => {
                     self.with_task(|decider, todo| {
                         let owner = Owner::task(todo.task);
@@ -149,7 +149,7 @@ impl Faults {
     fn pin_resident(&self, decider: &mut Decider, todo: &mut Todo, page: usize) -> Result<(), LiveError> {
         let (frames, pinned, keep) = decider.for_pins();
         if pinned + keep >= frames {
-            return Err(LiveError::Pinned { asked: 1, pinned, frames, keep });
+            return Err(LiveError::Pinned { requested: 1, pinned, frames, keep });
         }
         decider.deliver(&self.work, todo, Event::Pinned { page: PageId::from(page) });
         debug_assert!(todo.done(), "pinning moves nothing");

@@ -6,8 +6,8 @@
 //!   close   out of the map ─ its pages are forgotten ─ a free mapping over it
 //!   renew   out of the map ─ its pages are forgotten ─ as a new mapping ─ opened
 //! ```
-//! A range gets its rights when it is watched, and what is mapped anew stays watched, so no touch passes unseen: a touch
-//! before the end of a change is SIGSEGV if the range was free, and otherwise a fault that is repeated.
+//! A range gets its rights when it is watched, and what is mapped anew stays watched, so no touch passes unseen: a
+//! touch before the end of a change is SIGSEGV if the range was free, and otherwise a fault that is repeated.
 //!
 //! A page that is in the map and was never touched is `Nowhere`; its first fault makes it `Out`. So a reservation of
 //! a terabyte costs nothing. A range that is closed first leaves the map. From then on, its untouched pages stay
@@ -41,7 +41,7 @@ pub enum Spot {
 }
 
 impl Faults {
-    /// Closes the part of a range that lies in the span. Signals are blocked, here and below.
+    /// Closes the part of a range that is in the span. Signals are blocked, here and below.
     pub fn unmap(&self, address: usize, len: usize) -> Sys<()> {
         let _changing = self.space().changing();
         self.close(&self.clamped(address, len), true)
@@ -67,7 +67,7 @@ impl Faults {
         self.restore(range);
     }
 
-    /// The part of a range that lies in the span.
+    /// The part of a range that is in the span.
     fn clamped(&self, address: usize, len: usize) -> Range<usize> {
         let span = self.space().span();
         let end = address.saturating_add(len).checked_next_multiple_of(PAGE).unwrap_or(usize::MAX);
@@ -78,7 +78,7 @@ impl Faults {
     pub fn map(&self, spot: Spot, len: usize, protection: i32) -> Result<Range<usize>, LiveError> {
         let _changing = self.space().changing();
         let span = self.space().span();
-        let full = |free: usize| LiveError::Full { asked: len, free, max: span.len() };
+        let full = |free: usize| LiveError::Full { requested: len, free, max: span.len() };
         let at = match spot {
             Spot::Anywhere(align) => {
                 let extents = self.space().extents();
@@ -103,7 +103,7 @@ impl Faults {
     }
 
     /// Replaces what is mapped in a range by memory as new. The kernel cannot watch a file, so a page of foreign memory
-    /// that is touched meanwhile stays unknown.
+    /// that is touched during this call stays unknown.
     fn make_new(&self, range: &Range<usize>, protection: i32) -> Sys<()> {
         let there = self.space().extents().within(range.clone()).collect::<Vec<_>>();
         self.close(range, false)?;
@@ -128,13 +128,13 @@ impl Faults {
             let opened = if protection & ALL == 0 { 0 } else { pages };
             // SAFETY: the range is free, or as new.
             unsafe { space::prepare(range)? };
-            if !self.is_early(opened) {
+            if !self.is_kernel_owned(opened) {
                 self.watch_all()?;
                 self.memory().uffd().register(range.clone())?;
             }
             sys::set_rights(range, protection & ALL)?;
             Stats::add(&self.stats.managed, pages as u64);
-            if self.memory().early.is_on() {
+            if self.memory().kernel_owned.is_on() {
                 self.memory().count_in(opened);
             }
         }
@@ -173,7 +173,7 @@ impl Faults {
                 }
                 self.forget(pages.clone());
                 Stats::sub(&self.stats.managed, pages.len() as u64);
-                if self.memory().early.is_on() && manner.opened {
+                if self.memory().kernel_owned.is_on() && manner.opened {
                     self.memory().count_out(pages.len());
                 }
             }

@@ -1,11 +1,11 @@
-//! What may happen to managed memory besides faults: ranges are opened and closed, content is dropped or loaded, pages
+//! Changes of managed memory that are not faults: ranges are opened and closed, content is dropped or loaded, pages
 //! are pinned.
 //!
-//! These functions of [`Faults`](crate::fault::Faults) are the only ones that change the managed address space and cause
-//! events that are no fault. The door ([`crate::Pager`]) calls them for the program, and a fork for the child. This room
-//! knows neither threads nor forks.
+//! These functions of [`Faults`](crate::fault::Faults) are the only ones that change the managed address space and
+//! cause events that are no fault. The door ([`crate::Pager`]) calls them for the program, and a fork for the child.
+//! This room knows neither threads nor forks.
 
 mod content;
-mod early;
 pub mod mapping;
+mod take_over;
 mod unpaged;

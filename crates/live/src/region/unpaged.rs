@@ -3,7 +3,7 @@
 //! handles managed memory: it is mapped, unmapped and inherited like any other memory, without a budget. The
 //! addresses are the same, and so is every byte.
 //!
-//! One message says which of the promises cannot be kept, and why.
+//! One message names the promise that is broken, and the reason.
 
 use std::ops::Range;
 
@@ -24,12 +24,12 @@ impl Faults {
         }
         self.memory().becomes_plain();
         self.settle(|range, manner| self.bring_all(range, manner));
-        // SAFETY: nothing on the shelf is needed any more.
-        let _ = unsafe { self.space().map_free(&self.space().shelf_range()) };
+        // SAFETY: nothing in the aside mapping is needed any more.
+        let _ = unsafe { self.space().map_free(&self.space().aside_range()) };
     }
 
-    /// In a forked child that does not page: its memory is what the program has asked for. `rest` does what is to be done
-    /// with the memory that it has in common with its parent.
+    /// In a forked child that does not page: its memory is what the program has asked for. `rest` does what is to be
+    /// done with the memory that it has in common with its parent.
     pub fn settle(&self, rest: impl Fn(&Range<usize>, Manner) -> Sys<()>) {
         for (range, manner) in self.space().managed_within(self.space().span()) {
             let done = match (manner.dont_fork, manner.wipe_on_fork) {
@@ -57,7 +57,7 @@ impl Faults {
         }
         let pages = self.space().touched(self.space().pages_of(range)).flatten();
         if self.space().is_of_file() {
-            // The parent goes on to write to the file: nothing of it stays mapped here.
+            // The parent continues to write to the file: nothing of it stays mapped here.
             let own = sys::map_memory(range.len())?;
             pages.for_each(|page| self.bring(page, own + self.memory().address(page) - range.start));
             let flags = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as usize;
@@ -76,11 +76,11 @@ impl Faults {
     /// as it would at a touch of the page.
     fn bring(&self, page: usize, address: usize) {
         let copy = |from: usize| {
-            // SAFETY: a page in its place or on the shelf, and a page that nobody else has.
+            // SAFETY: a page in its place or in the aside mapping, and a page that no other thread has.
             unsafe { std::ptr::copy_nonoverlapping(from as *const u8, address as *mut u8, PAGE) };
         };
         match (self.pages().get(page), self.pages().slot(page)) {
-            (Where::Shelved, _) => copy(self.memory().shelf(page)),
+            (Where::Aside, _) => copy(self.memory().aside(page)),
             (state, _) if state.is_mapped() && address != self.memory().address(page) => {
                 copy(self.memory().address(page));
             }

@@ -102,7 +102,7 @@ fn shared(fd: Option<RawFd>) -> Option<&'static Stats> {
     fd.filter(|fd| *fd >= 0 && is_open(*fd)).and_then(|fd| map(fd, libc::PROT_READ).ok())
 }
 
-/// Whether an earlier program has kept these statistics: it has started this one, or has executed it.
+/// Whether an earlier program has written these statistics: it has started this one, or has executed it.
 pub fn is_later(options: &crate::Options) -> bool {
     shared(options.stats_fd).is_some_and(|stats| stats.measured().is_some())
 }

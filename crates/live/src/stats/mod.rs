@@ -57,12 +57,12 @@ impl Histogram {
         let count: u64 = buckets.iter().sum();
         let quantile = |q: f64| {
             let rank = ((count as f64 * q).ceil() as u64).max(1);
-            let mut seen = 0;
-            let found = buckets.iter().position(|n| {
-                seen += n;
-                seen >= rank
+            let mut count = 0;
+            let bucket = buckets.iter().position(|n| {
+                count += n;
+                count >= rank
             });
-            found.map_or(0, middle)
+            bucket.map_or(0, middle)
         };
         Times {
             count,
@@ -174,7 +174,7 @@ statistics! {
         false_faults,
         /// First writes to pages mapped read-only.
         write_faults,
-        /// Faults that another thread had resolved meanwhile.
+        /// Faults that another thread had resolved already.
         stale_faults,
         /// Pages that left RAM.
         evictions,
@@ -216,7 +216,7 @@ statistics! {
         swap_erases,
         /// Collections.
         swap_collections,
-        /// Pages for which the area had no room; they were written beside it.
+        /// Pages for which the area had no room; they were written outside of it.
         swap_full,
         /// The fewest erases of a block of the area, in the process that erased last.
         block_erases_min,

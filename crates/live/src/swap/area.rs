@@ -11,7 +11,7 @@ use crate::swap::log::{segments_of, BUFFERS, SEGMENT};
 use crate::{LiveError, SwapArea, PAGE};
 
 impl SwapArea {
-    /// The area on a device, beside `pages` home slots.
+    /// The area on a device, after `pages` home slots.
     pub(crate) fn areas(&self, device: &Device, pages: usize, bytes_max: Option<u64>) -> Result<SwapAreas, LiveError> {
         let refuse = |reason| LiveError::Setting { field: "swap", reason };
         let least = (2 * pages).div_ceil(SEGMENT) + BUFFERS;
@@ -24,8 +24,8 @@ impl SwapArea {
         if blocks + 2 * BUFFERS > segments {
             let mib = |segments: usize| (segments as u64 * SwapArea::BLOCK) >> 20;
             let most = segments.saturating_sub(2 * BUFFERS);
-            let (asked, most) = (mib(blocks), mib(most));
-            return Err(refuse(format!("an area of {asked} MiB; the swap file has room for {most} MiB")));
+            let (size, most) = (mib(blocks), mib(most));
+            return Err(refuse(format!("an area of {size} MiB; the swap file has room for {most} MiB")));
         }
         let Some(collector) = collect::find(&self.collector) else {
             let names: Vec<_> = collect::ALL.iter().map(|collector| collector.name).collect();
@@ -47,11 +47,11 @@ impl SwapArea {
 
 /// The part of an area's counts that the statistics have. A forked child continues with its parent's.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Told(Counts);
+pub(crate) struct Reported(Counts);
 
-impl Told {
+impl Reported {
     /// Adds the counts since the last call.
-    pub(crate) fn tell(&mut self, swap: &Swap, stats: &Stats) {
+    pub(crate) fn add_to(&mut self, swap: &Swap, stats: &Stats) {
         let (now, before) = (*swap.counts(), self.0);
         if now == before {
             return;

@@ -59,8 +59,8 @@ impl Device {
         Ok(Device::new(sys::move_high(file), path, None, inject))
     }
 
-    /// A device of the same kind and speed that measurements may write to, without injected failures: another swap file, or the
-    /// same block device, which is open exclusively and cannot be opened again.
+    /// A device of the same kind and speed that measurements may write to, without injected failures: another swap
+    /// file, or the same block device, which is open exclusively and cannot be opened again.
     pub fn to_measure(&self) -> Result<Device, LiveError> {
         let slow = self.inject.as_ref().map(|i| Inject { slow_us: i.inject.slow_us, ..Inject::default() });
         match self.len {
@@ -324,8 +324,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         std::fs::write(&path, "x").unwrap();
-        let said = |path: &Path| Device::swap(path, None).unwrap_err().to_string();
-        assert!(said(&path).contains("neither a folder nor a block device"));
-        assert!(said(&folder.path().join("none")).contains("make the folder"));
+        let refusal = |path: &Path| Device::swap(path, None).unwrap_err().to_string();
+        assert!(refusal(&path).contains("neither a folder nor a block device"));
+        assert!(refusal(&folder.path().join("none")).contains("make the folder"));
     }
 }

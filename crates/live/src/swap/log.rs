@@ -20,7 +20,7 @@ use crate::swap::slow::Slow;
 use crate::swap::sum::Summer;
 use crate::sys::lock::{Guard, Lock};
 use crate::sys::Signals;
-use crate::sys::{self, fatal, whose, High};
+use crate::sys::{self, fatal, pids, High};
 use crate::{LiveError, PAGE};
 
 pub use coldframe_plan::{LOG_BUFFERS as BUFFERS, SEGMENT};
@@ -43,7 +43,7 @@ const SEGMENTS_MAX: usize = u32::MAX as usize / SEGMENT;
 
 /// The place of a page's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Found {
+pub enum Location {
     /// There are none: the page is zeros.
     Zeros,
     /// In a buffer in RAM; they have been copied to the given place.
@@ -114,18 +114,18 @@ impl Log {
     }
 
     /// Finds a page's bytes. If they are in a buffer, copies them to `into`.
-    pub fn find(&self, pages: &Pages, page: usize, into: usize) -> Found {
+    pub fn find(&self, pages: &Pages, page: usize, into: usize) -> Location {
         // If the engine places pages, it may move them from buffer to buffer while the lock is free.
         let locked = (!self.places).then(|| self.state.lock());
-        let Some(slot) = pages.slot(page) else { return Found::Zeros };
+        let Some(slot) = pages.slot(page) else { return Location::Zeros };
         if self.slow.is_some() || slot >> FILE_SHIFT != self.own_number() {
-            return Found::Device(slot);
+            return Location::Device(slot);
         }
         let state = locked.unwrap_or_else(|| self.state.lock());
-        let Some(address) = state.buffered(index(slot)) else { return Found::Device(slot) };
-        // SAFETY: both are pages of ours, and the buffer cannot change under the lock.
+        let Some(address) = state.buffered(index(slot)) else { return Location::Device(slot) };
+        // SAFETY: both are pages of the pager, and the buffer cannot change under the lock.
         unsafe { std::ptr::copy_nonoverlapping(address as *const u8, into as *mut u8, PAGE) };
-        Found::Memory
+        Location::Memory
     }
 
     /// The place of a slot.
@@ -133,20 +133,20 @@ impl Log {
         (&self.files[(slot >> FILE_SHIFT) as usize], (index(slot) * PAGE) as u64)
     }
 
-    /// The pages in the other slots of the aligned block of so many slots, a power of two up to [`SEGMENT`], in which a
-    /// page of this process lies. `None` stands for a slot that is free.
-    pub fn beside(&self, pages: &Pages, page: usize, many: usize) -> [Option<u32>; SEGMENT] {
-        let mut found = [None; SEGMENT];
+    /// The pages in the other slots of the aligned block of that many slots, a power of two up to [`SEGMENT`], in which
+    /// a page of this process is. `None` stands for a slot that is free.
+    pub fn neighbours(&self, pages: &Pages, page: usize, many: usize) -> [Option<u32>; SEGMENT] {
+        let mut neighbours = [None; SEGMENT];
         let own = |slot: u64| slot >> FILE_SHIFT == self.own_number();
-        let Some(slot) = pages.slot(page).filter(|slot| own(*slot)) else { return found };
+        let Some(slot) = pages.slot(page).filter(|slot| own(*slot)) else { return neighbours };
         let first = index(slot) & !(many - 1);
         let state = self.state.lock();
-        for (i, found) in found.iter_mut().enumerate().take(many).filter(|(i, _)| first + i != index(slot)) {
+        for (i, neighbour) in neighbours.iter_mut().enumerate().take(many).filter(|(i, _)| first + i != index(slot)) {
             let other = state.owner(first + i);
             let lies = pages.slot(other as usize) == Some(slot - index(slot) as u64 + (first + i) as u64);
-            *found = lies.then_some(other);
+            *neighbour = lies.then_some(other);
         }
-        found
+        neighbours
     }
 
     /// The number of the file that this process writes to.
@@ -158,7 +158,7 @@ impl Log {
     /// if there is a key, and always the hash of the page.
     ///
     /// # Safety
-    /// `address` must be good for a page that nobody else has.
+    /// `address` must be good for a page that no other thread has.
     pub unsafe fn verify(&self, pages: &Pages, page: usize, address: usize) -> bool {
         let slot = pages.slot(page).unwrap_or(0);
         if let Some(sealer) = self.sealers.get((slot >> FILE_SHIFT) as usize) {
@@ -237,8 +237,8 @@ impl Log {
 
     /// No slot is free. Frees the slots of children that are gone by now.
     fn make_free<'a>(&'a self, mut state: Guard<'a, Inside>) -> Guard<'a, Inside> {
-        state.burial = Burial::Asked;
-        while state.burial == Burial::Asked {
+        state.burial = Burial::Requested;
+        while state.burial == Burial::Requested {
             state = self.await_writer(state);
         }
         if state.burial == Burial::OfNone {
@@ -269,7 +269,7 @@ impl Log {
 
     /// After a fork, even a failed one: a child may exist that sees all slots in use. The child is gone when the
     /// other end of `alive` is closed. Without `alive` this cannot be known, and what the child sees is kept for
-    /// ever. `tell`: another process polls such pipes; it is told the epoch and the pipe, unless that fails.
+    /// ever. `tell`: sends epoch and pipe to the process that polls such pipes; false if that fails.
     pub fn fork_parent(&self, alive: Option<High>, tell: Option<impl FnOnce(u32, &High) -> bool>) {
         // SAFETY: `fork_prepare` has taken the lock.
         let state = unsafe { self.state.held() };
@@ -295,7 +295,7 @@ impl Log {
         // SAFETY: `fork_prepare` has taken the lock. The parent's children are this process's siblings, so it does not
         // keep track of them.
         let state = unsafe { self.state.held() };
-        if !whose::is_elsewhere() {
+        if !pids::pager_is_elsewhere() {
             state.children.descriptors().for_each(close);
         }
         let mut new = Inside::new(state.segments_max())?;
@@ -312,7 +312,7 @@ impl Log {
         Ok(())
     }
 
-    /// Where the keys lie.
+    /// Where the keys are.
     #[cfg(test)]
     pub fn keys(&self) -> Vec<usize> {
         self.all_keys().map(Secret::address).collect()
@@ -361,12 +361,12 @@ fn index(slot: u64) -> usize {
 
 /// Whether the last process with the other end of a pipe is gone, or runs another program. If so, this end is closed.
 fn hung_up(fd: RawFd) -> bool {
-    // The number is the keeper's, and another file here.
-    if whose::is_elsewhere() {
+    // The number is the pager process's, and another file here.
+    if pids::pager_is_elsewhere() {
         return false;
     }
-    let [told, _] = sys::await_events([fd, -1], false).unwrap_or_default();
-    let gone = told & (libc::POLLHUP | libc::POLLERR) != 0;
+    let [events, _] = sys::await_events([fd, -1], false).unwrap_or_default();
+    let gone = events & (libc::POLLHUP | libc::POLLERR) != 0;
     if gone {
         close(fd);
     }

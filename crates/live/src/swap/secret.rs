@@ -37,7 +37,7 @@ impl<const N: usize> Secret<[u8; N]> {
         Ok(secret)
     }
 
-    /// Where it lies.
+    /// Where it is.
     #[cfg(test)]
     pub fn address(&self) -> usize {
         self.0 as usize
@@ -190,7 +190,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut ends = [0; 2];
         // SAFETY: plain use of pipe, fork, kill and waitpid.
-        let (pid, told) = unsafe {
+        let (pid, core_file) = unsafe {
             assert_eq!(libc::pipe(ends.as_mut_ptr()), 0);
             let pid = libc::fork();
             if pid == 0 {
@@ -198,10 +198,10 @@ mod tests {
                 keep_secrets(ends[1]);
             }
             libc::close(ends[1]);
-            let mut told = Vec::new();
+            let mut core_file = Vec::new();
             let mut file = <std::fs::File as std::os::fd::FromRawFd>::from_raw_fd(ends[0]);
-            std::io::Read::read_to_end(&mut file, &mut told).unwrap();
-            (pid, told)
+            std::io::Read::read_to_end(&mut file, &mut core_file).unwrap();
+            (pid, core_file)
         };
         let output =
             std::process::Command::new("gcore").arg("-o").arg(folder.path().join("core")).arg(pid.to_string()).output();
@@ -213,15 +213,15 @@ mod tests {
         let output = output.unwrap();
         let core = std::fs::read(folder.path().join(format!("core.{pid}")));
         let core = core.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
-        assert_eq!(told.len(), PAGES + 64, "a key of the hash and one of the cipher");
-        for key in told[PAGES..].chunks(32) {
+        assert_eq!(core_file.len(), PAGES + 64, "a key of the hash and one of the cipher");
+        for key in core_file[PAGES..].chunks(32) {
             assert!(core.windows(32).step_by(4).all(|bytes| bytes != key), "a key is in the core");
             assert!(core.windows(16).step_by(4).all(|bytes| bytes != &key[..16]), "half of a key is in the core");
         }
-        let out: HashSet<u64> = (0..PAGES).filter(|page| told[*page] == 1).map(marker).collect();
+        let out: HashSet<u64> = (0..PAGES).filter(|page| core_file[*page] == 1).map(marker).collect();
         assert!(out.len() > PAGES / 2);
         let word = |bytes: &[u8]| u64::from_le_bytes(std::array::from_fn(|i| bytes[i]));
-        let found = core.chunks_exact(8).filter(|bytes| out.contains(&word(bytes))).count();
-        assert_eq!(found, 0, "words of pages that have left RAM");
+        let words = core.chunks_exact(8).filter(|bytes| out.contains(&word(bytes))).count();
+        assert_eq!(words, 0, "words of pages that have left RAM");
     }
 }

@@ -1,5 +1,5 @@
-//! Slow memory, in which pages are read where they lie (DR.Swap, TCAD 2016, section III.B): a memory file, on a NUMA node
-//! of its own (CXL, persistent memory) or in a tmpfs.
+//! Slow memory, in which pages are read where they are (DR.Swap, TCAD 2016, section III.B): a memory file, on a NUMA
+//! node of its own (CXL, persistent memory) or in a tmpfs.
 //!
 //! The managed addresses are a private mapping of this file, so a page's slot is at the page's own place in the file. A
 //! read of a page that is out maps its slot, write-protected; a write copies the page to DRAM.
@@ -91,13 +91,13 @@ impl Slow {
 
     /// Writes a page into its slot. While there is no room for it, this waits.
     pub fn put(&self, device: &Device, page: usize, from: usize) {
-        let mut said = false;
+        let mut reported = false;
         loop {
             // SAFETY: a page of the caller's.
             match unsafe { device.write(from, PAGE, (page * PAGE) as u64) } {
                 Ok(()) => break,
                 Err(Errno::NOSPC | Errno::DQUOT) => {
-                    if !std::mem::replace(&mut said, true) {
+                    if !std::mem::replace(&mut reported, true) {
                         let path = device.path().display();
                         fatal::say(format_args!(
                             "{path}: no room in slow memory; the program waits until there is some"
@@ -122,7 +122,7 @@ impl Slow {
 
 impl Drop for Slow {
     fn drop(&mut self) {
-        // SAFETY: nobody reads it any more.
+        // SAFETY: no thread reads it any more.
         unsafe { sys::unmap_memory(self.at, self.len) };
     }
 }

@@ -20,10 +20,10 @@ pub fn now() -> u64 {
     type Function = unsafe extern "C" fn(i32, *mut libc::timespec) -> i32;
     match FUNCTION.load(Relaxed) {
         0 => clock(libc::CLOCK_MONOTONIC as isize),
-        found => {
+        function => {
             let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
             // SAFETY: the kernel's function of that name has that type.
-            unsafe { std::mem::transmute::<usize, Function>(found)(libc::CLOCK_MONOTONIC, &raw mut t) };
+            unsafe { std::mem::transmute::<usize, Function>(function)(libc::CLOCK_MONOTONIC, &raw mut t) };
             t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
         }
     }
@@ -32,11 +32,11 @@ pub fn now() -> u64 {
 /// Looks for the function; before the first fault.
 pub fn find() {
     // SAFETY: the kernel maps a whole and correct ELF file there, or says 0.
-    let found = unsafe {
+    let function = unsafe {
         let base = libc::getauxval(libc::AT_SYSINFO_EHDR) as usize;
         Some(base).filter(|base| *base != 0).and_then(|base| symbol_in(base, NAME))
     };
-    FUNCTION.store(found.unwrap_or(0), Relaxed);
+    FUNCTION.store(function.unwrap_or(0), Relaxed);
 }
 
 #[cfg(test)]
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_function_is_found_and_tells_the_time_of_the_bare_call() {
+    fn the_kernels_function_gives_the_time_of_the_bare_call() {
         let bare = now();
         find();
         assert_ne!(FUNCTION.load(Relaxed), 0);

@@ -21,7 +21,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use libc::rlimit64;
 
-use crate::sys::{self, kept};
+use crate::sys::{self, own_descriptors};
 
 /// Descriptors are not above this number, unless the program has as many open.
 const HIGHEST: u64 = 4096;
@@ -61,8 +61,8 @@ pub(crate) fn allow_all() {
     }
 }
 
-/// A descriptor of the pager's, with such a number, which the program does not get while it is open. Start and forks make
-/// and close them, one at a time.
+/// A descriptor of the pager's, with such a number, which the program does not get while it is open. Start and forks
+/// make and close them, one at a time.
 #[derive(Debug)]
 pub struct High(ManuallyDrop<OwnedFd>);
 
@@ -70,7 +70,7 @@ impl High {
     /// From its number, which is kept.
     ///
     /// # Safety
-    /// It is open, and nobody else closes it.
+    /// It is open, and no other thread closes it.
     pub unsafe fn from_raw(fd: RawFd) -> High {
         // SAFETY: the caller answers for it.
         High(ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(fd) }))
@@ -94,14 +94,14 @@ impl Drop for High {
         let number = self.as_raw_fd();
         // SAFETY: not used any more.
         unsafe { ManuallyDrop::drop(&mut self.0) };
-        kept::remove(number);
+        own_descriptors::remove(number);
     }
 }
 
 /// Moves a descriptor; it is closed on exec.
 pub(crate) fn move_high(fd: OwnedFd) -> High {
     let moved = moved(fd, libc::F_DUPFD_CLOEXEC);
-    kept::add(moved.as_raw_fd());
+    own_descriptors::add(moved.as_raw_fd());
     High(ManuallyDrop::new(moved))
 }
 
@@ -141,7 +141,7 @@ mod tests {
         };
         for fd in &moved {
             assert!(fd.as_raw_fd() as u64 >= lowest, "{fd:?}, limit {}", limit.rlim_cur);
-            assert!(fd.try_clone().is_ok() && kept::has(fd.as_raw_fd()));
+            assert!(fd.try_clone().is_ok() && own_descriptors::has(fd.as_raw_fd()));
         }
     }
 }

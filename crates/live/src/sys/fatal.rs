@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU8, Ordering::*};
 
-use crate::sys::{self, whose};
+use crate::sys::{self, pids};
 
 /// The exit code of a program that the pager had to stop.
 pub const STOPPED: i32 = 125;
@@ -16,9 +16,9 @@ pub fn stop(reason: impl fmt::Display) -> ! {
     let mut line = Line::new();
     let _ = writeln!(line, "coldframe: {reason}; the program is stopped");
     tell(line.text());
-    // If this is the keeper, its end ends the program.
-    if let (true, Some(mail)) = (whose::process() != sys::getpid(), mail()) {
-        mail.stopped.store(whose::process() as u32, Release);
+    // If this is the pager process, its end ends the program.
+    if let (true, Some(mail)) = (pids::program() != sys::getpid(), mail()) {
+        mail.stopped.store(pids::program() as u32, Release);
     }
     sys::exit_group(STOPPED)
 }
@@ -74,20 +74,20 @@ impl Mail {
         place.store(number, Release);
     }
 
-    /// The line after the one of number `seen`, which becomes its number. A line that four later ones have overtaken
-    /// is lost.
-    pub fn next(&self, seen: &mut u32) -> Option<String> {
+    /// The line after the one of number `number_read`, which becomes its number. A line that four later ones have
+    /// overtaken is lost.
+    pub fn next(&self, number_read: &mut u32) -> Option<String> {
         let last = self.last.load(Acquire);
-        while *seen < last {
-            let (place, bytes) = &self.lines[(*seen as usize + 1) % LINES];
+        while *number_read < last {
+            let (place, bytes) = &self.lines[(*number_read as usize + 1) % LINES];
             match place.load(Acquire) {
-                number if number == *seen + 1 => {
+                number if number == *number_read + 1 => {
                     let bytes = bytes.iter().map(|byte| byte.load(Acquire)).take_while(|byte| *byte != 0);
                     let text = String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned();
-                    *seen += 1;
+                    *number_read += 1;
                     return Some(text.replace(|c: char| c.is_control() && c != '\n', "?"));
                 }
-                number if number > *seen => *seen += 1,
+                number if number > *number_read => *number_read += 1,
                 // It is being written.
                 _ => break,
             }

@@ -53,8 +53,8 @@ pub fn to_pipe(pipe: RawFd, pages: &[libc::iovec]) -> Sys<usize> {
 pub fn is_there(page: usize) -> bool {
     let mut there = 0u8;
     // SAFETY: the byte lives through the call and takes the answer for one page.
-    let asked = unsafe { call(libc::SYS_mincore, [page, crate::PAGE, &raw mut there as usize, 0, 0, 0]) };
-    asked.is_ok() && there & 1 != 0
+    let answer = unsafe { call(libc::SYS_mincore, [page, crate::PAGE, &raw mut there as usize, 0, 0, 0]) };
+    answer.is_ok() && there & 1 != 0
 }
 
 /// The memory of this process as a file. It is opened once: a new descriptor takes the lowest free number, if only for
@@ -70,7 +70,7 @@ pub struct OwnMemory {
 impl OwnMemory {
     pub fn open() -> OwnMemory {
         let file = super::open_file(c"/proc/self/mem").ok().map(super::move_high);
-        OwnMemory { file, process: super::whose::process() }
+        OwnMemory { file, process: super::pids::program() }
     }
 
     /// Copies a page of this process, whatever rights the program has on it. EFAULT: it is absent. The copy never
@@ -79,7 +79,7 @@ impl OwnMemory {
     /// # Safety
     /// `into` must be good for a page.
     pub unsafe fn peek(&self, page: usize, into: usize) -> Sys<()> {
-        let file = self.file.as_ref().filter(|_| self.process == super::whose::process()).ok_or(Errno::ACCES)?;
+        let file = self.file.as_ref().filter(|_| self.process == super::pids::program()).ok_or(Errno::ACCES)?;
         // SAFETY: the caller answers for `into`.
         match unsafe { read_at(file.as_raw_fd(), into, crate::PAGE, page as u64) } {
             Ok(crate::PAGE) => Ok(()),
@@ -105,8 +105,8 @@ pub unsafe fn peek_elsewhere(page: usize, into: usize) -> Sys<()> {
     Ok(())
 }
 
-/// Moves a page to a new place that nobody knows, where it may be read and written. The mapping at `page` stays, is empty
-/// there, and is still watched; the new one is not.
+/// Moves a page to a new place that only this thread knows, where it may be read and written. The mapping at `page`
+/// stays, is empty there, and is still watched; the new one is not.
 ///
 /// # Safety
 /// The page is the caller's.

@@ -13,11 +13,12 @@ pub mod clock;
 pub mod descriptors;
 mod errno;
 pub mod fatal;
-pub mod kept;
 mod leaving;
 pub mod lock;
 mod own;
+pub mod own_descriptors;
 pub mod pause;
+pub mod pids;
 mod process;
 pub mod rights;
 mod signals;
@@ -26,7 +27,6 @@ pub mod sync;
 pub mod table;
 pub mod thread;
 mod uffd;
-pub mod whose;
 pub mod worker;
 
 pub use clock::now;
@@ -222,7 +222,7 @@ pub fn futex_wake_shared(word: &AtomicU32) {
     futex(word, libc::FUTEX_WAKE, i32::MAX as usize, 0);
 }
 
-/// Writes text to stderr, whatever state the process is in. Returns false if there is none.
+/// Writes text to stderr, in any state of the process. Returns false if there is none.
 pub fn say(text: &str) -> bool {
     // SAFETY: the bytes live through the call.
     let written = unsafe { call(libc::SYS_write, [2, text.as_ptr() as usize, text.len(), 0, 0, 0]) };
@@ -329,7 +329,7 @@ pub fn own_pidfd() -> Sys<OwnedFd> {
     pidfd(getpid())
 }
 
-/// A pipe for pages that leave, closed on exec. It has room for `bytes` bytes if the kernel allows this user so many:
+/// A pipe for pages that leave, closed on exec. It has room for `bytes` bytes if the kernel allows this user that many:
 /// without rights, all pipes of one user have 64 MiB (fs.pipe-user-pages-soft), and further ones two pages each.
 pub fn pipe(bytes: usize) -> Sys<(OwnedFd, OwnedFd)> {
     let mut fds = [0i32; 2];

@@ -94,7 +94,7 @@ pub fn leave_group_and_folder() {
     }
 }
 
-/// Waits for the end of a child, whatever signal it sends.
+/// Waits for the end of a child, with any exit signal.
 pub fn reap(child: usize) -> bool {
     let how = (libc::__WALL | libc::WNOHANG) as usize;
     // SAFETY: no pointers.

@@ -7,7 +7,7 @@ use crate::sys::{self, Sys};
 /// `_LINUX_CAPABILITY_VERSION_3` (`include/uapi/linux/capability.h`).
 const VERSION: u32 = 0x2008_0522;
 
-/// Of the calling thread, for good.
+/// Of the calling thread, permanently.
 pub fn drop_all() -> Sys<()> {
     let (head, none) = ([VERSION, 0], [0u32; 6]);
     // SAFETY: the structures that the kernel reads, of two and of six words.

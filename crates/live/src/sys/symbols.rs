@@ -1,14 +1,14 @@
-//! Symbols of ELF files that lie in memory: of the kernel's own (vDSO), and of the C library, whatever is loaded before
+//! Symbols of ELF files that are in memory: of the kernel's own (vDSO), and of the C library, whatever is loaded before
 //! it. Nothing is allocated, so this works inside malloc and before the first constructor.
 
 use std::ffi::CStr;
 
-/// The address of a symbol; `None`: the file does not define it. By the ELF specification: program headers (1: a part of
-/// the file in memory, 2: the dynamic section), and in that the tables of strings (5, and 10: its length) and symbols (6),
-/// which lies before it. A linker may have turned the values there into addresses.
+/// The address of a symbol; `None`: the file does not define it. By the ELF specification: program headers (1: a part
+/// of the file in memory, 2: the dynamic section), and in that the tables of strings (5, and 10: its length) and
+/// symbols (6), which is before it. A linker may have turned the values there into addresses.
 ///
 /// # Safety
-/// A whole and correct ELF file of 64 bits lies at `base`.
+/// A whole and correct ELF file of 64 bits is at `base`.
 pub unsafe fn symbol_in(base: usize, name: &CStr) -> Option<usize> {
     // SAFETY: the caller's file.
     let word = |at: usize| unsafe { (at as *const usize).read_unaligned() };

@@ -29,7 +29,7 @@ macro_rules! zeroed {
 zeroed!(std::sync::atomic::AtomicU8, std::sync::atomic::AtomicU16, std::sync::atomic::AtomicU32);
 zeroed!(std::sync::atomic::AtomicU64, u8, u32, u64);
 
-// SAFETY: a table is a slice that lies elsewhere.
+// SAFETY: a table is a slice that is elsewhere.
 unsafe impl<T: Zeroed + Send> Send for Table<T> {}
 // SAFETY: as above.
 unsafe impl<T: Zeroed + Sync> Sync for Table<T> {}

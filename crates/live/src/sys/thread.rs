@@ -87,9 +87,9 @@ pub fn reserve(count: usize) {
 }
 
 fn take_block(linker: &Linker) -> Option<usize> {
-    let kept = BLOCKS.iter().map(|place| place.swap(0, Ordering::AcqRel)).find(|block| *block != 0);
+    let reused = BLOCKS.iter().map(|place| place.swap(0, Ordering::AcqRel)).find(|block| *block != 0);
     // SAFETY: null asks for a new block.
-    kept.or_else(|| Some(unsafe { (linker.allocate)(std::ptr::null_mut()) } as usize).filter(|block| *block != 0))
+    reused.or_else(|| Some(unsafe { (linker.allocate)(std::ptr::null_mut()) } as usize).filter(|block| *block != 0))
 }
 
 /// No thread uses the block any more.
@@ -152,7 +152,7 @@ pub unsafe fn spawn(body: Body, argument: *mut c_void, flags: i32) -> Sys<RawThr
 }
 
 /// # Safety
-/// As for `spawn`; `top` lies at the upper end of a stack.
+/// As for `spawn`; `top` is at the upper end of a stack.
 unsafe fn bare(linker: &Linker, top: *mut Top, flags: i32) -> Sys<usize> {
     let Some(block) = take_block(linker) else { return Err(Errno(libc::ENOMEM)) };
     let flags = flags | libc::CLONE_VM | libc::CLONE_SETTLS | libc::CLONE_CHILD_CLEARTID;

@@ -141,7 +141,7 @@ impl Uffd {
         }
     }
 
-    /// Maps the page of the memory file that lies at this address, write-protected; wakes no thread.
+    /// Maps the page of the memory file that is at this address, write-protected; wakes no thread.
     pub fn map_file_page(&self, address: usize) -> Sys<()> {
         crate::sys::pause::here();
         let range = kernel_range(address..address + crate::PAGE);
@@ -190,12 +190,13 @@ impl Uffd {
     /// There is no message: polls for one, if the last one came soon, then sleeps.
     fn await_message(&self) {
         let began = super::now();
-        let told = |wait: bool| super::await_events([self.raw(), -1], wait).is_ok_and(|[told, _]| told != 0);
+        let is_readable =
+            |wait: bool| super::await_events([self.raw(), -1], wait).is_ok_and(|[is_readable, _]| is_readable != 0);
         let until = began + if self.polls.load(Ordering::Relaxed) { POLL_NS } else { 0 };
-        while super::now() < until && !told(false) {
+        while super::now() < until && !is_readable(false) {
             std::hint::spin_loop();
         }
-        told(true);
+        is_readable(true);
         let soon = self.may_poll && super::now() - began < NEAR_NS;
         self.polls.store(soon, Ordering::Relaxed);
     }

@@ -67,13 +67,13 @@ impl Worker {
         self.calls.load(SeqCst)
     }
 
-    /// The thread sleeps until it is called again after `seen` calls, or for at most so many microseconds.
-    pub fn rest(&self, seen: u32, us: Option<u64>) {
+    /// The thread sleeps until it is called again after `calls` calls, or for at most that many microseconds.
+    pub fn rest(&self, calls: u32, us: Option<u64>) {
         self.asleep.store(1, SeqCst);
         match us {
             _ if self.stops() => {}
-            Some(us) => sys::futex_wait_for(&self.calls, seen, us),
-            None => sys::futex_wait(&self.calls, seen),
+            Some(us) => sys::futex_wait_for(&self.calls, calls, us),
+            None => sys::futex_wait(&self.calls, calls),
         }
         self.asleep.store(0, SeqCst);
     }

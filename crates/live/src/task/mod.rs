@@ -3,7 +3,7 @@
 //! memory is needed.
 
 pub mod free_tasks;
-pub mod lead;
+pub mod message_reader;
 pub mod reaching;
 mod ring;
 mod todo;
@@ -21,7 +21,7 @@ use reaching::Reaching;
 pub use ring::Ring;
 pub use todo::{CopyIn, Laps, Load, Move, Source, Todo, Victim};
 
-/// Pages that one fault moves to the shelf before the engine's lock is freed; further pages are moved at once.
+/// Pages that one fault moves to the aside mapping before the engine's lock is freed; further pages are moved at once.
 pub const MOVES: usize = 256;
 /// Victims of one fault: a batch, and the pages of a release.
 pub const VICTIMS: usize = 64;
@@ -44,8 +44,8 @@ pub struct Task {
     resumed: AtomicU32,
     /// The pages that the kernel reads for its thread.
     pub reaching: Reaching,
-    /// Odd while its thread takes pages out.
-    pub taking: AtomicU32,
+    /// Odd while its thread evicts pages.
+    pub evicting: AtomicU32,
     /// Pages go in and come out again.
     pipe: (High, High),
     /// Pages that fit into the pipe.
@@ -67,7 +67,7 @@ impl Task {
         Ok(Task {
             resumed: AtomicU32::new(RESUMED),
             reaching: Reaching::nothing(),
-            taking: AtomicU32::new(0),
+            evicting: AtomicU32::new(0),
             pipe: (sys::move_high(read), sys::move_high(write)),
             room,
             staging,
@@ -88,8 +88,8 @@ impl Task {
         }
     }
 
-    /// Waits until the task's fault is resolved; calls `step_aside` if that takes long.
-    pub fn await_resume(&self, step_aside: impl Fn()) {
+    /// Waits until the task's fault is resolved; calls `hand_over` if that takes long.
+    pub fn await_resume(&self, hand_over: impl Fn()) {
         let word = &self.resumed;
         let mut looks = 0;
         while word.load(Ordering::Acquire) != RESUMED {
@@ -97,7 +97,7 @@ impl Task {
             if looks < LOOKS {
                 std::hint::spin_loop();
             } else if looks == LOOKS {
-                step_aside();
+                hand_over();
             } else if word.compare_exchange(WAITING, ASLEEP, Ordering::AcqRel, Ordering::Acquire) != Err(RESUMED) {
                 sys::futex_wait(word, ASLEEP);
             }
@@ -114,11 +114,11 @@ impl Task {
         (self.pipe.1.as_raw_fd(), self.room)
     }
 
-    /// Reads so many pages out of the pipe, in the order in which they went there, to their places in the staging memory
-    /// from `at` on.
+    /// Reads this many pages out of the pipe, in the order in which they went there, to their places in the staging
+    /// memory from `at` on.
     pub fn read_back(&self, at: usize, pages: usize) {
         assert!(at + pages <= VICTIMS, "a task has so many victims at most");
-        // SAFETY: the staging memory has room for so many.
+        // SAFETY: the staging memory has room for that many.
         if unsafe { sys::read_pipe(self.pipe.0.as_raw_fd(), self.staging + at * PAGE, pages * PAGE) }.is_err() {
             sys::fatal::stop("the kernel did not give pages back (read of a pipe)");
         }

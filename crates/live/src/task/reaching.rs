@@ -7,7 +7,7 @@
 //! reads the message, or the log's writer, which checks while pages leave, puts these pages in place.
 //!
 //! ```text
-//!   evicting thread   Reach::new ─ vmsplice ─ asleep ·················· goes on ─ drop
+//!   evicting thread   Reach::new ─ vmsplice ─ asleep ·················· continues ─ drop
 //!   writer, handler                   lock ─ still reaching? ─ refill, wake ─ unlock
 //! ```
 
@@ -21,7 +21,8 @@ use crate::sys::lock::Lock;
 pub struct Reaching {
     /// The thread; 0: none.
     thread: AtomicU32,
-    /// Held while another thread puts pages in place, so that this thread does not go on meanwhile and give them up.
+    /// Held while another thread puts pages in place, so that this thread does not continue before that and give them
+    /// up.
     helped: Lock<()>,
     /// Its pages; `count` says how many.
     pages: [AtomicUsize; VICTIMS],
@@ -79,7 +80,7 @@ impl Reaching {
             return false;
         }
         let _helped = self.helped.lock();
-        // It may have gone on meanwhile.
+        // It may have continued since.
         if self.thread() == 0 || !asleep(self) {
             return false;
         }

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use io_uring::{opcode, register, types, IoUring};
 
 use super::LOADS;
-use crate::sys::{self, kept, High};
+use crate::sys::{self, own_descriptors, High};
 use crate::{LiveError, PAGE};
 
 /// Of a ring: the loads of a fault, and as many that it reads ahead.
@@ -108,7 +108,7 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        kept::remove(self.io.as_raw_fd());
+        own_descriptors::remove(self.io.as_raw_fd());
     }
 }
 

@@ -6,7 +6,7 @@ use super::{LOADS, MOVES, VICTIMS};
 use crate::sys;
 
 /// Pages of one task that cannot leave, at most.
-const KEPT: usize = 4 * (MOVES + VICTIMS);
+const UNEVICTED_MAX: usize = 4 * (MOVES + VICTIMS);
 
 /// The source of a load's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,8 +19,8 @@ pub enum Source {
     Memory,
     /// The device; the request will go together with others.
     Noted,
-    /// The device has been asked.
-    Asked,
+    /// The device; the request has been sent.
+    Requested,
     /// The device, which will be read at once.
     Device,
 }
@@ -56,23 +56,23 @@ pub struct CopyIn {
     pub content: bool,
 }
 
-/// A page that goes to the shelf or comes back from it.
+/// A page that goes to the aside mapping or comes back from it.
 #[derive(Clone, Copy, Debug)]
 pub enum Move {
-    /// It goes on the invalid list; `clean`: writes to it fault.
-    Shelve { page: usize, clean: bool },
+    /// It continues the invalid list; `clean`: writes to it fault.
+    SetAside { page: usize, clean: bool },
     /// A false fault; `write`: a write comes next.
-    Back { page: usize, write: bool },
+    Restore { page: usize, write: bool },
 }
 
 impl Move {
-    pub fn is_shelve(&self) -> bool {
-        matches!(self, Move::Shelve { .. })
+    pub fn sets_aside(&self) -> bool {
+        matches!(self, Move::SetAside { .. })
     }
 
     /// The page.
     pub fn page(&self) -> usize {
-        let (Move::Shelve { page, .. } | Move::Back { page, .. }) = *self;
+        let (Move::SetAside { page, .. } | Move::Restore { page, .. }) = *self;
         page
     }
 }
@@ -81,9 +81,9 @@ impl Move {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Victim {
     pub page: usize,
-    /// Its address: in its region, or on the shelf.
+    /// Its address: in its region, or in the aside mapping.
     pub address: usize,
-    pub shelved: bool,
+    pub is_aside: bool,
     pub write: bool,
     /// It cannot leave: the kernel holds its frame.
     pub refused: bool,
@@ -104,8 +104,8 @@ pub struct Todo {
     /// At most [`MOVES`].
     pub moves: Vec<Move>,
     pub victims: Vec<Victim>,
-    /// Pages that could not leave, and that the engine takes as gone.
-    pub kept: Vec<usize>,
+    /// Pages that could not leave; the engine believes that they are gone.
+    pub unevicted: Vec<usize>,
     /// Of those that are back: the policy does not see them until all are.
     pub hidden: Vec<usize>,
     /// Number of victims, from the first on, that have left memory; their bytes are staged.
@@ -113,7 +113,7 @@ pub struct Todo {
     /// Buffers that can be used again.
     pub spare: Vec<usize>,
     /// When the request went to the device; 0: there was none.
-    pub asked_at: u64,
+    pub requested_at: u64,
     pub laps: Laps,
 }
 
@@ -122,12 +122,12 @@ pub struct Todo {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Laps {
     mark: u64,
-    /// This fault stands for so many; 0: it is not measured.
+    /// The number of faults that this one stands for; 0: it is not measured.
     weight: u64,
     spent: [u64; STAGES],
 }
 
-/// Of so many faults, the stages of one are measured.
+/// The stages of one fault in this many are measured.
 pub const MEASURED: u64 = 8;
 
 /// Stages; `UpdateMMU` stays 0, since one system call moves a page and maps it.
@@ -172,21 +172,21 @@ impl Todo {
             copies: Vec::with_capacity(LOADS),
             moves: Vec::with_capacity(MOVES),
             victims: Vec::with_capacity(VICTIMS),
-            kept: Vec::with_capacity(KEPT),
-            hidden: Vec::with_capacity(KEPT),
+            unevicted: Vec::with_capacity(UNEVICTED_MAX),
+            hidden: Vec::with_capacity(UNEVICTED_MAX),
             zapped: 0,
             spare: Vec::with_capacity(LOADS),
-            asked_at: 0,
+            requested_at: 0,
             laps: Laps::default(),
         }
     }
 
-    /// The page cannot leave, and is `Kept`.
-    pub fn keep(&mut self, page: usize) {
-        if self.kept.len() == self.kept.capacity() {
+    /// The page cannot leave, and is `Unevicted`.
+    pub fn note_unevicted(&mut self, page: usize) {
+        if self.unevicted.len() == self.unevicted.capacity() {
             crate::sys::fatal::stop("the kernel holds too many pages of the program; give more RAM");
         }
-        self.kept.push(page);
+        self.unevicted.push(page);
     }
 
     /// Whether everything has been done.

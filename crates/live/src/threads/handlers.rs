@@ -3,13 +3,13 @@
 //! If a handler died, threads would wait for ever. So any failure of a handler ends the whole process with a message.
 //! The C library does not see these threads (see [`crate::sys::thread`]), and they allocate nothing.
 //!
-//! One handler leads: it reads the messages and serves those that need no waiting, so that one processor does the
-//! work. Before the leader waits, another handler takes the lead (see [`crate::task::lead`]).
+//! One handler thread reads the messages and serves those that need no waiting, so that one processor does the work.
+//! Before it waits, another one becomes the reader (see [`crate::task::message_reader`]).
 //!
-//! In a program that knows nothing of its pager, the threads are in a process of their own (see [`crate::threads::keeper`]), and
-//! end with it. Elsewhere a crew is stopped through the descriptor that it reads anyway, so stopping costs nothing
-//! during work. The stopping thread touches a control page. The handler that gets the message for it brings the page in
-//! and leaves, and so does each one that takes the lead after it.
+//! In a program that knows nothing of its pager, the threads are in a process of their own (see
+//! [`crate::threads::pager_process`]), and end with it. Elsewhere a pool is stopped through the descriptor that it
+//! reads anyway, so stopping costs nothing during work. The stopping thread touches a control page. The handler that
+//! gets the message for it brings the page in and ends, and so does each one that becomes the reader after it.
 
 use std::ffi::c_void;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -19,19 +19,19 @@ use crate::fault::serve::Kind;
 use crate::fault::Faults;
 use crate::sys::thread::{spawn, RawThread, THREAD};
 use crate::sys::{self, fatal, Errno, Message, Sys};
-use crate::task::lead::Streak;
+use crate::task::message_reader::Consecutive;
 use crate::PAGE;
 
-/// The handlers of a pager.
-pub struct Crew {
-    shift: Box<Shift>,
+/// The handler threads of a pager.
+pub struct HandlerPool {
+    shared: Box<Shared>,
     threads: Vec<RawThread>,
     /// The process that they belong to.
     process: usize,
 }
 
-/// What the handlers of a crew share.
-struct Shift {
+/// What the threads of a pool share.
+struct Shared {
     faults: *const Faults,
     /// Number of handlers that are ready.
     ready: AtomicU32,
@@ -41,53 +41,53 @@ struct Shift {
 }
 
 // SAFETY: what it points to outlives its threads, which are joined before either is dropped.
-unsafe impl Send for Shift {}
+unsafe impl Send for Shared {}
 // SAFETY: as above; the rest are atomic, or do not change.
-unsafe impl Sync for Shift {}
+unsafe impl Sync for Shared {}
 
-impl Crew {
-    /// Starts a crew of `count` handlers.
+impl HandlerPool {
+    /// Starts a pool of `count` handler threads.
     ///
     /// # Safety
-    /// `faults` lives until the crew has been dismissed.
-    pub unsafe fn hire(faults: &Faults, count: usize) -> Sys<Crew> {
+    /// `faults` lives until the pool has been stopped.
+    pub unsafe fn start(faults: &Faults, count: usize) -> Sys<HandlerPool> {
         let control = sys::map_memory(PAGE)?;
-        let shift = Box::new(Shift { faults, ready: AtomicU32::new(0), control, over: AtomicBool::new(false) });
-        let mut crew = Crew { shift, threads: Vec::with_capacity(count), process: sys::getpid() };
+        let shared = Box::new(Shared { faults, ready: AtomicU32::new(0), control, over: AtomicBool::new(false) });
+        let mut pool = HandlerPool { shared, threads: Vec::with_capacity(count), process: sys::getpid() };
         let page = control..control + PAGE;
         // SAFETY: says only that a child does not inherit the page.
         let mut result = unsafe { sys::advise(page.clone(), libc::MADV_DONTFORK) }
             .and_then(|()| faults.memory().uffd().register(page));
-        while result.is_ok() && crew.threads.len() < count {
-            // SAFETY: the shift outlives its threads.
-            let thread = unsafe { spawn(handler, (&raw const *crew.shift).cast_mut().cast(), THREAD) };
-            result = thread.map(|thread| crew.threads.push(thread));
+        while result.is_ok() && pool.threads.len() < count {
+            // SAFETY: the shared state outlives its threads.
+            let thread = unsafe { spawn(handler, (&raw const *pool.shared).cast_mut().cast(), THREAD) };
+            result = thread.map(|thread| pool.threads.push(thread));
         }
         match result {
-            Ok(()) => crew.shift.await_all(count),
+            Ok(()) => pool.shared.await_all(count),
             Err(error) => {
-                crew.dismiss();
+                pool.stop();
                 return Err(error);
             }
         }
-        Ok(crew)
+        Ok(pool)
     }
 
-    /// Ends the crew. No thread may need it any more.
-    pub fn dismiss(self) {
-        let Crew { shift, threads, process } = self;
+    /// Ends the threads. No other thread may need them any more.
+    pub fn stop(self) {
+        let HandlerPool { shared, threads, process } = self;
         if process != sys::getpid() {
             // They belong to another process: the parent, if a bare system call has made this one.
-            std::mem::forget((shift, threads));
+            std::mem::forget((shared, threads));
             return;
         }
         if !threads.is_empty() {
             // SAFETY: the page is good for reading, and comes in when a handler leaves for it.
-            unsafe { (shift.control as *const u8).read_volatile() };
+            unsafe { (shared.control as *const u8).read_volatile() };
         }
         threads.into_iter().for_each(RawThread::join);
         // SAFETY: it is no longer used.
-        unsafe { sys::unmap_memory(shift.control, PAGE) };
+        unsafe { sys::unmap_memory(shared.control, PAGE) };
     }
 
     /// In a forked child: the parent's handlers are not in this process.
@@ -96,8 +96,8 @@ impl Crew {
     }
 }
 
-impl Shift {
-    /// Waits until all handlers of the crew are ready. They are ready before the program begins or goes on.
+impl Shared {
+    /// Waits until all threads of the pool are ready. They are ready before the program begins or continues.
     fn await_all(&self, count: usize) {
         loop {
             match self.ready.load(Ordering::Acquire) {
@@ -109,7 +109,7 @@ impl Shift {
 
     /// The calling handler is ready.
     fn arrives(&self) {
-        // SAFETY: the pager outlives the crew.
+        // SAFETY: the pager outlives the pool.
         if let Some(recording) = unsafe { &*self.faults }.work.recording() {
             recording.joins();
         }
@@ -127,36 +127,36 @@ impl Shift {
     }
 }
 
-unsafe extern "C" fn handler(shift: *mut c_void) {
+unsafe extern "C" fn handler(shared: *mut c_void) {
     // SAFETY: `hire` gave it, and joins this thread before it is dropped.
-    let shift = unsafe { &*shift.cast::<Shift>() };
-    shift.arrives();
-    if catch_unwind(AssertUnwindSafe(|| run(shift))).is_err() {
+    let shared = unsafe { &*shared.cast::<Shared>() };
+    shared.arrives();
+    if catch_unwind(AssertUnwindSafe(|| run(shared))).is_err() {
         fatal::stop("a fault handler has failed");
     }
 }
 
-fn run(shift: &Shift) {
-    // SAFETY: the pager outlives the crew.
-    let faults = unsafe { &*shift.faults };
+fn run(shared: &Shared) {
+    // SAFETY: the pager outlives the pool.
+    let faults = unsafe { &*shared.faults };
     let me = sys::thread();
-    let mut streak = Streak::default();
-    faults.work.lead.take(me);
-    while !shift.over.load(Ordering::Acquire) {
+    let mut consecutive = Consecutive::default();
+    faults.work.reader.become_reader(me);
+    while !shared.over.load(Ordering::Acquire) {
         match faults.memory().uffd().read() {
-            Ok(message) if message.address & !(PAGE - 1) == shift.control => shift.ends(faults),
-            Ok(message) => serve(faults, &message, &mut streak),
+            Ok(message) if message.address & !(PAGE - 1) == shared.control => shared.ends(faults),
+            Ok(message) => serve(faults, &message, &mut consecutive),
             Err(Errno::AGAIN) => {}
             Err(error) => fatal::stop(format_args!("faults cannot be read: {}", error.io())),
         }
-        faults.work.lead.take(me);
+        faults.work.reader.become_reader(me);
     }
-    faults.work.lead.give(me);
+    faults.work.reader.resign(me);
 }
 
-fn serve(faults: &Faults, message: &Message, streak: &mut Streak) {
+fn serve(faults: &Faults, message: &Message, consecutive: &mut Consecutive) {
     let kind = if message.protected { Kind::Protected } else { Kind::Missing };
-    faults.work.lead.serves(streak, message.thread);
+    faults.work.reader.serves(consecutive, message.thread);
     faults.serve(message.address, message.write, kind, message.thread);
     faults.memory().uffd().wake(message.address & !(PAGE - 1));
 }

@@ -1,9 +1,9 @@
-//! The pager's own threads and the process that they are in. A start and a fork call this room; nothing else knows it.
+//! The threads of the pager and the process that they run in. Only a start and a fork call this module.
 //!
-//! [`Threads`] in order: `start`, `stop`. In a forked child: `forget`, `forget_keeper` and `start`.
+//! [`Threads`] in order: `start`, `stop`. In a forked child: `forget`, `forget_process` and `start`.
 
 mod handlers;
-pub mod keeper;
+pub mod pager_process;
 
 use std::ffi::c_void;
 
@@ -11,49 +11,49 @@ use crate::fault::Faults;
 use crate::sys::{High, Own, Signals, Sys};
 use crate::work::{Sleepers, Work};
 use crate::LiveError;
-use handlers::Crew;
-use keeper::Keeper;
+use handlers::HandlerPool;
+use pager_process::PagerProcess;
 
 /// The threads of a pager.
 pub struct Threads {
-    /// How many handlers there should be.
+    /// How many handler threads there should be.
     handlers: usize,
-    /// The handlers, if they are in this process.
-    crew: Own<Option<Crew>>,
+    /// The handler threads, if they are in this process.
+    pool: Own<Option<HandlerPool>>,
     /// The process that all threads are in, if they are in one of their own.
-    keeper: Own<Option<Keeper>>,
+    pager_process: Own<Option<PagerProcess>>,
 }
 
 impl Threads {
     pub fn new(handlers: usize) -> Threads {
-        Threads { handlers, crew: Own::new(None), keeper: Own::new(None) }
+        Threads { handlers, pool: Own::new(None), pager_process: Own::new(None) }
     }
 
-    /// Starts the threads: in a process of their own (`kept`), or in this one.
+    /// Starts the threads: in a process of their own (`own_process`), or in this one.
     ///
     /// # Safety
-    /// Both live until `stop` has returned, with a keeper until the process ends. This is the only thread that knows
-    /// the pager; in a forked child the fork has taken the locks.
-    pub unsafe fn start(&self, faults: &Faults, kept: bool) -> Result<(), LiveError> {
+    /// Both live until `stop` has returned, with a pager process until the process ends. This is the only thread that
+    /// knows the pager; in a forked child the fork has taken the locks.
+    pub unsafe fn start(&self, faults: &Faults, own_process: bool) -> Result<(), LiveError> {
         // SAFETY: the caller answers for it.
         unsafe {
-            match kept {
-                true => *self.keeper.renew() = Some(self.start_keeper(faults)?),
-                false => self.start_crew(faults).map_err(|e| LiveError::os("threads that handle faults", e))?,
+            match own_process {
+                true => *self.pager_process.renew() = Some(self.start_process(faults)?),
+                false => self.start_threads(faults).map_err(|e| LiveError::os("threads that handle faults", e))?,
             }
         }
         Ok(())
     }
 
     /// All threads of the pager, in the calling thread's process.
-    unsafe fn start_crew(&self, faults: &Faults) -> Sys<()> {
+    unsafe fn start_threads(&self, faults: &Faults) -> Sys<()> {
         let _signals = Signals::block();
         // SAFETY: the caller answers for it, and what runs neither allocates nor takes a lock of the C library.
         unsafe {
             let log = faults.work.log();
             log.writer.worker.start(write, (&raw const faults.work).cast_mut().cast())?;
-            let crew = Crew::hire(faults, self.handlers).inspect_err(|_| log.writer.worker.stop());
-            *self.crew.renew() = Some(crew?);
+            let pool = HandlerPool::start(faults, self.handlers).inspect_err(|_| log.writer.worker.stop());
+            *self.pool.renew() = Some(pool?);
         }
         Ok(())
     }
@@ -61,7 +61,7 @@ impl Threads {
     /// Ends the threads of this process. No thread may need them any more.
     pub fn stop(&self, faults: &Faults) {
         // SAFETY: the pager ends, so only this thread has it.
-        unsafe { self.crew.renew() }.take().into_iter().for_each(Crew::dismiss);
+        unsafe { self.pool.renew() }.take().into_iter().for_each(HandlerPool::stop);
         faults.work.log().writer.worker.stop();
     }
 
@@ -71,28 +71,31 @@ impl Threads {
     /// This is its only thread.
     pub unsafe fn forget(&self, faults: &Faults) {
         // SAFETY: the caller answers for it.
-        unsafe { self.crew.renew() }.take().into_iter().for_each(Crew::forget_in_child);
-        faults.work.lead.forget();
+        unsafe { self.pool.renew() }.take().into_iter().for_each(HandlerPool::forget_in_child);
+        faults.work.reader.forget();
     }
 
-    /// In a forked child whose log is its own already: the keeper is the parent's. Returns whether there is one.
+    /// In a forked child whose log is its own already: the pager process is the parent's. Returns whether there is one.
     ///
     /// # Safety
     /// As for `forget`.
-    pub unsafe fn forget_keeper(&self) -> bool {
+    pub unsafe fn forget_process(&self) -> bool {
         // SAFETY: the caller answers for it.
-        let keeper = unsafe { self.keeper.renew() }.take();
-        keeper.map(Keeper::forget_in_child).is_some()
+        let pager_process = unsafe { self.pager_process.renew() }.take();
+        pager_process.map(PagerProcess::forget_in_child).is_some()
     }
 
-    /// How the keeper is told by which descriptor a child's end is seen, if there is one.
-    pub fn tell(&self) -> Option<impl FnOnce(u32, &High) -> bool + '_> {
-        self.keeper.get().as_ref().map(|keeper| |epoch, alive: &High| keeper.tell(epoch, alive))
+    /// Sends the pager process the descriptor that shows a child's end; `None`: there is no pager process.
+    pub fn send_child(&self) -> Option<impl FnOnce(u32, &High) -> bool + '_> {
+        self.pager_process
+            .get()
+            .as_ref()
+            .map(|pager_process| |epoch, alive: &High| pager_process.send_child(epoch, alive))
     }
 }
 
 unsafe extern "C" fn write(work: *mut c_void) {
-    // SAFETY: `start_crew` gave it, and it lives until this thread has been joined.
+    // SAFETY: `start_threads` gave it, and it lives until this thread has been joined.
     let work = unsafe { &*work.cast::<Work>() };
     let mut sleepers = Sleepers::of(work);
     work.log().write_on(work.pages(), work.stats, || sleepers.visit());

@@ -1,11 +1,11 @@
 //! Evictions: into a pipe, out of the page table, read back.
 //!
-//! The frames of the dirty victims go into a pipe, one call drops all victims, and the final bytes are read from the pipe. A
-//! write between the two is in these bytes. A later write faults and waits.
+//! The frames of the dirty victims go into a pipe, one call drops all victims, and the final bytes are read from the
+//! pipe. A write between the two is in these bytes. A later write faults and waits.
 
 use std::sync::atomic::Ordering;
 
-use super::wary::Taking;
+use super::pinned_frames::Evicting;
 use super::Work;
 use crate::page::pages::{Owner, Where};
 use crate::stats::Stats;
@@ -32,7 +32,7 @@ impl Work {
             return;
         }
         let dirty = in_order(victims);
-        self.pull(task, victims, dirty, first, &self.taking(task));
+        self.pull(task, victims, dirty, first, &self.evicting(task));
         self.note_zapped(todo, dirty);
     }
 
@@ -42,7 +42,7 @@ impl Work {
         for i in todo.zapped..todo.victims.len() {
             if todo.victims[i].refused {
                 self.pages().refuse(todo.victims[i].page, Owner::task(todo.task));
-                todo.keep(todo.victims[i].page);
+                todo.note_unevicted(todo.victims[i].page);
             }
         }
         let victims = &todo.victims[todo.zapped..];
@@ -54,29 +54,29 @@ impl Work {
         todo.victims.truncate(todo.zapped);
     }
 
-    /// Takes pages out of the page table. The last bytes of the first `kept` of them are then in the staging memory, from
-    /// place `at` on.
-    pub(super) fn pull(&self, task: &Task, pages: &mut [Victim], kept: usize, at: usize, taking: &Taking) {
-        if taking.wary {
+    /// Takes pages out of the page table. The last bytes of the first `dirty` of them are then in the staging memory,
+    /// from place `at` on.
+    pub(super) fn pull(&self, task: &Task, pages: &mut [Victim], dirty: usize, at: usize, evicting: &Evicting) {
+        if evicting.by_move {
             self.try_leave_all(task, pages);
         }
         // As a rule it has room for all.
         let room = task.pipe().1;
-        let first = if kept > room { kept - kept % room } else { 0 };
+        let first = if dirty > room { dirty - dirty % room } else { 0 };
         let (full, rest) = pages.split_at_mut(first);
         for (i, together) in full.chunks_mut(room).enumerate() {
             self.pull_together(task, together, together.len(), at + i * room);
         }
-        self.pull_together(task, rest, kept - first, at + first);
+        self.pull_together(task, rest, dirty - first, at + first);
     }
 
-    /// The same, if the pipe has room for the `kept` pages.
-    fn pull_together(&self, task: &Task, pages: &mut [Victim], kept: usize, at: usize) {
+    /// The same, if the pipe has room for the `dirty` pages.
+    fn pull_together(&self, task: &Task, pages: &mut [Victim], dirty: usize, at: usize) {
         let mut vector: [libc::iovec; VICTIMS] =
             std::array::from_fn(|i| sys::iovec(pages.get(i).map_or(0, |page| page.address), PAGE));
-        self.shield(&pages[..kept]);
-        self.to_pipe(task, &pages[..kept], &vector[..kept]);
-        self.note_sums(task, &mut pages[..kept]);
+        self.shield(&pages[..dirty]);
+        self.to_pipe(task, &pages[..dirty], &vector[..dirty]);
+        self.note_sums(task, &mut pages[..dirty]);
         let mut leaving = 0;
         for (i, _) in pages.iter().enumerate().filter(|(_, page)| !page.refused) {
             vector[leaving] = vector[i];
@@ -84,8 +84,8 @@ impl Work {
         }
         // SAFETY: the pages are this thread's, and the bytes that are needed are in the pipe.
         unsafe { self.memory.drop_pages(&vector[..leaving]) };
-        task.read_back(at, kept);
-        for (i, page) in pages[..kept].iter_mut().enumerate() {
+        task.read_back(at, dirty);
+        for (i, page) in pages[..dirty].iter_mut().enumerate() {
             page.staged = at + i;
             self.compare(page, task.staging + page.staged * PAGE);
         }
@@ -95,23 +95,23 @@ impl Work {
     /// which is not in the pipe.
     fn shield(&self, victims: &[Victim]) {
         let all = !self.trusts && self.memory.may_share_all();
-        let shared = victims.iter().filter(|v| !v.shelved && (all || self.memory.is_shared(v.page)));
+        let shared = victims.iter().filter(|v| !v.is_aside && (all || self.memory.is_shared(v.page)));
         shared.for_each(|victim| self.memory.protect(victim.page));
     }
 
-    /// Puts all pages into the pipe. A page that the program has made inaccessible cannot go there. It is write-protected and
-    /// copied, so that its bytes stay the same even if it becomes accessible just now.
+    /// Puts all pages into the pipe. A page that the program has made inaccessible cannot go there. It is
+    /// write-protected and copied, so that its bytes stay the same even if it becomes accessible just now.
     ///
     /// A page that should be there may be absent (see `refill`). This thread then sleeps in the call until another
     /// thread helps (see `kernel_reads`), or the call fails if faults of system calls are not reported.
     fn to_pipe(&self, task: &Task, victims: &[Victim], mut pages: &[libc::iovec]) {
         // Victims take long, and this thread may sleep until it is helped. While only one thread faults, the log's
-        // writer helps, and the lead need not go from one handler to the next with each batch.
+        // writer helps, and the reader need not hand over with each batch.
         if !victims.is_empty() {
-            self.lead.step_aside_for_others();
+            self.reader.hand_over_unless_alone();
         }
         let (pipe, scratch) = (task.pipe().0, task.scratch());
-        let own = || victims.iter().filter(|v| !v.shelved).map(|v| v.page);
+        let own = || victims.iter().filter(|v| !v.is_aside).map(|v| v.page);
         let _reach = Reach::new(&task.reaching, own());
         self.log().watch();
         own().for_each(|page| _ = self.memory.refill(page));
@@ -119,12 +119,12 @@ impl Work {
             let address = first.iov_base as usize;
             let victim = victims[victims.len() - pages.len()];
             let gone = match sys::to_pipe(pipe, pages) {
-                Err(Errno::FAULT) if !victim.shelved && self.memory.refill(victim.page) => continue,
+                Err(Errno::FAULT) if !victim.is_aside && self.memory.refill(victim.page) => continue,
                 // The page is inaccessible to the program; or a filter of system calls that the program has set does
                 // not allow this thread to do so.
                 Err(Errno::FAULT | Errno::PERM | Errno::ACCES | Errno::NOSYS) => {
-                    match victim.shelved {
-                        // SAFETY: a page of the shelf, and this thread's scratch page.
+                    match victim.is_aside {
+                        // SAFETY: a page of the aside mapping, and this thread's scratch page.
                         true => unsafe {
                             std::ptr::copy_nonoverlapping(address as *const u8, scratch as *mut u8, PAGE)
                         },
@@ -173,7 +173,7 @@ impl Work {
         if !self.compares {
             return;
         }
-        for victim in victims.iter_mut().filter(|v| !v.shelved) {
+        for victim in victims.iter_mut().filter(|v| !v.is_aside) {
             self.memory.peek(victim.page, task.scratch());
             // SAFETY: the scratch page is this thread's.
             victim.sum = Some(unsafe { self.log().sum(task.scratch()) });

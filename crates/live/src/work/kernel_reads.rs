@@ -28,9 +28,9 @@ impl Sleepers<'_> {
         if sys::now() - self.at >= LOOK_US * 1000 {
             self.look(sys::now());
         }
-        let busy = |(task, seen): (usize, &u32)| {
+        let busy = |(task, last_turn): (usize, &u32)| {
             let reaching = &self.work.task(task).reaching;
-            reaching.turn() != *seen || reaching.thread() != 0
+            reaching.turn() != *last_turn || reaching.thread() != 0
         };
         self.turns.iter().enumerate().take(self.work.tasks().len()).any(busy).then_some(LOOK_US)
     }
@@ -38,20 +38,20 @@ impl Sleepers<'_> {
     /// Helps the threads that were already reaching at the last look.
     fn look(&mut self, now: u64) {
         self.at = now;
-        self.work.look_for_held();
-        for (task, seen) in self.turns.iter_mut().enumerate().take(self.work.tasks().len()) {
+        self.work.check_for_pinned();
+        for (task, last_turn) in self.turns.iter_mut().enumerate().take(self.work.tasks().len()) {
             let turn = self.work.task(task).reaching.turn();
-            if turn == *seen {
+            if turn == *last_turn {
                 self.work.help_task(task, |reaching| reaching.turn() == turn);
             }
-            *seen = turn;
+            *last_turn = turn;
         }
     }
 }
 
 impl Work {
     /// A fault of this thread (0: not known) at a page that a thread owns. Returns true if the thread itself reaches
-    /// for it; the thread then goes on.
+    /// for it; the thread then continues.
     pub fn help(&self, thread: u32) -> bool {
         let mine = |reaching: &Reaching| reaching.thread() == thread;
         thread != 0 && (0..self.tasks().len()).any(|task| self.help_task(task, mine))

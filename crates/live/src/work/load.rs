@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use super::Work;
 use crate::stats::Stats;
 use crate::swap::device::Device;
-use crate::swap::log::Found;
+use crate::swap::log::Location;
 use crate::sys;
 use crate::task::{Load, Ring, Source, Todo};
 use crate::PAGE;
@@ -35,9 +35,9 @@ impl Work {
     fn look_for(&self, load: &mut Load) {
         load.source = Source::Device;
         match self.log().find(self.pages(), load.page, load.into) {
-            Found::Zeros => load.source = Source::Zeros,
-            Found::Memory => load.source = Source::Memory,
-            Found::Device(slot) => load.slot = Some(slot),
+            Location::Zeros => load.source = Source::Zeros,
+            Location::Memory => load.source = Source::Memory,
+            Location::Device(slot) => load.slot = Some(slot),
         }
     }
 
@@ -58,13 +58,13 @@ impl Work {
         if todo.loads.iter().all(|load| load.source != Source::Noted) {
             return;
         }
-        if todo.asked_at == 0 {
-            todo.asked_at = sys::now();
+        if todo.requested_at == 0 {
+            todo.requested_at = sys::now();
         }
-        let asked = if self.ring(todo.task).submit() { Source::Asked } else { Source::Device };
+        let requested = if self.ring(todo.task).submit() { Source::Requested } else { Source::Device };
         for load in todo.loads.iter_mut().filter(|load| load.source == Source::Noted) {
-            load.source = asked;
-            Stats::add(&self.stats.device_reads, u64::from(asked == Source::Asked));
+            load.source = requested;
+            Stats::add(&self.stats.device_reads, u64::from(requested == Source::Requested));
         }
     }
 
@@ -79,10 +79,10 @@ impl Work {
         if todo.loads.is_empty() {
             return;
         }
-        let waited_for = todo.loads.iter().any(|load| load.source == Source::Asked);
-        let step_aside = || self.lead.step_aside_for_read(self.stats.device_read_ns.load(Ordering::Relaxed));
+        let waited_for = todo.loads.iter().any(|load| load.source == Source::Requested);
+        let hand_over = || self.reader.hand_over_for_read(self.stats.device_read_ns.load(Ordering::Relaxed));
         if waited_for {
-            step_aside();
+            hand_over();
         }
         let there = waited_for && self.reap(todo);
         for i in 0..todo.loads.len() {
@@ -91,11 +91,11 @@ impl Work {
                 self.look_for(&mut load);
             }
             if load.source == Source::Device {
-                step_aside();
+                hand_over();
                 let before = sys::now();
                 load.good = Some(self.read_now(&load));
-                if todo.asked_at == 0 {
-                    todo.asked_at = before;
+                if todo.requested_at == 0 {
+                    todo.requested_at = before;
                 }
                 self.stats.device_wait.record(sys::now() - before);
             }
@@ -110,10 +110,10 @@ impl Work {
         }
     }
 
-    /// Takes the completions. Returns true if all of them had arrived already; then the work done meanwhile was not
-    /// hidden.
+    /// Takes the completions. Returns true if all of them had arrived already; then the work done in the meantime was
+    /// not hidden.
     fn reap(&self, todo: &mut Todo) -> bool {
-        let mut left = todo.loads.iter().filter(|load| load.source == Source::Asked && load.good.is_none()).count();
+        let mut left = todo.loads.iter().filter(|load| load.source == Source::Requested && load.good.is_none()).count();
         let mut there = true;
         while left > 0 {
             let ring = self.ring(todo.task);
@@ -124,14 +124,14 @@ impl Work {
                 }
                 None => {
                     there = false;
-                    match sys::now() - todo.asked_at < self.poll_ns {
+                    match sys::now() - todo.requested_at < self.poll_ns {
                         true => std::hint::spin_loop(),
                         false => ring.sleep(left),
                     }
                 }
             }
         }
-        self.stats.device_wait.record(sys::now() - todo.asked_at);
+        self.stats.device_wait.record(sys::now() - todo.requested_at);
         there
     }
 
@@ -179,7 +179,7 @@ impl Work {
 
     /// Whether the device has returned all bytes. A read that the ring did not complete is repeated as a plain read.
     fn is_whole(&self, load: &Load) -> bool {
-        let whole = load.good == Some(true) || (load.source == Source::Asked && self.read_now(load));
+        let whole = load.good == Some(true) || (load.source == Source::Requested && self.read_now(load));
         Stats::add(&self.stats.device_bytes_read, if whole { PAGE as u64 } else { 0 });
         whole
     }

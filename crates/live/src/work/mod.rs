@@ -1,4 +1,4 @@
-//! The work of a fault without the engine: loads, evictions, and moves to the shelf and back.
+//! The work of a fault without the engine: loads, evictions, and moves to the aside mapping and back.
 //!
 //! [`Work`] has what this takes. The engine's machine notes commands in a `Todo` and calls the functions of short ones;
 //! the thread of the fault then calls, without the engine's lock: `start_loads`, `move_pages`, `evict`, `finish_loads`
@@ -8,7 +8,7 @@ mod evict;
 mod kernel_reads;
 mod load;
 mod page_table;
-mod wary;
+mod pinned_frames;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -21,20 +21,20 @@ use crate::swap::device::Device;
 use crate::swap::log::Log;
 use crate::sys::lock::Lock;
 use crate::sys::{fatal, Errno, Own};
-use crate::task::lead::Lead;
+use crate::task::message_reader::MessageReader;
 use crate::task::{Task, Tasks};
 use crate::{LiveError, Options, Recorder, PAGE};
 
 pub use kernel_reads::Sleepers;
-use wary::Wary;
+use pinned_frames::PinnedFrames;
 
 /// What the threads of a pager work with.
 pub struct Work {
     pub memory: Memory,
     tasks: Own<Tasks>,
     log: Own<Log>,
-    /// Which handler reads the messages.
-    pub lead: Lead,
+    /// Which handler thread reads the messages.
+    pub reader: MessageReader,
     /// The recording of this process, if there is one.
     recording: Own<Option<Recording>>,
     /// Buffers whose pages are in place, on their way back to the engine's machine. Giving one back takes no other
@@ -53,8 +53,8 @@ pub struct Work {
     /// For tests: frames are taken as not shared; bytes in the pipe are compared.
     trusts: bool,
     compares: bool,
-    /// Frames that the kernel holds.
-    wary: Wary,
+    /// Frames that may be pinned.
+    pinned: PinnedFrames,
     pub stats: &'static Stats,
 }
 
@@ -76,7 +76,7 @@ impl Work {
             memory: parts.memory,
             tasks: Own::new(parts.tasks),
             log: Own::new(parts.log),
-            lead: Lead::default(),
+            reader: MessageReader::default(),
             recording: Own::new(parts.recording),
             returned: Lock::new(Vec::with_capacity(parts.buffers.len() / PAGE)),
             buffers: parts.buffers,
@@ -85,7 +85,7 @@ impl Work {
             write_share: AtomicU32::new(0),
             exact: options.swap.is_some(),
             trusts: options.inject.is_some_and(|inject| inject.trust_frames),
-            wary: Wary::new(options.ram as usize / PAGE),
+            pinned: PinnedFrames::new(options.ram as usize / PAGE),
             compares: options.inject.is_some_and(|inject| inject.compare_piped),
         }
     }
@@ -115,7 +115,7 @@ impl Work {
         std::mem::swap(spare, &mut *self.returned.lock());
     }
 
-    /// Memory in which pages lie before they are encrypted, the most used first.
+    /// Memory in which pages are before they are encrypted, the most used first.
     pub fn plaintext(&self) -> impl Iterator<Item = Range<usize>> + '_ {
         let staging = (0..self.tasks().len()).map(|i| self.task(i).memory());
         self.log().buffers().into_iter().chain([self.buffers.clone()]).chain(staging)
@@ -167,10 +167,10 @@ impl Work {
     ///
     /// # Safety
     /// As for `renew`.
-    pub unsafe fn renew_recording(&self, asked: Option<&Recorder>) -> Result<(), LiveError> {
+    pub unsafe fn renew_recording(&self, recorder: Option<&Recorder>) -> Result<(), LiveError> {
         // SAFETY: the caller answers for it.
-        match (asked, unsafe { self.recording.renew() }) {
-            (Some(asked), Some(recording)) => recording.renew(asked),
+        match (recorder, unsafe { self.recording.renew() }) {
+            (Some(recorder), Some(recording)) => recording.renew(recorder),
             _ => Ok(()),
         }
     }

@@ -1,5 +1,5 @@
-//! Puts pages into the page table and takes them out: a loaded page is copied in; a page of the invalid list is kept
-//! on the shelf and moved back.
+//! Puts pages into the page table and takes them out: a loaded page is copied in; a page of the invalid list is moved
+//! to the aside mapping and back.
 
 use std::sync::atomic::Ordering;
 
@@ -9,7 +9,7 @@ use crate::sys::fatal;
 use crate::task::{CopyIn, Move, Task, Todo, Victim, VICTIMS};
 use crate::PAGE;
 
-/// This many pages go to the shelf together. For fewer, a move of each costs less.
+/// This many pages go to the aside mapping together. For fewer, a move of each costs less.
 const TOGETHER_MIN: usize = 3;
 
 impl Work {
@@ -41,19 +41,19 @@ impl Work {
         todo.spare.push(from);
     }
 
-    /// Moves pages to the shelf and back, before the engine's other commands: other threads may be waiting for
+    /// Moves pages to the aside mapping and back, before the engine's other commands: other threads may be waiting for
     /// these pages. Only while the task's staging memory is free.
     ///
-    /// Pages that go there go together if there are several, and if several threads fault. Otherwise the thread's TLB is
-    /// this processor's own, and no other processor has to be interrupted.
+    /// Pages that go there go together if there are several, and if several threads fault. Otherwise the thread's TLB
+    /// is this processor's own, and no other processor has to be interrupted.
     pub fn move_pages(&self, todo: &mut Todo) {
         let (task, owner) = (self.task(todo.task), Owner::task(todo.task));
         // Staged victims must stay where they are. A recording looks at each page.
-        let may = !self.lead.has_one_thread() && todo.zapped == 0 && self.recording().is_none();
-        if may && todo.moves.iter().filter(|one| one.is_shelve()).count() >= TOGETHER_MIN {
-            todo.moves.sort_unstable_by_key(Move::is_shelve);
-            let first = todo.moves.partition_point(|one| !one.is_shelve());
-            let done = todo.moves[first..].chunks(VICTIMS).take_while(|pages| self.shelve_pages(task, pages, owner));
+        let may = !self.reader.serves_one_thread() && todo.zapped == 0 && self.recording().is_none();
+        if may && todo.moves.iter().filter(|one| one.sets_aside()).count() >= TOGETHER_MIN {
+            todo.moves.sort_unstable_by_key(Move::sets_aside);
+            let first = todo.moves.partition_point(|one| !one.sets_aside());
+            let done = todo.moves[first..].chunks(VICTIMS).take_while(|pages| self.set_pages_aside(task, pages, owner));
             let done = done.map(<[Move]>::len).sum::<usize>();
             todo.moves.drain(first..first + done);
         }
@@ -71,8 +71,8 @@ impl Work {
 
     fn move_one(&self, one: Move, todo: &mut Todo, owner: Owner) {
         match one {
-            Move::Shelve { page, clean } => self.shelve_page(page, clean, todo, owner),
-            Move::Back { page, write } => self.unshelve_page(page, write, owner),
+            Move::SetAside { page, clean } => self.set_page_aside(page, clean, todo, owner),
+            Move::Restore { page, write } => self.restore_page(page, write, owner),
         }
     }
 
@@ -89,30 +89,30 @@ impl Work {
         }
     }
 
-    /// Removes a page from the page table and keeps it: `Command::Unmap`.
-    fn shelve_page(&self, page: usize, clean: bool, todo: &mut Todo, owner: Owner) {
+    /// Moves a page out of the page table into the aside mapping: `Command::Unmap`.
+    fn set_page_aside(&self, page: usize, clean: bool, todo: &mut Todo, owner: Owner) {
         let task = self.task(todo.task);
-        let taking = self.taking(task);
-        match taking.wary && !clean {
+        let evicting = self.evicting(task);
+        match evicting.by_move && !clean {
             true if !self.try_leave(task, page) => {
-                todo.keep(page);
-                return self.pages().release(page, owner, Where::Kept);
+                todo.note_unevicted(page);
+                return self.pages().release(page, owner, Where::Unevicted);
             }
             true => {}
-            false => self.memory.shelve(page, task.scratch()),
+            false => self.memory.set_aside(page, task.scratch()),
         }
         if let Some(recording) = self.recording() {
-            recording.leaves(page, self.memory.shelf(page), self.pages(), self.log());
+            recording.leaves(page, self.memory.aside(page), self.pages(), self.log());
         }
-        self.pages().release(page, owner, Where::Shelved);
+        self.pages().release(page, owner, Where::Aside);
     }
 
-    /// Removes pages from the page table and keeps them, with one flush of the TLB: each move of its own has a flush,
-    /// which interrupts every processor that runs the program. Costs a copy of each page instead. Returns false, and does
-    /// nothing, if each must be moved because the kernel may hold its frame.
-    fn shelve_pages(&self, task: &Task, pages: &[Move], owner: Owner) -> bool {
-        let taking = self.taking(task);
-        if taking.wary {
+    /// Does the same for several pages, with one flush of the TLB: each move of its own has a flush, which interrupts
+    /// every processor that runs the program. Costs a copy of each page instead. Returns false, and does nothing, if
+    /// each must be moved because its frame may be pinned.
+    fn set_pages_aside(&self, task: &Task, pages: &[Move], owner: Owner) -> bool {
+        let evicting = self.evicting(task);
+        if evicting.by_move {
             return false;
         }
         let mut leaving = [Victim::default(); VICTIMS];
@@ -121,18 +121,18 @@ impl Work {
             *to = Victim { page, address: self.memory.address(page), ..Victim::default() };
         }
         let leaving = &mut leaving[..pages.len()];
-        self.pull(task, leaving, leaving.len(), 0, &taking);
+        self.pull(task, leaving, leaving.len(), 0, &evicting);
         for one in leaving {
-            self.memory.put_on_shelf(one.page, task.staging + one.staged * PAGE);
-            self.pages().release(one.page, owner, Where::Shelved);
+            self.memory.copy_aside(one.page, task.staging + one.staged * PAGE);
+            self.pages().release(one.page, owner, Where::Aside);
         }
         true
     }
 
     /// Puts the page back: a false fault. The engine knows of earlier writes.
-    fn unshelve_page(&self, page: usize, write: bool, owner: Owner) {
+    fn restore_page(&self, page: usize, write: bool, owner: Owner) {
         let clean = self.exact && !write;
-        self.memory.unshelve(page, clean);
+        self.memory.restore(page, clean);
         let to = if write { Where::Dirty } else { Where::Unsure };
         self.pages().release(page, owner, if clean { Where::Clean } else { to });
     }

@@ -9,7 +9,7 @@
 //! ```
 //! As in the log, a slot of the file is written once, and what a forked child sees stays unchanged: the child's
 //! blocks have no segments, and its pages stay in place until the engine writes or copies them. A page that does not
-//! fit into the area goes to the log beside it.
+//! fit into the area goes to the log outside of it.
 //!
 //! All functions here only change the tables, as in `segments.rs`.
 
@@ -196,8 +196,8 @@ mod tests {
         books.release(new);
         books.erase(0);
         let again = send(&mut books, 1, 0);
-        assert_eq!(new / SEGMENT, again / SEGMENT, "nobody sees it");
-        assert_eq!(work(&mut books), 0, "what nobody wants is not written");
+        assert_eq!(new / SEGMENT, again / SEGMENT, "no process reads it");
+        assert_eq!(work(&mut books), 0, "a page that is not needed is not written");
     }
 
     #[test]
@@ -225,15 +225,15 @@ mod tests {
         let mut books = books(64);
         let in_block = send(&mut books, 1, 0);
         blocks(&mut books).send(2, 2);
-        let beside = arrive(&mut books, 2);
-        assert!(blocks(&mut books).slot_of(2).is_none() && beside / SEGMENT != in_block / SEGMENT);
+        let slot = arrive(&mut books, 2);
+        assert!(blocks(&mut books).slot_of(2).is_none() && slot / SEGMENT != in_block / SEGMENT);
         work(&mut books);
         books.release(in_block);
-        let beside = |i: u32| {
+        let slot = |i: u32| {
             blocks(&mut books).send(100 + i, 100 + i);
             arrive(&mut books, 100 + i)
         };
-        let slots: Vec<usize> = (0..100).map(beside).collect();
+        let slots: Vec<usize> = (0..100).map(slot).collect();
         assert!(slots.iter().all(|slot| slot / SEGMENT != in_block / SEGMENT), "the block's segment is its own");
     }
 

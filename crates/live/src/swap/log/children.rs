@@ -11,14 +11,14 @@ use crate::LiveError;
 const MOST: usize = 1 << 22;
 /// It cannot be known when the child is gone: the slots that it sees are kept for ever.
 const FOR_EVER: i32 = -1;
-/// The keeper does not have the descriptor yet. A poll of this number reports nothing.
+/// The pager process does not have the descriptor yet. A poll of this number reports nothing.
 pub const NOT_YET: i32 = -2;
 
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Child {
     epoch: u32,
-    /// The descriptor that tells whether it lives.
+    /// The descriptor that shows whether it lives.
     alive: i32,
 }
 

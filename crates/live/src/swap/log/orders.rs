@@ -6,7 +6,7 @@ use coldframe_core::engine::TRIES;
 use coldframe_core::{BlockId, SlotId};
 
 use super::segments::{Inside, Refused};
-use super::{Found, Log, FILE_SHIFT};
+use super::{Location, Log, FILE_SHIFT};
 use crate::page::pages::Pages;
 use crate::stats::Stats;
 use crate::sys::{self, Signals};
@@ -76,13 +76,13 @@ impl Log {
     fn fetch(&self, page: usize, into: usize, pages: &Pages, stats: &Stats) -> bool {
         for _ in 0..TRIES {
             let slot = match self.find(pages, page, into) {
-                Found::Zeros => return false,
-                Found::Memory => return true,
-                Found::Device(slot) => slot,
+                Location::Zeros => return false,
+                Location::Memory => return true,
+                Location::Device(slot) => slot,
             };
             let (device, offset) = self.place(slot);
             Stats::add(&stats.device_reads, 1);
-            // SAFETY: the caller's page, which nobody else has.
+            // SAFETY: the caller's page, which no other thread has.
             if unsafe { device.read(into, offset).is_ok() && self.verify(pages, page, into) } {
                 Stats::add(&stats.device_bytes_read, PAGE as u64);
                 return true;

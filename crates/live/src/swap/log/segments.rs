@@ -29,7 +29,7 @@ pub enum State {
     Filling,
     Full,
     Writing,
-    Kept,
+    Cached,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ pub struct Buffer {
     pub room: usize,
     /// A bit for each place that is taken.
     pub filled: u32,
-    /// When it was last filled. The oldest is written first, and the oldest kept one is reused first.
+    /// When it was last filled. The oldest is written first, and the oldest cached one is reused first.
     pub turn: u64,
 }
 
@@ -61,7 +61,7 @@ pub enum Job {
 /// Whether a thread that has no slot waits for the slots of children that are gone, and the last answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Burial {
-    Asked,
+    Requested,
     OfSome,
     OfNone,
 }
@@ -202,7 +202,7 @@ impl Inside {
         })
     }
 
-    /// The page that a slot was last filled for, which may lie elsewhere by now.
+    /// The page that a slot was last filled for, which may be elsewhere by now.
     pub fn owner(&self, slot: usize) -> u32 {
         self.owner[slot]
     }
@@ -247,7 +247,7 @@ impl Inside {
     /// Assigns these slots of the segment to the buffer.
     pub(super) fn open(&mut self, b: usize, segment: usize, free: u32) {
         // Only one buffer may hold a segment.
-        let same = |buffer: &&mut Buffer| buffer.state == State::Kept && buffer.segment == segment;
+        let same = |buffer: &&mut Buffer| buffer.state == State::Cached && buffer.segment == segment;
         self.buffers.iter_mut().filter(same).for_each(|buffer| buffer.state = State::Idle);
         self.turn += 1;
         let buffer = &mut self.buffers[b];
@@ -259,17 +259,17 @@ impl Inside {
         }
     }
 
-    /// An idle buffer, or the one that was kept longest. If all are being filled, the oldest of them is written as it
+    /// An idle buffer, or the one that was cached longest. If all are being filled, the oldest of them is written as it
     /// is.
     pub(super) fn spare_buffer(&mut self) -> Result<usize, Refused> {
-        let spare = |b: &usize| matches!(self.buffers[*b].state, State::Idle | State::Kept);
-        let age = |b: &usize| (self.buffers[*b].state == State::Kept, self.buffers[*b].turn);
-        let found = (0..BUFFERS).filter(spare).min_by_key(age);
-        if found.is_none() && self.buffers.iter().all(|b| b.state == State::Filling) {
+        let spare = |b: &usize| matches!(self.buffers[*b].state, State::Idle | State::Cached);
+        let age = |b: &usize| (self.buffers[*b].state == State::Cached, self.buffers[*b].turn);
+        let buffer = (0..BUFFERS).filter(spare).min_by_key(age);
+        if buffer.is_none() && self.buffers.iter().all(|b| b.state == State::Filling) {
             let oldest = (0..BUFFERS).min_by_key(|b| self.buffers[*b].turn);
             oldest.into_iter().for_each(|b| self.retire(b));
         }
-        found.ok_or(Refused::Wait)
+        buffer.ok_or(Refused::Wait)
     }
 
     /// A segment with free slots, and the slots.
@@ -286,7 +286,7 @@ impl Inside {
             return Err(Refused::Wait);
         }
         match self.segment_with_holes() {
-            Some(found) => Ok(found),
+            Some(buffer) => Ok(buffer),
             None => self.another().map(|segment| (segment, u32::MAX)),
         }
     }
@@ -361,7 +361,7 @@ impl Inside {
     /// The next work for the writer. One write at a time, the oldest first. Room is reserved in good time; after a
     /// refusal, only when there is nothing to write.
     pub fn job(&mut self) -> Option<Job> {
-        if self.burial == Burial::Asked {
+        if self.burial == Burial::Requested {
             return Some(Job::Bury);
         }
         if self.wants_room() && !self.no_space {
@@ -376,7 +376,7 @@ impl Inside {
 
     /// Whether there is something to do.
     pub fn has_job(&self) -> bool {
-        self.burial == Burial::Asked || self.wants_room() || self.next_full().is_some()
+        self.burial == Burial::Requested || self.wants_room() || self.next_full().is_some()
     }
 
     fn next_full(&self) -> Option<usize> {
@@ -412,7 +412,7 @@ impl Inside {
 
     /// The buffer is on the device; or, if not `whole`, it is to be written again.
     pub fn written(&mut self, b: usize, whole: bool) {
-        self.buffers[b].state = if whole { State::Kept } else { State::Full };
+        self.buffers[b].state = if whole { State::Cached } else { State::Full };
         if whole {
             self.free_if_unused(self.buffers[b].segment);
         }
@@ -420,7 +420,7 @@ impl Inside {
 
     /// Whether everything is on the device.
     pub fn is_settled(&self) -> bool {
-        self.buffers.iter().all(|b| matches!(b.state, State::Idle | State::Kept))
+        self.buffers.iter().all(|b| matches!(b.state, State::Idle | State::Cached))
     }
 
     fn push_free(&mut self, segment: usize) {
@@ -469,17 +469,17 @@ impl Inside {
             return;
         }
         self.burial = Burial::OfSome;
-        let mut kept = 0;
+        let mut left = 0;
         for i in 0..self.deferred_len {
             let (slot, death) = (self.deferred[i] as u32 as usize, (self.deferred[i] >> 32) as u32);
             if self.children.see(self.birth[slot], death) {
-                self.deferred.as_mut_slice()[kept] = self.deferred[i];
-                kept += 1;
+                self.deferred.as_mut_slice()[left] = self.deferred[i];
+                left += 1;
             } else {
                 self.free_now(slot);
             }
         }
-        self.deferred_len = kept;
+        self.deferred_len = left;
     }
 
     /// Gives a page the slot that the engine has chosen, or a slot of the log. Returns the slot's number in the file,

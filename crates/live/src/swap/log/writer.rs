@@ -33,7 +33,7 @@ pub struct Writer {
     /// Grows when a job is done; threads that need a buffer sleep on it.
     done: AtomicU32,
     waiting: AtomicU32,
-    /// The device had no space at the last try, and a message has said so.
+    /// The device had no space at the last try, which was reported.
     full: AtomicBool,
     /// Room for the encrypted bytes of a buffer, or 0.
     sealed: usize,
@@ -75,12 +75,12 @@ impl Drop for Writer {
 }
 
 impl Log {
-    /// The writer thread's work, until it is stopped. `visit`: what it does besides; it returns the microseconds until it
+    /// The writer thread's work, until it is stopped. `visit`: its other work, which returns the microseconds until it
     /// must be called again, or `None`.
     pub fn write_on(&self, pages: &Pages, stats: &Stats, mut visit: impl FnMut() -> Option<u64>) {
         let writer = &self.writer;
         while !writer.worker.stops() {
-            let seen = writer.worker.calls();
+            let calls = writer.worker.calls();
             let wants = visit();
             if self.work(pages, stats) {
                 continue;
@@ -96,7 +96,7 @@ impl Log {
             if limit.is_some() {
                 writer.dozes.store(0, SeqCst);
             }
-            writer.worker.rest(seen, limit);
+            writer.worker.rest(calls, limit);
             writer.dozes.store(0, SeqCst);
         }
     }
@@ -117,11 +117,11 @@ impl Log {
     /// Waits until the writer has done a job.
     pub(super) fn await_writer<'a>(&'a self, state: Guard<'a, Inside>) -> Guard<'a, Inside> {
         let writer = &self.writer;
-        let seen = writer.done.load(SeqCst);
+        let calls = writer.done.load(SeqCst);
         drop(state);
         writer.worker.call();
         writer.waiting.fetch_add(1, SeqCst);
-        sys::futex_wait_for(&writer.done, seen, SPACE_US);
+        sys::futex_wait_for(&writer.done, calls, SPACE_US);
         writer.waiting.fetch_sub(1, SeqCst);
         self.state.lock()
     }
@@ -258,7 +258,8 @@ impl Log {
             (x.address + i * PAGE, x.pages[i] as usize, x.segment * SEGMENT + usize::from(x.slots[i]))
         };
         let sealer = self.sealers.last().expect("there is one for each file");
-        // SAFETY: one buffer is written at a time; its bytes do not change until then, and the room for sealed ones is the writer's.
+        // SAFETY: one buffer is written at a time; its bytes do not change until then, and the room for sealed ones is
+        // the writer's.
         let (nonce, tag) = unsafe { sealer.seal(from, self.writer.sealed + i * PAGE, page) };
         let _state = self.state.lock();
         let here = self.own_number() << FILE_SHIFT | slot as u64;

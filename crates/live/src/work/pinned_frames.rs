@@ -1,14 +1,14 @@
 //! Pinned frames: the kernel, a device or a file server writes to them past the page table (`FOLL_PIN` in the kernel).
 //! A page in a pinned frame must not be evicted, or those bytes would go to a frame that no page table maps. Only
 //! `UFFDIO_MOVE` refuses a pinned page, and each move flushes the TLB by itself. We use it only after the program opens
-//! a file that can pin frames or an io_uring, and from then on always: the program is *wary* then.
+//! a file that can pin frames or an io_uring, and from then on always.
 //!
 //! ```text
-//!   wary   a page that was written to ─ moved to the shelf ─ from there into the pipe, as all others
-//!                                     └ refused: it stays, its present bytes go to the log, and the engine gets a fault
+//!   a page that was written to ─ moved to the aside mapping ─ from there into the pipe, as all others
+//!                              └ refused: it stays, its present bytes go to the log, and the engine gets a fault
 //! ```
 //! A system call that does not go through the C library is not noticed. If it registers memory with an io_uring, the
-//! kernel's count of pinned memory shows it soon (`look_for_held`).
+//! kernel's count of pinned memory shows it soon (`check_for_pinned`).
 //!
 //! A write-protected page cannot be pinned for writing: pinning it causes the write fault.
 
@@ -18,37 +18,37 @@ use super::kernel_reads::LOOK_US;
 use super::Work;
 use crate::memory::extents::Kind;
 use crate::stats::Stats;
-use crate::sys::{self, fatal, whose, Errno, Sys};
+use crate::sys::{self, fatal, pids, Errno, Sys};
 use crate::task::reaching::Reach;
 use crate::task::{Task, Victim};
 use crate::PAGE;
 
-/// Memory that the kernel is found to hold may have been held for so long.
+/// Memory that is found pinned may have been pinned for this long.
 const HELD_NS: u64 = 2 * LOOK_US * 1000;
-/// With fewer frames that the kernel does not hold, for so long, the program is stopped: it may fault on the same page
+/// If fewer frames than this part are not pinned, for this long, the program is stopped: it may fault on the same page
 /// for ever.
 const FEW: usize = 8;
 const STUCK_NS: u64 = 5_000_000_000;
 /// If a page is found dropped this often, it is an internal error.
 const LOOKS: u32 = 100;
 
-/// While it lives, its task takes pages out.
-pub(super) struct Taking<'a> {
+/// While this value lives, its task evicts pages.
+pub(super) struct Evicting<'a> {
     turn: &'a AtomicU32,
-    /// The program was wary before.
-    pub(super) wary: bool,
+    /// Pages that were written to are moved, because their frames may be pinned.
+    pub(super) by_move: bool,
 }
 
-impl Drop for Taking<'_> {
+impl Drop for Evicting<'_> {
     fn drop(&mut self) {
         self.turn.fetch_add(1, Ordering::SeqCst);
     }
 }
 
-/// Whether the program is wary, and what that takes.
-pub struct Wary {
-    on: AtomicBool,
-    /// Of the last look for held memory: when it was, how often pages had left, and since when no page has.
+/// Whether frames may be pinned, and how many pages could not leave.
+pub struct PinnedFrames {
+    expected: AtomicBool,
+    /// Of the last check for pinned memory: when it was, how often pages had left, and since when no page has.
     looked: [AtomicU64; 3],
     /// Pages that could not leave, one after the other.
     refused: AtomicUsize,
@@ -58,103 +58,110 @@ pub struct Wary {
     frames: usize,
 }
 
-impl Wary {
-    pub fn new(frames: usize) -> Wary {
+impl PinnedFrames {
+    pub fn new(frames: usize) -> PinnedFrames {
         let looked = [const { AtomicU64::new(0) }; 3];
         let zero = || AtomicUsize::new(0);
-        Wary { on: AtomicBool::new(false), looked, refused: zero(), held: zero(), since: AtomicU64::new(0), frames }
+        PinnedFrames {
+            expected: AtomicBool::new(false),
+            looked,
+            refused: zero(),
+            held: zero(),
+            since: AtomicU64::new(0),
+            frames,
+        }
     }
 }
 
 impl Work {
-    /// Whether as many pages as there are frames could not leave, one after the other.
-    pub fn goes_round(&self) -> bool {
-        self.wary.refused.load(Ordering::Relaxed) > self.wary.frames
+    /// Whether as many pages as there are frames have been refused in a row.
+    pub fn all_refused(&self) -> bool {
+        self.pinned.refused.load(Ordering::Relaxed) > self.pinned.frames
     }
 
-    /// Enough pages have left.
-    pub fn came_round(&self) {
-        self.wary.refused.store(0, Ordering::Relaxed);
+    /// A page has left: the next refusal is the first in a row.
+    pub fn reset_refusals(&self) {
+        self.pinned.refused.store(0, Ordering::Relaxed);
     }
 
-    /// From now on, no page leaves whose frame the kernel holds. Returns false if this kernel cannot do that.
-    pub fn be_wary(&self) -> bool {
-        if self.memory.is_plain() || self.wary.on.load(Ordering::SeqCst) {
+    /// From now on, no page in a pinned frame is evicted. Returns false if this kernel cannot do that.
+    pub fn expect_pinned_frames(&self) -> bool {
+        if self.memory.is_plain() || self.pinned.expected.load(Ordering::SeqCst) {
             return true;
         }
         if !self.memory.uffd().can_move || self.memory.space.is_of_file() {
             return false;
         }
-        self.wary.on.store(true, Ordering::SeqCst);
-        for turn in (0..self.tasks().len()).map(|task| &self.task(task).taking) {
-            let seen = turn.load(Ordering::SeqCst);
-            while seen % 2 == 1 && turn.load(Ordering::SeqCst) == seen {
+        self.pinned.expected.store(true, Ordering::SeqCst);
+        for turn in (0..self.tasks().len()).map(|task| &self.task(task).evicting) {
+            let before = turn.load(Ordering::SeqCst);
+            while before % 2 == 1 && turn.load(Ordering::SeqCst) == before {
                 sys::sleep_us(20);
             }
         }
         true
     }
 
-    /// The task's thread is about to take pages out.
-    pub(super) fn taking<'a>(&self, task: &'a Task) -> Taking<'a> {
+    /// The task's thread is about to evict pages.
+    pub(super) fn evicting<'a>(&self, task: &'a Task) -> Evicting<'a> {
         if self.log().dozes() {
-            self.look_for_held();
+            self.check_for_pinned();
         }
-        task.taking.fetch_add(1, Ordering::SeqCst);
-        Taking { turn: &task.taking, wary: self.wary.on.load(Ordering::SeqCst) }
+        task.evicting.fetch_add(1, Ordering::SeqCst);
+        Evicting { turn: &task.evicting, by_move: self.pinned.expected.load(Ordering::SeqCst) }
     }
 
-    /// Looks whether a call that nobody saw has registered memory with an io_uring. The log's writer looks while pages
-    /// leave, and a thread does before it takes the first ones out after a while. So there are two cases: none has left
-    /// for some time, and none will leave unseen; or some may have left while the kernel held them, and the program
-    /// must not go on.
-    pub(super) fn look_for_held(&self) {
-        if self.wary.on.load(Ordering::SeqCst) || !whose::is_here() {
+    /// Checks whether a call that was not intercepted has registered memory with an io_uring. The log's writer looks
+    /// while pages leave, and a thread does before it takes the first ones out after a while. So there are two cases:
+    /// none has left for some time, and none will leave unseen; or some may have left while the kernel held them, and
+    /// the program must not continue.
+    pub(super) fn check_for_pinned(&self) {
+        if self.pinned.expected.load(Ordering::SeqCst) || !pids::is_pager() {
             return;
         }
-        let ([looked, turns, at], time) = (&self.wary.looked, sys::now());
+        let ([looked, turns, at], time) = (&self.pinned.looked, sys::now());
         if time - looked.swap(time, Ordering::SeqCst).min(time) < LOOK_US * 500 {
             return;
         }
         let tasks = (0..self.tasks().len()).map(|task| self.task(task));
-        let now = tasks.map(|task| u64::from(task.taking.load(Ordering::SeqCst))).sum();
+        let now = tasks.map(|task| u64::from(task.evicting.load(Ordering::SeqCst))).sum();
         let left = turns.swap(now, Ordering::SeqCst) != now;
         if left {
             at.store(time, Ordering::SeqCst);
         }
-        if !whose::is_held() {
+        if !pids::has_pinned_memory() {
             return;
         }
-        // The kernel tells of a buffer only when it holds all of it.
+        // The kernel counts a buffer only when all of it is pinned.
         if left || time - at.load(Ordering::SeqCst).min(time) < HELD_NS || !self.memory.uffd().can_move {
             fatal::stop(
                 "the program has registered memory with an io_uring by a system call of its own while pages left RAM, and \
                  their bytes may be lost; link liburing as a shared library, or give more RAM",
             );
         }
-        self.wary.on.store(true, Ordering::SeqCst);
+        self.pinned.expected.store(true, Ordering::SeqCst);
     }
 
-    /// Moves the pages that may have been written to onto the shelf, and marks those that cannot leave.
+    /// Moves the pages that may have been written to into the aside mapping, and marks those that cannot leave.
     pub(super) fn try_leave_all(&self, task: &Task, pages: &mut [Victim]) {
-        for victim in pages.iter_mut().filter(|victim| victim.write && !victim.shelved) {
+        for victim in pages.iter_mut().filter(|victim| victim.write && !victim.is_aside) {
             match self.try_leave(task, victim.page) {
-                true => (victim.shelved, victim.address) = (true, self.memory.shelf(victim.page)),
+                true => (victim.is_aside, victim.address) = (true, self.memory.aside(victim.page)),
                 false => victim.refused = true,
             }
         }
     }
 
-    /// Moves a page to the shelf. Returns false if the kernel holds its frame. Only for its owner.
+    /// Moves a page to the aside mapping. Returns false if the kernel holds its frame. Only for its owner.
     pub(super) fn try_leave(&self, task: &Task, page: usize) -> bool {
-        let (address, shelf, uffd) = (self.memory.address(page), self.memory.shelf(page), self.memory.uffd());
+        let (address, aside, uffd) = (self.memory.address(page), self.memory.aside(page), self.memory.uffd());
         let mut shared = true;
         let mut moved = Err(Errno::NOENT);
         for _ in 0..LOOKS {
-            moved = uffd.move_page(shelf, address);
+            moved = uffd.move_page(aside, address);
             match moved {
                 Err(Errno::NOENT) => _ = self.memory.refill(page),
-                // Shared with a child, or merged: then nobody holds it, and this gives it a frame of its own.
+                // Shared with a child, or merged: then it is not pinned, and this gives it a frame of its own.
                 Err(Errno::BUSY) if shared => {
                     shared = false;
                     self.memory.unprotect(page);
@@ -164,7 +171,7 @@ impl Work {
                     let _ = unsafe { sys::advise(address..address + PAGE, libc::MADV_POPULATE_WRITE) };
                 }
                 Err(Errno::INVAL) => {
-                    moved = self.try_leave_apart(page);
+                    moved = self.try_leave_read_only(page);
                     break;
                 }
                 _ => break,
@@ -173,18 +180,18 @@ impl Work {
         match moved {
             Ok(()) => {
                 Stats::add(&self.stats.flushes, 1);
-                self.came_round();
-                let less = |held: usize| Some(held.saturating_sub((self.wary.frames / FEW).max(1)));
-                let _ = self.wary.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+                self.reset_refusals();
+                let less = |held: usize| Some(held.saturating_sub((self.pinned.frames / FEW).max(1)));
+                let _ = self.pinned.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
             }
-            Err(_) => self.stayed(),
+            Err(_) => self.count_refusal(),
         }
         moved.is_ok()
     }
 
     /// A page could not leave.
-    fn stayed(&self) {
-        let Wary { refused, held, since, frames, .. } = &self.wary;
+    fn count_refusal(&self) {
+        let PinnedFrames { refused, held, since, frames, .. } = &self.pinned;
         refused.fetch_add(1, Ordering::Relaxed);
         match held.fetch_add(1, Ordering::Relaxed) {
             0 => since.store(sys::now(), Ordering::Relaxed),
@@ -196,9 +203,9 @@ impl Work {
     }
 
     /// The same for a page that the program may not write to: the kernel moves only what is writable. No thread of the
-    /// program gets more rights meanwhile, for the page is elsewhere; who touches its place waits.
-    fn try_leave_apart(&self, page: usize) -> Sys<()> {
-        let (address, shelf, uffd) = (self.memory.address(page), self.memory.shelf(page), self.memory.uffd());
+    /// program gets more rights during this time, because the page is elsewhere; a thread that touches its place waits.
+    fn try_leave_read_only(&self, page: usize) -> Sys<()> {
+        let (address, aside, uffd) = (self.memory.address(page), self.memory.aside(page), self.memory.uffd());
         let rights = || match self.memory.space.extents().within(address..address + PAGE).next() {
             Some((_, Kind::Managed(manner))) => manner.protection,
             _ => libc::PROT_NONE,
@@ -209,11 +216,11 @@ impl Work {
                 Ok(new) => new,
                 Err(error) => fatal::stop(format_args!("cannot move the page at {address:#x}: {}", error.io())),
             };
-            let mut moved = uffd.move_page(shelf, new);
+            let mut moved = uffd.move_page(aside, new);
             if moved == Err(Errno::BUSY) {
                 // Shared with a child, as in `try_leave`; here no fault is ours.
                 let _ = sys::advise(new..new + PAGE, libc::MADV_POPULATE_WRITE);
-                moved = uffd.move_page(shelf, new);
+                moved = uffd.move_page(aside, new);
             }
             match moved {
                 Ok(()) => sys::unmap_memory(new, PAGE),

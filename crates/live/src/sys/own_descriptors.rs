@@ -1,10 +1,11 @@
 //! The numbers of all descriptors of the pager in this process, a bit for each. The program does not close them, nor
-//! puts another file in their place. The set is read and changed without locks, so that a signal handler may close files.
+//! puts another file in their place. The set is read and changed without locks, so that a signal handler may close
+//! files.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
 
-use super::whose;
+use super::pids;
 
 /// The largest set of numbers: more than a process has, unless its limit was raised above the kernel's own default
 /// (`fs.nr_open`).
@@ -22,9 +23,9 @@ fn place(number: RawFd) -> Option<(&'static AtomicU64, u64)> {
     Some((word, 1 << (number % WORD)))
 }
 
-/// The pager has a descriptor. A keeper's own are not in the set.
+/// Adds a descriptor of the pager. Those of a pager process are not in the set.
 pub fn add(number: RawFd) {
-    if let Some((word, bit)) = place(number).filter(|_| !whose::is_here()) {
+    if let Some((word, bit)) = place(number).filter(|_| !pids::is_pager()) {
         END.fetch_max(number as usize / WORD + 1, Relaxed);
         word.fetch_or(bit, Relaxed);
     }
@@ -32,7 +33,7 @@ pub fn add(number: RawFd) {
 
 /// The pager has closed a descriptor.
 pub(crate) fn remove(number: RawFd) {
-    if let Some((word, bit)) = place(number).filter(|_| !whose::is_here()) {
+    if let Some((word, bit)) = place(number).filter(|_| !pids::is_pager()) {
         word.fetch_and(!bit, Relaxed);
     }
 }

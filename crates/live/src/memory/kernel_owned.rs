@@ -1,6 +1,7 @@
-//! While all memory that the program may touch fits into RAM, no page can have to leave. That memory is then the kernel's
-//! own: not watched, and touched without a fault of ours. Just before the program may touch more, `region/early.rs` gives
-//! all of its memory to the engine, for good. Until then all pages that it may touch count as pages in RAM.
+//! Kernel-owned memory: while all memory that the program may touch fits into RAM, no page needs to be evicted. The
+//! kernel then fills the memory, and the pager gets no faults. Just before the program may touch more,
+//! `region/take_over.rs` hands all of the memory to the engine, permanently. Until then all pages that it may touch
+//! count as resident.
 
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,30 +17,30 @@ const GUARD: u64 = 1 << 58;
 /// Twice as many descriptors as the pager needs at least.
 const FEW: u64 = 80;
 
-/// Whether memory is not watched yet.
+/// Whether the kernel still owns the memory.
 #[derive(Debug, Default)]
-pub struct Early {
+pub struct KernelOwned {
     on: AtomicBool,
-    /// The program may touch so many pages.
+    /// Pages that the program may touch at most.
     most: usize,
     /// `/proc/self/pagemap`, opened before the program begins.
     pagemap: Option<High>,
 }
 
-impl Early {
+impl KernelOwned {
     /// Memory of up to `most` pages is not watched, if this process can find out later which pages are there.
-    pub fn up_to(most: usize) -> Early {
+    pub fn up_to(most: usize) -> KernelOwned {
         // Where descriptors are few, the pager goes without.
         let few = sys::with_room(|soft| soft < FEW);
         let pagemap = if few { None } else { sys::open_file(c"/proc/self/pagemap").ok().map(sys::move_high) };
-        Early { on: AtomicBool::new(pagemap.is_some()), most, pagemap }
+        KernelOwned { on: AtomicBool::new(pagemap.is_some()), most, pagemap }
     }
 
     pub fn is_on(&self) -> bool {
         self.on.load(Ordering::Acquire)
     }
 
-    /// Whether the program may touch so many pages.
+    /// Whether the program may touch this many pages.
     pub fn has_room(&self, pages: usize) -> bool {
         pages <= self.most
     }
@@ -49,18 +50,18 @@ impl Early {
     }
 
     /// Which of the pages from `address` on have content.
-    pub fn look(&self, address: usize, told: &mut [u64]) -> Sys<()> {
-        let (file, len) = (self.pagemap.as_ref().map_or(-1, |file| file.as_raw_fd()), size_of_val(told));
+    pub fn look(&self, address: usize, words: &mut [u64]) -> Sys<()> {
+        let (file, len) = (self.pagemap.as_ref().map_or(-1, |file| file.as_raw_fd()), size_of_val(words));
         let mut done = 0;
         while done < len {
-            let (into, offset) = (told.as_mut_ptr() as usize + done, (address / PAGE * 8 + done) as u64);
-            // SAFETY: the rest of `told`.
+            let (into, offset) = (words.as_mut_ptr() as usize + done, (address / PAGE * 8 + done) as u64);
+            // SAFETY: the rest of `words`.
             match unsafe { sys::read_at(file, into, len - done, offset) }? {
                 0 => return Err(sys::Errno::IO),
                 read => done += read,
             }
         }
-        told.iter_mut().for_each(|word| *word = u64::from(*word & (IN_RAM | SWAPPED) != 0 && *word & GUARD == 0));
+        words.iter_mut().for_each(|word| *word = u64::from(*word & (IN_RAM | SWAPPED) != 0 && *word & GUARD == 0));
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Downgrades: a page goes to the shelf while its frame stays, and a touch brings it back. Three threads meet:
+//! Downgrades: a page goes to the aside mapping while its frame stays, and a touch brings it back. Three threads meet:
 //! one moves the page, one wants the page back, and one wants its frame. A thread can also meet a page that it has
 //! promised to map and has not yet.
 
@@ -27,7 +27,7 @@ enum Rules {
 struct Pager {
     kernel: Kernel,
     pages: Pages,
-    /// The mapped pages, the oldest first. The others are in the shelf.
+    /// The mapped pages, the oldest first. The others are in the aside mapping.
     valid: Lock<Vec<usize>>,
     rules: Rules,
 }
@@ -43,7 +43,7 @@ impl Pager {
         let pages = Pages::new(PAGES).unwrap();
         let kernel = Kernel::new(2 * PAGES);
         for page in 0..PAGES {
-            pages.set(page, Where::Shelved);
+            pages.set(page, Where::Aside);
             kernel.copy(PAGES + page, Default::default(), false).unwrap();
         }
         Arc::new(Pager { kernel, pages, valid: Lock::new(Vec::new()), rules })
@@ -73,7 +73,7 @@ impl Pager {
             for page in wanted.iter().copied() {
                 self.come_to_rest(page, &mut owed, owner);
                 // Another thread may have mapped it.
-                if !self.pages.acquire(page, Where::Shelved, Where::Busy, owner) {
+                if !self.pages.acquire(page, Where::Aside, Where::Busy, owner) {
                     continue;
                 }
                 if valid.len() == VALID {
@@ -107,11 +107,11 @@ impl Pager {
     fn settle(&self, one: Owed, owner: Owner) {
         match one {
             Owed::Hold(page) => {
-                assert!(self.kernel.move_page(PAGES + page, page), "page {page} to the shelf");
-                self.pages.release(page, owner, Where::Shelved);
+                assert!(self.kernel.move_page(PAGES + page, page), "page {page} to the aside mapping");
+                self.pages.release(page, owner, Where::Aside);
             }
             Owed::Back(page) => {
-                assert!(self.kernel.move_page(page, PAGES + page), "page {page} from the shelf");
+                assert!(self.kernel.move_page(page, PAGES + page), "page {page} from the aside mapping");
                 self.pages.release(page, owner, Where::Dirty);
             }
         }
@@ -136,7 +136,7 @@ fn two_writers(rules: Rules, both: bool) {
 }
 
 #[test]
-fn pages_come_back_from_the_shelf_with_what_was_written() {
+fn pages_come_back_from_the_aside_mapping_with_what_was_written() {
     explore(|| two_writers(Rules::Sound, false));
 }
 

@@ -1,10 +1,10 @@
-//! The end of the time in which memory is not watched (`memory/early.rs`).
+//! Hands all memory from the kernel to the engine (`memory/kernel_owned.rs`).
 //!
 //! ```text
 //!   watch all ranges ─ what is there becomes the engine's, page by page ─ from now on as everywhere else
 //! ```
-//! The program's threads go on meanwhile. A page that is there is used without a fault; one that is not has a fault as
-//! always. What the program drops goes by the kernel until the end, as by a bare system call.
+//! The program's threads run during this time. A page that is there is used without a fault; one that is not has a
+//! fault as always. What the program drops goes by the kernel until the end, as by a bare system call.
 
 use std::ops::Range;
 
@@ -17,9 +17,9 @@ use crate::PAGE;
 const STEP: usize = 64;
 
 impl Faults {
-    /// From now on memory is watched, as pins, forks and wary programs need it.
-    pub fn watch_early(&self) {
-        if self.memory().early.is_on() {
+    /// From now on the engine owns the memory: pins, forks and pinned frames need that.
+    pub fn take_over(&self) {
+        if self.memory().kernel_owned.is_on() {
             let _signals = Signals::block();
             let _changing = self.space().changing();
             if let Err(error) = self.watch_all() {
@@ -29,15 +29,15 @@ impl Faults {
     }
 
     /// Before the program may touch memory that it could not touch.
-    pub fn open_early(&self, range: Range<usize>) -> Sys<()> {
-        if !self.memory().early.is_on() {
+    pub fn open_range(&self, range: Range<usize>) -> Sys<()> {
+        if !self.memory().kernel_owned.is_on() {
             return Ok(());
         }
         let _signals = Signals::block();
         let _changing = self.space().changing();
         let closed = self.space().managed_within(range.clone()).into_iter().filter(|(_, manner)| !manner.opened);
         let more = closed.map(|(part, _)| part.len() / PAGE).sum();
-        if !self.is_early(more) {
+        if !self.is_kernel_owned(more) {
             return self.watch_all();
         }
         self.space().extents().change(range, |manner| manner.opened = true);
@@ -46,13 +46,13 @@ impl Faults {
     }
 
     /// Whether the program may touch `more` pages, and none has to be watched.
-    pub(super) fn is_early(&self, more: usize) -> bool {
-        self.memory().early.is_on() && self.memory().early.has_room(self.memory().resident() + more)
+    pub(super) fn is_kernel_owned(&self, more: usize) -> bool {
+        self.memory().kernel_owned.is_on() && self.memory().kernel_owned.has_room(self.memory().resident() + more)
     }
 
     /// From now on memory is watched. The caller changes the space.
     pub(super) fn watch_all(&self) -> Sys<()> {
-        if !self.memory().early.is_on() {
+        if !self.memory().kernel_owned.is_on() {
             return Ok(());
         }
         let managed = self.space().managed_within(self.space().span());
@@ -60,7 +60,7 @@ impl Faults {
         self.memory().count_out(self.memory().resident());
         let unguarded = managed.into_iter().filter(|(_, manner)| !manner.guarded);
         unguarded.map(|(range, _)| range).try_for_each(|range| self.adopt(range))?;
-        self.memory().early.end();
+        self.memory().kernel_owned.end();
         Ok(())
     }
 
@@ -68,10 +68,12 @@ impl Faults {
         for start in range.clone().step_by(STEP * PAGE) {
             let mut there = [0u64; STEP];
             let there = &mut there[..(range.end - start).div_ceil(PAGE).min(STEP)];
-            self.memory().early.look(start, there)?;
+            self.memory().kernel_owned.look(start, there)?;
             let first = self.space().pages_of(&(start..start)).start;
             let there = there.iter().enumerate().filter(|(_, there)| **there != 0).map(|(i, _)| first + i);
-            self.with_task(|_, todo| there.filter(|page| self.adopted(*page)).for_each(|page| todo.keep(page)));
+            self.with_task(|_, todo| {
+                there.filter(|page| self.adopted(*page)).for_each(|page| todo.note_unevicted(page))
+            });
         }
         Ok(())
     }
@@ -82,7 +84,7 @@ impl Faults {
         self.space().touch(page, || {
             new = self.pages().get(page) == Where::Nowhere;
             if new {
-                self.pages().set(page, Where::Kept);
+                self.pages().set(page, Where::Unevicted);
             }
         });
         new

@@ -1,18 +1,19 @@
-//! The pager's own process. It shares the program's memory, and nothing else: it has descriptors, signals, a working
-//! folder, a process group and credentials of its own. So the program sees no thread, and cannot stop, pin or
-//! restrict one; and no thread of the pager keeps a right that the program has dropped, since none has any.
+//! The pager process. It shares the program's memory, and nothing else: it has descriptors, signals, a working
+//! folder, a process group and credentials of its own. So the program sees no thread of the pager, and cannot stop it,
+//! bind it to a processor or restrict it; and the pager keeps no right that the program has dropped, since it has none.
 //!
 //! ```text
 //!   program    clone(CLONE_VM) ── waits ──► runs ......... fork: sends the child's pipe .... ends, or runs another program
 //!                     │             ▲                                 │                          │
-//!   keeper            └► settles ───┴► handlers, writer               └► notes it                └► ends
+//!   pager process     └► settles ───┴► handlers, writer               └► notes it                └► ends
 //! ```
-//! The keeper is a child of the program that `wait` does not report, since its end sends no SIGCHLD. Its end sends
-//! SIGKILL instead. So if the keeper fails or is killed, the program does not wait for ever for a page, nor reads a
-//! wrong one. If the program executes another one, the kernel sends that program SIGCHLD; there [`reap_old`] reaps the
-//! keeper.
+//! The pager process is a child of the program that `wait` does not report, since its end sends no SIGCHLD. Its end
+//! sends SIGKILL instead. So if the pager process fails or is killed, the program does not wait for ever for a page,
+//! nor reads a wrong one. If the program executes another one, the kernel sends that program SIGCHLD; there
+//! [`reap_old`] reaps the keeper.
 //!
-//! The keeper learns of the program's end from a pidfd, and from a socket: the program's end of it is closed on exec.
+//! The pager process learns of the program's end from a pidfd, and from a socket: the program's end of it is closed on
+//! exec.
 
 use std::ffi::c_void;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -21,21 +22,21 @@ use std::sync::atomic::{AtomicU32, Ordering::*};
 use super::Threads;
 use crate::fault::Faults;
 use crate::swap::log::Log;
+use crate::sys::pids::{PAGER, PROGRAM};
 use crate::sys::thread::{spawn, RawThread, PROCESS};
-use crate::sys::whose::{KEEPER, PROGRAM};
-use crate::sys::{self, kept, rights, Errno, High, Sys};
+use crate::sys::{self, own_descriptors, rights, Errno, High, Sys};
 use crate::LiveError;
 
-/// The keeper, as the program sees it.
-pub struct Keeper {
+/// The pager process, as the program sees it.
+pub struct PagerProcess {
     thread: RawThread,
     socket: High,
 }
 
-/// By this name top and gdb show the keeper.
+/// By this name top and gdb show the pager process.
 const NAME: &std::ffi::CStr = c"coldframe-pager";
 
-/// What the keeper needs to begin.
+/// What the pager process needs to begin.
 struct Start {
     threads: *const Threads,
     faults: *const Faults,
@@ -43,57 +44,57 @@ struct Start {
     ready: AtomicU32,
 }
 
-/// Values of `Start::ready`, besides the number of an error.
+/// Values of `Start::ready`; others are error numbers.
 const BEGINS: u32 = 0;
 const READY: u32 = u32::MAX;
 
 impl Threads {
-    /// Starts the keeper, with all threads of the pager.
+    /// Starts the pager process, with all threads of the pager.
     ///
     /// # Safety
     /// Both live until the process ends. This is the only thread that knows the pager; in a forked child the fork has
     /// taken the locks.
-    pub(super) unsafe fn start_keeper(&self, faults: &Faults) -> Result<Keeper, LiveError> {
+    pub(super) unsafe fn start_process(&self, faults: &Faults) -> Result<PagerProcess, LiveError> {
         let failed = |error: Errno| LiveError::os("a process that handles faults", error);
         let (ours, theirs) = sys::sockets().map_err(failed)?;
         let (threads, socket, ready) = (self, theirs.as_raw_fd(), AtomicU32::new(BEGINS));
         let mut start = Start { threads, faults, socket, ready };
         PROGRAM.store(sys::getpid(), Relaxed);
-        // SAFETY: `start` lives until the keeper is ready, and the pager as long as the keeper.
-        let thread = unsafe { spawn(keep, (&raw mut start).cast(), PROCESS) }.map_err(failed)?;
-        let keeper = Keeper { thread, socket: sys::move_high(ours) };
+        // SAFETY: `start` lives until the pager process is ready, and the pager as long as the pager process.
+        let thread = unsafe { spawn(run, (&raw mut start).cast(), PROCESS) }.map_err(failed)?;
+        let pager_process = PagerProcess { thread, socket: sys::move_high(ours) };
         loop {
             match start.ready.load(Acquire) {
                 BEGINS => sys::futex_wait(&start.ready, BEGINS),
-                READY => return Ok(keeper),
+                READY => return Ok(pager_process),
                 error => return Err(failed(Errno(error as i32))),
             }
         }
     }
 }
 
-impl Keeper {
-    /// Tells the keeper by which descriptor a child's end is seen; it was forked at the end of `epoch`. Returns false
-    /// if the message cannot be sent.
-    pub fn tell(&self, epoch: u32, alive: &High) -> bool {
+impl PagerProcess {
+    /// Sends the pager process the descriptor that shows a child's end; it was forked at the end of `epoch`. Returns
+    /// false if the message cannot be sent.
+    pub fn send_child(&self, epoch: u32, alive: &High) -> bool {
         sys::send(self.socket.as_raw_fd(), epoch, alive.as_raw_fd()).is_ok()
     }
 
-    /// In a forked child: the keeper is the parent's.
+    /// In a forked child: the pager process is the parent's.
     pub fn forget_in_child(self) {
-        KEEPER.store(0, Relaxed);
+        PAGER.store(0, Relaxed);
         self.thread.forget_in_child();
     }
 }
 
-unsafe extern "C" fn keep(start: *mut c_void) {
-    // SAFETY: `start_keeper` gave it, and waits until `ready` is set.
+unsafe extern "C" fn run(start: *mut c_void) {
+    // SAFETY: `start_process` gave it, and waits until `ready` is set.
     let start = unsafe { &*start.cast::<Start>() };
     // SAFETY: the pager lives as long as its program.
     let (threads, faults) = unsafe { (&*start.threads, &*start.faults) };
-    KEEPER.store(sys::getpid(), Relaxed);
+    PAGER.store(sys::getpid(), Relaxed);
     // SAFETY: as above, and the program waits.
-    let settled = settle(faults, start).and_then(|program| unsafe { threads.start_crew(faults) }.map(|()| program));
+    let settled = settle(faults, start).and_then(|program| unsafe { threads.start_threads(faults) }.map(|()| program));
     match settled {
         Ok(_) => rights::only_work(PROGRAM.load(Relaxed)),
         // Memory that is no longer watched is the program's alone.
@@ -119,18 +120,18 @@ fn settle(faults: &Faults, start: &Start) -> Sys<OwnedFd> {
     crate::sys::descriptors::allow_all();
     let program = sys::pidfd(PROGRAM.load(Relaxed))?;
     faults.memory().take_pidfd(&sys::pidfd(sys::getpid())?)?;
-    let mut kept: Vec<RawFd> = kept::all().chain([program.as_raw_fd(), start.socket]).collect();
-    kept.sort_unstable();
+    let mut open: Vec<RawFd> = own_descriptors::all().chain([program.as_raw_fd(), start.socket]).collect();
+    open.sort_unstable();
     let mut from = 0;
-    for kept in kept {
-        sys::close_range(from..kept)?;
-        from = kept + 1;
+    for descriptor in open {
+        sys::close_range(from..descriptor)?;
+        from = descriptor + 1;
     }
     sys::close_range(from..RawFd::MAX)?;
     // A filter of the program's may refuse this.
     sys::await_events([program.as_raw_fd(), start.socket], false)?;
     sys::leave_group_and_folder();
-    sys::whose::open_status();
+    sys::pids::open_status();
     rights::drop_all()?;
     Ok(program)
 }
@@ -138,20 +139,21 @@ fn settle(faults: &Faults, start: &Start) -> Sys<OwnedFd> {
 /// Waits for messages, and for the program's end.
 fn watch(log: &Log, program: &OwnedFd, socket: RawFd) -> ! {
     loop {
-        let [ended, told] = sys::await_events([program.as_raw_fd(), socket], true).unwrap_or_default();
-        match if told & libc::POLLIN != 0 { sys::receive(socket) } else { Err(Errno::AGAIN) } {
+        let [ended, events] = sys::await_events([program.as_raw_fd(), socket], true).unwrap_or_default();
+        match if events & libc::POLLIN != 0 { sys::receive(socket) } else { Err(Errno::AGAIN) } {
             Ok((epoch, alive)) => log.follow(epoch, alive),
-            Err(_) if ended | told & libc::POLLHUP != 0 => sys::exit_group(0),
+            Err(_) if ended | events & libc::POLLHUP != 0 => sys::exit_group(0),
             Err(_) => {}
         }
     }
 }
 
-/// The keeper of a program that has executed another one ends at once. An emulator's keeper, as the emulated program
-/// finds it, lives on.
+/// The pager process of a program that has executed another one ends at once. An emulator's pager process, as the
+/// emulated program finds it, lives on.
 const REAPING_MS: u32 = 1000;
 
-/// In a program that another one with a keeper has executed: reaps that keeper, which is a child of this program now.
+/// In a program that was executed by one with a pager process: reaps that process, which is a child of this program
+/// now.
 pub fn reap_old() {
     let mut text = [0u8; 4096];
     let len = sys::read_file(c"/proc/thread-self/children", &mut text);
