@@ -9,7 +9,7 @@ all: build
 
 # Build the programs and their libraries, in target/release.
 build:
-	$(CARGO) build --release --locked -p coldframe-cli -p coldframe-figures -p coldframe-qemu-plugin -p coldframe-preload -p coldframe-capi
+	$(CARGO) build --release --locked -p coldframe-cli -p coldframe-lab -p coldframe-qemu-plugin -p coldframe-preload -p coldframe-capi
 
 # Print this list.
 help:
@@ -25,7 +25,7 @@ help:
 
 # Build the same with line numbers for backtraces and profilers, in target/symbols.
 symbols:
-	$(CARGO) build --profile symbols --locked -p coldframe-cli -p coldframe-figures -p coldframe-qemu-plugin -p coldframe-preload -p coldframe-capi
+	$(CARGO) build --profile symbols --locked -p coldframe-cli -p coldframe-lab -p coldframe-qemu-plugin -p coldframe-preload -p coldframe-capi
 
 # Run the whole demo with one shipped program: advice, report, and a run in the advised RAM, predicted and measured.
 demo: build
@@ -130,7 +130,7 @@ settings:
 
 # Print the papers' figures beside ours.
 papers: build
-	$(BIN) papers all --all
+	$(BIN)-lab papers all --all
 
 # Write the papers' lines in the book's table from their rows.
 papers-book:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes a Debian package from a folder with the program, and with its libraries if they are not within it: scripts/deb.sh
+# Makes a Debian package from a folder with both programs, and with their libraries if they are not within them: scripts/deb.sh
 # FOLDER [FOLDER OF THE PACKAGE [DEBIAN'S NAME OF THE MACHINE, A PROGRAM THAT RUNS HERE]]. Prints the package's path.
 # DEB_PACK: the compression options of dpkg-deb; by default -Zxz.
 set -eu
@@ -27,20 +27,25 @@ put() { # MODE FILE PLACE
     chmod "$1" "$root/$3"
 }
 put 755 "$program" usr/bin/coldframe
+put 755 "$built/coldframe-lab" usr/bin/coldframe-lab
 for library in libcoldframe_preload.so libcoldframe_plugin.so; do
     if [ -f "$built/$library" ]; then put 644 "$built/$library" "usr/lib/coldframe/$library"; fi
 done
 mkdir -p "$root/usr/share/man/man1"
-"$speaks" man --dir "$root/usr/share/man/man1"
+for name in coldframe coldframe-lab; do
+    "$(dirname "$speaks")/$name" man --dir "$root/usr/share/man/man1"
+done
 gzip -9 -n "$root"/usr/share/man/man1/*
-completions() { # SHELL PLACE
-    mkdir -p "$root/$(dirname "$2")"
-    "$speaks" completions "$1" >"$root/$2"
-    chmod 644 "$root/$2"
+completions() { # PROGRAM SHELL PLACE
+    mkdir -p "$root/$(dirname "$3")"
+    "$(dirname "$speaks")/$1" completions "$2" >"$root/$3"
+    chmod 644 "$root/$3"
 }
-completions bash usr/share/bash-completion/completions/coldframe
-completions zsh usr/share/zsh/vendor-completions/_coldframe
-completions fish usr/share/fish/vendor_completions.d/coldframe.fish
+for name in coldframe coldframe-lab; do
+    completions $name bash usr/share/bash-completion/completions/$name
+    completions $name zsh usr/share/zsh/vendor-completions/_$name
+    completions $name fish usr/share/fish/vendor_completions.d/$name.fish
+done
 put 644 README.md usr/share/doc/coldframe/README.md
 gzip -9 -n -c CHANGELOG.md >"$root/usr/share/doc/coldframe/changelog.gz"
 {
@@ -59,7 +64,7 @@ gzip -9 -n -c CHANGELOG.md >"$root/usr/share/doc/coldframe/changelog.gz"
 } >"$root/usr/share/doc/coldframe/copyright"
 chmod 644 "$root"/usr/share/doc/coldframe/* "$root"/usr/share/man/man1/*
 # The oldest C library that has all symbols the files need.
-libc=$(for file in "$root/usr/bin/coldframe" "$root"/usr/lib/coldframe/*.so; do
+libc=$(for file in "$root"/usr/bin/* "$root"/usr/lib/coldframe/*.so; do
     [ -f "$file" ] || continue
     objdump -T "$file" 2>/dev/null | grep -o 'GLIBC_[0-9.]*' || true
 done | sed 's/GLIBC_//' | sort -V | tail -1)
@@ -76,8 +81,8 @@ Section: utils
 Priority: optional
 Description: how little RAM a program can live with, and what that costs
  Records which memory a program touches, says how long it takes by RAM, and
- runs it unmodified in the RAM that it is given. Simulates page replacement,
- fault handlers and swap areas on flash for boards.
+ runs it unmodified in the RAM that it is given. coldframe-lab simulates page
+ replacement, fault handlers and swap areas on flash for boards.
 CONTROL
 # The group and the rule for /dev/userfaultfd; not into another root, whose device this is not.
 cat >"$root/DEBIAN/postinst" <<'POSTINST'

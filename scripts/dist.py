@@ -1,5 +1,5 @@
-"""What a release hands out, in target/dist: for each machine one static program that holds the libraries it loads into
-other programs, a tarball, a Debian package and a wheel of it, and SHA256SUMS.
+"""What a release hands out, in target/dist: for each machine two static programs that hold the libraries they load into
+other programs, a tarball, a Debian package and a wheel of them, and SHA256SUMS.
 
     scripts/dist.py [--only x86_64|aarch64] [--no-wheel]
 
@@ -23,8 +23,9 @@ ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "target" / "dist"
 OLDEST = (2, 28)
 """The glibc of Debian 10 and RHEL 8."""
+PROGRAMS = ["coldframe", "coldframe-lab"]
 LARGEST = 15_000_000
-"""Bytes of the program."""
+"""Bytes of a program."""
 LIBRARIES = ["libcoldframe_preload.so", "libcoldframe_plugin.so"]
 MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 """Our name of a machine, and Debian's."""
@@ -127,7 +128,7 @@ def unknown(file: Path) -> list[str]:
 
 
 def program(machine: str, folder: Path) -> Path:
-    """Builds the one file for a machine."""
+    """Builds the two programs for a machine, each one file; gives the path of the first."""
     compiler = compiler_of(machine)
     target = f"{machine}-unknown-linux-gnu"
     links = [f"-Clink-arg={word}" for word in stub(compiler, folder / "stub")]
@@ -139,17 +140,20 @@ def program(machine: str, folder: Path) -> Path:
             raise SystemExit(f"dist: glibc {OLDEST} has not what {name} asks for: {', '.join(lacks)}")
         shutil.copy2(built / name, libraries / name)
     static = ["-Ctarget-feature=+crt-static"]
-    made = cargo(target, compiler, static, ["coldframe-cli"], COLDFRAME_BUNDLE=str(libraries)) / "coldframe"
-    if made.stat().st_size > LARGEST:
-        raise SystemExit(f"dist: {made} has {made.stat().st_size:,} bytes, more than {LARGEST:,}")
-    return Path(shutil.copy2(made, folder / "coldframe"))
+    built = cargo(target, compiler, static, ["coldframe-cli", "coldframe-lab"], COLDFRAME_BUNDLE=str(libraries))
+    for name in PROGRAMS:
+        made = built / name
+        if made.stat().st_size > LARGEST:
+            raise SystemExit(f"dist: {made} has {made.stat().st_size:,} bytes, more than {LARGEST:,}")
+        shutil.copy2(made, folder / name)
+    return folder / PROGRAMS[0]
 
 
 def tarball(machine: str, folder: Path, version: str, pages: Path) -> None:
     """The program, its manual pages and completions, as a folder to unpack anywhere."""
     name = f"coldframe-{version}-{machine}-linux"
     with tarfile.open(OUT / f"{name}.tar.gz", "w:gz") as out:
-        for file, place in [(folder / "coldframe", "coldframe"), (ROOT / "LICENSE", "LICENSE"), (ROOT / "README.md", "README.md")]:
+        for file, place in [*((folder / name, name) for name in PROGRAMS), (ROOT / "LICENSE", "LICENSE"), (ROOT / "README.md", "README.md")]:
             out.add(file, f"{name}/{place}", filter=of_nobody)
         for share in ("man", "bash-completion", "zsh", "fish"):
             out.add(pages / "usr/share" / share, f"{name}/share/{share}", filter=of_nobody)
@@ -168,7 +172,7 @@ def wheel(machine: str, folder: Path) -> None:
     name = target.upper().replace("-", "_")
     links = " ".join(f"-Clink-arg={word}" for word in stub(compiler, folder / "stub"))
     env = os.environ | {f"CARGO_TARGET_{name}_RUSTFLAGS": links, f"CARGO_TARGET_{name}_LINKER": compiler}
-    env |= {f"CC_{target.replace('-', '_')}": compiler, "CARGO_BUILD_TARGET": target, "COLDFRAME_PROGRAM": str(folder / "coldframe")}
+    env |= {f"CC_{target.replace('-', '_')}": compiler, "CARGO_BUILD_TARGET": target, "COLDFRAME_PROGRAMS": str(folder)}
     env |= {"MATURIN_PEP517_ARGS": "--compatibility manylinux_{}_{}".format(*OLDEST)}
     python = ROOT / "target" / "venv" / "bin" / "python"
     if not python.exists():

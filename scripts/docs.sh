@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds the book in target/book from docs/book and from the program's own output. $1 is the coldframe program.
+# Builds the book in target/book from docs/book and from the programs' own output. $1 is the coldframe program; coldframe-lab
+# is beside it.
 set -eu
 coldframe=$1
 version=0.5.4
@@ -12,12 +13,16 @@ for golden in crates/figures/src/*/golden.toml; do
     echo "papers $paper"
     case $paper in swl | ddb) picture="-o $generated/$paper.svg" ;; *) picture= ;; esac
     # shellcheck disable=SC2086 # two words or none
-    "$coldframe" --quiet papers $paper --format markdown $picture > $generated/$paper.md
+    "$coldframe-lab" --quiet papers $paper --format markdown $picture > $generated/$paper.md
 done
 
 {
-    for verb in $("$coldframe" help | sed -n '/^Commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p'); do
-        [ "$verb" = help ] || printf '## coldframe %s\n\n```text\n%s\n```\n\n' "$verb" "$("$coldframe" "$verb" --help)"
+    for program in coldframe coldframe-lab "coldframe-lab trace"; do
+        # shellcheck disable=SC2086 # a program and a verb
+        run() { "$(dirname "$coldframe")/"$program "$@"; }
+        for verb in $(run help | sed -n '/^Commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p'); do
+            [ "$verb" = help ] || printf '## %s %s\n\n```text\n%s\n```\n\n' "$program" "$verb" "$(run "$verb" --help)"
+        done
     done
 } > $generated/reference.md
 

@@ -17,10 +17,10 @@ pub struct ColdframeOptions {
     /// Folder for the swap file. The file has no name and is gone when the pager ends. Null: the folder of temporary
     /// files.
     pub backing: *const c_char,
-    /// Page replacement policy, as `coldframe policies` lists them, for example `pa-clock:budget=13`. Null: fitted to
+    /// Page replacement policy, as `coldframe-lab policies` lists them, for example `pa-clock:budget=13`. Null: fitted to
     /// the device.
     pub policy: *const c_char,
-    /// File for a journal of the engine, for `coldframe replay`. Null: no journal.
+    /// File for a journal of the engine, for `coldframe-lab replay`. Null: no journal.
     pub journal: *const c_char,
     /// Keep pages encrypted and authenticated in the swap file, with a key that lives only in memory.
     pub encrypt: bool,

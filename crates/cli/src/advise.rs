@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use coldframe_answer::json::DEVICE;
 use coldframe_answer::Answer;
 use coldframe_experiment::drive::is_swap_trace;
+use coldframe_experiment::settings::policies;
 use coldframe_experiment::{ExperimentError, Settings};
 use coldframe_plots::board_answer as words;
 use coldframe_search::limits::{percent, years};
@@ -20,7 +21,6 @@ use crate::export::{export_board, export_here};
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
-use crate::sim::policies;
 
 /// Find the smallest RAM that a program can live with, its price, and how sure the answer is.
 #[derive(clap::Args)]
@@ -35,7 +35,7 @@ A recording by this machine's pager (record --via faults) is answered for this m
 under `coldframe run` for each size of RAM. Without a limit, the recommended size is at most 10 % slower.
 Other recordings are answered for a board (--device NAME). The search tries all policies and handlers, with and \
 without read-ahead, over sizes from 1 % to 100 % of what the trace touches, then finer steps. A limit must hold at the \
-bad end of its range. Without a limit, the slowdown is at most 5 %. `coldframe sim TRACE -c config.toml` simulates the \
+bad end of its range. Without a limit, the slowdown is at most 5 %. `coldframe-lab sim TRACE -c config.toml` simulates the \
 advised configuration.
 
 Exit code 1: no configuration meets the limits.")]
@@ -261,7 +261,7 @@ pub fn answer(asked: &Asked, quiet: bool) -> Result<Advice, Failure> {
     if is_swap_trace(&asked.trace) {
         let message = format!(
             "{}: a swap trace holds what left RAM of one size; what other sizes would do needs the references: record the program, \
-             or compare swap areas with `coldframe sim`",
+             or compare swap areas with `coldframe-lab sim`",
             asked.trace.display()
         );
         return Err(Failure::Other { message, code: 3 });

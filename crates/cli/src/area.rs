@@ -41,7 +41,7 @@ impl AreaArgs {
             Some(found) if found.name == systems::measured().name => {
                 Some(format!("`{system}` is what runs without it: its handler, parallel, is the default"))
             }
-            Some(_) => Some(format!("`{system}` is simulated only, by `coldframe sim --system {system}`")),
+            Some(_) => Some(format!("`{system}` is simulated only, by `coldframe-lab sim --system {system}`")),
         };
         if let Some(why) = why {
             return Err(Failure::usage(format!("--system: {why}; give {names}, whose swap area is run")));

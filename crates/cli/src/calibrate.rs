@@ -22,7 +22,7 @@ Examples:
   coldframe calibrate --show --format json
   coldframe calibrate --backing /mnt/flash
   sudo coldframe calibrate --swap zram --swap /var/tmp/new.swap
-  coldframe devices here
+  coldframe-lab devices here
 
 This takes about 8 seconds. A pager in this process meets each event some thousand times, as the pager of `coldframe \
 run` would. The thread that touches the memory times each event. `best` and `worst` are the means of the best and of \

@@ -1,5 +1,4 @@
-//! A failure, its exit code, and its message. For bad input the message shows the source line and underlines the
-//! place.
+//! A failure, its exit code, and its message.
 
 use std::process::ExitCode;
 
@@ -9,9 +8,7 @@ use coldframe_kernel::KernelError;
 use coldframe_live::LiveError;
 use coldframe_record::RecordError;
 use coldframe_store::TraceError;
-use miette::{GraphicalReportHandler, LabeledSpan, MietteDiagnostic, NamedSource, Report};
-
-use crate::output::OutputError;
+use coldframe_terminal::output::OutputError;
 
 /// Why a verb has failed.
 #[derive(Debug, thiserror::Error)]
@@ -74,18 +71,6 @@ impl Failure {
             | Failure::Report(ExperimentError::Trace(TraceError::Line(line))) => Some(line),
             _ => None,
         };
-        eprintln!("error: {self}");
-        if let Some(line) = bad_line {
-            let label = LabeledSpan::at(line.offset..line.offset + line.len, line.found.clone());
-            let title = format!("{}, line {}", line.path.display(), line.line);
-            let source = NamedSource::new(title, line.text.clone());
-            let report =
-                Report::new(MietteDiagnostic::new(line.field.to_string()).with_label(label)).with_source_code(source);
-            let mut shown = String::new();
-            if GraphicalReportHandler::new().render_report(&mut shown, report.as_ref()).is_ok() {
-                eprintln!("{shown}");
-            }
-        }
-        ExitCode::from(self.code())
+        coldframe_terminal::failure::report(self, self.code(), bad_line.map(Box::as_ref))
     }
 }

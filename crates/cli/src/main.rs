@@ -5,7 +5,8 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use coldframe_terminal::{manual, output, progress};
 
 mod advise;
 mod advise_here;
@@ -16,11 +17,7 @@ mod calibrate;
 mod check;
 mod compare;
 mod compare_table;
-mod completions;
 mod configured;
-mod convert;
-mod cut;
-mod devices;
 mod disk;
 mod doctor;
 #[cfg(test)]
@@ -28,36 +25,23 @@ mod documents;
 mod export;
 mod failure;
 mod group;
-mod heatmap;
 mod here_sheet;
 mod import;
-mod info;
 mod kernel_summary;
-mod man;
-mod merge;
 mod one_go;
-mod output;
 mod park;
 mod pick_recorder;
-mod policies;
 mod priced;
-mod progress;
 mod raw;
 mod record;
 mod recording_end;
-mod reduce;
-mod replay;
-mod report;
 mod run;
 mod run_by;
 mod run_kernel;
 mod running;
 mod setup;
-mod sim;
-mod sim_args;
 mod squeeze;
 mod squeeze_answer;
-mod started;
 mod summary;
 mod top;
 mod verify;
@@ -69,11 +53,9 @@ Examples:
   coldframe -- bzip2 -9 -k file
   coldframe --verify -- python3 script.py
   coldframe record -o bzip2.parquet -- bzip2 -9 -k file
-  coldframe sim bzip2.parquet --policy clock,lru,opt --ram 10%,25%,50%,100% --plot
   coldframe run --ram 64MiB -- redis-server
   coldframe advise bzip2.parquet --max-slowdown 5% -o config.toml
   coldframe check --max-ram 64MiB --max-slowdown 10% -- ./tests
-  coldframe papers swl
 
 `coldframe -- PROGRAM ARGUMENTS` records the program, advises, and writes a report into the folder PROGRAM.coldframe. \
 It prints the program's run time on this machine for each size of RAM. `coldframe --export FILE -- PROGRAM ARGUMENTS` \
@@ -101,21 +83,9 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Import(import::Args),
-    Info(info::Args),
-    Heatmap(heatmap::Args),
-    Cut(cut::Args),
-    Reduce(reduce::Args),
-    Merge(merge::Args),
-    Mix(merge::MixArgs),
-    Convert(convert::Args),
-    /// Generate a trace of applications on a phone that take turns in the foreground.
-    Generate(started::Args),
     Record(record::Args),
-    Sim(Box<sim::Args>),
     Advise(Box<advise::Args>),
     Check(Box<check::Args>),
-    Report(report::Args),
-    Replay(replay::Args),
     Run(Box<run::Args>),
     Compare(compare::Args),
     Attach(attach::Args),
@@ -126,14 +96,8 @@ enum Verb {
     Setup(setup::Args),
     Calibrate(calibrate::Args),
     Top(top::Args),
-    /// Step through a small lesson: Belady's anomaly, second chance, the parallel handler, PA-Clock, dual buffering.
-    Teach(started::Args),
-    /// Print a paper's figures beside ours.
-    Papers(started::Args),
-    Devices(devices::Args),
-    Policies(policies::Args),
-    Completions(completions::Args),
-    Man(man::Args),
+    Completions(manual::Completions),
+    Man(manual::Man),
     /// Joins groups and becomes a program: `run --by kernel` starts it.
     #[command(hide = true)]
     KernelStart(run_kernel::StartArgs),
@@ -155,20 +119,9 @@ fn main() -> ExitCode {
     let quiet = cli.quiet;
     let done = match cli.verb {
         Verb::Import(args) => import::run(args, quiet),
-        Verb::Info(args) => info::run(args),
-        Verb::Heatmap(args) => heatmap::run(args),
-        Verb::Cut(args) => cut::run(args),
-        Verb::Reduce(args) => reduce::run(args),
-        Verb::Merge(args) => merge::run(args),
-        Verb::Mix(args) => merge::mix(args),
-        Verb::Convert(args) => convert::run(args),
-        Verb::Generate(args) => started::run("generate", args, quiet),
         Verb::Record(args) => record::run(args, quiet),
-        Verb::Sim(args) => sim::run(*args, quiet),
         Verb::Advise(args) => advise::run(*args, quiet),
         Verb::Check(args) => check::run(*args, quiet),
-        Verb::Report(args) => report::run(args),
-        Verb::Replay(args) => replay::run(args),
         Verb::Run(args) => run::run(*args, quiet),
         Verb::Compare(args) => compare::run(args, quiet),
         Verb::Attach(args) => attach::run(args, quiet),
@@ -179,12 +132,8 @@ fn main() -> ExitCode {
         Verb::Doctor(args) => doctor::run(args),
         Verb::Calibrate(args) => calibrate::run(args, quiet),
         Verb::Top(args) => top::run(args),
-        Verb::Teach(args) => started::run("teach", args, quiet),
-        Verb::Papers(args) => started::run("papers", args, quiet),
-        Verb::Devices(args) => devices::run(args),
-        Verb::Policies(args) => policies::run(args),
-        Verb::Completions(args) => completions::run(args),
-        Verb::Man(args) => man::run(args),
+        Verb::Completions(args) => printed(args.print(Cli::command())),
+        Verb::Man(args) => printed(args.print(Cli::command())),
         Verb::KernelStart(args) => run_kernel::become_program(args),
         Verb::KernelGuard => run_kernel::guard(),
         Verb::KernelPark(args) => park::keep(args),
@@ -193,4 +142,8 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(failure) => failure.report(),
     }
+}
+
+fn printed(done: Result<(), output::OutputError>) -> Result<ExitCode, failure::Failure> {
+    Ok(done.map(|()| ExitCode::SUCCESS)?)
 }

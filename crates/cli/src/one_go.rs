@@ -7,7 +7,7 @@ use std::process::{ExitCode, Stdio};
 use coldframe_answer::Answer;
 use coldframe_sheet::quantity::human_size;
 use coldframe_show::export::Exported;
-use coldframe_show::html::Page;
+use coldframe_show::html::{Page, MAP_COLUMNS, MAP_ROWS};
 use coldframe_show::machine_answer::words;
 use coldframe_show::text::wrap;
 use coldframe_store::heat::heat;
@@ -16,7 +16,7 @@ use coldframe_store::Reader;
 use crate::advise_here::Machine;
 use crate::failure::Failure;
 use crate::pick_recorder::pageable;
-use crate::{export, group, output, report, verify, watched, window};
+use crate::{export, group, output, verify, watched, window};
 
 /// The user's request.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -155,7 +155,7 @@ fn write(folder: &Path, trace: &Path, answer: &Answer, exports: &[PathBuf]) -> R
     }
     let mut page = Page::default();
     page.add("advice", json.as_bytes())?;
-    page.add_map(heat(trace, report::MAP_ROWS, report::MAP_COLUMNS)?);
+    page.add_map(heat(trace, MAP_ROWS, MAP_COLUMNS)?);
     page.add_group(&Reader::open(trace)?.provenance().group);
     output::write(Some(&folder.join(REPORT)), &page.html()?)?;
     export::all(exports, &Exported::here(answer, None), &page)

@@ -34,10 +34,10 @@ const PRELOAD: &str = "libcoldframe_preload.so";
 Examples:
   coldframe run --ram 64MiB -- redis-server --save ''
   coldframe run --ram 256MiB --backing /mnt/flash --stats run.json -- python3 script.py
-  coldframe run --ram 8MiB --policy pa-clock --journal j -- sqlite3 db < queries.sql; coldframe replay j
+  coldframe run --ram 8MiB --policy pa-clock --journal j -- sqlite3 db < queries.sql; coldframe-lab replay j
   coldframe advise prog.parquet -o config.toml; coldframe run -c config.toml -- prog
   coldframe run --by kernel --swap zram --ram 64MiB -- ./static-program
-  coldframe run --ram 8MiB --system lobi --collector cost-benefit --swap-area 64MiB --journal j -- sort file; coldframe replay j
+  coldframe run --ram 8MiB --system lobi --collector cost-benefit --swap-area 64MiB --journal j -- sort file; coldframe-lab replay j
   coldframe run --slow node:1 --ram 64MiB -- redis-server --save ''
   coldframe run --ram 4MiB --device LOBI-NAND --backing-max 128MiB -- python3 script.py
 
@@ -62,7 +62,7 @@ pages, in no budget, before its parent goes on. An io_uring and files with direc
 writes past the page table there.
 
 --system lobi lets the engine place each page in a log of erase blocks, collect the blocks and erase them, as \
-`coldframe sim --system lobi` does. The statistics then have programs, copies, erases and wear; the journal has all of \
+`coldframe-lab sim --system lobi` does. The statistics then have programs, copies, erases and wear; the journal has all of \
 these. --read-ahead still decides about read-ahead. A page that leaves RAM dirty is written even if its bytes have not \
 changed, so no page is mapped writable before its first write.
 
@@ -120,7 +120,7 @@ pub struct Args {
     /// Encrypt and authenticate the pages in the swap file, with a key that is only in memory.
     #[arg(long)]
     encrypt: bool,
-    /// Write the engine's events and commands to this file; `coldframe replay` checks it.
+    /// Write the engine's events and commands to this file; `coldframe-lab replay` checks it.
     #[arg(long)]
     journal: Option<PathBuf>,
     /// Write the statistics as JSON to this file.

@@ -152,7 +152,8 @@ fn several_tasks_are_scheduled_prefetch_is_searched_and_sim_repeats_the_answer()
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (mix, config) = (path("mix.parquet"), path("config.toml"));
     let (bzip2, game) = (shipped("bzip2.parquet"), shipped("game.parquet"));
-    let made = coldframe(&["mix", "--task", &format!("{bzip2}*2"), "--task", &game, "--slice", "20000", "-o", &mix]);
+    let made =
+        coldframe(&["trace", "mix", "--task", &format!("{bzip2}*2"), "--task", &game, "--slice", "20000", "-o", &mix]);
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     let asked = [
         "--system",
@@ -181,7 +182,7 @@ fn several_tasks_are_scheduled_prefetch_is_searched_and_sim_repeats_the_answer()
     assert_eq!(best["own_time_ps"].as_u64(), all[0]["references"].as_u64().map(|n| n * 100_000));
     for (args, said) in [
         (vec!["advise", &bzip2, "--prefetch", "75"], "give the system sap"),
-        (vec!["advise", &mix, "--system", "drswap"], "coldframe sim --system drswap"),
+        (vec!["advise", &mix, "--system", "drswap"], "coldframe-lab sim --system drswap"),
         (vec!["advise", &mix, "--system", "sap", "--read-ahead", "16"], "leave out the system sap"),
         (vec!["advise", &mix, "--system", "sap", "--prefetch", "101"], "tasks.prefetch"),
         (vec!["advise", &mix, "--system", "sap", "--scheduler", "cfz"], "did you mean `cfs`"),

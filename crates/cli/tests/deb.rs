@@ -20,6 +20,7 @@ fn package(folder: &Path) -> Option<PathBuf> {
         return None;
     }
     let built = Path::new(env!("CARGO_BIN_EXE_coldframe")).parent().unwrap();
+    coldframe_toolbox::program("coldframe-lab");
     for library in ["libcoldframe_preload.so", "libcoldframe_plugin.so"] {
         if !built.join(library).exists() {
             skip(&format!("{library} is missing; cargo build -p coldframe-preload -p coldframe-qemu-plugin"));

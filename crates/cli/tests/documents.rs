@@ -140,11 +140,11 @@ fn provide(folder: &Path) {
             gzip src1_0.csv trace.din
             coldframe import msr:src1_0.csv.gz -o server.parquet
             cp server.parquet client.parquet
-            coldframe cut {}/traces/fft.parquet -o mine.parquet --rows 100000
+            coldframe-lab trace cut {}/traces/fft.parquet -o mine.parquet --rows 100000
             for name in a b app other train firmware; do cp mine.parquet $name.parquet; done
-            coldframe convert mine.parquet --to lackey -o trace.txt
+            coldframe-lab trace convert mine.parquet --to lackey -o trace.txt
             gzip trace.txt
-            coldframe convert mine.parquet --to oracleGeneral -o cluster52.oracleGeneral.zst
+            coldframe-lab trace convert mine.parquet --to oracleGeneral -o cluster52.oracleGeneral.zst
             cp cluster52.oracleGeneral.zst w1.bin.zst",
             data.display()
         ),
@@ -249,7 +249,7 @@ fn what_the_documents_tell_to_type_runs_and_prints_what_they_show() {
     if !have(&[GCC, BZIP2, QEMU, VALGRIND]) {
         return;
     }
-    coldframe_toolbox::papers();
+    coldframe_toolbox::program("coldframe-lab");
     let inputs = tempfile::tempdir().unwrap();
     provide(inputs.path());
     let can_page = sh(inputs.path(), "coldframe doctor").status.success();

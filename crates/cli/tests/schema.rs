@@ -6,20 +6,21 @@ use std::process::Command;
 
 use coldframe_costs::doctor::{examine, Health};
 use coldframe_kernel::{Place, Tree};
+use coldframe_toolbox::program_of;
 use serde_json::{json, Value};
 
 /// Commands, one per line; `$` is the folder of the shipped traces. Later commands use files of earlier ones.
 const COMMANDS: &str = "\
 import din:t.din -o t.parquet
-info $/worker.parquet
-info t.parquet
-info $/swap-desktop.csv.zst
-heatmap t.parquet
-reduce $/worker.parquet -o small.parquet --above 64KiB
+trace info $/worker.parquet
+trace info t.parquet
+trace info $/swap-desktop.csv.zst
+trace heatmap t.parquet
+trace reduce $/worker.parquet -o small.parquet --above 64KiB
 generate phone --category browser -o phone.parquet
-merge phone.parquet phone.parquet -o both.parquet
-mix --task $/worker.parquet*2 --task $/memload.parquet --slice 10000 -o mix.parquet
-convert t.parquet --to oracleGeneral -o t.bin
+trace merge phone.parquet phone.parquet -o both.parquet
+trace mix --task $/worker.parquet*2 --task $/memload.parquet --slice 10000 -o mix.parquet
+trace convert t.parquet --to oracleGeneral -o t.bin
 sim $/worker.parquet --policy clock,lru,opt --ram 10%,50%
 sim $/worker.parquet --ram 50% --journal w.journal
 sim $/fft.parquet --system ddb --ram 16KiB
@@ -55,9 +56,14 @@ const KERNEL: &str = "run-kernel";
 const OTHERS: [&str; 5] = ["run", "top", "compare", "attach", "squeeze"];
 
 fn coldframe(words: &[String], folder: &Path) -> std::process::Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+    let mut command = Command::new(program_of(words));
     command.args(words).current_dir(folder).env("NO_COLOR", "1").env("COLUMNS", "400").env("XDG_CACHE_HOME", folder);
     command.output().expect("the command runs")
+}
+
+/// The verb of a command; of `trace VERB`, the second word.
+fn verb_of(line: &str) -> &str {
+    line.trim_start_matches("trace ").split(' ').next().unwrap_or_default()
 }
 
 fn words(line: &str) -> Vec<String> {
@@ -201,7 +207,6 @@ fn squeeze(folder: &Path) -> Option<Value> {
 
 #[test]
 fn every_verbs_json_is_of_its_schema() {
-    coldframe_toolbox::papers();
     let folder = tempfile::tempdir().unwrap();
     let lines: String = (0..3000).map(|i| format!("{} {:x}\n", i % 3, i * 7919 % 100_000 * 64)).collect();
     std::fs::write(folder.path().join("t.din"), lines).unwrap();
@@ -242,31 +247,36 @@ fn every_verbs_json_is_of_its_schema() {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(matches!(output.status.code(), Some(0 | 1)), "{line}: {errors}");
         let value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{line}: {e}: {errors}"));
-        let verb = line.split(' ').next().unwrap();
+        let verb = verb_of(line);
         fits(if line.contains(" --on ") { STUDY } else { verb }, line, &value);
     }
 }
 
 #[test]
 fn every_verb_with_json_has_a_schema_and_every_schema_a_verb() {
-    coldframe_toolbox::papers();
     let folder = tempfile::tempdir().unwrap();
     let help = |words: &[&str]| {
         let words: Vec<String> = words.iter().map(ToString::to_string).collect();
         String::from_utf8_lossy(&coldframe(&words, folder.path()).stdout).into_owned()
     };
-    let all = help(&["--help"]);
-    let listed = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    let names = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-    let verbs: Vec<&str> = names.filter_map(|line| line.split_whitespace().next()).collect();
-    let with_json = |verb: &&str| {
-        let text = help(&[verb, "--help"]);
+    let verbs = |words: &[&str]| -> Vec<String> {
+        let all = help(&[words, &["--help"]].concat());
+        let listed = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+        let names = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+        names.filter_map(|line| line.split_whitespace().next()).map(String::from).collect()
+    };
+    let with_json = |words: &[&str]| {
+        let text = help(&[words, &["--help"]].concat());
         text.split("--format <FORMAT>").nth(1).is_some_and(|rest| {
             rest.split("[possible values: ").nth(1).unwrap_or("").split(']').next().unwrap().contains("json")
         })
     };
-    let mut verbs: Vec<String> = verbs.into_iter().filter(with_json).map(String::from).collect();
+    let laboratory = laboratory_verbs(folder.path());
+    let mut all: Vec<String> = verbs(&[]).into_iter().chain(laboratory).filter(|verb| with_json(&[verb])).collect();
+    all.extend(verbs(&["trace"]).into_iter().filter(|verb| with_json(&["trace", verb])));
+    let mut verbs = all;
     verbs.sort();
+    verbs.dedup();
     assert!(verbs.len() > 15, "{verbs:?}");
     let files = std::fs::read_dir(root().join("docs/schema")).unwrap().map(|entry| entry.unwrap().path());
     let json = files.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
@@ -276,7 +286,16 @@ fn every_verb_with_json_has_a_schema_and_every_schema_a_verb() {
     schemas.retain(|name| name != STUDY && name != KERNEL);
     assert_eq!(verbs, schemas);
     for verb in verbs {
-        let tried = COMMANDS.lines().chain(PAGED.lines()).any(|line| line.split(' ').next() == Some(verb.as_str()));
+        let tried = COMMANDS.lines().chain(PAGED.lines()).any(|line| verb_of(line) == verb);
         assert!(tried || OTHERS.contains(&verb.as_str()), "{verb}: add a line above");
     }
+}
+
+fn laboratory_verbs(folder: &Path) -> Vec<String> {
+    let mut command = Command::new(coldframe_toolbox::program("coldframe-lab"));
+    let output = command.arg("--help").current_dir(folder).output().unwrap();
+    let all = String::from_utf8_lossy(&output.stdout).into_owned();
+    let listed = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    names.filter_map(|line| line.split_whitespace().next()).map(String::from).collect()
 }

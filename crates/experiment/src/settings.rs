@@ -72,7 +72,7 @@ settings! {
     Settings {
         /// A paper's system, whose defaults apply: `swl`, `ddb`, `sap`, `drswap`, `lobi` or `zram`.
         system: String, "name", "none; tasks: sap";
-        /// The page replacement policy or oracle; `coldframe policies` lists names and parameters.
+        /// The page replacement policy or oracle; `coldframe-lab policies` lists names and parameters.
         policy: String, "name:key=value,...", "the system's, or clock";
         /// The page fault handler: the order of search, load and move.
         handler: String, "name", "the system's, or parallel; in the foreground sequential";
@@ -84,7 +84,7 @@ settings! {
         page: String, "size", "the system's, or 4KiB";
         /// The references that are used: instructions, data or both.
         stream: String, "I, D or ID", "the system's, or what the front end sees";
-        /// The device with the pages: a shipped data sheet (`coldframe devices`), or the path of one.
+        /// The device with the pages: a shipped data sheet (`coldframe-lab devices`), or the path of one.
         device: String, "name or path", "the system's, or KFG1G16Q2M; swap traces LOBI-NAND";
         /// The sheet of main memory, if accesses to it have a price; needs the front end `l1`.
         main_memory: String, "name or path", "the system's, or none";
@@ -342,13 +342,26 @@ pub fn time(field: &str, text: &Option<String>) -> Result<Option<Ps>, Experiment
     text.as_ref().map(read).transpose()
 }
 
+/// `a,b:k=v,k=v,c` is three policies: a part with `=` and without `:` before it belongs to the policy before.
+pub fn policies(text: &str) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for part in text.split(',') {
+        let continues = part.split_once('=').is_some_and(|(key, _)| !key.contains(':'));
+        match out.last_mut() {
+            Some(last) if continues => *last = format!("{last},{part}"),
+            _ => out.push(part.to_string()),
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const INTRO: &str = "# Settings
 
-You want to set something that has no option of its own: give `--set KEY=VALUE` to `coldframe sim` or `coldframe advise`,
+You want to set something that has no option of its own: give `--set KEY=VALUE` to `coldframe-lab sim` or `coldframe advise`,
 or write it in a file for `-c config.toml`, under the table that the part of the key before the dot names.
 An option is stronger than `--set`, and `--set` is stronger than the file. In Python, `coldframe.Config` takes the same names.
 Times, sizes and parts have their unit with them, as `40us`, `64KiB` or `50%`.

@@ -1,7 +1,7 @@
 //! # coldframe-figures: the papers behind the systems
 //!
-//! A system in `coldframe-experiment` is what a user runs. What its paper prints, and how near we come, is here; the program
-//! `coldframe-papers` shows it, which `coldframe papers` starts.
+//! A system in `coldframe-experiment` is what a user runs. What its paper prints, and how near we come, is here;
+//! `coldframe-lab papers` shows it.
 //!
 //! - [`papers`]: printed figures beside ours, each of them a row of [`figure`]. Each paper is a folder with its figures as data (`golden.toml`), the
 //!   experiments that reproduce them, its claims as tests, and a README.

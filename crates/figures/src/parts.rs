@@ -54,7 +54,7 @@ pub struct Combination {
     /// Why a part alone changed neither fault time nor reads; `None`: it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle: Option<&'static str>,
-    /// Every setting in force at the size that was asked for, for `coldframe sim -c`.
+    /// Every setting in force at the size that was asked for, for `coldframe-lab sim -c`.
     pub config: serde_json::Value,
 }
 

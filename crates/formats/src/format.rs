@@ -206,7 +206,7 @@ impl Spec {
 }
 
 /// What to do with a swap trace.
-const SWAP: &str = "name it as it is, to coldframe info or coldframe sim --system lobi";
+const SWAP: &str = "name it as it is, to coldframe-lab trace info or coldframe-lab sim --system lobi";
 
 /// Bytes that a guess looks at.
 const GUESS_BYTES: usize = 16 * 1024;
@@ -329,7 +329,7 @@ mod tests {
             ("lakcey:a", "did you mean `lackey`?"),
             ("DIN:a", "did you mean `din`?"),
             ("quux:a", "the formats are lackey, din"),
-            ("swap:a.csv", "coldframe sim --system lobi"),
+            ("swap:a.csv", "coldframe-lab sim --system lobi"),
             ("a.txt", "write FORMAT:PATH"),
             ("", "write FORMAT:PATH"),
             ("din:", "din:- for standard input"),

@@ -157,7 +157,7 @@ fn a_bad_line_of_any_text_format_is_named_with_field_place_and_remedy() {
             "Hostname",
             19,
             1,
-            "coldframe merge",
+            "coldframe-lab trace merge",
         ),
         ("msr", "1,a,0,read,0,512,1\n", 1, "Type", 6, 4, "Type Read or Write"),
         ("msr", "1,a,0,Read,0,512\n", 1, "ResponseTime", 16, 0, "Timestamp,Hostname"),

@@ -242,8 +242,8 @@ fn a_pager_names_the_descriptors_that_tell_of_its_children() {
         let pager = pager(64 * PAGE as u64, |options| options.journal = Some(journal.clone()));
         let region = region(&pager);
         let named = |what: &str| {
-            let links =
-                coldframe_live::own_descriptors::all().map(|fd| std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap());
+            let links = coldframe_live::own_descriptors::all()
+                .map(|fd| std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap());
             links.filter(|link| link.to_string_lossy().contains(what)).count()
         };
         assert_eq!(named(journal.to_str().unwrap()), 1);

@@ -83,7 +83,7 @@ fn legend(stored: &Stored) -> String {
         out += "The trace has no times: each reference took front_end.reference (1ns unless set).\n";
     }
     if stored.tasks < 2 {
-        out += "There is only one task: no switch, and no task to end. `coldframe mix` and `coldframe generate phone` make several.\n";
+        out += "There is only one task: no switch, and no task to end. `coldframe-lab trace mix` and `coldframe-lab generate phone` make several.\n";
     }
     out
 }

@@ -44,7 +44,7 @@ pub fn table(path: &Path, outcomes: &[TasksOutcome]) -> String {
     );
     outcomes.iter().for_each(|outcome| text += &failures(outcome.result.counts.failures, outcome.result.halted));
     if tasks == 1 {
-        text += "There is only one task, so there is no next task to prefetch for; `coldframe mix` makes a trace of several.\n";
+        text += "There is only one task, so there is no next task to prefetch for; `coldframe-lab trace mix` makes a trace of several.\n";
     }
     if let [one] = outcomes {
         let rows = one.names.iter().zip(&one.result.tasks).map(|(name, task)| task_row(name, task, one.result.time));

@@ -22,7 +22,7 @@ fn all(configs: &[String]) -> Result<Vec<Settings>, ExperimentError> {
         (Drive::Tasks | Drive::Foreground | Drive::SwapTrace, system) => {
             let named = system.map(|system| format!(" --system {}", system.name)).unwrap_or_default();
             let reason = format!(
-                "several tasks have results of another kind than one string of references; run `coldframe sim{named}` instead"
+                "several tasks have results of another kind than one string of references; run `coldframe-lab sim{named}` instead"
             );
             Err(ExperimentError::setting("system", reason))
         }
@@ -43,7 +43,7 @@ pub fn check(path: PathBuf, configs: Vec<String>) -> PyResult<()> {
     resolved().map_err(raise)
 }
 
-/// The results of every configuration over a trace, each as `coldframe sim --format json` prints it. One pass over
+/// The results of every configuration over a trace, each as `coldframe-lab sim --format json` prints it. One pass over
 /// the trace serves all configurations.
 #[pyfunction]
 #[pyo3(signature = (path, configs, progress=None))]

@@ -22,7 +22,7 @@ pub fn provenance(path: PathBuf) -> PyResult<String> {
     Ok(value.to_string())
 }
 
-/// What `coldframe info --format json` prints.
+/// What `coldframe-lab trace info --format json` prints.
 #[pyfunction]
 pub fn info(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     py.detach(|| Info::read(&path)).map(|info| info.json().to_string()).map_err(raise)

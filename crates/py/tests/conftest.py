@@ -20,7 +20,9 @@ def cli() -> Cli:
     program = os.environ.get("COLDFRAME_BIN") or str(ROOT / "target" / "debug" / "coldframe")
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([program, *arguments], capture_output=True, text=True, cwd=ROOT, env={**os.environ, "COLUMNS": "1000"})
+        # The verbs of the laboratory are those of the program beside it.
+        name = program if arguments[0] in ("doctor", "advise") else f"{program}-lab"
+        return subprocess.run([name, *arguments], capture_output=True, text=True, cwd=ROOT, env={**os.environ, "COLUMNS": "1000"})
 
     return run
 

@@ -54,7 +54,7 @@ def test_an_unknown_setting_names_the_known_ones() -> None:
 
 def test_a_system_with_results_of_another_kind_is_refused() -> None:
     for system in ("drswap", "sap"):
-        with pytest.raises(coldframe.SettingError, match=f"coldframe sim --system {system}"):
+        with pytest.raises(coldframe.SettingError, match=f"coldframe-lab sim --system {system}"):
             coldframe.simulate(BZIP2, {"system": system, "frames": 99})
 
 
@@ -67,7 +67,7 @@ def test_a_missing_file(cli: Cli) -> None:
 
 
 def test_a_swap_trace_is_no_reference_trace() -> None:
-    with pytest.raises(coldframe.TraceError, match="coldframe sim"):
+    with pytest.raises(coldframe.TraceError, match="coldframe-lab sim"):
         coldframe.Trace("data/traces/swap-desktop.csv.zst")
 
 

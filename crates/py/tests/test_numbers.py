@@ -58,7 +58,7 @@ def test_a_sweep_without_sizes_has_the_command_lines(cli: Cli) -> None:
 
 
 def test_info_is_info(cli: Cli) -> None:
-    ours, theirs = coldframe.Trace(CJPEG), exact(cli("info", CJPEG, "--format", "json").stdout)
+    ours, theirs = coldframe.Trace(CJPEG), exact(cli("trace", "info", CJPEG, "--format", "json").stdout)
     assert exact(coldframe._native.info(CJPEG)) == theirs
     assert ours.sha256 == dict(theirs)["sha256"]
     assert str(ours.references) == dict(theirs)["references"]

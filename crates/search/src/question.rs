@@ -111,7 +111,7 @@ impl Question {
     fn check_kind(&self) -> Result<(), ExperimentError> {
         if drive(&self.base) == Drive::Foreground {
             let name = systems::of(&self.base).unwrap_or(systems::of_foreground().0).name;
-            let reason = format!("{name} is not searched: its answer is kills and energy beside time; run `coldframe sim --system {name}` over RAM and swap sizes");
+            let reason = format!("{name} is not searched: its answer is kills and energy beside time; run `coldframe-lab sim --system {name}` over RAM and swap sizes");
             return Err(ExperimentError::setting("system", reason));
         }
         let tasks = self.is_of_tasks();

@@ -40,6 +40,10 @@ const DRAWING: &str = include_str!("html/plots.js");
 /// uPlot 1.6.32 as published, and its style.
 const PLOT: &str = include_str!("html/uplot/uPlot.iife.min.js");
 const PLOT_STYLE: &str = include_str!("html/uplot/uPlot.min.css");
+/// Columns of the map: a page stays far below its bound.
+pub const MAP_COLUMNS: usize = 120;
+/// Rows of the map.
+pub const MAP_ROWS: usize = 40;
 /// Most runs on a page, at about two thousand bytes each.
 pub const RUNS_MAX: usize = 600;
 /// Most bytes of a page.
@@ -148,7 +152,7 @@ impl Page {
             (None, Some((_, trace))) => trace.path.rsplit('/').next().unwrap_or_default().to_string(),
             (None, None) => String::new(),
         };
-        escape(&format!("{name} - coldframe report"))
+        escape(&format!("{name} - coldframe-lab report"))
     }
 
     fn answers(&self, runs: &[Run<'_>]) -> String {

@@ -19,6 +19,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("costs", &["core", "live", "plan", "proc"]),
     ("answer", &["core", "sheet", "journal", "recording", "proc", "plan", "store", "lane"]),
     ("show", &["core", "sheet", "store", "experiment", "answer", "search"]),
+    ("terminal", &["store", "show"]),
     (
         "cli",
         &[
@@ -41,6 +42,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "search",
             "show",
             "plots",
+            "terminal",
         ],
     ),
     // The laboratory.
@@ -56,6 +58,24 @@ const FLOORS: &[(&str, &[&str])] = &[
         "figures",
         &["core", "sheet", "boards", "journal", "store", "formats", "lane", "drivers", "experiment", "show", "plots"],
     ),
+    (
+        "lab-cli",
+        &[
+            "core",
+            "sheet",
+            "journal",
+            "store",
+            "formats",
+            "lane",
+            "drivers",
+            "experiment",
+            "search",
+            "show",
+            "plots",
+            "figures",
+            "terminal",
+        ],
+    ),
     ("py", &["core", "sheet", "store", "experiment", "search", "plots"]),
     // Tools.
     ("fuzz", &["core", "sheet", "journal", "store", "formats", "experiment"]),
@@ -66,11 +86,22 @@ const FLOORS: &[(&str, &[&str])] = &[
 ];
 
 /// The rooms of the laboratory. No room of the product imports one.
-const LABORATORY: &[&str] =
-    &["boards", "formats", "drivers", "record", "qemu-plugin", "experiment", "search", "plots", "figures", "py"];
+const LABORATORY: &[&str] = &[
+    "boards",
+    "formats",
+    "drivers",
+    "record",
+    "qemu-plugin",
+    "experiment",
+    "search",
+    "plots",
+    "figures",
+    "py",
+    "lab-cli",
+];
 
 /// Rooms that hold code of both programs until the laboratory has a program of its own.
-const BOTH: &[&str] = &["show", "cli"];
+const BOTH: &[&str] = &["show", "terminal", "cli"];
 
 /// Tools that tests use; they may know everything.
 const TOOLS: &[&str] = &["fuzz", "model", "soak", "tidy", "toolbox"];

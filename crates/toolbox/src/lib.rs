@@ -5,8 +5,11 @@
 //! this where a skipped test would go unnoticed.
 #![forbid(unsafe_code)]
 
+pub mod documents;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 /// A program's name and the Debian package that brings it.
 pub type Tool = (&'static str, &'static str);
@@ -45,23 +48,44 @@ pub fn skip(why: &str) {
     assert!(!required, "COLDFRAME_REQUIRE_TOOLS=1 and {why}");
 }
 
-/// Makes sure that the program `coldframe-papers`, which `coldframe` starts from its own folder, is there and not older
-/// than its sources: cargo builds programs for the tests of their own crate only.
+/// The program that has the first verb of these words: `coldframe-lab` for those of the laboratory, else `coldframe`.
+///
+/// # Panics
+/// As [`program`].
+pub fn program_of<S: AsRef<str>>(words: &[S]) -> PathBuf {
+    static PRODUCT: OnceLock<PathBuf> = OnceLock::new();
+    static LABORATORY: OnceLock<PathBuf> = OnceLock::new();
+    let verb = words.iter().map(AsRef::as_ref).find(|word| !word.starts_with('-')).unwrap_or_default();
+    match LABORATORY_VERBS.contains(&verb) {
+        true => LABORATORY.get_or_init(|| program("coldframe-lab")).clone(),
+        false => PRODUCT.get_or_init(|| program("coldframe")).clone(),
+    }
+}
+
+const LABORATORY_VERBS: [&str; 9] =
+    ["trace", "sim", "replay", "report", "papers", "teach", "generate", "devices", "policies"];
+
+/// The program `coldframe` or `coldframe-lab`, built now if it is older than its sources: cargo builds programs for the
+/// tests of their own crate only.
 ///
 /// # Panics
 /// If it does not build.
-pub fn papers() {
+pub fn program(name: &str) -> PathBuf {
     let target = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().to_owned();
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let sources = ["core", "device", "journal", "trace", "sim", "experiment", "show", "study"]
-        .map(|name| newest(&crates.join(name)));
-    let built = std::fs::metadata(target.join("debug/coldframe-papers")).and_then(|file| file.modified());
-    if built.is_ok_and(|built| sources.iter().all(|source| *source < built)) {
-        return;
+    let program = target.join("debug").join(name);
+    let tools = ["fuzz", "model", "soak", "tidy", "toolbox", "capi", "py", "preload", "qemu-plugin"];
+    let folders = std::fs::read_dir(crates).unwrap().map(|entry| entry.unwrap());
+    let mut sources = folders.filter(|entry| !tools.contains(&entry.file_name().to_str().unwrap_or_default()));
+    let built = std::fs::metadata(&program).and_then(|file| file.modified());
+    if built.is_ok_and(|built| sources.all(|folder| newest(&folder.path().join("src")) < built)) {
+        return program;
     }
+    let package = if name == "coldframe" { "coldframe-cli" } else { name };
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "-p", "coldframe-figures", "--target-dir"]).arg(target);
-    assert!(cargo.current_dir(crates).status().unwrap().success(), "coldframe-papers does not build");
+    cargo.args(["build", "--quiet", "-p", package, "--target-dir"]).arg(target);
+    assert!(cargo.current_dir(crates).status().unwrap().success(), "{name} does not build");
+    program
 }
 
 /// When a file of this folder was last written.

@@ -242,7 +242,7 @@ impl Volumes {
                 field: "Hostname",
                 span: field.span(),
                 found: "a second host in one file".into(),
-                remedy: "import each host's lines by themselves and join them with `coldframe merge`",
+                remedy: "import each host's lines by themselves and join them with `coldframe-lab trace merge`",
             })),
         }
     }

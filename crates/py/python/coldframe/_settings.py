@@ -114,7 +114,7 @@ class Settings(TypedDict, total=False):
     system: str
     """A paper's system, whose defaults apply: ``swl``, ``ddb``, ``sap``, ``drswap``, ``lobi`` or ``zram``. (name; default: none; tasks: sap)"""
     policy: str
-    """The page replacement policy or oracle; ``coldframe policies`` lists names and parameters. (name:key=value,...; default: the system's, or clock)"""
+    """The page replacement policy or oracle; ``coldframe-lab policies`` lists names and parameters. (name:key=value,...; default: the system's, or clock)"""
     handler: str
     """The page fault handler: the order of search, load and move. (name; default: the system's, or parallel; in the foreground sequential)"""
     ram: str | int
@@ -126,7 +126,7 @@ class Settings(TypedDict, total=False):
     stream: str
     """The references that are used: instructions, data or both. (I, D or ID; default: the system's, or what the front end sees)"""
     device: str
-    """The device with the pages: a shipped data sheet (``coldframe devices``), or the path of one. (name or path; default: the system's, or KFG1G16Q2M; swap traces LOBI-NAND)"""
+    """The device with the pages: a shipped data sheet (``coldframe-lab devices``), or the path of one. (name or path; default: the system's, or KFG1G16Q2M; swap traces LOBI-NAND)"""
     main_memory: str
     """The sheet of main memory, if accesses to it have a price; needs the front end ``l1``. (name or path; default: the system's, or none)"""
     front_end: FrontEnd

@@ -23,7 +23,7 @@ _SHOWN = 40
 
 
 class Result:
-    """The result of one configuration: what ``coldframe sim --format json`` prints.
+    """The result of one configuration: what ``coldframe-lab sim --format json`` prints.
 
     Values are reached by their path, ``result["counts.true_faults"]``; the most asked for have names. Times are picoseconds.
     """

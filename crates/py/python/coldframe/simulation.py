@@ -20,7 +20,7 @@ def simulate(
     policy: Callable[[int], Policy] | None = None,
     progress: Tell | None = None,
 ) -> Result:
-    """What demand paging of a trace costs under one configuration: ``coldframe sim`` with its numbers.
+    """What demand paging of a trace costs under one configuration: ``coldframe-lab sim`` with its numbers.
 
     ``policy`` makes a policy written in Python for a number of frames, usually its class; the result shows it as ``python:NAME``.
     The interpreter's lock is free meanwhile; Ctrl-C ends the simulation.

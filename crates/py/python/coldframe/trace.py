@@ -26,7 +26,7 @@ class Trace:
         self.path = os.fspath(path)
         if self.path.split(".csv")[-1] in ("", ".zst", ".gz", ".xz") and ".csv" in self.path:
             raise TraceError(
-                f"{self.path}: a swap trace holds what left RAM, not references; compare swap areas with `coldframe sim {self.path}`"
+                f"{self.path}: a swap trace holds what left RAM, not references; compare swap areas with `coldframe-lab sim {self.path}`"
             )
         self.provenance: dict[str, Any] = json.loads(_native.provenance(self.path))
         """The command, the recorder, mappings, tasks, notes and totals."""
@@ -58,7 +58,7 @@ class Trace:
 
     @cached_property
     def info(self) -> dict[str, Any]:
-        """What ``coldframe info --format json`` prints: provenance, working set, phases, the hottest memory, reuse distances."""
+        """What ``coldframe-lab trace info --format json`` prints: provenance, working set, phases, the hottest memory, reuse distances."""
         info: dict[str, Any] = json.loads(_native.info(self.path))
         return info
 

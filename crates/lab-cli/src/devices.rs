@@ -1,0 +1,70 @@
+//! `coldframe-lab devices`: the data sheets.
+
+use std::process::ExitCode;
+
+use coldframe_experiment::ExperimentError;
+use coldframe_sheet::sheet::{all, find, Sheet};
+use coldframe_show::table::styled;
+
+use crate::failure::Failure;
+use crate::output;
+
+/// List the devices, or show one with the source of every number.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  coldframe-lab devices\n  coldframe-lab devices KFG1G16Q2M\n  coldframe-lab devices my-sheet.toml --format json"
+)]
+pub struct Args {
+    /// A shipped sheet's name, or the path of a sheet.
+    name: Option<String>,
+    /// How to print it.
+    #[arg(long, value_parser = ["table", "json"], default_value = "table")]
+    format: String,
+}
+
+pub fn run(args: Args) -> Result<ExitCode, Failure> {
+    let json = args.format == "json";
+    let text = match &args.name {
+        None if json => output::json(&serde_json::to_value(all()).expect("sheets are plain data")),
+        None => {
+            let rows = all().iter().map(|s| vec![s.name.clone(), s.title.clone()]).collect();
+            format!("{}\n", styled(&["device", ""], rows, 2))
+        }
+        Some(name) => {
+            let sheet = find(name).map_err(ExperimentError::from)?;
+            if json {
+                output::json(&serde_json::to_value(&sheet).expect("a sheet is plain data"))
+            } else {
+                one(&sheet)
+            }
+        }
+    };
+    output::write(None, &text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn one(sheet: &Sheet) -> String {
+    let value = serde_json::to_value(sheet).expect("a sheet is plain data");
+    let mut rows = Vec::new();
+    for part in ["geometry", "time", "energy", "endurance", "power", "bus", "supply", "port", "live", "disk"] {
+        for (key, number) in value[part].as_object().into_iter().flatten().filter(|(_, v)| !v.is_null()) {
+            rows.push(vec![
+                format!("{part}.{key}"),
+                shown(&number["value"]),
+                number["source"].as_str().unwrap_or_default().into(),
+            ]);
+        }
+    }
+    format!("{}: {}\n{}\n", sheet.name, sheet.title, styled(&["field", "value", "source"], rows, 3))
+}
+
+/// A number, or the three numbers of a machine's time.
+fn shown(value: &serde_json::Value) -> String {
+    let plain = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), Into::into);
+    match value.as_object() {
+        Some(parts) => {
+            parts.iter().map(|(part, value)| format!("{part} {}", plain(value))).collect::<Vec<_>>().join(", ")
+        }
+        None => plain(value),
+    }
+}

@@ -1,0 +1,52 @@
+//! A failure, its exit code, and its message.
+
+use std::process::ExitCode;
+
+use coldframe_experiment::ExperimentError;
+use coldframe_store::TraceError;
+use coldframe_terminal::output::OutputError;
+
+/// Why a verb has failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// Simulation or configuration.
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
+    /// A trace.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// Writing results.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    /// Anything else, with its exit code.
+    #[error("{message}")]
+    Other {
+        /// What is wrong, and the remedy.
+        message: String,
+        /// Exit code.
+        code: u8,
+    },
+}
+
+impl Failure {
+    /// Wrong usage.
+    pub fn usage(message: impl Into<String>) -> Failure {
+        Failure::Other { message: message.into(), code: 2 }
+    }
+
+    /// Shows it on stderr.
+    pub fn report(&self) -> ExitCode {
+        let code = match self {
+            Failure::Experiment(error) => error.code(),
+            Failure::Trace(error) => error.code(),
+            Failure::Output(_) => 5,
+            Failure::Other { code, .. } => *code,
+        };
+        let bad_line = match self {
+            Failure::Trace(TraceError::Line(line))
+            | Failure::Experiment(ExperimentError::Trace(TraceError::Line(line))) => Some(line),
+            _ => None,
+        };
+        coldframe_terminal::failure::report(self, code, bad_line.map(Box::as_ref))
+    }
+}

@@ -1,0 +1,75 @@
+//! `coldframe-lab generate`: makes a multi-task trace from a file of parameters and a seed.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use coldframe_experiment::phone::SHIPPED;
+use coldframe_figures::workload::{generate, read, shipped};
+use coldframe_sheet::quantity::human_count;
+use coldframe_store::{Columns, Writer};
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Generate a trace of applications on a phone that take turns in the foreground.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  coldframe-lab generate phone --category mix1 -o mix1.parquet
+  coldframe-lab generate phone --category browser --seed 7 --workload my-phone.toml -o browser.parquet
+  coldframe-lab generate phone --parameters > my-phone.toml
+  coldframe-lab sim mix1.parquet --system drswap --ram 400MB --backing nvm,nvm-dr --swap-size 128MiB,256MiB,512MiB
+
+The parameters file gives the source of each number. Rows are touches of pages, with times, tasks and mappings.")]
+pub struct Args {
+    /// The kind of workload.
+    #[arg(value_parser = ["phone"])]
+    workload_kind: String,
+    /// The group of applications in the file.
+    #[arg(long, default_value = "mix1")]
+    category: String,
+    /// The parameters (default: the shipped data/workloads/phone.toml).
+    #[arg(long, value_name = "FILE.toml")]
+    workload: Option<PathBuf>,
+    /// The seed, instead of the file's.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// The trace to write.
+    #[arg(short, required_unless_present = "parameters")]
+    output: Option<PathBuf>,
+    /// Print the shipped parameters, so that you can change them.
+    #[arg(long)]
+    parameters: bool,
+    /// How to print the counts.
+    #[arg(long, value_parser = ["table", "json"], default_value = "table")]
+    format: String,
+}
+
+pub fn run(args: Args) -> Result<ExitCode, Failure> {
+    if args.parameters {
+        output::exact(args.output.as_deref(), SHIPPED.1)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut parameters = match &args.workload {
+        Some(path) => read(&path.display().to_string())?,
+        None => shipped(),
+    };
+    parameters.seed = args.seed.unwrap_or(parameters.seed);
+    let (rows, provenance) = generate(&parameters, &args.category)?;
+    let tasks = provenance.tasks.len();
+    let path = args.output.expect("required by the command line");
+    let mut writer = Writer::create(&path, Columns { time: true, count: true, task: true })?;
+    writer.write(&rows)?;
+    let summary = writer.finish(provenance)?;
+    let text = if args.format == "json" {
+        output::json(&json!({
+            "path": path, "category": args.category, "seed": parameters.seed, "tasks": tasks,
+            "references": summary.references, "rows": summary.rows, "bytes_written": summary.bytes_written,
+        }))
+    } else {
+        format!("{}: {} touches of {tasks} applications\n", path.display(), human_count(summary.references))
+    };
+    output::write(None, &text)?;
+    Ok(ExitCode::SUCCESS)
+}

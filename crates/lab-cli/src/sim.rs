@@ -1,0 +1,458 @@
+//! `coldframe-lab sim`: what a trace would cost with less RAM.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use coldframe_core::Ps;
+use coldframe_experiment::drive::{self, Drive, Outcomes};
+use coldframe_experiment::result::{caveat, Certainty};
+use coldframe_experiment::settings::{policies, SIZES_DEFAULT};
+use coldframe_experiment::sim_result::{EngineCounts, OneString, SimResult};
+use coldframe_experiment::{ExperimentError, Progress, RunResult, Settings, Sweep};
+use coldframe_plots::results_table::results as table;
+use coldframe_sheet::quantity::{human_count, human_size};
+use coldframe_sheet::StagePrices;
+use coldframe_show::plot::{stack, Plot, Series};
+
+use coldframe_formats::{timeline, Clock};
+use coldframe_lane::{LaneResult, Latency};
+use coldframe_plots::tasks_table::failures;
+use coldframe_plots::{foreground_table, swap_table, tasks_table};
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::output;
+use crate::progress::Line;
+use crate::sim_args;
+
+/// Simulate demand paging of a trace with some RAM, policy and handler.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  coldframe-lab sim bzip2.parquet --ram 10%,25%,50% --policy clock,sieve,lru,opt --plot
+  coldframe-lab sim chess.parquet --system swl --ram 64KiB,128KiB --policy clock --policy pa-clock:budget=13
+  coldframe-lab sim chess.parquet --system swl --ram 128KiB --set front_end.reading=C --format json
+  coldframe-lab sim chess.parquet --system swl --ram 128KiB --timeline run.json   # open it in ui.perfetto.dev
+  coldframe-lab sim cjpeg.parquet --system ddb --ram 16KiB --handler sequential,delayed-dual-buffering --format json
+  coldframe-lab sim mix.parquet --system sap --ram 30%,50% --scheduler round-robin,cfs --prefetch off,75,50
+  coldframe-lab sim mix.parquet --scheduler eevdf --prefetch 75 --backing nvm-dr --swap-area 64MiB --collector cba
+  coldframe-lab sim swap.csv.zst --system lobi --blocks 1024,2048 --read-ahead block:8,block:32 --plot
+  coldframe-lab sim phone.parquet --system drswap --ram 400MB --backing dram,emmc,nvm,nvm-dr,none --swap-size 128MiB
+
+Lists make a sweep: policy outermost, then handler, then frames. The trace is decoded once. `coldframe-lab policies` lists \
+names and parameters; `coldframe-lab devices` lists devices. A trace whose name ends in .csv (.zst, .gz, .xz) is a swap \
+trace.")]
+pub struct Args {
+    /// The trace (Parquet; see `coldframe import` and `coldframe record`).
+    pub trace: PathBuf,
+    /// A paper's system; its defaults are used; may repeat.
+    #[arg(long, value_name = "NAME")]
+    pub system: Vec<String>,
+    /// Policy or oracle with its parameters; may repeat. Plain names may be a list with commas.
+    #[arg(long, value_name = "NAME[:key=value,...]")]
+    policy: Vec<String>,
+    /// sequential, parallel, delayed-dual-buffering, ...; may repeat.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    handler: Vec<String>,
+    /// RAM: sizes such as 64KiB, or percentages of the footprint.
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', allow_hyphen_values = true)]
+    ram: Vec<String>,
+    /// RAM in frames.
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    frames: Vec<u64>,
+    /// Page size.
+    #[arg(long, value_name = "SIZE", value_delimiter = ',')]
+    page: Vec<String>,
+    /// References to simulate: I (instructions), D (data) or ID.
+    #[arg(long, value_parser = ["I", "D", "ID"])]
+    stream: Option<String>,
+    /// Device: a shipped sheet's name, or the path of a sheet.
+    #[arg(long, value_name = "SHEET", value_delimiter = ',')]
+    pub device: Vec<String>,
+    /// Front end: none, swl, or l1 (also called ddb).
+    #[arg(long, value_name = "NAME")]
+    front_end: Option<String>,
+    /// Any setting by its path, as in the configuration file; may repeat.
+    #[arg(long, value_name = "KEY.PATH=VALUE")]
+    set: Vec<String>,
+    /// Configuration file.
+    #[arg(short, value_name = "CONFIG.toml")]
+    config: Option<PathBuf>,
+    /// How to print the results.
+    #[arg(long, value_parser = ["table", "json", "csv"])]
+    format: Option<String>,
+    /// Write the results to a file. The suffix (json, csv, svg, txt) decides the format, if --format does not.
+    #[arg(short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Draw miss ratio and fault latency against RAM below the table.
+    #[arg(long)]
+    pub plot: bool,
+    #[command(flatten)]
+    area: sim_args::AreaArgs,
+    #[command(flatten)]
+    tasks: sim_args::TasksArgs,
+    /// Rate of device failures, and their seed (default 1): 0.001, 0.1%, 0.1%:7.
+    #[arg(long, value_name = "RATE[:SEED]")]
+    fail: Option<String>,
+    /// Write the engine's journal (one configuration only); `coldframe-lab replay` checks it.
+    #[arg(long, value_name = "FILE")]
+    pub journal: Option<PathBuf>,
+    /// Draw every fault with its stages as a timeline for Perfetto and chrome://tracing (one configuration only).
+    #[arg(long, value_name = "FILE.json")]
+    timeline: Option<PathBuf>,
+}
+
+impl Args {
+    /// What `--fail` says.
+    fn fail(&self, settings: &mut Settings) -> Result<(), Failure> {
+        let Some(fail) = &self.fail else { return Ok(()) };
+        let (rate, seed) = fail.split_once(':').unwrap_or((fail, "1"));
+        let seed = seed
+            .parse()
+            .map_err(|_| Failure::usage(format!("--fail {fail}: give RATE or RATE:SEED, such as 0.1%:7")))?;
+        (settings.fail.rate, settings.fail.seed) = (Some(rate.into()), Some(seed));
+        Ok(())
+    }
+}
+
+pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
+    let config = args.config.clone();
+    any_system(args, quiet).map_err(|failure| in_file(failure, config.as_deref()))
+}
+
+/// A setting that is not possible, with its line if it is in the configuration file.
+fn in_file(failure: Failure, config: Option<&Path>) -> Failure {
+    let text = config.and_then(|path| Some((path, std::fs::read_to_string(path).ok()?)));
+    match (failure, text) {
+        (Failure::Experiment(error), Some((path, text))) => error.in_file(&path.display().to_string(), &text).into(),
+        (failure, _) => failure,
+    }
+}
+
+fn any_system(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
+    let all = settings(&args)?;
+    let drive = drive::of(&args.trace, &all);
+    if drive != Drive::String && args.timeline.is_some() {
+        return Err(Failure::usage(
+            "--timeline is of one string of references; leave it out, or keep a --journal of this run",
+        ));
+    }
+    let format = format(&args)?;
+    if drive != Drive::String && !matches!(format, "json" | "table") {
+        let reason = format!("`{format}` is there for one string of references only; give table or json");
+        return Err(ExperimentError::setting("format", reason).into());
+    }
+    let mut line = Line::new(quiet);
+    let mut progress = |p: Progress| {
+        line.show(p.done, Some(p.total), &format!("{} {}", human_count(p.done), p.unit.name()));
+    };
+    let outcomes = match (&args.journal, &args.timeline) {
+        (None, None) => drive::run(&args.trace, &all, &mut progress)?,
+        _ => with_journal(&args, &all, &mut progress)?,
+    };
+    drop(line);
+    let text = match (format, &outcomes) {
+        ("json", _) => json(&args, &outcomes)?,
+        ("csv", Outcomes::String(results)) => csv(results),
+        ("svg", Outcomes::String(results)) => stack(&plots(results).iter().map(Plot::svg).collect::<Vec<_>>()),
+        _ => words(&args, &outcomes),
+    };
+    match format {
+        "csv" | "svg" => output::exact(args.output.as_deref(), &text)?,
+        _ => output::write(args.output.as_deref(), &text)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The settings of `-c` and `--set`.
+fn base(args: &Args) -> Result<Settings, Failure> {
+    let read = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path);
+        text.map_err(|e| ExperimentError::Io { path: path.display().to_string(), reason: e.to_string() })
+    };
+    let file = args.config.as_ref().map(read).transpose()?;
+    let name = args.config.as_ref().map(|p| p.display().to_string());
+    Ok(Settings::read(name.as_deref().zip(file.as_deref()), &args.set)?)
+}
+
+fn settings(args: &Args) -> Result<Vec<Settings>, Failure> {
+    let mut base = base(args)?;
+    if let Some(stream) = &args.stream {
+        base.stream = Some(stream.clone());
+    }
+    if let Some(front_end) = &args.front_end {
+        base.front_end.name = Some(front_end.clone());
+    }
+    if !args.ram.is_empty() || !args.frames.is_empty() {
+        (base.ram, base.frames) = (None, None);
+    }
+    args.tasks.apply(&mut base);
+    args.fail(&mut base)?;
+    let mut sweep = Sweep {
+        outer: args.area.varied(),
+        inner: args.tasks.varied(),
+        systems: args.system.clone(),
+        pages: args.page.clone(),
+        devices: args.device.clone(),
+        policies: args.policy.iter().flat_map(|text| policies(text)).collect(),
+        handlers: args.handler.clone(),
+        rams: args.ram.clone(),
+        frames: args.frames.clone(),
+    };
+    let sized = base.ram.is_some() || base.frames.is_some() || drive::is_swap_trace(&args.trace);
+    if sweep.rams.is_empty() && sweep.frames.is_empty() && !sized {
+        sweep.rams = SIZES_DEFAULT.map(Into::into).to_vec();
+    }
+    Ok(sweep.expand(&base)?)
+}
+
+/// Runs one configuration, with its journal in a file, in a timeline, or both. For a timeline the journal is held in
+/// memory.
+fn with_journal(args: &Args, all: &[Settings], progress: &mut dyn FnMut(Progress)) -> Result<Outcomes, Failure> {
+    let [settings] = all else {
+        return Err(Failure::usage(format!(
+            "--journal and --timeline are of one configuration, but {} are given; give one policy and one --ram",
+            all.len()
+        )));
+    };
+    let mut file = args.journal.as_deref().map(Piecewise::create).transpose()?;
+    let mut journal = Vec::new();
+    let mut sink = |bytes: &[u8]| {
+        if args.timeline.is_some() {
+            journal.extend_from_slice(bytes);
+        }
+        file.as_mut().map_or(Ok(()), |file| file.write(bytes))
+    };
+    let outcomes = drive::run_with_journal(&args.trace, settings, &mut sink, progress)?;
+    file.map_or(Ok(()), Piecewise::finish)?;
+    if let (Some(path), Outcomes::String(results)) = (&args.timeline, &outcomes) {
+        if let Some(prices) = &results[0].prices {
+            draw(path, &journal, prices)?;
+        }
+    }
+    Ok(outcomes)
+}
+
+/// A file that is written in pieces.
+struct Piecewise<'a> {
+    path: &'a Path,
+    out: BufWriter<File>,
+}
+
+impl<'a> Piecewise<'a> {
+    fn create(path: &'a Path) -> Result<Piecewise<'a>, ExperimentError> {
+        let file = File::create(path).map_err(|e| refused(path, &e))?;
+        Ok(Piecewise { path, out: BufWriter::new(file) })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), ExperimentError> {
+        self.out.write_all(bytes).map_err(|e| refused(self.path, &e))
+    }
+
+    fn finish(mut self) -> Result<(), ExperimentError> {
+        self.out.flush().map_err(|e| refused(self.path, &e))
+    }
+}
+
+fn refused(path: &Path, error: &dyn std::fmt::Display) -> ExperimentError {
+    ExperimentError::Io { path: path.display().to_string(), reason: error.to_string() }
+}
+
+fn draw(path: &Path, journal: &[u8], prices: &StagePrices) -> Result<(), ExperimentError> {
+    let mut file = Piecewise::create(path)?;
+    let clock = Clock { stage: &|stage, work| prices.of(stage, work), write: prices.trans_host_mem };
+    timeline(journal, Some(clock), &mut file.out).map_err(|e| refused(path, &e))?;
+    file.finish()
+}
+
+fn format(args: &Args) -> Result<&str, Failure> {
+    let suffix = args.output.as_deref().and_then(|p| p.extension()).and_then(|s| s.to_str());
+    match (args.format.as_deref(), args.output.is_some(), suffix) {
+        (Some(format), _, _) => Ok(format),
+        (None, false, _) => Ok("table"),
+        (None, true, Some(suffix @ ("json" | "csv" | "svg"))) => Ok(suffix),
+        (None, true, Some("txt")) => Ok("table"),
+        (None, true, other) => {
+            let other = other.unwrap_or("none");
+            Err(Failure::usage(format!(
+                "-o: the suffix `{other}` names no format; give json, csv, svg or txt, or --format"
+            )))
+        }
+    }
+}
+
+/// One object for one configuration of a string or a swap trace; an array for a sweep and for tasks.
+fn json(args: &Args, outcomes: &Outcomes) -> Result<String, ExperimentError> {
+    let lists =
+        [args.policy.len(), args.ram.len(), args.frames.len(), args.handler.len(), args.page.len(), args.device.len()];
+    let array = match outcomes {
+        Outcomes::String(_) => lists.iter().any(|n| *n > 1),
+        Outcomes::SwapTrace(_) => false,
+        Outcomes::Tasks(_) | Outcomes::Foreground(_) => true,
+    };
+    let all: Vec<Value> = outcomes.results(&args.trace)?.iter().map(SimResult::json).collect();
+    Ok(match all.as_slice() {
+        [one] if !array => output::json(one),
+        all => output::json(&Value::Array(all.to_vec())),
+    })
+}
+
+fn csv(results: &[RunResult]) -> String {
+    let mut out = String::from(
+        "policy,handler,ram_bytes,frames,page_bytes,references,instructions,true_faults,false_faults,evictions,dirty_evictions,walk_sum,walk_max,\
+         forced_evictions,miss_ratio,paging_ps,true_latency_mean_ps,true_latency_max_ps,true_faults_min,true_faults_max\n",
+    );
+    for r in results {
+        let string = OneString::from(r);
+        let OneString { counts, time_ps, .. } = &string;
+        let or_empty = |n: Option<u64>| n.map(|n| n.to_string()).unwrap_or_default();
+        let engine = |of: fn(&EngineCounts) -> u64| or_empty(counts.engine.as_ref().map(of));
+        let latency = string.true_latency();
+        let (least, most) = r.certainty.range(r.true_faults());
+        // Between two bounds there is no single number.
+        let single = |text: String| if matches!(r.certainty, Certainty::Between { .. }) { String::new() } else { text };
+        out += &format!(
+            "\"{}\",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{least},{most}\n",
+            r.policy,
+            r.handler,
+            r.ram().0,
+            r.frames,
+            r.page.0,
+            r.references(),
+            r.front_end.instructions,
+            single(r.true_faults().to_string()),
+            engine(|c| c.false_faults),
+            or_empty(counts.evictions),
+            or_empty(counts.dirty_evictions),
+            engine(|c| c.walk_sum),
+            engine(|c| c.walk_max),
+            engine(|c| c.forced_evictions),
+            single(r.miss_ratio().to_string()),
+            or_empty(time_ps.map(|t| t.paging)),
+            or_empty(latency.map(|l| l.mean)),
+            or_empty(latency.map(|l| l.max)),
+        );
+    }
+    out
+}
+
+/// As tables.
+fn words(args: &Args, outcomes: &Outcomes) -> String {
+    let path = args.trace.display();
+    match outcomes {
+        Outcomes::String(results) => of_string(args, results),
+        Outcomes::Tasks(outcomes) => tasks_table::table(&args.trace, outcomes),
+        Outcomes::Foreground(stored) => {
+            let (pages, tasks) = (human_count(stored.pages as u64), stored.tasks);
+            let tasks = tasks_table::count_of(tasks);
+            format!("{path}: {tasks}, {pages} pages of 4 KiB touched\n{}", foreground_table::table(stored))
+        }
+        Outcomes::SwapTrace(outcomes) => {
+            let pictures = if args.plot { format!("\n{}", swap_table::pictures(outcomes)) } else { String::new() };
+            let notes = outcomes.first().map(|o| o.notes.join("\n")).unwrap_or_default();
+            let notes = if notes.is_empty() { notes } else { format!(": {notes}") };
+            format!("{path}: a swap trace{notes}\n{}{pictures}", swap_table::table(outcomes))
+        }
+    }
+}
+
+fn of_string(args: &Args, results: &[RunResult]) -> String {
+    let first = &results[0];
+    let mut out = format!(
+        "{}: {} {}, {} pages of {} touched, {}\n",
+        args.trace.display(),
+        human_count(if first.has_icache { first.front_end.instructions } else { first.references() }),
+        if first.has_icache { "instructions" } else { "page references" },
+        human_count(first.pages as u64),
+        human_size(first.page.0),
+        first.trace.fidelity,
+    );
+    if let Some(caveat) = caveat(&first.trace) {
+        out += &format!("{caveat}\n");
+    }
+    if first.has_icache {
+        let f = first.front_end;
+        out += &format!(
+            "instruction cache: {} look-ups, {} misses (hit ratio {:.6}); miss ratio below is page misses per instruction\n",
+            human_count(f.icache_lookups),
+            human_count(f.icache_misses),
+            1.0 - f.icache_misses as f64 / f.icache_lookups.max(1) as f64
+        );
+    }
+    out += &format!("{}\n", table(results));
+    if results.iter().any(|r| r.lane().is_some_and(|l| l.writes_unpriced)) {
+        out += "The device's sheet gives no program time: latencies leave out the programming of dirty pages (set time.program).\n";
+    }
+    let failed = |lane: &LaneResult| failures(lane.counts.failures, u64::from(lane.halted.is_some()));
+    out.extend(results.iter().filter_map(RunResult::lane).map(failed));
+    for (r, swap) in results.iter().filter_map(|r| Some((r, r.lane()?.swap.as_ref()?))) {
+        let c = swap.counts;
+        out += &format!(
+            "Swap area, {} with {}{}: {} pages programmed, {} copied, {} blocks erased, {} times full.\n",
+            r.policy,
+            human_size(r.ram().0),
+            collector(r),
+            human_count(c.programs),
+            human_count(c.copies),
+            human_count(c.erases),
+            human_count(c.areas_full)
+        );
+    }
+    if args.plot {
+        plots(results).iter().for_each(|plot| out += &format!("\n{}", plot.text(64, 17)));
+    }
+    out
+}
+
+/// The collector of a run's swap area, behind a comma.
+fn collector(r: &RunResult) -> String {
+    let in_force = SimResult::from(r).in_force().unwrap_or_default();
+    in_force.swap.collector.map(|name| format!(", {name}")).unwrap_or_default()
+}
+
+fn series(results: &[RunResult], value: impl Fn(&RunResult) -> Option<f64>) -> Vec<Series> {
+    let mut all: Vec<Series> = Vec::new();
+    for r in results {
+        let Some(y) = value(r) else { continue };
+        let name = format!("{}, {}", r.policy, if r.handler.is_empty() { "oracle" } else { &r.handler });
+        let point = (r.ram().0 as f64 / 1024.0, y);
+        match all.iter_mut().find(|s| s.name == name) {
+            Some(series) => series.points.push(point),
+            None => all.push(Series { name, points: vec![point] }),
+        }
+    }
+    all
+}
+
+fn miss_plot(results: &[RunResult]) -> Plot {
+    Plot {
+        title: "Miss ratio by RAM".into(),
+        x: "RAM, KiB".into(),
+        y: "miss ratio".into(),
+        series: series(results, |r| (!matches!(r.certainty, Certainty::Between { .. })).then(|| r.miss_ratio())),
+        log_x: true,
+        log_y: true,
+    }
+}
+
+fn latency_plot(results: &[RunResult], title: &str, of: impl Fn(&Latency) -> Option<Ps>) -> Plot {
+    let us = |r: &RunResult| Some(of(&r.lane()?.true_latency)?.0 as f64 / 1e6);
+    Plot {
+        title: title.into(),
+        x: "RAM, KiB".into(),
+        y: "us".into(),
+        series: series(results, us),
+        log_x: true,
+        log_y: false,
+    }
+}
+
+fn plots(results: &[RunResult]) -> [Plot; 3] {
+    [
+        miss_plot(results),
+        latency_plot(results, "Mean latency of a true fault by RAM", Latency::mean),
+        latency_plot(results, "Longest true fault by RAM", |l| (l.count() > 0).then(|| l.max())),
+    ]
+}

@@ -1,0 +1,45 @@
+//! `coldframe-lab trace VERB`: traces of other tools, and traces made from traces. Each verb is a file of the folder.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use crate::failure::Failure;
+
+mod convert;
+mod cut;
+mod heatmap;
+mod info;
+mod merge;
+mod reduce;
+
+/// Import, show, cut, reduce, merge and convert traces.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Info(info::Args),
+    Heatmap(heatmap::Args),
+    Cut(cut::Args),
+    Reduce(reduce::Args),
+    Merge(merge::Args),
+    Mix(merge::MixArgs),
+    Convert(convert::Args),
+}
+
+/// Carries out the verb.
+pub fn run(args: Args, _quiet: bool) -> Result<ExitCode, Failure> {
+    match args.verb {
+        Verb::Info(args) => info::run(args),
+        Verb::Heatmap(args) => heatmap::run(args),
+        Verb::Cut(args) => cut::run(args),
+        Verb::Reduce(args) => reduce::run(args),
+        Verb::Merge(args) => merge::run(args),
+        Verb::Mix(args) => merge::mix(args),
+        Verb::Convert(args) => convert::run(args),
+    }
+}

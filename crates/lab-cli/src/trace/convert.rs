@@ -1,0 +1,52 @@
+//! `coldframe-lab trace convert`: a trace in another tool's format.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use coldframe_formats::{export, EXPORTS};
+use coldframe_sheet::quantity::{self, human_count};
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Write a trace in another tool's format, to check a result with that tool.
+#[derive(clap::Args)]
+#[command(after_help = after())]
+pub struct Args {
+    /// The trace.
+    trace: PathBuf,
+    /// The format.
+    #[arg(long, value_name = "NAME")]
+    to: String,
+    /// The file to write.
+    #[arg(short)]
+    output: PathBuf,
+    /// Page size: each access becomes requests for whole pages. Block traces keep their own requests.
+    #[arg(long, default_value = "4KiB")]
+    page: String,
+    /// How to print the count.
+    #[arg(long, value_parser = ["table", "json"], default_value = "table")]
+    format: String,
+}
+
+fn after() -> String {
+    let mut text = String::from("Formats:\n");
+    for format in EXPORTS {
+        text += &format!("  {:<14} {}\n", format.name, format.summary);
+    }
+    text + "\nExamples:\n  coldframe-lab trace convert chess.parquet --to oracleGeneral -o chess.oracleGeneral --page 4KiB\n  \
+            coldframe-lab trace convert chess.parquet --to fio -o chess.iolog && fio --name=chess --read_iolog=chess.iolog --replay_redirect=disk.img"
+}
+
+pub fn run(args: Args) -> Result<ExitCode, Failure> {
+    let page = quantity::bytes(&args.page).map_err(|e| Failure::usage(format!("--page {}: {e}", args.page)))?;
+    let requests = export(&args.trace, &args.to, &args.output, page.0)?;
+    let text = if args.format == "json" {
+        output::json(&json!({ "path": args.output, "format": args.to, "page_bytes": page.0, "requests": requests }))
+    } else {
+        format!("{}: {} requests as {}\n", args.output.display(), human_count(requests), args.to)
+    };
+    output::write(None, &text)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,183 @@
+//! `coldframe-lab trace info`: the contents of a trace and where it comes from.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use coldframe_experiment::drive::is_swap_trace;
+use coldframe_experiment::info::Info;
+use coldframe_experiment::reuse::Reuse;
+use coldframe_experiment::string::sha256;
+use coldframe_plots::swap_analysis::analyse;
+use coldframe_sheet::quantity::human_count;
+use coldframe_store::heat::Heat;
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Show the contents of a trace and where it comes from.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  coldframe-lab trace info bzip2.parquet\n  coldframe-lab trace info bzip2.parquet --format json | jq .references\n  coldframe-lab trace info swap.csv.zst --plot"
+)]
+pub struct Args {
+    /// The trace.
+    trace: PathBuf,
+    /// How to print it.
+    #[arg(long, value_parser = ["table", "json"], default_value = "table")]
+    format: String,
+    /// For a swap trace: draw slots over time and lifetimes.
+    #[arg(long)]
+    plot: bool,
+}
+
+pub fn run(args: Args) -> Result<ExitCode, Failure> {
+    if is_swap_trace(&args.trace) {
+        return swap_trace(&args);
+    }
+    if args.plot {
+        return Err(Failure::usage(
+            "--plot is for swap traces; `coldframe-lab sim --plot` draws what a reference trace costs",
+        ));
+    }
+    let info = Info::read(&args.trace)?;
+    if args.format == "json" {
+        output::write(None, &output::json(&info.json()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let Info { provenance: trace, rows, bytes, sha256, heat, hottest, reuse, .. } = &info;
+    let mut text = String::new();
+    let mut line = |key: &str, value: &str| text += &lines(key, value, output::width());
+    line("trace", &args.trace.display().to_string());
+    line("command", trace.command.as_deref().unwrap_or("not known"));
+    line("recorder", &trace.recorder);
+    line("fidelity", trace.fidelity.name());
+    if let Some(page) = trace.page_size {
+        line("reduced to", &format!("pages of {page} bytes"));
+    }
+    if let Some(whole) = trace.reduction {
+        let text = format!("{} references to {} pages", human_count(whole.references), human_count(whole.pages));
+        line("reduced from", &text);
+    }
+    line("references", &human_count(trace.references));
+    let split = [("  fetches", trace.instructions), ("  reads", trace.reads), ("  writes", trace.writes)];
+    split.iter().for_each(|(key, count)| line(key, &human_count(*count)));
+    line("footprint", &format!("{} KiB in pages of 1 KiB", human_count(trace.pages_1KiB)));
+    let most = heat.working_set.iter().max().copied().unwrap_or(0);
+    let drawn = spark(&heat.working_set);
+    line("working set", &drawn);
+    line("", &format!("up to {} pages of 4 KiB in 1/{} of the trace", human_count(most), heat.columns));
+    line("phases", &phases(heat));
+    line("", &format!("{} begin, each where most pages are new", heat.phases.len()));
+    // An access that crosses pages counts as a reference to each of them.
+    let all: u64 = heat.counts.iter().map(|(_, references)| references).sum();
+    for h in hottest {
+        let share = 100.0 * h.references as f64 / all.max(1) as f64;
+        let name = if h.name.is_empty() { "no named mapping" } else { &h.name };
+        let pages = human_count(h.pages);
+        line("hottest", &format!("{share:>5.1} % in {name}, {pages} pages of 4 KiB, most at {:#x}", h.address));
+    }
+    if reuse.is_none() {
+        line("reuse", &format!("not known: a {} trace lacks the references between", trace.fidelity));
+    }
+    for (key, text) in reuse.iter().flat_map(reuse_lines) {
+        line(&key, &text);
+    }
+    line("rows", &human_count(*rows));
+    let each = *bytes as f64 / trace.references.max(1) as f64;
+    line("size", &format!("{} bytes, {each:.2} a reference", human_count(*bytes)));
+    for task in &trace.tasks {
+        line("task", &format!("{}: {}", task.id, task.name));
+    }
+    for mapping in &trace.mappings {
+        line("mapping", &format!("{:#x}-{:#x} {} {}", mapping.start, mapping.end, mapping.protection, mapping.name));
+    }
+    for note in &trace.notes {
+        line("note", note);
+    }
+    line("sha256", sha256);
+    output::write(None, &text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Columns of a key.
+const KEY: usize = 14;
+
+/// A key and its value. On a narrow page the value continues on the next line.
+fn lines(key: &str, value: &str, width: usize) -> String {
+    let mut text = format!("{key:<KEY$}");
+    let (mut at, mut first) = (KEY, true);
+    for word in value.split(' ') {
+        let len = word.chars().count();
+        if !first && at + 1 + len > width {
+            text += &format!("\n{:KEY$}", "");
+            (at, first) = (KEY, true);
+        }
+        if !first {
+            text.push(' ');
+            at += 1;
+        }
+        text += word;
+        (at, first) = (at + len, false);
+    }
+    text + "\n"
+}
+
+/// For people: one line for each bin with references.
+fn reuse_lines(reuse: &Reuse) -> Vec<(String, String)> {
+    let share = |references: f64| 100.0 * references / reuse.references.max(1) as f64;
+    let (kib, followed) = (reuse.page / 1024, 100.0 * reuse.followed);
+    let mut lines =
+        vec![("reuse".to_owned(), format!("by pages of {kib} KiB touched since, {followed:.1} % of pages followed"))];
+    for bin in reuse.bins.iter().filter(|bin| bin.references != 0.0) {
+        let error = if reuse.followed < 1.0 { format!(" +- {:.3}", share(bin.error)) } else { String::new() };
+        lines.push((format!("  up to {}", human_count(bin.up_to)), format!("{:>8.4} %{error}", share(bin.references))));
+    }
+    lines.push(("  first".to_owned(), format!("{:>8.4} %", share(reuse.first as f64))));
+    lines
+}
+
+fn swap_trace(args: &Args) -> Result<ExitCode, Failure> {
+    let trace = coldframe_formats::swap::read(&args.trace)?;
+    let analysis = analyse(&trace);
+    let text = if args.format == "json" {
+        let mut value = analysis.json();
+        value["path"] = json!(args.trace);
+        value["sha256"] = sha256(&args.trace)?.into();
+        value["notes"] = json!(trace.notes);
+        output::json(&value)
+    } else {
+        let notes = trace.notes.iter().map(|note| lines("note", note, output::width())).collect::<String>();
+        let plots = if args.plot { analysis.plots() } else { Vec::new() };
+        plots.iter().fold(analysis.text() + &notes, |text, plot| text + "\n" + &plot.text(72, 21))
+    };
+    output::write(None, &text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Marks the beginnings of phases below the bars of the working set.
+fn phases(heat: &Heat) -> String {
+    (0..heat.columns).map(|column| if heat.phases.contains(&column) { '|' } else { '-' }).collect()
+}
+
+/// Counts as bars of eight heights.
+fn spark(counts: &[u64]) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let most = counts.iter().max().copied().unwrap_or(0).max(1);
+    counts.iter().map(|count| BARS[(count * 7).div_ceil(most) as usize]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_value_goes_on_below_itself_and_keeps_its_blanks() {
+        assert_eq!(lines("reuse", "  1.5 % of all", 80), "reuse           1.5 % of all\n");
+        let text = lines("hottest", "92.2 % in /usr/lib/libbz2.so, 6 pages of 4 KiB", 40);
+        assert_eq!(
+            text,
+            "hottest       92.2 % in\n              /usr/lib/libbz2.so, 6\n              pages of 4 KiB\n"
+        );
+    }
+}

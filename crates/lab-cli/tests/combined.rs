@@ -1,0 +1,245 @@
+//! Parts of the five systems in one run: every driver with every area and handler and with a failing device. Each run's
+//! journal replays.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use coldframe_toolbox::program_of;
+use serde_json::Value;
+use tempfile::TempDir;
+
+const WORKER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/traces/worker.parquet");
+const SWAPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/traces/swap-desktop.csv.zst");
+
+fn coldframe(args: &[&str]) -> Output {
+    Command::new(program_of(args))
+        .args(args)
+        .env("NO_COLOR", "1")
+        .env("COLUMNS", "240")
+        .output()
+        .expect("the command runs")
+}
+
+/// Runs `sim` with these words; returns its only result.
+fn sim(trace: &str, words: &str) -> Value {
+    let args: Vec<&str> = ["sim", trace].into_iter().chain(words.split(' ')).chain(["--format", "json"]).collect();
+    let output = coldframe(&args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    match serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{args:?}: {e}")) {
+        Value::Array(mut all) => all.remove(0),
+        one => one,
+    }
+}
+
+/// The same, with a journal that a fresh engine repeats; also returns the number of commands.
+fn journaled(folder: &Path, trace: &str, words: &str) -> (Value, u64) {
+    let path = folder.join("run.journal").display().to_string();
+    let result = sim(trace, &format!("{words} --journal {path}"));
+    let output = coldframe(&["replay", &path, "--format", "json"]);
+    assert!(output.status.success(), "{words}: {}", String::from_utf8_lossy(&output.stderr));
+    let replayed: Value = serde_json::from_slice(&output.stdout).expect("an object");
+    let commands = replayed["commands"].as_u64().unwrap_or_else(|| panic!("{replayed}"));
+    (result, commands)
+}
+
+fn refused(trace: &str, words: &str, said: &str) {
+    let args: Vec<&str> = ["sim", trace].into_iter().chain(words.split(' ')).collect();
+    let output = coldframe(&args);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{words}: {error}");
+    assert!(error.contains(said), "{words}: {error}");
+}
+
+/// Three workers that take turns.
+fn mix(folder: &TempDir) -> String {
+    let path = folder.path().join("mix.parquet").display().to_string();
+    let made = coldframe(&["trace", "mix", "--task", &format!("{WORKER}*3"), "--slice", "2000", "-o", &path]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    path
+}
+
+fn count(result: &Value, name: &str) -> u64 {
+    result["counts"][name].as_u64().unwrap_or_else(|| panic!("{name}: {}", result["counts"]))
+}
+
+#[test]
+fn all_five_systems_in_one_run() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let words = "--ram 20% --handler delayed-dual-buffering --set machine.buffers=4 --scheduler eevdf --prefetch 75 \
+                 --backing nvm-dr --swap-area 16MiB --collector cba";
+    let (result, commands) = journaled(folder.path(), &mix(&folder), words);
+    let config = &result["config"];
+    assert_eq!((&config["handler"], &config["swap"]["backing"]), (&"delayed-dual-buffering".into(), &"nvm-dr".into()));
+    assert_eq!(config["swap"]["collector"], "cost-benefit-age:1");
+    assert_eq!((&config["tasks"]["scheduler"], &config["tasks"]["prefetch"]), (&"eevdf".into(), &"75".into()));
+    // Each part has worked: pages ran from buffers, were written to the log, and were read in their slots.
+    assert!(count(&result, "xip_reads") > 0 && count(&result, "reads_in_slots") > 0, "{}", result["counts"]);
+    assert!(result["swap"]["programs"].as_u64() > Some(1_000) && commands > 10_000, "{}", result["swap"]);
+}
+
+/// With one task and no prefetching, neither the place of a page nor the driver changes the policy's decisions.
+#[test]
+fn every_driver_finds_the_same_faults() {
+    let same = |words: &str| {
+        let result = sim(WORKER, &format!("--frames 300 --policy clock --handler sequential {words}"));
+        (count(&result, "evictions"), count(&result, "cold_faults"), result)
+    };
+    let (evictions, cold, string) = same("--device LOBI-NAND");
+    let dirty = count(&string, "dirty_evictions");
+    for (words, same_dirty) in [
+        ("--system lobi --blocks 256", true),
+        ("--scheduler round-robin --prefetch off", true),
+        ("--scheduler eevdf --prefetch off --system lobi --blocks 256", true),
+        // A page that is loaded to RAM frees its slot and is dirty from then on.
+        ("--scheduler cfs --prefetch off --backing emmc --swap-size 64MiB", false),
+        ("--backing emmc --swap-size 64MiB", false),
+        ("--backing emmc --swap-size 64MiB --collector greedy", true),
+    ] {
+        let (e, c, result) = same(words);
+        assert_eq!((e, c), (evictions, cold), "{words}");
+        assert_eq!(count(&result, "dirty_evictions") == dirty, same_dirty, "{words}");
+        let faults = |r: &Value| {
+            r["counts"]["true_faults"].as_u64().unwrap_or_else(|| count(r, "major_faults") + count(r, "minor_faults"))
+        };
+        assert_eq!(faults(&result), faults(&string), "{words}");
+    }
+}
+
+#[test]
+fn every_driver_and_area_keeps_a_journal_that_replays_also_on_a_device_that_fails() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let trace = mix(&folder);
+    for driver in ["--handler parallel", "--scheduler cfs --prefetch 75", "--backing dram --swap-size 20%"] {
+        for area in [
+            "",
+            "--system lobi --blocks 96",
+            "--backing nvm-dr --swap-size 10%",
+            "--backing nvm-dr --swap-size 24MiB --collector greedy",
+        ] {
+            // Otherwise this option would be given twice.
+            if driver.contains("--backing") && !area.is_empty() {
+                continue;
+            }
+            for fail in ["", " --fail 0.5%:7"] {
+                let words = format!("--ram 10% {driver} {area}{fail}");
+                let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+                let (result, commands) = journaled(folder.path(), &trace, &words);
+                assert!(commands > 1_000, "{words}: {commands} commands");
+                let failures = result["counts"]["failures"].as_u64().unwrap_or(0);
+                assert_eq!(failures > 0, !fail.is_empty(), "{words}: {failures} failures");
+            }
+        }
+    }
+}
+
+/// zram is a folder and one line in a table, and works with every driver.
+#[test]
+fn compressed_ram_is_a_backing_like_any_other() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    // 1 400 KiB of pages take 400 KiB at a ratio of 3.5, and there are fewer frames by that much.
+    let (result, _) = journaled(folder.path(), WORKER, "--system zram --ram 2MiB --swap-size 1400KiB");
+    assert_eq!(result["config"]["frames"], (2048 - 400) / 4);
+    assert_eq!(result["config"]["swap"]["ratio"], 3.5);
+    assert!(count(&result, "swap_outs") > 0 && count(&result, "swap_ins") > 0, "{}", result["counts"]);
+    // A faster store with a higher ratio has the same faults in the same frames, in less time.
+    let paging = |backing: &str, size: &str, ratio: &str| {
+        let result =
+            sim(WORKER, &format!("--ram 2MiB --backing {backing} --swap-size {size} --set swap.ratio={ratio}"));
+        (result["config"]["frames"].clone(), result["time_ps"]["paging"].as_u64().expect("a time"))
+    };
+    let (lz4, zstd) = (paging("zram-lz4", "4MiB", "4"), paging("zram-zstd", "4MiB", "4"));
+    assert!(lz4.0 == zstd.0 && lz4.1 < zstd.1, "{lz4:?} {zstd:?}");
+    assert!(paging("zram-lz4", "4MiB", "8").0.as_u64() > lz4.0.as_u64());
+    let (result, _) = journaled(
+        folder.path(),
+        WORKER,
+        "--scheduler cfs --backing zram-zstd --frames 300 --swap-size 4MiB --set swap.ratio=8",
+    );
+    assert_eq!(result["config"]["frames"], 300 - 128, "4 MiB take 128 pages at a ratio of 8");
+    for system in ["zram", "drswap"] {
+        let (result, _) = journaled(
+            folder.path(),
+            WORKER,
+            &format!("--system {system} --scheduler cfs --frames 400 --swap-size 1MiB"),
+        );
+        assert!(count(&result, "swap_outs") > 0, "{system}: {}", result["counts"]);
+    }
+    refused(WORKER, "--system zram --ram 1MiB --swap-size 64MiB", "leave no frame");
+    refused(WORKER, "--backing nvm --ram 1MiB --set swap.ratio=3", "does not");
+    refused(WORKER, "--system zram --ram 8MiB --set swap.ratio=0", "swap.ratio");
+}
+
+/// A swap trace drives a swap area without paging. Its journal replays, even if programs, copies and erases fail.
+#[test]
+fn a_swap_traces_area_keeps_a_journal_that_replays_also_on_a_device_that_fails() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for words in ["--collector cba:4", "--layout linux-ftl --collector greedy", "--layout linux"] {
+        let words = format!("--blocks 1024 {words}");
+        let (result, commands) = journaled(folder.path(), SWAPS, &words);
+        let done = ["programs", "copies", "erases"].map(|name| count(&result, name)).iter().sum::<u64>();
+        assert_eq!(done, commands, "{words}: {}", result["counts"]);
+        let (failing, _) = journaled(folder.path(), SWAPS, &format!("{words} --fail 0.05%:3"));
+        assert!(count(&failing, "bad_blocks") > 0, "{words}: {}", failing["counts"]);
+        assert!(result["counts"]["bad_blocks"].is_null());
+        let words = format!("sim {SWAPS} {words} --fail 0.05%:3");
+        let table = coldframe(&words.split(' ').collect::<Vec<_>>()).stdout;
+        assert!(String::from_utf8_lossy(&table).contains("The device failed"), "{words}");
+    }
+    // With another slot in one program, the area does something else.
+    let path = folder.path().join("run.journal");
+    let mut bytes = std::fs::read(&path).expect("a journal");
+    let at = bytes.len() / 2;
+    bytes[at] ^= 1;
+    std::fs::write(&path, bytes).expect("it can be written");
+    assert!(!coldframe(&["replay", &path.display().to_string()]).status.success());
+}
+
+#[test]
+fn a_seed_decides_what_fails() {
+    let run = |fail: &str| {
+        sim(WORKER, &format!("--frames 200 --policy clock --system lobi --blocks 128 --fail {fail}"))["counts"].clone()
+    };
+    assert_eq!(run("1%:3"), run("0.01:3"));
+    assert_ne!(run("1%:3"), run("1%:4"));
+    // About one in a hundred of the 6 200 loads and writes, within five standard deviations.
+    let failures = run("1%:3")["failures"].as_u64().expect("a number");
+    assert!((20..105).contains(&failures), "{failures}");
+}
+
+#[test]
+fn a_device_that_fails_always_stops_the_program_at_its_first_fault_and_says_so() {
+    let result = sim(WORKER, "--frames 200 --policy clock --fail 100%");
+    // One page, with three attempts.
+    assert_eq!((count(&result, "true_faults"), count(&result, "failures"), count(&result, "halts")), (1, 3, 1));
+    assert!(result["notes"].to_string().contains("stopped after"), "{}", result["notes"]);
+}
+
+#[test]
+fn the_tables_say_what_failed() {
+    for driver in ["--frames 200", "--frames 200 --scheduler cfs", "--frames 200 --backing nvm"] {
+        let table = |fail: &str| {
+            let words = format!("sim {WORKER} {driver} {fail}");
+            let output = coldframe(&words.split_whitespace().collect::<Vec<_>>());
+            String::from_utf8(output.stdout).expect("text")
+        };
+        assert!(table("--fail 1%").contains("The device failed"), "{driver}");
+        assert!(!table("").contains("failed"), "{driver}");
+    }
+}
+
+#[test]
+fn what_cannot_be_combined_is_refused_with_the_reason() {
+    refused(WORKER, "--frames 9 --scheduler cfs --front-end swl", "front_end.name");
+    refused(WORKER, "--frames 9 --scheduler cfs --policy opt", "schedules no tasks");
+    refused(WORKER, "--frames 9 --scheduler cfs --set machine.read_ahead=8", "streams of one string");
+    refused(WORKER, "--frames 9 --backing nvm --layout linux-ftl", "translation layer");
+    refused(WORKER, "--frames 9 --backing nvm --handler delayed-dual-buffering", "handler");
+    refused(WORKER, "--frames 9 --backing nvm --swap-size 1MiB --blocks 9", "swap.size");
+    refused(WORKER, "--frames 9 --backing nvm --read-ahead block:8", "swap.read_ahead");
+    refused(WORKER, "--frames 9 --scheduler cfs --backing nvm --set swap.keep=trace", "swap.keep");
+    refused(WORKER, "--frames 9 --backing tape", "no backing `tape`");
+    refused(WORKER, "--frames 9 --fail 2", "fail.rate");
+    refused(WORKER, "--frames 9 --fail 1%:x", "RATE:SEED");
+    refused(WORKER, "--frames 9,10 --scheduler cfs --journal /tmp/none", "one configuration");
+    refused(SWAPS, "--system lobi --scheduler cfs", "swap trace");
+}

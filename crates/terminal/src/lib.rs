@@ -1,0 +1,13 @@
+//! # coldframe-terminal: what both programs do with a terminal
+//!
+//! - [`output`] writes results to stdout or a file, and words to stderr, in lines that fit.
+//! - [`progress`] is a line that shows how far long work has come.
+//! - [`failure`] shows why a verb has failed.
+//! - [`manual`] writes manual pages and completion scripts from the definition of a command line.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod failure;
+pub mod manual;
+pub mod output;
+pub mod progress;

@@ -1,0 +1,85 @@
+//! Writes results to stdout or to a file. A reader that closes the pipe early is not an error.
+
+use std::io::{ErrorKind, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use coldframe_show::text::folded;
+
+/// A result cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: cannot be written: {source}", path.display())]
+pub struct OutputError {
+    path: PathBuf,
+    source: std::io::Error,
+}
+
+impl OutputError {
+    /// The error of writing to this file.
+    pub fn of(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> OutputError {
+        let path = path.into();
+        move |source| OutputError { path, source }
+    }
+}
+
+/// Columns without a terminal.
+const WIDTH: usize = 80;
+/// The least width: a narrower terminal is treated as this wide.
+const WIDTH_MIN: usize = 40;
+
+/// Columns of stdout: from COLUMNS, or the terminal's; 80 without either.
+pub fn width() -> usize {
+    from_environment().or_else(|| columns(std::io::stdout())).unwrap_or(WIDTH)
+}
+
+fn from_environment() -> Option<usize> {
+    let columns: usize = std::env::var("COLUMNS").ok()?.parse().ok()?;
+    (columns > 0).then_some(columns.max(WIDTH_MIN))
+}
+
+fn columns(terminal: impl AsFd) -> Option<usize> {
+    let columns = rustix::termios::tcgetwinsize(terminal).ok()?.ws_col;
+    (columns > 0).then_some(usize::from(columns).max(WIDTH_MIN))
+}
+
+/// Prints text on stderr, in lines that fit COLUMNS or the terminal.
+pub fn tell(text: &str) {
+    let columns = from_environment().or_else(|| columns(std::io::stderr()));
+    eprint!("{}", columns.map_or_else(|| text.into(), |columns| folded(text, columns)));
+}
+
+/// Writes to the file, or to stdout without one. On stdout, lines of text are wrapped; JSON is not changed.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write(to: Option<&Path>, text: &str) -> Result<(), OutputError> {
+    match to {
+        None if !text.starts_with(['{', '[']) => exact(None, &folded(text, width())),
+        _ => exact(to, text),
+    }
+}
+
+/// Writes output for a program, or for a tool that wraps lines itself.
+///
+/// # Errors
+/// It cannot be written.
+pub fn exact(to: Option<&Path>, text: &str) -> Result<(), OutputError> {
+    let Some(path) = to else {
+        let mut stdout = std::io::stdout().lock();
+        return match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            done => done.map_err(OutputError::of("standard output")),
+        };
+    };
+    std::fs::write(path, text).map_err(OutputError::of(path))
+}
+
+/// A JSON value as text with a newline at its end.
+///
+/// # Panics
+/// Never: a value is always printable.
+pub fn json(value: &serde_json::Value) -> String {
+    let mut text = serde_json::to_string_pretty(value).expect("a value is always printable");
+    text.push('\n');
+    text
+}
