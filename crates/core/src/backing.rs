@@ -182,11 +182,11 @@ struct Orders<'a> {
 }
 
 impl Flash for Orders<'_> {
-    fn program(&mut self, _: SlotId, _: PageId, _: u64) -> Result<(), Refused> {
+    fn program(&mut self, _: SlotId, _: PageId) -> Result<(), Refused> {
         Ok(())
     }
 
-    fn copy(&mut self, from: SlotId, to: SlotId, page: PageId, _: u64) -> Result<(), Refused> {
+    fn copy(&mut self, from: SlotId, to: SlotId, page: PageId) -> Result<(), Refused> {
         let place = |slot: SlotId| SlotId(self.flash + slot.0);
         let (from, to) = (place(from), place(to));
         if matches!(self.pages.get(page), PageState::InSlot(_)) {

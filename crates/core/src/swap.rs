@@ -31,10 +31,8 @@ mod blocks;
 pub mod collect;
 pub mod linux;
 pub mod log;
-mod recover;
 
 pub use blocks::Counts;
-pub use recover::Found;
 
 use area::Area;
 use blocks::Blocks;
@@ -57,20 +55,19 @@ pub struct Refused;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full;
 
-/// Carries the orders of a swap area out. A real flash writes `page` and `sequence` next to the data (spare area), for
-/// [`Swap::recover`]; the copy of a page with the highest sequence number is the valid one.
+/// Carries the orders of a swap area out.
 pub trait Flash {
     /// Programs an erased slot with a page's bytes from RAM.
     ///
     /// # Errors
     /// It failed. The block takes no more pages; pages already in it stay readable.
-    fn program(&mut self, slot: SlotId, page: PageId, sequence: u64) -> Result<(), Refused>;
+    fn program(&mut self, slot: SlotId, page: PageId) -> Result<(), Refused>;
 
     /// Programs the erased slot `to` with the bytes in `from`.
     ///
     /// # Errors
     /// As `program`.
-    fn copy(&mut self, from: SlotId, to: SlotId, page: PageId, sequence: u64) -> Result<(), Refused>;
+    fn copy(&mut self, from: SlotId, to: SlotId, page: PageId) -> Result<(), Refused>;
 
     /// Erases a block.
     ///
@@ -84,11 +81,11 @@ pub trait Flash {
 pub struct Perfect;
 
 impl Flash for Perfect {
-    fn program(&mut self, _: SlotId, _: PageId, _: u64) -> Result<(), Refused> {
+    fn program(&mut self, _: SlotId, _: PageId) -> Result<(), Refused> {
         Ok(())
     }
 
-    fn copy(&mut self, _: SlotId, _: SlotId, _: PageId, _: u64) -> Result<(), Refused> {
+    fn copy(&mut self, _: SlotId, _: SlotId, _: PageId) -> Result<(), Refused> {
         Ok(())
     }
 
@@ -197,12 +194,6 @@ impl Swap {
     /// # Errors
     /// No or too many areas, or a number out of its bounds; the error says which.
     pub fn new(pages: usize, slots_per_block: u32, areas: &[AreaConfig]) -> Result<Swap, SwapError> {
-        let mut swap = Swap::bare(pages, slots_per_block, areas)?;
-        swap.areas.iter_mut().for_each(|area| area.start_erased(&swap.blocks));
-        Ok(swap)
-    }
-
-    fn bare(pages: usize, slots_per_block: u32, areas: &[AreaConfig]) -> Result<Swap, SwapError> {
         if areas.is_empty() || areas.len() > AREAS_MAX {
             return Err(SwapError::Areas(areas.len()));
         }
@@ -211,7 +202,8 @@ impl Swap {
         let blocks = Blocks::new(pages, total, slots_per_block);
         let mut first = 0;
         let make = |config: &AreaConfig| {
-            let area = Area::new(*config, first, slots_per_block);
+            let mut area = Area::new(*config, first, slots_per_block);
+            area.start_erased(&blocks);
             first += config.blocks;
             area
         };

@@ -65,14 +65,14 @@ impl<F> Noted<'_, F> {
 }
 
 impl<F: Flash> Flash for Noted<'_, F> {
-    fn program(&mut self, to: SlotId, page: PageId, sequence: u64) -> Result<(), Refused> {
+    fn program(&mut self, to: SlotId, page: PageId) -> Result<(), Refused> {
         let command = Command::Write { page, from: None, to };
-        self.note(command, Transfer::Write(page), |flash| flash.program(to, page, sequence))
+        self.note(command, Transfer::Write(page), |flash| flash.program(to, page))
     }
 
-    fn copy(&mut self, from: SlotId, to: SlotId, page: PageId, sequence: u64) -> Result<(), Refused> {
+    fn copy(&mut self, from: SlotId, to: SlotId, page: PageId) -> Result<(), Refused> {
         let command = Command::CopySlot { page, from: Some(from), to };
-        self.note(command, Transfer::Copy { page, to }, |flash| flash.copy(from, to, page, sequence))
+        self.note(command, Transfer::Copy { page, to }, |flash| flash.copy(from, to, page))
     }
 
     fn erase(&mut self, block: BlockId) -> Result<(), Refused> {
@@ -168,11 +168,11 @@ impl Replayer<'_> {
 }
 
 impl Flash for Replayer<'_> {
-    fn program(&mut self, to: SlotId, page: PageId, _: u64) -> Result<(), Refused> {
+    fn program(&mut self, to: SlotId, page: PageId) -> Result<(), Refused> {
         self.order(Command::Write { page, from: None, to }, Transfer::Write(page))
     }
 
-    fn copy(&mut self, from: SlotId, to: SlotId, page: PageId, _: u64) -> Result<(), Refused> {
+    fn copy(&mut self, from: SlotId, to: SlotId, page: PageId) -> Result<(), Refused> {
         self.order(Command::CopySlot { page, from: Some(from), to }, Transfer::Copy { page, to })
     }
 
@@ -204,11 +204,11 @@ mod tests {
     }
 
     impl Flash for Failing {
-        fn program(&mut self, _: SlotId, _: PageId, _: u64) -> Result<(), Refused> {
+        fn program(&mut self, _: SlotId, _: PageId) -> Result<(), Refused> {
             self.order()
         }
 
-        fn copy(&mut self, _: SlotId, _: SlotId, _: PageId, _: u64) -> Result<(), Refused> {
+        fn copy(&mut self, _: SlotId, _: SlotId, _: PageId) -> Result<(), Refused> {
             self.order()
         }
 

@@ -105,11 +105,11 @@ impl Faulty {
 
 /// A flash that fails and stores nothing, for a swap area without an engine.
 impl Flash for Faulty {
-    fn program(&mut self, _: SlotId, _: PageId, _: u64) -> Result<(), Refused> {
+    fn program(&mut self, _: SlotId, _: PageId) -> Result<(), Refused> {
         self.order()
     }
 
-    fn copy(&mut self, _: SlotId, _: SlotId, _: PageId, _: u64) -> Result<(), Refused> {
+    fn copy(&mut self, _: SlotId, _: SlotId, _: PageId) -> Result<(), Refused> {
         self.order()
     }
 

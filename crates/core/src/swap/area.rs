@@ -96,49 +96,10 @@ impl Area {
         self.block_ids().for_each(|block| self.add_erased(block, blocks));
     }
 
-    /// Starts from what was found on flash. Blocks that are partly programmed are filled further: NAND takes the next
-    /// page after a torn one.
-    pub(super) fn start_found(&mut self, blocks: &mut Blocks) {
-        for block in self.block_ids() {
-            let b = *blocks.get(block);
-            match (b.used, b.programmed) {
-                (Use::Bad, n) => self.keep_from_linux(block, n),
-                (_, 0) => self.add_erased(block, blocks),
-                (_, n) => self.reopen(block, n, blocks),
-            }
-        }
-        self.survey(blocks);
-    }
-
-    fn reopen(&mut self, block: BlockId, programmed: u32, blocks: &mut Blocks) {
-        let n = self.slots_per_block;
-        self.keep_from_linux(block, programmed);
-        let goes_on = programmed < n
-            && match &mut self.allocator {
-                Allocator::Log(log) => log.reopen(block),
-                Allocator::Linux(_) => true,
-            };
-        if goes_on {
-            self.room += n - programmed;
-        } else {
-            self.keep_from_linux(block, n);
-            blocks.get_mut(block).programmed = n;
-            self.close(block, blocks);
-        }
-    }
-
     fn add_erased(&mut self, block: BlockId, blocks: &Blocks) {
         self.room += self.slots_per_block;
         if let Allocator::Log(log) = &mut self.allocator {
             log.add_free(block, blocks.get(block).erases);
-        }
-    }
-
-    /// Marks the first slots of a block as used, so that they are not allocated.
-    fn keep_from_linux(&mut self, block: BlockId, slots: u32) {
-        let first = self.local(block);
-        if let Allocator::Linux(map) = &mut self.allocator {
-            (first..first + slots).for_each(|slot| map.set_used(slot));
         }
     }
 
@@ -181,8 +142,8 @@ impl Area {
             self.room -= 1;
             blocks.now += 1;
             let done = match from {
-                None => flash.program(slot, page, blocks.now),
-                Some(from) => flash.copy(from, slot, page, blocks.now),
+                None => flash.program(slot, page),
+                Some(from) => flash.copy(from, slot, page),
             };
             if done.is_err() {
                 self.give_up(block, blocks);
@@ -247,10 +208,11 @@ impl Area {
         let b = blocks.get_mut(block);
         self.room -= self.slots_per_block - b.programmed;
         (b.used, b.programmed) = (Use::Bad, self.slots_per_block);
-        if let Allocator::Log(log) = &mut self.allocator {
-            log.closed(block);
+        let first = self.local(block);
+        match &mut self.allocator {
+            Allocator::Log(log) => log.closed(block),
+            Allocator::Linux(map) => (first..first + self.slots_per_block).for_each(|slot| map.set_used(slot)),
         }
-        self.keep_from_linux(block, self.slots_per_block);
         blocks.counts.bad_blocks += 1;
         self.survey(blocks);
     }

@@ -80,13 +80,6 @@ impl Log {
         self.open[mine].or_else(|| self.open.iter().find_map(|open| *open))
     }
 
-    /// Opens a partly programmed block again. Returns false if as many are open as can be.
-    pub(super) fn reopen(&mut self, block: BlockId) -> bool {
-        let Some(open) = self.open.iter_mut().find(|open| open.is_none()) else { return false };
-        *open = Some(block);
-        true
-    }
-
     /// The block takes no more pages.
     pub(super) fn closed(&mut self, block: BlockId) {
         self.open.iter_mut().filter(|open| **open == Some(block)).for_each(|open| *open = None);

@@ -1,6 +1,6 @@
 //! A small, slow NAND that checks its rules and can fail.
 
-use coldframe_core::swap::{Flash, Found, Refused};
+use coldframe_core::swap::{Flash, Refused};
 use coldframe_core::{BlockId, PageId, SlotId};
 
 /// The next failure.
@@ -10,15 +10,13 @@ pub enum Fault {
     Program,
     /// The next erase fails; the block stays bad.
     Erase,
-    /// Power fails after this many operations.
-    Cut(u32),
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum Cell {
     Erased,
     Torn,
-    Page { page: PageId, sequence: u64, content: u64 },
+    Page { page: PageId, content: u64 },
 }
 
 /// The device.
@@ -31,8 +29,6 @@ pub struct Nand {
     pub writing: u64,
     program_fails: bool,
     erase_fails: bool,
-    cut: Option<u32>,
-    off: bool,
 }
 
 impl Nand {
@@ -45,8 +41,6 @@ impl Nand {
             writing: 0,
             program_fails: false,
             erase_fails: false,
-            cut: None,
-            off: false,
         }
     }
 
@@ -57,27 +51,6 @@ impl Nand {
         match fault {
             Fault::Program => self.program_fails = may_fail,
             Fault::Erase => self.erase_fails = may_fail,
-            Fault::Cut(after) => self.cut = Some(after),
-        }
-    }
-
-    pub fn is_off(&self) -> bool {
-        self.off
-    }
-
-    pub fn power_on(&mut self) {
-        self.off = false;
-    }
-
-    pub fn health(&self) -> Vec<Option<u32>> {
-        self.erases.iter().zip(&self.bad).map(|(erases, bad)| (!bad).then_some(*erases)).collect()
-    }
-
-    pub fn found(&self, slot: SlotId) -> Found {
-        match self.cells[slot.index()] {
-            Cell::Erased => Found::Erased,
-            Cell::Torn => Found::Torn,
-            Cell::Page { page, sequence, .. } => Found::Page { page, sequence },
         }
     }
 
@@ -93,61 +66,34 @@ impl Nand {
         block * n..(block + 1) * n
     }
 
-    /// Whether power is lost in this operation.
-    fn cut_now(&mut self) -> bool {
-        match &mut self.cut {
-            Some(0) => (self.cut, self.off) = (None, true),
-            Some(left) => *left -= 1,
-            None => {}
-        }
-        self.off
-    }
-
-    fn put(&mut self, slot: SlotId, page: PageId, sequence: u64, content: u64) -> Result<(), Refused> {
-        if self.off {
-            return Ok(());
-        }
+    fn put(&mut self, slot: SlotId, page: PageId, content: u64) -> Result<(), Refused> {
         let block = slot.index() / self.slots_per_block as usize;
         assert!(!self.bad[block], "a bad block is programmed");
         let later = &self.cells[slot.index()..self.block(block).end];
         assert!(later.iter().all(|cell| *cell == Cell::Erased), "programmed twice, or out of order");
-        if self.cut_now() {
-            self.cells[slot.index()] = Cell::Torn;
-            return Ok(());
-        }
         if std::mem::take(&mut self.program_fails) {
             (self.cells[slot.index()], self.bad[block]) = (Cell::Torn, true);
             return Err(Refused);
         }
-        self.cells[slot.index()] = Cell::Page { page, sequence, content };
+        self.cells[slot.index()] = Cell::Page { page, content };
         Ok(())
     }
 }
 
 impl Flash for Nand {
-    fn program(&mut self, slot: SlotId, page: PageId, sequence: u64) -> Result<(), Refused> {
-        self.put(slot, page, sequence, self.writing)
+    fn program(&mut self, slot: SlotId, page: PageId) -> Result<(), Refused> {
+        self.put(slot, page, self.writing)
     }
 
-    fn copy(&mut self, from: SlotId, to: SlotId, page: PageId, sequence: u64) -> Result<(), Refused> {
-        if self.off {
-            return Ok(());
-        }
+    fn copy(&mut self, from: SlotId, to: SlotId, page: PageId) -> Result<(), Refused> {
         let Cell::Page { page: there, content, .. } = self.cells[from.index()] else { panic!("nothing to copy") };
         assert_eq!(there, page, "another page is copied");
-        self.put(to, page, sequence, content)
+        self.put(to, page, content)
     }
 
     fn erase(&mut self, block: BlockId) -> Result<(), Refused> {
-        if self.off {
-            return Ok(());
-        }
         assert!(!self.bad[block.index()], "a bad block is erased");
         let cells = self.block(block.index());
-        if self.cut_now() {
-            self.cells[cells].fill(Cell::Torn);
-            return Ok(());
-        }
         if std::mem::take(&mut self.erase_fails) {
             self.bad[block.index()] = true;
             return Err(Refused);
