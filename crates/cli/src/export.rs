@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use coldframe_answer::Answer;
+use coldframe_plots::board_export;
 use coldframe_search::json;
 use coldframe_show::export::{Exported, SUFFIXES};
-use coldframe_show::html::Page;
+use coldframe_show::html::{Html, Page};
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -54,7 +55,7 @@ pub fn export_table(files: &[PathBuf], exported: &Exported) -> Result<(), Failur
 ///
 /// # Errors
 /// As [`Exported::text`]; a file cannot be written.
-pub fn all(files: &[PathBuf], exported: &Exported, page: &Page) -> Result<(), Failure> {
+pub fn all(files: &[PathBuf], exported: &Exported, page: &dyn Html) -> Result<(), Failure> {
     known(files)?;
     for file in files {
         output::write(Some(file), &exported.text(suffix(file).unwrap_or_default(), page)?)?;
@@ -70,10 +71,10 @@ pub fn export_board(files: &[PathBuf], data: Value, said: String, within: Option
     if files.is_empty() {
         return Ok(());
     }
-    let mut page = Page::default();
+    let mut page = coldframe_plots::html::Page::default();
     page.add("advice", data.to_string().as_bytes())?;
     let answer: json::Answer = serde_json::from_value(data).expect("it has just been made from one");
-    all(files, &Exported::board(&answer, said, within), &page)
+    all(files, &board_export::exported(&answer, said, within), &page)
 }
 
 /// Exports an answer for this machine.
@@ -84,7 +85,5 @@ pub fn export_here(files: &[PathBuf], answer: &Answer, exported: &Exported) -> R
     if files.is_empty() {
         return Ok(());
     }
-    let mut page = Page::default();
-    page.add("advice", answer.json().to_string().as_bytes())?;
-    all(files, exported, &page)
+    all(files, exported, &Page::of(answer))
 }

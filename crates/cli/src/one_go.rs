@@ -7,7 +7,7 @@ use std::process::{ExitCode, Stdio};
 use coldframe_answer::Answer;
 use coldframe_sheet::quantity::human_size;
 use coldframe_show::export::Exported;
-use coldframe_show::html::{Page, MAP_COLUMNS, MAP_ROWS};
+use coldframe_show::html::{Html, Page, MAP_COLUMNS, MAP_ROWS};
 use coldframe_show::machine_answer::words;
 use coldframe_show::text::wrap;
 use coldframe_store::heat::heat;
@@ -153,8 +153,7 @@ fn write(folder: &Path, trace: &Path, answer: &Answer, exports: &[PathBuf]) -> R
     if let Some(config) = answer.config() {
         output::write(Some(&folder.join("config.toml")), &config)?;
     }
-    let mut page = Page::default();
-    page.add("advice", json.as_bytes())?;
+    let mut page = Page::of(answer);
     page.add_map(heat(trace, MAP_ROWS, MAP_COLUMNS)?);
     page.add_group(&Reader::open(trace)?.provenance().group);
     output::write(Some(&folder.join(REPORT)), &page.html()?)?;

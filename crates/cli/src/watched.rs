@@ -14,7 +14,7 @@ use coldframe_proc::{Progress, Watch, Watched, PAGE};
 use coldframe_sheet::quantity::human_size;
 use coldframe_sheet::sheet::machine::Spread;
 use coldframe_show::export::Exported;
-use coldframe_show::html::Page;
+use coldframe_show::html::{Html, Page};
 use coldframe_show::machine_answer::words;
 use rustix::process::{kill_process, Pid, Signal};
 use rustix::thread::disable_transparent_huge_pages;
@@ -176,8 +176,7 @@ pub fn code(answer: &Answer) -> ExitCode {
 fn write(folder: &Path, answer: &Answer) -> Result<PathBuf, Failure> {
     let json = output::json(&answer.json());
     output::write(Some(&folder.join("advice.json")), &json)?;
-    let mut page = Page::default();
-    page.add("advice", json.as_bytes())?;
+    let page = Page::of(answer);
     let report = folder.join("report.html");
     output::write(Some(&report), &page.html()?)?;
     Ok(report)

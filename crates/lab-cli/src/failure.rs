@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use coldframe_answer::AnswerError;
 use coldframe_experiment::ExperimentError;
 use coldframe_store::TraceError;
 use coldframe_terminal::output::OutputError;
@@ -12,6 +13,9 @@ pub enum Failure {
     /// Simulation or configuration.
     #[error(transparent)]
     Experiment(#[from] ExperimentError),
+    /// An answer about this machine.
+    #[error(transparent)]
+    Answer(#[from] AnswerError),
     /// A trace.
     #[error(transparent)]
     Trace(#[from] TraceError),
@@ -38,6 +42,7 @@ impl Failure {
     pub fn report(&self) -> ExitCode {
         let code = match self {
             Failure::Experiment(error) => error.code(),
+            Failure::Answer(error) => error.code(),
             Failure::Trace(error) => error.code(),
             Failure::Output(_) => 5,
             Failure::Other { code, .. } => *code,

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use coldframe_experiment::string::sha256;
 use coldframe_experiment::ExperimentError;
-use coldframe_show::html::{Page, MAP_COLUMNS, MAP_ROWS};
+use coldframe_plots::html::Page;
+use coldframe_show::html::{Html, MAP_COLUMNS, MAP_ROWS};
 use coldframe_store::heat::heat;
 use coldframe_store::Reader;
 

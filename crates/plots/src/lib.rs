@@ -3,12 +3,15 @@
 //! - [`results_table`], [`tasks_table`], [`foreground_table`], [`swap_table`] and [`swap_analysis`] show results of
 //!   `experiment`.
 //! - [`board_answer`] is the answer of `search` in words.
+//! - [`html`] is a page with any of these, and [`board_export`] an answer of `search` as a file of another form.
 //! - [`png`] is a plot as a picture.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 pub mod board_answer;
+pub mod board_export;
 pub mod foreground_table;
+pub mod html;
 pub mod png;
 pub mod results_table;
 pub mod swap_analysis;

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use coldframe_experiment::drive;
 use coldframe_experiment::settings::Settings;
 use coldframe_experiment::sim_result::SimResult;
-use coldframe_show::html::Page;
+use coldframe_plots::html::Page;
+use coldframe_show::html::Html;
 use serde_json::Value;
 
 fn data(name: &str) -> PathBuf {

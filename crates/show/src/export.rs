@@ -3,14 +3,12 @@
 
 use std::fmt::Write as _;
 
-use coldframe_answer::{Answer, Verdict};
-use coldframe_search::json::Answer as Board;
+use coldframe_answer::{Answer, AnswerError, Verdict};
 use serde_json::{json, Value};
 
-use crate::html::Page;
+use crate::html::Html;
 use crate::plot::escape;
 use crate::{machine_answer, verdict_answer};
-use coldframe_experiment::error::ExperimentError;
 
 /// The suffixes. `xml` is JUnit's form of a test report, for answers that are yes or no.
 pub const SUFFIXES: [&str; 6] = ["json", "csv", "md", "html", "prom", "xml"];
@@ -37,9 +35,6 @@ pub struct Exported {
 /// The columns of a curve on this machine.
 const HERE: [&str; 7] =
     ["ram_bytes", "seconds", "seconds_low", "seconds_high", "true_faults", "device_reads", "dirty_evictions"];
-/// The columns of a board's front.
-const BOARD: [&str; 7] =
-    ["ram_bytes", "paging_ps", "own_time_ps", "true_faults", "page_loads", "page_writes", "longest_ps"];
 /// The columns of a verdict.
 const NEED: [&str; 6] =
     ["need_bytes", "managed_bytes", "not_paged_bytes", "touched_bytes", "slowdown_percent", "program_seconds"];
@@ -65,20 +60,6 @@ impl Exported {
         }
     }
 
-    /// The answer for a board.
-    pub fn board(answer: &Board, words: String, within: Option<bool>) -> Exported {
-        let json = serde_json::to_value(answer).expect("plain data has a JSON form");
-        Exported {
-            program: answer.trace.path.clone(),
-            within,
-            words,
-            columns: BOARD.to_vec(),
-            rows: fields(&json["front"], &BOARD),
-            seconds: answer.best.as_ref().and_then(|best| best.own_time_ps).unwrap_or(0) as f64 / 1e12,
-            json,
-        }
-    }
-
     /// Yes or no about a program.
     pub fn verdict(verdict: &Verdict) -> Exported {
         let json = serde_json::to_value(verdict).expect("plain data has a JSON form");
@@ -100,9 +81,9 @@ impl Exported {
     /// The file's text; `page`: what the suffix `html` gives.
     ///
     /// # Errors
-    /// No such suffix; a test report of an answer that is not yes or no; as [`Page::html`].
-    pub fn text(&self, suffix: &str, page: &Page) -> Result<String, ExperimentError> {
-        let bad = |reason: String| ExperimentError::Unfit { path: format!(".{suffix}"), reason };
+    /// No such suffix; a test report of an answer that is not yes or no; as [`Html::html`].
+    pub fn text(&self, suffix: &str, page: &dyn Html) -> Result<String, AnswerError> {
+        let bad = |reason: String| AnswerError::new(3, format!(".{suffix}: {reason}"));
         match (suffix, self.within) {
             ("json", _) => Ok(serde_json::to_string_pretty(&self.json).expect("a value is always printable") + "\n"),
             ("csv", _) => Ok(self.csv()),
@@ -187,6 +168,7 @@ fn cell(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::html::Page;
 
     fn exported(within: Option<bool>) -> Exported {
         Exported {

@@ -1,37 +1,25 @@
-//! Results as one HTML page: no network, light and dark, printable. The page shows the numbers of the given JSON, and
-//! contains that JSON.
+//! An answer as one HTML page: no network, light and dark, printable. The page shows the numbers of the given data, and
+//! contains the data as JSON.
 //!
 //! Curves are drawn twice: by uPlot (`html/uplot`, MIT, with its licence) on a screen, where they fit its width and can
-//! be pointed at, and as SVG for paper and for readers without a script. The rest is HTML and SVG. The size of a run on
-//! the page is limited for any trace, so the page's size is limited by the number of runs.
+//! be pointed at, and as SVG for paper and for readers without a script. The rest is HTML and SVG.
+//!
+//! [`Page`] is the page of an answer about this machine. Its parts ([`chart`], [`heat`], [`group`], [`words`]) and its
+//! frame ([`framed`]) make other pages, too.
 
+use coldframe_answer::{Answer, AnswerError};
 use coldframe_store::heat::Heat;
 use coldframe_store::ProcessFacts;
-use serde_json::json;
+use serde_json::{json, Value};
 
 use crate::plot::escape;
-use coldframe_experiment::error::ExperimentError;
-use coldframe_experiment::sim_result::{SimResult, Trace};
-use coldframe_search::json::Answer;
 
-mod answer;
-mod chart;
-mod curves;
-mod energy;
-mod given;
-mod group;
-mod heat;
-mod latency;
-mod machine;
-mod run;
-mod runs;
-mod stages;
-mod swap;
-mod tasks;
-mod words;
+pub mod chart;
+pub mod group;
+pub mod heat;
+pub mod machine;
+pub mod words;
 
-use given::Given;
-use run::Run;
 use words::{folded, section};
 
 const STYLE: &str = include_str!("html/style.css");
@@ -44,8 +32,6 @@ const PLOT_STYLE: &str = include_str!("html/uplot/uPlot.min.css");
 pub const MAP_COLUMNS: usize = 120;
 /// Rows of the map.
 pub const MAP_ROWS: usize = 40;
-/// Most runs on a page, at about two thousand bytes each.
-pub const RUNS_MAX: usize = 600;
 /// Most bytes of a page.
 pub const BYTES_MAX: usize = 2_000_000;
 /// The text about the chosen point, which the script fills in.
@@ -53,57 +39,60 @@ const CHOSEN: &str =
     "<aside id=\"chosen\" hidden><button type=\"button\" id=\"close\">close</button><div id=\"pair\"></div>\
      <table><thead id=\"names\"></thead><tbody id=\"compared\"></tbody></table></aside><div id=\"tip\" hidden></div>";
 
-/// The input of a page: results as `sim` and `advise` write them with `--format json`.
+/// Anything that is shown as a page.
+pub trait Html {
+    /// The page.
+    ///
+    /// # Errors
+    /// It would be too large.
+    fn html(&self) -> Result<String, AnswerError>;
+}
+
+/// A whole page: its name, its body, and the data that its script reads.
+///
+/// # Errors
+/// It would be too large.
+pub fn framed(name: &str, body: &str, data: &Value) -> Result<String, AnswerError> {
+    let (title, data) = (escape(&format!("{name} - coldframe report")), data.to_string().replace("</", "<\\/"));
+    let page = format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><link rel=\"icon\" href=\"data:,\">\n\
+         <style>\n{PLOT_STYLE}\n{STYLE}</style></head>\n<body>\n<main>{body}</main>{CHOSEN}\
+         <script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{PLOT}</script>\n<script>\n{DRAWING}</script>\n\
+         <script>\n{SCRIPT}</script></body></html>\n"
+    );
+    match page.len() {
+        n if n > BYTES_MAX => {
+            Err(AnswerError::new(3, format!("report: would be {n} bytes, above {BYTES_MAX}; give fewer results")))
+        }
+        _ => Ok(page),
+    }
+}
+
+/// The folded end of a page: settings and origins, and a button for the data.
+pub fn provenance(texts: &[String]) -> String {
+    let texts: String = texts.iter().map(|text| format!("<pre>{}</pre>", escape(text))).collect();
+    folded(
+        "Configuration and provenance",
+        &(texts + "<button type=\"button\" id=\"save\">save the data (JSON)</button>"),
+    )
+}
+
+/// The page of an answer about this machine.
 #[derive(Debug, Default)]
 pub struct Page {
-    advice: Vec<Answer>,
-    here: Vec<coldframe_answer::Answer>,
-    runs: Vec<SimResult>,
+    answer: Option<Answer>,
     heat: Option<Heat>,
     group: Vec<ProcessFacts>,
 }
 
 impl Page {
-    /// Adds a file's bytes.
-    ///
-    /// # Errors
-    /// Not JSON, of another version, or not a result.
-    pub fn add(&mut self, origin: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
-        let bad = |reason: String| ExperimentError::Unfit { path: origin.into(), reason };
-        for one in given::read(bytes).map_err(bad)? {
-            match one {
-                Given::Run(run) => self.runs.push(*run),
-                Given::Advice(answer) => self.advice.push(*answer),
-                Given::Here(answer) => self.here.push(*answer),
-            }
-        }
-        match self.runs.len() {
-            n if n > RUNS_MAX => Err(bad(format!("makes {n} runs, and a page holds {RUNS_MAX}; give fewer"))),
-            _ => Ok(()),
-        }
+    /// The page of this answer.
+    pub fn of(answer: &Answer) -> Page {
+        Page { answer: Some(answer.clone()), ..Page::default() }
     }
 
-    /// The version and the trace of all that was given.
-    fn origins(&self) -> impl Iterator<Item = (&String, &Trace)> {
-        let runs = self.runs.iter().map(|run| (&run.version, &run.trace));
-        self.advice.iter().map(|advice| (&advice.version, &advice.trace)).chain(runs)
-    }
-
-    /// Adds the map of a trace, whose hash must be that of every result.
-    ///
-    /// # Errors
-    /// A result is of another trace.
-    pub fn add_heat(&mut self, path: &str, sha256: &str, heat: Heat) -> Result<(), ExperimentError> {
-        if self.origins().any(|(_, trace)| trace.sha256 != sha256) {
-            let reason =
-                "is not the trace that all results are of; leave out --trace, or report on one trace at a time";
-            return Err(ExperimentError::Unfit { path: path.into(), reason: reason.into() });
-        }
-        self.heat = Some(heat);
-        Ok(())
-    }
-
-    /// Adds the map of the trace that an answer about this machine is made from.
+    /// Adds the map of the trace that the answer is made from.
     pub fn add_map(&mut self, heat: Heat) {
         self.heat = Some(heat);
     }
@@ -112,108 +101,26 @@ impl Page {
     pub fn add_group(&mut self, group: &[ProcessFacts]) {
         self.group = group.to_vec();
     }
+}
 
-    /// All runs: what was given, then what was advised.
-    fn all_runs(&self) -> Vec<&SimResult> {
-        self.runs.iter().chain(self.advice.iter().filter_map(|advice| advice.run.as_ref())).collect()
-    }
-
-    /// The page: the answer with its chart, why, how sure, and folded all the rest.
-    ///
-    /// # Errors
-    /// It would be too large.
-    pub fn html(&self) -> Result<String, ExperimentError> {
-        let all = self.all_runs();
-        let runs = Run::all(&all);
-        let body = self.answers(&runs) + &self.why() + &self.sure() + &self.details(&runs);
-        let data = json!({ "advice": self.advice.iter().map(Answer::without_run).collect::<Vec<_>>(), "here": self.here, "runs": all });
-        let data = data.to_string().replace("</", "<\\/");
-        let page = format!(
-            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{}</title>\n\
-             <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><link rel=\"icon\" href=\"data:,\">\n\
-             <style>\n{PLOT_STYLE}\n{STYLE}</style></head>\n<body>\n<main>{body}</main>{CHOSEN}\
-             <script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{PLOT}</script>\n<script>\n{DRAWING}</script>\n\
-             <script>\n{SCRIPT}</script></body></html>\n",
-            self.title()
-        );
-        match page.len() {
-            n if n > BYTES_MAX => Err(ExperimentError::Unfit {
-                path: "report".into(),
-                reason: format!("would be {n} bytes, above {BYTES_MAX}; give fewer results"),
-            }),
-            _ => Ok(page),
+impl Html for Page {
+    /// The answer with its chart, why, how sure, and folded all the rest.
+    fn html(&self) -> Result<String, AnswerError> {
+        let answer = |part: fn(&Answer) -> String| self.answer.as_ref().map(part).unwrap_or_default();
+        let mut body = answer(machine::answer);
+        let map = self.heat.as_ref().map(|heat| heat::map(heat, false)).unwrap_or_default();
+        let why = group::processes(&self.group) + &map;
+        if !why.is_empty() {
+            body += &section("Why: which memory, and when", &why);
         }
-    }
-
-    /// The title in the browser's tab.
-    fn title(&self) -> String {
-        let name = match (self.here.first(), self.origins().next()) {
-            (Some(answer), _) => answer.program.clone(),
-            (None, Some((_, trace))) => trace.path.rsplit('/').next().unwrap_or_default().to_string(),
-            (None, None) => String::new(),
-        };
-        escape(&format!("{name} - coldframe-lab report"))
-    }
-
-    fn answers(&self, runs: &[Run<'_>]) -> String {
-        let mut out = String::new();
-        self.advice.iter().enumerate().for_each(|(i, advice)| out += &answer::answer(i, advice));
-        self.here.iter().for_each(|answer| out += &machine::answer(answer));
-        if out.is_empty() {
-            out += &runs::headline(runs);
+        let sure = answer(machine::sure);
+        if !sure.is_empty() {
+            body += &section("How sure", &sure);
         }
-        match self.runs.is_empty() {
-            true => out,
-            false => out + &curves::misses(runs),
-        }
-    }
-
-    /// Which memory, and when.
-    fn why(&self) -> String {
-        let regions: String = self.advice.iter().map(answer::regions).collect();
-        let map = self.heat.as_ref().map(|heat| heat::map(heat, self.here.is_empty())).unwrap_or_default();
-        match regions + &group::processes(&self.group) + &map {
-            nothing if nothing.is_empty() => nothing,
-            why => section("Why: which memory, and when", &why),
-        }
-    }
-
-    fn sure(&self) -> String {
-        let sure: String = self.advice.iter().map(answer::sure).chain(self.here.iter().map(machine::sure)).collect();
-        if sure.is_empty() {
-            sure
-        } else {
-            section("How sure", &sure)
-        }
-    }
-
-    fn details(&self, runs: &[Run<'_>]) -> String {
-        let mut out: String = self.here.iter().map(machine::sizes).collect();
-        self.advice.iter().for_each(|advice| out += &answer::tried(advice));
-        out += &tasks::tasks(runs);
-        out += &curves::latencies(runs);
-        out += &latency::latencies(runs);
-        out += &stages::stages(runs);
-        out += &energy::energies(runs);
-        out += &swap::swap_areas(runs);
-        out += &runs::runs(runs);
-        format!("<section class=\"details\"><h2>Details</h2>{out}{}</section>", self.provenance())
-    }
-
-    fn provenance(&self) -> String {
-        let mut seen: Vec<String> = Vec::new();
-        for (version, trace) in self.origins() {
-            let text = format!("coldframe {version}\n{:#}", json!(trace));
-            if !seen.contains(&text) {
-                seen.push(text);
-            }
-        }
-        let advised = self.advice.iter().filter_map(|advice| advice.best.as_ref());
-        seen.extend(advised.map(|best| format!("advised: {:#}", best.config)));
-        let texts: String = seen.iter().map(|text| format!("<pre>{}</pre>", escape(text))).collect();
-        folded(
-            "Configuration and provenance",
-            &(texts + "<button type=\"button\" id=\"save\">save the data (JSON)</button>"),
-        )
+        let details = answer(machine::sizes) + &provenance(&[]);
+        body += &format!("<section class=\"details\"><h2>Details</h2>{details}</section>");
+        let name = self.answer.as_ref().map(|answer| answer.program.clone()).unwrap_or_default();
+        let data = json!({ "advice": [], "here": self.answer.iter().collect::<Vec<_>>(), "runs": [] });
+        framed(&name, &body, &data)
     }
 }

@@ -18,7 +18,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("capi", &["live"]),
     ("costs", &["core", "live", "plan", "proc"]),
     ("answer", &["core", "sheet", "journal", "recording", "proc", "plan", "store", "lane"]),
-    ("show", &["core", "sheet", "store", "experiment", "answer", "search"]),
+    ("show", &["core", "sheet", "store", "answer"]),
     ("terminal", &["store", "show"]),
     (
         "cli",
@@ -53,7 +53,10 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("qemu-plugin", &[]),
     ("experiment", &["core", "sheet", "boards", "store", "formats", "lane", "drivers"]),
     ("search", &["core", "sheet", "boards", "plan", "store", "lane", "drivers", "experiment"]),
-    ("plots", &["core", "sheet", "boards", "store", "formats", "lane", "drivers", "experiment", "search", "show"]),
+    (
+        "plots",
+        &["answer", "core", "sheet", "boards", "store", "formats", "lane", "drivers", "experiment", "search", "show"],
+    ),
     (
         "figures",
         &["core", "sheet", "boards", "journal", "store", "formats", "lane", "drivers", "experiment", "show", "plots"],
@@ -61,6 +64,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     (
         "lab-cli",
         &[
+            "answer",
             "core",
             "sheet",
             "journal",
@@ -101,7 +105,7 @@ const LABORATORY: &[&str] = &[
 ];
 
 /// Rooms that hold code of both programs until the laboratory has a program of its own.
-const BOTH: &[&str] = &["show", "terminal", "cli"];
+const BOTH: &[&str] = &["cli"];
 
 /// Tools that tests use; they may know everything.
 const TOOLS: &[&str] = &["fuzz", "model", "soak", "tidy", "toolbox"];

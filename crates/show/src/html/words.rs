@@ -4,7 +4,6 @@ use coldframe_core::Ps;
 use coldframe_sheet::quantity::{human_count, human_size, human_time};
 
 use crate::plot::escape;
-use coldframe_search::cost::Range;
 
 /// Under a heading.
 pub fn section(title: &str, body: &str) -> String {
@@ -123,11 +122,6 @@ pub fn energy(pj: u64) -> String {
         1_000_000_000_000.. => format!("{:.3} J", pj as f64 / 1e12),
         _ => format!("{:.3} mJ", pj as f64 / 1e9),
     }
-}
-
-/// Both ends of a range; where it is not known, a dash.
-pub fn range(range: Option<Range>, scale: f64, unit: &str) -> String {
-    range.map_or_else(|| "-".into(), |r| format!("{} to {} {unit}", figure(r.low * scale), figure(r.high * scale)))
 }
 
 /// A row of a table: attributes, and its cells; the first is text, the others numbers.

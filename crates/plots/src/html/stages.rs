@@ -6,8 +6,8 @@ use coldframe_core::Ps;
 use coldframe_sheet::quantity::fine_time;
 
 use crate::html::run::Run;
-use crate::html::words::{folded, note};
-use crate::plot::{escape, COLOURS};
+use coldframe_show::html::words::{folded, note};
+use coldframe_show::plot::{escape, COLOURS};
 
 /// Runs shown.
 const SHOWN: usize = 40;

@@ -3,9 +3,9 @@
 use coldframe_sheet::quantity::human_count;
 
 use crate::html::run::Run;
-use crate::html::words::{energy, folded, note, table, time, Row};
-use crate::plot::escape;
 use coldframe_experiment::sim_result::{Task, Tasks};
+use coldframe_show::html::words::{energy, folded, note, table, time, Row};
+use coldframe_show::plot::escape;
 
 /// Runs whose tasks are shown one by one.
 const SHOWN: usize = 6;

@@ -3,8 +3,8 @@
 use coldframe_sheet::quantity::human_count;
 
 use crate::html::run::Run;
-use crate::html::words::{count, folded, note, plain, table, time, Row};
-use crate::plot::escape;
+use coldframe_show::html::words::{count, folded, note, plain, table, time, Row};
+use coldframe_show::plot::escape;
 
 /// The headline of a page that has only runs, as a sentence.
 pub fn headline(runs: &[Run<'_>]) -> String {

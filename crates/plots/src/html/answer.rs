@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 
-use crate::html::chart::{charts, Chart, Line, Mark, Point};
 use crate::html::curves;
-use crate::html::words::{count, figure, folded, list, note, range, size, table, text, time as shown, Row, Unit};
-use crate::plot::escape;
 use coldframe_answer::THRASHES;
+use coldframe_search::cost::Range;
 use coldframe_search::json::{Answer, Costly, Priced};
+use coldframe_show::html::chart::{charts, Chart, Line, Mark, Point};
+use coldframe_show::html::words::{count, figure, folded, list, note, size, table, text, time as shown, Row, Unit};
+use coldframe_show::plot::escape;
 
 /// The answer in a sentence, its chart, and its price.
 pub fn answer(number: usize, advice: &Answer) -> String {
@@ -169,4 +170,9 @@ pub fn tried(advice: &Answer) -> String {
     let bound = chart.lines.iter().any(|line| line.mark == Mark::Bound);
     let said = note("OPT, which knows the future, where the bound needed it: no policy misses less.");
     folded("Misses of every policy that was tried", &(charts(&[chart]) + if bound { &said } else { "" }))
+}
+
+/// Both ends of a range; where it is not known, a dash.
+fn range(range: Option<Range>, scale: f64, unit: &str) -> String {
+    range.map_or_else(|| "-".into(), |r| format!("{} to {} {unit}", figure(r.low * scale), figure(r.high * scale)))
 }

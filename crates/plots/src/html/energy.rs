@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use crate::html::run::Run;
-use crate::html::words::{energy, folded, note};
-use crate::plot::{escape, COLOURS};
+use coldframe_show::html::words::{energy, folded, note};
+use coldframe_show::plot::{escape, COLOURS};
 
 /// Runs shown.
 const SHOWN: usize = 12;

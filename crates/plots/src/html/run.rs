@@ -2,8 +2,8 @@
 
 use coldframe_sheet::quantity::{self, human_size};
 
-use crate::html::words::text;
 use coldframe_experiment::sim_result::{InForce, OneString, Sections, SimResult};
+use coldframe_show::html::words::text;
 
 /// A result of `sim`.
 pub struct Run<'a> {

@@ -5,10 +5,10 @@ use std::fmt::Write;
 use coldframe_sheet::quantity::human_count;
 
 use crate::html::run::Run;
-use crate::html::words::{count, folded, note, table, Row};
-use crate::plot::{escape, COLOURS};
 use coldframe_experiment::sim_result::{AreaView, WearMap};
 use coldframe_experiment::slots::SlotMap;
+use coldframe_show::html::words::{count, folded, note, table, Row};
+use coldframe_show::plot::{escape, COLOURS};
 
 /// Runs whose maps are shown.
 const SHOWN: usize = 6;
@@ -84,7 +84,7 @@ fn slots(map: Option<&SlotMap>) -> String {
         }
         for strength in [0.35, 0.65, 1.0] {
             let of = |row: usize, column: usize| owner[row][column] == letter && degree(row, column) == strength;
-            let path = super::heat::cells(rows, columns, of);
+            let path = coldframe_show::html::heat::cells(rows, columns, of);
             let _ = write!(
                 paths,
                 "<path fill=\"{colour}\" opacity=\"{strength}\" d=\"{path}\"><title>{}</title></path>",

@@ -3,11 +3,11 @@
 use coldframe_core::Ps;
 use coldframe_sheet::quantity::{human_count, human_size, human_time};
 
-use crate::html::chart::{charts, Chart, Line, Mark, Point};
 use crate::html::run::Run;
-use crate::html::words::{folded, note, section, Unit};
 use coldframe_experiment::sim_result::Distribution;
 use coldframe_search::json::Answer;
+use coldframe_show::html::chart::{charts, Chart, Line, Mark, Point};
+use coldframe_show::html::words::{folded, note, section, Unit};
 
 /// A time of a distribution, in picoseconds.
 type Of = fn(&Distribution) -> u64;

@@ -6,9 +6,9 @@ use coldframe_core::Ps;
 use coldframe_sheet::quantity::{human_count, human_time};
 
 use crate::html::run::Run;
-use crate::html::words::{folded, note, time};
-use crate::plot::escape;
 use coldframe_experiment::sim_result::Distribution;
+use coldframe_show::html::words::{folded, note, time};
+use coldframe_show::plot::escape;
 
 /// Strips shown; the others' numbers are in the table of runs, and the script draws two that are chosen.
 const SHOWN: usize = 40;
