@@ -31,7 +31,7 @@ pub struct Args {
     /// Meaning of the values in the kind column.
     #[arg(long, value_name = "WORD=KIND,...")]
     kinds: Vec<String>,
-    /// Number the object ids in the order of their first request (libCacheSim's formats).
+    /// Number the object ids in the order of their first request (oracleGeneral).
     #[arg(long)]
     number_objects: bool,
     /// Leave out and count lines that break the format, instead of stopping at the first.
@@ -50,6 +50,7 @@ fn after() -> String {
     text + "\nExamples:\n  valgrind --tool=lackey --trace-mem=yes --log-fd=9 ls 9>ls.txt\n  \
             coldframe import lackey:ls.txt -o ls.parquet\n  zcat trace.din.gz | coldframe import din:- -o trace.parquet\n  \
             coldframe import csv:io.csv --columns time=ts,kind=op,address=offset,size=length --unit time=us,address=1B,size=1B\n  \
+            coldframe import block-csv:Financial1.spc --columns task=1,address=2,size=3,kind=4,time=5 --unit address=512B,size=1B,time=s\n  \
             coldframe import parquet:io.parquet --columns time=ts,kind=op,address=lba --unit time=s,address=512B,size=4KiB\n  \
             coldframe import oracleGeneral:w1.bin.zst --unit address=4KiB --number-objects"
 }

@@ -1,8 +1,7 @@
 //! Converts a store to another tool's trace, so that results can be checked with a second tool.
 //!
-//! For a trace of references, a *request* is each whole page of an access, in the order of the trace, numbered by
-//! first touch. For a block trace, a request is the access itself. A row of several references is written as many
-//! times.
+//! A request is each whole page of an access, in the order of the trace. A row of several references is written as
+//! many times.
 //!
 //! **To add a format**: a `fn` that takes a [`Job`], and one line in [`EXPORTS`].
 
@@ -10,18 +9,13 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use rustc_hash::FxHashMap;
-
 use coldframe_store::block::Block;
 use coldframe_store::error::TraceError;
-use coldframe_store::fidelity::Fidelity;
-use coldframe_store::reference::{Kind, Reference};
+use coldframe_store::reference::Reference;
 use coldframe_store::store::{Reader, Wanted};
 
-mod dram;
 mod oracle;
 mod swap;
-mod text;
 
 /// A format that traces can be written in.
 #[derive(Clone, Copy, Debug)]
@@ -42,26 +36,10 @@ pub const EXPORTS: &[Export] = &[
         write: oracle::write,
     },
     Export {
-        name: "lackey",
-        summary: "valgrind lackey text: every reference as it is; loses tasks and times",
-        write: text::lackey,
-    },
-    Export {
-        name: "mqsim",
-        summary: "MQSim / DiskSim text: requests in sectors, arrival in nanoseconds (set Time_Unit to match)",
-        write: text::mqsim,
-    },
-    Export { name: "fio", summary: "fio iolog version 3: requests on one file, microseconds", write: text::fio },
-    Export {
         name: "swap",
         summary:
             "swap trace, for sim --system lobi: a block trace's requests as pages of a swap area; refuses other traces",
         write: swap::write,
-    },
-    Export {
-        name: "drampower",
-        summary: "DRAMPower command CSV: each request opens its row, moves one burst and closes it (DDR4-1600)",
-        write: dram::write,
     },
 ];
 
@@ -143,41 +121,10 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Calls `f` for every request: a block trace's own requests, or whole pages. The pages are on the device in the
-    /// order of their first touch, as in a swap area that is filled from its start.
-    fn requests(
-        &mut self,
-        each: &mut dyn FnMut(&mut BufWriter<File>, Reference) -> io::Result<()>,
-    ) -> Result<(), TraceError> {
-        let trace = self.reader.provenance();
-        let whole = trace.fidelity == Fidelity::BlockOnly;
-        let spaces: FxHashMap<u32, u32> = trace.tasks.iter().map(|task| (task.id, task.space)).collect();
-        let mut places: FxHashMap<(u32, u64), u64> = FxHashMap::default();
-        let page = self.page;
-        self.rows(&mut |out, row| {
-            if whole {
-                return each(out, row).map(|()| 1);
-            }
-            let space = spaces.get(&row.task).copied().unwrap_or(row.task);
-            let (first, last) = (row.address / page, (row.address + (u64::from(row.size) - 1)) / page);
-            for number in first..=last {
-                let next = places.len() as u64;
-                let place = *places.entry((space, number)).or_insert(next);
-                each(out, Reference { address: place * page, size: page as u32, ..row })?;
-            }
-            Ok(last - first + 1)
-        })
-    }
-
     fn finish(mut self, partial: &Path) -> Result<u64, TraceError> {
         let done = self.out.flush().and_then(|()| self.out.get_ref().sync_all());
         done.and_then(|()| fs::rename(partial, self.path))
             .map_err(|error| TraceError::io(self.path, "write", error))?;
         Ok(self.written)
     }
-}
-
-/// Whether a request reads; a fetch does.
-fn reads(row: &Reference) -> bool {
-    row.kind != Kind::Write
 }

@@ -20,11 +20,8 @@ use coldframe_store::provenance::Task;
 
 mod blkparse;
 mod blktrace;
-mod cachesim;
-mod champsim;
 mod csv;
 mod damon;
-mod damon_json;
 mod declared;
 mod din;
 mod drmemtrace;
@@ -32,10 +29,11 @@ mod fields;
 mod fio;
 mod input;
 mod lackey;
-mod lcs;
 mod lines;
 mod merge;
+mod msr;
 mod options;
+mod oracle_general;
 mod parquet;
 mod perf;
 mod records;
@@ -43,9 +41,6 @@ pub mod swap;
 mod tasks;
 mod text;
 mod time;
-mod volume;
-mod xdin;
-mod zip;
 
 pub use input::Input;
 pub use options::{Column, Options, Role};
@@ -54,25 +49,16 @@ pub use options::{Column, Options, Role};
 pub const FORMATS: &[Format] = &[
     lackey::FORMAT, //
     din::FORMAT,
-    xdin::FORMAT,
     drmemtrace::FORMAT,
-    champsim::FORMAT,
-    champsim::CLOUDSUITE,
     perf::FORMAT,
     damon::FORMAT,
-    damon_json::FORMAT,
     blkparse::FORMAT,
     blktrace::FORMAT,
-    cachesim::ORACLE,
-    cachesim::OPNS,
-    lcs::FORMAT,
-    volume::MSR,
-    volume::SPC,
-    volume::ALIBABA,
-    volume::TENCENT,
-    volume::MQSIM,
+    oracle_general::FORMAT,
+    msr::FORMAT,
     fio::FORMAT,
     csv::FORMAT,
+    csv::BLOCKS,
     csv::TSV,
     parquet::FORMAT,
 ];

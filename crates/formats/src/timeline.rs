@@ -7,8 +7,7 @@
 //! load       a slice on the track of its ticket, from Command::Load to Event::Loaded
 //! ```
 //! A journal has only the times of events. In a simulation the other times follow: each stage moves the clock by its
-//! price, and the rest of the time until an event is the wait. Without prices (a live run measures instead of
-//! pricing), stages are instants at the event that they answer. Times are in microseconds.
+//! price, and the rest of the time until an event is the wait. Times are in microseconds.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -37,12 +36,11 @@ pub struct Clock<'a> {
     pub write: Ps,
 }
 
-/// Writes the timeline of the journal `bytes` to `out` and returns its number of faults. `clock`: the prices, if
-/// known.
+/// Writes the timeline of the journal `bytes` to `out` and returns its number of faults.
 ///
 /// # Errors
 /// [`TimelineError`].
-pub fn timeline(bytes: &[u8], clock: Option<Clock<'_>>, out: &mut dyn Write) -> Result<u64, TimelineError> {
+pub fn timeline(bytes: &[u8], clock: Clock<'_>, out: &mut dyn Write) -> Result<u64, TimelineError> {
     let (_, mut entries) = open(bytes).map_err(TimelineError::Journal)?;
     let (faults, loads) = (Vec::new(), Vec::new());
     let mut line = Line { out, clock, first: true, now: 0, task: TaskId(0), faults, loads, count: 0 };
@@ -60,7 +58,7 @@ pub fn timeline(bytes: &[u8], clock: Option<Clock<'_>>, out: &mut dyn Write) -> 
 
 struct Line<'a> {
     out: &'a mut dyn Write,
-    clock: Option<Clock<'a>>,
+    clock: Clock<'a>,
     first: bool,
     /// Picoseconds of the last event, or of the end of the last priced stage after it; and the task in question.
     now: u64,
@@ -94,10 +92,7 @@ impl Line<'_> {
     fn command(&mut self, command: Command) -> io::Result<()> {
         match command {
             Command::Stage { stage, work } => self.stage(stage, work),
-            Command::Write { page, .. } => match self.clock {
-                Some(clock) => self.spend("write", clock.write, page),
-                None => Ok(()),
-            },
+            Command::Write { page, .. } => self.spend("write", self.clock.write, page),
             Command::Load { ticket, page, .. } => {
                 self.loads.push((ticket, self.now, page, self.task));
                 Ok(())
@@ -123,8 +118,8 @@ impl Line<'_> {
     /// The time in which a waiting task was not served.
     fn wait(&mut self, since: u64) -> io::Result<()> {
         let stands = self.faults.iter().find(|(task, ..)| *task == self.task).map(|(.., page)| *page);
-        match (self.clock, stands) {
-            (Some(_), Some(page)) if self.now > since => self.slice("wait", "tasks", self.task.0.into(), since, page),
+        match stands {
+            Some(page) if self.now > since => self.slice("wait", "tasks", self.task.0.into(), since, page),
             _ => Ok(()),
         }
     }
@@ -140,14 +135,8 @@ impl Line<'_> {
     }
 
     fn stage(&mut self, stage: Stage, work: Work) -> io::Result<()> {
-        if let Some(clock) = self.clock {
-            let page = self.faults.iter().find(|(task, ..)| *task == self.task).map_or(PageId(0), |(.., page)| *page);
-            return self.spend(&format!("{stage:?}"), (clock.stage)(stage, &work), page);
-        }
-        let (at, track, walk, false_fault) = (microseconds(self.now), self.task.0, work.walk.0, work.false_fault);
-        self.entry(&format!(
-            "{{\"name\":\"{stage:?}\",\"ph\":\"i\",\"s\":\"t\",\"pid\":\"tasks\",\"tid\":{track},\"ts\":{at},\"args\":{{\"walk\":{walk},\"false_fault\":{false_fault}}}}}"
-        ))
+        let page = self.faults.iter().find(|(task, ..)| *task == self.task).map_or(PageId(0), |(.., page)| *page);
+        self.spend(&format!("{stage:?}"), (self.clock.stage)(stage, &work), page)
     }
 
     fn entry(&mut self, json: &str) -> io::Result<()> {

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use coldframe_formats::{export, open, parse_spec};
-use coldframe_store::{Block, Columns, Fidelity, Kind, Provenance, Reference, TraceError, Writer};
+use coldframe_formats::export;
+use coldframe_store::{Columns, Fidelity, Kind, Provenance, Reference, TraceError, Writer};
 
 fn rows() -> Vec<Reference> {
     let row = |address, size, kind, task, time| Reference { task, time, ..Reference::new(address, size, kind) };
@@ -57,57 +57,17 @@ fn oracle_general_has_every_page_request_and_when_it_comes_next() {
 }
 
 #[test]
-fn text_formats_are_as_their_layouts_say() {
-    let text = |format, fidelity| String::from_utf8(written(format, fidelity).1).unwrap();
-    assert_eq!(
-        text("lackey", Fidelity::ExactReferences),
-        " L 70001000,8\n S 70001ffc,8\nI  00400000,4\n L 70001000,1\n L 70001000,1\n"
-    );
-    // Pages are in the order of their first touch; 8 sectors of 512 bytes; 1 is read.
-    assert_eq!(
-        text("mqsim", Fidelity::ExactReferences),
-        "0 0 0 8 1\n1000000 0 0 8 0\n1000000 0 8 8 0\n2000000000 0 16 8 1\n3000000000 0 0 8 1\n3000000000 0 0 8 1\n"
-    );
-    // A block trace keeps its own requests.
-    assert_eq!(text("mqsim", Fidelity::BlockOnly).lines().nth(1), Some("1000000 0 3670031 2 0"));
-    let fio = text("fio", Fidelity::ExactReferences);
-    assert!(fio.starts_with("fio version 3 iolog\n0 trace.img add\n0 trace.img open\n0 trace.img read 0 4096\n1000 trace.img write 0 4096\n"));
-    assert!(fio.ends_with("3000000 trace.img close\n"));
-    let dram = text("drampower", Fidelity::ExactReferences);
-    assert!(dram.starts_with("0,ACT,0,0,0,0,0\n11,RD,0,0,0,0,0\n28,PRE,0,0,0,0,0\n800000,ACT,"), "{dram}");
-    assert!(dram.lines().count() == 6 * 3 + 1 && dram.ends_with(",END\n"));
-}
-
-#[test]
-fn what_is_written_as_lackey_mqsim_and_fio_is_read_again_as_it_was() {
-    let folder = tempfile::tempdir().unwrap();
-    let from = store(folder.path(), Fidelity::BlockOnly);
-    for (format, unit) in [("mqsim", Some("time=ns")), ("fio", None), ("lackey", None)] {
-        let out = folder.path().join(format);
-        export(&from, format, &out, 4096).unwrap();
-        let mut spec = parse_spec(&format!("{format}:{}", out.display())).unwrap();
-        unit.iter().for_each(|unit| spec.options.declare_units(unit).unwrap());
-        let (mut block, mut read) = (Block::new(), Vec::new());
-        let mut reader = open(&spec).unwrap();
-        while reader.read(&mut block).unwrap() > 0 {
-            read.extend(block.iter().map(|row| row.kind == Kind::Write));
-        }
-        assert_eq!(read, [false, true, false, false, false], "{format}");
-    }
-}
-
-#[test]
 fn what_cannot_be_written_is_refused_with_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let from = store(folder.path(), Fidelity::ExactReferences);
     let out = folder.path().join("out");
     for (format, page, remedy) in
-        [("gem5", 4096, "oracleGeneral, lackey"), ("fio", 1000, "give the page size"), ("fio", 0, "give the page size")]
+        [("gem5", 4096, "oracleGeneral, swap"), ("swap", 1000, "give the page size"), ("swap", 0, "give the page size")]
     {
         let error = export(&from, format, &out, page).unwrap_err();
         assert!(matches!(error, TraceError::Usage { .. }) && error.to_string().contains(remedy), "{error}");
     }
-    let error = export(&from, "fio", &from, 4096).unwrap_err();
+    let error = export(&from, "swap", &from, 4096).unwrap_err();
     assert!(error.to_string().contains("name another file"), "{error}");
     assert!(!out.exists());
 }

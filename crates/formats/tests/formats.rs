@@ -111,7 +111,7 @@ fn a_bad_line_is_named_with_its_place_its_field_and_a_remedy() {
         let error = read(format, text).expect_err(&shown);
         let TraceError::Line(bad) = &error else { panic!("{shown:?}: {error:?}") };
         assert_eq!((bad.line, bad.field, bad.offset, bad.len), (line, field, offset, len), "{shown:?}: {error}");
-        assert_eq!((error.code(), error.line(), error.span()), (3, Some(line), Some((offset, len))));
+        assert_eq!(error.code(), 3);
         assert!(bad.offset + bad.len <= bad.text.len(), "{shown:?}: the span leaves the line");
         let message = error.to_string();
         assert!(message.contains(remedy), "{shown:?}: {message}");

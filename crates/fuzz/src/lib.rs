@@ -34,20 +34,6 @@ fn words(numbers: &[u32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-/// A libCacheSim header and two records of 14 bytes.
-fn lcs() -> Vec<u8> {
-    let mut file = vec![0; 1024 + 28];
-    let magic = 0x1234_5678_9abc_def0u64.to_le_bytes();
-    file[..8].copy_from_slice(&magic);
-    file[1016..1024].copy_from_slice(&magic);
-    file[8..12].copy_from_slice(b"<QHI");
-    file[248..251].copy_from_slice(&[1, 2, 3]);
-    file[1004] = 14;
-    file[1032] = 9;
-    file[1046] = 9;
-    file
-}
-
 /// Every reader of data from outside.
 pub fn targets() -> Vec<Target> {
     let lackey = b"==7== x\nI  0401ab70,3\n L 1fff000740,8\n S 1fff000748,8\n M 04038e10,4\n".to_vec();
@@ -68,10 +54,7 @@ pub fn targets() -> Vec<Target> {
                 drop(coldframe_formats::swap::read_input(input));
             },
         },
-        reader!("xdin", vec![b"r 7fff0010 8\nw a0 10\ni 400100 3\nc 0 4\n".to_vec()]),
         reader!("drmemtrace", vec![words(&[25, 6, 0, 22, 0, 7, 0, 0, 10 | 4 << 16, 0x40_0000, 0, 8 << 16, 0x7000, 0])]),
-        reader!("champsim", vec![(0..128).collect()]),
-        reader!("champsim-cloudsuite", vec![(0..192).collect()]),
         reader!(
             "perf",
             vec![
@@ -79,21 +62,11 @@ pub fn targets() -> Vec<Target> {
                 b"a b 5 [0] 1.5: exceptions:page_fault_user: address=0x7f3a ip=0x1 error_code=0x14\n".to_vec(),
             ]
         ),
-        reader!(
-            "damon",
-            vec![b"k 4 [0] 1.5: damon:damon_aggregated: target_id=0 nr_regions=2 4096-8192: 5 1\n".to_vec()]
-        ),
-        reader!("damon-json", vec![DAMO.to_vec()]),
+        reader!("damon", vec![DAMO.to_vec()]),
         reader!("blkparse", vec![b"8,0 3 1 0.000000001 697 D W 223490 + 8 [kj]\n".to_vec()]),
         reader!("blktrace", vec![words(&[0x6561_7407, 1, 9, 0, 64, 0, 512, 0x1_0007, 5, 8 << 20, 0, 0]).repeat(2)]),
         reader!("oracleGeneral", vec![words(&[1, 7, 0, 100, 0, 0]).repeat(3)]),
-        reader!("oracleGeneralOpNS", vec![[words(&[1, 7, 0, 100]), vec![12, 0, 0], vec![0; 8]].concat().repeat(3)]),
-        reader!("lcs", vec![lcs()]),
         reader!("msr", vec![b"128166372003061629,src1,0,Read,7014609920,24576,41286\n".to_vec()]),
-        reader!("spc", vec![b"0,20941264,8192,W,0.551706\n".to_vec()]),
-        reader!("alibaba", vec![b"419,W,8792731648,16384,1577808000000046\n".to_vec()]),
-        reader!("tencent", vec![b"1538323200,12910952,128,0,1063\n".to_vec()]),
-        reader!("mqsim", vec![b"100 0 1048576 8 1\n".to_vec()]),
         reader!("fio", vec![b"fio version 3 iolog\n26 f add\n175 f write 0 4096\n".to_vec()]),
         reader!("csv", vec![b"4096,512,r,1,5\n".to_vec()]),
         reader!("tsv", vec![b"4096\t512\tr\t1\t5\n".to_vec()]),

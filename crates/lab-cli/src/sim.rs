@@ -263,7 +263,7 @@ fn refused(path: &Path, error: &dyn std::fmt::Display) -> ExperimentError {
 fn draw(path: &Path, journal: &[u8], prices: &StagePrices) -> Result<(), ExperimentError> {
     let mut file = Piecewise::create(path)?;
     let clock = Clock { stage: &|stage, work| prices.of(stage, work), write: prices.trans_host_mem };
-    timeline(journal, Some(clock), &mut file.out).map_err(|e| refused(path, &e))?;
+    timeline(journal, clock, &mut file.out).map_err(|e| refused(path, &e))?;
     file.finish()
 }
 

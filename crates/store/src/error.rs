@@ -173,81 +173,6 @@ impl TraceError {
         }
     }
 
-    /// The file concerned, if any.
-    pub fn path(&self) -> Option<&Path> {
-        match self {
-            TraceError::Io { path, .. }
-            | TraceError::Compressed { path, .. }
-            | TraceError::Damaged { path, .. }
-            | TraceError::Column { path, .. }
-            | TraceError::Row { path, .. }
-            | TraceError::Record { path, .. }
-            | TraceError::Provenance { path, .. }
-            | TraceError::Empty { path, .. } => Some(path),
-            TraceError::Line(bad) => Some(&bad.path),
-            TraceError::Usage { .. } => None,
-        }
-    }
-
-    /// The line of a text trace, from 1.
-    pub fn line(&self) -> Option<u64> {
-        match self {
-            TraceError::Line(bad) => Some(bad.line),
-            _ => None,
-        }
-    }
-
-    /// The row of a stored trace, from 0.
-    pub fn row(&self) -> Option<u64> {
-        match self {
-            TraceError::Damaged { row, .. } | TraceError::Row { row, .. } => Some(*row),
-            _ => None,
-        }
-    }
-
-    /// The source line of a text trace, made printable byte for byte.
-    pub fn source_line(&self) -> Option<&str> {
-        match self {
-            TraceError::Line(bad) => Some(&bad.text),
-            _ => None,
-        }
-    }
-
-    /// The bad part of [`TraceError::source_line`] as (offset, length) in bytes.
-    pub fn span(&self) -> Option<(usize, usize)> {
-        match self {
-            TraceError::Line(bad) => Some((bad.offset, bad.len)),
-            _ => None,
-        }
-    }
-
-    /// The field or column that is wrong.
-    pub fn field(&self) -> Option<&str> {
-        match self {
-            TraceError::Line(bad) => Some(bad.field),
-            TraceError::Row { field, .. } | TraceError::Record { field, .. } => Some(field),
-            TraceError::Column { column, .. } => Some(column),
-            TraceError::Provenance { .. } => Some("provenance"),
-            _ => None,
-        }
-    }
-
-    /// What to do about it.
-    pub fn remedy(&self) -> &str {
-        match self {
-            TraceError::Io { remedy, .. }
-            | TraceError::Compressed { remedy, .. }
-            | TraceError::Damaged { remedy, .. }
-            | TraceError::Column { remedy, .. }
-            | TraceError::Row { remedy, .. }
-            | TraceError::Record { remedy, .. }
-            | TraceError::Provenance { remedy, .. }
-            | TraceError::Empty { remedy, .. }
-            | TraceError::Usage { remedy, .. } => remedy,
-            TraceError::Line(bad) => &bad.remedy,
-        }
-    }
-
     /// An I/O failure with the remedy that its kind suggests.
     pub fn io(path: &Path, action: &'static str, source: io::Error) -> TraceError {
         use io::ErrorKind as Refusal;
@@ -306,7 +231,7 @@ mod tests {
             remedy: "record again".into(),
         }));
         assert_eq!(error.to_string(), "a.lackey:7:4: address: `zz`, not hexadecimal; record again");
-        assert_eq!((error.code(), error.line(), error.span()), (3, Some(7), Some((3, 2))));
+        assert_eq!(error.code(), 3);
         assert!(std::mem::size_of::<TraceError>() <= 128);
     }
 

@@ -7,10 +7,11 @@
 
 use std::io::{self, Write};
 
-use super::{reads, Job};
+use super::Job;
 use crate::format::swap::SLOT_MAX;
 use coldframe_store::error::TraceError;
 use coldframe_store::fidelity::Fidelity;
+use coldframe_store::reference::Kind;
 
 pub(super) fn write(job: &mut Job<'_>) -> Result<(), TraceError> {
     let (fidelity, page) = (job.reader.provenance().fidelity, job.page);
@@ -18,7 +19,7 @@ pub(super) fn write(job: &mut Job<'_>) -> Result<(), TraceError> {
         return Err(TraceError::Usage {
             what: "format `swap`".into(),
             found: format!("a {fidelity} trace does not say what is written back, and when"),
-            remedy: "give a block trace, or record one with coldframe record --via swap".into(),
+            remedy: "give a block trace of the device that was swapped to".into(),
         });
     }
     writeln!(job.out, "ts_ns,op,slot,pid").map_err(|error| TraceError::io(job.path, "write", error))?;
@@ -34,7 +35,7 @@ pub(super) fn write(job: &mut Job<'_>) -> Result<(), TraceError> {
             beyond = Some(last);
             return Err(io::ErrorKind::InvalidData.into());
         }
-        let op = if reads(&row) { "in" } else { "out" };
+        let op = if row.kind == Kind::Write { "out" } else { "in" };
         for slot in first..=last {
             writeln!(out, "{},{op},{slot},{}", row.time, device + 1)?;
         }

@@ -28,6 +28,14 @@ pub(super) const FORMAT: Format = Format {
     guess: None,
     open: |input, options| open(input, options, "csv", b','),
 };
+pub(super) const BLOCKS: Format = Format {
+    name: "block-csv",
+    summary: "the same, of requests that reached a block device",
+    example: "block-csv:Financial1.spc  (with --columns task=1,address=2,size=3,kind=4,time=5 --unit \
+              address=512B,size=1B,time=s)",
+    fidelity: Fidelity::BlockOnly,
+    ..FORMAT
+};
 pub(super) const TSV: Format = Format {
     name: "tsv",
     summary: "tabs between fields; needs --columns and --unit",

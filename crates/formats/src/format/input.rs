@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -12,7 +13,6 @@ use std::sync::Arc;
 use bytes::{Buf, Bytes};
 use lz4_flex::frame::FrameDecoder;
 
-use super::zip::Members;
 use super::Progress;
 use coldframe_store::error::TraceError;
 
@@ -111,25 +111,25 @@ impl Input {
 
     /// Like [`Input::stream`]; for a zip archive, the contents of its members one after the other.
     pub(super) fn stream_or_members(self) -> Result<Stream, TraceError> {
-        let Input::Path(path) = &self else { return self.stream() };
-        let refused = |error| TraceError::io(path, "open", error);
+        let Input::Path(name) = &self else { return self.stream() };
         let mut first = [0; 4];
-        let is_zip = match File::open(path).map_err(refused)?.read_exact(&mut first) {
-            Ok(()) => first == *b"PK\x03\x04",
-            Err(_) => false,
-        };
-        if !is_zip {
+        let mut file = File::open(name).map_err(|error| TraceError::io(name, "open", error))?;
+        if file.read_exact(&mut first).is_err() || first != *b"PK\x03\x04" {
             return self.stream();
         }
-        let (name, length) = (path.clone(), std::fs::metadata(path).ok().map(|file| file.len()));
-        let consumed = Arc::new(AtomicU64::new(0));
-        let mut stream =
-            Stream { name, inner: Box::new(io::empty()), format: Some("zip"), delivered: 0, consumed, length };
-        match Members::open(path, stream.consumed.clone()) {
-            Ok(members) => stream.inner = Box::new(members),
-            Err(error) => return Err(stream.explain(error)),
+        let (length, consumed) = (file.metadata().ok().map(|file| file.len()), Arc::new(AtomicU64::new(0)));
+        let stream = |inner: Box<dyn Read + Send>| Stream {
+            name: name.clone(),
+            inner,
+            format: Some("zip"),
+            delivered: 0,
+            consumed: consumed.clone(),
+            length,
+        };
+        match Members::open(file, consumed.clone()) {
+            Ok(members) => Ok(stream(Box::new(members))),
+            Err(error) => Err(stream(Box::new(io::empty())).explain(error)),
         }
-        Ok(stream)
     }
 
     /// The first decompressed bytes of a file, at most `most` of them, for guessing what it is.
@@ -230,6 +230,69 @@ impl Stream {
             }
         };
         TraceError::Compressed { path: self.name.clone(), format, byte: self.delivered, found, remedy: remedy.into() }
+    }
+}
+
+/// The members of a zip archive as one stream, in the order of its directory. The sizes in the archive only limit what is
+/// read, so a small archive cannot ask for much memory.
+struct Members {
+    /// Packed bytes of the members begun, for progress.
+    consumed: Arc<AtomicU64>,
+    members: std::vec::IntoIter<Member>,
+    open: Box<dyn Read + Send>,
+}
+
+/// The packed bytes of a member.
+struct Member {
+    file: Arc<File>,
+    place: u64,
+    left: u64,
+    method: zip::CompressionMethod,
+}
+
+impl Members {
+    fn open(file: File, consumed: Arc<AtomicU64>) -> io::Result<Members> {
+        let file = Arc::new(file);
+        let mut archive = zip::ZipArchive::new(&*file)?;
+        let mut members = Vec::new();
+        for index in 0..archive.len() {
+            let member = archive.by_index_raw(index)?;
+            let (method, left) = (member.compression(), member.compressed_size());
+            if member.encrypted()
+                || ![zip::CompressionMethod::Stored, zip::CompressionMethod::DEFLATE].contains(&method)
+            {
+                return Err(io::Error::other(
+                    "zip archive: a member is encrypted, or packed otherwise than with deflate",
+                ));
+            }
+            members.push(Member { file: file.clone(), place: member.data_start().unwrap_or(u64::MAX), left, method });
+        }
+        drop(archive);
+        Ok(Members { consumed, members: members.into_iter(), open: Box::new(io::empty()) })
+    }
+}
+
+impl Read for Members {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.open.read(buffer)? {
+                0 if !buffer.is_empty() => {}
+                read => return Ok(read),
+            }
+            let Some(member) = self.members.next() else { return Ok(0) };
+            self.consumed.fetch_add(member.left, Ordering::Relaxed);
+            let (deflated, raw) = (member.method == zip::CompressionMethod::DEFLATE, BufReader::new(member));
+            self.open = if deflated { Box::new(flate2::bufread::DeflateDecoder::new(raw)) } else { Box::new(raw) };
+        }
+    }
+}
+
+impl Read for Member {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        let read = self.file.read_at(&mut buffer[..most], self.place)?;
+        (self.place, self.left) = (self.place + read as u64, self.left - read as u64);
+        Ok(read)
     }
 }
 

@@ -319,7 +319,8 @@ mod tests {
             ("op,slot,vpn\nout,3,0xff\n", 2, "vpn", "hexadecimal"),
         ] {
             let error = of(text).unwrap_err();
-            assert_eq!((error.code(), error.line(), error.field()), (3, Some(line), Some(field)), "{text}");
+            let TraceError::Line(bad) = &error else { panic!("{text}: {error}") };
+            assert_eq!((error.code(), bad.line, bad.field), (3, line, field), "{text}");
             assert!(error.to_string().contains(reason), "{text}: {error}");
         }
         for text in ["", "op,slot\n", "op,slot\nmark,\n"] {

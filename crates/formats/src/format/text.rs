@@ -9,7 +9,6 @@ use super::{Facts, Progress, RowReader};
 use coldframe_store::block::{Block, Columns};
 use coldframe_store::error::{printable, BadLine, TraceError};
 use coldframe_store::reference::{Kind, Reference};
-use coldframe_store::store::SIZE_MAX;
 
 /// The content of a line.
 pub(super) enum Parsed {
@@ -18,8 +17,6 @@ pub(super) enum Parsed {
     /// An access with the other fields that the format has. The time is by the format's own clock and need not begin
     /// at 0.
     Request(Reference),
-    /// The same for a range of this many bytes, stored in rows of at most 1 GiB.
-    Stretch(Reference, u64),
     /// A line that the format tells readers to skip.
     Skip,
 }
@@ -58,8 +55,6 @@ struct Text<P> {
     skip_bad: bool,
     bad: u64,
     first_bad: Option<Box<BadLine>>,
-    /// The rest of a stretch.
-    rest: Option<(Reference, u64)>,
 }
 
 /// Opens a text format that needs no declarations.
@@ -78,12 +73,8 @@ pub(super) fn read(stream: Stream, options: &Options, parser: impl Parse) -> Box
         skip_bad: options.skip_bad,
         bad: 0,
         first_bad: None,
-        rest: None,
     })
 }
-
-/// Most bytes of a stretch, so that no line becomes more than a thousand rows.
-const STRETCH_MAX: u64 = 1 << 40;
 
 /// Lines that [`looks_like`] reads.
 const GUESS_LINES: usize = 20;
@@ -112,29 +103,6 @@ impl<P: Parse> Text<P> {
         Ok(Reference { time, ..request })
     }
 
-    /// Notes a stretch, to be handed out piece by piece.
-    fn stretch(&mut self, reference: Reference, bytes: u64) -> Result<(), Box<Fault>> {
-        let remedy = "a region is 1 byte to 1 TiB and ends within 64 bits; check the file";
-        if !(1..=STRETCH_MAX).contains(&bytes) || reference.address.checked_add(bytes - 1).is_none() {
-            let found = format!("{bytes} bytes from {:#x}", reference.address);
-            return Err(Box::new(Fault { field: "region", span: 0..usize::MAX, found, remedy }));
-        }
-        let time = self.clock.since_start(reference.time);
-        self.rest = Some((Reference { time, ..reference }, bytes));
-        Ok(())
-    }
-
-    /// The next piece of a stretch.
-    #[inline]
-    fn piece(&mut self) -> Option<Reference> {
-        let (reference, bytes) = self.rest.take()?;
-        let size = bytes.min(u64::from(SIZE_MAX));
-        if size < bytes {
-            self.rest = Some((Reference { address: reference.address + size, ..reference }, bytes - size));
-        }
-        Some(Reference { size: size as u32, ..reference })
-    }
-
     /// Counts a bad line, or ends the reading.
     #[cold]
     fn refuse(&mut self, error: TraceError) -> Result<(), TraceError> {
@@ -155,11 +123,6 @@ impl<P: Parse> RowReader for Text<P> {
         let columns = self.parser.columns();
         let mut room = block.capacity();
         while room > 0 {
-            if let Some(piece) = self.piece() {
-                block.push_request(piece, columns);
-                room -= 1;
-                continue;
-            }
             let Some(line) = self.lines.next()? else { break };
             let fault = match self.parser.parse(self.lines.line(line.clone()), &mut self.tasks) {
                 Ok(Parsed::Access { address, size, kind }) => {
@@ -173,10 +136,6 @@ impl<P: Parse> RowReader for Text<P> {
                         room -= 1;
                         continue;
                     }
-                    Err(fault) => fault,
-                },
-                Ok(Parsed::Stretch(reference, bytes)) => match self.stretch(reference, bytes) {
-                    Ok(()) => continue,
                     Err(fault) => fault,
                 },
                 Ok(Parsed::Skip) => {

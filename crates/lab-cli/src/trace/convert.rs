@@ -22,7 +22,7 @@ pub struct Args {
     /// The file to write.
     #[arg(short)]
     output: PathBuf,
-    /// Page size: each access becomes requests for whole pages. Block traces keep their own requests.
+    /// Page size: each access becomes requests for whole pages.
     #[arg(long, default_value = "4KiB")]
     page: String,
     /// How to print the count.
@@ -36,7 +36,7 @@ fn after() -> String {
         text += &format!("  {:<14} {}\n", format.name, format.summary);
     }
     text + "\nExamples:\n  coldframe-lab trace convert chess.parquet --to oracleGeneral -o chess.oracleGeneral --page 4KiB\n  \
-            coldframe-lab trace convert chess.parquet --to fio -o chess.iolog && fio --name=chess --read_iolog=chess.iolog --replay_redirect=disk.img"
+            coldframe-lab trace convert disk.parquet --to swap -o disk.csv && coldframe-lab sim disk.csv --system lobi"
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Failure> {

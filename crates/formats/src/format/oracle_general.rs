@@ -1,0 +1,97 @@
+//! libCacheSim's oracleGeneral: object requests in packed, little-endian records.
+//!
+//! ```text
+//! 24 bytes   u32 time s   u64 id @4   u32 size @12   i64 next access @16
+//! ```
+//! An id is a block number, a page number or a hash, and the trace does not say which: `--unit address=BYTES`
+//! declares the distance between ids in bytes. With `--number-objects`, ids become 0, 1, ... in the order of their
+//! first appearance, and an object takes one unit, whatever its size, as in libCacheSim. The next access, which the
+//! file contains, is not used. libCacheSim's `traceConv` writes its other formats as this one.
+
+use rustc_hash::FxHashMap;
+
+use super::lines::Fault;
+use super::options::{NUMBER_OBJECTS, UNIT_ADDRESS};
+use super::records::{flaw, Binary, Decode, Records};
+use super::tasks::Tasks;
+use super::{le, Format};
+use coldframe_store::block::Columns;
+use coldframe_store::error::TraceError;
+use coldframe_store::fidelity::Fidelity;
+use coldframe_store::reference::{Kind, Reference};
+
+pub(super) const FORMAT: Format = Format {
+    name: "oracleGeneral",
+    summary: "libCacheSim oracleGeneral, 24-byte records; needs --unit address=...",
+    example: "oracleGeneral:w105.oracleGeneral.bin.zst  (with --unit address=4KiB --number-objects)",
+    fidelity: Fidelity::PageReferences,
+    skips: "nothing",
+    takes: &[UNIT_ADDRESS, NUMBER_OBJECTS],
+    guess: None,
+    open: |input, options| {
+        let unit = options.address_unit("oracleGeneral")?;
+        let numbers = options.number_objects.then(FxHashMap::default);
+        Ok(Binary::boxed(Records::new(input.stream()?), Objects { unit, numbers, larger: 0 }))
+    },
+};
+
+const RECORD: usize = 24;
+const NANOSECONDS: u64 = 1_000_000_000;
+
+struct Objects {
+    unit: u64,
+    /// The number of each id met, if they are to be numbered.
+    numbers: Option<FxHashMap<u64, u64>>,
+    /// Objects larger than their unit.
+    larger: u64,
+}
+
+impl Objects {
+    #[inline]
+    fn request(&mut self, record: &[u8]) -> Result<Reference, Box<Fault>> {
+        let (mut id, mut size) = (le::<8>(record, 4), le::<4>(record, 12));
+        if let Some(numbers) = &mut self.numbers {
+            let next = numbers.len() as u64;
+            id = *numbers.entry(id).or_insert(next);
+            self.larger += u64::from(size > self.unit);
+            size = size.clamp(1, self.unit);
+        }
+        let address = id.checked_mul(self.unit).ok_or_else(|| {
+            let found = format!("{id} x {} bytes is more than 64 bits", self.unit);
+            flaw("id", found, "these ids are names, not places: add --number-objects, or declare a smaller unit")
+        })?;
+        let time = le::<4>(record, 0) * NANOSECONDS;
+        Ok(Reference { time, ..Reference::new(address, size as u32, Kind::Read) })
+    }
+}
+
+impl Decode for Objects {
+    fn next(&mut self, records: &mut Records, out: &mut Vec<Reference>, _: &mut Tasks) -> Result<bool, TraceError> {
+        let record = records.take(RECORD)?;
+        if record.is_empty() {
+            return Ok(false);
+        }
+        out.push(self.request(record).map_err(|flaw| records.bad_taken(*flaw))?);
+        Ok(true)
+    }
+
+    fn columns(&self) -> Columns {
+        Columns { time: true, ..Columns::default() }
+    }
+
+    fn page_size(&self) -> Option<u64> {
+        Some(self.unit)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = vec![
+            format!("object ids are numbers of {} bytes, as declared by the import", self.unit),
+            "the format has no operations: all requests are stored as reads".into(),
+        ];
+        if let Some(numbers) = &self.numbers {
+            notes.push(format!("{} objects numbered in the order of their first request", numbers.len()));
+            notes.push(format!("{} requests for objects larger than the unit are stored as one unit", self.larger));
+        }
+        notes
+    }
+}
