@@ -171,7 +171,7 @@ fn main() {
         }
     }
     let rates: Vec<f64> = rows.iter_mut().map(|(row, _)| row.rate()).collect();
-    let asked = [
+    let goals = [
         "",
         "at least 0.25 of the floor",
         "at least 0.25 of one size (less than 4 times its cost)",
@@ -182,7 +182,7 @@ fn main() {
     ];
     for (i, (row, _)) in rows.iter().enumerate() {
         let of_floor = rates[i] / rates[0];
-        println!("{:<28} {:>8.1} M/s  {of_floor:>6.3} of the floor  {}", row.name, rates[i] / 1e6, asked[i]);
+        println!("{:<28} {:>8.1} M/s  {of_floor:>6.3} of the floor  {}", row.name, rates[i] / 1e6, goals[i]);
     }
     println!("16 sizes cost {:.2} times one size", rates[1] / rates[2]);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

@@ -5,7 +5,7 @@
 //!   window of at most K pages:   A B A C A B A      kept:   A B . C . B A        what was written between, the last one writes
 //!   window of at most K pages:   A B A C A B A      kept:   A B . C . B A        the last one writes if a dropped one wrote
 //!
-//! A dropped reference lies between two references to its page with fewer than K other pages between them. This is the
+//! A dropped reference is between two references to its page with fewer than K other pages between them. This is the
 //! condition of Safely Allowed Drop (Kaplan, Smaragdakis and Wilson, SIGMETRICS 1999, section 3), so OPT and LRU with K
 //! frames or more miss as on the whole string; `formats/src/reduce/compact.rs` says why. Other policies may not: a
 //! reference bit that is cleared within a window is set again only at the window's end. Use a shortened string to find
@@ -33,7 +33,7 @@ struct Part {
 
 /// A page within a window.
 #[derive(Clone, Copy)]
-struct Seen {
+struct PageInWindow {
     first: u32,
     last: u32,
     /// Whether it was written after its first reference.
@@ -47,13 +47,13 @@ struct Windows {
     /// By page: the last window with the page, and its place in `seen`.
     place: Vec<(u32, u32)>,
     number: u32,
-    seen: Vec<Seen>,
-    kept: Vec<u32>,
+    window: Vec<PageInWindow>,
+    chosen: Vec<u32>,
 }
 
 impl Windows {
     fn new(pages: usize, rows: usize) -> Windows {
-        Windows { pages, rows, place: Vec::new(), number: 0, seen: Vec::new(), kept: Vec::new() }
+        Windows { pages, rows, place: Vec::new(), number: 0, window: Vec::new(), chosen: Vec::new() }
     }
 
     /// Appends the kept references of `all` to `out`. A window ends at the end of `all` at the latest.
@@ -69,7 +69,7 @@ impl Windows {
     /// Looks at references until the window is full. Returns their number.
     fn look(&mut self, all: &[PageRef]) -> usize {
         self.number += 1;
-        self.seen.clear();
+        self.window.clear();
         for (at, reference) in all.iter().enumerate().take(self.rows) {
             let page = reference.page();
             if page >= self.place.len() {
@@ -77,33 +77,33 @@ impl Windows {
             }
             let (number, place) = self.place[page];
             if number == self.number {
-                let seen = &mut self.seen[place as usize];
-                seen.last = at as u32;
-                seen.writes |= reference.writing();
+                let entry = &mut self.window[place as usize];
+                entry.last = at as u32;
+                entry.writes |= reference.writing();
                 continue;
             }
-            if self.seen.len() == self.pages {
+            if self.window.len() == self.pages {
                 return at;
             }
-            self.place[page] = (self.number, self.seen.len() as u32);
-            self.seen.push(Seen { first: at as u32, last: at as u32, writes: false });
+            self.place[page] = (self.number, self.window.len() as u32);
+            self.window.push(PageInWindow { first: at as u32, last: at as u32, writes: false });
         }
         all.len().min(self.rows)
     }
 
     fn keep(&mut self, window: &[PageRef], out: &mut Vec<PageRef>) {
-        self.kept.clear();
-        for seen in &self.seen {
-            self.kept.push(seen.first);
-            if seen.last != seen.first {
-                self.kept.push(seen.last);
+        self.chosen.clear();
+        for entry in &self.window {
+            self.chosen.push(entry.first);
+            if entry.last != entry.first {
+                self.chosen.push(entry.last);
             }
         }
-        self.kept.sort_unstable();
-        for &at in &self.kept {
+        self.chosen.sort_unstable();
+        for &at in &self.chosen {
             let reference = window[at as usize];
-            let seen = self.seen[self.place[reference.page()].1 as usize];
-            let writing = reference.writing() || (seen.last == at && seen.writes);
+            let entry = self.window[self.place[reference.page()].1 as usize];
+            let writing = reference.writing() || (entry.last == at && entry.writes);
             out.push(PageRef::new(reference.page() as u32, writing, reference.quiet()));
         }
     }

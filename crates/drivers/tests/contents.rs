@@ -1,4 +1,4 @@
-//! A model of page contents beside the simulation: each access finds the last written value, whatever pages a lane
+//! A model of page contents beside the simulation: each access finds the last written value, for any pages that a lane
 //! loads, moves, writes and evicts.
 //!
 //! The simulation has no bytes. So the test carries out the journal's commands on a small memory of values. Each

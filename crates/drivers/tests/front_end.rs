@@ -169,8 +169,8 @@ fn the_simulator_agrees_with_the_plain_model_to_the_last_miss() {
         let expected = policies.iter().flat_map(|(_, budget)| frames.map(|f| clock(&look_ups, reading, f, *budget)));
         for ((config, result), expected) in configs.iter().zip(run.lane_results()).zip(expected) {
             let c = result.counts;
-            let found = (c.true_faults, c.false_faults, c.walk_sum.0);
-            assert_eq!(found, expected, "{} {} frames, reading {}", config.policy, config.frames, reading.name());
+            let counted = (c.true_faults, c.false_faults, c.walk_sum.0);
+            assert_eq!(counted, expected, "{} {} frames, reading {}", config.policy, config.frames, reading.name());
         }
     }
 }

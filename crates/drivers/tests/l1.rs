@@ -143,17 +143,17 @@ fn accesses_loads_moves_and_reads_in_place_agree_with_the_plain_model() {
     assert_eq!(run.front_end().memory_writes, writes);
     assert_eq!(run.front_end().memory_reads, expected.len() as u64 - writes);
     for (i, lane) in run.lane_results().iter().enumerate() {
-        let found = counts(&run, lane);
+        let counted = counts(&run, lane);
         if i % 2 == 0 {
             let model = held_model(&pages, frames[i / 2]);
             let main_reads = run.front_end().memory_reads - model.xip_reads;
-            assert_eq!(found, AccessCounts { main_reads, main_writes: writes, ..model }, "{} frames", frames[i / 2]);
+            assert_eq!(counted, AccessCounts { main_reads, main_writes: writes, ..model }, "{} frames", frames[i / 2]);
         } else {
-            assert_eq!((found.xip_reads, found.page_moves), (0, found.page_loads));
+            assert_eq!((counted.xip_reads, counted.page_moves), (0, counted.page_loads));
         }
         // The virtual clock and the equations are independent of each other.
         let clock = run.memory() + lane.xip_surplus + lane.paging;
-        assert_eq!(clock, t_paging(&found, &PRICE).total(), "lane {i}");
+        assert_eq!(clock, t_paging(&counted, &PRICE).total(), "lane {i}");
     }
 }
 
@@ -172,8 +172,8 @@ fn a_move_that_is_longer_than_the_load_is_what_the_task_waits_for() {
         assert_eq!(lane.paging - first, per_fault * 8, "{handler}");
         let (loads, dual) = (lane.counts.page_loads, lane.counts.page_moves_dual);
         let page_moves = lane.counts.page_moves - dual;
-        let found = AccessCounts { page_loads: loads, page_moves, page_moves_dual: dual, ..AccessCounts::default() };
-        assert_eq!(lane.paging, t_paging(&found, &Price { page_move: long, ..PRICE }).total());
+        let counted = AccessCounts { page_loads: loads, page_moves, page_moves_dual: dual, ..AccessCounts::default() };
+        assert_eq!(lane.paging, t_paging(&counted, &Price { page_move: long, ..PRICE }).total());
     }
 }
 
@@ -185,10 +185,10 @@ fn reads_of_a_page_count_in_place_only_while_it_is_held_and_writes_never() {
     let read = |page| PageRef::new(page, false, false);
     let string = [read(0), read(0), read(0), read(1), read(0), read(1), PageRef::new(1, true, false), read(1)];
     run.references(&string, Ps::ZERO);
-    let found: Vec<_> = run.lane_results().iter().map(|lane| lane.xip_reads).collect();
+    let counted: Vec<_> = run.lane_results().iter().map(|lane| lane.xip_reads).collect();
     // With two buffers: page 0 three times, page 1 twice, then a write moves page 1. With three: page 0 is still held
     // when it is read again.
-    assert_eq!(found, [5, 6]);
+    assert_eq!(counted, [5, 6]);
     let lanes: Vec<_> = run.lanes_mut().map(|lane| lane.engine().frame_of(PageId(0)).is_some()).collect();
     assert_eq!(lanes, [true, false]);
 }

@@ -79,15 +79,15 @@ fn printed_counts_of_others_come_out() {
 
 /// LRU as a plain list, with the most recent page last.
 fn slow_lru(frames: usize, string: &[Reference]) -> OracleCounts {
-    let (mut stack, mut seen, mut counts) = (Vec::<Reference>::new(), Vec::new(), OracleCounts::default());
+    let (mut stack, mut touched, mut counts) = (Vec::<Reference>::new(), Vec::new(), OracleCounts::default());
     for &(page, writing) in string {
         let mut dirty = writing;
         if let Some(i) = stack.iter().position(|(p, _)| *p == page) {
             dirty |= stack.remove(i).1;
         } else {
             counts.true_faults += 1;
-            if !seen.contains(&page) {
-                seen.push(page);
+            if !touched.contains(&page) {
+                touched.push(page);
                 counts.cold_faults += 1;
             }
             if stack.len() == frames {

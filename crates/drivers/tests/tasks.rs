@@ -92,8 +92,8 @@ fn with_ram_for_all_each_page_is_a_minor_fault_once_and_time_is_that_of_the_refe
 fn a_task_that_gives_its_memory_back_begins_each_round_in_new_pages() {
     let program = sweep(4, 10_000, true);
     let with = |fresh| run(&config(2, "cfs", NONE), &[TaskSpec { fresh, ..tasks(1, &program, 3).remove(0) }]);
-    let (kept, fresh) = (with(false), with(true));
-    assert_eq!((kept.major(), kept.faults()), (8, 12));
+    let (reused, fresh) = (with(false), with(true));
+    assert_eq!((reused.major(), reused.faults()), (8, 12));
     assert_eq!((fresh.major(), fresh.faults()), (0, 12));
 }
 

@@ -13,8 +13,8 @@ pub fn mapping(mapping: &Mapping) -> String {
 
 /// Names the task of an address space.
 pub fn task(space: u32, trace: &Provenance) -> String {
-    let found = trace.tasks.iter().find(|task| task.space == space).map(|task| task.name.clone());
-    found.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("address space {space}"))
+    let name = trace.tasks.iter().find(|task| task.space == space).map(|task| task.name.clone());
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("address space {space}"))
 }
 
 /// Numbers for owners of pages.
@@ -34,9 +34,9 @@ impl<'a> Owners<'a> {
     /// The owner of the page at this place.
     pub fn of(&self, space: u32, address: u64) -> u32 {
         let mappings = &self.trace.mappings;
-        let found = || mappings.iter().position(|m| (m.start..m.end).contains(&address)).unwrap_or(mappings.len());
+        let index = || mappings.iter().position(|m| (m.start..m.end).contains(&address)).unwrap_or(mappings.len());
         if self.one_space {
-            found() as u32
+            index() as u32
         } else {
             space
         }
@@ -46,7 +46,7 @@ impl<'a> Owners<'a> {
     pub fn name(&self, owner: u32) -> String {
         match (self.one_space, self.trace.mappings.get(owner as usize)) {
             (false, _) => task(owner, self.trace),
-            (true, Some(found)) => mapping(found),
+            (true, Some(one)) => mapping(one),
             (true, None) => "no mapping noted".into(),
         }
     }

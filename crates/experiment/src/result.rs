@@ -48,7 +48,7 @@ impl TraceFacts {
 
 /// The findings of a lane or an oracle.
 #[derive(Clone, Debug)]
-pub enum Found {
+pub enum Simulated {
     /// The engine.
     Lane(Box<LaneResult>),
     /// An oracle.
@@ -87,7 +87,7 @@ pub struct RunResult {
     /// Time of all accesses to memory as if none were in place.
     pub memory_time: Ps,
     /// The findings.
-    pub found: Found,
+    pub simulated: Simulated,
     /// How sure its misses are.
     pub certainty: Certainty,
     /// The owner of each slot of its swap area over time, as [`crate::slots`] draws it; `None` without an area.
@@ -104,26 +104,26 @@ impl RunResult {
         if let Some(whole) = self.trace.sampled() {
             return whole.references;
         }
-        let quiet_faults = match &self.found {
-            Found::Lane(lane) => lane.quiet_faults,
-            Found::Oracle(_) => self.front_end.quiet,
+        let quiet_faults = match &self.simulated {
+            Simulated::Lane(lane) => lane.quiet_faults,
+            Simulated::Oracle(_) => self.front_end.quiet,
         };
         self.front_end.references - self.front_end.quiet + quiet_faults
     }
 
     /// True faults.
     pub fn true_faults(&self) -> u64 {
-        match &self.found {
-            Found::Lane(lane) => lane.counts.true_faults,
-            Found::Oracle(counts) => counts.true_faults,
+        match &self.simulated {
+            Simulated::Lane(lane) => lane.counts.true_faults,
+            Simulated::Oracle(counts) => counts.true_faults,
         }
     }
 
     /// False faults.
     pub fn false_faults(&self) -> u64 {
-        match &self.found {
-            Found::Lane(lane) => lane.counts.false_faults,
-            Found::Oracle(_) => 0,
+        match &self.simulated {
+            Simulated::Lane(lane) => lane.counts.false_faults,
+            Simulated::Oracle(_) => 0,
         }
     }
 
@@ -159,9 +159,9 @@ impl RunResult {
 
     /// The lane's findings; `None` for an oracle.
     pub fn lane(&self) -> Option<&LaneResult> {
-        match &self.found {
-            Found::Lane(lane) => Some(lane),
-            Found::Oracle(_) => None,
+        match &self.simulated {
+            Simulated::Lane(lane) => Some(lane),
+            Simulated::Oracle(_) => None,
         }
     }
 

@@ -102,12 +102,12 @@ fn sampled(mut reader: Reader, classes: usize, followed: usize) -> Result<Reuse,
     }
     let counts: Vec<_> = curves.iter_mut().map(|curve| curve.finish(&[])).collect();
     let mut whole = (front.numbering().count() as u64, front.counts().references);
-    let mut kept = 1.0;
+    let mut rate_of_sample = 1.0;
     if let Some((reduction, rate)) = trace.reduction.and_then(|reduction| Some((reduction, reduction.rate()?))) {
-        (whole, kept) = ((reduction.pages, reduction.references), rate);
+        (whole, rate_of_sample) = ((reduction.pages, reduction.references), rate);
     }
-    let bins = bins(&sizes, &counts, classes as f64 / kept, whole);
-    let followed = kept * followed as f64 / classes as f64;
+    let bins = bins(&sizes, &counts, classes as f64 / rate_of_sample, whole);
+    let followed = rate_of_sample * followed as f64 / classes as f64;
     Ok(Reuse { page: 1 << shift, bins, first: whole.0, references: whole.1, followed })
 }
 

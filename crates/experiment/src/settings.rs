@@ -440,7 +440,7 @@ Times, sizes and parts have their unit with them, as `40us`, `64KiB` or `50%`.
         assert_eq!((settings.limit.skip, settings.swap.blocks.as_deref()), (Some(7), Some("1024")));
         assert_eq!(settings.front_end.reading.as_deref(), Some("C"));
         assert_eq!(settings.policy.as_deref(), Some("fifo"));
-        for (file, sets, said) in [
+        for (file, sets, reason) in [
             ("polcy = \"fifo\"", vec![], "polcy"),
             ("policy = 3", vec![], "line 1"),
             ("[limit]\nskip = -1", vec![], "line 2"),
@@ -453,7 +453,7 @@ Times, sizes and parts have their unit with them, as `40us`, `64KiB` or `50%`.
         ] {
             let sets: Vec<String> = sets.into_iter().map(Into::into).collect();
             let error = Settings::read(Some(("c.toml", file)), &sets).unwrap_err();
-            assert!(error.to_string().contains(said), "{file} {sets:?}: {error}");
+            assert!(error.to_string().contains(reason), "{file} {sets:?}: {error}");
             assert_eq!(error.code(), 2);
         }
     }

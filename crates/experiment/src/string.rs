@@ -135,7 +135,7 @@ pub fn run_with_policy(
     Ok(result)
 }
 
-/// The outputs of a run besides results.
+/// The outputs of a run in addition to results.
 struct Ask<'a> {
     /// The journal of the first configuration.
     journal: Option<Sink<'a>>,
@@ -182,7 +182,7 @@ fn simulate(
     fitness::check_energy(path, &trace, all)?;
     let plans = all.iter().map(|s| resolve(s, &trace, &mut footprint)).collect::<Result<Vec<_>, _>>()?;
     fitness::check(path, &trace, &plans)?;
-    let asked = plans.len();
+    let requested = plans.len();
     let plans = with_neighbours(plans, &trace);
     let front_end = |front: &FrontKey| ask.short.map_or_else(|| front.build(&trace), Short::front_end);
     let mut shares = shares(&plans, &trace, &front_end, ask.policy.take())?;
@@ -201,7 +201,7 @@ fn simulate(
         placed_costs(&mut shares, costs);
     }
     let facts = ask.facts.map_or_else(|| facts(path, &trace), |facts| Ok(facts.clone()))?;
-    let mut results = bracket(collect(&plans, &mut shares, &facts, &owners), asked);
+    let mut results = bracket(collect(&plans, &mut shares, &facts, &owners), requested);
     if results.iter().any(|r| r.references() == 0) {
         let reason =
             "no reference is left after limit.skip, stream and front_end.paged; give less to skip, or another stream";

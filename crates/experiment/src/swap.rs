@@ -109,10 +109,10 @@ fn simulate(
 /// # Errors
 /// Numbers out of their bounds.
 pub fn outcome(plan: &SwapPlan, trace: &SwapTrace) -> Result<SwapOutcome, ExperimentError> {
-    kept(plan, trace, None)
+    simulated(plan, trace, None)
 }
 
-fn kept(plan: &SwapPlan, trace: &SwapTrace, journal: Option<Sink<'_>>) -> Result<SwapOutcome, ExperimentError> {
+fn simulated(plan: &SwapPlan, trace: &SwapTrace, journal: Option<Sink<'_>>) -> Result<SwapOutcome, ExperimentError> {
     let (result, slots) = simulate(&plan.config, trace, journal)?;
     let counts = &result.flash;
     let operations =
@@ -158,7 +158,7 @@ pub fn run(
 /// # Errors
 /// As [`run`].
 pub fn run_with_journal(path: &Path, settings: &Settings, sink: Sink<'_>) -> Result<SwapOutcome, ExperimentError> {
-    kept(&swaps(settings)?, &read(path)?, Some(sink))
+    simulated(&swaps(settings)?, &read(path)?, Some(sink))
 }
 
 /// Size of the areas as shown.

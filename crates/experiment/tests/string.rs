@@ -16,14 +16,14 @@ fn settings(policy: Option<&str>) -> Settings {
 
 #[test]
 fn who_watches_a_run_can_end_it() {
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     let stopped = run(&trace(), &[settings(None)], &mut |p| {
-        told.push((p.done, p.total));
+        reports.push((p.done, p.total));
         p.stop();
     });
     let error = stopped.expect_err("it was stopped");
     assert!(matches!(error, ExperimentError::Stopped) && error.code() == 130);
-    assert!(matches!(told[..], [(rows, total)] if 0 < rows && rows < total), "one block, and no more: {told:?}");
+    assert!(matches!(reports[..], [(rows, total)] if 0 < rows && rows < total), "one block, and no more: {reports:?}");
 }
 
 #[test]

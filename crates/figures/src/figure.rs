@@ -1,4 +1,4 @@
-//! A paper's figures: each printed value beside ours.
+//! A paper's figures: each printed value and ours.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -37,7 +37,7 @@ pub enum Origin {
     PrintedInput,
     /// It follows from other printed numbers.
     Identity,
-    /// These free numbers were chosen so that so many printed figures come out, this one among them.
+    /// These free numbers were chosen so that this many printed figures come out, this one among them.
     Fitted(&'static str, u32),
     /// Nothing of this row was used to get it.
     Predicted,
@@ -79,7 +79,7 @@ const ORIGINS: [Origin; 5] =
 /// A text of the program, or of a row that was kept.
 pub type Text = &'static str;
 
-fn kept<'de, D: Deserializer<'de>>(d: D) -> Result<Text, D::Error> {
+fn leaked_text<'de, D: Deserializer<'de>>(d: D) -> Result<Text, D::Error> {
     String::deserialize(d).map(|text| &*text.leak())
 }
 
@@ -87,7 +87,7 @@ fn kept<'de, D: Deserializer<'de>>(d: D) -> Result<Text, D::Error> {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Trivial {
     /// The rule.
-    #[serde(deserialize_with = "kept")]
+    #[serde(deserialize_with = "leaked_text")]
     pub rule: Text,
     /// What it gives.
     pub value: f64,
@@ -111,7 +111,7 @@ pub struct Row {
     /// Ours.
     pub our_value: f64,
     /// Unit of both.
-    #[serde(deserialize_with = "kept")]
+    #[serde(deserialize_with = "leaked_text")]
     pub unit: Text,
     /// How ours came about.
     pub origin: Origin,
@@ -185,8 +185,8 @@ impl Row {
         Row { reached: judged.then(|| band.contains(&self.our_value)), ..self }
     }
 
-    /// The same beside what a trivial rule gives, if that is as near to the printed value as ours.
-    pub fn beside(self, rule: &'static str, value: f64) -> Row {
+    /// The same with the value of a trivial rule, if that is as near to the printed value as ours.
+    pub fn compared_with(self, rule: &'static str, value: f64) -> Row {
         let rival = self.paper_value.and_then(|paper| distance(paper, value));
         let near = rival.zip(self.distance_percent).filter(|(rival, ours)| rival.abs() <= ours.abs());
         Row { trivial: near.map(|(distance_percent, _)| Trivial { rule, value, distance_percent }), ..self }
@@ -275,7 +275,7 @@ mod tests {
             assert_eq!(row(77.5, 77.5, origin).reached, None);
         }
         assert_eq!(Row::new("", "", None, 1.0, "", Origin::Predicted).reached, None);
-        let trivial = |value| row(10.0, 12.0, Origin::Predicted).beside("a constant", value).trivial.is_some();
+        let trivial = |value| row(10.0, 12.0, Origin::Predicted).compared_with("a constant", value).trivial.is_some();
         assert!(trivial(9.0) && !trivial(13.0));
     }
 }

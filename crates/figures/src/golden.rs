@@ -19,8 +19,8 @@ impl Golden {
     /// # Panics
     /// If there is nothing, as all of these.
     pub fn at(&self, name: &str) -> &Value {
-        let found = name.split('.').try_fold(&self.0, |value, key| value.get(key));
-        found.unwrap_or_else(|| panic!("golden.toml has no {name}"))
+        let value_at = name.split('.').try_fold(&self.0, |value, key| value.get(key));
+        value_at.unwrap_or_else(|| panic!("golden.toml has no {name}"))
     }
 
     /// A number.

@@ -3,8 +3,8 @@
 //! A system in `coldframe-experiment` is what a user runs. What its paper prints, and how near we come, is here;
 //! `coldframe-lab papers` shows it.
 //!
-//! - [`papers`]: printed figures beside ours, each of them a row of [`figure`]. Each paper is a folder with its figures as data (`golden.toml`), the
-//!   experiments that reproduce them, its claims as tests, and a README.
+//! - [`papers`]: printed figures and ours, each of them a row of [`figure`]. Each paper is a folder with its figures as
+//!   data (`golden.toml`), the experiments that reproduce them, its claims as tests, and a README.
 //! - [`parts`]: the parts of all systems on a trace, alone and together.
 //! - [`teach`]: lessons, reference by reference.
 //! - [`workload`]: traces of applications on a phone, from a seed.

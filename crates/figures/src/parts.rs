@@ -10,8 +10,8 @@
 //! itself if a part that can be tried requires it; otherwise the processor moves them.
 //!
 //! Call [`study`] for a trace, then [`show::table`] or [`show::bars`] with all studies. Fault time is all time that the
-//! tasks do not spend on their references: faults, loads with no task that can run meanwhile, and the extra time of
-//! reads in place. It also changes the order in which tasks run. So with several tasks, a part can change by chance
+//! tasks do not spend on their references: faults, loads with no task that can run in the meantime, and the extra time
+//! of reads in place. It also changes the order in which tasks run. So with several tasks, a part can change by chance
 //! which pages are in RAM together: each figure is the mean over five sizes.
 
 use std::collections::BTreeMap;
@@ -88,7 +88,7 @@ pub struct Study {
     pub written: usize,
     /// Bytes of a page.
     pub page_bytes: u64,
-    /// RAM that was asked for; what a part has beside it is taken from it.
+    /// RAM that was asked for; what a part has next to it is taken from it.
     pub ram_bytes: u64,
     /// Pages of RAM of each size that was tried.
     pub frames: Vec<u64>,
@@ -165,8 +165,8 @@ fn others(set: &[String]) -> Vec<Vec<&'static Part>> {
 }
 
 /// The machine without any part, with the user's settings. RAM is by default half of the touched memory.
-fn base(asked: &Settings, counted: &Counted) -> Settings {
-    let mut base = asked.clone();
+fn base(settings: &Settings, counted: &Counted) -> Settings {
+    let mut base = settings.clone();
     base.device.get_or_insert_with(|| DEVICE.into());
     if base.frames.is_none() {
         base.ram.get_or_insert_with(|| "50%".into());
@@ -192,18 +192,18 @@ fn blocks(pages: usize) -> usize {
     (pages * 5 / 4).div_ceil(of.slots_per_block as usize) + 2 * of.start as usize
 }
 
-/// The effects of each part on this trace, and of all compatible sets. `asked` describes the machine: RAM, device,
+/// The effects of each part on this trace, and of all compatible sets. `given` describes the machine: RAM, device,
 /// policy, scheduler and so on. Handler, swap area and prefetching come from the parts.
 ///
 /// # Errors
 /// Settings that do not resolve, a trace that cannot be read.
-pub fn study(path: &Path, asked: &Settings, progress: &mut dyn FnMut(Progress)) -> Result<Study, ExperimentError> {
-    let page = match &asked.page {
+pub fn study(path: &Path, given: &Settings, progress: &mut dyn FnMut(Progress)) -> Result<Study, ExperimentError> {
+    let page = match &given.page {
         Some(text) => quantity::bytes(text).map_err(|e| ExperimentError::quantity("page", e))?,
         None => (systems::of_tasks().0.defaults)().page,
     };
     let counted = tasks::counted(path, page.0.max(1).trailing_zeros())?;
-    let base = base(asked, &counted);
+    let base = base(given, &counted);
     let device = sheet::find(base.device.as_deref().unwrap_or(DEVICE))?;
     let mut tried = Vec::new();
     let mut excluded: Vec<Excluded> = Vec::new();
@@ -332,16 +332,16 @@ fn combination(set: &[&Part], outcomes: &[TasksOutcome]) -> Combination {
 ///
 /// # Errors
 /// The first setting that is a part's own.
-pub fn check(asked: &Settings) -> Result<(), ExperimentError> {
+pub fn check(settings: &Settings) -> Result<(), ExperimentError> {
     const WHY: &str = "is what a part sets; leave it out";
     const SYSTEM: &str = "brings defaults of its own; here every system's part is tried; leave it out";
     let own = [
-        ("system", asked.system.is_some(), SYSTEM),
-        ("handler", asked.handler.is_some(), WHY),
-        ("swap.backing", asked.swap.backing.is_some(), WHY),
-        ("swap.layout", asked.swap.layout.is_some(), WHY),
-        ("swap.size", asked.swap.size.is_some(), WHY),
-        ("tasks.prefetch", asked.tasks.prefetch.is_some(), WHY),
+        ("system", settings.system.is_some(), SYSTEM),
+        ("handler", settings.handler.is_some(), WHY),
+        ("swap.backing", settings.swap.backing.is_some(), WHY),
+        ("swap.layout", settings.swap.layout.is_some(), WHY),
+        ("swap.size", settings.swap.size.is_some(), WHY),
+        ("tasks.prefetch", settings.tasks.prefetch.is_some(), WHY),
     ];
     match own.into_iter().find(|(_, given, _)| *given) {
         Some((field, _, why)) => Err(ExperimentError::setting(field, why)),

@@ -45,7 +45,7 @@ pub struct Step {
     /// The fault's latency; `None`: a hit.
     pub fault: Option<Ps>,
     /// What happened, in order.
-    pub said: Vec<String>,
+    pub lines: Vec<String>,
     /// The frames afterwards.
     pub frames: Vec<Option<Held>>,
     /// Pages that stay in the device's buffers afterwards.
@@ -156,19 +156,19 @@ impl Stage {
     fn step(&mut self, page: u32, writing: bool, idle: Ps) -> Step {
         let reference = PageRef::new(page, writing, false);
         let masks = self.table.masks();
-        let mut said = Vec::new();
+        let mut lines = Vec::new();
         let mut fault = None;
         if !self.table.hit(&masks, reference.page(), reference.kind()) {
             let _ = self.table.miss(&masks, reference.page(), reference.kind());
             self.lane.fault(&mut self.table, PageId(page), writing, false, idle, None);
-            said = self.drain(false);
+            lines = self.drain(false);
             fault = Some(self.story.latency());
         }
         if self.table.counts_reads() {
             self.table.count(reference);
         }
         let frames = (0..self.setup.frames as usize).map(|frame| self.held(frame)).collect();
-        Step { page, writing, fault, said, frames, buffers: self.story.buffers(), hand: self.hand() }
+        Step { page, writing, fault, lines, frames, buffers: self.story.buffers(), hand: self.hand() }
     }
 
     fn held(&mut self, frame: usize) -> Option<Held> {
@@ -189,11 +189,11 @@ impl Stage {
             true => open(&bytes).expect("the lane wrote it").1,
             false => Entries::resume(&bytes, self.story.event_time()),
         };
-        let mut said = Vec::new();
+        let mut lines = Vec::new();
         while let Some(entry) = entries.next_entry().expect("the lane wrote it") {
-            said.extend(self.story.tell(&entry));
+            lines.extend(self.story.tell(&entry));
         }
-        said
+        lines
     }
 }
 
@@ -203,7 +203,7 @@ pub fn json(lesson: &Lesson, all: &[Played]) -> Value {
         |held: &Option<Held>| held.map(|h| json!({ "page": h.page, "referenced": h.referenced, "dirty": h.dirty }));
     let step = |s: &Step| {
         json!({
-            "page": s.page, "writing": s.writing, "hit": s.fault.is_none(), "latency_ps": s.fault.map(|t| t.0), "what": s.said,
+            "page": s.page, "writing": s.writing, "hit": s.fault.is_none(), "latency_ps": s.fault.map(|t| t.0), "what": s.lines,
             "frames": s.frames.iter().map(held).collect::<Vec<_>>(), "buffers": s.buffers, "hand": s.hand,
         })
     };

@@ -371,7 +371,7 @@ mod tests {
     #[test]
     fn bad_parameters_name_file_and_field() {
         let good = SHIPPED.1;
-        for (from, to, said) in [
+        for (from, to, reason) in [
             ("working = 0.05", "working = 1.10", "line 27: `app.working` is 1.1"),
             ("heap_mb = 52", "heap_mb = -52", "`app.heap_mb` is -52"),
             ("heap_mb = 52", "porosity = 52", "unknown field `porosity`"),
@@ -381,7 +381,7 @@ mod tests {
         ] {
             assert!(good.contains(from), "{from}");
             let error = parse("my.toml", &good.replace(from, to)).unwrap_err().to_string();
-            assert!(error.contains("my.toml") && error.contains(said), "{from} -> {to}: {error}");
+            assert!(error.contains("my.toml") && error.contains(reason), "{from} -> {to}: {error}");
         }
         assert!(generate(&shipped(), "chess").unwrap_err().to_string().contains("news"));
     }

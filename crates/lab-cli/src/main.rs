@@ -1,5 +1,5 @@
-//! The program `coldframe-lab`: traces, simulations, boards and papers. Each verb has one file. Verbs parse arguments and
-//! print; other crates decide.
+//! The program `coldframe-lab`: traces, simulations, boards and papers. Each verb has one file. Verbs parse arguments
+//! and print; other crates decide.
 //!
 //! To add a verb: copy `replay.rs`, and add its row to [`Verb`] and its arm to `main`.
 #![forbid(unsafe_code)]
@@ -14,11 +14,11 @@ mod devices;
 mod documents;
 mod failure;
 mod generate;
-mod kept;
 mod papers;
 mod policies;
 mod replay;
 mod report;
+mod row_cache;
 mod sim;
 mod sim_args;
 mod teach;

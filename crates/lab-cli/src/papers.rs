@@ -1,4 +1,4 @@
-//! `coldframe-lab papers`: the papers' printed figures beside ours.
+//! `coldframe-lab papers`: the papers' printed figures and ours.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,12 +10,12 @@ use coldframe_show::table::styled;
 use coldframe_show::text::{folded, wrap};
 
 use crate::failure::Failure;
-use crate::kept::Kept;
 use crate::output;
 use crate::progress::Line;
+use crate::row_cache::RowCache;
 use crate::together;
 
-/// Print a paper's figures beside ours.
+/// Print a paper's figures next to ours.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -80,7 +80,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         Some(dir) => dir.clone(),
         None => shipped_traces()?,
     };
-    let (rows, said) = all_rows(&args, &traces, quiet)?;
+    let (rows, note) = all_rows(&args, &traces, quiet)?;
     let drawn = args.output.is_some() || args.all && args.format == "table";
     let curves = if drawn { plots(&args.paper, &traces)? } else { Vec::new() };
     if args.output.is_some() && curves.is_empty() {
@@ -99,8 +99,8 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         "markdown" => output::exact(None, &text)?,
         _ => output::write(None, &text)?,
     }
-    if let Some(said) = said.filter(|_| !quiet) {
-        eprintln!("{}", folded(&said, output::width()));
+    if let Some(note) = note.filter(|_| !quiet) {
+        eprintln!("{}", folded(&note, output::width()));
     }
     let moved = if args.strict { moved(&rows) } else { Vec::new() };
     moved.iter().for_each(|row| eprintln!("not where it stood: {row}"));
@@ -109,13 +109,13 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
 
 /// The rows, and the words on those that were kept.
 fn all_rows(args: &Args, traces: &Path, quiet: bool) -> Result<(Vec<Row>, Option<String>), Failure> {
-    let (store, mut line) = (Kept::of(traces), Line::new(quiet));
+    let (store, mut line) = (RowCache::of(traces), Line::new(quiet));
     let (mut all, mut old) = (Vec::new(), Vec::new());
     for paper in of(&args.paper)? {
         match store.as_ref().filter(|_| !args.run).and_then(|store| store.rows(paper.name)) {
-            Some(kept) => {
+            Some(cached) => {
                 old.push(paper.name);
-                all.extend(marked(paper, kept));
+                all.extend(marked(paper, cached));
             }
             None => {
                 let computed = rows(paper.name, traces, &mut |file| line.show(0, None, file))?;
@@ -135,12 +135,12 @@ fn all_rows(args: &Args, traces: &Path, quiet: bool) -> Result<(Vec<Row>, Option
 
 /// Beside an installed program, in the current folder, or in the source tree that the program was built from.
 fn shipped_traces() -> Result<PathBuf, Failure> {
-    let beside =
+    let installed =
         std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.parent()?.join("share/coldframe/traces")));
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces");
-    let places = [beside, Some("data/traces".into()), Some(built)];
-    let found = places.iter().flatten().find(|dir| dir.is_dir());
-    found.cloned().ok_or_else(|| {
+    let places = [installed, Some("data/traces".into()), Some(built)];
+    let folder_of_traces = places.iter().flatten().find(|dir| dir.is_dir());
+    folder_of_traces.cloned().ok_or_else(|| {
         let looked: Vec<_> = places.iter().flatten().map(|p| p.display().to_string()).collect();
         Failure::usage(format!("the shipped traces are in none of {}; give --traces DIR", looked.join(", ")))
     })
@@ -207,20 +207,20 @@ fn headlines(rows: &[Row]) -> String {
 fn headline_page(rows: &[Row]) -> String {
     let claimed: Vec<_> = rows.iter().filter_map(|row| Some((row.claim?, row))).collect();
     let mut out = format!("{}\n", rows[0].paper) + &lines(claimed.iter().map(|(claim, row)| (claim.to_string(), *row)));
-    let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for (claim, row) in &claimed {
         if let Some(trivial) = &row.trivial {
             out += &format!("{claim}: {} does as well, {}.\n", trivial.rule, percent(trivial.distance_percent));
         }
         // The first clause is the reason; counts follow.
         let why = row.note.split("; ").next().unwrap_or_default();
-        match said.iter_mut().find(|one| one.0 == why) {
+        match reasons.iter_mut().find(|one| one.0 == why) {
             _ if row.reached != Some(false) => {}
             Some(one) => one.1.push(claim),
-            None => said.push((why, vec![claim])),
+            None => reasons.push((why, vec![claim])),
         }
     }
-    let lines = said.iter().map(|(why, claims)| format!("{}: {why}.\n", claims.join("; ")));
+    let lines = reasons.iter().map(|(why, claims)| format!("{}: {why}.\n", claims.join("; ")));
     let lines = lines.chain(fitted(rows).into_iter().map(|line| format!("{line}.\n")));
     out + &lines.collect::<String>() + &format!("{}; --all shows them and why.\n", tally(rows))
 }

@@ -49,9 +49,9 @@ fn script() -> Command {
 
 fn text(command: &mut Command) -> String {
     let out = command.stdin(Stdio::null()).output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
-    let said = String::from_utf8(out.stdout).unwrap();
-    assert!(out.status.success(), "{command:?}: {said}{}", String::from_utf8_lossy(&out.stderr));
-    said
+    let stdout = String::from_utf8(out.stdout).unwrap();
+    assert!(out.status.success(), "{command:?}: {stdout}{}", String::from_utf8_lossy(&out.stderr));
+    stdout
 }
 
 /// The folder with images and programs, built once; `None` if something is missing, after a message.
@@ -98,15 +98,15 @@ impl Run<'_> {
         qemu.arg(format!("{settings} out={at}/out {further}"));
         qemu.args(["-plugin", &format!("{plugin},out={at}/references.din,{range}")]);
         let out = qemu.stdin(Stdio::null()).output().unwrap();
-        let said = String::from_utf8_lossy(&out.stdout);
-        assert!(out.status.success(), "{settings}: {said}{}", String::from_utf8_lossy(&out.stderr));
+        let stdout = String::from_utf8_lossy(&out.stdout);
+        assert!(out.status.success(), "{settings}: {stdout}{}", String::from_utf8_lossy(&out.stderr));
         let truth = Command::new(path("host")).output().unwrap().stdout;
         assert!(
             !truth.is_empty() && truth == fs::read(folder.join("out")).unwrap(),
             "{settings}: not the host's output"
         );
-        eprintln!("{program} {settings}: {}", said.trim());
-        serde_json::from_str(&said).unwrap()
+        eprintln!("{program} {settings}: {}", stdout.trim());
+        serde_json::from_str(&stdout).unwrap()
     }
 
     /// The journal of the simulator's engine for the references of the run.
@@ -247,7 +247,7 @@ fn every_policy_decides_on_the_board_as_in_the_simulator() {
 }
 
 #[test]
-fn delayed_dual_buffering_executes_from_the_data_ram_and_moves_pages_beside_loads() {
+fn delayed_dual_buffering_executes_from_the_data_ram_and_moves_pages_during_loads() {
     let Some(built) = built_for_n810() else { return };
     let run = |handler| Run { machine: &ARM926, program: "fft", policy: "fifo", handler, frames: 6 }.agrees(built);
     let (parallel, delayed) = (run("parallel"), run("delayed-dual-buffering"));
@@ -311,7 +311,7 @@ fn the_longest_fault_grows_with_the_ram_under_clock_and_not_under_pa_clock() {
 }
 
 #[test]
-fn what_cannot_be_run_is_said_and_ends_with_a_status() {
+fn what_cannot_be_run_is_reported_and_ends_with_a_status() {
     let Some(built) = built_for_n810() else { return };
     let folder = tempfile::tempdir().unwrap();
     for (program, settings, message) in [
@@ -325,9 +325,9 @@ fn what_cannot_be_run_is_said_and_ends_with_a_status() {
         let mut run = script();
         run.arg("run").arg(built).args(["n810", "arm926", program]);
         let out = run.arg(format!("{settings} out={}/out", folder.path().display())).output().unwrap();
-        let said = String::from_utf8_lossy(&out.stdout);
-        assert_eq!(out.status.code(), Some(101), "{settings}: {said}");
-        assert!(said.contains(message), "{settings}: {said}");
+        let stdout = String::from_utf8_lossy(&out.stdout);
+        assert_eq!(out.status.code(), Some(101), "{settings}: {stdout}");
+        assert!(stdout.contains(message), "{settings}: {stdout}");
     }
 }
 
@@ -335,7 +335,7 @@ fn what_cannot_be_run_is_said_and_ends_with_a_status() {
 fn the_driver_loads_programs_erases_and_executes_on_both_processors() {
     let Some(built) = built_for_n810() else { return };
     for processor in ["arm926", "arm1136-r2"] {
-        let said = text(script().arg("run").arg(built).args(["n810", processor, "fft", "self-test"]));
-        assert_eq!(said.trim(), "self-test: ok", "{processor}");
+        let stdout = text(script().arg("run").arg(built).args(["n810", processor, "fft", "self-test"]));
+        assert_eq!(stdout.trim(), "self-test: ok", "{processor}");
     }
 }

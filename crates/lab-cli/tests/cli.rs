@@ -203,8 +203,8 @@ fn a_journal_replays_to_the_same_commands_and_a_forged_one_does_not() {
             "--journal",
             &journal,
         ];
-        let kept = coldframe(&keep);
-        assert!(kept.status.success(), "{policy}: {}", String::from_utf8_lossy(&kept.stderr));
+        let run = coldframe(&keep);
+        assert!(run.status.success(), "{policy}: {}", String::from_utf8_lossy(&run.stderr));
         let replayed = json(&["replay", &journal, "--format", "json"]);
         assert!(replayed["commands"].as_u64().unwrap() > 1000, "{policy}");
     }
@@ -218,9 +218,9 @@ fn a_journal_replays_to_the_same_commands_and_a_forged_one_does_not() {
         let output = coldframe(&["replay", &path]);
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    let (code, said) = failed(&other);
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("entries that agree"), "{said}");
+    let (code, message) = failed(&other);
+    assert_eq!(code, Some(1), "{message}");
+    assert!(message.contains("entries that agree"), "{message}");
     let last_resume = bytes.iter().rposition(|byte| *byte == 38).unwrap();
     assert_eq!(failed(&bytes[..last_resume]).0, Some(1), "the last command is missing");
     assert_eq!(failed(&bytes[..bytes.len() - 1]).0, Some(3), "the last command is cut in two");
@@ -344,12 +344,12 @@ fn bad_input_is_refused_by_name_with_the_documented_exit_code() {
         (vec!["trace".into(), "cut".into(), chess.clone(), "-o".into(), chess], 2, "input"),
     ];
     assert!(cases.len() >= 20);
-    for (args, code, said) in cases {
+    for (args, code, message) in cases {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let output = coldframe(&args);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{args:?}: {stderr}");
-        assert!(stderr.contains(said), "{args:?} does not name `{said}`: {stderr}");
+        assert!(stderr.contains(message), "{args:?} does not name `{message}`: {stderr}");
         assert!(!stderr.contains("panicked"), "{args:?}: {stderr}");
         assert!(output.stdout.is_empty(), "{args:?} writes to stdout");
     }
@@ -511,8 +511,8 @@ fn a_delayed_runs_journal_replays_with_writes_and_more_buffers() {
                 "--journal",
                 &journal,
             ];
-            let kept = coldframe(&keep);
-            assert!(kept.status.success(), "{handler}: {}", String::from_utf8_lossy(&kept.stderr));
+            let run = coldframe(&keep);
+            assert!(run.status.success(), "{handler}: {}", String::from_utf8_lossy(&run.stderr));
             let replayed = json(&["replay", &journal, "--format", "json"]);
             assert!(replayed["commands"].as_u64().unwrap() > 1000, "{handler}, {buffers} buffers");
         }

@@ -42,12 +42,12 @@ fn journaled(folder: &Path, trace: &str, words: &str) -> (Value, u64) {
     (result, commands)
 }
 
-fn refused(trace: &str, words: &str, said: &str) {
+fn refused(trace: &str, words: &str, message: &str) {
     let args: Vec<&str> = ["sim", trace].into_iter().chain(words.split(' ')).collect();
     let output = coldframe(&args);
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{words}: {error}");
-    assert!(error.contains(said), "{words}: {error}");
+    assert!(error.contains(message), "{words}: {error}");
 }
 
 /// Three workers that take turns.

@@ -155,7 +155,7 @@ fn what_cannot_be_is_refused_with_field_and_remedy() {
     let unknown = in_folder(&dir, "unknown.toml");
     std::fs::write(&unknown, pcm.replace("act =", "porosity =")).expect("a file");
     let sim = |more: &[&str]| coldframe(&[&["sim", &trace, "--system", "drswap", "--ram", "1MiB"], more].concat());
-    for (output, code, said) in [
+    for (output, code, message) in [
         (sim(&["--swap-size", "2GiB"]), 2, "swap.size"),
         (sim(&["--backing", "tape"]), 2, "swap.backing"),
         (sim(&["-c", &large]), 2, "large.toml: line 3: setting `swap.size`"),
@@ -171,7 +171,7 @@ fn what_cannot_be_is_refused_with_field_and_remedy() {
         (coldframe(&["generate", "phone", "--workload", "/nowhere.toml", "-o", &trace]), 5, "/nowhere.toml"),
     ] {
         let error = String::from_utf8_lossy(&output.stderr);
-        assert!(error.contains(said), "`{said}` is not in: {error}");
+        assert!(error.contains(message), "`{message}` is not in: {error}");
         assert_eq!(output.status.code(), Some(code), "{error}");
     }
 }

@@ -36,8 +36,8 @@ fn a_second_run_is_there_at_once_and_says_so() {
         assert!(done.status.success());
         (done.stdout, String::from_utf8(done.stderr).unwrap().contains("kept from an earlier run"))
     };
-    let (first, kept) = run(folder.path(), &[]);
-    assert!(!kept);
+    let (first, from_cache) = run(folder.path(), &[]);
+    assert!(!from_cache);
     assert_eq!(run(folder.path(), &[]), (first.clone(), true));
     for (cache, more) in [(folder.path(), &["--run"][..]), (Path::new("/dev/null/x"), &[])] {
         assert_eq!(run(cache, more), (first.clone(), false));
@@ -80,14 +80,14 @@ fn the_papers_parts_on_a_trace_of_ones_own() {
     assert!(times.iter().min() < times.first());
     for set in ["handler=parallel", "swap.layout=log", "system=swl"] {
         let output = run(&[&on[..], &["--set", set]].concat());
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{set}: {said}");
-        assert!(said.contains("leave it out"), "{set}: {said}");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{set}: {message}");
+        assert!(message.contains("leave it out"), "{set}: {message}");
     }
 }
 
 #[test]
-fn a_lesson_is_told_whole_where_nobody_can_press_enter() {
+fn a_lesson_is_printed_whole_if_input_is_no_terminal() {
     let text = done(&["teach", "belady"]);
     let end = "So: 9 faults with 3 frames, 10 with 4.\n";
     assert!(text.contains(" 12. read page 5: hit") && text.ends_with(end), "{text}");
@@ -104,7 +104,7 @@ fn a_lesson_is_told_whole_where_nobody_can_press_enter() {
 
 #[test]
 fn what_is_not_there_is_refused_with_what_is() {
-    for (args, said) in [
+    for (args, message) in [
         (["papers", "iliad", "--all", "-q"], "there are swl, ddb"),
         (["papers", "ddb", "-o", "figures.png"], "figures.png"),
         (["teach", "pa-clok", "--all", "-q"], "did you mean `pa-clock`"),
@@ -112,6 +112,6 @@ fn what_is_not_there_is_refused_with_what_is() {
         let output = run(&args);
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
-        assert!(error.contains(said), "{args:?}: {error}");
+        assert!(error.contains(message), "{args:?}: {error}");
     }
 }

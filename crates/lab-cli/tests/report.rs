@@ -240,13 +240,13 @@ fn what_is_no_result_of_this_version_is_refused() {
         (b"{\"schema_version\": 1, \"kind\": \"other\"}", "kind `other`"),
         (b"{\"schema_version\": 1, \"kind\": \"advice\"}", "lacks most of a result"),
     ];
-    for (bytes, said) in cases {
+    for (bytes, message) in cases {
         std::fs::write(&file, bytes).unwrap();
         let output = coldframe(&["report", &file, "-o", &out]);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(3), "{errors}");
         // The message gives the problem, the file and the remedy.
-        assert!(errors.contains(said) && errors.contains(&file), "{said}: {errors}");
+        assert!(errors.contains(message) && errors.contains(&file), "{message}: {errors}");
         assert!(errors.contains("--format json") || errors.contains("run it again"), "{errors}");
         assert!(!Path::new(&out).exists());
     }
@@ -265,13 +265,13 @@ fn one_command_records_advises_and_reports() {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     };
-    let (code, said, errors) = run(&["--", "sort", "numbers", "-o", "sorted"]);
+    let (code, message, errors) = run(&["--", "sort", "numbers", "-o", "sorted"]);
     if code == Some(4) {
         return skip(&format!("this machine cannot page: {errors}"));
     }
-    assert_eq!(code, Some(0), "{said}{errors}");
-    assert!(said.starts_with("sort takes ") && said.contains("Recommended: --ram "), "{said}");
-    assert!(said.lines().count() <= 20 && said.lines().all(|line| line.chars().count() <= 80), "{said}");
+    assert_eq!(code, Some(0), "{message}{errors}");
+    assert!(message.starts_with("sort takes ") && message.contains("Recommended: --ram "), "{message}");
+    assert!(message.lines().count() <= 20 && message.lines().all(|line| line.chars().count() <= 80), "{message}");
     let at = |name: &str| std::fs::read_to_string(folder.path().join("sort.coldframe").join(name)).unwrap();
     assert!(at("report.html").contains("id=\"answer\""));
     let advice: Value = serde_json::from_str(&at("advice.json")).unwrap();
@@ -280,13 +280,14 @@ fn one_command_records_advises_and_reports() {
     // `run` accepts the recommended configuration.
     let config = at("config.toml");
     assert!(config.contains(&format!("ram = \"{}KiB\"", advice["ram_bytes"].as_u64().unwrap() / 1024)), "{config}");
-    let (code, said, errors) = run(&["-q", "run", "-c", "sort.coldframe/config.toml", "--", "sort", "numbers"]);
-    assert_eq!((code, said.lines().count()), (Some(0), 100_000), "{errors}");
+    let (code, message, errors) = run(&["-q", "run", "-c", "sort.coldframe/config.toml", "--", "sort", "numbers"]);
+    assert_eq!((code, message.lines().count()), (Some(0), 100_000), "{errors}");
     // `report` can read the answer again.
-    let (code, said, errors) = run(&["report", "sort.coldframe/advice.json", "-o", "again.html"]);
-    assert_eq!(code, Some(0), "{said}{errors}");
-    let (code, said, _) = run(&["advise", "sort.coldframe/trace.parquet", "--program-time", "1s", "--min-life", "5y"]);
-    assert_eq!((code, said.as_str()), (Some(2), ""), "a life is for a board");
+    let (code, message, errors) = run(&["report", "sort.coldframe/advice.json", "-o", "again.html"]);
+    assert_eq!(code, Some(0), "{message}{errors}");
+    let (code, message, _) =
+        run(&["advise", "sort.coldframe/trace.parquet", "--program-time", "1s", "--min-life", "5y"]);
+    assert_eq!((code, message.as_str()), (Some(2), ""), "a life is for a board");
     let (code, _, errors) = run(&["--", "true"]);
     assert!(code == Some(3) && errors.contains("needs no RAM for a heap"), "{errors}");
     let (code, _, errors) = run(&["--verify"]);
@@ -302,15 +303,15 @@ fn the_demo_runs_to_its_end_and_says_what_it_cannot_do() {
     command.arg("scripts/demo.sh").arg(program("coldframe")).arg(folder.path()).current_dir(&root);
     let output =
         command.env("XDG_CACHE_HOME", folder.path()).env("NO_COLOR", "1").env("COLUMNS", "240").output().unwrap();
-    let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{said}{errors}");
-    let ran = said.contains("The output is that of the plain run");
-    assert!(ran || said.contains("Our pager cannot run it"), "{said}{errors}");
-    assert_eq!(ran, said.contains("off by"), "predicted beside measured: {said}{errors}");
-    assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+    let (message, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{message}{errors}");
+    let ran = message.contains("The output is that of the plain run");
+    assert!(ran || message.contains("Our pager cannot run it"), "{message}{errors}");
+    assert_eq!(ran, message.contains("off by"), "predicted beside measured: {message}{errors}");
+    assert!(message.lines().all(|line| line.chars().count() <= 80), "{message}");
     assert!(
-        said.lines().any(|line| line.starts_with("$ coldframe run --by kernel ") && line.contains("KiB --")),
-        "{said}"
+        message.lines().any(|line| line.starts_with("$ coldframe run --by kernel ") && line.contains("KiB --")),
+        "{message}"
     );
 }
 
@@ -318,7 +319,7 @@ fn the_demo_runs_to_its_end_and_says_what_it_cannot_do() {
 fn a_configuration_that_a_live_run_cannot_have_is_refused_by_its_field() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("config.toml").display().to_string();
-    for (text, code, said) in [
+    for (text, code, message) in [
         ("ram = \"50%\"", 2, "give --ram SIZE"),
         ("page = \"1KiB\"\nframes = 9", 2, "page is 1KiB"),
         ("policy = \"clock\"", 2, "says no RAM"),
@@ -328,7 +329,7 @@ fn a_configuration_that_a_live_run_cannot_have_is_refused_by_its_field() {
         let output = coldframe(&["run", "-c", &file, "--", "true"]);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{text}: {errors}");
-        assert!(errors.contains(said), "{text}: {errors}");
+        assert!(errors.contains(message), "{text}: {errors}");
     }
     assert_eq!(coldframe(&["run", "-c", "/nowhere.toml", "--", "true"]).status.code(), Some(5));
 }

@@ -28,9 +28,9 @@ fn json(args: &[&str]) -> Value {
 /// Checks that the command fails with this code and prints each of the words.
 fn refused(args: &[&str], code: i32, words: &[&str]) {
     let output = coldframe(args);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
-    assert!(words.iter().all(|word| said.contains(word)), "{args:?}: {said}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {message}");
+    assert!(words.iter().all(|word| message.contains(word)), "{args:?}: {message}");
 }
 
 fn write(folder: &Path, name: &str, provenance: Provenance, rows: impl Iterator<Item = (u64, Kind)>) -> String {
@@ -146,7 +146,7 @@ fn a_sample_of_pages_estimates_lru_within_its_own_errors() {
             }
         }
     }
-    // The error is estimated from eight parts, so it has an error itself: 3 in 10 values lie beyond one error, and none
+    // The error is estimated from eight parts, so it has an error itself: 3 in 10 values are beyond one error, and none
     // beyond four.
     assert!(off.iter().all(|z| z.abs() < 4.0), "{off:?}");
     assert!(off.iter().filter(|z| z.abs() < 1.5).count() * 2 > off.len(), "{off:?}");

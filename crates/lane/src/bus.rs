@@ -172,12 +172,12 @@ mod tests {
                         bus.submit(now, Ps(*takes), Some(load(i as u32)), class);
                     }
                     if *demand {
-                        let asked = now;
+                        let start = now;
                         while !std::iter::from_fn(|| bus.ended(now)).any(|end| end == load(i as u32)) {
                             now = bus.next_end().unwrap();
                         }
-                        ends.push(now - asked);
-                        now = asked + Ps(2_000);
+                        ends.push(now - start);
+                        now = start + Ps(2_000);
                     }
                 }
                 ends

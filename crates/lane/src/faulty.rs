@@ -1,8 +1,8 @@
 //! A device that fails at times, around any machine. A seed decides when it fails, so a run can be repeated.
 //!
 //! ```text
-//!   a load, a write      the machine carries it out, and its end is told as a failure
-//!   a copy, an erase     as well, told before the end of anything issued later
+//!   a load, a write      the machine carries it out, and its end is reported as a failure
+//!   a copy, an erase     as well, reported before the end of anything issued later
 //!   a slot whose write or copy failed cannot be read until something else is brought there
 //! ```
 

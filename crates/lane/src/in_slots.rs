@@ -19,7 +19,7 @@ pub struct InSlots {
 }
 
 impl InSlots {
-    /// For so many pages; `each` read takes longer by this.
+    /// For that many pages; `each` read takes longer by this.
     pub fn new(pages: usize, each: Ps, reads_max: Option<u32>) -> InSlots {
         let counter = reads_max.map(|max| ReadCounts::new(pages, max));
         InSlots { mapped: vec![false; pages], each, counter, often: false, reads: 0, longer: Ps::ZERO }

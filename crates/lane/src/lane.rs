@@ -37,11 +37,11 @@ pub struct LaneConfig {
     pub device: DeviceTimes,
     /// Transfers that fail.
     pub failures: Option<Failures>,
-    /// What lies below the frames.
+    /// What is below the frames.
     pub below: LaneBelow,
 }
 
-/// What lies below a lane's frames, with its times.
+/// What is below a lane's frames, with its times.
 #[derive(Clone, Debug, Default)]
 pub enum LaneBelow {
     /// Home slots.
@@ -84,7 +84,7 @@ pub struct LaneResult {
     pub quiet_faults: u64,
     /// Time in fault handling, including waits for the device.
     pub paging: Ps,
-    /// The same by stage. Where a stage runs beside a load, its time counts as the load's.
+    /// The same by stage. Where a stage runs during a load, its time counts as the load's.
     pub stages: [Ps; 6],
     /// Processor time hidden behind loads.
     pub hidden: Ps,
@@ -221,8 +221,8 @@ impl Lane {
 
     /// Counts the sources of loads from now on; the device keeps the last `kept` pages written in memory. A fault then
     /// takes until the device has done all that the fault causes.
-    pub fn note_sources(&mut self, kept: u32) {
-        self.world.sources = Some(Box::new(Sources::new(self.world.stored.len(), kept)));
+    pub fn note_sources(&mut self, buffered: u32) {
+        self.world.sources = Some(Box::new(Sources::new(self.world.stored.len(), buffered)));
     }
 
     /// The sources of loads; all zero without an earlier call of [`note_sources`](Self::note_sources).
@@ -288,7 +288,7 @@ impl Lane {
             self.halted = Some(world.now);
             return;
         }
-        // Pages that are read ahead are one read with the page, as on Linux: the task goes on when all of them are
+        // Pages that are read ahead are one read with the page, as on Linux: the task continues when all of them are
         // there.
         if together || self.world.sources.is_some() {
             self.settle(table);
@@ -321,8 +321,8 @@ impl Lane {
         match &mut self.streams {
             Some(streams) if engine.frame_of(page).is_none() => {
                 let mut ahead = behind(streams, page, numbers)?;
-                let kept = |page: PageId| stored.get(page.index()) == Some(&true);
-                ahead.retain(|page| engine.frame_of(*page).is_none() && kept(*page));
+                let has_contents = |page: PageId| stored.get(page.index()) == Some(&true);
+                ahead.retain(|page| engine.frame_of(*page).is_none() && has_contents(*page));
                 Some(ahead)
             }
             _ => None,
@@ -338,8 +338,8 @@ impl Lane {
         self.engine.counts().prefetches > before
     }
 
-    /// Takes what a program says of a page besides touching it: the page is released, hinted for prefetch, pinned or
-    /// unpinned. This takes no time.
+    /// Takes what a program reports about a page, apart from touching it: the page is released, hinted for prefetch,
+    /// pinned or unpinned. This takes no time.
     pub fn tell(&mut self, table: &mut PageTable, event: Event) {
         let Lane { engine, world, .. } = self;
         world.deliver(engine, table);

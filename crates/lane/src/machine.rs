@@ -22,7 +22,7 @@ use crate::bus::{Bus, Class};
 use crate::faulty::{Failures, Faulty};
 use crate::in_slots::InSlots;
 use crate::page_table::PageTable;
-use crate::read_ahead::beside;
+use crate::read_ahead::window_pages;
 use crate::sources::Sources;
 use crate::watch::Watch;
 use crate::window::Window;
@@ -290,7 +290,7 @@ impl World {
     pub fn handle(&mut self, engine: &mut Engine, table: &mut PageTable, event: Event) {
         match event {
             Event::Fault { task, page, .. } if self.config.window != Window::Alone => {
-                let (together, before) = (beside(self.config.window, page, engine), engine.counts().true_faults);
+                let (together, before) = (window_pages(self.config.window, page, engine), engine.counts().true_faults);
                 self.turn_and_follow(engine, table, event);
                 if engine.counts().true_faults > before {
                     self.read_together(engine, table, task, &together);

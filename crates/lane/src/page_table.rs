@@ -51,7 +51,7 @@ impl PageTable {
         !self.reads.is_empty()
     }
 
-    /// Counts a reference that has been answered, from wherever the page lies in each lane.
+    /// Counts a reference that has been answered, from wherever the page is in each lane.
     #[inline(always)]
     pub fn count(&mut self, reference: PageRef) {
         self.reads[reference.page()] += u64::from(!reference.writing());

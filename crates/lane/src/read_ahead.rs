@@ -1,7 +1,7 @@
 //! Read-ahead in a machine of references, of two kinds. First, a lane reads sequential streams ahead, as the live pager
 //! does: with a true fault that continues a stream, it loads the pages behind it that are absent and have content
-//! ([`behind`]). Second, any driver can read the slots beside a page of the swap area ([`beside`], LOBI's block-aligned
-//! swap-in).
+//! ([`behind`]). Second, any driver can read the slots around a page of the swap area ([`window_pages`], LOBI's
+//! block-aligned swap-in).
 //!
 //! Streams use the true page numbers of an address space, a lane behind a front end uses dense ones. [`Numbering`]
 //! translates.
@@ -29,7 +29,7 @@ pub fn behind(streams: &mut Streams, page: PageId, numbers: Option<&Numbering>) 
 
 /// The pages to read together with `page`: pages in the window of its slot that exist only there. None if `page` is in
 /// no area on flash, or if it is in RAM.
-pub fn beside(window: Window, page: PageId, engine: &Engine) -> Vec<PageId> {
+pub fn window_pages(window: Window, page: PageId, engine: &Engine) -> Vec<PageId> {
     let in_ram = |page: PageId| engine.frame_of(page).is_some();
     match engine.swap().and_then(|swap| Some((swap, swap.slot_of(page)?))) {
         Some((swap, slot)) if !in_ram(page) => {

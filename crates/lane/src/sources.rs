@@ -1,5 +1,5 @@
-//! Where the pages of a lane come from, and whether the device hides the evictions, for a machine whose events are priced
-//! afterwards.
+//! Where the pages of a lane come from, and whether the device hides the evictions, for a machine whose events are
+//! priced afterwards.
 //!
 //! The device keeps the pages written last in memory, for example in the buffers of a log. A page that is needed again
 //! soon enough comes from there.
@@ -33,7 +33,7 @@ pub struct Sources {
     written: Vec<u32>,
     writes: u32,
     /// Pages that the device keeps in memory.
-    kept: u32,
+    buffered: u32,
     /// The fault continues a stream.
     stream: bool,
     /// The fault has read from the device.
@@ -43,10 +43,10 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// For so many pages; the newest `kept` written pages count as buffered.
-    pub fn new(pages: usize, kept: u32) -> Sources {
+    /// For that many pages; the newest `buffered` written pages count as buffered.
+    pub fn new(pages: usize, buffered: u32) -> Sources {
         let counts = SourceCounts::default();
-        Sources { written: vec![0; pages], writes: 0, kept, stream: false, device: false, counts }
+        Sources { written: vec![0; pages], writes: 0, buffered, stream: false, device: false, counts }
     }
 
     /// A fault begins.
@@ -63,17 +63,17 @@ impl Sources {
     /// The page is loaded; `zeros`: it was never written out.
     pub fn load(&mut self, page: PageId, zeros: bool) {
         let counts = &mut self.counts;
-        let kept = self.writes - self.written[page.index()] < self.kept;
-        *match (zeros, kept, self.stream) {
+        let in_buffer = self.writes - self.written[page.index()] < self.buffered;
+        *match (zeros, in_buffer, self.stream) {
             (true, ..) => &mut counts.zeros,
             (_, true, _) => &mut counts.memory,
             (_, _, true) => &mut counts.ahead,
             _ => &mut counts.alone,
         } += 1;
-        self.device |= !zeros && !kept;
+        self.device |= !zeros && !in_buffer;
     }
 
-    /// The fault and all that it causes have ended: so many pages were evicted.
+    /// The fault and all that it causes have ended: that many pages were evicted.
     pub fn ends(&mut self, clean: u64, dirty: u64) {
         let SourceCounts { clean_exposed, clean_hidden, dirty_exposed, dirty_hidden, .. } = &mut self.counts;
         let (to_clean, to_dirty) =

@@ -38,7 +38,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// For so many pages and tasks.
+    /// For that many pages and tasks.
     pub fn new(pages: usize, tasks: usize) -> Watch {
         Watch {
             waits_for: vec![None; tasks],
@@ -60,7 +60,7 @@ impl Watch {
         self.touched(page, now);
     }
 
-    /// The task goes on.
+    /// The task continues.
     pub fn resumed(&mut self, task: TaskId) {
         self.waits_for[task.index()] = None;
     }
@@ -88,7 +88,7 @@ impl Watch {
         }
     }
 
-    /// The page leaves RAM, touched or not by its reference bit: nobody may have looked at it.
+    /// The page leaves RAM, touched or not by its reference bit: no one may have read that bit.
     pub fn leaves(&mut self, page: PageId, touched: bool) {
         if let Some(task) = self.prefetched[page.index()].take() {
             let outcomes = &mut self.prefetches[task as usize];

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `Aligned` | the aligned group of 8 slot numbers; may straddle erase blocks | Linux before 4.14, and today on rotating disks |
 //! | `Block` | the aligned part of 8, 16 or 32 slots of the page's erase block | LOBI |
-//! | [`PageWindow`] | the pages around it in its task's memory, wherever they lie | Linux since 4.14 on flash ("VMA-based") |
+//! | [`PageWindow`] | the pages around it in its task's memory, wherever they are | Linux since 4.14 on flash ("VMA-based") |
 //!
 //! Pages read ahead enter the swap cache of the driver.
 
@@ -13,7 +13,7 @@ use std::ops::Range;
 use coldframe_core::swap::Swap;
 use coldframe_core::SlotId;
 
-/// The number of an area's first slot. Slot 0 of a Linux swap area has its header, which lies before the first erase
+/// The number of an area's first slot. Slot 0 of a Linux swap area has its header, which is before the first erase
 /// block here. So groups of 8 slot numbers are not aligned with erase blocks, and the slides' picture shows a group
 /// that straddles two blocks.
 const FIRST_SLOT_NUMBER: u32 = 1;
@@ -71,7 +71,7 @@ pub struct PageWindow {
 }
 
 impl PageWindow {
-    /// A page read ahead for this task was used. The next fault is expected beside it.
+    /// A page read ahead for this task was used. The next fault is expected next to it.
     pub fn hit(&mut self, page: u64) {
         self.last = page;
         self.hits += 1;
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(Window::Block(8).around(SlotId(33), &swap), 32..40);
         assert_eq!(Window::Block(16).around(SlotId(63), &swap), 48..64);
         assert_eq!(Window::Block(32).around(SlotId(63), &swap), 32..64);
-        // Slot numbers 32 to 39 lie in places 31 to 38: the last of one block and seven of the next.
+        // Slot numbers 32 to 39 are in places 31 to 38: the last of one block and seven of the next.
         assert_eq!(Window::Aligned(8).around(SlotId(33), &swap), 31..39);
         assert_eq!(Window::Aligned(8).around(SlotId(0), &swap), 0..7);
         assert_eq!(Window::Aligned(8).around(SlotId(127), &swap), 127..128, "an area's end is not passed");

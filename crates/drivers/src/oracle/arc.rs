@@ -52,7 +52,7 @@ struct Entry {
     on: On,
     stamp: u64,
     dirty: bool,
-    seen: bool,
+    touched: bool,
 }
 
 struct Arc {
@@ -143,7 +143,7 @@ impl Arc {
     fn reference(&mut self, page: u32, writing: bool) {
         let p = page as usize;
         if p >= self.pages.len() {
-            self.pages.resize_with(p + 1, || Entry { on: On::Nothing, stamp: 0, dirty: false, seen: false });
+            self.pages.resize_with(p + 1, || Entry { on: On::Nothing, stamp: 0, dirty: false, touched: false });
         }
         let c = self.frames;
         match self.pages[p].on {
@@ -184,7 +184,7 @@ impl Arc {
         }
         let entry = &mut self.pages[p];
         entry.dirty |= writing;
-        self.counts.cold_faults += u64::from(!entry.seen);
-        entry.seen = true;
+        self.counts.cold_faults += u64::from(!entry.touched);
+        entry.touched = true;
     }
 }

@@ -106,39 +106,39 @@ proptest! {
         which in 0..ALL.len(),
     ) {
         let make = ALL[which].1;
-        let (mut asked, mut silent) = (make(6, None), make(6, None));
+        let (mut predicting, mut silent) = (make(6, None), make(6, None));
         let (mut ready, mut running) = ([false; 6], None);
         for step in steps {
             match step {
                 Step::Charge(ms) if running.is_some() => {
-                    let ahead = asked.next(times(MS, ms));
-                    [&mut asked, &mut silent].into_iter().for_each(|s| s.charge(times(MS, ms)));
-                    prop_assert_eq!(ahead, asked.next(Ps::ZERO));
+                    let ahead = predicting.next(times(MS, ms));
+                    [&mut predicting, &mut silent].into_iter().for_each(|s| s.charge(times(MS, ms)));
+                    prop_assert_eq!(ahead, predicting.next(Ps::ZERO));
                 }
                 Step::Switch => {
-                    let predicted = asked.next(Ps::ZERO);
-                    running = asked.switch();
+                    let predicted = predicting.next(Ps::ZERO);
+                    running = predicting.switch();
                     prop_assert_eq!(predicted, running);
                     prop_assert_eq!(running, silent.switch());
                 }
                 Step::Block if running.is_some() => {
                     ready[running.take().unwrap()] = false;
-                    [&mut asked, &mut silent].into_iter().for_each(|s| s.block());
+                    [&mut predicting, &mut silent].into_iter().for_each(|s| s.block());
                 }
                 Step::Wake(task) if !ready[task] => {
                     ready[task] = true;
-                    [&mut asked, &mut silent].into_iter().for_each(|s| s.wake(task));
-                    prop_assert_eq!(asked.preempts(task), silent.preempts(task));
+                    [&mut predicting, &mut silent].into_iter().for_each(|s| s.wake(task));
+                    prop_assert_eq!(predicting.preempts(task), silent.preempts(task));
                 }
-                Step::Follow(task) if asked.waits(task) => {
+                Step::Follow(task) if predicting.waits(task) => {
                     running = Some(task);
-                    [&mut asked, &mut silent].into_iter().for_each(|s| s.switch_to(task));
+                    [&mut predicting, &mut silent].into_iter().for_each(|s| s.switch_to(task));
                 }
                 _ => {}
             }
-            prop_assert_eq!(asked.ready(), ready.iter().filter(|r| **r).count());
-            prop_assert_eq!(asked.used(), silent.used());
-            prop_assert!(ready.iter().any(|r| *r) == asked.next(Ps::ZERO).is_some(), "a ready task can run");
+            prop_assert_eq!(predicting.ready(), ready.iter().filter(|r| **r).count());
+            prop_assert_eq!(predicting.used(), silent.used());
+            prop_assert!(ready.iter().any(|r| *r) == predicting.next(Ps::ZERO).is_some(), "a ready task can run");
         }
     }
 }

@@ -18,16 +18,16 @@ const SPARE_PERCENT: u64 = 7;
 
 /// An area, and the journal of its events and commands, if there is one. The slots of a device behind a translation
 /// layer are its pages.
-pub(super) struct Kept {
+pub(super) struct Device {
     swap: Swap,
     faulty: Option<Box<Faulty>>,
     journal: Option<Journal>,
     now: Ps,
 }
 
-impl Kept {
-    fn new(swap: Swap, failures: Option<Failures>) -> Kept {
-        Kept { swap, faulty: failures.map(|failures| Box::new(Faulty::new(failures))), journal: None, now: Ps::ZERO }
+impl Device {
+    fn new(swap: Swap, failures: Option<Failures>) -> Device {
+        Device { swap, faulty: failures.map(|failures| Box::new(Faulty::new(failures))), journal: None, now: Ps::ZERO }
     }
 
     #[inline]
@@ -58,12 +58,12 @@ impl Kept {
 }
 
 pub(super) enum Store {
-    Direct(Box<Kept>),
+    Direct(Box<Device>),
     Translated(Box<Translated>),
 }
 
 pub(super) struct Translated {
-    device: Kept,
+    device: Device,
     map: SlotMap,
     /// The kernel's slot of each page, and the page in each slot.
     slot: Vec<Option<u32>>,
@@ -75,7 +75,7 @@ impl Store {
         if !config.translation {
             let mut swap = Swap::new(pages, config.slots_per_block, &config.areas)?;
             swap.split(config.logs);
-            return Ok(Store::Direct(Box::new(Kept::new(swap, config.failures))));
+            return Ok(Store::Direct(Box::new(Device::new(swap, config.failures))));
         }
         // The blocks that are kept back must be at least those that a collection needs.
         let usable = |a: &coldframe_core::swap::AreaConfig| {
@@ -85,16 +85,16 @@ impl Store {
         let slots = config.areas.iter().map(usable).sum::<u32>() * config.slots_per_block;
         let swap = Swap::new(slots.max(1) as usize, config.slots_per_block, &config.areas)?;
         Ok(Store::Translated(Box::new(Translated {
-            device: Kept::new(swap, config.failures),
+            device: Device::new(swap, config.failures),
             map: SlotMap::new(slots, CLUSTER),
             slot: vec![None; pages],
             page: vec![None; slots as usize],
         })))
     }
 
-    fn kept(&mut self) -> &mut Kept {
+    fn device(&mut self) -> &mut Device {
         match self {
-            Store::Direct(kept) => kept,
+            Store::Direct(device) => device,
             Store::Translated(translated) => &mut translated.device,
         }
     }
@@ -102,30 +102,30 @@ impl Store {
     /// Keeps a journal from now on.
     pub(super) fn keep_journal(&mut self, config: &SwapConfig) {
         let areas = SwapAreas { slots_per_block: config.slots_per_block, areas: config.areas.clone() };
-        let kept = self.kept();
-        kept.journal = Some(Journal::of_area(kept.swap.pages(), &areas));
+        let device = self.device();
+        device.journal = Some(Journal::of_area(device.swap.pages(), &areas));
     }
 
     /// Takes the part of the journal that is new.
     pub(super) fn drain_journal(&mut self) -> Vec<u8> {
-        self.kept().journal.as_mut().map(Journal::drain).unwrap_or_default()
+        self.device().journal.as_mut().map(Journal::drain).unwrap_or_default()
     }
 
     /// Pages of this process leave RAM now.
     #[inline]
     pub(super) fn log_of(&mut self, process: u32) {
-        self.kept().swap.log_of(process);
+        self.device().swap.log_of(process);
     }
 
     /// Sets the time, for the journal.
     #[inline]
     pub(super) fn set_time(&mut self, now: Ps) {
-        self.kept().now = now;
+        self.device().now = now;
     }
 
     pub(super) fn swap(&self) -> &Swap {
         match self {
-            Store::Direct(kept) => &kept.swap,
+            Store::Direct(device) => &device.swap,
             Store::Translated(translated) => &translated.device.swap,
         }
     }
@@ -133,7 +133,7 @@ impl Store {
     #[inline]
     pub(super) fn holds(&self, page: PageId) -> bool {
         match self {
-            Store::Direct(kept) => kept.swap.slot_of(page).is_some(),
+            Store::Direct(device) => device.swap.slot_of(page).is_some(),
             Store::Translated(device) => device.slot[page.index()].is_some(),
         }
     }
@@ -141,7 +141,7 @@ impl Store {
     #[inline]
     pub(super) fn swap_out(&mut self, page: PageId) -> Result<(), Full> {
         match self {
-            Store::Direct(kept) => kept.swap_out(page),
+            Store::Direct(device) => device.swap_out(page),
             Store::Translated(device) => device.swap_out(page),
         }
     }
@@ -149,7 +149,7 @@ impl Store {
     #[inline]
     pub(super) fn release(&mut self, page: PageId) {
         match self {
-            Store::Direct(kept) => kept.release(page),
+            Store::Direct(device) => device.release(page),
             Store::Translated(device) => device.release(page),
         }
     }
@@ -157,7 +157,7 @@ impl Store {
     /// The kernel's slot of a page, as a number within all areas.
     pub(super) fn slot_of(&self, page: PageId) -> Option<SlotId> {
         match self {
-            Store::Direct(kept) => kept.swap.slot_of(page),
+            Store::Direct(device) => device.swap.slot_of(page),
             Store::Translated(device) => device.slot[page.index()].map(SlotId),
         }
     }
@@ -165,14 +165,14 @@ impl Store {
     /// Slots of the kernel.
     pub(super) fn slots(&self) -> u32 {
         match self {
-            Store::Direct(kept) => kept.swap.block_count() as u32 * kept.swap.slots_per_block(),
+            Store::Direct(device) => device.swap.block_count() as u32 * device.swap.slots_per_block(),
             Store::Translated(device) => device.page.len() as u32,
         }
     }
 
     pub(super) fn page_in(&self, slot: SlotId) -> Option<PageId> {
         match self {
-            Store::Direct(kept) => kept.swap.page_in(slot),
+            Store::Direct(device) => device.swap.page_in(slot),
             Store::Translated(device) => *device.page.get(slot.index())?,
         }
     }

@@ -126,7 +126,7 @@ impl Paging {
         self.handle(Event::Slice, Class::Demand);
     }
 
-    /// Whether the page has been touched since then, as far as its bit has told.
+    /// Whether the page has been touched since then, as far as its bit shows.
     pub(super) fn was_used(&mut self, page: PageId, since: Ps) -> bool {
         self.look(page);
         self.watched().was_touched(page, since)

@@ -158,7 +158,7 @@ pub(super) fn refuse_kernel(s: &Swap) -> Result<(), ExperimentError> {
     super::refuse(&[("swap.read_ahead", s.read_ahead.is_some(), ALONE), ("swap.keep", s.keep.is_some(), WHY)])
 }
 
-/// The slots that tasks read together with a page, and the setting in force; a page alone if nothing is said.
+/// The slots that tasks read together with a page, and the setting in force; a page alone if nothing is set.
 pub(super) fn window(s: &Swap, layout: &str) -> Result<(Window, Option<String>), ExperimentError> {
     if s.read_ahead.is_none() {
         return Ok((Window::Alone, None));
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(plan.config.areas[0].victims, 4);
         assert_eq!(with("blocks=512@5,1024@-1").unwrap().config.areas[1].priority, -1);
         assert_eq!(with("layout=linux").unwrap().shown()["swap"]["read_ahead"], "aligned:8");
-        for (set, said) in [
+        for (set, reason) in [
             ("layout=lug", "did you mean `log`"),
             ("collector=gredy", "did you mean `greedy`"),
             ("collector=greedy:5", "1 to 4"),
@@ -282,7 +282,7 @@ mod tests {
             ("colector=greedy", "colector"),
         ] {
             let error = with(set).unwrap_err();
-            assert!(error.to_string().contains(said), "{set}: {error}");
+            assert!(error.to_string().contains(reason), "{set}: {error}");
             assert_eq!(error.code(), 2);
         }
     }

@@ -17,10 +17,10 @@ fn known<T>(
     field: &str,
     kind: &str,
     name: &str,
-    found: Option<T>,
+    value: Option<T>,
     names: &[&'static str],
 ) -> Result<T, ExperimentError> {
-    found.ok_or_else(|| {
+    value.ok_or_else(|| {
         let near = nearest(name, names.iter().copied());
         ExperimentError::setting(field, format!("there is no {kind} `{name}`; there are {}{near}", names.join(", ")))
     })
@@ -50,8 +50,8 @@ pub(super) fn policy(text: &str) -> Result<PolicyChoice, ExperimentError> {
 
 pub(super) fn scheduler(name: &str) -> Result<(&'static str, scheduler::Make), ExperimentError> {
     let names: Vec<_> = scheduler::ALL.iter().map(|(name, _)| *name).collect();
-    let found = scheduler::ALL.iter().copied().find(|(one, _)| *one == name);
-    known("tasks.scheduler", "scheduler", name, found, &names)
+    let choice = scheduler::ALL.iter().copied().find(|(one, _)| *one == name);
+    known("tasks.scheduler", "scheduler", name, choice, &names)
 }
 
 pub(super) fn backing(name: &str) -> Result<&'static Backing, ExperimentError> {
@@ -64,14 +64,14 @@ pub(super) fn front_end(name: &str) -> Result<Option<&'static FrontEnd>, Experim
     if name == "none" {
         return Ok(None);
     }
-    let found = front_end::find(name).ok_or_else(|| {
+    let front_end = front_end::find(name).ok_or_else(|| {
         let names = || ["none"].into_iter().chain(front_end::all().map(|f| f.name));
         let also: Vec<_> = front_end::all().flat_map(|f| f.aliases).copied().collect();
         let (list, near) = (names().collect::<Vec<_>>().join(", "), nearest(name, names()));
         let reason = format!("there is no front end `{name}`; there are {list} (or {}){near}", also.join(", "));
         ExperimentError::setting("front_end.name", reason)
     });
-    found.map(Some)
+    front_end.map(Some)
 }
 
 pub(super) fn stream(text: &str) -> Result<Stream, ExperimentError> {

@@ -10,7 +10,7 @@ use crate::reuse::CLASSES;
 pub enum Certainty {
     /// The number is exact.
     Exact,
-    /// The number lies between two bounds.
+    /// The number is between two bounds.
     Between {
         /// The lower bound.
         low: u64,
@@ -41,12 +41,12 @@ impl Certainty {
 /// A note for readers of results, if the trace does not have every reference.
 pub fn caveat(trace: &TraceFacts) -> Option<String> {
     let cuts = trace.cuts.iter().map(|cut| format!("A part of a trace: {cut}."));
-    let all: Vec<String> = kept(trace).into_iter().chain(cuts).collect();
+    let all: Vec<String> = reduction_note(trace).into_iter().chain(cuts).collect();
     (!all.is_empty()).then(|| all.join(" "))
 }
 
 /// What the recording or the reduction has kept.
-fn kept(trace: &TraceFacts) -> Option<String> {
+fn reduction_note(trace: &TraceFacts) -> Option<String> {
     if let Some(window) = trace.window {
         return Some(format!(
             "Recorded through a window of {window} pages: true faults are bounds, the rows' own with more and less RAM by the window; \

@@ -8,7 +8,7 @@ use coldframe_sheet::quantity::show_time;
 use serde::{Deserialize, Serialize};
 
 use super::{Distribution, Failed, Latencies, Sections, SimResult, SwapArea, Terms, Trace};
-use crate::result::{Certainty, Found, RunResult};
+use crate::result::{Certainty, RunResult, Simulated};
 
 /// The findings for one string of references; an oracle only has counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -290,19 +290,19 @@ impl From<&RunResult> for Counts {
             tlb_misses: (run.has_icache && !run.has_dcache).then_some(f.tlb_misses),
             ..Counts::default()
         };
-        match &run.found {
-            Found::Oracle(found) => counts.of_oracle(found, run.certainty),
-            Found::Lane(lane) => counts.of_lane(lane, run.accesses()),
+        match &run.simulated {
+            Simulated::Oracle(simulated) => counts.of_oracle(simulated, run.certainty),
+            Simulated::Lane(lane) => counts.of_lane(lane, run.accesses()),
         }
     }
 }
 
 impl Counts {
-    fn of_oracle(self, found: &OracleCounts, certainty: Certainty) -> Counts {
-        let (true_faults, cold_faults) = (Some(found.true_faults), Some(found.cold_faults));
+    fn of_oracle(self, simulated: &OracleCounts, certainty: Certainty) -> Counts {
+        let (true_faults, cold_faults) = (Some(simulated.true_faults), Some(simulated.cold_faults));
         match certainty {
             Certainty::Exact => {
-                let (evictions, dirty_evictions) = (Some(found.evictions), Some(found.dirty_evictions));
+                let (evictions, dirty_evictions) = (Some(simulated.evictions), Some(simulated.dirty_evictions));
                 Counts { true_faults, cold_faults, evictions, dirty_evictions, ..self }
             }
             Certainty::Between { low, high } => {

@@ -14,7 +14,7 @@ use coldframe_lane::PageRef;
 use coldframe_store::{Provenance, Reduction};
 
 use crate::resolve::Plan;
-use crate::result::{Certainty, Found, RunResult};
+use crate::result::{Certainty, RunResult, Simulated};
 use crate::reuse::{class, mean, CLASSES};
 
 /// The configurations. For a recording through a window, each is followed by two more, with fewer and with more
@@ -37,9 +37,9 @@ fn neighbours(plan: &Plan, window: usize) -> [usize; 2] {
     [plan.frames.saturating_sub(window), if optimal { plan.frames } else { plan.frames + window }]
 }
 
-/// Removes the neighbours again and turns them into bounds of the first `asked` results.
-pub(super) fn bracket(mut results: Vec<RunResult>, asked: usize) -> Vec<RunResult> {
-    let neighbours = results.split_off(asked);
+/// Removes the neighbours again and turns them into bounds of the first `requested` results.
+pub(super) fn bracket(mut results: Vec<RunResult>, requested: usize) -> Vec<RunResult> {
+    let neighbours = results.split_off(requested);
     for (result, pair) in results.iter_mut().zip(neighbours.chunks(2)) {
         let bounds = (pair[1].true_faults(), pair[0].true_faults());
         result.certainty = Certainty::Between { low: bounds.0, high: bounds.1 };
@@ -89,7 +89,7 @@ pub(super) fn estimates(
     frames: &[usize],
     whole: &Reduction,
     rate: f64,
-) -> Vec<(Found, Certainty)> {
+) -> Vec<(Simulated, Certainty)> {
     let at = |index: usize| {
         let again = |answer: &[OracleCounts], rate: f64| {
             let size = frames[index] as f64 * rate;
@@ -100,7 +100,7 @@ pub(super) fn estimates(
         let parts: Vec<f64> = answers[1..].iter().map(|part| again(part, rate / CLASSES as f64)).collect();
         let misses = whole.pages + again(&answers[0], rate).round() as u64;
         let counts = OracleCounts { true_faults: misses, cold_faults: whole.pages, ..OracleCounts::default() };
-        (Found::Oracle(counts), Certainty::Estimated { error: mean(&parts).1 })
+        (Simulated::Oracle(counts), Certainty::Estimated { error: mean(&parts).1 })
     };
     (0..frames.len()).map(at).collect()
 }

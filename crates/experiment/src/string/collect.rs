@@ -7,27 +7,27 @@ use super::certainty::estimates;
 use super::share::Share;
 use crate::owner::Owners;
 use crate::resolve::Plan;
-use crate::result::{Certainty, Found, RunResult, TraceFacts};
+use crate::result::{Certainty, RunResult, Simulated, TraceFacts};
 use crate::slots::SlotMap;
 
 pub(super) fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts, owners: &Owners<'_>) -> Vec<RunResult> {
-    let mut found: Vec<Option<(Found, Certainty)>> = vec![None; plans.len()];
+    let mut simulated: Vec<Option<(Simulated, Certainty)>> = vec![None; plans.len()];
     let mut slots: Vec<Option<SlotMap>> = vec![None; plans.len()];
     for share in shares.iter_mut() {
         for (i, picture) in share.lanes.iter().zip(&share.slots) {
             slots[*i] = picture.as_ref().map(|picture| picture.map(|owner| owners.name(owner)));
         }
         for (i, result) in share.lanes.iter().zip(share.run.lane_results()) {
-            found[*i] = Some((Found::Lane(Box::new(result)), Certainty::Exact));
+            simulated[*i] = Some((Simulated::Lane(Box::new(result)), Certainty::Exact));
         }
         for (i, answer) in oracle_answers(share, plans, facts) {
-            found[i] = Some(answer);
+            simulated[i] = Some(answer);
         }
     }
-    let result = |plan: &Plan, found: Option<(Found, Certainty)>, slots: Option<SlotMap>| {
+    let result = |plan: &Plan, simulated: Option<(Simulated, Certainty)>, slots: Option<SlotMap>| {
         let share = shares.iter().find(|share| share.front == plan.front).expect("each plan has a share");
-        let (found, certainty) = found.expect("each plan has been run");
-        let device_energy = if plan.memory.is_some() { Vec::new() } else { device_energy(plan, &found) };
+        let (simulated, certainty) = simulated.expect("each plan has been run");
+        let device_energy = if plan.memory.is_some() { Vec::new() } else { device_energy(plan, &simulated) };
         RunResult {
             trace: facts.clone(),
             pages: facts.sampled().map_or(share.run.pages_touched(), |whole| whole.pages as usize),
@@ -43,19 +43,19 @@ pub(super) fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts, 
             prices: plan.lane().map(|lane| lane.prices),
             memory: plan.memory.clone(),
             memory_time: share.run.memory(),
-            found,
+            simulated,
             certainty,
             slots,
             device_energy,
             host_seconds: 0.0,
         }
     };
-    plans.iter().zip(found).zip(slots).map(|((plan, found), slots)| result(plan, found, slots)).collect()
+    plans.iter().zip(simulated).zip(slots).map(|((plan, simulated), slots)| result(plan, simulated, slots)).collect()
 }
 
 /// For all loads and writes, including a collection's copies; empty if the sheet lacks an energy.
-fn device_energy(plan: &Plan, found: &Found) -> Vec<(&'static str, Pj)> {
-    let Found::Lane(lane) = found else { return Vec::new() };
+fn device_energy(plan: &Plan, simulated: &Simulated) -> Vec<(&'static str, Pj)> {
+    let Simulated::Lane(lane) = simulated else { return Vec::new() };
     let page = 1u64 << plan.front.page_shift;
     let written = lane.swap.as_ref().map_or(lane.counts.dirty_evictions, |s| s.counts.programs + s.counts.copies);
     let moved = Moved { read: Bytes(lane.counts.page_loads * page), written: Bytes(written * page) };
@@ -63,7 +63,7 @@ fn device_energy(plan: &Plan, found: &Found) -> Vec<(&'static str, Pj)> {
 }
 
 /// The results of a share's oracles, by configuration.
-fn oracle_answers(share: &mut Share, plans: &[Plan], facts: &TraceFacts) -> Vec<(usize, (Found, Certainty))> {
+fn oracle_answers(share: &mut Share, plans: &[Plan], facts: &TraceFacts) -> Vec<(usize, (Simulated, Certainty))> {
     let answers = share.run.oracle_results();
     if let Some((whole, rate)) = facts.reduction.and_then(|reduction| Some((reduction, reduction.rate()?))) {
         // For a sample, one oracle takes the answers of all.
@@ -71,7 +71,7 @@ fn oracle_answers(share: &mut Share, plans: &[Plan], facts: &TraceFacts) -> Vec<
         let frames: Vec<usize> = members.iter().map(|i| plans[*i].frames).collect();
         return members.into_iter().zip(estimates(&answers, &frames, &whole, rate)).collect();
     }
-    let exact = |(i, counts): (&usize, _)| (*i, (Found::Oracle(counts), Certainty::Exact));
+    let exact = |(i, counts): (&usize, _)| (*i, (Simulated::Oracle(counts), Certainty::Exact));
     let oracles = share.oracles.iter().zip(answers);
     oracles.flat_map(|((_, members), counts)| members.iter().zip(counts).map(exact).collect::<Vec<_>>()).collect()
 }

@@ -1,4 +1,4 @@
-//! Facts about a trace that a run needs besides its references.
+//! Facts about a trace that a run needs in addition to its references.
 
 use std::fs::File;
 use std::io::Read;

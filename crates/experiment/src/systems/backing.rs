@@ -20,7 +20,7 @@ pub struct Backing {
     pub path: Path,
     /// A copy from it takes this many times as long as a copy from DRAM; a copy to it, that many.
     pub slowdown: (u64, u64),
-    /// Pages are compressed and lie in the existing RAM.
+    /// Pages are compressed and are in the existing RAM.
     pub compression: Option<Compression>,
 }
 

@@ -40,8 +40,8 @@ const PART: Part = Part {
     name: "ddb",
     text: "DDB: run in buffer",
     apply: |s| {
-        let beside = s.handler.as_deref() == Some("parallel");
-        s.handler = Some(if beside { DELAYED } else { SEARCH_FIRST }.into());
+        let parallel = s.handler.as_deref() == Some("parallel");
+        s.handler = Some(if parallel { DELAYED } else { SEARCH_FIRST }.into());
         // Table 3, t_rdmain: a cache block of main memory; blocks in a buffer are compared with it.
         s.time.main_read.get_or_insert_with(|| "0.04us".into());
     },

@@ -1,5 +1,5 @@
-//! DR.Swap: a swap area in byte-addressable NVM beside DRAM, read in place (Zhong, Liu, Liang, Zhu, Long, Wang and Sha:
-//! *Energy-Efficient In-Memory Paging for Smartphones*, TCAD 2016).
+//! DR.Swap: a swap area in byte-addressable NVM next to DRAM, read in place (Zhong, Liu, Liang, Zhu, Long, Wang and
+//! Sha: *Energy-Efficient In-Memory Paging for Smartphones*, TCAD 2016).
 //!
 //! Direct read and the low memory killer are in the core (`slots`, `fault/in_slot`), its energy equations in the
 //! device crate (`swap_energy`). This file has its numbers: the backings that it compares ([`BACKINGS`]).
@@ -34,8 +34,8 @@ pub const SYSTEM: System = System {
     parts: &[PART],
 };
 
-/// A quarter of the memory is PCM instead of RAM, before the area on flash; its pages are read in their slots. The share
-/// is our choice: the paper prints no price of a byte.
+/// A quarter of the memory is PCM instead of RAM, before the area on flash; its pages are read in their slots. The
+/// share is our choice: the paper prints no price of a byte.
 const PART: Part = Part {
     name: "drswap",
     text: "DR.Swap: read in NVM",

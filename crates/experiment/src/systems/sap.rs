@@ -1,7 +1,7 @@
 //! SAP: scheduler-assisted prefetching (Belogolov, Park, Park, Hong; 2008).
 //!
 //! Its parts are elsewhere. The prefetching lists and the recency rule are in the core (`prefetch`,
-//! `Policy::insert_behind_slice`); tasks, schedulers and loads beside running tasks are in the simulator. This file has
+//! `Policy::insert_behind_slice`); tasks, schedulers and loads while tasks run are in the simulator. This file has
 //! its numbers.
 
 use coldframe_core::{Bytes, Ps};

@@ -130,8 +130,8 @@ fn working_set(path: &Path) -> Result<u64, ExperimentError> {
     all.push(Settings { frames: None, ram: Some("100%".into()), ..settings(PLAIN, 1) });
     let results = string::run(path, &all, &mut |_| {})?;
     let (everything, sizes) = results.split_last().expect("there are some");
-    let found = sizes.iter().find(|result| total(result) <= 2.0 * total(everything));
-    found.map(|result| result.frames as u64).ok_or_else(|| ExperimentError::Unfit {
+    let smallest = sizes.iter().find(|result| total(result) <= 2.0 * total(everything));
+    smallest.map(|result| result.frames as u64).ok_or_else(|| ExperimentError::Unfit {
         path: path.display().to_string(),
         reason: format!("its working set is more than {LARGEST} KiB; record a smaller program"),
     })

@@ -42,8 +42,8 @@ pub fn figure_5(g: &Golden, program: &Program, rows: &mut Vec<Row>) -> Result<()
     // Farthest below the mean of the times 4 KB less and more.
     let at = |kib: u64| time[(kib.clamp(*FIGURE_5.start(), *FIGURE_5.end()) - FIGURE_5.start()) as usize];
     let depth = |kib: u64| (at(kib.saturating_sub(4)) + at(kib + 4)) / 2.0 - at(kib);
-    let deepest = |besides: u64| {
-        let apart = FIGURE_5.filter(|kib| kib.abs_diff(besides) >= 8);
+    let deepest = |excluded_kib: u64| {
+        let apart = FIGURE_5.filter(|kib| kib.abs_diff(excluded_kib) >= 8);
         apart.max_by(|a, b| depth(*a).total_cmp(&depth(*b))).expect("there are sizes")
     };
     let one = deepest(u64::MAX);
@@ -78,7 +78,7 @@ pub fn working_set(g: &Golden, program: &Program, rows: &mut Vec<Row>) {
     let printed: Vec<f64> = g.keys("working_set_KB").map(|key| g.number(&format!("working_set_KB.{key}"))).collect();
     let mean = printed.iter().sum::<f64>() / printed.len() as f64;
     let row = Row::new("table 6", row, paper, ours, "KB", Origin::Predicted);
-    rows.push(row.beside("the column's mean", mean).noted(note));
+    rows.push(row.compared_with("the column's mean", mean).noted(note));
 }
 
 /// Averages over the programs and the steps of a range.
@@ -98,7 +98,7 @@ pub fn table7(g: &Golden, [ours, printed_sets]: [&[Program]; 2], rows: &mut Vec<
             let (why, each) = (why(range), by_step(ours, least..=most, of));
             let note = format!("{why}; {:.1} % with table 6's working sets; {each}", mean(printed_sets));
             let row = Row::new("table 7", row, paper, mean(ours), "%", Origin::Predicted).to(0.1);
-            rows.push(row.beside("no change", 100.0).noted(note));
+            rows.push(row.compared_with("no change", 100.0).noted(note));
         }
     }
 }

@@ -124,7 +124,7 @@ fn energy_rows(golden: &Golden) -> Result<Vec<Row>, ExperimentError> {
         );
         let row =
             Row::new("section V.E", format!("{mib} MB: saved, more than"), least, saved(ours), "%", Origin::Identity);
-        let row = row.stated(least..=100.0).beside("background power alone", saved(joules(0, 0)?));
+        let row = row.stated(least..=100.0).compared_with("background power alone", saved(joules(0, 0)?));
         rows.push(row.noted(note));
     }
     Ok(rows)

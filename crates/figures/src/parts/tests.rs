@@ -33,8 +33,8 @@ fn a_set_of_no_parts_is_what_sim_finds_with_its_settings() {
 #[test]
 fn what_cannot_be_tried_says_so() {
     let study = of("worker.parquet", &["ram=30%"]);
-    let said = |parts: &[&str]| study.excluded.iter().find(|one| one.parts == parts).map(|one| one.why.clone());
-    assert!(said(&["sap"]).is_some_and(|why| why.contains("one task")), "{:?}", study.excluded);
+    let reason_of = |parts: &[&str]| study.excluded.iter().find(|one| one.parts == parts).map(|one| one.why.clone());
+    assert!(reason_of(&["sap"]).is_some_and(|why| why.contains("one task")), "{:?}", study.excluded);
     assert!(study.combinations.iter().flat_map(|one| &one.parts).all(|part| part != "sap"));
     assert!(!show::bars(std::slice::from_ref(&study))[0].names.iter().any(|name| name.contains("SAP")));
     // All sets of four systems' parts, SWL's policies alone, and in place of its handler in the best set.
@@ -77,7 +77,7 @@ fn a_page_that_is_never_written_stays_out_of_nvm() {
 }
 
 #[test]
-fn searching_beside_the_load_moves_no_page_more_and_takes_no_longer() {
+fn searching_during_the_load_moves_no_page_more_and_takes_no_longer() {
     let study = of("worker.parquet", &["ram=30%"]);
     let (none, swl) = (study.none(), study.of(&["swl"]).unwrap());
     // One task: the order of stages changes no decision, only the clock, and the device does the same work.
@@ -99,8 +99,8 @@ fn each_row_stands_once_and_a_part_that_is_a_parts_own_is_refused() {
     let bars = show::bars(&[study]);
     assert_eq!((bars.len(), bars[0].groups[0].1.len()), (2, 7));
     for set in ["handler=parallel", "swap.layout=log", "tasks.prefetch=75"] {
-        let asked = Settings::read(None, &[set.to_string()]).unwrap();
-        assert!(check(&asked).unwrap_err().to_string().contains("part"), "{set}");
+        let settings = Settings::read(None, &[set.to_string()]).unwrap();
+        assert!(check(&settings).unwrap_err().to_string().contains("part"), "{set}");
     }
     assert!(all().all(|part| part.text.len() <= 20));
 }

@@ -73,12 +73,12 @@ fn rows(_: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, Experiment
     let (g, mut rows) = (golden(), Vec::new());
     let runs: Vec<_> =
         g.numbers::<2>("ram_mb").into_iter().flat_map(|ram| KERNELS.map(|kernel| (ram, kernel))).collect();
-    let found = runs.into_par_iter().map(|(ram, kernel)| {
+    let outcomes = runs.into_par_iter().map(|(ram, kernel)| {
         let result = stress(ram as u64, kernel)?;
         Ok((result.major(), result.faults()))
     });
-    let found = found.collect::<Result<Vec<_>, ExperimentError>>()?;
-    let (at_32, at_64) = found.split_at(KERNELS.len());
+    let outcomes = outcomes.collect::<Result<Vec<_>, ExperimentError>>()?;
+    let (at_32, at_64) = outcomes.split_at(KERNELS.len());
     for (i, printed) in ["prefetch_75", "prefetch_50"].into_iter().enumerate() {
         let [major, total] = g.numbers(&format!("table1_change_percent.{printed}"));
         let (ours, name) = (at_32[i + 1], KERNELS[i + 1].0);

@@ -241,7 +241,7 @@ fn table4_rows(g: &Golden, name: &str, file: &str, results: &[&[RunResult]], row
             let row = Row::new("table 4", row, printed[policy], ours, "misses/instr.", Origin::Predicted);
             row.to(1e-6).noted(&note)
         };
-        let as_clock = row(1, "PA-Clock", pa_clock).beside("Clock's ratio", clock);
+        let as_clock = row(1, "PA-Clock", pa_clock).compared_with("Clock's ratio", clock);
         rows.extend([row(0, "Clock", clock), as_clock]);
     }
 }

@@ -118,7 +118,7 @@ impl Story {
             Event::Loaded { .. } => {
                 let loading = self.buffers.iter_mut().flatten().find(|busy| busy.loaded == Ps::ZERO)?;
                 loading.loaded = Ps(now);
-                // The stage's time is the part of the load beside which no other stage runs.
+                // The stage's time is the part of the load during which no other stage runs.
                 let (load, wait) = (Ps(now) - loading.loading, Ps(now) - before.max(self.began));
                 Some(format!(
                     "LoadStopover: {}, until the device is done, {} after it began",

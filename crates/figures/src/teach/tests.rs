@@ -35,7 +35,7 @@ fn the_page_in_use_keeps_its_frame_with_clock_and_not_with_fifo() {
     assert!(clock[written].frames.iter().flatten().any(|held| held.dirty));
     assert!(clock
         .iter()
-        .flat_map(|step| &step.said)
+        .flat_map(|step| &step.lines)
         .any(|line| line.starts_with("page 6 goes over the bus and is written")));
 }
 
@@ -43,11 +43,11 @@ fn the_page_in_use_keeps_its_frame_with_clock_and_not_with_fifo() {
 fn the_parallel_handler_starts_the_load_before_the_search() {
     let all = played("parallel");
     let place = |played: &Played, word: &str| {
-        played.steps.last().unwrap().said.iter().position(|line| line.contains(word)).unwrap()
+        played.steps.last().unwrap().lines.iter().position(|line| line.contains(word)).unwrap()
     };
     assert!(place(&all[0], "begins to load") > place(&all[0], "GetFreeframe"));
     assert!(place(&all[1], "begins to load") < place(&all[1], "GetFreeframe"));
-    // Figure 7 of SWL, sequential: 86.1 us at one step, 137.95 us at 60; four steps lie on that line.
+    // Figure 7 of SWL, sequential: 86.1 us at one step, 137.95 us at 60; four steps are on that line.
     let on_the_line = 86.1 + 3.0 * (137.95 - 86.1) / 59.0;
     assert!((all[0].longest().0 as f64 / 1e6 - on_the_line).abs() < 0.001, "{:?}", all[0].longest());
     // The parallel handler's faults all take what its load takes (figure 7: constant).
@@ -58,8 +58,8 @@ fn the_parallel_handler_starts_the_load_before_the_search() {
 fn clock_walks_all_round_and_pa_clock_thirteen_steps() {
     let all = played("pa-clock");
     let walks = |played: &Played| -> Vec<String> {
-        let said = played.steps.iter().flat_map(|step| &step.said);
-        said.filter(|line| line.contains("frames examined")).cloned().collect()
+        let lines = played.steps.iter().flat_map(|step| &step.lines);
+        lines.filter(|line| line.contains("frames examined")).cloned().collect()
     };
     assert!(walks(&all[0])[0].contains(" 21 frames examined"), "{:?}", walks(&all[0]));
     assert!(walks(&all[1])[0].contains(" 13 frames examined"), "{:?}", walks(&all[1]));
@@ -79,13 +79,14 @@ fn a_page_stays_in_its_buffer_until_the_next_load() {
 }
 
 #[test]
-fn latencies_told_are_those_of_the_lane() {
+fn latencies_shown_are_those_of_the_lane() {
     for lesson in ALL {
         for played in play(lesson).unwrap() {
             let sum = played.steps.iter().filter_map(|step| step.fault).fold(Ps::ZERO, |sum, latency| sum + latency);
             assert_eq!(sum, played.paging, "{}", lesson.name);
-            let told = played.steps.iter().flat_map(|step| &step.said).filter(|line| line.contains("after its fault"));
-            assert_eq!(told.count(), played.faults(), "{}", lesson.name);
+            let shown_times =
+                played.steps.iter().flat_map(|step| &step.lines).filter(|line| line.contains("after its fault"));
+            assert_eq!(shown_times.count(), played.faults(), "{}", lesson.name);
         }
     }
 }
@@ -100,14 +101,14 @@ fn hundredths(line: &str) -> u64 {
 }
 
 #[test]
-fn the_times_told_of_a_fault_add_up_to_it() {
+fn the_times_shown_for_a_fault_add_up_to_it() {
     for lesson in ALL {
         for played in play(lesson).unwrap() {
             for step in &played.steps {
-                let told: u64 = step.said.iter().map(|line| hundredths(line)).sum();
+                let shown_times: u64 = step.lines.iter().map(|line| hundredths(line)).sum();
                 // As its own line shows it, to a hundredth.
                 let fault = (step.fault.unwrap_or_default().0 as f64 / 1e4).round() as u64;
-                assert_eq!(told, fault, "{}: {:#?}", lesson.name, step.said);
+                assert_eq!(shown_times, fault, "{}: {:#?}", lesson.name, step.lines);
             }
         }
     }

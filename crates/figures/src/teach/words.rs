@@ -27,7 +27,7 @@ pub fn step(number: usize, step: &Step) -> String {
     let verb = if step.writing { "write" } else { "read" };
     let result = step.fault.map_or_else(|| "hit".into(), |latency| format!("fault, {}", fine_time(latency)));
     let mut out = format!("\n{number:>3}. {verb} page {}: {result}\n", step.page);
-    step.said.iter().for_each(|line| out += &format!("       {line}\n"));
+    step.lines.iter().for_each(|line| out += &format!("       {line}\n"));
     out += &format!("     frames {}\n", frames(step));
     if step.buffers.iter().any(Option::is_some) {
         let shown = |page: &Option<u32>| page.map_or_else(|| "-".into(), |page| page.to_string());

@@ -109,9 +109,9 @@ fn share(text: &str) -> Option<u64> {
 
 fn words(args: &Args, reduced: &Reduced) -> String {
     let (whole, summary) = (&reduced.reduction, &reduced.summary);
-    let kept = 100.0 * summary.rows as f64 / reduced.rows.max(1) as f64;
+    let percent = 100.0 * summary.rows as f64 / reduced.rows.max(1) as f64;
     format!(
-        "{}: {} of {} rows ({kept:.2} %), {} bytes; the whole had {} references to {} pages\n",
+        "{}: {} of {} rows ({percent:.2} %), {} bytes; the whole had {} references to {} pages\n",
         args.output.display(),
         human_count(summary.rows),
         human_count(reduced.rows),

@@ -55,7 +55,8 @@ impl Cpu {
         (xi < 1.0).then_some(Ps(rest.max(0.0) as u64))
     }
 
-    /// The timer rings. The task may have waited with the processor meanwhile and used nothing, so it may be too early.
+    /// The timer rings. The task may have waited with the processor until then and used nothing, so it may be too
+    /// early.
     pub(super) fn ring(&mut self) {
         self.charge();
         let rest = self.until_timer().filter(|rest| *rest > Ps::ZERO);

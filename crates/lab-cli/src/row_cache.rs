@@ -1,5 +1,5 @@
-//! Rows of papers, kept in the user's cache folder for the build and the traces that they came from. A cache that cannot
-//! be read or written is no error: rows are computed then.
+//! Rows of papers, kept in the user's cache folder for the build and the traces that they came from. A cache that
+//! cannot be read or written is no error: rows are computed then.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use coldframe_figures::figure::Row;
 use serde::{Deserialize, Serialize};
 
-/// The folder, and what rows depend on besides their paper.
-pub struct Kept {
+/// The folder, and what rows depend on in addition to their paper.
+pub struct RowCache {
     pub folder: PathBuf,
     build: String,
 }
@@ -20,21 +20,21 @@ struct Page {
     rows: Vec<Row>,
 }
 
-impl Kept {
+impl RowCache {
     /// For this program and these traces; `None` if there is no place for a cache, or no telling what runs.
-    pub fn of(traces: &Path) -> Option<Kept> {
+    pub fn of(traces: &Path) -> Option<RowCache> {
         let place = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let cache = place("XDG_CACHE_HOME").or_else(|| Some(place("HOME")?.join(".cache")))?;
         let mut hash = DefaultHasher::new();
         std::fs::read(std::env::current_exe().ok()?).ok()?.hash(&mut hash);
         let file = |entry: std::fs::DirEntry| {
-            let found = entry.metadata().ok()?;
-            Some((entry.file_name(), found.len(), found.modified().ok()?))
+            let metadata = entry.metadata().ok()?;
+            Some((entry.file_name(), metadata.len(), metadata.modified().ok()?))
         };
         let mut files: Vec<_> = std::fs::read_dir(traces).ok()?.filter_map(|entry| file(entry.ok()?)).collect();
         files.sort();
         files.hash(&mut hash);
-        Some(Kept { folder: cache.join("coldframe/papers"), build: format!("{:016x}", hash.finish()) })
+        Some(RowCache { folder: cache.join("coldframe/papers"), build: format!("{:016x}", hash.finish()) })
     }
 
     fn file(&self, paper: &str) -> PathBuf {
@@ -47,7 +47,7 @@ impl Kept {
         (page.build == self.build).then_some(page.rows)
     }
 
-    /// Keeps the paper's rows. A reader meanwhile finds the old ones or the new ones.
+    /// Stores the paper's rows. A concurrent reader gets the old rows or the new ones.
     pub fn keep(&self, paper: &str, rows: &[Row]) -> Option<()> {
         let text = toml::to_string(&Page { build: self.build.clone(), rows: rows.to_vec() }).ok()?;
         let new = self.folder.join(format!("{paper}.{}", std::process::id()));
