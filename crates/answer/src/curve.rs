@@ -3,6 +3,7 @@
 use coldframe_core::Bytes;
 use coldframe_plan::FRAMES_MIN;
 use coldframe_recording::span::PAGE;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::counts::Counts;
@@ -27,7 +28,7 @@ pub const THRASHES: f64 = 2.0;
 const PARTS: u64 = 4;
 
 /// The prediction for a size of RAM.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
     /// RAM in the form of `run --ram`: for paged memory.
     pub ram_bytes: u64,
@@ -169,7 +170,7 @@ impl<'a> Curve<'a> {
 
     /// The least RAM for which the window gives a result: a window and its uncertainty; or all that the program
     /// needs.
-    pub fn told(&self) -> u64 {
+    pub fn covered(&self) -> u64 {
         ((self.rows.window + self.rows.window / OPEN) * PAGE).min(self.needed)
     }
 
@@ -245,7 +246,7 @@ impl<'a> Curve<'a> {
             ram_bytes: tried.ram,
             seconds: self.alone() + mean,
             seconds_low: (self.alone() + mean - faster).max(0.0),
-            seconds_high: (tried.ram >= self.told()).then_some(self.alone() + mean + slower),
+            seconds_high: (tried.ram >= self.covered()).then_some(self.alone() + mean + slower),
             true_faults: count(counts.true_faults),
             zero_fills: count(counts.zero_fills),
             device_reads: count(counts.device_reads()),

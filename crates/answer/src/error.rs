@@ -1,7 +1,10 @@
 //! Why there is no answer: what is wrong, the remedy, and the exit code.
 
 use coldframe_core::policy::PolicyError;
+use coldframe_kernel::KernelError;
 use coldframe_lane::LaneError;
+use coldframe_live::LiveError;
+use coldframe_proc::{ProcError, ProgramError};
 use coldframe_sheet::SheetError;
 use coldframe_store::TraceError;
 
@@ -20,6 +23,18 @@ pub enum AnswerError {
     /// A configuration of the pager that is not possible.
     #[error(transparent)]
     Lane(#[from] LaneError),
+    /// Our pager.
+    #[error(transparent)]
+    Live(#[from] LiveError),
+    /// The kernel's groups and swap.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// A process that cannot be watched.
+    #[error(transparent)]
+    Process(#[from] ProcError),
+    /// A program that cannot be started.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
     /// Anything else.
     #[error("{message}")]
     Other {
@@ -41,12 +56,17 @@ impl AnswerError {
         AnswerError::new(2, message)
     }
 
-    /// The exit code: 2 usage or configuration, 3 bad input data, 4 this machine lacks a feature, 5 I/O.
+    /// The exit code: 2 usage or configuration, 3 bad input data, 4 this machine lacks a feature, 5 I/O; 126 and 127 as in
+    /// shells.
     pub fn code(&self) -> u8 {
         match self {
             AnswerError::Trace(error) => error.code(),
             AnswerError::Sheet(SheetError::Io { .. }) => 5,
             AnswerError::Sheet(_) | AnswerError::Policy(_) | AnswerError::Lane(_) => 2,
+            AnswerError::Live(error) => error.code(),
+            AnswerError::Kernel(_) => 4,
+            AnswerError::Process(error) => error.code(),
+            AnswerError::Program(error) => error.code(),
             AnswerError::Other { code, .. } => *code,
         }
     }

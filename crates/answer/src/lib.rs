@@ -16,31 +16,66 @@ use std::path::Path;
 use coldframe_plan::Measured;
 pub use coldframe_plan::Pager;
 use coldframe_sheet::here::Here;
+use coldframe_store::heat::{heat_of, Heat};
+use coldframe_store::{Provenance, Reader};
 
+pub mod bundle;
+pub mod calibrate;
+pub mod check;
+pub mod child;
+mod common;
+pub mod compare;
+pub mod compared;
+pub mod configured;
 pub mod counts;
 mod curve;
+mod disk;
+pub mod doctor;
 mod error;
-pub mod json;
+mod kinds;
+mod listener;
+pub mod machine;
+pub mod machine_sheet;
+pub mod measure;
 pub mod need;
+mod order;
+pub mod pager;
+pub mod park;
 pub mod price;
+mod prices;
+pub mod program;
+pub mod raw;
+pub mod record;
+pub mod recorded;
 pub mod rows;
+pub mod run;
+pub mod run_by;
+pub mod run_kernel;
 pub mod seen;
+pub mod setup;
 pub mod simulate;
+pub mod squeeze;
+mod stand_alone;
 pub mod stretches;
 mod swap;
+pub mod top;
 pub mod verdict;
+pub mod verify;
+pub mod watch;
 mod watched;
 
-pub use error::AnswerError;
-
+pub use common::{Common, DEVICE};
 pub use curve::{Point, THRASHES};
-pub use json::{Answer, Rung};
+pub use error::AnswerError;
+pub use kinds::{Answer, Method};
+pub use listener::{Listener, Silent};
 pub use need::Need;
 pub use price::Costs;
+pub use recorded::Recorded;
 pub use seen::Seen;
 pub use swap::{Price, SwapAnswer, Swapped};
 pub use verdict::Verdict;
-pub use watched::{of_bits, AskedOfBits};
+pub use watched::Watched;
 
 /// The version of the form of every JSON object of this crate.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -51,6 +86,33 @@ use rows::Rows;
 /// The pager on this machine. A fault's whole time stands for a read of the device.
 pub fn pager(here: &Here) -> Pager {
     Pager::of(&Measured { read_ns: here.device_fault.mean.0 / 1000, step_ns: 1 })
+}
+
+/// A recording, whose trace is opened once.
+pub struct Reading {
+    /// Its path, for people.
+    pub trace: String,
+    /// What its recorder noted.
+    pub provenance: Provenance,
+    /// What was touched.
+    pub rows: Rows,
+    /// Where and when, if that was asked for.
+    pub heat: Option<Heat>,
+}
+
+impl Reading {
+    /// Reads a trace. `seconds`: the stand-alone time, if it is known better than from the trace; `map`: rows and
+    /// columns of a map of touched memory.
+    ///
+    /// # Errors
+    /// The trace cannot be read or lacks the program's facts.
+    pub fn read(path: &Path, seconds: Option<f64>, map: Option<(usize, usize)>) -> Result<Reading, AnswerError> {
+        let mut reader = Reader::open(path)?;
+        let provenance = reader.provenance().clone();
+        let rows = Rows::read(path, &mut reader, seconds)?;
+        let heat = map.map(|(rows, columns)| heat_of(&mut reader, path, rows, columns)).transpose()?;
+        Ok(Reading { trace: path.display().to_string(), provenance, rows, heat })
+    }
 }
 
 /// The question.
@@ -64,10 +126,8 @@ pub struct Question {
     pub swaps: Vec<Price>,
     /// The pager.
     pub pager: Pager,
-    /// The longest extra run time, as a part of the program's own time.
+    /// The longest extra run time, as a part of the stand-alone time.
     pub slowdown: f64,
-    /// The program's own time, if it is known better than from the trace.
-    pub program_seconds: Option<f64>,
 }
 
 impl Question {
@@ -75,15 +135,15 @@ impl Question {
     pub const SLOWDOWN: f64 = 0.1;
 }
 
-/// The run time of the program recorded at `path`, by RAM.
+/// The run time of a recorded program, by RAM.
 ///
 /// # Errors
-/// The trace cannot be read or lacks the program's facts, or this version does not know the policy.
-pub fn answer(path: &Path, question: &Question) -> Result<Answer, AnswerError> {
-    let rows = Rows::read(path, question.program_seconds)?;
-    let curve = Curve::find(&rows, question)?;
-    let answer = Answer::new(path, &rows, question, &curve)?;
-    let ram = answer.ram_bytes.unwrap_or(answer.needed_bytes / 2);
-    let seen = Seen::of(&rows, &question.pager, ram)?;
-    Ok(Answer { seen: Some(seen), ..answer })
+/// This version does not know the policy.
+pub fn answer(reading: &Reading, question: &Question) -> Result<Recorded, AnswerError> {
+    let rows = &reading.rows;
+    let curve = Curve::find(rows, question)?;
+    let mut answer = Recorded::new(reading.trace.clone(), rows, question, &curve)?;
+    let ram = answer.common.ram_bytes.unwrap_or(answer.common.needed_bytes / 2);
+    answer.seen = Some(Seen::of(rows, &question.pager, ram)?);
+    Ok(answer)
 }

@@ -11,15 +11,16 @@ use crate::SCHEMA_VERSION;
 use coldframe_recording::span::PAGE;
 use coldframe_sheet::Sheet;
 use coldframe_store::ProcessFacts;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Answer, Point, Rung};
+use crate::{Answer, Method, Point};
 
 /// Growth by less than this part is taken to be noise: an aim, which has not been measured (`docs/book/src/check.md`).
 pub const NOISE: f64 = 0.02;
 
 /// What a program needs: the contents of a baseline.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Need {
     /// Version of this object's form.
     pub schema_version: u32,
@@ -28,7 +29,8 @@ pub struct Need {
     /// Version of coldframe.
     pub version: String,
     /// How the program was watched.
-    pub rung: Rung,
+    #[serde(rename = "rung")]
+    pub method: Method,
     /// The program's name.
     pub program: String,
     /// Its command line.
@@ -50,11 +52,12 @@ pub struct Need {
     /// Processes that matter, the largest first.
     pub processes: Vec<Part>,
     /// The machine whose costs price a page that comes back.
+    #[schemars(with = "Option<std::collections::BTreeMap<String, serde_json::Value>>")]
     pub sheet: Option<Sheet>,
 }
 
 /// The memory of one process.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
     /// Its program's name.
     pub program: String,
@@ -63,7 +66,7 @@ pub struct Part {
 }
 
 /// A number that is larger than in the baseline.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Grown {
     /// Its name, for people.
     pub what: String,
@@ -80,14 +83,14 @@ impl Need {
         let mut matter: Vec<_> = group.iter().filter(|process| !process.left_out).collect();
         matter.sort_by_key(|process| std::cmp::Reverse(process.managed_bytes));
         let part = |process: &&ProcessFacts| Part {
-            program: crate::json::program(Some(&process.command)),
+            program: crate::common::program(Some(&process.command)),
             managed_bytes: process.managed_bytes,
         };
         Need {
             schema_version: SCHEMA_VERSION,
             version: env!("CARGO_PKG_VERSION").into(),
             kind: "need".into(),
-            rung: answer.rung,
+            method: answer.method(),
             program: answer.program.clone(),
             command: answer.command.clone(),
             need_bytes: least,
@@ -145,7 +148,7 @@ fn least(answer: &Answer, extra: f64) -> (u64, bool) {
             break;
         }
     }
-    (least.max(answer.told_bytes).min(answer.managed_bytes), least < answer.told_bytes)
+    (least.max(answer.covered_bytes).min(answer.managed_bytes), least < answer.covered_bytes)
 }
 
 #[cfg(test)]
@@ -161,7 +164,7 @@ mod tests {
         let json = serde_json::json!({ "schema_version": 1, "version": "0", "kind": "advice", "device": "here", "program": "p",
             "command": null, "trace": "t", "program_seconds": 1.0, "not_paged_bytes": MIB, "managed_bytes": 100 * MIB,
             "needed_bytes": 101 * MIB, "ram_bytes": null, "slowdown_percent": 10.0, "within_slowdown": true, "curve": curve,
-            "thrash_bytes": null, "told_bytes": told * MIB, "policy": "fifo", "read_ahead": 0, "evict_batch": 1, "sampled": null,
+            "thrash_bytes": null, "rung": "recorder", "recorded_seconds": 1.0, "seen": null, "covered_bytes": told * MIB, "policy": "fifo", "read_ahead": 0, "evict_batch": 1, "sampled": null,
             "window_pages": 1, "entries": 1, "processes": 1, "threads": 1, "exit": 0, "measured": "", "how_sure": [], "notes": [] });
         serde_json::from_value(json).unwrap()
     }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use coldframe_lane::numbering::Numbering;
 use coldframe_recording::span::{Note, Noted, Seen, Span, PAGE};
+use coldframe_store::window::notes_of_bounds;
 use coldframe_store::{Block, Fidelity, Kind, ProgramFacts, Reader, Reference, Wanted};
 
 use crate::error::AnswerError;
@@ -74,8 +75,7 @@ impl Rows {
     ///
     /// # Errors
     /// The trace cannot be read, or does not have the program's own time.
-    pub fn read(path: &Path, seconds: Option<f64>) -> Result<Rows, AnswerError> {
-        let mut reader = Reader::open(path)?;
+    pub fn read(path: &Path, reader: &mut Reader, seconds: Option<f64>) -> Result<Rows, AnswerError> {
         let provenance = reader.provenance().clone();
         let unfit = |reason: String| AnswerError::new(3, format!("{}: {reason}", path.display()));
         let facts = match (provenance.program, seconds) {
@@ -116,6 +116,12 @@ impl Rows {
         };
         rows.infer_released();
         Ok(rows)
+    }
+
+    /// What the recorder noted, without the bounds of policies, which are for readers of the trace.
+    pub fn remarks(&self) -> Vec<String> {
+        let bounds = notes_of_bounds(self.window);
+        self.notes.iter().filter(|note| !bounds.contains(note)).cloned().collect()
     }
 
     /// Rows of all processes.

@@ -4,6 +4,7 @@
 use crate::error::AnswerError;
 use coldframe_recording::span::PAGE;
 use coldframe_store::Noise;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rows::{Process, Rows};
@@ -19,7 +20,7 @@ const NAMED: usize = 3;
 const GAP: f64 = 16.0;
 
 /// What the largest process did.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Seen {
     /// Entries into the window for each touched page, by address: each number stands for equally many touched pages.
     pub heat: Vec<f64>,
@@ -30,11 +31,12 @@ pub struct Seen {
     /// How long memory lies untouched; `None`: the trace has no times.
     pub idle: Option<Idle>,
     /// What else the machine did.
+    #[schemars(with = "Option<std::collections::BTreeMap<String, f64>>")]
     pub noise: Option<Noise>,
 }
 
 /// Touched memory without large gaps.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Mapping {
     /// Its first touched address.
     pub start: u64,
@@ -46,7 +48,7 @@ pub struct Mapping {
 
 /// How long a page was not touched, at any time, in seconds of the program's own time. Touches within the recorder's
 /// window are not seen, so these are upper limits.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Idle {
     /// For half of the memory at least this.
     pub p50_seconds: f64,

@@ -131,7 +131,7 @@ fn concave(rates: &mut [Rate]) {
 
 /// Pages that the first look after a clearing found whose time is known, in all but a quarter of the time. With less
 /// RAM, more pages may have come back than were seen: the rate is that at least.
-pub fn told(stretches: &[Stretch]) -> f64 {
+pub fn covered(stretches: &[Stretch]) -> f64 {
     let is_known = |look: &&Look| look.seconds > 0.0 && look.spread <= KNOWN * look.seconds;
     let first = |stretch: &Stretch| stretch.looks.iter().find(is_known).map_or(stretch.pages, |look| look.referenced);
     let end = |stretch: &Stretch| stretch.looks.last().map_or(0.0, |look| look.seconds);
@@ -240,7 +240,7 @@ mod tests {
         let one = Stretch { looks, pages: 4000.0 };
         near(faults(std::slice::from_ref(&one), 800.0).about, 2000.0, 0.01);
         let late = Stretch { looks: one.looks[1..].to_vec(), pages: 4000.0 };
-        assert_eq!((told(&[one]), told(&[late])), (500.0, 2000.0));
+        assert_eq!((covered(&[one]), covered(&[late])), (500.0, 2000.0));
     }
 
     #[test]

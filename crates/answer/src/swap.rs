@@ -23,6 +23,7 @@ use coldframe_plan::{Pager, BATCH_MAX, FRAMES_MIN};
 use coldframe_recording::span::PAGE;
 use coldframe_sheet::sheet::machine::Spread;
 use coldframe_store::provenance::Compression;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::counts::Counts;
@@ -92,7 +93,7 @@ impl Split {
 }
 
 /// The run time of a recorded program by RAM with the kernel's swap.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SwapAnswer {
     /// The kind of swap.
     pub kind: String,
@@ -105,7 +106,7 @@ pub struct SwapAnswer {
 }
 
 /// A size of RAM with the kernel's swap.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Swapped {
     /// RAM in the form of `run --ram`, with compressed pages.
     pub ram_bytes: u64,
@@ -234,7 +235,7 @@ impl Swap<'_> {
             ram_bytes,
             seconds: alone + paging.mean,
             seconds_low: (alone + paging.mean - self.curve.joint(faster, sample)).max(0.0),
-            seconds_high: (frames >= self.curve.told() as f64)
+            seconds_high: (frames >= self.curve.covered() as f64)
                 .then(|| alone + paging.mean + self.curve.joint(slower, sample)),
             swap_ins: (counted.device_reads() + counted.memory_loads).round() as u64,
         }

@@ -1,6 +1,7 @@
 //! Yes or no: whether what a program needs is within a limit, by how much, and what grew since a baseline.
 
 use crate::SCHEMA_VERSION;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::need::{Grown, Need, NOISE};
@@ -10,7 +11,7 @@ use crate::need::{Grown, Need, NOISE};
 pub const RECORDINGS: usize = 3;
 
 /// The answer of `check -- PROGRAM`.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Verdict {
     /// Version of this object's form.
     pub schema_version: u32,
@@ -81,7 +82,7 @@ mod tests {
             schema_version: SCHEMA_VERSION,
             kind: "need".into(),
             version: "0".into(),
-            rung: crate::Rung::Recorder,
+            method: crate::Method::Recorder,
             program: "p".into(),
             command: None,
             need_bytes: bytes,

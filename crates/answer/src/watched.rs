@@ -1,14 +1,15 @@
 //! The answer from referenced bits: faults by RAM (`stretches.rs`) become run time by the price of a fault from the
 //! kernel's swap.
 
-use crate::SCHEMA_VERSION;
 use coldframe_plan::FRAMES_MIN;
-use coldframe_proc::{Watched, PAGE};
+use coldframe_proc::{Watched as Bits, PAGE};
 use coldframe_sheet::quantity::human_size;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+use crate::common::{program, Common};
 use crate::curve::{Point, THRASHES};
-use crate::json::{program, Answer, Rung, DEVICE};
-use crate::stretches::{faults, told, Faults};
+use crate::stretches::{covered, faults, Faults};
 use crate::swap::{best, Price, Split};
 
 /// Sizes of a halving of RAM, and halvings.
@@ -17,7 +18,7 @@ const HALVINGS: i32 = 4;
 
 /// A question about a program that was watched.
 #[derive(Clone, Debug)]
-pub struct AskedOfBits {
+pub(crate) struct AskedOfBits {
     /// The program's command line.
     pub command: String,
     /// The process, if it ran before it was watched.
@@ -26,65 +27,68 @@ pub struct AskedOfBits {
     pub exit: Option<i32>,
     /// What a page that comes back costs, for each kind of swap; at least one.
     pub prices: Vec<Price>,
-    /// Why a better rung was not possible; empty if none was wanted.
+    /// Why a better method was not possible; empty if none was wanted.
     pub why: String,
     /// The longest extra run time, as a part of the program's own time.
     pub slowdown: f64,
 }
 
-/// The run time of the watched program by RAM.
-pub fn of_bits(watched: &Watched, asked: &AskedOfBits) -> Answer {
-    let of = |price| {
-        let split = Split::of(price, watched.peak_pages, watched.compressed);
-        (price, split, curve(watched, price, split))
-    };
-    let half = |curve: &[Point]| curve.get(STEPS as usize).map_or(f64::INFINITY, |point| point.seconds);
-    let best = best(asked.prices.iter().map(of), |(_, _, curve)| half(curve));
-    let (price, split, curve) = best.expect("a price is known");
-    let full = curve[0];
-    let limit = (1.0 + asked.slowdown) * full.seconds;
-    let best = curve.iter().take_while(|point| point.worst() <= limit).last();
-    let livable = THRASHES * full.seconds;
-    let least = curve.iter().take_while(|point| point.seconds <= livable).last();
-    let thrashes = curve.iter().any(|point| point.seconds > livable);
-    let words = (!asked.command.is_empty()).then(|| asked.command.clone());
-    Answer {
-        schema_version: SCHEMA_VERSION,
-        version: env!("CARGO_PKG_VERSION").into(),
-        kind: "advice".into(),
-        device: DEVICE.into(),
-        rung: Rung::ReferencedBits,
-        process: asked.process,
-        program: program(words.as_deref()),
-        command: words,
-        trace: String::new(),
-        program_seconds: watched.seconds,
-        recorded_seconds: watched.seconds,
-        not_paged_bytes: watched.rest_bytes,
-        managed_bytes: bytes(watched.peak_pages),
-        needed_bytes: full.ram_bytes,
-        ram_bytes: best.map(|point| point.ram_bytes),
-        slowdown_percent: 100.0 * asked.slowdown,
-        within_slowdown: true,
-        thrash_bytes: least.filter(|_| thrashes).map(|point| point.ram_bytes),
-        told_bytes: bytes(split.ram(told(&watched.stretches))),
-        swap: price.make.clone(),
-        kernel: None,
-        policy: "lru".into(),
-        read_ahead: 0,
-        evict_batch: 1,
-        sampled: None,
-        window_pages: 0,
-        entries: watched.stretches.iter().map(|stretch| stretch.looks.len() as u64).sum(),
-        processes: watched.processes as u64,
-        threads: watched.threads as u64,
-        exit: asked.exit,
-        measured: price.source.clone(),
-        how_sure: rests_on(watched, asked, price, split),
-        notes: Vec::new(),
-        seen: None,
-        verified: Vec::new(),
-        curve,
+/// The run time of a program by RAM on this machine, from referenced bits.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Watched {
+    /// What every answer has.
+    #[serde(flatten)]
+    pub common: Common,
+    /// Its process, if it ran before it was watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<u32>,
+    /// What swap `run --by kernel` has to make; `None`: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swap: Option<String>,
+}
+
+impl Watched {
+    /// The answer. Of several kinds of swap it is for the one with which a run in half of the RAM is shortest.
+    pub(crate) fn of(watched: &Bits, asked: &AskedOfBits) -> Watched {
+        let of = |price| {
+            let split = Split::of(price, watched.peak_pages, watched.compressed);
+            (price, split, curve(watched, price, split))
+        };
+        let half = |curve: &[Point]| curve.get(STEPS as usize).map_or(f64::INFINITY, |point| point.seconds);
+        let best = best(asked.prices.iter().map(of), |(_, _, curve)| half(curve));
+        let (price, split, curve) = best.expect("a price is known");
+        let full = curve[0];
+        let limit = (1.0 + asked.slowdown) * full.seconds;
+        let best = curve.iter().take_while(|point| point.worst() <= limit).last();
+        let livable = THRASHES * full.seconds;
+        let least = curve.iter().take_while(|point| point.seconds <= livable).last();
+        let thrashes = curve.iter().any(|point| point.seconds > livable);
+        let words = (!asked.command.is_empty()).then(|| asked.command.clone());
+        Watched {
+            process: asked.process,
+            swap: price.make.clone(),
+            common: Common {
+                program: program(words.as_deref()),
+                command: words,
+                program_seconds: watched.seconds,
+                recorded_seconds: watched.seconds,
+                not_paged_bytes: watched.rest_bytes,
+                managed_bytes: bytes(watched.peak_pages),
+                needed_bytes: full.ram_bytes,
+                ram_bytes: best.map(|point| point.ram_bytes),
+                slowdown_percent: 100.0 * asked.slowdown,
+                thrash_bytes: least.filter(|_| thrashes).map(|point| point.ram_bytes),
+                covered_bytes: bytes(split.ram(covered(&watched.stretches))),
+                entries: watched.stretches.iter().map(|stretch| stretch.looks.len() as u64).sum(),
+                processes: watched.processes as u64,
+                threads: watched.threads as u64,
+                exit: asked.exit,
+                measured: price.source.clone(),
+                how_sure: rests_on(watched, asked, price, split),
+                curve,
+                ..Common::new()
+            },
+        }
     }
 }
 
@@ -92,7 +96,7 @@ fn bytes(pages: f64) -> u64 {
     pages.ceil() as u64 * PAGE
 }
 
-fn curve(watched: &Watched, price: &Price, split: Split) -> Vec<Point> {
+fn curve(watched: &Bits, price: &Price, split: Split) -> Vec<Point> {
     let needed = watched.peak_pages.ceil().max(FRAMES_MIN as f64);
     let sizes = (0..=STEPS * HALVINGS).map(|i| needed * 0.5f64.powf(f64::from(i) / f64::from(STEPS)));
     let mut sizes: Vec<u64> = sizes.map(|pages| (pages.round() as u64).max(FRAMES_MIN as u64)).collect();
@@ -100,7 +104,7 @@ fn curve(watched: &Watched, price: &Price, split: Split) -> Vec<Point> {
     sizes.into_iter().map(|pages| point(watched, price, split, pages)).collect()
 }
 
-fn point(watched: &Watched, price: &Price, split: Split, pages: u64) -> Point {
+fn point(watched: &Bits, price: &Price, split: Split, pages: u64) -> Point {
     let frames = split.frames(pages as f64);
     // The time from the last look to the end was like the rest.
     let scale = watched.seconds / watched.covered.max(1e-9);
@@ -112,7 +116,7 @@ fn point(watched: &Watched, price: &Price, split: Split, pages: u64) -> Point {
         ram_bytes: pages * PAGE,
         seconds: seconds(about, price.fault.mean),
         seconds_low: seconds(low, price.ahead.low.min(price.fault.low)),
-        seconds_high: (frames >= told(&watched.stretches)).then(|| seconds(high, price.fault.high)),
+        seconds_high: (frames >= covered(&watched.stretches)).then(|| seconds(high, price.fault.high)),
         true_faults: loads + fills,
         zero_fills: fills,
         device_reads: loads,
@@ -122,13 +126,13 @@ fn point(watched: &Watched, price: &Price, split: Split, pages: u64) -> Point {
 }
 
 /// What the answer rests on, the most important first.
-fn rests_on(watched: &Watched, asked: &AskedOfBits, price: &Price, split: Split) -> Vec<String> {
+fn rests_on(watched: &Bits, asked: &AskedOfBits, price: &Price, split: Split) -> Vec<String> {
     let own = 100.0 * watched.own_seconds / watched.seconds.max(1e-9);
     let stretches = watched.stretches.len();
     let mut all = vec![
         format!("about: from referenced bits in {stretches} stretches (LRU)"),
         format!("a fault: {}", price.source),
-        format!("below {} these are lower bounds", human_size(bytes(split.ram(told(&watched.stretches))))),
+        format!("below {} these are lower bounds", human_size(bytes(split.ram(covered(&watched.stretches))))),
     ];
     if price.compressed {
         let guess = if watched.compressed.is_none() { ", a guess" } else { "" };
@@ -180,37 +184,36 @@ mod tests {
     }
 
     /// 10000 pages; 4000 of them are referenced all the time, in 20 ms, and nothing else is.
-    fn watched() -> Watched {
+    fn watched() -> Bits {
         let looks = (0..10).map(|i| {
             let seconds = 0.002 * f64::from(1 << i);
             let referenced = (200_000.0 * seconds).min(4000.0);
             Look { seconds, referenced, again: referenced, spread: 0.0 }
         });
         let stretch = Stretch { looks: looks.collect(), pages: 10_000.0 };
-        Watched {
+        Bits {
             stretches: vec![stretch; 2],
             peak_pages: 10_000.0,
             seconds: 4.0,
             covered: 2.048,
             processes: 1,
             threads: 1,
-            ..Watched::default()
+            ..Bits::default()
         }
     }
 
     #[test]
     fn what_is_not_used_is_not_needed_and_less_than_the_loop_thrashes() {
-        let answer = of_bits(&watched(), &asked());
-        let ram = answer.ram_bytes.unwrap();
+        let answer = Watched::of(&watched(), &asked());
+        let ram = answer.common.ram_bytes.unwrap();
         assert!((4000..7000).contains(&(ram / PAGE)), "{}", ram / PAGE);
-        let thrash = answer.thrash_bytes.unwrap();
+        let thrash = answer.common.thrash_bytes.unwrap();
         assert!((2500..5200).contains(&(thrash / PAGE)), "{}", thrash / PAGE);
         // 200000 faults a second in 4 s at 100 us each.
-        let least = answer.curve.last().unwrap();
+        let least = answer.common.curve.last().unwrap();
         assert!((60.0..110.0).contains(&least.seconds), "{least:?}");
         assert!(least.seconds_low <= least.seconds && least.seconds <= least.worst());
-        assert_eq!((answer.curve[0].seconds, answer.curve[0].device_reads), (4.0, 0));
-        assert!(answer.config().is_none(), "these are no settings of our pager");
+        assert_eq!((answer.common.curve[0].seconds, answer.common.curve[0].device_reads), (4.0, 0));
     }
 
     #[test]
@@ -219,17 +222,17 @@ mod tests {
         let faster = Spread { low: Ps(40_000_000), mean: Ps(50_000_000), high: Ps(60_000_000) };
         let zram = Price { compressed: true, fault: faster, make: Some("zram".into()), ..disk.clone() };
         let both = AskedOfBits { prices: vec![zram, disk], ..asked() };
-        let of = |compressed| of_bits(&Watched { compressed: Some(compressed), ..watched() }, &both);
+        let of = |compressed| Watched::of(&Bits { compressed: Some(compressed), ..watched() }, &both);
         assert_eq!((of(0.01).swap.as_deref(), of(1.0).swap), (Some("zram"), None));
         // Compressed pages take RAM.
-        assert!(of(0.1).thrash_bytes > of(0.01).thrash_bytes, "{:?}", of(0.1).thrash_bytes);
+        assert!(of(0.1).common.thrash_bytes > of(0.01).common.thrash_bytes, "{:?}", of(0.1).common.thrash_bytes);
     }
 
     #[test]
-    fn the_answer_says_its_rung_and_what_a_fault_rests_on() {
+    fn the_answer_says_its_method_and_what_a_fault_rests_on() {
         let why = "it is linked statically".to_string();
-        let answer = of_bits(&Watched { swapped: 0.02, ..watched() }, &AskedOfBits { why, ..asked() });
-        let sure = answer.how_sure.join("; ");
+        let answer = Watched::of(&Bits { swapped: 0.02, ..watched() }, &AskedOfBits { why, ..asked() });
+        let sure = answer.common.how_sure.join("; ");
         for words in ["referenced bits", "linked statically", "a file on the disk", "at least: 2 %"] {
             assert!(sure.contains(words), "{sure}");
         }

@@ -3,24 +3,25 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use coldframe_answer::json::DEVICE;
-use coldframe_answer::Answer;
+use coldframe_answer::machine::Machine;
+use coldframe_answer::{Answer, Reading, Recorded, DEVICE};
 use coldframe_experiment::drive::is_swap_trace;
 use coldframe_experiment::settings::policies;
 use coldframe_experiment::{ExperimentError, Settings};
 use coldframe_plots::board_answer as words;
 use coldframe_search::limits::{percent, years};
 use coldframe_search::{advise, json, Advice, Cache, Limits, Question};
-use coldframe_sheet::quantity::{self, human_count, human_seconds, ram_size};
-use coldframe_show::export::Exported;
+use coldframe_sheet::quantity::{self, human_count};
+use coldframe_show::export::{self, Exported};
+use coldframe_show::html::Page;
+use coldframe_show::machine_answer;
 use coldframe_store::{Fidelity, Reader};
 
-use crate::advise_here::Machine;
-use crate::export;
-use crate::export::{export_board, export_here};
+use crate::export::export_board;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
+use crate::terminal::Terminal;
 
 /// Find the smallest RAM that a program can live with, its price, and how sure the answer is.
 #[derive(clap::Args)]
@@ -129,6 +130,19 @@ pub struct How {
 }
 
 impl How {
+    /// The longest extra run time, as a part of the stand-alone time.
+    pub fn slowdown(&self) -> Result<Option<f64>, Failure> {
+        let percent = self.max_slowdown.as_deref().map(quantity::percent).transpose();
+        let percent = percent.map_err(|e| Failure::usage(format!("--max-slowdown: {e}")))?;
+        Ok(percent.map(|percent| percent / 100.0))
+    }
+
+    /// The stand-alone time, in seconds.
+    pub fn program_seconds(&self) -> Result<Option<f64>, Failure> {
+        let time = self.program_time.as_deref().map(quantity::time).transpose();
+        Ok(time.map_err(|e| Failure::usage(format!("--program-time: {e}")))?.map(|time| time.0 as f64 / 1e12))
+    }
+
     /// The first given option that only has a meaning for a board.
     pub fn of_boards(&self) -> Option<&'static str> {
         let given = [
@@ -172,19 +186,16 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
 
 /// The answer for this machine.
 fn here(args: &Args) -> Result<ExitCode, Failure> {
-    let found = answer_here(&args.asked)?;
-    let config = found.config();
+    let recorded = answer_here(&args.asked)?;
+    let config = recorded.config();
+    let answer = Answer::Recorder(recorded);
     if let (Some(path), Some(config)) = (&args.output, &config) {
-        output::write(Some(path), config)?;
+        output::file(path, config)?;
     }
-    let fits = fits(&found, &args.asked)?;
+    let fits = fits(&answer, &args.asked)?;
     let written = args.output.as_ref().filter(|_| config.is_some()).map(|path| path.display().to_string());
-    let text = match args.format.as_str() {
-        "json" => output::json(&found.json()),
-        _ => coldframe_show::machine_answer::words(&found, written.as_deref(), None, ""),
-    };
-    output::write(None, &text)?;
-    export_here(&args.export, &found, &Exported::here(&found, None))?;
+    output::result(&args.format, &answer, || machine_answer::words(&answer, written.as_deref(), None, ""))?;
+    Exported::here(&answer, None).write(&args.export, &Page::of(&answer))?;
     Ok(ExitCode::from(u8::from(!fits)))
 }
 
@@ -208,21 +219,15 @@ pub fn is_here(asked: &Asked) -> bool {
 ///
 /// # Errors
 /// Options without a meaning here, and as [`answer`].
-pub fn answer_here(asked: &Asked) -> Result<Answer, Failure> {
+pub fn answer_here(asked: &Asked) -> Result<Recorded, Failure> {
     if let Some(option) = asked.how.of_boards() {
         return Err(Failure::usage(format!(
             "{option} is for a board; give one with --device NAME, or leave {option} out and ask about this machine"
         )));
     }
-    let slowdown = asked.how.max_slowdown.as_deref().map(|text| percent("max-slowdown", text)).transpose()?;
-    let program_seconds = asked.how.program_time.as_deref().map(quantity::time).transpose();
-    let program_seconds = program_seconds.map_err(|e| Failure::usage(format!("--program-time: {e}")))?;
-    let machine = Machine::known()?;
-    machine.about(
-        &asked.trace,
-        slowdown.map(|percent| percent / 100.0),
-        program_seconds.map(|time| time.0 as f64 / 1e12),
-    )
+    let machine = Machine::known(&Terminal::new(false))?;
+    let reading = Reading::read(&asked.trace, asked.how.program_seconds()?, None)?;
+    Ok(machine.about(&reading, asked.how.slowdown()?)?)
 }
 
 /// Whether there is a size to advise, and --max-ram allows it.
@@ -235,20 +240,6 @@ pub fn fits(found: &Answer, asked: &Asked) -> Result<bool, Failure> {
 pub fn max_ram(how: &How) -> Result<Option<u64>, Failure> {
     let most = how.max_ram.as_deref().map(quantity::bytes).transpose();
     Ok(most.map_err(|e| Failure::usage(format!("--max-ram: {e}")))?.map(|most| most.0))
-}
-
-/// One line about this machine.
-pub fn sentence(found: &Answer) -> String {
-    let (program, own) = (&found.program, human_seconds(found.program_seconds));
-    match found.ram_bytes.and_then(|ram| found.at(ram)) {
-        Some(point) => format!(
-            "{program} takes {own} alone, and {} with --ram {}, the least that keeps it within {:.0} %\n",
-            human_seconds(point.seconds),
-            ram_size(point.ram_bytes),
-            found.slowdown_percent
-        ),
-        None => format!("{program} takes {own} alone, and no --ram keeps it within {:.0} %\n", found.slowdown_percent),
-    }
 }
 
 /// 1: the answer is no.

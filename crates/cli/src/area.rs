@@ -2,9 +2,8 @@
 
 use coldframe_experiment::resolve::collector;
 use coldframe_experiment::systems;
-use coldframe_live::{Options, Snapshot, SwapArea};
-use coldframe_sheet::quantity::{self, human_count};
-use serde_json::{json, Value};
+use coldframe_live::SwapArea;
+use coldframe_sheet::quantity;
 
 use crate::failure::Failure;
 
@@ -59,43 +58,4 @@ fn size(text: &str) -> Result<u64, Failure> {
         true => Err(Failure::usage(format!("--swap-area: {text} is too little; give at least {}KiB", least >> 10))),
         false => Ok(bytes),
     }
-}
-
-fn amplification(stats: &Snapshot) -> f64 {
-    (stats.swap_programs + stats.swap_copies) as f64 / stats.swap_programs.max(1) as f64
-}
-
-/// The events of the area as JSON; null without an area.
-pub fn json(options: &Options, stats: &Snapshot) -> Value {
-    let Some(area) = &options.swap else { return Value::Null };
-    json!({
-        "collector": format!("{}:{}", area.collector, area.victims),
-        "programs": stats.swap_programs,
-        "copies": stats.swap_copies,
-        "erases": stats.swap_erases,
-        "collections": stats.swap_collections,
-        "without_room": stats.swap_full,
-        "write_amplification": amplification(stats),
-        "block_erases": { "min": stats.block_erases_min, "max": stats.block_erases_max },
-    })
-}
-
-/// The same as text.
-pub fn words(options: &Options, stats: &Snapshot) -> String {
-    let Some(area) = &options.swap else { return String::new() };
-    let beside = match stats.swap_full {
-        0 => String::new(),
-        pages => format!("; {} pages beside it, since it was full", human_count(pages)),
-    };
-    format!(
-        "swap area, {}: {} programs, {} copies (write amplification {:.3}), {} erases in {} collections, a block {} to {} times{beside}\n",
-        area.collector,
-        human_count(stats.swap_programs),
-        human_count(stats.swap_copies),
-        amplification(stats),
-        human_count(stats.swap_erases),
-        human_count(stats.swap_collections),
-        stats.block_erases_min,
-        stats.block_erases_max,
-    )
 }

@@ -4,16 +4,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use coldframe_answer::{AskedOfBits, Question};
-use coldframe_proc::Watch;
+use coldframe_answer::{watch, Answer, Question};
 use coldframe_sheet::quantity;
-use coldframe_show::export::Exported;
+use coldframe_show::export::{self, Exported};
+use coldframe_show::html::Page;
+use coldframe_show::machine_answer::words;
 
 use crate::failure::Failure;
-use crate::progress::Line;
-use crate::recording_end::Signals;
-use crate::watched::{answer, code, prices, said, show};
-use crate::{export, output};
+use crate::output;
+use crate::terminal::Terminal;
 
 /// Watch a process that runs, and print how long its work takes with less RAM on this machine.
 ///
@@ -46,37 +45,16 @@ pub struct Args {
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     export::known(&args.export)?;
-    let time = quantity::time(&args.time).map_err(|e| Failure::usage(format!("--for: {e}")))?;
-    let time = Duration::from_nanos(time.0 / 1000);
+    let time = quantity::duration(&args.time).map_err(|e| Failure::usage(format!("--for: {e}")))?;
     if time < LEAST {
         return Err(Failure::usage(format!("--for: {} is too short; give at least 100ms", args.time)));
     }
-    let watch = Watch::of(args.process, false)?;
-    let command = command(args.process);
-    let signals = Signals::catch()?;
-    let mut line = Line::new(quiet);
-    let watched = watch.run(&mut |progress| {
-        show(&mut line, progress, Some(time));
-        progress.elapsed < time && !signals.came()
-    });
-    drop(line);
-    let slowdown = Question::SLOWDOWN;
-    let (process, why) = (Some(args.process), String::new());
-    let asked = AskedOfBits { command, process, exit: Some(0), prices: prices()?, why, slowdown };
-    let answer = answer(&watched, &asked)?;
-    let text = if args.format == "json" { output::json(&answer.json()) } else { said(&answer, None) };
-    output::write(None, &text)?;
-    export::export_here(&args.export, &answer, &Exported::here(&answer, None))?;
-    Ok(code(&answer))
+    let answer = watch::process(args.process, time, Question::SLOWDOWN, &Terminal::new(quiet))?;
+    let answer = Answer::ReferencedBits(answer);
+    output::result(&args.format, &answer, || words(&answer, None, None, ""))?;
+    Exported::here(&answer, None).write(&args.export, &Page::of(&answer))?;
+    Ok(ExitCode::from(u8::from(answer.ram_bytes.is_none())))
 }
 
 /// Less shows nothing.
 const LEAST: Duration = Duration::from_millis(100);
-
-/// The command line of a process, as a shell reads it.
-fn command(pid: u32) -> String {
-    let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let words = String::from_utf8_lossy(&bytes);
-    let words: Vec<&str> = words.trim_end_matches('\0').split('\0').collect();
-    shlex::try_join(words.iter().copied()).unwrap_or_else(|_| words.join(" "))
-}

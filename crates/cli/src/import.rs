@@ -8,10 +8,11 @@ use coldframe_sheet::quantity::human_count;
 use coldframe_store::{Reader, Summary};
 use serde_json::json;
 
+use coldframe_answer::{raw, record};
+
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
-use crate::{raw, window};
 
 /// Turn another tool's trace, or a raw recording (record --raw), into a Parquet trace.
 #[derive(clap::Args)]
@@ -95,7 +96,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
 fn recording(args: &Args, path: &Path) -> Result<ExitCode, Failure> {
     let (ran, processes) = raw::read(path)?;
     let out = args.output.clone().unwrap_or_else(|| path.with_extension("parquet"));
-    let (summary, _) = window::traced(processes, &ran.command, ran.seconds, ran.exit, None, &out)?;
+    let (summary, _) = record::traced(processes, &ran.command, ran.seconds, ran.exit, None, &out)?;
     if args.format == "json" {
         return counts(&summary, &out, "raw", true);
     }

@@ -9,44 +9,28 @@ use clap::{CommandFactory, Parser, Subcommand};
 use coldframe_terminal::{manual, output, progress};
 
 mod advise;
-mod advise_here;
 mod area;
 mod attach;
-mod bundle;
 mod calibrate;
 mod check;
 mod compare;
-mod compare_table;
-mod configured;
-mod disk;
 mod doctor;
 #[cfg(test)]
 mod documents;
 mod export;
 mod failure;
-mod group;
-mod here_sheet;
+mod hidden;
 mod import;
-mod kernel_summary;
 mod one_go;
 mod park;
 mod pick_recorder;
 mod priced;
-mod raw;
 mod record;
-mod recording_end;
 mod run;
-mod run_by;
-mod run_kernel;
-mod running;
 mod setup;
 mod squeeze;
-mod squeeze_answer;
-mod summary;
+mod terminal;
 mod top;
-mod verify;
-mod watched;
-mod window;
 
 const AFTER: &str = "\
 Examples:
@@ -71,7 +55,7 @@ I/O or integrity error; 126, 127 as in shells; `run` ends with the program's own
 
 /// How little RAM can a program or device live with, and what does that cost?
 #[derive(Parser)]
-#[command(name = "coldframe", version, long_version = bundle::of_this_build(), after_help = AFTER, propagate_version = true)]
+#[command(name = "coldframe", version, long_version = version(), after_help = AFTER, propagate_version = true)]
 struct Cli {
     /// No progress and no hints on stderr.
     #[arg(long, short, global = true)]
@@ -100,13 +84,29 @@ enum Verb {
     Man(manual::Man),
     /// Joins groups and becomes a program: `run --by kernel` starts it.
     #[command(hide = true)]
-    KernelStart(run_kernel::StartArgs),
+    KernelStart(hidden::StartArgs),
     /// Takes groups and swap away when its input ends: `run --by kernel`, `squeeze` and `park` start it.
     #[command(hide = true)]
     KernelGuard,
     /// Keeps a parked program: `park` starts it.
     #[command(hide = true)]
     KernelPark(park::KeepArgs),
+}
+
+/// What `--version` says: how the program was built, where its libraries are, what it knows.
+fn version() -> &'static str {
+    let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
+    let linked = if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" };
+    let text = format!(
+        "{}\nbuild: {profile}, {}, {linked}\nlibraries: {}\nfeatures: {} policies, {} trace formats, {} devices",
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::ARCH,
+        coldframe_answer::bundle::place(),
+        coldframe_core::policy::ALL.len(),
+        coldframe_formats::format::FORMATS.len(),
+        coldframe_sheet::sheet::SHIPPED.len(),
+    );
+    text.leak()
 }
 
 fn main() -> ExitCode {
@@ -134,8 +134,8 @@ fn main() -> ExitCode {
         Verb::Top(args) => top::run(args),
         Verb::Completions(args) => printed(args.print(Cli::command())),
         Verb::Man(args) => printed(args.print(Cli::command())),
-        Verb::KernelStart(args) => run_kernel::become_program(args),
-        Verb::KernelGuard => run_kernel::guard(),
+        Verb::KernelStart(args) => hidden::start(args),
+        Verb::KernelGuard => hidden::guard(),
         Verb::KernelPark(args) => park::keep(args),
     };
     match done {

@@ -2,21 +2,20 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, Stdio};
+use std::process::ExitCode;
 
-use coldframe_answer::Answer;
-use coldframe_sheet::quantity::human_size;
-use coldframe_show::export::Exported;
-use coldframe_show::html::{Html, Page, MAP_COLUMNS, MAP_ROWS};
+use coldframe_answer::measure::{measure, Measured};
+use coldframe_answer::verify::verify;
+use coldframe_answer::{Answer, AnswerError, Recorded};
+use coldframe_show::export::{self, Exported};
+use coldframe_show::html::{Html, Page};
 use coldframe_show::machine_answer::words;
-use coldframe_show::text::wrap;
-use coldframe_store::heat::heat;
-use coldframe_store::Reader;
+use coldframe_show::text::paragraph;
+use coldframe_show::{group, verified};
 
-use crate::advise_here::Machine;
 use crate::failure::Failure;
-use crate::pick_recorder::pageable;
-use crate::{export, group, output, verify, watched, window};
+use crate::output;
+use crate::terminal::Terminal;
 
 /// The user's request.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -59,24 +58,14 @@ pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
     };
     export::known(&asked.export)?;
     // A program that is not there has no answer of any kind.
-    crate::run::program(program)?;
-    let pageable = pageable(program);
+    coldframe_answer::program::binary(program)?;
     let mut folder = name.to_os_string();
     folder.push(".coldframe");
     let folder = PathBuf::from(folder);
-    let failed = |e: std::io::Error| Failure::Other {
-        message: format!("{}: cannot be made: {e}; go to a folder that you may write to", folder.display()),
-        code: 5,
-    };
-    std::fs::create_dir_all(&folder).map_err(failed)?;
-    let done = match pageable {
-        Ok(()) => here(asked, &folder),
-        Err(why) if asked.verify => Err(Failure::Other {
-            message: format!("--verify runs the program with less RAM, which is not possible: {why}"),
-            code: 4,
-        }),
-        Err(why) => watched::run(program, &folder, &why.to_string(), &asked.export, asked.quiet),
-    };
+    std::fs::create_dir_all(&folder).map_err(|e| {
+        AnswerError::new(5, format!("{}: cannot be made: {e}; go to a folder that you may write to", folder.display()))
+    })?;
+    let done = into(asked, &folder);
     if asked.open && done.is_ok() {
         open(&folder.join(REPORT));
     }
@@ -92,72 +81,44 @@ const REPORT: &str = "report.html";
 
 /// Shows the page, or says where it is.
 fn open(page: &Path) {
-    let shown = std::process::Command::new("xdg-open").arg(page).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    if !shown.is_ok_and(|status| status.success()) {
+    if !coldframe_answer::program::show(page) {
         let page = std::path::absolute(page).unwrap_or(page.to_owned());
         eprintln!("coldframe: xdg-open cannot show the report; open {} in a browser", page.display());
     }
 }
 
-/// For this machine, with its pager.
-fn here(asked: &Asked, folder: &Path) -> Result<ExitCode, Failure> {
-    let (program, trace) = (&asked.program, folder.join("trace.parquet"));
-    // Reports what this machine lacks before the program runs.
-    let machine = Machine::known()?;
-    let order = window::Order { command: program, patience: window::PATIENCE, ..window::Order::default() };
-    let recorded = window::record(&order, &trace)?;
-    if let Some(why) = elsewhere(&trace)? {
-        if !asked.verify {
-            output::tell(&format!("coldframe: {why}; running it again, to watch all of it\n"));
-            let _ = std::fs::remove_file(&trace);
-            return watched::run(program, folder, &why, &asked.export, asked.quiet);
-        }
+/// The answer, and its files.
+fn into(asked: &Asked, folder: &Path) -> Result<ExitCode, Failure> {
+    let terminal = Terminal::new(asked.quiet);
+    let paged = asked.verify.then_some("--verify runs the program with less RAM");
+    let mut found = measure(&asked.program, folder, paged, &terminal)?;
+    write(folder, &found, &asked.export)?;
+    let config = found.answer.recorded().and_then(Recorded::config);
+    let config = config.map(|_| folder.join("config.toml").display().to_string());
+    let remarks: String = found.remarks.iter().map(|remark| paragraph(&format!("Note: {remark}."), 0)).collect();
+    let (more, report) = (group::words(&found.group) + &remarks, folder.join(REPORT));
+    let text = words(&found.answer, config.as_deref(), (!asked.quiet).then_some(report.as_path()), &more);
+    output::text(&text)?;
+    if let (true, Answer::Recorder(answer)) = (asked.verify, &mut found.answer) {
+        let runs = verify(answer, &asked.program, &terminal)?;
+        output::text(&verified::words(&runs))?;
+        answer.verified = runs.iter().filter_map(|run| run.verified()).collect();
+        write(folder, &found, &asked.export)?;
     }
-    let mut answer = machine.about(&trace, None, None)?;
-    write(folder, &trace, &answer, &asked.export)?;
-    let config = folder.join("config.toml");
-    let config = answer.config().map(|_| config.display().to_string());
-    let mut more = group::of(&trace);
-    for remark in recorded.remarks() {
-        more += &(wrap("", &format!("Note: {remark}."), 0, WIDTH).join("\n") + "\n");
-    }
-    let report = folder.join(REPORT);
-    output::write(None, &words(&answer, config.as_deref(), (!asked.quiet).then_some(report.as_path()), &more))?;
-    if asked.verify {
-        answer.verified = verify::run(&answer, program)?;
-        write(folder, &trace, &answer, &asked.export)?;
-    }
-    Ok(ExitCode::from(u8::from(config.is_none())))
+    Ok(ExitCode::from(u8::from(found.answer.ram_bytes.is_none())))
 }
-
-/// A program whose memory is [`ELSEWHERE`] times what the pager has seen: a virtual machine with a heap of its own, or a
-/// shell with static children.
-fn elsewhere(trace: &Path) -> Result<Option<String>, Failure> {
-    let Some(facts) = Reader::open(trace)?.provenance().program else { return Ok(None) };
-    let (seen, rest) = (facts.managed_bytes, facts.not_paged_bytes);
-    let why = || format!("our pager serves {} of its {}", human_size(seen), human_size(seen + rest));
-    Ok((rest > ELSEWHERE * seen).then(why))
-}
-
-/// Code and libraries of a program that the pager serves take less than this times its heap, if the heap is worth a
-/// question.
-const ELSEWHERE: u64 = 4;
-
-/// Columns of a line.
-const WIDTH: usize = 80;
 
 /// Writes the files to keep.
-fn write(folder: &Path, trace: &Path, answer: &Answer, exports: &[PathBuf]) -> Result<(), Failure> {
-    let json = output::json(&answer.json());
-    output::write(Some(&folder.join("advice.json")), &json)?;
-    if let Some(config) = answer.config() {
-        output::write(Some(&folder.join("config.toml")), &config)?;
+fn write(folder: &Path, found: &Measured, exports: &[PathBuf]) -> Result<(), Failure> {
+    output::file(&folder.join("advice.json"), &output::json(&found.answer))?;
+    if let Some(config) = found.answer.recorded().and_then(Recorded::config) {
+        output::file(&folder.join("config.toml"), &config)?;
     }
-    let mut page = Page::of(answer);
-    page.add_map(heat(trace, MAP_ROWS, MAP_COLUMNS)?);
-    page.add_group(&Reader::open(trace)?.provenance().group);
-    output::write(Some(&folder.join(REPORT)), &page.html()?)?;
-    export::all(exports, &Exported::here(answer, None), &page)
+    let mut page = Page::of(&found.answer);
+    found.heat.iter().for_each(|heat| page.add_map(heat.clone()));
+    page.add_group(&found.group);
+    output::file(&folder.join(REPORT), &page.html()?)?;
+    Ok(Exported::here(&found.answer, None).write(exports, &page)?)
 }
 
 #[cfg(test)]

@@ -1,13 +1,11 @@
 //! Chooses the recorder if the user does not: this machine's pager, or an emulator if the pager cannot record.
 
 use std::ffi::OsString;
-use std::path::Path;
 
-use coldframe_costs::doctor::{examine, Finding, Health};
+use coldframe_answer::program::{binary, pageable};
 use coldframe_record::RecordError;
 
 use crate::failure::Failure;
-use crate::run::{find_preload, manageable, program};
 
 /// A recorder.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,32 +24,10 @@ pub fn choose(command: &[OsString], option: Option<&str>) -> Result<Choice, Fail
     if let Some(option) = option {
         return Ok(Choice::Emulator(format!("{option} asks for it")));
     }
-    program(command)?;
+    binary(command)?;
     match pageable(command) {
         Ok(()) => Ok(Choice::Pager),
         Err(failure) => Ok(Choice::Emulator(failure.to_string())),
-    }
-}
-
-/// Whether this machine's pager can record the program; if not, why.
-///
-/// # Errors
-/// It cannot.
-pub fn pageable(command: &[OsString]) -> Result<(), Failure> {
-    manageable(&program(command)?)?;
-    find_preload()?;
-    rights()
-}
-
-/// Whether the kernel allows managed memory. No folder is checked: all recorded pages stay in RAM.
-fn rights() -> Result<(), Failure> {
-    let missing = |finding: &Finding| finding.name != "swap file" && finding.health == Health::Missing;
-    match examine(Path::new("")).into_iter().find(missing) {
-        None => Ok(()),
-        Some(missing) => {
-            let message = format!("{}: {}; {}", missing.name, missing.found, missing.remedy);
-            Err(Failure::Other { message, code: 4 })
-        }
     }
 }
 
@@ -79,7 +55,7 @@ mod tests {
     #[test]
     fn a_program_that_is_not_there_gets_no_recorder() {
         let failure = choose(&["no-such-program-here".into()], None).unwrap_err();
-        assert!(matches!(failure, Failure::Other { code: 127, .. }), "{failure}");
+        assert!(matches!(&failure, Failure::Answer(error) if error.code() == 127), "{failure}");
     }
 
     #[test]

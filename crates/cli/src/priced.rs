@@ -1,18 +1,33 @@
 //! Prices the bytes of a live run by a device's sheet, as a simulation does: what the run would have cost on that
 //! flash, or in that slow memory.
 
+use coldframe_answer::run::{Run, Snapshot, PAGE};
 use coldframe_boards::swap_energy::{bus_energy, SwapCounts, SwapLedger};
 use coldframe_boards::used::{self, Moved};
 use coldframe_core::{Bytes, Pj, Ps};
-use coldframe_live::{Snapshot, PAGE};
 use coldframe_sheet::quantity::{human_count, human_size, human_time};
 use coldframe_sheet::{Sheet, SheetError};
 use coldframe_show::plot::short as figure;
 use serde_json::{json, Value};
 
+/// The price of a run by our pager, as JSON and as text.
+///
+/// # Errors
+/// The sheet lacks a page or block size, or is not of a memory on the bus.
+pub fn price(sheet: &Sheet, run: &Run) -> Result<Option<(Value, String)>, SheetError> {
+    let Run::Pager(run) = run else { return Ok(None) };
+    let (stats, seconds) = (&run.stats, run.program.seconds);
+    Ok(Some(match run.config.slow {
+        Some(_) => Slow::new(sheet, stats, seconds).map(|slow| (slow.json(), slow.words()))?,
+        None => {
+            Priced::new(sheet, stats, run.config.backing_max, seconds).map(|flash| (flash.json(), flash.words()))?
+        }
+    }))
+}
+
 /// The energy of a run with slow memory, by DR.Swap's equations (`coldframe_boards::swap_energy`): of the pages that were
 /// copied there and back, and of the time. What is read in place, no pager sees.
-pub struct Slow {
+struct Slow {
     device: String,
     counts: SwapCounts,
     energy: SwapLedger,
@@ -60,7 +75,7 @@ impl Slow {
 }
 
 /// The price of a run on a flash.
-pub struct Priced {
+struct Priced {
     device: String,
     loads: u64,
     programs: u64,

@@ -7,16 +7,17 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 use std::time::Duration;
 
+use coldframe_answer::bundle;
+use coldframe_answer::record as window;
 use coldframe_record::{record, Level, Limits, Outcome, Recording, PLUGIN};
 use coldframe_sheet::quantity::{self, human_count, human_size};
+use coldframe_show::recording;
 use serde_json::json;
 
-use crate::bundle;
 use crate::failure::Failure;
 use crate::output;
 use crate::pick_recorder::{choose, neither, Choice};
 use crate::progress::Line;
-use crate::window;
 
 /// Page size of an emulator's recording: that of this machine's pager.
 const PAGE: &str = "4KiB";
@@ -205,10 +206,10 @@ fn heap_faults(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
     }
     let recorded = window::record(&order, &out)?;
     if !quiet {
-        output::tell(&recorded.words(&out));
+        output::tell(&recording::words(&recorded));
     }
     if let Some(path) = &args.stats {
-        output::write(Some(path), &output::json(&recorded.json(&out)))?;
+        output::write(Some(path), &output::json(&recorded))?;
     }
     Ok(ExitCode::SUCCESS)
 }

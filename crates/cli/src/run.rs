@@ -1,32 +1,25 @@
 //! `coldframe run`: runs an unmodified program in the RAM that the user gives it.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, ExitStatus};
-use std::time::{Duration, Instant};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
 
-use coldframe_costs::doctor::{examine, is_ram, Health};
+use coldframe_answer::child::Signals;
+use coldframe_answer::configured::Configured;
+use coldframe_answer::pager::Pager;
+use coldframe_answer::program::default_backing;
+use coldframe_answer::run::{run as run_program, Order, Run};
 use coldframe_experiment::ExperimentError;
-use coldframe_live::{
-    Chosen, Inject, Options, Snapshot, StatsFile, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX,
-};
-use coldframe_record::{interpreter, library_places, resolve, RecordError};
+use coldframe_live::{Inject, Options, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
 use coldframe_sheet::{quantity, sheet, Sheet};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::area::AreaArgs;
-use crate::disk::Counter;
 use crate::failure::Failure;
-use crate::priced::{Priced, Slow};
-use crate::run_by::{choose, Asked, Pages};
-use crate::run_kernel::{go, Ready};
-use crate::running::{code, Running};
-use crate::{bundle, configured, output, summary};
-
-/// The library that holds the program's heap.
-const PRELOAD: &str = "libcoldframe_preload.so";
+use crate::output;
+use crate::priced::price;
+use crate::terminal::Terminal;
 
 /// Run an unmodified program in the RAM you give it; the rest of its heap is in a swap file.
 #[derive(clap::Args)]
@@ -164,131 +157,40 @@ impl Args {
     }
 }
 
-/// The folder of temporary files, or one on a disk if that folder is in RAM.
-pub fn default_backing() -> PathBuf {
-    let usual = std::env::temp_dir();
-    let disk = PathBuf::from("/var/tmp");
-    if is_ram(&usual) && disk.is_dir() {
-        disk
-    } else {
-        usual
-    }
+/// A run, and what it would have cost on the device of `--device`.
+#[derive(Serialize)]
+struct PricedRun<'a> {
+    #[serde(flatten)]
+    run: &'a Run,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priced: Option<&'a Value>,
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     let options = options(&args)?;
-    let binary = program(&args.command)?;
-    let asked = Asked { by: &args.by, swap: args.swap.as_deref(), pager_only: args.pager_only() };
-    let pager = || {
-        manageable(&binary)?;
-        find_preload()?;
-        allowed(&options.backing)
-    };
-    match choose(&asked, pager)? {
-        Pages::Pager => by_pager(args, options, quiet),
-        Pages::Kernel(ready, why) => by_kernel(&args, &options, ready, why, quiet),
-    }
-}
-
-fn by_kernel(
-    args: &Args,
-    options: &Options,
-    ready: Ready,
-    why: Option<Failure>,
-    quiet: bool,
-) -> Result<ExitCode, Failure> {
-    if let Some(why) = why.filter(|_| !quiet) {
-        output::tell(&format!("note: {why}. So the kernel pages it, as with --by kernel.\n"));
-    }
-    let done = go(ready, options.ram, options.backing_max, &args.command)?;
-    let json = output::json(&done.summary.json());
-    if let Some(path) = &args.stats {
-        output::write(Some(path), &json)?;
-    }
-    match (quiet, args.format.as_str()) {
-        (true, _) => {}
-        (false, "json") => eprint!("{json}"),
-        (false, _) => output::tell(&done.summary.table()),
-    }
-    Ok(ExitCode::from(done.code))
-}
-
-fn by_pager(args: Args, mut options: Options, quiet: bool) -> Result<ExitCode, Failure> {
-    let preload = find_preload()?;
-    if !quiet && is_ram(&options.backing) {
-        output::tell(&format!(
-            "warning: {} lies in RAM; give --backing a folder on a disk
-",
-            options.backing.display()
-        ));
-    }
     let sheet = args.device.as_deref().map(sheet::find).transpose().map_err(ExperimentError::from)?;
     let slow = options.slow.as_ref().and(sheet.as_ref());
     slow.map(Sheet::bus_memory).transpose().map_err(ExperimentError::from)?;
-    let stats = StatsFile::create()?;
-    options.stats_fd = Some(stats.fd());
-    let preload = preloads(&preload);
-    let disk = options.slow.is_none().then(|| Counter::of(&options.backing)).flatten();
-    let started = Instant::now();
-    let status = start(&args.command, &preload, &options)?.wait_with_signals(Some(stats.mail()))?;
-    let took = started.elapsed();
-    let disk = disk.and_then(|disk| disk.written());
-    let stats = Some(stats).filter(StatsFile::started);
-    let (chosen, stats) = (stats.as_ref().and_then(StatsFile::chosen), stats.map(|stats| stats.snapshot()));
-    let (seconds, none) = (took.as_secs_f64(), Snapshot::default());
-    let moved = stats.as_ref().unwrap_or(&none);
-    let price = |sheet: &Sheet| match slow {
-        Some(_) => Slow::new(sheet, moved, seconds).map(|slow| (slow.json(), slow.words())),
-        None => Priced::new(sheet, moved, options.backing_max, seconds).map(|flash| (flash.json(), flash.words())),
+    let signals = Signals::catch()?;
+    let order = Order {
+        by: Pager::parse(&args.by).unwrap_or(Pager::Auto),
+        swap: args.swap.as_deref(),
+        pager_only: args.pager_only(),
+        ..Order::new(&args.command, options, &signals)
     };
-    let priced = sheet.as_ref().map(price).transpose().map_err(ExperimentError::from)?;
-    show(&args, &options, &Ended { stats, chosen, priced, disk, status, took }, quiet)?;
-    Ok(ExitCode::from(code(status)))
-}
-
-/// A finished run.
-struct Ended {
-    /// `None`: no pager has started.
-    stats: Option<Snapshot>,
-    chosen: Option<Chosen>,
-    /// Bytes that the disk wrote meanwhile, by its own counter.
-    disk: Option<u64>,
-    /// As JSON and as text.
-    priced: Option<(Value, String)>,
-    status: ExitStatus,
-    took: Duration,
-}
-
-fn show(args: &Args, options: &Options, ended: &Ended, quiet: bool) -> Result<(), Failure> {
-    let stats = ended.stats.clone().unwrap_or_default();
-    let mut report = summary::json(options, &stats, ended.chosen.as_ref(), code(ended.status), ended.took);
-    report["device"]["disk_bytes_written"] = ended.disk.into();
-    if let Some((priced, _)) = &ended.priced {
-        report["priced"] = priced.clone();
-    }
+    let run = run_program(&order, &Terminal::new(quiet))?;
+    let priced = sheet.as_ref().map(|sheet| price(sheet, &run)).transpose().map_err(ExperimentError::from)?.flatten();
+    let data = PricedRun { run: &run, priced: priced.as_ref().map(|(data, _)| data) };
     if let Some(path) = &args.stats {
-        output::write(Some(path), &output::json(&report))?;
+        output::file(path, &output::json(&data))?;
     }
-    if quiet || ended.stats.is_none() {
-        return Ok(());
+    let words = coldframe_show::run::words(&run);
+    match (quiet || words.is_empty(), args.format.as_str()) {
+        (true, _) => {}
+        (false, "json") => eprint!("{}", output::json(&data)),
+        (false, _) => output::tell(&(words + &priced.map_or_else(String::new, |(_, words)| words))),
     }
-    if args.format == "json" {
-        eprint!("{}", output::json(&report));
-        return Ok(());
-    }
-    if stats.resident_max == 0 {
-        output::tell("note: no memory came to our pager; the program takes none, or starts another one that cannot be paged by it (--by kernel)\n");
-    }
-    output::tell(&summary::table(options, &stats, ended.chosen.as_ref(), ended.took));
-    if let Some(bytes) = ended.disk.filter(|_| stats.device_bytes_written > 0) {
-        let times = bytes as f64 / stats.device_bytes_written as f64;
-        let mib = bytes as f64 / f64::from(1 << 20);
-        output::tell(&format!("all writes to that disk meanwhile: {mib:.1} MiB, {times:.2} times the swap file's\n"));
-    }
-    if let Some((_, priced)) = &ended.priced {
-        output::tell(priced);
-    }
-    Ok(())
+    Ok(ExitCode::from(run.program().status))
 }
 
 /// A folder also for programs that change theirs.
@@ -315,12 +217,13 @@ fn options(args: &Args) -> Result<Options, Failure> {
     let bytes = |option: &str, text: &str| {
         quantity::bytes(text).map(|b| b.0).map_err(|e| Failure::usage(format!("{option}: {e}")))
     };
-    let configured = args.config.as_deref().map(configured::read).transpose()?.unwrap_or_default();
+    let configured = args.config.as_deref().map(Configured::read).transpose()?.unwrap_or_default();
+    let file_read_ahead = args.config.as_ref().map(|_| configured.read_ahead());
     let Some(ram_text) = args.ram.clone().or(configured.ram) else {
         return Err(Failure::usage("--ram: the configuration says no RAM; give --ram SIZE"));
     };
     let (read_ahead, block) = match args.read_ahead.as_deref() {
-        None => (configured.read_ahead.unwrap_or(READ_AHEAD), 0),
+        None => (file_read_ahead.unwrap_or(READ_AHEAD), 0),
         Some(text) => read_ahead(text)?,
     };
     let ram = bytes("--ram", &ram_text)?;
@@ -360,84 +263,4 @@ fn options(args: &Args) -> Result<Options, Failure> {
         inject: inject.map_err(|e| Failure::usage(format!("--inject: {e}")))?,
         ..usual
     })
-}
-
-/// The binary that the kernel will load.
-pub fn program(command: &[OsString]) -> Result<PathBuf, Failure> {
-    let search = std::env::var_os("PATH").unwrap_or_default();
-    let (program, arguments) = command.split_first().expect("clap requires one");
-    match resolve(program, arguments, &search) {
-        Ok(target) => Ok(target.binary),
-        Err(error @ RecordError::NotFound(_)) => Err(Failure::Other { message: error.to_string(), code: 127 }),
-        Err(error) => Err(Failure::Other { message: error.to_string(), code: 126 }),
-    }
-}
-
-/// Programs that start another one in another root.
-const ROOTS: [&str; 4] = ["chroot", "schroot", "bwrap", "systemd-nspawn"];
-
-/// Whether the preload library can manage the program's heap.
-pub fn manageable(binary: &Path) -> Result<(), Failure> {
-    let refuse = |why: &str| {
-        let message = format!("{} cannot be paged: {why}", binary.display());
-        Err(Failure::Other { message, code: 4 })
-    };
-    let mode = std::fs::metadata(binary).map(|m| m.permissions().mode()).unwrap_or(0);
-    if mode & 0o6000 != 0 {
-        return refuse(
-            "it is setuid or setgid, and the dynamic linker then ignores LD_PRELOAD; run a copy without that bit",
-        );
-    }
-    if binary.file_name().and_then(OsStr::to_str).is_some_and(|name| ROOTS.contains(&name)) {
-        return refuse("in the new root the program does not find our library; start coldframe in that root");
-    }
-    match interpreter(binary) {
-        Err(error) => refuse(&format!("{error}")),
-        Ok(None) => refuse("it is linked statically, so nothing can take its place of malloc; link it dynamically"),
-        Ok(Some(linker)) if linker.to_string_lossy().contains("musl") => {
-            refuse("it is linked with musl; only glibc's programs can be paged")
-        }
-        Ok(Some(linker)) if !linker.exists() => {
-            refuse(&format!("it is for another machine: its dynamic linker {} is not here", linker.display()))
-        }
-        Ok(Some(_)) => Ok(()),
-    }
-}
-
-/// The preload library.
-pub fn find_preload() -> Result<PathBuf, Failure> {
-    bundle::library(PRELOAD)?.ok_or_else(|| {
-        let exe = std::env::current_exe().unwrap_or_default();
-        let folder = exe.parent().unwrap_or(Path::new("."));
-        let places: Vec<_> = library_places(folder, PRELOAD).iter().map(|p| p.display().to_string()).collect();
-        let places = places.join(", ");
-        let message =
-            format!("{PRELOAD} not found in {places}; build it with `cargo build --release -p coldframe-preload`");
-        Failure::Other { message, code: 4 }
-    })
-}
-
-/// Reports what this machine lacks before the program starts.
-pub fn allowed(backing: &Path) -> Result<(), Failure> {
-    let Some(missing) = examine(backing).into_iter().find(|finding| finding.health == Health::Missing) else {
-        return Ok(());
-    };
-    let message = format!("{}: {}; {}", missing.name, missing.found, missing.remedy);
-    Err(Failure::Other { message, code: if missing.name == "swap file" { 5 } else { 4 } })
-}
-
-/// The libraries that the dynamic linker loads first: ours, then the user's own.
-pub fn preloads(preload: &Path) -> OsString {
-    let mut list = preload.as_os_str().to_os_string();
-    if let Some(own) = std::env::var_os("LD_PRELOAD").filter(|own| !own.is_empty()) {
-        list.push(OsStr::new(":"));
-        list.push(own);
-    }
-    list
-}
-
-pub fn start(command: &[OsString], preload: &OsStr, options: &Options) -> Result<Running, Failure> {
-    let mut process = Command::new(&command[0]);
-    process.args(&command[1..]).arg0(&command[0]).env("LD_PRELOAD", preload).env("COLDFRAME_OPTIONS", options.encode());
-    Running::start(process, &command[0])
 }

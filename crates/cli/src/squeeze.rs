@@ -3,18 +3,15 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
-use coldframe_kernel::{group_of, End, Guard, KernelError, Squeeze, SwapKind, SwapSpace, Tree};
-use coldframe_search::limits::percent;
+use coldframe_answer::squeeze::{squeeze, Order};
 use coldframe_sheet::quantity;
+use coldframe_show::html::Page;
+use coldframe_show::{export, squeezed};
 
 use crate::failure::Failure;
-use crate::progress::Line;
-use crate::recording_end::Signals;
-use crate::run_kernel::{swappable, this};
-use crate::squeeze_answer::{waited, Squeezed};
-use crate::{export, output};
+use crate::output;
+use crate::terminal::Terminal;
 
 /// Take memory from a running unit, container, group or process, measure what that costs, and put the old limit back.
 #[derive(clap::Args)]
@@ -63,67 +60,20 @@ pub struct Args {
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
-    let most = percent("max-stall", &args.max_stall)? / 100.0;
-    let watch = quantity::time(&args.watch).map_err(|e| Failure::usage(format!("--watch: {e}")))?;
-    let watch = Duration::from_nanos(watch.0 / 1000);
-    if watch < LEAST || most <= 0.0 || most >= 1.0 {
-        let message = "give --watch at least 100ms, and --max-stall more than 0% and less than 100%";
-        return Err(Failure::usage(message));
-    }
+    let bad = |option: &str, error: quantity::QuantityError| Failure::usage(format!("{option}: {error}"));
+    let order = Order {
+        name: &args.name,
+        max_stall_percent: quantity::percent(&args.max_stall).map_err(|e| bad("--max-stall", e))?,
+        watch: quantity::duration(&args.watch).map_err(|e| bad("--watch", e))?,
+        swap: args.swap.as_deref(),
+        yes: args.yes,
+    };
     export::tables(&args.export)?;
-    let tree = Tree::machine();
-    let group = group_of(&tree, &args.name)?;
-    let kind = args.swap.as_deref().map(SwapKind::parse);
-    kind.as_ref().map_or(Ok(()), |kind| swappable(&tree, kind))?;
-    let mut squeeze = Squeeze::new(&tree, group, kind.as_ref().map_or(0, |kind| kind.size(&tree, None)))?;
-    let mut found = Squeezed::new(&args.name, &squeeze, most, watch);
-    if args.yes {
-        let mut guard = Guard::start(this("kernel-guard")?)?;
-        let done = begin(&mut guard, kind.as_ref(), &mut squeeze).map_err(Failure::from);
-        let space = SwapSpace::on(&tree, squeeze.group().version());
-        let done = done.and_then(|()| steps(&mut squeeze, &mut found, quiet));
-        found.compressed = space.compressed();
-        guard.end();
-        done?;
-    }
-    found.restored = squeeze.restored();
-    let said = if args.format == "json" { output::json(&found.json()) } else { found.words() };
-    output::write(None, &said)?;
-    export::export_table(&args.export, &found.exported())?;
-    Ok(ExitCode::from(match (found.restored, args.yes && found.advised().is_none()) {
+    let done = squeeze(&order, &Terminal::new(quiet), squeezed::step)?;
+    output::result(&args.format, &done, || squeezed::words(&done))?;
+    squeezed::exported(&done).write(&args.export, &Page::default())?;
+    Ok(ExitCode::from(match (done.restored, args.yes && done.advised_bytes.is_none()) {
         (false, _) => 5,
         (true, none) => u8::from(none),
     }))
-}
-
-/// Less shows nothing.
-const LEAST: Duration = Duration::from_millis(100);
-
-fn begin(guard: &mut Guard, swap: Option<&SwapKind>, squeeze: &mut Squeeze) -> Result<(), KernelError> {
-    swap.map_or(Ok(String::new()), |kind| guard.swap(kind, kind.size(&Tree::machine(), None)))?;
-    squeeze.begin(guard)
-}
-
-/// Takes memory away until something ends it.
-fn steps(squeeze: &mut Squeeze, found: &mut Squeezed, quiet: bool) -> Result<(), Failure> {
-    let signals = Signals::catch()?;
-    let mut line = Line::new(quiet);
-    let end = loop {
-        let step = match squeeze.watch(found.watch, found.most, || signals.came()) {
-            Ok(step) => step,
-            Err(end) => break end,
-        };
-        line.show(found.steps.len() as u64, None, &waited(&step));
-        found.steps.push(step);
-        if step.stalled > found.most {
-            break End::Stall;
-        }
-        match squeeze.lower() {
-            _ if signals.came() => break End::Stopped,
-            Ok(()) => {}
-            Err(end) => break end,
-        }
-    };
-    found.end = Some(end);
-    found.usable()
 }

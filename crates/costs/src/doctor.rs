@@ -5,10 +5,11 @@ use std::path::Path;
 
 use coldframe_live::trials;
 use coldframe_proc::Tree;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The state of something.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Health {
     /// As it should be.
@@ -22,7 +23,7 @@ pub enum Health {
 }
 
 /// One thing that was examined.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Finding {
     /// Its name.
     pub name: &'static str,

@@ -239,7 +239,7 @@ fn the_live_pager_and_the_answer_are_one_model() {
     let (folder, string) = (tempfile::tempdir().unwrap(), string_with_scans(15));
     let (trace, path) = (folder.path().join("trace.parquet"), folder.path().join("journal"));
     recorded(&string, &trace);
-    let rows = Rows::read(&trace, None).unwrap();
+    let rows = Rows::read(&trace, &mut coldframe_store::Reader::open(&trace).unwrap(), None).unwrap();
     for ram in [FRAMES_MIN, RAM, 2 * RAM].map(|frames| (frames * PAGE) as u64) {
         for read_ahead in [None, Some(0)] {
             // Everything else is as the pager chooses it on this machine.

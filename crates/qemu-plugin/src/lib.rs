@@ -19,6 +19,7 @@ mod api;
 mod exec;
 mod guest;
 #[allow(dead_code)] // the recorder uses the rest
+#[path = "../../proc/src/image.rs"]
 mod image;
 mod instruction;
 mod length;

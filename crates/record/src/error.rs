@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use coldframe_proc::ProgramError;
 use coldframe_store::TraceError;
 
 #[derive(Debug, thiserror::Error)]
@@ -16,10 +17,8 @@ pub enum RecordError {
         "libcoldframe_plugin.so not found in {places}; build it with `cargo build --release -p coldframe-qemu-plugin`"
     )]
     MissingPlugin { places: String },
-    #[error("{}: no such program", .0.display())]
-    NotFound(PathBuf),
-    #[error("{}: cannot be executed: {why}", path.display())]
-    NotExecutable { path: PathBuf, why: String },
+    #[error(transparent)]
+    Program(#[from] ProgramError),
     /// None of the tools can record this program.
     #[error("{}: a program for {machine}; {remedy}", path.display())]
     WrongMachine { path: PathBuf, machine: String, remedy: String },
@@ -49,8 +48,7 @@ impl RecordError {
             | RecordError::MissingPlugin { .. }
             | RecordError::WrongMachine { .. }
             | RecordError::NotStarted { .. } => 4,
-            RecordError::NotFound(_) => 127,
-            RecordError::NotExecutable { .. } => 126,
+            RecordError::Program(error) => error.code(),
             RecordError::Usage { .. } => 2,
             RecordError::Trace(error) => error.code(),
             RecordError::Io { .. } => 5,

@@ -26,12 +26,8 @@
 
 mod error;
 mod expand;
-#[allow(dead_code)] // the plugin uses the rest
-#[path = "../../qemu-plugin/src/image.rs"]
-mod image;
 mod maps;
 mod process;
-mod program;
 mod qemu;
 mod ring;
 mod rows;
@@ -40,15 +36,24 @@ mod rows;
 mod wire;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use coldframe_proc::{resolve, Target};
+
 pub use error::RecordError;
-pub use image::Image;
-pub use program::{find_library, find_plugin, interpreter, library_places, plugin_places, resolve, Target, PLUGIN};
+
+/// The file name of the plugin that `coldframe-plugin` builds.
+pub const PLUGIN: &str = "libcoldframe_plugin.so";
+
+/// The plugin, beside the running executable, where `cargo build` puts it, or where an installation puts it; `exe_dir`
+/// is the folder of the executable.
+pub fn find_plugin(exe_dir: &Path) -> Option<PathBuf> {
+    coldframe_proc::find_library(exe_dir, PLUGIN)
+}
 
 /// The detail of each reference that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,7 +181,7 @@ pub fn record(order: &Recording, progress: &mut dyn FnMut(Progress)) -> Result<O
             });
         }
     }
-    let target = program::resolve(&order.program, &order.args, &order.search_path)?;
+    let target = resolve(&order.program, &order.args, &order.search_path)?;
     let native_seconds = if order.overhead { Some(native(&target)?) } else { None };
     let mut outcome = qemu::record(order, &target, progress)?;
     outcome.native_seconds = native_seconds;
@@ -187,7 +192,7 @@ pub fn record(order: &Recording, progress: &mut dyn FnMut(Progress)) -> Result<O
 ///
 /// # Errors
 /// It cannot be started.
-pub fn native(target: &program::Target) -> Result<f64, RecordError> {
+pub fn native(target: &Target) -> Result<f64, RecordError> {
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
     let mut command = Command::new(&target.binary);

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use coldframe_store::{Fidelity, Provenance, Task};
 
 use crate::expand::{self, Exact};
-use crate::image::{self, Image};
 use crate::maps::Maps;
 use crate::process::Process;
-use crate::program::{self, Target};
 use crate::ring::{Chunk, Ring};
 use crate::rows::Sink;
 use crate::{wire, Level, Outcome, Progress, RecordError, Recording};
+use coldframe_proc::image::{self, Image};
+use coldframe_proc::{tool, Target};
 
 /// Pause if there is nothing to do. The plugin may fill 16 MiB in that time, far more than it can.
 const PAUSE: Duration = Duration::from_micros(200);
@@ -31,7 +31,7 @@ pub fn emulator(target: &Target, search: &OsStr) -> Result<PathBuf, RecordError>
             remedy: "programs for x86-64, 32-bit ARM and AArch64 can be recorded".into(),
         });
     };
-    program::tool(name, search).ok_or(RecordError::MissingTool { tool: name.into(), package: "qemu-user" })
+    tool(name, search).ok_or(RecordError::MissingTool { tool: name.into(), package: "qemu-user" })
 }
 
 pub fn record(order: &Recording, target: &Target, progress: &mut dyn FnMut(Progress)) -> Result<Outcome, RecordError> {

@@ -67,6 +67,24 @@ pub fn time(text: &str) -> Result<Ps, QuantityError> {
     scaled(text, TIMES).map(Ps).ok_or_else(|| QuantityError { text: text.into(), expected })
 }
 
+/// Reads `5%` or `5`.
+///
+/// # Errors
+/// Not a number from 0 on.
+pub fn percent(text: &str) -> Result<f64, QuantityError> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
+    let number = number.filter(|n| n.is_finite() && *n >= 0.0);
+    number.ok_or_else(|| QuantityError { text: text.into(), expected: "a share such as 5%" })
+}
+
+/// A time as the standard library has it, in whole nanoseconds.
+///
+/// # Errors
+/// As [`time`].
+pub fn duration(text: &str) -> Result<std::time::Duration, QuantityError> {
+    time(text).map(|time| std::time::Duration::from_nanos(time.0 / 1000))
+}
+
 /// Reads an energy. The unit must be there.
 ///
 /// # Errors

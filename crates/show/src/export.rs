@@ -2,9 +2,11 @@
 //! report.
 
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
-use coldframe_answer::{Answer, AnswerError, Verdict};
-use serde_json::{json, Value};
+use coldframe_answer::{Answer, AnswerError, Point, Verdict};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::html::Html;
 use crate::plot::escape;
@@ -12,6 +14,37 @@ use crate::{machine_answer, verdict_answer};
 
 /// The suffixes. `xml` is JUnit's form of a test report, for answers that are yes or no.
 pub const SUFFIXES: [&str; 6] = ["json", "csv", "md", "html", "prom", "xml"];
+
+fn suffix(path: &Path) -> Option<&'static str> {
+    let given = path.extension()?.to_str()?;
+    SUFFIXES.into_iter().find(|suffix| given.eq_ignore_ascii_case(suffix))
+}
+
+/// Whether all files have a suffix that is a form. Asked before a program runs for minutes.
+///
+/// # Errors
+/// One has none.
+pub fn known(files: &[PathBuf]) -> Result<(), AnswerError> {
+    match files.iter().find(|file| suffix(file).is_none()) {
+        None => Ok(()),
+        Some(file) => {
+            let (all, file) = (SUFFIXES.join(", ."), file.display());
+            Err(AnswerError::usage(format!("--export {file}: the suffix says the form, and can be .{all}")))
+        }
+    }
+}
+
+/// Whether all files have a suffix for a table: no page, and no test report.
+///
+/// # Errors
+/// One has not.
+pub fn tables(files: &[PathBuf]) -> Result<(), AnswerError> {
+    known(files)?;
+    match files.iter().find(|file| matches!(suffix(file), Some("html" | "xml"))) {
+        None => Ok(()),
+        Some(file) => Err(AnswerError::usage(format!("--export {}: give .json, .csv, .md or .prom", file.display()))),
+    }
+}
 
 /// An answer, ready for each form.
 #[derive(Clone, Debug)]
@@ -32,56 +65,78 @@ pub struct Exported {
     pub json: Value,
 }
 
-/// The columns of a curve on this machine.
-const HERE: [&str; 7] =
-    ["ram_bytes", "seconds", "seconds_low", "seconds_high", "true_faults", "device_reads", "dirty_evictions"];
-/// The columns of a verdict.
-const NEED: [&str; 6] =
-    ["need_bytes", "managed_bytes", "not_paged_bytes", "touched_bytes", "slowdown_percent", "program_seconds"];
+/// A column: its name, with its unit, as in JSON, and its value.
+pub type Column<T> = (&'static str, fn(&T) -> Value);
 
-/// Rows of the named fields of these objects.
-fn fields(of: &Value, columns: &[&str]) -> Vec<Vec<Value>> {
-    let row = |object: &Value| columns.iter().map(|column| object[*column].clone()).collect();
-    of.as_array().into_iter().flatten().map(row).collect()
-}
+/// The columns of a curve on this machine.
+const CURVE: [Column<Point>; 7] = [
+    ("ram_bytes", |p| p.ram_bytes.into()),
+    ("seconds", |p| p.seconds.into()),
+    ("seconds_low", |p| p.seconds_low.into()),
+    ("seconds_high", |p| p.seconds_high.into()),
+    ("true_faults", |p| p.true_faults.into()),
+    ("device_reads", |p| p.device_reads.into()),
+    ("dirty_evictions", |p| p.dirty_evictions.into()),
+];
+/// The columns of a verdict.
+const VERDICT: [Column<Verdict>; 9] = [
+    ("need_bytes", |v| v.need.need_bytes.into()),
+    ("managed_bytes", |v| v.need.managed_bytes.into()),
+    ("not_paged_bytes", |v| v.need.not_paged_bytes.into()),
+    ("touched_bytes", |v| v.need.touched_bytes.into()),
+    ("slowdown_percent", |v| v.need.slowdown_percent.into()),
+    ("program_seconds", |v| v.need.program_seconds.into()),
+    ("max_ram_bytes", |v| v.max_ram_bytes.into()),
+    ("distance_bytes", |v| v.distance_bytes.into()),
+    ("baseline_bytes", |v| v.baseline_bytes.into()),
+];
 
 impl Exported {
+    /// An answer of this program: its words, its rows, and all of it as data.
+    pub fn of<T>(program: &str, words: String, columns: &[Column<T>], rows: &[T], all: &impl Serialize) -> Exported {
+        Exported {
+            program: program.into(),
+            within: None,
+            words,
+            columns: columns.iter().map(|(name, _)| *name).collect(),
+            rows: rows.iter().map(|row| columns.iter().map(|(_, value)| value(row)).collect()).collect(),
+            seconds: 0.0,
+            json: serde_json::to_value(all).expect("plain data has a JSON form"),
+        }
+    }
+
     /// The answer for this machine; `within`: if yes or no was asked.
     pub fn here(answer: &Answer, within: Option<bool>) -> Exported {
-        let json = answer.json();
-        Exported {
-            program: answer.program.clone(),
-            within,
-            words: machine_answer::words(answer, None, None, ""),
-            columns: HERE.to_vec(),
-            rows: fields(&json["curve"], &HERE),
-            seconds: answer.program_seconds,
-            json,
-        }
+        let words = machine_answer::words(answer, None, None, "");
+        let seconds = answer.program_seconds;
+        Exported { within, seconds, ..Exported::of(&answer.program, words, &CURVE, &answer.curve, answer) }
     }
 
     /// Yes or no about a program.
     pub fn verdict(verdict: &Verdict) -> Exported {
-        let json = serde_json::to_value(verdict).expect("plain data has a JSON form");
-        let mut columns = NEED.to_vec();
-        columns.extend(["max_ram_bytes", "distance_bytes", "baseline_bytes"]);
-        let mut row = fields(&json!([json["need"]]), &NEED).remove(0);
-        row.extend(["max_ram_bytes", "distance_bytes", "baseline_bytes"].map(|column| json[column].clone()));
-        Exported {
-            program: verdict.need.program.clone(),
-            within: Some(verdict.within),
-            words: verdict_answer::words(verdict),
-            columns,
-            rows: vec![row],
-            seconds: verdict.need.program_seconds,
-            json,
+        let (words, one) = (verdict_answer::words(verdict), std::slice::from_ref(verdict));
+        let (within, seconds) = (Some(verdict.within), verdict.need.program_seconds);
+        Exported { within, seconds, ..Exported::of(&verdict.need.program, words, &VERDICT, one, verdict) }
+    }
+
+    /// Writes the files: each in the form of its suffix; `page`: what the suffix `html` gives.
+    ///
+    /// # Errors
+    /// As [`known`] and [`Exported::text`]; a file cannot be written.
+    pub fn write(&self, files: &[PathBuf], page: &dyn Html) -> Result<(), AnswerError> {
+        known(files)?;
+        for file in files {
+            let text = self.text(suffix(file).unwrap_or_default(), page)?;
+            let failed = |e| AnswerError::new(5, format!("{}: cannot be written: {e}", file.display()));
+            std::fs::write(file, text).map_err(failed)?;
         }
+        Ok(())
     }
 
     /// The file's text; `page`: what the suffix `html` gives.
     ///
     /// # Errors
-    /// No such suffix; a test report of an answer that is not yes or no; as [`Html::html`].
+    /// No such suffix; a test report of an answer that is not yes or no; as [`Page::html`].
     pub fn text(&self, suffix: &str, page: &dyn Html) -> Result<String, AnswerError> {
         let bad = |reason: String| AnswerError::new(3, format!(".{suffix}: {reason}"));
         match (suffix, self.within) {
@@ -167,6 +222,8 @@ fn cell(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::html::Page;
 

@@ -1,17 +1,27 @@
 //! # coldframe-show: what a person sees
 //!
-//! - [`text`] puts words into lines that fit the page.
-//! - [`table`] and [`plot`] draw any table and plot as text.
-//! - [`machine_answer`] is the answer for this machine in words.
-//! - [`verdict_answer`] is the yes or no of `check -- PROGRAM`.
-//! - [`html`] is a page with any of these, and [`export`] an answer as a file of another form.
+//! - [`text`] puts text into lines; [`table`] and [`plot`] draw any table and plot as text.
+//! - [`machine_answer`] is the answer for this machine in words; [`recording`], [`run`], [`verified`], [`compared`],
+//!   [`squeezed`], [`parked`], [`doctor`], [`calibrated`], [`top`], [`group`] and [`verdict_answer`] are the other results
+//!   of `answer`.
+//! - [`html`] is a page with an answer, and [`export`] an answer as a file of another form.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod calibrated;
+pub mod compared;
+pub mod doctor;
 pub mod export;
+pub mod group;
 pub mod html;
 pub mod machine_answer;
+pub mod parked;
 pub mod plot;
+pub mod recording;
+pub mod run;
+pub mod squeezed;
 pub mod table;
 pub mod text;
+pub mod top;
 pub mod verdict_answer;
+pub mod verified;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use coldframe_answer::{Answer, Point, Rung, Seen};
+use coldframe_answer::{Answer, Method, Point, Seen};
 use coldframe_sheet::quantity::{human_count, human_seconds, human_size, ram_size};
 
 use crate::text::{command, paragraph, width};
@@ -39,12 +39,12 @@ const SPARE: usize = 2;
 fn with(answer: &Answer, rows: usize, spare: usize) -> String {
     let points = shown(answer, rows);
     let mut out = filled(&needs(answer));
-    out += &answer.seen.as_ref().map_or(String::new(), pictures);
+    out += &seen(answer).map_or(String::new(), pictures);
     out += &table(answer, &points);
     out += &filled(&thrashes(answer));
     out += &filled(&recommended(answer));
     out += &by_kernel(answer);
-    out += &answer.seen.as_ref().map_or(String::new(), |seen| remarks(seen, spare >= 1));
+    out += &seen(answer).map_or(String::new(), |seen| remarks(seen, spare >= 1));
     if spare >= SPARE && !answer.how_sure.is_empty() {
         out += &filled(&format!("How sure: {}.", answer.how_sure.join("; ")));
     }
@@ -120,8 +120,8 @@ fn needs(answer: &Answer) -> String {
         None => " A signal ended it.".into(),
     };
     let (time, size) = (human_seconds(answer.program_seconds), human_size(heap + rest));
-    let about = if answer.rung == Rung::ReferencedBits { "about " } else { "" };
-    match answer.process {
+    let about = if answer.method() == Method::ReferencedBits { "about " } else { "" };
+    match answer.watched().and_then(|watched| watched.process) {
         Some(process) => {
             format!("{} (process {process}), watched for {time}, has {about}{size}{joint}{parts}.", answer.program)
         }
@@ -144,6 +144,23 @@ fn shown(answer: &Answer, rows: usize) -> Vec<&Point> {
     }
     points.sort_by_key(|point| std::cmp::Reverse(point.ram_bytes));
     points
+}
+
+/// What a recording shows besides.
+fn seen(answer: &Answer) -> Option<&Seen> {
+    answer.recorded()?.seen.as_ref()
+}
+
+/// One line: the stand-alone time, and the run time with the advised size.
+pub fn sentence(answer: &Answer) -> String {
+    let (program, own, percent) = (&answer.program, human_seconds(answer.program_seconds), answer.slowdown_percent);
+    match answer.ram_bytes.and_then(|ram| answer.at(ram)) {
+        Some(point) => {
+            let (time, ram) = (human_seconds(point.seconds), ram_size(point.ram_bytes));
+            format!("{program} takes {own} alone, and {time} with --ram {ram}, the least that keeps it within {percent:.0} %\n")
+        }
+        None => format!("{program} takes {own} alone, and no --ram keeps it within {percent:.0} %\n"),
+    }
 }
 
 /// The columns of the table, the least important last, and their widths.
@@ -184,7 +201,7 @@ pub fn range(point: &Point) -> String {
 
 fn thrashes(answer: &Answer) -> String {
     let unknown = match answer.curve.iter().find(|point| point.seconds_high.is_none()) {
-        Some(_) => format!(" The recording says nothing of sizes below {}.", human_size(answer.told_bytes)),
+        Some(_) => format!(" The recording says nothing of sizes below {}.", human_size(answer.covered_bytes)),
         None => String::new(),
     };
     let least = answer.curve.iter().rfind(|point| point.seconds_high.is_some());
@@ -209,7 +226,9 @@ fn recommended(answer: &Answer) -> String {
 /// The kernel's swap at the recommended size; zram with the command that runs the program so.
 fn by_kernel(answer: &Answer) -> String {
     let ram = answer.ram_bytes.unwrap_or(answer.needed_bytes / 2);
-    let Some((swap, at)) = answer.kernel.as_ref().and_then(|swap| Some((swap, swap.at(ram)?))) else {
+    let Some((swap, at)) =
+        answer.recorded().and_then(|recorded| recorded.kernel.as_ref()).and_then(|swap| Some((swap, swap.at(ram)?)))
+    else {
         return String::new();
     };
     let (low, size) = (human_seconds(at.seconds_low), ram_size(at.ram_bytes));
@@ -225,9 +244,12 @@ fn by_kernel(answer: &Answer) -> String {
 fn commands(answer: &Answer, config: Option<&str>, report: Option<&Path>) -> String {
     let mut out = String::new();
     // A process that runs is not started again.
-    if let Some(ram) = answer.ram_bytes.filter(|_| answer.process.is_none()) {
-        let swap = answer.swap.as_ref().map_or(String::new(), |swap| format!(" --swap {swap}"));
-        let by = if answer.rung == Rung::ReferencedBits { format!(" --by kernel{swap}") } else { String::new() };
+    if let Some(ram) = answer.ram_bytes.filter(|_| answer.watched().is_none_or(|watched| watched.process.is_none())) {
+        let swap = answer
+            .watched()
+            .and_then(|watched| watched.swap.as_ref())
+            .map_or(String::new(), |swap| format!(" --swap {swap}"));
+        let by = if answer.method() == Method::ReferencedBits { format!(" --by kernel{swap}") } else { String::new() };
         let how = config.map_or_else(|| format!("--ram {}{by}", ram_size(ram)), |path| format!("-c {path}"));
         let of = |program: &str| command(format!("coldframe run {how} -- {program}").split_whitespace(), 0, 2) + "\n";
         let whole = of(answer.command.as_deref().unwrap_or(&answer.program));

@@ -1,6 +1,6 @@
 //! Yes or no about a program's memory, in words: at most a few lines of 80 columns.
 
-use coldframe_answer::{Need, Rung, Verdict};
+use coldframe_answer::{Method, Need, Verdict};
 use coldframe_sheet::quantity::{human_seconds, human_size};
 
 use crate::text::paragraph;
@@ -12,7 +12,7 @@ const GROWN: usize = 5;
 pub fn words(verdict: &Verdict) -> String {
     let mut out = paragraph(&(sentence(verdict) + "."), 0);
     out += &paragraph(&rests_on(&verdict.need), 0);
-    if verdict.need.rung == Rung::ReferencedBits {
+    if verdict.need.method == Method::ReferencedBits {
         out += &paragraph("Watched by referenced bits, not by the pager: coarser, and its noise is not known.", 0);
     }
     out + &grown(verdict)

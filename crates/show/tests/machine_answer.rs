@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use coldframe_answer::counts::Counts;
 use coldframe_answer::rows::{Rows, MANAGED};
 use coldframe_answer::simulate::simulate;
-use coldframe_answer::{answer, pager, Answer, Costs, Pager, Price, Question};
+use coldframe_answer::{pager, Answer, AnswerError, Common, Costs, Pager, Price, Question, Reading, Recorded};
 use coldframe_core::Ps;
 use coldframe_recording::span::{Note, Span, BASE_RECORDED, PAGE};
 use coldframe_sheet::here::Here;
@@ -81,7 +81,7 @@ fn question() -> Question {
         source: String::new(),
     };
     let (measured, pager) = (String::new(), pager(&here));
-    Question { costs, measured, swaps: vec![zram], pager, slowdown: 0.1, program_seconds: None }
+    Question { costs, measured, swaps: vec![zram], pager, slowdown: 0.1 }
 }
 
 /// Pseudo-random numbers (SplitMix64).
@@ -92,8 +92,22 @@ fn random(seed: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// The answer about a trace.
+fn answer(path: &Path, question: &Question) -> Result<Answer, AnswerError> {
+    timed(path, question, None)
+}
+
+/// The same with the stand-alone time.
+fn timed(path: &Path, question: &Question, seconds: Option<f64>) -> Result<Answer, AnswerError> {
+    coldframe_answer::answer(&Reading::read(path, seconds, None)?, question).map(Answer::Recorder)
+}
+
+fn rows(path: &Path) -> Rows {
+    Reading::read(path, None, None).unwrap().rows
+}
+
 fn counts(path: &Path, pager: &Pager, sizes: &[u64]) -> Vec<Counts> {
-    simulate(&Rows::read(path, None).unwrap(), pager, sizes).unwrap()
+    simulate(&rows(path), pager, sizes).unwrap()
 }
 
 #[test]
@@ -190,7 +204,10 @@ fn a_sample_says_what_the_whole_says_within_its_error() {
     sampled.sample = Some(0.25);
     let path = write(folder.path(), sampled, rows.iter().filter(kept).copied());
     let sample = answer(&path, &question()).unwrap();
-    assert!(sample.sampled.is_some_and(|s| s.share == 0.25 && s.error_percent > 0.0) && whole.sampled.is_none());
+    assert!(
+        sample.recorded().unwrap().sampled.is_some_and(|s| s.share == 0.25 && s.error_percent > 0.0)
+            && whole.recorded().unwrap().sampled.is_none()
+    );
     for ram in [whole.needed_bytes / 2, whole.needed_bytes / 4, whole.needed_bytes / 8] {
         let at = |answer: &Answer| *answer.curve.iter().min_by_key(|p| p.ram_bytes.abs_diff(ram)).unwrap();
         let (whole, sample) = (at(&whole), at(&sample));
@@ -209,7 +226,7 @@ fn the_answer_has_its_keys_in_order_and_fits_a_terminal() {
     let folder = tempfile::tempdir().unwrap();
     let path = write(folder.path(), provenance(facts(2.0)), zipf(20_000, 200_000));
     let found = answer(&path, &question()).unwrap();
-    let json = found.json();
+    let json = serde_json::to_value(&found).unwrap();
     for key in ["program_seconds", "not_paged_bytes", "ram_bytes", "managed_bytes", "thrash_bytes", "policy", "sampled"]
     {
         assert!(json.get(key).is_some(), "{key} is missing: {json}");
@@ -238,7 +255,7 @@ fn the_answer_has_its_keys_in_order_and_fits_a_terminal() {
         text.contains("Recommended: --ram ") && text.contains("coldframe run -c python3.coldframe/config.toml"),
         "{text}"
     );
-    let config = found.config().unwrap();
+    let config = found.recorded().unwrap().config().unwrap();
     assert!(config.contains(&format!("ram = \"{}KiB\"", found.ram_bytes.unwrap() / 1024)), "{config}");
 }
 
@@ -260,7 +277,7 @@ fn what_was_given_back_is_neither_kept_nor_loaded() {
     let peak = ProgramFacts { managed_bytes: 2000 * PAGE, zero_fills: 4000, ..facts(1.0) };
     let plain = rows.iter().filter(|row| row.address < end).copied();
     let path = write(folder.path(), provenance(peak), plain);
-    let rows = Rows::read(&path, None).unwrap();
+    let rows = self::rows(&path);
     assert!(rows.inferred.is_some());
     let pager = question().pager;
     let counts = simulate(&rows, &pager, &[pager.ram_for(2000).0]).unwrap()[0];
@@ -278,8 +295,7 @@ fn a_trace_without_the_programs_own_time_is_refused_with_the_remedy() {
         let error = answer(&path, &question()).unwrap_err().to_string();
         assert!(error.contains("record --via faults") && error.contains("--program-time"), "{error}");
         // With a given program time there is an answer, whatever recorded the rows.
-        let told = Question { program_seconds: Some(0.5), ..question() };
-        assert_eq!(answer(&path, &told).unwrap().program_seconds, 0.5);
+        assert_eq!(timed(&path, &question(), Some(0.5)).unwrap().program_seconds, 0.5);
     }
     let path =
         write(folder.path(), Provenance { page_size: Some(1024), ..provenance(facts(1.0)) }, [touch(1, Kind::Read)]);
@@ -318,14 +334,15 @@ fn the_kernels_zram_has_a_sentence_with_its_command_and_the_text_fits() {
     let fits = |said: &str| said.lines().count() <= 18 && said.lines().all(|line| line.chars().count() <= 80);
     assert!(fits(&said), "{said}");
     // Even with every part at its longest, the last line is the command.
-    let longest = Answer {
+    let common = Common {
         within_slowdown: false,
         thrash_bytes: Some(found.curve[2].ram_bytes),
         exit: Some(3),
         command: Some("program ".to_string() + &"argument ".repeat(15)),
         how_sure: vec!["a reason for doubt".repeat(3); 20],
-        ..found
+        ..Common::clone(&found)
     };
+    let longest = Answer::Recorder(Recorded { common, ..found.recorded().unwrap().clone() });
     let said = words(&longest, Some("program.coldframe/config.toml"), Some(Path::new("p/report.html")), "");
     assert!(fits(&said) && said.contains("--swap zram"), "{said}");
     let last: Vec<&str> = said.lines().rev().take(2).collect();
@@ -344,9 +361,9 @@ fn no_size_is_recommended_of_which_the_window_tells_nothing() {
     let path = write(folder.path(), wide, rows);
     let found = answer(&path, &question()).unwrap();
     // One and a quarter of the window.
-    assert_eq!(found.told_bytes, 1250 * PAGE);
+    assert_eq!(found.covered_bytes, 1250 * PAGE);
     assert!(found.ram_bytes.is_some_and(|ram| (1250 * PAGE..1400 * PAGE).contains(&ram)), "{:?}", found.ram_bytes);
-    assert!(found.curve.iter().all(|point| point.seconds_high.is_some() == (point.ram_bytes >= found.told_bytes)));
+    assert!(found.curve.iter().all(|point| point.seconds_high.is_some() == (point.ram_bytes >= found.covered_bytes)));
     assert!(found.how_sure.iter().any(|note| note.contains("lower bounds")), "{:?}", found.how_sure);
 }
 

@@ -52,6 +52,14 @@ const DISTANCE_MAX: f64 = 0.5;
 /// As [`Reader`]; [`TraceError::Usage`] for a grid of 0 or too many cells, [`TraceError::Empty`] for a trace without
 /// rows.
 pub fn heat(from: &Path, rows: usize, columns: usize) -> Result<Heat, TraceError> {
+    heat_of(&mut Reader::open(from)?, from, rows, columns)
+}
+
+/// The same of a trace that has been opened, from its first row.
+///
+/// # Errors
+/// As [`heat`].
+pub fn heat_of(reader: &mut Reader, from: &Path, rows: usize, columns: usize) -> Result<Heat, TraceError> {
     if !(1..=SIDE_MAX).contains(&rows) || !(1..=SIDE_MAX).contains(&columns) {
         return Err(TraceError::Usage {
             what: format!("grid of {columns} by {rows}"),
@@ -59,13 +67,13 @@ pub fn heat(from: &Path, rows: usize, columns: usize) -> Result<Heat, TraceError
             remedy: format!("give 1 to {SIDE_MAX} columns and rows").into(),
         });
     }
-    let mut reader = Reader::open(from)?;
     let total = reader.rows();
     if total == 0 {
         let remedy = "record the trace again".into();
         return Err(TraceError::Empty { path: from.to_owned(), lines: 0, skipped: 0, remedy });
     }
-    let pages = touched(&mut reader)?;
+    reader.rewind();
+    let pages = touched(reader)?;
     let rows = rows.min(pages.len());
     let columns = columns.min(usize::try_from(total).unwrap_or(columns));
     let mut grid = Grid::new(&pages, rows, columns, total);

@@ -206,16 +206,21 @@ fn provenance(command: &str, recorded: &[Recorded]) -> Provenance {
         end: span.start + span.len,
         protection: "rw-p".into(),
     }));
-    provenance.notes = vec![
-        format!("filtered by a window of at most {frames} pages, first in first out: a row is a page's entry, a write if its bytes changed"),
-        format!("with C pages OPT's misses M lie between those of the rows: R(C) <= M(C) <= R(C - {frames}); LRU's R(C + {frames}) <= M(C) <= R(C - {frames}) from C = {} on", 2 * frames),
-        "heap and large private anonymous mappings only: no code, stacks or files".into(),
-    ];
+    provenance.notes = notes_of_bounds(frames).into();
+    provenance.notes.push("heap and large private anonymous mappings only: no code, stacks or files".into());
     let full = recorded.iter().any(|process| process.word(Word::Records) > RECORDS as u64);
     if full {
         provenance.notes.push("the recording was full before the program's end, which is left out".into());
     }
     provenance
+}
+
+/// The notes of a trace about the bounds of policies, which are for its readers and not for those of an answer.
+pub fn notes_of_bounds(frames: u64) -> [String; 2] {
+    [
+        format!("filtered by a window of at most {frames} pages, first in first out: a row is a page's entry, a write if its bytes changed"),
+        format!("with C pages OPT's misses M lie between those of the rows: R(C) <= M(C) <= R(C - {frames}); LRU's R(C + {frames}) <= M(C) <= R(C - {frames}) from C = {} on", 2 * frames),
+    ]
 }
 
 /// Rows on their way to the file.

@@ -48,6 +48,33 @@ pub fn tell(text: &str) {
     eprint!("{}", columns.map_or_else(|| text.into(), |columns| folded(text, columns)));
 }
 
+/// Prints text on stdout, in lines that fit.
+///
+/// # Errors
+/// It cannot be written.
+pub fn text(text: &str) -> Result<(), OutputError> {
+    exact(None, &folded(text, width()))
+}
+
+/// Writes a file.
+///
+/// # Errors
+/// It cannot be written.
+pub fn file(path: &Path, text: &str) -> Result<(), OutputError> {
+    exact(Some(path), text)
+}
+
+/// Prints a result on stdout: as JSON if the form says so, else its words.
+///
+/// # Errors
+/// It cannot be written.
+pub fn result(form: &str, of: &impl serde::Serialize, words: impl FnOnce() -> String) -> Result<(), OutputError> {
+    match form {
+        "json" => exact(None, &json(of)),
+        _ => text(&words()),
+    }
+}
+
 /// Writes to the file, or to stdout without one. On stdout, lines of text are wrapped; JSON is not changed.
 ///
 /// # Errors
@@ -74,12 +101,20 @@ pub fn exact(to: Option<&Path>, text: &str) -> Result<(), OutputError> {
     std::fs::write(path, text).map_err(OutputError::of(path))
 }
 
-/// A JSON value as text with a newline at its end.
+/// Plain data as JSON with a newline at its end.
 ///
 /// # Panics
-/// Never: a value is always printable.
-pub fn json(value: &serde_json::Value) -> String {
+/// Never: plain data is always printable.
+pub fn json(value: &impl serde::Serialize) -> String {
     let mut text = serde_json::to_string_pretty(value).expect("a value is always printable");
     text.push('\n');
     text
+}
+
+/// Plain data as one line of JSON.
+///
+/// # Panics
+/// Never: plain data is always printable.
+pub fn line(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("plain data has a JSON form") + "\n"
 }

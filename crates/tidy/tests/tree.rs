@@ -17,7 +17,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("preload", &["recording", "live"]),
     ("capi", &["live"]),
     ("costs", &["core", "live", "plan", "proc"]),
-    ("answer", &["core", "sheet", "journal", "recording", "proc", "plan", "store", "lane"]),
+    ("answer", &["core", "sheet", "journal", "recording", "proc", "plan", "store", "lane", "live", "kernel", "costs"]),
     ("show", &["core", "sheet", "store", "answer"]),
     ("terminal", &["store", "show"]),
     (

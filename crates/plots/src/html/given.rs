@@ -4,7 +4,7 @@ use serde::de::IgnoredAny;
 use serde::Deserialize;
 use serde_json::{json, Value};
 
-use coldframe_answer as machine;
+use coldframe_answer::{Answer as Here, DEVICE};
 use coldframe_experiment::sim_result::{SimResult, SCHEMA_VERSION};
 use coldframe_search::json::Answer;
 
@@ -18,7 +18,7 @@ pub enum Given {
     /// What `advise` wrote.
     Advice(Box<Answer>),
     /// What `advise --device here` wrote.
-    Here(Box<machine::Answer>),
+    Here(Box<Here>),
 }
 
 /// The fields that show the kind of an object, and that it is complete.
@@ -49,7 +49,7 @@ impl Given {
             name_driver(run);
         }
         let bad = |e: serde_json::Error| format!("is no result that can be read: {e}; {GIVE}");
-        if kind.as_deref() == Some("advice") && value["device"] == machine::json::DEVICE {
+        if kind.as_deref() == Some("advice") && value["device"] == DEVICE {
             return serde_json::from_value(value).map(Box::new).map(Given::Here).map_err(bad);
         }
         match (kind.as_deref(), &envelope) {

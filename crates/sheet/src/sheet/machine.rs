@@ -10,7 +10,7 @@ use crate::quantity::{self, QuantityError};
 
 /// Identifies the machine of a sheet. If any field but the last two differs, it is another machine, and the sheet's
 /// numbers do not apply to it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
     /// Model of the processor.

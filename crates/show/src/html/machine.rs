@@ -6,7 +6,7 @@ use crate::html::chart::{charts, Chart, Line, Mark, Point};
 use crate::html::words::{count, folded, list, note, table, Row, Unit};
 use crate::machine_answer::range;
 use crate::plot::escape;
-use coldframe_answer::json::Verified;
+use coldframe_answer::recorded::Verified;
 use coldframe_answer::{Answer, Point as Size};
 
 /// The answer in a sentence, how to run it so, and the chart.
@@ -79,7 +79,9 @@ fn chart(answer: &Answer) -> Chart<'static> {
     // The line continues to the first size for which more is known.
     let joint = sizes().find(|size| size.seconds_high.is_some()).filter(|_| !least.is_empty());
     least.extend(joint.map(|size| Point { said: String::new(), span: None, ..predicted(answer, size) }));
-    let measured = answer.verified.iter().rev().map(measured).collect();
+    let verified = answer.recorded().into_iter().flat_map(|recorded| &recorded.verified);
+    let mut measured: Vec<Point> = verified.map(measured).collect();
+    measured.reverse();
     let line = |name: &str, points, mark| Line { name: name.into(), points, mark };
     let lines = [
         line("predicted", known, Mark::Line),

@@ -6,9 +6,9 @@
 
 use std::path::{Path, PathBuf};
 
-use coldframe_record::find_library;
+use coldframe_proc::find_library;
 
-use crate::failure::Failure;
+use crate::error::AnswerError;
 
 /// By name, packed by gzip.
 #[cfg(bundled)]
@@ -19,40 +19,28 @@ const LIBRARIES: &[(&str, &[u8])] = &[
 #[cfg(not(bundled))]
 const LIBRARIES: &[(&str, &[u8])] = &[];
 
-/// What `--version` says: how the program was built, where its libraries are, what it knows.
-pub fn of_this_build() -> &'static str {
-    let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
-    let linked = if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" };
+/// Where the libraries of this program are, for people.
+pub fn place() -> String {
     let exe = std::env::current_exe().unwrap_or_default();
-    let beside = find_library(exe.parent().unwrap_or(Path::new(".")), "libcoldframe_preload.so");
-    let libraries = match beside {
-        Some(found) => found.display().to_string(),
+    match find_library(exe.parent().unwrap_or(Path::new(".")), "libcoldframe_preload.so") {
+        Some(path) => path.display().to_string(),
         None if cfg!(bundled) => "within the program".to_string(),
         None => "none: `run` and `record` need libcoldframe_preload.so beside the program".to_string(),
-    };
-    let said = format!(
-        "{}\nbuild: {profile}, {}, {linked}\nlibraries: {libraries}\nfeatures: {} policies, {} trace formats, {} devices",
-        env!("CARGO_PKG_VERSION"),
-        std::env::consts::ARCH,
-        coldframe_core::policy::ALL.len(),
-        coldframe_formats::format::FORMATS.len(),
-        coldframe_sheet::sheet::SHIPPED.len(),
-    );
-    said.leak()
+    }
 }
 
 /// The library, if there is one.
 ///
 /// # Errors
 /// The program holds it, and cannot write it to the cache folder.
-pub fn library(name: &str) -> Result<Option<PathBuf>, Failure> {
+pub fn library(name: &str) -> Result<Option<PathBuf>, AnswerError> {
     let exe = std::env::current_exe().unwrap_or_default();
     let folder = exe.parent().unwrap_or(Path::new("."));
     if let Some(found) = find_library(folder, name) {
         return Ok(Some(found));
     }
     let Some((_, bytes)) = LIBRARIES.iter().find(|(held, _)| *held == name) else { return Ok(None) };
-    let refuse = |message: String| Failure::Other { message, code: 5 };
+    let refuse = |message: String| AnswerError::new(5, message);
     let Some(cache) = cache() else {
         return Err(refuse(format!("{name} has no place to be written to: set HOME or XDG_CACHE_HOME")));
     };

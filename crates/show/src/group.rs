@@ -5,19 +5,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use coldframe_sheet::quantity::{human_count, human_size};
-use coldframe_store::{ProcessFacts, Reader};
+use coldframe_store::ProcessFacts;
 
 /// Columns of a line.
 const WIDTH: usize = 80;
 /// Rows of the table; the largest ones are shown.
 const ROWS: usize = 6;
 
-/// The processes of a trace in words; empty if there is nothing to report.
-pub fn of(trace: &Path) -> String {
-    Reader::open(trace).map_or_else(|_| String::new(), |reader| words(&reader.provenance().group))
-}
-
-fn words(group: &[ProcessFacts]) -> String {
+/// The processes of a recorded command in words; empty if there is nothing to report.
+pub fn words(group: &[ProcessFacts]) -> String {
     let (left, mut matter): (Vec<_>, Vec<_>) = group.iter().partition(|process| process.left_out);
     matter.sort_by_key(|process| std::cmp::Reverse(process.managed_bytes));
     let mut out = String::new();

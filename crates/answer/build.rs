@@ -36,7 +36,7 @@ fn of(name: &str) -> String {
 /// Builds the libraries; gives their folder.
 fn built() -> PathBuf {
     let home = PathBuf::from(of("CARGO_MANIFEST_DIR"));
-    let root = home.parent().and_then(Path::parent).expect("crates/cli lies in the workspace");
+    let root = home.parent().and_then(Path::parent).expect("crates/answer lies in the workspace");
     // A folder of its own: cargo has locked the other one while this runs.
     let target = Path::new(&of("OUT_DIR")).join("bundle");
     let packages = LIBRARIES.iter().flat_map(|(package, _)| ["-p", package]);

@@ -1,5 +1,6 @@
-//! `coldframe record --via faults`: runs the program with all of its memory in RAM and a window of mapped pages. Each
-//! page that enters the window is a row.
+//! The default recorder: the program runs with all of its memory in RAM and a window of mapped pages. Each page that
+//! enters the window is a row of the trace. The trace is complete when the program ends, when a time is up, and when the
+//! user presses Ctrl-C.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -7,39 +8,84 @@ use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
+use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use coldframe_costs::doctor::file_system;
 use coldframe_live::{Options, Recorder, StatsFile, FRAMES_MIN};
-use coldframe_record::{native, resolve};
-use coldframe_recording::entries::{delayed, own, Word};
+use coldframe_recording::entries::Word;
 use coldframe_recording::span;
-use coldframe_sheet::quantity::human_count;
 use coldframe_store::window::{window, Recorded as Process};
 use coldframe_store::{Noise, ProgramFacts, Summary, TraceError};
-use serde_json::{json, Value};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use crate::failure::Failure;
-use crate::pick_recorder::pageable;
+use crate::child::{Care, Child, Ended, Signals, Why};
+use crate::error::AnswerError;
+use crate::program::{self, default_backing, line, pageable, with_pager};
 use crate::raw;
-use crate::recording_end::{self, Ended, Signals};
-use crate::run::{default_backing, find_preload, preloads, start};
+use crate::stand_alone::stand_alone;
 
 /// The result of a recording.
-pub struct Recorded {
-    summary: Summary,
-    /// The measurements of the program.
-    pub facts: ProgramFacts,
-    faults: u64,
-    way: u64,
-    handling: f64,
-    times: Value,
-    status: ExitStatus,
-    native_seconds: Option<f64>,
-    limit: Option<&'static str>,
-    left: Vec<u32>,
-    lost: bool,
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Recording {
+    /// The trace.
+    pub trace: PathBuf,
+    /// `faults`: by the pager.
+    pub via: &'static str,
+    /// Nanoseconds from a fault to its handler and back, on average.
+    pub way_ns: u64,
+    /// Rows of the trace.
+    pub rows: u64,
+    /// Faults of the program.
+    pub faults: u64,
+    /// Programs and forked children.
+    pub processes: u32,
+    /// Its run time while it was recorded.
+    pub seconds: f64,
+    /// Time that its faults took in handlers.
+    pub handling_seconds: f64,
+    /// The stand-alone time.
+    pub program_seconds: f64,
+    /// Times of all processes together.
+    pub processor_seconds: Times,
+    /// A run without recording, if one was asked for.
+    pub native_seconds: Option<f64>,
+    /// Pages that were filled with zeros.
+    pub zero_fills: u64,
+    /// The most managed memory at a time.
+    pub managed_bytes: u64,
+    /// The most memory that is not paged.
+    pub not_paged_bytes: u64,
+    /// Its exit code; null: a signal ended it.
+    pub status: Option<i32>,
+    /// Why the recording ended before the program did.
+    pub limit: Option<&'static str>,
+    /// Recorded processes that go on.
+    pub processes_left: Vec<u32>,
+    /// The disk became full.
+    pub disk_full: bool,
+    /// Bytes of the trace.
+    #[serde(skip)]
+    pub bytes_written: u64,
+    /// The signal that ended it.
+    #[serde(skip)]
+    pub signal: Option<i32>,
+}
+
+/// Times of all processes together, in seconds.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct Times {
+    /// Processor time of the program.
+    pub program: f64,
+    /// It waited for something else than a fault.
+    pub idle: f64,
+    /// It waited for a processor.
+    pub delayed: f64,
+    /// Processor time of handlers.
+    pub handlers: f64,
+    /// The recorder's start.
+    pub starting: f64,
 }
 
 /// What to record, and how.
@@ -103,13 +149,12 @@ fn noise(worked: Option<f64>, processes: &[Process], seconds: f64) -> Option<Noi
 }
 
 /// Runs the program; its recordings lie beside `out`.
-fn ran(order: &Order, out: &Path) -> Result<Ran, Failure> {
+fn ran(order: &Order, out: &Path) -> Result<Ran, AnswerError> {
     let (command, pages) = (order.command, order.pages);
     if let Some(pages) = pages.filter(|pages| *pages < FRAMES_MIN) {
-        return Err(Failure::usage(format!("--window: {pages} pages are too few; give at least {FRAMES_MIN}")));
+        return Err(AnswerError::usage(format!("--window: {pages} pages are too few; give at least {FRAMES_MIN}")));
     }
     pageable(command)?;
-    let preload = preloads(&find_preload()?);
     let folder = folder_for(out)?;
     let stats = StatsFile::create()?;
     let files = folder.path().to_owned();
@@ -126,8 +171,10 @@ fn ran(order: &Order, out: &Path) -> Result<Ran, Failure> {
     let signals = Signals::catch()?;
     let _awake = awake();
     let (started, before) = (Instant::now(), worked());
-    let child = start(command, &preload, &options)?.child();
-    let ended = recording_end::wait(child, folder.path(), &signals, order.max_time)?;
+    let others = || alive(folder.path());
+    let deadline = order.max_time.and_then(|time| Instant::now().checked_add(time));
+    let child = Child::start(with_pager(command, &options)?, &command[0])?;
+    let ended = child.wait(&Care { deadline, others: &others, ..Care::that_ends(&signals) })?;
     let worked = worked().zip(before).map(|(after, before)| after - before);
     Ok(Ran { seconds: started.elapsed().as_secs_f64(), folder, native_seconds, worked, ended })
 }
@@ -137,37 +184,61 @@ fn ran(order: &Order, out: &Path) -> Result<Ran, Failure> {
 /// # Errors
 /// The program cannot be recorded in this way, which is reported before it runs; nothing was recorded; the folder of
 /// the trace is full.
-pub fn record(order: &Order, out: &Path) -> Result<Recorded, Failure> {
+pub fn record(order: &Order, out: &Path) -> Result<Recording, AnswerError> {
     let Ran { folder, seconds, native_seconds, worked, ended } = ran(order, out)?;
-    let Ended { status, limit, left } = ended;
+    let (status, processes_left) = (ended.status, alive(folder.path()));
     let processes = read(folder.path(), status)?;
-    let lost = processes.iter().any(Process::is_cut_short);
+    let disk_full = processes.iter().any(Process::is_cut_short);
     let sum = |word| processes.iter().map(|process| process.word(word)).sum::<u64>();
-    let (faults, handling) = (sum(Word::Faults), sum(Word::Handling) as f64 / 1e9);
-    let way = sum(Word::Ways) / faults.max(1);
     let seconds_of = |word| sum(word) as f64 / 1e9;
-    let times = json!({ "program": seconds_of(Word::Program), "idle": seconds_of(Word::Idle),
-        "delayed": seconds_of(Word::Delayed), "handlers": seconds_of(Word::Handled), "starting": seconds_of(Word::Starting) });
+    let (faults, handling_seconds) = (sum(Word::Faults), seconds_of(Word::Handling));
+    let way_ns = sum(Word::Ways) / faults.max(1);
+    let processor_seconds = Times {
+        program: seconds_of(Word::Program),
+        idle: seconds_of(Word::Idle),
+        delayed: seconds_of(Word::Delayed),
+        handlers: seconds_of(Word::Handled),
+        starting: seconds_of(Word::Starting),
+    };
     let noise = noise(worked, &processes, seconds);
     let (summary, facts) = traced(processes, &line(order.command), seconds, status.code(), noise, out)?;
-    Ok(Recorded { summary, facts, way, faults, handling, times, status, native_seconds, limit, left, lost })
+    let limit = ended.why.map(|why| match why {
+        Why::Signal => "a signal",
+        Why::Deadline => "--max-time",
+    });
+    Ok(Recording {
+        trace: out.to_owned(),
+        via: "faults",
+        way_ns,
+        rows: summary.rows,
+        faults,
+        processes: facts.processes,
+        seconds: facts.recorded_seconds,
+        handling_seconds,
+        program_seconds: facts.seconds,
+        processor_seconds,
+        native_seconds,
+        zero_fills: facts.zero_fills,
+        managed_bytes: facts.managed_bytes,
+        not_paged_bytes: facts.not_paged_bytes,
+        status: status.code(),
+        limit,
+        processes_left,
+        disk_full,
+        bytes_written: summary.bytes_written,
+        signal: status.signal(),
+    })
 }
 
 /// Runs the program and writes its recordings to `out` as they are (`raw.rs`). Returns how it ended, and the bytes.
 ///
 /// # Errors
 /// As [`record`].
-pub fn record_raw(order: &Order, out: &Path) -> Result<(ExitStatus, u64), Failure> {
+pub fn record_raw(order: &Order, out: &Path) -> Result<(ExitStatus, u64), AnswerError> {
     let Ran { folder, seconds, ended, .. } = ran(order, out)?;
     read(folder.path(), ended.status)?;
     let bytes = raw::write(folder.path(), &line(order.command), seconds, ended.status.code(), out)?;
     Ok((ended.status, bytes))
-}
-
-/// The command line.
-fn line(command: &[OsString]) -> String {
-    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    shlex::try_join(words.iter().map(AsRef::as_ref)).unwrap_or_else(|_| words.join(" "))
 }
 
 /// Writes the recordings of a command, which took `seconds` and ended with the code `exit` beside other programs, as a
@@ -182,9 +253,9 @@ pub fn traced(
     exit: Option<i32>,
     noise: Option<Noise>,
     out: &Path,
-) -> Result<(Summary, ProgramFacts), Failure> {
+) -> Result<(Summary, ProgramFacts), AnswerError> {
     let facts = ProgramFacts {
-        seconds: alone_of(&processes, seconds),
+        seconds: stand_alone(&processes, seconds),
         recorded_seconds: seconds,
         exit,
         noise,
@@ -195,10 +266,10 @@ pub fn traced(
 }
 
 /// A folder beside the trace for the recordings; it is deleted when dropped.
-fn folder_for(out: &Path) -> Result<tempfile::TempDir, Failure> {
+fn folder_for(out: &Path) -> Result<tempfile::TempDir, AnswerError> {
     if out.is_dir() {
         let message = format!("{}: is a folder; name a file with -o", out.display());
-        return Err(Failure::Other { message, code: 5 });
+        return Err(AnswerError::new(5, message));
     }
     let place = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let place = std::path::absolute(place).unwrap_or(place.to_owned());
@@ -210,76 +281,41 @@ fn folder_for(out: &Path) -> Result<tempfile::TempDir, Failure> {
         let message = format!(
             "{shown}: {free} MiB free, and a recording takes {room} MiB and more; make room, or go to another folder"
         );
-        return Err(Failure::Other { message, code: 5 });
+        return Err(AnswerError::new(5, message));
     }
     Ok(folder)
 }
 
-/// The program's own time, if its recording took `seconds`: without the time that the recorder took from each
-/// process, and without the time that its threads waited for a processor.
-fn alone_of(processes: &[Process], seconds: f64) -> f64 {
-    let of = |process: &Process| {
-        let word = |word| process.word(word) as f64;
-        let taken = word(Word::Ended) - word(Word::Started) - own(|word| process.word(word));
-        Took {
-            start: word(Word::Started) - word(Word::Starting),
-            end: word(Word::Ended),
-            taken: taken + word(Word::Starting),
-            idle: (word(Word::Idle) - delayed(|word| process.word(word))).max(0.0),
-        }
-    };
-    let taken = together(&processes.iter().map(of).collect::<Vec<_>>()) / 1e9;
-    (seconds - taken).max(seconds / LEAST)
+fn refused(path: &Path, error: &std::io::Error) -> AnswerError {
+    let elsewhere = "go to a folder that you may write to";
+    AnswerError::new(5, format!("{}: cannot be written: {error}; {elsewhere}", path.display()))
 }
 
-/// The start and end of a process, the time that was taken from it, evenly spread, and the time that it waited, in
-/// nanoseconds.
-#[derive(Clone, Copy, Debug)]
-struct Took {
-    start: f64,
-    end: f64,
-    taken: f64,
-    idle: f64,
+/// The seconds that the program takes alone, without input and with its output discarded.
+fn alone(command: &[OsString]) -> Result<f64, AnswerError> {
+    let began = Instant::now();
+    let status = program::plain(command).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.map_err(|e| AnswerError::new(5, format!("cannot run {}: {e}", command[0].display())))?;
+    Ok(began.elapsed().as_secs_f64())
 }
 
-/// The time that recording took from several processes together. Processes that run at the same time wait for the one
-/// from which most was taken. In its idle time, that process has also waited for the time taken from the others.
-fn together(processes: &[Took]) -> f64 {
-    let mut marks: Vec<f64> = processes.iter().flat_map(|process| [process.start, process.end]).collect();
-    marks.sort_by(f64::total_cmp);
-    let share = |from: f64, to: f64| {
-        let beside = processes.iter().filter(|one| one.start <= from && to <= one.end && one.start < one.end);
-        let rates = beside.map(|one| (one.taken / (one.end - one.start), one.idle / (one.end - one.start)));
-        let (mut most, mut idle, mut all) = (0.0, 0.0, 0.0);
-        for (taken, waited) in rates {
-            all += taken;
-            if taken > most {
-                (most, idle) = (taken, waited);
-            }
-        }
-        most + idle.min(all - most)
-    };
-    marks.windows(2).map(|mark| (mark[1] - mark[0]) * share(mark[0], mark[1])).sum()
-}
-
-/// The program's own time is at least the recording's time divided by this: a smaller estimate would be noise.
-const LEAST: f64 = 100.0;
-
-fn refused(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::Other {
-        message: format!("{}: cannot be written: {error}; go to a folder that you may write to", path.display()),
-        code: 5,
-    }
-}
-
-fn alone(command: &[OsString]) -> Result<f64, Failure> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let target = resolve(&command[0], &command[1..], &path)?;
-    Ok(native(&target)?)
+/// Processes that record into this folder now. A file is named after its process, which has it mapped.
+fn alive(folder: &Path) -> Vec<u32> {
+    let Ok(files) = std::fs::read_dir(folder) else { return Vec::new() };
+    let process = |name: OsString| name.to_str()?.split('.').next()?.parse::<u32>().ok();
+    let mut all: Vec<u32> = files.flatten().filter_map(|file| process(file.file_name())).collect();
+    all.sort_unstable();
+    all.dedup();
+    let shown = folder.as_os_str().as_encoded_bytes();
+    all.retain(|process| {
+        let maps = std::fs::read(format!("/proc/{process}/maps")).unwrap_or_default();
+        maps.windows(shown.len()).any(|place| place == shown)
+    });
+    all
 }
 
 /// What each process has recorded.
-fn read(folder: &Path, status: ExitStatus) -> Result<Vec<Process>, Failure> {
+fn read(folder: &Path, status: ExitStatus) -> Result<Vec<Process>, AnswerError> {
     let io = |e: std::io::Error| refused(folder, &e);
     let files: Result<Vec<PathBuf>, _> = std::fs::read_dir(folder).map_err(io)?.map(|e| e.map(|e| e.path())).collect();
     let files = files.map_err(io)?;
@@ -289,7 +325,7 @@ fn read(folder: &Path, status: ExitStatus) -> Result<Vec<Process>, Failure> {
         let message = format!(
             "{place}: the disk is full, and {without_room} processes are not recorded; make room, or go to another folder"
         );
-        return Err(Failure::Other { message, code: 5 });
+        return Err(AnswerError::new(5, message));
     }
     let processes: Result<Vec<Process>, TraceError> = files.iter().map(|file| Process::read(file)).collect();
     let processes = processes?;
@@ -298,46 +334,16 @@ fn read(folder: &Path, status: ExitStatus) -> Result<Vec<Process>, Failure> {
             "nothing was recorded: the program ended ({status}) before it touched any memory that can be paged: it needs no RAM for a heap; \
              give a program that works on data, or record its code and stack with --level page"
         );
-        return Err(Failure::Other { message, code: 3 });
+        return Err(AnswerError::new(3, message));
     }
     Ok(processes)
 }
 
-impl Recorded {
-    /// For people.
-    pub fn words(&self, out: &Path) -> String {
-        let faults = self.faults;
-        let mut text = format!(
-            "coldframe: {}: {} rows in {:.2} s, {} bytes\ncoldframe: {} faults took {:.2} s in handlers ({:.1} us each); the program alone takes about {:.2} s\n",
-            out.display(),
-            human_count(self.summary.rows),
-            self.facts.recorded_seconds,
-            human_count(self.summary.bytes_written),
-            human_count(faults),
-            self.handling,
-            self.handling * 1e6 / faults.max(1) as f64,
-            self.facts.seconds,
-        );
-        if let Some(native) = self.native_seconds {
-            let slower = self.facts.recorded_seconds / native.max(1e-6);
-            text += &format!("coldframe: {slower:.1} times slower than the program alone\n");
-        }
-        if self.facts.processes > 1 {
-            text += &format!("coldframe: {} programs and forked children\n", self.facts.processes);
-        }
-        if let Some(code) = self.status.code().filter(|code| *code != 0) {
-            text += &format!("coldframe: the program ended with exit code {code}\n");
-        }
-        for remark in self.remarks() {
-            text += &format!("coldframe: {remark}\n");
-        }
-        text
-    }
-
+impl Recording {
     /// Why the trace has less than the program did, one sentence each.
     pub fn remarks(&self) -> Vec<String> {
         let mut all = Vec::new();
-        match (self.limit, self.status.signal()) {
+        match (self.limit, self.signal) {
             (Some(limit), _) => all.push(format!("ended by {limit}: this is about what it did until then")),
             (None, Some(signal)) => {
                 let name = signal_hook::low_level::signal_name(signal).unwrap_or("a signal");
@@ -345,48 +351,16 @@ impl Recorded {
             }
             (None, None) => {}
         }
-        if !self.left.is_empty() {
-            let list: Vec<_> = self.left.iter().map(u32::to_string).collect();
+        if !self.processes_left.is_empty() {
+            let list: Vec<_> = self.processes_left.iter().map(u32::to_string).collect();
             let list = list.join(", ");
             all.push(format!(
                 "it has gone to the background (process {list}), recorded until now; keep it in the foreground, and kill {list}"
             ));
         }
-        if self.lost {
+        if self.disk_full {
             all.push("the disk became full, and the recording ends there; make room and record again".into());
         }
         all
-    }
-
-    /// For `--stats`.
-    pub fn json(&self, out: &Path) -> Value {
-        json!({ "trace": out, "via": "faults", "way_ns": self.way, "rows": self.summary.rows, "faults": self.faults, "processes": self.facts.processes,
-            "seconds": self.facts.recorded_seconds, "handling_seconds": self.handling, "program_seconds": self.facts.seconds,
-            "processor_seconds": self.times, "native_seconds": self.native_seconds, "zero_fills": self.facts.zero_fills,
-            "managed_bytes": self.facts.managed_bytes, "not_paged_bytes": self.facts.not_paged_bytes, "status": self.status.code(),
-            "limit": self.limit, "processes_left": self.left, "disk_full": self.lost })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn processes_one_after_the_other_are_added_up_and_those_beside_each_other_are_not() {
-        let took = |start, end, taken| Took { start, end, taken, idle: 0.0 };
-        let after = together(&[took(0.0, 4.0, 2.0), took(4.0, 8.0, 1.0)]);
-        let beside = together(&[took(0.0, 4.0, 2.0), took(0.0, 4.0, 1.0)]);
-        let waits = together(&[took(0.0, 8.0, 0.0), took(2.0, 4.0, 1.0)]);
-        assert_eq!([after, beside, waits, together(&[took(3.0, 3.0, 0.0)]), together(&[])], [3.0, 2.0, 1.0, 0.0, 0.0]);
-    }
-
-    #[test]
-    fn processes_that_wait_for_each_other_are_added_up_as_far_as_they_wait() {
-        // A server that lost 2 s and waited for 3 s, and its client, which lost 1.5 s meanwhile.
-        let server = Took { start: 0.0, end: 8.0, taken: 2.0, idle: 3.0 };
-        let client = Took { taken: 1.5, idle: 2.5, ..server };
-        assert_eq!(together(&[server, client]), 3.5);
-        assert_eq!(together(&[Took { idle: 0.5, ..server }, client]), 2.5);
     }
 }

@@ -1,4 +1,4 @@
-//! From a name on the command line to the binary that runs, and to the tools that record it.
+//! From a name on the command line to the binary that the kernel runs, and the libraries that are loaded into it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -6,10 +6,32 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::image::{self, Image};
-use crate::RecordError;
 
-/// The file name of the plugin that `coldframe-qemu-plugin` builds.
-pub const PLUGIN: &str = "libcoldframe_plugin.so";
+/// Why a program cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// It is not there.
+    #[error("{}: no such program", .0.display())]
+    NotFound(PathBuf),
+    /// It cannot be executed.
+    #[error("{}: cannot be executed: {why}", path.display())]
+    NotExecutable {
+        /// Its file.
+        path: PathBuf,
+        /// The reason.
+        why: String,
+    },
+}
+
+impl ProgramError {
+    /// The exit code, as in shells.
+    pub fn code(&self) -> u8 {
+        match self {
+            ProgramError::NotFound(_) => 127,
+            ProgramError::NotExecutable { .. } => 126,
+        }
+    }
+}
 
 /// A program ready to start: scripts are resolved to their interpreters.
 #[derive(Debug, Clone)]
@@ -23,11 +45,14 @@ pub struct Target {
 }
 
 /// Finds the program as a shell would, and determines its kind.
-pub fn resolve(program: &OsStr, arguments: &[OsString], search: &OsStr) -> Result<Target, RecordError> {
+///
+/// # Errors
+/// It is not there, or cannot be executed.
+pub fn resolve(program: &OsStr, arguments: &[OsString], search: &OsStr) -> Result<Target, ProgramError> {
     let path = find(program, search)?;
     let mut line: Vec<Vec<u8>> = vec![program.as_bytes().to_vec()];
     line.extend(arguments.iter().map(|a| a.as_bytes().to_vec()));
-    let refused = |why: String| RecordError::NotExecutable { path: path.clone(), why };
+    let refused = |why: String| ProgramError::NotExecutable { path: path.clone(), why };
     let (binary, image) = image::resolve(&path, &mut line).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => refused("its interpreter does not exist".into()),
         _ => refused(e.to_string()),
@@ -41,9 +66,9 @@ pub fn resolve(program: &OsStr, arguments: &[OsString], search: &OsStr) -> Resul
     Ok(Target { binary, arguments: line.into_iter().map(OsString::from_vec).collect(), image })
 }
 
-fn find(program: &OsStr, search: &OsStr) -> Result<PathBuf, RecordError> {
+fn find(program: &OsStr, search: &OsStr) -> Result<PathBuf, ProgramError> {
     if program.is_empty() {
-        return Err(RecordError::NotFound(PathBuf::new()));
+        return Err(ProgramError::NotFound(PathBuf::new()));
     }
     let mut refused = None;
     let places = match program.as_bytes().contains(&b'/') {
@@ -54,19 +79,19 @@ fn find(program: &OsStr, search: &OsStr) -> Result<PathBuf, RecordError> {
         match std::fs::metadata(&path) {
             Ok(_) if executable(&path) => return Ok(path),
             Ok(metadata) if metadata.is_dir() => {
-                refused = refused.or(Some(RecordError::NotExecutable { path, why: "a directory".into() }));
+                refused = refused.or(Some(ProgramError::NotExecutable { path, why: "a directory".into() }));
             }
             Ok(_) => {
                 refused =
-                    refused.or(Some(RecordError::NotExecutable { path, why: "no permission to execute it".into() }));
+                    refused.or(Some(ProgramError::NotExecutable { path, why: "no permission to execute it".into() }));
             }
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-                refused = refused.or(Some(RecordError::NotExecutable { path, why: error.to_string() }));
+                refused = refused.or(Some(ProgramError::NotExecutable { path, why: error.to_string() }));
             }
             Err(_) => {}
         }
     }
-    Err(refused.unwrap_or_else(|| RecordError::NotFound(program.into())))
+    Err(refused.unwrap_or_else(|| ProgramError::NotFound(program.into())))
 }
 
 fn executable(path: &Path) -> bool {
@@ -84,19 +109,7 @@ pub fn tool(name: &str, search: &OsStr) -> Option<PathBuf> {
     find(OsStr::new(name), search).ok()
 }
 
-/// The plugin, next to the running executable, where `cargo build` puts it, or where an installation puts it.
-///
-/// `exe_dir` is the directory of the executable.
-pub fn find_plugin(exe_dir: &Path) -> Option<PathBuf> {
-    find_library(exe_dir, PLUGIN)
-}
-
-/// Where [`find_plugin`] looks.
-pub fn plugin_places(exe_dir: &Path) -> Vec<PathBuf> {
-    library_places(exe_dir, PLUGIN)
-}
-
-/// A library of coldframe that other programs load; searched like [`find_plugin`].
+/// A library of coldframe that other programs load; `exe_dir` is the folder of the executable.
 pub fn find_library(exe_dir: &Path, name: &str) -> Option<PathBuf> {
     library_places(exe_dir, name).into_iter().find(|path| path.is_file()).and_then(|path| path.canonicalize().ok())
 }
@@ -169,7 +182,7 @@ mod tests {
         assert_eq!(code(&file(dir.path(), "lost", b"#!/no/such/thing\n", 0o755)), 126);
         assert!(matches!(
             resolve(OsStr::new("no-such-program-here"), &[], OsStr::new("/usr/bin:/bin")),
-            Err(RecordError::NotFound(_))
+            Err(ProgramError::NotFound(_))
         ));
     }
 

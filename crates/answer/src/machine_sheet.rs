@@ -1,6 +1,5 @@
 //! This machine as a device: its sheet, which is measured if no kept sheet is valid for this machine.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use coldframe_core::Ps;
@@ -13,10 +12,9 @@ use coldframe_sheet::sheet::machine::{Latency, Machine, Spread, Varying};
 use coldframe_sheet::sheet::{kept, Kind, Sourced};
 use coldframe_sheet::Sheet;
 
-use crate::failure::Failure;
-use crate::output;
-use crate::progress::Line;
-use crate::run::allowed;
+use crate::error::AnswerError;
+use crate::listener::Listener;
+use crate::program::allowed;
 use crate::run_kernel::{swappable, this};
 
 /// The version of the measurement in `coldframe_costs`. Raise it if its numbers can no longer be compared with
@@ -31,8 +29,8 @@ const SECONDS: u32 = 8;
 ///
 /// # Errors
 /// A folder that cannot be used, a machine that cannot page.
-pub fn sheet(backing: &Path, extent: Extent, quiet: bool) -> Result<Sheet, Failure> {
-    known(backing).map_or_else(|| measured(backing, extent, &[], quiet).map(|(sheet, _)| sheet), Ok)
+pub fn sheet(backing: &Path, extent: Extent, listener: &dyn Listener) -> Result<Sheet, AnswerError> {
+    known(backing).map_or_else(|| measured(backing, extent, &[], listener).map(|(sheet, _)| sheet), Ok)
 }
 
 /// The same, but if a kept sheet's faults take another time now, the machine is measured shortly, for this process
@@ -40,17 +38,15 @@ pub fn sheet(backing: &Path, extent: Extent, quiet: bool) -> Result<Sheet, Failu
 ///
 /// # Errors
 /// As [`sheet`].
-pub fn sheet_now(backing: &Path, extent: Extent, quiet: bool) -> Result<Sheet, Failure> {
-    let Some(sheet) = known(backing) else { return sheet(backing, extent, quiet) };
+pub fn sheet_now(backing: &Path, extent: Extent, listener: &dyn Listener) -> Result<Sheet, AnswerError> {
+    let Some(sheet) = known(backing) else { return sheet(backing, extent, listener) };
     let (Ok(then), Some(now)) = (sheet.cost("live.zero_fill"), costs::first_touch(backing)) else { return Ok(sheet) };
     if then.low.0 < OTHER * now.mean.0 && now.mean.0 < OTHER * then.high.0 {
         return Ok(sheet);
     }
-    if !quiet {
-        let [then, now] = [then.mean, now.mean].map(said);
-        let what = format!("a first touch of a page took {then} when this machine was measured, and takes {now} now");
-        output::tell(&format!("note: {what}; measured again, shortly, for this answer\n"));
-    }
+    let [then, now] = [then.mean, now.mean].map(two_digits);
+    let what = format!("a first touch of a page took {then} when this machine was measured, and takes {now} now");
+    listener.note(&format!("note: {what}; measured again, shortly, for this answer\n"));
     let costs = costs::measure(backing, Extent::Short, &mut |_, _| ())?;
     let swap: Vec<SwapCosts> = swap_costs().into_iter().collect();
     Ok(written(machine(backing), &costs, &swap))
@@ -73,26 +69,23 @@ pub fn measured(
     backing: &Path,
     extent: Extent,
     swaps: &[String],
-    quiet: bool,
-) -> Result<(Sheet, Option<PathBuf>), Failure> {
+    listener: &dyn Listener,
+) -> Result<(Sheet, Option<PathBuf>), AnswerError> {
     let swaps: Vec<SwapKind> = swaps.iter().map(|text| SwapKind::parse(text)).collect();
     swaps.iter().try_for_each(|kind| swappable(&Tree::machine(), kind))?;
     let backing = &std::path::absolute(backing).unwrap_or(backing.into());
     allowed(backing)?;
     has_room(backing, file_system(backing).1)?;
-    if !quiet && coldframe_costs::doctor::is_ram(backing) {
-        output::tell(&format!("warning: {} lies in RAM; give --backing a folder on a disk\n", backing.display()));
+    if coldframe_costs::doctor::is_ram(backing) {
+        listener.note(&format!("warning: {} lies in RAM; give --backing a folder on a disk\n", backing.display()));
     }
     let (load, processors) = (load(&std::fs::read_to_string("/proc/loadavg").unwrap_or_default()), processors());
-    if !quiet && load > f64::from(processors) {
-        output::tell(&format!("warning: other programs are at work (load {load:.1}, {processors} CPUs); run `coldframe calibrate` when they are not\n"));
+    if load > f64::from(processors) {
+        listener.note(&format!("warning: other programs are at work (load {load:.1}, {processors} CPUs); run `coldframe calibrate` when they are not\n"));
     }
-    if !quiet && std::io::stderr().is_terminal() {
-        eprintln!("measuring this machine once ({SECONDS} s)...");
-    }
-    let mut line = Line::new(quiet);
-    let costs = costs::measure(backing, extent, &mut |done, all| line.show(done, Some(all), "measuring"))?;
-    drop(line);
+    let words = format!("measuring this machine once ({SECONDS} s)");
+    let costs = costs::measure(backing, extent, &mut |done, all| listener.progress(done, Some(all), &words))?;
+    listener.finish();
     let swap = match swaps[..] {
         [] => swap_costs().into_iter().collect(),
         _ => swaps.iter().map(of_new).collect::<Result<Vec<_>, _>>()?,
@@ -103,13 +96,12 @@ pub fn measured(
 }
 
 /// The costs of a swap that is made for this time.
-fn of_new(kind: &SwapKind) -> Result<SwapCosts, Failure> {
+fn of_new(kind: &SwapKind) -> Result<SwapCosts, AnswerError> {
     let mut guard = Guard::start(this("kernel-guard")?)?;
     let found = guard.swap(kind, SWAP).map(|_| swap_costs());
     guard.end();
-    found?.ok_or_else(|| Failure::Other {
-        message: format!("--swap {kind}: it takes no pages of this process; is this a cgroup without swap?"),
-        code: 4,
+    found?.ok_or_else(|| {
+        AnswerError::new(4, format!("--swap {kind}: it takes no pages of this process; is this a cgroup without swap?"))
     })
 }
 
@@ -121,13 +113,13 @@ fn is_of(sheet: &Sheet, machine: &Machine) -> bool {
     sheet.machine.as_ref().is_some_and(|measured| measured.is_like(machine))
 }
 
-fn has_room(backing: &Path, free: u64) -> Result<(), Failure> {
+fn has_room(backing: &Path, free: u64) -> Result<(), AnswerError> {
     if free >= ROOM || !backing.is_dir() {
         return Ok(());
     }
     let (shown, free, room) = (backing.display(), free >> 20, ROOM >> 20);
     let message = format!("{shown}: {free} MiB free, and measuring takes {room}; make room, or give another --backing");
-    Err(Failure::Other { message, code: 5 })
+    Err(AnswerError::new(5, message))
 }
 
 /// Identifies this machine.
@@ -211,7 +203,7 @@ fn spread(sample: Sample) -> Spread {
 }
 
 /// A time for people: with two digits.
-pub fn said(time: Ps) -> String {
+pub fn two_digits(time: Ps) -> String {
     let (value, unit) = match time.0 {
         0..=994_999 => (time.0 as f64 / 1e3, "ns"),
         995_000..=994_999_999 => (time.0 as f64 / 1e6, "us"),
@@ -313,7 +305,7 @@ mod tests {
             (1_500_000_000, "1.5 ms"),
             (2_000_000_000_000, "2.0 s"),
         ] {
-            assert_eq!(said(Ps(ps)), expected);
+            assert_eq!(two_digits(Ps(ps)), expected);
         }
     }
 }

@@ -1,23 +1,23 @@
-//! The run time of a recorded program for each size of RAM on this machine. `advise --device here` and `coldframe --
-//! PROGRAM` ask for it.
+//! This machine with its costs, which answer about a recording; or the machine of a sheet.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::process::ExitStatus;
 use std::time::Instant;
 
-use coldframe_answer::{answer, pager, Answer, Costs, Question};
 use coldframe_costs::Extent;
-use coldframe_experiment::ExperimentError;
-use coldframe_live::{Options, FRAMES_MIN, PAGE};
+use coldframe_live::Options;
 use coldframe_sheet::here::Here;
-use coldframe_sheet::quantity::human_size;
 use coldframe_sheet::Sheet;
-use coldframe_store::Reader;
 
-use crate::failure::Failure;
-use crate::here_sheet;
-use crate::run::{default_backing, find_preload, preloads, start};
-use crate::watched::swaps;
+use crate::child::{Care, Child, Signals};
+use crate::error::AnswerError;
+use crate::listener::Listener;
+use crate::machine_sheet;
+use crate::prices::swaps;
+use crate::program::{default_backing, plain, with_pager};
+use crate::recorded::Recorded;
+use crate::watch::nothing_to_save;
+use crate::{answer, pager, Costs, Question, Reading};
 
 /// A machine, as the answers need it.
 pub struct Machine {
@@ -30,8 +30,8 @@ impl Machine {
     ///
     /// # Errors
     /// This machine cannot page.
-    pub fn known() -> Result<Machine, Failure> {
-        let sheet = here_sheet::sheet_now(&default_backing(), Extent::Whole, false)?;
+    pub fn known(listener: &dyn Listener) -> Result<Machine, AnswerError> {
+        let sheet = machine_sheet::sheet_now(&default_backing(), Extent::Whole, listener)?;
         Machine::of(sheet, start_seconds().unwrap_or(0.0))
     }
 
@@ -39,8 +39,8 @@ impl Machine {
     ///
     /// # Errors
     /// The sheet lacks a cost.
-    pub fn of(sheet: Sheet, start: f64) -> Result<Machine, Failure> {
-        let here = Here::of(&sheet).map_err(ExperimentError::from)?;
+    pub fn of(sheet: Sheet, start: f64) -> Result<Machine, AnswerError> {
+        let here = Here::of(&sheet)?;
         let evict_dirty_read = sheet.cost("live.evict_dirty_read").ok();
         Ok(Machine { costs: Costs { here, evict_dirty_read, start }, sheet })
     }
@@ -50,25 +50,22 @@ impl Machine {
         &self.sheet
     }
 
-    /// The answer about a trace.
+    /// The answer about a recording.
     ///
     /// # Errors
     /// As [`answer`]; the heap is so small that there is nothing to save.
-    pub fn about(&self, trace: &Path, slowdown: Option<f64>, program_seconds: Option<f64>) -> Result<Answer, Failure> {
-        let ram_least = (FRAMES_MIN * PAGE) as u64;
-        if let Some(heap) = heap(trace).filter(|heap| *heap <= ram_least) {
-            let (heap, least) = (human_size(heap), human_size(ram_least));
-            let message = format!("its heap takes {heap}, and no --ram is less than {least}: there is nothing to save");
-            return Err(Failure::Other { message, code: 1 });
+    pub fn about(&self, reading: &Reading, slowdown: Option<f64>) -> Result<Recorded, AnswerError> {
+        if let Some(facts) = &reading.provenance.program {
+            nothing_to_save(facts.managed_bytes)?;
         }
-        self.priced(trace, slowdown, program_seconds)
+        self.priced(reading, slowdown)
     }
 
-    /// The same for any heap.
+    /// The answer about a recording with a heap of any size.
     ///
     /// # Errors
     /// As [`answer`].
-    pub fn priced(&self, trace: &Path, slowdown: Option<f64>, program_seconds: Option<f64>) -> Result<Answer, Failure> {
+    pub fn priced(&self, reading: &Reading, slowdown: Option<f64>) -> Result<Recorded, AnswerError> {
         let measured = self.sheet.machine.as_ref().map_or("", |machine| machine.measured.as_str());
         let question = Question {
             costs: self.costs,
@@ -76,15 +73,9 @@ impl Machine {
             swaps: swaps(),
             pager: pager(&self.costs.here),
             slowdown: slowdown.unwrap_or(Question::SLOWDOWN),
-            program_seconds,
         };
-        Ok(answer(trace, &question)?)
+        answer(reading, &question)
     }
-}
-
-/// The largest amount of paged memory in RAM of the program's largest process, if the recorder has noted it.
-fn heap(trace: &Path) -> Option<u64> {
-    Some(Reader::open(trace).ok()?.provenance().program?.managed_bytes)
 }
 
 /// How often the start of a pager is timed; the median is used.
@@ -94,10 +85,13 @@ const STARTS: usize = 3;
 /// cannot be measured here.
 fn start_seconds() -> Option<f64> {
     let program = vec![OsString::from("true")];
-    let preload = preloads(&find_preload().ok()?);
     let options = Options { backing: default_backing(), max_memory: MEMORY, ..Options::new(RAM) };
-    let paged = || start(&program, &preload, &options).ok()?.wait_with_signals(None).ok();
-    let alone = || std::process::Command::new(&program[0]).status().ok();
+    let signals = Signals::catch().ok()?;
+    let paged = || {
+        let child = Child::start(with_pager(&program, &options).ok()?, &program[0]).ok()?;
+        child.wait(&Care::of(&signals)).ok().map(|ended| ended.status)
+    };
+    let alone = || plain(&program).status().ok();
     Some((median(paged)? - median(alone)?).max(0.0))
 }
 
@@ -105,7 +99,7 @@ fn start_seconds() -> Option<f64> {
 const RAM: u64 = 64 << 20;
 const MEMORY: u64 = 64 << 30;
 
-fn median(run: impl Fn() -> Option<std::process::ExitStatus>) -> Option<f64> {
+fn median(run: impl Fn() -> Option<ExitStatus>) -> Option<f64> {
     let timed = || {
         let began = Instant::now();
         run().filter(|status| status.success()).map(|_| began.elapsed().as_secs_f64())

@@ -15,7 +15,7 @@ use coldframe_store::window::Recorded;
 use lz4_flex::frame::{FrameDecoder, FrameEncoder};
 use serde::{Deserialize, Serialize};
 
-use crate::failure::Failure;
+use crate::error::AnswerError;
 
 /// The first bytes of the decompressed file.
 const MAGIC: &[u8; 8] = b"coldraw1";
@@ -35,15 +35,15 @@ pub struct Ran {
     pub exit: Option<i32>,
 }
 
-fn failed(path: &Path, what: &str, error: impl std::fmt::Display) -> Failure {
-    Failure::Other { message: format!("{}: {what}: {error}", path.display()), code: 5 }
+fn failed(path: &Path, what: &str, error: impl std::fmt::Display) -> AnswerError {
+    AnswerError::new(5, format!("{}: {what}: {error}", path.display()))
 }
 
 /// Writes the files of `folder`, one for each process. Returns the bytes of `out`.
 ///
 /// # Errors
 /// A file cannot be read or written.
-pub fn write(folder: &Path, command: &str, seconds: f64, exit: Option<i32>, out: &Path) -> Result<u64, Failure> {
+pub fn write(folder: &Path, command: &str, seconds: f64, exit: Option<i32>, out: &Path) -> Result<u64, AnswerError> {
     let bad = |error: std::io::Error| failed(out, "cannot be written", error);
     let ran = serde_json::to_vec(&Ran { command: command.into(), seconds, exit }).expect("plain data has a JSON form");
     let mut to = FrameEncoder::new(std::fs::File::create(out).map_err(bad)?);
@@ -86,10 +86,10 @@ pub fn is_raw(path: &Path) -> bool {
 ///
 /// # Errors
 /// It cannot be read, is cut short or damaged, or was recorded on a machine of the other byte order.
-pub fn read(path: &Path) -> Result<(Ran, Vec<Recorded>), Failure> {
-    let damaged = |error: &dyn std::fmt::Display| Failure::Other {
-        message: format!("{}: is no whole raw recording: {error}; copy it again, or record again", path.display()),
-        code: 3,
+pub fn read(path: &Path) -> Result<(Ran, Vec<Recorded>), AnswerError> {
+    let damaged = |error: &dyn std::fmt::Display| {
+        let again = "copy it again, or record again";
+        AnswerError::new(3, format!("{}: is no whole raw recording: {error}; {again}", path.display()))
     };
     let file = std::fs::File::open(path).map_err(|e| failed(path, "cannot be read", e))?;
     let mut from = FrameDecoder::new(file);

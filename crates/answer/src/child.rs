@@ -1,0 +1,298 @@
+//! One program that coldframe has started: its signals, its time limit, its end.
+//!
+//! ```text
+//!   start ─► wait ─┬─ the program ends ────────────────────────────────────────► Ended, why: None
+//!                  ├─ SIGTERM or SIGHUP to coldframe: Pass ─ sent on, and waits on
+//!                  └─ a signal: End, or the deadline ─ SIGTERM ─ grace ─ SIGKILL ► Ended, why: Some
+//! ```
+//! Ctrl-C reaches the program from the terminal. A program that is looked at while it runs calls [`Child::look`].
+
+use std::ffi::OsStr;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{channel, RecvTimeoutError};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use rustix::process::{kill_process, set_child_subreaper, wait, Pid, Signal, WaitOptions};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+use crate::error::AnswerError;
+
+/// How long a program may take to end after SIGTERM; the same as with an emulator.
+pub const GRACE: Duration = Duration::from_secs(2);
+/// How often signals and limits are checked.
+const LOOK: Duration = Duration::from_millis(20);
+/// Naps until the last process of a pager has ended.
+const NAPS: u32 = 20;
+const NAP: Duration = Duration::from_millis(1);
+
+/// Signals that came to coldframe. They do not end it while one of these lives.
+pub struct Signals(&'static Flags);
+
+/// A handler stays for good, so there is one for each signal.
+struct Flags {
+    came: [(i32, Arc<AtomicBool>); 3],
+    /// Whether a signal ends coldframe.
+    over: Arc<AtomicBool>,
+    users: AtomicUsize,
+}
+
+impl Flags {
+    fn catch() -> std::io::Result<Flags> {
+        let came = [SIGINT, SIGTERM, SIGHUP].map(|signal| (signal, Arc::default()));
+        let flags = Flags { came, over: Arc::default(), users: AtomicUsize::new(0) };
+        for (signal, came) in &flags.came {
+            signal_hook::flag::register_conditional_shutdown(*signal, 128 + signal, Arc::clone(&flags.over))?;
+            signal_hook::flag::register(*signal, Arc::clone(came))?;
+        }
+        // This signal is for the program alone.
+        signal_hook::flag::register(SIGQUIT, Arc::default())?;
+        Ok(flags)
+    }
+}
+
+impl Signals {
+    /// Catches the signals from now on.
+    ///
+    /// # Errors
+    /// A signal cannot be caught.
+    pub fn catch() -> Result<Signals, AnswerError> {
+        static FLAGS: OnceLock<Result<Flags, String>> = OnceLock::new();
+        let flags = FLAGS.get_or_init(|| Flags::catch().map_err(|error| error.to_string()));
+        let flags = flags.as_ref().map_err(|e| AnswerError::new(5, format!("cannot catch signals: {e}")))?;
+        if flags.users.fetch_add(1, Relaxed) == 0 {
+            flags.came.iter().for_each(|(_, came)| came.store(false, Relaxed));
+        }
+        flags.over.store(false, Relaxed);
+        Ok(Signals(flags))
+    }
+
+    /// Whether one came.
+    pub fn came(&self) -> bool {
+        self.0.came.iter().any(|(_, flag)| flag.load(Relaxed))
+    }
+
+    /// Those to pass on that came since the last call.
+    fn to_pass_on(&self) -> impl Iterator<Item = Signal> + '_ {
+        let passed = self.0.came.iter().filter(|(signal, flag)| *signal != SIGINT && flag.swap(false, Relaxed));
+        passed.filter_map(|(signal, _)| Signal::from_named_raw(*signal))
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        if self.0.users.fetch_sub(1, Relaxed) == 1 {
+            self.0.over.store(true, Relaxed);
+        }
+    }
+}
+
+/// What ends a program, and what is done while it runs.
+pub struct Care<'a> {
+    /// Signals to coldframe.
+    pub signals: &'a Signals,
+    /// Whether a signal is passed on to the program, which may go on; otherwise it ends the program.
+    pub pass_on: bool,
+    /// The program is ended at this time.
+    pub deadline: Option<Instant>,
+    /// How long it may take to end after SIGTERM.
+    pub grace: Duration,
+    /// Further processes, which get the same signals.
+    pub others: &'a (dyn Fn() -> Vec<u32> + Sync),
+    /// Done at each look.
+    pub look: &'a (dyn Fn() + Sync),
+    /// Whether a pager's own processes, which come to coldframe, are waited for.
+    pub reap: bool,
+}
+
+impl<'a> Care<'a> {
+    /// Signals are passed on, and there is no time limit.
+    pub fn of(signals: &'a Signals) -> Care<'a> {
+        Care { signals, pass_on: true, deadline: None, grace: GRACE, others: &Vec::new, look: &|| {}, reap: false }
+    }
+
+    /// Signals end the program.
+    pub fn that_ends(signals: &'a Signals) -> Care<'a> {
+        Care { pass_on: false, ..Care::of(signals) }
+    }
+
+    fn reason(&self) -> Option<Why> {
+        if !self.pass_on && self.signals.came() {
+            return Some(Why::Signal);
+        }
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline).then_some(Why::Deadline)
+    }
+}
+
+/// Why coldframe ended a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// A signal to coldframe.
+    Signal,
+    /// The time limit.
+    Deadline,
+}
+
+/// A program that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// Its status.
+    pub status: ExitStatus,
+    /// `None`: it ended by itself.
+    pub why: Option<Why>,
+}
+
+/// A program that has been started.
+pub struct Child {
+    process: std::process::Child,
+    ending: Ending,
+    status: Option<ExitStatus>,
+}
+
+/// How far the end of a program is.
+#[derive(Clone, Copy, Default)]
+struct Ending {
+    why: Option<Why>,
+    since: Option<Instant>,
+    killed: bool,
+}
+
+impl Ending {
+    /// Passes signals on, and ends the program if it is time.
+    fn step(&mut self, program: u32, care: &Care) {
+        let to_all = |signal: Signal| {
+            send(program, signal);
+            (care.others)().into_iter().filter(|process| *process != program).for_each(|p| send(p, signal));
+        };
+        if care.pass_on {
+            care.signals.to_pass_on().for_each(|signal| send(program, signal));
+        }
+        match self.since {
+            None => {
+                self.why = care.reason();
+                self.since = self.why.map(|_| Instant::now());
+                self.since.iter().for_each(|_| to_all(Signal::TERM));
+            }
+            Some(since) if !self.killed && since.elapsed() > care.grace => {
+                to_all(Signal::KILL);
+                self.killed = true;
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Ends the other processes of a program that coldframe has ended.
+    fn end_others(&self, care: &Care) {
+        let Some(since) = self.since else { return };
+        let left = |until: Instant| loop {
+            let left = (care.others)();
+            if left.is_empty() || Instant::now() > until {
+                return left;
+            }
+            std::thread::sleep(LOOK);
+        };
+        left(since + care.grace).into_iter().for_each(|process| send(process, Signal::KILL));
+        left(Instant::now() + care.grace);
+    }
+}
+
+impl Child {
+    /// Starts a process for the program of this name.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(mut process: Command, name: &OsStr) -> Result<Child, AnswerError> {
+        let child = process.spawn();
+        let failed = |error| AnswerError::new(126, format!("{} cannot be started: {error}", name.display()));
+        child.map(Child::of).map_err(failed)
+    }
+
+    /// Of a process that is there already.
+    pub fn of(process: std::process::Child) -> Child {
+        Child { process, ending: Ending::default(), status: None }
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Whether it still runs.
+    pub fn look(&mut self, care: &Care) -> bool {
+        if self.status.is_none() {
+            self.status = self.process.try_wait().ok().flatten();
+        }
+        if self.status.is_none() {
+            self.ending.step(self.process.id(), care);
+        }
+        self.status.is_none()
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Errors
+    /// It cannot be waited for.
+    pub fn wait(self, care: &Care) -> Result<Ended, AnswerError> {
+        if let Some(status) = self.status {
+            return Ok(Ended { status, why: self.ending.why });
+        }
+        let (program, mut ending) = (self.process.id(), self.ending);
+        // Processes that have lost their parents come to this one.
+        let _ = set_child_subreaper(Some(rustix::process::getpid()));
+        let (ends, ended) = channel::<()>();
+        let status = std::thread::scope(|scope| {
+            let watching = scope.spawn(move || {
+                loop {
+                    (care.look)();
+                    if ended.recv_timeout(LOOK) != Err(RecvTimeoutError::Timeout) {
+                        break;
+                    }
+                    ending.step(program, care);
+                }
+                (care.look)();
+                ending
+            });
+            let status = await_end(program, care.reap);
+            drop(ends);
+            ending = watching.join().unwrap_or_default();
+            status
+        });
+        let failed = |e| AnswerError::new(5, format!("cannot wait for the program: {e}"));
+        let status = status.map_err(failed)?;
+        ending.end_others(care);
+        Ok(Ended { status, why: ending.why })
+    }
+}
+
+fn send(process: u32, signal: Signal) {
+    if let Some(process) = i32::try_from(process).ok().and_then(Pid::from_raw) {
+        // It may have ended meanwhile.
+        let _ = kill_process(process, signal);
+    }
+}
+
+/// Waits for a child. The pagers' own processes that are left come to this process, and end soon after.
+fn await_end(program: u32, reap: bool) -> rustix::io::Result<ExitStatus> {
+    let status = loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((ended, status))) if ended.as_raw_pid() == program as i32 => break status,
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    };
+    for _ in 0..if reap { NAPS } else { 0 } {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) => {}
+            Ok(None) => std::thread::sleep(NAP),
+            Err(_) => break,
+        }
+    }
+    Ok(ExitStatus::from_raw(status.as_raw()))
+}
+
+/// The exit code that a shell reports for a status.
+pub fn code(status: ExitStatus) -> u8 {
+    status.code().map_or_else(|| 128 + status.signal().unwrap_or(0) as u8, |code| code as u8)
+}

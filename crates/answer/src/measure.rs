@@ -1,0 +1,84 @@
+//! What a program needs, in the best way that the machine allows: recorded by our pager, else watched by its referenced
+//! bits.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use coldframe_sheet::quantity::human_size;
+use coldframe_store::heat::Heat;
+use coldframe_store::ProcessFacts;
+
+use crate::error::AnswerError;
+use crate::kinds::Answer;
+use crate::listener::Listener;
+use crate::machine::Machine;
+use crate::program::{binary, pageable};
+use crate::record::{record, Order, PATIENCE};
+use crate::{watch, Question, Reading};
+
+/// Rows and columns of the map of touched memory: a page with it stays far below its bound.
+pub const MAP: (usize, usize) = (40, 120);
+/// Code and libraries of a program that the pager serves take less than this times its heap, if the heap is worth a
+/// question.
+const ELSEWHERE: u64 = 4;
+
+/// An answer about a program, and what else its recording shows.
+pub struct Measured {
+    /// The answer.
+    pub answer: Answer,
+    /// Where and when memory was touched.
+    pub heat: Option<Heat>,
+    /// The processes of the command.
+    pub group: Vec<ProcessFacts>,
+    /// Why the answer is about less than the program does, one sentence each.
+    pub remarks: Vec<String>,
+}
+
+/// Runs the program, and records or watches it. `folder`: where its trace lies; `paged`: only the pager will do, and
+/// why.
+///
+/// # Errors
+/// There is no such program; it cannot be watched; it does not use enough memory.
+pub fn measure(
+    command: &[OsString],
+    folder: &Path,
+    paged: Option<&str>,
+    listener: &dyn Listener,
+) -> Result<Measured, AnswerError> {
+    binary(command)?;
+    match (pageable(command), paged) {
+        (Ok(()), _) => recorded(command, folder, paged, listener),
+        (Err(why), Some(paged)) => Err(AnswerError::new(4, format!("{paged}, which is not possible: {why}"))),
+        (Err(why), None) => watched(command, &why.to_string(), listener),
+    }
+}
+
+fn recorded(
+    command: &[OsString],
+    folder: &Path,
+    paged: Option<&str>,
+    listener: &dyn Listener,
+) -> Result<Measured, AnswerError> {
+    // Reports what this machine lacks before the program runs.
+    let machine = Machine::known(listener)?;
+    let trace = folder.join("trace.parquet");
+    let recording = record(&Order { command, patience: PATIENCE, ..Order::default() }, &trace)?;
+    let (heap, rest) = (recording.managed_bytes, recording.not_paged_bytes);
+    // A virtual machine with a heap of its own, or a shell with static children.
+    if rest > ELSEWHERE * heap && paged.is_none() {
+        let why = format!("our pager serves {} of its {}", human_size(heap), human_size(heap + rest));
+        listener.warn(&format!("coldframe: {why}; running it again, to watch all of it\n"));
+        let _ = std::fs::remove_file(&trace);
+        return watched(command, &why, listener);
+    }
+    let reading = Reading::read(&trace, None, Some(MAP))?;
+    let answer = Answer::Recorder(machine.about(&reading, None)?);
+    let (heat, group) = (reading.heat, reading.provenance.group);
+    Ok(Measured { answer, heat, group, remarks: recording.remarks() })
+}
+
+fn watched(command: &[OsString], why: &str, listener: &dyn Listener) -> Result<Measured, AnswerError> {
+    let answer = watch::program(command, why, Question::SLOWDOWN, listener)?;
+    let remarks = answer.common.notes.clone();
+    Ok(Measured { answer: Answer::ReferencedBits(answer), heat: None, group: Vec::new(), remarks })
+}

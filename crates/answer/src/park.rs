@@ -1,0 +1,126 @@
+//! Programs that take turns in less RAM than they need together; and the process of coldframe that keeps one of them.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use coldframe_kernel::{Guard, KernelError, Parking, Standing, Tree};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::error::AnswerError;
+use crate::run_kernel::this;
+
+/// Programs that are or were parked.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Parked {
+    /// The programs.
+    pub programs: Vec<Program>,
+}
+
+/// A program that is or was parked.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Program {
+    /// The name that it was parked by.
+    pub name: String,
+    /// Whether it stands still.
+    pub parked: bool,
+    /// Its memory.
+    pub bytes: Bytes,
+}
+
+/// The memory of a parked program.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct Bytes {
+    /// In RAM.
+    pub ram: u64,
+    /// In swap.
+    pub swapped: u64,
+    /// Of its list: what it used of what was in swap.
+    pub listed: u64,
+}
+
+impl From<Standing> for Program {
+    fn from(of: Standing) -> Program {
+        let bytes = Bytes { ram: of.stays, swapped: of.swapped, listed: of.listed };
+        Program { name: of.name, parked: of.parked, bytes }
+    }
+}
+
+fn parking() -> Result<Parking, AnswerError> {
+    let own = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let folder = if rustix::process::geteuid().is_root() { Some("/run".into()) } else { own };
+    let message = "XDG_RUNTIME_DIR is not set; set it to a folder of your own, for the sockets of parked programs";
+    let folder = folder.ok_or_else(|| AnswerError::new(4, message))?;
+    Ok(Parking::at(folder.join("coldframe"), env!("CARGO_PKG_VERSION")))
+}
+
+/// All programs that are or were parked.
+///
+/// # Errors
+/// There is no folder for their sockets.
+pub fn list() -> Result<Parked, AnswerError> {
+    Ok(Parked { programs: parking()?.all().into_iter().map(Program::from).collect() })
+}
+
+/// Stops a program and pushes its pages out.
+///
+/// # Errors
+/// It cannot be parked: it goes on as before.
+pub fn park(name: &str) -> Result<Program, AnswerError> {
+    let parking = parking()?;
+    if let Some(done) = parking.ask(name, "park")? {
+        return Ok(done.into());
+    }
+    start(name)?;
+    parking.ask(name, "park")?.map(Program::from).ok_or_else(|| lost(name))
+}
+
+/// Lets a parked program run; `soon`: only fetches its pages.
+///
+/// # Errors
+/// It is not parked, has ended, or is in a group that another has frozen.
+pub fn resume(name: &str, soon: bool) -> Result<Program, AnswerError> {
+    let verb = if soon { "soon" } else { "resume" };
+    parking()?.ask(name, verb)?.map(Program::from).ok_or_else(|| lost(name))
+}
+
+fn lost(name: &str) -> AnswerError {
+    let message = format!("{name} is not parked: it never was, or has ended; `coldframe park --list` lists what is");
+    AnswerError::new(4, message)
+}
+
+/// Starts the program's keeper, which outlives this process.
+fn start(name: &str) -> Result<(), AnswerError> {
+    let failed = |e: std::io::Error| KernelError::Refused(format!("the keeper cannot be started: {e}"));
+    let mut command = this("kernel-park")?;
+    command.arg("--").arg(name).stdin(Stdio::null()).stderr(Stdio::null()).stdout(Stdio::piped()).current_dir("/");
+    let mut keeper = command.spawn().map_err(failed)?;
+    let mut reply = String::new();
+    let stdout = keeper.stdout.take().expect("it is piped");
+    BufReader::new(stdout).read_line(&mut reply).map_err(failed)?;
+    match reply.trim() {
+        "ready" => Ok(()),
+        why => Err(KernelError::Refused(why.into()).into()),
+    }
+}
+
+/// The keeper's process, in a session of its own.
+///
+/// # Errors
+/// There is no folder for its socket.
+pub fn keep(name: &str) -> Result<(), AnswerError> {
+    let _ = rustix::process::setsid();
+    let guard = || {
+        let command = this("kernel-guard").map_err(|e| KernelError::Refused(e.to_string()))?;
+        Guard::start(command)
+    };
+    let reply = |line: &str| {
+        let mut stdout = std::io::stdout();
+        let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
+    };
+    if let Err(error) = parking()?.keep(&Tree::machine(), name, &guard, || reply("ready")) {
+        reply(&error.to_string());
+    }
+    Ok(())
+}

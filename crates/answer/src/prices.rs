@@ -1,0 +1,57 @@
+//! What a page costs on this machine that comes back from the kernel's swap.
+
+use coldframe_core::Ps;
+use coldframe_costs::{page_read, swap_costs, swap_is_compressed, Sample, SwapCosts};
+use coldframe_kernel::SwapKind;
+use coldframe_sheet::sheet::machine::Spread;
+
+use crate::error::AnswerError;
+use crate::machine_sheet;
+use crate::program::default_backing;
+use crate::swap::Price;
+
+/// The prices of a page from the kernel's swap, at least one: without those of [`swaps`] it is that of the disk.
+///
+/// # Errors
+/// There is no folder to measure the disk.
+pub fn prices() -> Result<Vec<Price>, AnswerError> {
+    let (backing, known) = (default_backing(), swaps());
+    if !known.is_empty() {
+        return Ok(known);
+    }
+    let Sample { low, mean, high } = page_read(&backing)?;
+    let fault = Spread { low, mean, high };
+    let source = format!("4 KiB read from the disk of {}, measured now", backing.display());
+    let make = swap_is_compressed().is_none().then(|| "FILE".to_string());
+    Ok(vec![Price { fault, ahead: fault, pack: None, kind: "disk".into(), compressed: false, make, source }])
+}
+
+/// The prices of a page from the swap that is on: as this machine is known, or measured now. If none is on, those of each
+/// swap that `coldframe calibrate --swap` has measured.
+pub fn swaps() -> Vec<Price> {
+    let (sheet, on) = (machine_sheet::known(&default_backing()), swap_is_compressed());
+    let cost = |key: &'static str| sheet.as_ref().and_then(|sheet| sheet.cost(key).ok());
+    let price = |compressed, fault, ahead, pack: Option<Ps>, when: &str| {
+        let zram = SwapKind::Zram.to_string();
+        let (kind, new) = if compressed { (zram.clone(), zram) } else { ("disk".into(), "FILE".into()) };
+        let source = format!("the kernel's swap on {kind}, {when}");
+        Price { fault, ahead, pack, kind, compressed, make: on.is_none().then_some(new), source }
+    };
+    let kept = |compressed: bool| {
+        let [fault, ahead] = match compressed {
+            true => [cost("live.zram_fault")?; 2],
+            false => [cost("live.swap_fault")?, cost("live.swap_ahead")?],
+        };
+        let pack = cost("live.zram_pack").map(|pack| pack.mean);
+        Some(price(compressed, fault, ahead, pack, "from `coldframe calibrate`"))
+    };
+    let now = || {
+        let SwapCosts { compressed, fault, ahead, pack } = swap_costs()?;
+        let [fault, ahead] = [fault, ahead].map(|Sample { low, mean, high }| Spread { low, mean, high });
+        Some(price(compressed, fault, ahead, Some(pack.mean), "measured now"))
+    };
+    match on {
+        Some(compressed) => kept(compressed).or_else(now).into_iter().collect(),
+        None => [true, false].into_iter().filter_map(kept).collect(),
+    }
+}

@@ -1,0 +1,159 @@
+//! The answer from a recording, as data: the content of `advice.json`.
+
+use coldframe_recording::span::PAGE;
+use coldframe_sheet::quantity::human_size;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::common::{program, Common};
+use crate::curve::Curve;
+use crate::error::AnswerError;
+use crate::rows::Rows;
+use crate::seen::Seen;
+use crate::swap::{with_swap, SwapAnswer};
+use crate::Question;
+
+/// The run time of a recorded program by RAM on this machine.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Recorded {
+    /// What every answer has.
+    #[serde(flatten)]
+    pub common: Common,
+    /// The trace.
+    pub trace: String,
+    /// The same with the kernel's swap; `None`: its costs are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<SwapAnswer>,
+    /// Page replacement policy.
+    pub policy: String,
+    /// Most pages read ahead.
+    pub read_ahead: u32,
+    /// Pages that are evicted together.
+    pub evict_batch: usize,
+    /// For a trace of some of the pages.
+    pub sampled: Option<Sampled>,
+    /// Pages of the recorder's window.
+    pub window_pages: u64,
+    /// What the recording shows besides.
+    pub seen: Option<Seen>,
+    /// Runs with less RAM that were measured (`--verify`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verified: Vec<Verified>,
+}
+
+/// A measured run with this RAM.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Verified {
+    /// `--ram`.
+    pub ram_bytes: u64,
+    /// Its time.
+    pub seconds: f64,
+    /// Faults on pages that had to be brought into RAM, if they were counted.
+    pub true_faults: Option<u64>,
+}
+
+/// A sample of the pages, and its error.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Sampled {
+    /// Share of all pages.
+    pub share: f64,
+    /// Largest standard error of the paging time, in percent of it.
+    pub error_percent: f64,
+}
+
+impl Recorded {
+    /// Of a curve that has been found.
+    ///
+    /// # Errors
+    /// As [`with_swap`].
+    pub(crate) fn new(
+        trace: String,
+        rows: &Rows,
+        question: &Question,
+        curve: &Curve<'_>,
+    ) -> Result<Recorded, AnswerError> {
+        let points = curve.points();
+        let livable = curve.livable();
+        let thrash = curve.smallest(|point| point.seconds <= livable);
+        let thrashes = points.iter().any(|point| point.seconds > livable);
+        let sampled =
+            (rows.sample < 1.0).then(|| Sampled { share: rows.sample, error_percent: 100.0 * curve.error_max() });
+        let mut answer = Recorded {
+            trace,
+            kernel: with_swap(curve, &points, &question.swaps, rows.facts.compression.as_ref())?,
+            policy: question.pager.policy.clone(),
+            read_ahead: question.pager.read_ahead,
+            evict_batch: question.pager.evict_batch,
+            sampled,
+            window_pages: rows.window,
+            seen: None,
+            verified: Vec::new(),
+            common: Common {
+                program: program(rows.command.as_deref()),
+                command: rows.command.clone(),
+                program_seconds: rows.facts.seconds,
+                recorded_seconds: rows.facts.recorded_seconds,
+                not_paged_bytes: rows.facts.not_paged_bytes,
+                managed_bytes: rows.peak() * PAGE,
+                needed_bytes: curve.needed,
+                ram_bytes: curve.recommended(),
+                slowdown_percent: 100.0 * question.slowdown,
+                within_slowdown: curve.meets(),
+                thrash_bytes: thrash.filter(|_| thrashes).map(|point| point.ram_bytes),
+                covered_bytes: curve.covered(),
+                entries: rows.count(),
+                processes: rows.processes.len() as u64,
+                threads: rows.processes.iter().map(|process| process.threads as u64).sum(),
+                exit: rows.facts.exit,
+                measured: question.measured.clone(),
+                how_sure: Vec::new(),
+                notes: rows.remarks(),
+                curve: points,
+                ..Common::new()
+            },
+        };
+        answer.common.how_sure = answer.rests_on(rows);
+        Ok(answer)
+    }
+
+    /// The assumptions of the answer, the most important first.
+    fn rests_on(&self, rows: &Rows) -> Vec<String> {
+        let mut notes = Vec::from_iter(
+            (!self.common.measured.is_empty()).then(|| format!("the costs of paging were {}", self.common.measured)),
+        );
+        let threads = rows.processes.iter().map(|process| process.threads).max().unwrap_or(1);
+        if threads > 1 {
+            notes.push(format!("{threads} threads: their waits can overlap, so it may be faster"));
+        }
+        if self.common.processes > 1 {
+            let processes = self.common.processes;
+            notes.push(format!("{processes} processes: each has so much RAM, and their waits are added up"));
+        }
+        if let Some(Sampled { share, error_percent }) = self.sampled {
+            let share = 100.0 * share;
+            let decimals = usize::from(share < 9.95);
+            notes.push(format!(
+                "{share:.decimals$} % of the pages were recorded, so paging may take {error_percent:.0} % more or less"
+            ));
+        }
+        if self.window_pages > 0 {
+            notes.push(format!("below {} these are lower bounds", human_size(self.common.covered_bytes)));
+        }
+        if let Some(inferred) = rows.inferred {
+            notes.push(inferred.into());
+        }
+        notes.push("pages that are loaded for reading and then written with the same bytes count as clean".into());
+        notes
+    }
+
+    /// The advised settings, as `coldframe run -c` reads them; `None`: no size is advised.
+    pub fn config(&self) -> Option<String> {
+        let (kib, policy, read_ahead) = (self.common.ram_bytes? / 1024, &self.policy, self.read_ahead);
+        Some(format!(
+            "# Advised by coldframe {} for {}.\nram = \"{kib}KiB\"\npolicy = \"{policy}\"\nhandler = \"parallel\"\n\n[machine]\n\
+             read_ahead = {read_ahead}\n",
+            self.common.version,
+            self.common.command.as_deref().unwrap_or(&self.common.program).replace('\n', " "),
+        ))
+    }
+}

@@ -1,0 +1,122 @@
+//! Watches a program that our pager cannot record, or a process that runs already, by the referenced bits of its pages:
+//! for any user, for static programs, Go, musl, a virtual machine of Java.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use coldframe_live::FRAMES_MIN;
+use coldframe_proc::{Progress, Watch, Watched as Bits, PAGE};
+use coldframe_sheet::quantity::human_size;
+use rustix::thread::disable_transparent_huge_pages;
+
+use crate::child::{Care, Child, Signals};
+use crate::error::AnswerError;
+use crate::listener::Listener;
+use crate::prices::prices;
+use crate::program::{line, plain};
+use crate::watched::{AskedOfBits, Watched};
+
+/// How often the program's end is checked.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Runs the program and watches it; `why`: why it is not recorded.
+///
+/// # Errors
+/// It cannot be started or watched, or does not use enough memory.
+pub fn program(
+    command: &[OsString],
+    why: &str,
+    slowdown: f64,
+    listener: &dyn Listener,
+) -> Result<Watched, AnswerError> {
+    let prices = prices()?;
+    let signals = Signals::catch()?;
+    let (mut child, care) = (start(command)?, Care::that_ends(&signals));
+    let bits = match Watch::of(child.id(), true) {
+        Ok(watch) => watch.run(&mut |progress| {
+            show(listener, progress, None);
+            child.look(&care)
+        }),
+        // A program that has ended by now has nothing to show.
+        Err(_) if !child.look(&care) => Bits::default(),
+        Err(error) => {
+            let _ = child.wait(&care);
+            return Err(error.into());
+        }
+    };
+    while child.look(&care) {
+        std::thread::sleep(LOOK);
+    }
+    listener.finish();
+    let ended = child.wait(&care)?;
+    let (command, exit, why) = (line(command), ended.status.code(), why.into());
+    let mut answer = answer(&bits, &AskedOfBits { command, process: None, exit, prices, why, slowdown })?;
+    if ended.why.is_some() {
+        answer.common.notes.push("ended by a signal: this is about what it did until then".into());
+    }
+    Ok(answer)
+}
+
+/// Watches a process that runs, for so long or until a signal comes.
+///
+/// # Errors
+/// It cannot be watched, or does not use enough memory.
+pub fn process(process: u32, time: Duration, slowdown: f64, listener: &dyn Listener) -> Result<Watched, AnswerError> {
+    let watch = Watch::of(process, false)?;
+    let command = command_of(process);
+    let signals = Signals::catch()?;
+    let bits = watch.run(&mut |progress| {
+        show(listener, progress, Some(time));
+        progress.elapsed < time && !signals.came()
+    });
+    listener.finish();
+    let (process, why) = (Some(process), String::new());
+    answer(&bits, &AskedOfBits { command, process, exit: Some(0), prices: prices()?, why, slowdown })
+}
+
+/// Starts it without huge pages, which have one bit for 2 MiB.
+fn start(command: &[OsString]) -> Result<Child, AnswerError> {
+    // A kernel without huge pages refuses, and needs no setting. Children inherit it.
+    let huge = disable_transparent_huge_pages(true);
+    let child = coldframe_proc::start(&mut plain(command));
+    if huge.is_ok() {
+        let _ = disable_transparent_huge_pages(false);
+    }
+    child.map(Child::of).map_err(|e| AnswerError::new(126, format!("{}: {e}", command[0].to_string_lossy())))
+}
+
+/// Shows how far it is.
+fn show(listener: &dyn Listener, progress: Progress, all: Option<Duration>) {
+    let heap = human_size(progress.heap_bytes);
+    let seconds = progress.elapsed.as_secs();
+    listener.progress(seconds, all.map(|all| all.as_secs()), &format!("watching: {seconds} s, {heap} of heap"));
+}
+
+fn answer(bits: &Bits, asked: &AskedOfBits) -> Result<Watched, AnswerError> {
+    let heap = bits.peak_pages as u64 * PAGE;
+    nothing_to_save(heap)?;
+    if bits.covered == 0.0 {
+        let heap = human_size(heap);
+        let message = format!("too little was seen of its work to say what it needs of its heap of {heap}; watch it for longer, or when it has work to do");
+        return Err(AnswerError::new(1, message));
+    }
+    Ok(Watched::of(bits, asked))
+}
+
+/// Refuses a heap that no size of RAM is less than.
+pub(crate) fn nothing_to_save(heap: u64) -> Result<(), AnswerError> {
+    let least = FRAMES_MIN as u64 * PAGE;
+    if heap > least {
+        return Ok(());
+    }
+    let (heap, least) = (human_size(heap), human_size(least));
+    let message = format!("its heap takes {heap}, and no --ram is less than {least}: there is nothing to save");
+    Err(AnswerError::new(1, message))
+}
+
+/// The command line of a process, as a shell reads it.
+fn command_of(pid: u32) -> String {
+    let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = String::from_utf8_lossy(&bytes);
+    line(&words.trim_end_matches('\0').split('\0').collect::<Vec<_>>())
+}

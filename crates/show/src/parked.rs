@@ -1,0 +1,40 @@
+//! Parked programs in words.
+
+use coldframe_answer::park::{Parked, Program};
+use coldframe_sheet::quantity::human_size;
+
+use crate::table::styled;
+
+/// All that are or were parked.
+pub fn table(all: &Parked) -> String {
+    if all.programs.is_empty() {
+        return "No program is parked.\n".into();
+    }
+    let row = |of: &Program| {
+        let state = if of.parked { "parked" } else { "runs" };
+        let [ram, swap, used] = [of.bytes.ram, of.bytes.swapped, of.bytes.listed].map(human_size);
+        vec![of.name.clone(), state.into(), ram, swap, used]
+    };
+    format!("{}\n", styled(&["program", "", "in RAM", "in swap", "used"], all.programs.iter().map(row).collect(), 2))
+}
+
+/// One that has just been parked.
+pub fn parked(of: &Program) -> String {
+    let used = match of.bytes.listed {
+        0 => "What it uses is seen from its next resume on.".into(),
+        listed => format!("It has used {} of what was in swap.", human_size(listed)),
+    };
+    let [swapped, ram] = [of.bytes.swapped, of.bytes.ram].map(human_size);
+    format!("{} is parked: {swapped} in swap, {ram} still in RAM. {used}\n", of.name)
+}
+
+/// One that runs again; `soon`: whose pages are there again.
+pub fn resumed(name: &str, of: &Program, soon: bool) -> String {
+    let listed = human_size(of.bytes.listed);
+    match (soon, of.bytes.listed) {
+        (true, 0) => format!("{name} has no list yet: it has one when it is parked after a resume.\n"),
+        (true, _) => format!("{listed} of {name} fetched; it stands still until `coldframe resume`.\n"),
+        (false, 0) => format!("{name} runs.\n"),
+        (false, _) => format!("{name} runs; {listed} that it used before are fetched beside it.\n"),
+    }
+}

@@ -1,0 +1,174 @@
+//! A run in words: faults, stages, device traffic, waits.
+
+use coldframe_answer::run::{Chosen, PagerRun, Run, Snapshot, SwapAreaRun, Times, PAGE};
+use coldframe_answer::run_kernel::{KernelRun, Stall};
+use coldframe_sheet::quantity::{human_count, human_size};
+
+use crate::table::styled;
+
+/// The statistics of a run; empty if no pager has started.
+pub fn words(run: &Run) -> String {
+    match run {
+        Run::Pager(run) if !run.started => String::new(),
+        Run::Pager(run) => nothing_came(run) + &by_pager(run) + &disk(run),
+        Run::Kernel(run) => by_kernel(run),
+    }
+}
+
+fn nothing_came(run: &PagerRun) -> String {
+    match run.stats.resident_max {
+        0 => "note: no memory came to our pager; the program takes none, or starts another one that cannot be paged by it (--by kernel)\n".into(),
+        _ => String::new(),
+    }
+}
+
+/// What the disk wrote meanwhile, by its own counter.
+fn disk(run: &PagerRun) -> String {
+    let ours = run.device.bytes_written;
+    let Some(bytes) = run.device.disk_bytes_written.filter(|_| ours > 0) else { return String::new() };
+    let (mib, times) = (bytes as f64 / f64::from(1 << 20), bytes as f64 / ours as f64);
+    format!("all writes to that disk meanwhile: {mib:.1} MiB, {times:.2} times the swap file's\n")
+}
+
+/// A run by our pager.
+fn by_pager(run: &PagerRun) -> String {
+    let (options, stats, chosen, seconds) = (&run.config, &run.stats, run.chosen.as_ref(), run.program.seconds);
+    let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
+    let (most, given) = (mib(stats.resident_max * PAGE as u64), mib(options.ram));
+    if stats.true_faults == 0 {
+        let fits = "nothing was paged: the program could touch at most";
+        return format!("{fits} {most} at a time, and RAM is {given}\n{seconds:.2} s, {} forks\n", stats.forks);
+    }
+    let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
+    let row = |name: &str, t: Times| {
+        vec![
+            name.to_string(),
+            human_count(t.count),
+            us(t.mean_ns),
+            us(t.p50_ns),
+            us(t.p99_ns),
+            us(t.p999_ns),
+            us(t.max_ns),
+        ]
+    };
+    let rows = vec![
+        row(if options.slow.is_some() { "copied, to be written" } else { "page from the device" }, stats.device_fault),
+        row("page from RAM or zeros", stats.memory_fault),
+        row("false fault", stats.false_fault),
+        row("first write", stats.write_fault),
+        row("wait for the device", stats.device_wait),
+    ];
+    let hidden = match stats.evict_ns {
+        0 => "not observable".to_string(),
+        all => format!("{:.1} %", 100.0 * (all - stats.evict_exposed_ns.min(all)) as f64 / all as f64),
+    };
+    format!(
+        "{}\nRAM {most} of at most {given}, {} managed; {} evictions, {} of them written ({} found unchanged)\n\
+         {}: {} read, {} written in {} writes; search and eviction hidden behind the device: {hidden}\n\
+         {}{}{}{:.2} s, {} forks\n",
+        styled(&["fault", "count", "mean us", "p50", "p99", "p99.9", "max"], rows, 1),
+        mib(stats.managed * PAGE as u64),
+        human_count(stats.evictions),
+        human_count(stats.dirty_evictions),
+        human_count(stats.writes_saved),
+        if options.slow.is_some() { "slow memory" } else { "device" },
+        mib(stats.device_bytes_read),
+        mib(stats.device_bytes_written),
+        human_count(stats.device_writes),
+        run.swap_area.as_ref().map_or_else(String::new, area),
+        stages(stats),
+        chosen.map_or_else(String::new, |chosen| decided(chosen, stats, options.slow.is_some())),
+        seconds,
+        stats.forks,
+    )
+}
+
+/// The time of each stage of a true fault.
+fn stages(stats: &Snapshot) -> String {
+    let Some(faults) = std::num::NonZero::new(stats.true_faults) else { return String::new() };
+    let stages = [
+        ("PreProcess", stats.pre_process_ns),
+        ("GetFreeframe", stats.get_freeframe_ns),
+        ("LoadStopover", stats.load_stopover_ns),
+        ("TransHostMem + UpdateMMU", stats.trans_host_mem_ns),
+        ("PostProcess", stats.post_process_ns),
+    ];
+    let each = stages.map(|(stage, ns)| format!("{stage} {:.1}", ns as f64 / faults.get() as f64 / 1e3));
+    format!("a true fault's stages, mean us: {}\n", each.join(", "))
+}
+
+fn decided(chosen: &Chosen, stats: &Snapshot, slow: bool) -> String {
+    let us = |ns: u64| ns as f64 / 1e3;
+    let (read, step) = (us(stats.device_read_ns), us(stats.walk_step_ns));
+    let measured = match slow {
+        true => String::new(),
+        false => format!("; measured: device read {read:.1} us, walk step {step:.1} us"),
+    };
+    format!(
+        "{}, {} victims at a time, wait {}{}\n",
+        chosen.policy,
+        chosen.evict_batch,
+        serde_json::json!(chosen.wait).as_str().unwrap_or_default(),
+        measured
+    )
+}
+
+/// The events of a swap area.
+fn area(area: &SwapAreaRun) -> String {
+    let beside = match area.without_room {
+        0 => String::new(),
+        pages => format!("; {} pages beside it, since it was full", human_count(pages)),
+    };
+    format!(
+        "swap area, {}: {} programs, {} copies (write amplification {:.3}), {} erases in {} collections, a block {} to {} times{beside}\n",
+        area.collector.split(':').next().unwrap_or_default(),
+        human_count(area.programs),
+        human_count(area.copies),
+        area.write_amplification,
+        human_count(area.erases),
+        human_count(area.collections),
+        area.block_erases.min,
+        area.block_erases.max,
+    )
+}
+
+/// A run by the kernel.
+fn by_kernel(run: &KernelRun) -> String {
+    let (counts, memory) = (&run.counts, &run.memory);
+    let compressed = match memory.compressed_bytes {
+        0 => String::new(),
+        bytes => format!(", {} of it for compressed pages", human_size(bytes)),
+    };
+    format!(
+        "by the kernel: {} faults, {} of them from swap or files; {} pages came back\n\
+         RAM {}{compressed}\n\
+         on top: {} beside the heap{}\n\
+         swap {}: {} out, {} in (of the whole machine)\n\
+         {}\n{}{:.2} s\n",
+        human_count(counts.faults),
+        human_count(counts.major_faults),
+        human_count(counts.refaults),
+        human_size(run.config.ram),
+        human_size(memory.beside_bytes),
+        memory.peak_bytes.map_or_else(String::new, |peak| format!("; at most {} in the group", human_size(peak))),
+        run.config.swap,
+        human_size(counts.swap_out_bytes),
+        human_size(counts.swap_in_bytes),
+        waited(&run.stall),
+        match counts.killed {
+            0 => String::new(),
+            n => format!("the kernel has killed {n} of its processes: no memory; give more --ram, or more swap\n"),
+        },
+        run.program.seconds,
+    )
+}
+
+fn waited(stall: &Stall) -> String {
+    match (stall.some_seconds, stall.full_seconds) {
+        (Some(some), Some(full)) => format!("waited for memory: {some:.2} s some thread, {full:.2} s all of them"),
+        _ if stall.device_seconds == 0.0 => {
+            "waited for memory: not known (this kernel counts it with psi=1 on its command line)".into()
+        }
+        _ => format!("waited for swap or files: {:.2} s or more", stall.device_seconds),
+    }
+}

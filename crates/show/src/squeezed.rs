@@ -1,0 +1,111 @@
+//! What squeezing a group has shown, in words: the curve, why it ended, and the lines to paste.
+
+use coldframe_answer::squeeze::{End, Squeezed, Step};
+use coldframe_sheet::quantity::{human_seconds, human_size};
+
+use crate::export::{Column, Exported};
+use crate::table::styled;
+use crate::text::paragraph;
+
+/// A size that a unit or container can be given: whole MiB, rounded up.
+fn mib(bytes: u64) -> u64 {
+    bytes.div_ceil(1 << 20)
+}
+
+fn percent(percent: f64) -> String {
+    format!("{percent:.1} %")
+}
+
+fn limit(step: &Step) -> String {
+    step.limit_bytes.map_or("as it is".into(), human_size)
+}
+
+/// A step in a few words.
+pub fn step(step: &Step) -> String {
+    format!("{}: some process waited {} of the time", limit(step), percent(step.stalled_percent))
+}
+
+/// All of it.
+pub fn words(of: &Squeezed) -> String {
+    let what = format!(
+        "{}: {} of {} ({} in use by {})",
+        of.name,
+        of.cgroup.file,
+        of.cgroup.folder,
+        human_size(of.in_use_bytes),
+        if of.processes == 1 { "one process".into() } else { format!("{} processes", of.processes) },
+    );
+    let Some(end) = of.end else {
+        let (watch, others, most) =
+            (human_seconds(of.watch_seconds), of.others.unwrap_or("memory"), percent(of.max_stall_percent));
+        let would = format!(
+            "Would be lowered by a sixteenth every {watch}, until some process waits for {others} for more than {most} of \
+             the time, and then put back. Nothing was changed; --yes does it."
+        );
+        return paragraph(&what, 0) + &paragraph(&would, 0);
+    };
+    let back = if of.restored { "The old limit is back." } else { "The old limit is NOT back: see above." };
+    let row = |step: &Step| {
+        let back = format!("{:.0}", step.pages_back_per_second);
+        let (ram, swap) = (human_size(step.in_ram_bytes), human_size(step.swapped_bytes));
+        vec![limit(step), ram, swap, back, percent(step.stalled_percent)]
+    };
+    let headings = ["limit", "in RAM", "in swap", "pages back/s", "waited"];
+    let table = styled(&headings, of.steps.iter().map(row).collect(), 1);
+    let mut text = format!("{}\n{table}\n\n{}", paragraph(&format!("{what}. {back}"), 0), paragraph(&why(of, end), 0));
+    if let Some(others) = of.others {
+        text += &paragraph(&format!("Waited: for {others}."), 0);
+    }
+    if of.compressed_bytes > 0 {
+        let size = human_size(of.compressed_bytes);
+        text += &paragraph(&format!("What left takes {size} of the machine's RAM, compressed."), 0);
+    }
+    text + &lines(of)
+}
+
+fn why(of: &Squeezed, end: End) -> String {
+    let last = of.steps.last().and_then(|step| step.limit_bytes).map_or("its first step".into(), human_size);
+    match end {
+        End::Stall => {
+            let most = percent(of.max_stall_percent);
+            format!("Ended at {last}: some process waited more than {most} of the time.")
+        }
+        End::Least => {
+            format!("Ended: {} are locked or the kernel's own and cannot leave.", human_size(of.least_bytes))
+        }
+        End::Stuck => format!("Ended: below {last} the kernel could not push out enough."),
+        End::Killed => "Ended: the kernel has killed a process of it for lack of memory; add swap.".into(),
+        End::Gone => format!("Ended at {last}: its last process has ended."),
+        End::Stopped => format!("Stopped at {last}."),
+    }
+}
+
+fn lines(of: &Squeezed) -> String {
+    let (Some(step), Some(advised)) = (of.advised(), of.advised_bytes) else {
+        return "Its memory cannot be less than it is.\n".into();
+    };
+    let (least, before) = (mib(advised), mib(of.before_bytes));
+    let saved = 100.0 * (1.0 - least as f64 / before.max(1) as f64);
+    format!(
+        "It can do with {least} MiB, {saved:.0} % less, for what it did meanwhile ({} waited).\n\
+         Lines to paste; the first two where it can swap:\n  systemd     MemoryHigh={least}M\n  compose     mem_limit: \
+         {least}m\n              memswap_limit: -1\n  Kubernetes  resources:\n                requests: {{memory: \
+         {least}Mi}}\n                limits: {{memory: {}Mi}}\n",
+        percent(step.stalled_percent),
+        before.max(least)
+    )
+}
+
+/// The columns of the curve.
+const CURVE: [Column<Step>; 5] = [
+    ("ram_bytes", |step| step.limit_bytes.unwrap_or(step.in_ram_bytes).into()),
+    ("stalled_percent", |step| step.stalled_percent.into()),
+    ("pages_back_per_second", |step| step.pages_back_per_second.into()),
+    ("in_ram_bytes", |step| step.in_ram_bytes.into()),
+    ("swapped_bytes", |step| step.swapped_bytes.into()),
+];
+
+/// For `--export`.
+pub fn exported(of: &Squeezed) -> Exported {
+    Exported::of(&of.name, words(of), &CURVE, &of.steps, of)
+}

@@ -1,0 +1,98 @@
+//! The counters of a running pager: a table for a terminal, and Prometheus' text format.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use coldframe_answer::run::{Snapshot, Times, PAGE};
+use coldframe_sheet::quantity::human_count;
+
+use crate::table::styled;
+
+/// A bar for each interval, in proportion to the highest.
+fn bars(counts: &[u64]) -> String {
+    const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let steps: Vec<u64> = counts.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+    let most = steps.iter().max().copied().unwrap_or(0).max(1);
+    steps.iter().map(|step| BARS[(step * 8).div_ceil(most) as usize]).collect()
+}
+
+/// The rates since the look before; without an interval, totals. `seen`: at least two looks, the newest last.
+pub fn table(seen: &VecDeque<Snapshot>, interval: Option<Duration>) -> String {
+    let (now, before) = (&seen[seen.len() - 1], &seen[seen.len() - 2]);
+    let seconds = interval.map_or(1.0, |i| i.as_secs_f64());
+    let rate = |n: u64, b: u64| human_count((n.saturating_sub(b) as f64 / seconds) as u64);
+    let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
+    let row = |name: &str, of: fn(&Snapshot) -> Times| {
+        let (n, b) = (of(now), of(before));
+        let counts: Vec<u64> = seen.iter().map(|look| of(look).count).collect();
+        vec![name.to_string(), bars(&counts), rate(n.count, b.count), us(n.p50_ns), us(n.p99_ns), us(n.p999_ns)]
+    };
+    let mut rows = vec![
+        row("page from the device", |look| look.device_fault),
+        row("page from RAM or zeros", |look| look.memory_fault),
+        row("false fault", |look| look.false_fault),
+        row("first write", |look| look.write_fault),
+    ];
+    let per = if interval.is_some() { "/s" } else { "in all" };
+    let mut headings = vec!["fault", "", per, "p50 us", "p99", "p99.9"];
+    if interval.is_none() {
+        // Totals have no history.
+        headings.remove(1);
+        rows.iter_mut().for_each(|row| drop(row.remove(1)));
+    }
+    let text = headings.len() - 4;
+    let mib = |pages: u64| format!("{:.1} MiB", (pages * PAGE as u64) as f64 / (1 << 20) as f64);
+    let bytes = |n: u64, b: u64| format!("{:.1} MiB", n.saturating_sub(b) as f64 / seconds / (1 << 20) as f64);
+    format!(
+        "{}\nRAM {} of {}, {} managed, {} processes; device {per}: {} read, {} written; evictions {per}: {}\n",
+        styled(&headings, rows, text),
+        mib(now.resident),
+        mib(now.frames),
+        mib(now.managed),
+        now.processes,
+        bytes(now.device_bytes_read, before.device_bytes_read),
+        bytes(now.device_bytes_written, before.device_bytes_written),
+        rate(now.evictions, before.evictions),
+    )
+}
+
+/// Values that can fall; all others only grow.
+const GAUGES: &[&str] =
+    &["processes", "frames", "resident", "resident_max", "managed", "pinned", "device_read_ns", "walk_step_ns"];
+
+/// Prometheus' text exposition format, version 0.0.4; times in seconds.
+pub fn prometheus(now: &Snapshot) -> String {
+    let mut text = String::new();
+    for (name, value) in now.counters() {
+        let gauge = GAUGES.contains(&name);
+        let (kind, end) = if gauge { ("gauge", "") } else { ("counter", "_total") };
+        match name.strip_suffix("_ns") {
+            Some(name) => {
+                let value = value as f64 / 1e9;
+                text +=
+                    &format!("# TYPE coldframe_{name}_seconds{end} {kind}\ncoldframe_{name}_seconds{end} {value}\n");
+            }
+            None => text += &format!("# TYPE coldframe_{name}{end} {kind}\ncoldframe_{name}{end} {value}\n"),
+        }
+    }
+    for (name, times) in now.histograms() {
+        text += &format!("# TYPE coldframe_{name}_seconds summary\n");
+        for (quantile, ns) in [("0.5", times.p50_ns), ("0.99", times.p99_ns), ("0.999", times.p999_ns)] {
+            text += &format!("coldframe_{name}_seconds{{quantile=\"{quantile}\"}} {}\n", ns as f64 / 1e9);
+        }
+        let sum = times.mean_ns as f64 * times.count as f64 / 1e9;
+        text += &format!("coldframe_{name}_seconds_sum {sum}\ncoldframe_{name}_seconds_count {}\n", times.count);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bars;
+
+    #[test]
+    fn the_highest_interval_has_a_full_bar_and_the_least_fault_is_seen() {
+        assert_eq!(bars(&[0, 800, 800, 801, 1201]), "█ ▁▄");
+        assert_eq!(bars(&[5, 5]), " ");
+    }
+}
