@@ -82,7 +82,7 @@ def percent(predicted: float, measured: float) -> float:
 
 def compared(coldframe: str, words: list, folder: str, answer: dict, patience: float, work=None) -> list:
     """Predicted beside measured, at each share. work: the seconds of a server's work, alone."""
-    bits, kernel, found = answer["rung"] == "referenced-bits", answer.get("kernel"), []
+    bits, kernel, found = answer["method"] == "referenced-bits", answer.get("kernel"), []
     curve, swap = (answer["curve"], answer.get("swap")) if bits else (kernel["curve"], kernel["kind"])
     for share in SHARES:
         point = min(curve, key=lambda point: abs(point["ram_bytes"] - share * answer["managed_bytes"]))
@@ -161,11 +161,11 @@ def main() -> int:
                 subprocess.run(build, shell=True, cwd=folder, check=True)
             ask = server if build == "server" else program
             results[name] = found = ask(coldframe, words, folder, args.patience)
-            plain, answer, advice = found["plain"], found["answer"], found["advice"] or {"rung": "-"}
+            plain, answer, advice = found["plain"], found["answer"], found["advice"] or {"method": "-"}
             slow = "!" if answer > 20 and answer > 5 * (plain or 4) else " "
             times = f"{answer / plain:4.0f}" if plain else f"{'-':>4}"
             kind = advice.get("swap") or (advice.get("kernel") or {}).get("kind", "-")
-            by = f"{'b' if advice['rung'] == 'referenced-bits' else advice['rung'][0]}, {'zram' if kind == 'zram' else 'file'}"
+            by = f"{'b' if advice['method'] == 'referenced-bits' else advice['method'][0]}, {'zram' if kind == 'zram' else 'file'}"
             cells = [one["cell"] for one in found["errors"]] or ["-"] * len(SHARES)
             found["load"] = os.getloadavg()[0]
             print(f"{name:13} {f'{plain:.2f}s' if plain else '-':>6} {answer:6.1f}s {times} {slow} {by:8} " + " ".join(f"{cell:>9}" for cell in cells) + f" {found['load']:4.1f}", flush=True)

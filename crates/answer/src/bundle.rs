@@ -36,8 +36,8 @@ pub fn place() -> String {
 pub fn library(name: &str) -> Result<Option<PathBuf>, AnswerError> {
     let exe = std::env::current_exe().unwrap_or_default();
     let folder = exe.parent().unwrap_or(Path::new("."));
-    if let Some(found) = find_library(folder, name) {
-        return Ok(Some(found));
+    if let Some(path) = find_library(folder, name) {
+        return Ok(Some(path));
     }
     let Some((_, bytes)) = LIBRARIES.iter().find(|(held, _)| *held == name) else { return Ok(None) };
     let refuse = |message: String| AnswerError::new(5, message);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_library_that_nobody_has_is_not_found() {
+    fn a_missing_library_is_not_found() {
         assert!(library("libnobody.so").unwrap().is_none());
     }
 }

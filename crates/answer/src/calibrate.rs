@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use coldframe_costs::Extent;
-use coldframe_sheet::sheet::kept;
 use coldframe_sheet::sheet::machine::Machine;
+use coldframe_sheet::sheet::stored;
 use coldframe_sheet::{quantity, Sheet};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -24,8 +24,8 @@ pub type Times = BTreeMap<String, BTreeMap<String, Option<u64>>>;
 pub struct Calibrated {
     /// Version of this object's form.
     pub schema_version: u32,
-    /// The file in which it is kept; null: by this process only.
-    pub kept: Option<PathBuf>,
+    /// The file of the sheet; null: only this process has it.
+    pub sheet_file: Option<PathBuf>,
     /// The machine.
     #[schemars(with = "Option<BTreeMap<String, Value>>")]
     pub machine: Option<Machine>,
@@ -50,13 +50,13 @@ pub fn calibrate(
         true => machine_sheet::sheet(backing, extent, listener)?,
         false => machine_sheet::measured(backing, extent, swaps, listener)?.0,
     };
-    Ok(Calibrated::of(sheet, kept::path()))
+    Ok(Calibrated::of(sheet, stored::path()))
 }
 
 impl Calibrated {
-    fn of(sheet: Sheet, kept: Option<PathBuf>) -> Calibrated {
+    fn of(sheet: Sheet, sheet_file: Option<PathBuf>) -> Calibrated {
         let (live_ps, disk_ps) = (times(&sheet.live), times(&sheet.disk));
-        Calibrated { schema_version: SCHEMA_VERSION, kept, machine: sheet.machine, live_ps, disk_ps }
+        Calibrated { schema_version: SCHEMA_VERSION, sheet_file, machine: sheet.machine, live_ps, disk_ps }
     }
 }
 

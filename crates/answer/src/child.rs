@@ -31,7 +31,7 @@ const NAP: Duration = Duration::from_millis(1);
 /// Signals that came to coldframe. They do not end it while one of these lives.
 pub struct Signals(&'static Flags);
 
-/// A handler stays for good, so there is one for each signal.
+/// A handler stays permanently, so there is one for each signal.
 struct Flags {
     came: [(i32, Arc<AtomicBool>); 3],
     /// Whether a signal ends coldframe.
@@ -93,7 +93,7 @@ impl Drop for Signals {
 pub struct Care<'a> {
     /// Signals to coldframe.
     pub signals: &'a Signals,
-    /// Whether a signal is passed on to the program, which may go on; otherwise it ends the program.
+    /// Whether a signal is passed on to the program, which may continue; otherwise it ends the program.
     pub pass_on: bool,
     /// The program is ended at this time.
     pub deadline: Option<Instant>,
@@ -268,7 +268,7 @@ impl Child {
 
 fn send(process: u32, signal: Signal) {
     if let Some(process) = i32::try_from(process).ok().and_then(Pid::from_raw) {
-        // It may have ended meanwhile.
+        // It may have ended in the meantime.
         let _ = kill_process(process, signal);
     }
 }

@@ -1,5 +1,5 @@
-//! One program in less RAM, each way that this machine can give: our pager, the kernel's swap on a file, on zram, behind
-//! zswap.
+//! One program in less RAM, each way that this machine can give: our pager, the kernel's swap on a file, on zram,
+//! behind zswap.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -44,7 +44,7 @@ struct Way {
     name: &'static str,
     by: Pager,
     swap: Option<String>,
-    /// Its options to paste: the swap file lies where the user has its own.
+    /// Its options to paste: the swap file is where the user has its own.
     pasted: Vec<String>,
 }
 

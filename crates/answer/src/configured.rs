@@ -46,8 +46,8 @@ impl Configured {
         let name = path.display();
         let bad = |reason: String| AnswerError::usage(format!("{name}: {reason}"));
         let text = std::fs::read_to_string(path).map_err(|e| AnswerError::new(5, format!("{name}: {e}")))?;
-        let mut found: Configured = toml::from_str(&text).map_err(|e| bad(e.to_string().trim_end().into()))?;
-        if let Some(page) = &found.page {
+        let mut file_settings: Configured = toml::from_str(&text).map_err(|e| bad(e.to_string().trim_end().into()))?;
+        if let Some(page) = &file_settings.page {
             let bytes = quantity::bytes(page).map_err(|e| bad(format!("page: {e}")))?;
             if bytes.0 != PAGE as u64 {
                 let own = show_bytes(Bytes(PAGE as u64));
@@ -56,12 +56,12 @@ impl Configured {
                 )));
             }
         }
-        if let Some(text) = found.ram.as_ref().filter(|text| text.ends_with('%')) {
+        if let Some(text) = file_settings.ram.as_ref().filter(|text| text.ends_with('%')) {
             let reason = format!("ram is {text} of a trace's footprint, which a live run has not; give --ram SIZE");
             return Err(bad(reason));
         }
-        let pages = found.frames.map(|frames| show_bytes(Bytes(frames * PAGE as u64)));
-        found.ram = found.ram.or(pages);
-        Ok(found)
+        let pages = file_settings.frames.map(|frames| show_bytes(Bytes(frames * PAGE as u64)));
+        file_settings.ram = file_settings.ram.or(pages);
+        Ok(file_settings)
     }
 }

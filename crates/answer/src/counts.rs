@@ -14,7 +14,7 @@ pub struct Counts {
     /// Of those, on pages without bytes: filled with zeros.
     pub zero_fills: f64,
     /// Of those, while all memory still fits: our pager leaves them to the kernel.
-    pub early: f64,
+    pub kernel_fills: f64,
     /// Of those, single pages from the device.
     pub device_alone: f64,
     /// Pages of sequential streams: that of the fault and those read ahead with it.
@@ -39,7 +39,7 @@ impl Counts {
         Counts {
             true_faults: engine.true_faults as f64,
             zero_fills: sources.zeros as f64,
-            early: 0.0,
+            kernel_fills: 0.0,
             device_alone: sources.alone as f64,
             device_ahead: sources.ahead as f64,
             memory_loads: sources.memory as f64,
@@ -71,7 +71,7 @@ impl Counts {
         Counts {
             true_faults: of(self.true_faults, other.true_faults),
             zero_fills: of(self.zero_fills, other.zero_fills),
-            early: of(self.early, other.early),
+            kernel_fills: of(self.kernel_fills, other.kernel_fills),
             device_alone: of(self.device_alone, other.device_alone),
             device_ahead: of(self.device_ahead, other.device_ahead),
             memory_loads: of(self.memory_loads, other.memory_loads),

@@ -136,7 +136,7 @@ impl<'a> Curve<'a> {
             let of_parts: Vec<f64> = parts.iter().map(|part| self.paging(&part[i]).mean).collect();
             let (counts, error) = match ram >= self.needed {
                 true => (self.nothing_leaves(), 0.0),
-                false => (self.with_early(ram, counts[i]), error(&of_parts)),
+                false => (self.with_kernel_fills(ram, counts[i]), error(&of_parts)),
             };
             self.tried.push(Tried { ram, counts, error });
         }
@@ -147,14 +147,14 @@ impl<'a> Curve<'a> {
     /// With all the RAM that it needs, a program has the faults that the recorder counted, with any sampling.
     fn nothing_leaves(&self) -> Counts {
         let fills = self.native_fills();
-        self.with_early(self.needed, Counts { true_faults: fills, zero_fills: fills, ..Counts::default() })
+        self.with_kernel_fills(self.needed, Counts { true_faults: fills, zero_fills: fills, ..Counts::default() })
     }
 
     /// A program that asks for memory as it needs it first touches as many pages as fit before its memory is watched.
     /// That does not hold for one that forks.
-    fn with_early(&self, ram: u64, counts: Counts) -> Counts {
-        let early = if self.rows.processes.len() > 1 { 0 } else { ram / PAGE };
-        Counts { early: counts.zero_fills.min(self.native_fills()).min(early as f64), ..counts }
+    fn with_kernel_fills(&self, ram: u64, counts: Counts) -> Counts {
+        let kernel_fills = if self.rows.processes.len() > 1 { 0 } else { ram / PAGE };
+        Counts { kernel_fills: counts.zero_fills.min(self.native_fills()).min(kernel_fills as f64), ..counts }
     }
 
     fn native_fills(&self) -> f64 {
@@ -191,17 +191,17 @@ impl<'a> Curve<'a> {
     }
 
     /// The longest run that was asked for. The bad end of a run is compared with the bad end of the program alone.
-    fn asked(&self) -> f64 {
+    fn slowdown_limit(&self) -> f64 {
         (1.0 + self.question.slowdown) * (self.alone() + self.own_doubt())
     }
 
-    /// The longest run that is recommended. If the pager's own work takes longer than was asked for, the limit is
+    /// The longest run that is recommended. If the pager's own work takes longer than was limit for, the limit is
     /// relative to the run with all its RAM.
     pub fn limit(&self) -> f64 {
-        let asked = self.asked();
+        let limit = self.slowdown_limit();
         let full = self.points().first().map_or(0.0, Point::worst);
-        if full <= asked {
-            asked
+        if full <= limit {
+            limit
         } else {
             (1.0 + self.question.slowdown) * full
         }
@@ -209,7 +209,7 @@ impl<'a> Curve<'a> {
 
     /// Whether it meets the limit with all the RAM that it needs.
     pub fn meets(&self) -> bool {
-        self.points().first().is_some_and(|full| full.worst() <= self.asked())
+        self.points().first().is_some_and(|full| full.worst() <= self.slowdown_limit())
     }
 
     /// Sizes between the smallest good one, above which all are good, and the next smaller one.

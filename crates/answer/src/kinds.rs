@@ -22,7 +22,7 @@ pub enum Method {
 
 /// The run time of a program by RAM on this machine, in the best way that the machine allows.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "rung", rename_all = "kebab-case")]
+#[serde(tag = "method", rename_all = "kebab-case")]
 pub enum Answer {
     /// From the pager's recorder.
     Recorder(Recorded),

@@ -37,6 +37,7 @@ mod listener;
 pub mod machine;
 pub mod machine_sheet;
 pub mod measure;
+pub mod memory_use;
 pub mod need;
 mod order;
 pub mod pager;
@@ -51,7 +52,6 @@ pub mod rows;
 pub mod run;
 pub mod run_by;
 pub mod run_kernel;
-pub mod seen;
 pub mod setup;
 pub mod simulate;
 pub mod squeeze;
@@ -69,10 +69,10 @@ pub use curve::{Point, THRASHES};
 pub use error::AnswerError;
 pub use kinds::{Answer, Method};
 pub use listener::{Listener, Silent};
+pub use memory_use::MemoryUse;
 pub use need::Need;
 pub use price::Costs;
 pub use recorded::Recorded;
-pub use seen::Seen;
 pub use swap::{Price, SwapAnswer, Swapped};
 pub use verdict::Verdict;
 pub use watched::Watched;
@@ -144,6 +144,6 @@ pub fn answer(reading: &Reading, question: &Question) -> Result<Recorded, Answer
     let curve = Curve::find(rows, question)?;
     let mut answer = Recorded::new(reading.trace.clone(), rows, question, &curve)?;
     let ram = answer.common.ram_bytes.unwrap_or(answer.common.needed_bytes / 2);
-    answer.seen = Some(Seen::of(rows, &question.pager, ram)?);
+    answer.memory_use = Some(MemoryUse::of(rows, &question.pager, ram)?);
     Ok(answer)
 }

@@ -9,7 +9,7 @@ use coldframe_kernel::{Guard, SwapKind, Tree};
 use coldframe_live::{PAGE, READ_AHEAD_MAX};
 use coldframe_sheet::quantity::show_time;
 use coldframe_sheet::sheet::machine::{Latency, Machine, Spread, Varying};
-use coldframe_sheet::sheet::{kept, Kind, Sourced};
+use coldframe_sheet::sheet::{stored, Kind, Sourced};
 use coldframe_sheet::Sheet;
 
 use crate::error::AnswerError;
@@ -52,12 +52,12 @@ pub fn sheet_now(backing: &Path, extent: Extent, listener: &dyn Listener) -> Res
     Ok(written(machine(backing), &costs, &swap))
 }
 
-/// If a time is so many times another one, the machine has another load. A guess.
+/// If a time is that many times another one, the machine has another load. A guess.
 const OTHER: u64 = 2;
 
 /// The kept sheet, if it applies.
 pub fn known(backing: &Path) -> Option<Sheet> {
-    kept::read().ok().filter(|sheet| is_of(sheet, &machine(backing)))
+    stored::read().ok().filter(|sheet| is_of(sheet, &machine(backing)))
 }
 
 /// Measures this machine, the swap that is on, and new swap of these kinds. Keeps the sheet, if possible, and returns
@@ -91,16 +91,16 @@ pub fn measured(
         _ => swaps.iter().map(of_new).collect::<Result<Vec<_>, _>>()?,
     };
     let sheet = written(machine(backing), &costs, &swap);
-    let path = kept::keep(&sheet);
+    let path = stored::store(&sheet);
     Ok((sheet, path))
 }
 
 /// The costs of a swap that is made for this time.
 fn of_new(kind: &SwapKind) -> Result<SwapCosts, AnswerError> {
     let mut guard = Guard::start(this("kernel-guard")?)?;
-    let found = guard.swap(kind, SWAP).map(|_| swap_costs());
+    let costs = guard.swap(kind, SWAP).map(|_| swap_costs());
     guard.end();
-    found?.ok_or_else(|| {
+    costs?.ok_or_else(|| {
         AnswerError::new(4, format!("--swap {kind}: it takes no pages of this process; is this a cgroup without swap?"))
     })
 }
@@ -168,7 +168,7 @@ fn written(machine: Machine, costs: &Costs, swap: &[SwapCosts]) -> Sheet {
     let source = format!("measured on {} by `coldframe calibrate`", machine.measured);
     let Machine { processor, processors, kernel, disk, .. } = &machine;
     let title = format!("this machine: {processor}, {processors} CPUs, Linux {kernel}, disk {disk}");
-    let mut sheet = Sheet::empty(kept::NAME, Kind::Machine, &title);
+    let mut sheet = Sheet::empty(stored::NAME, Kind::Machine, &title);
     fn with<T>(value: T, source: &str) -> Option<Sourced<T>> {
         Some(Sourced { value, source: source.into() })
     }
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_said_with_what_is_needed() {
+    fn a_full_disk_is_reported_with_what_is_needed() {
         let folder = std::env::temp_dir();
         assert!(has_room(&folder, ROOM).is_ok());
         let error = has_room(&folder, 3 << 20).unwrap_err().to_string();
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_said_with_two_digits() {
+    fn times_have_two_digits() {
         for (ps, expected) in [
             (123_456, "123 ns"),
             (1_000, "1.0 ns"),

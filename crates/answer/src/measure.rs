@@ -34,7 +34,7 @@ pub struct Measured {
     pub remarks: Vec<String>,
 }
 
-/// Runs the program, and records or watches it. `folder`: where its trace lies; `paged`: only the pager will do, and
+/// Runs the program, and records or watches it. `folder`: where its trace is; `paged`: only the pager will do, and
 /// why.
 ///
 /// # Errors

@@ -4,7 +4,7 @@
 //! It counts pages, and not what was allocated: the heap pages that must be in RAM so that the others do not come back
 //! too often. Memory that was allocated and not touched, freed memory that an allocator keeps, and files are not in it.
 //! Three things make it steadier than the recommended size: it is compared with the run in all its RAM, so the
-//! pager's own start cancels; it lies on the line between two sizes of the curve; and the program's own time and the
+//! pager's own start cancels; it is on the line between two sizes of the curve; and the program's own time and the
 //! costs of this machine, which load on the machine changes, can be those of a baseline.
 
 use crate::SCHEMA_VERSION;
@@ -29,7 +29,7 @@ pub struct Need {
     /// Version of coldframe.
     pub version: String,
     /// How the program was watched.
-    #[serde(rename = "rung")]
+    #[serde(rename = "method")]
     pub method: Method,
     /// The program's name.
     pub program: String,
@@ -158,13 +158,13 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     /// A program of 1 s and 100 MiB whose curve goes through these points, in MiB and seconds.
-    fn answer(points: &[(u64, f64)], told: u64) -> Answer {
+    fn answer(points: &[(u64, f64)], covered_mib: u64) -> Answer {
         let point = |(ram, seconds): &(u64, f64)| Point { ram_bytes: ram * MIB, seconds: *seconds, ..Point::default() };
         let curve: Vec<Point> = points.iter().map(point).collect();
         let json = serde_json::json!({ "schema_version": 1, "version": "0", "kind": "advice", "device": "here", "program": "p",
             "command": null, "trace": "t", "program_seconds": 1.0, "not_paged_bytes": MIB, "managed_bytes": 100 * MIB,
             "needed_bytes": 101 * MIB, "ram_bytes": null, "slowdown_percent": 10.0, "within_slowdown": true, "curve": curve,
-            "thrash_bytes": null, "rung": "recorder", "recorded_seconds": 1.0, "seen": null, "covered_bytes": told * MIB, "policy": "fifo", "read_ahead": 0, "evict_batch": 1, "sampled": null,
+            "thrash_bytes": null, "method": "recorder", "recorded_seconds": 1.0, "memory_use": null, "covered_bytes": covered_mib * MIB, "policy": "fifo", "read_ahead": 0, "evict_batch": 1, "sampled": null,
             "window_pages": 1, "entries": 1, "processes": 1, "threads": 1, "exit": 0, "measured": "", "how_sure": [], "notes": [] });
         serde_json::from_value(json).unwrap()
     }

@@ -35,7 +35,7 @@ pub struct Order<'a> {
 }
 
 impl<'a> Order<'a> {
-    /// The program in so many bytes of RAM, as `coldframe run` runs it.
+    /// The program in that many bytes of RAM, as `coldframe run` runs it.
     pub fn new(command: &'a [OsString], options: Options, signals: &'a Signals) -> Order<'a> {
         Order {
             command,

@@ -66,7 +66,7 @@ pub fn list() -> Result<Parked, AnswerError> {
 /// Stops a program and pushes its pages out.
 ///
 /// # Errors
-/// It cannot be parked: it goes on as before.
+/// It cannot be parked: it continues as before.
 pub fn park(name: &str) -> Result<Program, AnswerError> {
     let parking = parking()?;
     if let Some(done) = parking.ask(name, "park")? {
@@ -90,14 +90,14 @@ fn lost(name: &str) -> AnswerError {
     AnswerError::new(4, message)
 }
 
-/// Starts the program's keeper, which outlives this process.
+/// Starts the program's parking process, which outlives this process.
 fn start(name: &str) -> Result<(), AnswerError> {
-    let failed = |e: std::io::Error| KernelError::Refused(format!("the keeper cannot be started: {e}"));
+    let failed = |e: std::io::Error| KernelError::Refused(format!("the parking process cannot be started: {e}"));
     let mut command = this("kernel-park")?;
     command.arg("--").arg(name).stdin(Stdio::null()).stderr(Stdio::null()).stdout(Stdio::piped()).current_dir("/");
-    let mut keeper = command.spawn().map_err(failed)?;
+    let mut parking_process = command.spawn().map_err(failed)?;
     let mut reply = String::new();
-    let stdout = keeper.stdout.take().expect("it is piped");
+    let stdout = parking_process.stdout.take().expect("it is piped");
     BufReader::new(stdout).read_line(&mut reply).map_err(failed)?;
     match reply.trim() {
         "ready" => Ok(()),
@@ -105,7 +105,7 @@ fn start(name: &str) -> Result<(), AnswerError> {
     }
 }
 
-/// The keeper's process, in a session of its own.
+/// The parking process, in a session of its own.
 ///
 /// # Errors
 /// There is no folder for its socket.

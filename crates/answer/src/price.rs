@@ -36,23 +36,23 @@ impl Costs {
     /// other written ones do:
     ///
     /// ```text
-    ///   start + (zero fills - early ones) x (zero_fill - zero_fill_native) + alone x device_fault + of streams x read_ahead
+    ///   start + (zero fills - fills by the kernel) x (zero_fill - zero_fill_native) + alone x device_fault + of streams x read_ahead
     ///   + out of the log's buffers x memory_fault + false faults x false_fault
-    ///   + clean victims beside no device x evict_clean
-    ///   + written victims beside no device x evict_dirty, written and rewritten ones beside a device x evict_dirty_read
+    ///   + clean victims without a load x evict_clean
+    ///   + written victims without a load x evict_dirty, written and rewritten ones during a load x evict_dirty_read
     /// ```
-    /// The price of a load includes a clean victim beside it (see [`Here::device_fault`]). At the high end, no page
+    /// The price of a load includes a clean victim next to it (see [`Here::device_fault`]). At the high end, no page
     /// is found in the log's buffers: a page written with unchanged bytes stays where it was, and a trace does not
-    /// show that; and no first touch is early: a program may ask for all of its memory at once.
+    /// show that; and no first touch is served by the kernel: a program may ask for all of its memory at once.
     pub fn paging(&self, counts: &Counts, native_fills: f64, rewritten: f64) -> Seconds {
         let of = |side: fn(&Spread) -> Ps, worst: bool| {
             let here = &self.here;
             let price = |spread: &Spread| side(spread).0 as f64 / 1e12;
             let memory = price(&here.memory_fault);
             let memory = if worst { memory.max(price(&here.device_fault)) } else { memory };
-            let early = if worst { 0.0 } else { counts.early };
-            self.start + (counts.zero_fills - early) * price(&here.zero_fill)
-                - (native_fills - early) * price(&here.zero_fill_native)
+            let kernel_fills = if worst { 0.0 } else { counts.kernel_fills };
+            self.start + (counts.zero_fills - kernel_fills) * price(&here.zero_fill)
+                - (native_fills - kernel_fills) * price(&here.zero_fill_native)
                 + counts.device_alone * price(&here.device_fault)
                 + counts.device_ahead * price(&here.read_ahead)
                 + counts.memory_loads * memory

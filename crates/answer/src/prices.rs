@@ -26,8 +26,8 @@ pub fn prices() -> Result<Vec<Price>, AnswerError> {
     Ok(vec![Price { fault, ahead: fault, pack: None, kind: "disk".into(), compressed: false, make, source }])
 }
 
-/// The prices of a page from the swap that is on: as this machine is known, or measured now. If none is on, those of each
-/// swap that `coldframe calibrate --swap` has measured.
+/// The prices of a page from the swap that is on: as this machine is known, or measured now. If none is on, those of
+/// each swap that `coldframe calibrate --swap` has measured.
 pub fn swaps() -> Vec<Price> {
     let (sheet, on) = (machine_sheet::known(&default_backing()), swap_is_compressed());
     let cost = |key: &'static str| sheet.as_ref().and_then(|sheet| sheet.cost(key).ok());
@@ -37,7 +37,7 @@ pub fn swaps() -> Vec<Price> {
         let source = format!("the kernel's swap on {kind}, {when}");
         Price { fault, ahead, pack, kind, compressed, make: on.is_none().then_some(new), source }
     };
-    let kept = |compressed: bool| {
+    let stored = |compressed: bool| {
         let [fault, ahead] = match compressed {
             true => [cost("live.zram_fault")?; 2],
             false => [cost("live.swap_fault")?, cost("live.swap_ahead")?],
@@ -51,7 +51,7 @@ pub fn swaps() -> Vec<Price> {
         Some(price(compressed, fault, ahead, Some(pack.mean), "measured now"))
     };
     match on {
-        Some(compressed) => kept(compressed).or_else(now).into_iter().collect(),
-        None => [true, false].into_iter().filter_map(kept).collect(),
+        Some(compressed) => stored(compressed).or_else(now).into_iter().collect(),
+        None => [true, false].into_iter().filter_map(stored).collect(),
     }
 }

@@ -1,6 +1,6 @@
 //! The default recorder: the program runs with all of its memory in RAM and a window of mapped pages. Each page that
-//! enters the window is a row of the trace. The trace is complete when the program ends, when a time is up, and when the
-//! user presses Ctrl-C.
+//! enters the window is a row of the trace. The trace is complete when the program ends, when a time is up, and when
+//! the user presses Ctrl-C.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -61,7 +61,7 @@ pub struct Recording {
     pub status: Option<i32>,
     /// Why the recording ended before the program did.
     pub limit: Option<&'static str>,
-    /// Recorded processes that go on.
+    /// Recorded processes that continue.
     pub processes_left: Vec<u32>,
     /// The disk became full.
     pub disk_full: bool,
@@ -113,8 +113,8 @@ pub const PATIENCE_OF_CHECK: u64 = 4 * PATIENCE;
 const ROOM: u64 = 8 << 20;
 
 /// Keeps the processors from sleeping until it is dropped: `Documentation/power/pm_qos_interface.rst`. A program that
-/// is recorded sleeps at each fault for some microseconds, and a processor that halts meanwhile, above all a virtual
-/// one, has cold caches afterwards: the fault then takes 20 us of the program's processor time instead of 5
+/// is recorded sleeps at each fault for some microseconds, and a processor that halts in the meantime, above all a
+/// virtual one, has cold caches afterwards: the fault then takes 20 us of the program's processor time instead of 5
 /// (`docs/accuracy-log.md`). `None`: only root may, and other recordings take longer.
 fn awake() -> Option<File> {
     let mut latency = File::options().write(true).open("/dev/cpu_dma_latency").ok()?;
@@ -126,7 +126,7 @@ struct Ran {
     folder: tempfile::TempDir,
     seconds: f64,
     native_seconds: Option<f64>,
-    /// Seconds of work of all processors meanwhile.
+    /// Seconds of work of all processors in the meantime.
     worked: Option<f64>,
     ended: Ended,
 }
@@ -148,7 +148,7 @@ fn noise(worked: Option<f64>, processes: &[Process], seconds: f64) -> Option<Noi
     Some(Noise { others, processors })
 }
 
-/// Runs the program; its recordings lie beside `out`.
+/// Runs the program; its recordings are beside `out`.
 fn ran(order: &Order, out: &Path) -> Result<Ran, AnswerError> {
     let (command, pages) = (order.command, order.pages);
     if let Some(pages) = pages.filter(|pages| *pages < FRAMES_MIN) {

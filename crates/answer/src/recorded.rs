@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::common::{program, Common};
 use crate::curve::Curve;
 use crate::error::AnswerError;
+use crate::memory_use::MemoryUse;
 use crate::rows::Rows;
-use crate::seen::Seen;
 use crate::swap::{with_swap, SwapAnswer};
 use crate::Question;
 
@@ -34,8 +34,8 @@ pub struct Recorded {
     pub sampled: Option<Sampled>,
     /// Pages of the recorder's window.
     pub window_pages: u64,
-    /// What the recording shows besides.
-    pub seen: Option<Seen>,
+    /// Where and when memory was used.
+    pub memory_use: Option<MemoryUse>,
     /// Runs with less RAM that were measured (`--verify`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verified: Vec<Verified>,
@@ -86,7 +86,7 @@ impl Recorded {
             evict_batch: question.pager.evict_batch,
             sampled,
             window_pages: rows.window,
-            seen: None,
+            memory_use: None,
             verified: Vec::new(),
             common: Common {
                 program: program(rows.command.as_deref()),

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use coldframe_lane::numbering::Numbering;
-use coldframe_recording::span::{Note, Noted, Seen, Span, PAGE};
+use coldframe_recording::span::{AddressKind, Note, Noted, Span, PAGE};
 use coldframe_store::window::notes_of_bounds;
 use coldframe_store::{Block, Fidelity, Kind, ProgramFacts, Reader, Reference, Wanted};
 
@@ -188,17 +188,17 @@ impl Default for Making {
 
 impl Making {
     fn take(&mut self, row: &Reference, span: Option<Span>) {
-        match span.map(|span| span.seen(row.address)) {
+        match span.map(|span| span.kind_of(row.address)) {
             // As addresses, so that a trace without a span has the same pages.
-            None | Some(Seen::Page(_)) => self.page(row),
-            Some(Seen::Note(part)) => {
+            None | Some(AddressKind::Page(_)) => self.page(row),
+            Some(AddressKind::Note(part)) => {
                 let noted = self.notes.entry(row.task).or_default().read(part);
                 if let (Some((Note::Released, pages)), Some(span)) = (noted, span) {
                     let first = span.start >> SHIFT;
                     self.release(first + pages.start..first + pages.end);
                 }
             }
-            Some(Seen::Elsewhere) => {}
+            Some(AddressKind::Elsewhere) => {}
         }
     }
 
@@ -271,15 +271,15 @@ impl Process {
         // has.
         let chunks: BTreeSet<u64> = self.pages.iter().map(|page| page >> CHUNK).collect();
         let turns: BTreeMap<u64, u64> = chunks.into_iter().zip(0..).collect();
-        let kept: Vec<bool> = self.pages.iter().map(|page| turns[&(page >> CHUNK)] % parts == number).collect();
+        let chosen: Vec<bool> = self.pages.iter().map(|page| turns[&(page >> CHUNK)] % parts == number).collect();
         let mut process = Process { pages: self.pages.clone(), threads: self.threads, ..Process::default() };
         let mut released = self.released.iter().peekable();
         for (i, row) in self.rows.iter().enumerate() {
             while let Some((_, pages)) = released.next_if(|(at, _)| *at <= i) {
-                let pages = pages.iter().copied().filter(|page| kept[*page as usize]).collect();
+                let pages = pages.iter().copied().filter(|page| chosen[*page as usize]).collect();
                 process.released.push((process.rows.len(), pages));
             }
-            if kept[(row >> 1) as usize] {
+            if chosen[(row >> 1) as usize] {
                 process.rows.push(*row);
             }
         }

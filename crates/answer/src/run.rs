@@ -50,7 +50,7 @@ impl Run {
             // Files stay in the cache when the program has ended, so what else was charged at most was its data.
             Run::Kernel(run) => {
                 let memory = &run.memory;
-                memory.peak_bytes.unwrap_or(0).saturating_sub(memory.files_bytes + memory.beside_bytes)
+                memory.peak_bytes.unwrap_or(0).saturating_sub(memory.files_bytes + memory.outside_heap_bytes)
             }
         }
     }

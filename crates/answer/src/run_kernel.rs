@@ -1,5 +1,5 @@
-//! A run by the kernel: a memory group with the kernel's swap; and the processes of coldframe that such a run needs: the
-//! guard, and the one that becomes the program.
+//! A run by the kernel: a memory group with the kernel's swap; and the processes of coldframe that such a run needs:
+//! the guard, and the one that becomes the program.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -144,7 +144,7 @@ pub struct Memory {
     /// The last limit of the group.
     pub limit_bytes: u64,
     /// Bytes that do not count in `--ram`: code, stacks, page tables.
-    pub beside_bytes: u64,
+    pub outside_heap_bytes: u64,
     /// Bytes of RAM that compressed pages took.
     pub compressed_bytes: u64,
 }
@@ -210,7 +210,7 @@ fn inside(ready: &Ready, order: &Order, guard: &mut Guard) -> Result<KernelRun, 
             peak_bytes: group.peak(),
             files_bytes: counters.files,
             limit_bytes: watched.limit,
-            beside_bytes: watched.beside,
+            outside_heap_bytes: watched.outside_heap,
             compressed_bytes: watched.compressed,
         },
         stall: Stall {

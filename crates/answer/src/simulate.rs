@@ -22,8 +22,8 @@ pub fn simulate(rows: &Rows, pager: &Pager, sizes: &[u64]) -> Result<Vec<Counts>
     Ok(simulate_by_use(rows, pager, sizes, 1)?.into_iter().map(|levels| levels.into_iter().sum()).collect())
 }
 
-/// The same, apart for each level of use: the counts while a process used up to one part in `levels` of the memory that it
-/// uses at most, up to two, ...
+/// The same, apart for each level of use: the counts while a process used up to one part in `levels` of the memory that
+/// it uses at most, up to two, ...
 ///
 /// # Errors
 /// As [`simulate`].
@@ -100,7 +100,7 @@ fn pass(
     let pages = process.pages.len();
     let most = if levels > 1 { process.peak() } else { pages };
     let (mut there, mut used, mut level) = (vec![false; pages], 0, 0);
-    let mut found = vec![vec![Counts::default(); levels]; plans.len()];
+    let mut counts_by_plan = vec![vec![Counts::default(); levels]; plans.len()];
     let mut numbers = Numbering::new(0);
     process.pages.iter().for_each(|page| _ = numbers.number(0, *page));
     let mut table = PageTable::new(pages, plans.len());
@@ -120,7 +120,7 @@ fn pass(
             used += usize::from(!std::mem::replace(&mut there[page], true));
             let now = used * levels / (most + 1);
             if now != level {
-                close(&lanes, &mut found, level);
+                close(&lanes, &mut counts_by_plan, level);
                 level = now;
             }
         }
@@ -136,15 +136,16 @@ fn pass(
             lane.fault(&mut table, PageId(page as u32), writing, false, Ps::ZERO, Some(&numbers));
         }
     }
-    close(&lanes, &mut found, level);
-    Ok(found)
+    close(&lanes, &mut counts_by_plan, level);
+    Ok(counts_by_plan)
 }
 
 /// Adds what has happened since the last time to the counts of this level.
-fn close(lanes: &[Lane], found: &mut [Vec<Counts>], level: usize) {
-    for (lane, found) in lanes.iter().zip(found) {
-        let before: Counts = found.iter().copied().sum();
-        found[level] += Counts::of(lane.engine().counts(), &lane.sources()).with(&before, |now, before| now - before);
+fn close(lanes: &[Lane], counts_by_plan: &mut [Vec<Counts>], level: usize) {
+    for (lane, levels_of_lane) in lanes.iter().zip(counts_by_plan) {
+        let before: Counts = levels_of_lane.iter().copied().sum();
+        levels_of_lane[level] +=
+            Counts::of(lane.engine().counts(), &lane.sources()).with(&before, |now, before| now - before);
     }
 }
 

@@ -36,8 +36,8 @@ fn together(processes: &[Took]) -> f64 {
     let mut marks: Vec<f64> = processes.iter().flat_map(|process| [process.start, process.end]).collect();
     marks.sort_by(f64::total_cmp);
     let share = |from: f64, to: f64| {
-        let beside = processes.iter().filter(|one| one.start <= from && to <= one.end && one.start < one.end);
-        let rates = beside.map(|one| (one.taken / (one.end - one.start), one.idle / (one.end - one.start)));
+        let parallel = processes.iter().filter(|one| one.start <= from && to <= one.end && one.start < one.end);
+        let rates = parallel.map(|one| (one.taken / (one.end - one.start), one.idle / (one.end - one.start)));
         let (mut most, mut idle, mut all) = (0.0, 0.0, 0.0);
         for (taken, waited) in rates {
             all += taken;
@@ -58,17 +58,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processes_one_after_the_other_are_added_up_and_those_beside_each_other_are_not() {
+    fn consecutive_processes_are_added_up_and_parallel_ones_are_not() {
         let took = |start, end, taken| Took { start, end, taken, idle: 0.0 };
         let after = together(&[took(0.0, 4.0, 2.0), took(4.0, 8.0, 1.0)]);
-        let beside = together(&[took(0.0, 4.0, 2.0), took(0.0, 4.0, 1.0)]);
+        let parallel = together(&[took(0.0, 4.0, 2.0), took(0.0, 4.0, 1.0)]);
         let waits = together(&[took(0.0, 8.0, 0.0), took(2.0, 4.0, 1.0)]);
-        assert_eq!([after, beside, waits, together(&[took(3.0, 3.0, 0.0)]), together(&[])], [3.0, 2.0, 1.0, 0.0, 0.0]);
+        assert_eq!(
+            [after, parallel, waits, together(&[took(3.0, 3.0, 0.0)]), together(&[])],
+            [3.0, 2.0, 1.0, 0.0, 0.0]
+        );
     }
 
     #[test]
     fn processes_that_wait_for_each_other_are_added_up_as_far_as_they_wait() {
-        // A server that lost 2 s and waited for 3 s, and its client, which lost 1.5 s meanwhile.
+        // A server that lost 2 s and waited for 3 s, and its client, which lost 1.5 s in the meantime.
         let server = Took { start: 0.0, end: 8.0, taken: 2.0, idle: 3.0 };
         let client = Took { taken: 1.5, idle: 2.5, ..server };
         assert_eq!(together(&[server, client]), 3.5);

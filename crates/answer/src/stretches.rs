@@ -1,8 +1,8 @@
 //! Faults by RAM from referenced bits.
 //!
 //! The pages referenced since a clearing are the top of the LRU stack. A page that is referenced for the first time
-//! since then, while r pages are at the top, lies below them: it is a fault for every RAM of at most r pages. So the
-//! rate at which such pages come, when r of them have been counted, is the rate of faults with r pages of RAM: Denning's
+//! since then, while r pages are at the top, is below them: it is a fault for every RAM of at most r pages. So the rate
+//! at which such pages come, when r of them have been counted, is the rate of faults with r pages of RAM: Denning's
 //! relation, the miss rate is the slope of the working set (P. J. Denning, S. C. Schwartz: Properties of the
 //! working-set model, Communications of the ACM 15 (3), 1972). Each stretch is taken as stationary: its rate holds for
 //! all of its time. Pages that come up for the first time fill RAM, but are no faults.
@@ -10,7 +10,7 @@
 //! ```text
 //!   referenced │            ,---       rate of faults with R pages = slope where the curve passes R
 //!            R │--------,--´
-//!              │    ,--´  │            below R nothing is known of R: the slopes seen go on as they fell
+//!              │    ,--´  │            below R nothing is known of R: the slopes seen continue as they fell
 //!              │ ,-´      │
 //!              └──────────┴──── processor time since the clearing
 //! ```
@@ -49,7 +49,7 @@ fn of(stretch: &Stretch, ram: f64) -> Faults {
     if ram >= stretch.pages {
         return Faults::default();
     }
-    let low = seen(&stretch.looks, ram);
+    let low = returned(&stretch.looks, ram);
     let about = (end * rate(&rates, ram)).max(low);
     // A TLB hides hot pages, so RAM holds fewer other pages than counted.
     let hidden = (TLB_PAGES as f64).min(ram * UNCERTAIN) + ram * UNCERTAIN;
@@ -58,7 +58,7 @@ fn of(stretch: &Stretch, ram: f64) -> Faults {
 }
 
 /// Pages that came back while more than `ram` pages had been referenced.
-fn seen(looks: &[Look], ram: f64) -> f64 {
+fn returned(looks: &[Look], ram: f64) -> f64 {
     let mut before = Look::default();
     let mut sum = 0.0;
     for look in looks {
@@ -112,8 +112,8 @@ fn rates(looks: &[Look]) -> Vec<Rate> {
     all
 }
 
-/// The working set of a stationary program is concave in time: rates that rise with RAM become their mean, as in isotonic
-/// regression (pool adjacent violators). So less RAM never has fewer faults.
+/// The working set of a stationary program is concave in time: rates that rise with RAM become their mean, as in
+/// isotonic regression (pool adjacent violators). So less RAM never has fewer faults.
 fn concave(rates: &mut [Rate]) {
     let mut pools: Vec<(Rate, usize)> = Vec::new();
     for rate in rates.iter() {
@@ -138,11 +138,11 @@ pub fn covered(stretches: &[Stretch]) -> f64 {
     let mut all: Vec<(f64, f64)> = stretches.iter().map(|one| (first(one), end(one))).collect();
     all.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let mut left = all.iter().map(|(_, time)| time).sum::<f64>() / 4.0;
-    let found = all.iter().find(|(_, time)| {
+    let last = all.iter().find(|(_, time)| {
         left -= time;
         left <= 0.0
     });
-    found.map_or(0.0, |(pages, _)| *pages)
+    last.map_or(0.0, |(pages, _)| *pages)
 }
 
 /// The rate with this RAM: between two known ones in proportion, beyond the last one as it fell before.
@@ -178,8 +178,8 @@ mod tests {
         Stretch { looks: (0..=12).map(look).collect(), pages }
     }
 
-    fn near(found: f64, expected: f64, part: f64) {
-        assert!((found - expected).abs() <= part * expected, "{found} is not {expected}");
+    fn near(value: f64, expected: f64, part: f64) {
+        assert!((value - expected).abs() <= part * expected, "{value} is not {expected}");
     }
 
     #[test]

@@ -32,8 +32,8 @@ use crate::price::Seconds;
 use crate::rows::Rows;
 use crate::simulate::simulate_by_use;
 
-/// What zram takes for so many compressed bytes: its classes of sizes leave room. Measured while a Go map, busybox sort
-/// and a JVM swapped (`mem_used_total` to `compr_data_size` in mm_stat): 1.14 to 1.2.
+/// What zram takes for that many compressed bytes: its classes of sizes leave room. Measured while a Go map, busybox
+/// sort and a JVM swapped (`mem_used_total` to `compr_data_size` in mm_stat): 1.14 to 1.2.
 const STORED: f64 = 1.17;
 /// How far that may be off to either side, as a part of it: from 1.04, heaps of six programs just written to zram, to
 /// 1.37, while pages of jq came and went. And lzo-rle, zram's own, made these heaps 0 to 9 % smaller than lz4.
@@ -78,7 +78,7 @@ impl Split {
         Split { pages, share }
     }
 
-    /// Pages that have frames with so many pages of RAM.
+    /// Pages that have frames with that many pages of RAM.
     pub fn frames(self, ram: f64) -> f64 {
         match ram >= self.pages {
             true => ram,
@@ -86,7 +86,7 @@ impl Split {
         }
     }
 
-    /// Pages of RAM with which so many have frames.
+    /// Pages of RAM with which that many have frames.
     pub fn ram(self, frames: f64) -> f64 {
         frames + self.share * (self.pages - frames).max(0.0)
     }
@@ -136,14 +136,14 @@ pub(crate) fn with_swap(
     for price in prices {
         let split = Split::of(price, pages, rare);
         let open = if price.compressed { split.share * STORED_OPEN + STORED * apart } else { 0.0 };
-        let beside = [-open, open].map(|open| Split { share: (split.share + open).clamp(0.0, 1.0), ..split });
+        let ends = [-open, open].map(|open| Split { share: (split.share + open).clamp(0.0, 1.0), ..split });
         let longer = match (tried, price.pack) {
             (Some(all), Some(pack)) if price.compressed => all.page_seconds - pack.0 as f64 / 1e12,
             _ => 0.0,
         };
         let growth = Growth::of(curve, curve.rows, price, pages)?;
         let parts = curve.parts.iter().map(|part| Growth::of(curve, part, price, pages));
-        let swap = Swap { curve, price, longer, split, beside, growth, parts: parts.collect::<Result<_, _>>()? };
+        let swap = Swap { curve, price, longer, split, ends, growth, parts: parts.collect::<Result<_, _>>()? };
         answers.push(SwapAnswer {
             kind: price.kind.clone(),
             source: price.source.clone(),
@@ -163,17 +163,17 @@ const SIZES: usize = 64;
 struct Growth {
     pages: f64,
     /// By size, and by level.
-    found: Vec<Vec<Counts>>,
+    counts: Vec<Vec<Counts>>,
 }
 
 impl Growth {
     fn of(curve: &Curve<'_>, rows: &Rows, price: &Price, pages: f64) -> Result<Growth, AnswerError> {
         let least = FRAMES_MIN as u64 * PAGE;
         let sizes: Vec<u64> = (1..=SIZES as u64).map(|i| (curve.needed * i / SIZES as u64).max(least)).collect();
-        Ok(Growth { pages, found: simulate_by_use(rows, &reclaim(price, curve.read_ahead()), &sizes, LEVELS)? })
+        Ok(Growth { pages, counts: simulate_by_use(rows, &reclaim(price, curve.read_ahead()), &sizes, LEVELS)? })
     }
 
-    /// With so many pages of RAM.
+    /// With that many pages of RAM.
     fn counts(&self, ram: f64, split: Split) -> Counts {
         let level = |level: usize| {
             let pages = self.pages * (level as f64 + 0.5) / LEVELS as f64;
@@ -182,7 +182,7 @@ impl Growth {
             }
             let at = Split { pages, ..split }.frames(ram) / self.pages * SIZES as f64 - 1.0;
             let (below, part) = (at.max(0.0) as usize, at.max(0.0).fract());
-            let of = |size: usize| self.found[size.min(SIZES - 1)][level];
+            let of = |size: usize| self.counts[size.min(SIZES - 1)][level];
             of(below).with(&of(below + 1), |below, above| below + part * (above - below))
         };
         (0..LEVELS).map(level).sum()
@@ -197,7 +197,7 @@ struct Swap<'a> {
     longer: f64,
     split: Split,
     /// If pages compress better, and worse.
-    beside: [Split; 2],
+    ends: [Split; 2],
     growth: Growth,
     /// Of sub-samples of the pages.
     parts: Vec<Growth>,
@@ -227,7 +227,7 @@ impl Swap<'_> {
         let open = self.curve.open() as f64 / PAGE as f64;
         let parts: Vec<f64> = self.parts.iter().map(|part| self.paging(&part.counts(ram, self.split)).mean).collect();
         let sample = if fits { 0.0 } else { 2.0 * error(&parts) * paging.mean };
-        let [better, worse] = self.beside.map(|split| mean(ram, split));
+        let [better, worse] = self.ends.map(|split| mean(ram, split));
         let faster = [paging.mean - paging.low, paging.mean - mean(ram + open, self.split), paging.mean - better];
         let slower = [paging.high - paging.mean, mean(ram - open, self.split) - paging.mean, worse - paging.mean];
         let alone = self.curve.alone();
@@ -242,7 +242,7 @@ impl Swap<'_> {
     }
 }
 
-/// The kernel as a pager: so many pages at a time leave its lists, and none is read ahead from RAM (`do_swap_page`).
+/// The kernel as a pager: that many pages at a time leave its lists, and none is read ahead from RAM (`do_swap_page`).
 fn reclaim(price: &Price, read_ahead: u32) -> Pager {
     let read_ahead = if price.compressed { 0 } else { read_ahead };
     Pager { policy: active_inactive::SPEC.name.into(), read_ahead, evict_batch: BATCH_MAX }

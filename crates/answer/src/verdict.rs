@@ -98,14 +98,14 @@ mod tests {
     }
 
     #[test]
-    fn a_yes_stands_and_a_no_is_asked_again_until_the_median_is_known() {
+    fn a_yes_is_final_and_a_no_is_repeated_until_the_median_is_known() {
         let of = |bytes: &[u64]| Verdict::of(&bytes.iter().map(|b| need(*b)).collect::<Vec<_>>(), Some(100), None);
-        let said = |verdict: Verdict| (verdict.within, verdict.is_open(), verdict.need.need_bytes);
-        assert_eq!(said(of(&[100])), (true, false, 100));
-        assert_eq!(said(of(&[101])), (false, true, 101));
+        let outcome = |verdict: Verdict| (verdict.within, verdict.is_open(), verdict.need.need_bytes);
+        assert_eq!(outcome(of(&[100])), (true, false, 100));
+        assert_eq!(outcome(of(&[101])), (false, true, 101));
         // Two unlucky ones do not outvote: of two, the smaller one counts.
-        assert_eq!(said(of(&[130, 90])), (true, false, 90));
-        assert_eq!(said(of(&[130, 120, 90])), (false, false, 120));
+        assert_eq!(outcome(of(&[130, 90])), (true, false, 90));
+        assert_eq!(outcome(of(&[130, 120, 90])), (false, false, 120));
         assert_eq!(of(&[130, 120, 90]).distance_bytes, Some(-20));
     }
 

@@ -1,4 +1,4 @@
-//! A recorded program at three sizes of RAM: measured run times beside predicted ones.
+//! A recorded program at three sizes of RAM: measured and predicted run times.
 
 use std::ffi::OsString;
 

@@ -14,7 +14,7 @@ use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::prices::prices;
 use crate::program::{line, plain};
-use crate::watched::{AskedOfBits, Watched};
+use crate::watched::{BitsQuestion, Watched};
 
 /// How often the program's end is checked.
 const LOOK: Duration = Duration::from_millis(5);
@@ -50,7 +50,7 @@ pub fn program(
     listener.finish();
     let ended = child.wait(&care)?;
     let (command, exit, why) = (line(command), ended.status.code(), why.into());
-    let mut answer = answer(&bits, &AskedOfBits { command, process: None, exit, prices, why, slowdown })?;
+    let mut answer = answer(&bits, &BitsQuestion { command, process: None, exit, prices, why, slowdown })?;
     if ended.why.is_some() {
         answer.common.notes.push("ended by a signal: this is about what it did until then".into());
     }
@@ -71,7 +71,7 @@ pub fn process(process: u32, time: Duration, slowdown: f64, listener: &dyn Liste
     });
     listener.finish();
     let (process, why) = (Some(process), String::new());
-    answer(&bits, &AskedOfBits { command, process, exit: Some(0), prices: prices()?, why, slowdown })
+    answer(&bits, &BitsQuestion { command, process, exit: Some(0), prices: prices()?, why, slowdown })
 }
 
 /// Starts it without huge pages, which have one bit for 2 MiB.
@@ -92,7 +92,7 @@ fn show(listener: &dyn Listener, progress: Progress, all: Option<Duration>) {
     listener.progress(seconds, all.map(|all| all.as_secs()), &format!("watching: {seconds} s, {heap} of heap"));
 }
 
-fn answer(bits: &Bits, asked: &AskedOfBits) -> Result<Watched, AnswerError> {
+fn answer(bits: &Bits, question: &BitsQuestion) -> Result<Watched, AnswerError> {
     let heap = bits.peak_pages as u64 * PAGE;
     nothing_to_save(heap)?;
     if bits.covered == 0.0 {
@@ -100,7 +100,7 @@ fn answer(bits: &Bits, asked: &AskedOfBits) -> Result<Watched, AnswerError> {
         let message = format!("too little was seen of its work to say what it needs of its heap of {heap}; watch it for longer, or when it has work to do");
         return Err(AnswerError::new(1, message));
     }
-    Ok(Watched::of(bits, asked))
+    Ok(Watched::of(bits, question))
 }
 
 /// Refuses a heap that no size of RAM is less than.

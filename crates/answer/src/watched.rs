@@ -16,9 +16,9 @@ use crate::swap::{best, Price, Split};
 const STEPS: i32 = 8;
 const HALVINGS: i32 = 4;
 
-/// A question about a program that was watched.
+/// A question about a program whose referenced bits were read.
 #[derive(Clone, Debug)]
-pub(crate) struct AskedOfBits {
+pub(crate) struct BitsQuestion {
     /// The program's command line.
     pub command: String,
     /// The process, if it ran before it was watched.
@@ -49,23 +49,23 @@ pub struct Watched {
 
 impl Watched {
     /// The answer. Of several kinds of swap it is for the one with which a run in half of the RAM is shortest.
-    pub(crate) fn of(watched: &Bits, asked: &AskedOfBits) -> Watched {
+    pub(crate) fn of(watched: &Bits, question: &BitsQuestion) -> Watched {
         let of = |price| {
             let split = Split::of(price, watched.peak_pages, watched.compressed);
             (price, split, curve(watched, price, split))
         };
         let half = |curve: &[Point]| curve.get(STEPS as usize).map_or(f64::INFINITY, |point| point.seconds);
-        let best = best(asked.prices.iter().map(of), |(_, _, curve)| half(curve));
+        let best = best(question.prices.iter().map(of), |(_, _, curve)| half(curve));
         let (price, split, curve) = best.expect("a price is known");
         let full = curve[0];
-        let limit = (1.0 + asked.slowdown) * full.seconds;
+        let limit = (1.0 + question.slowdown) * full.seconds;
         let best = curve.iter().take_while(|point| point.worst() <= limit).last();
         let livable = THRASHES * full.seconds;
         let least = curve.iter().take_while(|point| point.seconds <= livable).last();
         let thrashes = curve.iter().any(|point| point.seconds > livable);
-        let words = (!asked.command.is_empty()).then(|| asked.command.clone());
+        let words = (!question.command.is_empty()).then(|| question.command.clone());
         Watched {
-            process: asked.process,
+            process: question.process,
             swap: price.make.clone(),
             common: Common {
                 program: program(words.as_deref()),
@@ -76,15 +76,15 @@ impl Watched {
                 managed_bytes: bytes(watched.peak_pages),
                 needed_bytes: full.ram_bytes,
                 ram_bytes: best.map(|point| point.ram_bytes),
-                slowdown_percent: 100.0 * asked.slowdown,
+                slowdown_percent: 100.0 * question.slowdown,
                 thrash_bytes: least.filter(|_| thrashes).map(|point| point.ram_bytes),
                 covered_bytes: bytes(split.ram(covered(&watched.stretches))),
                 entries: watched.stretches.iter().map(|stretch| stretch.looks.len() as u64).sum(),
                 processes: watched.processes as u64,
                 threads: watched.threads as u64,
-                exit: asked.exit,
+                exit: question.exit,
                 measured: price.source.clone(),
-                how_sure: rests_on(watched, asked, price, split),
+                how_sure: rests_on(watched, question, price, split),
                 curve,
                 ..Common::new()
             },
@@ -126,7 +126,7 @@ fn point(watched: &Bits, price: &Price, split: Split, pages: u64) -> Point {
 }
 
 /// What the answer rests on, the most important first.
-fn rests_on(watched: &Bits, asked: &AskedOfBits, price: &Price, split: Split) -> Vec<String> {
+fn rests_on(watched: &Bits, question: &BitsQuestion, price: &Price, split: Split) -> Vec<String> {
     let own = 100.0 * watched.own_seconds / watched.seconds.max(1e-9);
     let stretches = watched.stretches.len();
     let mut all = vec![
@@ -147,8 +147,8 @@ fn rests_on(watched: &Bits, asked: &AskedOfBits, price: &Price, split: Split) ->
     if watched.processes > 1 {
         all.push(format!("{} processes, which share this RAM", watched.processes));
     }
-    if !asked.why.is_empty() {
-        all.push(format!("not recorded: {}", asked.why));
+    if !question.why.is_empty() {
+        all.push(format!("not recorded: {}", question.why));
     }
     all.push(format!("watching took {own:.1} %"));
     all
@@ -162,7 +162,7 @@ mod tests {
 
     use super::*;
 
-    fn asked() -> AskedOfBits {
+    fn question() -> BitsQuestion {
         let fault = Spread { low: Ps(50_000_000), mean: Ps(100_000_000), high: Ps(200_000_000) };
         let price = Price {
             fault,
@@ -173,7 +173,7 @@ mod tests {
             make: None,
             source: "a file on the disk".into(),
         };
-        AskedOfBits {
+        BitsQuestion {
             command: "/bin/a b".into(),
             process: None,
             exit: Some(0),
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn what_is_not_used_is_not_needed_and_less_than_the_loop_thrashes() {
-        let answer = Watched::of(&watched(), &asked());
+        let answer = Watched::of(&watched(), &question());
         let ram = answer.common.ram_bytes.unwrap();
         assert!((4000..7000).contains(&(ram / PAGE)), "{}", ram / PAGE);
         let thrash = answer.common.thrash_bytes.unwrap();
@@ -218,10 +218,10 @@ mod tests {
 
     #[test]
     fn the_swap_is_the_one_with_which_it_is_fastest_and_memory_that_does_not_compress_is_not_for_zram() {
-        let disk = asked().prices.remove(0);
+        let disk = question().prices.remove(0);
         let faster = Spread { low: Ps(40_000_000), mean: Ps(50_000_000), high: Ps(60_000_000) };
         let zram = Price { compressed: true, fault: faster, make: Some("zram".into()), ..disk.clone() };
-        let both = AskedOfBits { prices: vec![zram, disk], ..asked() };
+        let both = BitsQuestion { prices: vec![zram, disk], ..question() };
         let of = |compressed| Watched::of(&Bits { compressed: Some(compressed), ..watched() }, &both);
         assert_eq!((of(0.01).swap.as_deref(), of(1.0).swap), (Some("zram"), None));
         // Compressed pages take RAM.
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn the_answer_says_its_method_and_what_a_fault_rests_on() {
         let why = "it is linked statically".to_string();
-        let answer = Watched::of(&Bits { swapped: 0.02, ..watched() }, &AskedOfBits { why, ..asked() });
+        let answer = Watched::of(&Bits { swapped: 0.02, ..watched() }, &BitsQuestion { why, ..question() });
         let sure = answer.common.how_sure.join("; ");
         for words in ["referenced bits", "linked statically", "a file on the disk", "at least: 2 %"] {
             assert!(sure.contains(words), "{sure}");

@@ -12,7 +12,7 @@ fn root() -> PathBuf {
 
 fn parse(words: &[String]) -> Result<(), String> {
     let own: Vec<_> = words[1..].iter().map(std::ffi::OsString::from).collect();
-    if crate::one_go::Asked::read(&own).is_some() {
+    if crate::program::Asked::read(&own).is_some() {
         return Ok(());
     }
     match crate::Cli::command().try_get_matches_from(words) {

@@ -18,7 +18,8 @@ use crate::progress::Line;
 #[derive(clap::Args)]
 #[command(after_help = after())]
 pub struct Args {
-    /// FORMAT:PATH; PATH `-` is standard input; plain, gz, xz, zst, bz2 or lz4. For a bare PATH, the format is guessed where that is safe.
+    /// FORMAT:PATH; PATH `-` is standard input; plain, gz, xz, zst, bz2 or lz4. For a bare PATH, the format is guessed
+    /// where that is safe.
     spec: String,
     /// The trace to write [default: PATH with the suffix .parquet].
     #[arg(short)]
@@ -26,7 +27,8 @@ pub struct Args {
     /// Meaning of the columns (csv, tsv, parquet), by name or number: address, size, kind, task, time.
     #[arg(long, value_name = "ROLE=COLUMN,...")]
     columns: Vec<String>,
-    /// Units that the format does not define: address=512B, size=1B, time=us; address=hex:1B for hexadecimal without 0x.
+    /// Units that the format does not define: address=512B, size=1B, time=us; address=hex:1B for hexadecimal without
+    /// 0x.
     #[arg(long, value_name = "WHAT=UNIT,...")]
     unit: Vec<String>,
     /// Meaning of the values in the kind column.
@@ -139,7 +141,7 @@ fn words(out: &Path, skips: &str, summary: &Summary, notes: &[String]) -> String
         text += &format!("{} bad lines left out, the first: {first}\n", human_count(summary.bad));
     }
     // The note on bad lines has just been printed.
-    let told = |note: &&String| summary.first_bad.as_ref().is_none_or(|first| !note.contains(first.as_str()));
-    notes.iter().filter(told).for_each(|note| text += &format!("note: {note}\n"));
+    let is_new = |note: &&String| summary.first_bad.as_ref().is_none_or(|first| !note.contains(first.as_str()));
+    notes.iter().filter(is_new).for_each(|note| text += &format!("note: {note}\n"));
     text
 }

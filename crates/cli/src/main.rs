@@ -21,10 +21,10 @@ mod export;
 mod failure;
 mod hidden;
 mod import;
-mod one_go;
 mod park;
 mod pick_recorder;
 mod priced;
+mod program;
 mod record;
 mod run;
 mod setup;
@@ -112,8 +112,8 @@ fn version() -> &'static str {
 fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().skip(1).collect();
     coldframe_show::text::fit(output::width());
-    if let Some(asked) = one_go::Asked::read(&words) {
-        return one_go::run(&asked).unwrap_or_else(|failure| failure.report());
+    if let Some(asked) = program::Asked::read(&words) {
+        return program::run(&asked).unwrap_or_else(|failure| failure.report());
     }
     let cli = Cli::parse();
     let quiet = cli.quiet;

@@ -1,5 +1,5 @@
-//! `coldframe park` and `coldframe resume`: programs that take turns in less RAM than they need together. And the hidden
-//! verb that keeps one of them.
+//! `coldframe park` and `coldframe resume`: programs that take turns in less RAM than they need together. And the
+//! hidden verb that keeps one of them.
 
 use std::process::ExitCode;
 
@@ -59,7 +59,7 @@ pub struct ResumeArgs {
     soon: bool,
 }
 
-/// What the keeper reads.
+/// What the parking process reads.
 #[derive(clap::Args)]
 pub struct KeepArgs {
     name: String,

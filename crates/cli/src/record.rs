@@ -54,16 +54,19 @@ pub struct Args {
     /// The trace to write [default: PROGRAM.parquet].
     #[arg(short)]
     output: Option<PathBuf>,
-    /// What records. faults: this machine's pager, pages of the heap as they enter a window; qemu: an emulator, all references; auto: faults, or the emulator.
+    /// What records. faults: this machine's pager, pages of the heap as they enter a window; qemu: an emulator, all
+    /// references; auto: faults, or the emulator.
     #[arg(long, value_parser = ["auto", "qemu", "faults"], default_value = "auto")]
     via: String,
     /// Write a small raw file, for `coldframe import` on another machine [default: PROGRAM.raw].
     #[arg(long)]
     raw: bool,
-    /// Size of the window with --via faults, without sampling [default: window and sample fit the program, within 10 s].
+    /// Size of the window with --via faults, without sampling [default: window and sample fit the program, within 10
+    /// s].
     #[arg(long, value_name = "PAGES")]
     window: Option<usize>,
-    /// exact: every reference with its address and size; page: runs of references to a page. Takes an emulator [default: page].
+    /// exact: every reference with its address and size; page: runs of references to a page. Takes an emulator
+    /// [default: page].
     #[arg(long, value_parser = ["exact", "page"])]
     level: Option<String>,
     /// Page size of `--level page` [default: 4KiB].
@@ -143,12 +146,12 @@ pub fn emulated(args: &Args, why: Option<&str>, quiet: bool) -> Result<ExitCode,
         }));
     }
     let order = order(args)?;
-    let mut said = why.filter(|_| !quiet).map(|why| instead(&order.level, why));
+    let mut remark = why.filter(|_| !quiet).map(|why| instead(&order.level, why));
     stop_by_signal(&order.stop)?;
     let mut line = Line::new(quiet);
     let outcome = record(&order, &mut |p| {
         // Now there is one.
-        said.take().iter().for_each(|said| output::tell(&format!("{said}\n")));
+        remark.take().iter().for_each(|line| output::tell(&format!("{line}\n")));
         line.show(
             p.references,
             None,
@@ -160,7 +163,7 @@ pub fn emulated(args: &Args, why: Option<&str>, quiet: bool) -> Result<ExitCode,
         Some(why) if of_emulators(args).is_empty() => neither(why, error),
         _ => error.into(),
     })?;
-    said.iter().for_each(|said| output::tell(&format!("{said}\n")));
+    remark.iter().for_each(|line| output::tell(&format!("{line}\n")));
     if outcome.references == 0 {
         let out = order.out.display();
         let done = outcome.instructions;

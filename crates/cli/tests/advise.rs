@@ -93,7 +93,7 @@ fn a_limit_that_trace_or_sheet_cannot_answer_is_refused_with_what_it_needs() {
     let folder = tempfile::tempdir().unwrap();
     let absent = folder.path().join("absent.parquet").display().to_string();
     let swap = shipped("swap-desktop.csv.zst");
-    for (args, code, said) in [
+    for (args, code, message) in [
         (vec!["advise", &trace, "--max-energy", "1mJ", "--device", "LOBI-NAND"], 2, "energy.load"),
         (
             vec!["advise", &trace, "--read-ahead", "8", "--handler", "delayed-dual-buffering", "--set", "page=2KiB"],
@@ -113,17 +113,17 @@ fn a_limit_that_trace_or_sheet_cannot_answer_is_refused_with_what_it_needs() {
         (vec!["advise", &absent], 5, "absent.parquet"),
         (vec!["--"], 2, "needs a program"),
     ] {
-        let (found, text) = refused(&args);
-        assert_eq!(found, code, "{args:?}: {text}");
-        assert!(text.contains(said), "{args:?}: {text}");
+        let (exit, text) = refused(&args);
+        assert_eq!(exit, code, "{args:?}: {text}");
+        assert!(text.contains(message), "{args:?}: {text}");
     }
 }
 
 #[test]
 fn energy_and_life_are_answered_on_the_default_sheet_and_are_its_numbers() {
     let trace = shipped("game.parquet");
-    let asked = ["--max-slowdown", "50%", "--max-energy", "1J", "--min-life", "0.0001y"];
-    let (code, advice) = json(&[&["advise", &trace], &asked[..], &FEW[..]].concat());
+    let limits = ["--max-slowdown", "50%", "--max-energy", "1J", "--min-life", "0.0001y"];
+    let (code, advice) = json(&[&["advise", &trace], &limits[..], &FEW[..]].concat());
     assert_eq!((code, &advice["best"]["config"]["device"]), (0, &Value::from("NAND01GW3B2B")));
     let best = &advice["best"];
     let of = |name: &str| best[name].as_f64().unwrap();
@@ -155,7 +155,7 @@ fn several_tasks_are_scheduled_prefetch_is_searched_and_sim_repeats_the_answer()
     let made =
         coldframe(&["trace", "mix", "--task", &format!("{bzip2}*2"), "--task", &game, "--slice", "20000", "-o", &mix]);
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    let asked = [
+    let limits = [
         "--system",
         "sap",
         "--policy",
@@ -166,7 +166,7 @@ fn several_tasks_are_scheduled_prefetch_is_searched_and_sim_repeats_the_answer()
         "--work",
         "1000000000000",
     ];
-    let (code, advice) = json(&[&["advise", &mix, "--max-slowdown", "40%", "-o", &config], &asked[..]].concat());
+    let (code, advice) = json(&[&["advise", &mix, "--max-slowdown", "40%", "-o", &config], &limits[..]].concat());
     assert_eq!(code, 0, "{advice}");
     let names: Vec<&str> = advice["curves"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
     for when in ["off", "75", "50"] {
@@ -180,7 +180,7 @@ fn several_tasks_are_scheduled_prefetch_is_searched_and_sim_repeats_the_answer()
     assert_eq!(all[0]["time_ps"]["total"].as_u64(), sum(best, ["own_time_ps", "paging_ps"]));
     // Each reference takes 100 ns, which the answer assumes.
     assert_eq!(best["own_time_ps"].as_u64(), all[0]["references"].as_u64().map(|n| n * 100_000));
-    for (args, said) in [
+    for (args, message) in [
         (vec!["advise", &bzip2, "--prefetch", "75"], "give the system sap"),
         (vec!["advise", &mix, "--system", "drswap"], "coldframe-lab sim --system drswap"),
         (vec!["advise", &mix, "--system", "sap", "--read-ahead", "16"], "leave out the system sap"),
@@ -188,7 +188,7 @@ fn several_tasks_are_scheduled_prefetch_is_searched_and_sim_repeats_the_answer()
         (vec!["advise", &mix, "--system", "sap", "--scheduler", "cfz"], "did you mean `cfs`"),
     ] {
         let (code, text) = refused(&args);
-        assert!(code == 2 && text.contains(said), "{args:?}: {code} {text}");
+        assert!(code == 2 && text.contains(message), "{args:?}: {code} {text}");
     }
 }
 
@@ -199,9 +199,9 @@ fn sum(of: &Value, fields: [&str; 2]) -> Option<u64> {
 #[test]
 fn a_swap_area_of_a_known_size_is_simulated_under_every_collector_and_as_linux_hands_out_slots() {
     let trace = shipped("bzip2.parquet");
-    let asked =
+    let limits =
         ["--max-slowdown", "20%", "--swap-area", "4MiB", "--policy", "clock", "--handler", "parallel", "--no-cache"];
-    let (code, advice) = json(&[&["advise", &trace], &asked[..]].concat());
+    let (code, advice) = json(&[&["advise", &trace], &limits[..]].concat());
     assert_eq!(code, 0);
     let names: Vec<&str> = advice["curves"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
     for part in ["collector greedy", "collector cost-benefit", "collector cost-age-times", "slots of linux"] {
@@ -209,7 +209,7 @@ fn a_swap_area_of_a_known_size_is_simulated_under_every_collector_and_as_linux_h
     }
     // A system without a front end also has a program time.
     let lobi = ["--system", "lobi", "--device", "NAND01GW3B2B", "--program-time", "1s"];
-    assert_eq!(json(&[&["advise", &trace], &asked[..], &lobi[..]].concat()).0, 0);
+    assert_eq!(json(&[&["advise", &trace], &limits[..], &lobi[..]].concat()).0, 0);
     // 4 MiB are 32 blocks of the sheet's 128 KiB.
     let swap = &advice["best"]["config"]["swap"];
     assert_eq!((swap["blocks"].as_str(), swap["slots_per_block"].as_u64()), (Some("32"), Some(32)));

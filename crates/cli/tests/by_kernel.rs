@@ -120,7 +120,7 @@ fn a_static_program_in_half_its_memory_says_the_same_and_leaves_nothing() {
     assert_eq!((of("/counts/killed"), of("/program/status")), (0, 7), "{stats}");
     // At least half of the heap has left, and the group never had more than the RAM and what was beside it.
     assert!(of("/counts/swap_out_bytes") >= 24 << 20, "{stats}");
-    assert!(of("/memory/peak_bytes") <= (24 << 20) + of("/memory/beside_bytes").max(4 << 20), "{stats}");
+    assert!(of("/memory/peak_bytes") <= (24 << 20) + of("/memory/outside_heap_bytes").max(4 << 20), "{stats}");
     assert!(of("/memory/compressed_bytes") > 0 && of("/counts/refaults") > 0, "{stats}");
     assert!(text(&output.stderr).contains("by the kernel:"), "{}", text(&output.stderr));
     let device = stats["config"]["swap"].as_str().unwrap().to_string();
@@ -217,20 +217,20 @@ fn every_way_of_paging_sorts_the_same_and_the_table_fits() {
         command.args(["compare", "-q", "--ram", "60%", "--runs", "2", "--backing", "."]).arg("--").args(program);
         command.current_dir(folder.path()).env("NO_COLOR", "1").env("COLUMNS", columns).stdin(Stdio::null());
         let output = command.output().unwrap();
-        let said = text(&output.stdout);
+        let message = text(&output.stdout);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         let wide = |line: &&str| line.chars().count() > columns.parse().unwrap() && line.trim().contains(' ');
-        assert_eq!(said.lines().find(wide), None, "{said}");
+        assert_eq!(message.lines().find(wide), None, "{message}");
         for arm in ["pager ", "kernel, file", "kernel, zram"] {
-            assert!(said.lines().any(|line| line.contains(arm)), "{arm}: {said}");
+            assert!(message.lines().any(|line| line.contains(arm)), "{arm}: {message}");
         }
         // The shell prints its number, another one each time.
         let says = if columns == "80" { "same" } else { "another one each" };
-        assert!(said.contains(says), "{said}");
-        let lines: Vec<_> = said.lines().collect();
+        assert!(message.contains(says), "{message}");
+        let lines: Vec<_> = message.lines().collect();
         let command =
             lines.iter().rposition(|line| line.starts_with("  coldframe run --ram ")).expect("a command to paste");
-        assert!(lines[..command].iter().any(|line| line.starts_with("Fastest with equal memory: ")), "{said}");
+        assert!(lines[..command].iter().any(|line| line.starts_with("Fastest with equal memory: ")), "{message}");
     }
 }
 

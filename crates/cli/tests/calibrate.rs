@@ -38,7 +38,7 @@ impl User {
     }
 }
 
-fn said(output: &Output) -> String {
+fn message(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -68,7 +68,7 @@ fn a_machine_is_measured_kept_shown_and_measured_again_when_it_is_another() {
         let of = |part: &str| cost[part].as_u64().unwrap();
         assert!(of("low") <= of("mean") && of("mean") <= of("high"), "{name}: {cost}");
     }
-    assert_eq!(first["kept"], user.sheet().display().to_string());
+    assert_eq!(first["sheet_file"], user.sheet().display().to_string());
 
     // The sheet was kept: the same numbers, and the same file.
     assert_eq!(user.json(&["calibrate", "--show", "--short", "--format", "json"]), first);
@@ -98,7 +98,7 @@ fn a_machine_is_measured_kept_shown_and_measured_again_when_it_is_another() {
     // A file that is not a sheet is also replaced by a new calibration. If a verb names it, it is refused.
     std::fs::write(user.sheet(), "no sheet").unwrap();
     let refused = user.run(&["devices", "here"]);
-    assert!(!refused.status.success() && said(&refused).contains("here.toml"), "{}", said(&refused));
+    assert!(!refused.status.success() && message(&refused).contains("here.toml"), "{}", message(&refused));
     user.good(&["calibrate", "--show", "--short"]);
     user.good(&["devices", "here"]);
 }
@@ -109,7 +109,7 @@ fn without_a_sheet_the_remedy_is_said() {
     for args in [vec!["devices", "here"], vec!["advise", &chess(), "--device", "here", "--max-slowdown", "5%"]] {
         let output = user.run(&args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
-        assert!(said(&output).contains("run `coldframe calibrate`"), "{args:?}: {}", said(&output));
+        assert!(message(&output).contains("run `coldframe calibrate`"), "{args:?}: {}", message(&output));
     }
 }
 
@@ -120,8 +120,8 @@ fn a_folder_that_cannot_hold_the_swap_file_is_refused_by_name() {
     std::fs::write(&file, "x").unwrap();
     for path in ["/nowhere/at/all", &file.display().to_string(), "/proc"] {
         let output = user.run(&["calibrate", "--short", "--backing", path]);
-        assert_eq!(output.status.code(), Some(5), "{path}: {}", said(&output));
-        assert!(said(&output).contains(path), "{}", said(&output));
+        assert_eq!(output.status.code(), Some(5), "{path}: {}", message(&output));
+        assert!(message(&output).contains(path), "{}", message(&output));
     }
     assert!(!user.sheet().exists());
 }
@@ -131,7 +131,7 @@ fn without_a_cache_folder_the_sheet_lies_among_temporary_files() {
     let user = User::new();
     std::fs::write(user.home.path().join(".cache"), "a file in its place").unwrap();
     let measured = user.json(&["calibrate", "--short", "--format", "json"]);
-    let kept = measured["kept"].as_str().expect("a path");
+    let kept = measured["sheet_file"].as_str().expect("a path");
     assert!(kept.contains("/tmp/coldframe-") && Path::new(kept).is_file(), "{kept}");
     user.good(&["devices", "here"]);
 }

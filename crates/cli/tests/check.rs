@@ -54,21 +54,21 @@ fn a_budget_counts_what_is_touched_and_names_what_grew() {
     let Some(folder) = folder() else { return };
     let at = |name: &str| folder.path().join(name);
     // It sweeps over 4 MiB again and again: with less, it comes back page by page. 4 MiB more are only allocated.
-    let (code, said, _) = run(folder.path(), &["check", "--write-baseline", "need.json", "--", "./touch", "4"]);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, message, _) = run(folder.path(), &["check", "--write-baseline", "need.json", "--", "./touch", "4"]);
+    assert_eq!(code, Some(0), "{message}");
     let need = number(&at("need.json"), "need_bytes");
     assert!((3 << 20..=5 << 20).contains(&need), "{need}");
-    let (code, said, _) = run(folder.path(), &["check", "--max-ram", "12MiB", "--", "./touch", "4"]);
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("yes: touch needs ") && said.contains("below the limit of 12 MiB"), "{said}");
-    assert!(said.lines().skip(1).all(|line| line.chars().count() <= 80), "{said}");
+    let (code, message, _) = run(folder.path(), &["check", "--max-ram", "12MiB", "--", "./touch", "4"]);
+    assert_eq!(code, Some(0), "{message}");
+    assert!(message.contains("yes: touch needs ") && message.contains("below the limit of 12 MiB"), "{message}");
+    assert!(message.lines().skip(1).all(|line| line.chars().count() <= 80), "{message}");
     // Twice as much: over the baseline, and the growth has its number.
     let files = ["--export", "check.md", "--export", "check.xml", "--export", "check.json", "--export", "check.html"];
     let words = [&["check", "--baseline", "need.json"], &files[..], &["--", "./touch", "8"]].concat();
-    let (code, said, _) = run(folder.path(), &words);
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("no: touch needs ") && said.contains("Grew since need.json:\n  "), "{said}");
-    assert!(said.contains("over the limit"), "{said}");
+    let (code, message, _) = run(folder.path(), &words);
+    assert_eq!(code, Some(1), "{message}");
+    assert!(message.contains("no: touch needs ") && message.contains("Grew since need.json:\n  "), "{message}");
+    assert!(message.contains("over the limit"), "{message}");
     let verdict: Value = serde_json::from_str(&std::fs::read_to_string(at("check.json")).unwrap()).unwrap();
     assert_eq!(verdict["recordings"].as_array().unwrap().len(), 3, "a no is asked again: {verdict}");
     assert!(verdict["grown"].as_array().unwrap().iter().any(|one| one["what"] == "least RAM"), "{verdict}");
@@ -91,10 +91,10 @@ fn what_cannot_be_answered_has_its_own_exit_code_and_one_sentence() {
         (&["check", "--baseline", "none.json", "--", "./touch", "1"], 5, "none.json: cannot be read"),
         (&["check", "--max-ram", "1MiB", "--", "./no-such-program"], 127, "no-such-program"),
     ] {
-        let (given, _, said) = run(folder.path(), words);
-        assert_eq!(given, Some(code), "{words:?}: {said}");
-        assert!(said.contains(says), "{words:?}: {said}");
-        assert_eq!(said.lines().filter(|line| line.starts_with("error: ")).count(), 1, "{words:?}: {said}");
+        let (given, _, message) = run(folder.path(), words);
+        assert_eq!(given, Some(code), "{words:?}: {message}");
+        assert!(message.contains(says), "{words:?}: {message}");
+        assert_eq!(message.lines().filter(|line| line.starts_with("error: ")).count(), 1, "{words:?}: {message}");
     }
 }
 

@@ -29,8 +29,8 @@ fn package(folder: &Path) -> Option<PathBuf> {
     }
     let mut command = Command::new("sh");
     command.arg("scripts/deb.sh").arg(built).arg(folder).env("DEB_PACK", "-Zgzip -z1");
-    let said = text(command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")));
-    Some(PathBuf::from(said.trim()))
+    let message = text(command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")));
+    Some(PathBuf::from(message.trim()))
 }
 
 /// Names of all verbs with a manual page, as `--help` lists them.

@@ -210,7 +210,7 @@ fn go_through(page: &mut Page, text: &str, write: &str) -> String {
     let mut printed: Option<String> = None;
     for block in fenced(&lines) {
         let shown = block.text(&lines);
-        let mut said = shown.as_str();
+        let mut message = shown.as_str();
         let (fresh, exactly) = match (block.language, block.mark) {
             ("sh", Some(mark)) if mark.starts_with("not run: ") => {
                 printed = None;
@@ -225,19 +225,19 @@ fn go_through(page: &mut Page, text: &str, write: &str) -> String {
             ("text", _) if shown.starts_with("$ ") => {
                 let command = shown.lines().next().unwrap_or_default();
                 let fresh = page.run(block.first + 1, &command[2..]);
-                said = &shown[command.len() + 1..];
+                message = &shown[command.len() + 1..];
                 (fresh, false)
             }
             _ => continue,
         };
         let Some(fresh) = fresh else { continue };
         if write == "all" || (write == "1" && exactly) {
-            let kept = block.first + usize::from(said.len() < shown.len());
+            let kept = block.first + usize::from(message.len() < shown.len());
             new.extend(lines[copied..kept].iter().map(|line| (*line).to_owned()));
             new.extend(fresh.lines().map(Into::into));
             copied = block.end;
         } else {
-            page.compare(block.first + 1, said, &fresh, exactly);
+            page.compare(block.first + 1, message, &fresh, exactly);
         }
     }
     new.extend(lines[copied..].iter().map(|line| (*line).to_owned()));

@@ -33,7 +33,7 @@ fn advice() -> Value {
         "schema_version": 1, "version": "0.1.0", "kind": "advice", "device": "here", "program": "sort", "command": "sort <numbers>",
         "trace": "trace.parquet", "program_seconds": 1.0, "not_paged_bytes": 4 * MIB, "managed_bytes": 60 * MIB, "needed_bytes": 64 * MIB,
         "ram_bytes": 32 * MIB, "slowdown_percent": 30.0, "within_slowdown": true, "curve": CURVE.iter().map(point).collect::<Vec<_>>(),
-        "thrash_bytes": 24 * MIB, "told_bytes": 20 * MIB, "policy": "multi-queue", "read_ahead": 16, "evict_batch": 24, "sampled": null,
+        "thrash_bytes": 24 * MIB, "covered_bytes": 20 * MIB, "policy": "multi-queue", "read_ahead": 16, "evict_batch": 24, "sampled": null,
         "window_pages": 4096, "entries": 5000, "processes": 1, "threads": 1, "exit": 0, "measured": "measured here",
         "how_sure": ["costs: measured here"], "notes": [],
         "verified": [{ "ram_bytes": 24 * MIB, "seconds": 2.8, "true_faults": 9100 }]

@@ -1,4 +1,5 @@
-//! `coldframe park` and `resume` on programs that run: pages leave and come back, and whatever ends, nothing stays frozen.
+//! `coldframe park` and `resume` on programs that run: pages leave and come back, and whatever ends, nothing stays
+//! frozen.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -116,7 +117,7 @@ fn coldframe(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_coldframe")).args(words).env("NO_COLOR", "1").output().unwrap()
 }
 
-fn said(words: &[&str]) -> String {
+fn message(words: &[&str]) -> String {
     let output = coldframe(words);
     assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().replace("\n  ", " ")
@@ -150,34 +151,34 @@ fn a_parked_program_leaves_ram_and_what_it_used_is_fetched_before_it_runs() {
     let swap = zram();
     let hot = Hot::start(0);
     let name = hot.process();
-    assert!(said(&["park", &name]).contains("still in RAM. What it uses"));
+    assert!(message(&["park", &name]).contains("still in RAM. What it uses"));
     assert_eq!((hot.states().as_str(), hot.swapped() >= 30), ("TT", true));
-    assert!(said(&["resume", "--soon", &name]).contains("no list yet"));
-    assert!(said(&["resume", &name]).contains("runs"));
+    assert!(message(&["resume", "--soon", &name]).contains("no list yet"));
+    assert!(message(&["resume", &name]).contains("runs"));
     hot.runs();
     until("it has read its 4 MiB", || hot.swapped() <= 28);
     for _ in 0..2 {
-        let parked = said(&["park", &name]);
+        let parked = message(&["park", &name]);
         let used = parked.split("has used ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<f64>().ok());
         // The kernel does not push out the few that are on their way to its lists.
         assert!(used.is_some_and(|mib| (3.6..5.0).contains(&mib)), "{parked}");
-        assert!(said(&["park", "--list"]).lines().any(|line| line.contains(&name) && line.contains("parked")));
-        let all: serde_json::Value = serde_json::from_str(&said(&["park", "--list", "--format", "json"])).unwrap();
+        assert!(message(&["park", "--list"]).lines().any(|line| line.contains(&name) && line.contains("parked")));
+        let all: serde_json::Value = serde_json::from_str(&message(&["park", "--list", "--format", "json"])).unwrap();
         let own = all["programs"].as_array().unwrap().iter().find(|one| one["name"] == name.as_str()).unwrap();
         assert!(own["parked"] == true && own["bytes"]["swapped"].as_u64() >= Some(30 << 20), "{own}");
         let read =
             || Tree::machine().text("/proc/vmstat").lines().find_map(|line| line.strip_prefix("pswpin ")?.parse().ok());
         let before: u64 = read().unwrap();
-        assert!(said(&["resume", "--soon", &name]).contains("fetched"));
+        assert!(message(&["resume", "--soon", &name]).contains("fetched"));
         assert!(read().unwrap() - before >= 900, "its pages are read");
         assert_eq!((hot.states().as_str(), hot.swapped() >= 30), ("TT", true), "and are in the swap cache");
-        said(&["resume", &name]);
+        message(&["resume", &name]);
         hot.runs();
         until("it has read its 4 MiB", || hot.swapped() <= 28);
     }
     refused(coldframe(&["resume", &name]), &["runs already"]);
     drop(hot);
-    until("its keeper ends", || !said(&["park", "--list"]).contains(&name));
+    until("its keeper ends", || !message(&["park", "--list"]).contains(&name));
     refused(coldframe(&["resume", &name]), &["is not parked", "has ended"]);
     assert!(swap.end());
 }
@@ -188,12 +189,12 @@ fn whoever_is_killed_the_program_runs_on() {
     let swap = zram();
     let hot = Hot::start(0);
     let name = hot.process();
-    said(&["park", &name]);
+    message(&["park", &name]);
     // Others let it run: it can be parked again.
     assert!(Command::new("kill").args(["-CONT", "--", &format!("-{name}")]).status().unwrap().success());
     hot.runs();
     for which in ["guard", "keeper"] {
-        said(&["park", &name]);
+        message(&["park", &name]);
         assert_eq!(hot.states(), "TT");
         let (keeper, guard) = keeper(&name);
         kill(if which == "guard" { &guard } else { &keeper });
@@ -201,7 +202,7 @@ fn whoever_is_killed_the_program_runs_on() {
     }
     // The killed keeper's socket is still there.
     refused(coldframe(&["resume", &name]), &["is not parked"]);
-    said(&["park", &name]);
+    message(&["park", &name]);
     refused(coldframe(&["park", &name]), &["parked already"]);
     let socket = std::fs::read_dir("/run/coldframe").unwrap().flatten().find_map(|entry| {
         let mut stream = UnixStream::connect(entry.path()).ok()?;
@@ -227,7 +228,7 @@ fn what_cannot_be_parked_is_one_sentence_and_goes_on() {
     refused(coldframe(&["park", &std::process::id().to_string()]), &["this command", "itself"]);
     if Tree::machine().text("/proc/swaps").lines().count() < 2 {
         refused(coldframe(&["park", &name]), &["no free swap", "swapon"]);
-        until("no keeper is left", || !said(&["park", "--list"]).contains(&name));
+        until("no keeper is left", || !message(&["park", "--list"]).contains(&name));
     }
     let swap = zram();
     assert!(Command::new("kill").args(["-STOP", &name]).status().unwrap().success());
@@ -238,7 +239,7 @@ fn what_cannot_be_parked_is_one_sentence_and_goes_on() {
     if let Some(folder) = Frozen::around(&name) {
         refused(coldframe(&["park", &name]), &["stands still", "frozen", "echo 0"]);
         folder.freeze("0");
-        said(&["park", &name]);
+        message(&["park", &name]);
         folder.freeze("1");
         refused(coldframe(&["resume", &name]), &["may run, but stands still", "echo 0"]);
         folder.freeze("0");

@@ -48,10 +48,10 @@ fn a_raw_file_becomes_the_trace_that_record_makes_and_is_refused_if_it_is_cut() 
     let bytes = std::fs::read(at("sort.raw")).unwrap();
     for length in [40, bytes.len() / 2, bytes.len() - 5] {
         std::fs::write(at("cut.raw"), &bytes[..length]).unwrap();
-        let (code, said) = run(folder.path(), &["import", "cut.raw"]);
-        assert!(matches!(code, Some(2 | 3)), "{length}: {code:?}: {said}");
-        assert!(said.starts_with("error: cut.raw"), "{said}");
+        let (code, message) = run(folder.path(), &["import", "cut.raw"]);
+        assert!(matches!(code, Some(2 | 3)), "{length}: {code:?}: {message}");
+        assert!(message.starts_with("error: cut.raw"), "{message}");
     }
-    let (code, said) = record(&["--raw", "--stats", "s.json"]);
-    assert!(code == Some(2) && said.contains("--stats does not go with --raw"), "{said}");
+    let (code, message) = record(&["--raw", "--stats", "s.json"]);
+    assert!(code == Some(2) && message.contains("--stats does not go with --raw"), "{message}");
 }

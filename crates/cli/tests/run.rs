@@ -219,10 +219,13 @@ fn what_cannot_be_run_is_explained() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
         command.arg("run").args(arguments);
         let output = finish(command);
-        let said = stderr(&output);
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
-        assert!(said.contains(word), "{arguments:?}: {said}");
-        assert!(!said.contains("page from the device"), "{arguments:?}: a table of a run that has not been: {said}");
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {message}");
+        assert!(message.contains(word), "{arguments:?}: {message}");
+        assert!(
+            !message.contains("page from the device"),
+            "{arguments:?}: a table of a run that has not been: {message}"
+        );
     };
     let text = text.to_str().unwrap();
     fails(&["--ram", "1MiB", "--", "no-such-program"], 127, "no-such-program");

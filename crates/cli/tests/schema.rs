@@ -148,10 +148,10 @@ fn is(value: &Value, name: &Value) -> bool {
 
 /// Checks that the output matches its verb's schema, and that it would not match without any one of the required
 /// properties.
-fn fits(verb: &str, said: &str, value: &Value) {
+fn fits(verb: &str, message: &str, value: &Value) {
     let schema = schema(verb);
     assert_eq!(schema["$id"], format!("urn:coldframe:schema:1:{verb}"));
-    assert_eq!(wrong(value, &schema, &schema, verb), None, "{said}");
+    assert_eq!(wrong(value, &schema, &schema, verb), None, "{message}");
     assert!(wrong(&json!("words"), &schema, &schema, verb).is_some(), "{verb}: everything fits");
     let Some(object) = value.as_object() else { return };
     let refused = |key: &&String| {

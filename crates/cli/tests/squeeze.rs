@@ -230,10 +230,10 @@ fn without_yes_a_container_is_named_and_nothing_is_changed() {
     let path = format!("{}:{}", tools.path().display(), std::env::var("PATH").unwrap());
     for words in [&["--swap", "zram", "web-1"][..], &["--dry-run", "--swap", "zram", "web-1"]] {
         let output = squeeze(words).env("PATH", &path).output().unwrap();
-        let said = text(&output.stdout);
+        let message = text(&output.stdout);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         let folder = running.folders[0].file_name().unwrap().to_string_lossy();
-        assert!(said.replace('\n', "").contains(&*folder) && said.contains("--yes"), "{said}");
+        assert!(message.replace('\n', "").contains(&*folder) && message.contains("--yes"), "{message}");
         assert_eq!((running.limits(), zram_is_swap()), (before.clone(), false));
     }
 }

@@ -94,9 +94,9 @@ fn too_wide(columns: usize) -> String {
     let paged = if pages { PAGED } else { "" };
     let mut found = String::new();
     for line in COMMANDS.lines().chain(paged.lines()) {
-        let said = coldframe(&words(line), folder.path(), columns);
-        assert!(!said.1.contains("error:"), "{}: {}", said.0, said.1);
-        found.extend(wide(&said, columns));
+        let message = coldframe(&words(line), folder.path(), columns);
+        assert!(!message.1.contains("error:"), "{}: {}", message.0, message.1);
+        found.extend(wide(&message, columns));
     }
     found
 }

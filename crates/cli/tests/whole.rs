@@ -135,7 +135,7 @@ fn a_recording_ends_with_its_program_however_that_ends() {
     }
     let folder = tempfile::tempdir().unwrap();
     program(folder.path(), &[]);
-    for (options, word, said) in [
+    for (options, word, message) in [
         (&[][..], "dies", "ended by SIGKILL (signal 9): this is about what it did until then"),
         (&[], "fails", "the program ended with exit code 3"),
         (&["--max-time", "300ms"], "stays", "ended by --max-time"),
@@ -143,7 +143,7 @@ fn a_recording_ends_with_its_program_however_that_ends() {
     ] {
         let (output, stats) = recorded(folder.path(), options, &["./program", word]);
         assert_eq!(output.status.code(), Some(0), "{word}: {}", stderr(&output));
-        assert!(stderr(&output).contains(said), "{word}: {}", stderr(&output));
+        assert!(stderr(&output).contains(message), "{word}: {}", stderr(&output));
         assert!(stats["rows"].as_u64() >= Some(1024), "{word}: {stats}");
         let info = coldframe().current_dir(folder.path()).args(["info", "t.parquet"]).output().unwrap();
         assert!(info.status.success(), "{}", stderr(&info));
@@ -216,8 +216,8 @@ fn a_static_program_is_an_emulators_and_without_one_that_is_said() {
     command.current_dir(folder.path()).env("PATH", "/nonexistent").args(["record", "--", "./program"]);
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
-    let said = stderr(&output);
-    assert!(said.contains("linked statically") && said.contains("apt-get install qemu-user"), "{said}");
+    let message = stderr(&output);
+    assert!(message.contains("linked statically") && message.contains("apt-get install qemu-user"), "{message}");
     nothing_is_left(folder.path());
     let mut command = coldframe();
     let output = command.current_dir(folder.path()).args(["--verify", "--", "./program"]).output().unwrap();
@@ -260,7 +260,7 @@ fn a_folder_that_takes_no_trace_is_said_before_the_program_runs() {
 
 #[test]
 fn what_only_an_emulator_gives_does_not_go_with_the_pager() {
-    for (words, said) in [
+    for (words, message) in [
         (&["--via", "faults", "--level", "exact"][..], "--level does not go with --via faults"),
         (&["--level", "page", "--window", "64"], "--window is for this machine's pager"),
     ] {
@@ -268,6 +268,6 @@ fn what_only_an_emulator_gives_does_not_go_with_the_pager() {
         command.arg("record").args(words).args(["--", "true"]);
         let output = command.output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{words:?}: {}", stderr(&output));
-        assert!(stderr(&output).contains(said), "{words:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(message), "{words:?}: {}", stderr(&output));
     }
 }

@@ -18,7 +18,7 @@ const LEAST: u64 = 8;
 
 /// Bytes of the group outside the heap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Beside {
+pub struct OutsideHeap {
     /// Stacks and data of mapped files that the program has changed.
     pub private: u64,
     /// The kernel's: page tables, buffers.
@@ -27,7 +27,7 @@ pub struct Beside {
     pub mapped: u64,
 }
 
-impl Beside {
+impl OutsideHeap {
     /// All of it.
     pub fn bytes(self) -> u64 {
         self.private + self.kernel + self.mapped
@@ -38,14 +38,14 @@ impl Beside {
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
     ram: u64,
-    beside: Option<u64>,
+    outside_heap: Option<u64>,
     limit: u64,
 }
 
 impl Budget {
     /// For this RAM, bytes.
     pub fn new(ram: u64) -> Budget {
-        Budget { ram, beside: None, limit: ram + FIRST }
+        Budget { ram, outside_heap: None, limit: ram + FIRST }
     }
 
     /// The limit now, bytes.
@@ -54,20 +54,20 @@ impl Budget {
     }
 
     /// The most memory outside the heap so far, bytes; zero before it is first measured.
-    pub fn beside(&self) -> u64 {
-        self.beside.unwrap_or(0)
+    pub fn outside_heap(&self) -> u64 {
+        self.outside_heap.unwrap_or(0)
     }
 
     /// A measurement of the memory outside the heap.
-    pub fn saw(&mut self, beside: Beside) {
-        self.beside = Some(self.beside().max(beside.bytes()));
+    pub fn observe(&mut self, outside_heap: OutsideHeap) {
+        self.outside_heap = Some(self.outside_heap().max(outside_heap.bytes()));
     }
 
     /// The new limit for this many bytes of compressed pages that no group pays for; `None`: the present limit is close
     /// enough.
     pub fn follow(&mut self, compressed: u64) -> Option<u64> {
         let heap = self.ram.saturating_sub(compressed).max(self.ram / LEAST);
-        let limit = (heap + self.beside.unwrap_or(FIRST)) / 4096 * 4096;
+        let limit = (heap + self.outside_heap.unwrap_or(FIRST)) / 4096 * 4096;
         if limit.abs_diff(self.limit) < STEP.min(self.ram / LEAST) {
             return None;
         }
@@ -83,12 +83,12 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     #[test]
-    fn the_limit_is_the_ram_and_what_lies_beside_less_what_is_compressed() {
+    fn the_limit_is_the_ram_and_the_memory_outside_the_heap_less_what_is_compressed() {
         let mut budget = Budget::new(64 * MIB);
         assert_eq!(budget.limit(), 68 * MIB);
-        budget.saw(Beside { private: MIB, kernel: MIB, mapped: 0 });
+        budget.observe(OutsideHeap { private: MIB, kernel: MIB, mapped: 0 });
         assert_eq!(budget.follow(0), Some(66 * MIB));
-        budget.saw(Beside::default());
+        budget.observe(OutsideHeap::default());
         assert_eq!(budget.follow(0), None, "what lay beside once stays");
         assert_eq!(budget.follow(10 * MIB), Some(56 * MIB));
         assert_eq!(budget.follow(640 * MIB), Some(10 * MIB), "an eighth is left");

@@ -4,7 +4,7 @@ use coldframe_proc::{mappings, Tree};
 
 /// Bytes of private data of a process that are neither heap nor anonymous mappings: stacks, and what it has changed in
 /// mappings of files, as libraries' data. In RAM or in swap. Zero if the process is gone or another user's.
-pub fn beside_heap(tree: &Tree, process: u32) -> u64 {
+pub fn outside_heap(tree: &Tree, process: u32) -> u64 {
     tree.process(process).smaps().map_or(0, |text| private(&text))
 }
 
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heap_and_anonymous_mappings_are_not_beside_the_heap() {
+    fn heap_and_anonymous_mappings_are_not_outside_the_heap() {
         let text = "\
 55d0-55d1 rw-p 00001000 fe:00 12  /usr/bin/sort
 Rss: 8 kB

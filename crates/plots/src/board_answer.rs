@@ -120,7 +120,7 @@ fn regions(advice: &Advice) -> String {
 fn sure(advice: &Advice) -> String {
     let s = &advice.search;
     let mut out = format!("  trace: {}, {} references\n", advice.trace.fidelity, human_count(advice.trace.references));
-    out += &caveat(&advice.trace).map(|said| format!("  {said}\n")).unwrap_or_default();
+    out += &caveat(&advice.trace).map(|label| format!("  {label}\n")).unwrap_or_default();
     let kinds = human_count(s.families as u64);
     out +=
         &format!("  searched: {kinds} kinds of configuration, {} runs in full", human_count(s.configurations as u64));

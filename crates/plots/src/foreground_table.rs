@@ -68,7 +68,7 @@ fn legend(stored: &Stored) -> String {
         "ended: tasks that the low memory killer took. switch back: mean fault handling until the task answers, from each task's second visit on.\n\
          energy: of the swap area by DR.Swap's equations 1 to 14; its terms and every switch are in --format json. life: the same load without a pause.\n",
     );
-    out += &caveat(&stored.trace).map(|said| said + "\n").unwrap_or_default();
+    out += &caveat(&stored.trace).map(|label| label + "\n").unwrap_or_default();
     let homeless: u64 = stored.outcomes.iter().map(|(_, o)| o.result.counts.homeless).sum();
     if homeless > 0 {
         let pages = human_count(homeless);

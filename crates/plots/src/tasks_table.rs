@@ -37,7 +37,7 @@ pub fn table(path: &Path, outcomes: &[TasksOutcome]) -> String {
     let tasks = outcomes.first().map_or(0, |outcome| outcome.names.len());
     let pages = outcomes.first().map_or(0, |outcome| outcome.pages);
     let mut text = format!("{}: {}, {} pages touched\n", path.display(), count_of(tasks), human_count(pages as u64));
-    text += &outcomes.first().and_then(|outcome| caveat(&outcome.trace)).map(|said| said + "\n").unwrap_or_default();
+    text += &outcomes.first().and_then(|outcome| caveat(&outcome.trace)).map(|label| label + "\n").unwrap_or_default();
     text += &format!(
         "{}\n",
         styled(&HEADINGS, outcomes.iter().map(sums).collect(), 2).least(&["frames", "in flight", "useless"])

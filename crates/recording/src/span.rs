@@ -54,7 +54,7 @@ pub struct Span {
 
 /// The meaning of a reference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Seen {
+pub enum AddressKind {
     /// Managed memory: the page, counted from the span's start.
     Page(u64),
     /// A part of a note, for [`Noted::read`].
@@ -89,11 +89,11 @@ impl Span {
     }
 
     /// The meaning of a reference to this address.
-    pub fn seen(&self, address: u64) -> Seen {
+    pub fn kind_of(&self, address: u64) -> AddressKind {
         match address.checked_sub(self.start) {
-            Some(offset) if offset < self.len => Seen::Page(offset / PAGE),
-            Some(offset) if self.notes().contains(&address) => Seen::Note(Part((offset - self.len) / PAGE)),
-            _ => Seen::Elsewhere,
+            Some(offset) if offset < self.len => AddressKind::Page(offset / PAGE),
+            Some(offset) if self.notes().contains(&address) => AddressKind::Note(Part((offset - self.len) / PAGE)),
+            _ => AddressKind::Elsewhere,
         }
     }
 }
@@ -141,8 +141,8 @@ mod tests {
         for (i, note) in Note::ALL.into_iter().enumerate() {
             let (first, last) = (7 << (8 * i.min(2)), (1 << 29) - 1 - i as u64);
             let range = SPAN.start + first * PAGE..SPAN.start + last * PAGE + 1;
-            let all = SPAN.note(note, range).map(|at| match SPAN.seen(at) {
-                Seen::Note(part) => noted.read(part),
+            let all = SPAN.note(note, range).map(|at| match SPAN.kind_of(at) {
+                AddressKind::Note(part) => noted.read(part),
                 other => panic!("{at:#x} is {other:?}"),
             });
             assert!(all[..6].iter().all(Option::is_none));
@@ -151,14 +151,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_note_is_told_from_one() {
-        assert_eq!(SPAN.seen(SPAN.start - 1), Seen::Elsewhere);
-        assert_eq!(SPAN.seen(SPAN.start + 99 * PAGE + 4095), Seen::Page(99));
-        assert_eq!(SPAN.seen(SPAN.notes().end), Seen::Elsewhere);
+    fn an_address_is_a_page_a_note_or_elsewhere() {
+        assert_eq!(SPAN.kind_of(SPAN.start - 1), AddressKind::Elsewhere);
+        assert_eq!(SPAN.kind_of(SPAN.start + 99 * PAGE + 4095), AddressKind::Page(99));
+        assert_eq!(SPAN.kind_of(SPAN.notes().end), AddressKind::Elsewhere);
         let parts = SPAN.note(Note::Pinned, SPAN.start..SPAN.start + 1);
         let mut noted = Noted::default();
         for at in [1, 2, 3, 4, 5, 6, 0, 1, 3, 4, 5, 6, 2] {
-            let Seen::Note(part) = SPAN.seen(parts[at]) else { panic!("{at}") };
+            let AddressKind::Note(part) = SPAN.kind_of(parts[at]) else { panic!("{at}") };
             assert_eq!(noted.read(part), None);
         }
     }

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::quantity::{self, QuantityError};
 
 pub mod electric;
-pub mod kept;
 pub mod machine;
+pub mod stored;
 
 use electric::{Bus, Port, Power, Supply};
 use machine::{Disk, Live, Machine};
@@ -239,14 +239,14 @@ fn unknown<T: Default + PartialEq>(part: &T) -> bool {
     *part == T::default()
 }
 
-/// The shipped sheet of this name (case does not matter); or the measured sheet of this machine for [`kept::NAME`]; or
-/// the sheet in the file of this path.
+/// The shipped sheet of this name (case does not matter); or the measured sheet of this machine for [`stored::NAME`];
+/// or the sheet in the file of this path.
 ///
 /// # Errors
 /// There is no such sheet, or the file is not one.
 pub fn find(name: &str) -> Result<Sheet, SheetError> {
-    if name == kept::NAME {
-        return kept::read();
+    if name == stored::NAME {
+        return stored::read();
     }
     let shipped = all();
     if let Some(sheet) = shipped.iter().find(|s| s.name.eq_ignore_ascii_case(name)) {
@@ -257,7 +257,7 @@ pub fn find(name: &str) -> Result<Sheet, SheetError> {
             std::fs::read_to_string(name).map_err(|e| SheetError::Io { path: name.into(), reason: e.to_string() })?;
         return parse(name, &text);
     }
-    let names: Vec<_> = shipped.iter().map(|s| s.name.as_str()).chain([kept::NAME]).collect();
+    let names: Vec<_> = shipped.iter().map(|s| s.name.as_str()).chain([stored::NAME]).collect();
     Err(SheetError::Unknown { name: name.into(), shipped: names.join(", ") })
 }
 

@@ -48,7 +48,7 @@ pub fn words(of: &Calibrated) -> String {
         text +=
             &of.disk_ps.get(key).map_or(String::new(), |times| row(words, shown(times, ["p50", "p99", "per_page"])));
     }
-    let place = match &of.kept {
+    let place = match &of.sheet_file {
         Some(path) => format!("kept in {}", path.display()),
         None => "kept by this process only".into(),
     };

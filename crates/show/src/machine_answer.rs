@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use coldframe_answer::{Answer, Method, Point, Seen};
+use coldframe_answer::{Answer, MemoryUse, Method, Point};
 use coldframe_sheet::quantity::{human_count, human_seconds, human_size, ram_size};
 
 use crate::text::{command, paragraph, width};
@@ -39,12 +39,12 @@ const SPARE: usize = 2;
 fn with(answer: &Answer, rows: usize, spare: usize) -> String {
     let points = shown(answer, rows);
     let mut out = filled(&needs(answer));
-    out += &seen(answer).map_or(String::new(), pictures);
+    out += &memory_use(answer).map_or(String::new(), pictures);
     out += &table(answer, &points);
     out += &filled(&thrashes(answer));
     out += &filled(&recommended(answer));
     out += &by_kernel(answer);
-    out += &seen(answer).map_or(String::new(), |seen| remarks(seen, spare >= 1));
+    out += &memory_use(answer).map_or(String::new(), |memory_use| remarks(memory_use, spare >= 1));
     if spare >= SPARE && !answer.how_sure.is_empty() {
         out += &filled(&format!("How sure: {}.", answer.how_sure.join("; ")));
     }
@@ -52,13 +52,13 @@ fn with(answer: &Answer, rows: usize, spare: usize) -> String {
 }
 
 /// A line of heat by address, and one of the working set by time.
-fn pictures(seen: &Seen) -> String {
+fn pictures(memory_use: &MemoryUse) -> String {
     let columns = width() - 8;
     let most = |all: &[f64]| all.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-    let heat = squeezed(&seen.heat, columns);
+    let heat = squeezed(&memory_use.heat, columns);
     let full = (1.0 + most(&heat)).ln();
     let digits: String = heat.iter().map(|n| format!("{:.0}", 9.0 * (1.0 + n).ln() / full)).collect();
-    let used: Vec<f64> = seen.working_set_bytes.iter().map(|bytes| *bytes as f64).collect();
+    let used: Vec<f64> = memory_use.working_set_bytes.iter().map(|bytes| *bytes as f64).collect();
     let used = squeezed(&used, columns);
     let block = |n: &f64| BLOCKS[((n / most(&used) * 7.0).round() as usize).min(7)];
     let spark: String = used.iter().map(block).collect();
@@ -68,7 +68,7 @@ fn pictures(seen: &Seen) -> String {
 /// Eighths of a block.
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// At most so many means of neighbours.
+/// At most that many means of neighbours.
 fn squeezed(all: &[f64], columns: usize) -> Vec<f64> {
     let columns = columns.min(all.len());
     let part = |i: usize| &all[i * all.len() / columns..(i + 1) * all.len() / columns];
@@ -76,20 +76,20 @@ fn squeezed(all: &[f64], columns: usize) -> Vec<f64> {
 }
 
 /// Who faults, what is idle, if there is room for it, and what else the machine did.
-fn remarks(seen: &Seen, room: bool) -> String {
+fn remarks(memory_use: &MemoryUse, room: bool) -> String {
     let mut out = String::new();
-    let mut who = seen.who.iter().enumerate().map(|(i, one)| {
+    let mut who = memory_use.who.iter().enumerate().map(|(i, one)| {
         let of = if i == 0 { "of its faults are in a mapping of" } else { "in" };
         format!("{:.0} % {of} {}", one.faults_percent, human_size(one.bytes))
     });
     if let Some(first) = who.next() {
         out += &filled(&format!("Who: {}.", [first].into_iter().chain(who).collect::<Vec<_>>().join(", ")));
     }
-    if let Some(idle) = seen.idle.as_ref().filter(|_| room) {
+    if let Some(idle) = memory_use.idle.as_ref().filter(|_| room) {
         let [half, quarter, last] = [idle.p50_seconds, idle.p75_seconds, idle.p99_seconds].map(human_seconds);
         out += &filled(&format!("Idle: half of it rests for {half} or more, a quarter {quarter}, 1 % {last}."));
     }
-    if let Some(noise) = &seen.noise {
+    if let Some(noise) = &memory_use.noise {
         let (others, all) = (noise.others, noise.processors);
         let percent = 100.0 * others / f64::from(all.max(1));
         out += &filled(&match percent < QUIET {
@@ -129,8 +129,8 @@ fn needs(answer: &Answer) -> String {
     }
 }
 
-/// The sizes to show, the most important first: what it needs, the advised one, a half, a quarter, the one above which it
-/// does not thrash, the least.
+/// The sizes to show, the most important first: what it needs, the advised one, a half, a quarter, the one above which
+/// it does not thrash, the least.
 fn shown(answer: &Answer, rows: usize) -> Vec<&Point> {
     let known = || answer.curve.iter().filter(|point| point.seconds_high.is_some());
     let near = |ram: u64| known().min_by_key(|point| point.ram_bytes.abs_diff(ram));
@@ -147,8 +147,8 @@ fn shown(answer: &Answer, rows: usize) -> Vec<&Point> {
 }
 
 /// What a recording shows besides.
-fn seen(answer: &Answer) -> Option<&Seen> {
-    answer.recorded()?.seen.as_ref()
+fn memory_use(answer: &Answer) -> Option<&MemoryUse> {
+    answer.recorded()?.memory_use.as_ref()
 }
 
 /// One line: the stand-alone time, and the run time with the advised size.
@@ -205,12 +205,12 @@ fn thrashes(answer: &Answer) -> String {
         None => String::new(),
     };
     let least = answer.curve.iter().rfind(|point| point.seconds_high.is_some());
-    let said = match (answer.thrash_bytes, least) {
+    let sentence = match (answer.thrash_bytes, least) {
         (Some(bytes), _) => format!("Thrashes below --ram {}: takes more than twice as long.", ram_size(bytes)),
         (None, Some(least)) => format!("Does not thrash with --ram {} or more.", ram_size(least.ram_bytes)),
         (None, None) => String::new(),
     };
-    said + &unknown
+    sentence + &unknown
 }
 
 fn recommended(answer: &Answer) -> String {

@@ -22,7 +22,7 @@ fn nothing_came(run: &PagerRun) -> String {
     }
 }
 
-/// What the disk wrote meanwhile, by its own counter.
+/// What the disk wrote in the meantime, by its own counter.
 fn disk(run: &PagerRun) -> String {
     let ours = run.device.bytes_written;
     let Some(bytes) = run.device.disk_bytes_written.filter(|_| ours > 0) else { return String::new() };
@@ -115,12 +115,12 @@ fn decided(chosen: &Chosen, stats: &Snapshot, slow: bool) -> String {
 
 /// The events of a swap area.
 fn area(area: &SwapAreaRun) -> String {
-    let beside = match area.without_room {
+    let outside = match area.without_room {
         0 => String::new(),
         pages => format!("; {} pages beside it, since it was full", human_count(pages)),
     };
     format!(
-        "swap area, {}: {} programs, {} copies (write amplification {:.3}), {} erases in {} collections, a block {} to {} times{beside}\n",
+        "swap area, {}: {} programs, {} copies (write amplification {:.3}), {} erases in {} collections, a block {} to {} times{outside}\n",
         area.collector.split(':').next().unwrap_or_default(),
         human_count(area.programs),
         human_count(area.copies),
@@ -149,7 +149,7 @@ fn by_kernel(run: &KernelRun) -> String {
         human_count(counts.major_faults),
         human_count(counts.refaults),
         human_size(run.config.ram),
-        human_size(memory.beside_bytes),
+        human_size(memory.outside_heap_bytes),
         memory.peak_bytes.map_or_else(String::new, |peak| format!("; at most {} in the group", human_size(peak))),
         run.config.swap,
         human_size(counts.swap_out_bytes),

@@ -21,13 +21,13 @@ pub struct Grid {
 pub fn styled(headings: &[&str], rows: Vec<Vec<String>>, text: usize) -> Grid {
     let has =
         |i: &usize| *i < text || rows.is_empty() || rows.iter().any(|row| row.get(*i).is_some_and(|cell| cell != "-"));
-    let kept: Vec<usize> = (0..headings.len()).filter(has).collect();
-    let of = |row: &Vec<String>| kept.iter().filter_map(|i| row.get(*i).cloned()).collect();
+    let shown: Vec<usize> = (0..headings.len()).filter(has).collect();
+    let of = |row: &Vec<String>| shown.iter().filter_map(|i| row.get(*i).cloned()).collect();
     let rows = rows.iter().map(of).collect();
-    Grid { headings: kept.iter().map(|i| headings[*i].to_string()).collect(), rows, text, least: Vec::new() }
+    Grid { headings: shown.iter().map(|i| headings[*i].to_string()).collect(), rows, text, least: Vec::new() }
 }
 
-/// The width of a column besides its text: a blank on each side, and one between it and the next.
+/// The width of a column in addition to its text: a blank on each side, and one between it and the next.
 const PADDING: usize = 3;
 
 impl Grid {
@@ -38,22 +38,22 @@ impl Grid {
 
     /// The table for this many columns, and the names of the dropped columns.
     pub fn within(&self, width: usize) -> (Table, Vec<&str>) {
-        let mut kept: Vec<usize> = (0..self.headings.len()).collect();
-        let wide = |kept: &[usize]| (kept.iter().map(|column| self.takes(*column)).sum::<usize>()).saturating_sub(1);
+        let mut shown: Vec<usize> = (0..self.headings.len()).collect();
+        let wide = |shown: &[usize]| (shown.iter().map(|column| self.takes(*column)).sum::<usize>()).saturating_sub(1);
         let named = self.least.iter().filter_map(|name| self.headings.iter().position(|heading| heading == name));
         let right = (self.text + 1..self.headings.len()).rev();
         for column in named.chain(right) {
-            if wide(&kept) <= width {
+            if wide(&shown) <= width {
                 break;
             }
-            kept.retain(|one| *one != column);
+            shown.retain(|one| *one != column);
         }
-        let mut table = self.table(&kept);
-        if wide(&kept) > width {
+        let mut table = self.table(&shown);
+        if wide(&shown) > width {
             let columns = u16::try_from(width).unwrap_or(u16::MAX);
             table.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns);
         }
-        let left = (0..self.headings.len()).filter(|column| !kept.contains(column));
+        let left = (0..self.headings.len()).filter(|column| !shown.contains(column));
         (table, left.map(|column| self.headings[column].as_str()).collect())
     }
 
@@ -73,14 +73,14 @@ impl Grid {
         PADDING + cells.flat_map(|cell| cell.lines()).map(|line| line.chars().count()).max().unwrap_or(0)
     }
 
-    fn table(&self, kept: &[usize]) -> Table {
-        let of = |row: &Vec<String>| kept.iter().map(|i| row.get(*i).cloned().unwrap_or_default()).collect::<Vec<_>>();
+    fn table(&self, shown: &[usize]) -> Table {
+        let of = |row: &Vec<String>| shown.iter().map(|i| row.get(*i).cloned().unwrap_or_default()).collect::<Vec<_>>();
         let mut table = Table::new();
         table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(of(&self.headings));
         table.remove_style(TableComponent::HorizontalLines);
         table.remove_style(TableComponent::MiddleIntersections);
         table.add_rows(self.rows.iter().map(of));
-        for (at, column) in kept.iter().enumerate() {
+        for (at, column) in shown.iter().enumerate() {
             if let (true, Some(column)) = (*column >= self.text, table.column_mut(at)) {
                 column.set_cell_alignment(CellAlignment::Right);
             }

@@ -1,4 +1,4 @@
-//! Measured beside predicted run times, as a table.
+//! Measured and predicted run times, as a table.
 
 use coldframe_answer::verify::Measured;
 use coldframe_sheet::quantity::{human_count, human_seconds, ram_size};

@@ -118,12 +118,12 @@ fn with_ram_for_all_pages_only_first_touches_fault() {
     let path = write(folder.path(), provenance(facts(1.0)), rows);
     let pager = question().pager;
     let enough = pager.ram_for(pages).0;
-    let found = counts(&path, &pager, &[enough, 2 * enough, enough - 8 * PAGE]);
-    for counts in &found[..2] {
+    let result = counts(&path, &pager, &[enough, 2 * enough, enough - 8 * PAGE]);
+    for counts in &result[..2] {
         let first = Counts { true_faults: pages as f64, zero_fills: pages as f64, ..Counts::default() };
         assert_eq!(*counts, first);
     }
-    assert!(found[2].true_faults > pages as f64 && found[2].evictions() > 0.0);
+    assert!(result[2].true_faults > pages as f64 && result[2].evictions() > 0.0);
     let answer = answer(&path, &question()).unwrap();
     assert_eq!(answer.managed_bytes, pages * PAGE);
     let full = answer.curve[0];
@@ -140,8 +140,8 @@ fn a_loop_over_more_than_ram_misses_always_and_its_pages_come_ahead_of_it() {
     let all = (0..turns).flat_map(|_| 0..pages).map(|page| touch(page, Kind::Write));
     let path = write(folder.path(), provenance(facts(1.0)), all);
     let pager = Pager { read_ahead: 0, ..question().pager };
-    let found = counts(&path, &pager, &[pages / 2 * PAGE, pages / 8 * PAGE]);
-    for counts in found {
+    let result = counts(&path, &pager, &[pages / 2 * PAGE, pages / 8 * PAGE]);
+    for counts in result {
         assert_eq!((counts.true_faults, counts.zero_fills), ((pages * turns) as f64, pages as f64));
         assert_eq!((counts.device_reads(), counts.device_ahead), ((pages * (turns - 1)) as f64, 0.0));
         assert_eq!((counts.clean_exposed, counts.clean_hidden), (0.0, 0.0), "every page was written to");
@@ -158,13 +158,13 @@ fn what_was_just_written_comes_back_from_memory_and_what_is_read_leaves_clean() 
     let steps = (0..20).flat_map(|_| 0..300u64).map(|i| touch(i * 7 % 300, Kind::Write));
     let path = write(folder.path(), provenance(facts(1.0)), steps);
     let pager = Pager { read_ahead: 0, ..question().pager };
-    let found = counts(&path, &pager, &[200 * PAGE])[0];
-    assert!(found.memory_loads > 0.9 * (found.true_faults - found.zero_fills), "{found:?}");
+    let result = counts(&path, &pager, &[200 * PAGE])[0];
+    assert!(result.memory_loads > 0.9 * (result.true_faults - result.zero_fills), "{result:?}");
     let read = (0..5).flat_map(|_| 0..2000u64).map(|page| touch(page, Kind::Read));
     let path = write(folder.path(), provenance(facts(1.0)), read);
-    let found = counts(&path, &pager, &[500 * PAGE])[0];
-    assert_eq!((found.dirty(), found.device_reads()), (0.0, 0.0), "pages never written to are zeros again");
-    assert_eq!(found.zero_fills, 10_000.0);
+    let result = counts(&path, &pager, &[500 * PAGE])[0];
+    assert_eq!((result.dirty(), result.device_reads()), (0.0, 0.0), "pages never written to are zeros again");
+    assert_eq!(result.zero_fills, 10_000.0);
 }
 
 /// A Zipf string over this many pages, in blocks of 16 equally popular pages.
@@ -195,14 +195,14 @@ fn a_sample_says_what_the_whole_says_within_its_error() {
     let path = write(folder.path(), provenance(facts(2.0)), rows.iter().copied());
     let whole = answer(&path, &question()).unwrap();
     // As a recorder keeps them: a quarter of the chunks, by another hash; the facts are those of all chunks.
-    let kept = |row: &&Reference| ((row.address / PAGE / 16).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 62) == 0;
+    let is_sampled = |row: &&Reference| ((row.address / PAGE / 16).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 62) == 0;
     let mut sampled = provenance(ProgramFacts {
         managed_bytes: whole.managed_bytes,
         zero_fills: whole.curve[0].zero_fills,
         ..facts(2.0)
     });
     sampled.sample = Some(0.25);
-    let path = write(folder.path(), sampled, rows.iter().filter(kept).copied());
+    let path = write(folder.path(), sampled, rows.iter().filter(is_sampled).copied());
     let sample = answer(&path, &question()).unwrap();
     assert!(
         sample.recorded().unwrap().sampled.is_some_and(|s| s.share == 0.25 && s.error_percent > 0.0)
@@ -225,54 +225,54 @@ fn a_sample_says_what_the_whole_says_within_its_error() {
 fn the_answer_has_its_keys_in_order_and_fits_a_terminal() {
     let folder = tempfile::tempdir().unwrap();
     let path = write(folder.path(), provenance(facts(2.0)), zipf(20_000, 200_000));
-    let found = answer(&path, &question()).unwrap();
-    let json = serde_json::to_value(&found).unwrap();
+    let result = answer(&path, &question()).unwrap();
+    let json = serde_json::to_value(&result).unwrap();
     for key in ["program_seconds", "not_paged_bytes", "ram_bytes", "managed_bytes", "thrash_bytes", "policy", "sampled"]
     {
         assert!(json.get(key).is_some(), "{key} is missing: {json}");
     }
     assert_eq!((json["device"].as_str(), json["schema_version"].as_u64()), (Some("here"), Some(1)));
-    assert!(found.curve.len() >= 5);
-    for two in found.curve.windows(2) {
+    assert!(result.curve.len() >= 5);
+    for two in result.curve.windows(2) {
         assert!(two[0].ram_bytes > two[1].ram_bytes, "largest first: {two:?}");
     }
-    for point in &found.curve {
+    for point in &result.curve {
         assert!(point.seconds_low <= point.seconds && point.seconds <= point.worst(), "{point:?}");
         assert!(point.device_reads + point.memory_loads + point.zero_fills >= point.true_faults, "{point:?}");
     }
-    let least = found.curve[found.curve.len() - 1];
-    assert!(least.seconds > 1.2 * found.curve[0].seconds, "{least:?}");
+    let least = result.curve[result.curve.len() - 1];
+    assert!(least.seconds > 1.2 * result.curve[0].seconds, "{least:?}");
     let again: Answer = serde_json::from_value(json).unwrap();
-    assert_eq!(again, found);
+    assert_eq!(again, result);
     let text =
-        words(&found, Some("python3.coldframe/config.toml"), Some(Path::new("python3.coldframe/report.html")), "");
+        words(&result, Some("python3.coldframe/config.toml"), Some(Path::new("python3.coldframe/report.html")), "");
     assert!(text.lines().count() <= 18, "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    let sizes = [found.managed_bytes + (11 << 20), found.managed_bytes].map(human_size);
+    let sizes = [result.managed_bytes + (11 << 20), result.managed_bytes].map(human_size);
     let needs = format!("python3 takes 2.00 s and needs {}: {} of heap, 11 MiB not paged", sizes[0], sizes[1]);
     assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").starts_with(&needs), "{text}");
     assert!(
         text.contains("Recommended: --ram ") && text.contains("coldframe run -c python3.coldframe/config.toml"),
         "{text}"
     );
-    let config = found.recorded().unwrap().config().unwrap();
-    assert!(config.contains(&format!("ram = \"{}KiB\"", found.ram_bytes.unwrap() / 1024)), "{config}");
+    let config = result.recorded().unwrap().config().unwrap();
+    assert!(config.contains(&format!("ram = \"{}KiB\"", result.ram_bytes.unwrap() / 1024)), "{config}");
 }
 
 #[test]
-fn what_was_given_back_is_neither_kept_nor_loaded() {
+fn what_was_given_back_is_neither_stored_nor_loaded() {
     let folder = tempfile::tempdir().unwrap();
     // 2000 pages, released, and then 2000 others: never more than 2000 at a time.
     let mut rows: Vec<Reference> = (0..2000).map(|page| touch(page, Kind::Write)).collect();
     let notes = SPAN.note(Note::Released, SPAN.start..SPAN.start + 2000 * PAGE);
     rows.extend(notes.map(|address| Reference::new(address, 1, Kind::Read)));
     rows.extend((2000..4000).map(|page| touch(page, Kind::Write)));
-    let mut said = provenance(facts(1.0));
+    let mut facts_of_trace = provenance(facts(1.0));
     let end = SPAN.start + SPAN.len;
-    said.mappings = vec![Mapping { name: MANAGED.into(), start: SPAN.start, end, protection: "rw-p".into() }];
-    let path = write(folder.path(), said, rows.iter().copied());
-    let found = answer(&path, &question()).unwrap();
-    assert_eq!((found.managed_bytes, found.curve[0].zero_fills), (2000 * PAGE, 4000));
+    facts_of_trace.mappings = vec![Mapping { name: MANAGED.into(), start: SPAN.start, end, protection: "rw-p".into() }];
+    let path = write(folder.path(), facts_of_trace, rows.iter().copied());
+    let result = answer(&path, &question()).unwrap();
+    assert_eq!((result.managed_bytes, result.curve[0].zero_fills), (2000 * PAGE, 4000));
     // The same without notes: the recorder's peak gives the same result.
     let peak = ProgramFacts { managed_bytes: 2000 * PAGE, zero_fills: 4000, ..facts(1.0) };
     let plain = rows.iter().filter(|row| row.address < end).copied();
@@ -324,31 +324,36 @@ fn pages_rewritten_with_the_bytes_they_had_cost_what_written_ones_do_but_nothing
 fn the_kernels_zram_has_a_sentence_with_its_command_and_the_text_fits() {
     let folder = tempfile::tempdir().unwrap();
     let loops = || (0..20u64).flat_map(|_| (0..4000).map(|page| touch(page * 7919 % 4000, Kind::Write)));
-    let compression =
-        Compression { tried: 100, kept: 100, kept_bytes: 102_400, page_seconds: 10e-6, ..Compression::default() };
+    let compression = Compression {
+        tried: 100,
+        compressible: 100,
+        compressible_bytes: 102_400,
+        page_seconds: 10e-6,
+        ..Compression::default()
+    };
     let facts = ProgramFacts { compression: Some(compression), ..facts(1.0) };
-    let found = answer(&write(folder.path(), provenance(facts), loops()), &question()).unwrap();
-    let said = words(&found, None, None, "");
-    let one = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(one.contains("By the kernel, with swap on zram (--by kernel --swap zram): --ram "), "{said}");
-    let fits = |said: &str| said.lines().count() <= 18 && said.lines().all(|line| line.chars().count() <= 80);
-    assert!(fits(&said), "{said}");
+    let result = answer(&write(folder.path(), provenance(facts), loops()), &question()).unwrap();
+    let text = words(&result, None, None, "");
+    let one = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(one.contains("By the kernel, with swap on zram (--by kernel --swap zram): --ram "), "{text}");
+    let fits = |text: &str| text.lines().count() <= 18 && text.lines().all(|line| line.chars().count() <= 80);
+    assert!(fits(&text), "{text}");
     // Even with every part at its longest, the last line is the command.
     let common = Common {
         within_slowdown: false,
-        thrash_bytes: Some(found.curve[2].ram_bytes),
+        thrash_bytes: Some(result.curve[2].ram_bytes),
         exit: Some(3),
         command: Some("program ".to_string() + &"argument ".repeat(15)),
         how_sure: vec!["a reason for doubt".repeat(3); 20],
-        ..Common::clone(&found)
+        ..Common::clone(&result)
     };
-    let longest = Answer::Recorder(Recorded { common, ..found.recorded().unwrap().clone() });
-    let said = words(&longest, Some("program.coldframe/config.toml"), Some(Path::new("p/report.html")), "");
-    assert!(fits(&said) && said.contains("--swap zram"), "{said}");
-    let last: Vec<&str> = said.lines().rev().take(2).collect();
+    let longest = Answer::Recorder(Recorded { common, ..result.recorded().unwrap().clone() });
+    let text = words(&longest, Some("program.coldframe/config.toml"), Some(Path::new("p/report.html")), "");
+    assert!(fits(&text) && text.contains("--swap zram"), "{text}");
+    let last: Vec<&str> = text.lines().rev().take(2).collect();
     assert!(
         last[0] == "xdg-open p/report.html" && last[1].contains("`coldframe run -c program.coldframe/config.toml --`"),
-        "{said}"
+        "{text}"
     );
 }
 
@@ -359,12 +364,12 @@ fn no_size_is_recommended_of_which_the_window_tells_nothing() {
     let rows = (0..4000).chain((0..20_000).map(|i| i % 40)).map(|page| touch(page, Kind::Write));
     let wide = Provenance { window: Some(1000), ..provenance(facts(10.0)) };
     let path = write(folder.path(), wide, rows);
-    let found = answer(&path, &question()).unwrap();
+    let result = answer(&path, &question()).unwrap();
     // One and a quarter of the window.
-    assert_eq!(found.covered_bytes, 1250 * PAGE);
-    assert!(found.ram_bytes.is_some_and(|ram| (1250 * PAGE..1400 * PAGE).contains(&ram)), "{:?}", found.ram_bytes);
-    assert!(found.curve.iter().all(|point| point.seconds_high.is_some() == (point.ram_bytes >= found.covered_bytes)));
-    assert!(found.how_sure.iter().any(|note| note.contains("lower bounds")), "{:?}", found.how_sure);
+    assert_eq!(result.covered_bytes, 1250 * PAGE);
+    assert!(result.ram_bytes.is_some_and(|ram| (1250 * PAGE..1400 * PAGE).contains(&ram)), "{:?}", result.ram_bytes);
+    assert!(result.curve.iter().all(|point| point.seconds_high.is_some() == (point.ram_bytes >= result.covered_bytes)));
+    assert!(result.how_sure.iter().any(|note| note.contains("lower bounds")), "{:?}", result.how_sure);
 }
 
 #[test]
@@ -381,7 +386,7 @@ fn processes_have_ram_of_their_own() {
     let pager = question().pager;
     let counts = counts(&path, &pager, &[pager.ram_for(1000).0])[0];
     assert_eq!((counts.true_faults, counts.evictions()), (2000.0, 0.0));
-    let found = answer(&path, &question()).unwrap();
-    assert_eq!((found.processes, found.managed_bytes), (2, 1000 * PAGE));
-    assert!(found.how_sure.iter().any(|note| note.contains("2 processes")));
+    let result = answer(&path, &question()).unwrap();
+    assert_eq!((result.processes, result.managed_bytes), (2, 1000 * PAGE));
+    assert!(result.how_sure.iter().any(|note| note.contains("2 processes")));
 }

@@ -235,10 +235,10 @@ pub struct Noise {
 pub struct Compression {
     /// Pages that were tried.
     pub tried: u64,
-    /// Of those, pages small enough to be kept: at most three quarters of a page.
-    pub kept: u64,
+    /// Of those, pages small enough to be stored compressed by zram: at most three quarters of a page.
+    pub compressible: u64,
     /// Compressed bytes of the latter.
-    pub kept_bytes: u64,
+    pub compressible_bytes: u64,
     /// Mean seconds to compress and decompress a page, with both hashes, over all tried pages.
     pub page_seconds: f64,
     /// Pages of an equal sample of all that have left, each once; 0 in an old trace.
@@ -250,14 +250,15 @@ pub struct Compression {
 }
 
 impl Compression {
-    /// The share of pages that are kept.
-    pub fn kept_share(&self) -> f64 {
-        self.kept as f64 / (self.tried as f64).max(1.0)
+    /// The share of pages that compress to that size.
+    pub fn compressible_share(&self) -> f64 {
+        self.compressible as f64 / (self.tried as f64).max(1.0)
     }
 
-    /// The part of a page that one takes which left, if all are kept: the mean over departures.
+    /// The part of a page that one takes which left, if all that compress are stored compressed: the mean over
+    /// evictions.
     pub fn share_of_departures(&self) -> f64 {
-        self.kept_share() / self.ratio() + 1.0 - self.kept_share()
+        self.compressible_share() / self.ratio() + 1.0 - self.compressible_share()
     }
 
     /// The same as the mean over pages, each once.
@@ -268,9 +269,9 @@ impl Compression {
         }
     }
 
-    /// The compression ratio of kept pages: 4096 bytes to the mean compressed size.
+    /// The compression ratio of these pages: 4096 bytes to the mean compressed size.
     pub fn ratio(&self) -> f64 {
-        (self.kept * coldframe_recording::span::PAGE) as f64 / (self.kept_bytes as f64).max(1.0)
+        (self.compressible * coldframe_recording::span::PAGE) as f64 / (self.compressible_bytes as f64).max(1.0)
     }
 }
 

@@ -21,7 +21,8 @@
 //! The window may change while a program runs, and pages may be sampled in chunks. Then N is the longest window of
 //! all, in pages of the whole program, and the rows are those of the smallest sample of all.
 //!
-//! Between the rows, notes ([`coldframe_recording::span`]) behind the mapping `[managed]` say which memory the program unmapped.
+//! Between the rows, notes ([`coldframe_recording::span`]) behind the mapping `[managed]` say which memory the program
+//! unmapped.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -186,11 +187,11 @@ fn whole(program: ProgramFacts, group: &[ProcessFacts]) -> ProgramFacts {
 /// Of the process that matters.
 fn compression(recorded: &[Recorded]) -> Option<Compression> {
     let largest = recorded.iter().max_by_key(|process| process.word(Word::Managed))?;
-    let [tried, kept, kept_bytes, nanos, alike, alike_bytes] =
+    let [tried, compressible, compressible_bytes, nanos, alike, alike_bytes] =
         [Word::Tried, Word::Compressible, Word::CompressibleBytes, Word::PackNanos, Word::Alike, Word::AlikeBytes]
             .map(|word| largest.word(word));
     let page_seconds = nanos as f64 / tried as f64 / 1e9;
-    (tried > 0).then_some(Compression { tried, kept, kept_bytes, page_seconds, alike, alike_bytes })
+    (tried > 0).then_some(Compression { tried, compressible, compressible_bytes, page_seconds, alike, alike_bytes })
 }
 
 fn provenance(command: &str, recorded: &[Recorded]) -> Provenance {

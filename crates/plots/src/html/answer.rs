@@ -15,12 +15,12 @@ pub fn answer(number: usize, advice: &Answer) -> String {
     let binds: String = advice.binds.iter().map(|bind| format!("<p>{}</p>", escape(bind))).collect();
     let chart = time(number, advice);
     let chart = if chart.says_something() { chart } else { curves::searched(advice) };
-    let mut said =
+    let mut label =
         chart.zone.map_or("", |_| "Shaded: it takes more than twice as long as with the most RAM tried.").to_string();
     if !chart.says_something() {
-        said.clear();
+        label.clear();
     }
-    let drawn = charts(&[chart]) + &if said.is_empty() { said } else { note(&said) };
+    let drawn = charts(&[chart]) + &if label.is_empty() { label } else { note(&label) };
     headline(advice) + &what(advice) + &binds + &drawn + &prices(number, advice)
 }
 
@@ -124,7 +124,7 @@ fn time(number: usize, advice: &Answer) -> Chart<'static> {
         };
         let settings = c.in_force().unwrap_or_default();
         let longer = c.slowdown_percent.map(|r| format!(", {} to {} % longer", figure(r.low), figure(r.high)));
-        let said = format!(
+        let label = format!(
             "{}: {}{}; {} true faults; {}, {}",
             size(c.ram_bytes),
             Unit::Seconds.show(y),
@@ -133,7 +133,7 @@ fn time(number: usize, advice: &Answer) -> Chart<'static> {
             text(&settings.policy),
             text(&settings.handler)
         );
-        Point { x: c.ram_bytes as f64, y, span, at, said }
+        Point { x: c.ram_bytes as f64, y, span, at, label }
     };
     let all = advice.front.iter().enumerate();
     let mut points: Vec<Point> = all.map(|(i, c)| point(format!("/advice/{number}/front/{i}"), c)).collect();
@@ -168,8 +168,8 @@ pub fn tried(advice: &Answer) -> String {
         return String::new();
     }
     let bound = chart.lines.iter().any(|line| line.mark == Mark::Bound);
-    let said = note("OPT, which knows the future, where the bound needed it: no policy misses less.");
-    folded("Misses of every policy that was tried", &(charts(&[chart]) + if bound { &said } else { "" }))
+    let label = note("OPT, which knows the future, where the bound needed it: no policy misses less.");
+    folded("Misses of every policy that was tried", &(charts(&[chart]) + if bound { &label } else { "" }))
 }
 
 /// Both ends of a range; where it is not known, a dash.

@@ -58,8 +58,8 @@ fn by_ram(title: &'static str, unit: Unit, lines: Vec<Line>, log_y: bool) -> Cha
 
 /// A point of a run, with its text.
 fn at(run: &Run<'_>, ram: u64, y: f64, value: &str) -> Point {
-    let said = format!("{}, {}: {value}", run.name(), human_size(ram));
-    Point { x: ram as f64, y, span: None, at: format!("/runs/{}", run.number), said }
+    let label = format!("{}, {}: {value}", run.name(), human_size(ram));
+    Point { x: ram as f64, y, span: None, at: format!("/runs/{}", run.number), label }
 }
 
 fn lines(runs: &[Run<'_>], point: &dyn Fn(&Run<'_>) -> Option<Point>) -> Vec<Line> {
@@ -81,9 +81,9 @@ pub fn searched(advice: &Answer) -> Chart<'static> {
         let mark = if curve.policy == "opt" { Mark::Bound } else { Mark::Line };
         for (ram, faults, _) in &curve.points {
             let (size, faults_text) = (human_size(*ram), human_count(*faults));
-            let said = format!("{}, {size}: {faults_text} true faults", curve.policy);
+            let label = format!("{}, {size}: {faults_text} true faults", curve.policy);
             let (x, y) = (*ram as f64, *faults as f64 / references);
-            put(&mut lines, curve.policy.clone(), Point { x, y, span: None, at: String::new(), said }, mark);
+            put(&mut lines, curve.policy.clone(), Point { x, y, span: None, at: String::new(), label }, mark);
         }
     }
     by_ram("Miss ratio of every policy that was tried", Unit::Number, sorted(lines), true)

@@ -63,12 +63,12 @@ pub fn latencies(runs: &[Run<'_>]) -> String {
         return folded("How long a true fault takes", &alike);
     }
     let strips: String = shown.iter().map(|one| strip(*one, axis)).collect();
-    let mut said = "Bars: true faults of that latency, their height by the logarithm of their number. Lines: p50, p90, p99, p99.9, max."
+    let mut label = "Bars: true faults of that latency, their height by the logarithm of their number. Lines: p50, p90, p99, p99.9, max."
         .to_string();
     if all.len() > SHOWN {
-        let _ = write!(said, " {SHOWN} of {} runs; choose two others below to see theirs.", all.len());
+        let _ = write!(label, " {SHOWN} of {} runs; choose two others below to see theirs.", all.len());
     }
-    folded("How long a true fault takes", &format!("{strips}{}{}", axis.ticks(), note(&said)))
+    folded("How long a true fault takes", &format!("{strips}{}{}", axis.ticks(), note(&label)))
 }
 
 /// Where every true fault takes the same, a sentence.

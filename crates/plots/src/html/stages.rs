@@ -34,13 +34,13 @@ pub fn stages(runs: &[Run<'_>]) -> String {
     if rows.is_empty() {
         return rows;
     }
-    let mut said =
+    let mut label =
         "Means over all faults, false ones too. What a stage does beside a load in flight is the load's time."
             .to_string();
     if all.len() > SHOWN && !alike {
-        let _ = write!(said, " {SHOWN} of {} runs.", all.len());
+        let _ = write!(label, " {SHOWN} of {} runs.", all.len());
     }
-    folded("Where the time of a fault goes", &format!("{}{rows}{}", legend(&all[0].1), note(&said)))
+    folded("Where the time of a fault goes", &format!("{}{rows}{}", legend(&all[0].1), note(&label)))
 }
 
 fn sum(means: &Means) -> f64 {

@@ -29,7 +29,7 @@ pub struct Point {
     /// The path by which the script finds its JSON; may be empty.
     pub at: String,
     /// The whole text about the point.
-    pub said: String,
+    pub label: String,
 }
 
 /// How a curve is drawn.
@@ -67,7 +67,7 @@ pub struct Chart<'a> {
     pub log_y: bool,
     /// Less RAM than this is shaded, and why.
     pub zone: Option<(f64, &'a str)>,
-    /// The recommended point, and the text beside it.
+    /// The recommended point, and the text next to it.
     pub advised: Option<(f64, f64, String)>,
 }
 
@@ -119,12 +119,12 @@ impl Frame {
             );
         }
         if let Some(((x, y), text)) = chart.advised.as_ref().and_then(|(x, y, text)| Some((self.at(*x, *y)?, text))) {
-            let (anchor, beside) =
+            let (anchor, text_x) =
                 if x + LETTER * text.len() as f64 > WIDTH { ("end", x - 6.0) } else { ("start", x + 6.0) };
             let _ = write!(
                 out,
                 "<path class=\"advised\" d=\"M{x:.1} {TOP}V{bottom}\"/><circle class=\"ring\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"8\"/>\
-                 <text x=\"{beside:.1}\" y=\"{}\" text-anchor=\"{anchor}\">{}</text>",
+                 <text x=\"{text_x:.1}\" y=\"{}\" text-anchor=\"{anchor}\">{}</text>",
                 TOP + 12.0,
                 escape(text)
             );
@@ -226,7 +226,7 @@ impl Chart<'_> {
 
     /// The numbers that the script draws.
     fn numbers(&self) -> Value {
-        let point = |p: &Point| json!([p.x, p.y, p.span.map(|(low, high)| [low, high]), p.at, p.said]);
+        let point = |p: &Point| json!([p.x, p.y, p.span.map(|(low, high)| [low, high]), p.at, p.label]);
         let line = |(i, line): (usize, &Line)| {
             let mark = match line.mark {
                 Mark::Line => "line",
@@ -248,7 +248,7 @@ impl Chart<'_> {
         let (colour, dash) = (COLOURS[i % COLOURS.len()], dash(i, line));
         let circle = |((x, y), p): &((f64, f64), &Point)| {
             let at = if p.at.is_empty() { String::new() } else { format!(" data-at=\"{}\"", p.at) };
-            format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"{at}><title>{}</title></circle>", escape(&p.said))
+            format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"{at}><title>{}</title></circle>", escape(&p.label))
         };
         let dots: String = placed.iter().map(circle).collect();
         let ends = |high: bool| {
@@ -270,13 +270,17 @@ impl Chart<'_> {
 
 /// Charts of the same curves under one legend; those that say nothing as a sentence.
 pub fn charts(all: &[Chart<'_>]) -> String {
-    let (drawn, told): (Vec<_>, Vec<_>) = all.iter().partition(|chart| chart.says_something());
-    let told: String =
-        told.iter().map(|chart| chart.sentence()).filter(|text| !text.is_empty()).map(|text| note(&text)).collect();
-    let Some(first) = drawn.first() else { return told };
+    let (drawn, sentences): (Vec<_>, Vec<_>) = all.iter().partition(|chart| chart.says_something());
+    let sentences: String = sentences
+        .iter()
+        .map(|chart| chart.sentence())
+        .filter(|text| !text.is_empty())
+        .map(|text| note(&text))
+        .collect();
+    let Some(first) = drawn.first() else { return sentences };
     let figures: String = drawn.iter().map(|chart| chart.html()).collect();
     format!(
-        "<div class=\"charts\">{}<div class=\"grid{}\">{figures}</div></div>{told}",
+        "<div class=\"charts\">{}<div class=\"grid{}\">{figures}</div></div>{sentences}",
         legend(&first.lines),
         drawn.len().min(2)
     )
@@ -326,8 +330,8 @@ mod tests {
 
     fn line(name: &str, points: &[(f64, f64)]) -> Line {
         let point = |(x, y): &(f64, f64)| {
-            let said = format!("{name}: {y}");
-            Point { x: *x, y: *y, span: None, at: "/runs/0".into(), said }
+            let label = format!("{name}: {y}");
+            Point { x: *x, y: *y, span: None, at: "/runs/0".into(), label }
         };
         Line { name: name.into(), points: points.iter().map(point).collect(), mark: Mark::Line }
     }

@@ -25,8 +25,8 @@ pub fn processes(group: &[ProcessFacts]) -> String {
         (0, 0) => String::new(),
         (smaller, left) => note(&format!("Not shown: {smaller} smaller ones, and {left} too small to matter.")),
     };
-    let said = note(&format!("{} processes, each with a --ram of its own.", matter.len()));
-    said + &table(&["process", "heap", "not paged", "time", "pid"], &rows) + &more
+    let caption = note(&format!("{} processes, each with a --ram of its own.", matter.len()));
+    caption + &table(&["process", "heap", "not paged", "time", "pid"], &rows) + &more
 }
 
 #[cfg(test)]

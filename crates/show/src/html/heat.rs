@@ -45,13 +45,13 @@ pub fn map(heat: &Heat, whole: bool) -> String {
             let _ = write!(paths, "<path class=\"{class}\" opacity=\"{strength}\" d=\"{path}\"/>");
         }
     }
-    let said: String = (0..rows).map(|row| stretch(heat, row)).collect();
+    let caption: String = (0..rows).map(|row| stretch(heat, row)).collect();
     let low = heat.addresses.first().copied().unwrap_or(0);
     let high = heat.addresses.last().copied().unwrap_or(0);
     format!(
         "<h3>Memory touched over the run</h3><div class=\"heat\"><p class=\"ends\"><span>{high:#x}</span><span>{low:#x}</span></p>\
          <svg class=\"map\" viewBox=\"0 0 {columns} {rows}\" preserveAspectRatio=\"none\" role=\"img\" \
-         aria-label=\"memory touched, address upwards, time to the right\">{paths}{said}</svg>{}{TIME}</div>\
+         aria-label=\"memory touched, address upwards, time to the right\">{paths}{caption}</svg>{}{TIME}</div>\
          <p class=\"legend\"><span class=\"key\"><i class=\"read\"></i>mostly read</span><span class=\"key\"><i class=\"written\"></i>mostly written</span>\
          <span class=\"key\">darker: touched more often; memory never touched is left out</span></p>",
         working_set(heat, whole),

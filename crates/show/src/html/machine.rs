@@ -12,12 +12,12 @@ use coldframe_answer::{Answer, Point as Size};
 /// The answer in a sentence, how to run it so, and the chart.
 pub fn answer(answer: &Answer) -> String {
     let chart = chart(answer);
-    let mut said = String::from("Band: how sure the prediction is.");
+    let mut label = String::from("Band: how sure the prediction is.");
     if chart.zone.is_some() {
-        said += " Shaded: it thrashes and takes more than twice as long as with all its RAM.";
+        label += " Shaded: it thrashes and takes more than twice as long as with all its RAM.";
     }
     let drawn = match chart.says_something() {
-        true => charts(&[chart]) + &note(&said),
+        true => charts(&[chart]) + &note(&label),
         false => charts(&[chart]),
     };
     headline(answer) + &command(answer) + &drawn
@@ -78,7 +78,7 @@ fn chart(answer: &Answer) -> Chart<'static> {
         sizes().filter(|size| size.seconds_high.is_none()).map(|size| predicted(answer, size)).collect();
     // The line continues to the first size for which more is known.
     let joint = sizes().find(|size| size.seconds_high.is_some()).filter(|_| !least.is_empty());
-    least.extend(joint.map(|size| Point { said: String::new(), span: None, ..predicted(answer, size) }));
+    least.extend(joint.map(|size| Point { label: String::new(), span: None, ..predicted(answer, size) }));
     let verified = answer.recorded().into_iter().flat_map(|recorded| &recorded.verified);
     let mut measured: Vec<Point> = verified.map(measured).collect();
     measured.reverse();
@@ -105,8 +105,8 @@ fn chart(answer: &Answer) -> Chart<'static> {
 }
 
 fn measured(run: &Verified) -> Point {
-    let said = format!("{}: measured {}", human_size(run.ram_bytes), human_seconds(run.seconds));
-    Point { x: run.ram_bytes as f64, y: run.seconds, span: None, at: String::new(), said }
+    let label = format!("{}: measured {}", human_size(run.ram_bytes), human_seconds(run.seconds));
+    Point { x: run.ram_bytes as f64, y: run.seconds, span: None, at: String::new(), label }
 }
 
 fn predicted(answer: &Answer, size: &Size) -> Point {
@@ -116,9 +116,9 @@ fn predicted(answer: &Answer, size: &Size) -> Point {
         Some(_) => range(size),
         None => "a lower bound".into(),
     };
-    let said = format!("{ram}: {time} ({sure}), {times:.2} times its own; {pages} pages from disk");
+    let label = format!("{ram}: {time} ({sure}), {times:.2} times its own; {pages} pages from disk");
     let span = size.seconds_high.map(|high| (size.seconds_low.max(0.0), high));
-    Point { x: size.ram_bytes as f64, y: size.seconds, span, at: String::new(), said }
+    Point { x: size.ram_bytes as f64, y: size.seconds, span, at: String::new(), label }
 }
 
 fn cells(answer: &Answer, size: &Size) -> Vec<String> {

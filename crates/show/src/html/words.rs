@@ -130,12 +130,12 @@ pub type Row = (String, Vec<String>);
 /// A table that becomes a list of cards on a narrow screen. A column of dashes says nothing, and is left out.
 pub fn table(headings: &[&str], rows: &[Row]) -> String {
     let says = |i: &usize| *i == 0 || rows.iter().any(|(_, cells)| cells.get(*i).is_some_and(|cell| cell != "-"));
-    let kept: Vec<usize> = (0..headings.len()).filter(says).collect();
-    let headings: Vec<&str> = kept.iter().map(|i| headings[*i]).collect();
+    let shown: Vec<usize> = (0..headings.len()).filter(says).collect();
+    let headings: Vec<&str> = shown.iter().map(|i| headings[*i]).collect();
     let heads: String = headings.iter().map(|h| format!("<th>{}</th>", escape(h))).collect();
     let cell = |(head, text): (&&str, &String)| format!("<td data-of=\"{}\">{}</td>", escape(head), escape(text));
     let row = |(attributes, cells): &Row| {
-        let cells = kept.iter().filter_map(|i| cells.get(*i));
+        let cells = shown.iter().filter_map(|i| cells.get(*i));
         format!("<tr{attributes}>{}</tr>", headings.iter().zip(cells).map(cell).collect::<String>())
     };
     let rows: String = rows.iter().map(row).collect();

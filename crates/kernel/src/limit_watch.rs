@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::budget::{Beside, Budget};
+use crate::budget::{Budget, OutsideHeap};
 use crate::group::Group;
-use crate::processes::{beside_heap, delay_ticks};
+use crate::processes::{delay_ticks, outside_heap};
 use crate::swap::SwapSpace;
 use crate::KernelError;
 use coldframe_proc::Tree;
@@ -27,7 +27,7 @@ pub struct Watched {
     /// The limit at the end, bytes.
     pub limit: u64,
     /// The most memory outside the heap, bytes.
-    pub beside: u64,
+    pub outside_heap: u64,
     /// The most RAM that compressed pages took outside the group, bytes.
     pub compressed: u64,
     /// Time that the processes have waited for block devices, where the kernel counts it.
@@ -96,8 +96,8 @@ impl Looker {
         if all {
             let processes = self.group.processes();
             let counted = self.group.counters();
-            let private = processes.iter().map(|process| beside_heap(&self.tree, *process)).sum();
-            self.budget.saw(Beside {
+            let private = processes.iter().map(|process| outside_heap(&self.tree, *process)).sum();
+            self.budget.observe(OutsideHeap {
                 private,
                 kernel: counted.kernel.saturating_sub(counted.zswap),
                 mapped: counted.mapped,
@@ -118,7 +118,7 @@ impl Looker {
         let ticks: u64 = self.delays.values().sum();
         Watched {
             limit: self.budget.limit(),
-            beside: self.budget.beside(),
+            outside_heap: self.budget.outside_heap(),
             delay: Duration::from_millis(ticks * 10),
             ..self.usage
         }

@@ -49,11 +49,11 @@ fn from(path: &Path) -> Result<Sheet, SheetError> {
 
 /// Keeps the sheet for other processes, and returns its file. `None`: no folder can be written, and the sheet is for
 /// this process only.
-pub fn keep(sheet: &Sheet) -> Option<PathBuf> {
-    let kept = folders().into_iter().find_map(|folder| write(&folder, &sheet.to_toml()));
-    let only = if kept.is_none() { Some(sheet.clone()) } else { None };
+pub fn store(sheet: &Sheet) -> Option<PathBuf> {
+    let path_of_file = folders().into_iter().find_map(|folder| write(&folder, &sheet.to_toml()));
+    let only = if path_of_file.is_none() { Some(sheet.clone()) } else { None };
     *ONLY_HERE.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = only;
-    kept
+    path_of_file
 }
 
 /// Writes the whole file or nothing: another process may be reading.

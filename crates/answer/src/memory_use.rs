@@ -1,5 +1,5 @@
-//! What a recording shows besides run times: where and when memory is touched, what faults most at the recommended
-//! size, how long memory lies untouched, and what else the machine did meanwhile.
+//! What a recording shows in addition to run times: where and when memory is touched, what faults most at the
+//! recommended size, how long memory is untouched, and what else the machine did in the meantime.
 
 use crate::error::AnswerError;
 use coldframe_recording::span::PAGE;
@@ -16,19 +16,19 @@ pub const COLUMNS: usize = 72;
 /// Mappings that are named.
 const NAMED: usize = 3;
 /// Pages between two touched pages of one mapping, at most: a guard and what an allocator skips (a guess), and about as
-/// far as sampled chunks lie apart, for a share of the pages.
+/// far as sampled chunks are apart, for a share of the pages.
 const GAP: f64 = 16.0;
 
 /// What the largest process did.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Seen {
+pub struct MemoryUse {
     /// Entries into the window for each touched page, by address: each number stands for equally many touched pages.
     pub heat: Vec<f64>,
     /// Bytes touched in each of equal parts of the program's own time.
     pub working_set_bytes: Vec<u64>,
     /// The mappings with the most faults at the recommended size, or at half of its need without one.
     pub who: Vec<Mapping>,
-    /// How long memory lies untouched; `None`: the trace has no times.
+    /// How long memory is untouched; `None`: the trace has no times.
     pub idle: Option<Idle>,
     /// What else the machine did.
     #[schemars(with = "Option<std::collections::BTreeMap<String, f64>>")]
@@ -58,12 +58,12 @@ pub struct Idle {
     pub p99_seconds: f64,
 }
 
-impl Seen {
+impl MemoryUse {
     /// Of a recording; `ram`: the recommended size.
-    pub(crate) fn of(rows: &Rows, pager: &Pager, ram: u64) -> Result<Seen, AnswerError> {
+    pub(crate) fn of(rows: &Rows, pager: &Pager, ram: u64) -> Result<MemoryUse, AnswerError> {
         let process = &rows.processes[0];
         let times = own_times(process, rows.facts.seconds);
-        Ok(Seen {
+        Ok(MemoryUse {
             heat: heat(process),
             working_set_bytes: working_set(process, times.as_deref(), rows.sample),
             who: who(process, &faulting(process, pager, ram, rows.sample)?, (GAP / rows.sample) as u64),
@@ -200,8 +200,8 @@ mod tests {
     #[test]
     fn mappings_are_named_by_their_faults() {
         let faults: Vec<u32> = (0..10).map(|_| 1).chain([30]).collect();
-        let found = who(&process(), &faults, GAP as u64);
-        assert_eq!(found[0], Mapping { start: 100 * PAGE, bytes: PAGE, faults_percent: 75.0 });
-        assert_eq!((found[1].start, found[1].bytes, found.len()), (0, 10 * PAGE, 2));
+        let mappings = who(&process(), &faults, GAP as u64);
+        assert_eq!(mappings[0], Mapping { start: 100 * PAGE, bytes: PAGE, faults_percent: 75.0 });
+        assert_eq!((mappings[1].start, mappings[1].bytes, mappings.len()), (0, 10 * PAGE, 2));
     }
 }
