@@ -130,15 +130,15 @@ fn refused(output: Output, says: &[&str]) {
     assert!(says.iter().all(|says| errors.contains(says)) && errors.lines().count() == 1, "{says:?}: {errors}");
 }
 
-/// The processes of coldframe that hold a program: its keeper, and the keeper's guard.
-fn keeper(name: &str) -> (String, String) {
+/// The processes of coldframe that hold a program: its parking process, and that process's guard.
+fn parking_process(name: &str) -> (String, String) {
     let pgrep = |words: &[&str]| {
         let found = Command::new("pgrep").args(words).output().unwrap();
         String::from_utf8(found.stdout).unwrap().trim().to_string()
     };
-    let keeper = pgrep(&["-f", &format!("kernel-park -- {name}$")]);
-    let guard = pgrep(&["-P", &keeper]);
-    (keeper, guard)
+    let parked_by = pgrep(&["-f", &format!("kernel-park -- {name}$")]);
+    let guard = pgrep(&["-P", &parked_by]);
+    (parked_by, guard)
 }
 
 fn kill(process: &str) {
@@ -178,7 +178,7 @@ fn a_parked_program_leaves_ram_and_what_it_used_is_fetched_before_it_runs() {
     }
     refused(coldframe(&["resume", &name]), &["runs already"]);
     drop(hot);
-    until("its keeper ends", || !message(&["park", "--list"]).contains(&name));
+    until("its parking process ends", || !message(&["park", "--list"]).contains(&name));
     refused(coldframe(&["resume", &name]), &["is not parked", "has ended"]);
     assert!(swap.end());
 }
@@ -193,14 +193,14 @@ fn whoever_is_killed_the_program_runs_on() {
     // Others let it run: it can be parked again.
     assert!(Command::new("kill").args(["-CONT", "--", &format!("-{name}")]).status().unwrap().success());
     hot.runs();
-    for which in ["guard", "keeper"] {
+    for which in ["guard", "parking process"] {
         message(&["park", &name]);
         assert_eq!(hot.states(), "TT");
-        let (keeper, guard) = keeper(&name);
-        kill(if which == "guard" { &guard } else { &keeper });
+        let (parked_by, guard) = parking_process(&name);
+        kill(if which == "guard" { &guard } else { &parked_by });
         hot.runs();
     }
-    // The killed keeper's socket is still there.
+    // The killed process's socket is still there.
     refused(coldframe(&["resume", &name]), &["is not parked"]);
     message(&["park", &name]);
     refused(coldframe(&["park", &name]), &["parked already"]);
@@ -211,7 +211,7 @@ fn whoever_is_killed_the_program_runs_on() {
         BufReader::new(stream).read_line(&mut reply).ok()?;
         reply.contains(&format!("{name} is kept by another build")).then_some(reply)
     });
-    assert!(socket.is_some_and(|reply| reply.contains(&format!("kill {}", keeper(&name).0))));
+    assert!(socket.is_some_and(|reply| reply.contains(&format!("kill {}", parking_process(&name).0))));
     assert_eq!(hot.states(), "TT");
     kill(&name);
     until("it has ended", || status(&name, "State").starts_with('Z'));
@@ -228,7 +228,7 @@ fn what_cannot_be_parked_is_one_sentence_and_goes_on() {
     refused(coldframe(&["park", &std::process::id().to_string()]), &["this command", "itself"]);
     if Tree::machine().text("/proc/swaps").lines().count() < 2 {
         refused(coldframe(&["park", &name]), &["no free swap", "swapon"]);
-        until("no keeper is left", || !message(&["park", "--list"]).contains(&name));
+        until("no parking process is left", || !message(&["park", "--list"]).contains(&name));
     }
     let swap = zram();
     assert!(Command::new("kill").args(["-STOP", &name]).status().unwrap().success());
@@ -293,14 +293,14 @@ fn with_cgroup_v2_a_group_is_frozen_and_whoever_is_killed_it_runs_on() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     };
     group.freeze("0");
-    for which in ["guard", "keeper"] {
+    for which in ["guard", "parking process"] {
         done(&["park", folder]);
         assert_eq!((freezer().as_str(), hot.swapped() >= 30), ("1\n", true));
         done(&["resume", folder]);
         assert_eq!(freezer(), "0\n");
         done(&["park", folder]);
-        let (keeper, guard) = keeper(folder);
-        kill(if which == "guard" { &guard } else { &keeper });
+        let (parked_by, guard) = parking_process(folder);
+        kill(if which == "guard" { &guard } else { &parked_by });
         until("it runs", || freezer() == "0\n");
     }
     drop(hot);

@@ -262,7 +262,7 @@ fn a_program_whose_pager_is_killed_ends_and_one_that_is_killed_takes_its_pager_a
     check(
         "ends",
         r#"
-static int keeper(int of) {
+static int pager_of(int of) {
     char path[100]; int child = 0; snprintf(path, sizeof path, "/proc/%d/task/%d/children", of, of);
     FILE *list = fopen(path, "r"); CHECK(list && fscanf(list, "%d", &child) == 1); fclose(list);
     return child;
@@ -275,7 +275,7 @@ int main(void) {
         pid_t child = fork();
         if (child == 0) { close(ready[0]); look(); CHECK(write(ready[1], "x", 1) == 1); for (;;) look(); }
         close(ready[1]); CHECK(read(ready[0], &c, 1) == 1);
-        int pager = keeper(child), status; CHECK(pager > 0);
+        int pager = pager_of(child), status; CHECK(pager > 0);
         CHECK(kill(way ? child : pager, SIGKILL) == 0);
         CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
         // The last of the child's files is closed with it, and not kept by its pager.

@@ -10,7 +10,7 @@
 //! The pager process is a child of the program that `wait` does not report, since its end sends no SIGCHLD. Its end
 //! sends SIGKILL instead. So if the pager process fails or is killed, the program does not wait for ever for a page,
 //! nor reads a wrong one. If the program executes another one, the kernel sends that program SIGCHLD; there
-//! [`reap_old`] reaps the keeper.
+//! [`reap_old`] reaps the pager process.
 //!
 //! The pager process learns of the program's end from a pidfd, and from a socket: the program's end of it is closed on
 //! exec.

@@ -181,7 +181,7 @@ static void op_subreaper(void) {
 
 const struct op child_ops[] = {
     {"wait-all", "wait-all", 1, op_wait_all},
-    {"subreaper", "keeper", 1, op_subreaper},
+    {"subreaper", "pager-process", 1, op_subreaper},
     {"who", "who", 3, op_who},
     {"self", "self", 3, op_self},
     {"clone3", "clone3", 3, op_clone3},

@@ -15,7 +15,7 @@ mod fuse;
 
 /// Classes that differ by the nature of the pager, as the book says: a debugger sees no bytes of a page that is not in
 /// RAM; and the pager's own process is a child of the program for who is a subreaper.
-pub const LIMITS: [&str; 2] = ["proc-mem", "keeper"];
+pub const LIMITS: [&str; 2] = ["proc-mem", "pager-process"];
 /// A program that takes longer hangs; plain, the programs take seconds. Paged on a busy machine, storms take a minute.
 const PATIENCE: Duration = Duration::from_secs(180);
 
