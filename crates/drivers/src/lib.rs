@@ -8,15 +8,14 @@
 //! ```
 //!
 //! The machine and its lanes are `coldframe-lane`. Here are the sources of references: [`run`] takes one string through
-//! a [`front_end`] into any number of lanes; [`tasks`] takes tasks under a [`scheduler`]; [`foreground`] tasks in the
-//! foreground in turn; [`swap`] a swap trace, for a swap area alone. Algorithms that need hits (LRU, OPT, ARC) are an
+//! a [`front_end`] into any number of lanes; [`tasks`] takes tasks under a [`scheduler`] or in the
+//! trace's own turns; [`swap`] a swap trace, for a swap area alone. Algorithms that need hits (LRU, OPT, ARC) are an
 //! [`oracle`] and run beside the lanes.
 //!
 //! This crate names no paper's system: prices, sizes and readings are arguments.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-pub mod foreground;
 pub mod front_end;
 pub mod oracle;
 pub mod run;
@@ -25,6 +24,5 @@ pub mod shorten;
 pub mod swap;
 pub mod tasks;
 
-pub use foreground::{Foreground, ForegroundConfig, ForegroundPrices, ForegroundResult};
 pub use front_end::{FrontEnd, Stream};
 pub use run::{Run, RunError};

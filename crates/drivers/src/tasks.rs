@@ -29,7 +29,7 @@ mod cpu;
 mod paging;
 mod program;
 
-pub use cpu::Cpu;
+pub use cpu::{Cpu, ForegroundResult, Switch, Turn, Turns};
 pub use program::{Program, Step, TraceTasks};
 
 pub use coldframe_lane::watch::Prefetched;
@@ -196,6 +196,8 @@ pub struct TasksResult {
     pub swap: Option<SwapDone>,
     /// Tasks that were stopped because the device failed and a page was lost.
     pub halted: u64,
+    /// The result of turns, if the tasks took some.
+    pub foreground: Option<ForegroundResult>,
 }
 
 impl TasksResult {

@@ -1,10 +1,9 @@
-//! Runs settings over a trace, for each source of references: one string, tasks under a scheduler, tasks in the
+//! Runs settings over a trace, for each source of references: one string, tasks under a scheduler or in the
 //! foreground, a kernel's swaps.
 
 use std::path::Path;
 
 use crate::error::ExperimentError;
-use crate::foreground::{self, Stored};
 use crate::progress::{Progress, Sink};
 use crate::resolve::drive_of;
 pub use crate::resolve::Drive;
@@ -19,10 +18,8 @@ use crate::tasks::{self, TasksOutcome};
 pub enum Outcomes {
     /// One string of references.
     String(Vec<RunResult>),
-    /// Several tasks under a scheduler.
+    /// Several tasks, under a scheduler or in the foreground in turn.
     Tasks(Vec<TasksOutcome>),
-    /// Tasks that take turns in the foreground.
-    Foreground(Stored),
     /// A swap trace.
     SwapTrace(Vec<SwapOutcome>),
 }
@@ -49,8 +46,7 @@ pub fn of(path: &Path, all: &[Settings]) -> Drive {
 pub fn run(path: &Path, all: &[Settings], progress: &mut dyn FnMut(Progress)) -> Result<Outcomes, ExperimentError> {
     Ok(match of(path, all) {
         Drive::String => Outcomes::String(string::run(path, all, progress)?),
-        Drive::Tasks => Outcomes::Tasks(tasks::run(path, all, progress)?),
-        Drive::Foreground => Outcomes::Foreground(foreground::simulate(path, all, progress)?),
+        Drive::Tasks | Drive::Foreground => Outcomes::Tasks(tasks::run(path, all, progress)?),
         Drive::SwapTrace => Outcomes::SwapTrace(swap::run(path, all, progress)?),
     })
 }
@@ -67,8 +63,7 @@ pub fn run_with_journal(
 ) -> Result<Outcomes, ExperimentError> {
     Ok(match of(path, std::slice::from_ref(one)) {
         Drive::String => Outcomes::String(vec![string::run_with_journal(path, one, sink, progress)?]),
-        Drive::Tasks => Outcomes::Tasks(vec![tasks::run_with_journal(path, one, sink)?]),
-        Drive::Foreground => Outcomes::Foreground(foreground::simulate_with_journal(path, one, sink, progress)?),
+        Drive::Tasks | Drive::Foreground => Outcomes::Tasks(vec![tasks::run_with_journal(path, one, sink)?]),
         Drive::SwapTrace => Outcomes::SwapTrace(vec![swap::run_with_journal(path, one, sink)?]),
     })
 }
@@ -82,7 +77,6 @@ impl Outcomes {
         Ok(match self {
             Outcomes::String(all) => all.iter().map(SimResult::from).collect(),
             Outcomes::Tasks(all) => all.iter().map(SimResult::from).collect(),
-            Outcomes::Foreground(stored) => stored.results().collect(),
             Outcomes::SwapTrace(all) => SimResult::of_swap_trace(path, all)?,
         })
     }

@@ -1,14 +1,14 @@
 //! # coldframe-experiment: from settings to results
 //!
 //! ```text
-//!   settings ─ resolve (systems' defaults) ─► a plan ─ string · tasks · foreground · swap ─► outcomes ─► sim_result: JSON
+//!   settings ─ resolve (systems' defaults) ─► a plan ─ string · tasks · swap ─► outcomes ─► sim_result: JSON
 //! ```
 //!
 //! - [`settings`] are the user's input (`-c config.toml`, `--set`, flags); [`systems`] are sets of defaults.
 //! - [`resolve`] turns both into a plan, and reports every name and number that cannot be.
-//! - [`mod@string`] runs plans over a trace as one string of references, [`tasks`] under a scheduler, [`foreground`] as
-//!   tasks that take turns on a phone, [`swap`] over a kernel's swaps. [`drive`] chooses among the four.
-//! - [`sim_result`] is the outcome of any of the four as JSON.
+//! - [`mod@string`] runs plans over a trace as one string of references, [`tasks`] under a scheduler or in
+//!   turns on a phone, [`swap`] over a kernel's swaps. [`drive`] chooses among the three.
+//! - [`sim_result`] is the outcome of any of the three as JSON.
 //! - [`info`] and [`reuse`] need no run: they describe a trace.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -16,7 +16,6 @@
 pub mod drive;
 pub mod error;
 mod fitness;
-pub mod foreground;
 pub mod info;
 pub mod memory;
 pub mod owner;

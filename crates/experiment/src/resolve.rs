@@ -3,7 +3,7 @@
 //! ```text
 //!   Settings ──► string      one string of references            Plan            ─┐
 //!            ──► tasks       tasks under a scheduler             TasksPlan        ├─► shown(): every setting in force, as JSON
-//!            ──► foreground  tasks in the foreground in turn     ForegroundPlan   │
+//!            ──► foreground  tasks in the foreground in turn     TasksPlan        │
 //!            ──► swaps       a swap trace                        SwapPlan        ─┘
 //! ```
 //!
@@ -28,11 +28,11 @@ mod size;
 mod string;
 mod tasks;
 
-pub use foreground::{foreground, ForegroundPlan};
+pub use foreground::{foreground, on_phone, ForegroundPlan};
 pub use log::{swaps, LogArea, LogSettings, SwapPlan, LAYOUTS};
 pub use names::collector;
 pub use string::{string, Engine, Plan};
-pub use tasks::{tasks, TasksPlan};
+pub use tasks::{tasks, Base, TasksPlan};
 
 /// The number of pages that a trace touches behind a front end, for sizes in percent.
 pub type Pages<'a> = &'a mut dyn FnMut(&FrontKey) -> Result<usize, ExperimentError>;

@@ -5,14 +5,12 @@ use serde_json::Value;
 
 use crate::slots::SlotMap;
 
-mod foreground;
 mod in_force;
 mod one_string;
 mod sections;
 mod swap_trace;
 mod tasks;
 
-pub use foreground::{AreaEnergy, Foreground, ForegroundCounts, ForegroundTimes, SlotWrites, Switch};
 pub use in_force::{Area, InForce, Machine, Scheduled};
 pub use one_string::{
     Counts, DataCache, EngineCounts, FaultLatencies, Host, InstructionCache, LedgerTimes, MemoryCounts, OneString,
@@ -20,7 +18,10 @@ pub use one_string::{
 };
 pub use sections::{Distribution, Failed, Latencies, Prefetched, SwapArea, Terms, Trace, WearMap};
 pub use swap_trace::{DeviceTimes, SwapCounts, SwapTrace, Wear};
-pub use tasks::{AllPrefetched, Predictions, Task, Tasks, TasksCounts, TasksTimes, Waits};
+pub use tasks::{
+    AllPrefetched, AreaEnergy, Foreground, ForegroundCounts, ForegroundTimes, Predictions, SlotWrites, Switch, Task,
+    Tasks, TasksCounts, TasksTimes, Waits,
+};
 
 /// Version of the JSON's schema.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -47,10 +48,8 @@ pub struct SimResult {
 pub enum Sections {
     /// One string of references.
     String(Box<OneString>),
-    /// Several tasks under a scheduler.
-    Tasks(Tasks),
-    /// Tasks that take turns in the foreground.
-    Foreground(Foreground),
+    /// Several tasks under a scheduler, or in the foreground in turn.
+    Tasks(Box<Tasks>),
     /// A kernel's swaps, from a swap trace.
     SwapTrace(SwapTrace),
 }
@@ -83,7 +82,7 @@ impl SimResult {
         }
     }
 
-    /// The sections of tasks under a scheduler.
+    /// The sections of several tasks.
     pub fn tasks(&self) -> Option<&Tasks> {
         match &self.sections {
             Sections::Tasks(tasks) => Some(tasks),
@@ -93,18 +92,15 @@ impl SimResult {
 
     /// The sections of tasks that take turns in the foreground.
     pub fn foreground(&self) -> Option<&Foreground> {
-        match &self.sections {
-            Sections::Foreground(foreground) => Some(foreground),
-            _ => None,
-        }
+        self.tasks()?.foreground.as_ref()
     }
 
     /// Energy by term, in picojoules; `None` if no sheet has energies.
     pub fn energy_terms(&self) -> Option<&Terms> {
         match &self.sections {
             Sections::String(string) => string.energy_pj.as_ref().map(|energy| &energy.terms),
-            Sections::Foreground(foreground) => Some(&foreground.energy_pj.terms),
-            Sections::Tasks(_) | Sections::SwapTrace(_) => None,
+            Sections::Tasks(tasks) => tasks.foreground.as_ref().map(|foreground| &foreground.energy_pj.terms),
+            Sections::SwapTrace(_) => None,
         }
     }
 
@@ -113,7 +109,6 @@ impl SimResult {
         match &self.sections {
             Sections::String(string) => string.swap.as_ref().map(AreaView::from),
             Sections::Tasks(tasks) => tasks.swap.as_ref().map(AreaView::from),
-            Sections::Foreground(foreground) => foreground.swap.as_ref().map(AreaView::from),
             Sections::SwapTrace(trace) => Some(trace.into()),
         }
     }

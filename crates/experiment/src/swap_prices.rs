@@ -4,10 +4,9 @@
 use crate::systems::backing::{Backing, Compression, Path, PAGE};
 use coldframe_boards::swap_energy::{bus_energy, bus_times, card_energy, card_times, SwapCounts, SwapLedger};
 use coldframe_core::{Bytes, Pj, Ps};
-use coldframe_drivers::ForegroundPrices;
-use coldframe_lane::DeviceTimes;
+use coldframe_lane::machine::{DeviceTimes, MachineConfig, Route, Stages, Way, Zeros};
 use coldframe_sheet::sheet::electric::{BusMemory, Card};
-use coldframe_sheet::{sheet, Sheet};
+use coldframe_sheet::{sheet, Sheet, StagePrices};
 
 use crate::error::ExperimentError;
 use crate::phone::MachineParameters;
@@ -185,6 +184,47 @@ pub fn energy(area: &Area, counts: &SwapCounts) -> SwapLedger {
     }
 }
 
+/// Times of the processor and the card of a phone.
+#[derive(Clone, Copy, Debug)]
+pub struct PhonePrices {
+    /// Trap, page table and return, for each fault.
+    pub fault: Ps,
+    /// Processor time to bring a page from the swap area.
+    pub swap_in: Ps,
+    /// Processor time to write a page to the swap area.
+    pub swap_out: Ps,
+    /// Whether the swap area is on the card too. The card then does its part of each transfer.
+    pub swap_on_card: bool,
+    /// Extra time of a reference to a page in its slot, over a reference to DRAM.
+    pub slot_read: Ps,
+    /// Time in the block layer, for each page from or to a file.
+    pub block_layer: Ps,
+    /// The card.
+    pub card: DeviceTimes,
+}
+
+impl PhonePrices {
+    /// The machine with these prices: home slots are files on the card, and a first touch of other pages brings zeros.
+    pub fn machine(&self) -> MachineConfig {
+        let program = self.card.program.unwrap_or(Ps::ZERO);
+        let on_card = |time: Ps| self.swap_on_card.then_some(time);
+        let way = |processor, device| Way { processor, device };
+        MachineConfig {
+            stages: Stages::AtOnce(self.fault),
+            home: Route {
+                load: way(self.block_layer, Some(self.card.load)),
+                write: way(self.block_layer, Some(program)),
+            },
+            area: Route {
+                load: way(self.swap_in, on_card(self.card.load)),
+                write: way(self.swap_out, on_card(program)),
+            },
+            slot_read: self.slot_read,
+            ..MachineConfig::device(StagePrices::uniform(Ps::ZERO), self.card, Zeros::Free)
+        }
+    }
+}
+
 fn us(us: f64) -> Ps {
     Ps((us * 1e6) as u64)
 }
@@ -206,7 +246,7 @@ fn copies(area: &Area, dram: &BusMemory) -> (Ps, Ps) {
 }
 
 /// The prices of this area on this machine. Files are on the card of DR.Swap's phone.
-pub fn prices(area: &Area, m: &MachineParameters) -> Result<ForegroundPrices, ExperimentError> {
+pub fn prices(area: &Area, m: &MachineParameters) -> Result<PhonePrices, ExperimentError> {
     let one = SwapCounts { swap_ins: 1, swap_outs: 1, up_time: Ps::ZERO };
     let dram = sheet::find("LPDDR2-DRAM")?.bus_memory()?;
     let card = match &area.electric {
@@ -216,7 +256,7 @@ pub fn prices(area: &Area, m: &MachineParameters) -> Result<ForegroundPrices, Ex
     let (read, write) = card_times(&card, PAGE, &one);
     let software = if area.path == Path::Memory { Ps::ZERO } else { us(m.block_layer_us) };
     let (copy_in, copy_out) = copies(area, &dram);
-    Ok(ForegroundPrices {
+    Ok(PhonePrices {
         fault: us(m.fault_us),
         swap_in: software + copy_in,
         swap_out: software + copy_out + if area.path == Path::BlockLayer { us(m.page_out_us) } else { Ps::ZERO },
@@ -224,7 +264,6 @@ pub fn prices(area: &Area, m: &MachineParameters) -> Result<ForegroundPrices, Ex
         swap_on_card: area.path == Path::BlockLayer,
         block_layer: us(m.block_layer_us),
         card: DeviceTimes { load: us(m.nand_read_us) + read, program: Some(us(m.nand_program_us) + write) },
-        answer: Ps(m.answer_s * 1_000_000_000_000),
     })
 }
 

@@ -1,25 +1,28 @@
 //! Several tasks on one processor: from settings and a trace with a task column to runs of the machine of tasks.
 //!
 //! The trace says what each task does and in which order. The scheduler decides who runs when, whatever the trace's
-//! own order of tasks was. All references are held in memory, 12 bytes for each run of references to one page.
+//! own order of tasks was; in the foreground ([`OnPhone`]) it is the trace's order and time. All references are held in memory, 12 bytes for each run of references to one page.
 
 use std::path::Path;
 
 use coldframe_core::{Pj, Ps};
-use coldframe_drivers::tasks::{Cpu, Program, TaskResult, TaskSpec, TasksResult, TraceTasks};
-use coldframe_drivers::RunError;
+use coldframe_drivers::tasks::{Program, TaskResult, TaskSpec, TasksResult, TraceTasks};
 use coldframe_store::{Fidelity, Provenance, Reader, Wanted};
 use rayon::prelude::*;
 
 use crate::error::ExperimentError;
 use crate::progress::{tell, Progress, Sink, Unit};
-use crate::resolve::{self, TasksPlan};
+use crate::resolve::{self, Drive, TasksPlan};
 use crate::result::TraceFacts;
 use crate::settings::Settings;
 use crate::string::{self, pages_touched};
+use crate::systems::backing::PAGE;
 use crate::systems::front_end::{spaces, FrontKey};
 
 mod energy;
+mod foreground;
+
+pub use foreground::{run_on_phone, OnPhone};
 
 /// More tasks than any of our recordings has; a limit on what a typing error can allocate.
 const TASKS_MAX: usize = 4096;
@@ -51,6 +54,8 @@ pub struct TasksOutcome {
     pub result: TasksResult,
     /// Energy of the devices that hold the pages, by term, or the number that a sheet lacks.
     pub energy: Result<Vec<(&'static str, Pj)>, String>,
+    /// What only a run in the foreground has.
+    pub on_phone: Option<OnPhone>,
 }
 
 /// The share of the time until the task's end that it spent on its references.
@@ -79,12 +84,8 @@ pub fn run_with_journal(
     settings: &Settings,
     sink: &mut dyn FnMut(&[u8]) -> Result<(), ExperimentError>,
 ) -> Result<TasksOutcome, ExperimentError> {
-    let trace = Reader::open(path)?.provenance().clone();
-    check(path, &trace)?;
-    let plan = resolve::tasks(settings, &trace, &mut pages(path))?;
-    let tasks = read(path, shift(&plan), u64::MAX, &trace)?;
-    let facts = string::facts(path, &trace)?;
-    simulate(&plan, &tasks, &trace, &facts, Some(sink))
+    let (inputs, plans) = Inputs::new(path, std::slice::from_ref(settings), u64::MAX)?;
+    inputs.simulate(&plans[0], Some(sink))
 }
 
 /// Like [`run`], over the work of the tasks in the first `rows` rows of the trace.
@@ -97,27 +98,79 @@ pub fn run_prefix(
     rows: u64,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Vec<TasksOutcome>, ExperimentError> {
-    let trace = Reader::open(path)?.provenance().clone();
-    check(path, &trace)?;
-    let mut pages = pages(path);
-    let plans =
-        all.iter().map(|settings| resolve::tasks(settings, &trace, &mut pages)).collect::<Result<Vec<_>, _>>()?;
-    let mut shifts: Vec<u32> = plans.iter().map(shift).collect();
-    shifts.sort_unstable();
-    shifts.dedup();
-    let read = |shift: &u32| Ok::<_, ExperimentError>((*shift, read(path, *shift, rows, &trace)?));
-    let tasks = shifts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    let facts = string::facts(path, &trace)?;
-    let simulate = |plan: &TasksPlan| {
-        let (_, tasks) = tasks.iter().find(|(of, _)| *of == shift(plan)).expect("read above");
-        simulate(plan, tasks, &trace, &facts, None)
-    };
+    let (inputs, plans) = Inputs::new(path, all, rows)?;
     let mut outcomes = Vec::with_capacity(plans.len());
     for some in plans.chunks(AT_ONCE * rayon::current_num_threads()) {
-        outcomes.extend(some.par_iter().map(simulate).collect::<Result<Vec<_>, _>>()?);
+        let results = some.par_iter().map(|plan| inputs.simulate(plan, None));
+        outcomes.extend(results.collect::<Result<Vec<_>, _>>()?);
         tell(progress, (outcomes.len() as u64, plans.len() as u64), Unit::Configurations)?;
     }
     Ok(outcomes)
+}
+
+/// A trace and its tasks, for several plans.
+struct Inputs {
+    trace: Provenance,
+    facts: TraceFacts,
+    /// Whether its rows have times.
+    timed: bool,
+    /// By page size.
+    tasks: Vec<(u32, TraceTasks)>,
+}
+
+impl Inputs {
+    fn new(path: &Path, all: &[Settings], rows: u64) -> Result<(Inputs, Vec<TasksPlan>), ExperimentError> {
+        let reader = Reader::open(path)?;
+        let (trace, timed) = (reader.provenance().clone(), reader.columns().time);
+        check(path, &trace)?;
+        let (tasks, plans) = match resolve::drive_of(all) == Drive::Foreground {
+            true => {
+                let tasks = read(path, None, rows, &trace)?;
+                let of = |settings| resolve::foreground(settings, &trace, &mut |_| Ok(tasks.pages));
+                let plans = all.iter().map(of).collect::<Result<Vec<_>, _>>()?;
+                (vec![(PAGE.0.trailing_zeros(), tasks)], plans)
+            }
+            false => {
+                let mut pages = pages(path);
+                let of = |settings| resolve::tasks(settings, &trace, &mut pages);
+                let plans = all.iter().map(of).collect::<Result<Vec<_>, _>>()?;
+                let mut shifts: Vec<u32> = plans.iter().map(shift).collect();
+                shifts.sort_unstable();
+                shifts.dedup();
+                let read = |shift| Ok::<_, ExperimentError>((shift, read(path, Some(shift), rows, &trace)?));
+                (shifts.into_iter().map(read).collect::<Result<Vec<_>, _>>()?, plans)
+            }
+        };
+        let facts = string::facts(path, &trace)?;
+        Ok((Inputs { trace, facts, timed, tasks }, plans))
+    }
+
+    fn simulate(&self, plan: &TasksPlan, journal: Option<Sink<'_>>) -> Result<TasksOutcome, ExperimentError> {
+        let (_, tasks) = self.tasks.iter().find(|(of, _)| *of == shift(plan)).expect("read for every plan");
+        let mut cpu = foreground::machine(plan, tasks, &self.trace, self.timed)?;
+        let result = match journal {
+            None => cpu.run(),
+            Some(sink) => {
+                cpu.keep_journal();
+                cpu.run_with_journal(sink)?
+            }
+        };
+        let named = |id: u32| self.trace.tasks.iter().find(|task| task.id == id).map(|task| task.name.clone());
+        Ok(TasksOutcome {
+            trace: self.facts.clone(),
+            config: plan.shown(),
+            scheduler: plan.settings.scheduler,
+            prefetch: plan.settings.prefetch.clone(),
+            frames: plan.config.frames,
+            page: plan.page().0,
+            writes_unpriced: plan.writes_unpriced() && result.counts.dirty_evictions > 0,
+            pages: tasks.pages,
+            names: tasks.programs.iter().map(|(id, _)| (*id, named(*id).unwrap_or_default())).collect(),
+            energy: energy::energy(plan, &result).map_err(|error| error.to_string()),
+            on_phone: OnPhone::new(plan, &result, !self.timed),
+            result,
+        })
+    }
 }
 
 /// A trace's numbers for the driver of tasks.
@@ -138,7 +191,7 @@ pub struct Counted {
 pub fn counted(path: &Path, shift: u32) -> Result<Counted, ExperimentError> {
     let trace = Reader::open(path)?.provenance().clone();
     check(path, &trace)?;
-    let tasks = read(path, shift, u64::MAX, &trace)?;
+    let tasks = read(path, Some(shift), u64::MAX, &trace)?;
     let mut written = vec![false; tasks.pages];
     let steps = tasks.programs.iter().flat_map(|(_, program)| program.steps.iter());
     steps.filter(|step| step.reference.writing()).for_each(|step| written[step.reference.page()] = true);
@@ -161,7 +214,7 @@ fn pages(path: &Path) -> impl FnMut(&FrontKey) -> Result<usize, ExperimentError>
 }
 
 fn shift(plan: &TasksPlan) -> u32 {
-    plan.base.front.page_shift
+    plan.page().0.trailing_zeros()
 }
 
 fn check(path: &Path, trace: &Provenance) -> Result<(), ExperimentError> {
@@ -178,10 +231,12 @@ fn check(path: &Path, trace: &Provenance) -> Result<(), ExperimentError> {
     }
 }
 
-fn read(path: &Path, shift: u32, rows: u64, trace: &Provenance) -> Result<TraceTasks, ExperimentError> {
+/// The tasks of a trace, by pages of 1 << `shift` bytes; `None`: with their turns in the foreground.
+fn read(path: &Path, shift: Option<u32>, rows: u64, trace: &Provenance) -> Result<TraceTasks, ExperimentError> {
     let mut reader = Reader::open(path)?;
     let columns = reader.columns();
-    let wanted = Wanted { task: columns.task, count: columns.count, time: false, ..Wanted::ACCESS };
+    let time = shift.is_none() && columns.time;
+    let wanted = Wanted { task: columns.task, count: columns.count, time, ..Wanted::ACCESS };
     let mut at = 0;
     let next = |block: &mut coldframe_store::Block| {
         if at >= rows {
@@ -191,7 +246,10 @@ fn read(path: &Path, shift: u32, rows: u64, trace: &Provenance) -> Result<TraceT
         at += found;
         Ok::<_, ExperimentError>(found > 0)
     };
-    let tasks = TraceTasks::read(shift, &spaces(trace), columns.count, next)?;
+    let tasks = match shift {
+        Some(shift) => TraceTasks::read(shift, &spaces(trace), columns.count, next)?,
+        None => foreground::read(trace, time, next)?,
+    };
     if tasks.programs.len() > TASKS_MAX {
         let reason = format!("{} tasks are more than the {TASKS_MAX} that are simulated", tasks.programs.len());
         return Err(ExperimentError::Unfit { path: path.display().to_string(), reason });
@@ -199,14 +257,8 @@ fn read(path: &Path, shift: u32, rows: u64, trace: &Provenance) -> Result<TraceT
     Ok(tasks)
 }
 
-fn simulate(
-    plan: &TasksPlan,
-    tasks: &TraceTasks,
-    trace: &Provenance,
-    facts: &TraceFacts,
-    journal: Option<Sink<'_>>,
-) -> Result<TasksOutcome, ExperimentError> {
-    // One numbering for all, so that tasks of one process share pages.
+/// Each task runs its program once. All have one numbering, so that tasks of one process share pages.
+fn specs(tasks: &TraceTasks) -> Vec<TaskSpec> {
     let spec = |program: &Program| TaskSpec {
         program: Program { pages: tasks.pages as u32, ..program.clone() },
         first_page: 0,
@@ -215,27 +267,5 @@ fn simulate(
         turns: 1,
         fresh: false,
     };
-    let specs: Vec<TaskSpec> = tasks.programs.iter().map(|(_, program)| spec(program)).collect();
-    let mut cpu = Cpu::new(&plan.config, &specs).map_err(RunError::from)?;
-    let result = match journal {
-        None => cpu.run(),
-        Some(sink) => {
-            cpu.keep_journal();
-            cpu.run_with_journal(sink)?
-        }
-    };
-    let name = |id: u32| trace.tasks.iter().find(|task| task.id == id).map_or(String::new(), |task| task.name.clone());
-    Ok(TasksOutcome {
-        trace: facts.clone(),
-        config: plan.shown(),
-        scheduler: plan.settings.scheduler,
-        prefetch: plan.settings.prefetch.clone(),
-        frames: plan.config.frames,
-        page: 1 << shift(plan),
-        writes_unpriced: plan.writes_unpriced() && result.counts.dirty_evictions > 0,
-        pages: tasks.pages,
-        names: tasks.programs.iter().map(|(id, _)| (*id, name(*id))).collect(),
-        energy: energy::energy(plan, &result).map_err(|error| error.to_string()),
-        result,
-    })
+    tasks.programs.iter().map(|(_, program)| spec(program)).collect()
 }

@@ -19,7 +19,7 @@ use coldframe_show::plot::{stack, Plot, Series};
 use coldframe_formats::{timeline, Clock};
 use coldframe_lane::{LaneResult, Latency};
 use coldframe_plots::tasks_table::failures;
-use coldframe_plots::{foreground_table, swap_table, tasks_table};
+use coldframe_plots::{swap_table, tasks_table};
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -290,7 +290,7 @@ fn json(args: &Args, outcomes: &Outcomes) -> Result<String, ExperimentError> {
     let array = match outcomes {
         Outcomes::String(_) => lists.iter().any(|n| *n > 1),
         Outcomes::SwapTrace(_) => false,
-        Outcomes::Tasks(_) | Outcomes::Foreground(_) => true,
+        Outcomes::Tasks(_) => true,
     };
     let all: Vec<Value> = outcomes.results(&args.trace)?.iter().map(SimResult::json).collect();
     Ok(match all.as_slice() {
@@ -344,11 +344,6 @@ fn words(args: &Args, outcomes: &Outcomes) -> String {
     match outcomes {
         Outcomes::String(results) => of_string(args, results),
         Outcomes::Tasks(outcomes) => tasks_table::table(&args.trace, outcomes),
-        Outcomes::Foreground(stored) => {
-            let (pages, tasks) = (human_count(stored.pages as u64), stored.tasks);
-            let tasks = tasks_table::count_of(tasks);
-            format!("{path}: {tasks}, {pages} pages of 4 KiB touched\n{}", foreground_table::table(stored))
-        }
         Outcomes::SwapTrace(outcomes) => {
             let pictures = if args.plot { format!("\n{}", swap_table::pictures(outcomes)) } else { String::new() };
             let notes = outcomes.first().map(|o| o.notes.join("\n")).unwrap_or_default();

@@ -89,10 +89,11 @@ fn a_generated_category_gives_the_papers_table_its_numbers() {
         let name = format!("128 MB, gaming: direct read {name}");
         assert_eq!(runs[run]["counts"]["swap_ins"].as_f64(), Some(papers_row(&name)), "{name}");
     }
-    let terms: i64 = runs[1]["energy_pj"]["terms"].as_object().unwrap().values().map(|v| v.as_i64().unwrap()).sum();
-    assert_eq!(Some(terms), runs[1]["energy_pj"]["total"].as_i64());
+    let energy = &runs[1]["foreground"]["energy_pj"];
+    let terms: i64 = energy["terms"].as_object().unwrap().values().map(|v| v.as_i64().unwrap()).sum();
+    assert_eq!(Some(terms), energy["total"].as_i64());
     assert_eq!(runs[0]["counts"]["direct_reads"], 0);
-    assert_eq!(runs[1]["switches"].as_array().map(Vec::len), Some(15), "five applications, three rounds");
+    assert_eq!(runs[1]["foreground"]["switches"].as_array().map(Vec::len), Some(15), "five applications, three rounds");
 }
 
 #[test]
@@ -126,7 +127,7 @@ fn recorded_programs_are_switched_and_direct_read_saves_swap_ins() {
     ]);
     let runs = run.as_array().expect("two runs");
     for run in runs {
-        assert_eq!(run["switches"].as_array().map(Vec::len), Some(15), "five programs, three rounds");
+        assert_eq!(run["foreground"]["switches"].as_array().map(Vec::len), Some(15), "five programs, three rounds");
     }
     let [disabled, enabled] = [0, 1].map(|run: usize| runs[run]["counts"]["swap_ins"].as_u64().expect("a number"));
     assert!(0 < enabled && enabled < disabled, "{enabled} with direct read, {disabled} without");

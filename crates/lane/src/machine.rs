@@ -1,6 +1,5 @@
 //! The machine in virtual time: page table, bus, clock and meters below an engine. Drivers give it references: a
-//! string ([`crate::Lane`]), tasks under a scheduler (`drivers::tasks`), tasks in the foreground
-//! (`drivers::Foreground`).
+//! string ([`crate::Lane`]), and tasks under a scheduler (`drivers::tasks`).
 //!
 //! ```text
 //!   driver ── a reference that the page table does not let through ──► World::handle ──► engine
@@ -210,8 +209,8 @@ pub struct World {
     pub reads: u64,
     /// Pages written to a device.
     pub writes: u64,
-    /// Slots of an area that is rewritten in place, in the order of the writes. Kept only for such an area.
-    pub slot_log: Option<Vec<u32>>,
+    /// By slot of an area that is rewritten in place: how often it was written. Empty unless counted.
+    pub slot_writes: Vec<u32>,
     /// Ends of transfers without a device.
     done: VecDeque<Event>,
     /// Ends of transfers on a device that takes no time, while the processor takes none either; `None`: they take time,
@@ -256,7 +255,7 @@ impl World {
             zero_loads: 0,
             reads: 0,
             writes: 0,
-            slot_log: None,
+            slot_writes: Vec::new(),
             done: VecDeque::new(),
             instant: None,
             zeros: VecDeque::new(),
@@ -458,7 +457,12 @@ impl World {
 
     /// Whether a device or a file has the page.
     fn has_bytes(&self, page: PageId) -> bool {
-        self.stored[page.index()] || self.file.get(page.index()).copied().unwrap_or(false)
+        self.stored[page.index()] || self.is_file(page)
+    }
+
+    /// Whether the page belongs to a file.
+    pub fn is_file(&self, page: PageId) -> bool {
+        self.file.get(page.index()).copied().unwrap_or(false)
     }
 
     fn write(&mut self, page: PageId, to: SlotId) {
@@ -469,8 +473,8 @@ impl World {
         if let Some(sources) = &mut self.sources {
             sources.write(page);
         }
-        if let (Some(slot), Some(log)) = (slot, &mut self.slot_log) {
-            log.push(slot as u32);
+        if let Some(writes) = slot.and_then(|slot| self.slot_writes.get_mut(slot)) {
+            *writes += 1;
         }
         let Some(takes) = way.device else { return self.done.push_back(end) };
         self.writes += 1;

@@ -1,6 +1,6 @@
 //! # coldframe-plots: results of the simulator for a person
 //!
-//! - [`results_table`], [`tasks_table`], [`foreground_table`], [`swap_table`] and [`swap_analysis`] show results of
+//! - [`results_table`], [`tasks_table`], [`swap_table`] and [`swap_analysis`] show results of
 //!   `experiment`.
 //! - [`board_answer`] is the answer of `search` in words.
 //! - [`html`] is a page with any of these, and [`board_export`] an answer of `search` as a file of another form.
@@ -10,7 +10,6 @@
 
 pub mod board_answer;
 pub mod board_export;
-pub mod foreground_table;
 pub mod html;
 pub mod png;
 pub mod results_table;

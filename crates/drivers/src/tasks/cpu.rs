@@ -4,22 +4,25 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use coldframe_core::prefetch::PrefetchLists;
-use coldframe_core::{Below, Caps, Config, Engine, Event, PageId, Ps, TaskId};
+use coldframe_core::{Below, Caps, Config, Engine, PageId, Ps, TaskId};
 use coldframe_journal::{Head, Journal};
 
 use super::paging::{Outcome, Paging};
 use super::{Activation, OnFault, Prefetched, Prefetching, Step, TaskResult, TaskSpec, TasksConfig, TasksResult};
 use crate::scheduler::Scheduler;
-use coldframe_lane::bus::Class;
+use coldframe_lane::in_slots::InSlots;
 use coldframe_lane::lane::{LaneError, SwapDone};
 use coldframe_lane::machine::World;
 use coldframe_lane::page_table::Masks;
 use coldframe_lane::PageRef;
 
 mod activation;
+mod foreground;
 mod memory;
 mod task;
 
+use foreground::Foreground;
+pub use foreground::{ForegroundResult, Switch, Turn, Turns};
 use task::Task;
 
 /// The processor with its tasks.
@@ -28,6 +31,8 @@ pub struct Cpu {
     masks: Masks,
     head: Head,
     area: Below,
+    /// By page: whether a task has touched it. Kept only where pages have owners.
+    owned: Vec<bool>,
     /// Whether pages can be read in buffers or slots.
     in_place: bool,
     scheduler: Box<dyn Scheduler>,
@@ -44,6 +49,8 @@ pub struct Cpu {
     on_fault: OnFault,
     /// Whether the running task keeps the processor while it waits for a page.
     stands: bool,
+    /// The turns of the trace, which then schedules the tasks.
+    foreground: Option<Foreground>,
     last: Option<usize>,
     charged: Ps,
     predicted: Option<usize>,
@@ -80,6 +87,11 @@ impl Cpu {
         if caps.direct_read {
             world.read_in_slots();
         }
+        let mut owned = Vec::new();
+        if let Below::Slots(slots) = config.area {
+            owned = vec![false; pages];
+            world.slot_writes = vec![0; slots.slots];
+        }
         let mut paging = Paging::new(engine, world);
         if config.handler.needs_xip {
             paging.table.count_reads();
@@ -90,6 +102,7 @@ impl Cpu {
             head,
             in_place,
             area: config.area.clone(),
+            owned,
             paging,
             scheduler: (config.scheduler)(tasks, config.slice),
             tasks: specs.iter().map(Task::new).collect(),
@@ -103,6 +116,7 @@ impl Cpu {
             running: None,
             on_fault: config.on_fault,
             stands: false,
+            foreground: None,
             last: None,
             charged: Ps::ZERO,
             predicted: None,
@@ -135,9 +149,6 @@ impl Cpu {
         turns: usize,
         sink: &mut dyn FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<TasksResult, E> {
-        if let Below::Slots(_) = self.area {
-            self.own_pages();
-        }
         let mut turn = 0;
         while self.tasks.iter().any(Task::goes_on) {
             self.events();
@@ -194,6 +205,7 @@ impl Cpu {
             self.tasks[task].served = true;
             let waited = self.now() - self.tasks[task].stalled;
             self.tasks[task].result.stall.record(waited);
+            self.end_fault(task);
             match std::mem::take(&mut self.stands) {
                 true => {}
                 false => self.wake(task),
@@ -294,9 +306,7 @@ impl Cpu {
     fn enter(&mut self, task: usize) {
         let now = self.now();
         self.running = Some(task);
-        if let Below::Slots(_) = self.area {
-            self.paging.handle(Event::Foreground { task: TaskId::from(task) }, Class::Demand);
-        }
+        self.come_to_foreground(task);
         let waited = now - self.tasks[task].woken;
         self.tasks[task].result.wait.record(waited);
         if self.last != Some(task) {
@@ -357,6 +367,13 @@ impl Cpu {
     /// Tasks with a lost page, and tasks killed for lack of memory, do not resume.
     fn note_ends(&mut self) {
         let world = &mut self.paging.world;
+        if self.foreground.is_some() {
+            world.killed.drain(..).for_each(|task| self.tasks[task.index()].ended = true);
+            while let Some(task) = self.paging.world.halted.pop() {
+                self.lose(task.index());
+            }
+            return;
+        }
         let ends: Vec<TaskId> = world.halted.drain(..).chain(world.killed.drain(..)).collect();
         for task in ends.into_iter().map(TaskId::index) {
             self.tasks[task].halted = true;
@@ -383,13 +400,15 @@ impl Cpu {
 
     /// The hot loop: a hit is one compare, one store and one subtraction.
     fn go_on(&mut self, running: usize) {
+        self.launch(running);
         let budget = self.until().saturating_sub(self.now()).0.div_ceil(self.reference.0.max(1)).max(1);
         let mut left = budget as i64;
         let task = &mut self.tasks[running];
         let served = std::mem::take(&mut task.served);
-        let steps = &task.spec.program.steps[task.step..task.turn_ends()];
+        let again = task.again.as_slice();
+        let steps = if again.is_empty() { &task.spec.program.steps[task.step..task.turn_ends()] } else { again };
         let first = task.spec.first_page as usize;
-        let table = &mut self.paging.table;
+        let Paging { table, world, .. } = &mut self.paging;
         let (mut done, mut fault) = (0usize, None);
         for step in steps {
             if left <= 0 {
@@ -401,19 +420,26 @@ impl Cpu {
             }
             left -= i64::from(step.times);
             done += 1;
-            if self.in_place {
+            let in_slot = |slots: &InSlots| slots.has(PageId::from(first + step.reference.page()));
+            if self.in_place && (table.counts_reads() || world.in_slots.as_ref().is_some_and(in_slot)) {
                 break;
             }
         }
         let last = steps.get(done.wrapping_sub(1)).copied();
-        task.step += done;
+        match again.is_empty() {
+            true => task.step += done,
+            false => task.again.by_ref().take(done).for_each(drop),
+        }
         let references = (budget as i64 - left) as u64;
         self.references += references;
         let time = self.reference * references;
         self.paging.world.now += time;
         self.tasks[running].result.useful += time;
+        if let Some(foreground) = &mut self.foreground {
+            foreground.goes_on(time);
+        }
         if let Some(step) = last.filter(|_| self.in_place) {
-            self.account_in_place(PageId::from(first + step.reference.page()), step);
+            self.account_in_place(running, PageId::from(first + step.reference.page()), step);
         }
         match fault {
             Some(reference) => self.fault(running, reference),
@@ -423,16 +449,21 @@ impl Cpu {
 
     fn fault(&mut self, running: usize, reference: PageRef) {
         let page = PageId::from(self.tasks[running].spec.first_page as usize + reference.page());
+        self.tasks[running].faulted = self.now();
+        if let Below::Slots(_) = self.area {
+            self.own(running, page);
+        }
         let outcome = self.paging.fault(running, page, reference.writing());
         self.note_majors();
-        let task = &mut self.tasks[running];
         if outcome == Outcome::Halted {
+            self.stands = self.on_fault == OnFault::Keeps;
             return self.note_ends();
         }
+        let task = &mut self.tasks[running];
         task.result.minor += u64::from(outcome != Outcome::Waits);
         task.result.in_flight += u64::from(outcome == Outcome::InFlight);
         if outcome == Outcome::Minor {
-            return;
+            return self.end_fault(running);
         }
         task.writing = reference.writing().then_some(page);
         task.stalled = self.paging.world.now;
@@ -449,7 +480,10 @@ impl Cpu {
         }
         if task.step < task.spec.program.steps.len() {
             task.turns += 1;
-            if task.spec.pause > Ps::ZERO {
+            if task.turn_end.is_some() {
+                self.sleep(running);
+                self.begin_turn();
+            } else if task.spec.pause > Ps::ZERO {
                 self.pause(running);
             }
             return;
@@ -463,6 +497,7 @@ impl Cpu {
             task.result.ended = Some(self.paging.world.now);
             self.sleep(running);
             self.lists.end_task(TaskId::from(running));
+            self.begin_turn();
         } else if task.spec.pause > Ps::ZERO {
             self.pause(running);
         }
@@ -488,7 +523,11 @@ impl Cpu {
             xip_reads: world.xip.reads(&self.paging.table),
             reads_in_slots: world.in_slots.as_ref().map_or(0, |in_slots| in_slots.reads),
             swap: self.paging.engine.swap().map(SwapDone::of),
-            halted: self.tasks.iter().filter(|task| task.halted).count() as u64,
+            halted: match &self.foreground {
+                Some(foreground) => foreground.halts,
+                None => self.tasks.iter().filter(|task| task.halted).count() as u64,
+            },
+            foreground: self.foreground_result(),
         }
     }
 }

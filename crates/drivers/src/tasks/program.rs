@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use coldframe_store::Block;
+use coldframe_core::Backed;
+use coldframe_store::{Block, Kind, Reference};
 
 use crate::front_end::Spaces;
+use crate::tasks::Turn;
 use coldframe_lane::numbering::Numbering;
 use coldframe_lane::PageRef;
 
@@ -71,6 +73,10 @@ pub struct TraceTasks {
     pub programs: Vec<(u32, Program)>,
     /// Pages that they touch together.
     pub pages: usize,
+    /// Turns in the trace's order; empty unless read.
+    pub turns: Arc<[Turn]>,
+    /// By page: whether it belongs to a file; empty unless read.
+    pub files: Arc<[bool]>,
 }
 
 impl TraceTasks {
@@ -102,7 +108,51 @@ impl TraceTasks {
             tasks.values_mut().for_each(|steps| spread(steps));
         }
         let programs = tasks.into_iter().map(|(task, steps)| (task, Program::new(steps))).collect();
-        Ok(TraceTasks { programs, pages: numbers.count() })
+        Ok(TraceTasks { programs, pages: numbers.count(), turns: Arc::default(), files: Arc::default() })
+    }
+
+    /// The same by address space, with the trace's interleaving and times, if it has some, as
+    /// [`turns`](Self::turns). `backed` says what the page of a row belongs to.
+    ///
+    /// # Errors
+    /// The error of `next`.
+    pub fn in_turns<E>(
+        shift: u32,
+        spaces: &Spaces,
+        timed: bool,
+        backed: &dyn Fn(&Reference) -> Backed,
+        mut next: impl FnMut(&mut Block) -> Result<bool, E>,
+    ) -> Result<TraceTasks, E> {
+        let (mut numbers, mut tasks, mut block) =
+            (Numbering::new(shift), BTreeMap::<u32, Vec<Step>>::new(), Block::new());
+        let (mut turns, mut files, mut references) = (Vec::<Turn>::new(), Vec::new(), 0);
+        while next(&mut block)? {
+            for row in block.iter() {
+                let space = spaces.of(row.task);
+                let at = if timed { row.time } else { references };
+                let goes_on = |turn: &Turn| turn.task == space && (!timed || turn.at == at);
+                let steps = tasks.entry(space).or_default();
+                let before = steps.len();
+                let page = numbers.number(space, row.address >> shift);
+                if files.len() < numbers.count() {
+                    files.push(backed(&row) == Backed::File);
+                }
+                let step = Step { reference: PageRef::new(page, row.kind == Kind::Write, false), times: row.count };
+                match turns.last().is_some_and(goes_on) {
+                    true => add(steps, step),
+                    false => {
+                        steps.push(step);
+                        turns.push(Turn { task: space, steps: 0, at });
+                    }
+                }
+                turns.last_mut().expect("just looked at").steps += (steps.len() - before) as u32;
+                references += u64::from(row.count);
+            }
+        }
+        let places: BTreeMap<u32, u32> = tasks.keys().copied().zip(0..).collect();
+        turns.iter_mut().for_each(|turn| turn.task = places[&turn.task]);
+        let programs = tasks.into_iter().map(|(space, steps)| (space, Program::new(steps))).collect();
+        Ok(TraceTasks { programs, pages: numbers.count(), turns: turns.into(), files: files.into() })
     }
 }
 

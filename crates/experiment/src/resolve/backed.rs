@@ -1,7 +1,6 @@
 //! A swap area with a backing: slots that are rewritten in place, or a log of erase blocks on the backing.
 
 use coldframe_core::{Bytes, Ps, SlotsConfig};
-use coldframe_drivers::ForegroundPrices;
 use coldframe_lane::CollectTimes;
 use coldframe_sheet::quantity::show_bytes;
 use coldframe_sheet::sheet;
@@ -12,7 +11,7 @@ use super::{names, size, FrontKey, Pages};
 use crate::error::ExperimentError;
 use crate::phone::{self, MachineParameters};
 use crate::settings::{ReadsMax, Settings, Swap};
-use crate::swap_prices::{prices, Area, BreakEven};
+use crate::swap_prices::{prices, Area, BreakEven, PhonePrices};
 use crate::systems::backing::{self, Backing, Compression, PAGE};
 use crate::systems::{self, System};
 
@@ -22,7 +21,7 @@ pub struct BackedArea {
     /// The place of the area.
     pub area: Area,
     /// The cost of pages to and from it on this phone.
-    pub prices: ForegroundPrices,
+    pub prices: PhonePrices,
     /// The phone.
     pub phone: MachineParameters,
     /// References after which a page that is read in its slot is copied.
@@ -123,7 +122,7 @@ pub(super) fn is_wanted(settings: &Settings) -> bool {
 }
 
 /// A collection's copies take the same way as any page, in both directions; only a card erases.
-fn log(s: &Swap, area: &Area, prices: &ForegroundPrices) -> Result<Option<LogArea>, ExperimentError> {
+fn log(s: &Swap, area: &Area, prices: &PhonePrices) -> Result<Option<LogArea>, ExperimentError> {
     log::refuse_kernel(s)?;
     let asked = s.layout.is_some() || s.collector.is_some() || s.blocks.is_some() || s.slots_per_block.is_some();
     if !asked || area.size == Bytes::ZERO {

@@ -1,13 +1,14 @@
 //! Tasks that take turns in the foreground.
 
 use coldframe_core::fault::handler;
-use coldframe_core::{Bytes, Ps};
-use coldframe_drivers::ForegroundConfig;
-use coldframe_sheet::quantity::{self, show_bytes};
+use coldframe_core::prefetch::Arrival;
+use coldframe_core::{Below, Bytes, Caps, Ps};
+use coldframe_drivers::tasks::{Activation, OnFault, Prefetching, TasksConfig, CAPS};
+use coldframe_sheet::quantity;
 use coldframe_store::Provenance;
-use serde_json::{json, Value};
 
 use super::backed::{self, BackedArea};
+use super::tasks::{Base, TasksPlan, TasksSettings};
 use super::{failures, front, names, refuse, size, Pages};
 use crate::error::ExperimentError;
 use crate::phone::MachineParameters;
@@ -19,15 +20,11 @@ use crate::systems::{self, System};
 /// Time of a reference in a trace without times: 1 ns, an assumption.
 const REFERENCE: Ps = Ps(1_000);
 
-/// A configuration of tasks in the foreground with every name resolved.
+/// The part of a [`TasksPlan`] that only tasks in the foreground have.
 #[derive(Clone, Debug)]
 pub struct ForegroundPlan {
     /// The system that is named, or the default one.
     pub system: &'static System,
-    /// For the simulator.
-    pub config: ForegroundConfig,
-    /// The swap area.
-    pub backed: BackedArea,
     /// Time of a reference if the trace has no times.
     pub reference: Ps,
     /// Writes after which start-gap moves its gap.
@@ -38,50 +35,25 @@ fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ExperimentError> 
     Err(ExperimentError::setting(field, reason))
 }
 
-impl ForegroundPlan {
-    /// The plan with another backing, with `ram` and `size` bytes.
-    ///
-    /// # Errors
-    /// As [`foreground`].
-    pub fn with(
-        settings: &Settings,
-        backing: &Backing,
-        ram: Bytes,
-        size: Bytes,
-        phone: &MachineParameters,
-    ) -> Result<ForegroundPlan, ExperimentError> {
-        let area = Area::of(backing, settings.device.as_deref(), size)?;
-        plan(settings, backed::in_area(settings, area, *phone)?, (ram.0 / PAGE.0) as usize)
-    }
-
-    /// The swap area.
-    pub fn area(&self) -> &Area {
-        &self.backed.area
-    }
-
-    /// Every setting in force.
-    pub fn shown(&self) -> Value {
-        json!({
-            "system": self.system.name,
-            "policy": self.config.policy.to_string(),
-            "handler": self.config.handler.name,
-            "frames": self.config.frames,
-            "page": show_bytes(PAGE),
-            "swap": self.backed.settings,
-            "machine": self.backed.phone,
-        })
-    }
+/// The plan for this backing, with `ram` and `size` bytes.
+///
+/// # Errors
+/// As [`foreground`].
+pub fn on_phone(
+    settings: &Settings,
+    backing: &Backing,
+    (ram, size): (Bytes, Bytes),
+    phone: &MachineParameters,
+) -> Result<TasksPlan, ExperimentError> {
+    let area = Area::of(backing, settings.device.as_deref(), size)?;
+    plan(settings, backed::in_area(settings, area, *phone)?, (ram.0 / PAGE.0) as usize)
 }
 
 /// Resolves settings for tasks in the foreground.
 ///
 /// # Errors
 /// Unknown names, impossible quantities, an area larger than its device, or a setting that such runs do not have.
-pub fn foreground(
-    settings: &Settings,
-    trace: &Provenance,
-    touched: Pages<'_>,
-) -> Result<ForegroundPlan, ExperimentError> {
+pub fn foreground(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Result<TasksPlan, ExperimentError> {
     refuse_others(settings)?;
     let front = front::front_key(&Settings::default(), None, trace, PAGE)?;
     let backed = backed::backed(settings, settings.device.as_deref(), &front, touched)?;
@@ -89,32 +61,55 @@ pub fn foreground(
     plan(settings, backed, frames)
 }
 
-fn plan(settings: &Settings, backed: BackedArea, frames: usize) -> Result<ForegroundPlan, ExperimentError> {
+fn plan(settings: &Settings, backed: BackedArea, frames: usize) -> Result<TasksPlan, ExperimentError> {
+    /// Without an end: nothing takes the processor from a task before its turn in the trace is over.
+    const FOREVER: Ps = Ps(i64::MAX as u64);
     let system = names::system(settings)?;
     let handler = names::handler(settings.handler.as_deref().unwrap_or(handler::sequential::HANDLER.name))?;
     if handler.needs_xip {
         return bad("handler", format!("{} runs pages from a device's buffer, and a swap area has none", handler.name));
     }
-    let config = ForegroundConfig {
+    let mut machine = backed.prices.machine();
+    (machine.reads_max, machine.failures) = (backed.reads_max, failures(settings)?);
+    let area = match &backed.log {
+        Some(log) => {
+            machine.collect = log.collect;
+            Below::Swap(log.areas.clone())
+        }
+        None => Below::Slots(backed.slots((backed.phone.files_min_mb * 1_000_000 / PAGE.0) as usize)),
+    };
+    let config = TasksConfig {
         policy: names::policy(settings.policy.as_deref().unwrap_or("clock"))?,
         handler,
         frames: backed.leaves(frames)?,
-        slots: backed.slots((backed.phone.files_min_mb * 1_000_000 / PAGE.0) as usize),
-        flash: backed.log.as_ref().map(|log| (log.areas.clone(), log.collect)),
-        buffers: 1,
-        failures: failures(settings)?,
-        direct_read: backed.area.direct_read,
-        reads_max: backed.reads_max,
-        services: Vec::new(),
-        prices: backed.prices,
+        evict_batch: 1,
+        machine,
+        caps: Caps { direct_read: backed.area.direct_read, ..CAPS },
+        area,
+        xip_surplus: Ps::ZERO,
+        reference: Ps::ZERO,
+        tick: FOREVER,
+        scheduler: names::scheduler("round-robin")?.1,
+        slice: Some(FOREVER),
+        on_fault: OnFault::Keeps,
+        prefetching: Prefetching {
+            activation: Activation::Never,
+            list_max: 0,
+            idle_max: None,
+            depth: 0,
+            ready_min: 0,
+            follow: false,
+            past_switch: false,
+            arrival: Arrival::Mapped,
+        },
     };
-    Ok(ForegroundPlan {
+    let foreground = ForegroundPlan {
         system: system.unwrap_or(systems::of_foreground().0),
-        config,
-        backed,
         reference: settings::time("front_end.reference", &settings.front_end.reference)?.unwrap_or(REFERENCE),
         start_gap: start_gap(&settings.swap)?,
-    })
+    };
+    let shown = TasksSettings { scheduler: "foreground", prefetch: "off".into(), follow: false };
+    Ok(TasksPlan { base: Base::Phone(foreground), config, backed: Some(backed), settings: shown })
 }
 
 /// Refuses settings that tasks in the foreground do not have.
@@ -152,7 +147,7 @@ mod tests {
     use super::*;
     use coldframe_store::Fidelity;
 
-    fn resolved(sets: &[&str]) -> Result<ForegroundPlan, ExperimentError> {
+    fn resolved(sets: &[&str]) -> Result<TasksPlan, ExperimentError> {
         let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
         let trace = Provenance::new("a test", Fidelity::ExactReferences);
         foreground(&Settings::read(None, &sets).unwrap(), &trace, &mut |_| Ok((100 << 20) / PAGE.0 as usize))
@@ -160,16 +155,19 @@ mod tests {
 
     #[test]
     fn sizes_are_bytes_or_parts_of_the_footprint() {
+        let sizes = |plan: &TasksPlan| match plan.config.area {
+            Below::Slots(slots) => (plan.config.frames, slots.slots),
+            _ => panic!("slots that are rewritten in place"),
+        };
         let plan = resolved(&["ram=50%", "swap.size=8MiB", "swap.backing=nvm"]).unwrap();
-        assert_eq!((plan.config.frames, plan.config.slots.slots), (12_800, 2_048));
-        assert!(!plan.config.direct_read && resolved(&["ram=50%"]).unwrap().config.direct_read);
-        let none = resolved(&["frames=7", "swap.backing=none", "swap.size=4GiB"]).unwrap();
-        assert_eq!((none.config.frames, none.config.slots.slots), (7, 0));
+        assert_eq!(sizes(&plan), (12_800, 2_048));
+        assert!(!plan.config.caps.direct_read && resolved(&["ram=50%"]).unwrap().config.caps.direct_read);
+        assert_eq!(sizes(&resolved(&["frames=7", "swap.backing=none", "swap.size=4GiB"]).unwrap()), (7, 0));
     }
 
     #[test]
     fn the_threshold_is_a_number_or_the_sheets() {
-        let of = |set: &str| resolved(&["ram=1MiB", set]).unwrap().config.reads_max;
+        let of = |set: &str| resolved(&["ram=1MiB", set]).unwrap().config.machine.reads_max;
         assert_eq!((of("swap.reads_max=7"), of("swap.backing=nvm")), (Some(7), None));
         // By energy after 99.35 lines (see prices.rs).
         assert_eq!(of("swap.reads_max=sheet"), Some(99));

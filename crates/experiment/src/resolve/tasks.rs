@@ -14,22 +14,32 @@ use serde_json::{json, Value};
 
 use super::backed::{self, BackedArea, BackedSettings};
 use super::log;
-use super::{front, names, refuse, string, Pages, Plan};
+use super::{front, names, refuse, string, ForegroundPlan, Pages, Plan};
 use crate::error::ExperimentError;
 use crate::settings::{self, Settings, Swap};
+use crate::systems::backing::PAGE;
 use crate::systems::{self, System};
 
 /// A configuration of tasks under a scheduler with every name resolved.
 #[derive(Clone, Debug)]
 pub struct TasksPlan {
-    /// The part that it shares with one string of references: system, page, policy, handler, device.
-    pub base: Plan,
+    /// What the tasks run on.
+    pub base: Base,
     /// For the simulator.
     pub config: TasksConfig,
     /// The swap area with a backing; `None`: home slots, or a log on the device.
     pub backed: Option<BackedArea>,
     /// The settings of tasks in force.
     pub settings: TasksSettings,
+}
+
+/// What tasks run on.
+#[derive(Clone, Debug)]
+pub enum Base {
+    /// A machine as for one string of references: system, page, policy, handler, device.
+    Machine(Box<Plan>),
+    /// A phone with a card, where tasks take turns in the foreground.
+    Phone(ForegroundPlan),
 }
 
 /// The settings of tasks that are in force, as a result shows them.
@@ -42,12 +52,33 @@ pub struct TasksSettings {
 }
 
 impl TasksPlan {
+    /// The part that only tasks in the foreground have.
+    pub fn foreground(&self) -> Option<&ForegroundPlan> {
+        match &self.base {
+            Base::Machine(_) => None,
+            Base::Phone(phone) => Some(phone),
+        }
+    }
+
+    /// Bytes of a page.
+    pub fn page(&self) -> Bytes {
+        match &self.base {
+            Base::Machine(plan) => plan.front.page(),
+            Base::Phone(_) => PAGE,
+        }
+    }
+
     /// Every setting in force.
     pub fn shown(&self) -> Value {
-        let mut config = self.base.shown();
+        let plan = match (&self.base, &self.backed) {
+            (Base::Phone(plan), Some(backed)) => return self.shown_on_phone(plan, backed),
+            (Base::Phone(_), None) => unreachable!("a phone has a swap area"),
+            (Base::Machine(plan), _) => plan,
+        };
+        let mut config = plan.shown();
         config["tasks"] = serde_json::to_value(&self.settings).expect("settings are plain data");
         if let Some(backed) = &self.backed {
-            let log = self.base.area.as_ref().map(|area| area.settings.clone());
+            let log = plan.area.as_ref().map(|area| area.settings.clone());
             config["swap"] =
                 json!(BackedSettings { log: log.or(backed.settings.log.clone()), ..backed.settings.clone() });
             config["frames"] = self.config.frames.into();
@@ -55,9 +86,22 @@ impl TasksPlan {
         config
     }
 
+    fn shown_on_phone(&self, plan: &ForegroundPlan, backed: &BackedArea) -> Value {
+        json!({
+            "system": plan.system.name,
+            "policy": self.config.policy.to_string(),
+            "handler": self.config.handler.name,
+            "frames": self.config.frames,
+            "page": show_bytes(PAGE),
+            "swap": backed.settings,
+            "machine": backed.phone,
+        })
+    }
+
     /// Whether the device's sheet has no time for a page that is written.
     pub fn writes_unpriced(&self) -> bool {
-        self.base.lane().is_some_and(|lane| lane.device.program.is_none())
+        let Base::Machine(plan) = &self.base else { return false };
+        plan.lane().is_some_and(|lane| lane.device.program.is_none())
     }
 }
 
@@ -150,7 +194,7 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
             },
         },
     };
-    Ok(TasksPlan { base, config, backed, settings: shown })
+    Ok(TasksPlan { base: Base::Machine(Box::new(base)), config, backed, settings: shown })
 }
 
 /// The slots that are read together with a page of the log.

@@ -1,4 +1,4 @@
-//! The result of tasks under a scheduler.
+//! The result of several tasks, under a scheduler or in the foreground in turn.
 
 use coldframe_core::Ps;
 use coldframe_drivers::tasks::{TaskResult, TasksResult};
@@ -6,10 +6,10 @@ use coldframe_lane::Latency;
 use serde::{Deserialize, Serialize};
 
 use super::sections::is_zero;
-use super::{Prefetched, Sections, SimResult, SwapArea, Trace};
-use crate::tasks::{share, TasksOutcome};
+use super::{Prefetched, Sections, SimResult, SwapArea, Terms, Trace};
+use crate::tasks::{share, OnPhone, TasksOutcome};
 
-/// The findings for tasks under a scheduler.
+/// The findings for several tasks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tasks {
     /// Counts.
@@ -29,6 +29,87 @@ pub struct Tasks {
     /// The swap area, if it is a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub swap: Option<SwapArea>,
+    /// What only tasks in the foreground have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub foreground: Option<Foreground>,
+}
+
+/// The findings that only tasks in the foreground have.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Foreground {
+    /// Counts.
+    pub counts: ForegroundCounts,
+    /// Times, in picoseconds.
+    pub time_ps: ForegroundTimes,
+    /// Each change of the foreground.
+    pub switches: Vec<Switch>,
+    /// Energy of the swap area.
+    pub energy_pj: AreaEnergy,
+    /// Writes to its slots.
+    pub slot_writes: SlotWrites,
+    /// Years until its most written slot is worn out; `None`: nothing is written, or nothing wears out.
+    pub life_years: Option<f64>,
+}
+
+/// Counts of events, besides those of all tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ForegroundCounts {
+    /// Faults on pages that had to be loaded.
+    pub true_faults: u64,
+    /// First writes to pages mapped read-only.
+    pub write_faults: u64,
+    /// Pages copied from slots because they were read there often.
+    pub read_often: u64,
+    /// Pages read from the card.
+    pub card_reads: u64,
+    /// Pages written to the card.
+    pub card_writes: u64,
+}
+
+/// Times, in picoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ForegroundTimes {
+    /// In faults.
+    pub paging: u64,
+    /// Mean wait of a task that comes back to the foreground.
+    pub switch_back_mean: u64,
+    /// Extra time of references to slots, compared with references to DRAM.
+    pub slot_reading: u64,
+    /// For copies that no task waited for.
+    pub beside: u64,
+    /// When the last reference was answered.
+    pub end: u64,
+}
+
+/// A task comes to the foreground.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Switch {
+    /// The task.
+    pub task: u32,
+    /// Whether it had to be started.
+    pub cold: bool,
+    /// Its wait, in picoseconds.
+    pub delay_ps: u64,
+}
+
+/// Energy of a swap area, in picojoules.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AreaEnergy {
+    /// By DR.Swap's equations.
+    pub terms: Terms,
+    /// Their sum.
+    pub total: u64,
+    /// Energy of reading pages in their slots, which the equations leave out.
+    pub reads_in_slots: u64,
+}
+
+/// Writes to the slots of an area.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SlotWrites {
+    /// Mean.
+    pub mean: f64,
+    /// To the most written.
+    pub max: u32,
 }
 
 /// Counts of events of all tasks together. From `direct_reads` on, zeros are left out.
@@ -166,9 +247,46 @@ impl From<&TasksOutcome> for SimResult {
             time_ps: TasksTimes { total: r.time.0, idle: r.idle.0, device_busy: r.device_busy.0 },
             tasks: tasks.collect(),
             swap: r.swap.as_ref().map(|done| SwapArea::new(done, None)),
+            foreground: outcome.on_phone.as_ref().and_then(|phone| Foreground::new(outcome, phone)),
         };
         let trace = Trace::new(&outcome.trace, Some(outcome.pages));
-        SimResult::new(trace, outcome.config.clone(), Sections::Tasks(sections))
+        SimResult::new(trace, outcome.config.clone(), Sections::Tasks(Box::new(sections)))
+    }
+}
+
+impl Foreground {
+    fn new(outcome: &TasksOutcome, phone: &OnPhone) -> Option<Foreground> {
+        let (r, turns) = (&outcome.result, outcome.result.foreground.as_ref()?);
+        let c = &r.counts;
+        let switch = |s: &coldframe_drivers::tasks::Switch| Switch {
+            task: outcome.names[s.task].0,
+            cold: s.cold,
+            delay_ps: s.delay.0,
+        };
+        Some(Foreground {
+            counts: ForegroundCounts {
+                true_faults: c.true_faults,
+                write_faults: c.write_faults,
+                read_often: c.read_often,
+                card_reads: r.device_reads,
+                card_writes: r.device_writes,
+            },
+            time_ps: ForegroundTimes {
+                paging: turns.paging.0,
+                switch_back_mean: turns.switch_delay(None).0,
+                slot_reading: turns.slot_reading.0,
+                beside: turns.beside.0,
+                end: turns.end.0,
+            },
+            switches: turns.switches.iter().map(switch).collect(),
+            energy_pj: AreaEnergy {
+                terms: phone.energy.terms().into_iter().map(|(name, pj)| (name.into(), pj.0)).collect(),
+                total: phone.energy.total().0,
+                reads_in_slots: phone.in_slots.0,
+            },
+            slot_writes: SlotWrites { mean: phone.slot_writes.mean, max: phone.slot_writes.max },
+            life_years: phone.life_years,
+        })
     }
 }
 

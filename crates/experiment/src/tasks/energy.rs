@@ -6,21 +6,22 @@ use coldframe_drivers::tasks::TasksResult;
 use coldframe_sheet::{Sheet, SheetError};
 
 use crate::error::ExperimentError;
-use crate::resolve::TasksPlan;
+use crate::resolve::{Base, TasksPlan};
 use crate::swap_prices;
 
 /// By term: pages of the device, and those of the area with a backing. Lines read in place count with their extra
-/// cost over main memory. The energy of the processor and of main memory is not included.
+/// cost over main memory. The energy of the processor and of main memory is not included. Empty in the foreground, where
+/// only the swap area's energy is known ([`super::OnPhone`]).
 pub(super) fn energy(plan: &TasksPlan, r: &TasksResult) -> Result<Vec<(&'static str, Pj)>, ExperimentError> {
-    let page = Bytes(1 << plan.base.front.page_shift);
+    let (Base::Machine(base), page) = (&plan.base, plan.page()) else { return Ok(Vec::new()) };
     let on_card = plan.backed.as_ref().is_some_and(|backed| backed.prices.swap_on_card);
     let (mut reads, mut writes) = (r.device_reads, r.device_writes);
     if on_card {
         (reads, writes) = (reads - r.counts.swap_ins.min(reads), writes - r.counts.swap_outs.min(writes));
     }
-    let mut terms = device(&plan.base.sheet, page, reads, writes)?;
-    if plan.base.area.is_some() {
-        terms.extend(collected(&plan.base.sheet, page, r)?);
+    let mut terms = device(&base.sheet, page, reads, writes)?;
+    if base.area.is_some() {
+        terms.extend(collected(&base.sheet, page, r)?);
     }
     if let Some(backed) = &plan.backed {
         let moved = SwapCounts { swap_ins: r.counts.swap_ins, swap_outs: r.counts.swap_outs, up_time: r.time };
@@ -32,7 +33,7 @@ pub(super) fn energy(plan: &TasksPlan, r: &TasksResult) -> Result<Vec<(&'static 
         terms.push(("area_lines", Pj(lines as u64)));
     }
     if r.xip_reads > 0 {
-        terms.push(("buffer_lines", plan.base.sheet.read_energy()? * r.xip_reads));
+        terms.push(("buffer_lines", base.sheet.read_energy()? * r.xip_reads));
     }
     Ok(terms)
 }

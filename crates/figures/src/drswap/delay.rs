@@ -5,9 +5,14 @@
 //! ours.
 
 use super::grid::Grid;
-use super::{apps, CATEGORIES, DRAM, EMMC, NVM_DR, SWAP_MIB};
+use super::{apps, Outcome, CATEGORIES, DRAM, EMMC, NVM_DR, SWAP_MIB};
 use crate::figure::{Origin, Row};
 use crate::golden::Golden;
+
+/// Milliseconds of a switch back to an application, in the mean.
+fn switch_delay((result, _): &Outcome, app: usize) -> f64 {
+    result.foreground.as_ref().map_or(0.0, |turns| turns.switch_delay(Some(app)).0 as f64 / 1e9)
+}
 
 /// A column of table V and its backing.
 type Column = (usize, usize);
@@ -52,7 +57,7 @@ pub(super) fn rows(grid: &Grid, golden: &Golden, rows: &mut Vec<Row>) {
 fn beyond(grid: &Grid, golden: &Golden, category: usize, size: usize, (column, backing): Column) -> [f64; 2] {
     let apps = apps(golden, CATEGORIES[category]);
     let printed: f64 = apps.iter().map(|ms| ms[size][column] - ms[size][0]).sum();
-    let delay = |app: usize, backing| grid.at(category, size, backing).switch_delay_of(app as u32).0 as f64 / 1e9;
+    let delay = |app: usize, backing| switch_delay(grid.at(category, size, backing), app);
     let ours: f64 = (0..apps.len()).map(|app| delay(app, backing) - delay(app, DRAM)).sum();
     [printed, ours].map(|sum| sum / apps.len() as f64)
 }

@@ -1,12 +1,11 @@
 //! Every category on every backing and size: table IV.
 
 use coldframe_core::Bytes;
-use coldframe_experiment::foreground::Outcome;
 use coldframe_experiment::systems::drswap::BACKINGS;
 use coldframe_experiment::ExperimentError;
 use rayon::prelude::*;
 
-use super::{input, megabytes, swap_ins, table4, CATEGORIES, SWAP_MIB};
+use super::{input, megabytes, swap_ins, table4, Outcome, CATEGORIES, SWAP_MIB};
 use super::{DRAM, EMMC, NVM, NVM_DR};
 use crate::figure::{Origin, Row};
 use crate::golden::Golden;

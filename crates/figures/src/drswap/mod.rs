@@ -4,17 +4,17 @@
 //! are identities (`energy_rows`). The rest is predicted on a generated workload ([`crate::workload`]). Two
 //! parameters of the workload are fitted to two averages of table IV; nothing else is fitted.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use coldframe_boards::swap_energy::SwapCounts;
 use coldframe_core::{Bytes, Ps};
-use coldframe_experiment::foreground::{Outcome, Session};
+use coldframe_drivers::tasks::TasksResult;
 use coldframe_experiment::phone::MachineParameters;
-use coldframe_experiment::resolve::ForegroundPlan;
+use coldframe_experiment::resolve::on_phone;
 use coldframe_experiment::swap_prices::{energy, Area};
 use coldframe_experiment::systems::backing::Backing;
-use coldframe_experiment::systems::drswap::{BACKINGS, PAGE};
+use coldframe_experiment::systems::drswap::BACKINGS;
+use coldframe_experiment::tasks::{run_on_phone, OnPhone};
 use coldframe_experiment::{ExperimentError, Settings};
 use coldframe_store::{Block, Provenance};
 
@@ -87,14 +87,17 @@ fn rows(_: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, Experiment
     Ok(rows)
 }
 
+/// A run's result, and its swap area's.
+type Outcome = (TasksResult, OnPhone);
+
 /// Picojoules of an outcome as joules.
 #[cfg(test)]
-fn joules(o: &Outcome) -> f64 {
-    o.energy.total().0 as f64 / 1e12
+fn joules((_, phone): &Outcome) -> f64 {
+    phone.energy.total().0 as f64 / 1e12
 }
 
-fn swap_ins(o: &Outcome) -> f64 {
-    o.result.counts.swap_ins as f64
+fn swap_ins((result, _): &Outcome) -> f64 {
+    result.counts.swap_ins as f64
 }
 
 /// The equations' result for swap-ins on a backing in fifteen minutes. The swap-outs are not printed; twice the
@@ -130,23 +133,15 @@ fn energy_rows(golden: &Golden) -> Result<Vec<Row>, ExperimentError> {
     Ok(rows)
 }
 
-/// Distinct pages of address spaces.
-fn distinct_pages(rows: &Block, provenance: &Provenance) -> usize {
-    let space = |task: u32| provenance.tasks.get(task as usize).map_or(task, |t| t.space);
-    rows.iter().map(|r| (space(r.task), r.address / PAGE.0)).collect::<BTreeSet<_>>().len()
-}
-
 /// A trace to run.
 struct Input {
     rows: Block,
     provenance: Provenance,
-    pages: usize,
 }
 
 fn input(p: &Parameters, category: &str) -> Result<Input, ExperimentError> {
     let (rows, provenance) = generate(p, category)?;
-    let pages = distinct_pages(&rows, &provenance);
-    Ok(Input { rows, provenance, pages })
+    Ok(Input { rows, provenance })
 }
 
 impl Input {
@@ -157,10 +152,8 @@ impl Input {
         size: Bytes,
         m: &MachineParameters,
     ) -> Result<Outcome, ExperimentError> {
-        let plan = ForegroundPlan::with(&Settings::default(), backing, ram, size, m)?;
-        let mut session = Session::new(&plan, &self.provenance, self.pages)?;
-        session.feed(&self.rows);
-        Ok(session.finish())
+        let plan = on_phone(&Settings::default(), backing, (ram, size), m)?;
+        run_on_phone(&plan, &self.rows, &self.provenance)
     }
 }
 

@@ -5,6 +5,8 @@ use coldframe_boards::swap_energy::bus_energy;
 use coldframe_core::MicroWatt;
 use coldframe_sheet::sheet;
 
+use coldframe_experiment::systems::drswap::PAGE;
+
 use super::*;
 
 fn milliwatts(power: MicroWatt) -> f64 {

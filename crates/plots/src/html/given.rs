@@ -2,7 +2,7 @@
 
 use serde::de::IgnoredAny;
 use serde::Deserialize;
-use serde_json::{json, Value};
+use serde_json::Value;
 
 use coldframe_answer::{Answer as Here, DEVICE};
 use coldframe_experiment::sim_result::{SimResult, SCHEMA_VERSION};
@@ -42,12 +42,9 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Given>, String> {
 }
 
 impl Given {
-    fn read(mut value: Value) -> Result<Given, String> {
+    fn read(value: Value) -> Result<Given, String> {
         let envelope = Envelope::deserialize(&value).unwrap_or_default();
         let kind = envelope.kind()?;
-        if let Some(run) = value.get_mut("run").filter(|run| run.is_object()) {
-            name_driver(run);
-        }
         let bad = |e: serde_json::Error| format!("is no result that can be read: {e}; {GIVE}");
         if kind.as_deref() == Some("advice") && value["device"] == DEVICE {
             return serde_json::from_value(value).map(Box::new).map(Given::Here).map_err(bad);
@@ -60,7 +57,6 @@ impl Given {
                 Ok(Given::Advice(Box::new(answer)))
             }
             (None, Envelope { config: Some(_), counts: Some(_), .. }) => {
-                name_driver(&mut value);
                 let run: SimResult = serde_json::from_value(value).map_err(bad)?;
                 run.in_force().map_err(bad)?;
                 Ok(Given::Run(Box::new(run)))
@@ -87,19 +83,6 @@ impl Envelope {
                 ))
             }
         }
-    }
-}
-
-/// Names the driver of a result that names none, by what only that driver has.
-fn name_driver(run: &mut Value) {
-    let driver = match (&run["tasks"], &run["switches"], &run["config"]["policy"]) {
-        (Value::Array(_), ..) => "tasks",
-        (_, Value::Array(_), _) => "foreground",
-        (.., Value::Null) => "swap-trace",
-        _ => "string",
-    };
-    if let Some(run) = run.as_object_mut() {
-        run.entry("driver").or_insert(json!(driver));
     }
 }
 

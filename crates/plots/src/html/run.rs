@@ -62,13 +62,13 @@ impl<'a> Run<'a> {
             Sections::SwapTrace(_) => {
                 format!("{}, {}, {} blocks", text(&swap.layout), text(&swap.collector), text(&swap.blocks))
             }
+            Sections::Tasks(tasks) if tasks.foreground.is_some() => {
+                let size = swap.size.as_ref().map(|size| format!(" of {size}")).unwrap_or_default();
+                format!("{}{size}, {policy}", text(&swap.backing))
+            }
             Sections::Tasks(_) => {
                 let (scheduler, when) = (text(&tasks.scheduler), text(&tasks.prefetch));
                 format!("{policy}, {}, {scheduler}, prefetch {when}", text(handler))
-            }
-            Sections::Foreground(_) => {
-                let size = swap.size.as_ref().map(|size| format!(" of {size}")).unwrap_or_default();
-                format!("{}{size}, {policy}", text(&swap.backing))
             }
             Sections::String(_) => {
                 let ahead = self.settings.read_ahead().map(|pages| format!(", read-ahead {pages}")).unwrap_or_default();

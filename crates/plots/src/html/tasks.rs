@@ -16,7 +16,10 @@ pub fn tasks(runs: &[Run<'_>]) -> String {
 }
 
 fn scheduled(runs: &[Run<'_>]) -> String {
-    let all: Vec<(&Run<'_>, &Tasks)> = runs.iter().filter_map(|run| Some((run, run.result.tasks()?))).collect();
+    let all: Vec<(&Run<'_>, &Tasks)> = runs
+        .iter()
+        .filter_map(|run| Some((run, run.result.tasks().filter(|tasks| tasks.foreground.is_none())?)))
+        .collect();
     if all.is_empty() {
         return String::new();
     }
@@ -60,8 +63,8 @@ fn foreground(runs: &[Run<'_>]) -> String {
     let heads =
         ["run", "RAM", "swap-ins", "direct reads", "swap-outs", "ended", "switch back", "energy of the area", "life"];
     let row = |run: &Run<'_>| -> Option<Row> {
-        let foreground = run.result.foreground()?;
-        let c = &foreground.counts;
+        let (tasks, foreground) = (run.result.tasks()?, run.result.foreground()?);
+        let c = &tasks.counts;
         let life = foreground.life_years.map_or_else(|| "-".into(), |years| format!("{years:.1} years"));
         let mut cells = vec![run.name(), run.ram_text()];
         cells.extend([c.swap_ins, c.direct_reads, c.swap_outs, c.kills].map(human_count));

@@ -10,24 +10,15 @@ use coldframe_lane::bus::Class;
 
 impl Cpu {
     /// A page belongs to the first task that touches it.
-    pub(super) fn own_pages(&mut self) {
-        let mut owned = vec![false; self.paging.engine.config().pages];
-        for task in 0..self.tasks.len() {
-            let spec = &self.tasks[task].spec;
-            let pages: Vec<usize> =
-                spec.program.steps.iter().map(|step| spec.first_page as usize + step.reference.page()).collect();
-            for page in pages {
-                if !std::mem::replace(&mut owned[page], true) {
-                    let event =
-                        Event::Owned { task: TaskId::from(task), page: PageId::from(page), backed: Backed::Anonymous };
-                    self.paging.handle(event, Class::Demand);
-                }
-            }
+    pub(super) fn own(&mut self, task: usize, page: PageId) {
+        if !std::mem::replace(&mut self.owned[page.index()], true) {
+            let backed = if self.paging.world.is_file(page) { Backed::File } else { Backed::Anonymous };
+            self.paging.handle(Event::Owned { task: TaskId::from(task), page, backed }, Class::Demand);
         }
     }
 
     /// Where pages can be read in a buffer or a slot, which may take longer, each step counts on its own.
-    pub(super) fn account_in_place(&mut self, page: PageId, step: Step) {
+    pub(super) fn account_in_place(&mut self, running: usize, page: PageId, step: Step) {
         let Paging { world, table, .. } = &mut self.paging;
         let times = world.uncached(step.times);
         let before = world.xip.time(table);
@@ -36,19 +27,23 @@ impl Cpu {
         }
         let longer = world.in_slots.as_mut().map_or(Ps::ZERO, |in_slots| in_slots.touch(page, times));
         world.now += longer + (world.xip.time(table) - before);
+        if let Some(foreground) = &mut self.foreground {
+            foreground.delays(running, longer);
+        }
         if world.in_slots.as_mut().is_some_and(|in_slots| in_slots.is_read_often(page)) {
-            self.paging.handle(Event::ReadOften { page }, Class::Background);
+            self.read_often(page);
         }
     }
 
-    /// Releases the task's pages, except those on their way.
+    /// Releases the task's pages, except those on their way and those of files.
     pub(super) fn give_back(&mut self, task: usize) {
         let spec = &self.tasks[task].spec;
         let pages: BTreeSet<usize> =
             spec.program.steps.iter().map(|step| spec.first_page as usize + step.reference.page()).collect();
         for page in pages.into_iter().map(PageId::from) {
             let event = Event::Released { page };
-            if self.paging.watch().ticket(page).is_none() && self.paging.engine.accepts(&event) {
+            let stays = self.paging.watch().ticket(page).is_some() || self.paging.world.is_file(page);
+            if !stays && self.paging.engine.accepts(&event) {
                 self.paging.handle(event, Class::Background);
                 self.paging.world.stored[page.index()] = false;
             }

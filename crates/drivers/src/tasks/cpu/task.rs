@@ -2,7 +2,7 @@
 
 use coldframe_core::{PageId, Ps};
 
-use super::{Prefetched, TaskResult, TaskSpec};
+use super::{Prefetched, Step, TaskResult, TaskSpec};
 use coldframe_lane::latency::Latency;
 
 /// A task.
@@ -29,6 +29,14 @@ pub(super) struct Task {
     pub(super) served: bool,
     /// Whether pages were prefetched for it since it ran last.
     pub(super) prefetched: bool,
+    /// When its last fault began.
+    pub(super) faulted: Ps,
+    /// The step before which its turn in the foreground ends; `None`: turns of a program have the same number of steps.
+    pub(super) turn_end: Option<usize>,
+    /// In the foreground: it was killed or never started, and has not run since.
+    pub(super) ended: bool,
+    /// In the foreground: what is left of a launch that it repeats.
+    pub(super) again: std::vec::IntoIter<Step>,
     /// Whether it was stopped before its end.
     pub(super) halted: bool,
     pub(super) result: TaskResult,
@@ -38,7 +46,7 @@ impl Task {
     /// The step before which this turn ends.
     pub(super) fn turn_ends(&self) -> usize {
         let (steps, turns) = (self.spec.program.steps.len(), self.spec.turns.max(1) as usize);
-        steps * (self.turns as usize + 1).min(turns) / turns
+        self.turn_end.unwrap_or_else(|| steps * (self.turns as usize + 1).min(turns) / turns)
     }
 
     pub(super) fn goes_on(&self) -> bool {
@@ -69,6 +77,10 @@ impl Task {
             writing: None,
             served: false,
             prefetched: false,
+            faulted: Ps::ZERO,
+            turn_end: None,
+            ended: false,
+            again: Vec::new().into_iter(),
             halted: false,
             result,
         }
