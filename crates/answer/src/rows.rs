@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use coldframe_lane::numbering::Numbering;
-use coldframe_recording::span::{AddressKind, Note, Noted, Span, PAGE};
+use coldframe_recording::span::{AddressKind, ReleaseReader, Span, PAGE};
 use coldframe_store::window::notes_of_bounds;
 use coldframe_store::{Block, Fidelity, Kind, ProgramFacts, Reader, Reference, Wanted};
 
@@ -174,31 +174,31 @@ fn without_facts(fidelity: Fidelity) -> String {
 struct Making {
     process: Process,
     numbers: Numbering,
-    notes: BTreeMap<u32, Noted>,
+    releases: BTreeMap<u32, ReleaseReader>,
     /// By thread, its processor time at its last row.
     threads: BTreeMap<u32, u64>,
 }
 
 impl Default for Making {
     fn default() -> Making {
-        let (process, notes, threads) = (Process::default(), BTreeMap::new(), BTreeMap::new());
-        Making { process, numbers: Numbering::new(SHIFT), notes, threads }
+        let (process, releases, threads) = (Process::default(), BTreeMap::new(), BTreeMap::new());
+        Making { process, numbers: Numbering::new(SHIFT), releases, threads }
     }
 }
 
 impl Making {
     fn take(&mut self, row: &Reference, span: Option<Span>) {
-        match span.map(|span| span.kind_of(row.address)) {
-            // As addresses, so that a trace without a span has the same pages.
-            None | Some(AddressKind::Page(_)) => self.page(row),
-            Some(AddressKind::Note(part)) => {
-                let noted = self.notes.entry(row.task).or_default().read(part);
-                if let (Some((Note::Released, pages)), Some(span)) = (noted, span) {
+        // As addresses, so that a trace without a span has the same pages.
+        let Some(span) = span else { return self.page(row) };
+        match span.kind_of(row.address) {
+            AddressKind::Page(_) => self.page(row),
+            AddressKind::Release(part) => {
+                if let Some(pages) = self.releases.entry(row.task).or_default().read(part) {
                     let first = span.start >> SHIFT;
                     self.release(first + pages.start..first + pages.end);
                 }
             }
-            Some(AddressKind::Elsewhere) => {}
+            AddressKind::Elsewhere => {}
         }
     }
 

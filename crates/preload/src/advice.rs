@@ -7,7 +7,7 @@ use std::ops::Range;
 use coldframe_live::extents::Manner;
 use coldframe_live::PAGE;
 
-use crate::memory::{self, backing, Backing};
+use crate::memory::{self, backing};
 use crate::ranges::{failed, pages_or_errno, pass, through, Owner};
 use crate::say::{once, Once};
 use crate::sys;
@@ -106,11 +106,11 @@ fn advise(part: Range<usize>, manner: Manner, advice: c_int) -> isize {
                 _ => manner.wipe_on_fork = advice == WIPEONFORK,
             });
             // The pager applies it at a fork.
-            return if matches!(backing(), Backing::Layout(_)) { kernel() } else { 0 };
+            return 0;
         }
         libc::MADV_DONTDUMP | libc::MADV_DODUMP => return kernel(),
         // As before Linux 6.13.
-        GUARD_INSTALL | GUARD_REMOVE if matches!(backing(), Backing::Pager(pager) if !pager.takes_guards()) => {
+        GUARD_INSTALL | GUARD_REMOVE if !memory::pager().takes_guards() => {
             return failed(libc::EINVAL);
         }
         GUARD_INSTALL | GUARD_REMOVE => return guard(part, advice),

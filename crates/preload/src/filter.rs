@@ -11,7 +11,7 @@ use std::ffi::{c_int, c_ulong};
 
 use coldframe_live::calls::{ARCHITECTURE, NEEDED, WANTED};
 
-use crate::memory::{self, Backing};
+use crate::memory;
 use crate::ranges::{failed, pass};
 use crate::say::{once, Once};
 
@@ -104,7 +104,7 @@ fn judged(filter: &[libc::sock_filter], call: i64) -> Option<u32> {
 
 /// Whether the program may not set this filter (null: strict mode, which allows only reading, writing and ending).
 unsafe fn objects(filter: *const libc::sock_fprog) -> bool {
-    if !memory::ready() || !matches!(memory::backing(), Backing::Pager(_)) {
+    if !memory::ready() {
         return false;
     }
     // SAFETY: the program's own filter, which the kernel would read too.

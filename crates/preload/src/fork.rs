@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use coldframe_live::PAGE;
 
 use crate::libc_symbols::Symbol;
-use crate::memory::{self, backing, Backing};
+use crate::memory::{self, backing, pager};
 use crate::next::{call_at, next, none};
 use crate::ranges::failed;
 use crate::sys::Lock;
@@ -122,9 +122,7 @@ unsafe extern "C" fn prepare() {
     let still = Still::here();
     gate::shut();
     FORKING.with(|forking| *forking = Some((still, mask)));
-    if let Backing::Pager(pager) = backing() {
-        stacks::run(|| pager.fork_prepare());
-    }
+    stacks::run(|| pager().fork_prepare());
 }
 
 /// The pager is at work again.
@@ -142,11 +140,9 @@ unsafe extern "C" fn parent() {
         return;
     }
     let errno = sys::errno();
-    if let Backing::Pager(pager) = backing() {
-        let refused = stacks::run(|| pager.fork_parent()).err().and_then(|error| error.raw_os_error());
-        if let Some(error) = refused {
-            REFUSED.store(u64::from(sys::thread()) << 32 | error as u64, Relaxed);
-        }
+    let refused = stacks::run(|| pager().fork_parent()).err().and_then(|error| error.raw_os_error());
+    if let Some(error) = refused {
+        REFUSED.store(u64::from(sys::thread()) << 32 | error as u64, Relaxed);
     }
     gate::open();
     done();
@@ -162,10 +158,7 @@ unsafe extern "C" fn child() {
     stacks::free_all();
     waits::start();
     gate::start(); // before a pager process shares the memory
-    match backing() {
-        Backing::Pager(pager) => stacks::run(|| pager.fork_child()),
-        Backing::Layout(layout) => layout.after_fork(),
-    }
+    stacks::run(|| pager().fork_child());
     gate::open_in_child();
     done();
     // SAFETY: this process has no other thread.

@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_long, c_void};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::OnceLock;
 
 use coldframe_live::{Spot, PAGE};
@@ -38,7 +38,7 @@ const LEAST: usize = 16;
 const ALIGN_MAX: usize = 1 << 20;
 
 /// Milliseconds until free memory is returned. This is mimalloc's own default.
-pub static PURGE_DELAY: AtomicI64 = AtomicI64::new(10);
+const PURGE_DELAY: i64 = 10;
 
 /// Whether each unit belongs to an arena.
 static UNITS: OnceLock<Box<[AtomicBool]>> = OnceLock::new();
@@ -83,7 +83,7 @@ pub fn start() {
     set(EAGER_COMMIT, 0);
     set(ARENA_EAGER_COMMIT, 0);
     set(PURGE_DECOMMITS, 0); // madvise alone, no mprotect
-    set(DELAY, PURGE_DELAY.load(Relaxed));
+    set(DELAY, PURGE_DELAY);
     set(USE_NUMA_NODES, 1);
     set(DISALLOW_OS_ALLOC, 1);
     set(ARENA_RESERVE, 0);

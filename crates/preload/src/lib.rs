@@ -18,14 +18,13 @@
 //! - [`deepbind`]: libraries that would otherwise not use any of this
 //! - [`fork`], [`gate`], [`files`]: a child finds memory and heap as its parent left them
 //! - [`waits`]: a tracer that waits for any child does not wait for the pager's process
-//! - [`memory`], [`layout`]: the pager, or in layout-only mode its addresses without it
+//! - [`memory`]: the pager
 //! - [`stacks`]: the stacks on which it works in the program's threads
 //!
 //! | environment | |
 //! |---|---|
 //! | `LD_PRELOAD` | this library; it stays there, so that programs started by the program page too, each in a budget of its own |
-//! | `COLDFRAME_OPTIONS` | `Options::encode` of the live crate; `base` is 0x8000_0000 if not given; needed unless layout only |
-//! | `COLDFRAME_LAYOUT_ONLY=1` | the same addresses, no pager; of the options, `base`, `max_memory` and `stats_fd` count |
+//! | `COLDFRAME_OPTIONS` | `Options::encode` of the live crate; `base` is 0x8000_0000 if not given |
 //!
 //! If this library cannot start, it says so on file descriptor 2. The first program of a run then ends, with 2 for a
 //! setting, 4 for a feature that this machine lacks, and 5 for other reasons. A later program of the run (the shared
@@ -51,7 +50,6 @@ mod filter;
 mod fork;
 mod gate;
 mod heap;
-mod layout;
 mod libc_symbols;
 mod limits;
 mod lock;

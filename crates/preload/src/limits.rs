@@ -7,7 +7,7 @@ use std::ffi::c_int;
 use coldframe_live::PAGE;
 use libc::rlimit64;
 
-use crate::memory::{self, Backing};
+use crate::memory;
 use crate::ranges::{failed, pass};
 use crate::say::{once, Once};
 use crate::shim::exported;
@@ -27,7 +27,7 @@ fn mapped() -> Option<(u64, u64)> {
 
 /// Why a limit is refused.
 fn objection(resource: u32, soft: u64) -> Option<&'static str> {
-    let Backing::Pager(pager) = memory::backing() else { return None };
+    let pager = memory::pager();
     let least = |mapped: u64| mapped.saturating_add(ROOM);
     match resource {
         // A write beyond it would raise a signal that ends the process.

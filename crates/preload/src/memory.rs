@@ -1,4 +1,4 @@
-//! Managed memory: a pager's, or only its addresses.
+//! Managed memory: the pager's.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
@@ -6,18 +6,12 @@ use std::sync::OnceLock;
 
 use coldframe_live::extents::{Kind, Manner};
 use coldframe_live::{own_descriptors, LiveError, Options, Pager, Spot, PAGE};
-use coldframe_recording::span::{self, Note};
+use coldframe_recording::span;
 
-use crate::layout::Layout;
 use crate::{gate, stacks, sys};
 
 /// The provider of the memory.
-pub enum Backing {
-    /// The pager.
-    Pager(Pager),
-    /// No pager: the same addresses with plain memory behind them.
-    Layout(Layout),
-}
+pub struct Backing(Pager);
 
 static BACKING: OnceLock<Backing> = OnceLock::new();
 /// From here on, allocations are managed.
@@ -27,29 +21,20 @@ static LEN: AtomicUsize = AtomicUsize::new(0);
 
 /// Makes the memory.
 /// `direct`: the program has a descriptor by which the kernel may write past the page table.
-pub fn start(mut options: Options, layout_only: bool, direct: bool) -> Result<(), LiveError> {
+pub fn start(mut options: Options, direct: bool) -> Result<(), LiveError> {
     // An executable that cannot be moved, with a lot of static data, may be there.
     let taken = || sys::probe(span::BASE as usize, 1 << 30) == -(libc::EEXIST as isize);
-    let base = *options.base.get_or_insert_with(|| if taken() { span::BASE_RECORDED } else { span::BASE });
+    options.base.get_or_insert_with(|| if taken() { span::BASE_RECORDED } else { span::BASE });
     let stats = options.stats_fd;
-    let backing = if layout_only {
-        let start = base as usize;
-        let span = start..start + (options.max_memory as usize).next_multiple_of(PAGE);
-        Backing::Layout(Layout::new(span)?)
-    } else {
-        Backing::Pager(Pager::start_for_program(options)?)
-    };
-    let span = match &backing {
-        Backing::Pager(pager) => pager.span(),
-        Backing::Layout(layout) => layout.span.clone(),
-    };
-    if direct && !backing.expect_pinned_frames() {
+    let pager = Pager::start_for_program(options)?;
+    let span = pager.span();
+    if direct && !pager.expect_pinned_frames() {
         // The pager process exists and ends with the program.
-        std::mem::forget(backing);
+        std::mem::forget(pager);
         let reason = "the program has been given a file or a device that does not use the page cache".to_string();
         return Err(LiveError::Missing { feature: "UFFDIO_MOVE", reason, remedy: "use Linux 6.8 or newer" });
     }
-    if BACKING.set(backing).is_err() {
+    if BACKING.set(Backing(pager)).is_err() {
         unreachable!("the constructor runs once");
     }
     START.store(span.start, Relaxed);
@@ -71,6 +56,11 @@ pub fn ready() -> bool {
 /// The backing.
 pub fn backing() -> &'static Backing {
     BACKING.get().expect("the constructor has run")
+}
+
+/// The pager.
+pub fn pager() -> &'static Pager {
+    &backing().0
 }
 
 /// All managed addresses.
@@ -98,18 +88,12 @@ impl Backing {
 
     /// Zeroed memory at a given spot, with given rights.
     pub fn map_at(&'static self, spot: Spot, len: usize, protection: i32) -> Result<usize, LiveError> {
-        inside(move || match self {
-            Backing::Pager(pager) => pager.map_at(spot, len, protection).map(|p| p as usize),
-            Backing::Layout(layout) => layout.map_at(spot, len, protection),
-        })
+        inside(move || self.0.map_at(spot, len, protection).map(|p| p as usize))
     }
 
     /// Unmaps memory, of which nothing is pinned; parts that are not mapped are skipped.
     pub fn unmap(&'static self, range: Range<usize>) -> Result<(), LiveError> {
-        inside(move || match self {
-            Backing::Pager(pager) => pager.unmap(range.start, range.len()),
-            Backing::Layout(layout) => layout.unmap(&range),
-        })
+        inside(move || self.0.unmap(range.start, range.len()))
     }
 
     /// Has the kernel put a mapping of the program itself into the span. `place` makes the mapping and returns the
@@ -121,52 +105,34 @@ impl Backing {
                 answer = place();
                 answer >= 0
             };
-            match self {
-                Backing::Pager(pager) => pager.map_foreign(range, place),
-                Backing::Layout(layout) => layout.map_foreign(range, place),
-            };
+            self.0.map_foreign(range, place);
             answer
         })
     }
 
     /// The kernel has moved a foreign mapping, or a part of one, away.
     pub fn foreign_gone(&'static self, range: Range<usize>) {
-        inside(move || match self {
-            Backing::Pager(pager) => pager.foreign_gone(range),
-            Backing::Layout(layout) => layout.gone(range),
-        })
+        inside(move || self.0.foreign_gone(range))
     }
 
     /// The extents in a range, lowest first; gaps are free.
     pub fn extents(&'static self, range: Range<usize>) -> Vec<(Range<usize>, Kind)> {
-        inside(move || match self {
-            Backing::Pager(pager) => pager.extents(range),
-            Backing::Layout(layout) => layout.extents(range),
-        })
+        inside(move || self.0.extents(range))
     }
 
     /// Changes what the program has asked for its memory.
     pub fn change(&'static self, range: Range<usize>, change: impl Fn(&mut Manner) + 'static) {
-        inside(move || match self {
-            Backing::Pager(pager) => pager.note(range, change),
-            Backing::Layout(layout) => layout.change(range, change),
-        })
+        inside(move || self.0.note(range, change))
     }
 
     /// Before the program may touch a part of the range that it could not touch.
     pub fn open(&'static self, range: Range<usize>) -> Result<(), LiveError> {
-        match self {
-            Backing::Pager(pager) => inside(move || pager.open(range)),
-            Backing::Layout(_) => Ok(()),
-        }
+        inside(move || self.0.open(range))
     }
 
     /// The parts of a managed range that may hold anything but zeros.
     pub fn contents(&'static self, range: Range<usize>) -> Vec<Range<usize>> {
-        match self {
-            Backing::Pager(pager) => inside(move || pager.contents(range)),
-            Backing::Layout(_) => vec![range],
-        }
+        inside(move || self.0.contents(range))
     }
 
     /// Copies memory to a place that is all zeros. Pages without content are skipped, so a large block that was
@@ -186,45 +152,22 @@ impl Backing {
 
     /// Drops the content of memory: it reads as zeros.
     pub fn discard(&'static self, address: usize, len: usize) {
-        inside(move || match self {
-            Backing::Pager(pager) => pager.discard(address, len),
-            Backing::Layout(layout) => layout.discard(&(address..address + len)),
-        })
+        inside(move || self.0.discard(address, len))
     }
 
     /// A hint that memory will be needed.
     pub fn will_need(&'static self, address: usize, len: usize) {
-        inside(move || match self {
-            Backing::Pager(pager) => pager.will_need(address, len),
-            Backing::Layout(layout) => layout.note(Note::WillNeed, address, len),
-        })
+        inside(move || self.0.will_need(address, len))
     }
 
     /// Keeps memory in RAM.
     pub fn pin(&'static self, address: usize, len: usize) -> Result<(), LiveError> {
-        match self {
-            Backing::Pager(pager) => inside(move || pager.pin(address, len)),
-            Backing::Layout(layout) => {
-                layout.note(Note::Pinned, address, len);
-                Ok(())
-            }
-        }
-    }
-
-    /// As [`Pager::expect_pinned_frames`].
-    pub fn expect_pinned_frames(&self) -> bool {
-        match self {
-            Backing::Pager(pager) => pager.expect_pinned_frames(),
-            Backing::Layout(_) => true,
-        }
+        inside(move || self.0.pin(address, len))
     }
 
     /// Undoes `pin`.
     pub fn unpin(&'static self, address: usize, len: usize) {
-        inside(move || match self {
-            Backing::Pager(pager) => pager.unpin(address, len),
-            Backing::Layout(layout) => layout.note(Note::Unpinned, address, len),
-        })
+        inside(move || self.0.unpin(address, len))
     }
 }
 

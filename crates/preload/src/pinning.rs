@@ -40,7 +40,7 @@ static ANNOUNCED: AtomicBool = AtomicBool::new(false);
 /// Call this before the kernel may pin frames. Returns false if it must not.
 pub fn announce(what: &str) -> bool {
     if !ANNOUNCED.load(Relaxed) && memory::ready() {
-        if !memory::backing().expect_pinned_frames() {
+        if !memory::pager().expect_pinned_frames() {
             let why = "needs Linux 6.8, or bytes could be lost";
             once(Once::Pinning, format_args!("the program does not get {what}: that {why}"));
             return false;

@@ -8,7 +8,7 @@
 
 use std::ffi::{c_int, c_uint};
 
-use crate::memory::{self, Backing};
+use crate::memory;
 use crate::next::call_at;
 use crate::say::{once, Once};
 use crate::shim::exported;
@@ -36,7 +36,7 @@ fn held() -> usize {
 /// # Safety
 /// `buffers` is null or has `count` entries, as the kernel expects.
 unsafe fn fit(buffers: usize, count: usize) -> bool {
-    let (count, Backing::Pager(pager)) = (count as c_uint as usize, memory::backing()) else { return true };
+    let (count, pager) = (count as c_uint as usize, memory::pager());
     if buffers == 0 || count > u16::MAX.into() {
         return true; // sparse, or the kernel has the word for it
     }

@@ -2,21 +2,14 @@
 //! constructor sets up: `environ` is not set yet, and the environment comes as an argument.
 
 use std::ffi::{c_char, c_int, CStr};
-use std::sync::atomic::Ordering::Relaxed;
 
 use coldframe_live::Options;
 
-use crate::memory::Backing;
 use crate::say::{fail, say};
 use crate::{caller, deepbind, files, fork, gate, heap, malloc, memory, next, received, stacks, unmanaged};
 
 /// The result of `Options::encode`, from `coldframe run`.
 const OPTIONS: &[u8] = b"COLDFRAME_OPTIONS";
-/// `1`: the same addresses without a pager.
-const LAYOUT_ONLY: &[u8] = b"COLDFRAME_LAYOUT_ONLY";
-/// Milliseconds after which the heap's free memory is returned. 0: at once; -1: never. Both give the same result in
-/// every run.
-const PURGE_DELAY: &[u8] = b"COLDFRAME_PURGE_DELAY";
 
 /// Exit codes: wrong setting, and what this machine cannot do.
 const SETTING: u8 = 2;
@@ -38,19 +31,11 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
     }));
     // SAFETY: glibc calls constructors with argc, argv and envp.
     let read = |name| unsafe { variable(environment, name) };
-    let layout_only = read(LAYOUT_ONLY) == Some("1");
     let options = match read(OPTIONS).map(Options::decode) {
         Some(Ok(options)) => options,
         Some(Err(error)) => fail(error.code(), format_args!("COLDFRAME_OPTIONS: {error}")),
-        None if layout_only => Options { max_memory: Options::MAX_MEMORY, ..Options::new(0) },
         None => fail(SETTING, "COLDFRAME_OPTIONS is not set; start the program with `coldframe run`"),
     };
-    if let Some(text) = read(PURGE_DELAY) {
-        match text.parse() {
-            Ok(delay) => heap::PURGE_DELAY.store(delay, Relaxed),
-            Err(_) => fail(SETTING, format_args!("COLDFRAME_PURGE_DELAY: `{text}` is not a number of milliseconds")),
-        }
-    }
     deepbind::find();
     next::find();
     unmanaged::find();
@@ -64,7 +49,7 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
     coldframe_live::reap_old();
     // Before a pager process shares the memory: afterwards the kernel would wait for a grace period, some 10 ms.
     gate::start();
-    match memory::start(options, layout_only, direct) {
+    match memory::start(options, direct) {
         Ok(()) => {}
         // The program that started this one cannot know that a pager needs more rights than the program itself.
         Err(error) if later => {
@@ -83,9 +68,7 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
 }
 
 extern "C" fn at_exit() {
-    if let Backing::Pager(pager) = memory::backing() {
-        memory::inside(|| pager.end());
-    }
+    memory::inside(|| memory::pager().end());
 }
 
 /// The value of an environment variable, if it is text.

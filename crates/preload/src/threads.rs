@@ -10,7 +10,6 @@
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering::Acquire};
 
-use crate::memory::Backing;
 use crate::next::next;
 use crate::pins::{self, Pinned, Why};
 use crate::say::{once, Once};
@@ -197,7 +196,7 @@ pub fn pinned_for_clone(flags: c_int, word: usize) -> bool {
 /// program's last thread, the process ends with the code of that thread, as it would without a pager (Linux 5.17 and
 /// newer; before, the code was the first thread's).
 pub fn leave_process(code: usize) {
-    let Backing::Pager(pager) = memory::backing() else { return };
+    let pager = memory::pager();
     let mut text = [0u8; 4096];
     let Some((all, first_is_gone)) = threads_now(&mut text) else { return };
     // Its handlers, and the log's writer.

@@ -3,7 +3,7 @@
 mod common;
 
 use coldframe_toolbox::{have, GCC};
-use common::{check, check_paged, compile, everywhere, good, layout_only};
+use common::{check, check_paged, compile, everywhere, good, ROOMY};
 
 #[test]
 fn this_library_starts_before_all_others_and_forks_around_them() {
@@ -35,7 +35,7 @@ int main(void) {
 }"#;
     let here = format!("-L{}", dir.path().display());
     let program = compile(dir.path(), "order", program, &[&here, "-learly", "-Wl,-rpath,$ORIGIN"]);
-    good(&mut layout_only(&program));
+    common::paged(&program, ROOMY).iter_mut().for_each(|command| _ = good(command));
 }
 
 /// An allocator inside the executable is called before the first constructor runs, and then registers its fork handlers
@@ -139,7 +139,8 @@ int main(int argc, char **argv) {
     CHECK(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 7);
     return 0;
 }"#;
-    good(&mut layout_only(compile(dir.path(), "spawn", source, &[])));
+    let program = compile(dir.path(), "spawn", source, &[]);
+    common::paged(program, ROOMY).iter_mut().for_each(|command| _ = good(command));
 }
 
 /// The program under a pager with 4 MiB of RAM and this many handlers.

@@ -2,9 +2,8 @@
 
 mod common;
 
-use coldframe_recording::span::BASE_RECORDED;
 use coldframe_toolbox::{have, GCC};
-use common::{check, compile, good, layout_only, run};
+use common::{check, compile, good, library, paged, run, ROOMY};
 
 #[test]
 fn every_block_of_the_program_is_managed() {
@@ -115,9 +114,8 @@ int main(void) {
     return 0;
 }"#;
     let program = compile(dir.path(), "full", source, &[]);
-    let mut options = coldframe_live::Options::new(1 << 20);
-    options.max_memory = 300 << 20;
-    let output = good(layout_only(program).env("COLDFRAME_OPTIONS", options.encode()));
+    let Some(mut command) = paged(program, ROOMY) else { return };
+    let output = good(common::with(&mut command, |options| options.max_memory = 300 << 20));
     let words = String::from_utf8(output.stderr).unwrap();
     assert_eq!(words.matches("max_memory").count(), 1, "{words}");
 }
@@ -172,29 +170,9 @@ fn addresses_are_the_same_in_every_run() {
 }
 
 #[test]
-fn addresses_are_the_same_under_qemu() {
-    let qemu = if cfg!(target_arch = "aarch64") { "qemu-aarch64" } else { "qemu-x86_64" };
-    if !have(&[GCC, (qemu, "qemu-user")]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), "addresses", ADDRESSES, &[]);
-    // Far from where QEMU puts the program itself.
-    let options = coldframe_live::Options { base: Some(BASE_RECORDED), ..coldframe_live::Options::new(0) }.encode();
-    let here = good(layout_only(&program).env("COLDFRAME_OPTIONS", &options));
-    let mut emulated = std::process::Command::new(qemu);
-    let preload = format!("LD_PRELOAD={}", common::library().display());
-    emulated.args(["-E", &preload, "-E", "COLDFRAME_LAYOUT_ONLY=1"]);
-    emulated.env("COLDFRAME_OPTIONS", options).arg(&program); // its -E would split it at commas
-    assert_eq!(good(&mut emulated).stdout, here.stdout);
-}
-
-#[test]
 fn a_library_that_cannot_start_stops_the_program_with_a_word() {
     let say = |name: &str, value: &str| {
-        let mut command = layout_only("/bin/true");
-        command.env_remove("COLDFRAME_LAYOUT_ONLY").env(name, value);
-        let output = run(&mut command);
+        let output = run(std::process::Command::new("/bin/true").env("LD_PRELOAD", library()).env(name, value));
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
     let (code, words) = say("NOTHING", "");
@@ -220,5 +198,47 @@ int main(void) {
     for (int i = 0; i < 1000; i++) { void *p = malloc(i); CHECK(MANAGED(p)); give(p); }
     return 0;
 }"#;
-    good(&mut layout_only(compile(dir.path(), "deepbind", source, &["-Wl,--disable-new-dtags,-rpath,$ORIGIN"])));
+    let program = compile(dir.path(), "deepbind", source, &["-Wl,--disable-new-dtags,-rpath,$ORIGIN"]);
+    paged(program, ROOMY).iter_mut().for_each(|command| _ = good(command));
+}
+
+#[test]
+fn operators_new_and_the_standard_library_of_c_plus_plus_take_managed_blocks() {
+    if !have(&[common::CXX]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let source = r#"
+#include <cstdint>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+static std::vector<int> before_main(1000, 1);
+struct alignas(256) Wide { char c[512]; };
+int main() {
+    auto managed = [](const void *p) { auto a = (std::uintptr_t)p; return a >= 0x80000000 && a < 0x20000000000; };
+    std::map<std::string, std::vector<int>> m;
+    for (int i = 0; i < 200000; i++) m["a key that is not small " + std::to_string(i % 5000)].push_back(i);
+    std::vector<std::thread> threads; long sums[4] = {};
+    for (int k = 0; k < 4; k++) threads.emplace_back([&, k] { std::vector<long> v; for (long i = 0; i < 1000000; i++) v.push_back(i * k); for (auto x : v) sums[k] += x; });
+    for (auto &t : threads) t.join();
+    auto wide = std::make_unique<Wide[]>(10);
+    bool all = managed(before_main.data()) && managed(&*m.begin()) && managed(wide.get()) && (std::uintptr_t)wide.get() % 256 == 0;
+    try { throw std::runtime_error("thrown"); } catch (std::exception &e) { std::cout << e.what() << " " << m.size() << " " << sums[3] << " " << all << "\n"; }
+}"#;
+    let (file, program) = (dir.path().join("a.cpp"), dir.path().join("a"));
+    std::fs::write(&file, source).unwrap();
+    let status = std::process::Command::new("g++")
+        .args(["-std=c++17", "-O1", "-pthread"])
+        .arg(&file)
+        .arg("-o")
+        .arg(&program)
+        .status();
+    assert!(status.unwrap().success());
+    let Some(mut command) = paged(&program, ROOMY) else { return };
+    assert_eq!(String::from_utf8(good(&mut command).stdout).unwrap(), "thrown 5000 1499998500000 1\n");
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use coldframe_toolbox::{have, GCC};
-use common::{check, check_paged, compile, everywhere, good, layout_only};
+use common::{check, check_paged, compile, everywhere, good, paged};
 
 #[test]
 fn large_private_anonymous_mappings_are_managed_and_no_others() {
@@ -130,17 +130,12 @@ int main(int argc, char **argv) {
     return 0;
 }"#;
     let program = compile(dir.path(), "closes", source, &[]);
-    let mut options = coldframe_live::Options::new(1 << 20);
-    options.stats_fd = Some(900);
+    let Some(mut ready) = paged(&program, 1 << 20) else { return };
+    common::with(&mut ready, |options| options.stats_fd = Some(900));
     let mut shell = std::process::Command::new("bash");
     shell.args(["-c", "exec 900<>/dev/zero; exec env LD_PRELOAD=\"$LIBRARY\" \"$PROGRAM\""]);
-    let ready = layout_only(program.clone());
-    for (name, value) in ready.get_envs().filter(|(name, _)| *name != "LD_PRELOAD") {
-        if let Some(value) = value {
-            shell.env(name, value);
-        }
-    }
-    shell.env("LIBRARY", common::library()).env("PROGRAM", program).env("COLDFRAME_OPTIONS", options.encode());
+    let options = ready.get_envs().find_map(|(name, value)| value.filter(|_| name == "COLDFRAME_OPTIONS"));
+    shell.env("LIBRARY", common::library()).env("PROGRAM", program).env("COLDFRAME_OPTIONS", options.unwrap());
     good(&mut shell);
 }
 

@@ -72,10 +72,9 @@ fn run(program: &Path, folder: &Path, words: &[&str], slow_us: u32, handlers: us
     options.read_ahead = 0;
     options.inject = Some(Inject { slow_us, ..Inject::default() });
     let mut command = Command::new(program);
-    command.args(words).stdin(Stdio::null()).env("LD_PRELOAD", library());
-    command.env("COLDFRAME_OPTIONS", options.encode());
-    if !paged {
-        command.env("COLDFRAME_LAYOUT_ONLY", "1").env_remove("COLDFRAME_OPTIONS");
+    command.args(words).stdin(Stdio::null());
+    if paged {
+        command.env("LD_PRELOAD", library()).env("COLDFRAME_OPTIONS", options.encode());
     }
     let output = String::from_utf8(good(&mut command).stdout).unwrap();
     let figures: Vec<u64> = output.split_whitespace().map(|word| word.parse().unwrap()).collect();

@@ -7,7 +7,7 @@ use coldframe_answer::rows::{Rows, MANAGED};
 use coldframe_answer::simulate::simulate;
 use coldframe_answer::{pager, Answer, AnswerError, Common, Costs, Pager, Price, Question, Reading, Recorded};
 use coldframe_core::Ps;
-use coldframe_recording::span::{Note, Span, BASE_RECORDED, PAGE};
+use coldframe_recording::span::{Span, BASE_RECORDED, PAGE};
 use coldframe_sheet::here::Here;
 use coldframe_sheet::quantity::human_size;
 use coldframe_sheet::sheet::machine::Spread;
@@ -264,7 +264,7 @@ fn what_was_given_back_is_neither_stored_nor_loaded() {
     let folder = tempfile::tempdir().unwrap();
     // 2000 pages, released, and then 2000 others: never more than 2000 at a time.
     let mut rows: Vec<Reference> = (0..2000).map(|page| touch(page, Kind::Write)).collect();
-    let notes = SPAN.note(Note::Released, SPAN.start..SPAN.start + 2000 * PAGE);
+    let notes = SPAN.release(SPAN.start..SPAN.start + 2000 * PAGE);
     rows.extend(notes.map(|address| Reference::new(address, 1, Kind::Read)));
     rows.extend((2000..4000).map(|page| touch(page, Kind::Write)));
     let mut facts_of_trace = provenance(facts(1.0));

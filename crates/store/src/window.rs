@@ -37,7 +37,7 @@ use crate::provenance::{Compression, Mapping, ProcessFacts, ProgramFacts, Proven
 use crate::reference::{Kind, Reference};
 use crate::store::{Summary, Writer};
 use coldframe_recording::entries::{is_sampled, Record, Word, COMMAND, HEAD, MAGIC, RECORD, RECORDS};
-use coldframe_recording::span::{Note, Span, PAGE};
+use coldframe_recording::span::{Span, PAGE};
 
 /// The name of the mapping that is managed memory.
 pub const MANAGED: &str = "[managed]";
@@ -279,11 +279,11 @@ impl Rows {
         self.note(span, task, back)
     }
 
-    /// Writes notes of the memory that was unmapped.
+    /// Writes the release of the memory that was unmapped.
     fn note(&mut self, span: Span, task: u32, back: Option<(u64, u64)>) -> Result<(), TraceError> {
         let Some((first, end)) = back else { return Ok(()) };
         let bytes = span.start + first * PAGE..span.start + end * PAGE;
-        for address in span.note(Note::Released, bytes) {
+        for address in span.release(bytes) {
             self.put(Reference { task, ..Reference::new(address, 1, Kind::Read) })?;
         }
         Ok(())

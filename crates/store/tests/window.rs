@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use coldframe_recording::entries::{is_sampled, Record, Word, CHUNK, COMMAND, HEAD, MAGIC};
-use coldframe_recording::span::{AddressKind, Note, Noted, Span, PAGE};
+use coldframe_recording::span::{AddressKind, ReleaseReader, Span, PAGE};
 use coldframe_store::window::{window, Recorded, MANAGED};
 use coldframe_store::{Block, Fidelity, Kind, ProgramFacts, Reader, Reference, TraceError, Wanted};
 
@@ -41,13 +41,10 @@ fn trace(files: &[PathBuf], to: &Path) -> Result<(Vec<Reference>, Reader), Trace
 
 /// Page and kind of each row of managed memory, and pages given back.
 fn rows_as_text(rows: &[Reference]) -> Vec<String> {
-    let (span, mut noted) = (Span { start: BASE, len: PAGES * PAGE }, Noted::default());
+    let (span, mut releases) = (Span { start: BASE, len: PAGES * PAGE }, ReleaseReader::default());
     let tell = |row: &Reference| match span.kind_of(row.address) {
         AddressKind::Page(page) => Some(format!("{page}{}", if row.kind == Kind::Write { "w" } else { "r" })),
-        AddressKind::Note(part) => noted.read(part).map(|(note, pages)| {
-            assert_eq!(note, Note::Released);
-            format!("-{}..{}", pages.start, pages.end)
-        }),
+        AddressKind::Release(part) => releases.read(part).map(|pages| format!("-{}..{}", pages.start, pages.end)),
         AddressKind::Elsewhere => panic!("{row:?}"),
     };
     rows.iter().filter_map(tell).collect()

@@ -57,14 +57,6 @@ pub fn compile(dir: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf 
     program
 }
 
-/// The program under the library, at managed addresses, without a pager.
-pub fn layout_only(program: impl AsRef<Path>) -> Command {
-    let mut command = Command::new(program.as_ref());
-    command.env("LD_PRELOAD", library()).env("COLDFRAME_LAYOUT_ONLY", "1").env_remove("COLDFRAME_OPTIONS");
-    command.stdin(Stdio::null());
-    command
-}
-
 /// The program under the library with a pager, in this many bytes of RAM. Its swap file is where files on a disk
 /// usually are. `None`: this machine does not allow programs to page.
 pub fn paged(program: impl AsRef<Path>, ram: u64) -> Option<Command> {
@@ -79,7 +71,7 @@ pub fn paged(program: impl AsRef<Path>, ram: u64) -> Option<Command> {
     options.max_memory = Options::MAX_MEMORY;
     (options.wait, options.backing) = (Wait::Brief, backing);
     let mut command = Command::new(program.as_ref());
-    command.env("LD_PRELOAD", library()).env("COLDFRAME_OPTIONS", options.encode()).env_remove("COLDFRAME_LAYOUT_ONLY");
+    command.env("LD_PRELOAD", library()).env("COLDFRAME_OPTIONS", options.encode());
     command.stdin(Stdio::null());
     Some(command)
 }
@@ -92,8 +84,7 @@ pub fn with(command: &mut Command, change: impl FnOnce(&mut Options)) -> &mut Co
     command.env("COLDFRAME_OPTIONS", options.encode())
 }
 
-/// Compiles a C program and runs it three ways: alone, with managed addresses only, and with a pager and little RAM. It
-/// must succeed each time.
+/// Compiles a C program and runs it alone, and with a pager and little RAM. It must succeed each time.
 pub fn everywhere(name: &str, source: &str) {
     if !have(&[GCC]) {
         return;
@@ -101,7 +92,6 @@ pub fn everywhere(name: &str, source: &str) {
     let dir = tempfile::tempdir().unwrap();
     let program = compile(dir.path(), name, source, &[]);
     good(Command::new(&program).current_dir(dir.path()));
-    good(layout_only(&program).current_dir(dir.path()));
     if let Some(mut paged) = paged(&program, 4 << 20) {
         good(paged.current_dir(dir.path()));
     }
@@ -145,12 +135,10 @@ pub fn check_paged(name: &str, source: &str, ram: u64, flags: &[&str]) -> Option
     Some(good(paged(program, ram)?.current_dir(dir.path())))
 }
 
-/// Compiles and runs a C program. The exit code says whether all checks passed.
+/// RAM for all memory of a test's program.
+pub const ROOMY: u64 = 1 << 30;
+
+/// Compiles a C program and runs it with a pager that has RAM for everything.
 pub fn check(name: &str, source: &str) -> Option<Output> {
-    if !have(&[GCC]) {
-        return None;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), name, source, &[]);
-    Some(good(layout_only(program).current_dir(dir.path())))
+    check_paged(name, source, ROOMY, &[])
 }
