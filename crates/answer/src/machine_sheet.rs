@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use coldframe_core::Ps;
 use coldframe_costs::doctor::file_system;
-use coldframe_costs::{self as costs, swap_costs, Costs, Extent, Sample, SwapCosts, ROOM};
+use coldframe_costs::{self as costs, swap_costs, Costs, Extent, SwapCosts, ROOM};
 use coldframe_kernel::{Guard, SwapKind, Tree};
 use coldframe_live::{PAGE, READ_AHEAD_MAX};
-use coldframe_sheet::quantity::show_time;
-use coldframe_sheet::sheet::machine::{Latency, Machine, Spread, Varying};
+use coldframe_sheet::quantity::{human_time, show_time};
+use coldframe_sheet::sheet::machine::Machine;
 use coldframe_sheet::sheet::{stored, Kind, Sourced};
 use coldframe_sheet::Sheet;
 
@@ -44,7 +43,7 @@ pub fn sheet_now(backing: &Path, extent: Extent, listener: &dyn Listener) -> Res
     if then.low.0 < OTHER * now.mean.0 && now.mean.0 < OTHER * then.high.0 {
         return Ok(sheet);
     }
-    let [then, now] = [then.mean, now.mean].map(two_digits);
+    let [then, now] = [then.mean, now.mean].map(human_time);
     let what = format!("a first touch of a page took {then} when this machine was measured, and takes {now} now");
     listener.note(&format!("note: {what}; measured again, shortly, for this answer\n"));
     let costs = costs::measure(backing, Extent::Short, &mut |_, _| ())?;
@@ -179,11 +178,9 @@ fn written(machine: Machine, costs: &Costs, swap: &[SwapCosts]) -> Sheet {
     });
     for (event, sample) in costs.events().into_iter().chain([("entry", costs.false_fault)]).chain(swap) {
         let place = sheet.live.of(event).expect("a sheet has every event");
-        *place = with(Varying::of(spread(sample)), &source);
+        *place = with(sample, &source);
     }
     for (kind, latency) in costs.disk.kinds() {
-        let of = |l: costs::Latency| [l.p50, l.mean, l.p99, l.per_page].map(show_time);
-        let latency = latency.map(of).map(|[p50, mean, p99, per_page]| Latency { p50, mean, p99, per_page });
         let place = sheet.disk.of(kind).expect("a sheet has every kind of request");
         *place = latency.and_then(|latency| with(latency, &source));
     }
@@ -197,35 +194,21 @@ fn written(machine: Machine, costs: &Costs, swap: &[SwapCosts]) -> Sheet {
     sheet
 }
 
-fn spread(sample: Sample) -> Spread {
-    let Sample { low, mean, high } = sample;
-    Spread { low, mean, high }
-}
-
-/// A time for people: with two digits.
-pub fn two_digits(time: Ps) -> String {
-    let (value, unit) = match time.0 {
-        0..=994_999 => (time.0 as f64 / 1e3, "ns"),
-        995_000..=994_999_999 => (time.0 as f64 / 1e6, "us"),
-        995_000_000..=994_999_999_999 => (time.0 as f64 / 1e9, "ms"),
-        _ => (time.0 as f64 / 1e12, "s"),
-    };
-    let digits = usize::from(value < 9.95);
-    format!("{value:.digits$} {unit}")
-}
-
 #[cfg(test)]
 mod tests {
+    use coldframe_core::Ps;
+    use coldframe_sheet::sheet::machine::{Latency, Spread};
+
     use super::*;
 
     fn costs() -> Costs {
-        let sample = Sample { low: Ps(1_000), mean: Ps(2_000), high: Ps(3_000) };
-        let latency = costs::Latency { p50: Ps(1_000), mean: Ps(2_000), p99: Ps(3_000), per_page: Ps(500) };
+        let sample = Spread { low: Ps(1_000), mean: Ps(2_000), high: Ps(3_000) };
+        let latency = Latency { p50: Ps(1_000), mean: Ps(2_000), p99: Ps(3_000), per_page: Ps(500) };
         Costs {
             zero_fill_native: sample,
             zero_fill_huge: sample,
             zero_fill: sample,
-            device_fault: Sample { low: Ps(70_000_000), mean: Ps(80_500_000), high: Ps(90_000_000) },
+            device_fault: Spread { low: Ps(70_000_000), mean: Ps(80_500_000), high: Ps(90_000_000) },
             read_ahead: sample,
             memory_fault: sample,
             false_fault: sample,
@@ -291,21 +274,5 @@ mod tests {
         assert!(has_room(&folder, ROOM).is_ok());
         let error = has_room(&folder, 3 << 20).unwrap_err().to_string();
         assert!(error.contains("3 MiB free") && error.contains("--backing"), "{error}");
-    }
-
-    #[test]
-    fn times_have_two_digits() {
-        for (ps, expected) in [
-            (123_456, "123 ns"),
-            (1_000, "1.0 ns"),
-            (994_000, "994 ns"),
-            (996_000, "1.0 us"),
-            (4_240_000, "4.2 us"),
-            (12_345_678, "12 us"),
-            (1_500_000_000, "1.5 ms"),
-            (2_000_000_000_000, "2.0 s"),
-        ] {
-            assert_eq!(two_digits(Ps(ps)), expected);
-        }
     }
 }

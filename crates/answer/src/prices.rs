@@ -1,9 +1,8 @@
 //! What a page costs on this machine that comes back from the kernel's swap.
 
 use coldframe_core::Ps;
-use coldframe_costs::{page_read, swap_costs, swap_is_compressed, Sample, SwapCosts};
+use coldframe_costs::{page_read, swap_costs, swap_is_compressed, SwapCosts};
 use coldframe_kernel::SwapKind;
-use coldframe_sheet::sheet::machine::Spread;
 
 use crate::error::AnswerError;
 use crate::machine_sheet;
@@ -19,8 +18,7 @@ pub fn prices() -> Result<Vec<Price>, AnswerError> {
     if !known.is_empty() {
         return Ok(known);
     }
-    let Sample { low, mean, high } = page_read(&backing)?;
-    let fault = Spread { low, mean, high };
+    let fault = page_read(&backing)?;
     let source = format!("4 KiB read from the disk of {}, measured now", backing.display());
     let make = swap_is_compressed().is_none().then(|| "FILE".to_string());
     Ok(vec![Price { fault, ahead: fault, pack: None, kind: "disk".into(), compressed: false, make, source }])
@@ -47,7 +45,6 @@ pub fn swaps() -> Vec<Price> {
     };
     let now = || {
         let SwapCosts { compressed, fault, ahead, pack } = swap_costs()?;
-        let [fault, ahead] = [fault, ahead].map(|Sample { low, mean, high }| Spread { low, mean, high });
         Some(price(compressed, fault, ahead, Some(pack.mean), "measured now"))
     };
     match on {

@@ -12,8 +12,9 @@ use io_uring::{opcode, types, IoUring};
 
 use coldframe_live::{swap_file, LiveError, PAGE};
 use coldframe_plan::SEGMENT;
+use coldframe_sheet::sheet::machine::{Latency, Spread};
 
-use super::stretch::{Plain, Sample};
+use super::stretch::{self, Plain};
 use super::{bytes, ns, Course, LEAST};
 
 /// The most requests in flight.
@@ -24,19 +25,6 @@ const LONG: usize = SEGMENT;
 const REQUESTS_MIN: usize = 100;
 /// More are not needed.
 const REQUESTS_MAX: usize = 4000;
-
-/// The time of requests of one kind.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Latency {
-    /// Median, from submission to completion.
-    pub p50: Ps,
-    /// Mean.
-    pub mean: Ps,
-    /// 99th percentile.
-    pub p99: Ps,
-    /// Time for each page moved, at the same number of requests in flight.
-    pub per_page: Ps,
-}
 
 /// The times of the device. Reads are of one page at random places, with one or several in flight. `None`: there is
 /// no io_uring here.
@@ -91,7 +79,7 @@ pub fn measure(backing: &Path, course: Course) -> Result<Disk, LiveError> {
 ///
 /// # Errors
 /// The folder cannot be used.
-pub fn page_read(backing: &Path, course: Course) -> Result<Sample, LiveError> {
+pub fn page_read(backing: &Path, course: Course) -> Result<Spread, LiveError> {
     let refused = |error: io::Error| refused(backing, &error);
     let file = swap_file(backing)?;
     let memory = Plain::new(bytes(LONG + DEPTH_MAX), true).map_err(refused)?;
@@ -99,7 +87,7 @@ pub fn page_read(backing: &Path, course: Course) -> Result<Sample, LiveError> {
     transfers.writes(LONG).map_err(refused)?;
     let times = transfers.times_of_reads().map_err(refused)?;
     let of = |few: &[u64]| few.iter().sum::<u64>() as f64 / few.len() as f64;
-    Ok(Sample::of(&times.chunks(TOGETHER).map(of).collect::<Vec<_>>()).expect("there are always some"))
+    Ok(stretch::spread(&times.chunks(TOGETHER).map(of).collect::<Vec<_>>()).expect("there are always some"))
 }
 
 /// Reads whose mean is one value of a sample.

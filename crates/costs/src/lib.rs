@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 
 use coldframe_core::Ps;
 use coldframe_live::{LiveError, PAGE};
+use coldframe_sheet::sheet::machine::Spread;
+
+use stretch::{less, more, spread};
 
 mod disk;
 pub mod doctor;
@@ -20,8 +23,7 @@ mod paged;
 mod stretch;
 mod swap;
 
-pub use disk::{Disk, Latency};
-pub use stretch::Sample;
+pub use disk::Disk;
 pub use swap::{swap_costs, swap_is_compressed, SwapCosts};
 
 /// How long to measure.
@@ -65,27 +67,27 @@ pub const ROOM: u64 = 160 << 20;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Costs {
     /// The first touch of a page without the pager, huge pages off.
-    pub zero_fill_native: Sample,
+    pub zero_fill_native: Spread,
     /// The same for each 4 KiB, with huge pages as the kernel has them set.
-    pub zero_fill_huge: Sample,
+    pub zero_fill_huge: Spread,
     /// The first touch of a page under the pager, while no page has to leave.
-    pub zero_fill: Sample,
+    pub zero_fill: Spread,
     /// A page loaded from the device, one at a time, while clean pages are evicted.
-    pub device_fault: Sample,
+    pub device_fault: Spread,
     /// Each page of a sequential stream, while clean pages are evicted.
-    pub read_ahead: Sample,
+    pub read_ahead: Spread,
     /// A page loaded from the log's buffers in RAM; evictions for it are not included.
-    pub memory_fault: Sample,
+    pub memory_fault: Spread,
     /// A touch of a page in RAM that was unmapped.
-    pub false_fault: Sample,
+    pub false_fault: Spread,
     /// The first write to a page that was mapped read-only.
-    pub first_write: Sample,
+    pub first_write: Spread,
     /// The extra time of a fault without device time, for a clean page evicted with it.
-    pub evict_clean: Sample,
+    pub evict_clean: Spread,
     /// The extra time of a fault without device time, for a dirty page evicted with it.
-    pub evict_dirty: Sample,
+    pub evict_dirty: Spread,
     /// The extra time of a fault that waits for the device, if a dirty page is evicted instead of a clean one.
-    pub evict_dirty_read: Sample,
+    pub evict_dirty_read: Spread,
     /// The copy of a loaded page from its buffer into place, as the pager counts it.
     pub transfer: Ps,
     /// The device alone.
@@ -94,7 +96,7 @@ pub struct Costs {
 
 impl Costs {
     /// Each event with its name, in order.
-    pub fn events(&self) -> [(&'static str, Sample); 11] {
+    pub fn events(&self) -> [(&'static str, Spread); 11] {
         [
             ("zero_fill_native", self.zero_fill_native),
             ("zero_fill_huge", self.zero_fill_huge),
@@ -141,8 +143,8 @@ pub fn measure(backing: &Path, extent: Extent, step: &mut dyn FnMut(u64, u64)) -
 
 /// The first touch of a page under the pager, while no page has to leave: how a machine is now, in some hundredths of a
 /// second. `None`: it cannot be measured.
-pub fn first_touch(backing: &Path) -> Option<Sample> {
-    Sample::of(&paged::first_touches(backing, Course::of(Extent::Short)).ok()?)
+pub fn first_touch(backing: &Path) -> Option<Spread> {
+    spread(&paged::first_touches(backing, Course::of(Extent::Short)).ok()?)
 }
 
 /// A page read from the disk of a folder at a random place: what can be measured without any right. It takes some
@@ -150,7 +152,7 @@ pub fn first_touch(backing: &Path) -> Option<Sample> {
 ///
 /// # Errors
 /// The folder cannot be used.
-pub fn page_read(backing: &Path) -> Result<Sample, LiveError> {
+pub fn page_read(backing: &Path) -> Result<Spread, LiveError> {
     disk::page_read(backing, Course::of(Extent::Short))
 }
 
@@ -159,21 +161,21 @@ pub fn page_read(backing: &Path) -> Result<Sample, LiveError> {
 const MORE_ROUNDS: u64 = 10;
 
 fn costs(timings: &paged::Timings, disk: Disk) -> Option<Costs> {
-    let evict_clean = Sample::more(&timings.zeros_in_clean_out, &timings.zeros_read)?;
+    let evict_clean = more(&timings.zeros_in_clean_out, &timings.zeros_read)?;
     // If no page came from the log's buffers, another event without the device is taken.
-    let memory = Sample::of(&timings.from_memory).map(|all| all.less(evict_clean.mean));
+    let memory = spread(&timings.from_memory).map(|all| less(all, evict_clean.mean));
     Some(Costs {
-        zero_fill_native: Sample::of(&timings.native)?,
-        zero_fill_huge: Sample::of(&timings.native_huge)?,
-        zero_fill: Sample::of(&timings.zeros_written)?,
-        device_fault: Sample::of(&timings.random_read)?,
-        read_ahead: Sample::of(&timings.sequential_read)?,
-        memory_fault: memory.or_else(|| Sample::of(&timings.zeros_read))?,
-        false_fault: Sample::of(&timings.unmapped)?,
-        first_write: Sample::of(&timings.first_write)?,
+        zero_fill_native: spread(&timings.native)?,
+        zero_fill_huge: spread(&timings.native_huge)?,
+        zero_fill: spread(&timings.zeros_written)?,
+        device_fault: spread(&timings.random_read)?,
+        read_ahead: spread(&timings.sequential_read)?,
+        memory_fault: memory.or_else(|| spread(&timings.zeros_read))?,
+        false_fault: spread(&timings.unmapped)?,
+        first_write: spread(&timings.first_write)?,
         evict_clean,
-        evict_dirty: Sample::more(&timings.zeros_in_dirty_out, &timings.zeros_written)?,
-        evict_dirty_read: Sample::more(&timings.random_write, &timings.random_read)?,
+        evict_dirty: more(&timings.zeros_in_dirty_out, &timings.zeros_written)?,
+        evict_dirty_read: more(&timings.random_write, &timings.random_read)?,
         transfer: Ps(timings.copies_ns * 1000 / timings.copies.max(1)).max(LEAST),
         disk,
     })

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use coldframe_core::Ps;
 use coldframe_live::PAGE;
 use coldframe_proc::Process;
+use coldframe_sheet::sheet::machine::Spread;
 
 use super::{ns, LEAST};
 
@@ -18,40 +19,27 @@ const DISTURBED: f64 = 0.1;
 /// With fewer good stretches than this, some of the others count, too.
 const UNDISTURBED_MIN: usize = 8;
 
-/// A time that varies from stretch to stretch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Sample {
-    /// The mean of the best tenth of stretches.
-    pub low: Ps,
-    /// The mean of all.
-    pub mean: Ps,
-    /// The mean of the worst tenth.
-    pub high: Ps,
+/// From nanoseconds for each event, one value for each stretch; `None` without any.
+pub fn spread(stretches: &[f64]) -> Option<Spread> {
+    let all = sorted(stretches)?;
+    let (low, high) = tenths(&all);
+    Some(Spread { low: ps(low), mean: ps(mean(&all)).clamp(ps(low), ps(high)), high: ps(high) })
 }
 
-impl Sample {
-    /// From nanoseconds for each event, one value for each stretch; `None` without any.
-    pub fn of(stretches: &[f64]) -> Option<Sample> {
-        let all = sorted(stretches)?;
-        let (low, high) = tenths(&all);
-        Some(Sample { low: ps(low), mean: ps(mean(&all)).clamp(ps(low), ps(high)), high: ps(high) })
-    }
+/// The extra time of these stretches over `than`. The mean uses the middle half of both: disturbances from outside
+/// affect few stretches, and would be a large part of a small difference.
+pub fn more(stretches: &[f64], than: &[f64]) -> Option<Spread> {
+    let (all, less) = (sorted(stretches)?, sorted(than)?);
+    let ((low, high), (less_low, _)) = (tenths(&all), tenths(&less));
+    let typical = ps(middle(&all) - middle(&less));
+    let (low, high) = (ps(low - less_low), ps(high - middle(&less)));
+    Some(Spread { low: low.min(typical), mean: typical, high: high.max(typical) })
+}
 
-    /// The extra time of these stretches over `than`. The mean uses the middle half of both: disturbances from
-    /// outside affect few stretches, and would be a large part of a small difference.
-    pub fn more(stretches: &[f64], than: &[f64]) -> Option<Sample> {
-        let (all, less) = (sorted(stretches)?, sorted(than)?);
-        let ((low, high), (less_low, _)) = (tenths(&all), tenths(&less));
-        let typical = ps(middle(&all) - middle(&less));
-        let (low, high) = (ps(low - less_low), ps(high - middle(&less)));
-        Some(Sample { low: low.min(typical), mean: typical, high: high.max(typical) })
-    }
-
-    /// Each value less `much`, but at least a nanosecond.
-    pub fn less(self, much: Ps) -> Sample {
-        let less = |time: Ps| Ps(time.0.saturating_sub(much.0)).max(LEAST);
-        Sample { low: less(self.low), mean: less(self.mean), high: less(self.high) }
-    }
+/// Each value less `much`, but at least a nanosecond.
+pub fn less(of: Spread, much: Ps) -> Spread {
+    let less = |time: Ps| Ps(time.0.saturating_sub(much.0)).max(LEAST);
+    Spread { low: less(of.low), mean: less(of.mean), high: less(of.high) }
 }
 
 fn sorted(stretches: &[f64]) -> Option<Vec<f64>> {
@@ -267,21 +255,21 @@ mod tests {
     #[test]
     fn a_sample_is_the_means_of_the_best_tenth_of_all_and_of_the_worst_tenth() {
         let stretches: Vec<f64> = (1..=20).rev().map(f64::from).collect();
-        assert_eq!(Sample::of(&stretches), Some(Sample { low: Ps(1_500), mean: Ps(10_500), high: Ps(19_500) }));
-        assert_eq!(Sample::of(&[2.0]), Some(Sample { low: Ps(2_000), mean: Ps(2_000), high: Ps(2_000) }));
-        assert_eq!(Sample::of(&[-5.0, 0.2]), Some(Sample { low: Ps(1_000), mean: Ps(1_000), high: Ps(1_000) }));
-        assert_eq!(Sample::of(&[]), None);
+        assert_eq!(spread(&stretches), Some(Spread { low: Ps(1_500), mean: Ps(10_500), high: Ps(19_500) }));
+        assert_eq!(spread(&[2.0]), Some(Spread { low: Ps(2_000), mean: Ps(2_000), high: Ps(2_000) }));
+        assert_eq!(spread(&[-5.0, 0.2]), Some(Spread { low: Ps(1_000), mean: Ps(1_000), high: Ps(1_000) }));
+        assert_eq!(spread(&[]), None);
     }
 
     #[test]
     fn a_difference_is_not_upset_by_a_few_long_stretches_and_never_less_than_a_nanosecond() {
-        let sample = |low, mean, high| Sample { low: Ps(low), mean: Ps(mean), high: Ps(high) };
+        let of = |low, mean, high| Spread { low: Ps(low), mean: Ps(mean), high: Ps(high) };
         let (with, without) = ([12.0, 11.0, 10.0, 12.0, 900.0], [8.0, 7.0, 8.0, 7.0, 500.0]);
         // The middle: 11, 12, 12 and 7, 8, 8.
-        assert_eq!(Sample::more(&with, &without), Some(sample(3_000, 4_000, 892_333)));
-        assert_eq!(Sample::more(&without, &with), Some(sample(1_000, 1_000, 488_333)));
-        assert_eq!(Sample::more(&with, &[]), None);
-        assert_eq!(sample(5_000, 9_000, 20_000).less(Ps(6_000)), sample(1_000, 3_000, 14_000));
+        assert_eq!(more(&with, &without), Some(of(3_000, 4_000, 892_333)));
+        assert_eq!(more(&without, &with), Some(of(1_000, 1_000, 488_333)));
+        assert_eq!(more(&with, &[]), None);
+        assert_eq!(less(of(5_000, 9_000, 20_000), Ps(6_000)), of(1_000, 3_000, 14_000));
     }
 
     #[test]

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use coldframe_live::{trial_ns, PAGE};
 use coldframe_proc::Tree;
+use coldframe_sheet::sheet::machine::Spread;
 
-use super::stretch::{Plain, Sample, Touch};
+use super::stretch::{spread, Plain, Touch};
 use super::{bytes, ns};
 
 /// Pages that are pushed out: 32 MiB.
@@ -32,11 +33,11 @@ pub struct SwapCosts {
     /// Whether it is compressed RAM: zram, or zswap before a disk.
     pub compressed: bool,
     /// A page at a random place, with the time to push one out.
-    pub fault: Sample,
+    pub fault: Spread,
     /// A page of a stream, which the kernel reads ahead, with the same.
-    pub ahead: Sample,
+    pub ahead: Spread,
     /// What a recorder's trial takes of a page that compresses as these do: a program's pages take longer, or less.
-    pub pack: Sample,
+    pub pack: Spread,
 }
 
 /// The costs of the swap that the kernel uses first; `None`: there is no swap, or it takes no pages of this process.
@@ -65,8 +66,8 @@ pub fn swap_costs() -> Option<SwapCosts> {
             // The middle one: other programs interrupt some.
             let mut pack: Vec<u64> = (0..STREAM).map(|_| trial_ns(page)).collect::<Result<_, _>>().ok()?;
             let (_, pack, _) = pack.select_nth_unstable(STREAM / 2);
-            let pack = Sample::of(&[*pack as f64])?;
-            return Some(SwapCosts { compressed, fault: Sample::of(&fault)?, ahead: Sample::of(&ahead)?, pack });
+            let pack = spread(&[*pack as f64])?;
+            return Some(SwapCosts { compressed, fault: spread(&fault)?, ahead: spread(&ahead)?, pack });
         }
         std::thread::sleep(WRITTEN);
         ground.touch(0..PAGES, Touch::Read);

@@ -177,35 +177,68 @@ fn shown(value: u64, units: [(&str, u64); 4], smallest: &str) -> String {
     format!("{value}{smallest}")
 }
 
-/// A time with three digits and its unit.
+/// Units of time: each is used for less than so many of it.
+const TIME_UNITS: [(&str, f64, f64); 7] = [
+    ("ps", 1.0, 999.5),
+    ("ns", 1e3, 999.5),
+    ("us", 1e6, 999.5),
+    ("ms", 1e9, 999.5),
+    ("s", 1e12, 599.5),
+    ("min", 60e12, 599.95),
+    ("h", 3600e12, f64::INFINITY),
+];
+
+fn in_unit(ps: f64) -> (f64, &'static str) {
+    let of = |(unit, scale, end): &(&'static str, f64, f64)| (ps / scale < *end).then_some((ps / scale, *unit));
+    TIME_UNITS.iter().find_map(of).unwrap_or((ps, "ps"))
+}
+
+/// A number with three digits.
+fn three_digits(value: f64) -> String {
+    format!(
+        "{value:.*}",
+        if value >= 99.95 {
+            0
+        } else if value >= 9.995 {
+            1
+        } else {
+            2
+        }
+    )
+}
+
+/// A time with three digits and its unit: `85.2 us`, `924 ms`, `12.3 s`, `50.0 min`.
 pub fn human_time(time: Ps) -> String {
-    let (value, unit) = in_unit(time);
-    let decimals = match value {
-        v if v >= 99.95 || v == 0.0 => 0,
-        v if v >= 9.995 => 1,
-        _ => 2,
-    };
-    format!("{value:.decimals$} {unit}").trim_end().to_string()
+    match in_unit(time.0 as f64) {
+        (0.0, _) => "0".into(),
+        (value, unit) => format!("{} {unit}", three_digits(value)),
+    }
+}
+
+/// The same of seconds.
+pub fn human_seconds(seconds: f64) -> String {
+    human_time(Ps((seconds * 1e12).round() as u64))
 }
 
 /// A time with two decimals, for columns of times that add up.
 pub fn fine_time(time: Ps) -> String {
-    match in_unit(time) {
+    match in_unit(time.0 as f64) {
         (0.0, _) => "0".into(),
         (value, unit) => format!("{value:.2} {unit}"),
     }
 }
 
-fn in_unit(time: Ps) -> (f64, &'static str) {
-    let ps = time.0 as f64;
-    match time.0 {
-        0 => (0.0, ""),
-        1..=999 => (ps, "ps"),
-        1_000..=999_999 => (ps / 1e3, "ns"),
-        1_000_000..=999_999_999 => (ps / 1e6, "us"),
-        1_000_000_000..=999_999_999_999 => (ps / 1e9, "ms"),
-        _ => (ps / 1e12, "s"),
-    }
+/// An energy with its unit, as `12.34 mJ`.
+pub fn human_energy(energy: Pj) -> String {
+    let pj = energy.0 as f64;
+    let (value, unit) = match energy.0 {
+        0 => return "0".into(),
+        1..=999_999 => (pj / 1e3, "nJ"),
+        1_000_000..=999_999_999 => (pj / 1e6, "uJ"),
+        1_000_000_000..=999_999_999_999 => (pj / 1e9, "mJ"),
+        _ => (pj / 1e12, "J"),
+    };
+    format!("{value:.*} {unit}", if value >= 100.0 { 0 } else { 2 })
 }
 
 /// A count with blanks between thousands.
@@ -235,25 +268,11 @@ pub fn human_size(bytes: u64) -> String {
     }
 }
 
-/// Seconds with two or three digits: `0.92 s`, `12.3 s`, `5.2 min`.
-pub fn human_seconds(seconds: f64) -> String {
-    match seconds {
-        s if s < 0.0095 => format!("{:.1} ms", s * 1e3),
-        s if s < 0.9995 => format!("{:.0} ms", s * 1e3),
-        s if s < 10.0 => format!("{s:.2} s"),
-        s if s < 100.0 => format!("{s:.1} s"),
-        s if s < 600.0 => format!("{s:.0} s"),
-        s if s < 36_000.0 => format!("{:.1} min", s / 60.0),
-        s => format!("{:.1} h", s / 3600.0),
-    }
-}
-
 /// A size in the form of `--ram`: exact, in MiB if quarters of one are enough.
 pub fn ram_size(bytes: u64) -> String {
     match bytes {
-        b if b % (1 << 30) == 0 => format!("{}GiB", b >> 30),
-        b if b % (1 << 18) == 0 => format!("{}MiB", b as f64 / 1_048_576.0),
-        b => format!("{}KiB", b >> 10),
+        b if b % (1 << 30) != 0 && b % (1 << 18) == 0 => format!("{}MiB", b as f64 / 1_048_576.0),
+        b => show_bytes(Bytes(b)),
     }
 }
 
@@ -265,6 +284,11 @@ mod tests {
     fn times_have_three_digits_and_where_they_add_up_two_decimals() {
         let times = [0, 7, 85_220_000, 106_700_000, 9_999_000, 2_930_000, 4_550_000_000_000].map(Ps);
         assert_eq!(times.map(human_time), ["0", "7.00 ps", "85.2 us", "107 us", "10.0 us", "2.93 us", "4.55 s"]);
+        assert_eq!(
+            [999_600, 600_000_000_000_000, 36_000_000_000_000_000].map(|ps| human_time(Ps(ps))),
+            ["1.00 us", "10.0 min", "10.0 h"]
+        );
+        assert_eq!([Pj(0), Pj(1_295_480), Pj(12_350_000_000)].map(human_energy), ["0", "1.30 uJ", "12.35 mJ"]);
         assert_eq!(times.map(fine_time), ["0", "7.00 ps", "85.22 us", "106.70 us", "10.00 us", "2.93 us", "4.55 s"]);
     }
 
@@ -277,7 +301,7 @@ mod tests {
         );
         assert_eq!(
             [0.0012, 0.056, 0.924, 12.34, 123.4, 3000.0].map(human_seconds),
-            ["1.2 ms", "56 ms", "924 ms", "12.3 s", "123 s", "50.0 min"]
+            ["1.20 ms", "56.0 ms", "924 ms", "12.3 s", "123 s", "50.0 min"]
         );
         assert_eq!([14_004 << 10, 999 * mib + mib / 2].map(human_size), ["13.7 MiB", "1000 MiB"]);
         assert_eq!([68 * mib, 2 << 30, 300 << 10].map(ram_size), ["68MiB", "2GiB", "300KiB"]);

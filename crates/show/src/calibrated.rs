@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use coldframe_answer::calibrate::Calibrated;
-use coldframe_answer::machine_sheet::two_digits;
 use coldframe_core::Ps;
+use coldframe_sheet::quantity::human_time;
 
 /// Each event, in a user's words.
 const EVENTS: [(&str, &str); 15] = [
@@ -60,5 +60,5 @@ fn row(words: &str, [a, b, c]: [String; 3]) -> String {
 }
 
 fn shown(times: &BTreeMap<String, Option<u64>>, parts: [&str; 3]) -> [String; 3] {
-    parts.map(|part| times.get(part).copied().flatten().map_or(String::new(), |ps| two_digits(Ps(ps))))
+    parts.map(|part| times.get(part).copied().flatten().map_or(String::new(), |ps| human_time(Ps(ps))))
 }

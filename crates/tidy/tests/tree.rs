@@ -16,7 +16,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("kernel", &["proc"]),
     ("preload", &["recording", "live"]),
     ("capi", &["live"]),
-    ("costs", &["core", "live", "plan", "proc"]),
+    ("costs", &["core", "live", "plan", "proc", "sheet"]),
     ("answer", &["core", "sheet", "journal", "recording", "proc", "plan", "store", "lane", "live", "kernel", "costs"]),
     ("show", &["core", "sheet", "store", "answer"]),
     ("terminal", &["store", "show"]),

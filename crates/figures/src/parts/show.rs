@@ -2,7 +2,7 @@
 
 use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_plots::tasks_table::count_of;
-use coldframe_sheet::quantity::{human_count, human_size, human_time, show_bytes};
+use coldframe_sheet::quantity::{human_count, human_energy, human_size, human_time, show_bytes};
 use coldframe_show::table::styled;
 use coldframe_show::text::folded;
 
@@ -57,19 +57,6 @@ fn percent(ours: u64, of: u64) -> String {
         0 => "-".into(),
         _ => format!("{:+.1} %", 100.0 * (ours as f64 / of as f64 - 1.0)),
     }
-}
-
-/// An energy with three digits and its unit.
-fn human_energy(energy: Pj) -> String {
-    let pj = energy.0 as f64;
-    let (value, unit) = match energy.0 {
-        0 => return "0".into(),
-        1..=999_999 => (pj / 1e3, "nJ"),
-        1_000_000..=999_999_999 => (pj / 1e6, "uJ"),
-        1_000_000_000..=999_999_999_999 => (pj / 1e9, "mJ"),
-        _ => (pj / 1e12, "J"),
-    };
-    format!("{value:.*} {unit}", if value >= 100.0 { 0 } else { 2 })
 }
 
 /// All of it for a person, in 80 columns.

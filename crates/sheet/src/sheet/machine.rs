@@ -6,7 +6,7 @@ use coldframe_core::Ps;
 use serde::{Deserialize, Serialize};
 
 use super::{Kind, Sheet, SheetError, Sourced};
-use crate::quantity::{self, QuantityError};
+use crate::quantity;
 
 /// Identifies the machine of a sheet. If any field but the last two differs, it is another machine, and the sheet's
 /// numbers do not apply to it.
@@ -38,40 +38,49 @@ impl Machine {
 }
 
 /// A time that varies: the mean of a long run, and the range of the means of short stretches.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Spread {
     /// The mean of the best tenth of stretches.
+    #[serde(with = "as_text")]
     pub low: Ps,
     /// The mean of all.
+    #[serde(with = "as_text")]
     pub mean: Ps,
     /// The mean of the worst tenth of stretches.
+    #[serde(with = "as_text")]
     pub high: Ps,
 }
 
-/// A [`Spread`] as text.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Varying {
-    /// The mean of the best tenth of stretches.
-    pub low: String,
-    /// The mean of all.
-    pub mean: String,
-    /// The mean of the worst tenth of stretches.
-    pub high: String,
-}
-
-/// The time of a disk's requests, as text.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+/// The time of a disk's requests of one kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Latency {
-    /// Median.
-    pub p50: String,
+    /// Median, from submission to completion.
+    #[serde(with = "as_text")]
+    pub p50: Ps,
     /// Mean.
-    pub mean: String,
+    #[serde(with = "as_text")]
+    pub mean: Ps,
     /// 99th percentile.
-    pub p99: String,
+    #[serde(with = "as_text")]
+    pub p99: Ps,
     /// Time for each page moved, at the same number of requests in flight.
-    pub per_page: String,
+    #[serde(with = "as_text")]
+    pub per_page: Ps,
+}
+
+/// A time in a sheet is a text with its unit, without rounding.
+mod as_text {
+    use super::{quantity, Deserialize, Ps};
+
+    pub fn serialize<S: serde::Serializer>(time: &Ps, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&quantity::show_time(*time))
+    }
+
+    pub fn deserialize<'a, D: serde::Deserializer<'a>>(from: D) -> Result<Ps, D::Error> {
+        quantity::time(&String::deserialize(from)?).map_err(serde::de::Error::custom)
+    }
 }
 
 macro_rules! measured {
@@ -102,7 +111,7 @@ macro_rules! measured {
 
 measured! {
     /// The cost of each paging event, as time of the thread that causes the event.
-    Live, "live", Varying {
+    Live, "live", Spread {
         /// The first touch of a page without the pager: the kernel's own zero-fill fault, huge pages off.
         zero_fill_native,
         /// The same for each 4 KiB, with huge pages as the kernel has them set.
@@ -157,30 +166,6 @@ measured! {
     }
 }
 
-impl Varying {
-    /// As text, without rounding.
-    pub fn of(spread: Spread) -> Varying {
-        let [low, mean, high] = [spread.low, spread.mean, spread.high].map(quantity::show_time);
-        Varying { low, mean, high }
-    }
-
-    /// Reads the three times.
-    ///
-    /// # Errors
-    /// One of the three is not a time.
-    pub fn spread(&self) -> Result<Spread, QuantityError> {
-        let time = |text: &str| quantity::time(text);
-        Ok(Spread { low: time(&self.low)?, mean: time(&self.mean)?, high: time(&self.high)? })
-    }
-}
-
-impl Latency {
-    fn times(&self) -> Result<[Ps; 4], QuantityError> {
-        let [a, b, c, d] = [&self.p50, &self.mean, &self.p99, &self.per_page].map(|text| quantity::time(text));
-        Ok([a?, b?, c?, d?])
-    }
-}
-
 /// Checks that apply to every measured number.
 fn refused<T>(
     table: &[(&'static str, Option<&Sourced<T>>)],
@@ -194,21 +179,19 @@ fn refused<T>(
     given.filter_map(|(field, entry)| Some((field, why(entry)?))).next()
 }
 
-fn varies(value: &Varying) -> Option<String> {
-    match value.spread() {
-        Err(error) => Some(error.to_string()),
-        Ok(s) if s.low == Ps::ZERO => Some("is 0; leave the field out if it is not known".into()),
-        Ok(s) if s.low > s.mean || s.mean > s.high => Some("low, mean and high are not in this order of size".into()),
-        Ok(_) => None,
+const ZERO: &str = "is 0; leave the field out if it is not known";
+
+fn varies(s: &Spread) -> Option<String> {
+    match s.low == Ps::ZERO {
+        true => Some(ZERO.into()),
+        false => (s.low > s.mean || s.mean > s.high).then(|| "low, mean and high are not in this order of size".into()),
     }
 }
 
-fn takes(value: &Latency) -> Option<String> {
-    match value.times() {
-        Err(error) => Some(error.to_string()),
-        Ok(times) if times.contains(&Ps::ZERO) => Some("is 0; leave the field out if it is not known".into()),
-        Ok([p50, _, p99, _]) if p50 > p99 => Some("p50 is more than p99".into()),
-        Ok(_) => None,
+fn takes(of: &Latency) -> Option<String> {
+    match [of.p50, of.mean, of.p99, of.per_page].contains(&Ps::ZERO) {
+        true => Some(ZERO.into()),
+        false => (of.p50 > of.p99).then(|| "p50 is more than p99".into()),
     }
 }
 
@@ -230,7 +213,7 @@ impl Sheet {
     pub fn cost(&self, field: &'static str) -> Result<Spread, SheetError> {
         let missing = || SheetError::NotMeasured { device: self.name.clone(), field };
         let entry = self.live.all().into_iter().find(|(name, _)| *name == field).and_then(|(_, entry)| entry);
-        Ok(entry.ok_or_else(missing)?.value.spread().expect("checked when read"))
+        Ok(entry.ok_or_else(missing)?.value)
     }
 }
 
@@ -255,11 +238,11 @@ mod tests {
         let fields: Vec<_> = sheet.live.all().into_iter().map(|(field, _)| field).collect();
         for (i, field) in fields.iter().enumerate() {
             let ps = |factor: u64| Ps(factor * (1_234_567 + i as u64));
-            let value = Varying::of(Spread { low: ps(1), mean: ps(2), high: ps(3) });
+            let value = Spread { low: ps(1), mean: ps(2), high: ps(3) };
             *sheet.live.of(field.strip_prefix("live.").unwrap()).unwrap() =
                 Some(Sourced { value, source: "by hand".into() });
         }
-        let [p50, mean, p99, per_page] = ["70us", "80us", "1ms", "10us"].map(String::from);
+        let [p50, mean, p99, per_page] = [70, 80, 1000, 10].map(|us| Ps(us * 1_000_000));
         sheet.disk.read_16 = Some(Sourced { value: Latency { p50, mean, p99, per_page }, source: "by hand".into() });
         sheet
     }
@@ -298,7 +281,7 @@ mod tests {
     fn a_bad_machine_names_the_field() {
         let good = sheet().to_toml();
         for (from, to, reason) in [
-            ("low = \"1.234567us\"", "low = \"1.2\"", "`live.zero_fill_native`: `1.2` cannot be read"),
+            ("low = \"1.234567us\"", "low = \"1.2\"", "`1.2` cannot be read"),
             ("low = \"1.234567us\"", "low = \"0ns\"", "`live.zero_fill_native`: is 0"),
             ("low = \"1.234567us\"", "low = \"9s\"", "`live.zero_fill_native`: low, mean and high"),
             ("p50 = \"70us\"", "p50 = \"2ms\"", "`disk.read_16`: p50 is more"),

@@ -361,7 +361,7 @@ mod tests {
         assert!(!flat().says_something());
         assert_eq!(flat().sentence(), "Time: 61.8 us to 61.9 us.");
         let all = charts(&[flat(), chart(vec![line("a", &[(1.0, 2.0)])], false)]);
-        assert!(!all.contains("<figure") && all.contains("Time: 2 s."), "{all}");
+        assert!(!all.contains("<figure") && all.contains("Time: 2.00 s."), "{all}");
         let two = || chart(vec![line("a", &[(1.0, 2.0), (2.0, 4.0)]), line("b", &[(1.0, 3.0)])], false);
         let both = charts(&[two(), two()]);
         assert_eq!((both.matches("class=\"legend\"").count(), both.matches("<figure").count()), (1, 2));

@@ -1,7 +1,7 @@
 //! Values of results as text, tables and sections.
 
-use coldframe_core::Ps;
-use coldframe_sheet::quantity::{human_count, human_size, human_time};
+use coldframe_core::{Pj, Ps};
+use coldframe_sheet::quantity::{human_count, human_energy, human_seconds, human_size, human_time};
 
 use crate::plot::escape;
 
@@ -46,19 +46,9 @@ impl Unit {
     /// A value with its unit.
     pub fn show(self, value: f64) -> String {
         match self {
-            Unit::Seconds => seconds(value),
+            Unit::Seconds => human_seconds(value),
             Unit::Number => short(digits(value)),
         }
-    }
-}
-
-/// Seconds with two or three digits, down to nanoseconds.
-fn seconds(value: f64) -> String {
-    match value {
-        v if v < 1e-6 => format!("{} ns", short(digits(v * 1e9))),
-        v if v < 1e-3 => format!("{} us", short(digits(v * 1e6))),
-        v if v < 1.0 => format!("{} ms", short(digits(v * 1e3))),
-        v => format!("{} s", short(digits(v))),
     }
 }
 
@@ -117,11 +107,7 @@ pub fn plain(n: Option<u64>) -> String {
 
 /// Picojoules.
 pub fn energy(pj: u64) -> String {
-    match pj {
-        0..=999_999_999 => format!("{:.3} uJ", pj as f64 / 1e6),
-        1_000_000_000_000.. => format!("{:.3} J", pj as f64 / 1e12),
-        _ => format!("{:.3} mJ", pj as f64 / 1e9),
-    }
+    human_energy(Pj(pj))
 }
 
 /// A row of a table: attributes, and its cells; the first is text, the others numbers.
