@@ -70,7 +70,6 @@ bench: build
 	$(CARGO) bench --locked -p coldframe-drivers --bench swap
 	$(CARGO) bench --locked -p coldframe-drivers --bench tasks
 	$(CARGO) bench --locked -p coldframe-formats
-	$(CARGO) bench --locked -p coldframe-record
 
 # Measure the cost of a live pager's fault, as ratios to floors of the same run. BENCH_DIR: the folder of its swap file.
 bench-live:

@@ -77,11 +77,6 @@ impl Engine {
         &self.counts
     }
 
-    /// Whether a load is under way.
-    pub fn is_loading(&self) -> bool {
-        self.flights.iter().next().is_some()
-    }
-
     /// Whether a prefetch could begin now, as far as buffers go: one buffer is kept for the next fault.
     pub fn has_spare_buffer(&self) -> bool {
         self.flights.has_spare_ticket()

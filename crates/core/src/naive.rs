@@ -114,13 +114,6 @@ impl Immediate {
         self.events.pop_front()
     }
 
-    /// One of the ends of transfers, chosen by `pick`: a machine with several transfers under way may report them in
-    /// any order.
-    pub fn any_event(&mut self, pick: usize) -> Option<Event> {
-        let under_way = self.events.len();
-        self.events.remove(pick % under_way.max(1))
-    }
-
     /// Reads the page as the processor would; `None` is a fault.
     pub fn read(&mut self, page: PageId) -> Option<u64> {
         let entry = &mut self.table[page.index()];

@@ -291,7 +291,7 @@ impl Lane {
         // Pages that are read ahead are one read with the page, as on Linux: the task continues when all of them are
         // there.
         if together || self.world.sources.is_some() {
-            self.settle(table);
+            while self.world.wait(&mut self.engine, table) {}
         }
         if let Some(sources) = &mut self.world.sources {
             let after = self.engine.counts();
@@ -350,11 +350,6 @@ impl Lane {
         if let Event::Released { page } = event {
             world.stored[page.index()] = false;
         }
-    }
-
-    /// Waits until the device has nothing to do, as a program does that has given prefetch hints.
-    pub fn settle(&mut self, table: &mut PageTable) {
-        while self.world.wait(&mut self.engine, table) {}
     }
 
     /// The result so far. `table` is the lane's page table.

@@ -69,5 +69,3 @@ pub fn failure(model: impl Model) -> String {
 pub const WRONG: &str = "left == right";
 /// All threads sleep.
 pub const DEADLOCK: &str = "deadlock";
-/// A thread makes no progress.
-pub const CIRCLE: &str = "exceeded max_steps";

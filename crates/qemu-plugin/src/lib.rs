@@ -80,12 +80,6 @@ fn install(id: u64, info: &Info, arguments: &[String]) -> Result<(), String> {
     }
     // SAFETY: `target_name` is a constant string of QEMU's.
     let target = unsafe { CStr::from_ptr(info.target_name) }.to_string_lossy().into_owned();
-    if arguments == ["empty=on"] {
-        // A lower bound for measurements: all calls of a recording, with empty callbacks.
-        // SAFETY: the function has the type of QEMU's header; `id` is ours.
-        unsafe { api::qemu_plugin_register_vcpu_tb_trans_cb(id, on_block_translated_empty) };
-        return Ok(());
-    }
     let options = Options::parse(arguments)?;
     shared::map(&options.shm, options.recorder)?;
     exec::prepare(&target);
@@ -192,20 +186,6 @@ extern "C" fn on_block_translated(_: u64, block: *const Block) {
         let address = api::qemu_plugin_insn_vaddr(api::qemu_plugin_tb_get_insn(block, 0));
         let Some(word) = shared::describe_block(address, &sizes[..count]) else { return };
         api::qemu_plugin_register_vcpu_tb_exec_cb(block, on_block, api::NO_REGISTERS, word as usize as *mut c_void);
-    }
-}
-
-extern "C" fn on_block_translated_empty(_: u64, block: *const Block) {
-    extern "C" fn on_block(_: c_uint, _: *mut c_void) {}
-    extern "C" fn on_access(_: c_uint, _: u32, _: u64, _: *mut c_void) {}
-    let none = std::ptr::null_mut();
-    // SAFETY: `block` and its instructions are valid during this call; the callbacks have the right types.
-    unsafe {
-        for index in 0..api::qemu_plugin_tb_n_insns(block) {
-            let instruction = api::qemu_plugin_tb_get_insn(block, index);
-            api::qemu_plugin_register_vcpu_mem_cb(instruction, on_access, api::NO_REGISTERS, api::READ_WRITE, none);
-        }
-        api::qemu_plugin_register_vcpu_tb_exec_cb(block, on_block, api::NO_REGISTERS, none);
     }
 }
 

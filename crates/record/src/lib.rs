@@ -36,7 +36,7 @@ mod rows;
 mod wire;
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
@@ -48,12 +48,6 @@ pub use error::RecordError;
 
 /// The file name of the plugin that `coldframe-plugin` builds.
 pub const PLUGIN: &str = "libcoldframe_plugin.so";
-
-/// The plugin, beside the running executable, where `cargo build` puts it, or where an installation puts it; `exe_dir`
-/// is the folder of the executable.
-pub fn find_plugin(exe_dir: &Path) -> Option<PathBuf> {
-    coldframe_proc::find_library(exe_dir, PLUGIN)
-}
 
 /// The detail of each reference that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +89,7 @@ pub struct Recording {
     pub limits: Limits,
     /// Set by the caller, for example at Ctrl-C: recording ends as at a limit.
     pub stop: Arc<AtomicBool>,
-    /// The plugin's path, as [`find_plugin`] returns it.
+    /// The plugin's path.
     pub plugin: Option<PathBuf>,
     /// For programs of another machine: the directory with that machine's `lib` (QEMU's `-L`).
     pub sysroot: Option<PathBuf>,

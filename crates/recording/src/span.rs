@@ -17,9 +17,7 @@ pub const PAGE: u64 = 4096;
 /// The default start of managed memory: 2 GiB. It is low, so that addresses that language runtimes ask for are in
 /// managed memory. It is above small executables that cannot be moved, their `brk` heap, and MAP_32BIT.
 pub const BASE: u64 = 0x8000_0000;
-/// The start of managed memory in a program that is recorded under an emulator, far from everything else. QEMU before
-/// version 8.2 puts the program itself and all its mappings from 256 GiB upwards (`TASK_UNMAPPED_BASE` in its
-/// `linux-user/mmap.c`), in the middle of a span that begins at `BASE`.
+/// The start of managed memory in a program that is recorded, or that has something at [`BASE`]: far from all else.
 pub const BASE_RECORDED: u64 = 0x2000_0000_0000;
 /// Values of a digit; three of them name more pages than an engine can (2^29).
 const DIGIT: u64 = 1024;
