@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all help build symbols demo test oracle programs signals python board bench bench-ahead bench-live bench-anyone bench-compare bench-park bench-truth bench-zram vm header settings papers papers-book fuzz soak lint docs dist clean
+.PHONY: all help build symbols demo test oracle programs signals python board bench bench-ahead bench-live bench-anyone bench-compare bench-park bench-truth bench-zram vm header schema settings papers papers-book fuzz soak lint docs dist clean
 
 all: build
 
@@ -122,6 +122,10 @@ vm:
 # Write include/coldframe.h from crates/capi.
 header:
 	COLDFRAME_WRITE_HEADER=1 $(CARGO) test --locked -p coldframe-capi --test header
+
+# Write the schemas of JSON outputs, docs/schema, from the types.
+schema:
+	COLDFRAME_WRITE_SCHEMA=1 $(CARGO) test --locked -p coldframe-answer --test schema
 
 # Write the book's page of settings and the types of the Python package from crates/experiment/src/settings.rs.
 settings:

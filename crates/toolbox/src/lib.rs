@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod documents;
+pub mod schemas;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
