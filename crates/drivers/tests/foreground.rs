@@ -134,7 +134,7 @@ fn reads_in_slots_take_their_time_and_the_one_too_many_copies() {
     assert_eq!(paging(&twice), paging(&ever));
     let [twice, ever] = [twice, ever].map(|result| result.foreground.unwrap());
     assert_eq!((twice.slot_reading, ever.slot_reading), (Ps(3_000), Ps(4_000)));
-    assert_eq!((twice.beside, ever.beside), (US * 111, Ps::ZERO));
+    assert_eq!((twice.background_copies, ever.background_copies), (US * 111, Ps::ZERO));
 }
 
 #[test]

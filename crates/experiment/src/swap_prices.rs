@@ -279,17 +279,20 @@ mod tests {
 
     #[test]
     fn an_area_larger_than_its_device_is_refused() {
-        let said = Area::of(&BACKINGS[2], None, Bytes(2 << 30)).unwrap_err().to_string();
-        assert!(said.contains("swap.size") && said.contains("2GiB") && said.contains("1GiB of LPDDR2-PCM"), "{said}");
+        let refusal = Area::of(&BACKINGS[2], None, Bytes(2 << 30)).unwrap_err().to_string();
+        assert!(
+            refusal.contains("swap.size") && refusal.contains("2GiB") && refusal.contains("1GiB of LPDDR2-PCM"),
+            "{refusal}"
+        );
         assert!(Area::of(&BACKINGS[4], None, Bytes(2 << 30)).is_ok(), "no area is never too large");
     }
 
     #[test]
     fn a_card_is_no_memory_and_a_memory_no_card() {
-        let said = Area::of(&BACKINGS[3], Some("iNAND-eMMC"), PAGE).unwrap_err().to_string();
-        assert!(said.contains("iNAND-eMMC") && said.contains("power.pre_pdn"), "{said}");
-        let said = Area::of(&BACKINGS[1], Some("LPDDR2-PCM"), PAGE).unwrap_err().to_string();
-        assert!(said.contains("LPDDR2-PCM") && said.contains("supply.voltage"), "{said}");
+        let refusal = Area::of(&BACKINGS[3], Some("iNAND-eMMC"), PAGE).unwrap_err().to_string();
+        assert!(refusal.contains("iNAND-eMMC") && refusal.contains("power.pre_pdn"), "{refusal}");
+        let refusal = Area::of(&BACKINGS[1], Some("LPDDR2-PCM"), PAGE).unwrap_err().to_string();
+        assert!(refusal.contains("LPDDR2-PCM") && refusal.contains("supply.voltage"), "{refusal}");
     }
 
     #[test]

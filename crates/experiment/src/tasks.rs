@@ -242,9 +242,9 @@ fn read(path: &Path, shift: Option<u32>, rows: u64, trace: &Provenance) -> Resul
         if at >= rows {
             return Ok(false);
         }
-        let found = reader.read(block, wanted)? as u64;
-        at += found;
-        Ok::<_, ExperimentError>(found > 0)
+        let rows_read = reader.read(block, wanted)? as u64;
+        at += rows_read;
+        Ok::<_, ExperimentError>(rows_read > 0)
     };
     let tasks = match shift {
         Some(shift) => TraceTasks::read(shift, &spaces(trace), columns.count, next)?,

@@ -196,7 +196,7 @@ impl Exported {
     /// A suite with one test.
     fn junit(&self, within: bool) -> String {
         let (name, words, seconds) = (escape(&self.program), escape(self.words.trim_end()), self.seconds);
-        let said = match within {
+        let printed = match within {
             true => format!("<system-out>{words}</system-out>"),
             false => {
                 let first = words.lines().next().unwrap_or_default();
@@ -205,7 +205,7 @@ impl Exported {
         };
         format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"coldframe check\" tests=\"1\" failures=\"{}\" errors=\"0\" \
-             time=\"{seconds:.3}\">\n<testcase classname=\"coldframe\" name=\"{name}\" time=\"{seconds:.3}\">{said}</testcase>\n</testsuite>\n",
+             time=\"{seconds:.3}\">\n<testcase classname=\"coldframe\" name=\"{name}\" time=\"{seconds:.3}\">{printed}</testcase>\n</testsuite>\n",
             u8::from(!within)
         )
     }
@@ -259,8 +259,8 @@ mod tests {
     #[test]
     fn what_is_no_form_is_refused_with_those_that_are() {
         let page = Page::default();
-        let said = exported(None).text("xls", &page).unwrap_err().to_string();
-        assert!(said.contains(".csv") && said.contains(".prom"), "{said}");
+        let printed = exported(None).text("xls", &page).unwrap_err().to_string();
+        assert!(printed.contains(".csv") && printed.contains(".prom"), "{printed}");
         assert!(exported(None).text("xml", &page).unwrap_err().to_string().contains("coldframe check"));
     }
 }

@@ -16,15 +16,15 @@ fn bars(counts: &[u64]) -> String {
     steps.iter().map(|step| BARS[(step * 8).div_ceil(most) as usize]).collect()
 }
 
-/// The rates since the look before; without an interval, totals. `seen`: at least two looks, the newest last.
-pub fn table(seen: &VecDeque<Snapshot>, interval: Option<Duration>) -> String {
-    let (now, before) = (&seen[seen.len() - 1], &seen[seen.len() - 2]);
+/// The rates since the look before; without an interval, totals. `looks`: at least two looks, the newest last.
+pub fn table(looks: &VecDeque<Snapshot>, interval: Option<Duration>) -> String {
+    let (now, before) = (&looks[looks.len() - 1], &looks[looks.len() - 2]);
     let seconds = interval.map_or(1.0, |i| i.as_secs_f64());
     let rate = |n: u64, b: u64| human_count((n.saturating_sub(b) as f64 / seconds) as u64);
     let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
     let row = |name: &str, of: fn(&Snapshot) -> Times| {
         let (n, b) = (of(now), of(before));
-        let counts: Vec<u64> = seen.iter().map(|look| of(look).count).collect();
+        let counts: Vec<u64> = looks.iter().map(|look| of(look).count).collect();
         vec![name.to_string(), bars(&counts), rate(n.count, b.count), us(n.p50_ns), us(n.p99_ns), us(n.p999_ns)]
     };
     let mut rows = vec![

@@ -124,8 +124,9 @@ pub(super) fn is_wanted(settings: &Settings) -> bool {
 /// A collection's copies take the same way as any page, in both directions; only a card erases.
 fn log(s: &Swap, area: &Area, prices: &PhonePrices) -> Result<Option<LogArea>, ExperimentError> {
     log::refuse_kernel(s)?;
-    let asked = s.layout.is_some() || s.collector.is_some() || s.blocks.is_some() || s.slots_per_block.is_some();
-    if !asked || area.size == Bytes::ZERO {
+    let has_log_settings =
+        s.layout.is_some() || s.collector.is_some() || s.blocks.is_some() || s.slots_per_block.is_some();
+    if !has_log_settings || area.size == Bytes::ZERO {
         return Ok(None);
     }
     if s.blocks.is_some() && s.size.is_some() {

@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused_by_its_field() {
-        for (sets, said) in [
+        for (sets, reason) in [
             (&["ram=1MiB", "swap.backing=tape"][..], "swap.backing"),
             (&["ram=1MiB", "swap.backing=nvm_dr"], "did you mean `nvm-dr`"),
             (&["ram=1MiB", "swap.size=2GiB"], "1GiB of LPDDR2-PCM"),
@@ -199,7 +199,7 @@ mod tests {
             (&["ram=1MiB", "front_end.reference=-3ns"], "front_end.reference"),
         ] {
             let error = resolved(sets).map(|_| ()).unwrap_err().to_string();
-            assert!(error.contains(said), "{sets:?}: {error}");
+            assert!(error.contains(reason), "{sets:?}: {error}");
         }
     }
 }

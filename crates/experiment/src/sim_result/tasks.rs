@@ -76,7 +76,7 @@ pub struct ForegroundTimes {
     /// Extra time of references to slots, compared with references to DRAM.
     pub slot_reading: u64,
     /// For copies that no task waited for.
-    pub beside: u64,
+    pub background_copies: u64,
     /// When the last reference was answered.
     pub end: u64,
 }
@@ -275,7 +275,7 @@ impl Foreground {
                 paging: turns.paging.0,
                 switch_back_mean: turns.switch_delay(None).0,
                 slot_reading: turns.slot_reading.0,
-                beside: turns.beside.0,
+                background_copies: turns.background_copies.0,
                 end: turns.end.0,
             },
             switches: turns.switches.iter().map(switch).collect(),

@@ -62,7 +62,7 @@ pub struct ForegroundResult {
     /// Extra time of references to slots, over references to DRAM.
     pub slot_reading: Ps,
     /// Time for copies that no task waited for.
-    pub beside: Ps,
+    pub background_copies: Ps,
     /// The time of the last reference.
     pub end: Ps,
     /// By slot of an area that is rewritten in place: how often it was written.
@@ -232,7 +232,7 @@ impl Cpu {
         let began = self.paging.world.now;
         self.paging.handle(Event::ReadOften { page }, Class::Background);
         if let Some(foreground) = &mut self.foreground {
-            foreground.result.beside += self.paging.world.now - began;
+            foreground.result.background_copies += self.paging.world.now - began;
         }
     }
 
