@@ -29,7 +29,7 @@ mod cpu;
 mod paging;
 mod program;
 
-pub use cpu::{Cpu, ForegroundResult, Switch, Turn, Turns};
+pub use cpu::{Cpu, ForegroundResult, Switch, Turns};
 pub use program::{Program, Step, TraceTasks};
 
 pub use coldframe_lane::watch::Prefetched;

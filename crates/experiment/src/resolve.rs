@@ -28,11 +28,11 @@ mod size;
 mod string;
 mod tasks;
 
-pub use foreground::{foreground, on_phone, ForegroundPlan};
+pub use foreground::{foreground, on_phone};
 pub use log::{swaps, LogArea, LogSettings, SwapPlan, LAYOUTS};
 pub use names::collector;
 pub use string::{string, Engine, Plan};
-pub use tasks::{tasks, Base, TasksPlan};
+pub use tasks::{tasks, Base, ForegroundPlan, TasksPlan};
 
 /// The number of pages that a trace touches behind a front end, for sizes in percent.
 pub type Pages<'a> = &'a mut dyn FnMut(&FrontKey) -> Result<usize, ExperimentError>;

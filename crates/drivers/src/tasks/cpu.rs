@@ -22,7 +22,7 @@ mod memory;
 mod task;
 
 use foreground::Foreground;
-pub use foreground::{ForegroundResult, Switch, Turn, Turns};
+pub use foreground::{ForegroundResult, Switch, Turns};
 use task::Task;
 
 /// The processor with its tasks.

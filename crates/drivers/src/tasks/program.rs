@@ -7,9 +7,19 @@ use coldframe_core::Backed;
 use coldframe_store::{Block, Kind, Reference};
 
 use crate::front_end::Spaces;
-use crate::tasks::Turn;
 use coldframe_lane::numbering::Numbering;
 use coldframe_lane::PageRef;
+
+/// A turn of a task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Turn {
+    /// The task.
+    pub task: u32,
+    /// Steps of its program, from where its turn before ended.
+    pub steps: u32,
+    /// When it begins in the trace, in nanoseconds; where rows have no times, after this many references.
+    pub at: u64,
+}
 
 /// A run of references to one page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -8,7 +8,7 @@ use coldframe_sheet::quantity;
 use coldframe_store::Provenance;
 
 use super::backed::{self, BackedArea};
-use super::tasks::{Base, TasksPlan, TasksSettings};
+use super::tasks::{Base, ForegroundPlan, TasksPlan, TasksSettings};
 use super::{failures, front, names, refuse, size, Pages};
 use crate::error::ExperimentError;
 use crate::phone::MachineParameters;
@@ -19,17 +19,6 @@ use crate::systems::{self, System};
 
 /// Time of a reference in a trace without times: 1 ns, an assumption.
 const REFERENCE: Ps = Ps(1_000);
-
-/// The part of a [`TasksPlan`] that only tasks in the foreground have.
-#[derive(Clone, Debug)]
-pub struct ForegroundPlan {
-    /// The system that is named, or the default one.
-    pub system: &'static System,
-    /// Time of a reference if the trace has no times.
-    pub reference: Ps,
-    /// Writes after which start-gap moves its gap.
-    pub start_gap: Option<u32>,
-}
 
 fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ExperimentError> {
     Err(ExperimentError::setting(field, reason))

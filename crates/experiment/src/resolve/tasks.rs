@@ -14,11 +14,22 @@ use serde_json::{json, Value};
 
 use super::backed::{self, BackedArea, BackedSettings};
 use super::log;
-use super::{front, names, refuse, string, ForegroundPlan, Pages, Plan};
+use super::{front, names, refuse, string, Pages, Plan};
 use crate::error::ExperimentError;
 use crate::settings::{self, Settings, Swap};
 use crate::systems::backing::PAGE;
 use crate::systems::{self, System};
+
+/// The part of a [`TasksPlan`] that only tasks in the foreground have.
+#[derive(Clone, Debug)]
+pub struct ForegroundPlan {
+    /// The system that is named, or the default one.
+    pub system: &'static System,
+    /// Time of a reference if the trace has no times.
+    pub reference: Ps,
+    /// Writes after which start-gap moves its gap.
+    pub start_gap: Option<u32>,
+}
 
 /// A configuration of tasks under a scheduler with every name resolved.
 #[derive(Clone, Debug)]

@@ -11,19 +11,9 @@ use std::sync::Arc;
 use coldframe_core::{Below, Event, PageId, Ps, TaskId};
 
 use super::Cpu;
+use crate::tasks::program::Turn;
 use crate::tasks::{Step, TaskSpec};
 use coldframe_lane::bus::Class;
-
-/// A turn of a task.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Turn {
-    /// The task.
-    pub task: u32,
-    /// Steps of its program, from where its turn before ended.
-    pub steps: u32,
-    /// When it begins in the trace, in nanoseconds; where rows have no times, after this many references.
-    pub at: u64,
-}
 
 /// The turns of tasks.
 #[derive(Clone, Debug)]
