@@ -37,9 +37,9 @@ def heap(bench: truth.Bench, words: list) -> int:
 
 def seconds(bench: truth.Bench, words: list, way: str, ram: int) -> float | None:
     """One run; infinite: longer than the patience. None: it failed, or the kernel killed it."""
-    by = ["--by", "kernel", "--swap", f"{bench.folder}/swap", "--backing-max", "1GiB"] if way == "kernel" else ["--by", "pager", "--backing", bench.folder, "--read-ahead", WAYS[way]]
+    by = ["--by", "kernel", "--swap", f"{bench.folder}/swap", "--swap-size", "1GiB"] if way == "kernel" else ["--backing", bench.folder, "--read-ahead", WAYS[way]]
     try:
-        return bench.timed([bench.coldframe, "run", "-q", *by, "--ram", f"{ram // 1024}KiB", "--", *words], bench.patience)
+        return bench.timed([bench.coldframe if way == "kernel" else f"{bench.coldframe}-lab", "run", "-q", *by, "--ram", f"{ram // 1024}KiB", "--", *words], bench.patience)
     except truth.Ended as ended:
         # The guard takes the swap away, and that takes its time.
         while os.path.exists(f"{bench.folder}/swap") and way == "kernel":

@@ -89,7 +89,7 @@ def compared(coldframe: str, words: list, folder: str, answer: dict, patience: f
         low, high = point["seconds_low"], point["seconds_high"] or float("inf")
         said = [point["seconds"], low, high] if work is None else [one / answer["program_seconds"] * work for one in (point["seconds"], low, high)]
         start = [coldframe, "-q", "run", "--by", "kernel", "--swap", "zram" if swap == "zram" else f"{folder}/swap"]
-        start += ["--backing-max", "1GiB", "--ram", f"{point['ram_bytes'] // 1024}KiB", "--stats", f"{folder}/stats.json", "--"]
+        start += ["--swap-size", "1GiB", "--ram", f"{point['ram_bytes'] // 1024}KiB", "--stats", f"{folder}/stats.json", "--"]
         runs = []
         for _ in range(2):
             _, code, text = run([*start, *words], folder, patience)

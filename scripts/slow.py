@@ -70,7 +70,8 @@ def run(coldframe: str, program: str, how: list, work: tuple, probed: bool) -> t
     """The program's own figures, and the pager's statistics."""
     _, hot, part, ops = work
     with tempfile.NamedTemporaryFile() as stats:
-        command = [coldframe, "run", "-q", "--stats", stats.name, "--ram", f"{RAM_MIB}MiB", *how, "--", program, str(hot), str(part), str(ops), str(int(probed))]
+        program_of = f"{coldframe}-lab" if "--slow" in how else coldframe
+        command = [program_of, "run", "-q", "--stats", stats.name, "--ram", f"{RAM_MIB}MiB", *how, "--", program, str(hot), str(part), str(ops), str(int(probed))]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600)
         lines = [line for line in done.stderr.splitlines() if line.startswith("{\"ns\"")]
         if done.returncode != 0 or not lines:

@@ -21,7 +21,7 @@ ROWS = [("clock", "sequential"), ("clock", "parallel"), ("pa-clock", "parallel")
 
 def run(coldframe, policy, handler, ram, program, folder):
     stats = os.path.join(folder, "stats.json")
-    words = [coldframe, "-q", "run", "--ram", ram, "--policy", policy, "--handler", handler, "--stats", stats, "--", *program]
+    words = [f"{coldframe}-lab", "-q", "run", "--ram", ram, "--policy", policy, "--handler", handler, "--stats", stats, "--", *program]
     done = subprocess.run(words, capture_output=True)
     if done.returncode:
         sys.exit(f"{' '.join(words)}: {done.stderr.decode()}")

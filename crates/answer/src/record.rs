@@ -204,7 +204,7 @@ pub fn record(order: &Order, out: &Path) -> Result<Recording, AnswerError> {
     let (summary, facts) = traced(processes, &line(order.command), seconds, status.code(), noise, out)?;
     let limit = ended.why.map(|why| match why {
         Why::Signal => "a signal",
-        Why::Deadline => "--max-time",
+        Why::Deadline => "--for",
     });
     Ok(Recording {
         trace: out.to_owned(),

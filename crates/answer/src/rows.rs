@@ -161,7 +161,8 @@ impl Rows {
 }
 
 fn without_facts(fidelity: Fidelity) -> String {
-    let again = "record it again with this version (coldframe record --via faults), or say what the program takes with --program-time TIME";
+    let again =
+        "record it again with this version (coldframe record), or say what the program takes with --program-time TIME";
     match fidelity {
         Fidelity::Window => format!("does not say how long the program takes without paging; {again}"),
         _ => format!(

@@ -133,7 +133,7 @@ const LEAST: Duration = Duration::from_millis(100);
 /// There is no such group, or it cannot be squeezed, or it has too little memory as it is.
 pub fn squeeze(order: &Order, listener: &dyn Listener, words: fn(&Step) -> String) -> Result<Squeezed, AnswerError> {
     if order.watch < LEAST || order.max_stall_percent <= 0.0 || order.max_stall_percent >= 100.0 {
-        let message = "give --watch at least 100ms, and --max-stall more than 0% and less than 100%";
+        let message = "give --for at least 100ms, and --max-stall more than 0% and less than 100%";
         return Err(AnswerError::usage(message));
     }
     let tree = Tree::machine();

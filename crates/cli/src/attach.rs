@@ -12,7 +12,7 @@ use coldframe_show::machine_answer::words;
 
 use crate::failure::Failure;
 use crate::output;
-use crate::terminal::Terminal;
+use coldframe_terminal::listener::Terminal;
 
 /// Watch a process that runs, and print how long its work takes with less RAM on this machine.
 ///

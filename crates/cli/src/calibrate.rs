@@ -9,7 +9,7 @@ use coldframe_show::calibrated;
 
 use crate::failure::Failure;
 use crate::output;
-use crate::terminal::Terminal;
+use coldframe_terminal::listener::Terminal;
 
 /// Measure what paging costs on this machine, for `--device here`.
 #[derive(clap::Args)]

@@ -1,33 +1,29 @@
-//! `coldframe check`: yes or no, by the exit code. It is asked about a trace, or about a program, which it records.
+//! `coldframe check`: yes or no about a program, by the exit code.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coldframe_answer::check::{check, Check};
-use coldframe_answer::{Answer, Need, DEVICE};
-use coldframe_plots::board_answer as words;
-use coldframe_search::json;
+use coldframe_answer::Need;
+use coldframe_sheet::quantity;
 use coldframe_show::export::{self, Exported};
 use coldframe_show::html::Page;
-use coldframe_show::{machine_answer, verdict_answer};
+use coldframe_show::verdict_answer;
 
-use crate::advise::{self, Asked, How};
-use crate::export::export_board;
 use crate::failure::Failure;
 use crate::output;
-use crate::terminal::Terminal;
+use coldframe_terminal::listener::Terminal;
 
-/// Say yes or no: does a program keep within so much RAM, or is there a size that meets the limits? For pipelines.
+/// Say yes or no: does a program keep within so much RAM? For pipelines.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   coldframe check --max-ram 64MiB --max-slowdown 10% -- python3 script.py
   coldframe check --write-baseline need.json -- ./tests
   coldframe check --baseline need.json --export check.md --export check.xml -- ./tests
-  coldframe check bzip2.parquet --device NAND01GW3B2B --max-ram 512KiB --max-slowdown 5%
 
-With a program: it is recorded as `coldframe -- PROGRAM` records it. The number that is compared with --max-ram is the \
+The program is recorded as `coldframe -- PROGRAM` records it. The number that is compared with --max-ram is the \
 least RAM for its heap with which it is at most --max-slowdown (10 %) slower than with all it needs. It counts pages \
 that must be in RAM: not memory that was allocated and not touched, not what an allocator keeps, no page cache, no code. \
 If the answer is no, the program is recorded twice more, and the median counts.
@@ -38,16 +34,20 @@ changes nothing. Without --max-ram, the limit is then the baseline's number and 
 Exit codes: 0 within the limit; 1 over it; 2 usage; 3 the program failed, or touched no heap; 4 the program \
 cannot be watched, or not as for the baseline; 5 a file cannot be read or written; 126, 127 as in shells.")]
 pub struct Args {
-    /// A trace (Parquet), instead of a program. If its configuration (-c) has a RAM size, only that size is tried.
-    #[arg(required_unless_present = "command", conflicts_with = "command")]
-    trace: Option<PathBuf>,
-    #[command(flatten)]
-    how: How,
+    /// Most RAM for the program's heap.
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    max_ram: Option<String>,
+    /// Largest slowdown, in percent of the program's stand-alone time [default: 10%].
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
+    max_slowdown: Option<String>,
+    /// The program's stand-alone time, if it is known better than from a recording.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    program_time: Option<String>,
     /// What the program needed earlier: say what grew since then, and measure with that machine's costs.
-    #[arg(long, value_name = "NEED.json", requires = "command")]
+    #[arg(long, value_name = "NEED.json")]
     baseline: Option<PathBuf>,
     /// Write what the program needs to this file, as the median of three recordings.
-    #[arg(long, value_name = "NEED.json", requires = "command")]
+    #[arg(long, value_name = "NEED.json")]
     write_baseline: Option<PathBuf>,
     /// Write the answer to this file, too; its suffix says the form: json, csv, md, html, prom, or xml (JUnit). May
     /// repeat.
@@ -57,53 +57,23 @@ pub struct Args {
     #[arg(long, value_parser = ["text", "json"], default_value = "text")]
     format: String,
     /// The program and its arguments.
-    #[arg(last = true)]
+    #[arg(last = true, required = true)]
     command: Vec<OsString>,
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     export::known(&args.export)?;
-    let Args { trace: Some(trace), how, export, format, .. } = args else { return program(&args, quiet) };
-    let asked = Asked { trace, how };
-    if advise::is_here(&asked) {
-        return of_trace(&asked, &export, &format);
-    }
-    let advice = advise::answer(&asked, quiet)?;
-    let (within, sentence) = (advice.best.is_some(), words::sentence(&advice));
-    let sentence = format!("{}: {sentence}", if within { "yes" } else { "no" });
-    let data = json::json(&advice);
-    let text = if format == "json" { output::json(&data) } else { sentence.clone() };
-    output::write(None, &text)?;
-    export_board(&export, data, sentence, Some(within))?;
-    Ok(ExitCode::from(u8::from(!within)))
-}
-
-/// A trace of this machine's recorder.
-fn of_trace(asked: &Asked, files: &[PathBuf], format: &str) -> Result<ExitCode, Failure> {
-    let answer = Answer::Recorder(advise::answer_here(asked)?);
-    let fits = advise::fits(&answer, asked)?;
-    let yes = if fits { "yes" } else { "no" };
-    output::result(format, &answer, || format!("{yes}: {}", machine_answer::sentence(&answer)))?;
-    Exported::here(&answer, Some(fits)).write(files, &Page::of(&answer))?;
-    Ok(ExitCode::from(u8::from(!fits)))
-}
-
-/// A program, which is recorded.
-fn program(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
-    let how = &args.how;
-    let other = how.device.iter().any(|device| device != DEVICE);
-    if let Some(option) = other.then_some("--device").or(how.of_boards()) {
-        return Err(Failure::usage(format!(
-            "{option} is for a board, and a program is recorded for this machine; record it first, and check the trace"
-        )));
-    }
+    let slowdown = args.max_slowdown.as_deref().map(quantity::percent).transpose();
+    let slowdown = slowdown.map_err(|e| Failure::usage(format!("--max-slowdown: {e}")))?;
+    let seconds = args.program_time.as_deref().map(quantity::duration).transpose();
+    let seconds = seconds.map_err(|e| Failure::usage(format!("--program-time: {e}")))?;
     let before = args.baseline.as_deref().map(Need::read).transpose()?;
     let name = args.baseline.as_deref().map(Path::display).map(|name| name.to_string());
     let question = Check {
         command: &args.command,
-        max_ram: advise::max_ram(how)?,
-        slowdown: how.slowdown()?,
-        seconds: how.program_seconds()?,
+        max_ram: args.max_ram.as_deref().map(|text| size("--max-ram", text)).transpose()?,
+        slowdown: slowdown.map(|percent| percent / 100.0),
+        seconds: seconds.map(|time| time.as_secs_f64()),
         baseline: name.as_deref().zip(before.as_ref()),
         whole: args.write_baseline.is_some(),
     };
@@ -114,4 +84,8 @@ fn program(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
     output::result(&args.format, &done.verdict, || verdict_answer::words(&done.verdict))?;
     Exported::verdict(&done.verdict).write(&args.export, &Page::of(&done.answer))?;
     Ok(ExitCode::from(u8::from(!done.verdict.within)))
+}
+
+fn size(option: &str, text: &str) -> Result<u64, Failure> {
+    quantity::bytes(text).map(|bytes| bytes.0).map_err(|e| Failure::usage(format!("{option}: {e}")))
 }

@@ -10,7 +10,7 @@ use coldframe_show::compared;
 
 use crate::failure::Failure;
 use crate::output;
-use crate::terminal::Terminal;
+use coldframe_terminal::listener::Terminal;
 
 /// Run a program in less RAM with our pager and with the kernel's swap, and say which is fastest.
 #[derive(clap::Args)]

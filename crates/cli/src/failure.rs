@@ -3,28 +3,20 @@
 use std::process::ExitCode;
 
 use coldframe_answer::AnswerError;
-use coldframe_experiment::ExperimentError;
 use coldframe_kernel::KernelError;
 use coldframe_live::LiveError;
-use coldframe_record::RecordError;
 use coldframe_store::TraceError;
 use coldframe_terminal::output::OutputError;
 
 /// Why a verb has failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// Simulation or configuration.
-    #[error(transparent)]
-    Report(#[from] ExperimentError),
     /// The answer for this machine.
     #[error(transparent)]
     Answer(#[from] AnswerError),
     /// A trace.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// A recording.
-    #[error(transparent)]
-    Record(#[from] RecordError),
     /// The live pager.
     #[error(transparent)]
     Live(#[from] LiveError),
@@ -52,10 +44,8 @@ impl Failure {
 
     fn code(&self) -> u8 {
         match self {
-            Failure::Report(error) => error.code(),
             Failure::Answer(error) => error.code(),
             Failure::Trace(error) => error.code(),
-            Failure::Record(error) => error.code(),
             Failure::Live(error) => error.code(),
             Failure::Kernel(_) => 4,
             Failure::Output(_) => 5,
@@ -66,9 +56,9 @@ impl Failure {
     /// Shows it on stderr.
     pub fn report(&self) -> ExitCode {
         let bad_line = match self {
-            Failure::Trace(TraceError::Line(line))
-            | Failure::Answer(AnswerError::Trace(TraceError::Line(line)))
-            | Failure::Report(ExperimentError::Trace(TraceError::Line(line))) => Some(line),
+            Failure::Trace(TraceError::Line(line)) | Failure::Answer(AnswerError::Trace(TraceError::Line(line))) => {
+                Some(line)
+            }
             _ => None,
         };
         coldframe_terminal::failure::report(self, self.code(), bad_line.map(Box::as_ref))

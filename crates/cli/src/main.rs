@@ -6,10 +6,8 @@
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use coldframe_terminal::{manual, output, progress};
+use coldframe_terminal::{manual, output};
 
-mod advise;
-mod area;
 mod attach;
 mod calibrate;
 mod check;
@@ -17,19 +15,14 @@ mod compare;
 mod doctor;
 #[cfg(test)]
 mod documents;
-mod export;
 mod failure;
 mod hidden;
-mod import;
 mod park;
-mod pick_recorder;
-mod priced;
 mod program;
 mod record;
 mod run;
 mod setup;
 mod squeeze;
-mod terminal;
 mod top;
 
 const AFTER: &str = "\
@@ -38,7 +31,6 @@ Examples:
   coldframe --verify -- python3 script.py
   coldframe record -o bzip2.parquet -- bzip2 -9 -k file
   coldframe run --ram 64MiB -- redis-server
-  coldframe advise bzip2.parquet --max-slowdown 5% -o config.toml
   coldframe check --max-ram 64MiB --max-slowdown 10% -- ./tests
 
 `coldframe -- PROGRAM ARGUMENTS` records the program, advises, and writes a report into the folder PROGRAM.coldframe. \
@@ -66,9 +58,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
-    Import(import::Args),
     Record(record::Args),
-    Advise(Box<advise::Args>),
     Check(Box<check::Args>),
     Run(Box<run::Args>),
     Compare(compare::Args),
@@ -98,13 +88,10 @@ fn version() -> &'static str {
     let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
     let linked = if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" };
     let text = format!(
-        "{}\nbuild: {profile}, {}, {linked}\nlibraries: {}\nfeatures: {} policies, {} trace formats, {} devices",
+        "{}\nbuild: {profile}, {}, {linked}\nlibraries: {}",
         env!("CARGO_PKG_VERSION"),
         std::env::consts::ARCH,
         coldframe_answer::bundle::place(),
-        coldframe_core::policy::ALL.len(),
-        coldframe_formats::format::FORMATS.len(),
-        coldframe_sheet::sheet::SHIPPED.len(),
     );
     text.leak()
 }
@@ -118,9 +105,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let quiet = cli.quiet;
     let done = match cli.verb {
-        Verb::Import(args) => import::run(args, quiet),
         Verb::Record(args) => record::run(args, quiet),
-        Verb::Advise(args) => advise::run(*args, quiet),
         Verb::Check(args) => check::run(*args, quiet),
         Verb::Run(args) => run::run(*args, quiet),
         Verb::Compare(args) => compare::run(args, quiet),

@@ -15,7 +15,7 @@ use coldframe_show::{group, verified};
 
 use crate::failure::Failure;
 use crate::output;
-use crate::terminal::Terminal;
+use coldframe_terminal::listener::Terminal;
 
 /// The user's request.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -8,18 +8,13 @@ use coldframe_answer::child::Signals;
 use coldframe_answer::configured::Configured;
 use coldframe_answer::pager::Pager;
 use coldframe_answer::program::default_backing;
-use coldframe_answer::run::{run as run_program, Order, Run};
-use coldframe_experiment::ExperimentError;
-use coldframe_live::{Inject, Options, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
-use coldframe_sheet::{quantity, sheet, Sheet};
-use serde::Serialize;
-use serde_json::Value;
+use coldframe_answer::run::{run as run_program, Order};
+use coldframe_live::{Options, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
+use coldframe_sheet::quantity;
 
-use crate::area::AreaArgs;
 use crate::failure::Failure;
 use crate::output;
-use crate::priced::price;
-use crate::terminal::Terminal;
+use coldframe_terminal::listener::Terminal;
 
 /// Run an unmodified program in the RAM you give it; the rest of its heap is in a swap file.
 #[derive(clap::Args)]
@@ -27,12 +22,8 @@ use crate::terminal::Terminal;
 Examples:
   coldframe run --ram 64MiB -- redis-server --save ''
   coldframe run --ram 256MiB --backing /mnt/flash --stats run.json -- python3 script.py
-  coldframe run --ram 8MiB --policy pa-clock --journal j -- sqlite3 db < queries.sql; coldframe-lab replay j
-  coldframe advise prog.parquet -o config.toml; coldframe run -c config.toml -- prog
+  coldframe -- prog; coldframe run -c prog.coldframe/config.toml -- prog
   coldframe run --by kernel --swap zram --ram 64MiB -- ./static-program
-  coldframe run --ram 8MiB --system lobi --collector cost-benefit --swap-area 64MiB --journal j -- sort file; coldframe-lab replay j
-  coldframe run --slow node:1 --ram 64MiB -- redis-server --save ''
-  coldframe run --ram 4MiB --device LOBI-NAND --backing-max 128MiB -- python3 script.py
 
 --ram is for what can leave: the program's heap and its large private anonymous mappings. Its code, stacks and files \
 are not counted; they need memory on top of --ram. Statistics are printed on stderr when the program has ended.
@@ -44,20 +35,7 @@ cgroup is --ram and what was measured beside the heap, less the RAM that zram or
 same. Files read into the cache count in --ram, and leave first. As root, or with cgroup v2 in a session of systemd. \
 --by auto, the default: our pager if it can, else the kernel, with a note.
 
---device prices the bytes that the run moved: their time, energy and life on that flash. Life is cycles * area / rate \
-of writing. The area is --backing-max or the sheet's capacity, and wears evenly, as with a log. If the sheet lacks a \
-number, the statistics say so and do not guess.
-
---slow: pages that leave RAM go to slow memory and are read there as they lie; a write copies the page to RAM. With a \
-sheet of such a memory, --device gives its energy by the copies and the time; reads in place are not seen. \
-The kernel must not swap that memory out: it is locked, or the machine has no swap. A forked child gets a copy of all \
-pages, in no budget, before its parent goes on. An io_uring and files with direct I/O (FUSE) are refused: the kernel \
-writes past the page table there.
-
---system lobi lets the engine place each page in a log of erase blocks, collect the blocks and erase them, as \
-`coldframe-lab sim --system lobi` does. The statistics then have programs, copies, erases and wear; the journal has all of \
-these. --read-ahead still decides about read-ahead. A page that leaves RAM dirty is written even if its bytes have not \
-changed, so no page is mapped writable before its first write.
+`coldframe-lab run` has more options of our pager: policies, handlers, swap areas, slow memory, journals.
 
 Exit codes: the program's own; 128 + n if signal n ended it; 125 if the pager had to stop it; 126 and 127 as in \
 shells; 2 usage; 4 the program cannot be paged on this machine (see `coldframe doctor`); 5 the swap file cannot be \
@@ -66,7 +44,7 @@ pub struct Args {
     /// RAM for the program's heap and anonymous mappings: a size.
     #[arg(long, required_unless_present = "config")]
     ram: Option<String>,
-    /// Configuration file, as `coldframe advise -o` writes it: RAM, policy, handler and read-ahead. Flags come first.
+    /// Configuration file, as `coldframe -- PROGRAM` and `coldframe-lab advise` write it: RAM, policy, handler and read-ahead. Flags come first.
     #[arg(short, value_name = "CONFIG.toml")]
     config: Option<PathBuf>,
     /// Who pages: our pager, the kernel (a memory cgroup and its swap), or the first of them that can.
@@ -76,60 +54,29 @@ pub struct Args {
     /// behind zswap [default: the swap that is on].
     #[arg(long, value_name = "zram|FILE|zswap:FILE")]
     swap: Option<String>,
-    /// Page replacement policy. Without `budget` and `valid`, pa-clock and fifo-sc adapt to the device.
-    #[arg(long)]
-    policy: Option<String>,
-    /// Page fault handler [default: parallel].
-    #[arg(long)]
-    handler: Option<String>,
     /// Folder (or block device, whose content is lost) for the swap file [default: the folder for temporary files, or /var/tmp
     /// if that is in RAM].
     #[arg(long)]
     backing: Option<PathBuf>,
-    /// Slow memory in place of a swap file, in which pages are read where they lie and copied to RAM only when they are written
-    /// (DR.Swap): a NUMA node (CXL, persistent memory), or a folder of a tmpfs as a stand-in.
-    #[arg(long, value_name = "node:N|PATH", conflicts_with_all = ["backing", "backing_max", "encrypt", "read_ahead", "wait", "system"])]
-    slow: Option<String>,
     /// Largest size of the swap file; with --swap, the size of the swap that is made [default there: the machine's RAM, 8GiB and
     /// half of the disk's free room, whichever is least].
-    #[arg(long)]
-    backing_max: Option<String>,
+    #[arg(long, value_name = "SIZE")]
+    swap_size: Option<String>,
     /// Largest size of the program's paged memory.
     #[arg(long, default_value = "2046GiB")]
     max_memory: String,
-    /// How to wait for the device.
-    #[arg(long, value_parser = ["auto", "read", "brief"], default_value = "auto")]
-    wait: String,
-    /// Number of threads that handle faults.
-    #[arg(long, default_value_t = 2)]
-    handlers: usize,
-    /// Most pages that are read ahead of a sequential stream, 0 to 31; or block:N, also up to N pages (2, 4, 8, 16 or 32)
-    /// that left together with the one that is read, if they come back together [default: 16].
-    #[arg(long, value_name = "N|block:N")]
-    read_ahead: Option<String>,
-    /// Pages that are evicted together, 1 to 32 [default: as many as one read of the device hides].
-    #[arg(long)]
-    evict_batch: Option<u32>,
+    /// Most pages that are read ahead of a sequential stream, 0 to 31 [default: 16].
+    #[arg(long, value_name = "N")]
+    read_ahead: Option<u32>,
     /// Encrypt and authenticate the pages in the swap file, with a key that is only in memory.
     #[arg(long)]
     encrypt: bool,
-    /// Write the engine's events and commands to this file; `coldframe-lab replay` checks it.
-    #[arg(long)]
-    journal: Option<PathBuf>,
     /// Write the statistics as JSON to this file.
     #[arg(long)]
     stats: Option<PathBuf>,
-    /// Device that prices what the run moved: a shipped sheet's name, or the path of a sheet.
-    #[arg(long, value_name = "SHEET")]
-    device: Option<String>,
-    #[command(flatten)]
-    area: AreaArgs,
     /// How to print the statistics on stderr.
     #[arg(long, value_parser = ["table", "json"], default_value = "table")]
     format: String,
-    /// Faults of the device to act out, as JSON: for tests.
-    #[arg(long, hide = true)]
-    inject: Option<String>,
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
@@ -139,128 +86,61 @@ impl Args {
     /// An option that only our pager knows.
     fn pager_only(&self) -> Option<&'static str> {
         let given = [
-            (self.policy.is_some(), "--policy"),
-            (self.handler.is_some(), "--handler"),
             (self.backing.is_some(), "--backing"),
-            (self.slow.is_some(), "--slow"),
-            (self.backing_max.is_some() && self.swap.is_none(), "--backing-max"),
-            (self.wait != "auto", "--wait"),
+            (self.swap_size.is_some() && self.swap.is_none(), "--swap-size"),
             (self.read_ahead.is_some(), "--read-ahead"),
-            (self.evict_batch.is_some(), "--evict-batch"),
             (self.encrypt, "--encrypt"),
-            (self.journal.is_some(), "--journal"),
-            (self.device.is_some(), "--device"),
-            (self.area.given(), "--system"),
-            (self.inject.is_some(), "--inject"),
         ];
         given.into_iter().find_map(|(given, name)| given.then_some(name))
     }
-}
 
-/// A run, and what it would have cost on the device of `--device`.
-#[derive(Serialize)]
-struct PricedRun<'a> {
-    #[serde(flatten)]
-    run: &'a Run,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    priced: Option<&'a Value>,
+    fn options(&self) -> Result<Options, Failure> {
+        let bytes = |option: &str, text: &str| {
+            quantity::bytes(text).map(|b| b.0).map_err(|e| Failure::usage(format!("{option}: {e}")))
+        };
+        let configured = self.config.as_deref().map(Configured::read).transpose()?;
+        let file_read_ahead = configured.as_ref().map(Configured::read_ahead);
+        let configured = configured.unwrap_or_default();
+        let Some(ram) = self.ram.as_ref().or(configured.ram.as_ref()) else {
+            return Err(Failure::usage("--ram: the configuration says no RAM; give --ram SIZE"));
+        };
+        let mut options = Options::new(bytes("--ram", ram)?);
+        if options.ram < (FRAMES_MIN * PAGE) as u64 {
+            let least = FRAMES_MIN * PAGE / 1024;
+            return Err(Failure::usage(format!("--ram: {ram} is too little; give at least {least}KiB")));
+        }
+        let backing = self.backing.clone().unwrap_or_else(default_backing);
+        options.backing = std::path::absolute(&backing).unwrap_or(backing);
+        options.backing_max = self.swap_size.as_deref().map(|text| bytes("--swap-size", text)).transpose()?;
+        options.max_memory = bytes("--max-memory", &self.max_memory)?;
+        options.read_ahead = self.read_ahead.or(file_read_ahead).unwrap_or(READ_AHEAD);
+        if options.read_ahead > READ_AHEAD_MAX {
+            return Err(Failure::usage(format!("--read-ahead: give 0 to {READ_AHEAD_MAX} pages")));
+        }
+        options.encrypt = self.encrypt;
+        options.policy = configured.policy;
+        options.handler = configured.handler.unwrap_or(options.handler);
+        Ok(options)
+    }
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
-    let options = options(&args)?;
-    let sheet = args.device.as_deref().map(sheet::find).transpose().map_err(ExperimentError::from)?;
-    let slow = options.slow.as_ref().and(sheet.as_ref());
-    slow.map(Sheet::bus_memory).transpose().map_err(ExperimentError::from)?;
     let signals = Signals::catch()?;
     let order = Order {
         by: Pager::parse(&args.by).unwrap_or(Pager::Auto),
         swap: args.swap.as_deref(),
         pager_only: args.pager_only(),
-        ..Order::new(&args.command, options, &signals)
+        ..Order::new(&args.command, args.options()?, &signals)
     };
     let run = run_program(&order, &Terminal::new(quiet))?;
-    let priced = sheet.as_ref().map(|sheet| price(sheet, &run)).transpose().map_err(ExperimentError::from)?.flatten();
-    let data = PricedRun { run: &run, priced: priced.as_ref().map(|(data, _)| data) };
     if let Some(path) = &args.stats {
-        output::file(path, &output::json(&data))?;
+        output::file(path, &output::json(&run))?;
     }
     let words = coldframe_show::run::words(&run);
     match (quiet || words.is_empty(), args.format.as_str()) {
         (true, _) => {}
-        (false, "json") => eprint!("{}", output::json(&data)),
-        (false, _) => output::tell(&(words + &priced.map_or_else(String::new, |(_, words)| words))),
+        (false, "json") => eprint!("{}", output::json(&run)),
+        (false, _) => output::tell(&words),
     }
     Ok(ExitCode::from(run.program().status))
-}
-
-/// A folder also for programs that change theirs.
-fn slow_place(place: String) -> String {
-    match place.starts_with("node:") {
-        true => place,
-        false => std::path::absolute(&place).map_or(place, |path| path.to_string_lossy().into_owned()),
-    }
-}
-
-/// Pages ahead of a stream, and slots of a block.
-fn read_ahead(text: &str) -> Result<(u32, u32), Failure> {
-    let blocks = (1..=5).map(|i| 1 << i);
-    let found = match text.split_once(':') {
-        None => text.parse().ok().filter(|pages| *pages <= READ_AHEAD_MAX).map(|pages| (pages, 0)),
-        Some(("block", slots)) => blocks.into_iter().find(|n: &u32| n.to_string() == slots).map(|n| (READ_AHEAD, n)),
-        Some(_) => None,
-    };
-    let remedy = || Failure::usage(format!("--read-ahead: `{text}`; give 0 to {READ_AHEAD_MAX} pages, or block:8"));
-    found.ok_or_else(remedy)
-}
-
-fn options(args: &Args) -> Result<Options, Failure> {
-    let bytes = |option: &str, text: &str| {
-        quantity::bytes(text).map(|b| b.0).map_err(|e| Failure::usage(format!("{option}: {e}")))
-    };
-    let configured = args.config.as_deref().map(Configured::read).transpose()?.unwrap_or_default();
-    let file_read_ahead = args.config.as_ref().map(|_| configured.read_ahead());
-    let Some(ram_text) = args.ram.clone().or(configured.ram) else {
-        return Err(Failure::usage("--ram: the configuration says no RAM; give --ram SIZE"));
-    };
-    let (read_ahead, block) = match args.read_ahead.as_deref() {
-        None => (file_read_ahead.unwrap_or(READ_AHEAD), 0),
-        Some(text) => read_ahead(text)?,
-    };
-    let ram = bytes("--ram", &ram_text)?;
-    if ram < (FRAMES_MIN * PAGE) as u64 {
-        let least = FRAMES_MIN * PAGE / 1024;
-        return Err(Failure::usage(format!("--ram: {ram_text} is too little; give at least {least}KiB")));
-    }
-    let batches = 1..=32.min((ram / PAGE as u64 / 2) as u32);
-    if args.evict_batch.is_some_and(|batch| !batches.contains(&batch)) {
-        return Err(Failure::usage(format!("--evict-batch: give {} to {} pages", batches.start(), batches.end())));
-    }
-    if args.handlers == 0 || args.handlers > 16 {
-        return Err(Failure::usage("--handlers: give 1 to 16 threads"));
-    }
-    let backing = args.backing.clone().unwrap_or_else(default_backing);
-    let inject = args.inject.as_deref().map(serde_json::from_str::<Inject>).transpose();
-    let usual = Options::new(ram);
-    Ok(Options {
-        policy: args.policy.clone().or(configured.policy),
-        handler: args.handler.clone().or(configured.handler).unwrap_or_else(|| "parallel".into()),
-        backing: std::path::absolute(&backing).unwrap_or(backing),
-        slow: args.slow.clone().map(slow_place),
-        backing_max: args.backing_max.as_deref().map(|text| bytes("--backing-max", text)).transpose()?,
-        max_memory: bytes("--max-memory", &args.max_memory)?,
-        wait: match args.wait.as_str() {
-            "read" => Wait::Read,
-            "brief" => Wait::Brief,
-            _ => Wait::Auto,
-        },
-        swap: args.area.area()?,
-        handlers: args.handlers,
-        encrypt: args.encrypt,
-        read_ahead,
-        block,
-        evict_batch: args.evict_batch,
-        journal: args.journal.clone().map(|path| std::path::absolute(&path).unwrap_or(path)),
-        inject: inject.map_err(|e| Failure::usage(format!("--inject: {e}")))?,
-        ..usual
-    })
 }

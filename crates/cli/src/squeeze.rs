@@ -11,7 +11,7 @@ use coldframe_show::{export, squeezed};
 
 use crate::failure::Failure;
 use crate::output;
-use crate::terminal::Terminal;
+use coldframe_terminal::listener::Terminal;
 
 /// Take memory from a running unit, container, group or process, measure what that costs, and put the old limit back.
 #[derive(clap::Args)]
@@ -19,7 +19,7 @@ use crate::terminal::Terminal;
 Examples:
   coldframe squeeze nginx.service
   sudo coldframe squeeze --yes nginx.service
-  sudo coldframe squeeze --yes --max-stall 2% --watch 30s --export squeezed.md web-1
+  sudo coldframe squeeze --yes --max-stall 2% --for 30s --export squeezed.md web-1
   sudo coldframe squeeze --yes --swap zram 4711
 
 The limit of the group goes down by a sixteenth at a time (cgroup v2: memory.high; v1: memory.limit_in_bytes, with the \
@@ -40,8 +40,8 @@ pub struct Args {
     #[arg(long, value_name = "PERCENT", default_value = "5%")]
     max_stall: String,
     /// How long each step is watched.
-    #[arg(long, value_name = "TIME", default_value = "10s")]
-    watch: String,
+    #[arg(long = "for", value_name = "TIME", default_value = "10s")]
+    time: String,
     /// Change the limit.
     #[arg(long)]
     yes: bool,
@@ -64,7 +64,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     let order = Order {
         name: &args.name,
         max_stall_percent: quantity::percent(&args.max_stall).map_err(|e| bad("--max-stall", e))?,
-        watch: quantity::duration(&args.watch).map_err(|e| bad("--watch", e))?,
+        watch: quantity::duration(&args.time).map_err(|e| bad("--for", e))?,
         swap: args.swap.as_deref(),
         yes: args.yes,
     };

@@ -263,8 +263,8 @@ fn what_the_kernel_cannot_do_here_is_one_sentence_with_a_remedy() {
     if !can() {
         return;
     }
-    refused(&mut with(&["--swap", "zram", "--backing-max", "lots"]), 2, &["--backing-max"]);
-    refused(&mut with(&["--backing-max", "64MiB"]), 2, &["--backing-max is for our own pager", "--swap"]);
+    refused(&mut with(&["--swap", "zram", "--swap-size", "lots"]), 2, &["--swap-size"]);
+    refused(&mut with(&["--swap-size", "64MiB"]), 2, &["--swap-size is for our own pager", "--swap"]);
     refused(&mut with(&["--swap", file.to_str().unwrap()]), 2, &["there already", "new file"]);
     refused(&mut with(&["--swap", "/proc/swapfile"]), 4, &["/proc/swapfile", "new file"]);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");

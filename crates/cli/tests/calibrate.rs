@@ -18,7 +18,7 @@ impl User {
     }
 
     fn run(&self, args: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+        let mut command = Command::new(coldframe_toolbox::program_of(args));
         command.args(args).env("NO_COLOR", "1").env_remove("XDG_CACHE_HOME").env("HOME", self.home.path());
         command.env("TMPDIR", self.home.path().join("tmp")).env("COLUMNS", "240").output().expect("the command runs")
     }

@@ -138,7 +138,7 @@ fn provide(folder: &Path) {
             cc -O1 -o bin/your-program p.c
             for name in app program firmware-built-for-linux a.out; do cp bin/your-program $name; done
             gzip src1_0.csv trace.din
-            coldframe import msr:src1_0.csv.gz -o server.parquet
+            coldframe-lab trace import msr:src1_0.csv.gz -o server.parquet
             cp server.parquet client.parquet
             coldframe-lab trace cut {}/traces/fft.parquet -o mine.parquet --rows 100000
             for name in a b app other train firmware; do cp mine.parquet $name.parquet; done

@@ -5,10 +5,10 @@ use std::process::Command;
 
 use coldframe_costs::doctor::{examine, Health};
 use coldframe_store::{Block, Reader, Wanted};
-use coldframe_toolbox::skip;
+use coldframe_toolbox::{program_of, skip};
 
 fn run(folder: &Path, words: &[&str]) -> (Option<i32>, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_coldframe")).args(words).current_dir(folder).output().unwrap();
+    let output = Command::new(program_of(words)).args(words).current_dir(folder).output().unwrap();
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
 
@@ -31,12 +31,10 @@ fn a_raw_file_becomes_the_trace_that_record_makes_and_is_refused_if_it_is_cut() 
     let lines: String = (0..60_000u64).map(|i| format!("{}\n", i * 7919 % 100_003)).collect();
     std::fs::write(at("n.txt"), lines).unwrap();
     let program = ["--", "sort", "--parallel=1", "-o", "sorted", "n.txt"];
-    let record = |more: &[&str]| {
-        run(folder.path(), &[&["record", "--via", "faults", "--window", "64"], more, &program].concat())
-    };
+    let record = |more: &[&str]| run(folder.path(), &[&["record", "--window", "64"], more, &program].concat());
     assert_eq!(record(&["--raw", "-o", "sort.raw"]).0, Some(0));
     assert_eq!(record(&["-o", "direct.parquet"]).0, Some(0));
-    assert_eq!(run(folder.path(), &["import", "sort.raw"]).0, Some(0));
+    assert_eq!(run(folder.path(), &["trace", "import", "sort.raw"]).0, Some(0));
     let (raw, direct) = (Reader::open(at("sort.parquet")).unwrap(), Reader::open(at("direct.parquet")).unwrap());
     assert_eq!(raw.provenance().command, direct.provenance().command);
     assert_eq!(raw.provenance().window, Some(64));
@@ -48,7 +46,7 @@ fn a_raw_file_becomes_the_trace_that_record_makes_and_is_refused_if_it_is_cut() 
     let bytes = std::fs::read(at("sort.raw")).unwrap();
     for length in [40, bytes.len() / 2, bytes.len() - 5] {
         std::fs::write(at("cut.raw"), &bytes[..length]).unwrap();
-        let (code, message) = run(folder.path(), &["import", "cut.raw"]);
+        let (code, message) = run(folder.path(), &["trace", "import", "cut.raw"]);
         assert!(matches!(code, Some(2 | 3)), "{length}: {code:?}: {message}");
         assert!(message.starts_with("error: cut.raw"), "{message}");
     }

@@ -6,12 +6,12 @@ use std::process::Command;
 
 use coldframe_costs::doctor::{examine, Health};
 use coldframe_kernel::{Place, Tree};
-use coldframe_toolbox::program_of;
+use coldframe_toolbox::command_of;
 use serde_json::{json, Value};
 
 /// Commands, one per line; `$` is the folder of the shipped traces. Later commands use files of earlier ones.
 const COMMANDS: &str = "\
-import din:t.din -o t.parquet
+trace import din:t.din -o t.parquet
 trace info $/worker.parquet
 trace info t.parquet
 trace info $/swap-desktop.csv.zst
@@ -25,12 +25,12 @@ sim $/worker.parquet --policy clock,lru,opt --ram 10%,50%
 sim $/worker.parquet --ram 50% --journal w.journal
 sim $/fft.parquet --system ddb --ram 16KiB
 sim mix.parquet --system sap --ram 50% --prefetch off,75
-sim mix.parquet --system drswap --ram 50% --swap-size 64MiB --backing emmc,nvm-dr
+sim mix.parquet --system drswap --ram 50% --swap-size 64MiB --swap-device emmc,nvm-dr
 sim $/swap-desktop.csv.zst --layout log,linux-ftl --blocks 1024
-sim $/worker.parquet --ram 50% --backing zram-lz4,nvm --swap-area 50%
+sim $/worker.parquet --ram 50% --swap-device zram-lz4,nvm --swap-size 50%
 replay w.journal
 advise $/worker.parquet --device NAND01GW3B2B --policy clock --no-cache
-check $/worker.parquet --max-ram 512KiB --device NAND01GW3B2B --policy clock --no-cache
+lab check $/worker.parquet --max-ram 512KiB --device NAND01GW3B2B --policy clock --no-cache
 park --list
 policies
 devices
@@ -45,7 +45,7 @@ papers --on $/worker.parquet --ram 50%
 const PAGED: &str = "\
 calibrate --show
 advise sort.parquet --device here
-check sort.parquet --max-ram 512MiB --device here
+lab check sort.parquet --max-ram 512MiB --device here
 check --max-ram 512MiB -- sort -o sorted n.txt
 ";
 /// The schema of a command's output: that of its verb, except for what is asked of a trace or a program.
@@ -69,14 +69,15 @@ const KERNEL: &str = "run-kernel";
 const OTHERS: [&str; 4] = ["run", "top", "compare", "squeeze"];
 
 fn coldframe(words: &[String], folder: &Path) -> std::process::Output {
-    let mut command = Command::new(program_of(words));
-    command.args(words).current_dir(folder).env("NO_COLOR", "1").env("COLUMNS", "400").env("XDG_CACHE_HOME", folder);
+    let (program, own) = command_of(words);
+    let mut command = Command::new(program);
+    command.args(own).current_dir(folder).env("NO_COLOR", "1").env("COLUMNS", "400").env("XDG_CACHE_HOME", folder);
     command.output().expect("the command runs")
 }
 
 /// The verb of a command; of `trace VERB`, the second word.
 fn verb_of(line: &str) -> &str {
-    line.trim_start_matches("trace ").split(' ').next().unwrap_or_default()
+    line.trim_start_matches("trace ").trim_start_matches("lab ").split(' ').next().unwrap_or_default()
 }
 
 fn words(line: &str) -> Vec<String> {
@@ -217,7 +218,7 @@ fn squeeze(folder: &Path) -> Option<Value> {
     shell.args(["-c", script]).arg(&group).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
     let mut shell = shell.spawn().unwrap();
     std::io::Read::read_exact(shell.stdout.as_mut().unwrap(), &mut [0; 6]).unwrap();
-    let line = format!("squeeze --yes --swap zram --watch 100ms --max-stall 90% --format json {}", shell.id());
+    let line = format!("squeeze --yes --swap zram --for 100ms --max-stall 90% --format json {}", shell.id());
     let done = coldframe(&words(&line), folder);
     drop(shell.stdin.take());
     shell.wait().unwrap();

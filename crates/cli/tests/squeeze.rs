@@ -133,8 +133,7 @@ fn it_finds_what_a_program_needs_and_puts_the_limit_back() {
     let running = Running::start(place, "need", &[]);
     let (before, folder) = (running.limits(), tempfile::tempdir().unwrap());
     let (table, csv) = (folder.path().join("s.md"), folder.path().join("s.csv"));
-    let mut command =
-        squeeze(&["--yes", "--swap", "zram", "--watch", "300ms", "--max-stall", "20%", "--format", "json"]);
+    let mut command = squeeze(&["--yes", "--swap", "zram", "--for", "300ms", "--max-stall", "20%", "--format", "json"]);
     command.arg("--export").arg(&table).arg("--export").arg(&csv).arg(running.process());
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -154,7 +153,7 @@ fn a_killed_coldframe_leaves_the_old_limit() {
     let (_alone, Some(place)) = (alone(), place()) else { return };
     let running = Running::start(place, "killed", &[]);
     let before = running.limits();
-    let words = ["--yes", "--swap", "zram", "--watch", "500ms", "--max-stall", "90%", &running.process()];
+    let words = ["--yes", "--swap", "zram", "--for", "500ms", "--max-stall", "90%", &running.process()];
     let mut coldframe = squeeze(&words).process_group(0).spawn().unwrap();
     until("the limit is lower", || running.limits().0 != before.0);
     coldframe.kill().unwrap();
@@ -168,7 +167,7 @@ fn a_program_that_ends_meanwhile_ends_the_squeeze() {
     let (_alone, Some(place)) = (alone(), place()) else { return };
     let mut running = Running::start(place, "ends", &[]);
     let before = running.limits();
-    let words = ["--yes", "--swap", "zram", "--watch", "300ms", "--max-stall", "90%", &running.process()];
+    let words = ["--yes", "--swap", "zram", "--for", "300ms", "--max-stall", "90%", &running.process()];
     let coldframe = squeeze(&words).spawn().unwrap();
     until("the limit is lower", || running.limits().0 != before.0);
     let first = running.limits().0;
@@ -194,7 +193,7 @@ fn what_cannot_be_squeezed_is_one_sentence_with_a_remedy() {
     for words in [
         &["--max-stall", "0%", "1"][..],
         &["--max-stall", "many", "1"],
-        &["--watch", "1ms", "1"],
+        &["--for", "1ms", "1"],
         &["--export", "a.html", "1"],
     ] {
         refused(squeeze(words), 2, &[words[0].trim_start_matches("--")]);

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::process::Command;
 
 use coldframe_costs::doctor::{examine, Health};
-use coldframe_toolbox::program_of;
+use coldframe_toolbox::command_of;
 
 /// Commands, one per line; `$` is the folder of the shipped traces. Later commands use files of earlier ones.
 const COMMANDS: &str = "\
-import din:t.din -o t.parquet
+trace import din:t.din -o t.parquet
 trace info $/shop.parquet
 trace info $/cjpeg.parquet
 trace info $/swap-desktop.csv.zst
@@ -27,9 +27,9 @@ sim $/cjpeg.parquet --system ddb --ram 16KiB --handler sequential,delayed-dual-b
 sim $/render.parquet --system swl --ram 64KiB --policy clock,pa-clock:budget=13
 sim mix.parquet --system sap --ram 50% --prefetch off,75
 sim mix.parquet --system sap --ram 50%
-sim $/shop.parquet --ram 50% --backing zram-lz4,nvm --swap-area 50%
+sim $/shop.parquet --ram 50% --swap-device zram-lz4,nvm --swap-size 50%
 advise $/worker.parquet --device NAND01GW3B2B -o advised.toml
-check $/worker.parquet --max-ram 512KiB --device NAND01GW3B2B
+lab check $/worker.parquet --max-ram 512KiB --device NAND01GW3B2B
 policies
 devices
 devices KFG1G16Q2M
@@ -60,8 +60,9 @@ const OTHERS: [(&str, &str); 10] = [
 ];
 
 fn coldframe(words: &[String], folder: &Path, columns: usize) -> (String, String) {
-    let mut command = Command::new(program_of(words));
-    command.args(words).current_dir(folder).env("COLUMNS", columns.to_string()).env("NO_COLOR", "1");
+    let (program, own) = command_of(words);
+    let mut command = Command::new(program);
+    command.args(own).current_dir(folder).env("COLUMNS", columns.to_string()).env("NO_COLOR", "1");
     command.env("XDG_CACHE_HOME", folder);
     let output = command.output().unwrap();
     let text = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());

@@ -43,6 +43,12 @@ int main(int count, char **words) {
     return 0;
 }"#;
 
+fn lab() -> Command {
+    let mut command = Command::new(coldframe_toolbox::program("coldframe-lab"));
+    command.env("NO_COLOR", "1");
+    command
+}
+
 fn coldframe() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
     command.env("NO_COLOR", "1").env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR")).stdin(Stdio::null());
@@ -119,7 +125,7 @@ fn a_check_asks_about_this_machine_and_says_yes_or_no() {
     recorded(folder.path(), &[], &["./program"]);
     // Paging is a small part of so long a program on any machine.
     let check = |ram: &str| {
-        let mut command = coldframe();
+        let mut command = lab();
         command.args(["check", "t.parquet", "--program-time", "1000s", "--max-ram", ram]).current_dir(folder.path());
         command.output().unwrap()
     };
@@ -138,14 +144,14 @@ fn a_recording_ends_with_its_program_however_that_ends() {
     for (options, word, message) in [
         (&[][..], "dies", "ended by SIGKILL (signal 9): this is about what it did until then"),
         (&[], "fails", "the program ended with exit code 3"),
-        (&["--max-time", "300ms"], "stays", "ended by --max-time"),
-        (&["--max-time", "300ms"], "stubborn", "ended by --max-time"),
+        (&["--for", "300ms"], "stays", "ended by --for"),
+        (&["--for", "300ms"], "stubborn", "ended by --for"),
     ] {
         let (output, stats) = recorded(folder.path(), options, &["./program", word]);
         assert_eq!(output.status.code(), Some(0), "{word}: {}", stderr(&output));
         assert!(stderr(&output).contains(message), "{word}: {}", stderr(&output));
         assert!(stats["rows"].as_u64() >= Some(1024), "{word}: {stats}");
-        let info = coldframe().current_dir(folder.path()).args(["info", "t.parquet"]).output().unwrap();
+        let info = lab().current_dir(folder.path()).args(["trace", "info", "t.parquet"]).output().unwrap();
         assert!(info.status.success(), "{}", stderr(&info));
     }
 }
@@ -185,7 +191,7 @@ fn a_signal_to_coldframe_ends_the_recording_and_the_trace_is_whole() {
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         assert!(stderr(&output).contains("ended by a signal"), "{}", stderr(&output));
         nothing_is_left(folder.path());
-        let info = coldframe().current_dir(folder.path()).args(["info", "t.parquet"]).output().unwrap();
+        let info = lab().current_dir(folder.path()).args(["trace", "info", "t.parquet"]).output().unwrap();
         assert!(info.status.success(), "{}", stderr(&info));
     }
 }
@@ -256,18 +262,4 @@ fn a_folder_that_takes_no_trace_is_said_before_the_program_runs() {
     let output = coldframe().current_dir("/proc").arg("--").arg(&program).output().unwrap();
     assert_eq!((output.status.code(), stdout(&output)), (Some(5), String::new()), "{}", stderr(&output));
     assert!(stderr(&output).contains("go to a folder that you may write to"), "{}", stderr(&output));
-}
-
-#[test]
-fn what_only_an_emulator_gives_does_not_go_with_the_pager() {
-    for (words, message) in [
-        (&["--via", "faults", "--level", "exact"][..], "--level does not go with --via faults"),
-        (&["--level", "page", "--window", "64"], "--window is for this machine's pager"),
-    ] {
-        let mut command = coldframe();
-        command.arg("record").args(words).args(["--", "true"]);
-        let output = command.output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", stderr(&output));
-        assert!(stderr(&output).contains(message), "{words:?}: {}", stderr(&output));
-    }
 }

@@ -361,7 +361,7 @@ mod tests {
 
     const INTRO: &str = "# Settings
 
-You want to set something that has no option of its own: give `--set KEY=VALUE` to `coldframe-lab sim` or `coldframe advise`,
+You want to set something that has no option of its own: give `--set KEY=VALUE` to `coldframe-lab sim` or `coldframe-lab advise`,
 or write it in a file for `-c config.toml`, under the table that the part of the key before the dot names.
 An option is stronger than `--set`, and `--set` is stronger than the file. In Python, `coldframe.Config` takes the same names.
 Times, sizes and parts have their unit with them, as `40us`, `64KiB` or `50%`.

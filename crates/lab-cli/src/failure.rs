@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use coldframe_answer::AnswerError;
 use coldframe_experiment::ExperimentError;
+use coldframe_record::RecordError;
 use coldframe_store::TraceError;
 use coldframe_terminal::output::OutputError;
 
@@ -19,6 +20,9 @@ pub enum Failure {
     /// A trace.
     #[error(transparent)]
     Trace(#[from] TraceError),
+    /// A recording.
+    #[error(transparent)]
+    Record(#[from] RecordError),
     /// Writing results.
     #[error(transparent)]
     Output(#[from] OutputError),
@@ -44,6 +48,7 @@ impl Failure {
             Failure::Experiment(error) => error.code(),
             Failure::Answer(error) => error.code(),
             Failure::Trace(error) => error.code(),
+            Failure::Record(error) => error.code(),
             Failure::Output(_) => 5,
             Failure::Other { code, .. } => *code,
         };

@@ -19,7 +19,7 @@ Examples:
   coldframe-lab generate phone --category mix1 -o mix1.parquet
   coldframe-lab generate phone --category browser --seed 7 --workload my-phone.toml -o browser.parquet
   coldframe-lab generate phone --parameters > my-phone.toml
-  coldframe-lab sim mix1.parquet --system drswap --ram 400MB --backing nvm,nvm-dr --swap-size 128MiB,256MiB,512MiB
+  coldframe-lab sim mix1.parquet --system drswap --ram 400MB --swap-device nvm,nvm-dr --swap-size 128MiB,256MiB,512MiB
 
 The parameters file gives the source of each number. Rows are touches of pages, with times, tasks and mappings.")]
 pub struct Args {

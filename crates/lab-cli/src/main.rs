@@ -9,16 +9,23 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use coldframe_terminal::{manual, output, progress};
 
+mod advise;
+mod area;
+mod check;
 mod devices;
 #[cfg(test)]
 mod documents;
+mod export;
 mod failure;
 mod generate;
 mod papers;
 mod policies;
+mod priced;
+mod record;
 mod replay;
 mod report;
 mod row_cache;
+mod run;
 mod sim;
 mod sim_args;
 mod teach;
@@ -27,8 +34,10 @@ mod trace;
 
 const AFTER: &str = "\
 Examples:
-  coldframe-lab trace info bzip2.parquet
+  coldframe-lab record --level exact -o bzip2.parquet -- bzip2 -9 -k file
+  coldframe-lab trace import lackey:ls.txt -o ls.parquet
   coldframe-lab sim bzip2.parquet --policy clock,lru,opt --ram 10%,25%,50%,100% --plot
+  coldframe-lab advise bzip2.parquet --device NAND01GW3B2B --max-slowdown 5% -o config.toml
   coldframe-lab papers swl
 
 Exit codes: 0 done; 1 the answer is no; 2 usage or configuration; 3 bad input data; 4 this machine lacks a feature; 5 \
@@ -49,6 +58,10 @@ struct Cli {
 enum Verb {
     Trace(trace::Args),
     Sim(Box<sim::Args>),
+    Advise(Box<advise::Args>),
+    Check(Box<check::Args>),
+    Record(record::Args),
+    Run(Box<run::Args>),
     Replay(replay::Args),
     Report(report::Args),
     Papers(papers::Args),
@@ -67,6 +80,10 @@ fn main() -> ExitCode {
     let done = match cli.verb {
         Verb::Trace(args) => trace::run(args, quiet),
         Verb::Sim(args) => sim::run(*args, quiet),
+        Verb::Advise(args) => advise::run(*args, quiet),
+        Verb::Check(args) => check::run(*args, quiet),
+        Verb::Record(args) => record::run(args, quiet),
+        Verb::Run(args) => run::run(*args, quiet),
         Verb::Replay(args) => replay::run(args),
         Verb::Report(args) => report::run(args),
         Verb::Papers(args) => papers::run(args, quiet),

@@ -17,7 +17,7 @@ use crate::output;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  coldframe advise bzip2.parquet --format json > advice.json; coldframe-lab report advice.json -o report.html
+  coldframe-lab advise bzip2.parquet --format json > advice.json; coldframe-lab report advice.json -o report.html
   coldframe-lab sim bzip2.parquet --policy clock,sieve,opt -o runs.json; coldframe-lab report runs.json --trace bzip2.parquet -o report.html
 
 Results are files written by `advise` and `sim` with --format json. The page stays below 2 MB for any trace.")]

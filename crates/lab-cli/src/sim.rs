@@ -37,15 +37,15 @@ Examples:
   coldframe-lab sim chess.parquet --system swl --ram 128KiB --timeline run.json   # open it in ui.perfetto.dev
   coldframe-lab sim cjpeg.parquet --system ddb --ram 16KiB --handler sequential,delayed-dual-buffering --format json
   coldframe-lab sim mix.parquet --system sap --ram 30%,50% --scheduler round-robin,cfs --prefetch off,75,50
-  coldframe-lab sim mix.parquet --scheduler eevdf --prefetch 75 --backing nvm-dr --swap-area 64MiB --collector cba
-  coldframe-lab sim swap.csv.zst --system lobi --blocks 1024,2048 --read-ahead block:8,block:32 --plot
-  coldframe-lab sim phone.parquet --system drswap --ram 400MB --backing dram,emmc,nvm,nvm-dr,none --swap-size 128MiB
+  coldframe-lab sim mix.parquet --scheduler eevdf --prefetch 75 --swap-device nvm-dr --swap-size 64MiB --collector cba
+  coldframe-lab sim swap.csv.zst --system lobi --blocks 1024,2048 --swap-window block:8,block:32 --plot
+  coldframe-lab sim phone.parquet --system drswap --ram 400MB --swap-device dram,emmc,nvm,nvm-dr,none --swap-size 128MiB
 
 Lists make a sweep: policy outermost, then handler, then frames. The trace is decoded once. `coldframe-lab policies` lists \
 names and parameters; `coldframe-lab devices` lists devices. A trace whose name ends in .csv (.zst, .gz, .xz) is a swap \
 trace.")]
 pub struct Args {
-    /// The trace (Parquet; see `coldframe import` and `coldframe record`).
+    /// The trace (Parquet; see `coldframe-lab trace import` and `coldframe record`).
     pub trace: PathBuf,
     /// A paper's system; its defaults are used; may repeat.
     #[arg(long, value_name = "NAME")]

@@ -15,15 +15,15 @@ pub struct AreaArgs {
     layout: Vec<String>,
     /// Pages that are read together with a page: none, block:N (LOBI), aligned:N (Linux) or pages:N (Linux since 4.14).
     #[arg(long, value_name = "NAME:N", value_delimiter = ',')]
-    read_ahead: Vec<String>,
+    swap_window: Vec<String>,
     /// greedy, cost-benefit, cost-age-times:VICTIMS or cost-benefit-age:VICTIMS.
     #[arg(long, value_name = "NAME[:N]", value_delimiter = ',')]
     collector: Vec<String>,
     /// Memory of the swap area: dram, emmc, nvm, nvm-dr (read in place; the default) or none.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    backing: Vec<String>,
+    swap_device: Vec<String>,
     /// Size of the swap area, or a percentage of the footprint (default 128MiB).
-    #[arg(long, visible_alias = "swap-area", value_name = "SIZE", value_delimiter = ',', allow_hyphen_values = true)]
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', allow_hyphen_values = true)]
     swap_size: Vec<String>,
 }
 
@@ -33,9 +33,9 @@ impl AreaArgs {
         vec![
             (|s, v| s.swap.blocks = Some(v.into()), self.blocks.clone()),
             (|s, v| s.swap.layout = Some(v.into()), self.layout.clone()),
-            (|s, v| s.swap.read_ahead = Some(v.into()), self.read_ahead.clone()),
+            (|s, v| s.swap.read_ahead = Some(v.into()), self.swap_window.clone()),
             (|s, v| s.swap.collector = Some(v.into()), self.collector.clone()),
-            (|s, v| s.swap.backing = Some(v.into()), self.backing.clone()),
+            (|s, v| s.swap.backing = Some(v.into()), self.swap_device.clone()),
             (|s, v| s.swap.size = Some(v.into()), self.swap_size.clone()),
         ]
     }

@@ -9,6 +9,7 @@ use crate::failure::Failure;
 mod convert;
 mod cut;
 mod heatmap;
+mod import;
 mod info;
 mod merge;
 mod reduce;
@@ -22,6 +23,7 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
+    Import(import::Args),
     Info(info::Args),
     Heatmap(heatmap::Args),
     Cut(cut::Args),
@@ -32,8 +34,9 @@ enum Verb {
 }
 
 /// Carries out the verb.
-pub fn run(args: Args, _quiet: bool) -> Result<ExitCode, Failure> {
+pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     match args.verb {
+        Verb::Import(args) => import::run(args, quiet),
         Verb::Info(args) => info::run(args),
         Verb::Heatmap(args) => heatmap::run(args),
         Verb::Cut(args) => cut::run(args),

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 use coldframe_core::{Command as Order, Event, PageId, SlotId, Transfer};
 use coldframe_journal::{self as journal, Entry};
-use coldframe_toolbox::{program, skip};
+use coldframe_toolbox::skip;
 use serde_json::Value;
 
 /// Bytes of the data region, as in `board/programs/src/lib.rs`.
@@ -113,7 +113,8 @@ impl Run<'_> {
     fn simulated(&self, folder: &Path) -> Vec<u8> {
         let path = |name: &str| folder.join(name).display().to_string();
         let (trace, journal) = (path("references.parquet"), path("simulated.journal"));
-        text(Command::new(program("coldframe")).args([
+        text(Command::new(env!("CARGO_BIN_EXE_coldframe-lab")).args([
+            "trace",
             "import",
             &format!("din:{}", path("references.din")),
             "-o",

@@ -52,7 +52,7 @@ fn an_imported_trace_is_simulated_with_the_counts_that_its_few_lines_have() {
     let files = Files::new();
     let text = files.write("few.lk", LACKEY.as_bytes());
     let trace = files.path("few.parquet").display().to_string();
-    let done = json(&["import", &format!("lackey:{text}"), "-o", &trace, "--format", "json"]);
+    let done = json(&["trace", "import", &format!("lackey:{text}"), "-o", &trace, "--format", "json"]);
     assert_eq!((&done["references"], &done["instructions"], &done["skipped"]), (&6.into(), &3.into(), &1.into()));
     // Seven page references: the crossing load is two. Under FIFO with 2 frames, pages 1, 2, (1), 4, 5 fault. Page 2 is
     // dirty when it is evicted for page 5; it is the only dirty victim.
@@ -263,7 +263,8 @@ fn bad_input_is_refused_by_name_with_the_documented_exit_code() {
         args.extend(["--system", "ddb", "--frames", "8"].iter().chain(more).map(ToString::to_string));
         args
     };
-    let import = |spec: &str| vec!["import".to_string(), spec.to_string(), "-o".into(), out.clone()];
+    let import =
+        |spec: &str| vec!["trace".to_string(), "import".to_string(), spec.to_string(), "-o".into(), out.clone()];
     let cases: Vec<(Vec<String>, i32, &str)> = vec![
         (vec!["sim".into(), "no-such.parquet".into(), "--frames".into(), "4".into()], 5, "no-such.parquet"),
         (vec!["sim".into(), cut.clone(), "--frames".into(), "4".into()], 3, "cut.parquet"),
@@ -336,7 +337,7 @@ fn bad_input_is_refused_by_name_with_the_documented_exit_code() {
         (swapped(&["--ram", "1MiB"]), 2, "`ram`"),
         (swapped(&["--system", "lobi", "--blocks", "3"]), 2, "`blocks` is 3"),
         (swapped(&["--system", "lobi", "--collector", "gredy"]), 2, "did you mean `greedy`"),
-        (swapped(&["--system", "lobi", "--read-ahead", "block:7"]), 2, "power of two"),
+        (swapped(&["--system", "lobi", "--swap-window", "block:7"]), 2, "power of two"),
         (swapped(&["--system", "lobi", "--layout", "lug"]), 2, "did you mean `log`"),
         (swapped(&["--system", "lobi", "--format", "csv"]), 2, "table or json"),
         (sim(&["--system", "lobi", "--frames", "4", "--set", "swap.keep=trace"]), 2, "for swap traces"),
@@ -364,7 +365,7 @@ fn a_swap_trace_is_simulated_with_the_counts_that_its_few_lines_have() {
     let files = Files::new();
     let trace = files.write("swap.csv", SWAP.as_bytes());
     let set = "swap.slots_per_block=2";
-    let args = ["sim", &trace, "--system", "lobi", "--blocks", "9", "--read-ahead", "block:2", "--set", set];
+    let args = ["sim", &trace, "--system", "lobi", "--blocks", "9", "--swap-window", "block:2", "--set", set];
     let result = json(&[&args[..], &["--format", "json"]].concat());
     // The page in slot 8 is read with its neighbour in the block, and is a hit.
     for (key, expected) in [

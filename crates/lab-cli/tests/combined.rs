@@ -66,7 +66,7 @@ fn count(result: &Value, name: &str) -> u64 {
 fn all_five_systems_in_one_run() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let words = "--ram 20% --handler delayed-dual-buffering --set machine.buffers=4 --scheduler eevdf --prefetch 75 \
-                 --backing nvm-dr --swap-area 16MiB --collector cba";
+                 --swap-device nvm-dr --swap-size 16MiB --collector cba";
     let (result, commands) = journaled(folder.path(), &mix(&folder), words);
     let config = &result["config"];
     assert_eq!((&config["handler"], &config["swap"]["backing"]), (&"delayed-dual-buffering".into(), &"nvm-dr".into()));
@@ -91,9 +91,9 @@ fn every_driver_finds_the_same_faults() {
         ("--scheduler round-robin --prefetch off", true),
         ("--scheduler eevdf --prefetch off --system lobi --blocks 256", true),
         // A page that is loaded to RAM frees its slot and is dirty from then on.
-        ("--scheduler cfs --prefetch off --backing emmc --swap-size 64MiB", false),
-        ("--backing emmc --swap-size 64MiB", false),
-        ("--backing emmc --swap-size 64MiB --collector greedy", true),
+        ("--scheduler cfs --prefetch off --swap-device emmc --swap-size 64MiB", false),
+        ("--swap-device emmc --swap-size 64MiB", false),
+        ("--swap-device emmc --swap-size 64MiB --collector greedy", true),
     ] {
         let (e, c, result) = same(words);
         assert_eq!((e, c), (evictions, cold), "{words}");
@@ -109,15 +109,15 @@ fn every_driver_finds_the_same_faults() {
 fn every_driver_and_area_keeps_a_journal_that_replays_also_on_a_device_that_fails() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let trace = mix(&folder);
-    for driver in ["--handler parallel", "--scheduler cfs --prefetch 75", "--backing dram --swap-size 20%"] {
+    for driver in ["--handler parallel", "--scheduler cfs --prefetch 75", "--swap-device dram --swap-size 20%"] {
         for area in [
             "",
             "--system lobi --blocks 96",
-            "--backing nvm-dr --swap-size 10%",
-            "--backing nvm-dr --swap-size 24MiB --collector greedy",
+            "--swap-device nvm-dr --swap-size 10%",
+            "--swap-device nvm-dr --swap-size 24MiB --collector greedy",
         ] {
             // Otherwise this option would be given twice.
-            if driver.contains("--backing") && !area.is_empty() {
+            if driver.contains("--swap-device") && !area.is_empty() {
                 continue;
             }
             for fail in ["", " --fail 0.5%:7"] {
@@ -144,7 +144,7 @@ fn compressed_ram_is_a_backing_like_any_other() {
     // A faster store with a higher ratio has the same faults in the same frames, in less time.
     let paging = |backing: &str, size: &str, ratio: &str| {
         let result =
-            sim(WORKER, &format!("--ram 2MiB --backing {backing} --swap-size {size} --set swap.ratio={ratio}"));
+            sim(WORKER, &format!("--ram 2MiB --swap-device {backing} --swap-size {size} --set swap.ratio={ratio}"));
         (result["config"]["frames"].clone(), result["time_ps"]["paging"].as_u64().expect("a time"))
     };
     let (lz4, zstd) = (paging("zram-lz4", "4MiB", "4"), paging("zram-zstd", "4MiB", "4"));
@@ -153,7 +153,7 @@ fn compressed_ram_is_a_backing_like_any_other() {
     let (result, _) = journaled(
         folder.path(),
         WORKER,
-        "--scheduler cfs --backing zram-zstd --frames 300 --swap-size 4MiB --set swap.ratio=8",
+        "--scheduler cfs --swap-device zram-zstd --frames 300 --swap-size 4MiB --set swap.ratio=8",
     );
     assert_eq!(result["config"]["frames"], 300 - 128, "4 MiB take 128 pages at a ratio of 8");
     for system in ["zram", "drswap"] {
@@ -165,7 +165,7 @@ fn compressed_ram_is_a_backing_like_any_other() {
         assert!(count(&result, "swap_outs") > 0, "{system}: {}", result["counts"]);
     }
     refused(WORKER, "--system zram --ram 1MiB --swap-size 64MiB", "leave no frame");
-    refused(WORKER, "--backing nvm --ram 1MiB --set swap.ratio=3", "does not");
+    refused(WORKER, "--swap-device nvm --ram 1MiB --set swap.ratio=3", "does not");
     refused(WORKER, "--system zram --ram 8MiB --set swap.ratio=0", "swap.ratio");
 }
 
@@ -216,7 +216,7 @@ fn a_device_that_fails_always_stops_the_program_at_its_first_fault_and_says_so()
 
 #[test]
 fn the_tables_say_what_failed() {
-    for driver in ["--frames 200", "--frames 200 --scheduler cfs", "--frames 200 --backing nvm"] {
+    for driver in ["--frames 200", "--frames 200 --scheduler cfs", "--frames 200 --swap-device nvm"] {
         let table = |fail: &str| {
             let words = format!("sim {WORKER} {driver} {fail}");
             let output = coldframe(&words.split_whitespace().collect::<Vec<_>>());
@@ -232,12 +232,12 @@ fn what_cannot_be_combined_is_refused_with_the_reason() {
     refused(WORKER, "--frames 9 --scheduler cfs --front-end swl", "front_end.name");
     refused(WORKER, "--frames 9 --scheduler cfs --policy opt", "schedules no tasks");
     refused(WORKER, "--frames 9 --scheduler cfs --set machine.read_ahead=8", "streams of one string");
-    refused(WORKER, "--frames 9 --backing nvm --layout linux-ftl", "translation layer");
-    refused(WORKER, "--frames 9 --backing nvm --handler delayed-dual-buffering", "handler");
-    refused(WORKER, "--frames 9 --backing nvm --swap-size 1MiB --blocks 9", "swap.size");
-    refused(WORKER, "--frames 9 --backing nvm --read-ahead block:8", "swap.read_ahead");
-    refused(WORKER, "--frames 9 --scheduler cfs --backing nvm --set swap.keep=trace", "swap.keep");
-    refused(WORKER, "--frames 9 --backing tape", "no backing `tape`");
+    refused(WORKER, "--frames 9 --swap-device nvm --layout linux-ftl", "translation layer");
+    refused(WORKER, "--frames 9 --swap-device nvm --handler delayed-dual-buffering", "handler");
+    refused(WORKER, "--frames 9 --swap-device nvm --swap-size 1MiB --blocks 9", "swap.size");
+    refused(WORKER, "--frames 9 --swap-device nvm --swap-window block:8", "swap.read_ahead");
+    refused(WORKER, "--frames 9 --scheduler cfs --swap-device nvm --set swap.keep=trace", "swap.keep");
+    refused(WORKER, "--frames 9 --swap-device tape", "no backing `tape`");
     refused(WORKER, "--frames 9 --fail 2", "fail.rate");
     refused(WORKER, "--frames 9 --fail 1%:x", "RATE:SEED");
     refused(WORKER, "--frames 9,10 --scheduler cfs --journal /tmp/none", "one configuration");

@@ -83,7 +83,8 @@ fn a_generated_category_gives_the_papers_table_its_numbers() {
     let trace = in_folder(&dir, "gaming.parquet");
     json(&["generate", "phone", "--category", "gaming", "-o", &trace, "--format", "json"]);
     let ram = shipped_ram();
-    let args = ["sim", &trace, "--system", "drswap", "--ram", &ram, "--backing", "nvm,nvm-dr", "--swap-size", "128MiB"];
+    let args =
+        ["sim", &trace, "--system", "drswap", "--ram", &ram, "--swap-device", "nvm,nvm-dr", "--swap-size", "128MiB"];
     let runs = json(&[&args[..], &["--format", "json"]].concat());
     for (run, name) in [(0, "disabled"), (1, "enabled")] {
         let name = format!("128 MB, gaming: direct read {name}");
@@ -118,7 +119,7 @@ fn recorded_programs_are_switched_and_direct_read_saves_swap_ins() {
         "30%",
         "--swap-size",
         "100%",
-        "--backing",
+        "--swap-device",
         "nvm,nvm-dr",
         "--set",
         &set,
@@ -158,7 +159,7 @@ fn what_cannot_be_is_refused_with_field_and_remedy() {
     let sim = |more: &[&str]| coldframe(&[&["sim", &trace, "--system", "drswap", "--ram", "1MiB"], more].concat());
     for (output, code, message) in [
         (sim(&["--swap-size", "2GiB"]), 2, "swap.size"),
-        (sim(&["--backing", "tape"]), 2, "swap.backing"),
+        (sim(&["--swap-device", "tape"]), 2, "swap.backing"),
         (sim(&["-c", &large]), 2, "large.toml: line 3: setting `swap.size`"),
         (sim(&["--device", &sheet]), 2, "sheet.toml, line 18: field `power.act`"),
         (sim(&["--device", &unknown]), 2, "line 18"),

@@ -45,7 +45,7 @@ fn traces_larger_than_the_address_space_are_imported_and_read() {
     let (text, rows) = (text(), LOOP * REPEATS);
     // The text is larger than the limit. So are the rows in memory, at 16 bytes each for address, size and kind.
     assert!(text.len() * REPEATS > LIMIT_KIB * 1024 && rows * 16 > LIMIT_KIB * 1024);
-    let import = ["import", "lackey:-", "-o", "t.parquet", "--format", "json"];
+    let import = ["trace", "import", "lackey:-", "-o", "t.parquet", "--format", "json"];
     let mut child = limited(&import, folder.path()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     // The verb's own message says more than a broken pipe.

@@ -106,7 +106,7 @@ fn simulated(policy: &str, string: &[(usize, bool)], read_ahead: u32, more: &[&s
     };
     let (import, out) = (format!("din:{}", trace.display()), folder.join("string.parquet"));
     let out = out.to_str().unwrap();
-    coldframe(&["import", &import, "-o", out]);
+    coldframe(&["trace", "import", &import, "-o", out]);
     let frames = frames_of_the_engine(policy, folder);
     let read_ahead = format!("machine.read_ahead={read_ahead}");
     let arguments = [

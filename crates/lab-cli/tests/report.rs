@@ -86,7 +86,7 @@ fn runs_of_several_tasks_have_their_numbers_on_the_page() {
     };
     let sap = json(&["--system", "sap", "--ram", "25%", "--prefetch", "off,75"], "sap.json");
     let drswap = json(
-        &["--system", "drswap", "--ram", "25%", "--swap-size", "64MiB", "--backing", "emmc,nvm-dr"],
+        &["--system", "drswap", "--ram", "25%", "--swap-size", "64MiB", "--swap-device", "emmc,nvm-dr"],
         "drswap.json",
     );
     done(&["report", &at("sap.json"), &at("drswap.json"), "--trace", &at("mix.parquet"), "-o", &at("page.html")]);

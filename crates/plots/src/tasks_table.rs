@@ -123,7 +123,7 @@ fn on_phone(path: &Path, outcomes: &[(&TasksOutcome, &OnPhone)]) -> String {
         out += "The trace has no times: each reference took front_end.reference (1ns unless set).\n";
     }
     if first.names.len() < 2 {
-        out += "There is only one task: no switch, and no task to end. `coldframe mix` and `coldframe generate phone` make several.\n";
+        out += "There is only one task: no switch, and no task to end. `coldframe-lab trace mix` and `coldframe-lab generate phone` make several.\n";
     }
     out
 }

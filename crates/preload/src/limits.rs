@@ -32,7 +32,7 @@ fn objection(resource: u32, soft: u64) -> Option<&'static str> {
     match resource {
         // A write beyond it would raise a signal that ends the process.
         libc::RLIMIT_FSIZE => (soft < pager.options().backing_max.unwrap_or(u64::MAX))
-            .then_some("size of files (RLIMIT_FSIZE), which its swap file may reach; --backing-max keeps that small"),
+            .then_some("size of files (RLIMIT_FSIZE), which its swap file may reach; --swap-size keeps that small"),
         libc::RLIMIT_AS => mapped()
             .is_some_and(|(all, _)| soft < least(all))
             .then_some("address space (RLIMIT_AS), of which managed memory has more"),

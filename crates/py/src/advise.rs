@@ -15,7 +15,7 @@ use crate::errors::raise;
 use crate::settings::{checked, shown};
 use crate::watch::watched;
 
-/// The answer: as `coldframe advise --format json` prints it, as one sentence, as the whole text, and the advised
+/// The answer: as `coldframe-lab advise --format json` prints it, as one sentence, as the whole text, and the advised
 /// settings if there are some. `question_json`: limits and lists as JSON; `cache`: the folder of earlier results, and
 /// the build that they belong to.
 #[pyfunction]

@@ -99,10 +99,10 @@ fn life(point: &Point, sheet: &Sheet, area: Option<Bytes>) -> Result<Option<Rang
     if let Some(swap) = point.swap {
         return simulated_life(point, swap, sheet, cycles, time, &even);
     }
-    let area = area.map_or_else(|| sheet.capacity().map_err(|e| format!("{e}; or give --swap-area")), Ok)?;
+    let area = area.map_or_else(|| sheet.capacity().map_err(|e| format!("{e}; or give --swap-size")), Ok)?;
     let live = point.pages as f64 * point.page as f64 / area.0 as f64;
     if live >= 1.0 {
-        return Err("the swap area is smaller than what the trace touches; give a larger --swap-area".into());
+        return Err("the swap area is smaller than what the trace touches; give a larger --swap-size".into());
     }
     Ok(even(area)?.map(|years| Range { low: years * (1.0 - live), high: years }))
 }
@@ -118,7 +118,7 @@ fn simulated_life(
     even: &dyn Fn(Bytes) -> Result<Option<f64>, String>,
 ) -> Result<Option<Range>, String> {
     if swap.areas_full > 0 {
-        return Err("the swap area was full and pages went elsewhere; give a larger --swap-area".into());
+        return Err("the swap area was full and pages went elsewhere; give a larger --swap-size".into());
     }
     let block = sheet.block().map_err(|e| e.to_string())?;
     let area = Bytes(block.0 * u64::from(swap.blocks));
@@ -193,7 +193,7 @@ mod tests {
     fn life_by_hand_and_what_it_needs() {
         let sheet = sheet::find("LOBI-NAND").unwrap();
         let of = |area| Cost::new(&point(8, 0, 10), &point(64, 0, 0), &sheet, area).life;
-        assert!(of(None).unwrap_err().contains("--swap-area"));
+        assert!(of(None).unwrap_err().contains("--swap-size"));
         assert!(of(Some(Bytes(64 * 4096))).unwrap_err().contains("larger"));
         // 10 of 256 pages in a microsecond, 100,000 times: 2.56 s. A quarter of the area is in use.
         let years = 2.56 / (365.25 * 24.0 * 3600.0);

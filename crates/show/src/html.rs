@@ -53,7 +53,7 @@ pub trait Html {
 /// # Errors
 /// It would be too large.
 pub fn framed(name: &str, body: &str, data: &Value) -> Result<String, AnswerError> {
-    let (title, data) = (escape(&format!("{name} - coldframe report")), data.to_string().replace("</", "<\\/"));
+    let (title, data) = (escape(&format!("{name} - coldframe-lab report")), data.to_string().replace("</", "<\\/"));
     let page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><link rel=\"icon\" href=\"data:,\">\n\

@@ -63,8 +63,19 @@ pub fn program_of<S: AsRef<str>>(words: &[S]) -> PathBuf {
     }
 }
 
-const LABORATORY_VERBS: [&str; 9] =
-    ["trace", "sim", "replay", "report", "papers", "teach", "generate", "devices", "policies"];
+const LABORATORY_VERBS: [&str; 10] =
+    ["trace", "sim", "advise", "replay", "report", "papers", "teach", "generate", "devices", "policies"];
+
+/// The program of a command, and its words. `lab` as the first word names the laboratory's program; else the first verb does.
+///
+/// # Panics
+/// As [`program`].
+pub fn command_of(words: &[String]) -> (PathBuf, &[String]) {
+    match words {
+        [first, rest @ ..] if first == "lab" => (program_of(&["sim"]), rest),
+        _ => (program_of(words), words),
+    }
+}
 
 /// The program `coldframe` or `coldframe-lab`, built now if it is older than its sources: cargo builds programs for the
 /// tests of their own crate only.

@@ -8,7 +8,7 @@
 //!
 //! No device takes part: the processor does all the work, and nothing is erased. Compressed pages take RAM from the
 //! frames; the area is counted as full from the beginning, which is the pessimistic assumption. When not to use it:
-//! for pages that do not compress. It goes with every driver: `--scheduler cfs --backing zram-lz4`.
+//! for pages that do not compress. It goes with every driver: `--scheduler cfs --swap-device zram-lz4`.
 //!
 //! Left out: the store's own waste (zsmalloc), pages of one value, which take no room, and pages that do not compress.
 //! One ratio holds for all pages (`swap.ratio`).

@@ -9,7 +9,7 @@ use coldframe_experiment::sim_result::{SimResult, SCHEMA_VERSION};
 use coldframe_search::json::Answer;
 
 /// The remedy.
-pub const GIVE: &str = "give what `coldframe-lab sim` or `coldframe advise` wrote with --format json";
+pub const GIVE: &str = "give what `coldframe-lab sim` or `coldframe-lab advise` wrote with --format json";
 
 /// One of a file's objects.
 pub enum Given {

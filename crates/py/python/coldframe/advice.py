@@ -19,11 +19,11 @@ from .trace import Trace
 
 
 class Advice:
-    """The answer of ``coldframe advise``, with its numbers. As text it is what the command prints."""
+    """The answer of ``coldframe-lab advise``, with its numbers. As text it is what the command prints."""
 
     def __init__(self, text: str, sentence: str, words: str, config: Config | None) -> None:
         self.json: dict[str, Any] = json.loads(text)
-        """What ``coldframe advise --format json`` prints."""
+        """What ``coldframe-lab advise --format json`` prints."""
         self.sentence = sentence.rstrip()
         """The answer in one line."""
         self.words = words
@@ -85,7 +85,7 @@ def advise(
     cache: str | os.PathLike[str] | bool = True,
     progress: Tell | None = None,
 ) -> Advice:
-    """The smallest RAM that meets the limits, searched as ``coldframe advise`` does; without a limit at most 5 % slower.
+    """The smallest RAM that meets the limits, searched as ``coldframe-lab advise`` does; without a limit at most 5 % slower.
 
     Limits are texts with units: ``"5%"``, ``"200us"``, ``"5y"``, ``"2mJ"``, ``"512KiB"``. What ``config`` sets is not varied;
     ``schedulers`` and ``prefetches`` are for a configuration of the system ``sap``. Results are kept in ``cache``, by default

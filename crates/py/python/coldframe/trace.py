@@ -15,7 +15,7 @@ from .errors import TraceError
 
 
 class Trace:
-    """A recorded program, as ``coldframe record`` and ``coldframe import`` write it.
+    """A recorded program, as ``coldframe record`` and ``coldframe-lab trace import`` write it.
 
     >>> trace = Trace("data/traces/bzip2.parquet")
     >>> trace.fidelity

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 fn coldframe(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_coldframe"))
+    Command::new(env!("CARGO_BIN_EXE_coldframe-lab"))
         .args(args)
         .env("NO_COLOR", "1")
         .env("COLUMNS", "240")
@@ -200,7 +200,7 @@ fn sum(of: &Value, fields: [&str; 2]) -> Option<u64> {
 fn a_swap_area_of_a_known_size_is_simulated_under_every_collector_and_as_linux_hands_out_slots() {
     let trace = shipped("bzip2.parquet");
     let limits =
-        ["--max-slowdown", "20%", "--swap-area", "4MiB", "--policy", "clock", "--handler", "parallel", "--no-cache"];
+        ["--max-slowdown", "20%", "--swap-size", "4MiB", "--policy", "clock", "--handler", "parallel", "--no-cache"];
     let (code, advice) = json(&[&["advise", &trace], &limits[..]].concat());
     assert_eq!(code, 0);
     let names: Vec<&str> = advice["curves"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();

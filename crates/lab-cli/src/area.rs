@@ -1,4 +1,4 @@
-//! The swap area of `coldframe run --system`.
+//! The swap area of `coldframe-lab run --system`.
 
 use coldframe_experiment::resolve::collector;
 use coldframe_experiment::systems;
@@ -18,10 +18,6 @@ pub struct AreaArgs {
     /// [default: greedy:1].
     #[arg(long, value_name = "NAME[:N]", requires = "system")]
     collector: Option<String>,
-    /// Size of the swap area [default: a quarter more than --max-memory, at most 16GiB and three quarters of what the swap file may
-    /// take]; pages for which it has no room lie beside it.
-    #[arg(long, value_name = "SIZE", requires = "system")]
-    swap_area: Option<String>,
 }
 
 impl AreaArgs {
@@ -31,7 +27,7 @@ impl AreaArgs {
     }
 
     /// The area, if there is to be one.
-    pub fn area(&self) -> Result<Option<SwapArea>, Failure> {
+    pub fn area(&self, bytes: Option<&str>) -> Result<Option<SwapArea>, Failure> {
         let Some(system) = &self.system else { return Ok(None) };
         let names = systems::names(systems::System::has_log);
         let why = match systems::find(system) {
@@ -47,15 +43,15 @@ impl AreaArgs {
         }
         let (collector, victims) = collector(self.collector.as_deref().unwrap_or("greedy"))?;
         let collector = collector.name.to_string();
-        Ok(Some(SwapArea { bytes: self.swap_area.as_deref().map(size).transpose()?, collector, victims }))
+        Ok(Some(SwapArea { bytes: bytes.map(size).transpose()?, collector, victims }))
     }
 }
 
 fn size(text: &str) -> Result<u64, Failure> {
-    let bytes = quantity::bytes(text).map_err(|e| Failure::usage(format!("--swap-area: {e}")))?.0;
+    let bytes = quantity::bytes(text).map_err(|e| Failure::usage(format!("--swap-size: {e}")))?.0;
     let least = (u64::from(SwapArea::START) + 1) * SwapArea::BLOCK;
     match bytes < least {
-        true => Err(Failure::usage(format!("--swap-area: {text} is too little; give at least {}KiB", least >> 10))),
+        true => Err(Failure::usage(format!("--swap-size: {text} is too little; give at least {}KiB", least >> 10))),
         false => Ok(bytes),
     }
 }

@@ -1,4 +1,4 @@
-//! `coldframe import`: another tool's trace to Parquet.
+//! `coldframe-lab trace import`: another tool's trace to Parquet.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -51,11 +51,11 @@ fn after() -> String {
         text += &format!("  {:<19} {}\n", format.name, format.summary);
     }
     text + "\nExamples:\n  valgrind --tool=lackey --trace-mem=yes --log-fd=9 ls 9>ls.txt\n  \
-            coldframe import lackey:ls.txt -o ls.parquet\n  zcat trace.din.gz | coldframe import din:- -o trace.parquet\n  \
-            coldframe import csv:io.csv --columns time=ts,kind=op,address=offset,size=length --unit time=us,address=1B,size=1B\n  \
-            coldframe import block-csv:Financial1.spc --columns task=1,address=2,size=3,kind=4,time=5 --unit address=512B,size=1B,time=s\n  \
-            coldframe import parquet:io.parquet --columns time=ts,kind=op,address=lba --unit time=s,address=512B,size=4KiB\n  \
-            coldframe import oracleGeneral:w1.bin.zst --unit address=4KiB --number-objects"
+            coldframe-lab trace import lackey:ls.txt -o ls.parquet\n  zcat trace.din.gz | coldframe-lab trace import din:- -o trace.parquet\n  \
+            coldframe-lab trace import csv:io.csv --columns time=ts,kind=op,address=offset,size=length --unit time=us,address=1B,size=1B\n  \
+            coldframe-lab trace import block-csv:Financial1.spc --columns task=1,address=2,size=3,kind=4,time=5 --unit address=512B,size=1B,time=s\n  \
+            coldframe-lab trace import parquet:io.parquet --columns time=ts,kind=op,address=lba --unit time=s,address=512B,size=4KiB\n  \
+            coldframe-lab trace import oracleGeneral:w1.bin.zst --unit address=4KiB --number-objects"
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {

@@ -1,4 +1,4 @@
-//! The terminal hears of the work: notes on stderr, and a progress line.
+//! What a terminal shows of work under way: notes on stderr, and a progress line.
 
 use std::sync::{Mutex, PoisonError};
 

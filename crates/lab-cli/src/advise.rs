@@ -1,4 +1,4 @@
-//! `coldframe advise`: how little RAM a program can live with, and what that costs.
+//! `coldframe-lab advise`: how little RAM a program can live with, and what that costs.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,18 +21,18 @@ use crate::export::export_board;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
-use crate::terminal::Terminal;
+use coldframe_terminal::listener::Terminal;
 
 /// Find the smallest RAM that a program can live with, its price, and how sure the answer is.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  coldframe record --via faults -o sort.parquet -- sort file; coldframe advise sort.parquet
-  coldframe advise bzip2.parquet --max-slowdown 5% --max-p99 1ms --min-life 5y --swap-area 64MiB -o config.toml
-  coldframe advise chess.parquet --system swl --max-slowdown 20% --format json
-  coldframe advise mix.parquet --system sap --max-slowdown 20%
+  coldframe record -o sort.parquet -- sort file; coldframe-lab advise sort.parquet
+  coldframe-lab advise bzip2.parquet --max-slowdown 5% --max-p99 1ms --min-life 5y --swap-size 64MiB -o config.toml
+  coldframe-lab advise chess.parquet --system swl --max-slowdown 20% --format json
+  coldframe-lab advise mix.parquet --system sap --max-slowdown 20%
 
-A recording by this machine's pager (record --via faults) is answered for this machine (--device here): the run time \
+A recording by this machine's pager (coldframe record) is answered for this machine (--device here): the run time \
 under `coldframe run` for each size of RAM. Without a limit, the recommended size is at most 10 % slower.
 Other recordings are answered for a board (--device NAME). The search tries all policies and handlers, with and \
 without read-ahead, over sizes from 1 % to 100 % of what the trace touches, then finer steps. A limit must hold at the \
@@ -57,7 +57,7 @@ pub struct Args {
 /// The question.
 #[derive(clap::Args)]
 pub struct Asked {
-    /// The trace (Parquet; see `coldframe import` and `coldframe record`).
+    /// The trace (Parquet; see `coldframe-lab trace import` and `coldframe record`).
     pub trace: PathBuf,
     #[command(flatten)]
     pub how: How,
@@ -72,7 +72,7 @@ pub struct How {
     /// Longest 99th percentile of a fault.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     max_p99: Option<String>,
-    /// Shortest life of the flash. Needs the sheet's endurance, and its size or --swap-area.
+    /// Shortest life of the flash. Needs the sheet's endurance, and its size or --swap-size.
     #[arg(long, value_name = "YEARS", allow_hyphen_values = true)]
     min_life: Option<String>,
     /// Largest energy of paging for the whole run. Needs a sheet with energies.
@@ -102,8 +102,8 @@ pub struct How {
     read_ahead: Vec<u32>,
     /// Size of the swap area on the flash.
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
-    swap_area: Option<String>,
-    /// Simulate the swap area as a log with these collectors [default with --swap-area: all, and Linux's slots].
+    swap_size: Option<String>,
+    /// Simulate the swap area as a log with these collectors [default with --swap-size: all, and Linux's slots].
     #[arg(long, value_name = "NAME[:VICTIMS]", value_delimiter = ',')]
     collector: Vec<String>,
     /// The scheduler, with --system sap: round-robin, cfs or eevdf [default: cfs].
@@ -154,7 +154,7 @@ impl How {
             ("--policy", !self.policy.is_empty()),
             ("--handler", !self.handler.is_empty()),
             ("--read-ahead", !self.read_ahead.is_empty()),
-            ("--swap-area", self.swap_area.is_some()),
+            ("--swap-size", self.swap_size.is_some()),
             ("--collector", !self.collector.is_empty()),
             ("--scheduler", !self.scheduler.is_empty()),
             ("--prefetch", !self.prefetch.is_empty()),
@@ -298,7 +298,7 @@ fn question(asked: &Asked) -> Result<Question, Failure> {
         collectors: asked.how.collector.clone(),
         schedulers: asked.how.scheduler.clone(),
         prefetches: asked.how.prefetch.clone(),
-        swap_area: size("--swap-area", &asked.how.swap_area)?,
+        swap_area: size("--swap-size", &asked.how.swap_size)?,
         program_time: time("--program-time", &asked.how.program_time)?,
         work_max: asked.how.work,
     })
