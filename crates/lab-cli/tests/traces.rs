@@ -178,7 +178,7 @@ fn what_a_reduced_trace_cannot_give_is_refused_with_the_reason() {
         refused(&["trace", "cut", trace, "-o", &out, "--rows", "9"], 2, &["whole trace, then reduce"]);
         refused(&["trace", "merge", trace, &whole, "-o", &out], 2, &["whole trace, then reduce"]);
         refused(&["trace", "mix", "--task", trace, "--slice", "10", "-o", &out], 2, &["whole trace, then reduce"]);
-        refused(&["trace", "convert", trace, "--to", "lackey", "-o", &out], 2, &["whole trace, then reduce"]);
+        refused(&["trace", "convert", trace, "--to", "oracleGeneral", "-o", &out], 2, &["whole trace, then reduce"]);
         refused(&["trace", "reduce", trace, "-o", &out, "--above", "1MiB"], 2, &["lost references already"]);
     }
     for (wrong, words) in [
