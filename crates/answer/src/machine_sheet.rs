@@ -78,7 +78,7 @@ pub fn measured(
     if coldframe_costs::doctor::is_ram(backing) {
         listener.note(&format!("warning: {} lies in RAM; give --backing a folder on a disk\n", backing.display()));
     }
-    let (load, processors) = (load(&std::fs::read_to_string("/proc/loadavg").unwrap_or_default()), processors());
+    let (load, processors) = (Tree::machine().load(), processors());
     if load > f64::from(processors) {
         listener.note(&format!("warning: other programs are at work (load {load:.1}, {processors} CPUs); run `coldframe calibrate` when they are not\n"));
     }
@@ -123,11 +123,10 @@ fn has_room(backing: &Path, free: u64) -> Result<(), AnswerError> {
 
 /// Identifies this machine.
 fn machine(backing: &Path) -> Machine {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     Machine {
-        processor: processor(&read("/proc/cpuinfo")),
+        processor: Tree::machine().processor(),
         processors: processors(),
-        kernel: read("/proc/sys/kernel/osrelease").trim().into(),
+        kernel: Tree::machine().kernel_release(),
         disk: disk(backing),
         calibration: CALIBRATION,
         measured: costs::today(),
@@ -137,23 +136,6 @@ fn machine(backing: &Path) -> Machine {
 
 fn processors() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
-}
-
-/// The mean number of threads that lately ran or waited for a processor or a disk; 0 if the kernel does not report
-/// it.
-fn load(loadavg: &str) -> f64 {
-    loadavg.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(0.0)
-}
-
-/// The model as the kernel knows it: x86 has its name, ARM its numbers.
-fn processor(cpuinfo: &str) -> String {
-    let value = |key: &str| {
-        let of = |line: &str| line.split_once(':').map(|(k, v)| (k.trim().to_string(), v.trim().to_string()));
-        cpuinfo.lines().filter_map(of).find(|(k, v)| k == key && !v.is_empty()).map(|(_, v)| v)
-    };
-    let numbers = || Some(format!("{} {}", value("CPU implementer")?, value("CPU part")?));
-    let named = value("model name").or_else(|| value("Processor")).or_else(|| value("cpu model"));
-    named.or_else(numbers).unwrap_or_else(|| std::env::consts::ARCH.into())
 }
 
 /// Number of the folder's disk, or of the disk that the path names, and the file system.
@@ -254,18 +236,6 @@ mod tests {
         assert!(is_of(&sheet, &this) && is_of(&sheet, &Machine { measured: "long ago".into(), ..this.clone() }));
         assert!(!is_of(&sheet, &Machine { kernel: "0.99".into(), ..this.clone() }));
         assert!(!is_of(&coldframe_sheet::sheet::all()[0], &this));
-    }
-
-    #[test]
-    fn a_processor_is_known_by_name_or_by_number() {
-        assert_eq!(processor("processor\t: 0\nmodel name\t: A fast one\n"), "A fast one");
-        assert_eq!(processor("processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"), "0x41 0xd0c");
-        assert_eq!(processor(""), std::env::consts::ARCH);
-    }
-
-    #[test]
-    fn a_load_is_the_last_minutes() {
-        assert_eq!((load("8.89 9.05 8.16 3/120 99\n"), load("")), (8.89, 0.0));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use coldframe_costs::doctor::file_system;
 use coldframe_live::{Options, Recorder, StatsFile, FRAMES_MIN};
+use coldframe_proc::Tree;
 use coldframe_recording::entries::Word;
 use coldframe_recording::span;
 use coldframe_store::window::{window, Recorded as Process};
@@ -131,14 +132,6 @@ struct Ran {
     ended: Ended,
 }
 
-/// Seconds of work of all processors since the machine started: `/proc/stat`, in ticks of a hundredth.
-fn worked() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/stat").ok()?;
-    let ticks: Vec<f64> = text.lines().next()?.split_whitespace().skip(1).filter_map(|n| n.parse().ok()).collect();
-    // Without idle and iowait, and without guests, who are in `user`, too.
-    Some(ticks.iter().enumerate().filter(|(i, _)| matches!(i, 0..=2 | 5..=7)).map(|(_, n)| n / 100.0).sum())
-}
-
 /// What other programs did while these processes ran.
 fn noise(worked: Option<f64>, processes: &[Process], seconds: f64) -> Option<Noise> {
     let ours = |process: &Process| process.word(Word::Program) + process.word(Word::Handled);
@@ -170,12 +163,12 @@ fn ran(order: &Order, out: &Path) -> Result<Ran, AnswerError> {
     let native_seconds = if order.overhead { Some(alone(command)?) } else { None };
     let signals = Signals::catch()?;
     let _awake = awake();
-    let (started, before) = (Instant::now(), worked());
+    let (started, before) = (Instant::now(), Tree::machine().busy_seconds());
     let others = || alive(folder.path());
     let deadline = order.max_time.and_then(|time| Instant::now().checked_add(time));
     let child = Child::start(with_pager(command, &options)?, &command[0])?;
     let ended = child.wait(&Care { deadline, others: &others, ..Care::that_ends(&signals) })?;
-    let worked = worked().zip(before).map(|(after, before)| after - before);
+    let worked = Tree::machine().busy_seconds().zip(before).map(|(after, before)| after - before);
     Ok(Ran { seconds: started.elapsed().as_secs_f64(), folder, native_seconds, worked, ended })
 }
 
@@ -306,11 +299,8 @@ fn alive(folder: &Path) -> Vec<u32> {
     let mut all: Vec<u32> = files.flatten().filter_map(|file| process(file.file_name())).collect();
     all.sort_unstable();
     all.dedup();
-    let shown = folder.as_os_str().as_encoded_bytes();
-    all.retain(|process| {
-        let maps = std::fs::read(format!("/proc/{process}/maps")).unwrap_or_default();
-        maps.windows(shown.len()).any(|place| place == shown)
-    });
+    let shown = folder.to_string_lossy();
+    all.retain(|process| coldframe_proc::Process::of(*process).maps().contains(&*shown));
     all
 }
 

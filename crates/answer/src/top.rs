@@ -4,6 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use coldframe_live::{Snapshot, StatsFile};
+use coldframe_proc::{Process, Tree};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -53,17 +54,15 @@ impl Paged {
 
     /// Whether it still runs.
     pub fn runs(&self) -> bool {
-        PathBuf::from(format!("/proc/{}", self.pid)).exists()
+        Process::of(self.pid).exists()
     }
 }
 
 /// The only run.
 fn only() -> Result<(u32, PathBuf), AnswerError> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let own = std::process::id();
+    let (pids, own) = (Tree::machine().processes().into_iter(), std::process::id());
     let mut all: Vec<(u32, PathBuf)> =
-        pids.filter(|pid| *pid != own).filter_map(|pid: u32| Some((pid, StatsFile::find(pid)?))).collect();
+        pids.filter(|pid| *pid != own).filter_map(|pid| Some((pid, StatsFile::find(pid)?))).collect();
     // All processes of a run have the same file.
     all.sort_unstable();
     all.dedup_by_key(|(_, path)| std::fs::metadata(path).ok().map(|m| m.ino()));
@@ -71,8 +70,7 @@ fn only() -> Result<(u32, PathBuf), AnswerError> {
         0 => Err(AnswerError::new(3, "no process is paged by coldframe now; start one with `coldframe run`")),
         1 => Ok(all.swap_remove(0)),
         _ => {
-            let name = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            let list: Vec<_> = all.iter().map(|(pid, _)| format!("{pid} ({})", name(pid).trim())).collect();
+            let list: Vec<_> = all.iter().map(|(pid, _)| format!("{pid} ({})", Process::of(*pid).name())).collect();
             Err(AnswerError::new(3, format!("several runs are under way; give one of {}", list.join(", "))))
         }
     }

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use coldframe_live::FRAMES_MIN;
-use coldframe_proc::{Progress, Watch, Watched as Bits, PAGE};
+use coldframe_proc::{Process, Progress, Watch, Watched as Bits, PAGE};
 use coldframe_sheet::quantity::human_size;
 use rustix::thread::disable_transparent_huge_pages;
 
@@ -116,7 +116,5 @@ pub(crate) fn nothing_to_save(heap: u64) -> Result<(), AnswerError> {
 
 /// The command line of a process, as a shell reads it.
 fn command_of(pid: u32) -> String {
-    let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let words = String::from_utf8_lossy(&bytes);
-    line(&words.trim_end_matches('\0').split('\0').collect::<Vec<_>>())
+    line(&Process::of(pid).command_line())
 }

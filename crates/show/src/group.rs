@@ -7,8 +7,8 @@ use std::path::Path;
 use coldframe_sheet::quantity::{human_count, human_size};
 use coldframe_store::ProcessFacts;
 
-/// Columns of a line.
-const WIDTH: usize = 80;
+use crate::text::width;
+
 /// Rows of the table; the largest ones are shown.
 const ROWS: usize = 6;
 
@@ -37,7 +37,7 @@ fn table(matter: &[&ProcessFacts]) -> String {
             process.process,
             process.command,
         );
-        out += &(cut(&row, WIDTH) + "\n");
+        out += &(cut(&row, width()) + "\n");
     }
     if matter.len() > ROWS {
         out += &format!("  and {} smaller ones\n", human_count((matter.len() - ROWS) as u64));
@@ -59,7 +59,7 @@ fn left_out(left: &[&ProcessFacts]) -> String {
     let mut names: Vec<_> = names.iter().collect();
     names.sort_by_key(|(_, (_, most))| std::cmp::Reverse(*most));
     let all: Vec<String> = names.into_iter().map(one).collect();
-    cut(&format!("Left out, too small to matter: {}.", all.join(", ")), WIDTH) + "\n"
+    cut(&format!("Left out, too small to matter: {}.", all.join(", ")), width()) + "\n"
 }
 
 /// The program's name in a command line.
@@ -101,7 +101,7 @@ mod tests {
         let text = words(&group);
         assert!(text.starts_with("2 processes, each with a --ram of its own:\n\n"), "{text}");
         assert!(text.find("20 MiB") < text.find("9 MiB"), "{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         group.extend((0..10).map(|_| process("cc1", 5, false)));
         assert!(words(&group).contains("and 6 smaller ones"));
     }

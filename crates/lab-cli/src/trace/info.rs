@@ -9,6 +9,7 @@ use coldframe_experiment::reuse::Reuse;
 use coldframe_experiment::string::sha256;
 use coldframe_plots::swap_analysis::analyse;
 use coldframe_sheet::quantity::human_count;
+use coldframe_show::text::wrap;
 use coldframe_store::heat::Heat;
 use serde_json::json;
 
@@ -105,22 +106,7 @@ const KEY: usize = 14;
 
 /// A key and its value. On a narrow page the value continues on the next line.
 fn lines(key: &str, value: &str, width: usize) -> String {
-    let mut text = format!("{key:<KEY$}");
-    let (mut at, mut first) = (KEY, true);
-    for word in value.split(' ') {
-        let len = word.chars().count();
-        if !first && at + 1 + len > width {
-            text += &format!("\n{:KEY$}", "");
-            (at, first) = (KEY, true);
-        }
-        if !first {
-            text.push(' ');
-            at += 1;
-        }
-        text += word;
-        (at, first) = (at + len, false);
-    }
-    text + "\n"
+    wrap(&format!("{key:<KEY$}"), value, KEY, width).join("\n") + "\n"
 }
 
 /// For people: one line for each bin with references.
