@@ -206,7 +206,7 @@ impl Lane {
 
     /// Sets the extra time of a cache block read in place, over one from main memory, from now on.
     pub fn price_xip(&mut self, surplus: Ps) {
-        self.world.xip.price(surplus);
+        self.world.meters.xip.price(surplus);
     }
 
     /// Notes the cost of each page, from now on.
@@ -222,12 +222,12 @@ impl Lane {
     /// Counts the sources of loads from now on; the device keeps the last `kept` pages written in memory. A fault then
     /// takes until the device has done all that the fault causes.
     pub fn note_sources(&mut self, buffered: u32) {
-        self.world.sources = Some(Box::new(Sources::new(self.world.stored.len(), buffered)));
+        self.world.meters.sources = Some(Box::new(Sources::new(self.world.stored.len(), buffered)));
     }
 
     /// The sources of loads; all zero without an earlier call of [`note_sources`](Self::note_sources).
     pub fn sources(&self) -> SourceCounts {
-        self.world.sources.as_ref().map(|sources| sources.counts).unwrap_or_default()
+        self.world.meters.sources.as_ref().map(|sources| sources.counts).unwrap_or_default()
     }
 
     /// Reads ahead of sequential streams from now on, at most `window_max` pages at a time, as the live pager does.
@@ -267,14 +267,14 @@ impl Lane {
         }
         self.quiet_faults += u64::from(quiet);
         let Lane { engine, world, .. } = self;
-        world.now = idle + world.xip.time(table) + self.paging;
+        world.clock.now = idle + world.meters.xip.time(table) + self.paging;
         world.deliver(engine, table);
-        let began = world.now;
+        let began = world.clock.now;
         world.kind = FaultKind::Write;
         let access = if writing { Access::Write } else { Access::Read };
         let ahead = self.behind(page, numbers);
         let Counts { evictions, dirty_evictions, .. } = *self.engine.counts();
-        if let Some(sources) = &mut self.world.sources {
+        if let Some(sources) = &mut self.world.meters.sources {
             sources.begins(ahead.is_some());
         }
         self.world.resumed.clear();
@@ -285,15 +285,15 @@ impl Lane {
             assert!(world.wait(engine, table), "a task that stands still waits for the device");
         }
         if !world.halted.is_empty() {
-            self.halted = Some(world.now);
+            self.halted = Some(world.clock.now);
             return;
         }
         // Pages that are read ahead are one read with the page, as on Linux: the task continues when all of them are
         // there.
-        if together || self.world.sources.is_some() {
+        if together || self.world.meters.sources.is_some() {
             while self.world.wait(&mut self.engine, table) {}
         }
-        if let Some(sources) = &mut self.world.sources {
+        if let Some(sources) = &mut self.world.meters.sources {
             let after = self.engine.counts();
             let dirty = after.dirty_evictions - dirty_evictions;
             sources.ends(after.evictions - evictions - dirty, dirty);
@@ -301,7 +301,7 @@ impl Lane {
         if writing {
             table.set_dirty(self.number, page);
         }
-        let latency = self.world.now - began;
+        let latency = self.world.clock.now - began;
         self.paging += latency;
         if let Some(cost) = self.page_costs.get_mut(page.index()) {
             cost.faults += 1;
@@ -360,10 +360,10 @@ impl Lane {
             quiet_faults: self.quiet_faults,
             zero_loads: world.zero_loads,
             paging: self.paging,
-            stages: world.stages,
-            hidden: world.hidden,
-            xip_reads: world.xip.reads(table),
-            xip_surplus: world.xip.time(table),
+            stages: world.clock.stages,
+            hidden: world.clock.hidden,
+            xip_reads: world.meters.xip.reads(table),
+            xip_surplus: world.meters.xip.time(table),
             true_latency: self.true_latency.clone(),
             false_latency: self.false_latency.clone(),
             swap: self.engine.swap().map(SwapDone::of),

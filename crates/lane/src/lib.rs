@@ -10,14 +10,17 @@
 #![warn(missing_docs)]
 
 pub mod bus;
+pub mod clock;
 pub mod faulty;
 pub mod in_slots;
 pub mod lane;
 pub mod latency;
 pub mod machine;
+pub mod meters;
 pub mod numbering;
 pub mod page_ref;
 pub mod page_table;
+pub mod prices;
 pub mod read_ahead;
 pub mod read_counts;
 pub mod sources;

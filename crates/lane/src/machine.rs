@@ -13,153 +13,19 @@
 
 use std::collections::VecDeque;
 
-use coldframe_core::{After, Command, Engine, Event, Machine, PageId, Place, Ps, SlotId, Stage, TaskId, Ticket, Work};
+use coldframe_core::{After, Command, Engine, Event, Machine, PageId, Ps, SlotId, Stage, TaskId, Ticket, Work};
 use coldframe_journal::{self as journal, Journal};
-use coldframe_sheet::StagePrices;
 
 use crate::bus::{Bus, Class};
-use crate::faulty::{Failures, Faulty};
+use crate::clock::Clock;
+use crate::faulty::Faulty;
 use crate::in_slots::InSlots;
+use crate::meters::Meters;
 use crate::page_table::PageTable;
 use crate::read_ahead::window_pages;
-use crate::sources::Sources;
-use crate::watch::Watch;
 use crate::window::Window;
-use crate::xip::XipMeter;
 
-/// Times of the device for one page.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DeviceTimes {
-    /// Time of LoadStopover.
-    pub load: Ps,
-    /// Time to program a page after the page has crossed the bus; `None` if no source gives it. Writes then take no
-    /// time on the device, and the result says so.
-    pub program: Option<Ps>,
-}
-
-/// Times of the device in a collection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct CollectTimes {
-    /// Reading one page and programming it, within the device.
-    pub copy: Ps,
-    /// Erasing one block.
-    pub erase: Ps,
-}
-
-/// Times of a page in one direction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Way {
-    /// Processor time.
-    pub processor: Ps,
-    /// Device time, beside the processor; `None`: no device takes part.
-    pub device: Option<Ps>,
-}
-
-/// Times of pages to and from a place.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Route {
-    /// To RAM, up to the buffer.
-    pub load: Way,
-    /// From RAM.
-    pub write: Way,
-}
-
-impl Route {
-    /// The route of a device that loads by itself. For a write, the processor first moves the page over the bus, which
-    /// takes `crossing`.
-    pub fn device(times: DeviceTimes, crossing: Ps) -> Route {
-        Route {
-            load: Way { processor: Ps::ZERO, device: Some(times.load) },
-            write: Way { processor: crossing, device: Some(times.program.unwrap_or(Ps::ZERO)) },
-        }
-    }
-}
-
-/// Processor time of the stages of a fault.
-#[derive(Clone, Copy, Debug)]
-pub enum Stages {
-    /// A price for each stage.
-    Each(StagePrices),
-    /// One price for the whole fault, at its start.
-    AtOnce(Ps),
-}
-
-/// The source of a page that was never written out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Zeros {
-    /// The device has every page from the start, as on the boards of SWL and DDB.
-    Loaded,
-    /// The page is zeros the first time, at no cost. Later the device has the page.
-    Once,
-    /// The page is zeros, at no cost.
-    Free,
-}
-
-/// The configuration of a machine.
-#[derive(Clone, Debug)]
-pub struct MachineConfig {
-    /// Prices of the stages.
-    pub stages: Stages,
-    /// Route of pages in their home slots.
-    pub home: Route,
-    /// Route of pages in the swap area.
-    pub area: Route,
-    /// The slots with this route. Those above are on the device of the home slots.
-    pub area_slots: usize,
-    /// Source of pages that were never written out.
-    pub zeros: Zeros,
-    /// Times of the swap area's collections.
-    pub collect: CollectTimes,
-    /// Extra time of a reference to a page in its slot, over a reference to RAM.
-    pub slot_read: Ps,
-    /// After this many references, a page that is read in its slot is reported as read often; `None`: never.
-    pub reads_max: Option<u32>,
-    /// Transfers that fail.
-    pub failures: Option<Failures>,
-    /// Time of the device for a page that it moves to RAM by itself, after it was read in a buffer. Other moves are in
-    /// the time of the load.
-    pub moves: Ps,
-    /// Whether only pages from a device are moved from a buffer. Other pages are copied on their way, and zeros are
-    /// made in their frame.
-    pub moves_loaded_only: bool,
-    /// Cache lines of a page. Consecutive references to a page read each line in a buffer or a slot once. `u32::MAX`:
-    /// there is no cache.
-    pub lines: u32,
-    /// Slots of a swap area on flash that are read together with the page that a task waits for.
-    pub window: Window,
-}
-
-impl MachineConfig {
-    /// A machine with one device for home slots and swap area.
-    pub fn device(prices: StagePrices, times: DeviceTimes, zeros: Zeros) -> MachineConfig {
-        let route = Route::device(times, prices.trans_host_mem);
-        MachineConfig {
-            stages: Stages::Each(prices),
-            home: route,
-            area: route,
-            area_slots: usize::MAX,
-            zeros,
-            collect: CollectTimes::default(),
-            slot_read: Ps::ZERO,
-            reads_max: None,
-            failures: None,
-            moves: Ps::ZERO,
-            moves_loaded_only: false,
-            lines: u32::MAX,
-            window: Window::Alone,
-        }
-    }
-}
-
-impl MachineConfig {
-    /// Whether no work of a fault takes time: only counts are asked for.
-    pub fn takes_no_time(&self) -> bool {
-        let nothing = Way { processor: Ps::ZERO, device: Some(Ps::ZERO) };
-        let nothing = Route { load: nothing, write: nothing };
-        let prices = StagePrices::uniform(Ps::ZERO);
-        matches!(&self.stages, Stages::Each(each) if *each == prices) && self.home == nothing && self.area == nothing
-    }
-}
+pub use crate::prices::{CollectTimes, DeviceTimes, MachineConfig, Route, Stages, Way, Zeros};
 
 /// The kind of a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -182,19 +48,11 @@ pub struct World {
     /// The queue for new transfers.
     pub class: Class,
     /// The clock.
-    pub now: Ps,
-    /// Time of each stage so far.
-    pub stages: [Ps; 6],
-    /// Processor time hidden behind loads.
-    pub hidden: Ps,
-    /// The start of the loads in flight, and the end of the last of them.
-    loading: Option<(Ps, Ps)>,
+    pub clock: Clock,
     /// The kind of the fault that is being handled.
     pub kind: FaultKind,
-    /// Reads in buffers.
-    pub xip: XipMeter,
-    /// Reads in slots, if pages are read there.
-    pub in_slots: Option<InSlots>,
+    /// What is counted besides.
+    pub meters: Meters,
     /// Pages that a device has.
     pub stored: Vec<bool>,
     /// Pages whose last load was from a device.
@@ -209,8 +67,6 @@ pub struct World {
     pub reads: u64,
     /// Pages written to a device.
     pub writes: u64,
-    /// By slot of an area that is rewritten in place: how often it was written. Empty unless counted.
-    pub slot_writes: Vec<u32>,
     /// Ends of transfers without a device.
     done: VecDeque<Event>,
     /// Ends of transfers on a device that takes no time, while the processor takes none either; `None`: they take time,
@@ -224,10 +80,6 @@ pub struct World {
     pub killed: Vec<TaskId>,
     /// Tasks stopped because one of their pages is lost.
     pub halted: Vec<TaskId>,
-    /// The outcome of prefetched pages, by task.
-    pub watch: Option<Box<Watch>>,
-    /// The sources of loads, if they are counted.
-    pub sources: Option<Box<Sources>>,
     faulty: Option<Box<Faulty>>,
     /// The journal, if one is kept.
     pub journal: Option<Journal>,
@@ -241,13 +93,9 @@ impl World {
             homes: pages,
             bus: Bus::default(),
             class: Class::Demand,
-            now: Ps::ZERO,
-            stages: [Ps::ZERO; 6],
-            hidden: Ps::ZERO,
-            loading: None,
+            clock: Clock::default(),
             kind: FaultKind::True,
-            xip: XipMeter::new(buffers),
-            in_slots: None,
+            meters: Meters::new(buffers),
             stored: vec![false; pages],
             loaded: vec![false; pages],
             moves_free: false,
@@ -255,15 +103,12 @@ impl World {
             zero_loads: 0,
             reads: 0,
             writes: 0,
-            slot_writes: Vec::new(),
             done: VecDeque::new(),
             instant: None,
             zeros: VecDeque::new(),
             resumed: VecDeque::with_capacity(16),
             killed: Vec::new(),
             halted: Vec::new(),
-            watch: None,
-            sources: None,
             faulty: config.failures.map(|failures| Box::new(Faulty::new(failures))),
             journal: None,
             config,
@@ -272,7 +117,7 @@ impl World {
 
     /// From now on, pages are read in their slots, and these reads are counted.
     pub fn read_in_slots(&mut self) {
-        self.in_slots = Some(InSlots::new(self.homes, self.config.slot_read, self.config.reads_max));
+        self.meters.in_slots = Some(InSlots::new(self.homes, self.config.slot_read, self.config.reads_max));
     }
 
     /// Of this many consecutive references to a page, the number that reach memory.
@@ -302,7 +147,7 @@ impl World {
     /// Asks for the pages beside the one that the task has just begun to wait for. No task waits for them, so they come
     /// after it.
     fn read_together(&mut self, engine: &mut Engine, table: &mut PageTable, task: TaskId, together: &[PageId]) {
-        if let Some(watch) = &mut self.watch {
+        if let Some(watch) = &mut self.meters.watch {
             watch.wished_for = task.0;
         }
         for page in together {
@@ -338,13 +183,13 @@ impl World {
 
     fn step(&mut self, engine: &mut Engine, table: &mut PageTable, event: Event) {
         if let Event::Loaded { ticket } = event {
-            self.loading = self.loading.filter(|(_, end)| *end > self.now);
-            self.came(ticket);
+            self.clock.load_ended();
+            self.meters.load_ended(ticket);
         }
         if self.journal.is_none() && self.faulty.is_none() {
             return engine.handle(event, &mut View { table, world: self });
         }
-        let (now, mut journal) = (self.now.0, self.journal.take());
+        let (now, mut journal) = (self.clock.now.0, self.journal.take());
         match self.faulty.take() {
             None => journal::handle(engine, event, now, &mut View { table, world: self }, journal.as_mut()),
             Some(mut faulty) => {
@@ -356,15 +201,11 @@ impl World {
         self.journal = journal;
     }
 
-    fn came(&mut self, ticket: Ticket) {
-        if let Some(watch) = &mut self.watch {
-            watch.came(ticket);
-        }
-    }
-
     /// Gives the engine all ends that have come by now.
     pub fn deliver(&mut self, engine: &mut Engine, table: &mut PageTable) {
-        while let Some(event) = self.instant.as_mut().map_or_else(|| self.bus.ended(self.now), VecDeque::pop_front) {
+        while let Some(event) =
+            self.instant.as_mut().map_or_else(|| self.bus.ended(self.clock.now), VecDeque::pop_front)
+        {
             self.class = Class::Demand;
             self.handle(engine, table, event);
         }
@@ -373,38 +214,13 @@ impl World {
     /// Waits for the next end, and gives it to the engine. Returns false if no transfer is under way.
     pub fn wait(&mut self, engine: &mut Engine, table: &mut PageTable) -> bool {
         let next = match &mut self.instant {
-            Some(ends) => ends.pop_front().map(|event| (self.now, event)),
+            Some(ends) => ends.pop_front().map(|event| (self.clock.now, event)),
             None => self.bus.next_event(),
         };
         let Some((end, event)) = next else { return false };
-        self.wait_until(end);
+        self.clock.wait_until(end);
         self.handle(engine, table, event);
         true
-    }
-
-    /// Adds the processor time of a stage. The part beside a load in flight counts as the load's.
-    fn spend(&mut self, stage: Stage, time: Ps) {
-        if time == Ps::ZERO {
-            return;
-        }
-        let beside = match self.loading {
-            Some((_, end)) => end.saturating_sub(self.now).min(time),
-            None => Ps::ZERO,
-        };
-        self.hidden += beside;
-        self.stages[stage as usize] += time - beside;
-        self.now += time;
-    }
-
-    /// Lets the processor wait until the device is done.
-    fn wait_until(&mut self, end: Ps) {
-        match self.loading {
-            // From its start to its end, whatever the processor did meanwhile.
-            Some((start, load_end)) if load_end == end => self.stages[Stage::LoadStopover as usize] += end - start,
-            Some(_) => {}
-            None => self.stages[Stage::LoadStopover as usize] += end.saturating_sub(self.now),
-        }
-        self.now = self.now.max(end);
     }
 
     fn stage(&mut self, stage: Stage, work: &Work) {
@@ -419,7 +235,7 @@ impl World {
             Stages::AtOnce(fault) if stage == Stage::PreProcess => *fault,
             Stages::AtOnce(_) => Ps::ZERO,
         };
-        self.spend(stage, time);
+        self.clock.spend(stage, time);
     }
 
     fn load(&mut self, page: PageId, ticket: Ticket, from: SlotId) {
@@ -427,28 +243,23 @@ impl World {
         self.kind = FaultKind::True;
         let zeros = !in_area && !self.has_bytes(page);
         self.zero_loads += u64::from(zeros);
-        if let Some(sources) = &mut self.sources {
-            sources.load(page, zeros);
-        }
+        self.meters.load(page, zeros);
         self.loaded[i] = false;
         if zeros && self.config.zeros != Zeros::Loaded {
             self.stored[i] = self.config.zeros == Zeros::Once;
             return self.zeros.push_back(end);
         }
         let way = if in_area { self.config.area.load } else { self.config.home.load };
-        if let Some(watch) = &mut self.watch {
-            watch.load(page, ticket);
-        }
-        self.spend(Stage::TransHostMem, way.processor);
+        self.meters.load_begins(page, ticket);
+        self.clock.spend(Stage::TransHostMem, way.processor);
         let Some(takes) = way.device else { return self.done.push_back(end) };
         self.reads += 1;
         self.loaded[i] = true;
         if let Some(ends) = &mut self.instant {
             return ends.push_back(end);
         }
-        let ends = self.bus.submit(self.now, takes, Some(end), self.class);
-        let start = self.loading.map_or(self.now, |(start, _)| start);
-        self.loading = Some((start, ends));
+        let ends = self.bus.submit(self.clock.now, takes, Some(end), self.class);
+        self.clock.load_begins(ends);
     }
 
     fn in_area(&self, slot: SlotId) -> bool {
@@ -468,28 +279,15 @@ impl World {
     fn write(&mut self, page: PageId, to: SlotId) {
         let (end, slot) = (Event::Written { page }, to.index().checked_sub(self.homes));
         let way = if self.in_area(to) { self.config.area.write } else { self.config.home.write };
-        self.spend(Stage::GetFreeframe, way.processor);
+        self.clock.spend(Stage::GetFreeframe, way.processor);
         self.stored[page.index()] = true;
-        if let Some(sources) = &mut self.sources {
-            sources.write(page);
-        }
-        if let Some(writes) = slot.and_then(|slot| self.slot_writes.get_mut(slot)) {
-            *writes += 1;
-        }
+        self.meters.write(page, slot);
         let Some(takes) = way.device else { return self.done.push_back(end) };
         self.writes += 1;
         if let Some(ends) = &mut self.instant {
             return ends.push_back(end);
         }
-        self.bus.submit(self.now, takes, Some(end), self.class);
-    }
-
-    /// The page has left its buffer or slot.
-    fn leaves_place(&mut self, page: PageId, table: &PageTable) {
-        self.xip.leaves(page, table);
-        if let Some(in_slots) = &mut self.in_slots {
-            in_slots.leaves(page);
-        }
+        self.bus.submit(self.clock.now, takes, Some(end), self.class);
     }
 }
 
@@ -517,39 +315,35 @@ impl Machine for View<'_> {
                 let loaded = world.loaded[page.index()];
                 world.moves_free = world.config.moves_loaded_only && !loaded;
                 if world.config.moves > Ps::ZERO && loaded {
-                    world.bus.submit(world.now, world.config.moves, None, world.class);
+                    world.bus.submit(world.clock.now, world.config.moves, None, world.class);
                 }
             }
             Command::Protect { page } => table.protect(world.number, page),
             Command::Write { page, to, .. } => world.write(page, to),
             Command::Unmap { page } => {
-                world.leaves_place(page, table);
+                world.meters.leaves_place(page, table);
                 table.unmap(world.number, page);
             }
             Command::Evict { page, .. } => {
-                world.leaves_place(page, table);
-                if let Some(watch) = &mut world.watch {
+                world.meters.leaves_place(page, table);
+                if let Some(watch) = &mut world.meters.watch {
                     watch.leaves(page, table.referenced(world.number, page, After::Keep));
                 }
                 table.unmap(world.number, page);
             }
             Command::Map { page, place, writable, referenced } => {
-                world.leaves_place(page, table);
-                match place {
-                    Place::Frame(_) => {}
-                    Place::Buffer(_) => world.xip.enters(page, table),
-                    Place::Slot(_) => world.in_slots.as_mut().expect("the machine reads in slots").enters(page),
-                }
+                world.meters.leaves_place(page, table);
+                world.meters.enters(page, place, table);
                 table.map(world.number, page, writable, referenced);
             }
             Command::CopySlot { .. } => {
-                world.bus.submit(world.now, world.config.collect.copy, None, world.class);
+                world.bus.submit(world.clock.now, world.config.collect.copy, None, world.class);
             }
             Command::EraseBlock { .. } => {
-                world.bus.submit(world.now, world.config.collect.erase, None, world.class);
+                world.bus.submit(world.clock.now, world.config.collect.erase, None, world.class);
             }
             Command::Resume { task } => {
-                if let Some(watch) = &mut world.watch {
+                if let Some(watch) = &mut world.meters.watch {
                     watch.resumed(task);
                 }
                 world.resumed.push_back(task.index());
@@ -561,8 +355,8 @@ impl Machine for View<'_> {
 
     fn referenced(&mut self, page: PageId, after: After) -> bool {
         let referenced = self.table.referenced(self.world.number, page, after);
-        if let Some(watch) = self.world.watch.as_mut().filter(|_| referenced) {
-            watch.touched(page, self.world.now);
+        if let Some(watch) = self.world.meters.watch.as_mut().filter(|_| referenced) {
+            watch.touched(page, self.world.clock.now);
         }
         referenced
     }

@@ -10,9 +10,9 @@ use coldframe_journal::{Head, Journal};
 use super::paging::{Outcome, Paging};
 use super::{Activation, OnFault, Prefetched, Prefetching, Step, TaskResult, TaskSpec, TasksConfig, TasksResult};
 use crate::scheduler::Scheduler;
-use coldframe_lane::in_slots::InSlots;
 use coldframe_lane::lane::{LaneError, SwapDone};
 use coldframe_lane::machine::World;
+use coldframe_lane::meters::Meters;
 use coldframe_lane::page_table::Masks;
 use coldframe_lane::PageRef;
 
@@ -83,14 +83,14 @@ impl Cpu {
         let builder = Engine::builder(bounds, policy, config.handler);
         let engine = builder.below(head.below.clone()).arrival(arrival).build()?;
         let mut world = World::new(config.machine.clone(), 0, pages, buffers);
-        world.xip.price(config.xip_surplus);
+        world.meters.xip.price(config.xip_surplus);
         if caps.direct_read {
             world.read_in_slots();
         }
         let mut owned = Vec::new();
         if let Below::Slots(slots) = config.area {
             owned = vec![false; pages];
-            world.slot_writes = vec![0; slots.slots];
+            world.meters.slot_writes = vec![0; slots.slots];
         }
         let mut paging = Paging::new(engine, world);
         if config.handler.needs_xip {
@@ -186,7 +186,7 @@ impl Cpu {
     }
 
     fn now(&self) -> Ps {
-        self.paging.world.now
+        self.paging.world.clock.now
     }
 
     /// Everything that has come by now.
@@ -265,7 +265,7 @@ impl Cpu {
         let until = self.paging.world.bus.next_end().into_iter().chain(self.next_alarm()).min();
         let until = until.expect("tasks that sleep wait for the device or the clock").max(self.now());
         self.idle += until - self.now();
-        self.paging.world.now = until;
+        self.paging.world.clock.now = until;
         self.charged = until;
     }
 
@@ -273,7 +273,7 @@ impl Cpu {
     fn stand(&mut self) {
         self.charge();
         let until = self.until().max(self.now());
-        self.paging.world.now = until;
+        self.paging.world.clock.now = until;
         self.charged = until;
     }
 
@@ -420,8 +420,8 @@ impl Cpu {
             }
             left -= i64::from(step.times);
             done += 1;
-            let in_slot = |slots: &InSlots| slots.has(PageId::from(first + step.reference.page()));
-            if self.in_place && (table.counts_reads() || world.in_slots.as_ref().is_some_and(in_slot)) {
+            let in_slot = |meters: &Meters| meters.is_in_slot(PageId::from(first + step.reference.page()));
+            if self.in_place && (table.counts_reads() || in_slot(&world.meters)) {
                 break;
             }
         }
@@ -433,7 +433,7 @@ impl Cpu {
         let references = (budget as i64 - left) as u64;
         self.references += references;
         let time = self.reference * references;
-        self.paging.world.now += time;
+        self.paging.world.clock.now += time;
         self.tasks[running].result.useful += time;
         if let Some(foreground) = &mut self.foreground {
             foreground.goes_on(time);
@@ -466,7 +466,7 @@ impl Cpu {
             return self.end_fault(running);
         }
         task.writing = reference.writing().then_some(page);
-        task.stalled = self.paging.world.now;
+        task.stalled = self.paging.world.clock.now;
         match self.on_fault {
             OnFault::Keeps => self.stands = true,
             OnFault::Sleeps => self.sleep(running),
@@ -494,7 +494,7 @@ impl Cpu {
         }
         let task = &mut self.tasks[running];
         if task.spec.rounds == Some(task.rounds) {
-            task.result.ended = Some(self.paging.world.now);
+            task.result.ended = Some(self.paging.world.clock.now);
             self.sleep(running);
             self.lists.end_task(TaskId::from(running));
             self.begin_turn();
@@ -513,15 +513,15 @@ impl Cpu {
             counts: *self.paging.engine.counts(),
             tasks: self.tasks.iter().map(|task| task.result.clone()).collect(),
             prefetch: self.paging.counts,
-            time: world.now,
+            time: world.clock.now,
             idle: self.idle,
             device_busy: world.bus.busy(),
             device_reads: world.reads,
             device_writes: world.writes,
             switches: self.switches,
             references: self.references,
-            xip_reads: world.xip.reads(&self.paging.table),
-            reads_in_slots: world.in_slots.as_ref().map_or(0, |in_slots| in_slots.reads),
+            xip_reads: world.meters.xip.reads(&self.paging.table),
+            reads_in_slots: world.meters.reads_in_slots(),
             swap: self.paging.engine.swap().map(SwapDone::of),
             halted: match &self.foreground {
                 Some(foreground) => foreground.halts,

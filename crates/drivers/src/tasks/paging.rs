@@ -33,21 +33,21 @@ impl Paging {
     /// The world watches what becomes of pages that are prefetched.
     pub(super) fn new(engine: Engine, mut world: World) -> Paging {
         let (pages, tasks) = (engine.config().pages, engine.config().tasks);
-        world.watch = Some(Box::new(Watch::new(pages, tasks)));
+        world.meters.watch = Some(Box::new(Watch::new(pages, tasks)));
         Paging { engine, world, table: PageTable::new(pages, 1), counts: PrefetchCounts::default() }
     }
 
     pub(super) fn watch(&mut self) -> &mut Watch {
-        self.world.watch.as_mut().expect("made with one")
+        self.world.meters.watch.as_mut().expect("made with one")
     }
 
     fn watched(&self) -> &Watch {
-        self.world.watch.as_ref().expect("made with one")
+        self.world.meters.watch.as_ref().expect("made with one")
     }
 
     /// A touch that the page table did not let through.
     pub(super) fn fault(&mut self, task: usize, page: PageId, writing: bool) -> Outcome {
-        let now = self.world.now;
+        let now = self.world.clock.now;
         self.watch().faults(task, page, now);
         let access = if writing { Access::Write } else { Access::Read };
         let majors = self.watched().majors.len();
@@ -104,7 +104,7 @@ impl Paging {
     /// Whether a load of the page would be useful: the page is on the device, not in RAM, and cannot be read in its
     /// slot.
     pub(super) fn is_absent(&self, page: PageId) -> bool {
-        let in_slot = self.world.in_slots.as_ref().is_some_and(|in_slots| in_slots.has(page));
+        let in_slot = self.world.meters.is_in_slot(page);
         self.world.stored[page.index()]
             && !in_slot
             && self.watched().ticket(page).is_none()

@@ -156,12 +156,12 @@ impl Cpu {
         foreground.at = foreground.turns.unit * turn.at;
         let (task, at) = (turn.task as usize, foreground.at + delayed);
         *self.tasks[task].turn_end.get_or_insert(0) += turn.steps as usize;
-        self.alarms.push(Reverse((self.paging.world.now.max(at), task)));
+        self.alarms.push(Reverse((self.paging.world.clock.now.max(at), task)));
     }
 
     /// The delay against the trace's own times.
     fn delayed(&self) -> Ps {
-        let slots = self.paging.world.in_slots.as_ref().map_or(Ps::ZERO, |in_slots| in_slots.longer);
+        let slots = self.paging.world.meters.slot_reading();
         self.foreground.as_ref().map_or(Ps::ZERO, |foreground| foreground.result.paging) + slots
     }
 
@@ -193,7 +193,7 @@ impl Cpu {
 
     /// The task has waited for a page, or its fault took only the processor's time.
     pub(super) fn end_fault(&mut self, task: usize) {
-        let took = self.paging.world.now - self.tasks[task].faulted;
+        let took = self.paging.world.clock.now - self.tasks[task].faulted;
         if let Some(foreground) = &mut self.foreground {
             foreground.result.paging += took;
             foreground.delays(task, took);
@@ -212,17 +212,17 @@ impl Cpu {
             if lost.again.next().is_none() {
                 lost.step += 1;
             }
-            let took = self.paging.world.now - self.tasks[task].faulted;
+            let took = self.paging.world.clock.now - self.tasks[task].faulted;
             self.foreground.iter_mut().for_each(|foreground| foreground.result.paging += took);
         }
     }
 
     /// A page that is read in its slot too often is copied; no task waits for that.
     pub(super) fn read_often(&mut self, page: PageId) {
-        let began = self.paging.world.now;
+        let began = self.paging.world.clock.now;
         self.paging.handle(Event::ReadOften { page }, Class::Background);
         if let Some(foreground) = &mut self.foreground {
-            foreground.result.background_copies += self.paging.world.now - began;
+            foreground.result.background_copies += self.paging.world.clock.now - began;
         }
     }
 
@@ -231,9 +231,9 @@ impl Cpu {
         let foreground = self.foreground.as_ref()?;
         let world = &self.paging.world;
         Some(ForegroundResult {
-            slot_reading: world.in_slots.as_ref().map_or(Ps::ZERO, |in_slots| in_slots.longer),
+            slot_reading: world.meters.slot_reading(),
             end: foreground.at + self.delayed(),
-            slot_writes: world.slot_writes.clone(),
+            slot_writes: world.meters.slot_writes.clone(),
             ..foreground.result.clone()
         })
     }

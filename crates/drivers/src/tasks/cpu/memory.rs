@@ -21,16 +21,16 @@ impl Cpu {
     pub(super) fn account_in_place(&mut self, running: usize, page: PageId, step: Step) {
         let Paging { world, table, .. } = &mut self.paging;
         let times = world.uncached(step.times);
-        let before = world.xip.time(table);
+        let before = world.meters.xip.time(table);
         if table.counts_reads() && !step.reference.writing() {
             table.count_more(page, times);
         }
-        let longer = world.in_slots.as_mut().map_or(Ps::ZERO, |in_slots| in_slots.touch(page, times));
-        world.now += longer + (world.xip.time(table) - before);
+        let longer = world.meters.in_slots.as_mut().map_or(Ps::ZERO, |in_slots| in_slots.touch(page, times));
+        world.clock.now += longer + (world.meters.xip.time(table) - before);
         if let Some(foreground) = &mut self.foreground {
             foreground.delays(running, longer);
         }
-        if world.in_slots.as_mut().is_some_and(|in_slots| in_slots.is_read_often(page)) {
+        if world.meters.in_slots.as_mut().is_some_and(|in_slots| in_slots.is_read_often(page)) {
             self.read_often(page);
         }
     }
