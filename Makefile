@@ -62,7 +62,7 @@ python:
 # Build and run the engine on a bare ARM9 under QEMU, with MMU and OneNAND, and compare it with the simulator. Prints
 # what is missing.
 board:
-	$(CARGO) test --locked -p coldframe-cli --test board -- --nocapture
+	$(CARGO) test --locked -p coldframe-lab --test board -- --nocapture
 
 # Measure speed, as ratios within one run. Takes some minutes.
 bench: build

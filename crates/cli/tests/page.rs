@@ -2,8 +2,9 @@
 //! width and with the keyboard.
 
 use std::path::Path;
-use std::process::Command;
 
+use coldframe_answer::Answer;
+use coldframe_show::html::{Html, Page};
 use coldframe_toolbox::browse;
 use serde_json::{json, Value};
 
@@ -30,7 +31,7 @@ fn advice() -> Value {
         })
     };
     json!({
-        "schema_version": 1, "version": "0.1.0", "kind": "advice", "device": "here", "program": "sort", "command": "sort <numbers>",
+        "schema_version": 1, "version": "0.1.0", "method": "recorder", "kind": "advice", "recorded_seconds": 1.2, "memory_use": null, "device": "here", "program": "sort", "command": "sort <numbers>",
         "trace": "trace.parquet", "program_seconds": 1.0, "not_paged_bytes": 4 * MIB, "managed_bytes": 60 * MIB, "needed_bytes": 64 * MIB,
         "ram_bytes": 32 * MIB, "slowdown_percent": 30.0, "within_slowdown": true, "curve": CURVE.iter().map(point).collect::<Vec<_>>(),
         "thrash_bytes": 24 * MIB, "covered_bytes": 20 * MIB, "policy": "multi-queue", "read_ahead": 16, "evict_batch": 24, "sampled": null,
@@ -82,16 +83,10 @@ for (const width of [500, 900, 1600]) {
 }
 </script></body></html>"##;
 
-/// The folder with the report, and the surrounding page.
+/// A folder, and the page of the answer.
 fn report() -> (tempfile::TempDir, String) {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
-    std::fs::write(at("advice.json"), advice().to_string()).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
-    let output = command.arg("report").arg(at("advice.json")).arg("-o").arg(at("report.html")).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = std::fs::read_to_string(at("report.html")).unwrap();
-    (folder, text)
+    let answer: Answer = serde_json::from_value(advice()).unwrap();
+    (tempfile::tempdir().unwrap(), Page::of(&answer).html().unwrap())
 }
 
 /// A value that the surrounding page noted.

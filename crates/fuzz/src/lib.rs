@@ -69,6 +69,7 @@ pub fn targets() -> Vec<Target> {
         reader!("msr", vec![b"128166372003061629,src1,0,Read,7014609920,24576,41286\n".to_vec()]),
         reader!("fio", vec![b"fio version 3 iolog\n26 f add\n175 f write 0 4096\n".to_vec()]),
         reader!("csv", vec![b"4096,512,r,1,5\n".to_vec()]),
+        reader!("block-csv", vec![b"4096,512,r,1,5\n".to_vec()]),
         reader!("tsv", vec![b"4096\t512\tr\t1\t5\n".to_vec()]),
         reader!("parquet", vec![foreign()]),
         Target { name: "store", seeds: vec![store()], read: |d| drop(coldframe_store::store::fuzz_read(d)) },

@@ -15,7 +15,7 @@ use crate::phone::MachineParameters;
 use crate::settings::{self, Machine, Settings, Swap, Time};
 use crate::swap_prices::Area;
 use crate::systems::backing::{Backing, PAGE};
-use crate::systems::{self, System};
+use crate::systems;
 
 /// Time of a reference in a trace without times: 1 ns, an assumption.
 const REFERENCE: Ps = Ps(1_000);
