@@ -66,12 +66,12 @@ typedef struct coldframe_options {
    */
   const char *backing;
   /**
-   * Page replacement policy, as `coldframe policies` lists them, for example `pa-clock:budget=13`. Null: fitted to
+   * Page replacement policy, as `coldframe-lab policies` lists them, for example `pa-clock:budget=13`. Null: fitted to
    * the device.
    */
   const char *policy;
   /**
-   * File for a journal of the engine, for `coldframe replay`. Null: no journal.
+   * File for a journal of the engine, for `coldframe-lab replay`. Null: no journal.
    */
   const char *journal;
   /**
