@@ -24,7 +24,7 @@ fn parse(words: &[String]) -> Result<(), String> {
 #[test]
 fn every_command_in_the_documents_is_one_that_the_program_takes() {
     let tried = parse_documents("coldframe", &parse);
-    assert!(tried > 60, "only {tried} commands found: are the documents where they were?");
+    assert!(tried > 30, "only {tried} commands found: are the documents where they were?");
 }
 
 #[test]

@@ -250,7 +250,7 @@ fn what_the_kernel_cannot_do_here_is_one_sentence_with_a_remedy() {
     std::fs::write(&file, "mine").unwrap();
     let by_kernel = ["--by", "kernel", "--ram", "16MiB"];
     let with = |more: &[&str]| coldframe(&[&by_kernel[..], more, &["--", "true"]].concat());
-    refused(&mut with(&["--journal", "j"]), 2, &["--journal", "--by pager"]);
+    refused(&mut with(&["--backing", "/tmp"]), 2, &["--backing", "--by pager"]);
     refused(
         &mut coldframe(&["--by", "pager", "--ram", "16MiB", "--swap", "zram", "--", "true"]),
         2,

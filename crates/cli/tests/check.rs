@@ -85,7 +85,6 @@ fn what_cannot_be_answered_has_its_own_exit_code_and_one_sentence() {
     for (words, code, says) in [
         (&["check", "--", "./touch", "1"][..], 2, "needs a limit"),
         (&["check", "--max-ram", "1MiB", "--export", "a.xls", "--", "./touch", "1"], 2, ".csv"),
-        (&["check", "--max-ram", "1MiB", "--policy", "clock", "--", "./touch", "1"], 2, "--policy is for a board"),
         (&["check", "--max-ram", "64MiB", "--", "./touch", "1", "7"], 3, "exit code 7"),
         (&["check", "--baseline", "bad.json", "--", "./touch", "1"], 3, "bad.json: is no baseline"),
         (&["check", "--baseline", "none.json", "--", "./touch", "1"], 5, "none.json: cannot be read"),
