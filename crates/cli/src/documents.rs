@@ -11,10 +11,6 @@ fn root() -> PathBuf {
 }
 
 fn parse(words: &[String]) -> Result<(), String> {
-    let own: Vec<_> = words[1..].iter().map(std::ffi::OsString::from).collect();
-    if crate::program::Asked::read(&own).is_some() {
-        return Ok(());
-    }
     match crate::Cli::command().try_get_matches_from(words) {
         Err(error) if !matches!(error.kind(), clap::error::ErrorKind::DisplayHelp) => Err(error.to_string()),
         _ => Ok(()),

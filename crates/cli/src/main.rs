@@ -25,35 +25,32 @@ mod setup;
 mod squeeze;
 mod top;
 
+const USAGE: &str = "coldframe [OPTIONS] -- PROGRAM [ARGUMENTS]...\n       coldframe [OPTIONS] COMMAND";
+
 const AFTER: &str = "\
 Examples:
   coldframe -- bzip2 -9 -k file
   coldframe --verify -- python3 script.py
-  coldframe record -o bzip2.parquet -- bzip2 -9 -k file
   coldframe run --ram 64MiB -- redis-server
   coldframe check --max-ram 64MiB --max-slowdown 10% -- ./tests
 
-`coldframe -- PROGRAM ARGUMENTS` records the program, advises, and writes a report into the folder PROGRAM.coldframe. \
-It prints the program's run time on this machine for each size of RAM. `coldframe --export FILE -- PROGRAM ARGUMENTS` \
-also writes the answer to FILE; its suffix says the form: json, csv, md, html or prom.
-`coldframe --verify -- PROGRAM ARGUMENTS` then runs the program three times more, with less RAM, and prints measured \
-beside predicted run times.
-If this machine's pager cannot record the program (a static program, Go, musl, no userfaultfd), it runs as it is, and \
-the answer is from the referenced bits of its pages: less exact, and it says so. Ctrl-C ends the program; the answer then holds for the time until then. The program's exit code \
-is printed with the answer; it is not coldframe's exit code.
+`coldframe -- PROGRAM` records the program, prints its run time by RAM, and writes a report into PROGRAM.coldframe. Traces, \
+boards and papers: `coldframe-lab --help`.
+Exit codes: 0 done; 1 the answer is no; 2 usage; 3 bad input; 4 this machine lacks a feature; 5 I/O; 126, 127 as in shells; \
+`run` ends with the program's own code.";
 
-Exit codes: 0 done; 1 the answer is no; 2 usage or configuration; 3 bad input data; 4 this machine lacks a feature; 5 \
-I/O or integrity error; 126, 127 as in shells; `run` ends with the program's own code.";
-
-/// How little RAM can a program or device live with, and what does that cost?
+/// How little RAM can a program live with, and what does that cost?
 #[derive(Parser)]
 #[command(name = "coldframe", version, long_version = version(), after_help = AFTER, propagate_version = true)]
+#[command(override_usage = USAGE, arg_required_else_help = true)]
 struct Cli {
     /// No progress and no hints on stderr.
     #[arg(long, short, global = true)]
     quiet: bool,
+    #[command(flatten)]
+    asked: program::Asked,
     #[command(subcommand)]
-    verb: Verb,
+    verb: Option<Verb>,
 }
 
 #[derive(Subcommand)]
@@ -97,14 +94,16 @@ fn version() -> &'static str {
 }
 
 fn main() -> ExitCode {
-    let words: Vec<_> = std::env::args_os().skip(1).collect();
     coldframe_show::text::fit(output::width());
-    if let Some(asked) = program::Asked::read(&words) {
-        return program::run(&asked).unwrap_or_else(|failure| failure.report());
-    }
     let cli = Cli::parse();
     let quiet = cli.quiet;
-    let done = match cli.verb {
+    let Some(verb) = cli.verb else {
+        return program::run(&cli.asked, quiet).unwrap_or_else(|failure| failure.report());
+    };
+    if cli.asked.is_given() {
+        return failure::Failure::usage("options of `coldframe -- PROGRAM` do not go with a command").report();
+    }
+    let done = match verb {
         Verb::Record(args) => record::run(args, quiet),
         Verb::Check(args) => check::run(*args, quiet),
         Verb::Run(args) => run::run(*args, quiet),

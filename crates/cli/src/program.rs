@@ -17,41 +17,35 @@ use crate::failure::Failure;
 use crate::output;
 use coldframe_terminal::listener::Terminal;
 
-/// The user's request.
-#[derive(Debug, Default, PartialEq, Eq)]
+/// What is asked about a program.
+#[derive(clap::Args, Debug, Default)]
 pub struct Asked {
-    quiet: bool,
+    /// Also run the program with less RAM, and print measured beside predicted run times.
+    #[arg(long)]
     verify: bool,
+    /// Show the report in a browser.
+    #[arg(long)]
     open: bool,
+    /// Write the answer to this file, too; its suffix says the form: json, csv, md, html, prom. May repeat.
+    #[arg(long, value_name = "FILE")]
     export: Vec<PathBuf>,
+    /// How to print the answer.
+    #[arg(long, value_parser = ["text", "json"], default_value = "text")]
+    format: String,
+    /// The program and its arguments.
+    #[arg(last = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
 }
 
 impl Asked {
-    /// Reads options, then `--` and a program; `None`: it is not such a command line.
-    pub fn read(words: &[OsString]) -> Option<Asked> {
-        let mut asked = Asked::default();
-        let mut rest = words.iter().enumerate();
-        while let Some((i, word)) = rest.next() {
-            match word.to_str()? {
-                "--" => {
-                    asked.program = words[i + 1..].to_vec();
-                    return Some(asked);
-                }
-                "--verify" => asked.verify = true,
-                "--open" => asked.open = true,
-                "--export" => asked.export.push(rest.next()?.1.into()),
-                "-q" | "--quiet" => asked.quiet = true,
-                _ => return None,
-            }
-        }
-        // Without `--`, it is no other verb either.
-        (asked.verify || asked.open).then_some(asked)
+    /// Whether any of it is given, which a verb does not take.
+    pub fn is_given(&self) -> bool {
+        self.verify || self.open || !self.export.is_empty() || !self.program.is_empty()
     }
 }
 
 /// Does all of it, into the folder `PROGRAM.coldframe`.
-pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
+pub fn run(asked: &Asked, quiet: bool) -> Result<ExitCode, Failure> {
     let program = &asked.program;
     let Some(name) = program.first().and_then(|path| Path::new(path).file_name()) else {
         return Err(Failure::usage("`coldframe --` needs a program: coldframe -- PROGRAM ARGUMENTS"));
@@ -65,7 +59,7 @@ pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
     std::fs::create_dir_all(&folder).map_err(|e| {
         AnswerError::new(5, format!("{}: cannot be made: {e}; go to a folder that you may write to", folder.display()))
     })?;
-    let done = into(asked, &folder);
+    let done = into(asked, &folder, quiet);
     if asked.open && done.is_ok() {
         open(&folder.join(REPORT));
     }
@@ -88,8 +82,8 @@ fn open(page: &Path) {
 }
 
 /// The answer, and its files.
-fn into(asked: &Asked, folder: &Path) -> Result<ExitCode, Failure> {
-    let terminal = Terminal::new(asked.quiet);
+fn into(asked: &Asked, folder: &Path, quiet: bool) -> Result<ExitCode, Failure> {
+    let terminal = Terminal::new(quiet);
     let paged = asked.verify.then_some("--verify runs the program with less RAM");
     let mut found = measure(&asked.program, folder, paged, &terminal)?;
     write(folder, &found, &asked.export)?;
@@ -97,8 +91,8 @@ fn into(asked: &Asked, folder: &Path) -> Result<ExitCode, Failure> {
     let config = config.map(|_| folder.join("config.toml").display().to_string());
     let remarks: String = found.remarks.iter().map(|remark| paragraph(&format!("Note: {remark}."), 0)).collect();
     let (more, report) = (group::words(&found.group) + &remarks, folder.join(REPORT));
-    let text = words(&found.answer, config.as_deref(), (!asked.quiet).then_some(report.as_path()), &more);
-    output::text(&text)?;
+    let text = words(&found.answer, config.as_deref(), (!quiet).then_some(report.as_path()), &more);
+    output::result(&asked.format, &found.answer, || text)?;
     if let (true, Answer::Recorder(answer)) = (asked.verify, &mut found.answer) {
         let runs = verify(answer, &asked.program, &terminal)?;
         output::text(&verified::words(&runs))?;
@@ -119,25 +113,4 @@ fn write(folder: &Path, found: &Measured, exports: &[PathBuf]) -> Result<(), Fai
     page.add_group(&found.group);
     output::file(&folder.join(REPORT), &page.html()?)?;
     Ok(Exported::here(&found.answer, None).write(exports, &page)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(words: &[&str]) -> Option<Asked> {
-        Asked::read(&words.iter().map(OsString::from).collect::<Vec<_>>())
-    }
-
-    #[test]
-    fn options_come_before_the_program_and_not_after() {
-        let program = vec![OsString::from("ls"), OsString::from("--verify")];
-        assert_eq!(read(&["--", "ls", "--verify"]), Some(Asked { program: program.clone(), ..Asked::default() }));
-        let asked = Asked { quiet: true, verify: true, open: true, export: Vec::new(), program };
-        assert_eq!(read(&["--verify", "-q", "--open", "--", "ls", "--verify"]), Some(asked));
-        assert_eq!([read(&["run", "--", "ls"]), read(&[]), read(&["-q"])], [None, None, None]);
-        let export = read(&["--export", "a.md", "--export", "b.csv", "--", "ls"]).map(|asked| asked.export);
-        assert_eq!(export, Some(vec!["a.md".into(), "b.csv".into()]));
-        assert!(read(&["--verify"]).is_some_and(|asked| asked.program.is_empty()));
-    }
 }
