@@ -73,4 +73,4 @@ fi
 
 echo
 echo "The report is $out/shop.coldframe/report.html: open it in a browser."
-echo "Next: coldframe -- your-program; coldframe-lab teach belady; coldframe-lab papers all"
+echo "Next: coldframe -- your-program; coldframe-lab teach belady"

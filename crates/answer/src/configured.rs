@@ -25,7 +25,14 @@ pub struct Configured {
     page: Option<String>,
     #[serde(default)]
     machine: Machine,
+    /// All other keys of the file.
+    #[serde(flatten)]
+    others: toml::Table,
 }
+
+/// Keys and tables of `coldframe-lab sim` that do not concern a live run.
+const OF_THE_SIMULATOR: [&str; 10] =
+    ["device", "fail", "front_end", "limit", "main_memory", "stream", "swap", "system", "tasks", "time"];
 
 #[derive(Default, Deserialize)]
 struct Machine {
@@ -47,6 +54,9 @@ impl Configured {
         let bad = |reason: String| AnswerError::usage(format!("{name}: {reason}"));
         let text = std::fs::read_to_string(path).map_err(|e| AnswerError::new(5, format!("{name}: {e}")))?;
         let mut file_settings: Configured = toml::from_str(&text).map_err(|e| bad(e.to_string().trim_end().into()))?;
+        if let Some(key) = file_settings.others.keys().find(|key| !OF_THE_SIMULATOR.contains(&key.as_str())) {
+            return Err(bad(format!("`{key}` is no setting; a live run takes ram, policy, handler, machine.read_ahead")));
+        }
         if let Some(page) = &file_settings.page {
             let bytes = quantity::bytes(page).map_err(|e| bad(format!("page: {e}")))?;
             if bytes.0 != PAGE as u64 {

@@ -42,6 +42,7 @@ papers ddb
 const PAGED: &str = "\
 record -o sort.parquet -- sort -o sorted n.txt
 run --ram 1MiB -- sort -o sorted n.txt
+check --max-ram 64MiB -- sort -o sorted n.txt
 advise sort.parquet --device here
 calibrate --short
 ";

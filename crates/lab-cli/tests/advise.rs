@@ -111,7 +111,6 @@ fn a_limit_that_trace_or_sheet_cannot_answer_is_refused_with_what_it_needs() {
         (vec!["advise", &trace, "--device", "nothing"], 2, "nothing"),
         (vec!["advise", &swap], 3, "references"),
         (vec!["advise", &absent], 5, "absent.parquet"),
-        (vec!["--"], 2, "needs a program"),
     ] {
         let (exit, text) = refused(&args);
         assert_eq!(exit, code, "{args:?}: {text}");
