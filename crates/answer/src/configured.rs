@@ -55,7 +55,9 @@ impl Configured {
         let text = std::fs::read_to_string(path).map_err(|e| AnswerError::new(5, format!("{name}: {e}")))?;
         let mut file_settings: Configured = toml::from_str(&text).map_err(|e| bad(e.to_string().trim_end().into()))?;
         if let Some(key) = file_settings.others.keys().find(|key| !OF_THE_SIMULATOR.contains(&key.as_str())) {
-            return Err(bad(format!("`{key}` is no setting; a live run takes ram, policy, handler, machine.read_ahead")));
+            return Err(bad(format!(
+                "`{key}` is no setting; a live run takes ram, policy, handler, machine.read_ahead"
+            )));
         }
         if let Some(page) = &file_settings.page {
             let bytes = quantity::bytes(page).map_err(|e| bad(format!("page: {e}")))?;

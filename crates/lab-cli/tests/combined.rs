@@ -145,7 +145,7 @@ fn compressed_ram_is_a_backing_like_any_other() {
     let paging = |backing: &str, size: &str, ratio: &str| {
         let result =
             sim(WORKER, &format!("--ram 2MiB --swap-device {backing} --swap-size {size} --set swap.ratio={ratio}"));
-        (result["config"]["frames"].clone(), result["time_ps"]["paging"].as_u64().expect("a time"))
+        (result["config"]["frames"].clone(), result["foreground"]["time_ps"]["paging"].as_u64().expect("a time"))
     };
     let (lz4, zstd) = (paging("zram-lz4", "4MiB", "4"), paging("zram-zstd", "4MiB", "4"));
     assert!(lz4.0 == zstd.0 && lz4.1 < zstd.1, "{lz4:?} {zstd:?}");

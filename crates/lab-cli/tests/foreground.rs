@@ -93,7 +93,7 @@ fn a_generated_category_gives_the_papers_table_its_numbers() {
     let energy = &runs[1]["foreground"]["energy_pj"];
     let terms: i64 = energy["terms"].as_object().unwrap().values().map(|v| v.as_i64().unwrap()).sum();
     assert_eq!(Some(terms), energy["total"].as_i64());
-    assert_eq!(runs[0]["counts"]["direct_reads"], 0);
+    assert!(runs[0]["counts"]["direct_reads"].is_null(), "zeros are left out");
     assert_eq!(runs[1]["foreground"]["switches"].as_array().map(Vec::len), Some(15), "five applications, three rounds");
 }
 

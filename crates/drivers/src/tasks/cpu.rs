@@ -406,7 +406,11 @@ impl Cpu {
         let task = &mut self.tasks[running];
         let served = std::mem::take(&mut task.served);
         let again = task.again.as_slice();
-        let steps = if again.is_empty() { &task.spec.program.steps[task.step..task.turn_ends()] } else { again };
+        let mut steps = if again.is_empty() { &task.spec.program.steps[task.step..task.turn_ends()] } else { again };
+        if task.ended {
+            // Before the step that follows, it launches.
+            steps = &steps[..steps.len().min(1)];
+        }
         let first = task.spec.first_page as usize;
         let Paging { table, world, .. } = &mut self.paging;
         let (mut done, mut fault) = (0usize, None);

@@ -14,8 +14,8 @@ use crate::error::ExperimentError;
 use crate::phone::MachineParameters;
 use crate::settings::{self, Machine, Settings, Swap, Time};
 use crate::swap_prices::Area;
-use crate::systems::backing::{Backing, PAGE};
 use crate::systems;
+use crate::systems::backing::{Backing, PAGE};
 
 /// Time of a reference in a trace without times: 1 ns, an assumption.
 const REFERENCE: Ps = Ps(1_000);

@@ -184,7 +184,9 @@ impl Cpu {
     pub(super) fn launch(&mut self, running: usize) {
         let Some(foreground) = &self.foreground else { return };
         let task = &mut self.tasks[running];
-        if std::mem::take(&mut task.ended) {
+        let due = task.ended && task.again.as_slice().is_empty() && task.launched != Some(task.step);
+        if due {
+            (task.ended, task.launched) = (false, Some(task.step));
             let touched = foreground.launches[running].iter().take_while(|step| **step < task.step);
             let again = |step: &usize| Step { times: 1, ..task.spec.program.steps[*step] };
             task.again = touched.map(again).collect::<Vec<_>>().into_iter();

@@ -42,8 +42,7 @@ impl Cpu {
             spec.program.steps.iter().map(|step| spec.first_page as usize + step.reference.page()).collect();
         for page in pages.into_iter().map(PageId::from) {
             let event = Event::Released { page };
-            let stays = self.paging.watch().ticket(page).is_some() || self.paging.world.is_file(page);
-            if !stays && self.paging.engine.accepts(&event) {
+            if !self.paging.world.is_file(page) && self.paging.engine.accepts(&event) {
                 self.paging.handle(event, Class::Background);
                 self.paging.world.stored[page.index()] = false;
             }

@@ -37,6 +37,8 @@ pub(super) struct Task {
     pub(super) ended: bool,
     /// In the foreground: what is left of a launch that it repeats.
     pub(super) again: std::vec::IntoIter<Step>,
+    /// The step before which it launched last: a launch that is cut short is not repeated before that step is done.
+    pub(super) launched: Option<usize>,
     /// Whether it was stopped before its end.
     pub(super) halted: bool,
     pub(super) result: TaskResult,
@@ -81,6 +83,7 @@ impl Task {
             turn_end: None,
             ended: false,
             again: Vec::new().into_iter(),
+            launched: None,
             halted: false,
             result,
         }
