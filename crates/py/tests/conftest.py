@@ -21,7 +21,7 @@ def cli() -> Cli:
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         # The verbs of the laboratory are those of the program beside it.
-        name = program if arguments[0] in ("doctor", "advise") else f"{program}-lab"
+        name = program if arguments[0] == "doctor" else f"{program}-lab"
         return subprocess.run([name, *arguments], capture_output=True, text=True, cwd=ROOT, env={**os.environ, "COLUMNS": "1000"})
 
     return run

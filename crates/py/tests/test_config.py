@@ -7,7 +7,7 @@ from typing import get_type_hints, is_typeddict
 
 import coldframe
 import pytest
-from coldframe-lab trace import config
+from coldframe import config
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import coldframe
 import pytest
-from coldframe-lab trace import Policy, Residents
+from coldframe import Policy, Residents
 
 TRACE = "data/traces/cjpeg.parquet"
 

@@ -51,7 +51,7 @@ def simulate_policy(
 def advise(
     path: str,
     config: str,
-    asked: str,
+    question_json: str,
     cache: tuple[str, str] | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> tuple[str, str, str, str | None]: ...
