@@ -27,6 +27,7 @@ const ERASE_BLOCK: u64 = 128 << 10;
 /// A run that has ended.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "a program makes one")]
 pub enum Run {
     /// By our pager.
     Pager(Box<PagerRun>),

@@ -70,9 +70,10 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
 fn print(format: &str, looks: &VecDeque<Snapshot>, interval: Option<Duration>) -> Result<(), Failure> {
     let now = looks.back().cloned().unwrap_or_default();
     let seconds = interval.map(|interval| interval.as_secs_f64());
-    Ok(match format {
+    match format {
         "json" => output::exact(None, &output::line(&Top { seconds, now }))?,
         "prometheus" => output::exact(None, &top::prometheus(&now))?,
         _ => output::text(&top::table(looks, interval))?,
-    })
+    }
+    Ok(())
 }

@@ -45,6 +45,7 @@ pub struct SimResult {
 /// The findings, by driver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "driver", rename_all = "kebab-case")]
+#[expect(clippy::large_enum_variant, reason = "a program makes one")]
 pub enum Sections {
     /// One string of references.
     String(Box<OneString>),
