@@ -29,17 +29,12 @@ pub struct Inject {
     /// Calls of the kernel that change the page table and are preceded by a pause, in all pagers of the process. This
     /// does not affect the device.
     pub pause: u32,
-    /// Compare the bytes of each page that leaves with the bytes of the frame in the pipe, and stop the program if they
-    /// differ. A difference means that this frame was not the page's own, and that later writes are lost.
-    pub compare_piped: bool,
-    /// Take each frame as the page's own, as if the kernel had no swap and merged no equal pages.
-    pub trust_frames: bool,
 }
 
 impl Inject {
     /// Whether any of these failures concerns the device.
     pub fn is_of_device(&self) -> bool {
-        let Inject { seed, pause, compare_piped, trust_frames, .. } = *self;
-        *self != Inject { seed, pause, compare_piped, trust_frames, ..Inject::default() }
+        let Inject { seed, pause, .. } = *self;
+        *self != Inject { seed, pause, ..Inject::default() }
     }
 }

@@ -22,36 +22,22 @@ enum End {
 }
 
 fn cases() -> Vec<(Inject, End)> {
-    const NONE: Inject = Inject {
-        seed: 7,
-        read_error: 0,
-        read_short: 0,
-        read_flip: 0,
-        read_late: 0,
-        again: 0,
-        write_error: 0,
-        write_full: 0,
-        write_short: 0,
-        slow_us: 0,
-        pause: 0,
-        compare_piped: false,
-        trust_frames: false,
-    };
+    let none = Inject { seed: 7, ..Inject::default() };
     use End::{Good, Stopped};
     vec![
-        (Inject { read_error: 1, ..NONE }, Stopped("Input/output error")),
-        (Inject { read_error: 300, ..NONE }, Good("")),
-        (Inject { read_short: 1, ..NONE }, Stopped("Input/output error")),
-        (Inject { read_short: 2, ..NONE }, Good("")),
-        (Inject { read_flip: 1, ..NONE }, Stopped("checksum differs")),
-        (Inject { again: 1, ..NONE }, Stopped("temporarily unavailable")),
-        (Inject { again: 2, ..NONE }, Good("")),
-        (Inject { write_error: 1, ..NONE }, Stopped("writing 131072 bytes at")),
-        (Inject { write_error: 300, ..NONE }, Good("")),
-        (Inject { write_short: 1, ..NONE }, Stopped("Input/output error")),
-        (Inject { write_short: 2, ..NONE }, Good("")),
-        (Inject { write_full: 3, ..NONE }, Good("no space left for the swap file; the program waits")),
-        (Inject { slow_us: 100, ..NONE }, Good("")),
+        (Inject { read_error: 1, ..none }, Stopped("Input/output error")),
+        (Inject { read_error: 300, ..none }, Good("")),
+        (Inject { read_short: 1, ..none }, Stopped("Input/output error")),
+        (Inject { read_short: 2, ..none }, Good("")),
+        (Inject { read_flip: 1, ..none }, Stopped("checksum differs")),
+        (Inject { again: 1, ..none }, Stopped("temporarily unavailable")),
+        (Inject { again: 2, ..none }, Good("")),
+        (Inject { write_error: 1, ..none }, Stopped("writing 131072 bytes at")),
+        (Inject { write_error: 300, ..none }, Good("")),
+        (Inject { write_short: 1, ..none }, Stopped("Input/output error")),
+        (Inject { write_short: 2, ..none }, Good("")),
+        (Inject { write_full: 3, ..none }, Good("no space left for the swap file; the program waits")),
+        (Inject { slow_us: 100, ..none }, Good("")),
     ]
 }
 

@@ -6,7 +6,7 @@ mod common;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use coldframe_live::{Options, Pager, Region, PAGE};
-use common::{in_child, pager, round_of, stamp, wait_for};
+use common::{forked, in_child, pager, round_of, stamp, succeeds, wait_for};
 
 const PAGES: usize = 512;
 const UNPAGED: &str = "runs without paging";
@@ -22,18 +22,9 @@ fn look(region: &Region, round: u64) {
     (0..PAGES).for_each(|page| assert_eq!(round_of(region, page), round, "page {page}"));
 }
 
-/// Runs `f` in a child; returns how the child ended.
-fn child(f: impl FnOnce()) -> i32 {
-    // SAFETY: the child ends without returning.
-    unsafe {
-        let pid = libc::fork();
-        assert!(pid >= 0, "fork: {}", std::io::Error::last_os_error());
-        if pid == 0 {
-            let good = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).is_ok();
-            libc::_exit(if good { 0 } else { 101 });
-        }
-        wait_for(pid)
-    }
+/// Runs `f` in a child, which must end well.
+fn child(f: impl FnOnce()) {
+    assert_eq!(wait_for(forked(f)), 0);
 }
 
 /// Uses managed memory in all ways of a program, in this process and in a child.
@@ -45,14 +36,11 @@ fn live_on(region: &mut Region) {
     assert!(more.as_slice().iter().all(|byte| *byte == 0));
     (0..PAGES).for_each(|page| stamp(&more, page, 7));
     let pin = more.pin(0..PAGE).unwrap();
-    assert_eq!(
-        child(|| {
-            look(region, 2);
-            look(&more, 7);
-            stamp(&more, 3, 8);
-        }),
-        0
-    );
+    child(|| {
+        look(region, 2);
+        look(&more, 7);
+        stamp(&more, 3, 8);
+    });
     look(&more, 7);
     drop(pin);
     more.discard(0..PAGE).unwrap();
@@ -84,7 +72,7 @@ fn a_child_without_descriptors_runs_unpaged_and_says_so_once() {
             let pager = pager(64 * PAGE as u64, change);
             let mut region = region(&pager);
             limit(libc::RLIMIT_NOFILE, 3);
-            assert_eq!(child(|| live_on(&mut region)), 0);
+            child(|| live_on(&mut region));
             look(&region, 1);
         });
         assert_eq!((status, words.matches(UNPAGED).count()), (0, 1), "{words}");
@@ -101,7 +89,7 @@ fn a_process_with_another_root_folder_has_children_that_page() {
             let mut region = region(&pager(64 * PAGE as u64, change));
             let folder = tempfile::tempdir().unwrap();
             std::os::unix::fs::chroot(folder.path()).unwrap();
-            assert_eq!(child(|| live_on(&mut region)), 0);
+            child(|| live_on(&mut region));
             look(&region, 1);
         });
         assert_eq!((status, words.contains(UNPAGED)), (0, false), "{words}");
@@ -122,8 +110,8 @@ fn a_child_after_rights_were_dropped_has_all_bytes_paged_or_not() {
             }));
             // SAFETY: no pointers.
             assert_eq!(unsafe { libc::setresuid(54321, 54321, 54321) }, 0);
-            assert_eq!(child(|| live_on(&mut region)), 0);
-            assert_eq!(child(|| live_on(&mut region)), 0);
+            child(|| live_on(&mut region));
+            child(|| live_on(&mut region));
             look(&region, 1);
         });
         assert_eq!((status, words.contains("stopped")), (0, false), "{words}");
@@ -192,14 +180,11 @@ fn what_a_child_maps_before_its_pager_is_at_work_is_kept() {
             let address = own.as_ptr() as usize;
             pager.note(address..address + PAGES * PAGE, |manner| manner.dont_fork = true);
             KERNEL_OWNED.store(address, Ordering::Relaxed);
-            assert_eq!(
-                child(|| {
-                    look(&region, 1);
-                    // SAFETY: the page that was mapped.
-                    assert_eq!(unsafe { (KERNEL_OWNED.load(Ordering::Relaxed) as *const u8).read_volatile() }, 7);
-                }),
-                0
-            );
+            child(|| {
+                look(&region, 1);
+                // SAFETY: the page that was mapped.
+                assert_eq!(unsafe { (KERNEL_OWNED.load(Ordering::Relaxed) as *const u8).read_volatile() }, 7);
+            });
             assert_eq!(own.as_slice()[0], 1);
         });
         assert_eq!(status, 0, "{words}");
@@ -265,7 +250,7 @@ fn a_pager_names_the_descriptors_that_tell_of_its_children() {
 
 #[test]
 fn what_a_child_unpins_and_unmaps_goes_off_its_own_share_of_the_statistics() {
-    let (status, words) = in_child(|| {
+    succeeds(|| {
         let pager = pager(64 * PAGE as u64, |_| ());
         let mut region = pager.anonymous(96 * PAGE).unwrap();
         region.as_mut_slice().fill(1);
@@ -288,7 +273,6 @@ fn what_a_child_unpins_and_unmaps_goes_off_its_own_share_of_the_statistics() {
         }
         assert_eq!((wait_for(pid), now()), (0, before));
     });
-    assert_eq!(status, 0, "{words}");
 }
 
 /// All the pages that the pipes of one user may have; a new pipe then has two. Root may have more.

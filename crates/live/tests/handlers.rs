@@ -1,9 +1,9 @@
 //! Faults that the pager's own threads handle.
 
-mod apart;
+mod common;
 
-use apart::well;
 use coldframe_live::{Options, Pager, Wait, PAGE};
+use common::succeeds;
 
 const RAM: u64 = 1 << 20;
 
@@ -28,7 +28,7 @@ fn ours() -> usize {
 
 #[test]
 fn a_dropped_pager_leaves_no_thread_and_no_descriptor() {
-    well("a_dropped_pager_leaves_no_thread_and_no_descriptor", || {
+    succeeds(|| {
         let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
         let before = (ours(), descriptors());
         for handlers in [1, 2, 7] {
@@ -44,7 +44,7 @@ fn a_dropped_pager_leaves_no_thread_and_no_descriptor() {
 
 #[test]
 fn a_thread_that_blocks_every_signal_can_touch_a_region() {
-    well("a_thread_that_blocks_every_signal_can_touch_a_region", || {
+    succeeds(|| {
         let pager = Pager::start(Options { max_memory: 1 << 30, ..Options::new(RAM) }).unwrap();
         // SAFETY: zero is a value of the set.
         unsafe {
@@ -59,7 +59,7 @@ fn a_thread_that_blocks_every_signal_can_touch_a_region() {
 
 #[test]
 fn threads_handle_faults_without_any_rights() {
-    well("threads_handle_faults_without_any_rights", || {
+    succeeds(|| {
         // SAFETY: no pointers.
         unsafe {
             // If the tests do not run as root, the process already is an ordinary user.
@@ -92,7 +92,7 @@ fn refuse_rings() {
 
 #[test]
 fn without_io_uring_plain_reads_do_and_who_asks_for_a_ring_is_told() {
-    well("without_io_uring_plain_reads_do_and_who_asks_for_a_ring_is_told", || {
+    succeeds(|| {
         refuse_rings();
         let options = |wait| Options { max_memory: 1 << 30, wait, ..Options::new(RAM) };
         let pager = Pager::start(options(Wait::Auto)).unwrap();

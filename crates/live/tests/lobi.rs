@@ -6,7 +6,7 @@ mod common;
 use coldframe_core::swap::collect;
 use coldframe_core::Below;
 use coldframe_live::{Inject, Options, Pager, Region, SwapArea, Wait, PAGE};
-use common::{in_child, round_of, stamp, succeeds, wait_for};
+use common::{forked, in_child, rewrite, round_of, succeeds, wait_for};
 
 const PAGES: usize = 768;
 
@@ -118,7 +118,7 @@ fn pages_that_are_given_back_leave_room_in_the_area() {
         let pager = pager(|o| o.swap = Some(SwapArea { bytes: Some(blocks * SwapArea::BLOCK), ..area("greedy", 1) }));
         for round in 1..=4 {
             let region = pager.anonymous(PAGES * PAGE).unwrap();
-            rewrite(&region, 1..=1);
+            rewrite(&region, PAGES, 1..=1);
             // SAFETY: inside the region; zeros again.
             (0..PAGES / 2).for_each(|page| unsafe { region.as_ptr().add(page * PAGE).cast::<u64>().write_volatile(0) });
             (0..PAGES).for_each(|page| assert_eq!(round_of(&region, page), u64::from(page >= PAGES / 2)));
@@ -147,15 +147,6 @@ fn an_area_that_is_too_small_loses_nothing() {
     pager.check();
 }
 
-fn rewrite(region: &Region, rounds: std::ops::RangeInclusive<u64>) {
-    for round in rounds {
-        for page in 0..PAGES {
-            assert_eq!(round_of(region, page), round - 1);
-            stamp(region, page, round);
-        }
-    }
-}
-
 /// A child that checks repeatedly until the parent has continued, and its own child that does the same.
 #[test]
 fn children_and_grandchildren_see_their_fork_while_the_area_is_erased_and_written_anew() {
@@ -163,13 +154,13 @@ fn children_and_grandchildren_see_their_fork_while_the_area_is_erased_and_writte
         succeeds(|| {
             let pager = pager(|o| o.encrypt = encrypt);
             let region = pager.anonymous(PAGES * PAGE).unwrap();
-            rewrite(&region, 1..=3);
+            rewrite(&region, PAGES, 1..=3);
             let mut children = Vec::new();
             for round in 4..=9u64 {
-                children.push(child(|| generation(&region, round - 1, 2)));
-                rewrite(&region, round..=round);
+                children.push(forked(|| generation(&region, round - 1, 2)));
+                rewrite(&region, PAGES, round..=round);
             }
-            rewrite(&region, 10..=14);
+            rewrite(&region, PAGES, 10..=14);
             children.into_iter().for_each(|pid| assert_eq!(wait_for(pid), 0));
             assert!(pager.stats().swap_erases > 200, "{:?}", pager.stats());
             pager.check();
@@ -177,30 +168,16 @@ fn children_and_grandchildren_see_their_fork_while_the_area_is_erased_and_writte
     }
 }
 
-/// A forked process that runs `does` and succeeds.
-fn child(does: impl FnOnce()) -> i32 {
-    // SAFETY: plain use of fork; the child ends without returning.
-    unsafe {
-        match libc::fork() {
-            0 => {
-                let good = std::panic::catch_unwind(std::panic::AssertUnwindSafe(does)).is_ok();
-                libc::_exit(if good { 0 } else { 1 })
-            }
-            pid => pid,
-        }
-    }
-}
-
 /// Checks the round of its fork, writes and checks its own rounds, with a child in between.
 fn generation(region: &Region, round: u64, more: u32) {
     (0..PAGES).for_each(|page| assert_eq!(round_of(region, page), round));
     (0..PAGES).rev().for_each(|page| assert_eq!(round_of(region, page), round));
-    rewrite(region, round + 1..=round + 2);
+    rewrite(region, PAGES, round + 1..=round + 2);
     if more == 0 {
         return;
     }
-    let child = child(|| generation(region, round + 2, more - 1));
-    rewrite(region, round + 3..=round + 5);
+    let child = forked(|| generation(region, round + 2, more - 1));
+    rewrite(region, PAGES, round + 3..=round + 5);
     assert_eq!(wait_for(child), 0);
     (0..PAGES).for_each(|page| assert_eq!(round_of(region, page), round + 5));
 }

@@ -1,42 +1,33 @@
 //! Regions as a program sees them: reads return what was written, in the given RAM.
 
-use coldframe_live::{Options, Pager, Region, Wait, PAGE};
+mod common;
+
+use coldframe_live::{Options, Pager, Wait, PAGE};
+use common::{round_of, stamp};
 
 const RAM: u64 = 2 << 20;
 
 fn pager(change: impl FnOnce(&mut Options)) -> Pager {
-    let mut options = Options { max_memory: 1 << 30, ..Options::new(RAM) };
-    change(&mut options);
-    Pager::start(options).unwrap()
-}
-
-/// A word in each page of a region, different for each page and round.
-fn stamp(region: &mut Region, page: usize, round: u64) {
-    let word = (page as u64) << 20 | round;
-    region.as_mut_slice()[page * PAGE..][..8].copy_from_slice(&word.to_le_bytes());
-}
-
-fn read(region: &Region, page: usize) -> u64 {
-    u64::from_le_bytes(region.as_slice()[page * PAGE..][..8].try_into().unwrap())
+    common::pager(RAM, change)
 }
 
 /// Writes and reads a region of eight times RAM at random.
 fn exercise(pager: &Pager, rounds: u64) {
     let pages = 8 * RAM as usize / PAGE;
-    let mut region = pager.anonymous(pages * PAGE).unwrap();
+    let region = pager.anonymous(pages * PAGE).unwrap();
     let mut shadow = vec![0u64; pages];
     let mut random = fastrand::Rng::with_seed(7);
     for round in 1..=rounds {
         for _ in 0..pages {
             let page = random.usize(..pages);
-            assert_eq!(read(&region, page), shadow[page], "page {page} in round {round}");
+            assert_eq!(round_of(&region, page), shadow[page], "page {page} in round {round}");
             if random.bool() {
-                stamp(&mut region, page, round);
-                shadow[page] = (page as u64) << 20 | round;
+                stamp(&region, page, round);
+                shadow[page] = round;
             }
         }
     }
-    (0..pages).for_each(|page| assert_eq!(read(&region, page), shadow[page]));
+    (0..pages).for_each(|page| assert_eq!(round_of(&region, page), shadow[page]));
     pager.check();
 }
 
@@ -53,15 +44,10 @@ fn what_is_written_is_read_whatever_the_policy() {
 }
 
 #[test]
-fn what_is_written_is_read_however_the_device_is_waited_for() {
-    for wait in [Wait::Read, Wait::Brief] {
-        exercise(&pager(|o| o.wait = wait), 1);
+fn what_is_written_is_read_however_the_device_is_waited_for_and_from_sealed_pages() {
+    for (wait, encrypt) in [(Wait::Read, false), (Wait::Brief, false), (Wait::Auto, true)] {
+        exercise(&pager(|o| (o.wait, o.encrypt) = (wait, encrypt)), 1);
     }
-}
-
-#[test]
-fn what_is_written_is_read_from_sealed_pages() {
-    exercise(&pager(|o| o.encrypt = true), 1);
 }
 
 #[test]
@@ -70,13 +56,13 @@ fn threads_of_its_own_serve_system_calls_too() {
     exercise(&pager, 1);
     let mut region = pager.anonymous(4 * RAM as usize).unwrap();
     for page in 0..region.len() / PAGE {
-        stamp(&mut region, page, 9);
+        stamp(&region, page, 9);
     }
     let mut file = tempfile::tempfile().unwrap();
     std::io::Write::write_all(&mut file, region.as_slice()).unwrap();
     std::io::Seek::rewind(&mut file).unwrap();
     std::io::Read::read_exact(&mut file, region.as_mut_slice()).unwrap();
-    (0..region.len() / PAGE).for_each(|page| assert_eq!(read(&region, page), (page as u64) << 20 | 9));
+    (0..region.len() / PAGE).for_each(|page| assert_eq!(round_of(&region, page), 9));
 }
 
 #[test]
@@ -116,15 +102,15 @@ fn pinned_pages_stay_and_system_calls_may_use_them() {
 #[test]
 fn wished_for_pages_come_in_few_submissions() {
     let pager = pager(|o| o.wait = Wait::Brief);
-    let mut region = pager.anonymous(4 * RAM as usize).unwrap();
-    (0..region.len() / PAGE).for_each(|page| stamp(&mut region, page, 1));
+    let region = pager.anonymous(4 * RAM as usize).unwrap();
+    (0..region.len() / PAGE).for_each(|page| stamp(&region, page, 1));
     let wanted: Vec<_> = (0..32).map(|i| i * 29 * PAGE..i * 29 * PAGE + 1).collect();
     let before = pager.stats();
     region.will_need(&wanted).unwrap();
     let loaded = pager.stats();
     assert_eq!(loaded.true_faults, before.true_faults);
     assert!(loaded.prefetches - before.prefetches >= 30, "{loaded:?}");
-    (0..32).for_each(|i| assert_eq!(read(&region, i * 29), (i as u64 * 29) << 20 | 1));
+    (0..32).for_each(|i| assert_eq!(round_of(&region, i * 29), 1));
     assert!(pager.stats().true_faults - before.true_faults <= 2);
 }
 
@@ -151,12 +137,12 @@ fn pages_that_left_together_come_back_together_if_that_pays() {
     let order = |i: usize| i * 77 % pages;
     let faults = |block: u32, random: bool| {
         let pager = pager(|o| o.block = block);
-        let mut region = pager.anonymous(pages * PAGE).unwrap();
-        (0..pages).for_each(|i| stamp(&mut region, order(i), 1));
+        let region = pager.anonymous(pages * PAGE).unwrap();
+        (0..pages).for_each(|i| stamp(&region, order(i), 1));
         let mut next = fastrand::Rng::with_seed(3);
         for i in 0..6 * pages {
             let page = if random { next.usize(..pages) } else { order(i % pages) };
-            assert_eq!(read(&region, page), (page as u64) << 20 | 1);
+            assert_eq!(round_of(&region, page), 1);
         }
         pager.check();
         (pager.stats().true_faults, pager.stats().prefetches)
@@ -172,15 +158,15 @@ fn a_sequential_stream_is_read_ahead_and_a_random_one_is_not() {
     for wait in [Wait::Read, Wait::Brief] {
         let pager = pager(|o| (o.read_ahead, o.wait) = (16, wait));
         let pages = 4 * RAM as usize / PAGE;
-        let mut region = pager.anonymous(pages * PAGE).unwrap();
-        (0..pages).for_each(|page| stamp(&mut region, page, 1));
+        let region = pager.anonymous(pages * PAGE).unwrap();
+        (0..pages).for_each(|page| stamp(&region, page, 1));
         let before = pager.stats();
-        (0..pages).for_each(|page| assert_eq!(read(&region, page), (page as u64) << 20 | 1));
+        (0..pages).for_each(|page| assert_eq!(round_of(&region, page), 1));
         let (after, absent) = (pager.stats(), pages as u64 * 3 / 4);
         let (faults, ahead) = (after.true_faults - before.true_faults, after.prefetches - before.prefetches);
         assert!(faults + ahead >= absent && faults * 8 < ahead, "{faults} faults, {ahead} pages read ahead");
         let mut random = fastrand::Rng::with_seed(3);
-        (0..pages).for_each(|_| _ = read(&region, random.usize(..pages)));
+        (0..pages).for_each(|_| _ = round_of(&region, random.usize(..pages)));
         let random_ahead = pager.stats().prefetches - after.prefetches;
         assert!(random_ahead < absent / 20, "{random_ahead} pages read ahead of random reads");
         pager.check();

@@ -5,8 +5,8 @@ mod common;
 use std::ffi::OsString;
 use std::process::Command;
 
-use coldframe_toolbox::{have, skip, Tool, GCC};
-use common::{check_paged, compile, good, library, paged, CXX};
+use coldframe_toolbox::{have, skip, Tool};
+use common::{check_paged, compile_cxx, good, library, paged, CXX};
 
 const RAM: u64 = 8 << 20;
 
@@ -64,11 +64,7 @@ fn an_allocator_in_a_library_before_or_behind_ours_works_and_its_memory_is_paged
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let (file, program) = (dir.path().join("mixed.cpp"), dir.path().join("mixed"));
-    std::fs::write(&file, MIXED).unwrap();
-    let status =
-        Command::new("g++").args(["-std=c++17", "-O1", "-pthread"]).arg(&file).arg("-o").arg(&program).status();
-    assert!(status.unwrap().success());
+    let program = compile_cxx(dir.path(), "mixed", MIXED);
     for (allocator, package) in ALLOCATORS {
         if !loads(allocator) {
             skip(&format!("{allocator} is missing; on Debian: apt-get install {package}"));
@@ -115,9 +111,6 @@ void *realloc(void *p, size_t n) { void *q = malloc(n); if (p) { size_t had = ((
 
 #[test]
 fn an_allocator_inside_the_executable_gets_its_own_blocks_back_and_its_files_survive_a_fork() {
-    if !have(&[GCC]) {
-        return;
-    }
     let main = r#"
 enum { P = 4096, OTHER = 24 << 20, FILES = 40 };
 int main(void) {
@@ -145,10 +138,7 @@ int main(void) {
     CHECK(brk(at) == 0 && sbrk(0) == at && sbrk(1l << 50) == (void *)-1 && errno == ENOMEM);
     return 0;
 }"#;
-    let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), "own", &format!("{OWN}{main}"), &[]);
-    let Some(mut command) = paged(&program, RAM) else { return };
-    good(&mut command);
+    check_paged("own", &format!("{OWN}{main}"), RAM, &[]);
 }
 
 /// This library's own constructor is the first to allocate, and the allocator in the executable then registers its

@@ -2,30 +2,10 @@
 
 mod common;
 
-use std::process::Command;
-
-use coldframe_toolbox::{have, GCC};
-use common::{check_paged, compile, good, paged};
+use coldframe_toolbox::have;
+use common::{check_paged, good, in_shell, paged, program, PAGING};
 
 const RAM: u64 = 1 << 20;
-
-/// C code that fills four times the RAM and reads it back.
-const PAGES: &str = r#"
-#include <dirent.h>
-#include <sys/resource.h>
-enum { P = 4096, N = 4 << 20 };
-static void page(void) {
-    static char *p; if (!p) p = malloc(N);
-    CHECK(MANAGED(p));
-    for (int i = 0; i < N; i += P) memset(p + i, i / P % 251, P);
-    for (int i = 0; i < N; i += P) CHECK(p[i] == (char)(i / P % 251) && p[i + P - 1] == (char)(i / P % 251));
-}
-static void fork_and_page(void) {
-    pid_t child = fork(); int status;
-    if (child == 0) { page(); _exit(0); }
-    CHECK(waitpid(child, &status, 0) == child && status == 0);
-}
-"#;
 
 /// The shell's own commands with a pager: each writes to a file by descriptor number, and the test reads the file.
 fn shell_writes(shell: (&'static str, &'static str), numbers: &[u32]) {
@@ -51,7 +31,8 @@ fn a_shell_writes_to_descriptors_that_a_program_is_used_to_find_free() {
 #[test]
 fn no_descriptor_of_the_pager_lies_where_the_program_may_put_one_unless_the_limit_is_hard() {
     let source = format!(
-        r#"{PAGES}
+        r#"{PAGING}
+#include <dirent.h>
 int main(int argc, char **argv) {{
     struct rlimit limit; CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
     int ours = 0, lowest = 1 << 30;
@@ -84,32 +65,17 @@ int main(int argc, char **argv) {{
     return 0;
 }}"#
     );
-    if !have(&[GCC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), "numbers", &source, &[]);
+    let Some(program) = program("numbers", &source) else { return };
     for limits in ["ulimit -Sn 256", "ulimit -n 256", "ulimit -n 1024"] {
-        let Some(ready) = paged(&program, RAM) else { return };
-        let mut shell = Command::new("sh");
-        // The shell itself runs without a pager, because its own descriptors are not tested.
-        shell.arg("-c").arg(format!("{limits}; export LD_PRELOAD=$LIBRARY; exec {}", program.display()));
-        for (name, value) in ready.get_envs().filter_map(|(name, value)| Some((name, value?))) {
-            shell.env(if name == "LD_PRELOAD" { "LIBRARY".as_ref() } else { name }, value);
-        }
-        good(shell.current_dir(dir.path()));
+        let Some(ready) = program.paged(RAM) else { return };
+        good(&mut in_shell(&ready, limits));
     }
 }
 
 #[test]
 fn forty_descriptors_are_enough_to_start() {
-    let Some(ready) = paged("/bin/echo", RAM) else { return };
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "ulimit -n 40; LD_PRELOAD=$LIBRARY exec /bin/echo started"]);
-    for (name, value) in ready.get_envs().filter_map(|(name, value)| Some((name, value?))) {
-        shell.env(if name == "LD_PRELOAD" { "LIBRARY".as_ref() } else { name }, value);
-    }
-    assert_eq!(good(&mut shell).stdout, b"started\n");
+    let Some(mut ready) = paged("/bin/echo", RAM) else { return };
+    assert_eq!(good(&mut in_shell(ready.arg("started"), "ulimit -n 40")).stdout, b"started\n");
 }
 
 /// C code that reads a file repeatedly through `in` into memory of three times the RAM, and checks its bytes.

@@ -6,8 +6,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use coldframe_toolbox::{have, Tool, GCC};
-use common::{compile, everywhere, good, paged};
+use coldframe_toolbox::{have, Tool};
+use common::{everywhere, good, program};
 
 /// A compiler for musl's C library.
 const MUSL: Tool = ("musl-gcc", "musl-tools");
@@ -53,21 +53,15 @@ int main(int n, char **arguments) {
 
 #[test]
 fn a_program_for_musl_is_started_without_this_library() {
-    if !have(&[GCC, MUSL]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let file = |name: &str| dir.path().join(name);
+    // The kernel passes the script's name and then the arguments to the script's interpreter.
+    let Some(program) = have(&[MUSL]).then(|| program("parent", PARENT)).flatten() else { return };
+    let file = |name: &str| program.dir.path().join(name);
     fs::write(file("child.c"), CHILD).unwrap();
     let made = Command::new("musl-gcc").args(["-O1", "-o"]).arg(file("child")).arg(file("child.c")).status().unwrap();
     assert!(made.success());
     fs::write(file("script"), format!("#!{}\nnot read\n", file("child").display())).unwrap();
     fs::set_permissions(file("script"), fs::Permissions::from_mode(0o755)).unwrap();
-    // The kernel passes the script's name and then the arguments to the script's interpreter.
-    let program = compile(dir.path(), "parent", PARENT, &[]);
-    if let Some(mut command) = paged(&program, 1 << 20) {
-        good(command.current_dir(dir.path()));
-    }
+    program.paged(1 << 20).iter_mut().for_each(|command| _ = good(command));
 }
 
 #[test]

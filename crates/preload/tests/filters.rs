@@ -3,8 +3,7 @@
 
 mod common;
 
-use coldframe_toolbox::{have, GCC};
-use common::{compile, paged, run};
+use common::{check_paged, compile, program, run};
 
 /// `deny(call)` makes the kernel refuse a system call with EPERM from now on, in this thread and in threads that it
 /// starts. The program touches four times its RAM, forks, and touches the memory again.
@@ -41,52 +40,43 @@ static void work(void) {
 "#;
 
 /// The pager's calls that a filter may refuse.
-const CALLS: [&str; 14] = [
-    "userfaultfd",
-    "io_uring_setup",
-    "io_uring_enter",
-    "io_uring_register",
-    "vmsplice",
-    "process_madvise",
-    "pidfd_open",
-    "membarrier",
-    "mincore",
-    "mremap",
-    "fallocate",
-    "memfd_create",
-    "sched_yield",
-    "prctl",
+const CALLS: [i64; 14] = [
+    libc::SYS_userfaultfd,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_vmsplice,
+    libc::SYS_process_madvise,
+    libc::SYS_pidfd_open,
+    libc::SYS_membarrier,
+    libc::SYS_mincore,
+    libc::SYS_mremap,
+    libc::SYS_fallocate,
+    libc::SYS_memfd_create,
+    libc::SYS_sched_yield,
+    libc::SYS_prctl,
 ];
 
 #[test]
 fn a_filter_that_is_there_before_the_program_refuses_it_at_the_start_or_lets_it_run() {
-    if !have(&[GCC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
     // The first one sets the filter and becomes the second.
     let main = "int main(int c, char **v) { CHECK(deny(atoi(v[1]), 0) == 0); setenv(\"LD_PRELOAD\", v[2], 1);
         execl(v[3], v[3], NULL); return 97; }";
-    let first = compile(dir.path(), "first", &format!("{PROGRAM}{main}"), &[]);
+    let Some(first) = program("first", &format!("{PROGRAM}{main}")) else { return };
     let main = "int main(void) { write(1, \"begun\\n\", 6); big = malloc(SIZE); work(); return 0; }";
-    let second = compile(dir.path(), "second", &format!("{PROGRAM}{main}"), &[]);
+    let second = compile(first.dir.path(), "second", &format!("{PROGRAM}{main}"), &[]);
     for call in CALLS {
-        let Some(mut command) = paged(&first, 4 << 20) else { return };
-        command.env_remove("LD_PRELOAD").args([number(dir.path(), call), common::library().into()]).arg(&second);
+        let Some(mut command) = first.paged(4 << 20) else { return };
+        command.env_remove("LD_PRELOAD").arg(call.to_string()).args([common::library(), second.clone()]);
         let output = run(&mut command);
         let (begun, stderr) = (output.stdout == b"begun\n", String::from_utf8_lossy(&output.stderr));
         let refused = !begun && matches!(output.status.code(), Some(4 | 5)) && stderr.starts_with("coldframe: ");
-        println!("{call}: {}, begun: {begun}; {stderr}", output.status);
         assert!(refused || (begun && output.status.success()), "{call}: {}, begun: {begun}; {stderr}", output.status);
     }
 }
 
 #[test]
 fn a_filter_that_a_program_sets_for_itself_is_refused_or_stops_nothing() {
-    if !have(&[GCC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
     let main = r#"
 static void *other(void *x) { look(1); return NULL; }
 int main(int c, char **v) {
@@ -97,13 +87,12 @@ int main(int c, char **v) {
     work();
     return 0;
 }"#;
-    let program = compile(dir.path(), "itself", &format!("{PROGRAM}{main}"), &[]);
+    let Some(program) = program("itself", &format!("{PROGRAM}{main}")) else { return };
     for call in CALLS {
         for way in ["0", "1"] {
-            let Some(mut command) = paged(&program, 4 << 20) else { return };
-            let output = run(command.args([number(dir.path(), call), way.into()]));
+            let Some(mut command) = program.paged(4 << 20) else { return };
+            let output = run(command.args([&call.to_string(), way]));
             let stderr = String::from_utf8_lossy(&output.stderr);
-            println!("{call} {way}: {} {:?} {stderr}", output.status, String::from_utf8_lossy(&output.stdout));
             assert!(output.status.success(), "{call}, way {way}: {} {stderr}", output.status);
         }
     }
@@ -112,10 +101,6 @@ int main(int c, char **v) {
 /// A filter that would end the process, or refuse a call that the pager cannot replace, is not set; other filters are.
 #[test]
 fn a_filter_that_would_end_the_program_is_refused_with_the_reason() {
-    if !have(&[GCC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
     let main = r#"
 int main(void) {
     big = malloc(SIZE); CHECK(MANAGED(big)); fill(1);
@@ -130,17 +115,7 @@ int main(void) {
     work();
     return 0;
 }"#;
-    let program = compile(dir.path(), "ends", &format!("{PROGRAM}{main}"), &[]);
-    let Some(mut command) = paged(&program, 4 << 20) else { return };
-    let output = run(&mut command);
+    let Some(output) = check_paged("ends", &format!("{PROGRAM}{main}"), 4 << 20, &[]) else { return };
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{} {stderr}", output.status);
     assert_eq!(stderr.matches("the program does not get its filter of system calls").count(), 1, "{stderr}");
-}
-
-/// The number of a system call on this machine.
-fn number(dir: &std::path::Path, call: &str) -> std::ffi::OsString {
-    let source = format!("int main(void) {{ printf(\"%d\", SYS_{call}); return 0; }}");
-    let program = compile(dir, &format!("number-{call}"), &source, &[]);
-    String::from_utf8(common::good(&mut std::process::Command::new(program)).stdout).unwrap().into()
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use coldframe_toolbox::{have, GCC};
-use common::{check, check_paged, compile, everywhere, good, ROOMY};
+use common::{check, compile, everywhere, good, paged, program, with, ROOMY};
 
 #[test]
 fn this_library_starts_before_all_others_and_forks_around_them() {
@@ -35,39 +35,7 @@ int main(void) {
 }"#;
     let here = format!("-L{}", dir.path().display());
     let program = compile(dir.path(), "order", program, &[&here, "-learly", "-Wl,-rpath,$ORIGIN"]);
-    common::paged(&program, ROOMY).iter_mut().for_each(|command| _ = good(command));
-}
-
-/// An allocator inside the executable is called before the first constructor runs, and then registers its fork handlers
-/// (jemalloc in rustc).
-#[test]
-fn handlers_that_were_registered_before_this_library_started_find_their_memory() {
-    let source = r#"
-enum { LEN = 16 << 20 };
-static char heap[1 << 20]; static size_t used; static char *memory; static int handled, early;
-static void handler(void) { handled++; for (size_t i = 0; memory && i < LEN; i += 4096) CHECK(memory[i] == (char)(i / 4096)); }
-static void *take(size_t n) {
-    if (!early++) CHECK(pthread_atfork(handler, handler, handler) == 0);
-    used = used + 15 & ~(size_t)15; CHECK(used + n + 16 < sizeof heap);
-    *(size_t *)(heap + used) = n; used += 16 + n;
-    return heap + used - n;
-}
-void *malloc(size_t n) { return take(n); }
-void *calloc(size_t a, size_t b) { return memset(take(a * b), 0, a * b); }
-void free(void *p) { }
-void *realloc(void *p, size_t n) { void *q = take(n); size_t old = p ? ((size_t *)p)[-2] : 0; return p ? memcpy(q, p, old < n ? old : n) : q; }
-int main(void) {
-    CHECK(early);
-    memory = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(memory != MAP_FAILED && MANAGED(memory));
-    for (size_t i = 0; i < LEN; i += 4096) memory[i] = i / 4096;
-    pid_t child = fork();
-    if (child == 0) _exit(handled == 2 ? 0 : 1);
-    CHECK(handled == 2);
-    int status; CHECK(waitpid(child, &status, 0) == child && status == 0);
-    return 0;
-}"#;
-    check_paged("early", source, 4 << 20, &[]);
+    paged(&program, ROOMY).iter_mut().for_each(|command| _ = good(command));
 }
 
 #[test]
@@ -119,10 +87,6 @@ int main(void) {
 
 #[test]
 fn spawned_programs_are_managed_too() {
-    if !have(&[GCC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
     let source = r#"
 int main(int argc, char **argv) {
     CHECK(MANAGED(malloc(1)));
@@ -139,19 +103,7 @@ int main(int argc, char **argv) {
     CHECK(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 7);
     return 0;
 }"#;
-    let program = compile(dir.path(), "spawn", source, &[]);
-    common::paged(program, ROOMY).iter_mut().for_each(|command| _ = good(command));
-}
-
-/// The program under a pager with 4 MiB of RAM and this many handlers.
-fn paged(program: &std::path::Path, handlers: usize) -> std::process::Command {
-    let mut options = coldframe_live::Options::new(4 << 20);
-    options.handlers = handlers;
-    // With rings on any device.
-    options.wait = coldframe_live::Wait::Brief;
-    let mut command = std::process::Command::new(program);
-    command.env("LD_PRELOAD", common::library()).env("COLDFRAME_OPTIONS", options.encode());
-    command
+    check("spawn", source);
 }
 
 /// Memory of twice the RAM, with a word in each page.
@@ -167,20 +119,22 @@ static void work(void) { look(1); fill(2); look(2); char *more = calloc(1, SIZE)
 static void ends(pid_t child) { int status; CHECK(child > 0); CHECK(waitpid(child, &status, __WALL) == child); CHECK(status == 0); look(1); }
 "#;
 
-/// Compiles and runs a program; returns its stderr.
+/// Compiles and runs a program with 4 MiB of RAM and this many handlers; returns its stderr.
 fn stderr_of(name: &str, handlers: usize, source: &str) -> Option<String> {
-    if !have(&[GCC]) {
-        return None;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), name, &format!("{MEMORY}{source}"), &[]);
-    let output = good(paged(&program, handlers).current_dir(dir.path()));
+    let program = program(name, &format!("{MEMORY}{source}"))?;
+    let mut command = program.paged(4 << 20)?;
+    let output = good(with(&mut command, |options| options.handlers = handlers));
     Some(String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// Such a program says nothing.
+fn quiet(name: &str, handlers: usize, source: &str) {
+    assert_eq!(stderr_of(name, handlers, source).unwrap_or_default(), "", "{handlers} handlers");
 }
 
 #[test]
 fn children_that_are_made_without_fork_have_managed_memory() {
-    let words = stderr_of(
+    quiet(
         "without",
         2,
         r#"
@@ -198,12 +152,11 @@ int main(void) {
     return 0;
 }"#,
     );
-    assert_eq!(words.unwrap_or_default(), "");
 }
 
 #[test]
 fn a_child_may_close_all_descriptors_while_its_parent_lives_on() {
-    let words = stderr_of(
+    quiet(
         "closes",
         2,
         r#"
@@ -226,7 +179,6 @@ int main(void) {
     return 0;
 }"#,
     );
-    assert_eq!(words.unwrap_or_default(), "");
 }
 
 #[test]
@@ -257,7 +209,7 @@ int main(void) {
 #[test]
 fn ten_generations_page_with_one_handler_and_with_sixteen() {
     for handlers in [1, 5, 16] {
-        let words = stderr_of(
+        quiet(
             "generations",
             handlers,
             r#"
@@ -271,13 +223,12 @@ int main(void) {
     return 0;
 }"#,
         );
-        assert_eq!(words.unwrap_or_default(), "", "{handlers} handlers");
     }
 }
 
 #[test]
 fn a_signal_that_comes_during_a_fork_is_handled_when_the_fork_is_over() {
-    let words = stderr_of(
+    quiet(
         "signals",
         2,
         r#"
@@ -297,12 +248,11 @@ int main(void) {
     return 0;
 }"#,
     );
-    assert_eq!(words.unwrap_or_default(), "");
 }
 
 #[test]
 fn a_program_forks_on_a_stack_in_managed_memory() {
-    let words = stderr_of(
+    quiet(
         "coroutine",
         2,
         r#"
@@ -324,13 +274,12 @@ int main(void) {
     return 0;
 }"#,
     );
-    assert_eq!(words.unwrap_or_default(), "");
 }
 
 /// The thread itself touches so many pages that the page of its own stack must be evicted.
 #[test]
 fn a_coroutine_whose_stack_is_paged_out_forks_and_ends() {
-    let words = stderr_of(
+    quiet(
         "cold-coroutine",
         1,
         r#"
@@ -356,12 +305,11 @@ int main(void) {
     return 0;
 }"#,
     );
-    assert_eq!(words.unwrap_or_default(), "");
 }
 
 #[test]
 fn a_child_that_may_have_no_ring_pages_with_plain_reads() {
-    let words = stderr_of(
+    quiet(
         "no-ring",
         2,
         r#"
@@ -389,7 +337,6 @@ int main(void) {
     return 0;
 }"#,
     );
-    assert_eq!(words.unwrap_or_default(), "");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod common;
 
 use coldframe_toolbox::{have, GCC};
-use common::{check, compile, good, library, paged, run, ROOMY};
+use common::{check, compile, compile_cxx, good, library, paged, program, run, with, ROOMY};
 
 #[test]
 fn every_block_of_the_program_is_managed() {
@@ -96,10 +96,6 @@ int main(void) {
 
 #[test]
 fn the_heap_grows_arena_by_arena_until_memory_is_full_and_says_so_once() {
-    if !have(&[GCC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
     let source = r#"
 int main(void) {
     struct cell { struct cell *next; long n; char pad[984]; } *all = NULL, *c;
@@ -113,9 +109,9 @@ int main(void) {
     CHECK(again == n / 2);
     return 0;
 }"#;
-    let program = compile(dir.path(), "full", source, &[]);
-    let Some(mut command) = paged(program, ROOMY) else { return };
-    let output = good(common::with(&mut command, |options| options.max_memory = 300 << 20));
+    let Some(program) = program("full", source) else { return };
+    let Some(mut command) = program.paged(ROOMY) else { return };
+    let output = good(with(&mut command, |options| options.max_memory = 300 << 20));
     let words = String::from_utf8(output.stderr).unwrap();
     assert_eq!(words.matches("max_memory").count(), 1, "{words}");
 }
@@ -230,15 +226,7 @@ int main() {
     bool all = managed(before_main.data()) && managed(&*m.begin()) && managed(wide.get()) && (std::uintptr_t)wide.get() % 256 == 0;
     try { throw std::runtime_error("thrown"); } catch (std::exception &e) { std::cout << e.what() << " " << m.size() << " " << sums[3] << " " << all << "\n"; }
 }"#;
-    let (file, program) = (dir.path().join("a.cpp"), dir.path().join("a"));
-    std::fs::write(&file, source).unwrap();
-    let status = std::process::Command::new("g++")
-        .args(["-std=c++17", "-O1", "-pthread"])
-        .arg(&file)
-        .arg("-o")
-        .arg(&program)
-        .status();
-    assert!(status.unwrap().success());
+    let program = compile_cxx(dir.path(), "a", source);
     let Some(mut command) = paged(&program, ROOMY) else { return };
     assert_eq!(String::from_utf8(good(&mut command).stdout).unwrap(), "thrown 5000 1499998500000 1\n");
 }

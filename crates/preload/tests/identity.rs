@@ -2,19 +2,10 @@
 
 mod common;
 
-use std::path::Path;
 use std::process::Command;
 
-use coldframe_toolbox::{have, GCC};
-use common::{compile, good, library};
-
-/// The program under a pager with 4 MiB of RAM.
-fn paged(program: &Path) -> Command {
-    let options = coldframe_live::Options::new(4 << 20);
-    let mut command = Command::new(program);
-    command.env("LD_PRELOAD", library()).env("COLDFRAME_OPTIONS", options.encode());
-    command
-}
+use coldframe_live::StatsFile;
+use common::{check_paged, good, program, with, Program};
 
 fn is_root() -> bool {
     // SAFETY: no arguments.
@@ -66,12 +57,18 @@ static int threads(const char *line) {
 "#;
 
 fn check(name: &str, source: &str) {
-    if !have(&[GCC]) || !is_root() {
-        return;
+    if is_root() {
+        check_paged(name, &format!("{MEMORY}{source}"), 4 << 20, &[]);
     }
-    let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), name, &format!("{MEMORY}{source}"), &[]);
-    good(paged(&program).current_dir(dir.path()));
+}
+
+/// The program in a folder that any user may enter, with statistics of its own; `None`: not here.
+fn with_statistics(name: &str, source: &str) -> Option<(Program, Command, StatsFile)> {
+    let program = is_root().then(|| program(name, &format!("{MEMORY}{source}")))??;
+    std::fs::set_permissions(program.dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let (mut command, stats) = (program.paged(4 << 20)?, StatsFile::create().unwrap());
+    with(&mut command, |options| options.stats_fd = Some(stats.fd())).current_dir("/");
+    Some((program, command, stats))
 }
 
 #[test]
@@ -153,11 +150,9 @@ int main(void) {
 
 #[test]
 fn a_later_program_of_another_user_runs_unpaged_and_the_first_is_refused() {
-    if !have(&[GCC]) || !is_root() || may_all() {
+    if may_all() {
         return;
     }
-    let dir = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let source = r#"
 int main(int argc, char **argv) {
     if (argc > 1) { char *p = malloc(9 << 20); CHECK(!MANAGED(p)); p[5] = 1; pid_t c = fork(); if (!c) _exit(p[5] - 1); int s; wait(&s); free(p); return s ? 8 : 7; }
@@ -166,16 +161,8 @@ int main(int argc, char **argv) {
     CHECK(waitpid(child, &status, 0) == child); CHECK(WEXITSTATUS(status) == 7); look();
     return 0;
 }"#;
-    let program = compile(dir.path(), "later", &format!("{MEMORY}{source}"), &[]);
-    let stats = coldframe_live::StatsFile::create().unwrap();
-    let mut options = coldframe_live::Options::new(4 << 20);
-    options.stats_fd = Some(stats.fd());
-    let run = |user: u32| {
-        let mut command = Command::new(&program);
-        command.env("LD_PRELOAD", library()).env("COLDFRAME_OPTIONS", options.encode()).current_dir("/");
-        std::os::unix::process::CommandExt::uid(&mut command, user);
-        common::run(&mut command)
-    };
+    let Some((_program, mut command, _stats)) = with_statistics("later", source) else { return };
+    let mut run = |user: u32| common::run(std::os::unix::process::CommandExt::uid(&mut command, user));
     assert_eq!(run(65534).status.code(), Some(4), "the first program of a run must be paged");
     let output = run(0);
     let words = String::from_utf8_lossy(&output.stderr);
@@ -185,12 +172,8 @@ int main(int argc, char **argv) {
 /// A child of another user has the descriptor of the statistics, and must not use it against the run.
 #[test]
 fn a_program_without_rights_can_neither_cut_nor_change_the_statistics_of_its_run() {
-    if !have(&[GCC]) || !is_root() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let source = r#"
+#include <sys/resource.h>
 static void attack(int fd) {
     char garbage[4096]; memset(garbage, 0x77, sizeof garbage);
     for (int at = 0; at < 1 << 15; at += 4096) pwrite(fd, garbage, 4096, at);
@@ -210,12 +193,7 @@ int main(int argc, char **argv) {
     CHECK(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 7); look();
     return 0;
 }"#;
-    let program = compile(dir.path(), "attack", &format!("#include <sys/resource.h>\n{MEMORY}{source}"), &[]);
-    let stats = coldframe_live::StatsFile::create().unwrap();
-    let mut options = coldframe_live::Options::new(4 << 20);
-    options.stats_fd = Some(stats.fd());
-    let mut command = Command::new(&program);
-    command.env("LD_PRELOAD", library()).env("COLDFRAME_OPTIONS", options.encode()).current_dir("/");
+    let Some((_program, mut command, stats)) = with_statistics("attack", source) else { return };
     good(&mut command);
     let counts = stats.snapshot();
     assert!(counts.true_faults > 1000 && counts.counters().iter().all(|(_, n)| *n < 1 << 40), "{counts:?}");

@@ -5,8 +5,7 @@ mod common;
 
 use std::process::Command;
 
-use coldframe_toolbox::{have, GCC};
-use common::{compile, everywhere, good, paged};
+use common::{check_paged, everywhere, good, program, Program};
 
 /// Works in an arena at an address that is free in both runs, so that the outputs can be compared. It uses only what
 /// the kernel guarantees: where the answer depends on whether two mappings have merged (mremap), it uses a mapping that
@@ -148,16 +147,14 @@ int main(int argc, char **argv) {
     return 0;
 }"#;
 
-fn compare(seed: u64, steps: u32) {
-    let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), "random", PROGRAM, &[]);
+fn compare(program: &Program, seed: u64, steps: u32) {
     let (seed, steps) = (seed.to_string(), steps.to_string());
     let lines = |command: &mut Command| {
         let output = good(command.args([&seed, &steps]));
         String::from_utf8(output.stdout).unwrap()
     };
-    let alone = lines(&mut Command::new(&program));
-    let Some(mut command) = paged(&program, 1 << 20) else { return };
+    let alone = lines(&mut program.plain());
+    let Some(mut command) = program.paged(1 << 20) else { return };
     let here = lines(&mut command);
     let first = alone.lines().zip(here.lines()).enumerate().find(|(_, (a, b))| a != b);
     if let Some((line, (alone, here))) = first {
@@ -169,14 +166,12 @@ fn compare(seed: u64, steps: u32) {
 /// `COLDFRAME_SEED=n` replays one program; `COLDFRAME_STEPS=n` makes it longer.
 #[test]
 fn random_calls_have_the_answers_of_the_kernel() {
-    if !have(&[GCC]) {
-        return;
-    }
+    let Some(program) = program("random", PROGRAM) else { return };
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let steps = number("COLDFRAME_STEPS").unwrap_or(400) as u32;
     match number("COLDFRAME_SEED") {
-        Some(seed) => compare(seed, steps),
-        None => (1..=4).for_each(|seed| compare(seed, steps)),
+        Some(seed) => compare(&program, seed, steps),
+        None => (1..=4).for_each(|seed| compare(&program, seed, steps)),
     }
 }
 
@@ -234,14 +229,7 @@ int main(void) {
 
 #[test]
 fn what_a_program_writes_to_itself_by_way_of_the_kernel_is_there() {
-    if !have(&[GCC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), "pokes", POKES, &[]);
-    if let Some(mut paged) = paged(&program, 256 << 10) {
-        good(&mut paged);
-    }
+    check_paged("pokes", POKES, 256 << 10, &[]);
 }
 
 #[test]

@@ -2,8 +2,7 @@
 
 mod common;
 
-use coldframe_toolbox::{have, GCC};
-use common::{check_paged, compile, good, paged, with};
+use common::{check_paged, good, program, with};
 
 /// Whether the kernel reports faults in the mapping of an address (`um` in smaps).
 const WATCHED: &str = r#"
@@ -36,13 +35,9 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 8 << 20; i++) CHECK(a[i] == 1);
     return 0;
 }"#;
-    if !have(&[GCC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), "watched", &format!("{WATCHED}{main}"), &[]);
+    let Some(program) = program("watched", &format!("{WATCHED}{main}")) else { return };
     for arguments in [&[][..], &["a lock"], &["a", "child"]] {
-        let Some(mut command) = paged(&program, 18 << 20) else { return };
+        let Some(mut command) = program.paged(18 << 20) else { return };
         good(command.args(arguments));
     }
 }
@@ -98,14 +93,10 @@ int main(void) {
     done = 1; for (int i = 0; i <= T; i++) CHECK(pthread_join(t[i], NULL) == 0);
     return 0;
 }"#;
-    if !have(&[GCC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), "under", &format!("{WATCHED}{main}"), &[]);
+    let Some(program) = program("under", &format!("{WATCHED}{main}")) else { return };
     // With an invalid list, pages leave their places while others still come under watch.
     for policy in [None, Some("fifo-sc:valid=10%")].into_iter().cycle().take(10) {
-        let Some(mut command) = paged(&program, 24 << 20) else { return };
+        let Some(mut command) = program.paged(24 << 20) else { return };
         good(with(&mut command, |options| options.policy = policy.map(Into::into)));
     }
 }

@@ -249,11 +249,5 @@ int main(void) {
     CHECK(asked == before);
     return 0;
 }"#;
-    if have(&[GCC]) {
-        let dir = tempfile::tempdir().unwrap();
-        let program = common::compile(dir.path(), "clock", source, &["-rdynamic"]);
-        if let Some(mut paged) = common::paged(&program, 1 << 20) {
-            common::good(&mut paged);
-        }
-    }
+    common::check_paged("clock", source, 1 << 20, &["-rdynamic"]);
 }

@@ -2,8 +2,7 @@
 
 mod common;
 
-use coldframe_toolbox::{have, GCC};
-use common::{check, check_paged, compile, everywhere, good, paged};
+use common::{check, check_paged, everywhere, good, in_shell, program, with};
 
 #[test]
 fn large_private_anonymous_mappings_are_managed_and_no_others() {
@@ -100,10 +99,6 @@ int main(int argc, char **argv) {
 
 #[test]
 fn a_program_that_closes_everything_leaves_our_descriptors_open() {
-    if !have(&[GCC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
     let source = r#"
 int main(int argc, char **argv) {
     struct stat before, now; int ours = 900;
@@ -129,14 +124,9 @@ int main(int argc, char **argv) {
     if (argc == 1) { execl(argv[0], argv[0], "again", NULL); _exit(98); }
     return 0;
 }"#;
-    let program = compile(dir.path(), "closes", source, &[]);
-    let Some(mut ready) = paged(&program, 1 << 20) else { return };
-    common::with(&mut ready, |options| options.stats_fd = Some(900));
-    let mut shell = std::process::Command::new("bash");
-    shell.args(["-c", "exec 900<>/dev/zero; exec env LD_PRELOAD=\"$LIBRARY\" \"$PROGRAM\""]);
-    let options = ready.get_envs().find_map(|(name, value)| value.filter(|_| name == "COLDFRAME_OPTIONS"));
-    shell.env("LIBRARY", common::library()).env("PROGRAM", program).env("COLDFRAME_OPTIONS", options.unwrap());
-    good(&mut shell);
+    let Some(program) = program("closes", source) else { return };
+    let Some(mut ready) = program.paged(1 << 20) else { return };
+    good(&mut in_shell(with(&mut ready, |options| options.stats_fd = Some(900)), "exec 900<>/dev/zero"));
 }
 
 #[test]
@@ -154,26 +144,6 @@ int main(void) {
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < N / P / 2; i++) CHECK(p[i * P] == (char)(i % 251));
     CHECK(mprotect(p + N / 2, N / 2, 3) == 0);
-    for (int i = 0; i < N / P; i++) CHECK(p[i * P] == (char)(i % 251) && p[i * P + P - 1] == (char)(i % 251));
-    return 0;
-}"#,
-    );
-}
-
-#[test]
-fn a_file_opened_with_o_direct_is_read_into_pages_that_come_and_go() {
-    check(
-        "direct",
-        r#"
-enum { P = 4096, N = 32 << 20 };
-int main(int argc, char **argv) {
-    char name[64]; snprintf(name, sizeof name, "/var/tmp/coldframe-direct-%d", getpid());
-    int out = open(name, O_CREAT | O_RDWR, 0600), in = open(name, O_RDONLY | O_DIRECT);
-    unlink(name);
-    CHECK(out >= 0 && in >= 0);
-    char *p = mmap(NULL, N, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    for (int i = 0; i < N / P; i++) { memset(p, i % 251, P); CHECK(write(out, p, P) == P); }
-    CHECK(read(in, p, N) == N);
     for (int i = 0; i < N / P; i++) CHECK(p[i * P] == (char)(i % 251) && p[i * P + P - 1] == (char)(i % 251));
     return 0;
 }"#,

@@ -9,8 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use coldframe_toolbox::{have, GCC};
-use common::{compile, paged, with};
+use common::{program, with};
 
 /// So little that the pages of a buffer leave it while a read is under way.
 const RAM: u64 = 512 << 10;
@@ -82,19 +81,15 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 /// Reads this many times, each for this long, with each setting.
 fn reads(how: &str, direct: bool, disturb: bool, wait: Duration, count: u32) {
-    if !have(&[GCC]) {
-        return;
-    }
-    let _alone = ALONE.lock();
-    let dir = tempfile::tempdir().unwrap();
-    let (program, file) = (compile(dir.path(), "reader", READER, &[]), dir.path().join("file"));
+    let Some(program) = program("reader", READER) else { return };
+    let (_alone, file) = (ALONE.lock(), program.dir.path().join("file"));
     if !fuse::serve(&file, direct, wait) {
         return;
     }
     let disturbed = ["disturbed"];
     let more: &[&str] = if disturb { &disturbed } else { &[] };
     for policy in ["fifo", "fifo-sc:valid=60%"] {
-        let Some(mut command) = paged(&program, RAM) else { return };
+        let Some(mut command) = program.paged(RAM) else { return };
         with(&mut command, |options| options.policy = Some(policy.to_string()));
         let held = std::fs::File::open(&file).unwrap();
         let number = held.as_raw_fd();
@@ -143,15 +138,11 @@ int main(int argc, char **argv) {
     CHECK(plain || (syscall(SYS_openat, AT_FDCWD, "/dev/fuse", O_RDWR) == -1 && errno == EPERM));
     return 0;
 }"#;
-    if !have(&[GCC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), "unseen", source, &[]);
-    if common::run(std::process::Command::new(&program).arg("plain")).status.code() == Some(77) {
+    let Some(program) = program("unseen", source) else { return };
+    if common::run(program.plain().arg("plain")).status.code() == Some(77) {
         return coldframe_toolbox::skip("/dev/fuse cannot be opened here");
     }
-    if let Some(mut command) = paged(&program, 4 << 20) {
+    if let Some(mut command) = program.paged(4 << 20) {
         common::good(&mut command);
     }
 }

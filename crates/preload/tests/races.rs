@@ -5,18 +5,13 @@ mod common;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use coldframe_live::Inject;
-use coldframe_toolbox::{have, GCC};
-use common::{compile, everywhere, good, paged, run, with};
+use common::{everywhere, good, program, run, with};
 
 /// As [`everywhere`], where the pager pauses between its calls, so that other threads come in between.
 fn with_pauses(name: &str, source: &str) {
-    if !have(&[GCC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), name, source, &[]);
-    good(&mut std::process::Command::new(&program));
-    let Some(mut command) = paged(&program, 4 << 20) else { return };
+    let Some(program) = program(name, source) else { return };
+    good(&mut program.plain());
+    let Some(mut command) = program.paged(4 << 20) else { return };
     good(with(&mut command, |options| options.inject = Some(Inject { pause: 4, ..Inject::default() })));
 }
 
@@ -139,9 +134,6 @@ int main(void) {
 /// While it compacts memory, the kernel may say of a page that it moved that there is one already (Linux 6.18 to 7.2).
 #[test]
 fn no_page_is_lost_while_the_kernel_compacts_memory() {
-    if !have(&[GCC]) {
-        return;
-    }
     let source = r#"
 #include <time.h>
 enum { P = 4096, N = 1400, T = 2 };
@@ -162,8 +154,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < T; i++) CHECK(pthread_join(threads[i], NULL) == 0);
     return 0;
 }"#;
-    let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), "compacted", source, &[]);
+    let Some(program) = program("compacted", source) else { return };
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -174,7 +165,7 @@ int main(int argc, char **argv) {
         });
         // Pages go to the aside mapping and come back; with a ring, all pages that were written go there.
         let outputs = [&[][..], &["ring"]].map(|arguments| {
-            let mut command = paged(&program, 4 << 20)?;
+            let mut command = program.paged(4 << 20)?;
             with(&mut command, |options| options.policy = Some("fifo-sc:valid=5%".into()));
             Some(run(command.args(arguments)))
         });

@@ -5,8 +5,8 @@ mod common;
 use std::process::Output;
 
 use coldframe_live::Wait;
-use coldframe_toolbox::{have, skip, GCC};
-use common::{check_paged, compile, paged, run, with};
+use coldframe_toolbox::skip;
+use common::{check_paged, program, program_with, run, with};
 
 const RAM: u64 = 4 << 20;
 
@@ -67,12 +67,7 @@ static void round_trips(int fd, int rounds) {
 
 /// What the program did; `None`: it cannot run here.
 fn ran(name: &str, source: &str, ram: u64) -> Option<Output> {
-    if !have(&[GCC]) {
-        return None;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), name, source, &[]);
-    let output = run(&mut paged(&program, ram)?);
+    let output = run(&mut program(name, source)?.paged(ram)?);
     if output.status.code() == Some(77) {
         skip("io_uring is not allowed here");
         return None;
@@ -115,9 +110,6 @@ int main(void) {
 /// SIEVE chooses among the newest pages first, and a page that cannot leave comes back as the newest.
 #[test]
 fn a_policy_that_chooses_the_same_held_pages_again_finds_others_in_the_end() {
-    if !have(&[GCC]) {
-        return;
-    }
     let main = r#"
 int main(void) {
     begin(); make();
@@ -129,11 +121,10 @@ int main(void) {
     for (int i = 0; i < OTHER; i += P) CHECK(other[i] == 2);
     return 0;
 }"#;
-    let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), "sieve", &format!("{RING}{main}"), &[]);
+    let Some(program) = program("sieve", &format!("{RING}{main}")) else { return };
     // An invalid list that takes such pages back sends others to the aside mapping.
     for policy in ["sieve", "fifo-sc:valid=60%", "fifo-sc:valid=90%"] {
-        let Some(mut command) = paged(&program, 512 << 10) else { return };
+        let Some(mut command) = program.paged(512 << 10) else { return };
         let output = run(with(&mut command, |options| {
             (options.wait, options.policy) = (Wait::Read, Some(policy.into()));
         }));
@@ -201,12 +192,8 @@ int main(void) {{
     return 0;
 }}"#
     );
-    if !have(&[GCC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), "liburing", &source, &["-ldl"]);
-    let Some(mut command) = paged(&program, RAM) else { return };
+    let Some(program) = program_with("liburing", &source, &["-ldl"]) else { return };
+    let Some(mut command) = program.paged(RAM) else { return };
     let output = run(&mut command);
     if output.status.code() == Some(77) {
         return skip("liburing.so.2 is missing; on Debian: apt-get install liburing2");

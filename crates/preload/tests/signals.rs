@@ -4,12 +4,8 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-
-use coldframe_live::{Inject, Options};
-use coldframe_toolbox::{have, GCC};
-use common::{check_paged, compile, good, library};
+use coldframe_live::{Inject, Wait};
+use common::{check_paged, good, program, with};
 
 /// A program with a 1 kHz timer that reads pages which have been evicted. It prints the most signals during one access,
 /// and the gaps between signals in microseconds: median, 99th percentile, longest.
@@ -65,38 +61,29 @@ struct Beats {
     ended_while_waiting: bool,
 }
 
-fn run(program: &Path, folder: &Path, words: &[&str], slow_us: u32, handlers: usize, paged: bool) -> Beats {
-    let mut options = Options::new(512 << 10);
-    options.handlers = handlers;
-    options.backing = folder.to_path_buf();
-    options.read_ahead = 0;
-    options.inject = Some(Inject { slow_us, ..Inject::default() });
-    let mut command = Command::new(program);
-    command.args(words).stdin(Stdio::null());
-    if paged {
-        command.env("LD_PRELOAD", library()).env("COLDFRAME_OPTIONS", options.encode());
+/// `None`: no program pages here. `paged`: the delay of the device, and the handlers.
+fn run(words: &[&str], paged: Option<(u32, usize)>) -> Option<Beats> {
+    let program = program("beats", PROGRAM)?;
+    let mut command = program.plain();
+    if let Some((slow_us, handlers)) = paged {
+        command = program.paged(512 << 10)?;
+        with(&mut command, |options| {
+            (options.handlers, options.read_ahead, options.wait) = (handlers, 0, Wait::Auto);
+            options.inject = Some(Inject { slow_us, ..Inject::default() });
+        });
     }
-    let output = String::from_utf8(good(&mut command).stdout).unwrap();
+    let output = String::from_utf8(good(command.args(words)).stdout).unwrap();
     let figures: Vec<u64> = output.split_whitespace().map(|word| word.parse().unwrap()).collect();
     let [most_in_one_access, all, middle, p99, longest, ended, waiting] = figures[..] else { panic!("{output}") };
     let gaps = [middle, p99, longest];
-    Beats { most_in_one_access, all, gaps, ended, ended_while_waiting: waiting == 1 }
-}
-
-fn build() -> Option<(tempfile::TempDir, PathBuf)> {
-    have(&[GCC]).then(|| {
-        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let program = compile(dir.path(), "beats", PROGRAM, &[]);
-        (dir, program)
-    })
+    Some(Beats { most_in_one_access, all, gaps, ended, ended_while_waiting: waiting == 1 })
 }
 
 #[test]
 fn a_timer_keeps_its_pace_while_one_page_is_waited_for() {
-    let Some((dir, program)) = build() else { return };
     for handlers in [1, 2] {
         // A read of the device takes 40 ms here: a timer that was delayed would fire once.
-        let beats = run(&program, dir.path(), &["3000", "12"], 40_000, handlers, true);
+        let Some(beats) = run(&["3000", "12"], Some((40_000, handlers))) else { return };
         let most = beats.most_in_one_access;
         assert!(most >= 10, "{handlers} handlers: at most {most} signals while one page was waited for, of some 40");
     }
@@ -104,17 +91,13 @@ fn a_timer_keeps_its_pace_while_one_page_is_waited_for() {
 
 #[test]
 fn a_program_that_waits_for_a_page_hears_sigterm() {
-    let Some((dir, program)) = build() else { return };
-    let beats = run(&program, dir.path(), &["3000", "12", "end"], 40_000, 2, true);
+    let Some(beats) = run(&["3000", "12", "end"], Some((40_000, 2))) else { return };
     assert!(beats.ended > 0 && beats.ended_while_waiting, "SIGTERM came {} times, none while it waited", beats.ended);
 }
 
 /// The kernel's own calls may be made in a handler, whatever it has interrupted: the C library's malloc, or ours.
 #[test]
 fn a_handler_may_call_what_is_a_system_call_without_a_pager() {
-    if !have(&[GCC]) {
-        return;
-    }
     let source = r#"
 #include <time.h>
 enum { P = 4096, PIECES = 24 };
@@ -155,11 +138,10 @@ int main(int argc, char **argv) {
     if (argc > 1) pthread_join(other, NULL);
     return 0;
 }"#;
-    let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), "handler", source, &[]);
+    let Some(program) = program("handler", source) else { return };
     for words in [&[][..], &["two"]] {
-        good(Command::new(&program).args(words));
-        let Some(mut command) = common::paged(&program, 4 << 20) else { return };
+        good(program.plain().args(words));
+        let Some(mut command) = program.paged(4 << 20) else { return };
         good(command.args(words));
     }
 }
@@ -168,12 +150,11 @@ int main(int argc, char **argv) {
 #[test]
 #[ignore = "a measurement"]
 fn how_late_signals_are() {
-    let Some((dir, program)) = build() else { return };
     println!("1 kHz timer              signals   gap p50    p99      max (us)");
-    for (name, slow_us, rounds, paged) in
-        [("plain", 0, "40000000", false), ("paged", 0, "40000", true), ("device 1 ms slower", 1000, "1500", true)]
+    for (name, rounds, paged) in
+        [("plain", "40000000", None), ("paged", "40000", Some((0, 2))), ("device 1 ms slower", "1500", Some((1000, 2)))]
     {
-        let beats = run(&program, dir.path(), &["1024", rounds], slow_us, 2, paged);
+        let Some(beats) = run(&["1024", rounds], paged) else { return };
         let [middle, p99, longest] = beats.gaps;
         println!("{name:<24} {:>7} {middle:>9} {p99:>6} {longest:>8}", beats.all);
     }

@@ -4,8 +4,7 @@
 mod common;
 
 use coldframe_live::Options;
-use coldframe_toolbox::{have, GCC};
-use common::{compile, good, paged, run, with};
+use common::{good, paged, program, run, with};
 
 /// The program with slow memory at `place`, in this many bytes of RAM; `None`: no program pages here.
 fn slow(
@@ -64,13 +63,11 @@ int main(void) {
 
 #[test]
 fn no_byte_is_wrong_for_threads_the_kernel_and_children() {
-    if !have(&[GCC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), "stamps", STAMPS, &[]);
+    let Some(program) = program("stamps", STAMPS) else { return };
     for (place, policy) in [("node:0", None), ("/dev/shm", Some("fifo")), ("node:0", Some("clock"))] {
-        let Some(mut command) = slow(&program, 3 << 20, place, |o| o.policy = policy.map(Into::into)) else { return };
+        let Some(mut command) = slow(&program.path, 3 << 20, place, |o| o.policy = policy.map(Into::into)) else {
+            return;
+        };
         good(&mut command);
     }
 }
@@ -93,12 +90,8 @@ int main(void) {
 
 #[test]
 fn children_of_children_do_not_have_what_is_wiped_at_forks() {
-    if !have(&[GCC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), "wiped", WIPED, &[]);
-    let Some(mut command) = slow(&program, 4 << 20, "node:0", |_| {}) else { return };
+    let Some(program) = program("wiped", WIPED) else { return };
+    let Some(mut command) = slow(&program.path, 4 << 20, "node:0", |_| {}) else { return };
     good(&mut command);
 }
 
@@ -117,13 +110,9 @@ int main(void) {
 
 #[test]
 fn what_is_only_read_is_never_copied_back() {
-    if !have(&[GCC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), "reads", READS, &[]);
+    let Some(program) = program("reads", READS) else { return };
     let stats = coldframe_live::StatsFile::create().unwrap();
-    let Some(mut command) = slow(&program, 4 << 20, "node:0", |o| o.stats_fd = Some(stats.fd())) else { return };
+    let Some(mut command) = slow(&program.path, 4 << 20, "node:0", |o| o.stats_fd = Some(stats.fd())) else { return };
     good(&mut command);
     let counts = stats.snapshot();
     // First touches only: three quarters of the array are read where they are, and were mapped there when they left.

@@ -2,9 +2,7 @@
 
 mod common;
 
-use coldframe_live::Options;
-use coldframe_toolbox::{have, GCC};
-use common::{check_paged, compile, good, paged};
+use common::{check_paged, good, program, with};
 
 const RAM: u64 = 2 << 20;
 
@@ -77,15 +75,11 @@ int main(void) {
     CHECK(cleaned == 12);
     return 0;
 }"#;
-    if !have(&[GCC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), "stacks", &format!("{PRESS}{main}"), &[]);
+    let Some(program) = program("stacks", &format!("{PRESS}{main}")) else { return };
     // With restartable sequences, the kernel touches the block whenever the thread has been interrupted, which loads
     // the page.
     for rseq in ["glibc.pthread.rseq=0", "glibc.pthread.rseq=1"] {
-        let Some(mut command) = paged(&program, RAM) else { return };
+        let Some(mut command) = program.paged(RAM) else { return };
         good(command.env("GLIBC_TUNABLES", rseq));
     }
 }
@@ -140,25 +134,16 @@ int main(void) {
     done = 1; CHECK(pthread_join(presser, NULL) == 0 && count == 16000);
     return 0;
 }"#;
-    if !have(&[GCC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), "inherits", &format!("{PRESS}{main}"), &[]);
-    let Some(mut command) = paged(&program, RAM) else { return };
+    let Some(program) = program("inherits", &format!("{PRESS}{main}")) else { return };
+    let Some(mut command) = program.paged(256 << 10) else { return };
     // What was touched last leaves soon.
-    let options = Options { policy: Some("fifo".into()), backing: dir.path().into(), ..Options::new(256 << 10) };
-    good(command.env("COLDFRAME_OPTIONS", options.encode()));
+    good(with(&mut command, |options| options.policy = Some("fifo".into())));
 }
 
 /// The pager's threads do not keep the process alive: when the program's last thread ends, the process ends, with the
 /// exit code that it has without a pager.
 #[test]
 fn a_program_whose_last_thread_ends_by_the_system_call_alone_ends() {
-    if !have(&[GCC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
     let source = r#"
 static void *slow(void *x) { usleep(100000); syscall(SYS_exit, 9); return NULL; }
 static void ends(pid_t child) { int status; CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status)); printf("%d\n", WEXITSTATUS(status)); }
@@ -176,10 +161,10 @@ int main(void) {
     }
     return 0;
 }"#;
-    let program = compile(dir.path(), "last", source, &[]);
-    let plain = good(&mut std::process::Command::new(&program)).stdout;
+    let Some(program) = program("last", source) else { return };
+    let plain = good(&mut program.plain()).stdout;
     assert!(plain.starts_with(b"3\n"));
-    let Some(mut command) = paged(&program, RAM) else { return };
+    let Some(mut command) = program.paged(RAM) else { return };
     assert_eq!(good(&mut command).stdout, plain);
 }
 

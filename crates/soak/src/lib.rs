@@ -17,7 +17,6 @@ pub mod forks;
 pub mod own;
 pub mod run;
 pub mod setting;
-pub mod tally;
 pub mod watch;
 
 /// The exit code of a process that read a wrong word.

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use coldframe_live::Snapshot;
 use coldframe_soak::setting::Setting;
-use coldframe_soak::tally::{live_faults, Tally};
 use coldframe_soak::{run, watch};
 
 /// A setting runs for this many milliseconds: long enough to go through its regions several times.
@@ -52,15 +52,26 @@ fn soak(time: Duration) -> ExitCode {
     let (jobs, only) = (variable("SOAK_JOBS").unwrap_or(processors), variable("SOAK_SEED"));
     let next = AtomicU64::new(only.or(variable("SOAK_FIRST")).unwrap_or_else(|| fastrand::u64(..1 << 48)));
     println!("{jobs} settings at a time, the first has seed {}", next.load(Ordering::Relaxed));
-    let tally = Mutex::new(Tally::default());
+    let (began, tally) = (Instant::now(), Mutex::new(Tally::default()));
     std::thread::scope(|scope| {
         for _ in 0..jobs {
             scope.spawn(|| job(end, only, &next, &tally));
         }
     });
-    let tally = tally.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    print!("{tally}");
-    ExitCode::from(u8::from(!tally.failures().is_empty()))
+    let Tally { settings, faults, failures } = tally.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    println!("{faults} live faults in {settings} settings in {:.0} s", began.elapsed().as_secs_f64());
+    println!("{} settings failed", failures.len());
+    failures.iter().for_each(|failure| println!("  {failure}"));
+    ExitCode::from(u8::from(!failures.is_empty()))
+}
+
+/// Sums over all settings.
+#[derive(Default)]
+struct Tally {
+    settings: u64,
+    /// Faults that went through the fault handler.
+    faults: u64,
+    failures: Vec<String>,
 }
 
 fn job(end: Instant, only: Option<u64>, next: &AtomicU64, tally: &Mutex<Tally>) {
@@ -74,11 +85,16 @@ fn job(end: Instant, only: Option<u64>, next: &AtomicU64, tally: &Mutex<Tally>) 
         let left = end.saturating_duration_since(Instant::now()).as_millis() as u64;
         let millis = fastrand::u64(SETTING_MS).min(left.max(SETTING_MS.start));
         let done = watch::watch(&program, &setting, millis, &memory, &disk);
+        let Snapshot { true_faults, false_faults, write_faults, .. } = done.stats;
+        let faults = true_faults + false_faults + write_faults;
         let word = if done.failure.is_some() { "FAILED" } else { "good" };
-        println!("{word} {:>9} faults in {millis:>4} ms, {setting}", live_faults(&done.stats));
-        if let Some(why) = &done.failure {
+        println!("{word} {faults:>9} faults in {millis:>4} ms, {setting}");
+        let mut tally = tally.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        (tally.settings, tally.faults) = (tally.settings + 1, tally.faults + faults);
+        if let Some(why) = done.failure {
             println!("    {why}");
+            // The stacks of a setting that hung have been printed already.
+            tally.failures.push(format!("{setting}\n    {}", why.lines().next().unwrap_or_default()));
         }
-        tally.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).add(&setting, &done.stats, done.failure);
     }
 }

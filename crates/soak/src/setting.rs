@@ -215,38 +215,10 @@ fn value(random: &mut Rng, kind: &ParamKind) -> Option<String> {
     }
 }
 
+/// All of its values, which a failure prints.
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Setting { seed, policy, frames, shared, own, threads, .. } = self;
-        write!(
-            f,
-            "seed {seed}: {policy} {} frames {frames} shared {shared} own {own} threads {threads}",
-            self.handler
-        )?;
-        write!(
-            f,
-            " handlers {} {:?} {:?} ahead {} batch {:?}",
-            self.handlers, self.wait, self.device, self.read_ahead, self.evict_batch
-        )?;
-        if self.fork_ms > 0 {
-            write!(f, " fork {} ms x{}", self.fork_ms, self.children)?;
-        }
-        write!(f, " {:?} writes {}% calls {}", self.pattern, self.writes, self.calls)?;
-        for (name, on) in [("encrypt", self.encrypt), ("one-cpu", self.one_cpu)] {
-            if on {
-                write!(f, " {name}")?;
-            }
-        }
-        if self.program {
-            write!(f, " for-program")?;
-        }
-        if let Some(SwapArea { bytes, collector, victims }) = &self.swap {
-            write!(f, " area {} blocks {collector}:{victims}", bytes.unwrap_or(0) / SwapArea::BLOCK)?;
-        }
-        if self.pause > 0 {
-            write!(f, " pause 1/{}", self.pause)?;
-        }
-        Ok(())
+        write!(f, "{self:?}")
     }
 }
 

@@ -89,8 +89,6 @@ pub struct Victim {
     pub refused: bool,
     /// Its place in the staging memory, once it is there.
     pub staged: usize,
-    /// The hash of its final bytes, if tests compare it.
-    pub sum: Option<u128>,
 }
 
 /// The work for a fault after the engine's lock is freed.

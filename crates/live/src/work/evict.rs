@@ -76,7 +76,6 @@ impl Work {
             std::array::from_fn(|i| sys::iovec(pages.get(i).map_or(0, |page| page.address), PAGE));
         self.shield(&pages[..dirty]);
         self.to_pipe(task, &pages[..dirty], &vector[..dirty]);
-        self.note_sums(task, &mut pages[..dirty]);
         let mut leaving = 0;
         for (i, _) in pages.iter().enumerate().filter(|(_, page)| !page.refused) {
             vector[leaving] = vector[i];
@@ -85,16 +84,13 @@ impl Work {
         // SAFETY: the pages are this thread's, and the bytes that are needed are in the pipe.
         unsafe { self.memory.drop_pages(&vector[..leaving]) };
         task.read_back(at, dirty);
-        for (i, page) in pages[..dirty].iter_mut().enumerate() {
-            page.staged = at + i;
-            self.compare(page, task.staging + page.staged * PAGE);
-        }
+        pages[..dirty].iter_mut().enumerate().for_each(|(i, page)| page.staged = at + i);
     }
 
     /// Write-protects those pages whose frames may be shared. A write to a shared frame would go to a new frame,
     /// which is not in the pipe.
     fn shield(&self, victims: &[Victim]) {
-        let all = !self.trusts && self.memory.may_share_all();
+        let all = self.memory.may_share_all();
         let shared = victims.iter().filter(|v| !v.is_aside && (all || self.memory.is_shared(v.page)));
         shared.for_each(|victim| self.memory.protect(victim.page));
     }
@@ -166,26 +162,6 @@ impl Work {
         }
         (0..saved).for_each(|_| self.note_written(false));
         (saved..written).for_each(|_| self.note_written(true));
-    }
-
-    /// For tests that compare: the hash of the page now. From now on no thread writes to it.
-    fn note_sums(&self, task: &Task, victims: &mut [Victim]) {
-        if !self.compares {
-            return;
-        }
-        for victim in victims.iter_mut().filter(|v| !v.is_aside) {
-            self.memory.peek(victim.page, task.scratch());
-            // SAFETY: the scratch page is this thread's.
-            victim.sum = Some(unsafe { self.log().sum(task.scratch()) });
-        }
-    }
-
-    fn compare(&self, victim: &Victim, from: usize) {
-        // SAFETY: the bytes are this thread's.
-        if victim.sum.is_some_and(|sum| sum != unsafe { self.log().sum(from) }) {
-            let address = victim.address;
-            fatal::stop(format_args!("the frame in the pipe for the page at {address:#x} is not the page's own"));
-        }
     }
 
     /// The share of the pages mapped readable lately that were written later. Above a tenth, hashing is cheaper than

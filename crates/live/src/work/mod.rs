@@ -50,9 +50,6 @@ pub struct Work {
     write_share: AtomicU32,
     /// The engine must learn only of real writes, since each dirty page that leaves is programmed.
     exact: bool,
-    /// For tests: frames are taken as not shared; bytes in the pipe are compared.
-    trusts: bool,
-    compares: bool,
     /// Frames that may be pinned.
     pinned: PinnedFrames,
     pub stats: &'static Stats,
@@ -84,9 +81,7 @@ impl Work {
             last_error: AtomicI32::new(0),
             write_share: AtomicU32::new(0),
             exact: options.swap.is_some(),
-            trusts: options.inject.is_some_and(|inject| inject.trust_frames),
             pinned: PinnedFrames::new(options.ram as usize / PAGE),
-            compares: options.inject.is_some_and(|inject| inject.compare_piped),
         }
     }
 

@@ -62,6 +62,20 @@ pub fn succeeds(f: impl FnOnce()) {
     assert_eq!(status, 0, "{said}");
 }
 
+/// A forked process that runs `f`, and ends well if that does not panic.
+pub fn forked(f: impl FnOnce()) -> i32 {
+    // SAFETY: plain use of fork; the child ends without returning.
+    unsafe {
+        let pid = libc::fork();
+        assert!(pid >= 0, "fork: {}", std::io::Error::last_os_error());
+        if pid == 0 {
+            let good = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).is_ok();
+            libc::_exit(if good { 0 } else { 101 });
+        }
+        pid
+    }
+}
+
 /// Kills this process after this many seconds, whatever it blocks or waits for: the test fails with -9 instead of
 /// hanging.
 fn kill_after(seconds: u32) {
@@ -96,6 +110,17 @@ pub fn round_of(region: &Region, page: usize) -> u64 {
     let word = unsafe { region.as_ptr().add(page * PAGE).cast::<u64>().read_volatile() };
     assert_eq!(word >> 20, if word == 0 { 0 } else { page as u64 }, "page {page} has the bytes of another one");
     word & 0xf_ffff
+}
+
+/// Stamps the first pages in these rounds, and checks before each write and at the end that every page is unchanged.
+pub fn rewrite(region: &Region, pages: usize, rounds: std::ops::RangeInclusive<u64>) {
+    for round in rounds.clone() {
+        for page in 0..pages {
+            assert_eq!(round_of(region, page), round - 1);
+            stamp(region, page, round);
+        }
+    }
+    assert!((0..pages).all(|page| round_of(region, page) == *rounds.end()));
 }
 
 /// Writes the first word of a page.

@@ -41,20 +41,78 @@ const PRELUDE: &str = r#"
 extern char **environ;
 "#;
 
+/// C code that fills six MiB and reads them back, in this process and in a child.
+pub const PAGING: &str = r#"
+#include <sys/resource.h>
+enum { P = 4096, N = 6 << 20 };
+static void page(void) {
+    static char *p; if (!p) p = malloc(N);
+    CHECK(MANAGED(p));
+    for (int i = 0; i < N; i += P) { memset(p + i, i / P % 251, P); p[i + 7] = i >> 12; }
+    for (int i = 0; i < N; i += P) CHECK(p[i] == (char)(i / P % 251) && p[i + 7] == (char)(i >> 12) && p[i + P - 1] == p[i]);
+}
+static void fork_and_page(void) {
+    pid_t child = fork(); int status;
+    if (child == 0) { page(); _exit(0); }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+"#;
+
 /// Compiles C to `dir/name`. Messages name lines of `source`.
 pub fn compile(dir: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf {
-    let (file, program) = (dir.join(format!("{name}.c")), dir.join(name));
+    let file = dir.join(format!("{name}.c"));
     std::fs::write(&file, format!("{PRELUDE}#line 1 \"{name}.c\"\n{source}")).unwrap();
     // The compiler must not optimize: it may remove a malloc and its free as a pair.
-    let status = Command::new("gcc")
-        .args(["-O1", "-fno-builtin", "-pthread", "-w"])
-        .arg(&file)
-        .arg("-o")
-        .arg(&program)
-        .args(flags)
-        .status();
-    assert!(status.unwrap().success(), "gcc failed on {name}");
+    built("gcc", &["-O1", "-fno-builtin", "-pthread", "-w"], &file, flags)
+}
+
+/// Compiles C++ to `dir/name`.
+pub fn compile_cxx(dir: &Path, name: &str, source: &str) -> PathBuf {
+    let file = dir.join(format!("{name}.cpp"));
+    std::fs::write(&file, source).unwrap();
+    built("g++", &["-std=c++17", "-O1", "-pthread"], &file, &[])
+}
+
+fn built(compiler: &str, flags: &[&str], file: &Path, last: &[&str]) -> PathBuf {
+    let program = file.with_extension("");
+    let status = Command::new(compiler).args(flags).arg(file).arg("-o").arg(&program).args(last).status();
+    assert!(status.unwrap().success(), "{compiler} failed on {}", file.display());
     program
+}
+
+/// A compiled C program, in a folder of its own.
+pub struct Program {
+    pub dir: tempfile::TempDir,
+    pub path: PathBuf,
+}
+
+/// Compiles a C program; `None`: there is no compiler.
+pub fn program(name: &str, source: &str) -> Option<Program> {
+    program_with(name, source, &[])
+}
+
+pub fn program_with(name: &str, source: &str, flags: &[&str]) -> Option<Program> {
+    have(&[GCC]).then(|| {
+        let dir = tempfile::tempdir().unwrap();
+        let path = compile(dir.path(), name, source, flags);
+        Program { dir, path }
+    })
+}
+
+impl Program {
+    /// Alone, in its folder.
+    pub fn plain(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command.current_dir(self.dir.path());
+        command
+    }
+
+    /// As [`paged`], in its folder.
+    pub fn paged(&self, ram: u64) -> Option<Command> {
+        let mut command = paged(&self.path, ram)?;
+        command.current_dir(self.dir.path());
+        Some(command)
+    }
 }
 
 /// The program under the library with a pager, in this many bytes of RAM. Its swap file is where files on a disk
@@ -84,17 +142,24 @@ pub fn with(command: &mut Command, change: impl FnOnce(&mut Options)) -> &mut Co
     command.env("COLDFRAME_OPTIONS", options.encode())
 }
 
+/// The command, started by a shell after it has done `first`. The shell itself runs without a pager.
+pub fn in_shell(ready: &Command, first: &str) -> Command {
+    let mut shell = Command::new("bash");
+    shell
+        .args(["-c", &format!("{first}; LD_PRELOAD=$LIBRARY exec \"$0\" \"$@\"")])
+        .arg(ready.get_program())
+        .args(ready.get_args());
+    for (name, value) in ready.get_envs().filter_map(|(name, value)| Some((name, value?))) {
+        shell.env(if name == "LD_PRELOAD" { "LIBRARY".as_ref() } else { name }, value);
+    }
+    shell
+}
+
 /// Compiles a C program and runs it alone, and with a pager and little RAM. It must succeed each time.
 pub fn everywhere(name: &str, source: &str) {
-    if !have(&[GCC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), name, source, &[]);
-    good(Command::new(&program).current_dir(dir.path()));
-    if let Some(mut paged) = paged(&program, 4 << 20) {
-        good(paged.current_dir(dir.path()));
-    }
+    let Some(program) = program(name, source) else { return };
+    good(&mut program.plain());
+    program.paged(4 << 20).iter_mut().for_each(|command| _ = good(command));
 }
 
 /// Runs the command; fails if it hangs or fails. Returns its output.
@@ -127,12 +192,7 @@ pub fn run(command: &mut Command) -> Output {
 /// Compiles a C program and runs it with a pager in this many bytes of RAM. The exit code says whether all checks
 /// passed.
 pub fn check_paged(name: &str, source: &str, ram: u64, flags: &[&str]) -> Option<Output> {
-    if !have(&[GCC]) {
-        return None;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let program = compile(dir.path(), name, source, flags);
-    Some(good(paged(program, ram)?.current_dir(dir.path())))
+    Some(good(&mut program_with(name, source, flags)?.paged(ram)?))
 }
 
 /// RAM for all memory of a test's program.
