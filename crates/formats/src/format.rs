@@ -19,7 +19,6 @@ use coldframe_store::fidelity::Fidelity;
 use coldframe_store::provenance::Task;
 
 mod blkparse;
-mod blktrace;
 mod csv;
 mod damon;
 mod declared;
@@ -30,7 +29,6 @@ mod fio;
 mod input;
 mod lackey;
 mod lines;
-mod merge;
 mod msr;
 mod options;
 mod oracle_general;
@@ -53,7 +51,6 @@ pub const FORMATS: &[Format] = &[
     perf::FORMAT,
     damon::FORMAT,
     blkparse::FORMAT,
-    blktrace::FORMAT,
     oracle_general::FORMAT,
     msr::FORMAT,
     fio::FORMAT,

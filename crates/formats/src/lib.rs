@@ -8,7 +8,6 @@
 //! - [`mod@format`] reads other tools' traces; [`swap`] reads swap traces, which hold no references.
 //! - [`import()`] turns one into a store, [`export()`] a store into another tool's trace, [`merge()`] several stores into
 //!   one, [`mod@reduce`] one into a smaller one, [`cut()`] takes a part of one.
-//! - [`timeline()`] draws a journal for Perfetto.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -19,7 +18,6 @@ pub mod format;
 mod import;
 mod merge;
 pub mod reduce;
-mod timeline;
 
 pub use cut::cut;
 pub use export::{export, Export, EXPORTS};
@@ -27,4 +25,3 @@ pub use format::{open, parse_spec, swap, Facts, Format, Options, Progress, RowRe
 pub use import::import;
 pub use merge::{merge, merged, Order};
 pub use reduce::{reduce, Keep, Reduced};
-pub use timeline::{timeline, Clock, TimelineError};

@@ -8,7 +8,6 @@
 //! Results carry this note, and questions that a reduced trace cannot answer are refused. A part of a trace (`cut`)
 //! counts as a whole trace: cut first, then reduce.
 
-mod chain;
 mod compact;
 mod sample;
 
@@ -25,7 +24,7 @@ use coldframe_store::reference::Reference;
 use coldframe_store::store::{Reader, Summary, Wanted, Writer};
 
 use compact::{Compactor, Page};
-use sample::{hash, Smallest};
+use sample::{hash, threshold};
 
 pub use coldframe_store::provenance::Method;
 pub use sample::MODULUS;
@@ -149,11 +148,7 @@ impl Whole {
         match keep {
             Keep::Above(pages) => Method::Compaction { pages },
             Keep::Share(parts) => sample((parts * MODULUS).div_ceil(MILLION)),
-            Keep::Pages(pages) => {
-                let mut smallest = Smallest::new(pages as usize);
-                self.pages.iter().for_each(|page| smallest.push(*page));
-                sample(smallest.threshold())
-            }
+            Keep::Pages(pages) => sample(threshold(self.pages.iter().copied(), pages as usize)),
         }
     }
 }

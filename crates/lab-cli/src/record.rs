@@ -24,7 +24,7 @@ const PAGE: &str = "4KiB";
 #[command(after_help = "\
 Examples:
   coldframe-lab record --level exact -o bzip2.parquet -- bzip2 -9 -k file
-  coldframe-lab record --max-size 100MiB -- python3 script.py
+  coldframe-lab record --max-refs 100000000 -- python3 script.py
   coldframe-lab record --for 30s -- redis-server --save ''
   coldframe-lab record --level exact --skip-refs 50000000 --max-refs 4000000 -- povray scene.pov
 
@@ -54,18 +54,9 @@ pub struct Args {
     /// Stop after this number of references.
     #[arg(long)]
     max_refs: Option<u64>,
-    /// Stop when the trace has this size.
-    #[arg(long)]
-    max_size: Option<String>,
     /// End the recording and the program after this time.
     #[arg(long = "for", value_name = "TIME")]
     time: Option<String>,
-    /// At a limit, let the program continue without recording, instead of ending it.
-    #[arg(long)]
-    keep_running: bool,
-    /// First run the program natively, without input and output, and print how much slower recording is.
-    #[arg(long)]
-    overhead: bool,
     /// For programs of another machine: the folder that contains its `lib`.
     #[arg(long)]
     sysroot: Option<PathBuf>,
@@ -82,11 +73,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     stop_by_signal(&order.stop)?;
     let mut line = Line::new(quiet);
     let outcome = record(&order, &mut |p| {
-        line.show(
-            p.references,
-            None,
-            &format!("{} references, {} bytes", human_count(p.references), human_count(p.bytes)),
-        );
+        line.show(p.references, None, &format!("{} references", human_count(p.references)));
     });
     drop(line);
     let outcome = outcome?;
@@ -140,17 +127,9 @@ fn order(args: &Args) -> Result<Recording, Failure> {
         "exact" => Level::Exact,
         _ => Level::Pages(quantity::bytes(page).map_err(|e| bad("--page", e))?.0),
     };
-    let size = args.max_size.as_deref().map(quantity::bytes).transpose().map_err(|e| bad("--max-size", e))?;
-    order.limits = Limits {
-        skip_refs: args.skip_refs,
-        max_refs: args.max_refs,
-        max_size: size.map(|b| b.0),
-        max_time: max_time(args)?,
-        keep_running: args.keep_running,
-    };
+    order.limits = Limits { skip_refs: args.skip_refs, max_refs: args.max_refs, max_time: max_time(args)? };
     order.plugin = bundle::library(PLUGIN)?;
     order.sysroot = args.sysroot.clone();
-    order.overhead = args.overhead;
     Ok(order)
 }
 
@@ -168,9 +147,6 @@ fn words(order: &Recording, o: &Outcome) -> String {
     if let Some(limit) = o.limit {
         text += &format!("coldframe: recording ended by {limit}\n");
     }
-    if let Some(factor) = o.overhead() {
-        text += &format!("coldframe: {factor:.1} times slower than the program alone\n");
-    }
     for line in &o.not_recorded {
         text += &format!("coldframe: {line}\n");
     }
@@ -184,7 +160,6 @@ fn stats(order: &Recording, o: &Outcome) -> serde_json::Value {
     json!({
         "trace": order.out, "via": "qemu", "references": o.references, "rows": o.rows, "instructions": o.instructions,
         "bytes": o.bytes, "seconds": o.seconds, "references_per_second": o.references_per_second, "limit": o.limit,
-        "tasks": o.tasks, "not_recorded": o.not_recorded, "native_seconds": o.native_seconds, "overhead": o.overhead(),
-        "status": o.status.code(),
+        "tasks": o.tasks, "not_recorded": o.not_recorded, "status": o.status.code(),
     })
 }

@@ -13,10 +13,8 @@ use coldframe_experiment::sim_result::{EngineCounts, OneString, SimResult};
 use coldframe_experiment::{ExperimentError, Progress, RunResult, Settings, Sweep};
 use coldframe_plots::results_table::results as table;
 use coldframe_sheet::quantity::{human_count, human_size};
-use coldframe_sheet::StagePrices;
 use coldframe_show::plot::{stack, Plot, Series};
 
-use coldframe_formats::{timeline, Clock};
 use coldframe_lane::{LaneResult, Latency};
 use coldframe_plots::tasks_table::failures;
 use coldframe_plots::{swap_table, tasks_table};
@@ -34,7 +32,6 @@ Examples:
   coldframe-lab sim bzip2.parquet --ram 10%,25%,50% --policy clock,sieve,lru,opt --plot
   coldframe-lab sim chess.parquet --system swl --ram 64KiB,128KiB --policy clock --policy pa-clock:budget=13
   coldframe-lab sim chess.parquet --system swl --ram 128KiB --set front_end.reading=C --format json
-  coldframe-lab sim chess.parquet --system swl --ram 128KiB --timeline run.json   # open it in ui.perfetto.dev
   coldframe-lab sim cjpeg.parquet --system ddb --ram 16KiB --handler sequential,delayed-dual-buffering --format json
   coldframe-lab sim mix.parquet --system sap --ram 30%,50% --scheduler round-robin,cfs --prefetch off,75,50
   coldframe-lab sim mix.parquet --scheduler eevdf --prefetch 75 --swap-device nvm-dr --swap-size 64MiB --collector cba
@@ -99,9 +96,6 @@ pub struct Args {
     /// Write the engine's journal (one configuration only); `coldframe-lab replay` checks it.
     #[arg(long, value_name = "FILE")]
     pub journal: Option<PathBuf>,
-    /// Draw every fault with its stages as a timeline for Perfetto and chrome://tracing (one configuration only).
-    #[arg(long, value_name = "FILE.json")]
-    timeline: Option<PathBuf>,
 }
 
 impl Args {
@@ -134,11 +128,6 @@ fn in_file(failure: Failure, config: Option<&Path>) -> Failure {
 fn any_system(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     let all = settings(&args)?;
     let drive = drive::of(&args.trace, &all);
-    if drive != Drive::String && args.timeline.is_some() {
-        return Err(Failure::usage(
-            "--timeline is of one string of references; leave it out, or keep a --journal of this run",
-        ));
-    }
     let format = format(&args)?;
     if drive != Drive::String && !matches!(format, "json" | "table") {
         let reason = format!("`{format}` is there for one string of references only; give table or json");
@@ -148,9 +137,9 @@ fn any_system(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     let mut progress = |p: Progress| {
         line.show(p.done, Some(p.total), &format!("{} {}", human_count(p.done), p.unit.name()));
     };
-    let outcomes = match (&args.journal, &args.timeline) {
-        (None, None) => drive::run(&args.trace, &all, &mut progress)?,
-        _ => with_journal(&args, &all, &mut progress)?,
+    let outcomes = match &args.journal {
+        None => drive::run(&args.trace, &all, &mut progress)?,
+        Some(journal) => with_journal(&args.trace, &all, journal, &mut progress)?,
     };
     drop(line);
     let text = match (format, &outcomes) {
@@ -208,63 +197,25 @@ fn settings(args: &Args) -> Result<Vec<Settings>, Failure> {
     Ok(sweep.expand(&base)?)
 }
 
-/// Runs one configuration, with its journal in a file, in a timeline, or both. For a timeline the journal is held in
-/// memory.
-fn with_journal(args: &Args, all: &[Settings], progress: &mut dyn FnMut(Progress)) -> Result<Outcomes, Failure> {
+/// Runs one configuration, with its journal in a file.
+fn with_journal(
+    trace: &Path,
+    all: &[Settings],
+    journal: &Path,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Outcomes, Failure> {
     let [settings] = all else {
         return Err(Failure::usage(format!(
-            "--journal and --timeline are of one configuration, but {} are given; give one policy and one --ram",
+            "--journal is of one configuration, but {} are given; give one policy and one --ram",
             all.len()
         )));
     };
-    let mut file = args.journal.as_deref().map(Piecewise::create).transpose()?;
-    let mut journal = Vec::new();
-    let mut sink = |bytes: &[u8]| {
-        if args.timeline.is_some() {
-            journal.extend_from_slice(bytes);
-        }
-        file.as_mut().map_or(Ok(()), |file| file.write(bytes))
-    };
-    let outcomes = drive::run_with_journal(&args.trace, settings, &mut sink, progress)?;
-    file.map_or(Ok(()), Piecewise::finish)?;
-    if let (Some(path), Outcomes::String(results)) = (&args.timeline, &outcomes) {
-        if let Some(prices) = &results[0].prices {
-            draw(path, &journal, prices)?;
-        }
-    }
+    let refused = |e: std::io::Error| ExperimentError::Io { path: journal.display().to_string(), reason: e.to_string() };
+    let mut file = BufWriter::new(File::create(journal).map_err(refused)?);
+    let mut sink = |bytes: &[u8]| file.write_all(bytes).map_err(refused);
+    let outcomes = drive::run_with_journal(trace, settings, &mut sink, progress)?;
+    file.flush().map_err(refused)?;
     Ok(outcomes)
-}
-
-/// A file that is written in pieces.
-struct Piecewise<'a> {
-    path: &'a Path,
-    out: BufWriter<File>,
-}
-
-impl<'a> Piecewise<'a> {
-    fn create(path: &'a Path) -> Result<Piecewise<'a>, ExperimentError> {
-        let file = File::create(path).map_err(|e| refused(path, &e))?;
-        Ok(Piecewise { path, out: BufWriter::new(file) })
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<(), ExperimentError> {
-        self.out.write_all(bytes).map_err(|e| refused(self.path, &e))
-    }
-
-    fn finish(mut self) -> Result<(), ExperimentError> {
-        self.out.flush().map_err(|e| refused(self.path, &e))
-    }
-}
-
-fn refused(path: &Path, error: &dyn std::fmt::Display) -> ExperimentError {
-    ExperimentError::Io { path: path.display().to_string(), reason: error.to_string() }
-}
-
-fn draw(path: &Path, journal: &[u8], prices: &StagePrices) -> Result<(), ExperimentError> {
-    let mut file = Piecewise::create(path)?;
-    let clock = Clock { stage: &|stage, work| prices.of(stage, work), write: prices.trans_host_mem };
-    timeline(journal, clock, &mut file.out).map_err(|e| refused(path, &e))?;
-    file.finish()
 }
 
 fn format(args: &Args) -> Result<&str, Failure> {

@@ -40,9 +40,9 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use coldframe_proc::{resolve, Target};
+use coldframe_proc::resolve;
 
 pub use error::RecordError;
 
@@ -59,21 +59,15 @@ pub enum Level {
 }
 
 /// Where recording begins and ends. The first limit that is reached ends it, and the file is finished as if the
-/// program had ended there.
+/// program had ended there. The program gets SIGTERM, and two seconds later SIGKILL.
 #[derive(Debug, Clone, Default)]
 pub struct Limits {
     /// References left out at the start.
     pub skip_refs: u64,
     /// References kept.
     pub max_refs: Option<u64>,
-    /// Bytes of the file. Checked every quarter of a million rows; the size of the last row group is estimated from
-    /// those before.
-    pub max_size: Option<u64>,
     /// Time since the start.
     pub max_time: Option<Duration>,
-    /// At a limit, the program continues to its end, unrecorded. Otherwise it gets SIGTERM, and two seconds later
-    /// SIGKILL.
-    pub keep_running: bool,
 }
 
 /// What to record, and how.
@@ -93,9 +87,6 @@ pub struct Recording {
     pub plugin: Option<PathBuf>,
     /// For programs of another machine: the directory with that machine's `lib` (QEMU's `-L`).
     pub sysroot: Option<PathBuf>,
-    /// Runs the program once more, natively and before, without input and with its output discarded, and reports how
-    /// much slower the recording is. The program's other effects then happen twice.
-    pub overhead: bool,
 }
 
 impl Recording {
@@ -111,7 +102,6 @@ impl Recording {
             stop: Arc::default(),
             plugin: None,
             sysroot: None,
-            overhead: false,
         }
     }
 }
@@ -123,8 +113,6 @@ pub struct Progress {
     pub references: u64,
     /// References skipped at the start.
     pub skipped: u64,
-    /// Bytes of the file so far, about.
-    pub bytes: u64,
     pub seconds: f64,
 }
 
@@ -144,21 +132,12 @@ pub struct Outcome {
     pub references_per_second: f64,
     /// The program's own status.
     pub status: ExitStatus,
-    /// The limit that ended the recording: `max-refs`, `max-size`, `max-time` or `stopped`.
+    /// The limit that ended the recording: `max-refs`, `max-time` or `stopped`.
     pub limit: Option<&'static str>,
     /// Guest threads and processes recorded.
     pub tasks: usize,
     /// What the program did and the trace lacks, one sentence each; also in the trace's notes.
     pub not_recorded: Vec<String>,
-    /// The program's native run time, if asked for.
-    pub native_seconds: Option<f64>,
-}
-
-impl Outcome {
-    /// How much slower recording was than the program alone, if that was measured.
-    pub fn overhead(&self) -> Option<f64> {
-        self.native_seconds.map(|native| self.seconds / native.max(1e-6))
-    }
 }
 
 /// Records the program to its end or to a limit, and finishes the trace.
@@ -176,25 +155,5 @@ pub fn record(order: &Recording, progress: &mut dyn FnMut(Progress)) -> Result<O
         }
     }
     let target = resolve(&order.program, &order.args, &order.search_path)?;
-    let native_seconds = if order.overhead { Some(native(&target)?) } else { None };
-    let mut outcome = qemu::record(order, &target, progress)?;
-    outcome.native_seconds = native_seconds;
-    Ok(outcome)
-}
-
-/// The seconds that a program takes alone, without input and with its output discarded.
-///
-/// # Errors
-/// It cannot be started.
-pub fn native(target: &Target) -> Result<f64, RecordError> {
-    use std::os::unix::process::CommandExt;
-    use std::process::{Command, Stdio};
-    let mut command = Command::new(&target.binary);
-    if let Some((name, rest)) = target.arguments.split_first() {
-        command.arg0(name).args(rest);
-    }
-    let start = Instant::now();
-    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    status.map_err(RecordError::io(format!("run {}", target.binary.display())))?;
-    Ok(start.elapsed().as_secs_f64())
+    qemu::record(order, &target, progress)
 }

@@ -18,7 +18,6 @@ pub struct Process {
     start: Instant,
     deadline: Option<Instant>,
     stop: Arc<AtomicBool>,
-    keep_running: bool,
     /// When SIGTERM was sent.
     asked_to_end: Option<Instant>,
     killed: bool,
@@ -35,7 +34,6 @@ impl Process {
             start,
             deadline: limits.max_time.and_then(|time| start.checked_add(time)),
             stop,
-            keep_running: limits.keep_running,
             asked_to_end: None,
             killed: false,
             status: None,
@@ -75,10 +73,6 @@ impl Process {
 
     /// Call this repeatedly after a limit, until [`Process::ended`].
     pub fn end(&mut self) {
-        // Ctrl-C ends it at once, under any limits.
-        if self.keep_running && !self.stop.load(Ordering::Relaxed) {
-            return;
-        }
         match self.asked_to_end {
             None => {
                 self.signal(Signal::TERM);

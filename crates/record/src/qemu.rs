@@ -153,7 +153,7 @@ impl Session {
                 // A loop in one page is one run, and the chunk that holds the run is not full for hours.
                 self.enough |= self.limit.is_none() && self.ring.held().map_err(read())? >= self.sink.wanted();
                 let (references, skipped) = (self.sink.written, self.sink.skipped);
-                progress(Progress { references, skipped, bytes: self.sink.bytes(), seconds: self.process.seconds() });
+                progress(Progress { references, skipped, seconds: self.process.seconds() });
             }
             if ended && (idle || self.limit.is_some()) {
                 return Ok(());
@@ -261,7 +261,6 @@ impl Session {
             limit: self.limit,
             tasks: self.tasks.len(),
             not_recorded: self.not_recorded,
-            native_seconds: None,
         })
     }
 

@@ -1,9 +1,7 @@
 //! Rows on their way to the file: gathered here, limited, and encoded by another thread.
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
-use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use coldframe_store::{Block, Columns, Kind, Provenance, Summary, TraceError, Writer};
@@ -12,8 +10,6 @@ use crate::{Limits, RecordError};
 
 /// Rows gathered before they are passed on: 1 MiB of address, size and kind.
 pub const ROWS: usize = 64 * 1024;
-/// Row groups are much larger than this, so the file's size is checked rarely.
-const SIZE_CHECK_ROWS: u64 = 256 * 1024;
 
 /// Consecutive rows of one task, column by column.
 #[derive(Default, Clone)]
@@ -103,16 +99,13 @@ pub struct Sink {
     pub rows: Rows,
     skip: u64,
     references_left: u64,
-    max_size: u64,
     /// References kept so far.
     pub written: u64,
     /// References skipped so far.
     pub skipped: u64,
-    rows_since_check: u64,
     /// None once all rows are passed on.
     full: Option<SyncSender<Rows>>,
     empty: Receiver<Rows>,
-    bytes: Arc<AtomicU64>,
     thread: Option<JoinHandle<Result<Writer, TraceError>>>,
     limit: Option<&'static str>,
 }
@@ -124,24 +117,18 @@ impl Sink {
         // cache.
         let (full, to_write) = sync_channel::<Rows>(4);
         let (recycle, empty) = sync_channel(8);
-        let bytes = Arc::new(AtomicU64::new(0));
-        let partial = partial(path);
-        let counter = bytes.clone();
         let thread = std::thread::Builder::new()
             .name("encode".into())
-            .spawn(move || encode(writer, &partial, &to_write, &recycle, &counter))
+            .spawn(move || encode(writer, &to_write, &recycle))
             .map_err(RecordError::io("start a thread"))?;
         Ok(Sink {
             rows: Rows::default(),
             skip: limits.skip_refs,
             references_left: limits.max_refs.unwrap_or(u64::MAX),
-            max_size: limits.max_size.unwrap_or(u64::MAX),
             written: 0,
             skipped: 0,
-            rows_since_check: 0,
             full: Some(full),
             empty,
-            bytes,
             thread: Some(thread),
             limit: None,
         })
@@ -155,11 +142,6 @@ impl Sink {
     /// The limit that was reached, if one was.
     pub fn limit(&self) -> Option<&'static str> {
         self.limit
-    }
-
-    /// Bytes of the file so far, and an estimate for the rows not yet written.
-    pub fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
     }
 
     /// Call this often, between references; it passes the rows on once there are many.
@@ -197,13 +179,6 @@ impl Sink {
         }
         self.references_left -= references;
         self.written += references;
-        self.rows_since_check += self.rows.len() as u64;
-        if self.rows_since_check >= SIZE_CHECK_ROWS {
-            self.rows_since_check = 0;
-            if self.bytes() >= self.max_size {
-                self.limit = self.limit.or(Some("max-size"));
-            }
-        }
         let mut next = self.empty.try_recv().unwrap_or_default();
         next.clear();
         next.task = self.rows.task;
@@ -237,33 +212,12 @@ impl Drop for Sink {
     }
 }
 
-fn partial(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".partial");
-    path.with_file_name(name)
-}
-
 /// The encoder's thread.
-fn encode(
-    mut writer: Writer,
-    partial: &Path,
-    full: &Receiver<Rows>,
-    recycle: &SyncSender<Rows>,
-    bytes: &AtomicU64,
-) -> Result<Writer, TraceError> {
+fn encode(mut writer: Writer, full: &Receiver<Rows>, recycle: &SyncSender<Rows>) -> Result<Writer, TraceError> {
     let mut block = Block::with_capacity(ROWS);
-    let (mut rows_written, mut rows_on_disk, mut on_disk) = (0u64, 0u64, 0u64);
     while let Ok(rows) = full.recv() {
         block.assign(rows.task, &rows.address, &rows.size, &rows.kind, &rows.count);
         writer.write(&block)?;
-        rows_written += rows.len() as u64;
-        let now = std::fs::metadata(partial).map_or(0, |m| m.len());
-        if now > on_disk {
-            (on_disk, rows_on_disk) = (now, rows_written);
-        }
-        // The rows being gathered will take as many bytes each as those before; 6 bytes before any is known.
-        let a_row = if rows_on_disk == 0 { 6.0 } else { on_disk as f64 / rows_on_disk as f64 };
-        bytes.store(on_disk + ((rows_written - rows_on_disk) as f64 * a_row) as u64, Ordering::Relaxed);
         // It need not be taken back.
         let _ = recycle.try_send(rows);
     }

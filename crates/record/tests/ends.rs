@@ -61,22 +61,18 @@ fn endless(dir: &Path) -> PathBuf {
 }
 
 #[test]
-fn time_size_and_the_caller_end_a_recording_and_the_program() {
+fn time_and_the_caller_end_a_recording_and_the_program() {
     if !have(&[QEMU, CC]) {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
     let program = endless(dir.path());
     for level in [Level::Exact, Level::Pages(1024)] {
-        for limit in ["max-time", "max-size", "stopped"] {
+        for limit in ["max-time", "stopped"] {
             let out = dir.path().join(limit);
             let mut order = order(&program, &[], &out);
             order.level = level;
-            match limit {
-                "max-time" => order.limits.max_time = Some(Duration::from_millis(300)),
-                "max-size" => order.limits.max_size = Some(400_000),
-                _ => {}
-            }
+            order.limits.max_time = (limit == "max-time").then(|| Duration::from_millis(300));
             let stop = order.stop.clone();
             let start = Instant::now();
             let outcome = record(&order, &mut |p| {
@@ -91,17 +87,13 @@ fn time_size_and_the_caller_end_a_recording_and_the_program() {
             let (rows, provenance) = read(&out);
             assert_eq!(rows.iter().map(|r| u64::from(r.count)).sum::<u64>(), outcome.references);
             assert!(!rows.is_empty() && provenance.notes.iter().any(|n| n.contains(limit)));
-            if limit == "max-size" {
-                // One row group may come on top of the estimate.
-                assert!((100_000..4_000_000).contains(&outcome.bytes), "{}", outcome.bytes);
-            }
             assert!(!out.with_file_name(format!("{limit}.partial")).exists());
         }
     }
 }
 
 #[test]
-fn a_program_that_ignores_sigterm_is_killed_and_one_may_keep_running() {
+fn a_program_that_ignores_sigterm_is_killed() {
     if !have(&[QEMU]) {
         return;
     }
@@ -110,12 +102,6 @@ fn a_program_that_ignores_sigterm_is_killed_and_one_may_keep_running() {
     let mut stubborn = order(Path::new("sh"), &["-c", "trap '' TERM; while :; do :; done"], &out);
     stubborn.limits.max_refs = Some(3_000_000);
     assert_eq!(run(&stubborn).unwrap().status.signal(), Some(9));
-
-    let mut patient = order(Path::new("sh"), &["-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 5"], &out);
-    patient.limits.max_refs = Some(1000);
-    patient.limits.keep_running = true;
-    let outcome = run(&patient).unwrap();
-    assert_eq!((outcome.status.code(), outcome.references), (Some(5), 1000));
 }
 
 #[test]

@@ -351,18 +351,6 @@ fn threads_are_tasks_of_one_address_space() {
 }
 
 #[test]
-fn overhead_is_measured_when_asked_for() {
-    if !have(&[QEMU]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let mut order = order(Path::new("sort"), &["/etc/passwd", "-o", "/dev/null"], &dir.path().join("t.parquet"));
-    assert_eq!(run(&order).unwrap().overhead(), None);
-    order.overhead = true;
-    assert!(run(&order).unwrap().overhead().is_some_and(|factor| factor > 1.0));
-}
-
-#[test]
 fn every_refusal_says_what_to_do_and_leaves_no_file() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("t.parquet");

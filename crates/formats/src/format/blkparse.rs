@@ -32,7 +32,7 @@ const LAYOUT: &str =
 const SECOND_PS: u64 = 1_000_000_000_000;
 const SECTOR: u64 = 512;
 /// Minor numbers take 20 bits in the kernel.
-pub(super) const MINOR_BITS: u32 = 20;
+const MINOR_BITS: u32 = 20;
 
 #[derive(Default)]
 struct Blkparse {

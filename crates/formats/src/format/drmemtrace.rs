@@ -3,37 +3,31 @@
 //! ```text
 //! record of 12 bytes   u16 type   u16 size   u64 value      little-endian, packed (`trace_entry.h`)
 //! ```
-//! Name one thread's `*.memtrace.zip` (its members are parts of one stream), a `drmemtrace.trace.gz`, or the `trace`
-//! folder, whose threads are merged by their time stamps. DynamoRIO's maintainers do not promise that this form
-//! stays, so other versions are refused. Prefetches, flushes, encodings and instructions that were not fetched are no
-//! accesses, and are skipped.
+//! Name a `drmemtrace.trace.gz`, or one thread's `*.memtrace.zip` (its members are parts of one stream); `trace merge`
+//! joins the threads by their time stamps. DynamoRIO's maintainers do not promise that this form stays, so other
+//! versions are refused. Prefetches, flushes, encodings and instructions that were not fetched are no accesses, and are
+//! skipped.
 
 use super::lines::Fault;
-use super::merge::Merged;
-use super::options::Options;
-use super::records::{flaw, Binary, Decode, Records};
+use super::records::{flaw, Binary, Decode};
 use super::tasks::Tasks;
-use super::{le, Format, Input, RowReader};
+use super::{le, Format};
 use coldframe_store::block::Columns;
-use coldframe_store::error::TraceError;
 use coldframe_store::fidelity::Fidelity;
 use coldframe_store::reference::{Kind, Reference};
 
 pub(super) const FORMAT: Format = Format {
     name: "drmemtrace",
-    summary: "DynamoRIO drmemtrace: a thread's memtrace.zip, a trace.gz, or the trace folder; versions 2 to 7",
-    example: "drmemtrace:drmemtrace.app.1234.dir/trace",
+    summary: "DynamoRIO drmemtrace: a trace.gz or a thread's memtrace.zip (`trace merge` joins threads); versions 2 to 7",
+    example: "drmemtrace:drmemtrace.app.1234.memtrace.zip",
     fidelity: Fidelity::ExactReferences,
     skips: "prefetches, flushes, markers, encodings, headers",
     takes: &[],
-    guess: Some(|head| head.len() >= RECORD && le::<2>(head, 0) == HEADER && VERSIONS.contains(&le::<8>(head, 4))),
-    open,
+    guess: Some(|head| head.len() >= Drmemtrace::RECORD && le::<2>(head, 0) == HEADER && VERSIONS.contains(&le::<8>(head, 4))),
+    open: |input, _| Ok(Binary::boxed(input.stream_or_members()?, Drmemtrace::default())),
 };
 
-const RECORD: usize = 12;
 const VERSIONS: std::ops::RangeInclusive<u64> = 2..=7;
-/// Most files of a folder.
-const FILES_MAX: usize = 4096;
 
 // Types, as in `trace_entry.h`.
 const READ: u64 = 0;
@@ -67,63 +61,7 @@ struct Drmemtrace {
     filtered: bool,
 }
 
-fn open(input: Input, _: &Options) -> Result<Box<dyn RowReader>, TraceError> {
-    let Input::Path(path) = &input else { return one(input) };
-    if !path.is_dir() {
-        return one(input);
-    }
-    let entries = std::fs::read_dir(path).map_err(|error| TraceError::io(path, "read", error))?;
-    let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).filter(|file| file.is_file()).collect();
-    files.sort();
-    match files.len() {
-        0 => Err(TraceError::Usage {
-            what: format!("trace folder {}", path.display()),
-            found: "no file in it".into(),
-            remedy: "name the folder that holds the *.memtrace.zip files".into(),
-        }),
-        1 => one(Input::Path(files.remove(0))),
-        2..=FILES_MAX => {
-            Ok(Box::new(Merged::new(files.into_iter().map(|file| one(Input::Path(file))).collect::<Result<_, _>>()?)))
-        }
-        many => Err(TraceError::Usage {
-            what: format!("trace folder {}", path.display()),
-            found: format!("{many} files"),
-            remedy: format!("name a folder with at most {FILES_MAX} threads").into(),
-        }),
-    }
-}
-
-fn one(input: Input) -> Result<Box<dyn RowReader>, TraceError> {
-    Ok(Binary::boxed(Records::new(input.stream_or_members()?), Drmemtrace::default()))
-}
-
 impl Drmemtrace {
-    fn record(
-        &mut self,
-        (kind, size, value): (u64, u64, u64),
-        out: &mut Vec<Reference>,
-        tasks: &mut Tasks,
-    ) -> Result<(), Box<Fault>> {
-        if !self.started {
-            return self.header(kind, value);
-        }
-        match kind {
-            READ => out.push(self.access(value, size, Kind::Read)),
-            WRITE => out.push(self.access(value, size, Kind::Write)),
-            10..=16 | 48 | 49 | SYSENTER => {
-                self.next = value.wrapping_add(size);
-                out.push(self.access(value, size, Kind::Fetch));
-            }
-            BUNDLE => self.bundle(size, value, out)?,
-            THREAD | PID => self.identity(kind, value, tasks)?,
-            HEADER => self.header(kind, value)?,
-            MARKER => self.marker(size, value)?,
-            _ if kind < TYPE_MAX => {}
-            _ => return Err(flaw("type", format!("{kind}, which no known version has"), REMEDY)),
-        }
-        Ok(())
-    }
-
     fn access(&self, address: u64, size: u64, kind: Kind) -> Reference {
         Reference { task: self.thread, time: self.time, ..Reference::new(address, size as u32, kind) }
     }
@@ -181,14 +119,28 @@ impl Drmemtrace {
 }
 
 impl Decode for Drmemtrace {
-    fn next(&mut self, records: &mut Records, out: &mut Vec<Reference>, tasks: &mut Tasks) -> Result<bool, TraceError> {
-        let record = records.take(RECORD)?;
-        if record.is_empty() {
-            return Ok(false);
+    const RECORD: usize = 12;
+
+    fn next(&mut self, record: &[u8], out: &mut Vec<Reference>, tasks: &mut Tasks) -> Result<(), Box<Fault>> {
+        let (kind, size, value) = (le::<2>(record, 0), le::<2>(record, 2), le::<8>(record, 4));
+        if !self.started {
+            return self.header(kind, value);
         }
-        let parts = (le::<2>(record, 0), le::<2>(record, 2), le::<8>(record, 4));
-        self.record(parts, out, tasks).map_err(|flaw| records.bad_taken(*flaw))?;
-        Ok(true)
+        match kind {
+            READ => out.push(self.access(value, size, Kind::Read)),
+            WRITE => out.push(self.access(value, size, Kind::Write)),
+            10..=16 | 48 | 49 | SYSENTER => {
+                self.next = value.wrapping_add(size);
+                out.push(self.access(value, size, Kind::Fetch));
+            }
+            BUNDLE => self.bundle(size, value, out)?,
+            THREAD | PID => self.identity(kind, value, tasks)?,
+            HEADER => self.header(kind, value)?,
+            MARKER => self.marker(size, value)?,
+            _ if kind < TYPE_MAX => {}
+            _ => return Err(flaw("type", format!("{kind}, which no known version has"), REMEDY)),
+        }
+        Ok(())
     }
 
     fn columns(&self) -> Columns {

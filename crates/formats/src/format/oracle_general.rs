@@ -12,11 +12,10 @@ use rustc_hash::FxHashMap;
 
 use super::lines::Fault;
 use super::options::{NUMBER_OBJECTS, UNIT_ADDRESS};
-use super::records::{flaw, Binary, Decode, Records};
+use super::records::{flaw, Binary, Decode};
 use super::tasks::Tasks;
 use super::{le, Format};
 use coldframe_store::block::Columns;
-use coldframe_store::error::TraceError;
 use coldframe_store::fidelity::Fidelity;
 use coldframe_store::reference::{Kind, Reference};
 
@@ -31,11 +30,10 @@ pub(super) const FORMAT: Format = Format {
     open: |input, options| {
         let unit = options.address_unit("oracleGeneral")?;
         let numbers = options.number_objects.then(FxHashMap::default);
-        Ok(Binary::boxed(Records::new(input.stream()?), Objects { unit, numbers, larger: 0 }))
+        Ok(Binary::boxed(input.stream()?, Objects { unit, numbers, larger: 0 }))
     },
 };
 
-const RECORD: usize = 24;
 const NANOSECONDS: u64 = 1_000_000_000;
 
 struct Objects {
@@ -46,9 +44,11 @@ struct Objects {
     larger: u64,
 }
 
-impl Objects {
+impl Decode for Objects {
+    const RECORD: usize = 24;
+
     #[inline]
-    fn request(&mut self, record: &[u8]) -> Result<Reference, Box<Fault>> {
+    fn next(&mut self, record: &[u8], out: &mut Vec<Reference>, _: &mut Tasks) -> Result<(), Box<Fault>> {
         let (mut id, mut size) = (le::<8>(record, 4), le::<4>(record, 12));
         if let Some(numbers) = &mut self.numbers {
             let next = numbers.len() as u64;
@@ -61,18 +61,8 @@ impl Objects {
             flaw("id", found, "these ids are names, not places: add --number-objects, or declare a smaller unit")
         })?;
         let time = le::<4>(record, 0) * NANOSECONDS;
-        Ok(Reference { time, ..Reference::new(address, size as u32, Kind::Read) })
-    }
-}
-
-impl Decode for Objects {
-    fn next(&mut self, records: &mut Records, out: &mut Vec<Reference>, _: &mut Tasks) -> Result<bool, TraceError> {
-        let record = records.take(RECORD)?;
-        if record.is_empty() {
-            return Ok(false);
-        }
-        out.push(self.request(record).map_err(|flaw| records.bad_taken(*flaw))?);
-        Ok(true)
+        out.push(Reference { time, ..Reference::new(address, size as u32, Kind::Read) });
+        Ok(())
     }
 
     fn columns(&self) -> Columns {

@@ -9,7 +9,7 @@ use coldframe_store::block::{Block, Columns};
 use coldframe_store::error::TraceError;
 use coldframe_store::reference::Reference;
 
-/// Bytes held. No record of any format here is longer, including a blktrace record with its 64 KiB of payload.
+/// Bytes held. No record of any format here is longer.
 const BUFFER: usize = 256 * 1024;
 
 /// What is wrong with a record.
@@ -18,7 +18,7 @@ pub(super) fn flaw(field: &'static str, found: String, remedy: &'static str) -> 
 }
 
 /// Cuts a stream into records.
-pub(super) struct Records {
+struct Records {
     stream: Stream,
     buffer: Vec<u8>,
     start: usize,
@@ -31,16 +31,12 @@ pub(super) struct Records {
 }
 
 impl Records {
-    pub(super) fn new(stream: Stream) -> Records {
-        Records { stream, buffer: vec![0; BUFFER], start: 0, end: 0, byte: 0, number: 0, last: 0 }
-    }
-
     /// The next record, of `length` bytes; empty at the end.
     ///
     /// # Errors
     /// Those of the stream; the stream ends within a record.
     #[inline]
-    pub(super) fn take(&mut self, length: usize) -> Result<&[u8], TraceError> {
+    fn take(&mut self, length: usize) -> Result<&[u8], TraceError> {
         if self.end - self.start < length {
             self.fill(length)?;
         }
@@ -48,7 +44,8 @@ impl Records {
             0 => return Ok(&[]),
             held if held < length => {
                 let found = format!("the data end after {held} of {length} bytes");
-                return Err(self.bad(*flaw("record", found, "the file is cut off: copy or record it again")));
+                let flaw = flaw("record", found, "the file is cut off: copy or record it again");
+                return Err(self.bad_at(*flaw, self.number, self.byte));
             }
             _ => {}
         }
@@ -57,14 +54,6 @@ impl Records {
         self.byte += length as u64;
         (self.number, self.last) = (self.number + 1, length);
         Ok(&self.buffer[from..self.start])
-    }
-
-    /// The next bytes without taking them: `length` of them, or fewer at the end.
-    pub(super) fn peek(&mut self, length: usize) -> Result<&[u8], TraceError> {
-        if self.end - self.start < length {
-            self.fill(length)?;
-        }
-        Ok(&self.buffer[self.start..self.end.min(self.start + length)])
     }
 
     /// Moves what is held to the front and reads until `least` bytes are held or there is no more.
@@ -82,13 +71,8 @@ impl Records {
         Ok(())
     }
 
-    /// A complaint about the record that begins at the current place.
-    pub(super) fn bad(&self, flaw: Fault) -> TraceError {
-        self.bad_at(flaw, self.number, self.byte)
-    }
-
     /// A complaint about the record that was taken last.
-    pub(super) fn bad_taken(&self, flaw: Fault) -> TraceError {
+    fn bad_taken(&self, flaw: Fault) -> TraceError {
         self.bad_at(flaw, self.number.saturating_sub(1), self.byte - self.last as u64)
     }
 
@@ -100,12 +84,14 @@ impl Records {
 
 /// A binary format: how to read one of its records.
 pub(super) trait Decode: Send + 'static {
-    /// Takes the next record from `records` and appends its accesses to `out`, or none if it is skipped. Tasks are
-    /// noted in `tasks`. Returns `false` at the end.
+    /// Bytes of a record.
+    const RECORD: usize;
+
+    /// Appends the accesses of a record to `out`, or none if it is skipped. Tasks are noted in `tasks`.
     ///
     /// # Errors
-    /// Those of the stream; a flaw of the record.
-    fn next(&mut self, records: &mut Records, out: &mut Vec<Reference>, tasks: &mut Tasks) -> Result<bool, TraceError>;
+    /// A flaw of the record.
+    fn next(&mut self, record: &[u8], out: &mut Vec<Reference>, tasks: &mut Tasks) -> Result<(), Box<Fault>>;
 
     /// Which optional columns its accesses have.
     fn columns(&self) -> Columns;
@@ -134,7 +120,8 @@ pub(super) struct Binary<D> {
 }
 
 impl<D: Decode> Binary<D> {
-    pub(super) fn boxed(records: Records, decoder: D) -> Box<dyn RowReader> {
+    pub(super) fn boxed(stream: Stream, decoder: D) -> Box<dyn RowReader> {
+        let records = Records { stream, buffer: vec![0; BUFFER], start: 0, end: 0, byte: 0, number: 0, last: 0 };
         let (tasks, clock) = (Tasks::default(), Clock::default());
         Box::new(Binary { records, decoder, tasks, pending: Vec::new(), taken: 0, skipped: 0, clock })
     }
@@ -144,9 +131,12 @@ impl<D: Decode> Binary<D> {
         while self.taken == self.pending.len() {
             self.pending.clear();
             self.taken = 0;
-            if !self.decoder.next(&mut self.records, &mut self.pending, &mut self.tasks)? {
+            let record = self.records.take(D::RECORD)?;
+            if record.is_empty() {
                 return Ok(false);
             }
+            let decoded = self.decoder.next(record, &mut self.pending, &mut self.tasks);
+            decoded.map_err(|flaw| self.records.bad_taken(*flaw))?;
             self.skipped += u64::from(self.pending.is_empty());
         }
         Ok(true)

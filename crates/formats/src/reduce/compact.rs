@@ -17,111 +17,100 @@
 //! The row at t3 takes over the dropped row's count, and whether it wrote. LRU's dirty evictions show no difference
 //! either, since the page does not leave in between. Memory: K + 1 pages and at most two rows of each.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashMap;
 
-use super::chain::Chain;
 use coldframe_store::reference::{Kind, Reference};
 
 /// A page: address space and number.
 pub(super) type Page = (u32, u64);
 
-/// A row that may still be dropped, or that follows one that may.
-struct Row {
-    page: Page,
-    reference: Reference,
-}
-
 /// A page among the K + 1 pages touched last.
 struct Recent {
     page: Page,
-    /// The time of its last reference, and the row of that reference.
-    last: u64,
-    row: u32,
-    /// The time of the reference before that, in the reduced trace; `None`: there was none while the page was among
+    /// The time of its last reference but one, in the reduced trace; `None`: there was none while the page was among
     /// these.
     before: Option<u64>,
 }
 
-/// The filter.
+/// The filter. A reference's time is its number.
 pub(super) struct Compactor {
     /// K.
     pages: usize,
-    rows: Chain<Row>,
-    /// The longest untouched first.
-    recent: Chain<Recent>,
-    places: FxHashMap<Page, u32>,
+    /// By time: rows that may still be dropped, or that follow one that may.
+    rows: BTreeMap<u64, (Page, Reference)>,
+    /// By the time of their last reference.
+    recent: BTreeMap<u64, Recent>,
+    /// The time of the last reference to each of these.
+    last: FxHashMap<Page, u64>,
     now: u64,
 }
 
 impl Compactor {
     /// For memories of `pages` pages and more.
     pub(super) fn new(pages: usize) -> Compactor {
-        Compactor { pages, rows: Chain::new(), recent: Chain::new(), places: FxHashMap::default(), now: 0 }
+        Compactor { pages, rows: BTreeMap::new(), recent: BTreeMap::new(), last: FxHashMap::default(), now: 0 }
     }
 
     /// Takes the next reference, which is on `page` alone, and hands out rows that are decided.
     pub(super) fn push(&mut self, page: Page, mut reference: Reference, out: &mut impl FnMut(Reference)) {
-        if let Some((_, row)) = self.rows.last() {
-            if row.page == page && absorb(&mut row.reference, &reference) {
+        if let Some(mut entry) = self.rows.last_entry() {
+            let (of, row) = entry.get_mut();
+            if *of == page && absorb(row, &reference) {
                 return;
             }
         }
         self.now += 1;
         let before = self.take_over(page, &mut reference);
-        let row = self.rows.push(Row { page, reference });
-        let recent = Recent { page, last: self.now, row, before };
-        let place = self.recent.push(recent);
-        self.places.insert(page, place);
+        self.rows.insert(self.now, (page, reference));
+        self.recent.insert(self.now, Recent { page, before });
+        self.last.insert(page, self.now);
         self.release(out);
     }
 
     /// Hands out the remaining rows.
-    pub(super) fn finish(mut self, out: &mut impl FnMut(Reference)) {
-        while let Some((number, _)) = self.rows.first() {
-            self.rows.remove(number).into_iter().for_each(|row| out(row.reference));
-        }
+    pub(super) fn finish(self, out: &mut impl FnMut(Reference)) {
+        self.rows.into_values().for_each(|(_, row)| out(row));
     }
 
     /// Drops the page's last row if that is allowed; `reference` then counts for it. Returns the time of the page's
     /// reference before.
     fn take_over(&mut self, page: Page, reference: &mut Reference) -> Option<u64> {
-        let Some(place) = self.places.get(&page).copied() else {
+        let Some(last) = self.last.get(&page).copied() else {
             self.forget_one();
             return None;
         };
-        let droppable = self.recent.get(place).is_some_and(|recent| self.droppable(recent));
-        let recent = self.recent.remove(place)?;
-        let dropped = self.rows.get(recent.row).filter(|row| droppable && row.page == page);
-        if dropped.is_some_and(|row| absorb(reference, &row.reference)) {
-            self.rows.remove(recent.row);
-            return recent.before;
+        let droppable = self.recent.get(&last).is_some_and(|recent| self.droppable(recent));
+        let before = self.recent.remove(&last)?.before;
+        if droppable && self.rows.get(&last).is_some_and(|(_, row)| absorb(reference, row)) {
+            self.rows.remove(&last);
+            return before;
         }
-        Some(recent.last)
+        Some(last)
     }
 
     /// Whether at most K pages, including its own, have been referenced since its last reference but one.
     fn droppable(&self, recent: &Recent) -> bool {
-        let oldest = self.recent.first().filter(|_| self.recent.len() > self.pages);
-        recent.before.is_some_and(|before| oldest.is_none_or(|(_, oldest)| oldest.last < before))
+        let oldest = self.recent.first_key_value().filter(|_| self.recent.len() > self.pages);
+        recent.before.is_some_and(|before| oldest.is_none_or(|(oldest, _)| *oldest < before))
     }
 
     /// Makes room for another page among the K + 1.
     fn forget_one(&mut self) {
-        let oldest = self.recent.first().filter(|_| self.recent.len() > self.pages).map(|(number, _)| number);
-        if let Some(recent) = oldest.and_then(|number| self.recent.remove(number)) {
-            self.places.remove(&recent.page);
+        if self.recent.len() > self.pages {
+            self.recent.pop_first().map(|(_, recent)| self.last.remove(&recent.page));
         }
     }
 
     /// Hands out the first rows, up to one that may still be dropped. The newest row may still take over others.
     fn release(&mut self, out: &mut impl FnMut(Reference)) {
         while self.rows.len() > 1 {
-            let Some((number, row)) = self.rows.first() else { return };
-            let recent = self.places.get(&row.page).and_then(|place| self.recent.get(*place));
-            if recent.is_some_and(|recent| recent.row == number && self.droppable(recent)) {
+            let Some(first) = self.rows.first_entry() else { return };
+            if self.recent.get(first.key()).is_some_and(|recent| self.droppable(recent)) {
                 return;
             }
-            self.rows.remove(number).into_iter().for_each(|row| out(row.reference));
+            self.rows.pop_first().into_iter().for_each(|(_, (_, row))| out(row));
         }
     }
 }

@@ -2,8 +2,6 @@
 //! and Ahmad, "Efficient MRC construction with SHARDS", FAST 2015, section 3.1). All references to a kept page are
 //! kept, so that distances are those of the whole trace times the share of pages kept.
 
-use std::collections::BinaryHeap;
-
 use super::compact::Page;
 
 /// Hashes are below this: the paper's modulus P = 2^24 (section 4.1).
@@ -18,34 +16,14 @@ pub(super) fn hash((space, page): Page) -> u64 {
     (z ^ (z >> 31)) % MODULUS
 }
 
-/// Finds the threshold that keeps at most this many pages. The paper lowers the threshold as pages come (section
-/// 3.2). Here the trace can be read twice, so the threshold is known beforehand, and the rate is the same from the
-/// first row on.
-pub(super) struct Smallest {
-    pages: usize,
-    /// The smallest hashes so far, one more than pages to keep.
-    hashes: BinaryHeap<u64>,
-}
-
-impl Smallest {
-    pub(super) fn new(pages: usize) -> Smallest {
-        Smallest { pages, hashes: BinaryHeap::new() }
-    }
-
-    /// Takes a page that was not taken before.
-    pub(super) fn push(&mut self, page: Page) {
-        self.hashes.push(hash(page));
-        if self.hashes.len() > self.pages + 1 {
-            self.hashes.pop();
-        }
-    }
-
-    /// Everything below is kept.
-    pub(super) fn threshold(mut self) -> u64 {
-        if self.hashes.len() <= self.pages {
-            return MODULUS;
-        }
-        self.hashes.pop().unwrap_or(MODULUS)
+/// The threshold that keeps at most `most` of these pages. The paper lowers the threshold as pages come (section 3.2).
+/// Here the trace can be read twice, so the threshold is known beforehand, and the rate is the same from the first row
+/// on.
+pub(super) fn threshold(pages: impl Iterator<Item = Page>, most: usize) -> u64 {
+    let mut hashes: Vec<u64> = pages.map(hash).collect();
+    match most < hashes.len() {
+        true => *hashes.select_nth_unstable(most).1,
+        false => MODULUS,
     }
 }
 
@@ -59,11 +37,7 @@ mod tests {
         let below = |threshold| pages.iter().filter(|page| hash(**page) < threshold).count();
         // A tenth of 40 000 is 4000, with a standard deviation of 60.
         assert!(below(MODULUS / 10).abs_diff(4000) < 300);
-        let mut smallest = Smallest::new(500);
-        pages.iter().for_each(|page| smallest.push(*page));
-        assert_eq!(below(smallest.threshold()), 500);
-        let mut all = Smallest::new(40_000);
-        pages.iter().for_each(|page| all.push(*page));
-        assert_eq!(all.threshold(), MODULUS);
+        assert_eq!(below(threshold(pages.iter().copied(), 500)), 500);
+        assert_eq!(threshold(pages.iter().copied(), 40_000), MODULUS);
     }
 }
