@@ -36,6 +36,15 @@ impl Links {
         Links { next: vec![NIL; n].into_boxed_slice(), prev: vec![NIL; n].into_boxed_slice() }
     }
 
+    /// Links for at least `n` indices; the new ones are on no list. An engine's tables never grow.
+    pub fn grow(&mut self, n: usize) {
+        for table in [&mut self.next, &mut self.prev] {
+            let mut longer = core::mem::take(table).into_vec();
+            longer.resize(n.max(longer.len()), NIL);
+            *table = longer.into_boxed_slice();
+        }
+    }
+
     /// The index after `i` on its list (towards the tail).
     pub fn next(&self, i: usize) -> Option<usize> {
         some(self.next[i])

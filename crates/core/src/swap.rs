@@ -147,6 +147,14 @@ pub struct AreaConfig {
     pub wear: WearLevelling,
 }
 
+impl AreaConfig {
+    /// A log with one victim at a time, and the least erased block next.
+    pub fn log(blocks: u32, start: u32, collector: &'static Collector) -> AreaConfig {
+        let wear = WearLevelling { dynamic: true, spread_max: None };
+        AreaConfig { blocks, priority: 0, layout: Layout::Log, collector, victims: 1, start, stop: start, wear }
+    }
+}
+
 /// Why a swap area cannot be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SwapError {

@@ -13,16 +13,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use coldframe_core::fault::handler;
+use coldframe_core::fault::handler::parallel::HANDLER as PARALLEL;
 use coldframe_core::policy::PolicyChoice;
-use coldframe_core::{Caps, Ps};
+use coldframe_core::Ps;
 use coldframe_drivers::front_end::instruction::{Instruction, Reading, Shape};
 use coldframe_drivers::front_end::plain::Plain;
 use coldframe_drivers::front_end::{FrontEnd, Spaces};
 use coldframe_drivers::run::IdlePrices;
 use coldframe_drivers::{Run, Stream};
 use coldframe_lane::DeviceTimes;
-use coldframe_lane::{LaneBelow, LaneConfig, PageRef};
+use coldframe_lane::{LaneConfig, PageRef};
 use coldframe_sheet::StagePrices;
 use coldframe_store::{Block, Reader, Wanted};
 
@@ -30,17 +30,9 @@ const ROUNDS: usize = 7;
 const FRAMES: usize = 512;
 
 fn lane(frames: usize) -> LaneConfig {
-    LaneConfig {
-        evict_batch: 1,
-        policy: PolicyChoice::parse("clock").expect("our own text"),
-        handler: handler::find("parallel").expect("our own text"),
-        frames,
-        caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false, places: false },
-        prices: StagePrices::uniform(Ps::from_us(1)),
-        device: DeviceTimes { load: Ps::from_us(30), program: None },
-        failures: None,
-        below: LaneBelow::Homes,
-    }
+    let policy = PolicyChoice::parse("clock").expect("our own text");
+    let device = DeviceTimes { load: Ps::from_us(30), program: None };
+    LaneConfig::new(policy, &PARALLEL, frames, StagePrices::uniform(Ps::from_us(1)), device)
 }
 
 fn plain(shift: u32) -> Box<Plain> {

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use coldframe_core::swap::{collect, AreaConfig, Layout, WearLevelling};
+use coldframe_core::swap::{collect, AreaConfig};
 use coldframe_drivers::swap::{Keep, ReadAhead, SwapConfig, SwapRun};
 use coldframe_formats::swap::{SwapEvent, SwapOp, SwapTrace};
 use coldframe_lane::window::Window;
@@ -45,16 +45,8 @@ fn trace() -> SwapTrace {
 fn main() {
     let trace = trace();
     for collector in collect::ALL {
-        let area = AreaConfig {
-            blocks: BLOCKS,
-            priority: 0,
-            layout: Layout::Log,
-            collector,
-            victims: if collector.with_age { 4 } else { 1 },
-            start: 6,
-            stop: 6,
-            wear: WearLevelling { dynamic: true, spread_max: None },
-        };
+        let victims = if collector.with_age { 4 } else { 1 };
+        let area = AreaConfig { victims, ..AreaConfig::log(BLOCKS, 6, collector) };
         let config = SwapConfig {
             areas: vec![area],
             slots_per_block: 32,

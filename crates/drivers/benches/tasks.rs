@@ -9,14 +9,12 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::Instant;
 
-use coldframe_core::fault::handler;
+use coldframe_core::fault::handler::sequential;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::{Arrival, LIST_MAX};
-use coldframe_core::{Below, Ps};
+use coldframe_core::Ps;
 use coldframe_drivers::scheduler;
-use coldframe_drivers::tasks::{
-    Activation, Cpu, OnFault, Prefetching, Program, TaskSpec, TasksConfig, TasksResult, CAPS,
-};
+use coldframe_drivers::tasks::{Activation, Cpu, Prefetching, Program, TaskSpec, TasksConfig};
 use coldframe_lane::machine::{MachineConfig, Zeros};
 use coldframe_lane::DeviceTimes;
 use coldframe_sheet::StagePrices;
@@ -35,71 +33,36 @@ fn program(name: &str) -> Program {
 }
 
 fn specs(program: &Program, tasks: u32) -> Vec<TaskSpec> {
-    let task = |i| TaskSpec {
-        program: program.clone(),
-        first_page: i * program.pages,
-        rounds: Some(LAPS * TASKS / tasks),
-        pause: Ps::ZERO,
-        turns: 1,
-        fresh: false,
-    };
-    (0..tasks).map(task).collect()
+    (0..tasks).map(|i| TaskSpec::new(program.clone(), i * program.pages, LAPS * TASKS / tasks)).collect()
 }
 
 fn config(scheduler: &str, frames: u32, activation: Activation) -> TasksConfig {
-    TasksConfig {
-        policy: PolicyChoice::parse("second-chance").expect("our own text"),
-        handler: handler::find("sequential").expect("our own text"),
-        frames: frames as usize,
-        evict_batch: 1,
-        machine: MachineConfig::device(
-            StagePrices::uniform(Ps::from_us(1)),
-            DeviceTimes { load: Ps::from_us(58), program: Some(Ps::from_us(180)) },
-            Zeros::Once,
-        ),
-        caps: CAPS,
-        area: Below::Homes,
-        xip_surplus: Ps::ZERO,
-        reference: Ps::from_ns(100),
-        tick: Ps::from_us(1_000),
-        scheduler: scheduler::find(scheduler).expect("our own name"),
-        slice: None,
-        on_fault: OnFault::Sleeps,
-        prefetching: Prefetching {
-            activation,
-            list_max: LIST_MAX,
-            idle_max: Some(2),
-            depth: 16,
-            ready_min: 2,
-            follow: false,
-            past_switch: true,
-            arrival: Arrival::MappedBehindSlice,
-        },
-    }
+    let policy = PolicyChoice::parse("second-chance").expect("our own text");
+    let device = DeviceTimes { load: Ps::from_us(58), program: Some(Ps::from_us(180)) };
+    let machine = MachineConfig::device(StagePrices::uniform(Ps::from_us(1)), device, Zeros::Once);
+    let scheduler = scheduler::find(scheduler).expect("our own name");
+    let prefetching = Prefetching {
+        activation,
+        list_max: LIST_MAX,
+        idle_max: Some(2),
+        depth: 16,
+        ready_min: 2,
+        past_switch: true,
+        arrival: Arrival::MappedBehindSlice,
+        ..Prefetching::NEVER
+    };
+    TasksConfig { prefetching, ..TasksConfig::new(policy, &sequential::HANDLER, frames as usize, machine, scheduler) }
 }
 
-fn run(scheduler: &str, specs: &[TaskSpec], setting: Setting) -> TasksResult {
-    let pages: u32 = specs.iter().map(|spec| spec.program.pages).sum();
-    let config = config(scheduler, pages * setting.ram_percent / 100, setting.activation);
-    Cpu::new(&config, specs).expect("our own configuration").run()
-}
-
-#[derive(Clone, Copy)]
-struct Setting {
-    name: &'static str,
-    ram_percent: u32,
-    activation: Activation,
-}
-
-const SETTINGS: [Setting; 2] = [
-    Setting { name: "no prefetching", ram_percent: 100, activation: Activation::Never },
-    Setting { name: "prefetch-75", ram_percent: 100, activation: Activation::Tick(0.75) },
-];
+const SETTINGS: [(&str, Activation); 2] =
+    [("no prefetching", Activation::Never), ("prefetch-75", Activation::Tick(0.75))];
 
 /// Steps a second: a step is a run of references to one page, what the hot loop goes through.
-fn rate(scheduler: &str, specs: &[TaskSpec], setting: Setting) -> f64 {
+fn rate(scheduler: &str, specs: &[TaskSpec], activation: Activation) -> f64 {
+    let pages: u32 = specs.iter().map(|spec| spec.program.pages).sum();
+    let config = config(scheduler, pages, activation);
     let began = Instant::now();
-    black_box(run(scheduler, specs, setting));
+    black_box(Cpu::new(&config, specs).expect("our own configuration").run());
     let seconds = began.elapsed().as_secs_f64();
     let steps: u64 = specs.iter().map(|s| s.program.steps.len() as u64 * u64::from(s.rounds.unwrap_or(0))).sum();
     steps as f64 / seconds
@@ -111,30 +74,29 @@ fn median(mut rates: Vec<f64>) -> f64 {
 }
 
 fn main() {
-    for name in ["game.parquet"] {
-        let program = program(name);
-        let (one, many) = (specs(&program, 1), specs(&program, TASKS));
-        let steps = program.steps.len();
-        println!(
-            "trace {name}: {} pages, {steps} runs of references to one page, {LAPS} laps by {TASKS} tasks",
-            program.pages
-        );
-        for (scheduler, _) in scheduler::ALL {
-            for setting in SETTINGS {
-                let (mut alone, mut together) = (Vec::new(), Vec::new());
-                for _ in 0..ROUNDS {
-                    alone.push(rate(scheduler, &one, setting));
-                    together.push(rate(scheduler, &many, setting));
-                }
-                let (alone, together) = (median(alone), median(together));
-                println!(
-                    "{scheduler:<12} {:<18} one task {:>7.1} M/s, {TASKS} tasks {:>7.1} M/s: {:.2} of it (asked: at least 0.5)",
-                    setting.name,
-                    alone / 1e6,
-                    together / 1e6,
-                    together / alone
-                );
+    let trace = "game.parquet";
+    let program = program(trace);
+    let (one, many) = (specs(&program, 1), specs(&program, TASKS));
+    let steps = program.steps.len();
+    println!(
+        "trace {trace}: {} pages, {steps} runs of references to one page, {LAPS} laps by {TASKS} tasks",
+        program.pages
+    );
+    for (scheduler, _) in scheduler::ALL {
+        for (name, activation) in SETTINGS {
+            let (mut alone, mut together) = (Vec::new(), Vec::new());
+            for _ in 0..ROUNDS {
+                alone.push(rate(scheduler, &one, activation));
+                together.push(rate(scheduler, &many, activation));
             }
+            let (alone, together) = (median(alone), median(together));
+            println!(
+                "{scheduler:<12} {:<18} one task {:>7.1} M/s, {TASKS} tasks {:>7.1} M/s: {:.2} of it (asked: at least 0.5)",
+                name,
+                alone / 1e6,
+                together / 1e6,
+                together / alone
+            );
         }
     }
 }

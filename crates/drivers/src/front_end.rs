@@ -85,7 +85,9 @@ pub trait FrontEnd: Send {
     fn numbering(&self) -> &Numbering;
 
     /// Whether it needs every reference, not runs of references.
-    fn needs_exact(&self) -> bool;
+    fn needs_exact(&self) -> bool {
+        false
+    }
 }
 
 /// The address space of each task, by task number. A task beyond the table has the address space of its own number.

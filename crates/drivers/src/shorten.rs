@@ -226,10 +226,6 @@ impl FrontEnd for Player {
     fn numbering(&self) -> &Numbering {
         &self.short.numbering
     }
-
-    fn needs_exact(&self) -> bool {
-        false
-    }
 }
 
 #[cfg(test)]

@@ -330,20 +330,10 @@ pub fn run(config: &SwapConfig, trace: &SwapTrace) -> Result<SwapResult, SwapErr
 mod tests {
     use super::*;
     use coldframe_core::swap::collect::greedy;
-    use coldframe_core::swap::{Layout, WearLevelling};
     use coldframe_lane::window::Window;
 
     fn config(keep: Keep) -> SwapConfig {
-        let area = AreaConfig {
-            blocks: 8,
-            priority: 0,
-            layout: Layout::Log,
-            collector: &greedy::COLLECTOR,
-            victims: 1,
-            start: 2,
-            stop: 2,
-            wear: WearLevelling { dynamic: true, spread_max: None },
-        };
+        let area = AreaConfig::log(8, 2, &greedy::COLLECTOR);
         SwapConfig {
             areas: vec![area],
             slots_per_block: 32,

@@ -52,6 +52,13 @@ pub struct TaskSpec {
     pub fresh: bool,
 }
 
+impl TaskSpec {
+    /// A task that runs its program this often, without a pause.
+    pub fn new(program: Program, first_page: u32, rounds: u32) -> TaskSpec {
+        TaskSpec { program, first_page, rounds: Some(rounds), pause: Ps::ZERO, turns: 1, fresh: false }
+    }
+}
+
 /// The moment when the next task's pages are prefetched.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Activation {
@@ -85,6 +92,20 @@ pub struct Prefetching {
     pub past_switch: bool,
     /// Whether a prefetched page is mapped, and where in the recency order it enters.
     pub arrival: Arrival,
+}
+
+impl Prefetching {
+    /// Nothing is prefetched.
+    pub const NEVER: Prefetching = Prefetching {
+        activation: Activation::Never,
+        list_max: 0,
+        idle_max: None,
+        depth: 0,
+        ready_min: 0,
+        follow: false,
+        past_switch: false,
+        arrival: Arrival::Mapped,
+    };
 }
 
 /// The use of the processor while a task waits for a page.
@@ -131,6 +152,34 @@ pub struct TasksConfig {
     pub on_fault: OnFault,
     /// The prefetcher.
     pub prefetching: Prefetching,
+}
+
+impl TasksConfig {
+    /// Pages on the device, one victim at a time, a reference of 100 ns, a tick of 1 ms, and no prefetching.
+    pub fn new(
+        policy: PolicyChoice,
+        handler: &'static Handler,
+        frames: usize,
+        machine: MachineConfig,
+        scheduler: Make,
+    ) -> TasksConfig {
+        TasksConfig {
+            policy,
+            handler,
+            frames,
+            evict_batch: 1,
+            machine,
+            caps: CAPS,
+            area: Below::Homes,
+            xip_surplus: Ps::ZERO,
+            reference: Ps::from_ns(100),
+            tick: Ps::from_us(1_000),
+            scheduler,
+            slice: None,
+            on_fault: OnFault::Sleeps,
+            prefetching: Prefetching::NEVER,
+        }
+    }
 }
 
 /// The result of a task.

@@ -2,32 +2,24 @@
 
 use coldframe_core::fault::handler;
 use coldframe_core::policy::{self, ParamKind, PolicyChoice};
-use coldframe_core::swap::{collect, AreaConfig, Layout, Perfect, Swap, WearLevelling};
-use coldframe_core::{Caps, PageId, Ps};
+use coldframe_core::swap::{collect, AreaConfig, Perfect, Swap, WearLevelling};
+use coldframe_core::{PageId, Ps};
 use coldframe_drivers::front_end::plain::Plain;
 use coldframe_drivers::front_end::Spaces;
 use coldframe_drivers::run::IdlePrices;
 use coldframe_drivers::swap::cache::SwapCache;
 use coldframe_drivers::{Run, Stream};
 use coldframe_lane::DeviceTimes;
-use coldframe_lane::{LaneBelow, LaneConfig, PageRef};
+use coldframe_lane::{LaneConfig, PageRef};
 use coldframe_sheet::StagePrices;
 
 const PAGES: u32 = 64;
 
 fn run(policy: &str, handler: &str) -> Run {
     let us = Ps::from_us(1);
-    let config = LaneConfig {
-        evict_batch: 1,
-        policy: PolicyChoice::parse(policy).unwrap(),
-        handler: handler::find(handler).unwrap(),
-        frames: 20,
-        caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false, places: false },
-        prices: StagePrices::uniform(us),
-        device: DeviceTimes { load: us, program: Some(us) },
-        failures: None,
-        below: LaneBelow::Homes,
-    };
+    let (policy, handler) = (PolicyChoice::parse(policy).unwrap(), handler::find(handler).unwrap());
+    let device = DeviceTimes { load: us, program: Some(us) };
+    let config = LaneConfig::new(policy, handler, 20, StagePrices::uniform(us), device);
     let front_end = Box::new(Plain::new(Stream::Both, 12, Spaces::default(), None));
     let mut run = Run::new(front_end, IdlePrices::default(), PAGES as usize);
     run.add_lanes(&[config]).unwrap();
@@ -82,16 +74,8 @@ fn faults_allocate_nothing_under_any_policy_and_handler() {
 #[test]
 fn a_swap_area_allocates_nothing_once_it_stands() {
     for collector in collect::ALL {
-        let area = AreaConfig {
-            blocks: 12,
-            priority: 0,
-            layout: Layout::Log,
-            collector,
-            victims: 4,
-            start: 5,
-            stop: 6,
-            wear: WearLevelling { dynamic: true, spread_max: Some(3) },
-        };
+        let wear = WearLevelling { dynamic: true, spread_max: Some(3) };
+        let area = AreaConfig { victims: 4, stop: 6, wear, ..AreaConfig::log(12, 5, collector) };
         let mut swap = Swap::new(PAGES as usize, 8, &[area]).unwrap();
         let mut cache = SwapCache::new(PAGES as usize, 8);
         let counted = allocation_counter::measure(|| {

@@ -2,13 +2,10 @@
 
 use coldframe_core::fault::handler::sequential;
 use coldframe_core::policy::PolicyChoice;
-use coldframe_core::prefetch::Arrival;
 use coldframe_core::{Backed, Below, Caps, Ps, SlotsConfig};
 use coldframe_drivers::front_end::Spaces;
 use coldframe_drivers::scheduler;
-use coldframe_drivers::tasks::{
-    Activation, Cpu, OnFault, Prefetching, Program, TaskSpec, TasksConfig, TasksResult, TraceTasks, Turns, CAPS,
-};
+use coldframe_drivers::tasks::{Cpu, OnFault, Program, TaskSpec, TasksConfig, TasksResult, TraceTasks, Turns, CAPS};
 use coldframe_journal::replay;
 use coldframe_lane::machine::{DeviceTimes, MachineConfig, Route, Stages, Way, Zeros};
 use coldframe_sheet::StagePrices;
@@ -34,30 +31,15 @@ fn machine(reads_max: Option<u32>) -> MachineConfig {
 }
 
 fn config(frames: usize, slots: usize, direct_read: bool, reads_max: Option<u32>) -> TasksConfig {
+    let (policy, scheduler) = (PolicyChoice::parse("fifo").unwrap(), scheduler::find("round-robin").unwrap());
     TasksConfig {
-        policy: PolicyChoice::parse("fifo").unwrap(),
-        handler: &sequential::HANDLER,
-        frames,
-        evict_batch: 1,
-        machine: machine(reads_max),
         caps: Caps { direct_read, ..CAPS },
         area: Below::Slots(SlotsConfig { slots, files_min: 0 }),
-        xip_surplus: Ps::ZERO,
         reference: Ps::ZERO,
         tick: FOREVER,
-        scheduler: scheduler::find("round-robin").unwrap(),
         slice: Some(FOREVER),
         on_fault: OnFault::Keeps,
-        prefetching: Prefetching {
-            activation: Activation::Never,
-            list_max: 0,
-            idle_max: None,
-            depth: 0,
-            ready_min: 0,
-            follow: false,
-            past_switch: false,
-            arrival: Arrival::Mapped,
-        },
+        ..TasksConfig::new(policy, &sequential::HANDLER, frames, machine(reads_max), scheduler)
     }
 }
 
@@ -75,14 +57,8 @@ fn run(config: &TasksConfig, services: &[bool], rows: &[(u32, u64, Kind, u64)]) 
         Ok::<_, ()>(block.take().map(|block| *into = block).is_some())
     });
     let read = read.unwrap();
-    let spec = |(_, program): &(u32, Program)| TaskSpec {
-        program: Program { pages: read.pages as u32, ..program.clone() },
-        first_page: 0,
-        rounds: Some(1),
-        pause: Ps::ZERO,
-        turns: 1,
-        fresh: false,
-    };
+    let spec =
+        |(_, program): &(u32, Program)| TaskSpec::new(Program { pages: read.pages as u32, ..program.clone() }, 0, 1);
     let mut cpu = Cpu::new(config, &read.programs.iter().map(spec).collect::<Vec<_>>()).unwrap();
     let (turns, files) = (read.turns.clone(), read.files.clone());
     cpu.take_turns(Turns { turns, unit: Ps::from_ns(1), files, services: services.to_vec(), answer: US * 500 });

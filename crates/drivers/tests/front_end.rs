@@ -1,18 +1,19 @@
 //! Compares the instruction front end and the policies behind it with one plain model of both, on a recorded program.
-//! The model follows the definitions alone: caches are lists of lists, the page cache has the policy's own lists, and
-//! every look-up is a search. The expected values come from no code of the simulator.
+//! The model follows the definitions alone: caches are lists of lists, Clock is a queue, and every look-up is a search.
+//! FIFO-SC behind the front end is compared with its naive twin.
 
 use std::path::Path;
 
-use coldframe_core::fault::handler;
+use coldframe_core::fault::handler::parallel;
+use coldframe_core::naive::Touch;
 use coldframe_core::policy::PolicyChoice;
-use coldframe_core::{Caps, Ps};
+use coldframe_core::Ps;
 use coldframe_drivers::front_end::instruction::{Instruction, Reading, Shape};
 use coldframe_drivers::front_end::Spaces;
 use coldframe_drivers::run::IdlePrices;
 use coldframe_drivers::Run;
 use coldframe_lane::DeviceTimes;
-use coldframe_lane::{LaneBelow, LaneConfig};
+use coldframe_lane::LaneConfig;
 use coldframe_sheet::StagePrices;
 use coldframe_store::{Block, Reader, Wanted};
 
@@ -102,52 +103,10 @@ fn clock(look_ups: &[LookUp], reading: Reading, frames: usize, budget: u64) -> (
     (faults, 0, walk_sum)
 }
 
-/// (true faults, false faults, evictions) of FIFO-SC; `delayed` limits the delayed downgrades at a true fault.
-fn fifo_sc(look_ups: &[LookUp], frames: usize, valid_max: usize, delayed: Option<usize>) -> (u64, u64, u64) {
-    let (mut valid, mut invalid) = (Vec::<u64>::new(), Vec::<u64>::new());
-    let (mut faults, mut false_faults, mut evictions) = (0, 0, 0);
-    for l in look_ups.iter().filter(|l| !l.hit) {
-        if valid.contains(&l.page) {
-            continue;
-        }
-        if let Some(i) = invalid.iter().position(|page| *page == l.page) {
-            false_faults += 1;
-            valid.push(invalid.remove(i));
-            if delayed.is_none() && valid.len() > valid_max {
-                invalid.push(valid.remove(0));
-            }
-            continue;
-        }
-        faults += 1;
-        for _ in 0..delayed.unwrap_or(0).min(valid.len().saturating_sub(valid_max)) {
-            invalid.push(valid.remove(0));
-        }
-        if valid.len() + invalid.len() == frames {
-            evictions += 1;
-            let list = if invalid.is_empty() { &mut valid } else { &mut invalid };
-            list.remove(0);
-        }
-        valid.push(l.page);
-        if valid.len() > valid_max {
-            invalid.push(valid.remove(0));
-        }
-    }
-    (faults, false_faults, evictions)
-}
-
 fn lane(policy: &str, frames: usize) -> LaneConfig {
     let us = Ps::from_us(1);
-    LaneConfig {
-        evict_batch: 1,
-        policy: PolicyChoice::parse(policy).unwrap(),
-        handler: handler::find("parallel").unwrap(),
-        frames,
-        caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false, places: false },
-        prices: StagePrices::uniform(us),
-        device: DeviceTimes { load: us, program: None },
-        failures: None,
-        below: LaneBelow::Homes,
-    }
+    let device = DeviceTimes { load: us, program: None };
+    LaneConfig::new(PolicyChoice::parse(policy).unwrap(), &parallel::HANDLER, frames, StagePrices::uniform(us), device)
 }
 
 #[test]
@@ -176,22 +135,26 @@ fn the_simulator_agrees_with_the_plain_model_to_the_last_miss() {
 }
 
 #[test]
-fn fifo_sc_and_its_delayed_form_agree_with_the_plain_model() {
+fn fifo_sc_and_its_delayed_form_agree_with_their_naive_twins() {
     let block = block();
-    let look_ups = look_ups(&block);
-    let cases = [
-        ("fifo-sc:valid=24", None),
-        ("pa-fifo-sc:valid=24", Some(usize::MAX)),
-        ("pa-fifo-sc:valid=24,max-downgrades=4", Some(4)),
-    ];
+    let misses: Vec<u64> = look_ups(&block).iter().filter(|l| !l.hit).map(|l| l.page).collect();
+    let policies = ["fifo-sc:valid=24", "pa-fifo-sc:valid=24", "pa-fifo-sc:valid=24,max-downgrades=4"];
+    let configs = policies.map(|policy| lane(policy, 64));
     let front_end = Box::new(Instruction::new(SHAPE, Reading::A, 10, Spaces::default(), None, None));
     let mut run = Run::new(front_end, IdlePrices::default(), 4096);
-    run.add_lanes(&cases.map(|(name, _)| lane(name, 64))).unwrap();
+    run.add_lanes(&configs).unwrap();
     run.feed(&block, 0).unwrap();
-    for ((name, delayed), result) in cases.iter().zip(run.lane_results()) {
+    for (config, result) in configs.iter().zip(run.lane_results()) {
+        let mut twin = (config.policy.spec.naive)(&config.policy.arguments, config.frames);
+        let touches: Vec<Touch> = misses.iter().map(|page| twin.reference(*page)).collect();
+        let count = |of: fn(&Touch) -> bool| touches.iter().filter(|touch| of(touch)).count() as u64;
+        let expected = [
+            count(|touch| matches!(touch, Touch::TrueFault { .. })),
+            count(|touch| matches!(touch, Touch::FalseFault)),
+            count(|touch| matches!(touch, Touch::TrueFault { victim: Some(_), .. })),
+        ];
+        assert!(expected[1] > 100, "the trace was meant to cause false faults");
         let c = result.counts;
-        let expected = fifo_sc(&look_ups, 64, 24, *delayed);
-        assert!(expected.1 > 100, "the trace was meant to cause false faults");
-        assert_eq!((c.true_faults, c.false_faults, c.evictions), expected, "{name}");
+        assert_eq!([c.true_faults, c.false_faults, c.evictions], expected, "{}", config.policy);
     }
 }

@@ -16,7 +16,7 @@ use coldframe_drivers::front_end::Spaces;
 use coldframe_drivers::run::IdlePrices;
 use coldframe_drivers::{Run, Stream};
 use coldframe_lane::DeviceTimes;
-use coldframe_lane::{LaneBelow, LaneConfig, LaneResult, PageRef};
+use coldframe_lane::{LaneConfig, LaneResult, PageRef};
 use coldframe_sheet::StagePrices;
 use coldframe_store::{Block, Reader, Wanted};
 
@@ -94,17 +94,11 @@ fn held_model(pages: &[u64], frames: usize) -> AccessCounts {
 }
 
 fn config(policy: &str, handler: &str, frames: usize, buffers: u32, move_: Ps) -> LaneConfig {
-    LaneConfig {
-        evict_batch: 1,
-        policy: PolicyChoice::parse(policy).unwrap(),
-        handler: handler::find(handler).unwrap(),
-        frames,
-        caps: Caps { reference_bit: true, dirty_bit: true, buffers, direct_read: false, places: false },
-        prices: StagePrices { trans_host_mem: move_, ..StagePrices::uniform(Ps::ZERO) },
-        device: DeviceTimes { load: PRICE.page_load, program: None },
-        failures: None,
-        below: LaneBelow::Homes,
-    }
+    let (policy, handler) = (PolicyChoice::parse(policy).unwrap(), handler::find(handler).unwrap());
+    let prices = StagePrices { trans_host_mem: move_, ..StagePrices::uniform(Ps::ZERO) };
+    let device = DeviceTimes { load: PRICE.page_load, program: None };
+    let config = LaneConfig::new(policy, handler, frames, prices, device);
+    LaneConfig { caps: Caps { buffers, ..config.caps }, ..config }
 }
 
 fn counts(run: &Run, lane: &LaneResult) -> AccessCounts {

@@ -1,17 +1,17 @@
 //! Compares the oracles with a table of micro vectors, with slow models and with each other, and the lanes with the
 //! naive twins.
 
-use coldframe_core::fault::handler;
+use coldframe_core::fault::handler::parallel;
 use coldframe_core::naive::Touch;
 use coldframe_core::policy::PolicyChoice;
-use coldframe_core::{Caps, Ps};
+use coldframe_core::Ps;
 use coldframe_drivers::front_end::plain::Plain;
 use coldframe_drivers::front_end::Spaces;
 use coldframe_drivers::oracle::{self, OracleCounts};
 use coldframe_drivers::run::IdlePrices;
 use coldframe_drivers::{Run, Stream};
 use coldframe_lane::DeviceTimes;
-use coldframe_lane::{LaneBelow, LaneConfig, PageRef};
+use coldframe_lane::{LaneConfig, PageRef};
 use proptest::prelude::*;
 
 type Reference = (u32, bool);
@@ -130,17 +130,9 @@ fn references() -> impl Strategy<Value = Vec<Reference>> {
 }
 
 fn lane(policy: &str, frames: usize) -> LaneConfig {
-    LaneConfig {
-        evict_batch: 1,
-        policy: PolicyChoice::parse(policy).unwrap(),
-        handler: handler::find("parallel").unwrap(),
-        frames,
-        caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false, places: false },
-        prices: coldframe_sheet::StagePrices::uniform(Ps::from_us(1)),
-        device: DeviceTimes { load: Ps::from_us(20), program: Some(Ps::from_us(200)) },
-        failures: None,
-        below: LaneBelow::Homes,
-    }
+    let prices = coldframe_sheet::StagePrices::uniform(Ps::from_us(1));
+    let device = DeviceTimes { load: Ps::from_us(20), program: Some(Ps::from_us(200)) };
+    LaneConfig::new(PolicyChoice::parse(policy).unwrap(), &parallel::HANDLER, frames, prices, device)
 }
 
 fn run_lanes(configs: &[LaneConfig], string: &[Reference]) -> Run {

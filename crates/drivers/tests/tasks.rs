@@ -4,10 +4,10 @@
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::Arrival;
-use coldframe_core::{Below, Ps};
+use coldframe_core::Ps;
 use coldframe_drivers::scheduler;
 use coldframe_drivers::tasks::{
-    Activation, Cpu, OnFault, Prefetching, Program, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
+    Activation, Cpu, OnFault, Prefetching, Program, Step, TaskSpec, TasksConfig, TasksResult,
 };
 use coldframe_journal::replay;
 use coldframe_lane::machine::{MachineConfig, Zeros};
@@ -19,37 +19,21 @@ use proptest::prelude::*;
 const MS: Ps = Ps::from_us(1_000);
 
 const NONE: Prefetching = Prefetching {
-    activation: Activation::Never,
     list_max: 1024,
     idle_max: Some(2),
     depth: 8,
     ready_min: 2,
-    follow: false,
     past_switch: true,
     arrival: Arrival::BehindSlice,
+    ..Prefetching::NEVER
 };
 
 fn config(frames: usize, scheduler: &str, prefetching: Prefetching) -> TasksConfig {
-    TasksConfig {
-        policy: PolicyChoice::parse("second-chance").unwrap(),
-        handler: handler::find("sequential").unwrap(),
-        frames,
-        evict_batch: 1,
-        machine: MachineConfig::device(
-            StagePrices::uniform(Ps::from_ns(100)),
-            DeviceTimes { load: Ps::from_us(100), program: Some(Ps::from_us(50)) },
-            Zeros::Once,
-        ),
-        caps: CAPS,
-        area: Below::Homes,
-        xip_surplus: Ps::ZERO,
-        reference: Ps::from_ns(100),
-        tick: MS,
-        scheduler: scheduler::find(scheduler).unwrap(),
-        slice: None,
-        on_fault: OnFault::Sleeps,
-        prefetching,
-    }
+    let (policy, handler) = (PolicyChoice::parse("second-chance").unwrap(), handler::find("sequential").unwrap());
+    let times = DeviceTimes { load: Ps::from_us(100), program: Some(Ps::from_us(50)) };
+    let machine = MachineConfig::device(StagePrices::uniform(Ps::from_ns(100)), times, Zeros::Once);
+    let scheduler = scheduler::find(scheduler).unwrap();
+    TasksConfig { prefetching, ..TasksConfig::new(policy, handler, frames, machine, scheduler) }
 }
 
 /// `pages` pages in turn, each referenced this many times.
@@ -58,15 +42,7 @@ fn sweep(pages: u32, times: u32, writing: bool) -> Program {
 }
 
 fn tasks(n: u32, program: &Program, rounds: u32) -> Vec<TaskSpec> {
-    let task = |i| TaskSpec {
-        program: program.clone(),
-        first_page: i * program.pages,
-        rounds: Some(rounds),
-        pause: Ps::ZERO,
-        turns: 1,
-        fresh: false,
-    };
-    (0..n).map(task).collect()
+    (0..n).map(|i| TaskSpec::new(program.clone(), i * program.pages, rounds)).collect()
 }
 
 fn run(config: &TasksConfig, specs: &[TaskSpec]) -> TasksResult {

@@ -6,14 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
-use coldframe_core::prefetch::Arrival;
 use coldframe_core::swap::collect::greedy;
-use coldframe_core::swap::{AreaConfig, Layout, SwapAreas, WearLevelling};
+use coldframe_core::swap::{AreaConfig, SwapAreas};
 use coldframe_core::{Below, Caps, Command, Event, PageId, Ps};
 use coldframe_drivers::scheduler;
-use coldframe_drivers::tasks::{
-    Activation, Cpu, OnFault, Prefetching, Program, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
-};
+use coldframe_drivers::tasks::{Cpu, Program, Step, TaskSpec, TasksConfig, TasksResult, CAPS};
 use coldframe_journal::{open, replay, Entry};
 use coldframe_lane::machine::{MachineConfig, Zeros};
 use coldframe_lane::window::Window;
@@ -23,42 +20,17 @@ use coldframe_sheet::StagePrices;
 const SLOTS_PER_BLOCK: u32 = 32;
 
 fn config(frames: usize, policy: &str, blocks: u32, window: Window) -> TasksConfig {
-    let area = AreaConfig {
-        blocks,
-        priority: 0,
-        layout: Layout::Log,
-        collector: &greedy::COLLECTOR,
-        victims: 1,
-        start: 2,
-        stop: 2,
-        wear: WearLevelling { dynamic: true, spread_max: None },
-    };
+    let area = AreaConfig::log(blocks, 2, &greedy::COLLECTOR);
     let times = DeviceTimes { load: Ps::from_us(100), program: Some(Ps::from_us(50)) };
     let machine = MachineConfig::device(StagePrices::uniform(Ps::from_ns(100)), times, Zeros::Once);
+    let (policy, handler) =
+        (PolicyChoice::parse(policy).expect("a policy"), handler::find("sequential").expect("it is there"));
+    let machine = MachineConfig { window, ..machine };
+    let scheduler = scheduler::find("cfs").expect("a scheduler");
     TasksConfig {
-        policy: PolicyChoice::parse(policy).expect("a policy"),
-        handler: handler::find("sequential").expect("a handler"),
-        frames,
-        evict_batch: 1,
-        machine: MachineConfig { window, ..machine },
         caps: Caps { buffers: window.slots(), ..CAPS },
         area: Below::Swap(SwapAreas { slots_per_block: SLOTS_PER_BLOCK, areas: vec![area] }),
-        xip_surplus: Ps::ZERO,
-        reference: Ps::from_ns(100),
-        tick: Ps::from_us(1_000),
-        scheduler: scheduler::find("cfs").expect("a scheduler"),
-        slice: None,
-        on_fault: OnFault::Sleeps,
-        prefetching: Prefetching {
-            activation: Activation::Never,
-            list_max: 0,
-            idle_max: None,
-            depth: 1,
-            ready_min: 2,
-            follow: false,
-            past_switch: true,
-            arrival: Arrival::Mapped,
-        },
+        ..TasksConfig::new(policy, handler, frames, machine, scheduler)
     }
 }
 
@@ -66,14 +38,7 @@ fn config(frames: usize, policy: &str, blocks: u32, window: Window) -> TasksConf
 /// page-out.
 fn task(first_page: u32, references: impl Iterator<Item = (u32, bool)>) -> TaskSpec {
     let step = |(page, writing)| Step { reference: PageRef::new(page, writing, false), times: 10_000 };
-    TaskSpec {
-        program: Program::new(references.map(step).collect()),
-        first_page,
-        rounds: Some(1),
-        pause: Ps::ZERO,
-        turns: 1,
-        fresh: false,
-    }
+    TaskSpec::new(Program::new(references.map(step).collect()), first_page, 1)
 }
 
 /// 48 pages are written in order through 16 frames, then read in order. First in, first out: they are in slots 0 to 47.

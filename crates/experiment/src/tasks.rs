@@ -259,13 +259,6 @@ fn read(path: &Path, shift: Option<u32>, rows: u64, trace: &Provenance) -> Resul
 
 /// Each task runs its program once. All have one numbering, so that tasks of one process share pages.
 fn specs(tasks: &TraceTasks) -> Vec<TaskSpec> {
-    let spec = |program: &Program| TaskSpec {
-        program: Program { pages: tasks.pages as u32, ..program.clone() },
-        first_page: 0,
-        rounds: Some(1),
-        pause: Ps::ZERO,
-        turns: 1,
-        fresh: false,
-    };
+    let spec = |program: &Program| TaskSpec::new(Program { pages: tasks.pages as u32, ..program.clone() }, 0, 1);
     tasks.programs.iter().map(|(_, program)| spec(program)).collect()
 }

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use coldframe_experiment::ExperimentError;
 use coldframe_show::plot::Plot;
-use serde::de::{Deserializer, Error};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A paper whose figures are reproduced. To add one: a folder like `swl/`, and a line in [`ALL`](crate::papers::ALL).
 pub struct Paper {
@@ -64,31 +63,15 @@ impl Serialize for Origin {
     }
 }
 
-/// Without the numbers of [`Origin::Fitted`], which stand in [`Row::fitted`].
-impl<'de> Deserialize<'de> for Origin {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Origin, D::Error> {
-        let word = String::deserialize(d)?;
-        ORIGINS.into_iter().find(|origin| origin.word() == word).ok_or_else(|| D::Error::custom("no origin"))
-    }
-}
-
 /// Every origin once.
 const ORIGINS: [Origin; 5] =
     [Origin::PrintedInput, Origin::Identity, Origin::Fitted("", 0), Origin::Predicted, Origin::NotPrinted];
 
-/// A text of the program, or of a row that was kept.
-pub type Text = &'static str;
-
-fn leaked_text<'de, D: Deserializer<'de>>(d: D) -> Result<Text, D::Error> {
-    String::deserialize(d).map(|text| &*text.leak())
-}
-
 /// A rule without any model that comes at least as near to the printed value as we do.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Trivial {
     /// The rule.
-    #[serde(deserialize_with = "leaked_text")]
-    pub rule: Text,
+    pub rule: &'static str,
     /// What it gives.
     pub value: f64,
     /// Its distance, as [`Row::distance_percent`].
@@ -96,11 +79,10 @@ pub struct Trivial {
 }
 
 /// One printed figure and ours.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
     /// The paper's name.
-    #[serde(skip_deserializing)]
-    pub paper: Text,
+    pub paper: &'static str,
     /// `table 4`, `figure 7`, ...
     pub item: String,
     /// The value.
@@ -111,8 +93,7 @@ pub struct Row {
     /// Ours.
     pub our_value: f64,
     /// Unit of both.
-    #[serde(deserialize_with = "leaked_text")]
-    pub unit: Text,
+    pub unit: &'static str,
     /// How ours came about.
     pub origin: Origin,
     /// For a fitted row, the free numbers and how many figures they were fitted to.
@@ -133,7 +114,7 @@ pub struct Row {
     /// How it was found, and why it differs.
     pub note: String,
     /// The headline that it answers.
-    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub claim: Option<&'static str>,
 }
 

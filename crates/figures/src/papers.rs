@@ -33,7 +33,7 @@ pub fn rows(paper: &str, traces: &Path, progress: &mut dyn FnMut(&str)) -> Resul
 }
 
 /// Rows with their paper and the headlines that they answer.
-pub fn marked(paper: &'static Paper, rows: Vec<Row>) -> impl Iterator<Item = Row> {
+fn marked(paper: &'static Paper, rows: Vec<Row>) -> impl Iterator<Item = Row> {
     let claim = |row: &Row| paper.claims.iter().find(|claim| (claim.1, claim.2) == (&row.item, &row.row));
     rows.into_iter().map(move |row| Row { paper: paper.name, claim: claim(&row).map(|claim| claim.0), ..row })
 }
@@ -64,10 +64,7 @@ pub fn line(paper: &Paper, rows: &[Row]) -> String {
 }
 
 /// The papers of this name, or all.
-///
-/// # Errors
-/// No such paper.
-pub fn of(name: &str) -> Result<impl Iterator<Item = &'static Paper> + '_, ExperimentError> {
+fn of(name: &str) -> Result<impl Iterator<Item = &'static Paper> + '_, ExperimentError> {
     let names: Vec<_> = ALL.iter().map(|paper| paper.name).collect();
     if name != "all" && !names.contains(&name) {
         let reason = format!("there is no paper `{name}`; there are {}, all", names.join(", "));

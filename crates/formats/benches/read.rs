@@ -1,90 +1,33 @@
 //! Measures how fast traces are read and written, compared with a floor: copying the same rows from memory to memory.
 //!
-//! `cargo bench -p coldframe-formats`. The data are made here: a program of loops over basic blocks, with accesses to
-//! its stack, to arrays that it walks and to a heap, once exact and once reduced to 4 KiB pages. The files are in the
-//! temporary directory, so after the first pass they are read from the page cache. The figures are rows per second on
-//! one core, or text bytes per second; each is printed next to a floor of the same run.
+//! `cargo bench -p coldframe-formats`. The rows are those of a shipped recording, again and again, once exact and once
+//! reduced to 4 KiB pages. The files are in the temporary directory, so after the first pass they are read from the
+//! page cache. The figures are rows per second on one core, or text bytes per second; each is printed next to a floor
+//! of the same run.
 
+use std::fmt::Write;
+use std::fs::File;
 use std::hint::black_box;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
 
-use coldframe_formats::{open, parse_spec, RowReader};
-use coldframe_store::{Block, Columns, Fidelity, Kind, Provenance, Reader, Reference, Wanted, Writer};
-use criterion::{criterion_group, criterion_main, BenchmarkId, Criterion, Throughput};
+use coldframe_formats::{open, parse_spec, Spec};
+use coldframe_store::{Block, Columns, Fidelity, Provenance, Reader, Reference, Wanted, Writer};
+use criterion::measurement::WallTime;
+use criterion::{criterion_group, criterion_main, BenchmarkGroup, BenchmarkId, Criterion, Throughput};
 
 /// Four row groups.
 const ROWS: usize = 4 << 20;
 const PAGE: u64 = 4096;
 
-/// SplitMix64: small, and the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-}
-
-/// One instruction: its address and size, and where its data are, if it has any.
-struct Instruction {
-    address: u64,
-    size: u32,
-    data: Option<(Kind, Place)>,
-}
-
-enum Place {
-    Stack(u64),
-    /// Walks an array of this many KiB by 8 bytes a time.
-    Array(u64),
-    Heap,
-}
-
-/// 500 loops of 3 to 40 instructions; two in five instructions touch data.
-fn program(random: &mut Random) -> Vec<Vec<Instruction>> {
-    let mut address = 0x0040_0000;
-    let mut instruction = |random: &mut Random| {
-        let size = 2 + random.below(6) as u32;
-        address += u64::from(size);
-        let kind = if random.below(3) == 0 { Kind::Write } else { Kind::Read };
-        let data = match random.below(10) {
-            0..=1 => Some((kind, Place::Stack(random.below(32) * 8))),
-            2 => Some((kind, Place::Array(16 << random.below(6)))),
-            3 => Some((kind, Place::Heap)),
-            _ => None,
-        };
-        Instruction { address: address - u64::from(size), size, data }
-    };
-    (0..500).map(|_| (0..3 + random.below(38)).map(|_| instruction(random)).collect()).collect()
-}
-
-/// The references of running that program: a skewed choice of loops, each for 1 to 64 rounds.
+/// The rows of a program that was recorded exactly.
 fn exact() -> Vec<Block> {
-    let mut random = Random(1);
-    let loops = program(&mut random);
-    let mut rows = Vec::with_capacity(ROWS + 10_000);
-    let mut walked = 0u64;
-    while rows.len() < ROWS {
-        let choice = random.below(500).min(random.below(500)).min(random.below(500));
-        for _ in 0..1 + random.below(64) {
-            for instruction in &loops[choice as usize] {
-                rows.push(Reference::new(instruction.address, instruction.size, Kind::Fetch));
-                let Some((kind, place)) = &instruction.data else { continue };
-                walked += 8;
-                let address = match place {
-                    Place::Stack(offset) => 0x7fff_f000_0000 - choice * 64 + offset,
-                    Place::Array(kib) => 0x1000_0000 * (1 + choice % 7) + walked % (kib << 10),
-                    Place::Heap => 0x5555_0000_0000 + random.below(1 << 17) * 16,
-                };
-                rows.push(Reference::new(address, 8, *kind));
-            }
-        }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces/cjpeg.parquet");
+    let (mut reader, mut block, mut rows) = (Reader::open(&path).unwrap(), Block::new(), Vec::new());
+    while reader.read(&mut block, Wanted::ACCESS).unwrap() > 0 {
+        rows.extend(block.iter());
     }
-    rows.truncate(ROWS);
+    let rows: Vec<Reference> = rows.into_iter().cycle().take(ROWS).collect();
     rows.chunks(64 * 1024).map(|rows| rows.iter().copied().collect()).collect()
 }
 
@@ -151,15 +94,39 @@ fn store(criterion: &mut Criterion) {
     }
 }
 
-fn text(criterion: &mut Criterion) {
-    let directory = tempfile::tempdir().unwrap();
+/// A lower bound for readers: the bytes are read piece by piece, and `look` goes through them.
+fn pieces(path: &Path, look: impl Fn(&[u8]) -> usize) -> usize {
+    let mut file = File::open(path).unwrap();
+    let (mut piece, mut sum) = (vec![0; 256 << 10], 0);
+    loop {
+        match file.read(&mut piece).unwrap() {
+            0 => return sum,
+            read => sum += look(black_box(&piece[..read])),
+        }
+    }
+}
+
+/// The format's reader over the whole file.
+fn reader(group: &mut BenchmarkGroup<'_, WallTime>, spec: &Spec) {
+    let mut block = Block::new();
+    group.bench_function("reader", |bench| {
+        bench.iter(|| {
+            let mut reader = open(spec).unwrap();
+            while reader.read(&mut block).unwrap() > 0 {
+                black_box(&block);
+            }
+            assert_eq!(reader.progress().lines, ROWS as u64);
+        });
+    });
+}
+
+fn foreign(criterion: &mut Criterion) {
+    let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
     let exact = exact();
+    let rows = || exact.iter().flat_map(|block| block.iter());
     for format in ["lackey", "din"] {
-        let mut group = criterion.benchmark_group(format!("text_read/{format}"));
-        group.sample_size(10);
-        let path = directory.path().join(format);
-        let mut text = Vec::new();
-        for row in exact.iter().flat_map(|block| block.iter()) {
+        let mut text = String::new();
+        for row in rows() {
             match format {
                 "lackey" => {
                     let mark = ["I ", " L", " S"][row.kind as usize];
@@ -168,76 +135,30 @@ fn text(criterion: &mut Criterion) {
                 _ => writeln!(text, "{} {:x}", [2, 0, 1][row.kind as usize], row.address).unwrap(),
             }
         }
-        group.throughput(Throughput::Bytes(text.len() as u64));
         std::fs::write(&path, &text).unwrap();
+        let mut group = criterion.benchmark_group(format!("text_read/{format}"));
+        group.sample_size(10).throughput(Throughput::Bytes(text.len() as u64));
         group.bench_function("floor: read the file and count its lines", |bench| {
-            bench.iter(|| assert_eq!(lines(&path), ROWS));
+            let lines = |piece: &[u8]| memchr::memchr_iter(b'\n', piece).count();
+            bench.iter(|| assert_eq!(pieces(&path, lines), ROWS));
         });
-        let spec = parse_spec(&format!("{format}:{}", path.display())).unwrap();
-        let mut block = Block::new();
-        group.bench_function("reader", |bench| {
-            bench.iter(|| {
-                let mut reader: Box<dyn RowReader> = open(&spec).unwrap();
-                while reader.read(&mut block).unwrap() > 0 {
-                    black_box(&block);
-                }
-                assert_eq!(reader.progress().lines, ROWS as u64);
-            });
-        });
+        reader(&mut group, &parse_spec(&format!("{format}:{}", path.display())).unwrap());
         group.finish();
     }
-}
-
-/// A lower bound for readers of text: the bytes are read piece by piece, and the ends of lines are found.
-fn lines(path: &Path) -> usize {
-    let mut file = std::fs::File::open(path).unwrap();
-    let mut piece = vec![0; 256 << 10];
-    let mut lines = 0;
-    loop {
-        match file.read(&mut piece).unwrap() {
-            0 => return lines,
-            read => lines += memchr::memchr_iter(b'\n', &piece[..read]).count(),
-        }
-    }
-}
-
-/// libCacheSim's records: 24 bytes each.
-fn records(criterion: &mut Criterion) {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("oracleGeneral");
-    let mut bytes = Vec::with_capacity(ROWS * 24);
-    for (at, row) in exact().iter().flat_map(|block| block.iter()).enumerate() {
-        bytes.extend((at as u32).to_le_bytes());
-        bytes.extend((row.address >> 12).to_le_bytes());
-        bytes.extend(row.size.to_le_bytes());
-        bytes.extend((-1i64).to_le_bytes());
-    }
-    std::fs::write(&path, bytes).unwrap();
+    // libCacheSim's records: 24 bytes each.
+    let record = |(at, row): (usize, Reference)| {
+        let (time, object) = ((at as u32).to_le_bytes(), (row.address >> 12).to_le_bytes());
+        [&time[..], &object, &row.size.to_le_bytes(), &(-1i64).to_le_bytes()].concat()
+    };
+    std::fs::write(&path, rows().enumerate().flat_map(record).collect::<Vec<u8>>()).unwrap();
     let mut spec = parse_spec(&format!("oracleGeneral:{}", path.display())).unwrap();
     spec.options.declare_units("address=4KiB").unwrap();
-    let mut block = Block::new();
     let mut group = criterion.benchmark_group("record_read/oracleGeneral");
     group.throughput(Throughput::Elements(ROWS as u64)).sample_size(10);
-    group.bench_function("floor: read the file", |bench| {
-        let mut piece = vec![0; 256 << 10];
-        bench.iter(|| {
-            let mut file = std::fs::File::open(&path).unwrap();
-            while file.read(&mut piece).unwrap() > 0 {
-                black_box(&piece);
-            }
-        });
-    });
-    group.bench_function("reader", |bench| {
-        bench.iter(|| {
-            let mut reader: Box<dyn RowReader> = open(&spec).unwrap();
-            while reader.read(&mut block).unwrap() > 0 {
-                black_box(&block);
-            }
-            assert_eq!(reader.progress().lines, ROWS as u64);
-        });
-    });
+    group.bench_function("floor: read the file", |bench| bench.iter(|| pieces(&path, |_| 0)));
+    reader(&mut group, &spec);
     group.finish();
 }
 
-criterion_group!(benches, store, text, records);
+criterion_group!(benches, store, foreign);
 criterion_main!(benches);

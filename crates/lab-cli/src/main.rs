@@ -24,7 +24,6 @@ mod priced;
 mod record;
 mod replay;
 mod report;
-mod row_cache;
 mod run;
 mod sim;
 mod sim_args;

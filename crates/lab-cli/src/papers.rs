@@ -4,15 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coldframe_figures::figure::{number, percent, tally, Row};
-use coldframe_figures::papers::{marked, moved, of, plots, rows};
+use coldframe_figures::papers::{moved, plots, rows};
 use coldframe_show::plot::stack;
 use coldframe_show::table::styled;
-use coldframe_show::text::{folded, wrap};
+use coldframe_show::text::wrap;
 
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
-use crate::row_cache::RowCache;
 use crate::together;
 
 /// Print a paper's figures next to ours.
@@ -31,8 +30,7 @@ The column `origin` says how our number came about: printed input, we put it in;
 printed numbers; fitted, free numbers were chosen to give it (below the table: which, and to how many figures); \
 predicted, nothing of the row was used; not printed, the paper has no value. `distance` is ours less the paper's, and \
 `rounding` what the printed digits alone leave open. `reached` is said of predictions and identities only: within \
-rounding, or within a band that the paper states. A trivial rule stands beside ours where it does as well. Rows are kept \
-in the user's cache folder, for this build and these traces.
+rounding, or within a band that the paper states. A trivial rule stands beside ours where it does as well.
 
 --on takes the parts of all five papers on traces of your own, each part alone and all that go together, on one \
 device and with equal bytes of memory. It prints the fault time (all time not spent on references), the pages that the \
@@ -42,7 +40,7 @@ pub struct Args {
     #[arg(default_value = "all")]
     paper: String,
     /// Instead: what the papers' parts bring for this trace, alone and together; may repeat.
-    #[arg(long, value_name = "TRACE", conflicts_with_all = ["paper", "all", "strict", "traces", "run"])]
+    #[arg(long, value_name = "TRACE", conflicts_with_all = ["paper", "all", "strict", "traces"])]
     on: Vec<PathBuf>,
     #[command(flatten)]
     machine: together::Machine,
@@ -61,9 +59,6 @@ pub struct Args {
     /// Exit with 1 if a prediction is not where it stood when this program was built.
     #[arg(long)]
     strict: bool,
-    /// Compute rows that are kept from an earlier run of this build, too.
-    #[arg(long)]
-    run: bool,
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
@@ -80,7 +75,9 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         Some(dir) => dir.clone(),
         None => shipped_traces()?,
     };
-    let (rows, note) = all_rows(&args, &traces, quiet)?;
+    let mut line = Line::new(quiet);
+    let rows = rows(&args.paper, &traces, &mut |file| line.show(0, None, file))?;
+    drop(line);
     let drawn = args.output.is_some() || args.all && args.format == "table";
     let curves = if drawn { plots(&args.paper, &traces)? } else { Vec::new() };
     if args.output.is_some() && curves.is_empty() {
@@ -99,38 +96,9 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         "markdown" => output::exact(None, &text)?,
         _ => output::write(None, &text)?,
     }
-    if let Some(note) = note.filter(|_| !quiet) {
-        eprintln!("{}", folded(&note, output::width()));
-    }
     let moved = if args.strict { moved(&rows) } else { Vec::new() };
     moved.iter().for_each(|row| eprintln!("not where it stood: {row}"));
     Ok(if moved.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
-}
-
-/// The rows, and the words on those that were kept.
-fn all_rows(args: &Args, traces: &Path, quiet: bool) -> Result<(Vec<Row>, Option<String>), Failure> {
-    let (store, mut line) = (RowCache::of(traces), Line::new(quiet));
-    let (mut all, mut old) = (Vec::new(), Vec::new());
-    for paper in of(&args.paper)? {
-        match store.as_ref().filter(|_| !args.run).and_then(|store| store.rows(paper.name)) {
-            Some(cached) => {
-                old.push(paper.name);
-                all.extend(marked(paper, cached));
-            }
-            None => {
-                let computed = rows(paper.name, traces, &mut |file| line.show(0, None, file))?;
-                store.as_ref().and_then(|store| store.keep(paper.name, &computed));
-                all.extend(computed);
-            }
-        }
-    }
-    let folder = store.as_ref().filter(|_| !old.is_empty()).map(|store| store.folder.display());
-    Ok((
-        all,
-        folder.map(|folder| {
-            format!("{}: kept from an earlier run in {folder}; --run computes them again.", old.join(", "))
-        }),
-    ))
 }
 
 /// Beside an installed program, in the current folder, or in the source tree that the program was built from.

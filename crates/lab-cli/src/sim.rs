@@ -210,7 +210,8 @@ fn with_journal(
             all.len()
         )));
     };
-    let refused = |e: std::io::Error| ExperimentError::Io { path: journal.display().to_string(), reason: e.to_string() };
+    let refused =
+        |e: std::io::Error| ExperimentError::Io { path: journal.display().to_string(), reason: e.to_string() };
     let mut file = BufWriter::new(File::create(journal).map_err(refused)?);
     let mut sink = |bytes: &[u8]| file.write_all(bytes).map_err(refused);
     let outcomes = drive::run_with_journal(trace, settings, &mut sink, progress)?;

@@ -1,4 +1,4 @@
-//! `papers` and `teach` as a user sees them: kept rows, pictures, parts on a trace, lessons, and what is refused.
+//! `papers` and `teach` as a user sees them: pictures, parts on a trace, lessons, and what is refused.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -23,25 +23,6 @@ fn done(args: &[&str]) -> String {
 
 fn json(args: &[&str]) -> Value {
     serde_json::from_str(&done(&[args, &["--format", "json"]].concat())).unwrap_or_else(|e| panic!("{args:?}: {e}"))
-}
-
-/// A result is the same from the cache, which `--run` passes by, and a cache that cannot be written is no error.
-#[test]
-fn a_second_run_is_there_at_once_and_says_so() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = |cache: &Path, more: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe-lab"));
-        command.args(["papers", "swl", "--format", "json"]).args(more).env("XDG_CACHE_HOME", cache);
-        let done = command.output().expect("the program runs");
-        assert!(done.status.success());
-        (done.stdout, String::from_utf8(done.stderr).unwrap().contains("kept from an earlier run"))
-    };
-    let (first, from_cache) = run(folder.path(), &[]);
-    assert!(!from_cache);
-    assert_eq!(run(folder.path(), &[]), (first.clone(), true));
-    for (cache, more) in [(folder.path(), &["--run"][..]), (Path::new("/dev/null/x"), &[])] {
-        assert_eq!(run(cache, more), (first.clone(), false));
-    }
 }
 
 #[test]

@@ -41,6 +41,21 @@ pub struct LaneConfig {
     pub below: LaneBelow,
 }
 
+impl LaneConfig {
+    /// A lane over home slots, on a processor with reference and dirty bits and two buffers.
+    pub fn new(
+        policy: PolicyChoice,
+        handler: &'static Handler,
+        frames: usize,
+        prices: StagePrices,
+        device: DeviceTimes,
+    ) -> LaneConfig {
+        let caps = Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false, places: false };
+        let below = LaneBelow::Homes;
+        LaneConfig { policy, handler, frames, evict_batch: 1, caps, prices, device, failures: None, below }
+    }
+}
+
 /// What is below a lane's frames, with its times.
 #[derive(Clone, Debug, Default)]
 pub enum LaneBelow {

@@ -104,19 +104,10 @@ impl PageWindow {
 mod tests {
     use super::*;
     use coldframe_core::swap::collect::greedy;
-    use coldframe_core::swap::{AreaConfig, Layout, WearLevelling};
+    use coldframe_core::swap::AreaConfig;
 
     fn two_areas() -> Swap {
-        let area = AreaConfig {
-            blocks: 4,
-            priority: 0,
-            layout: Layout::Log,
-            collector: &greedy::COLLECTOR,
-            victims: 1,
-            start: 2,
-            stop: 2,
-            wear: WearLevelling { dynamic: true, spread_max: None },
-        };
+        let area = AreaConfig::log(4, 2, &greedy::COLLECTOR);
         Swap::new(100, 32, &[area, area]).unwrap()
     }
 

@@ -87,8 +87,4 @@ impl FrontEnd for Plain {
     fn numbering(&self) -> &Numbering {
         &self.numbering
     }
-
-    fn needs_exact(&self) -> bool {
-        false
-    }
 }

@@ -4,7 +4,7 @@
 //! p is a real number; delta is max(|B2|/|B1|, 1) or its mirror image. ARC is an oracle here because it needs every
 //! hit: the second reference moves a page from T1 to T2.
 
-use std::collections::VecDeque;
+use coldframe_core::lists::{Links, List};
 
 use super::{Oracle, OracleCounts, OracleSpec};
 use coldframe_lane::PageRef;
@@ -32,25 +32,19 @@ impl Oracle for Sizes {
     }
 }
 
+/// The list that a page is on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum On {
-    Nothing,
     T1,
     T2,
     B1,
     B2,
+    Nothing,
 }
 
-/// A list that drops entries lazily: an entry is valid while its stamp is the page's newest.
-#[derive(Default)]
-struct Lru {
-    queue: VecDeque<(u32, u64)>,
-    len: usize,
-}
-
+#[derive(Clone, Copy)]
 struct Entry {
     on: On,
-    stamp: u64,
     dirty: bool,
     touched: bool,
 }
@@ -58,67 +52,42 @@ struct Entry {
 struct Arc {
     frames: usize,
     target: f64,
-    t1: Lru,
-    t2: Lru,
-    b1: Lru,
-    b2: Lru,
+    links: Links,
+    /// T1, T2, B1 and B2, the oldest first.
+    lists: [List; 4],
     pages: Vec<Entry>,
-    stamp: u64,
     counts: OracleCounts,
 }
 
 impl Arc {
     fn new(frames: usize) -> Arc {
-        let [t1, t2, b1, b2] = [(); 4].map(|()| Lru::default());
-        Arc { frames, target: 0.0, t1, t2, b1, b2, pages: Vec::new(), stamp: 0, counts: OracleCounts::default() }
+        let (links, lists, counts) = (Links::new(0), [List::new(); 4], OracleCounts::default());
+        Arc { frames, target: 0.0, links, lists, pages: Vec::new(), counts }
     }
 
-    fn list(&mut self, on: On) -> &mut Lru {
-        match on {
-            On::T1 => &mut self.t1,
-            On::T2 => &mut self.t2,
-            On::B1 => &mut self.b1,
-            On::B2 => &mut self.b2,
-            On::Nothing => unreachable!("no list"),
-        }
+    fn len(&self, on: On) -> usize {
+        self.lists[on as usize].len()
     }
 
     /// Moves the page from its list to the recent end of another list.
     fn put(&mut self, page: u32, on: On) {
-        let old = self.pages[page as usize].on;
-        if old != On::Nothing {
-            self.list(old).len -= 1;
+        let p = page as usize;
+        let old = std::mem::replace(&mut self.pages[p].on, on);
+        if let Some(list) = self.lists.get_mut(old as usize) {
+            list.unlink(&mut self.links, p);
         }
-        self.stamp += 1;
-        let stamp = self.stamp;
-        self.pages[page as usize].on = on;
-        self.pages[page as usize].stamp = stamp;
-        if on != On::Nothing {
-            let list = self.list(on);
-            list.len += 1;
-            list.queue.push_back((page, stamp));
-            if list.queue.len() > 4 * list.len + 64 {
-                let mut queue = std::mem::take(&mut self.list(on).queue);
-                queue.retain(|(page, stamp)| self.pages[*page as usize].stamp == *stamp);
-                self.list(on).queue = queue;
-            }
+        if let Some(list) = self.lists.get_mut(on as usize) {
+            list.push_tail(&mut self.links, p);
         }
     }
 
     /// The page at the old end of a list.
-    fn oldest(&mut self, on: On) -> u32 {
-        loop {
-            let (page, stamp) = self.list(on).queue.pop_front().expect("the list is not empty");
-            if self.pages[page as usize].stamp == stamp {
-                self.list(on).queue.push_front((page, stamp));
-                return page;
-            }
-        }
+    fn oldest(&self, on: On) -> u32 {
+        self.lists[on as usize].head().expect("the list is not empty") as u32
     }
 
     fn drop_oldest(&mut self, on: On) {
-        let page = self.oldest(on);
-        self.put(page, On::Nothing);
+        self.put(self.oldest(on), On::Nothing);
     }
 
     fn evict(&mut self, page: u32, to: On) {
@@ -130,8 +99,8 @@ impl Arc {
 
     /// The paper's REPLACE.
     fn replace(&mut self, in_b2: bool) {
-        let t1 = self.t1.len as f64;
-        if self.t1.len > 0 && (t1 > self.target || (in_b2 && t1 == self.target)) {
+        let t1 = self.len(On::T1) as f64;
+        if t1 > 0.0 && (t1 > self.target || (in_b2 && t1 == self.target)) {
             let page = self.oldest(On::T1);
             self.evict(page, On::B1);
         } else {
@@ -143,30 +112,33 @@ impl Arc {
     fn reference(&mut self, page: u32, writing: bool) {
         let p = page as usize;
         if p >= self.pages.len() {
-            self.pages.resize_with(p + 1, || Entry { on: On::Nothing, stamp: 0, dirty: false, touched: false });
+            let pages = (p + 1).next_power_of_two();
+            self.links.grow(pages);
+            self.pages.resize(pages, Entry { on: On::Nothing, dirty: false, touched: false });
         }
         let c = self.frames;
         match self.pages[p].on {
             On::T1 | On::T2 => self.put(page, On::T2),
             On::B1 => {
                 self.counts.true_faults += 1;
-                let delta = (self.b2.len as f64 / self.b1.len as f64).max(1.0);
+                let delta = (self.len(On::B2) as f64 / self.len(On::B1) as f64).max(1.0);
                 self.target = (self.target + delta).min(c as f64);
                 self.replace(false);
                 self.put(page, On::T2);
             }
             On::B2 => {
                 self.counts.true_faults += 1;
-                let delta = (self.b1.len as f64 / self.b2.len as f64).max(1.0);
+                let delta = (self.len(On::B1) as f64 / self.len(On::B2) as f64).max(1.0);
                 self.target = (self.target - delta).max(0.0);
                 self.replace(true);
                 self.put(page, On::T2);
             }
             On::Nothing => {
                 self.counts.true_faults += 1;
-                let (l1, l2) = (self.t1.len + self.b1.len, self.t2.len + self.b2.len);
+                let l1 = self.len(On::T1) + self.len(On::B1);
+                let l2 = self.len(On::T2) + self.len(On::B2);
                 if l1 == c {
-                    if self.t1.len < c {
+                    if self.len(On::T1) < c {
                         self.drop_oldest(On::B1);
                         self.replace(false);
                     } else {

@@ -18,7 +18,7 @@ const SPARE_PERCENT: u64 = 7;
 
 /// An area, and the journal of its events and commands, if there is one. The slots of a device behind a translation
 /// layer are its pages.
-pub(super) struct Device {
+struct Device {
     swap: Swap,
     faulty: Option<Box<Faulty>>,
     journal: Option<Journal>,
@@ -57,13 +57,14 @@ impl Device {
     }
 }
 
-pub(super) enum Store {
-    Direct(Box<Device>),
-    Translated(Box<Translated>),
+pub(super) struct Store {
+    device: Device,
+    /// `None`: the kernel's slots are those of the area.
+    translation: Option<Translation>,
 }
 
-pub(super) struct Translated {
-    device: Device,
+/// The kernel's slots on a device that hides its own.
+struct Translation {
     map: SlotMap,
     /// The kernel's slot of each page, and the page in each slot.
     slot: Vec<Option<u32>>,
@@ -75,7 +76,7 @@ impl Store {
         if !config.translation {
             let mut swap = Swap::new(pages, config.slots_per_block, &config.areas)?;
             swap.split(config.logs);
-            return Ok(Store::Direct(Box::new(Device::new(swap, config.failures))));
+            return Ok(Store { device: Device::new(swap, config.failures), translation: None });
         }
         // The blocks that are kept back must be at least those that a collection needs.
         let usable = |a: &coldframe_core::swap::AreaConfig| {
@@ -84,119 +85,89 @@ impl Store {
         };
         let slots = config.areas.iter().map(usable).sum::<u32>() * config.slots_per_block;
         let swap = Swap::new(slots.max(1) as usize, config.slots_per_block, &config.areas)?;
-        Ok(Store::Translated(Box::new(Translated {
-            device: Device::new(swap, config.failures),
-            map: SlotMap::new(slots, CLUSTER),
-            slot: vec![None; pages],
-            page: vec![None; slots as usize],
-        })))
-    }
-
-    fn device(&mut self) -> &mut Device {
-        match self {
-            Store::Direct(device) => device,
-            Store::Translated(translated) => &mut translated.device,
-        }
+        let map = SlotMap::new(slots, CLUSTER);
+        let translation = Translation { map, slot: vec![None; pages], page: vec![None; slots as usize] };
+        Ok(Store { device: Device::new(swap, config.failures), translation: Some(translation) })
     }
 
     /// Keeps a journal from now on.
     pub(super) fn keep_journal(&mut self, config: &SwapConfig) {
         let areas = SwapAreas { slots_per_block: config.slots_per_block, areas: config.areas.clone() };
-        let device = self.device();
-        device.journal = Some(Journal::of_area(device.swap.pages(), &areas));
+        self.device.journal = Some(Journal::of_area(self.device.swap.pages(), &areas));
     }
 
     /// Takes the part of the journal that is new.
     pub(super) fn drain_journal(&mut self) -> Vec<u8> {
-        self.device().journal.as_mut().map(Journal::drain).unwrap_or_default()
+        self.device.journal.as_mut().map(Journal::drain).unwrap_or_default()
     }
 
     /// Pages of this process leave RAM now.
     #[inline]
     pub(super) fn log_of(&mut self, process: u32) {
-        self.device().swap.log_of(process);
+        self.device.swap.log_of(process);
     }
 
     /// Sets the time, for the journal.
     #[inline]
     pub(super) fn set_time(&mut self, now: Ps) {
-        self.device().now = now;
+        self.device.now = now;
     }
 
     pub(super) fn swap(&self) -> &Swap {
-        match self {
-            Store::Direct(device) => &device.swap,
-            Store::Translated(translated) => &translated.device.swap,
-        }
+        &self.device.swap
     }
 
     #[inline]
     pub(super) fn holds(&self, page: PageId) -> bool {
-        match self {
-            Store::Direct(device) => device.swap.slot_of(page).is_some(),
-            Store::Translated(device) => device.slot[page.index()].is_some(),
-        }
+        self.slot_of(page).is_some()
     }
 
+    /// A page that has a slot is written to that slot again, as the kernel does.
     #[inline]
     pub(super) fn swap_out(&mut self, page: PageId) -> Result<(), Full> {
-        match self {
-            Store::Direct(device) => device.swap_out(page),
-            Store::Translated(device) => device.swap_out(page),
+        let Some(kernel) = &mut self.translation else { return self.device.swap_out(page) };
+        let known = kernel.slot[page.index()];
+        let slot = known.or_else(|| kernel.map.allocate()).ok_or(Full)?;
+        if let Err(full) = self.device.swap_out(PageId(slot)) {
+            if known.is_none() {
+                kernel.map.release(slot);
+            }
+            return Err(full);
         }
+        kernel.slot[page.index()] = Some(slot);
+        kernel.page[slot as usize] = Some(page);
+        Ok(())
     }
 
     #[inline]
     pub(super) fn release(&mut self, page: PageId) {
-        match self {
-            Store::Direct(device) => device.release(page),
-            Store::Translated(device) => device.release(page),
-        }
+        let Some(kernel) = &mut self.translation else { return self.device.release(page) };
+        let Some(slot) = kernel.slot[page.index()].take() else { return };
+        kernel.page[slot as usize] = None;
+        kernel.map.release(slot);
     }
 
     /// The kernel's slot of a page, as a number within all areas.
+    #[inline]
     pub(super) fn slot_of(&self, page: PageId) -> Option<SlotId> {
-        match self {
-            Store::Direct(device) => device.swap.slot_of(page),
-            Store::Translated(device) => device.slot[page.index()].map(SlotId),
+        match &self.translation {
+            None => self.device.swap.slot_of(page),
+            Some(kernel) => kernel.slot[page.index()].map(SlotId),
         }
     }
 
     /// Slots of the kernel.
     pub(super) fn slots(&self) -> u32 {
-        match self {
-            Store::Direct(device) => device.swap.block_count() as u32 * device.swap.slots_per_block(),
-            Store::Translated(device) => device.page.len() as u32,
+        match &self.translation {
+            None => self.device.swap.block_count() as u32 * self.device.swap.slots_per_block(),
+            Some(kernel) => kernel.page.len() as u32,
         }
     }
 
     pub(super) fn page_in(&self, slot: SlotId) -> Option<PageId> {
-        match self {
-            Store::Direct(device) => device.swap.page_in(slot),
-            Store::Translated(device) => *device.page.get(slot.index())?,
+        match &self.translation {
+            None => self.device.swap.page_in(slot),
+            Some(kernel) => *kernel.page.get(slot.index())?,
         }
-    }
-}
-
-impl Translated {
-    /// A page that has a slot is written to that slot again, as the kernel does.
-    fn swap_out(&mut self, page: PageId) -> Result<(), Full> {
-        let known = self.slot[page.index()];
-        let slot = known.or_else(|| self.map.allocate()).ok_or(Full)?;
-        if let Err(full) = self.device.swap_out(PageId(slot)) {
-            if known.is_none() {
-                self.map.release(slot);
-            }
-            return Err(full);
-        }
-        self.slot[page.index()] = Some(slot);
-        self.page[slot as usize] = Some(page);
-        Ok(())
-    }
-
-    fn release(&mut self, page: PageId) {
-        let Some(slot) = self.slot[page.index()].take() else { return };
-        self.page[slot as usize] = None;
-        self.map.release(slot);
     }
 }

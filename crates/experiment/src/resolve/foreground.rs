@@ -1,9 +1,8 @@
 //! Tasks that take turns in the foreground.
 
 use coldframe_core::fault::handler;
-use coldframe_core::prefetch::Arrival;
 use coldframe_core::{Below, Bytes, Caps, Ps};
-use coldframe_drivers::tasks::{Activation, OnFault, Prefetching, TasksConfig, CAPS};
+use coldframe_drivers::tasks::{OnFault, Prefetching, TasksConfig, CAPS};
 use coldframe_sheet::quantity;
 use coldframe_store::Provenance;
 
@@ -81,16 +80,7 @@ fn plan(settings: &Settings, backed: BackedArea, frames: usize) -> Result<TasksP
         scheduler: names::scheduler("round-robin")?.1,
         slice: Some(FOREVER),
         on_fault: OnFault::Keeps,
-        prefetching: Prefetching {
-            activation: Activation::Never,
-            list_max: 0,
-            idle_max: None,
-            depth: 0,
-            ready_min: 0,
-            follow: false,
-            past_switch: false,
-            arrival: Arrival::Mapped,
-        },
+        prefetching: Prefetching::NEVER,
     };
     let foreground = ForegroundPlan {
         system: system.unwrap_or(systems::of_foreground().0),

@@ -1,6 +1,6 @@
 //! A swap area on flash: a log of erase blocks, or Linux's map of slots.
 
-use coldframe_core::swap::{linux, AreaConfig, Layout, SwapAreas, WearLevelling};
+use coldframe_core::swap::{linux, AreaConfig, Layout, SwapAreas};
 use coldframe_drivers::swap::{Keep, ReadAhead, SwapConfig};
 use coldframe_lane::window::Window;
 use coldframe_lane::CollectTimes;
@@ -197,14 +197,10 @@ fn areas(s: &Swap, defaults: &LogDefaults, blocks: String) -> Result<(Vec<AreaCo
     let area = |part: &str| {
         let (blocks, priority) = part.split_once('@').unwrap_or((part, "0"));
         Some(AreaConfig {
-            blocks: blocks.trim().parse().ok()?,
             priority: priority.trim().parse().ok()?,
             layout: if layout == "linux" { Layout::Linux { cluster: linux::CLUSTER } } else { Layout::Log },
-            collector,
             victims,
-            start: defaults.start,
-            stop: defaults.start,
-            wear: WearLevelling { dynamic: true, spread_max: None },
+            ..AreaConfig::log(blocks.trim().parse().ok()?, defaults.start, collector)
         })
     };
     let Some(areas) = blocks.split(',').map(area).collect::<Option<Vec<_>>>() else {

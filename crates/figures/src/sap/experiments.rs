@@ -3,10 +3,10 @@
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::{Arrival, LIST_MAX};
-use coldframe_core::{Below, Bytes, Ps};
+use coldframe_core::{Bytes, Ps};
 use coldframe_drivers::scheduler;
 use coldframe_drivers::tasks::{
-    Activation, Cpu, OnFault, Prefetching, Program, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
+    Activation, Cpu, OnFault, Prefetching, Program, Step, TaskSpec, TasksConfig, TasksResult,
 };
 use coldframe_drivers::RunError;
 use coldframe_experiment::systems::sap;
@@ -30,18 +30,13 @@ pub(super) const KERNELS: [Kernel; 4] = [
 pub(super) fn stress(ram_mb: u64, (_, activation): Kernel) -> Result<TasksResult, ExperimentError> {
     const POLICY: &str = "second-chance";
     let device = DeviceTimes { load: LOAD, program: Some(PROGRAM) };
+    let machine = MachineConfig::device(sap::prices(POLICY), device, Zeros::Once);
+    let frames = (((ram_mb - 32) << 20) / sap::PAGE.0 + FRAMES_OF_32_MB) as usize;
+    let handler = handler::find("sequential").expect("it is there");
+    let scheduler = scheduler::find("round-robin").expect("it is there");
     let config = TasksConfig {
-        policy: PolicyChoice::parse(POLICY)?,
-        handler: handler::find("sequential").expect("it is there"),
-        frames: (((ram_mb - 32) << 20) / sap::PAGE.0 + FRAMES_OF_32_MB) as usize,
-        evict_batch: 1,
-        machine: MachineConfig::device(sap::prices(POLICY), device, Zeros::Once),
-        caps: CAPS,
-        area: Below::Homes,
-        xip_surplus: Ps::ZERO,
         reference: Ps((LOAD.0 as f64 * LOADS_A_TOUCH) as u64),
         tick: sap::TICK,
-        scheduler: scheduler::find("round-robin").expect("it is there"),
         slice: Some(WHOLE_TURN),
         on_fault: OnFault::Keeps,
         prefetching: Prefetching {
@@ -50,22 +45,20 @@ pub(super) fn stress(ram_mb: u64, (_, activation): Kernel) -> Result<TasksResult
             idle_max: Some(sap::IDLE_MAX),
             depth: sap::DEPTH,
             ready_min: READY_MIN,
-            follow: false,
-            past_switch: false,
             arrival: Arrival::MappedBehindSlice,
+            ..Prefetching::NEVER
         },
+        ..TasksConfig::new(PolicyChoice::parse(POLICY)?, handler, frames, machine, scheduler)
     };
     let pages = (WORKER.0 / sap::PAGE.0) as u32;
     let touch = |page, writing| Step { reference: PageRef::new(page, writing, false), times: 1 };
     let (writes, checks) = ((0..pages).map(|page| touch(page, true)), (0..pages).map(|page| touch(page, false)));
     let program = Program::new(writes.chain(checks).collect());
     let worker = |i| TaskSpec {
-        program: program.clone(),
-        first_page: i * program.pages,
-        rounds: Some(ITERATIONS),
         pause: PAUSE,
         turns: 2,
         fresh: true,
+        ..TaskSpec::new(program.clone(), i * program.pages, ITERATIONS)
     };
     let specs: Vec<_> = (0..super::golden().number("workers") as u32).map(worker).collect();
     Ok(Cpu::new(&config, &specs).map_err(RunError::from)?.run())

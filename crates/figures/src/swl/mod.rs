@@ -5,7 +5,7 @@ use std::path::Path;
 
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
-use coldframe_core::{Caps, Ps, Stage};
+use coldframe_core::{Ps, Stage};
 use coldframe_drivers::front_end::plain::Plain;
 use coldframe_drivers::front_end::Spaces;
 use coldframe_drivers::run::IdlePrices;
@@ -15,7 +15,7 @@ use coldframe_experiment::settings::{Settings, Sweep};
 use coldframe_experiment::string;
 use coldframe_experiment::systems::swl;
 use coldframe_experiment::ExperimentError;
-use coldframe_lane::{DeviceTimes, LaneBelow, LaneConfig, LaneResult, PageRef};
+use coldframe_lane::{DeviceTimes, LaneConfig, LaneResult, PageRef};
 use coldframe_show::plot::{Plot, Series};
 
 use crate::figure::{Claim, Origin, Paper, Row};
@@ -76,17 +76,9 @@ struct Bench {
 impl Bench {
     fn new(policy: &str, handler: &str) -> Bench {
         let policy = PolicyChoice::parse(policy).expect("our own text");
-        let config = LaneConfig {
-            evict_batch: 1,
-            prices: swl::prices(policy.spec.name),
-            policy,
-            handler: handler::find(handler).expect("our own text"),
-            frames: FRAMES as usize,
-            caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false, places: false },
-            device: DeviceTimes { load: swl::LOAD_STOPOVER, program: None },
-            failures: None,
-            below: LaneBelow::Homes,
-        };
+        let (prices, handler) = (swl::prices(policy.spec.name), handler::find(handler).expect("our own text"));
+        let device = DeviceTimes { load: swl::LOAD_STOPOVER, program: None };
+        let config = LaneConfig::new(policy, handler, FRAMES as usize, prices, device);
         let front_end = Box::new(Plain::new(Stream::Both, 10, Spaces::default(), None));
         let mut run = Run::new(front_end, IdlePrices::default(), 4 * FRAMES as usize);
         run.add_lanes(&[config]).expect("our own configuration");

@@ -18,12 +18,15 @@ use coldframe_store::reference::{Kind, Reference};
 
 pub(super) const FORMAT: Format = Format {
     name: "drmemtrace",
-    summary: "DynamoRIO drmemtrace: a trace.gz or a thread's memtrace.zip (`trace merge` joins threads); versions 2 to 7",
+    summary:
+        "DynamoRIO drmemtrace: a trace.gz or a thread's memtrace.zip (`trace merge` joins threads); versions 2 to 7",
     example: "drmemtrace:drmemtrace.app.1234.memtrace.zip",
     fidelity: Fidelity::ExactReferences,
     skips: "prefetches, flushes, markers, encodings, headers",
     takes: &[],
-    guess: Some(|head| head.len() >= Drmemtrace::RECORD && le::<2>(head, 0) == HEADER && VERSIONS.contains(&le::<8>(head, 4))),
+    guess: Some(|head| {
+        head.len() >= Drmemtrace::RECORD && le::<2>(head, 0) == HEADER && VERSIONS.contains(&le::<8>(head, 4))
+    }),
     open: |input, _| Ok(Binary::boxed(input.stream_or_members()?, Drmemtrace::default())),
 };
 
