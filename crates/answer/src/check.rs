@@ -12,7 +12,7 @@ use crate::listener::Listener;
 use crate::machine::Machine;
 use crate::need::{Need, NOISE};
 use crate::program::{binary, pageable};
-use crate::record::{record, Order, PATIENCE_OF_CHECK};
+use crate::record::{served, Order, PATIENCE_OF_CHECK};
 use crate::verdict::{median, Verdict, RECORDINGS};
 use crate::{watch, Question, Reading};
 
@@ -53,13 +53,13 @@ pub fn check(check: &Check, listener: &dyn Listener) -> Result<Checked, AnswerEr
     }
     binary(check.command)?;
     // Where the pager cannot record it, its referenced bits are watched, as `coldframe -- PROGRAM` does.
-    let recorder = match pageable(check.command) {
+    let mut recorder = match pageable(check.command) {
         Ok(()) => Recorder::Pager(Box::new(check.machine(listener)?)),
         Err(why) => Recorder::Bits(why.to_string()),
     };
     let (mut needs, mut answers) = (Vec::new(), Vec::new());
     loop {
-        let (need, answer) = check.measured(&recorder, listener)?;
+        let (need, answer) = check.measured(&mut recorder, listener)?;
         needs.push(need);
         answers.push(answer);
         let verdict = Verdict::of(&needs, limit, check.baseline);
@@ -95,12 +95,17 @@ impl Check<'_> {
     }
 
     /// Runs the program once, and records or watches it.
-    fn measured(&self, recorder: &Recorder, listener: &dyn Listener) -> Result<(Need, Answer), AnswerError> {
-        let (need, answer) = match recorder {
+    fn measured(&self, recorder: &mut Recorder, listener: &dyn Listener) -> Result<(Need, Answer), AnswerError> {
+        let paged = match &*recorder {
             Recorder::Pager(machine) => self.paged(machine)?,
-            Recorder::Bits(why) => {
+            Recorder::Bits(why) => Err(why.clone()),
+        };
+        let (need, answer) = match paged {
+            Ok(measured) => measured,
+            Err(why) => {
                 let slowdown = self.slowdown().unwrap_or(Question::SLOWDOWN);
-                let answer = Answer::ReferencedBits(watch::program(self.command, why, slowdown, listener)?);
+                let answer = Answer::ReferencedBits(watch::program(self.command, &why, slowdown, listener)?);
+                *recorder = Recorder::Bits(why);
                 (Need::of(&answer, &[], None), answer)
             }
         };
@@ -117,17 +122,21 @@ impl Check<'_> {
         Ok((need, answer))
     }
 
-    fn paged(&self, machine: &Machine) -> Result<(Need, Answer), AnswerError> {
+    fn paged(&self, machine: &Machine) -> Result<Result<(Need, Answer), String>, AnswerError> {
         let folder = tempfile::tempdir();
         let folder = folder.map_err(|e| AnswerError::new(5, format!("no temporary folder: {e}; set TMPDIR")))?;
         let trace = folder.path().join("trace.parquet");
         let order = Order { command: self.command, patience: PATIENCE_OF_CHECK, ..Order::default() };
-        record(&order, &trace)?;
+        if let Err(why) = served(&order, &trace)? {
+            return Ok(Err(why));
+        }
         let seconds = self.seconds.or(self.before().map(|need| need.program_seconds));
         let reading = Reading::read(&trace, seconds, None)?;
         let answer = Answer::Recorder(machine.priced(&reading, self.slowdown())?);
         let sheet: Sheet = machine.sheet().clone();
-        Ok((Need::of(&answer, &reading.provenance.group, Some(sheet)), answer))
+        let mut need = Need::of(&answer, &reading.provenance.group, Some(sheet));
+        need.need_bytes = reading.rows.together(need.need_bytes);
+        Ok(Ok((need, answer)))
     }
 }
 

@@ -30,8 +30,11 @@ pub struct Common {
     pub recorded_seconds: f64,
     /// The most RAM of memory that is not paged: code, stacks, files, the C library's own.
     pub not_paged_bytes: u64,
-    /// The most managed memory at a time.
+    /// The most managed memory of a process at a time; of all processes, if they share a limit.
     pub managed_bytes: u64,
+    /// The most managed memory of all processes at one time. What a forked child only reads is there once.
+    #[serde(default)]
+    pub together_bytes: u64,
     /// RAM, in the form of `run --ram`, with which no page is evicted.
     pub needed_bytes: u64,
     /// The advised RAM, in the form of `run --ram`: for paged memory.

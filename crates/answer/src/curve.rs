@@ -32,6 +32,9 @@ const PARTS: u64 = 4;
 pub struct Point {
     /// RAM in the form of `run --ram`: for paged memory.
     pub ram_bytes: u64,
+    /// What all processes then have in RAM at one time, if each has that RAM.
+    #[serde(default)]
+    pub together_bytes: u64,
     /// Seconds of the whole run.
     pub seconds: f64,
     /// About nine in ten runs take at least this: with the best costs, and within what window, sample and recording
@@ -244,6 +247,7 @@ impl<'a> Curve<'a> {
         let counts = &tried.counts;
         Point {
             ram_bytes: tried.ram,
+            together_bytes: self.rows.together(tried.ram),
             seconds: self.alone() + mean,
             seconds_low: (self.alone() + mean - faster).max(0.0),
             seconds_high: (tried.ram >= self.covered()).then_some(self.alone() + mean + slower),

@@ -35,6 +35,11 @@ pub enum AnswerError {
     /// A program that cannot be started.
     #[error(transparent)]
     Program(#[from] ProgramError),
+    /// Our pager serves nothing of a program's memory.
+    #[error(
+        "nothing was recorded: {0}; give a program that works on data, or record its code and stack with --level page"
+    )]
+    Unserved(String),
     /// Anything else.
     #[error("{message}")]
     Other {
@@ -67,6 +72,7 @@ impl AnswerError {
             AnswerError::Kernel(_) => 4,
             AnswerError::Process(error) => error.code(),
             AnswerError::Program(error) => error.code(),
+            AnswerError::Unserved(_) => 3,
             AnswerError::Other { code, .. } => *code,
         }
     }

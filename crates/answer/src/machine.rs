@@ -1,7 +1,7 @@
 //! This machine with its costs, which answer about a recording; or the machine of a sheet.
 
 use std::ffi::OsString;
-use std::process::ExitStatus;
+use std::process::{ExitStatus, Stdio};
 use std::time::Instant;
 
 use coldframe_costs::Extent;
@@ -88,7 +88,10 @@ fn start_seconds() -> Option<f64> {
     let options = Options { backing: default_backing(), max_memory: MEMORY, ..Options::new(RAM) };
     let signals = Signals::catch().ok()?;
     let paged = || {
-        let child = Child::start(with_pager(&program, &options).ok()?, &program[0]).ok()?;
+        let mut process = with_pager(&program, &options).ok()?;
+        // What it says, the program will say, too.
+        process.stderr(Stdio::null());
+        let child = Child::start(process, &program[0]).ok()?;
         child.wait(&Care::of(&signals)).ok().map(|ended| ended.status)
     };
     let alone = || plain(&program).status().ok();

@@ -4,7 +4,6 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use coldframe_sheet::quantity::human_size;
 use coldframe_store::heat::Heat;
 use coldframe_store::ProcessFacts;
 
@@ -13,15 +12,11 @@ use crate::kinds::Answer;
 use crate::listener::Listener;
 use crate::machine::Machine;
 use crate::program::{binary, pageable};
-use crate::record::{record, Order, PATIENCE};
+use crate::record::{served, Order, PATIENCE};
 use crate::{watch, Question, Reading};
 
 /// Rows and columns of the map of touched memory: a page with it stays far below its bound.
 pub const MAP: (usize, usize) = (40, 120);
-/// Code and libraries of a program that the pager serves take less than this times its heap, if the heap is worth a
-/// question.
-const ELSEWHERE: u64 = 4;
-
 /// An answer about a program, and what else its recording shows.
 pub struct Measured {
     /// The answer.
@@ -62,15 +57,15 @@ fn recorded(
     // Reports what this machine lacks before the program runs.
     let machine = Machine::known(listener)?;
     let trace = folder.join("trace.parquet");
-    let recording = record(&Order { command, patience: PATIENCE, ..Order::default() }, &trace)?;
-    let (heap, rest) = (recording.managed_bytes, recording.not_paged_bytes);
-    // A virtual machine with a heap of its own, or a shell with static children.
-    if rest > ELSEWHERE * heap && paged.is_none() {
-        let why = format!("our pager serves {} of its {}", human_size(heap), human_size(heap + rest));
-        listener.warn(&format!("coldframe: {why}; running it again, to watch all of it\n"));
-        let _ = std::fs::remove_file(&trace);
-        return watched(command, &why, listener);
-    }
+    let recording = match (served(&Order { command, patience: PATIENCE, ..Order::default() }, &trace)?, paged) {
+        (Ok(recording), _) => recording,
+        (Err(why), Some(paged)) => return Err(AnswerError::new(4, format!("{paged}, which is not possible: {why}"))),
+        (Err(why), None) => {
+            listener.warn(&format!("coldframe: {why}; running it again, to watch all of it\n"));
+            let _ = std::fs::remove_file(&trace);
+            return watched(command, &why, listener);
+        }
+    };
     let reading = Reading::read(&trace, None, Some(MAP))?;
     let answer = Answer::Recorder(machine.about(&reading, None)?);
     let (heat, group) = (reading.heat, reading.provenance.group);

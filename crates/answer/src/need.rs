@@ -41,8 +41,11 @@ pub struct Need {
     pub at_most: bool,
     /// The longest extra time, in percent of the program's own.
     pub slowdown_percent: f64,
-    /// The most paged memory at a time.
+    /// The most paged memory of a process at a time.
     pub managed_bytes: u64,
+    /// The most paged memory of all processes at one time.
+    #[serde(default)]
+    pub together_bytes: u64,
     /// The most RAM of memory that is not paged.
     pub not_paged_bytes: u64,
     /// Pages of heap that were touched, as bytes.
@@ -97,6 +100,7 @@ impl Need {
             at_most,
             slowdown_percent: answer.slowdown_percent,
             managed_bytes: answer.managed_bytes,
+            together_bytes: answer.together_bytes,
             not_paged_bytes: answer.not_paged_bytes,
             touched_bytes: answer.curve.first().map_or(0, |full| full.zero_fills * PAGE),
             program_seconds: answer.program_seconds,

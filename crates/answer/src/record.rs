@@ -2,20 +2,23 @@
 //! enters the window is a row of the trace. The trace is complete when the program ends, when a time is up, and when
 //! the user presses Ctrl-C.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use coldframe_costs::doctor::file_system;
 use coldframe_live::{Options, Recorder, StatsFile, FRAMES_MIN};
 use coldframe_proc::Tree;
-use coldframe_recording::entries::Word;
+use coldframe_recording::entries::{Word, LEN};
 use coldframe_recording::span;
+use coldframe_sheet::quantity::human_size;
 use coldframe_store::window::{window, Recorded as Process};
 use coldframe_store::{Noise, ProgramFacts, Summary, TraceError};
 use schemars::JsonSchema;
@@ -110,6 +113,10 @@ pub const PATIENCE: u64 = 10_000_000_000;
 /// The patience of a check: more, since its number must be the same each time.
 pub const PATIENCE_OF_CHECK: u64 = 4 * PATIENCE;
 
+/// Code and libraries of a program that the pager serves take less than this times its heap, if the heap is worth a
+/// question.
+const ELSEWHERE: u64 = 4;
+
 /// Bytes that a folder must have free: the recorder takes 4 MiB at a time, and the trace needs room, too.
 const ROOM: u64 = 8 << 20;
 
@@ -167,7 +174,9 @@ fn ran(order: &Order, out: &Path) -> Result<Ran, AnswerError> {
     let others = || alive(folder.path());
     let deadline = order.max_time.and_then(|time| Instant::now().checked_add(time));
     let child = Child::start(with_pager(command, &options)?, &command[0])?;
-    let ended = child.wait(&Care { deadline, others: &others, ..Care::that_ends(&signals) })?;
+    let ends = Ends { folder: folder.path(), gone: Mutex::default() };
+    let look = || ends.note();
+    let ended = child.wait(&Care { deadline, others: &others, look: &look, ..Care::that_ends(&signals) })?;
     let worked = Tree::machine().busy_seconds().zip(before).map(|(after, before)| after - before);
     Ok(Ran { seconds: started.elapsed().as_secs_f64(), folder, native_seconds, worked, ended })
 }
@@ -221,6 +230,22 @@ pub fn record(order: &Order, out: &Path) -> Result<Recording, AnswerError> {
         bytes_written: summary.bytes_written,
         signal: status.signal(),
     })
+}
+
+/// Records the program. The inner error: why our pager does not serve its memory, or most of it.
+///
+/// # Errors
+/// As [`record`].
+pub fn served(order: &Order, out: &Path) -> Result<Result<Recording, String>, AnswerError> {
+    match record(order, out) {
+        Err(AnswerError::Unserved(why)) => Ok(Err(why)),
+        // A virtual machine with a heap of its own, or a shell with static children.
+        Ok(Recording { managed_bytes: heap, not_paged_bytes: rest, .. }) if rest > ELSEWHERE * heap => {
+            let all = human_size(heap + rest);
+            Ok(Err(format!("our pager serves {} of its {all}", human_size(heap))))
+        }
+        recorded => recorded.map(Ok),
+    }
 }
 
 /// Runs the program and writes its recordings to `out` as they are (`raw.rs`). Returns how it ended, and the bytes.
@@ -304,6 +329,42 @@ fn alive(folder: &Path) -> Vec<u32> {
     all
 }
 
+/// Notes in the file of each recorded process when the process was there last: one that is killed, or becomes another
+/// program, does not do it itself.
+struct Ends<'a> {
+    folder: &'a Path,
+    /// Files whose processes are not there any more.
+    gone: Mutex<HashSet<OsString>>,
+}
+
+impl Ends<'_> {
+    fn note(&self) {
+        let (Ok(files), Ok(mut gone)) = (std::fs::read_dir(self.folder), self.gone.lock()) else { return };
+        for file in files.flatten().filter(|file| !gone.contains(&file.file_name())).collect::<Vec<_>>() {
+            if Ends::is_there(&file.path()).is_none() {
+                gone.insert(file.file_name());
+            }
+        }
+    }
+
+    /// Notes the time if the process has the file mapped.
+    fn is_there(path: &Path) -> Option<()> {
+        let file = File::options().read(true).write(true).open(path).ok()?;
+        let word = |word: Word| {
+            let mut bytes = [0; 8];
+            file.read_exact_at(&mut bytes, 8 * word as u64).ok().map(|()| u64::from_ne_bytes(bytes))
+        };
+        let (process, place) = (word(Word::Process)? as u32, word(Word::Place)?);
+        let mapping = format!("map_files/{place:x}-{:x}", place + LEN as u64);
+        // A process that has just begun has no place yet.
+        let there = place == 0 || coldframe_proc::Process::of(process).file(&mapping).symlink_metadata().is_ok();
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+        let noted = there.then(|| file.write_all_at(&now.to_ne_bytes(), 8 * Word::Gone as u64));
+        noted.map(drop)
+    }
+}
+
 /// What each process has recorded.
 fn read(folder: &Path, status: ExitStatus) -> Result<Vec<Process>, AnswerError> {
     let io = |e: std::io::Error| refused(folder, &e);
@@ -320,11 +381,14 @@ fn read(folder: &Path, status: ExitStatus) -> Result<Vec<Process>, AnswerError> 
     let processes: Result<Vec<Process>, TraceError> = files.iter().map(|file| Process::read(file)).collect();
     let processes = processes?;
     if processes.iter().map(|process| process.word(Word::Entries)).sum::<u64>() == 0 {
-        let message = format!(
-            "nothing was recorded: the program ended ({status}) before it touched any memory that can be paged: it needs no RAM for a heap; \
-             give a program that works on data, or record its code and stack with --level page"
-        );
-        return Err(AnswerError::new(3, message));
+        return match (processes.is_empty(), status.success()) {
+            (true, _) => Err(AnswerError::Unserved(format!("our pager did not start in the program ({status})"))),
+            (false, true) => Err(AnswerError::Unserved("our pager serves none of its memory".into())),
+            (false, false) => {
+                let message = format!("nothing was recorded: the program ended ({status}) before it touched a heap");
+                Err(AnswerError::new(3, message))
+            }
+        };
     }
     Ok(processes)
 }

@@ -95,6 +95,7 @@ impl Recorded {
                 recorded_seconds: rows.facts.recorded_seconds,
                 not_paged_bytes: rows.facts.not_paged_bytes,
                 managed_bytes: rows.peak() * PAGE,
+                together_bytes: rows.sum(),
                 needed_bytes: curve.needed,
                 ram_bytes: curve.recommended(),
                 slowdown_percent: 100.0 * question.slowdown,

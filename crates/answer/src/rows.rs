@@ -8,7 +8,7 @@ use std::path::Path;
 use coldframe_lane::numbering::Numbering;
 use coldframe_recording::span::{AddressKind, ReleaseReader, Span, PAGE};
 use coldframe_store::window::notes_of_bounds;
-use coldframe_store::{Block, Fidelity, Kind, ProgramFacts, Reader, Reference, Wanted};
+use coldframe_store::{Block, Fidelity, Kind, Moment, ProgramFacts, Reader, Reference, Wanted};
 
 use crate::error::AnswerError;
 
@@ -49,6 +49,8 @@ pub struct Rows {
     pub sample: f64,
     /// Processes, the one with the most pages first.
     pub processes: Vec<Process>,
+    /// What several processes had in RAM together, where it was most.
+    pub moments: Vec<Moment>,
     /// Facts that were inferred, since the trace lacks them.
     pub inferred: Option<&'static str>,
     /// The recorder's notes.
@@ -111,6 +113,7 @@ impl Rows {
             window,
             sample,
             processes,
+            moments: provenance.moments,
             inferred: None,
             notes: provenance.notes,
         };
@@ -139,11 +142,21 @@ impl Rows {
         }
     }
 
+    /// The most bytes of all processes at a time, each page once.
+    pub fn sum(&self) -> u64 {
+        self.moments.iter().map(Moment::sum).max().unwrap_or(0).max(self.peak() * PAGE)
+    }
+
+    /// The most bytes that all processes have in RAM at a time if each has this much RAM, also if it needs less.
+    pub fn together(&self, ram: u64) -> u64 {
+        self.moments.iter().map(|moment| moment.within(ram)).max().unwrap_or(ram)
+    }
+
     /// The part `number` of `parts` of the pages, by the hash of their chunks.
     pub fn part(&self, number: u64, parts: u64) -> Rows {
         let processes = self.processes.iter().map(|process| process.part(number, parts)).collect();
         let (command, notes) = (self.command.clone(), self.notes.clone());
-        Rows { sample: self.sample / parts as f64, processes, command, notes, ..*self }
+        Rows { sample: self.sample / parts as f64, processes, command, notes, moments: Vec::new(), ..*self }
     }
 
     /// For a trace without unmapped memory in which more pages were touched than were in RAM at a time: pages that

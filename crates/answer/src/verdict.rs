@@ -89,6 +89,7 @@ mod tests {
             at_most: false,
             slowdown_percent: 10.0,
             managed_bytes: bytes,
+            together_bytes: bytes,
             not_paged_bytes: 0,
             touched_bytes: bytes,
             program_seconds: 1.0,

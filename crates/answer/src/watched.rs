@@ -74,6 +74,7 @@ impl Watched {
                 recorded_seconds: watched.seconds,
                 not_paged_bytes: watched.rest_bytes,
                 managed_bytes: bytes(watched.peak_pages),
+                together_bytes: bytes(watched.peak_pages),
                 needed_bytes: full.ram_bytes,
                 ram_bytes: best.map(|point| point.ram_bytes),
                 slowdown_percent: 100.0 * question.slowdown,
@@ -114,6 +115,7 @@ fn point(watched: &Bits, price: &Price, split: Split, pages: u64) -> Point {
     let loads = (scale * about).round() as u64;
     Point {
         ram_bytes: pages * PAGE,
+        together_bytes: pages * PAGE,
         seconds: seconds(about, price.fault.mean),
         seconds_low: seconds(low, price.ahead.low.min(price.fault.low)),
         seconds_high: (frames >= covered(&watched.stretches)).then(|| seconds(high, price.fault.high)),

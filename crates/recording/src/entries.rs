@@ -11,10 +11,12 @@
 pub const HEAD: usize = 4096;
 /// Bytes of a record.
 pub const RECORD: usize = 16;
+/// Bytes of the whole file.
+pub const LEN: usize = HEAD + RECORDS * RECORD;
 /// The most records of a file: 6 Mi, 96 MiB. A recorder samples fewer pages before it reaches this.
 pub const RECORDS: usize = 6 << 20;
 /// First word of the head.
-pub const MAGIC: u64 = u64::from_le_bytes(*b"coldent2");
+pub const MAGIC: u64 = u64::from_le_bytes(*b"coldent3");
 /// The command line's place in the head: 256 bytes, arguments ended by zeros.
 pub const COMMAND: core::ops::Range<usize> = 512..768;
 
@@ -120,6 +122,12 @@ pub enum Word {
     /// Nanoseconds of processor time between two faults of a thread, in the median. Most faults are near each other,
     /// with hardly any work in between.
     Fault,
+    /// Records in the file of the process that forked this one, at the fork.
+    Inherited,
+    /// The address at which the process has this file mapped.
+    Place,
+    /// Nanoseconds of CLOCK_MONOTONIC when the program that started it all saw the process last; 0: it did not.
+    Gone,
 }
 
 /// The threads' work for the program itself, in nanoseconds of processor time: all but what faults took, and first
@@ -192,6 +200,11 @@ pub enum Record {
         /// Of the chunks one in 2^shift.
         shift: u32,
     },
+    /// The time.
+    Clock {
+        /// Nanoseconds of CLOCK_MONOTONIC.
+        time: u64,
+    },
 }
 
 const TAG: u32 = 3;
@@ -206,6 +219,7 @@ impl Record {
             Record::Changed { page } => [word(3, page, 0), 0],
             Record::Released { page, pages } => [word(4, page, 0), pages],
             Record::Window { pages, shift } => [word(5, 0, 0), u64::from(pages) | u64::from(shift) << 32],
+            Record::Clock { time } => [word(6, 0, 0), time],
         }
     }
 
@@ -217,6 +231,7 @@ impl Record {
             3 => Some(Record::Changed { page }),
             4 => Some(Record::Released { page, pages: value }),
             5 => Some(Record::Window { pages: value as u32, shift: (value >> 32) as u32 }),
+            6 => Some(Record::Clock { time: value }),
             _ => None,
         }
     }
@@ -288,6 +303,7 @@ mod tests {
             Record::Changed { page: 7 },
             Record::Released { page, pages: 1 << 40 },
             Record::Window { pages: 64, shift: 9 },
+            Record::Clock { time: u64::MAX },
         ] {
             let words = record.encode();
             assert_ne!(words[0], 0);

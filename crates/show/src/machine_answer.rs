@@ -106,12 +106,14 @@ fn remarks(memory_use: &MemoryUse, room: bool) -> String {
 const QUIET: f64 = 5.0;
 
 fn needs(answer: &Answer) -> String {
-    let (heap, rest) = (answer.managed_bytes, answer.not_paged_bytes);
+    let (heap, rest) = (answer.managed_bytes.max(answer.together_bytes), answer.not_paged_bytes);
+    let of = match (answer.processes, answer.recorded()) {
+        (2.., Some(_)) => format!("of heap at one time (the largest process {})", human_size(answer.managed_bytes)),
+        _ => "of heap".into(),
+    };
     let parts = match rest {
-        0 => "of heap; memory that is not paged comes on top".into(),
-        rest => {
-            format!("{} of heap, {} not paged", human_size(heap), human_size(rest))
-        }
+        0 => format!("{of}; memory that is not paged comes on top"),
+        rest => format!("{} {of}, {} not paged", human_size(heap), human_size(rest)),
     };
     let joint = if rest == 0 { " " } else { ": " };
     let ended = match answer.exit {
@@ -182,7 +184,7 @@ fn table(answer: &Answer, points: &[&Point]) -> String {
             ram_size(point.ram_bytes),
             format!("{} ({})", human_seconds(point.seconds), range(point)),
             format!("{times:.*}", if times < 10.0 { 2 } else { 0 }),
-            human_size(point.ram_bytes + answer.not_paged_bytes),
+            human_size(point.together_bytes.max(point.ram_bytes) + answer.not_paged_bytes),
             human_count(point.device_reads),
         ];
         out += &line(mark, cells);

@@ -40,11 +40,19 @@ pub fn sentence(verdict: &Verdict) -> String {
 }
 
 fn rests_on(need: &Need) -> String {
+    let largest = match need.processes.len() {
+        2.. => format!(
+            " in {} processes, of which the largest has {}",
+            need.processes.len(),
+            human_size(need.managed_bytes)
+        ),
+        _ => String::new(),
+    };
     format!(
-        "It takes {} alone and touches {} of heap, {} at a time; {} is not paged (code, stacks, libraries) and not counted.",
+        "It takes {} alone and touches {} of heap, {} at one time{largest}; {} is not paged (code, stacks, libraries) and not counted.",
         human_seconds(need.program_seconds),
         human_size(need.touched_bytes),
-        human_size(need.managed_bytes),
+        human_size(need.together_bytes.max(need.managed_bytes)),
         human_size(need.not_paged_bytes),
     )
 }

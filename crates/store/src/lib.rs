@@ -19,11 +19,12 @@ pub mod heat;
 pub mod provenance;
 pub mod reference;
 pub mod store;
+mod together;
 pub mod window;
 
 pub use block::{Block, Columns};
 pub use error::{BadLine, TraceError};
 pub use fidelity::Fidelity;
-pub use provenance::{Cut, Mapping, Noise, Part, ProcessFacts, ProgramFacts, Provenance, Reduction, Task};
+pub use provenance::{Cut, Mapping, Moment, Noise, Part, ProcessFacts, ProgramFacts, Provenance, Reduction, Task};
 pub use reference::{Kind, Reference};
 pub use store::{Reader, Summary, Wanted, Writer};

@@ -35,6 +35,9 @@ pub struct Provenance {
     /// The processes of a recorded command, in the order of their starts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub group: Vec<ProcessFacts>,
+    /// The moments at which several processes had the most memory in RAM together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moments: Vec<Moment>,
     /// How the trace was reduced, and from what; `None` if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduction: Option<Reduction>,
@@ -89,6 +92,7 @@ impl Provenance {
             sample: None,
             program: None,
             group: Vec::new(),
+            moments: Vec::new(),
             reduction: None,
             cuts: Vec::new(),
             clock: None,
@@ -197,7 +201,7 @@ pub struct ProgramFacts {
     pub seconds: f64,
     /// The time of the recorded run, in seconds.
     pub recorded_seconds: f64,
-    /// The most bytes of managed memory that were in RAM at a time.
+    /// The most bytes of managed memory that a process had in RAM at a time.
     pub managed_bytes: u64,
     /// The most bytes in RAM of memory that is not paged: code, stacks, files, the C library's own.
     pub not_paged_bytes: u64,
@@ -294,6 +298,31 @@ pub struct ProcessFacts {
     pub seconds: f64,
     /// The process is too small to matter, and its rows are not in the trace.
     pub left_out: bool,
+}
+
+/// What the processes of a command had in RAM at a moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moment {
+    /// Managed memory of each process, the largest first.
+    pub bytes: Vec<u64>,
+    /// Of these, bytes that a forked child still has in common with its parent.
+    pub shared_bytes: u64,
+}
+
+impl Moment {
+    /// Bytes of all processes, each page once.
+    pub fn sum(&self) -> u64 {
+        self.bytes.iter().sum::<u64>() - self.shared_bytes
+    }
+
+    /// The same if each process has this much RAM of its own. Once pages of a process have left, those that come back
+    /// are not shared any more.
+    pub fn within(&self, ram: u64) -> u64 {
+        match self.bytes.first().is_some_and(|largest| *largest > ram) {
+            true => self.bytes.iter().map(|bytes| ram.min(*bytes)).sum(),
+            false => self.sum(),
+        }
+    }
 }
 
 /// One address range of the recorded program.

@@ -36,6 +36,7 @@ use crate::fidelity::Fidelity;
 use crate::provenance::{Compression, Mapping, ProcessFacts, ProgramFacts, Provenance, Task};
 use crate::reference::{Kind, Reference};
 use crate::store::{Summary, Writer};
+use crate::together::Together;
 use coldframe_recording::entries::{is_sampled, Record, Word, COMMAND, HEAD, MAGIC, RECORD, RECORDS};
 use coldframe_recording::span::{Span, PAGE};
 
@@ -54,7 +55,7 @@ pub struct Recorded {
     words: Vec<u64>,
     /// Its command line.
     pub command: String,
-    records: Vec<Record>,
+    pub(crate) records: Vec<Record>,
     cut_short: bool,
 }
 
@@ -112,6 +113,14 @@ impl Recorded {
         }
     }
 
+    /// Nanoseconds of CLOCK_MONOTONIC at its end, as far as it is known.
+    pub(crate) fn end(&self) -> u64 {
+        match self.word(Word::Whole) {
+            0 => self.word(Word::Ended).max(self.word(Word::Gone)),
+            _ => self.word(Word::Ended),
+        }
+    }
+
     fn shift(&self) -> u32 {
         let shift = |record: &Record| if let Record::Window { shift, .. } = record { *shift } else { 0 };
         self.records.iter().map(shift).max().unwrap_or(0)
@@ -124,6 +133,13 @@ impl Recorded {
             _ => 0,
         };
         self.records.iter().map(pages).max().unwrap_or(0)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(given: &[(Word, u64)], records: Vec<Record>) -> Recorded {
+        let mut words = vec![0; COMMAND.start / 8];
+        given.iter().for_each(|(word, value)| words[*word as usize] = *value);
+        Recorded { path: PathBuf::new(), words, command: String::new(), records, cut_short: false }
     }
 
     fn span(&self) -> Span {
@@ -148,11 +164,14 @@ pub fn window(
     let matters = |process: &Recorded| process.word(Word::Managed) * MATTERS >= most && !process.records.is_empty();
     let mut group: Vec<ProcessFacts> = recorded.iter().map(Recorded::facts).collect();
     group.iter_mut().zip(&recorded).for_each(|(facts, process)| facts.left_out = !matters(process));
+    let shift = recorded.iter().filter(|process| matters(process)).map(Recorded::shift).max().unwrap_or(0);
+    let mut together = Together::of(&recorded, shift);
+    let mut inherited = std::mem::take(&mut together.inherited).into_iter().zip(&group);
+    let mut inherited = Vec::from_iter(inherited.by_ref().filter(|(_, facts)| !facts.left_out).map(|(pages, _)| pages));
     recorded.retain(matters);
-    let shift = recorded.iter().map(Recorded::shift).max().unwrap_or(0);
     let mut rows = Rows::new(shift, Writer::create(to, Columns { time: true, task: true, count: false })?);
     for (space, process) in recorded.iter().enumerate() {
-        rows.process(process, space as u32)?;
+        rows.process(process, space as u32, std::mem::take(&mut inherited[space]))?;
     }
     if rows.written == 0 {
         let path = recorded.first().map_or_else(|| PathBuf::from(command), |process| process.path.clone());
@@ -167,6 +186,7 @@ pub fn window(
     let [unchanged, rewritten] = rows.unchanged.map(|pages| pages as f64);
     let rewritten = rewritten / unchanged.max(1.0);
     let program = ProgramFacts { compression: compression(&recorded), rewritten, ..whole(program, &group) };
+    provenance.moments = together.moments(provenance.sample.unwrap_or(1.0));
     (provenance.program, provenance.group) = (Some(program), group);
     Ok((rows.finish(provenance)?, program))
 }
@@ -242,12 +262,12 @@ impl Rows {
         Rows { shift, tasks: Vec::new(), block: Block::new(), writer, written: 0, fills: 0, unchanged: [0; 2] }
     }
 
-    fn process(&mut self, process: &Recorded, space: u32) -> Result<(), TraceError> {
+    /// `touched`: pages that it has from its parent.
+    fn process(&mut self, process: &Recorded, space: u32, mut touched: FxHashSet<u32>) -> Result<(), TraceError> {
         let (writes, span) = (writes(&process.records), process.span());
         let threads = self.tasks.len();
         let mut task = 0;
         let mut back: Option<(u64, u64)> = None;
-        let mut touched: FxHashSet<u32> = FxHashSet::default();
         for (number, record) in process.records.iter().enumerate() {
             match *record {
                 Record::Released { page, pages } if is_sampled(page, self.shift) => {

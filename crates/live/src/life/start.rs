@@ -95,8 +95,11 @@ fn build(
     if options.record.is_some() {
         recorder::fit(&mut options);
     }
-    let frames = frames(&options)?;
     let pages = pages(&options)?;
+    if options.record.is_some() {
+        options.ram = options.ram.min((pages * PAGE) as u64);
+    }
+    let frames = frames(&options)?;
     options.max_memory = (pages * PAGE) as u64;
     let slow = options.slow.clone().map(|place| open_slow(&mut options, &place, pages)).transpose()?;
     let (slow, slow_device) = slow.unzip();
@@ -238,7 +241,8 @@ fn frames(options: &Options) -> Result<usize, LiveError> {
 }
 
 fn pages(options: &Options) -> Result<usize, LiveError> {
-    let least = (options.ram as usize).div_ceil(PAGE);
+    // A recorder takes all the RAM that there is, and does with less.
+    let least = if options.record.is_some() { FRAMES_MIN } else { (options.ram as usize).div_ceil(PAGE) };
     let mut pages = (options.max_memory as usize).div_ceil(PAGE).max(least);
     if options.max_memory == Options::MAX_MEMORY {
         while pages / 2 >= least && !space::fits(pages * PAGE, options.base.map(|base| base as usize)) {

@@ -24,7 +24,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::Release};
 use std::sync::Arc;
 
-use coldframe_recording::entries::{is_sampled, worked, Record, Word, CHUNK, COMMAND, HEAD, MAGIC, RECORD, RECORDS};
+use coldframe_recording::entries::{
+    is_sampled, worked, Record, Word, CHUNK, COMMAND, HEAD, LEN, MAGIC, RECORD, RECORDS,
+};
 
 use crate::page::pages::Pages;
 use crate::record::compressibility::Trial;
@@ -68,9 +70,6 @@ const BIN_NS: u64 = 50;
 /// Bytes of the file that are reserved at a time: 256 Ki records, which take the program two
 /// seconds at 10 us each. A guess.
 const STEP: usize = 4 << 20;
-/// The whole file.
-const LEN: usize = HEAD + RECORDS * RECORD;
-
 /// The file.
 #[derive(Debug)]
 struct Mapped {
@@ -310,7 +309,7 @@ impl Recording {
             zeros,
             trial: Trial::new(),
         };
-        recording.head(0, space);
+        recording.head(0, 0, space);
         Ok(recording)
     }
 
@@ -323,10 +322,12 @@ impl Recording {
         self.mapped.word(Word::Started).store(now, Relaxed);
     }
 
-    fn head(&self, parent: u64, (base, pages): (usize, usize)) {
+    fn head(&self, parent: u64, inherited: u64, (base, pages): (usize, usize)) {
         let set = |word, value| self.mapped.word(word).store(value, Relaxed);
         set(Word::Process, u64::from(std::process::id()));
         set(Word::Parent, parent);
+        set(Word::Inherited, inherited);
+        set(Word::Place, self.mapped.start as u64);
         set(Word::Base, base as u64);
         set(Word::Pages, pages as u64);
         set(Word::Started, sys::now());
@@ -413,8 +414,12 @@ impl Recording {
         }
     }
 
-    /// Reads the RAM in use outside of managed memory and the pager, and the threads' processor time.
+    /// Notes the time, and reads the RAM in use outside of managed memory and the pager, and the threads' processor time.
     fn look(&self, pace: &mut Pace, resident: usize) {
+        // Nothing was recorded between these two.
+        let last = pace.threads.iter().map(|thread| thread.answered).max();
+        let times = last.into_iter().chain([sys::now()]);
+        times.for_each(|time| self.mapped.put(Record::Clock { time }));
         pace.handlers.iter_mut().chain(&mut pace.main).for_each(Watch::look);
         // The file's pages are in this process's RAM, too.
         let written = self.mapped.word(Word::Records).load(Relaxed).min(RECORDS as u64) * RECORD as u64;
@@ -469,12 +474,13 @@ impl Recording {
 
     /// In a forked child: a file of its own.
     pub(crate) fn renew(&mut self, options: &Recorder) -> Result<(), LiveError> {
-        let parent = self.mapped.word(Word::Process).load(Relaxed);
-        let space = [Word::Base, Word::Pages].map(|word| self.mapped.word(word).load(Relaxed) as usize);
+        let word = |word| self.mapped.word(word).load(Relaxed);
+        let (parent, records) = (word(Word::Process), word(Word::Records));
+        let space = [Word::Base, Word::Pages].map(|which| word(which) as usize);
         self.mapped = Mapped::create(&options.folder)?;
         self.pace = Lock::new(Pace::new());
         self.before = sys::process_time();
-        self.head(parent, space.into());
+        self.head(parent, records, space.into());
         Ok(())
     }
 }
