@@ -43,10 +43,15 @@ fn trace(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces").join(name)
 }
 
-fn run(frames: &[usize], pages: usize, references: &[PageRef]) -> Run {
+fn lanes(frames: &[usize], pages: usize) -> Run {
     let mut run = Run::new(plain(12), IdlePrices::default(), pages);
     let configs: Vec<_> = frames.iter().map(|f| lane(*f)).collect();
     run.add_lanes(&configs).expect("our own configuration");
+    run
+}
+
+fn run(frames: &[usize], pages: usize, references: &[PageRef]) -> Run {
+    let mut run = lanes(frames, pages);
     run.references(references, Ps::ZERO);
     run
 }
@@ -56,9 +61,7 @@ fn from_parquet(path: &Path, pages: usize, frames: &[usize]) -> u64 {
     let mut reader = Reader::open(path).expect("a shipped trace");
     let columns = reader.columns();
     let wanted = Wanted { task: columns.task, count: columns.count, ..Wanted::ACCESS };
-    let mut run = Run::new(plain(12), IdlePrices::default(), pages);
-    let configs: Vec<_> = frames.iter().map(|f| lane(*f)).collect();
-    run.add_lanes(&configs).expect("our own configuration");
+    let mut run = lanes(frames, pages);
     let mut block = Block::new();
     while reader.read(&mut block, wanted).expect("a shipped trace") > 0 {
         run.feed(&block, 0).expect("the header counts the pages");
@@ -92,11 +95,8 @@ fn blocks(name: &str) -> Vec<Block> {
     }
 }
 
-struct Measured {
-    name: &'static str,
-    references: u64,
-    seconds: Vec<f64>,
-}
+/// Name, goal and work of a measurement; the work returns its number of references.
+type Row<'a> = (&'static str, &'static str, Box<dyn FnMut() -> u64 + 'a>);
 
 fn main() {
     let name = "sqlite.parquet";
@@ -119,62 +119,60 @@ fn main() {
     let sixty_four: Vec<usize> = (0..64).map(|i| FRAMES - 2 * i).collect();
     let mut bytes = vec![0u8; pages];
     let n = string.len() as u64;
-    let mut rows: Vec<(Measured, Box<dyn FnMut() -> u64 + '_>)> = vec![
+    let parquet = |name: &'static str, laps: usize, frames: Vec<usize>| {
+        move || (0..laps).map(|_| from_parquet(&trace(name), 4 * pages, &frames)).sum()
+    };
+    let in_memory = |frames: &[usize]| {
+        black_box(run(frames, pages, &string).lane_results());
+        n
+    };
+    let floor = || {
+        for reference in &string {
+            bytes[reference.page()] = 1;
+        }
+        black_box(&bytes);
+        n
+    };
+    let mut rows: Vec<Row<'_>> = vec![
+        ("floor: set a byte", "", Box::new(floor)),
+        ("Clock, decoded in memory", "at least 0.25 of the floor", Box::new(|| in_memory(&[FRAMES]))),
         (
-            measured("floor: set a byte"),
-            Box::new(|| {
-                for reference in &string {
-                    bytes[reference.page()] = 1;
-                }
-                black_box(&bytes);
-                n
-            }),
-        ),
-        (measured("Clock, decoded in memory"), Box::new(|| drop_count(run(&[FRAMES], pages, &string), n))),
-        (measured("Clock, 16 sizes in one pass"), Box::new(|| drop_count(run(&sixteen, pages, &string), n))),
-        (
-            measured("Clock, Parquet included"),
-            Box::new(|| {
-                let path = trace(name);
-                (0..4).map(|_| from_parquet(&path, 4 * pages, &[FRAMES])).sum()
-            }),
-        ),
-        (
-            measured("the same, exact references"),
-            Box::new(|| {
-                let path = trace("bzip2.parquet");
-                (0..8).map(|_| from_parquet(&path, 4 * pages, &[FRAMES])).sum()
-            }),
+            "Clock, 16 sizes in one pass",
+            "at least 0.25 of one size (less than 4 times its cost)",
+            Box::new(|| in_memory(&sixteen)),
         ),
         (
-            measured("64 configurations, from file"),
-            Box::new(|| {
-                let path = trace(name);
-                (0..4).map(|_| from_parquet(&path, 4 * pages, &sixty_four)).sum()
-            }),
+            "Clock, Parquet included",
+            "at least 150 M/s where the floor is above 1 G/s (a row may stand for a run)",
+            Box::new(parquet(name, 4, vec![FRAMES])),
         ),
-        (measured("SWL front end, instructions"), Box::new(|| (0..16).map(|_| swl(&render)).sum())),
+        (
+            "the same, exact references",
+            "the same, on bzip2.parquet, a row a reference",
+            Box::new(parquet("bzip2.parquet", 8, vec![FRAMES])),
+        ),
+        (
+            "64 configurations, from file",
+            "at least 1/24 of one on two cores (row 4)",
+            Box::new(parquet(name, 4, sixty_four)),
+        ),
+        ("SWL front end, instructions", "at least 100 M/s", Box::new(|| (0..16).map(|_| swl(&render)).sum())),
     ];
+    let mut rounds = vec![Vec::new(); rows.len()];
     for _ in 0..ROUNDS {
-        for (row, work) in &mut rows {
+        for ((.., work), rates) in rows.iter_mut().zip(&mut rounds) {
             let began = Instant::now();
-            row.references = work();
-            row.seconds.push(began.elapsed().as_secs_f64());
+            let references = work();
+            rates.push(references as f64 / began.elapsed().as_secs_f64());
         }
     }
-    let rates: Vec<f64> = rows.iter_mut().map(|(row, _)| row.rate()).collect();
-    let goals = [
-        "",
-        "at least 0.25 of the floor",
-        "at least 0.25 of one size (less than 4 times its cost)",
-        "at least 150 M/s where the floor is above 1 G/s (a row may stand for a run)",
-        "the same, on bzip2.parquet, a row a reference",
-        "at least 1/24 of one on two cores (row 4)",
-        "at least 100 M/s",
-    ];
-    for (i, (row, _)) in rows.iter().enumerate() {
-        let of_floor = rates[i] / rates[0];
-        println!("{:<28} {:>8.1} M/s  {of_floor:>6.3} of the floor  {}", row.name, rates[i] / 1e6, goals[i]);
+    let median = |mut rates: Vec<f64>| {
+        rates.sort_by(f64::total_cmp);
+        rates[rates.len() / 2]
+    };
+    let rates: Vec<f64> = rounds.into_iter().map(median).collect();
+    for ((name, goal, _), rate) in rows.iter().zip(&rates) {
+        println!("{name:<28} {:>8.1} M/s  {:>6.3} of the floor  {goal}", rate / 1e6, rate / rates[0]);
     }
     println!("16 sizes cost {:.2} times one size", rates[1] / rates[2]);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -183,22 +181,6 @@ fn main() {
         rates[3] / rates[5]
     );
     peer(&string, rates[1]);
-}
-
-fn measured(name: &'static str) -> Measured {
-    Measured { name, references: 0, seconds: Vec::new() }
-}
-
-fn drop_count(run: Run, references: u64) -> u64 {
-    black_box(run.lane_results());
-    references
-}
-
-impl Measured {
-    fn rate(&mut self) -> f64 {
-        self.seconds.sort_by(f64::total_cmp);
-        self.references as f64 / self.seconds[self.seconds.len() / 2]
-    }
 }
 
 /// libCacheSim's Clock over the same string, where it is installed.

@@ -13,8 +13,9 @@ use coldframe_core::fault::handler::sequential;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::{Arrival, LIST_MAX};
 use coldframe_core::Ps;
+use coldframe_drivers::front_end::Spaces;
 use coldframe_drivers::scheduler;
-use coldframe_drivers::tasks::{Activation, Cpu, Prefetching, Program, TaskSpec, TasksConfig};
+use coldframe_drivers::tasks::{Activation, Cpu, Prefetching, Program, TaskSpec, TasksConfig, TraceTasks};
 use coldframe_lane::machine::{MachineConfig, Zeros};
 use coldframe_lane::DeviceTimes;
 use coldframe_sheet::StagePrices;
@@ -29,7 +30,8 @@ fn program(name: &str) -> Program {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces").join(name);
     let mut reader = Reader::open(path).expect("a shipped trace");
     let wanted = Wanted { task: false, count: reader.columns().count, time: false, ..Wanted::ACCESS };
-    Program::read(12, |block| reader.read(block, wanted).map(|rows| rows > 0)).expect("a shipped trace")
+    let read = TraceTasks::read(12, &Spaces::default(), true, |block| reader.read(block, wanted).map(|rows| rows > 0));
+    read.expect("a shipped trace").programs.remove(0).1
 }
 
 fn specs(program: &Program, tasks: u32) -> Vec<TaskSpec> {

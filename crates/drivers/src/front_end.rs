@@ -83,11 +83,6 @@ pub trait FrontEnd: Send {
 
     /// The pages numbered so far.
     fn numbering(&self) -> &Numbering;
-
-    /// Whether it needs every reference, not runs of references.
-    fn needs_exact(&self) -> bool {
-        false
-    }
 }
 
 /// The address space of each task, by task number. A task beyond the table has the address space of its own number.

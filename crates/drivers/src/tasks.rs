@@ -183,7 +183,7 @@ impl TasksConfig {
 }
 
 /// The result of a task.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct TaskResult {
     /// Major faults.
     pub major: u64,

@@ -68,14 +68,14 @@ pub fn reduce(from: &Path, to: &Path, keep: Keep, page: u64, level: i32) -> Resu
     let reduction = Reduction { method: whole.method(keep), of, references: whole.references, pages };
     reader.rewind();
     let columns = Columns { count: true, ..reader.columns() };
-    let mut sink = Sink { writer: Writer::create_at_level(to, columns, level)?, block: Block::new(), error: None };
-    filter(&mut reader, &split, reduction.method, &mut sink)?;
-    if sink.writer.references() == 0 {
+    let mut writer = Writer::create_at_level(to, columns, level)?;
+    filter(&mut reader, &split, reduction.method, &mut writer)?;
+    if writer.references() == 0 {
         let (path, lines) = (from.to_owned(), reader.rows());
         let remedy = "none of the trace's pages is in the sample; keep more".into();
         return Err(TraceError::Empty { path, lines, skipped: lines, remedy });
     }
-    let summary = sink.writer.finish(provenance(reader.provenance(), reduction, page))?;
+    let summary = writer.finish(provenance(reader.provenance(), reduction, page))?;
     Ok(Reduced { summary, reduction, rows: reader.rows() })
 }
 
@@ -174,55 +174,31 @@ fn wanted(reader: &Reader) -> Wanted {
     Wanted { task: columns.task, time: columns.time, count: columns.count, ..Wanted::ACCESS }
 }
 
-/// Passes the references that `method` keeps to the sink. In a sample, consecutive references to one page become one
+/// Writes the references that `method` keeps. In a sample, consecutive references to one page become one
 /// row.
-fn filter(reader: &mut Reader, split: &Split, method: Method, sink: &mut Sink) -> Result<(), TraceError> {
+fn filter(reader: &mut Reader, split: &Split, method: Method, writer: &mut Writer) -> Result<(), TraceError> {
     let (keep_all, threshold, pages) = match method {
         Method::Compaction { pages } => (true, MODULUS, pages),
         Method::HashSample { threshold, .. } => (false, threshold, 1),
     };
     let mut compactor = Compactor::new(pages as usize);
-    let mut block = Block::new();
+    let (mut block, mut kept) = (Block::new(), Block::new());
     while reader.read(&mut block, wanted(reader))? > 0 {
         for row in block.iter() {
             split.each(row, &mut |page, reference| {
                 if keep_all || hash(page) < threshold {
-                    compactor.push(page, reference, &mut |row| sink.push(row));
+                    compactor.push(page, reference, &mut |row| kept.push(row));
                 }
             });
-        }
-        sink.failed()?;
-    }
-    compactor.finish(&mut |row| sink.push(row));
-    sink.flush();
-    sink.failed()
-}
-
-/// Gathers rows into blocks. The first error is kept until it is asked for.
-struct Sink {
-    writer: Writer,
-    block: Block,
-    error: Option<TraceError>,
-}
-
-impl Sink {
-    fn push(&mut self, row: Reference) {
-        self.block.push(row);
-        if self.block.len() == self.block.capacity() {
-            self.flush();
+            // A row may be many pages.
+            if kept.len() >= kept.capacity() {
+                writer.write(&kept)?;
+                kept.clear();
+            }
         }
     }
-
-    fn flush(&mut self) {
-        if self.error.is_none() && !self.block.is_empty() {
-            self.error = self.writer.write(&self.block).err();
-        }
-        self.block.clear();
-    }
-
-    fn failed(&mut self) -> Result<(), TraceError> {
-        self.error.take().map_or(Ok(()), Err)
-    }
+    compactor.finish(&mut |row| kept.push(row));
+    writer.write(&kept)
 }
 
 fn provenance(whole: &Provenance, reduction: Reduction, page: u64) -> Provenance {

@@ -462,7 +462,7 @@ fn marks_tasks_and_clock_reach_the_header_of_the_store() {
 fn a_bare_path_is_guessed_only_where_the_contents_leave_no_choice() {
     for (file, format) in [
         ("histogram.lackey", "lackey"),
-        ("two_lines.lackey.bz2", "lackey"),
+        ("two_lines.lackey.xz", "lackey"),
         ("perf-page-faults.txt", "perf"),
         ("perf-tracepoints.txt", "perf"),
         ("job.iolog", "fio"),

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::io::Read;
 use std::path::Path;
 
 use coldframe_proc::{mappings, Mapping as Range};
@@ -89,20 +89,9 @@ impl Maps {
 /// rights.
 fn elf_segments(path: &Path, at: u64) -> Vec<(u64, u64, &'static str)> {
     const PAGE: u64 = 4096;
-    let Some((bits, headers)) = program_headers(path) else { return Vec::new() };
-    let word = |bytes: &[u8], at: usize, size: usize| {
-        bytes.get(at..at + size).map_or(0, |b| b.iter().rev().fold(0u64, |word, byte| word << 8 | u64::from(*byte)))
-    };
-    // Program header fields, ELF-64 and ELF-32: type, flags, address, size in memory.
-    let fields = if bits == 64 { (56, 4, 16, 40) } else { (32, 24, 8, 20) };
-    const LOAD: u64 = 1;
-    let loads: Vec<(u64, u64, u64)> = headers
-        .chunks_exact(fields.0)
-        .filter(|header| word(header, 0, 4) == LOAD)
-        .map(|h| (word(h, fields.1, 4), word(h, fields.2, bits / 8), word(h, fields.3, bits / 8)))
-        .collect();
-    let Some(lowest) = loads.iter().map(|(_, address, _)| address & !(PAGE - 1)).min() else { return Vec::new() };
-    let ranges = loads.into_iter().map(|(flags, address, size)| {
+    let loads = loads(path).unwrap_or_default();
+    let Some(lowest) = loads.iter().map(|[_, address, _]| address & !(PAGE - 1)).min() else { return Vec::new() };
+    let ranges = loads.into_iter().map(|[flags, address, size]| {
         let start = at.wrapping_add(address - lowest);
         let rights = match flags & 7 {
             5 => "r-xp",
@@ -116,22 +105,26 @@ fn elf_segments(path: &Path, at: u64) -> Vec<(u64, u64, &'static str)> {
     ranges.collect()
 }
 
-fn program_headers(path: &Path) -> Option<(usize, Vec<u8>)> {
-    let file = File::open(path).ok()?;
-    let mut head = [0; 64];
-    file.read_exact_at(&mut head[..52], 0).ok()?;
-    let _ = file.read_exact_at(&mut head, 0);
-    if !head.starts_with(b"\x7fELF") || head[5] != 1 {
+/// Flags, address and size in memory of each loadable segment, by the program headers, which follow the file's own.
+fn loads(path: &Path) -> Option<Vec<[u64; 3]>> {
+    const LOAD: u64 = 1;
+    let mut head = Vec::new();
+    File::open(path).ok()?.take(1 << 16).read_to_end(&mut head).ok()?;
+    let word = |at: usize, bytes: usize| {
+        let bytes = head.get(at..at + bytes)?;
+        Some(bytes.iter().rev().fold(0u64, |word, byte| word << 8 | u64::from(*byte)))
+    };
+    if !head.starts_with(b"\x7fELF") || head.get(5) != Some(&1) {
         return None;
     }
-    let half = |at: usize| u64::from(u16::from_le_bytes([head[at], head[at + 1]]));
-    let (bits, offset, size, count) = match head[4] {
-        2 => (64, u64::from_le_bytes(head[32..40].try_into().ok()?), half(54), half(56)),
-        _ => (32, u64::from(u32::from_le_bytes(head[28..32].try_into().ok()?)), half(42), half(44)),
+    // Bytes of a word; where the file's header has place, size and number of the others; flags, address and size there.
+    let (long, [place, size, number], [flags, address, memory]) = match head[4] {
+        2 => (8, [32, 54, 56], [4, 16, 40]),
+        _ => (4, [28, 42, 44], [24, 8, 20]),
     };
-    let mut headers = vec![0; (size * count) as usize];
-    file.read_exact_at(&mut headers, offset).ok()?;
-    (size == if bits == 64 { 56 } else { 32 }).then_some((bits, headers))
+    let (place, size, number) = (word(place, long)? as usize, word(size, 2)? as usize, word(number, 2)? as usize);
+    let headers = (0..number).map(|i| place + i * size).filter(|at| word(*at, 4) == Some(LOAD));
+    headers.map(|at| Some([word(at + flags, 4)?, word(at + address, long)?, word(at + memory, long)?])).collect()
 }
 
 #[cfg(test)]

@@ -30,12 +30,9 @@ pub struct Ring {
 pub struct Chunk {
     pub task: u32,
     pub pid: u32,
-    pub tid: u32,
     pub space: u32,
     pub content: u32,
     pub instructions: u64,
-    pub reads: u64,
-    pub writes: u64,
     pub words: Vec<u64>,
     bytes: Vec<u8>,
 }
@@ -177,12 +174,9 @@ impl Ring {
         let word = |at: u64| u64::from_le_bytes(std::array::from_fn(|i| header[at as usize + i]));
         chunk.task = half(wire::TASK_AT);
         chunk.pid = half(wire::PID_AT);
-        chunk.tid = half(wire::TID_AT);
         chunk.content = half(wire::CONTENT_AT);
         chunk.space = half(wire::SPACE_AT);
         chunk.instructions = word(wire::INSTRUCTIONS_AT);
-        chunk.reads = word(wire::READS_AT);
-        chunk.writes = word(wire::WRITES_AT);
         let unit = if chunk.content == wire::CONTENT_EVENT { 1 } else { 8 };
         let length = (word(wire::USED_AT).saturating_mul(unit)).min(wire::CHUNK_WORDS * 8);
         chunk.bytes.resize((wire::HEADER_BYTES + length) as usize, 0);

@@ -8,21 +8,17 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use coldframe_record::{record, Level};
-use coldframe_toolbox::{have, QEMU};
-use common::{compile, order, own_halves, read, run, CC};
+use coldframe_toolbox::QEMU;
+use common::{compile, order, own_halves, read, ready, run, CC};
 
 #[test]
 fn a_killed_program_leaves_all_it_did() {
-    if !have(&[QEMU, CC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
+    let Some((dir, out)) = ready(&[QEMU, CC]) else { return };
     let source = "
         #include <signal.h>
         static volatile short array[3000];
         int main(void) { for (int i = 0; i < 3000; i++) array[i] = 7; raise(SIGKILL); return 0; }";
     let program = compile(dir.path(), "killed", "c", source, &["-O1"]);
-    let out = dir.path().join("t.parquet");
     let outcome = run(&order(&program, &[], &out)).unwrap();
     assert_eq!(outcome.status.signal(), Some(9));
     let (rows, provenance) = read(&out);
@@ -31,11 +27,7 @@ fn a_killed_program_leaves_all_it_did() {
 
 #[test]
 fn skipped_and_limited_recordings_are_pieces_of_the_whole() {
-    if !have(&[QEMU]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let out = dir.path().join("t.parquet");
+    let Some((_dir, out)) = ready(&[QEMU]) else { return };
     let mut order = order(Path::new("sort"), &["/etc/passwd", "-o", "/dev/null"], &out);
     run(&order).unwrap();
     let (whole, _) = read(&out);
@@ -62,10 +54,7 @@ fn endless(dir: &Path) -> PathBuf {
 
 #[test]
 fn time_and_the_caller_end_a_recording_and_the_program() {
-    if !have(&[QEMU, CC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
+    let Some((dir, _)) = ready(&[QEMU, CC]) else { return };
     let program = endless(dir.path());
     for level in [Level::Exact, Level::Pages(1024)] {
         for limit in ["max-time", "stopped"] {
@@ -94,11 +83,7 @@ fn time_and_the_caller_end_a_recording_and_the_program() {
 
 #[test]
 fn a_program_that_ignores_sigterm_is_killed() {
-    if !have(&[QEMU]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let out = dir.path().join("t.parquet");
+    let Some((_dir, out)) = ready(&[QEMU]) else { return };
     let mut stubborn = order(Path::new("sh"), &["-c", "trap '' TERM; while :; do :; done"], &out);
     stubborn.limits.max_refs = Some(3_000_000);
     assert_eq!(run(&stubborn).unwrap().status.signal(), Some(9));
@@ -106,10 +91,7 @@ fn a_program_that_ignores_sigterm_is_killed() {
 
 #[test]
 fn a_loop_in_one_page_ends_at_the_limit_of_references() {
-    if !have(&[QEMU, CC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
+    let Some((dir, _)) = ready(&[QEMU, CC]) else { return };
     let source = "static volatile int array[1000] __attribute__((aligned(4096)));
         __attribute__((aligned(4096))) int main(void) { for (unsigned i = 0;; i++) array[i % 1000] = i; }";
     let program = compile(dir.path(), "one-page", "c", source, &["-O1"]);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use coldframe_record::{Level, RecordError};
 use coldframe_store::{Fidelity, Kind, Reference};
 use coldframe_toolbox::{have, QEMU};
-use common::{compile, order, own_halves, read, run, CC};
+use common::{compile, order, own_halves, read, ready, run, CC};
 
 use Kind::{Fetch, Read, Write};
 
@@ -93,11 +93,7 @@ fn stack(rows: &[Reference]) -> u64 {
 
 #[test]
 fn qemu_sees_exactly_what_the_program_does() {
-    if !have(&[QEMU, CC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let out = dir.path().join("t.parquet");
+    let Some((dir, out)) = ready(&[QEMU, CC]) else { return };
     let outcome = run(&order(&walk_program(dir.path()), &[], &out)).unwrap();
     let (rows, provenance) = read(&out);
     let stack = stack(&rows);
@@ -116,14 +112,10 @@ fn qemu_sees_exactly_what_the_program_does() {
 
 #[test]
 fn an_array_walked_in_c_is_there_in_order() {
-    if !have(&[QEMU, CC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
+    let Some((dir, out)) = ready(&[QEMU, CC]) else { return };
     let source = "static volatile short array[3000]; int main(void) { for (int i = 0; i < 3000; i++) array[i] = 7; \
      return array[9]; }";
     let program = compile(dir.path(), "array", "c", source, &["-O1"]);
-    let out = dir.path().join("t.parquet");
     let outcome = run(&order(&program, &[], &out)).unwrap();
     assert_eq!(outcome.status.code(), Some(7));
     let (rows, _) = read(&out);
@@ -154,10 +146,7 @@ fn joined(rows: &[Reference]) -> Vec<Reference> {
 
 #[test]
 fn the_plugin_reduces_to_pages_as_its_naive_twin_does() {
-    if !have(&[QEMU]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
+    let Some((dir, _)) = ready(&[QEMU]) else { return };
     let (exact, pages) = (dir.path().join("exact"), dir.path().join("pages"));
     for page in [64, 1024, 4096] {
         let mut order =
@@ -182,10 +171,7 @@ fn the_plugin_reduces_to_pages_as_its_naive_twin_does() {
 
 #[test]
 fn the_same_command_gives_the_same_file() {
-    if !have(&[QEMU]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
+    let Some((dir, _)) = ready(&[QEMU]) else { return };
     // A folder that stays unchanged.
     let line = format!("x=1; (x=2); ls '{}/src' | sort >/dev/null", env!("CARGO_MANIFEST_DIR"));
     let runs: Vec<Vec<(usize, u64)>> = (0..2)
@@ -228,10 +214,7 @@ fn plain_by_task(rows: &[Reference]) -> Vec<(usize, u64)> {
 
 #[test]
 fn a_forked_child_is_a_task_of_its_own_and_nothing_is_sent_twice() {
-    if !have(&[QEMU, CC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
+    let Some((dir, _)) = ready(&[QEMU, CC]) else { return };
     let source = "
         #include <sys/wait.h>
         #include <unistd.h>
@@ -263,15 +246,11 @@ fn a_forked_child_is_a_task_of_its_own_and_nothing_is_sent_twice() {
 
 #[test]
 fn a_child_that_becomes_another_program_is_followed() {
-    if !have(&[QEMU, CC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
+    let Some((dir, out)) = ready(&[QEMU, CC]) else { return };
     let program = walk_program(dir.path());
     let script = dir.path().join("script");
     std::fs::write(&script, format!("#!/bin/sh\nexec {} \"$@\"\n", program.display())).unwrap();
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let out = dir.path().join("t.parquet");
     let outcome =
         run(&order(Path::new("sh"), &["-c", &format!("{} 'a b' ''; exit 3", script.display())], &out)).unwrap();
     assert_eq!(outcome.status.code(), Some(3));
@@ -284,10 +263,7 @@ fn a_child_that_becomes_another_program_is_followed() {
 
 #[test]
 fn a_program_that_must_run_natively_is_named() {
-    if !have(&[QEMU]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
+    let Some((dir, out)) = ready(&[QEMU]) else { return };
     // Root needs another owner's program for the bit to mean anything; others have su.
     let mut program = PathBuf::from("/bin/su");
     let copy = dir.path().join("true");
@@ -296,7 +272,6 @@ fn a_program_that_must_run_natively_is_named() {
         std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o4755)).unwrap();
         program = copy;
     }
-    let out = dir.path().join("t.parquet");
     let outcome =
         run(&order(Path::new("sh"), &["-c", &format!("{} --version; true", program.display())], &out)).unwrap();
     let [sentence] = outcome.not_recorded.as_slice() else { panic!("{outcome:?}") };
@@ -320,10 +295,7 @@ fn a_program_that_must_run_natively_is_named() {
 
 #[test]
 fn threads_are_tasks_of_one_address_space() {
-    if !have(&[QEMU, CC]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
+    let Some((dir, out)) = ready(&[QEMU, CC]) else { return };
     let source = "
         #include <pthread.h>
         static volatile short areas[8][100];
@@ -335,7 +307,6 @@ fn threads_are_tasks_of_one_address_space() {
             return 0;
         }";
     let program = compile(dir.path(), "threads", "c", source, &["-O1", "-pthread"]);
-    let out = dir.path().join("t.parquet");
     let outcome = run(&order(&program, &[], &out)).unwrap();
     let (rows, provenance) = read(&out);
     assert_eq!(outcome.tasks, 9);
@@ -405,11 +376,7 @@ mod length;
 /// agree.
 #[test]
 fn the_tables_of_lengths_agree_with_qemu_on_every_instruction() {
-    if !have(&[QEMU]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let out = dir.path().join("t.parquet");
+    let Some((_dir, out)) = ready(&[QEMU]) else { return };
     let mut instructions = std::collections::BTreeMap::new();
     let mut crossing = 0;
     let perl =
@@ -459,10 +426,7 @@ fn the_tables_of_lengths_agree_with_qemu_on_every_instruction() {
 /// An ARM program, assembled by hand: no cross compiler is needed, only `qemu-arm`.
 #[test]
 fn an_arm_program_is_recorded_by_qemu_arm() {
-    if !have(&[("qemu-arm", "qemu-user")]) {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
+    let Some((dir, out)) = ready(&[("qemu-arm", "qemu-user")]) else { return };
     let code: [u32; 9] = [
         0xe59f_1018, // 10074: ldr  r1, 10094
         0xe3a0_2003, // 10078: mov  r2, #3
@@ -487,7 +451,6 @@ fn an_arm_program_is_recorded_by_qemu_arm() {
     std::fs::write(&program, file).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
 
-    let out = dir.path().join("t.parquet");
     let outcome = run(&order(&program, &[], &out)).unwrap();
     assert_eq!(outcome.status.code(), Some(9));
     let (rows, provenance) = read(&out);

@@ -157,8 +157,4 @@ impl FrontEnd for Instruction {
     fn numbering(&self) -> &Numbering {
         &self.numbering
     }
-
-    fn needs_exact(&self) -> bool {
-        true
-    }
 }

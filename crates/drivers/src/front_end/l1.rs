@@ -140,8 +140,4 @@ impl FrontEnd for L1 {
     fn numbering(&self) -> &Numbering {
         &self.numbering
     }
-
-    fn needs_exact(&self) -> bool {
-        true
-    }
 }

@@ -8,7 +8,7 @@ use coldframe_core::{Below, Caps, Config, Engine, PageId, Ps, TaskId};
 use coldframe_journal::{Head, Journal};
 
 use super::paging::{Outcome, Paging};
-use super::{Activation, OnFault, Prefetched, Prefetching, Step, TaskResult, TaskSpec, TasksConfig, TasksResult};
+use super::{Activation, OnFault, Prefetching, Step, TaskResult, TaskSpec, TasksConfig, TasksResult};
 use crate::scheduler::Scheduler;
 use coldframe_lane::lane::{LaneError, SwapDone};
 use coldframe_lane::machine::World;
@@ -130,7 +130,7 @@ impl Cpu {
 
     /// Runs until the tasks that end have ended.
     pub fn run(&mut self) -> TasksResult {
-        let done: Result<TasksResult, std::convert::Infallible> = self.run_until_drained(usize::MAX, &mut |_| Ok(()));
+        let done: Result<TasksResult, std::convert::Infallible> = self.run_with_journal(&mut |_| Ok(()));
         done.unwrap_or_else(|never| match never {})
     }
 
@@ -141,14 +141,6 @@ impl Cpu {
     pub fn run_with_journal<E>(&mut self, sink: &mut dyn FnMut(&[u8]) -> Result<(), E>) -> Result<TasksResult, E> {
         /// Turns of the loop between two pieces.
         const TURNS: usize = 1 << 12;
-        self.run_until_drained(TURNS, sink)
-    }
-
-    fn run_until_drained<E>(
-        &mut self,
-        turns: usize,
-        sink: &mut dyn FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<TasksResult, E> {
         let mut turn = 0;
         while self.tasks.iter().any(Task::goes_on) {
             self.events();
@@ -158,7 +150,7 @@ impl Cpu {
                 None => self.wait(),
             }
             turn += 1;
-            if turn == turns {
+            if turn == TURNS {
                 turn = 0;
                 sink(&self.drain_journal())?;
             }

@@ -49,30 +49,6 @@ impl Program {
         let pages = steps.iter().map(|step| step.reference.page() as u32 + 1).max().unwrap_or(0);
         Program { steps: steps.into(), pages }
     }
-
-    /// A program from the blocks of a trace, which `next` fills until it returns false. Pages have `1 << shift` bytes;
-    /// all tasks of the trace count as one. A reduced trace does not say when the later references of a run were made
-    /// (a loop's fetches are one run, whatever data it goes through meanwhile). So all references are spread evenly
-    /// over the steps.
-    ///
-    /// # Errors
-    /// The error of `next`.
-    ///
-    /// # Panics
-    /// On a trace without references.
-    pub fn read<E>(shift: u32, mut next: impl FnMut(&mut Block) -> Result<bool, E>) -> Result<Program, E> {
-        let (mut numbers, mut steps, mut block) = (Numbering::new(shift), Vec::<Step>::new(), Block::new());
-        while next(&mut block)? {
-            for (i, address) in block.address().iter().enumerate() {
-                let page = numbers.number(0, address >> shift);
-                let reference = PageRef::new(page, block.kind()[i] == 2, false);
-                let times = block.count().get(i).copied().unwrap_or(1);
-                steps.push(Step { reference, times });
-            }
-        }
-        spread(&mut steps);
-        Ok(Program::new(steps))
-    }
 }
 
 /// The tasks of a trace, in the order of their numbers, each with its own references. The times and the interleaving of
@@ -91,7 +67,8 @@ pub struct TraceTasks {
 
 impl TraceTasks {
     /// Programs from the blocks of a trace, which `next` fills until it returns false. Pages have `1 << shift` bytes.
-    /// The references of a reduced trace are spread evenly, as by [`Program::read`].
+    /// A reduced trace does not say when the later references of a run were made (a loop's fetches are one run, whatever
+    /// data it goes through meanwhile). So all its references are spread evenly over the steps.
     ///
     /// # Errors
     /// The error of `next`.

@@ -1,17 +1,16 @@
 //! Bytes of a trace: from a file, standard input or memory, decompressed if their first bytes say so.
 //!
-//! gzip with several members, zstd, lz4 with several frames, xz and bzip2 with several streams are read to their
-//! ends. Data that stop in the middle are an error, since results from half a trace would be wrong.
+//! gzip with several members, zstd with several frames and xz with several streams are read to their ends. Data that
+//! stop in the middle are an error, since results from half a trace would be wrong.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, BufReader, Cursor, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
-use lz4_flex::frame::FrameDecoder;
 
 use super::Progress;
 use coldframe_store::error::TraceError;
@@ -38,8 +37,8 @@ const MAGICS: &[(&[u8], Magic)] = &[
     (&[0x1f, 0x8b], Magic::Gzip),
     (&[0xfd, b'7', b'z', b'X', b'Z', 0], Magic::Xz),
     (&[0x28, 0xb5, 0x2f, 0xfd], Magic::Zstd),
-    (b"BZh", Magic::Bzip2),
-    (&[4, 0x22, 0x4d, 0x18], Magic::Lz4),
+    (b"BZh", Magic::Refused("bzip2 data", PIPE_IT)),
+    (&[4, 0x22, 0x4d, 0x18], Magic::Refused("lz4 data", PIPE_IT)),
     (b"PK\x03\x04", Magic::Refused("a zip archive", "unpack it first")),
     (
         b"PAR1",
@@ -47,13 +46,13 @@ const MAGICS: &[(&[u8], Magic)] = &[
     ),
 ];
 
+const PIPE_IT: &str = "unpack it first, or pipe what its tool unpacks to FORMAT:-";
+
 #[derive(Clone, Copy)]
 enum Magic {
     Gzip,
     Xz,
     Zstd,
-    Bzip2,
-    Lz4,
     Refused(&'static str, &'static str),
 }
 
@@ -94,8 +93,6 @@ impl Input {
                 let decoder = zstd::stream::read::Decoder::with_buffer(whole);
                 (Some("zstd"), Box::new(decoder.map_err(|error| TraceError::io(&name, "read", error))?))
             }
-            Some(Magic::Bzip2) => (Some("bzip2"), Box::new(bzip2::bufread::MultiBzDecoder::new(whole))),
-            Some(Magic::Lz4) => (Some("lz4"), Box::new(Lz4(FrameDecoder::new(Watched { inner: whole, ended: false })))),
             Some(Magic::Refused(what, remedy)) => {
                 return Err(TraceError::Compressed {
                     path: name,
@@ -315,35 +312,5 @@ impl Read for Counted {
         let read = self.inner.read(buffer)?;
         self.consumed.fetch_add(read as u64, Ordering::Relaxed);
         Ok(read)
-    }
-}
-
-/// lz4 frames, one after the other. The library takes data that stop at the border of a block for a whole frame, so its
-/// reader is watched: after a frame's end mark it has not yet met the end of the data.
-struct Lz4<R: BufRead>(FrameDecoder<Watched<R>>);
-
-struct Watched<R> {
-    inner: R,
-    ended: bool,
-}
-
-impl<R: BufRead> Read for Watched<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        self.ended |= read == 0;
-        Ok(read)
-    }
-}
-
-impl<R: BufRead> Read for Lz4<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            match self.0.read(buffer)? {
-                0 if self.0.get_ref().ended => return Err(io::ErrorKind::UnexpectedEof.into()),
-                0 if self.0.get_mut().inner.fill_buf()?.is_empty() => return Ok(0),
-                0 => {}
-                read => return Ok(read),
-            }
-        }
     }
 }

@@ -18,7 +18,7 @@ use crate::progress::Line;
 #[derive(clap::Args)]
 #[command(after_help = after())]
 pub struct Args {
-    /// FORMAT:PATH; PATH `-` is standard input; plain, gz, xz, zst, bz2 or lz4. For a bare PATH, the format is guessed
+    /// FORMAT:PATH; PATH `-` is standard input; plain, gz, xz or zst. For a bare PATH, the format is guessed
     /// where that is safe.
     spec: String,
     /// The trace to write [default: PATH with the suffix .parquet].

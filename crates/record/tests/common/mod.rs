@@ -9,7 +9,8 @@ use std::sync::OnceLock;
 
 use coldframe_record::{record, Outcome, RecordError, Recording};
 use coldframe_store::{Block, Kind, Provenance, Reader, Reference, Wanted};
-use coldframe_toolbox::{shared_library, Tool};
+use coldframe_toolbox::{have, shared_library, Tool};
+use tempfile::TempDir;
 
 pub const CC: Tool = ("cc", "gcc");
 
@@ -26,6 +27,13 @@ pub fn compile(dir: &Path, name: &str, suffix: &str, source: &str, flags: &[&str
     let status = Command::new("cc").args(flags).arg(&source_file).arg("-o").arg(&program).status().unwrap();
     assert!(status.success(), "cc failed on {name}");
     program
+}
+
+/// A folder and the trace to write in it, if these tools are here.
+pub fn ready(tools: &[Tool]) -> Option<(TempDir, PathBuf)> {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("t.parquet");
+    have(tools).then_some((dir, out))
 }
 
 pub fn order(program: &Path, args: &[&str], out: &Path) -> Recording {

@@ -2,8 +2,7 @@
 
 use coldframe_core::{PageId, Ps};
 
-use super::{Prefetched, Step, TaskResult, TaskSpec};
-use coldframe_lane::latency::Latency;
+use super::{Step, TaskResult, TaskSpec};
 
 /// A task.
 pub(super) struct Task {
@@ -56,16 +55,6 @@ impl Task {
     }
 
     pub(super) fn new(spec: &TaskSpec) -> Task {
-        let result = TaskResult {
-            major: 0,
-            minor: 0,
-            in_flight: 0,
-            prefetched: Prefetched::default(),
-            useful: Ps::ZERO,
-            ended: None,
-            wait: Latency::new(),
-            stall: Latency::new(),
-        };
         Task {
             spec: spec.clone(),
             step: 0,
@@ -85,7 +74,7 @@ impl Task {
             again: Vec::new().into_iter(),
             launched: None,
             halted: false,
-            result,
+            result: TaskResult::default(),
         }
     }
 }
