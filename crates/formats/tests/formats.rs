@@ -1,29 +1,15 @@
 //! The text formats from outside: what they take, what they refuse and how they say so, plain and compressed.
 
+mod common;
+
 use std::fs;
 use std::io::Write;
-use std::path::Path;
 
-use coldframe_formats::{format, import, open, parse_spec};
+use coldframe_formats::{format, import, parse_spec, Options};
 use coldframe_store::{Block, Fidelity, Kind, Reader, Reference, Summary, TraceError, Wanted};
 
-/// All references of `text` in `format`, and the numbers of lines and of skipped ones.
-fn read(format: &str, text: &[u8]) -> Result<(Vec<Reference>, u64, u64), TraceError> {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("t.txt");
-    fs::write(&path, text).unwrap();
-    read_file(format, &path)
-}
-
-fn read_file(format: &str, path: &Path) -> Result<(Vec<Reference>, u64, u64), TraceError> {
-    let mut reader = open(&parse_spec(&format!("{format}:{}", path.display()))?)?;
-    let mut block = Block::with_capacity(7);
-    let mut rows = Vec::new();
-    while reader.read(&mut block)? > 0 {
-        rows.extend(block.iter());
-    }
-    let progress = reader.progress();
-    Ok((rows, progress.lines, progress.skipped))
+fn read(format: &str, text: &[u8]) -> Result<common::Read, TraceError> {
+    common::read(format, text, &Options::default())
 }
 
 #[test]
@@ -224,7 +210,7 @@ fn inputs_that_cannot_be_read_are_io_errors() {
         cases.push(("/proc/self/mem".into(), "check the file"));
     }
     for (path, remedy) in cases {
-        let error = read_file("din", &path).unwrap_err();
+        let error = common::read_file("din", &path, &Options::default()).unwrap_err();
         assert!(matches!(error, TraceError::Io { .. }) && error.code() == 5, "{error}");
         assert!(error.to_string().contains(remedy), "{error}");
     }

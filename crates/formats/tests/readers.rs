@@ -4,35 +4,16 @@
 //! hand-made binary files). The others are made by hand from the documented layouts, because their
 //! tools or data sets are not available.
 
+mod common;
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use coldframe_formats::{import, open, parse_spec, Options};
-use coldframe_store::{Block, Fidelity, Kind, Provenance, Reader, Reference, TraceError};
+use coldframe_formats::{import, parse_spec, Options};
+use coldframe_store::{Fidelity, Kind, Provenance, Reader, Reference, TraceError};
 
-/// All rows, the lines and the skipped ones.
-type Read = (Vec<Reference>, u64, u64);
-
-fn read_file(format: &str, path: &Path, options: &Options) -> Result<Read, TraceError> {
-    let mut spec = parse_spec(&format!("{format}:{}", path.display()))?;
-    spec.options = options.clone();
-    let mut reader = open(&spec)?;
-    let mut block = Block::with_capacity(5);
-    let mut rows = Vec::new();
-    while reader.read(&mut block)? > 0 {
-        rows.extend(block.iter());
-    }
-    let progress = reader.progress();
-    Ok((rows, progress.lines, progress.skipped))
-}
-
-fn read(format: &str, data: &[u8], options: &Options) -> Result<Read, TraceError> {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("t");
-    fs::write(&path, data).unwrap();
-    read_file(format, &path, options)
-}
+use common::{read, read_file};
 
 /// The declarations that make every format readable.
 fn declared(format: &str) -> Options {
@@ -326,7 +307,7 @@ fn damo_json_is_read_plain_and_compressed_with_numbers_as_damo_writes_them() {
     let packed = encoder.finish().unwrap();
     assert_eq!(read("damon", &packed, &options).unwrap().0, expected);
     for (bad, place) in [
-        (&text[..200], "t:3:"),
+        (&text[..200], "t.txt:3:"),
         (&b"[{\"target_id\": 0}]"[..], "missing field `snapshots`"),
         (&packed[..packed.len() / 2], "zlib data"),
         (b"[{\"target_id\": -1, \"snapshots\": []}]", "target_id: -1, not a whole number"),

@@ -1,0 +1,31 @@
+//! Reading a trace to its end.
+#![allow(dead_code)] // each test binary uses its part
+
+use std::fs;
+use std::path::Path;
+
+use coldframe_formats::{open, parse_spec, Options};
+use coldframe_store::{Reference, TraceError};
+
+/// All rows, the lines and the skipped ones.
+pub type Read = (Vec<Reference>, u64, u64);
+
+pub fn read_file(format: &str, path: &Path, options: &Options) -> Result<Read, TraceError> {
+    let mut spec = parse_spec(&format!("{format}:{}", path.display()))?;
+    spec.options = options.clone();
+    let mut reader = open(&spec)?;
+    let mut block = coldframe_store::Block::with_capacity(5);
+    let mut rows = Vec::new();
+    while reader.read(&mut block)? > 0 {
+        rows.extend(block.iter());
+    }
+    let progress = reader.progress();
+    Ok((rows, progress.lines, progress.skipped))
+}
+
+pub fn read(format: &str, data: &[u8], options: &Options) -> Result<Read, TraceError> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.txt");
+    fs::write(&path, data).unwrap();
+    read_file(format, &path, options)
+}
