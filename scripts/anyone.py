@@ -4,14 +4,14 @@ three, another user's program, servers that run already. Needs root, for the run
 
     python3 scripts/anyone.py target/release/coldframe [--only NAME,NAME] [--patience S] [--out FILE.json]
 
-    answer   seconds until `coldframe -- PROGRAM` (or `attach PID --for 15s`) has answered; x: times the plain run's
+    answer   seconds until `coldframe -- PROGRAM` (or `coldframe --pid N --for 15s`) has answered; x: times the plain run's
     by, swap r: recorded, b: from referenced bits; the kernel's swap that the answer is about, zram or a new file
     75 % ..  predicted less measured, in percent of the measured, of run time / of pages that came back from swap, at the
              curve's sizes next to 75, 50 and 33 % of the memory; measured by `coldframe run --by kernel`, the shorter of
              two runs; "killed", "late". Of a server: of the time of its work, without the start
     !        the answer took more than 20 s and more than 5 times the plain run
 
-`coldframe calibrate` measures both kinds of swap first.
+`coldframe doctor --calibrate` measures both kinds of swap first.
 """
 
 import argparse
@@ -116,7 +116,7 @@ def server(coldframe: str, words: list, folder: str, patience: float) -> dict:
     child = subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL)
     try:
         time.sleep(3)
-        seconds, code, _ = run([coldframe, "-q", "attach", str(child.pid), "--for", "15s", "--export", "answer.json"], folder, patience)
+        seconds, code, _ = run([coldframe, "-q", "--pid", str(child.pid), "--for", "15s", "--export", "answer.json"], folder, patience)
     finally:
         child.terminate()
         child.wait()
@@ -149,7 +149,7 @@ def main() -> int:
             open(f"{folder}/{name}", "w").write(text)
         open(f"{folder}/numbers.txt", "w").writelines(f"{i * 7919 % 300007}\n" for i in range(300000))
         os.environ["XDG_CACHE_HOME"] = f"{folder}/cache"
-        subprocess.run([coldframe, "-q", "calibrate", "--swap", "zram", "--swap", f"{folder}/swap"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([coldframe, "-q", "doctor", "--calibrate", "--swap", "zram", "--swap", f"{folder}/swap"], check=True, stdout=subprocess.DEVNULL)
         print(f"{'program':13} {'plain':>6} {'answer':>7} {'x':>4}   {'by, swap':8} {'75 %':>9} {'50 %':>9} {'33 %':>9} load")
         for name, needs, build, words in PROGRAMS:
             if args.only and name not in args.only.split(","):

@@ -89,14 +89,14 @@ cat >"$root/DEBIAN/postinst" <<'POSTINST'
 #!/bin/sh
 set -e
 if [ "$1" = configure ] && [ -z "${DPKG_ROOT:-}" ] && [ -e /dev/userfaultfd ]; then
-    env -u SUDO_USER coldframe setup || echo "coldframe: \`sudo coldframe setup\` gives users the right to page" >&2
+    env -u SUDO_USER coldframe doctor --setup || echo "coldframe: \`sudo coldframe doctor --setup\` gives users the right to page" >&2
 fi
 POSTINST
 cat >"$root/DEBIAN/prerm" <<'PRERM'
 #!/bin/sh
 set -e
 if [ "$1" = remove ] && [ -z "${DPKG_ROOT:-}" ]; then
-    coldframe setup --undo || true
+    coldframe doctor --setup --undo || true
 fi
 PRERM
 chmod 755 "$root/DEBIAN/postinst" "$root/DEBIAN/prerm"

@@ -20,7 +20,7 @@ done
     for program in coldframe coldframe-lab "coldframe-lab trace"; do
         # shellcheck disable=SC2086 # a program and a verb
         run() { "$(dirname "$coldframe")/"$program "$@"; }
-        for verb in $(run help | sed -n '/^Commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p'); do
+        for verb in $(run --help | sed -n '/^Examples:/q; s/^  \([a-z][a-z-]*\) .*/\1/p'); do
             [ "$verb" = help ] || printf '## %s %s\n\n```text\n%s\n```\n\n' "$program" "$verb" "$(run "$verb" --help)"
         done
     done

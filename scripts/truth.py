@@ -3,7 +3,7 @@
 
     python3 scripts/truth.py target/release/coldframe [--only NAME,NAME] [--quick] [--format json] [--keep FOLDER]
 
-For each program in turn: `coldframe calibrate`, the answer, and a run at the sizes of its curve nearest to 75, 50, 33 and
+For each program in turn: `coldframe doctor --calibrate`, the answer, and a run at the sizes of its curve nearest to 75, 50, 33 and
 25 % of its heap; as root, each size also with the kernel's swap on zram. Runs without coldframe come in between, so that all
 runs see about the same load of the machine. A program that is not installed is skipped with a message. The script checks
 no limits.
@@ -233,7 +233,7 @@ class Bench:
         native = lambda: alone.append(self.timed(words, self.patience))
         native()
         # The short calibration takes less than a second and is less exact.
-        self.timed([self.coldframe, "-q", "calibrate", *self.swap] + (["--short"] if self.quick else []), 120)
+        self.timed([self.coldframe, "-q", "doctor", "--calibrate", *self.swap] + (["--short"] if self.quick else []), 120)
         answer_seconds = self.timed([self.coldframe, "--", *words], 600)
         answer = json.load(open(f"{self.folder}/{os.path.basename(words[0])}.coldframe/advice.json"))
         native()

@@ -1,4 +1,4 @@
-//! This machine as a device: what `coldframe calibrate` measures, in picoseconds.
+//! This machine as a device: what `coldframe doctor --calibrate` measures, in picoseconds.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

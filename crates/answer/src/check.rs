@@ -14,7 +14,7 @@ use crate::need::{Need, NOISE};
 use crate::program::{binary, pageable};
 use crate::record::{served, Order, PATIENCE_OF_CHECK};
 use crate::verdict::{median, Verdict, RECORDINGS};
-use crate::{watch, Question, Reading};
+use crate::{watch, Limits, Reading};
 
 /// The question.
 pub struct Check<'a> {
@@ -82,8 +82,8 @@ impl Check<'_> {
         self.baseline.map(|(_, need)| need)
     }
 
-    fn slowdown(&self) -> Option<f64> {
-        self.slowdown.or(self.before().map(|need| need.slowdown_percent / 100.0))
+    fn limits(&self) -> Limits {
+        Limits::slower(self.slowdown.or(self.before().map(|need| need.slowdown_percent / 100.0)))
     }
 
     /// The machine whose costs count: the baseline's, or this one.
@@ -103,8 +103,7 @@ impl Check<'_> {
         let (need, answer) = match paged {
             Ok(measured) => measured,
             Err(why) => {
-                let slowdown = self.slowdown().unwrap_or(Question::SLOWDOWN);
-                let answer = Answer::ReferencedBits(watch::program(self.command, &why, slowdown, listener)?);
+                let answer = Answer::ReferencedBits(watch::program(self.command, &why, &self.limits(), listener)?);
                 *recorder = Recorder::Bits(why);
                 (Need::of(&answer, &[], None), answer)
             }
@@ -132,7 +131,7 @@ impl Check<'_> {
         }
         let seconds = self.seconds.or(self.before().map(|need| need.program_seconds));
         let reading = Reading::read(&trace, seconds, None)?;
-        let answer = Answer::Recorder(machine.priced(&reading, self.slowdown())?);
+        let answer = Answer::Recorder(machine.priced(&reading, &self.limits())?);
         let sheet: Sheet = machine.sheet().clone();
         let mut need = Need::of(&answer, &reading.provenance.group, Some(sheet));
         need.need_bytes = reading.rows.together(need.need_bytes);

@@ -39,6 +39,9 @@ pub struct Common {
     pub needed_bytes: u64,
     /// The advised RAM, in the form of `run --ram`: for paged memory.
     pub ram_bytes: Option<u64>,
+    /// A size of RAM whose cost was wanted (`--ram`): the curve has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given_ram_bytes: Option<u64>,
     /// The extra time of a run with it, in percent, at the bad end.
     pub slowdown_percent: f64,
     /// Whether that is relative to the stand-alone time. If it does not meet the limit even with all its RAM, it is

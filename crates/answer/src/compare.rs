@@ -34,7 +34,7 @@ pub struct Comparison<'a> {
     /// Runs of each kind.
     pub runs: u32,
     /// A run that takes longer is ended; `None`: 10 s and 10 times the plain run.
-    pub patience: Option<Duration>,
+    pub max_time: Option<Duration>,
     /// The folder for swap files; `None`: as for `coldframe run`.
     pub backing: Option<&'a Path>,
 }
@@ -64,7 +64,7 @@ pub fn compare(of: &Comparison, listener: &dyn Listener) -> Result<Compared, Ans
     let (ways, left_out) = ways(of.command, folder.path(), &backing, of.backing.is_some());
     let Some(first_way) = ways.first() else { return Err(AnswerError::new(4, left_out.join("; "))) };
     let first = bench.plain(None)?;
-    let patience = of.patience.unwrap_or(Duration::from_secs(10) + 10 * Duration::from_secs_f64(first.seconds));
+    let patience = of.max_time.unwrap_or(Duration::from_secs(10) + 10 * Duration::from_secs_f64(first.seconds));
     let memory_bytes = bench.memory(first_way, patience)?;
     let sizes = of.ram.iter().map(|text| size(text, memory_bytes)).collect::<Result<Vec<_>, _>>()?;
     let at = |ram_bytes: u64| {
@@ -198,7 +198,7 @@ impl Bench<'_> {
         let run = self.run(way, ALL, patience)?;
         self.stopped()?;
         if run.program().why.is_some() {
-            let message = format!("{}: with all of its memory it took too long; give more --patience", way.name);
+            let message = format!("{}: with all of its memory it took too long; give more --max-time", way.name);
             return Err(AnswerError::new(4, message));
         }
         match run.memory_bytes() {

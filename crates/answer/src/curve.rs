@@ -114,6 +114,7 @@ impl<'a> Curve<'a> {
         let livable = curve.livable();
         finer.extend(curve.between(|point| point.seconds <= livable));
         curve.add(finer)?;
+        curve.add(question.limits.ram.into_iter().collect())?;
         let more = POINTS.saturating_sub(curve.tried.len());
         curve.add((1..=more as u64).map(|i| round_up(Bytes(needed + i * needed / POINTS as u64))).collect())?;
         Ok(curve)
@@ -195,7 +196,7 @@ impl<'a> Curve<'a> {
 
     /// The longest run that was asked for. The bad end of a run is compared with the bad end of the program alone.
     fn slowdown_limit(&self) -> f64 {
-        (1.0 + self.question.slowdown) * (self.alone() + self.own_doubt())
+        (1.0 + self.question.limits.slowdown) * (self.alone() + self.own_doubt())
     }
 
     /// The longest run that is recommended. If the pager's own work takes longer than was limit for, the limit is
@@ -206,7 +207,7 @@ impl<'a> Curve<'a> {
         if full <= limit {
             limit
         } else {
-            (1.0 + self.question.slowdown) * full
+            (1.0 + self.question.limits.slowdown) * full
         }
     }
 

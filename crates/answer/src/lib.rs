@@ -12,6 +12,7 @@
 #![warn(missing_docs)]
 
 use std::path::Path;
+use std::time::Duration;
 
 use coldframe_plan::Measured;
 pub use coldframe_plan::Pager;
@@ -126,13 +127,34 @@ pub struct Question {
     pub swaps: Vec<Price>,
     /// The pager.
     pub pager: Pager,
-    /// The longest extra run time, as a part of the stand-alone time.
-    pub slowdown: f64,
+    /// What the user wants to know.
+    pub limits: Limits,
 }
 
-impl Question {
-    /// The default of the longest extra run time.
-    pub const SLOWDOWN: f64 = 0.1;
+/// What the user wants to know about a program.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The longest extra run time, as a part of the stand-alone time.
+    pub slowdown: f64,
+    /// A size of RAM whose cost the answer says, too.
+    pub ram: Option<u64>,
+    /// The program is ended, or the watching of a process ends, after this time.
+    pub time: Option<Duration>,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { slowdown: 0.1, ram: None, time: None }
+    }
+}
+
+impl Limits {
+    /// With this slowdown, if there is one.
+    #[must_use]
+    pub fn slower(slowdown: Option<f64>) -> Limits {
+        let own = Limits::default();
+        Limits { slowdown: slowdown.unwrap_or(own.slowdown), ..own }
+    }
 }
 
 /// The run time of a recorded program, by RAM.

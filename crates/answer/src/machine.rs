@@ -17,7 +17,7 @@ use crate::prices::swaps;
 use crate::program::{default_backing, plain, with_pager};
 use crate::recorded::Recorded;
 use crate::watch::nothing_to_save;
-use crate::{answer, pager, Costs, Question, Reading};
+use crate::{answer, pager, Costs, Limits, Question, Reading};
 
 /// A machine, as the answers need it.
 pub struct Machine {
@@ -54,25 +54,25 @@ impl Machine {
     ///
     /// # Errors
     /// As [`answer`]; the heap is so small that there is nothing to save.
-    pub fn about(&self, reading: &Reading, slowdown: Option<f64>) -> Result<Recorded, AnswerError> {
+    pub fn about(&self, reading: &Reading, limits: &Limits) -> Result<Recorded, AnswerError> {
         if let Some(facts) = &reading.provenance.program {
             nothing_to_save(facts.managed_bytes)?;
         }
-        self.priced(reading, slowdown)
+        self.priced(reading, limits)
     }
 
     /// The answer about a recording with a heap of any size.
     ///
     /// # Errors
     /// As [`answer`].
-    pub fn priced(&self, reading: &Reading, slowdown: Option<f64>) -> Result<Recorded, AnswerError> {
+    pub fn priced(&self, reading: &Reading, limits: &Limits) -> Result<Recorded, AnswerError> {
         let measured = self.sheet.machine.as_ref().map_or("", |machine| machine.measured.as_str());
         let question = Question {
             costs: self.costs,
-            measured: format!("measured on {measured} by `coldframe calibrate`"),
+            measured: format!("measured on {measured} by `coldframe doctor --calibrate`"),
             swaps: swaps(),
             pager: pager(&self.costs.here),
-            slowdown: slowdown.unwrap_or(Question::SLOWDOWN),
+            limits: *limits,
         };
         answer(reading, &question)
     }

@@ -80,7 +80,7 @@ pub fn measured(
     }
     let (load, processors) = (Tree::machine().load(), processors());
     if load > f64::from(processors) {
-        listener.note(&format!("warning: other programs are at work (load {load:.1}, {processors} CPUs); run `coldframe calibrate` when they are not\n"));
+        listener.note(&format!("warning: other programs are at work (load {load:.1}, {processors} CPUs); run `coldframe doctor --calibrate` when they are not\n"));
     }
     let words = format!("measuring this machine once ({SECONDS} s)");
     let costs = costs::measure(backing, extent, &mut |done, all| listener.progress(done, Some(all), &words))?;
@@ -146,7 +146,7 @@ fn disk(backing: &Path) -> String {
 
 /// The sheet.
 fn written(machine: Machine, costs: &Costs, swap: &[SwapCosts]) -> Sheet {
-    let source = format!("measured on {} by `coldframe calibrate`", machine.measured);
+    let source = format!("measured on {} by `coldframe doctor --calibrate`", machine.measured);
     let Machine { processor, processors, kernel, disk, .. } = &machine;
     let title = format!("this machine: {processor}, {processors} CPUs, Linux {kernel}, disk {disk}");
     let mut sheet = Sheet::empty(stored::NAME, Kind::Machine, &title);

@@ -13,7 +13,7 @@ use crate::listener::Listener;
 use crate::machine::Machine;
 use crate::program::{binary, pageable};
 use crate::record::{served, Order, PATIENCE};
-use crate::{watch, Question, Reading};
+use crate::{watch, Limits, Reading};
 
 /// Rows and columns of the map of touched memory: a page with it stays far below its bound.
 pub const MAP: (usize, usize) = (40, 120);
@@ -37,43 +37,46 @@ pub struct Measured {
 pub fn measure(
     command: &[OsString],
     folder: &Path,
+    limits: &Limits,
     paged: Option<&str>,
     listener: &dyn Listener,
 ) -> Result<Measured, AnswerError> {
     binary(command)?;
     match (pageable(command), paged) {
-        (Ok(()), _) => recorded(command, folder, paged, listener),
+        (Ok(()), _) => recorded(command, folder, limits, paged, listener),
         (Err(why), Some(paged)) => Err(AnswerError::new(4, format!("{paged}, which is not possible: {why}"))),
-        (Err(why), None) => watched(command, &why.to_string(), listener),
+        (Err(why), None) => watched(command, &why.to_string(), limits, listener),
     }
 }
 
 fn recorded(
     command: &[OsString],
     folder: &Path,
+    limits: &Limits,
     paged: Option<&str>,
     listener: &dyn Listener,
 ) -> Result<Measured, AnswerError> {
     // Reports what this machine lacks before the program runs.
     let machine = Machine::known(listener)?;
     let trace = folder.join("trace.parquet");
-    let recording = match (served(&Order { command, patience: PATIENCE, ..Order::default() }, &trace)?, paged) {
+    let order = Order { command, patience: PATIENCE, max_time: limits.time, ..Order::default() };
+    let recording = match (served(&order, &trace)?, paged) {
         (Ok(recording), _) => recording,
         (Err(why), Some(paged)) => return Err(AnswerError::new(4, format!("{paged}, which is not possible: {why}"))),
         (Err(why), None) => {
             listener.warn(&format!("coldframe: {why}; running it again, to watch all of it\n"));
             let _ = std::fs::remove_file(&trace);
-            return watched(command, &why, listener);
+            return watched(command, &why, limits, listener);
         }
     };
     let reading = Reading::read(&trace, None, Some(MAP))?;
-    let answer = Answer::Recorder(machine.about(&reading, None)?);
+    let answer = Answer::Recorder(machine.about(&reading, limits)?);
     let (heat, group) = (reading.heat, reading.provenance.group);
     Ok(Measured { answer, heat, group, remarks: recording.remarks() })
 }
 
-fn watched(command: &[OsString], why: &str, listener: &dyn Listener) -> Result<Measured, AnswerError> {
-    let answer = watch::program(command, why, Question::SLOWDOWN, listener)?;
+fn watched(command: &[OsString], why: &str, limits: &Limits, listener: &dyn Listener) -> Result<Measured, AnswerError> {
+    let answer = watch::program(command, why, limits, listener)?;
     let remarks = answer.common.notes.clone();
     Ok(Measured { answer: Answer::ReferencedBits(answer), heat: None, group: Vec::new(), remarks })
 }

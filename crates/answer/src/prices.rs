@@ -25,7 +25,7 @@ pub fn prices() -> Result<Vec<Price>, AnswerError> {
 }
 
 /// The prices of a page from the swap that is on: as this machine is known, or measured now. If none is on, those of
-/// each swap that `coldframe calibrate --swap` has measured.
+/// each swap that `coldframe doctor --calibrate --swap` has measured.
 pub fn swaps() -> Vec<Price> {
     let (sheet, on) = (machine_sheet::known(&default_backing()), swap_is_compressed());
     let cost = |key: &'static str| sheet.as_ref().and_then(|sheet| sheet.cost(key).ok());
@@ -41,7 +41,7 @@ pub fn swaps() -> Vec<Price> {
             false => [cost("live.swap_fault")?, cost("live.swap_ahead")?],
         };
         let pack = cost("live.zram_pack").map(|pack| pack.mean);
-        Some(price(compressed, fault, ahead, pack, "from `coldframe calibrate`"))
+        Some(price(compressed, fault, ahead, pack, "from `coldframe doctor --calibrate`"))
     };
     let now = || {
         let SwapCosts { compressed, fault, ahead, pack } = swap_costs()?;

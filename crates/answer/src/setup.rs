@@ -1,4 +1,4 @@
-//! `coldframe setup`: gives a group the right to page, once.
+//! `coldframe doctor --setup`: gives a group the right to page, once.
 
 use std::fs;
 use std::io;
@@ -15,7 +15,7 @@ const GROUP: &str = "coldframe";
 /// The rule by which udev keeps that so.
 const RULE: &str = "/etc/udev/rules.d/60-coldframe.rules";
 const TEXT: &str = "\
-# Written by `coldframe setup`; `coldframe setup --undo` removes it.
+# Written by `coldframe doctor --setup`; `coldframe doctor --setup --undo` removes it.
 KERNEL==\"userfaultfd\", GROUP=\"coldframe\", MODE=\"0660\"
 ";
 
@@ -24,7 +24,7 @@ KERNEL==\"userfaultfd\", GROUP=\"coldframe\", MODE=\"0660\"
 /// # Errors
 /// Only root may; this kernel has no such device; something cannot be written.
 pub fn setup(user: Option<String>, undone: bool, say: &dyn Fn(&str)) -> Result<(), AnswerError> {
-    let again = if undone { "sudo coldframe setup --undo" } else { "sudo coldframe setup" };
+    let again = if undone { "sudo coldframe doctor --setup --undo" } else { "sudo coldframe setup" };
     if !rustix::process::geteuid().is_root() {
         return Err(AnswerError::new(4, format!("setup changes /etc, which only root may: {again}")));
     }

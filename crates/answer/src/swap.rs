@@ -38,7 +38,7 @@ const STORED: f64 = 1.17;
 /// How far that may be off to either side, as a part of it: from 1.04, heaps of six programs just written to zram, to
 /// 1.37, while pages of jq came and went. And lzo-rle, zram's own, made these heaps 0 to 9 % smaller than lz4.
 const STORED_OPEN: f64 = 0.17;
-/// The part of a page that a compressed one takes, if none could be tried: as the pages of `coldframe calibrate`.
+/// The part of a page that a compressed one takes, if none could be tried: as the pages of `coldframe doctor --calibrate`.
 const UNKNOWN: f64 = 1.0 / 3.0;
 /// The least part of the RAM that compressed pages leave for others (`LEAST` in `kernel/src/budget.rs`).
 const LEAST: f64 = 1.0 / 8.0;

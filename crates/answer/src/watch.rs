@@ -2,19 +2,20 @@
 //! for any user, for static programs, Go, musl, a virtual machine of Java.
 
 use std::ffi::OsString;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use coldframe_live::FRAMES_MIN;
 use coldframe_proc::{Process, Progress, Watch, Watched as Bits, PAGE};
 use coldframe_sheet::quantity::human_size;
 use rustix::thread::disable_transparent_huge_pages;
 
-use crate::child::{Care, Child, Signals};
+use crate::child::{Care, Child, Signals, Why};
 use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::prices::prices;
 use crate::program::{line, plain};
 use crate::watched::{BitsQuestion, Watched};
+use crate::Limits;
 
 /// How often the program's end is checked.
 const LOOK: Duration = Duration::from_millis(5);
@@ -26,12 +27,13 @@ const LOOK: Duration = Duration::from_millis(5);
 pub fn program(
     command: &[OsString],
     why: &str,
-    slowdown: f64,
+    limits: &Limits,
     listener: &dyn Listener,
 ) -> Result<Watched, AnswerError> {
     let prices = prices()?;
     let signals = Signals::catch()?;
-    let (mut child, care) = (start(command)?, Care::that_ends(&signals));
+    let deadline = limits.time.and_then(|time| Instant::now().checked_add(time));
+    let (mut child, care) = (start(command)?, Care { deadline, ..Care::that_ends(&signals) });
     let bits = match Watch::of(child.id(), true) {
         Ok(watch) => watch.run(&mut |progress| {
             show(listener, progress, None);
@@ -50,28 +52,29 @@ pub fn program(
     listener.finish();
     let ended = child.wait(&care)?;
     let (command, exit, why) = (line(command), ended.status.code(), why.into());
-    let mut answer = answer(&bits, &BitsQuestion { command, process: None, exit, prices, why, slowdown })?;
-    if ended.why.is_some() {
-        answer.common.notes.push("ended by a signal: this is about what it did until then".into());
+    let mut answer = answer(&bits, &BitsQuestion { command, process: None, exit, prices, why, limits: *limits })?;
+    if let Some(why) = ended.why {
+        let by = if why == Why::Deadline { "after --for" } else { "by a signal" };
+        answer.common.notes.push(format!("ended {by}: this is about what it did until then"));
     }
     Ok(answer)
 }
 
-/// Watches a process that runs, for so long or until a signal comes.
+/// Watches a process that runs, until the time is up or a signal comes.
 ///
 /// # Errors
 /// It cannot be watched, or does not use enough memory.
-pub fn process(process: u32, time: Duration, slowdown: f64, listener: &dyn Listener) -> Result<Watched, AnswerError> {
+pub fn process(process: u32, limits: &Limits, listener: &dyn Listener) -> Result<Watched, AnswerError> {
     let watch = Watch::of(process, false)?;
     let command = command_of(process);
     let signals = Signals::catch()?;
     let bits = watch.run(&mut |progress| {
-        show(listener, progress, Some(time));
-        progress.elapsed < time && !signals.came()
+        show(listener, progress, limits.time);
+        limits.time.is_none_or(|time| progress.elapsed < time) && !signals.came()
     });
     listener.finish();
     let (process, why) = (Some(process), String::new());
-    answer(&bits, &BitsQuestion { command, process, exit: Some(0), prices: prices()?, why, slowdown })
+    answer(&bits, &BitsQuestion { command, process, exit: Some(0), prices: prices()?, why, limits: *limits })
 }
 
 /// Starts it without huge pages, which have one bit for 2 MiB.

@@ -11,6 +11,7 @@ use crate::common::{program, Common};
 use crate::curve::{Point, THRASHES};
 use crate::stretches::{covered, faults, Faults};
 use crate::swap::{best, Price, Split};
+use crate::Limits;
 
 /// Sizes of a halving of RAM, and halvings.
 const STEPS: i32 = 8;
@@ -29,8 +30,8 @@ pub(crate) struct BitsQuestion {
     pub prices: Vec<Price>,
     /// Why a better method was not possible; empty if none was wanted.
     pub why: String,
-    /// The longest extra run time, as a part of the program's own time.
-    pub slowdown: f64,
+    /// What the user wants to know.
+    pub limits: Limits,
 }
 
 /// The run time of a program by RAM on this machine, from referenced bits.
@@ -56,13 +57,18 @@ impl Watched {
         };
         let half = |curve: &[Point]| curve.get(STEPS as usize).map_or(f64::INFINITY, |point| point.seconds);
         let best = best(question.prices.iter().map(of), |(_, _, curve)| half(curve));
-        let (price, split, curve) = best.expect("a price is known");
+        let (price, split, mut curve) = best.expect("a price is known");
         let full = curve[0];
-        let limit = (1.0 + question.slowdown) * full.seconds;
-        let best = curve.iter().take_while(|point| point.worst() <= limit).last();
+        let limit = (1.0 + question.limits.slowdown) * full.seconds;
+        let best = curve.iter().take_while(|point| point.worst() <= limit).last().copied();
         let livable = THRASHES * full.seconds;
-        let least = curve.iter().take_while(|point| point.seconds <= livable).last();
+        let least = curve.iter().take_while(|point| point.seconds <= livable).last().copied();
         let thrashes = curve.iter().any(|point| point.seconds > livable);
+        if let Some(ram) = question.limits.ram {
+            curve.push(point(watched, price, split, ram / PAGE));
+            curve.sort_by_key(|point| std::cmp::Reverse(point.ram_bytes));
+            curve.dedup_by_key(|point| point.ram_bytes);
+        }
         let words = (!question.command.is_empty()).then(|| question.command.clone());
         Watched {
             process: question.process,
@@ -77,7 +83,8 @@ impl Watched {
                 together_bytes: bytes(watched.peak_pages),
                 needed_bytes: full.ram_bytes,
                 ram_bytes: best.map(|point| point.ram_bytes),
-                slowdown_percent: 100.0 * question.slowdown,
+                given_ram_bytes: question.limits.ram.map(|ram| ram / PAGE * PAGE),
+                slowdown_percent: 100.0 * question.limits.slowdown,
                 thrash_bytes: least.filter(|_| thrashes).map(|point| point.ram_bytes),
                 covered_bytes: bytes(split.ram(covered(&watched.stretches))),
                 entries: watched.stretches.iter().map(|stretch| stretch.looks.len() as u64).sum(),
@@ -181,7 +188,7 @@ mod tests {
             exit: Some(0),
             prices: vec![price],
             why: String::new(),
-            slowdown: 0.1,
+            limits: Limits::default(),
         }
     }
 

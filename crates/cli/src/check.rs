@@ -3,19 +3,21 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use coldframe_answer::check::{check, Check};
 use coldframe_answer::Need;
-use coldframe_sheet::quantity;
 use coldframe_show::export::{self, Exported};
 use coldframe_show::html::Page;
 use coldframe_show::verdict_answer;
 
 use crate::failure::Failure;
+use crate::flags::{percent, size, time, Form};
 use crate::output;
 use coldframe_terminal::listener::Terminal;
+use coldframe_terminal::verb::Verb;
 
-/// Say yes or no: does a program keep within so much RAM? For pipelines.
+/// Say yes or no: does a program keep within so much RAM?
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,14 +37,14 @@ Exit codes: 0 within the limit; 1 over it; 2 usage; 3 the program failed, or tou
 cannot be watched, or not as for the baseline; 5 a file cannot be read or written; 126, 127 as in shells.")]
 pub struct Args {
     /// Most RAM for the program's heap.
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
-    max_ram: Option<String>,
+    #[arg(long, value_name = "SIZE", value_parser = size, allow_hyphen_values = true)]
+    max_ram: Option<u64>,
     /// Largest slowdown, in percent of the program's stand-alone time [default: 10%].
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
-    max_slowdown: Option<String>,
+    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_hyphen_values = true)]
+    max_slowdown: Option<f64>,
     /// The program's stand-alone time, if it is known better than from a recording.
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    program_time: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
+    program_time: Option<Duration>,
     /// What the program needed earlier: say what grew since then, and measure with that machine's costs.
     #[arg(long, value_name = "NEED.json")]
     baseline: Option<PathBuf>,
@@ -53,39 +55,32 @@ pub struct Args {
     /// repeat.
     #[arg(long, value_name = "FILE")]
     export: Vec<PathBuf>,
-    /// How to print the answer.
-    #[arg(long, value_parser = ["text", "json"], default_value = "text")]
-    format: String,
+    #[command(flatten)]
+    form: Form,
     /// The program and its arguments.
     #[arg(last = true, required = true)]
     command: Vec<OsString>,
 }
 
-pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
-    export::known(&args.export)?;
-    let slowdown = args.max_slowdown.as_deref().map(quantity::percent).transpose();
-    let slowdown = slowdown.map_err(|e| Failure::usage(format!("--max-slowdown: {e}")))?;
-    let seconds = args.program_time.as_deref().map(quantity::duration).transpose();
-    let seconds = seconds.map_err(|e| Failure::usage(format!("--program-time: {e}")))?;
-    let before = args.baseline.as_deref().map(Need::read).transpose()?;
-    let name = args.baseline.as_deref().map(Path::display).map(|name| name.to_string());
-    let question = Check {
-        command: &args.command,
-        max_ram: args.max_ram.as_deref().map(|text| size("--max-ram", text)).transpose()?,
-        slowdown: slowdown.map(|percent| percent / 100.0),
-        seconds: seconds.map(|time| time.as_secs_f64()),
-        baseline: name.as_deref().zip(before.as_ref()),
-        whole: args.write_baseline.is_some(),
-    };
-    let done = check(&question, &Terminal::new(quiet))?;
-    if let Some(file) = &args.write_baseline {
-        output::file(file, &output::json(&done.need))?;
+impl Verb<Failure> for Args {
+    fn run(self, quiet: bool) -> Result<ExitCode, Failure> {
+        export::known(&self.export)?;
+        let before = self.baseline.as_deref().map(Need::read).transpose()?;
+        let name = self.baseline.as_deref().map(Path::display).map(|name| name.to_string());
+        let question = Check {
+            command: &self.command,
+            max_ram: self.max_ram,
+            slowdown: self.max_slowdown.map(|percent| percent / 100.0),
+            seconds: self.program_time.map(|time| time.as_secs_f64()),
+            baseline: name.as_deref().zip(before.as_ref()),
+            whole: self.write_baseline.is_some(),
+        };
+        let done = check(&question, &Terminal::new(quiet))?;
+        if let Some(file) = &self.write_baseline {
+            output::file(file, &output::json(&done.need))?;
+        }
+        self.form.print(&done.verdict, || verdict_answer::words(&done.verdict))?;
+        Exported::verdict(&done.verdict).write(&self.export, &Page::of(&done.answer))?;
+        Ok(ExitCode::from(u8::from(!done.verdict.within)))
     }
-    output::result(&args.format, &done.verdict, || verdict_answer::words(&done.verdict))?;
-    Exported::verdict(&done.verdict).write(&args.export, &Page::of(&done.answer))?;
-    Ok(ExitCode::from(u8::from(!done.verdict.within)))
-}
-
-fn size(option: &str, text: &str) -> Result<u64, Failure> {
-    quantity::bytes(text).map(|bytes| bytes.0).map_err(|e| Failure::usage(format!("{option}: {e}")))
 }

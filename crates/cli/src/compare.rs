@@ -1,25 +1,24 @@
 //! `coldframe compare`: one program in less RAM, each way that this machine can give.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use coldframe_answer::compare::{compare, Comparison};
-use coldframe_sheet::quantity;
 use coldframe_show::compared;
 
 use crate::failure::Failure;
-use crate::output;
+use crate::flags::{time, Backing, Form, Program};
 use coldframe_terminal::listener::Terminal;
+use coldframe_terminal::verb::Verb;
 
-/// Run a program in less RAM with our pager and with the kernel's swap, and say which is fastest.
+/// Run a program in less RAM in each way, and say which is fastest.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   coldframe compare --ram 50%,33% -- sort -o sorted numbers.txt
   coldframe compare --ram 64MiB --runs 5 --format json -- python3 script.py
 
-The program runs once with all of its memory under a pager, which measures how much that is, and then --runs times \
+The ways are our pager and the kernel's swap: on a disk, in zram, behind zswap. The program runs once with all of its memory under a pager, which measures how much that is, and then --runs times \
 plain and --runs times for each size and each way of paging, in turn. All that it does happens each time. --ram means the \
 same everywhere (see `coldframe run --help`), so the memory is equal; compressed pages are inside it. Ways that this \
 machine cannot give are left out, and the reason is printed: the kernel's swap needs root, or swap that is on. If the \
@@ -36,33 +35,27 @@ pub struct Args {
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
     /// A run that takes longer is ended, and that way is not tried again at that size [default: 10 s and 10 times the plain run].
-    #[arg(long)]
-    patience: Option<String>,
-    /// Folder for swap files, on the disk to measure [default: as for `coldframe run`].
-    #[arg(long)]
-    backing: Option<PathBuf>,
-    /// How to print the results.
-    #[arg(long, value_parser = ["table", "json"], default_value = "table")]
-    format: String,
-    /// The program and its arguments.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
-    command: Vec<OsString>,
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    max_time: Option<Duration>,
+    #[command(flatten)]
+    backing: Backing,
+    #[command(flatten)]
+    form: Form,
+    #[command(flatten)]
+    program: Program,
 }
 
-pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
-    let patience = args.patience.as_deref().map(quantity::duration).transpose();
-    let comparison = Comparison {
-        command: &args.command,
-        ram: &args.ram,
-        runs: args.runs,
-        patience: patience.map_err(|e| Failure::usage(format!("--patience: {e}")))?,
-        backing: args.backing.as_deref(),
-    };
-    let done = compare(&comparison, &Terminal::new(quiet))?;
-    match args.format.as_str() {
-        "json" => output::exact(None, &output::json(&done))?,
-        // Its lines fit already, and the command must not be broken inside a word.
-        _ => output::exact(None, &compared::words(&done))?,
+impl Verb<Failure> for Args {
+    fn run(self, quiet: bool) -> Result<ExitCode, Failure> {
+        let comparison = Comparison {
+            command: &self.program.words,
+            ram: &self.ram,
+            runs: self.runs,
+            max_time: self.max_time,
+            backing: self.backing.backing.as_deref(),
+        };
+        let done = compare(&comparison, &Terminal::new(quiet))?;
+        self.form.print(&done, || compared::words(&done))?;
+        Ok(ExitCode::from(u8::from(done.fastest.is_none())))
     }
-    Ok(ExitCode::from(u8::from(done.fastest.is_none())))
 }

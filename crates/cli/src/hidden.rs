@@ -1,33 +1,40 @@
 //! The hidden verbs, which coldframe starts itself: the process that joins groups and becomes a program, and the guard
 //! that takes groups and swap away.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use coldframe_answer::run_kernel;
 
-use crate::failure::Failure;
+use coldframe_terminal::verb::Verb;
 
-/// What the hidden verb that becomes the program reads.
+use crate::failure::Failure;
+use crate::flags::Program;
+
+/// Joins groups and becomes a program: `run --by kernel` starts it.
 #[derive(clap::Args)]
 pub struct StartArgs {
     /// Files that put this process into the groups.
     #[arg(long)]
     door: Vec<PathBuf>,
-    /// The program and its arguments.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
-    command: Vec<OsString>,
+    #[command(flatten)]
+    program: Program,
 }
 
-/// Joins the groups and becomes the program.
-pub fn start(args: StartArgs) -> Result<ExitCode, Failure> {
-    Err(run_kernel::become_program(&args.door, &args.command).into())
+impl Verb<Failure> for StartArgs {
+    fn run(self, _: bool) -> Result<ExitCode, Failure> {
+        Err(run_kernel::become_program(&self.door, &self.program.words).into())
+    }
 }
 
-/// The guard's process.
-pub fn guard() -> Result<ExitCode, Failure> {
-    let complaints = run_kernel::guard();
-    complaints.iter().for_each(|complaint| eprintln!("coldframe: {complaint}"));
-    Ok(ExitCode::from(if complaints.is_empty() { 0 } else { 5 }))
+/// Takes groups and swap away when its input ends: `run --by kernel`, `squeeze` and `park` start it.
+#[derive(clap::Args)]
+pub struct GuardArgs {}
+
+impl Verb<Failure> for GuardArgs {
+    fn run(self, _: bool) -> Result<ExitCode, Failure> {
+        let complaints = run_kernel::guard();
+        complaints.iter().for_each(|complaint| eprintln!("coldframe: {complaint}"));
+        Ok(ExitCode::from(if complaints.is_empty() { 0 } else { 5 }))
+    }
 }

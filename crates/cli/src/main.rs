@@ -1,86 +1,80 @@
-//! The coldframe command. Each verb has one file. Verbs parse arguments and print; other crates decide.
+//! The coldframe command. Each verb has one file and one row of [`VERBS`]. Verbs parse arguments and print; other crates
+//! decide.
 //!
-//! To add a verb: copy `info.rs`, and add its row to [`Verb`] and its arm to `main`.
+//! To add a verb: copy `compare.rs`, and add its row.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use coldframe_terminal::verb::{self, Row};
 use coldframe_terminal::{manual, output};
 
-mod attach;
-mod calibrate;
 mod check;
 mod compare;
 mod doctor;
-#[cfg(test)]
-mod documents;
 mod failure;
+mod flags;
 mod hidden;
+mod manuals;
+mod moved;
 mod park;
 mod program;
+#[cfg(test)]
+mod promises;
 mod record;
 mod run;
-mod setup;
 mod squeeze;
 mod top;
 
-const USAGE: &str = "coldframe [OPTIONS] -- PROGRAM [ARGUMENTS]...\n       coldframe [OPTIONS] COMMAND";
+use failure::Failure;
+
+const PROGRAM: Option<&str> = Some("Run a program");
+const SERVICE: Option<&str> = Some("Take RAM from what runs already");
+const MACHINE: Option<&str> = Some("This machine");
+
+/// All verbs, in the order of the help.
+const VERBS: &[Row<Failure>] = &[
+    Row::of::<run::Args>("run", PROGRAM),
+    Row::of::<check::Args>("check", PROGRAM),
+    Row::of::<compare::Args>("compare", PROGRAM),
+    Row::of::<record::Args>("record", PROGRAM),
+    Row::of::<top::Args>("top", PROGRAM),
+    Row::of::<squeeze::Args>("squeeze", SERVICE),
+    Row::of::<park::Args>("park", SERVICE),
+    Row::of::<park::ResumeArgs>("resume", SERVICE),
+    Row::of::<doctor::Args>("doctor", MACHINE),
+    Row::of::<manual::Completions>("completions", MACHINE),
+    Row::of::<manual::Man>("man", MACHINE),
+    Row::of::<hidden::StartArgs>("kernel-start", None),
+    Row::of::<hidden::GuardArgs>("kernel-guard", None),
+    Row::of::<park::KeepArgs>("kernel-park", None),
+];
+
+const USAGE: &str = "coldframe [OPTIONS] -- PROGRAM...
+       coldframe [OPTIONS] --pid N
+       coldframe VERB [OPTIONS]";
 
 const AFTER: &str = "\
-Examples:
-  coldframe -- bzip2 -9 -k file
-  coldframe --verify -- python3 script.py
-  coldframe run --ram 64MiB -- redis-server
-  coldframe check --max-ram 64MiB --max-slowdown 10% -- ./tests
+`coldframe -- PROGRAM` also writes a report, into the folder PROGRAM.coldframe. Traces, boards and papers: `coldframe-lab`.
+Exit codes: 0 done; 1 the answer is no; 2 usage; 3 bad input; 4 this machine lacks a feature; 5 I/O; 126, 127 as in \
+shells; `run`: the program's.";
 
-`coldframe -- PROGRAM` records the program, prints its run time by RAM, and writes a report into PROGRAM.coldframe. Traces, \
-boards and papers: `coldframe-lab --help`.
-Exit codes: 0 done; 1 the answer is no; 2 usage; 3 bad input; 4 this machine lacks a feature; 5 I/O; 126, 127 as in shells; \
-`run` ends with the program's own code.";
-
-/// How little RAM can a program live with, and what does that cost?
-#[derive(Parser)]
-#[command(name = "coldframe", version, long_version = version(), after_help = AFTER, propagate_version = true)]
-#[command(override_usage = USAGE, arg_required_else_help = true)]
-struct Cli {
-    /// No progress and no hints on stderr.
-    #[arg(long, short, global = true)]
-    quiet: bool,
-    #[command(flatten)]
-    asked: program::Asked,
-    #[command(subcommand)]
-    verb: Option<Verb>,
+/// The command line.
+fn command() -> Command {
+    let root = program::Args::augment_args(Command::new("coldframe"))
+        .about("How little RAM can a program live with, and what does that cost?")
+        .version(env!("CARGO_PKG_VERSION"))
+        .long_version(version())
+        .propagate_version(true)
+        .override_usage(USAGE)
+        .after_help(AFTER)
+        .arg_required_else_help(true)
+        .arg(clap::arg!(-q --quiet "No progress and no hints on stderr").global(true).action(ArgAction::SetTrue));
+    verb::program(root, VERBS)
 }
 
-#[derive(Subcommand)]
-enum Verb {
-    Record(record::Args),
-    Check(Box<check::Args>),
-    Run(Box<run::Args>),
-    Compare(compare::Args),
-    Attach(attach::Args),
-    Squeeze(squeeze::Args),
-    Park(park::Args),
-    Resume(park::ResumeArgs),
-    Doctor(doctor::Args),
-    Setup(setup::Args),
-    Calibrate(calibrate::Args),
-    Top(top::Args),
-    Completions(manual::Completions),
-    Man(manual::Man),
-    /// Joins groups and becomes a program: `run --by kernel` starts it.
-    #[command(hide = true)]
-    KernelStart(hidden::StartArgs),
-    /// Takes groups and swap away when its input ends: `run --by kernel`, `squeeze` and `park` start it.
-    #[command(hide = true)]
-    KernelGuard,
-    /// Keeps a parked program: `park` starts it.
-    #[command(hide = true)]
-    KernelPark(park::KeepArgs),
-}
-
-/// What `--version` says: how the program was built, where its libraries are, what it knows.
+/// What `--version` says: how the program was built, and where its libraries are.
 fn version() -> &'static str {
     let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
     let linked = if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" };
@@ -95,39 +89,20 @@ fn version() -> &'static str {
 
 fn main() -> ExitCode {
     coldframe_show::text::fit(output::width());
-    let cli = Cli::parse();
-    let quiet = cli.quiet;
-    let Some(verb) = cli.verb else {
-        return program::run(&cli.asked, quiet).unwrap_or_else(|failure| failure.report());
+    let words: Vec<_> = std::env::args_os().collect();
+    let done = match command().try_get_matches_from(&words) {
+        Ok(matches) => run_given(&matches),
+        Err(error) if error.use_stderr() => Err(moved::failure(&words).unwrap_or_else(|| error.exit())),
+        Err(error) => error.exit(),
     };
-    if cli.asked.is_given() {
-        return failure::Failure::usage("options of `coldframe -- PROGRAM` do not go with a command").report();
-    }
-    let done = match verb {
-        Verb::Record(args) => record::run(args, quiet),
-        Verb::Check(args) => check::run(*args, quiet),
-        Verb::Run(args) => run::run(*args, quiet),
-        Verb::Compare(args) => compare::run(args, quiet),
-        Verb::Attach(args) => attach::run(args, quiet),
-        Verb::Squeeze(args) => squeeze::run(args, quiet),
-        Verb::Park(args) => park::run(args),
-        Verb::Resume(args) => park::resume(args),
-        Verb::Setup(args) => setup::run(args, quiet),
-        Verb::Doctor(args) => doctor::run(args),
-        Verb::Calibrate(args) => calibrate::run(args, quiet),
-        Verb::Top(args) => top::run(args),
-        Verb::Completions(args) => printed(args.print(Cli::command())),
-        Verb::Man(args) => printed(args.print(Cli::command())),
-        Verb::KernelStart(args) => hidden::start(args),
-        Verb::KernelGuard => hidden::guard(),
-        Verb::KernelPark(args) => park::keep(args),
-    };
-    match done {
-        Ok(code) => code,
-        Err(failure) => failure.report(),
-    }
+    done.unwrap_or_else(|failure| failure.report())
 }
 
-fn printed(done: Result<(), output::OutputError>) -> Result<ExitCode, failure::Failure> {
-    Ok(done.map(|()| ExitCode::SUCCESS)?)
+fn run_given(matches: &ArgMatches) -> Result<ExitCode, Failure> {
+    let quiet = matches.get_flag("quiet");
+    if matches.subcommand().is_some() && program::is_given(matches) {
+        return Err(Failure::usage("options of `coldframe -- PROGRAM` do not go with a verb; write them after it"));
+    }
+    let args = program::Args::from_arg_matches(matches).unwrap_or_else(|error| error.exit());
+    verb::run_given(matches, VERBS, quiet).unwrap_or_else(|| program::run(&args, quiet))
 }

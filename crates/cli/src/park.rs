@@ -6,10 +6,13 @@ use std::process::ExitCode;
 use coldframe_answer::park::{self, Parked};
 use coldframe_show::parked;
 
+use coldframe_terminal::verb::Verb;
+
 use crate::failure::Failure;
+use crate::flags::Form;
 use crate::output;
 
-/// Stop a running process, unit, container or group, push its pages out to swap, and remember those that it used.
+/// Stop a program that runs, and push its pages out to swap.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -17,7 +20,7 @@ Examples:
   coldframe park 4711
   coldframe park --list
 
-The program stands still (cgroup.freeze, or SIGSTOP for each process) until `coldframe resume`. Which pages it used is seen \
+The program is a process, unit, container or group. It stands still (cgroup.freeze, or SIGSTOP for each process) until `coldframe resume`. Which pages it used is seen \
 in its page tables: those that were in swap when it was last resumed and are in RAM now. A process stands for itself and \
 its descendants. Two processes of coldframe hold a parked program; if one of them is killed, the program runs on. One of \
 them keeps the list until the program ends.
@@ -33,12 +36,11 @@ pub struct Args {
     /// List the programs that are or were parked.
     #[arg(long, conflicts_with = "name")]
     list: bool,
-    /// How to print it.
-    #[arg(long, value_parser = ["table", "json"], default_value = "table")]
-    format: String,
+    #[command(flatten)]
+    form: Form,
 }
 
-/// Let a parked program run, or fetch the pages that it used while another one still runs.
+/// Let a parked program run on, with the pages that it used in RAM.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -59,31 +61,36 @@ pub struct ResumeArgs {
     soon: bool,
 }
 
-/// What the parking process reads.
+/// Keeps a parked program: `park` starts it.
 #[derive(clap::Args)]
 pub struct KeepArgs {
     name: String,
 }
 
-pub fn run(args: Args) -> Result<ExitCode, Failure> {
-    let Some(name) = args.name else {
-        let all = park::list()?;
-        output::result(&args.format, &all, || parked::table(&all))?;
-        return Ok(ExitCode::SUCCESS);
-    };
-    let all = Parked { programs: vec![park::park(&name)?] };
-    output::result(&args.format, &all, || parked::parked(&all.programs[0]))?;
-    Ok(ExitCode::SUCCESS)
+impl Verb<Failure> for Args {
+    fn run(self, _: bool) -> Result<ExitCode, Failure> {
+        let Some(name) = self.name else {
+            let all = park::list()?;
+            self.form.print(&all, || parked::table(&all))?;
+            return Ok(ExitCode::SUCCESS);
+        };
+        let all = Parked { programs: vec![park::park(&name)?] };
+        self.form.print(&all, || parked::parked(&all.programs[0]))?;
+        Ok(ExitCode::SUCCESS)
+    }
 }
 
-pub fn resume(args: ResumeArgs) -> Result<ExitCode, Failure> {
-    let done = park::resume(&args.name, args.soon)?;
-    output::text(&parked::resumed(&args.name, &done, args.soon))?;
-    Ok(ExitCode::SUCCESS)
+impl Verb<Failure> for ResumeArgs {
+    fn run(self, _: bool) -> Result<ExitCode, Failure> {
+        let done = park::resume(&self.name, self.soon)?;
+        output::text(&parked::resumed(&self.name, &done, self.soon))?;
+        Ok(ExitCode::SUCCESS)
+    }
 }
 
-/// The parking process.
-pub fn keep(args: KeepArgs) -> Result<ExitCode, Failure> {
-    park::keep(&args.name)?;
-    Ok(ExitCode::SUCCESS)
+impl Verb<Failure> for KeepArgs {
+    fn run(self, _: bool) -> Result<ExitCode, Failure> {
+        park::keep(&self.name)?;
+        Ok(ExitCode::SUCCESS)
+    }
 }

@@ -1,12 +1,16 @@
-//! `coldframe -- PROGRAM ARGUMENTS`: records, advises and reports in one go. `coldframe --verify -- ...` runs the program with less RAM, too.
+//! `coldframe -- PROGRAM`: records a program, and answers what less RAM costs. `coldframe --pid N` answers about a process
+//! that runs.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args as _, Command};
 use coldframe_answer::measure::{measure, Measured};
 use coldframe_answer::verify::verify;
-use coldframe_answer::{Answer, AnswerError, Recorded};
+use coldframe_answer::{watch, Answer, AnswerError, Limits, Recorded};
 use coldframe_show::export::{self, Exported};
 use coldframe_show::html::{Html, Page};
 use coldframe_show::machine_answer::words;
@@ -14,53 +18,99 @@ use coldframe_show::text::paragraph;
 use coldframe_show::{group, verified};
 
 use crate::failure::Failure;
+use crate::flags::{percent, ram_size, time, Form};
 use crate::output;
 use coldframe_terminal::listener::Terminal;
 
-/// What is asked about a program.
-#[derive(clap::Args, Debug, Default)]
-pub struct Asked {
-    /// Also run the program with less RAM, and print measured beside predicted run times.
+/// A question about a program.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Answer about this process, which runs already.
+    #[arg(long, value_name = "N", conflicts_with_all = ["program", "verify", "open"])]
+    pid: Option<u32>,
+    /// End after this time [default: 30s with --pid].
+    #[arg(long = "for", value_name = "TIME", value_parser = time)]
+    time: Option<Duration>,
+    /// Also say what this much RAM costs.
+    #[arg(long, value_name = "SIZE", value_parser = ram_size)]
+    ram: Option<u64>,
+    /// Limit for the recommended size.
+    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "10%")]
+    max_slowdown: f64,
+    /// Also measure runs with less RAM.
     #[arg(long)]
     verify: bool,
     /// Show the report in a browser.
     #[arg(long)]
     open: bool,
-    /// Write the answer to this file, too; its suffix says the form: json, csv, md, html, prom. May repeat.
+    /// Also write FILE.json, .csv, .md, .html or .prom.
     #[arg(long, value_name = "FILE")]
     export: Vec<PathBuf>,
-    /// How to print the answer.
-    #[arg(long, value_parser = ["text", "json"], default_value = "text")]
-    format: String,
+    #[command(flatten)]
+    form: Form,
     /// The program and its arguments.
-    #[arg(last = true, value_name = "PROGRAM")]
+    #[arg(last = true, value_name = "PROGRAM", hide = true)]
     program: Vec<OsString>,
 }
 
-impl Asked {
-    /// Whether any of it is given, which a verb does not take.
-    pub fn is_given(&self) -> bool {
-        self.verify || self.open || !self.export.is_empty() || !self.program.is_empty()
+/// Whether any of it is given, which a verb does not take.
+pub fn is_given(matches: &ArgMatches) -> bool {
+    let given = |id: &clap::Id| matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
+    Args::augment_args(Command::new("program")).get_arguments().any(|argument| given(argument.get_id()))
+}
+
+/// The time for which a process is watched.
+const WATCHED: Duration = Duration::from_secs(30);
+/// Less shows nothing.
+const WATCHED_MIN: Duration = Duration::from_millis(100);
+
+impl Args {
+    fn limits(&self) -> Limits {
+        Limits { slowdown: self.max_slowdown / 100.0, ram: self.ram, time: self.time }
     }
 }
 
-/// Does all of it, into the folder `PROGRAM.coldframe`.
-pub fn run(asked: &Asked, quiet: bool) -> Result<ExitCode, Failure> {
-    let program = &asked.program;
-    let Some(name) = program.first().and_then(|path| Path::new(path).file_name()) else {
-        return Err(Failure::usage("`coldframe --` needs a program: coldframe -- PROGRAM ARGUMENTS"));
+pub fn run(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
+    export::known(&args.export)?;
+    match args.pid {
+        Some(process) => running(args, process, quiet),
+        None => program(args, quiet),
+    }
+}
+
+/// The answer about a process that runs.
+fn running(args: &Args, process: u32, quiet: bool) -> Result<ExitCode, Failure> {
+    let time = args.time.unwrap_or(WATCHED);
+    if time < WATCHED_MIN {
+        return Err(Failure::usage(format!("--for: {time:?} is too short; give at least {WATCHED_MIN:?}")));
+    }
+    let limits = Limits { time: Some(time), ..args.limits() };
+    let answer = Answer::ReferencedBits(watch::process(process, &limits, &Terminal::new(quiet))?);
+    args.form.print(&answer, || words(&answer, None, None, ""))?;
+    Exported::here(&answer, None).write(&args.export, &Page::of(&answer))?;
+    Ok(code(&answer))
+}
+
+/// 0 if a size is recommended.
+fn code(answer: &Answer) -> ExitCode {
+    ExitCode::from(u8::from(answer.ram_bytes.is_none()))
+}
+
+/// The answer about a program, and the folder `PROGRAM.coldframe`.
+fn program(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
+    let Some(name) = args.program.first().and_then(|path| Path::new(path).file_name()) else {
+        return Err(Failure::usage("a program is missing: coldframe -- PROGRAM ARGUMENTS"));
     };
-    export::known(&asked.export)?;
     // A program that is not there has no answer of any kind.
-    coldframe_answer::program::binary(program)?;
+    coldframe_answer::program::binary(&args.program)?;
     let mut folder = name.to_os_string();
     folder.push(".coldframe");
     let folder = PathBuf::from(folder);
     std::fs::create_dir_all(&folder).map_err(|e| {
         AnswerError::new(5, format!("{}: cannot be made: {e}; go to a folder that you may write to", folder.display()))
     })?;
-    let done = into(asked, &folder, quiet);
-    if asked.open && done.is_ok() {
+    let done = answered(args, &folder, quiet);
+    if args.open && done.is_ok() {
         open(&folder.join(REPORT));
     }
     if done.is_err() {
@@ -82,35 +132,35 @@ fn open(page: &Path) {
 }
 
 /// The answer, and its files.
-fn into(asked: &Asked, folder: &Path, quiet: bool) -> Result<ExitCode, Failure> {
+fn answered(args: &Args, folder: &Path, quiet: bool) -> Result<ExitCode, Failure> {
     let terminal = Terminal::new(quiet);
-    let paged = asked.verify.then_some("--verify runs the program with less RAM");
-    let mut found = measure(&asked.program, folder, paged, &terminal)?;
-    write(folder, &found, &asked.export)?;
-    let config = found.answer.recorded().and_then(Recorded::config);
+    let paged = args.verify.then_some("--verify runs the program with less RAM");
+    let mut measured = measure(&args.program, folder, &args.limits(), paged, &terminal)?;
+    write(folder, &measured, &args.export)?;
+    let config = measured.answer.recorded().and_then(Recorded::config);
     let config = config.map(|_| folder.join("config.toml").display().to_string());
-    let remarks: String = found.remarks.iter().map(|remark| paragraph(&format!("Note: {remark}."), 0)).collect();
-    let (more, report) = (group::words(&found.group) + &remarks, folder.join(REPORT));
-    let text = words(&found.answer, config.as_deref(), (!quiet).then_some(report.as_path()), &more);
-    output::result(&asked.format, &found.answer, || text)?;
-    if let (true, Answer::Recorder(answer)) = (asked.verify, &mut found.answer) {
-        let runs = verify(answer, &asked.program, &terminal)?;
+    let remarks: String = measured.remarks.iter().map(|remark| paragraph(&format!("Note: {remark}."), 0)).collect();
+    let (more, report) = (group::words(&measured.group) + &remarks, folder.join(REPORT));
+    let text = words(&measured.answer, config.as_deref(), (!quiet).then_some(report.as_path()), &more);
+    args.form.print(&measured.answer, || text)?;
+    if let (true, Answer::Recorder(answer)) = (args.verify, &mut measured.answer) {
+        let runs = verify(answer, &args.program, &terminal)?;
         output::text(&verified::words(&runs))?;
         answer.verified = runs.iter().filter_map(|run| run.verified()).collect();
-        write(folder, &found, &asked.export)?;
+        write(folder, &measured, &args.export)?;
     }
-    Ok(ExitCode::from(u8::from(found.answer.ram_bytes.is_none())))
+    Ok(code(&measured.answer))
 }
 
 /// Writes the files to keep.
-fn write(folder: &Path, found: &Measured, exports: &[PathBuf]) -> Result<(), Failure> {
-    output::file(&folder.join("advice.json"), &output::json(&found.answer))?;
-    if let Some(config) = found.answer.recorded().and_then(Recorded::config) {
+fn write(folder: &Path, measured: &Measured, exports: &[PathBuf]) -> Result<(), Failure> {
+    output::file(&folder.join("advice.json"), &output::json(&measured.answer))?;
+    if let Some(config) = measured.answer.recorded().and_then(Recorded::config) {
         output::file(&folder.join("config.toml"), &config)?;
     }
-    let mut page = Page::of(&found.answer);
-    found.heat.iter().for_each(|heat| page.add_map(heat.clone()));
-    page.add_group(&found.group);
+    let mut page = Page::of(&measured.answer);
+    measured.heat.iter().for_each(|heat| page.add_map(heat.clone()));
+    page.add_group(&measured.group);
     output::file(&folder.join(REPORT), &page.html()?)?;
-    Ok(Exported::here(&found.answer, None).write(exports, &page)?)
+    Ok(Exported::here(&measured.answer, None).write(exports, &page)?)
 }

@@ -6,13 +6,16 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use coldframe_answer::record as window;
-use coldframe_sheet::quantity::{self, human_count};
+use coldframe_sheet::quantity::human_count;
 use coldframe_show::recording;
 
+use coldframe_terminal::verb::Verb;
+
 use crate::failure::Failure;
+use crate::flags::{time, Program};
 use crate::output;
 
-/// Record the pages that an unmodified program touches.
+/// Record the pages that a program touches, as a trace.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -45,39 +48,40 @@ pub struct Args {
     #[arg(long, value_name = "PAGES")]
     window: Option<usize>,
     /// End the recording and the program after this time.
-    #[arg(long = "for", value_name = "TIME")]
-    time: Option<String>,
+    #[arg(long = "for", value_name = "TIME", value_parser = time)]
+    time: Option<Duration>,
     /// First run the program natively, without input and output, and print how much slower recording is.
     #[arg(long)]
     overhead: bool,
     /// Write counts and times as JSON to this file.
     #[arg(long)]
     stats: Option<PathBuf>,
-    /// The program and its arguments.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
-    command: Vec<OsString>,
+    #[command(flatten)]
+    program: Program,
 }
 
-pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
-    let out = args.output.clone().unwrap_or_else(|| default_output(&args.command));
-    let order = window::Order {
-        command: &args.command,
-        pages: args.window,
-        overhead: args.overhead,
-        max_time: time(&args)?,
-        patience: window::PATIENCE,
-    };
-    if args.raw {
-        return raw(&args, &order, quiet);
+impl Verb<Failure> for Args {
+    fn run(self, quiet: bool) -> Result<ExitCode, Failure> {
+        let out = self.output.clone().unwrap_or_else(|| default_output(&self.program.words));
+        let order = window::Order {
+            command: &self.program.words,
+            pages: self.window,
+            overhead: self.overhead,
+            max_time: self.time,
+            patience: window::PATIENCE,
+        };
+        if self.raw {
+            return raw(&self, &order, quiet);
+        }
+        let recorded = window::record(&order, &out)?;
+        if !quiet {
+            output::tell(&recording::words(&recorded));
+        }
+        if let Some(path) = &self.stats {
+            output::write(Some(path), &output::json(&recorded))?;
+        }
+        Ok(ExitCode::SUCCESS)
     }
-    let recorded = window::record(&order, &out)?;
-    if !quiet {
-        output::tell(&recording::words(&recorded));
-    }
-    if let Some(path) = &args.stats {
-        output::write(Some(path), &output::json(&recorded))?;
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// A raw file.
@@ -85,7 +89,7 @@ fn raw(args: &Args, order: &window::Order, quiet: bool) -> Result<ExitCode, Fail
     if args.stats.is_some() {
         return Err(Failure::usage("--stats does not go with --raw: the import computes them; leave it out"));
     }
-    let out = args.output.clone().unwrap_or_else(|| default_output(&args.command).with_extension("raw"));
+    let out = args.output.clone().unwrap_or_else(|| default_output(&args.program.words).with_extension("raw"));
     let (status, bytes) = window::record_raw(order, &out)?;
     if !quiet {
         let (out, bytes) = (out.display(), human_count(bytes));
@@ -99,10 +103,4 @@ fn default_output(command: &[OsString]) -> PathBuf {
     let program = command.first().map(PathBuf::from);
     let name = program.as_deref().and_then(Path::file_name).unwrap_or("trace".as_ref());
     PathBuf::from(name).with_extension("parquet")
-}
-
-/// How long the program is recorded.
-fn time(args: &Args) -> Result<Option<Duration>, Failure> {
-    let time = args.time.as_deref().map(quantity::duration).transpose();
-    time.map_err(|e| Failure::usage(format!("--for: {e}")))
 }

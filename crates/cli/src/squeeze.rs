@@ -3,17 +3,18 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use coldframe_answer::squeeze::{squeeze, Order};
-use coldframe_sheet::quantity;
 use coldframe_show::html::Page;
 use coldframe_show::{export, squeezed};
 
 use crate::failure::Failure;
-use crate::output;
+use crate::flags::{percent, time, Form};
 use coldframe_terminal::listener::Terminal;
+use coldframe_terminal::verb::Verb;
 
-/// Take memory from a running unit, container, group or process, measure what that costs, and put the old limit back.
+/// Take RAM from it step by step, measure the stalls, give it back.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,7 +23,7 @@ Examples:
   sudo coldframe squeeze --yes --max-stall 2% --for 30s --export squeezed.md web-1
   sudo coldframe squeeze --yes --swap zram 4711
 
-The limit of the group goes down by a sixteenth at a time (cgroup v2: memory.high; v1: memory.limit_in_bytes, with the \
+Memory is taken from a running unit, container, group or process. The limit of the group goes down by a sixteenth at a time (cgroup v2: memory.high; v1: memory.limit_in_bytes, with the \
 killer turned off meanwhile). After each step coldframe watches how many pages come back, and how long some process waits \
 for memory. It stops at --max-stall, at Ctrl-C, or when nothing more can leave. Then the old limit is put back: a guard \
 process does this, also if coldframe is killed. Pages in swap come back when they are needed. The result holds for what \
@@ -37,11 +38,11 @@ pub struct Args {
     /// A systemd unit, a docker or podman container, a folder of the cgroup tree (/...), or a process number.
     name: String,
     /// Stop when some process waits for memory for more than this part of the time.
-    #[arg(long, value_name = "PERCENT", default_value = "5%")]
-    max_stall: String,
+    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "5%")]
+    max_stall: f64,
     /// How long each step is watched.
-    #[arg(long = "for", value_name = "TIME", default_value = "10s")]
-    time: String,
+    #[arg(long = "for", value_name = "TIME", value_parser = time, default_value = "10s")]
+    time: Duration,
     /// Change the limit.
     #[arg(long)]
     yes: bool,
@@ -51,29 +52,29 @@ pub struct Args {
     /// Swap for the squeeze, made now and taken away at the end (root) [default: the swap that is on].
     #[arg(long, value_name = "zram|FILE|zswap:FILE")]
     swap: Option<String>,
-    /// How to print the curve.
-    #[arg(long, value_parser = ["table", "json"], default_value = "table")]
-    format: String,
+    #[command(flatten)]
+    form: Form,
     /// Write the curve to this file, too; its suffix says the form: json, csv, md or prom. Can be given more than once.
     #[arg(long, value_name = "FILE")]
     export: Vec<PathBuf>,
 }
 
-pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
-    let bad = |option: &str, error: quantity::QuantityError| Failure::usage(format!("{option}: {error}"));
-    let order = Order {
-        name: &args.name,
-        max_stall_percent: quantity::percent(&args.max_stall).map_err(|e| bad("--max-stall", e))?,
-        watch: quantity::duration(&args.time).map_err(|e| bad("--for", e))?,
-        swap: args.swap.as_deref(),
-        yes: args.yes,
-    };
-    export::tables(&args.export)?;
-    let done = squeeze(&order, &Terminal::new(quiet), squeezed::step)?;
-    output::result(&args.format, &done, || squeezed::words(&done))?;
-    squeezed::exported(&done).write(&args.export, &Page::default())?;
-    Ok(ExitCode::from(match (done.restored, args.yes && done.advised_bytes.is_none()) {
-        (false, _) => 5,
-        (true, none) => u8::from(none),
-    }))
+impl Verb<Failure> for Args {
+    fn run(self, quiet: bool) -> Result<ExitCode, Failure> {
+        let order = Order {
+            name: &self.name,
+            max_stall_percent: self.max_stall,
+            watch: self.time,
+            swap: self.swap.as_deref(),
+            yes: self.yes,
+        };
+        export::tables(&self.export)?;
+        let done = squeeze(&order, &Terminal::new(quiet), squeezed::step)?;
+        self.form.print(&done, || squeezed::words(&done))?;
+        squeezed::exported(&done).write(&self.export, &Page::default())?;
+        Ok(ExitCode::from(match (done.restored, self.yes && done.advised_bytes.is_none()) {
+            (false, _) => 5,
+            (true, none) => u8::from(none),
+        }))
+    }
 }

@@ -231,9 +231,9 @@ impl Drop for Running {
     }
 }
 
-fn attach(folder: &Path, words: &[&str]) -> Output {
+fn answer_about(folder: &Path, words: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
-    command.arg("attach").args(words).current_dir(folder).env("COLUMNS", "80").env("XDG_CACHE_HOME", folder);
+    command.arg("--pid").args(words).current_dir(folder).env("COLUMNS", "80").env("XDG_CACHE_HOME", folder);
     command.output().unwrap()
 }
 
@@ -243,17 +243,17 @@ fn a_process_that_runs_is_watched_until_the_time_is_up_it_ends_or_ctrl_c() {
     let Some(program) = built(folder.path(), GCC, &["-static"]) else { return };
     let running = Running::start(Command::new(&program).args(["h", "100000000"]));
     std::thread::sleep(Duration::from_millis(500));
-    let output = attach(folder.path(), &[&running.id(), "--for", "2s", "--format", "json"]);
+    let output = answer_about(folder.path(), &[&running.id(), "--for", "2s", "--format", "json"]);
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", message(&output)));
     assert_eq!(answer["process"].to_string(), running.id());
     assert!((1.9..10.0).contains(&answer["program_seconds"].as_f64().unwrap()), "{answer}");
     assert!(faults(&answer, PAGES / 16) > 0.0, "{answer}");
-    let text = message(&attach(folder.path(), &[&running.id(), "--for", "500ms"]));
+    let text = message(&answer_about(folder.path(), &[&running.id(), "--for", "500ms"]));
     assert!(text.contains("watched for") && text.contains("referenced bits"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     // Ctrl-C.
     let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
-    command.args(["attach", &running.id(), "--for", "3600s"]).env("XDG_CACHE_HOME", folder.path());
+    command.args(["--pid", &running.id(), "--for", "3600s"]).env("XDG_CACHE_HOME", folder.path());
     let watching = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let began = Instant::now();
     std::thread::sleep(Duration::from_secs(2));
@@ -271,7 +271,7 @@ fn a_process_that_runs_is_watched_until_the_time_is_up_it_ends_or_ctrl_c() {
     let mut parent = short;
     let id = parent.id();
     let reaper = std::thread::spawn(move || parent.0.wait().unwrap());
-    let output = attach(folder.path(), &[&id, "--for", "3600s"]);
+    let output = answer_about(folder.path(), &[&id, "--for", "3600s"]);
     reaper.join().unwrap();
     let text = message(&output);
     assert!(text.contains("watched for") || text.contains("is not there") || text.contains("has ended"), "{text}");
@@ -285,23 +285,23 @@ fn what_cannot_be_watched_is_reported_in_one_sentence() {
         assert_eq!(output.status.code(), Some(code), "{text}");
         assert!(text.contains(words) && text.lines().count() == 1, "{text}");
     };
-    refused(attach(folder.path(), &["4194304"]), 2, "is not there");
-    refused(attach(folder.path(), &["1", "--for", "soon"]), 2, "--for");
-    refused(attach(folder.path(), &["1", "--for", "1ms"]), 2, "too short");
+    refused(answer_about(folder.path(), &["4194304"]), 2, "is not there");
+    refused(answer_about(folder.path(), &["1", "--for", "soon"]), 2, "--for");
+    refused(answer_about(folder.path(), &["1", "--for", "1ms"]), 2, "too short");
     if std::fs::read_to_string("/proc/2/stat").is_ok_and(|stat| stat.contains("(kthreadd)")) {
-        refused(attach(folder.path(), &["2"]), 2, "thread of the kernel");
+        refused(answer_about(folder.path(), &["2"]), 2, "thread of the kernel");
     }
     let mut ended = Command::new("true").spawn().unwrap();
     while !std::fs::read_to_string(format!("/proc/{}/stat", ended.id())).unwrap().contains(") Z") {
         std::thread::yield_now();
     }
-    refused(attach(folder.path(), &[&ended.id().to_string()]), 2, "has ended");
+    refused(answer_about(folder.path(), &[&ended.id().to_string()]), 2, "has ended");
     ended.wait().unwrap();
     let sleeping = Running::start(Command::new("sleep").arg("60"));
-    refused(attach(folder.path(), &[&sleeping.id(), "--for", "200ms"]), 1, "nothing to save");
+    refused(answer_about(folder.path(), &[&sleeping.id(), "--for", "200ms"]), 1, "nothing to save");
     if rustix::process::geteuid().is_root() {
         let Some(mut command) = unprivileged(folder.path()) else { return };
-        refused(command.args(["attach", &sleeping.id()]).output().unwrap(), 4, "belongs to root");
+        refused(command.args(["--pid", &sleeping.id()]).output().unwrap(), 4, "belongs to root");
     }
 }
 
@@ -337,7 +337,7 @@ fn a_process_in_huge_pages_is_refused_and_started_here_it_has_none() {
         std::thread::sleep(Duration::from_millis(50));
     }
     std::thread::sleep(Duration::from_millis(500));
-    let output = attach(folder.path(), &[&running.id(), "--for", "1s"]);
+    let output = answer_about(folder.path(), &[&running.id(), "--for", "1s"]);
     assert_eq!(output.status.code(), Some(4), "{}", message(&output));
     assert!(
         message(&output).contains("huge pages") && message(&output).contains("coldframe -- PROGRAM"),
@@ -422,26 +422,26 @@ chmod 600 userfaultfd
 mount --bind userfaultfd /dev/userfaultfd
 as() { setpriv --reuid 65534 --regid 65534 --inh-caps=-all "$@"; }
 as --clear-groups "$COLDFRAME" doctor > before 2>&1 || true
-"$COLDFRAME" setup --user nobody
-"$COLDFRAME" setup --user nobody
+"$COLDFRAME" doctor --setup --user nobody
+"$COLDFRAME" doctor --setup --user nobody
 cat /etc/udev/rules.d/60-coldframe.rules
 stat -c '%A %U %G' /dev/userfaultfd
 gid=$(grep ^coldframe: /etc/group | cut -d: -f3)
 as --groups "$gid" "$COLDFRAME" doctor --format json > after || true
-"$COLDFRAME" setup --undo
+"$COLDFRAME" doctor --setup --undo
 stat -c '%A %U %G' /dev/userfaultfd
 if grep -q ^coldframe: /etc/group || [ -e /etc/udev/rules.d/60-coldframe.rules ]; then echo left; fi
-"$COLDFRAME" setup --undo
+"$COLDFRAME" doctor --setup --undo
 "#;
 
 #[test]
 fn setup_lets_a_group_page_and_takes_it_back() {
     let folder = folder();
     let Some(mut command) = unprivileged(folder.path()) else { return };
-    let output = command.arg("setup").output().unwrap();
+    let output = command.args(["doctor", "--setup"]).output().unwrap();
     assert_eq!(output.status.code(), Some(4), "{}", message(&output));
     assert!(
-        message(&output).contains("sudo coldframe setup") && message(&output).lines().count() == 1,
+        message(&output).contains("sudo coldframe doctor --setup") && message(&output).lines().count() == 1,
         "{}",
         message(&output)
     );
@@ -468,6 +468,6 @@ fn setup_lets_a_group_page_and_takes_it_back() {
     assert_eq!(right["health"], "good", "{right}");
     let before = std::fs::read_to_string(folder.path().join("before")).unwrap();
     let allowed = std::fs::read_to_string("/proc/sys/vm/unprivileged_userfaultfd").is_ok_and(|text| text.trim() == "1");
-    assert!(allowed || before.contains("sudo coldframe setup"), "{before}");
+    assert!(allowed || before.contains("sudo coldframe doctor --setup"), "{before}");
     assert!(before.lines().count() <= 8 && before.lines().all(|line| line.chars().count() <= 80), "{before}");
 }

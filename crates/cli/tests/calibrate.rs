@@ -59,7 +59,7 @@ fn numbers(table: &Value) -> Vec<(String, u64)> {
 #[test]
 fn a_machine_is_measured_kept_shown_and_measured_again_when_it_is_another() {
     let user = User::new();
-    let first = user.json(&["calibrate", "--short", "--format", "json"]);
+    let first = user.json(&["doctor", "--calibrate", "--short", "--format", "json"]);
     let (live, disk) = (numbers(&first["live_ps"]), numbers(&first["disk_ps"]));
     // The kernel's swap too, if some is on.
     assert!((12 * 3..=15 * 3).contains(&live.len()) && disk.len() >= 4 * 4, "{live:?} {disk:?}");
@@ -71,15 +71,15 @@ fn a_machine_is_measured_kept_shown_and_measured_again_when_it_is_another() {
     assert_eq!(first["sheet_file"], user.sheet().display().to_string());
 
     // The sheet was kept: the same numbers, and the same file.
-    assert_eq!(user.json(&["calibrate", "--show", "--short", "--format", "json"]), first);
+    assert_eq!(user.json(&["doctor", "--calibrate", "--show", "--short", "--format", "json"]), first);
     let text = std::fs::read_to_string(user.sheet()).unwrap();
-    let table = user.good(&["calibrate", "--show", "--short"]);
+    let table = user.good(&["doctor", "--calibrate", "--show", "--short"]);
     assert!(table.lines().count() <= 24, "{table}");
     assert!(table.lines().all(|line| line.chars().count() <= 80 || line.starts_with("measured on")), "{table}");
 
     // The machine is a device like any other.
     let shown = user.good(&["devices", "here"]);
-    assert!(shown.contains("live.zero_fill") && shown.contains("by `coldframe calibrate`"), "{shown}");
+    assert!(shown.contains("live.zero_fill") && shown.contains("by `coldframe doctor --calibrate`"), "{shown}");
     let trace = chess();
     let asked =
         ["--device", "here", "--policy", "fifo", "--handler", "parallel", "--read-ahead", "0", "--max-ram", "1MiB"];
@@ -90,7 +90,7 @@ fn a_machine_is_measured_kept_shown_and_measured_again_when_it_is_another() {
     let kernel = first["machine"]["kernel"].as_str().unwrap();
     assert!(text.contains(kernel));
     std::fs::write(user.sheet(), text.replace(kernel, "0.99")).unwrap();
-    let renewed = user.json(&["calibrate", "--show", "--short", "--format", "json"]);
+    let renewed = user.json(&["doctor", "--calibrate", "--show", "--short", "--format", "json"]);
     assert_eq!(renewed["machine"], first["machine"]);
     assert_ne!(renewed["live_ps"], first["live_ps"], "measured, not kept");
     assert!(std::fs::read_to_string(user.sheet()).unwrap().contains(kernel));
@@ -99,7 +99,7 @@ fn a_machine_is_measured_kept_shown_and_measured_again_when_it_is_another() {
     std::fs::write(user.sheet(), "no sheet").unwrap();
     let refused = user.run(&["devices", "here"]);
     assert!(!refused.status.success() && message(&refused).contains("here.toml"), "{}", message(&refused));
-    user.good(&["calibrate", "--show", "--short"]);
+    user.good(&["doctor", "--calibrate", "--show", "--short"]);
     user.good(&["devices", "here"]);
 }
 
@@ -109,7 +109,7 @@ fn without_a_sheet_the_remedy_is_said() {
     for args in [vec!["devices", "here"], vec!["advise", &chess(), "--device", "here", "--max-slowdown", "5%"]] {
         let output = user.run(&args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
-        assert!(message(&output).contains("run `coldframe calibrate`"), "{args:?}: {}", message(&output));
+        assert!(message(&output).contains("run `coldframe doctor --calibrate`"), "{args:?}: {}", message(&output));
     }
 }
 
@@ -119,7 +119,7 @@ fn a_folder_that_cannot_hold_the_swap_file_is_refused_by_name() {
     let file = user.home.path().join("file");
     std::fs::write(&file, "x").unwrap();
     for path in ["/nowhere/at/all", &file.display().to_string(), "/proc"] {
-        let output = user.run(&["calibrate", "--short", "--backing", path]);
+        let output = user.run(&["doctor", "--calibrate", "--short", "--backing", path]);
         assert_eq!(output.status.code(), Some(5), "{path}: {}", message(&output));
         assert!(message(&output).contains(path), "{}", message(&output));
     }
@@ -130,7 +130,7 @@ fn a_folder_that_cannot_hold_the_swap_file_is_refused_by_name() {
 fn without_a_cache_folder_the_sheet_lies_among_temporary_files() {
     let user = User::new();
     std::fs::write(user.home.path().join(".cache"), "a file in its place").unwrap();
-    let measured = user.json(&["calibrate", "--short", "--format", "json"]);
+    let measured = user.json(&["doctor", "--calibrate", "--short", "--format", "json"]);
     let kept = measured["sheet_file"].as_str().expect("a path");
     assert!(kept.contains("/tmp/coldframe-") && Path::new(kept).is_file(), "{kept}");
     user.good(&["devices", "here"]);

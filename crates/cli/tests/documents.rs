@@ -47,7 +47,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Pages with commands on whole traces, which take minutes in this build: they are only parsed (`src/documents.rs`).
+/// Pages with commands on whole traces, which take minutes in this build: they are only parsed (`src/promises.rs`).
 const LONG: [&str; 1] = ["combined.md"];
 
 /// The README and the book's own pages.

@@ -66,7 +66,7 @@ pub const RIGHT: &str = "userfaultfd, faults of the kernel too";
 /// userfaultfd, and allow ioctl on its device.
 fn right() -> &'static str {
     if Path::new("/dev/userfaultfd").exists() {
-        "sudo coldframe setup (once; then log in again)"
+        "sudo coldframe doctor --setup (once; then log in again)"
     } else if ["/.dockerenv", "/run/.containerenv"].iter().any(|mark| Path::new(mark).exists()) {
         "start the container with --device /dev/userfaultfd; or add to its seccomp profile: {\"names\": \
          [\"userfaultfd\"], \"action\": \"SCMP_ACT_ALLOW\"}"

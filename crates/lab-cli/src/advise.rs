@@ -227,7 +227,7 @@ pub fn answer_here(asked: &Asked) -> Result<Recorded, Failure> {
     }
     let machine = Machine::known(&Terminal::new(false))?;
     let reading = Reading::read(&asked.trace, asked.how.program_seconds()?, None)?;
-    Ok(machine.about(&reading, asked.how.slowdown()?)?)
+    Ok(machine.about(&reading, &coldframe_answer::Limits::slower(asked.how.slowdown()?))?)
 }
 
 /// Whether there is a size to advise, and --max-ram allows it.

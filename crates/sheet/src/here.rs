@@ -1,4 +1,4 @@
-//! This machine as a device: the time that a program waits for paging here. `coldframe calibrate` measures these
+//! This machine as a device: the time that a program waits for paging here. `coldframe doctor --calibrate` measures these
 //! times with the live pager and keeps them as a sheet. Each number says when and how it was measured.
 
 use crate::sheet::machine::Spread;

@@ -70,10 +70,10 @@ pub enum SheetError {
         reason: String,
     },
     /// The sheet of this machine is asked for, and there is none.
-    #[error("this machine has no sheet yet; run `coldframe calibrate`, which measures it in some seconds")]
+    #[error("this machine has no sheet yet; run `coldframe doctor --calibrate`, which measures it in some seconds")]
     NoHere,
     /// A measured cost of this machine is needed, and the sheet does not have it.
-    #[error("device `{device}` has no `{field}`, which is measured, not found in a data sheet; run `coldframe calibrate` and give the device `here`")]
+    #[error("device `{device}` has no `{field}`, which is measured, not found in a data sheet; run `coldframe doctor --calibrate` and give the device `here`")]
     NotMeasured {
         /// The device.
         device: String,
@@ -128,7 +128,7 @@ pub enum Kind {
     Nvm,
     /// NAND behind a controller and a block port.
     Emmc,
-    /// A computer with its disk and its kernel, as measured by `coldframe calibrate`.
+    /// A computer with its disk and its kernel, as measured by `coldframe doctor --calibrate`.
     Machine,
 }
 

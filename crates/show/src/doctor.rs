@@ -37,7 +37,7 @@ fn lines_of(findings: &[Finding], good: bool, all: bool, width: usize) -> String
 }
 
 /// What works without any right.
-const WITHOUT: &str = "Works already: `coldframe -- PROGRAM`, `coldframe attach PID`.";
+const WITHOUT: &str = "Works already: `coldframe -- PROGRAM`, `coldframe --pid N`.";
 
 /// What should be mended: the right to page first, and then without all that only fails for want of it.
 fn bad(findings: &[Finding]) -> Vec<&Finding> {
@@ -126,7 +126,7 @@ mod tests {
         let findings = [
             finding("kernel", Health::Note, ""),
             finding("pages move without copying", Health::Warning, "Linux 6.8"),
-            finding(RIGHT, Health::Missing, "sudo coldframe setup (once; then log in again)"),
+            finding(RIGHT, Health::Missing, "sudo coldframe doctor --setup (once; then log in again)"),
             finding("measured", Health::Missing, "give a folder"),
             finding("io_uring", Health::Good, ""),
         ];
@@ -135,7 +135,7 @@ mod tests {
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let place = |word| flat.find(word).unwrap_or_else(|| panic!("{word} is not in {text}"));
         assert!(
-            place("sudo coldframe setup") < place("attach PID") && place("attach PID") < place("kernel:"),
+            place("sudo coldframe doctor --setup") < place("--pid N") && place("--pid N") < place("kernel:"),
             "{text}"
         );
         assert!(!text.contains("Linux 6.8") && !text.contains("give a folder"), "{text}");

@@ -38,7 +38,7 @@ const SPARE: usize = 2;
 /// The answer with at most this many sizes, and this many of the sentences that can be left out.
 fn with(answer: &Answer, rows: usize, spare: usize) -> String {
     let points = shown(answer, rows);
-    let mut out = filled(&needs(answer));
+    let mut out = filled(&(needs(answer) + &with_given_ram(answer)));
     out += &memory_use(answer).map_or(String::new(), pictures);
     out += &table(answer, &points);
     out += &filled(&thrashes(answer));
@@ -131,13 +131,32 @@ fn needs(answer: &Answer) -> String {
     }
 }
 
-/// The sizes to show, the most important first: what it needs, the advised one, a half, a quarter, the one above which
+/// What the RAM costs that was given as `--ram`.
+fn with_given_ram(answer: &Answer) -> String {
+    let Some(point) = answer.given_ram_bytes.and_then(|ram| answer.at(ram)) else { return String::new() };
+    let (ram, times) = (ram_size(point.ram_bytes), point.seconds / answer.program_seconds.max(1e-9));
+    let time = match point.seconds_high {
+        Some(_) => format!("{} ({})", human_seconds(point.seconds), range(point)),
+        None => format!("at least {}", human_seconds(point.seconds)),
+    };
+    format!(" With --ram {ram} it takes {time}, {times:.*} times as long.", if times < 10.0 { 2 } else { 0 })
+}
+
+/// The sizes to show, the most important first: what it needs, the advised one, the one that was given, a half, a quarter, the one above which
 /// it does not thrash, the least.
 fn shown(answer: &Answer, rows: usize) -> Vec<&Point> {
     let known = || answer.curve.iter().filter(|point| point.seconds_high.is_some());
     let near = |ram: u64| known().min_by_key(|point| point.ram_bytes.abs_diff(ram));
     let full = answer.needed_bytes;
-    let wanted = [Some(full), answer.ram_bytes, Some(full / 2), Some(full / 4), answer.thrash_bytes, Some(full / 16)];
+    let wanted = [
+        Some(full),
+        answer.ram_bytes,
+        answer.given_ram_bytes,
+        Some(full / 2),
+        Some(full / 4),
+        answer.thrash_bytes,
+        Some(full / 16),
+    ];
     let mut points: Vec<&Point> = Vec::new();
     for point in wanted.into_iter().flatten().filter_map(near) {
         if points.len() < rows && points.iter().all(|other| other.ram_bytes != point.ram_bytes) {

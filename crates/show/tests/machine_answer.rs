@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use coldframe_answer::counts::Counts;
 use coldframe_answer::rows::{Rows, MANAGED};
 use coldframe_answer::simulate::simulate;
-use coldframe_answer::{pager, Answer, AnswerError, Common, Costs, Pager, Price, Question, Reading, Recorded};
+use coldframe_answer::{pager, Answer, AnswerError, Common, Costs, Limits, Pager, Price, Question, Reading, Recorded};
 use coldframe_core::Ps;
 use coldframe_recording::span::{Span, BASE_RECORDED, PAGE};
 use coldframe_sheet::here::Here;
@@ -81,7 +81,7 @@ fn question() -> Question {
         source: String::new(),
     };
     let (measured, pager) = (String::new(), pager(&here));
-    Question { costs, measured, swaps: vec![zram], pager, slowdown: 0.1 }
+    Question { costs, measured, swaps: vec![zram], pager, limits: Limits::default() }
 }
 
 /// Pseudo-random numbers (SplitMix64).

@@ -64,6 +64,32 @@ pub fn file(path: &Path, text: &str) -> Result<(), OutputError> {
     exact(Some(path), text)
 }
 
+/// `--format`.
+#[derive(clap::Args, Debug)]
+pub struct Form {
+    /// How to print the result.
+    #[arg(long, value_name = "text|json", value_parser = ["text", "json"], default_value = "text", hide_possible_values = true)]
+    format: String,
+}
+
+impl Form {
+    /// Prints a result on stdout: its words, or JSON.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn print(&self, of: &impl serde::Serialize, words: impl FnOnce() -> String) -> Result<(), OutputError> {
+        match self.is_json() {
+            true => exact(None, &json(of)),
+            false => text(&words()),
+        }
+    }
+
+    /// Whether JSON is wanted.
+    pub fn is_json(&self) -> bool {
+        self.format == "json"
+    }
+}
+
 /// Prints a result on stdout: as JSON if the form says so, else its words.
 ///
 /// # Errors

@@ -38,7 +38,7 @@ fn shell_lines(text: &str) -> Vec<(usize, String)> {
 fn commands(program: &str, line: &str) -> Vec<Vec<String>> {
     let words = shlex::split(&line.replace(';', " ; ")).unwrap_or_else(|| panic!("not shell: {line}"));
     let ends = |word: &String| [";", "|", "||", "&&", ">", "<", "2>"].contains(&word.as_str());
-    let parts = words.split(ends).map(<[String]>::to_vec);
+    let parts = words.split(ends).map(|words| words.strip_prefix(&["sudo".to_owned()]).unwrap_or(words).to_vec());
     parts.filter(|words| words.first().is_some_and(|word| word == program)).collect()
 }
 

@@ -77,6 +77,15 @@ pub fn command_of(words: &[String]) -> (PathBuf, &[String]) {
     }
 }
 
+/// The verbs that a help lists, under one heading or several: lines of two blanks, a name and a sentence.
+pub fn verbs(help: &str) -> Vec<String> {
+    let verb = |line: &str| {
+        let name = line.strip_prefix("  ")?.split(' ').next()?;
+        name.starts_with(|c: char| c.is_ascii_lowercase()).then(|| name.to_owned())
+    };
+    help.lines().take_while(|line| *line != "Examples:").filter_map(verb).filter(|verb| verb != "help").collect()
+}
+
 /// The program `coldframe` or `coldframe-lab`, built now if it is older than its sources: cargo builds programs for the
 /// tests of their own crate only.
 ///

@@ -1,6 +1,6 @@
 //! The measured part of a sheet: the machine, the costs of paging on it, and the times of its disk alone.
 //!
-//! `coldframe calibrate` writes it. Each time has three numbers, since a machine's times vary.
+//! `coldframe doctor --calibrate` writes it. Each time has three numbers, since a machine's times vary.
 
 use coldframe_core::Ps;
 use serde::{Deserialize, Serialize};
@@ -271,7 +271,7 @@ mod tests {
             let mut sheet = sheet();
             *sheet.live.of(field).unwrap() = None;
             let error = Here::of(&sheet).unwrap_err().to_string();
-            assert!(error.contains(&format!("`live.{field}`")) && error.contains("coldframe calibrate"), "{error}");
+            assert!(error.contains(&format!("`live.{field}`")) && error.contains("doctor --calibrate"), "{error}");
         }
         let error = Here::of(&parse("x", crate::sheet::SHIPPED[0].1).unwrap()).unwrap_err().to_string();
         assert!(error.contains("KFG1G16Q2M") && error.contains("`live.zero_fill_native`"), "{error}");

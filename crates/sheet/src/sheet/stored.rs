@@ -1,4 +1,4 @@
-//! The sheet of this machine, as `coldframe calibrate` wrote it. It is in the user's cache folder; or in a folder of
+//! The sheet of this machine, as `coldframe doctor --calibrate` wrote it. It is in the user's cache folder; or in a folder of
 //! the user among the temporary files; or, if neither can be written, only in this process's memory.
 
 use std::fs::{DirBuilder, Metadata};
@@ -42,8 +42,10 @@ pub fn path() -> Option<PathBuf> {
 }
 
 fn from(path: &Path) -> Result<Sheet, SheetError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| SheetError::Io { path: path.into(), reason: format!("{e}; run `coldframe calibrate`") })?;
+    let text = std::fs::read_to_string(path).map_err(|e| SheetError::Io {
+        path: path.into(),
+        reason: format!("{e}; run `coldframe doctor --calibrate`"),
+    })?;
     parse(&path.display().to_string(), &text)
 }
 
