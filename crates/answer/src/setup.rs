@@ -24,7 +24,7 @@ KERNEL==\"userfaultfd\", GROUP=\"coldframe\", MODE=\"0660\"
 /// # Errors
 /// Only root may; this kernel has no such device; something cannot be written.
 pub fn setup(user: Option<String>, undone: bool, say: &dyn Fn(&str)) -> Result<(), AnswerError> {
-    let again = if undone { "sudo coldframe doctor --setup --undo" } else { "sudo coldframe setup" };
+    let again = if undone { "sudo coldframe doctor --setup --undo" } else { "sudo coldframe doctor --setup" };
     if !rustix::process::geteuid().is_root() {
         return Err(AnswerError::new(4, format!("setup changes /etc, which only root may: {again}")));
     }
