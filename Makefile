@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all help build symbols demo test oracle programs signals python board bench bench-ahead bench-live bench-anyone bench-compare bench-park bench-truth bench-zram vm header schema settings papers papers-book fuzz soak lint docs dist clean
+.PHONY: all help build symbols demo test oracle programs signals python board bench bench-ahead bench-live bench-compare bench-park bench-truth bench-zram vm header schema settings papers papers-book fuzz soak lint docs dist clean
 
 all: build
 
@@ -75,8 +75,8 @@ bench: build
 bench-live:
 	$(CARGO) bench --locked -p coldframe-live --bench live
 
-# Compare predictions with measurements: run time and true faults of real programs at four sizes each, as root also with
-# the kernel's swap on zram. PROGRAMS=a,b: only these; TRUTHFLAGS=--quick: short runs.
+# Compare what `coldframe -- PROGRAM` and `check` say with runs from outside, for about twenty programs; as root also with
+# the kernel's swap. Half an hour. PROGRAMS=a,b: only these; TRUTHFLAGS='--format json': all numbers.
 bench-truth: build
 	@python3 scripts/truth.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) $(TRUTHFLAGS)
 
@@ -85,11 +85,6 @@ bench-truth: build
 bench-compare: build
 	@mkdir -p target/demo && $(or $(CC),cc) -O1 -o target/demo/shop data/traces/shop.c
 	@$(BIN) compare --ram 50%,33% -- $(or $(PROGRAM),target/demo/shop 1000000 400000)
-
-# As root: ask about programs that no pager of ours can serve (Go, static and musl C, busybox, a JVM, node, servers that
-# run), and measure the error of the answers in a memory cgroup. PROGRAMS=a,b: only these.
-bench-anyone: build
-	@python3 scripts/anyone.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS))
 
 # As root: time from the switch to the 100th answer of three servers that take turns: SIGCONT, `coldframe resume`, and
 # `resume --soon`, on zram and on a swap file. PARKFLAGS='--ram 240MiB --turn 4000': in RAM for one and a half of them.

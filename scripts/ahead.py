@@ -22,29 +22,27 @@ import time
 
 import truth
 
-NAMES = ["sort", "gawk", "jq", "perl", "php", "sqlite3", "m.py", "wordfreq"]
+NAMES = ["sort", "gawk", "jq", "perl", "php", "sqlite3", "m.py", "numpy"]
+PATIENCE_S = 60.0
 PARTS = (50, 33)
 # What takes turns, and its --read-ahead. A sequential stream is read ahead with both of ours.
 WAYS = {"stream": "16", "block:8": "block:8", "kernel": None}
 
 
-def heap(bench: truth.Bench, words: list) -> int:
+def heap(bench: truth.Bench) -> int:
     """The program's heap, in bytes, as the answer about the program has it."""
-    bench.timed([bench.coldframe, "--", *words], 600)
-    with open(f"{bench.folder}/{os.path.basename(words[0])}.coldframe/advice.json") as file:
-        return json.load(file)["managed_bytes"]
+    return bench.answer("--once")[1]["managed_bytes"]
 
 
-def seconds(bench: truth.Bench, words: list, way: str, ram: int) -> float | None:
+def seconds(bench: truth.Bench, way: str, ram: int) -> float | None:
     """One run; infinite: longer than the patience. None: it failed, or the kernel killed it."""
     by = ["--by", "kernel", "--swap", f"{bench.folder}/swap", "--swap-size", "1GiB"] if way == "kernel" else ["--backing", bench.folder, "--read-ahead", WAYS[way]]
-    try:
-        return bench.timed([bench.coldframe if way == "kernel" else f"{bench.coldframe}-lab", "run", "-q", *by, "--ram", f"{ram // 1024}KiB", "--", *words], bench.patience)
-    except truth.Ended as ended:
-        # The guard takes the swap away, and that takes its time.
-        while os.path.exists(f"{bench.folder}/swap") and way == "kernel":
-            time.sleep(0.1)
-        return math.inf if str(ended).startswith("took more") else None
+    program = bench.coldframe if way == "kernel" else f"{bench.coldframe}-lab"
+    ran = truth.run([program, "run", "-q", *by, "--ram", f"{ram // 1024}KiB", "--", *bench.words], bench.folder, PATIENCE_S)
+    # The guard takes the swap away, and that takes its time.
+    while os.path.exists(f"{bench.folder}/swap") and way == "kernel":
+        time.sleep(0.1)
+    return ran.seconds if ran.code == 0 else math.inf if ran.code is None else None
 
 
 def ratio(over: float | None, under: float | None) -> float | None:
@@ -59,7 +57,7 @@ def median(values: list) -> float | None:
 def show(value: float | None, after: str = "") -> str:
     if value is None:
         return "-"
-    return f"{value:.2f}{after}" if math.isfinite(value) else f">{truth.PATIENCE_S:.0f}s"
+    return f"{value:.2f}{after}" if math.isfinite(value) else f">{PATIENCE_S:.0f}s"
 
 
 def main() -> None:
@@ -80,28 +78,27 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory(prefix="ahead-", dir="/var/tmp") as folder:
         truth.inputs(folder)
-        bench = truth.Bench(asked.coldframe, folder, folder, False)
         for program in truth.PROGRAMS:
             if program.name not in asked.only.split(","):
                 continue
-            if lacks := truth.missing(program):
-                print(f"{program.name}: skipped: {lacks} is not installed", file=sys.stderr)
+            if reason := truth.missing(program, folder):
+                print(f"{program.name}: skipped: {reason}", file=sys.stderr)
                 continue
-            words = bench.words(program)
-            whole = heap(bench, words)
+            bench = truth.Bench(asked.coldframe, folder, program.words)
+            whole = heap(bench)
             for part in PARTS:
                 times = {way: [] for way in WAYS}
                 for _ in range(asked.runs):
                     for way in WAYS:
-                        times[way].append(seconds(bench, words, way, whole * part // 100))
+                        times[way].append(seconds(bench, way, whole * part // 100))
                 row = {way: median(times[way]) for way in WAYS} | {"name": program.name, "percent": part, "all": times}
                 row |= {"with": ratio(row["stream"], row["block:8"]), "kernel_over_with": ratio(row["kernel"], row["block:8"])}
                 rows.append(row)
                 print(f"{program.name} at {part} %: {' '.join(show(row[way], 's') for way in WAYS)}", file=sys.stderr, flush=True)
     if asked.format == "json":
-        print(json.dumps({"runs": asked.runs, "load": truth.load(), "rows": rows}, indent=1))
+        print(json.dumps({"runs": asked.runs, "load": os.getloadavg()[0], "rows": rows}, indent=1))
         return
-    print(f"medians of {asked.runs} runs; a swap file on the disk; load {truth.load()}")
+    print(f"medians of {asked.runs} runs; a swap file on the disk; load {os.getloadavg()[0]:.2f}")
     print(f"{'program':9} {'RAM':>4} {'stream':>8} {'block:8':>8} {'kernel':>8} {'with':>6} {'kernel':>7}")
     for row in rows:
         print(f"{row['name']:9} {row['percent']:3}% {show(row['stream'], 's'):>8} {show(row['block:8'], 's'):>8} {show(row['kernel'], 's'):>8} {show(row['with']):>6} {show(row['kernel_over_with']):>7}")

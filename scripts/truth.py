@@ -1,24 +1,28 @@
 #!/usr/bin/env python3
-"""Compares predicted with measured run times: real programs under `coldframe -- PROGRAM`, and then with less RAM.
+"""Compares what `coldframe -- PROGRAM` and `coldframe check` say with runs from outside, for about twenty programs.
 
-    python3 scripts/truth.py target/release/coldframe [--only NAME,NAME] [--quick] [--format json] [--keep FOLDER]
+    python3 scripts/truth.py target/release/coldframe [--only NAME,NAME] [--format json]
 
-For each program in turn: `coldframe doctor --calibrate`, the answer, and a run at the sizes of its curve nearest to 75, 50, 33 and
-25 % of its heap; as root, each size also with the kernel's swap on zram. Runs without coldframe come in between, so that all
-runs see about the same load of the machine. A program that is not installed is skipped with a message. The script checks
-no limits.
+A program that is not installed is skipped. The script checks no limits; an ! marks what is beyond its bound.
 
-    off      predicted less measured run time, in percent of the measured
-    RAM off  shift of the predicted curve that would meet the measured time, in percent of the RAM
-    faults   predicted and measured true faults, or pages back from swap, and their difference in percent of the measured
-    in       whether the measured time is in the predicted range
+    plain    median of five runs without coldframe, before, between and after the others
+    takes    the answer's run time; off: of plain; bound: 5 %
+    answer   run time of `coldframe -- PROGRAM`; bound: 20 s or 5 times plain, whichever is longer
+    RAM, by  the recommended size, and who pages it
+    times    median of three runs with it, in plain runs; bound: 1.15, which is the limit of 1.10 and 5 %
+    check    the verdict of `check --max-slowdown 10%` at 1.5 and 0.5 times that size; after an ! that of three runs,
+             if it is another one; noise: one run is within the limit, and one is not
+
+The times with less RAM are the program's own, from `run --stats`. The kernel's swap takes time before and after.
 """
 
 import argparse
 import contextlib
 import json
+import math
 import os
 import random
+import shlex
 import shutil
 import signal
 import statistics
@@ -27,449 +31,258 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from typing import Any
 
-# A run is stopped after this many seconds. Runs predicted to take longer than two thirds of it are not tried.
-PATIENCE_S = 60.0
-QUICK_S = 30.0
-# The sizes, in percent of the heap.
-SIZES = (75, 50, 33, 25)
-# The goals: within 40 % of the time, or within a twentieth of the RAM; an answer after 20 s or 5 times the program's own
-# time.
-NEAR_PERCENT = 40.0
-NEAR_RAM_PERCENT = 5.0
-ANSWER_S = 20.0
-ANSWER_TIMES = 5.0
-WIDTH = 80
-
-M = """
-import hashlib, random
-random.seed(7); d = {}
-for i in range(400000): d[random.getrandbits(60)] = str(i) * 3
-h = hashlib.sha256()
-for k in sorted(d): h.update(d[k].encode())
-print(len(d), h.hexdigest())
-"""
-WORDFREQ = """
-import random, collections, hashlib
-random.seed(1)
-words=[hashlib.md5(str(i).encode()).hexdigest()[:8] for i in range(120000)]
-c=collections.Counter()
-idx={}
-for i in range(600000):
-    w=words[int(random.paretovariate(0.8))%len(words)]
-    c[w]+=1
-    idx.setdefault(w,[]).append(i)
-print(c.most_common(3), sum(len(v) for v in idx.values()))
-"""
-NUMPY = """
-import numpy
-chance = numpy.random.default_rng(7)
-a = chance.random(4_000_000)
-for i in range(3):
-    order = numpy.argsort(a)
-    a = a[order] + chance.random(len(a))
-print(a.sum())
-"""
-PERL = """
-srand(7); my %h; my $s = 0;
-$h{int(rand(300000))} .= "entry $_ " for 1..1200000;
-$s += length($h{$_}) for sort keys %h;
-print "$s\\n";
-"""
-RUBY = """
-chance = Random.new(7); h = {}
-400000.times { |i| (h[chance.rand(200000)] ||= []) << "value #{i}" }
-puts h.keys.sort.sum { |k| h[k].sum(&:size) }
-"""
-PHP = """<?php
-mt_srand(7); $h = [];
-for ($i = 0; $i < 1500000; $i++) { $h[mt_rand(0, 400000)][] = $i; }
-ksort($h); $s = 0;
-foreach ($h as $k => $v) { $s = ($s * 31 + count($v) + $k) % 1000003; }
-echo $s, "\\n";
-"""
-LUA = """
-math.randomseed(7)
-local t = {}
-for i = 1, 500000 do t[i] = { key = math.random(1, 1 << 40), name = "row " .. i } end
-table.sort(t, function(a, b) return a.key < b.key end)
-local s = 0
-for i, row in ipairs(t) do s = (s * 31 + #row.name + row.key) % 1000003 end
-print(s)
-"""
-NODE = """
-let x = 7; const rand = () => (x = (x * 1103515245 + 12345) % 2147483648);
-const m = new Map();
-for (let i = 0; i < 900000; i++) { const k = rand() % 300000; const l = m.get(k); if (l) l.push('v' + i); else m.set(k, ['v' + i]); }
-let s = 0;
-for (let r = 0; r < 4; r++) for (const k of [...m.keys()].sort((a, b) => a - b)) s = (s * 31 + m.get(k).join().length) % 1000003;
-console.log(s);
-"""
-SQL = """
-create table t(id integer primary key, k integer, name text);
-with recursive n(i) as (select 1 union all select i + 1 from n where i < 500000)
-insert into t select i, (i * 2654435761) % 1000003, 'name of row ' || i from n;
-create index k on t(k);
-select sum(length(b.name)) from t a join t b on b.k = (a.k * 7) % 1000003;
-select count(*), sum(length(name)) from (select name from t order by k, name);
-"""
-REDIS = """
-redis-server --save '' --port 0 --unixsocket $PWD/socket --loglevel warning &
-server=$!
-while ! redis-cli -s $PWD/socket ping > ping.txt 2>&1; do sleep 0.05; done
-redis-benchmark -s $PWD/socket -n 150000 -r 60000 -d 700 -P 8 -t set,get -q > benchmark.txt
-redis-cli -s $PWD/socket shutdown nosave
-wait $server
-"""
+LIMIT = 1.10
+WORDS = {
+    "takes": "takes within 5 % of plain",
+    "ram": "recommended size within 1.10 and 5 % of plain",
+    "wall": "the same with coldframe's start and end",
+    "check": "check agrees with runs from outside",
+    "answer": "answers within 20 s or 5 times plain",
+}
 
 
 @dataclass
 class Program:
-    """A program; {data} is the folder of the inputs."""
+    """A program, and the shell's command that builds it."""
 
     name: str
-    needs: list
-    command: list
+    words: list[str]
+    build: str = "true"
 
 
 PROGRAMS = [
-    Program("sort", ["sort"], ["sort", "-S", "300M", "--parallel=1", "-o", "{data}/sorted.txt", "{data}/numbers.txt"]),
-    Program("gawk", ["gawk"], ["gawk", "{ n[$1]++; s[$2 % 200000] += $1 } END { for (i in s) t += s[i]; print length(n), t }", "{data}/pairs.txt"]),
-    Program("jq", ["jq"], ["jq", "[group_by(.group)[] | {n: length, v: (map(.value) | add)}] | length", "{data}/data.json"]),
-    Program("perl", ["perl"], ["perl", "{data}/p.pl"]),
-    Program("ruby", ["ruby"], ["ruby", "{data}/r.rb"]),
-    Program("php", ["php"], ["php", "-d", "memory_limit=-1", "{data}/p.php"]),
-    Program("lua", ["lua5.4"], ["lua5.4", "{data}/l.lua"]),
-    Program("node", ["node"], ["node", "{data}/n.js"]),
-    Program("sqlite3", ["sqlite3"], ["sqlite3", ":memory:", ".read {data}/s.sql"]),
-    Program("redis", ["redis-server", "redis-benchmark", "redis-cli"], ["sh", "{data}/redis.sh"]),
-    Program("xz", ["xz"], ["xz", "-6", "-T1", "-k", "-f", "-c", "{data}/data.bin"]),
-    Program("bzip2", ["bzip2"], ["bzip2", "-9", "-k", "-c", "{data}/data.bin"]),
-    Program("numpy", ["/usr/bin/python3", "numpy"], ["/usr/bin/python3", "{data}/numpy_sorts.py"]),
-    Program("cc1", ["gcc"], ["{cc1}", "-quiet", "-O1", "{data}/big.c", "-o", "{data}/big.s"]),
-    Program("m.py", ["/usr/bin/python3"], ["/usr/bin/python3", "{data}/m.py"]),
-    Program("wordfreq", ["/usr/bin/python3"], ["/usr/bin/python3", "{data}/wordfreq.py"]),
+    Program("c", ["./heap"], "gcc -O1 -DARRAY=0 -o heap heap.c"),
+    Program("c++", ["./words"], "g++ -std=c++17 -O1 -o words words.cc"),
+    Program("static-c", ["./heap-static"], "gcc -O1 -DARRAY=0 -static -o heap-static heap.c"),
+    Program("arrays", ["./heap-array"], "gcc -O1 -DARRAY=1 -o heap-array heap.c"),
+    Program("fork", ["./heap", "two", "four"], "gcc -O1 -DARRAY=0 -o heap heap.c"),
+    Program("shell", ["sh", "-c", "./heap & ./heap & wait"], "gcc -O1 -DARRAY=0 -o heap heap.c"),
+    Program("make -j2", ["make", "-s", "-B", "-j2"], "gcc --version"),
+    Program("cc1", shlex.split("./cc1 -quiet -O1 big.c -o big.s"), "ln -sf $(gcc -print-prog-name=cc1) cc1"),
+    Program("go", ["./table"], "GOCACHE=$PWD/go go build -o table table.go"),
+    Program("java", ["java", "-Xmx256m", "Table"], "javac Table.java"),
+    Program("node", ["node", "n.js"]),
+    Program("m.py", ["/usr/bin/python3", "m.py"]),
+    Program("numpy", ["/usr/bin/python3", "sorts.py"], "/usr/bin/python3 -c 'import numpy'"),
+    Program("perl", ["perl", "p.pl"]),
+    Program("ruby", ["ruby", "r.rb"]),
+    Program("php", ["php", "-d", "memory_limit=-1", "p.php"]),
+    Program("lua", ["lua5.4", "l.lua"]),
+    Program("sqlite3", ["sqlite3", ":memory:", ".read s.sql"]),
+    Program("gawk", ["gawk", "-f", "g.awk", "pairs.txt"]),
+    Program("jq", ["jq", "-f", "j.jq", "data.json"]),
+    Program("sort", shlex.split("sort -S 300M --parallel=1 -o sorted.txt numbers.txt")),
+    Program("xz", ["xz", "-T1", "-k", "-c", "data.bin"]),
 ]
 
 
 def inputs(folder: str) -> None:
-    """Writes the programs' input files, the same every time. Keeps those of an earlier run."""
-    if os.path.exists(f"{folder}/whole"):
-        return
+    """Writes the programs and their input files, the same every time."""
+    shutil.copytree(os.path.join(os.path.dirname(os.path.abspath(__file__)), "truth-programs"), folder, dirs_exist_ok=True)
     chance = random.Random(7)
-    sources = {"m.py": M, "wordfreq.py": WORDFREQ, "numpy_sorts.py": NUMPY, "p.pl": PERL, "r.rb": RUBY, "p.php": PHP, "l.lua": LUA, "n.js": NODE, "s.sql": SQL, "redis.sh": REDIS}
-    for name, text in sources.items():
+
+    def source(functions: int) -> str:
+        line = "    for (int i = 0; i < a; i++) s += a * {} ^ (b >> {}) + i % {};\n"
+        calls = ["".join(line.format(chance.randrange(99), k, k + 2) for k in range(6)) for _ in range(functions)]
+        return "".join(f"int f{i}(int a, int b) {{\n    int s = 0;\n{lines}    return s;\n}}\n" for i, lines in enumerate(calls))
+
+    texts = {"big.c": source(500)} | {f"part{i}.c": source(80) for i in range(8)}
+    texts["numbers.txt"] = "".join(f"{chance.getrandbits(60):019d} {i}\n" for i in range(1_000_000))
+    texts["pairs.txt"] = "".join(f"{int(300000 * chance.random() ** 2)} {chance.getrandbits(30)}\n" for _ in range(1_500_000))
+    texts["data.json"] = json.dumps([{"id": i, "group": chance.randrange(20000), "value": chance.randrange(999)} for i in range(150_000)])
+    texts["data.bin"] = "".join(f"{chance.getrandbits(400):x}" * chance.randint(1, 5) for _ in range(15_000))
+    for name, text in texts.items():
         with open(f"{folder}/{name}", "w") as file:
             file.write(text)
-    with open(f"{folder}/numbers.txt", "w") as file:
-        file.writelines(f"{chance.getrandbits(60):019d} {i}\n" for i in range(1_000_000))
-    with open(f"{folder}/pairs.txt", "w") as file:
-        file.writelines(f"{int(300000 * chance.random() ** 2)} {chance.getrandbits(30)}\n" for _ in range(1_500_000))
-    with open(f"{folder}/data.json", "w") as file:
-        json.dump([{"id": i, "group": chance.randrange(20000), "value": chance.randrange(999)} for i in range(150_000)], file)
-    with open(f"{folder}/data.bin", "wb") as file:
-        for _ in range(1200):
-            piece = chance.randbytes(4000)
-            for _ in range(chance.randint(1, 5)):
-                file.write(piece + chance.randbytes(300))
-    with open(f"{folder}/big.c", "w") as file:
-        for i in range(1500):
-            calls = "\n".join(f"    for (int i = 0; i < a; i++) s += a * {chance.randrange(99)} ^ (b >> {k}) + i % {k + 2};" for k in range(6))
-            file.write(f"int f{i}(int a, int b) {{\n    int s = 0;\n{calls}\n    return s;\n}}\n")
-    open(f"{folder}/whole", "w").close()
 
 
-def missing(program: Program) -> str | None:
-    """The first thing that the program needs and that is not installed."""
-    for need in program.needs:
-        if need == "numpy":
-            if subprocess.run(["/usr/bin/python3", "-c", "import numpy"], capture_output=True).returncode != 0:
-                return need
-        elif shutil.which(need) is None:
-            return need
-    return None
+def missing(program: Program, folder: str) -> str | None:
+    """Builds a program; why it cannot be run."""
+    built = subprocess.run(f"{program.build} && command -v {program.words[0]}", shell=True, cwd=folder, capture_output=True, text=True)
+    return (built.stderr.strip().splitlines() or ["not installed"])[-1] if built.returncode else None
 
 
-class Ended(Exception):
-    """A command that took too long or failed."""
+@dataclass
+class Ran:
+    """A process that has ended. Without a code it was ended, because it took too long."""
+
+    seconds: float
+    code: int | None
+    out: str
+    last_words: str
+
+
+def end(child: subprocess.Popen[bytes]) -> None:
+    """Ends a command and its processes. coldframe takes away what it has made."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
+            os.killpg(child.pid, number)
+            child.wait(20)
+            return
+
+
+def run(words: list[str], folder: str, patience: float) -> Ran:
+    """Runs a command in the folder, for so many seconds at most."""
+    environment = dict(os.environ, LC_ALL="C.UTF-8", TZ="UTC", PYTHONHASHSEED="0", PERL_HASH_SEED="0")
+    began, code = time.monotonic(), None
+    child = subprocess.Popen(words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    try:
+        out, err = child.communicate(timeout=patience)
+        code = child.returncode
+    except subprocess.TimeoutExpired:
+        out, err = b"", b"it took too long"
+    finally:
+        if code is None:
+            end(child)
+    last = err.decode(errors="replace").strip().splitlines() or [f"exit code {code}"]
+    return Ran(time.monotonic() - began, code, out.decode(errors="replace"), last[-1].replace(f"{folder}/", ""))
+
+
+def way(tried: list[dict[str, Any]], ram: int) -> list[str]:
+    """The options of `run` for the fastest of coldframe's own runs with this RAM; none: it has not run it."""
+    good = [one for one in tried if one["ram_bytes"] == ram and not one["failed"]]
+    best: dict[str, Any] = min(good, key=lambda one: one["seconds"], default={"by": "auto", "swap": None})
+    return ["--by", best["by"]] + (["--swap", best["swap"]] if best["swap"] else [])
 
 
 class Bench:
-    def __init__(self, coldframe: str, data: str, folder: str, quick: bool):
-        self.coldframe, self.data, self.folder, self.quick = os.path.abspath(coldframe), data, folder, quick
-        self.swap = ["--swap", "zram"] if os.geteuid() == 0 and os.path.exists("/sys/class/zram-control") else []
-        self.patience = QUICK_S if quick else PATIENCE_S
+    """One program, asked about and run."""
 
-    def words(self, program: Program) -> list:
-        cc1 = subprocess.run(["gcc", "-print-prog-name=cc1"], capture_output=True, text=True).stdout.strip() if program.name == "cc1" else ""
-        return [word.replace("{data}", self.data).replace("{cc1}", cc1) for word in program.command]
+    def __init__(self, coldframe: str, folder: str, words: list[str]):
+        self.coldframe, self.folder, self.words = os.path.abspath(coldframe), folder, words
+        self.plain: list[float] = []
 
-    def timed(self, words: list, patience: float) -> float:
-        """Runs a command in the folder; returns the seconds it takes."""
-        environment = dict(os.environ, LC_ALL="C.UTF-8", TZ="UTC", PYTHONHASHSEED="0")
-        environment.pop("LD_PRELOAD", None)
-        began = time.monotonic()
-        with tempfile.TemporaryFile() as said:
-            child = subprocess.Popen(words, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True)
-            try:
-                code = child.wait(patience)
-            except subprocess.TimeoutExpired:
-                os.killpg(child.pid, signal.SIGKILL)
-                child.wait()
-                raise Ended(f"took more than {patience:.0f} s")
-            seconds = time.monotonic() - began
-            if code != 0:
-                said.seek(0)
-                last = said.read()[-300:].decode(errors="replace").strip().splitlines() or [""]
-                raise Ended(f"exit code {code}: {last[-1]}")
+    def alone(self, runs: int = 1) -> None:
+        for _ in range(runs):
+            ran = run(self.words, self.folder, 60)
+            if ran.code != 0:
+                raise RuntimeError(f"fails without coldframe: {ran.last_words}")
+            self.plain.append(ran.seconds)
+
+    def answer(self, *options: str) -> tuple[float, dict[str, Any]]:
+        """The seconds until the answer, and the answer."""
+        path = f"{self.folder}/{os.path.basename(self.words[0])}.coldframe/advice.json"
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        ran = run([self.coldframe, "-q", "--format", "json", *options, "--", *self.words], self.folder, 300)
+        if not os.path.exists(path):
+            raise RuntimeError(f"no answer: {ran.last_words}")
+        with open(path) as file:
+            return ran.seconds, json.load(file)
+
+    def paged(self, ram: int, way: list[str]) -> dict[str, list[float]]:
+        """Seconds of three runs with this RAM, the program's own and all; infinite: it failed, or took too long."""
+        seconds: dict[str, list[float]] = {"ram": [], "wall": []}
+        stats = f"{self.folder}/stats.json"
+        for _ in range(3):
+            # An earlier run's swap file is removed after its end.
+            while os.path.exists(way[-1]):
+                time.sleep(0.1)
+            words = [self.coldframe, "-q", "run", *way, "--ram", f"{ram // 1024}KiB", "--stats", stats, "--", *self.words]
+            ran = run(words, self.folder, max(10, 5 * statistics.median(self.plain)))
+            counts = {"counts": {"killed": 1}}
+            if ran.code == 0:
+                with open(stats) as file:
+                    counts = json.load(file)
+            failed = counts["counts"].get("killed")
+            seconds["ram"].append(math.inf if failed else counts["program"]["seconds"])
+            seconds["wall"].append(math.inf if failed else ran.seconds)
         return seconds
 
-    def measure(self, program: Program) -> dict:
-        """All measurements of one program."""
-        words, alone = self.words(program), []
-        before = load()
-        # The first run fills caches and is not counted.
-        self.timed(words, self.patience)
-        native = lambda: alone.append(self.timed(words, self.patience))
-        native()
-        # The short calibration takes less than a second and is less exact.
-        self.timed([self.coldframe, "-q", "doctor", "--calibrate", *self.swap] + (["--short"] if self.quick else []), 120)
-        answer_seconds = self.timed([self.coldframe, "--", *words], 600)
-        answer = json.load(open(f"{self.folder}/{os.path.basename(words[0])}.coldframe/advice.json"))
-        native()
-        runs, swapped = [], []
-        kernel = answer.get("kernel") or {"kind": "none", "curve": []}
-        for point in sizes(answer):
-            runs.append(self.run(words, answer["curve"], point, []))
-            same = [other for other in kernel["curve"] if other["ram_bytes"] == point["ram_bytes"]]
-            if self.swap and kernel["kind"] == "zram":
-                swapped += [self.run(words, kernel["curve"], other, ["--by", "kernel", *self.swap]) for other in same]
-        native()
-        seconds = statistics.median(alone)
-        return {
-            "name": program.name,
-            "native_seconds": seconds,
-            "native_all": alone,
-            "program_seconds": answer["program_seconds"],
-            "recorded_times": answer["recorded_seconds"] / seconds,
-            "answer_seconds": answer_seconds,
-            "answer_allowed": max(ANSWER_S, ANSWER_TIMES * seconds),
-            "needed_bytes": answer["needed_bytes"],
-            "not_paged_bytes": answer["not_paged_bytes"],
-            "window_pages": answer["window_pages"],
-            "share": (answer.get("sampled") or {"share": 1.0})["share"],
-            "rows": answer["entries"],
-            "load": [before, load()],
-            "runs": runs,
-            "swapped": swapped,
-        }
+    def check(self, ram: int, otherwise: list[str]) -> dict[str, Any]:
+        """The verdict of `check`, and runs that are paged as `check` has paged them, if it says so."""
+        asked = ["--max-ram", f"{ram // 1024}KiB", "--max-slowdown", "10%", "--format", "json"]
+        ran = run([self.coldframe, "-q", "check", *asked, "--", *self.words], self.folder, 300)
+        with contextlib.suppress(ValueError, KeyError):
+            ways = way(json.loads(ran.out)["runs"], ram // 1024 * 1024)
+            otherwise = otherwise if "auto" in ways else ways
+        verdict = {0: "yes", 1: "no", None: "late"}.get(ran.code, f"code {ran.code}")
+        return {"ram_bytes": ram, "verdict": verdict, "way": otherwise, "seconds": self.paged(ram, otherwise)["ram"]}
 
-    def run(self, words: list, curve: list, point: dict, by: list) -> dict:
-        """One size, by our pager, or, with these options, by the kernel."""
-        stats = f"{self.folder}/stats.json"
-        start = [self.coldframe, "run", *by, "--ram", f"{point['ram_bytes'] // 1024}KiB", "--stats", stats, "--"]
-        said, back = ("swap_ins", "refaults") if by else ("true_faults", "true_faults")
-        run = {"ram_bytes": point["ram_bytes"], "predicted": point | {"faults": point[said]}}
-        if point["seconds_high"] is None or point["seconds"] > self.patience / 1.5:
-            return run | {"ended": "no range" if point["seconds_high"] is None else "not tried"}
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(stats)
-        try:
-            self.timed([*start, *words], self.patience)
-        except Ended as ended:
-            killed = os.path.exists(stats) and json.load(open(stats))["counts"].get("killed")
-            return run | {"ended": "killed" if killed else str(ended)}
-        measured = json.load(open(stats))
-        seconds, faults = measured["program"]["seconds"], measured["counts"][back]
-        return run | {
-            "seconds": seconds,
-            "faults": faults,
-            "counts": measured["counts"],
-            "off_percent": percent(point["seconds"], seconds),
-            "ram_off_percent": across(curve, point["ram_bytes"], seconds),
-            "faults_off_percent": percent(point[said], faults),
-            "in_range": point["seconds_low"] <= seconds <= point["seconds_high"],
-        }
+    def measure(self) -> dict[str, Any]:
+        """All measurements of the program, and whether they are within their bounds."""
+        # The first run fills caches.
+        self.alone(3)
+        del self.plain[0]
+        seconds, answer = self.answer()
+        self.alone()
+        ram, by, tried = answer["ram_bytes"], answer.get("by"), answer.get("runs", [])
+        ways = way([one for one in tried if one["by"] == by], ram)
+        paged = self.paged(ram, ways) if ram else {}
+        self.alone()
+        checks = [self.check(int(ram * part), ways) for part in (1.5, 0.5)] if ram else []
+        self.alone()
+        plain = statistics.median(self.plain)
+        times = {key: statistics.median(all) / plain for key, all in paged.items()}
+        off = answer["program_seconds"] / plain - 1
+        good = {key: [one <= LIMIT + 0.05] for key, one in times.items()}
+        good |= {"takes": [abs(off) <= 0.05], "answer": [seconds <= max(20, 5 * plain)]}
+        for check in checks:
+            within = {one <= LIMIT * plain for one in check["seconds"]}
+            check["outside"] = "noise" if len(within) == 2 else "yes" if True in within else "no"
+        good["check"] = [one["verdict"] == one["outside"] for one in checks if one["outside"] != "noise"]
+        found = {"plain_seconds": plain, "plain_all": self.plain, "takes_seconds": answer["program_seconds"], "off_percent": 100 * off}
+        found |= {"answer_seconds": seconds, "ram_bytes": ram, "by": by, "tried": tried, "way": ways, "seconds": paged, "times": times}
+        return found | {"checks": checks, "good": good, "load": os.getloadavg()[0]}
 
 
-def percent(predicted: float, measured: float) -> float:
-    return 100.0 * (predicted - measured) / max(measured, 1e-9)
+HEADER = f"{'program':9}{'plain':>7}{'takes':>7}{'off %':>6} {'answer':>7} {'RAM':>9}  {'by':6} {'times':>5} {'check 1.5':>9} {'and 0.5':>7}"
 
 
-def sizes(answer: dict) -> list:
-    """The points of the curve nearest to these parts of the heap, each once."""
-    heap = answer["managed_bytes"]
-    nearest = [min(answer["curve"], key=lambda point: abs(point["ram_bytes"] - heap * part / 100)) for part in SIZES]
-    return list({point["ram_bytes"]: point for point in nearest}.values())
+def row(name: str, found: dict[str, Any]) -> str:
+    if "error" in found:
+        return f"{name:9} {found['error']}"[:80]
+    mark = {key: " " if all(good) else "!" for key, good in found["good"].items()}
+    line = f"{name:9}{found['plain_seconds']:6.2f}s{found['takes_seconds']:6.2f}s{found['off_percent']:+6.0f}{mark['takes']}"
+    line += f"{found['answer_seconds']:6.1f}s{mark['answer']}"
+    if not found["ram_bytes"]:
+        return f"{line} none is recommended"
+    cells = [one["outside"] if one["outside"] in ("noise", one["verdict"]) else f"{one['verdict']}!{one['outside']}" for one in found["checks"]]
+    return f"{line}{found['ram_bytes'] / 2**20:6.1f}MiB  {found['by'] or '-':6} {found['times']['ram']:5.2f}{mark['ram']}{cells[0]:>9} {cells[1]:>7}"
 
 
-def across(curve: list, ram: int, seconds: float) -> float | None:
-    """How far the curve would have to be shifted to meet the measured time, in percent of the RAM. None: it never does."""
-    points = sorted((p["ram_bytes"], p["seconds"]) for p in curve)
-    meets = []
-    for (a, at_a), (b, at_b) in zip(points, points[1:]):
-        if min(at_a, at_b) <= seconds <= max(at_a, at_b):
-            part = (seconds - at_a) / (at_b - at_a) if at_a != at_b else 0.0
-            meets.append(a + part * (b - a))
-    if not meets and points and seconds < points[-1][1]:
-        return None
-    return min((100.0 * abs(meet - ram) / ram for meet in meets), default=None)
+def summary(rows: list[dict[str, Any]]) -> list[str]:
+    good = {key: [one for row in rows for one in row["good"].get(key, [])] for key in WORDS}
+    return [f"{words}: {sum(good[key])} of {len(good[key])}" for key, words in WORDS.items()]
 
 
-def load() -> str:
-    try:
-        return open("/proc/loadavg").read().split(" ")[0]
-    except OSError:
-        return "?"
-
-
-def size(value: float) -> str:
-    mib = value / 2**20
-    return f"{mib:.1f}M" if mib < 10 else f"{mib:.0f}M"
-
-
-def count(value: float) -> str:
-    return f"{value:.0f}" if value < 10_000 else f"{value / 1e3:.0f}k" if value < 10_000_000 else f"{value / 1e6:.1f}M"
-
-
-def signed(value: float | None) -> str:
-    return "-" if value is None else f"{value:+.0f}"
-
-
-def near(run: dict) -> bool:
-    across = run["ram_off_percent"]
-    return abs(run["off_percent"]) <= NEAR_PERCENT or (across is not None and across <= NEAR_RAM_PERCENT)
-
-
-def judged(sizes: list) -> dict:
-    """Figures over all runs that ended by themselves, and the share of sizes that have no range."""
-    runs = [run for run in sizes if "seconds" in run]
-    if not runs:
-        return {"runs": 0}
-    times = [abs(run["off_percent"]) for run in runs]
-    return {
-        "runs": len(runs),
-        "without_range_percent": 100.0 * sum(run.get("ended") == "no range" for run in sizes) / len(sizes),
-        "median_off_percent": statistics.median(times),
-        "near_percent": 100.0 * sum(map(near, runs)) / len(runs),
-        "faults_median_off_percent": statistics.median(abs(run["faults_off_percent"]) for run in runs),
-        "in_range_percent": 100.0 * sum(run["in_range"] for run in runs) / len(runs),
-        "killed": sum(run.get("ended") == "killed" for run in sizes),
-    }
-
-
-def summary(all: list) -> dict:
-    if not all:
-        return {"runs": 0}
-    return judged([run for program in all for run in program["runs"]]) | {
-        "swapped": judged([run for program in all for run in program["swapped"]]),
-        "alone_median_off_percent": statistics.median(abs(percent(p["program_seconds"], p["native_seconds"])) for p in all),
-        "recorded_times_median": statistics.median(p["recorded_times"] for p in all),
-        "recorded_times_max": max(p["recorded_times"] for p in all),
-        "answers_late": sum(p["answer_seconds"] > p["answer_allowed"] for p in all),
-    }
-
-
-RUNS = f"{'program':<9}{'--ram':>6}{'times':>6}{'predicted':>10}{'measured':>9}{'off %':>7}{'RAM %':>6}{'faults':>7}{'measured':>9}{'off %':>7}{'in':>4}"
-ALONE = f"{'program':<9}{'needs':>6}{'alone':>7}{'said':>7}{'off %':>7}{'answer':>8}{'of':>6}{'recorded':>10}{'pages':>7}{'window':>8}{'load':>6}"
-
-
-def rows(program: dict, runs: list) -> list:
-    lines = []
-    for run in runs:
-        said = run["predicted"]
-        head = f"{program['name']:<9}{size(run['ram_bytes']):>6}"
-        if "ended" in run:
-            lines.append(f"{head}{'':6}{said['seconds']:>9.2f}s  {run['ended']}"[:WIDTH])
-            continue
-        off, shift = signed(run["off_percent"]), "-" if run["ram_off_percent"] is None else f"{run['ram_off_percent']:.0f}"
-        times = run["seconds"] / program["native_seconds"]
-        lines.append(
-            f"{head}{times:>6.1f}{said['seconds']:>9.2f}s{run['seconds']:>8.2f}s{off:>7}{shift:>6}"
-            f"{count(said['faults']):>7}{count(run['faults']):>9}{signed(run['faults_off_percent']):>7}{'yes' if run['in_range'] else 'no':>4}"
-        )
-    return lines
-
-
-def alone(program: dict) -> str:
-    off = signed(percent(program["program_seconds"], program["native_seconds"]))
-    return (
-        f"{program['name']:<9}{size(program['needed_bytes']):>6}{program['native_seconds']:>6.2f}s{program['program_seconds']:>6.2f}s{off:>7}"
-        f"{program['answer_seconds']:>7.1f}s{program['answer_allowed']:>5.0f}s{program['recorded_times']:>9.1f}x{100 * program['share']:>6.0f}%"
-        f"{size(4096 * program['window_pages']):>8}{program['load'][1]:>6}"
-    )
-
-
-def verdict(s: dict, faults: str) -> list:
-    return [
-        f"{faults} off by {s['faults_median_off_percent']:.1f} % in the median; {s['in_range_percent']:.0f} % of run times in the predicted range",
-        f"median error {s['median_off_percent']:.0f} % ({s['runs']} runs)",
-        f"within {NEAR_PERCENT:.0f} % of the time or {NEAR_RAM_PERCENT:.0f} % of RAM: {s['near_percent']:.0f} %",
-        f"sizes without a range: {s['without_range_percent']:.0f} %",
-    ]
-
-
-def words(all: list) -> str:
-    lines = [RUNS] + [line for program in all for line in rows(program, program["runs"])]
-    s = summary(all)
-    if s["swapped"]["runs"]:
-        lines += ["", f"with the kernel's swap on zram ({s['swapped']['killed']} killed)", RUNS]
-        lines += [line for program in all for line in rows(program, program["swapped"])]
-        lines += verdict(s["swapped"], "pages back from swap")
-    lines += ["", ALONE] + [alone(program) for program in all]
-    if s["runs"]:
-        lines += [
-            "",
-            f"program alone off by {s['alone_median_off_percent']:.0f} % in the median; recorded {s['recorded_times_median']:.1f}x slower, at most {s['recorded_times_max']:.1f}x",
-            f"answers later than {ANSWER_S:.0f} s or {ANSWER_TIMES:.0f} times the program: {s['answers_late']}",
-            *verdict(s, "true faults"),
-        ]
-    return "\n".join(lines)
-
-
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("coldframe")
-    parser.add_argument("--only", help="names of programs, separated by commas")
-    parser.add_argument("--quick", action="store_true", help="short runs, a short calibration")
+    parser.add_argument("--only", default=",".join(program.name for program in PROGRAMS), help="names of programs, separated by commas")
     parser.add_argument("--format", choices=["table", "json"], default="table")
-    parser.add_argument("--keep", help="work in this folder, and leave the answers and traces there")
-    arguments = parser.parse_args()
-    only = arguments.only.split(",") if arguments.only else [program.name for program in PROGRAMS]
-    unknown = set(only) - {program.name for program in PROGRAMS}
-    if unknown:
-        parser.error(f"--only: no such program: {', '.join(sorted(unknown))}; there are {', '.join(p.name for p in PROGRAMS)}")
-    if not os.access(arguments.coldframe, os.X_OK):
-        parser.error(f"{arguments.coldframe}: no such program; build it (make build)")
-    all = []
-    print(f"load {load()} on {os.cpu_count()} CPUs", file=sys.stderr)
-    with tempfile.TemporaryDirectory(prefix="truth-", dir="/var/tmp") as made:
-        folder = os.path.abspath(arguments.keep or made)
-        data = f"{folder}/data"
-        os.makedirs(data, exist_ok=True)
-        inputs(data)
-        for program in PROGRAMS:
-            if program.name not in only:
+    asked = parser.parse_args()
+    names, table = asked.only.split(","), asked.format == "table"
+    if unknown := set(names) - {program.name for program in PROGRAMS}:
+        parser.error(f"--only: no such program: {', '.join(sorted(unknown))}; there are {', '.join(program.name for program in PROGRAMS)}")
+    if not os.access(asked.coldframe, os.X_OK):
+        parser.error(f"{asked.coldframe}: no such program; build it (make build)")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    rows: dict[str, dict[str, Any]] = {}
+    with tempfile.TemporaryDirectory(prefix="truth-", dir="/var/tmp") as folder:
+        inputs(folder)
+        # This machine's costs are measured before the first answer, and not kept.
+        os.environ["XDG_CACHE_HOME"] = f"{folder}/cache"
+        run([os.path.abspath(asked.coldframe), "-q", "doctor", "--calibrate"], folder, 300)
+        print(HEADER, file=sys.stdout if table else sys.stderr, flush=True)
+        for program in (program for program in PROGRAMS if program.name in names):
+            if reason := missing(program, folder):
+                print(f"{program.name}: skipped: {reason}", file=sys.stderr)
                 continue
-            lacks = missing(program)
-            if lacks:
-                print(f"{program.name}: skipped: {lacks} is not installed", file=sys.stderr)
-                continue
-            work = f"{folder}/{program.name}"
-            os.makedirs(work, exist_ok=True)
             try:
-                all.append(Bench(arguments.coldframe, data, work, arguments.quick).measure(program))
-            except Ended as ended:
-                print(f"{program.name}: skipped: {ended}", file=sys.stderr)
-                continue
-            for line in rows(all[-1], all[-1]["runs"]) + rows(all[-1], all[-1]["swapped"]) + [alone(all[-1])]:
-                print(line, file=sys.stderr, flush=True)
-    if arguments.format == "json":
-        print(json.dumps({"load": load(), "processors": os.cpu_count(), "summary": summary(all), "programs": all}, indent=1))
+                rows[program.name] = Bench(asked.coldframe, folder, program.words).measure()
+            except RuntimeError as error:
+                rows[program.name] = {"error": str(error), "good": {"takes": [False], "answer": [False]}}
+            print(row(program.name, rows[program.name]), file=sys.stdout if table else sys.stderr, flush=True)
+    lines = summary(list(rows.values()))
+    if table:
+        print("", *lines, sep="\n")
     else:
-        print(words(all))
-    return 0 if all else 1
+        # A run that failed has no seconds.
+        print(json.dumps({"processors": os.cpu_count(), "summary": lines, "programs": rows}, indent=1).replace("Infinity", "null"))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

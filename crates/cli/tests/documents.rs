@@ -33,7 +33,7 @@ int main(void) {
     return 0;
 }";
 
-/// The Python program of `scripts/truth.py` that fills, sorts and hashes a dictionary, with fewer entries.
+/// `scripts/truth-programs/m.py`, which fills, sorts and hashes a dictionary, with fewer entries.
 const M_PY: &str = "
 import hashlib, random
 random.seed(7); d = {}

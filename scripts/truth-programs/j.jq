@@ -1,0 +1,1 @@
+[group_by(.group)[] | { n: length, v: (map(.value) | add) }] | length
