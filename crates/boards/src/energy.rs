@@ -53,15 +53,12 @@ pub struct Price<T> {
 /// The total cost, by term.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ledger<T> {
-    /// Page loads.
     pub page_load: T,
     /// Page moves; in time, only the part that no load hides.
     pub page_move: T,
-    /// Reads from main memory.
     pub main_read: T,
     /// Reads in place.
     pub xip_read: T,
-    /// Writes to main memory.
     pub main_write: T,
 }
 
@@ -71,7 +68,6 @@ impl<T: Copy + Add<Output = T>> Ledger<T> {
         self.page_load + self.page_move + self.main_read + self.xip_read + self.main_write
     }
 
-    /// The terms with their names.
     pub fn terms(&self) -> [(&'static str, T); 5] {
         [
             ("page_load", self.page_load),

@@ -14,7 +14,6 @@ pub struct Operations {
     pub programs: u64,
     /// Slots that a collection read and programmed anew.
     pub copies: u64,
-    /// Blocks erased.
     pub erases: u64,
 }
 
@@ -30,7 +29,6 @@ pub struct FlashTime {
 }
 
 impl FlashTime {
-    /// The sum.
     pub fn total(&self) -> Ps {
         self.reading + self.programming + self.collecting
     }
@@ -58,13 +56,10 @@ pub fn write_amplification(done: Operations) -> Option<f64> {
 /// How evenly blocks are worn, in erases.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Wear {
-    /// Mean.
     pub mean: f64,
     /// Standard deviation over all blocks.
     pub deviation: f64,
-    /// Least.
     pub min: u32,
-    /// Most.
     pub max: u32,
 }
 

@@ -7,7 +7,6 @@
 //!
 //! The numbers come from the data sheets of `coldframe-sheet`. This crate knows no engine, no trace and no system.
 #![forbid(unsafe_code)]
-#![warn(missing_docs)]
 
 pub mod energy;
 pub mod flash;

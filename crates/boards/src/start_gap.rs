@@ -33,7 +33,6 @@ impl StartGap {
         StartGap { start: 0, gap: lines, psi, since: 0, worn: vec![0; lines + 1] }
     }
 
-    /// Lines it holds.
     pub fn lines(&self) -> usize {
         self.worn.len() - 1
     }

@@ -56,21 +56,16 @@ pub struct SwapLedger {
     pub refresh: Pj,
     /// Banks active.
     pub active: Pj,
-    /// Reading.
     pub read: Pj,
-    /// Writing.
     pub write: Pj,
-    /// Driving data out.
     pub data_out: Pj,
 }
 
 impl SwapLedger {
-    /// The sum.
     pub fn total(&self) -> Pj {
         self.terms().into_iter().map(|(_, term)| term).sum()
     }
 
-    /// The terms with their names.
     pub fn terms(&self) -> [(&'static str, Pj); 6] {
         [
             ("background", self.background),

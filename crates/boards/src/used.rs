@@ -23,9 +23,7 @@ const YEAR: f64 = 365.25 * 24.0 * 3600.0;
 /// The bytes that a run moved.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Moved {
-    /// Bytes read from the device.
     pub read: Bytes,
-    /// Bytes written to it.
     pub written: Bytes,
 }
 

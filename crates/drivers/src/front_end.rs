@@ -16,7 +16,6 @@ pub mod write_back;
 /// The references of a trace that are used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stream {
-    /// Instruction fetches.
     Instructions,
     /// Loads and stores.
     Data,
@@ -45,10 +44,8 @@ impl Stream {
     }
 }
 
-/// The counts of a front end so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FrontEndCounts {
-    /// Instructions executed.
     pub instructions: u64,
     /// Page references. Runs of a reduced trace count in full.
     pub references: u64,
@@ -72,16 +69,13 @@ pub struct FrontEndCounts {
     pub memory_writes: u64,
 }
 
-/// A front end.
 pub trait FrontEnd: Send {
     /// Appends the page references of a block's rows from `from` on to `out`, until `limit` accesses below the front
     /// end have been counted in all. Returns false if the limit is reached.
     fn filter(&mut self, block: &Block, from: usize, out: &mut Vec<PageRef>) -> bool;
 
-    /// The counts so far.
     fn counts(&self) -> &FrontEndCounts;
 
-    /// The pages numbered so far.
     fn numbering(&self) -> &Numbering;
 }
 
@@ -90,7 +84,6 @@ pub trait FrontEnd: Send {
 pub struct Spaces(pub Vec<u32>);
 
 impl Spaces {
-    /// The space of a task.
     #[inline(always)]
     pub fn of(&self, task: u32) -> u32 {
         self.0.get(task as usize).copied().unwrap_or(task)

@@ -12,17 +12,14 @@ pub mod opt_curve;
 /// Faults and evictions of an oracle with one number of frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OracleCounts {
-    /// Page faults.
     pub true_faults: u64,
     /// Faults on pages that were never touched before.
     pub cold_faults: u64,
-    /// Evicted pages.
     pub evictions: u64,
     /// Evicted pages that were dirty.
     pub dirty_evictions: u64,
 }
 
-/// A running oracle.
 pub trait Oracle: Send {
     /// Takes references. Quiet references count like all others, because an oracle has no page table.
     fn feed(&mut self, references: &[PageRef]);
@@ -55,7 +52,6 @@ impl std::fmt::Debug for OracleSpec {
 /// Every oracle, in the order in which help shows them.
 pub const ALL: &[&OracleSpec] = &[&lru::SPEC, &opt::SPEC, &arc::SPEC];
 
-/// The oracle with this name.
 pub fn find(name: &str) -> Option<&'static OracleSpec> {
     ALL.iter().copied().find(|spec| spec.name == name)
 }

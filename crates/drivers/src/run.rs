@@ -19,11 +19,9 @@ use coldframe_lane::PageRef;
 /// Times of the front end's work, for the virtual clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct IdlePrices {
-    /// Each instruction.
     pub instruction: Ps,
     /// Each instruction cache miss: TLB and line refill.
     pub icache_miss: Ps,
-    /// Each page reference.
     pub reference: Ps,
     /// Each cache block read from main memory.
     pub main_read: Ps,
@@ -47,7 +45,6 @@ pub enum RunError {
     },
 }
 
-/// A run.
 pub struct Run {
     front_end: Box<dyn FrontEnd>,
     prices: IdlePrices,
@@ -116,7 +113,6 @@ impl Run {
         self.groups.push(Group { masks: table.masks(), table, lanes });
     }
 
-    /// Adds an oracle.
     pub fn add_oracle(&mut self, oracle: Box<dyn Oracle>) {
         self.oracles.push(oracle);
     }
@@ -179,12 +175,10 @@ impl Run {
         (self.prices != IdlePrices::default()).then(|| self.idle_at(self.front_end.counts()))
     }
 
-    /// The counts of the front end.
     pub fn front_end(&self) -> &FrontEndCounts {
         self.front_end.counts()
     }
 
-    /// Different pages touched so far.
     pub fn pages_touched(&self) -> usize {
         self.front_end.numbering().count()
     }

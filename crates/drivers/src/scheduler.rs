@@ -15,14 +15,12 @@ mod round_robin;
 /// kernel's value.
 pub type Make = fn(usize, Option<Ps>) -> Box<dyn Scheduler>;
 
-/// Names and makers.
 pub const ALL: &[(&str, Make)] = &[
     ("round-robin", |tasks, slice| Box::new(round_robin::RoundRobin::new(tasks, slice.unwrap_or(round_robin::SLICE)))),
     ("cfs", |tasks, latency| Box::new(cfs::Cfs::new(tasks, latency.unwrap_or(cfs::LATENCY)))),
     ("eevdf", |tasks, slice| Box::new(eevdf::Eevdf::new(tasks, slice.unwrap_or(eevdf::BASE_SLICE)))),
 ];
 
-/// The scheduler of this name.
 pub fn find(name: &str) -> Option<Make> {
     ALL.iter().find(|(known, _)| *known == name).map(|(_, make)| *make)
 }

@@ -31,7 +31,6 @@ struct Part {
     counts: FrontEndCounts,
 }
 
-/// A page within a window.
 #[derive(Clone, Copy)]
 struct PageInWindow {
     first: u32,
@@ -192,7 +191,6 @@ impl Short {
         self.parts.last().map(|part| part.counts).unwrap_or_default()
     }
 
-    /// Different pages touched.
     pub fn pages_touched(&self) -> usize {
         self.numbering.count()
     }

@@ -28,7 +28,6 @@ use store::Store;
 /// The pages that are read together with a wanted page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadAhead {
-    /// Neighbouring slots.
     Slots(Window),
     /// Neighbouring pages of the same task, at most this many.
     Pages(u32),
@@ -37,7 +36,6 @@ pub enum ReadAhead {
 /// When the copy of a page is released.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Keep {
-    /// As in the trace.
     Trace,
     /// When its page is touched.
     UntilTouched,
@@ -47,18 +45,14 @@ pub enum Keep {
     UntilRead,
 }
 
-/// A configuration.
 #[derive(Clone, Debug)]
 pub struct SwapConfig {
-    /// The areas.
     pub areas: Vec<AreaConfig>,
-    /// Slots of an erase block.
     pub slots_per_block: u32,
     /// Logs of an area, to which processes are distributed by their numbers. With more than one, a run has no journal.
     pub logs: u32,
     /// Whether the device hides its erase blocks behind a translation layer.
     pub translation: bool,
-    /// Read-ahead.
     pub read_ahead: ReadAhead,
     /// Most pages in the swap cache.
     pub cache: usize,
@@ -68,7 +62,6 @@ pub struct SwapConfig {
     pub failures: Option<Failures>,
 }
 
-/// The result.
 #[derive(Clone, Debug, Default)]
 pub struct SwapResult {
     /// Pages that left RAM with a write.
@@ -85,7 +78,6 @@ pub struct SwapResult {
     pub reads: u64,
     /// Outcomes of the pages that were read ahead.
     pub cache: CacheCounts,
-    /// Counts of the area.
     pub flash: Counts,
     /// Erase count of each block.
     pub erases: Vec<u32>,
@@ -97,7 +89,6 @@ pub struct SwapResult {
     pub unknown: u64,
 }
 
-/// Where a page is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Where {
     /// Never swapped out, or released.
@@ -288,7 +279,6 @@ impl SwapRun {
         self.store.slots()
     }
 
-    /// The result so far.
     pub fn result(&self) -> SwapResult {
         let swap = self.store.swap();
         SwapResult {

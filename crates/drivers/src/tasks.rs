@@ -34,10 +34,8 @@ pub use program::{Program, Step, TraceTasks};
 
 pub use coldframe_lane::watch::Prefetched;
 
-/// One task.
 #[derive(Clone, Debug)]
 pub struct TaskSpec {
-    /// Its program.
     pub program: Program,
     /// The number of its first page. Tasks whose ranges overlap share the pages of the overlap.
     pub first_page: u32,
@@ -62,7 +60,6 @@ impl TaskSpec {
 /// The moment when the next task's pages are prefetched.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Activation {
-    /// Never.
     Never,
     /// At the first scheduler tick after this part of the slice has been used (0 to 1; section 3.1's second approach,
     /// the paper's).
@@ -71,10 +68,8 @@ pub enum Activation {
     Timer(f64),
 }
 
-/// The prefetcher.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Prefetching {
-    /// The activation moment.
     pub activation: Activation,
     /// The most pages on a list.
     pub list_max: usize,
@@ -95,7 +90,6 @@ pub struct Prefetching {
 }
 
 impl Prefetching {
-    /// Nothing is prefetched.
     pub const NEVER: Prefetching = Prefetching {
         activation: Activation::Never,
         list_max: 0,
@@ -124,11 +118,8 @@ pub const CAPS: Caps = Caps { reference_bit: true, dirty_bit: true, buffers: 1, 
 /// The configuration of a machine with several tasks.
 #[derive(Clone, Debug)]
 pub struct TasksConfig {
-    /// Policy.
     pub policy: PolicyChoice,
-    /// Page fault handler.
     pub handler: &'static Handler,
-    /// Frames of RAM.
     pub frames: usize,
     /// Victims that are evicted together.
     pub evict_batch: usize,
@@ -140,17 +131,14 @@ pub struct TasksConfig {
     pub area: Below,
     /// The extra time of a reference in a buffer, over one in RAM.
     pub xip_surplus: Ps,
-    /// The time of a reference.
     pub reference: Ps,
     /// Period of the scheduler tick.
     pub tick: Ps,
-    /// Makes the scheduler.
     pub scheduler: Make,
     /// Its parameter ([`Make`]); `None`: the kernel's value.
     pub slice: Option<Ps>,
     /// Whether a fault gives up the processor.
     pub on_fault: OnFault,
-    /// The prefetcher.
     pub prefetching: Prefetching,
 }
 
@@ -182,12 +170,9 @@ impl TasksConfig {
     }
 }
 
-/// The result of a task.
 #[derive(Clone, Debug, Default)]
 pub struct TaskResult {
-    /// Major faults.
     pub major: u64,
-    /// Minor faults.
     pub minor: u64,
     /// Of these, faults on pages that were on their way. The task waited for the page.
     pub in_flight: u64,
@@ -203,7 +188,6 @@ pub struct TaskResult {
     pub stall: Latency,
 }
 
-/// The result of the prefetcher.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PrefetchCounts {
     /// Lists that were worked through.
@@ -214,14 +198,10 @@ pub struct PrefetchCounts {
     pub mispredicted: u64,
 }
 
-/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct TasksResult {
-    /// The engine's counts.
     pub counts: Counts,
-    /// Results by task.
     pub tasks: Vec<TaskResult>,
-    /// The result of the prefetcher.
     pub prefetch: PrefetchCounts,
     /// The time until the last task ended.
     pub time: Ps,
@@ -235,7 +215,6 @@ pub struct TasksResult {
     pub device_writes: u64,
     /// Switches from one task to another.
     pub switches: u64,
-    /// The number of references.
     pub references: u64,
     /// References answered from buffers.
     pub xip_reads: u64,

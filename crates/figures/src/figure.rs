@@ -20,7 +20,7 @@ pub struct Paper {
     /// Title, source and idea, as in the book's table.
     pub readme: [&'static str; 3],
     /// The rows as they stood last.
-    pub stood: &'static str,
+    pub snapshot: &'static str,
 }
 
 /// See [`Paper::rows`].
@@ -45,7 +45,6 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// Its name.
     pub fn word(self) -> &'static str {
         match self {
             Origin::PrintedInput => "printed input",
@@ -173,20 +172,18 @@ impl Row {
         Row { trivial: near.map(|(distance_percent, _)| Trivial { rule, value, distance_percent }), ..self }
     }
 
-    /// The same with this note.
-    pub fn noted(self, note: impl Into<String>) -> Row {
+    pub fn note(self, note: impl Into<String>) -> Row {
         Row { note: note.into(), ..self }
     }
 
     /// The row in one line, as it stands in a snapshot.
-    pub fn standing(&self) -> String {
+    pub fn snapshot_line(&self) -> String {
         let paper = self.paper_value.map_or_else(|| "-".into(), |value| value.to_string());
         let reached = self.reached.map_or("-", |reached| if reached { "yes" } else { "no" });
         let (item, row, ours, origin) = (&self.item, &self.row, self.our_value, self.origin.word());
         format!("{item} | {row:?} | {paper} | {ours:.6} | {origin} | {} | {reached}", self.distance())
     }
 
-    /// The distance in words.
     pub fn distance(&self) -> String {
         self.distance_percent.map_or_else(|| "-".into(), percent)
     }

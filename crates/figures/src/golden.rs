@@ -23,7 +23,6 @@ impl Golden {
         value_at.unwrap_or_else(|| panic!("golden.toml has no {name}"))
     }
 
-    /// A number.
     pub fn number(&self, name: &str) -> f64 {
         number(self.at(name))
     }

@@ -9,7 +9,6 @@
 //! - [`teach`]: lessons, reference by reference.
 //! - [`workload`]: traces of applications on a phone, from a seed.
 #![forbid(unsafe_code)]
-#![warn(missing_docs)]
 
 mod ddb;
 mod drswap;

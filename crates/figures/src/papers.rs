@@ -27,24 +27,28 @@ pub fn plots(paper: &str, traces: &Path) -> Result<Vec<Plot>, ExperimentError> {
 pub fn rows(paper: &str, traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError> {
     let mut rows = Vec::new();
     for paper in of(paper)? {
-        rows.extend(marked(paper, (paper.rows)(traces, progress)?));
+        rows.extend(with_claims(paper, (paper.rows)(traces, progress)?));
     }
     Ok(rows)
 }
 
 /// Rows with their paper and the headlines that they answer.
-fn marked(paper: &'static Paper, rows: Vec<Row>) -> impl Iterator<Item = Row> {
+fn with_claims(paper: &'static Paper, rows: Vec<Row>) -> impl Iterator<Item = Row> {
     let claim = |row: &Row| paper.claims.iter().find(|claim| (claim.1, claim.2) == (&row.item, &row.row));
     rows.into_iter().map(move |row| Row { paper: paper.name, claim: claim(&row).map(|claim| claim.0), ..row })
 }
 
 /// The predictions that are not where they stood, each as a line.
-pub fn moved(rows: &[Row]) -> Vec<String> {
-    let stood = |row: &Row, line: &str| {
-        ALL.iter().any(|paper| paper.name == row.paper && paper.stood.lines().any(|before| before == line))
+pub fn changed_predictions(rows: &[Row]) -> Vec<String> {
+    let unchanged = |row: &Row, line: &str| {
+        ALL.iter().any(|paper| paper.name == row.paper && paper.snapshot.lines().any(|before| before == line))
     };
     let predicted = rows.iter().filter(|row| row.origin == Origin::Predicted);
-    predicted.map(|row| (row, row.standing())).filter(|(row, line)| !stood(row, line)).map(|(_, line)| line).collect()
+    predicted
+        .map(|row| (row, row.snapshot_line()))
+        .filter(|(row, line)| !unchanged(row, line))
+        .map(|(_, line)| line)
+        .collect()
 }
 
 /// A paper's line in the book's table: its first headlines, each with origin and distance, and how near its
@@ -63,7 +67,6 @@ pub fn line(paper: &Paper, rows: &[Row]) -> String {
     format!("| {link} | {idea} | {}<br>{} |", claims.join("<br>"), near(rows))
 }
 
-/// The papers of this name, or all.
 fn of(name: &str) -> Result<impl Iterator<Item = &'static Paper> + '_, ExperimentError> {
     let names: Vec<_> = ALL.iter().map(|paper| paper.name).collect();
     if name != "all" && !names.contains(&name) {

@@ -192,20 +192,20 @@ fn blocks(pages: usize) -> usize {
     (pages * 5 / 4).div_ceil(of.slots_per_block as usize) + 2 * of.start as usize
 }
 
-/// The effects of each part on this trace, and of all compatible sets. `given` describes the machine: RAM, device,
+/// The effects of each part on this trace, and of all compatible sets. `machine` describes it: RAM, device,
 /// policy, scheduler and so on. Handler, swap area and prefetching come from the parts.
 ///
 /// # Errors
 /// Settings that do not resolve, a trace that cannot be read.
-pub fn study(path: &Path, given: &Settings, progress: &mut dyn FnMut(Progress)) -> Result<Study, ExperimentError> {
-    let page = match &given.page {
+pub fn study(path: &Path, machine: &Settings, progress: &mut dyn FnMut(Progress)) -> Result<Study, ExperimentError> {
+    let page = match &machine.page {
         Some(text) => quantity::bytes(text).map_err(|e| ExperimentError::quantity("page", e))?,
         None => (systems::of_tasks().0.defaults)().page,
     };
     let counted = tasks::counted(path, page.0.max(1).trailing_zeros())?;
-    let base = base(given, &counted);
+    let base = base(machine, &counted);
     let device = sheet::find(base.device.as_deref().unwrap_or(DEVICE))?;
-    let mut tried = Vec::new();
+    let mut possible = Vec::new();
     let mut excluded: Vec<Excluded> = Vec::new();
     for set in sets() {
         let names = names(&set);
@@ -215,7 +215,7 @@ pub fn study(path: &Path, given: &Settings, progress: &mut dyn FnMut(Progress)) 
         }
         match refused(&settings(&base, &set), &set, &device, page, counted.tasks) {
             Some(why) => excluded.push(Excluded { parts: names, why }),
-            None => tried.push(set),
+            None => possible.push(set),
         }
     }
     let first = tasks::run(path, std::slice::from_ref(&base), &mut |_| ())?.remove(0);
@@ -229,7 +229,7 @@ pub fn study(path: &Path, given: &Settings, progress: &mut dyn FnMut(Progress)) 
         let of_set = |(set, outcomes): (&Vec<&Part>, &[TasksOutcome])| combination(set, outcomes);
         Ok::<Vec<Combination>, ExperimentError>(sets.iter().zip(outcomes.chunks(frames.len())).map(of_set).collect())
     };
-    let mut combinations = run(&tried)?;
+    let mut combinations = run(&possible)?;
     let none = (combinations[0].fault_times_ps.clone(), combinations[0].device_reads);
     combinations
         .iter_mut()
@@ -343,7 +343,7 @@ pub fn check(settings: &Settings) -> Result<(), ExperimentError> {
         ("swap.size", settings.swap.size.is_some(), WHY),
         ("tasks.prefetch", settings.tasks.prefetch.is_some(), WHY),
     ];
-    match own.into_iter().find(|(_, given, _)| *given) {
+    match own.into_iter().find(|(_, is_set, _)| *is_set) {
         Some((field, _, why)) => Err(ExperimentError::setting(field, why)),
         None => Ok(()),
     }

@@ -23,7 +23,6 @@ use serde::Deserialize;
 /// What an application does.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs)]
 pub struct AppParameters {
     pub heap_mb: f64,
     pub heap_per_mb: f64,
@@ -41,7 +40,6 @@ pub struct AppParameters {
 /// What works in the background.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs)]
 pub struct ServiceParameters {
     pub count: u64,
     pub heap_mb: f64,
@@ -49,10 +47,8 @@ pub struct ServiceParameters {
     pub period_s: u64,
 }
 
-/// All parameters.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs)]
 pub struct Parameters {
     pub seed: u64,
     pub rounds: u32,

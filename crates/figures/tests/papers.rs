@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use coldframe_figures::figure::{Origin, Paper, Row};
-use coldframe_figures::papers::{line, moved, rows, ALL};
+use coldframe_figures::papers::{changed_predictions, line, rows, ALL};
 use rayon::prelude::*;
 
 fn root() -> PathBuf {
@@ -20,7 +20,7 @@ fn figures_are_as_they_were_read_last(paper: &Paper) {
     let silent = rows.iter().find(|row| row.note.is_empty()).map(|row| &row.row);
     assert_eq!(silent, None, "a row does not say how it was found");
     book_has(&line(paper, &rows));
-    insta::assert_snapshot!(name, rows.iter().map(Row::standing).collect::<Vec<_>>().join("\n"));
+    insta::assert_snapshot!(name, rows.iter().map(Row::snapshot_line).collect::<Vec<_>>().join("\n"));
 }
 
 /// With `COLDFRAME_WRITE_PAPERS` the line is written (`make papers-book`).
@@ -48,8 +48,8 @@ fn the_figures_of_every_paper_are_as_they_were_read_last() {
 #[test]
 fn a_prediction_that_is_not_where_it_stood_is_named() {
     let mut rows = rows("ddb", &root().join("data/traces"), &mut |_| {}).expect("the shipped traces");
-    assert_eq!(moved(&rows), Vec::<String>::new());
+    assert_eq!(changed_predictions(&rows), Vec::<String>::new());
     rows.iter_mut().for_each(|row| row.our_value += 0.1);
     let predicted = rows.iter().filter(|row| row.origin == Origin::Predicted).count();
-    assert_eq!(moved(&rows).len(), predicted);
+    assert_eq!(changed_predictions(&rows).len(), predicted);
 }

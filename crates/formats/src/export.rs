@@ -20,7 +20,6 @@ mod swap;
 /// A format that traces can be written in.
 #[derive(Clone, Copy, Debug)]
 pub struct Export {
-    /// Its name.
     pub name: &'static str,
     /// What it is, and what it loses.
     pub summary: &'static str,
@@ -49,7 +48,6 @@ struct Job<'a> {
     out: BufWriter<File>,
     path: &'a Path,
     page: u64,
-    /// Requests written.
     written: u64,
 }
 

@@ -63,7 +63,6 @@ pub const FORMATS: &[Format] = &[
 /// Opens an input as a format, with what the user declares about it.
 pub type Open = fn(Input, &Options) -> Result<Box<dyn RowReader>, TraceError>;
 
-/// One trace format.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
     /// The name before the colon.
@@ -72,7 +71,6 @@ pub struct Format {
     pub summary: &'static str,
     /// A specification as a user would type it, with the command that records such a trace where there is one.
     pub example: &'static str,
-    /// The fidelity of its rows.
     pub fidelity: Fidelity,
     /// The lines or records that its rules say to skip.
     pub skips: &'static str,
@@ -80,7 +78,6 @@ pub struct Format {
     pub takes: &'static [&'static str],
     /// Whether the first decompressed bytes can only be this format; `None` if they cannot tell.
     pub guess: Option<fn(&[u8]) -> bool>,
-    /// Opens it.
     pub open: Open,
 }
 
@@ -100,7 +97,6 @@ pub trait RowReader: Send {
         Columns::default()
     }
 
-    /// How far it is.
     fn progress(&self) -> Progress;
 
     /// What it has learned so far, apart from rows.
@@ -144,7 +140,6 @@ pub struct Facts {
 /// A trace named by the user.
 #[derive(Clone, Debug)]
 pub struct Spec {
-    /// Its format.
     pub format: &'static Format,
     /// Its file; `None` is standard input.
     pub path: Option<PathBuf>,

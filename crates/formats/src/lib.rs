@@ -10,7 +10,6 @@
 //!   one, [`mod@reduce`] one into a smaller one, [`cut()`] takes a part of one.
 
 #![forbid(unsafe_code)]
-#![warn(missing_docs)]
 
 mod cut;
 mod export;

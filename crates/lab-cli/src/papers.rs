@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coldframe_figures::figure::{number, percent, tally, Row};
-use coldframe_figures::papers::{moved, plots, rows};
+use coldframe_figures::papers::{changed_predictions, plots, rows};
 use coldframe_show::plot::stack;
 use coldframe_show::table::styled;
 use coldframe_show::text::wrap;
@@ -96,9 +96,9 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         "markdown" => output::exact(None, &text)?,
         _ => output::write(None, &text)?,
     }
-    let moved = if args.strict { moved(&rows) } else { Vec::new() };
-    moved.iter().for_each(|row| eprintln!("not where it stood: {row}"));
-    Ok(if moved.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    let changed = if args.strict { changed_predictions(&rows) } else { Vec::new() };
+    changed.iter().for_each(|row| eprintln!("not where it stood: {row}"));
+    Ok(if changed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 /// Beside an installed program, in the current folder, or in the source tree that the program was built from.

@@ -3,7 +3,6 @@
 //! Each set has one pointer. A miss fills the way at the pointer and advances it. Hits change nothing, so only the
 //! order of fills matters.
 
-/// The table.
 #[derive(Clone, Debug)]
 pub struct Cache {
     tags: Box<[u64]>,

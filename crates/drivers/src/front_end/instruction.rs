@@ -40,15 +40,12 @@ pub struct Shape {
     pub line_shift: u32,
     /// Sets of the cache, a power of two.
     pub sets: usize,
-    /// Ways of the cache.
     pub ways: usize,
     /// Sets of the TLB, a power of two.
     pub tlb_sets: usize,
-    /// Ways of the TLB.
     pub tlb_ways: usize,
 }
 
-/// The front end.
 pub struct Instruction {
     shape: Shape,
     reading: Reading,

@@ -19,11 +19,9 @@ pub struct Shape {
     pub line_shift: u32,
     /// Sets, a power of two.
     pub sets: usize,
-    /// Ways.
     pub ways: usize,
 }
 
-/// The front end.
 pub struct L1 {
     shape: Shape,
     stream: Stream,

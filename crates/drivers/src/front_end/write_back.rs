@@ -12,10 +12,7 @@ pub enum Outcome {
     /// The line was there.
     Hit,
     /// The line has to be read; the dirty line that it replaces, if any, has to be written.
-    Miss {
-        /// The dirty line.
-        written_back: Option<Line>,
-    },
+    Miss { written_back: Option<Line> },
 }
 
 #[derive(Clone, Copy)]
@@ -25,7 +22,6 @@ struct Way {
     filled: bool,
 }
 
-/// The cache.
 pub struct WriteBackCache {
     ways: Box<[Way]>,
     /// The way of each set that is replaced next: round-robin, as in ARM926.

@@ -25,7 +25,6 @@ struct Entity {
     is_new: bool,
 }
 
-/// The run queue.
 #[derive(Debug)]
 pub struct Cfs {
     latency: Ps,

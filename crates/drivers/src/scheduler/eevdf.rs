@@ -44,7 +44,6 @@ impl Sums {
     }
 }
 
-/// The run queue.
 #[derive(Debug)]
 pub struct Eevdf {
     base_slice: Ps,

@@ -9,7 +9,6 @@ use super::Scheduler;
 /// Linux's `RR_TIMESLICE`, 100 ms.
 pub const SLICE: Ps = Ps::from_us(100_000);
 
-/// The queue.
 #[derive(Debug)]
 pub struct RoundRobin {
     queue: VecDeque<usize>,
@@ -19,7 +18,6 @@ pub struct RoundRobin {
 }
 
 impl RoundRobin {
-    /// A queue for this many tasks.
     pub fn new(tasks: usize, slice: Ps) -> RoundRobin {
         RoundRobin { queue: VecDeque::with_capacity(tasks), running: None, slice, used: vec![Ps::ZERO; tasks] }
     }

@@ -10,7 +10,6 @@ use coldframe_core::PageId;
 /// Outcomes of pages that were read ahead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CacheCounts {
-    /// Pages read ahead.
     pub read_ahead: u64,
     /// Pages that were used: reads that no task had to wait for.
     pub hits: u64,
@@ -76,7 +75,6 @@ impl SwapCache {
         was
     }
 
-    /// The outcomes so far.
     pub fn counts(&self) -> &CacheCounts {
         &self.counts
     }

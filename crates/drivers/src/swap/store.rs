@@ -90,7 +90,6 @@ impl Store {
         Ok(Store { device: Device::new(swap, config.failures), translation: Some(translation) })
     }
 
-    /// Keeps a journal from now on.
     pub(super) fn keep_journal(&mut self, config: &SwapConfig) {
         let areas = SwapAreas { slots_per_block: config.slots_per_block, areas: config.areas.clone() };
         self.device.journal = Some(Journal::of_area(self.device.swap.pages(), &areas));
@@ -107,7 +106,6 @@ impl Store {
         self.device.swap.log_of(process);
     }
 
-    /// Sets the time, for the journal.
     #[inline]
     pub(super) fn set_time(&mut self, now: Ps) {
         self.device.now = now;

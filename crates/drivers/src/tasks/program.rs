@@ -10,10 +10,8 @@ use crate::front_end::Spaces;
 use coldframe_lane::numbering::Numbering;
 use coldframe_lane::PageRef;
 
-/// A turn of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Turn {
-    /// The task.
     pub task: u32,
     /// Steps of its program, from where its turn before ended.
     pub steps: u32,
@@ -33,7 +31,6 @@ pub struct Step {
 /// A program; its copies share the steps.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The references.
     pub steps: Arc<[Step]>,
     /// Pages it touches, numbered from 0.
     pub pages: u32,

@@ -27,9 +27,7 @@ const LARGEST: u64 = 128;
 
 /// The same program and RAM without and with the scheme.
 pub struct Pair {
-    /// Without.
     pub before: RunResult,
-    /// With.
     pub after: RunResult,
 }
 
@@ -55,18 +53,14 @@ pub fn energy(result: &RunResult) -> f64 {
     result.e_paging().map_or(f64::NAN, |e| e.total().0 as f64 / 1e9)
 }
 
-/// `a` in percent of `b`.
 pub fn percent(a: f64, b: f64) -> f64 {
     a / b * 100.0
 }
 
-/// A program, measured.
 pub struct Program {
     /// The paper's name for it.
     pub name: &'static str,
-    /// Its trace.
     pub path: PathBuf,
-    /// Pages of the working set.
     pub working_set: u64,
     /// One for each of `TENTHS`.
     pub pairs: Vec<Pair>,
@@ -77,8 +71,12 @@ impl Program {
     ///
     /// # Errors
     /// The trace cannot be read.
-    pub fn measure(name: &'static str, path: &Path, given: Option<u64>) -> Result<Program, ExperimentError> {
-        let working_set = given.map_or_else(|| working_set(path), Ok)?;
+    pub fn measure(
+        name: &'static str,
+        path: &Path,
+        known_working_set: Option<u64>,
+    ) -> Result<Program, ExperimentError> {
+        let working_set = known_working_set.map_or_else(|| working_set(path), Ok)?;
         let all: Vec<Settings> = TENTHS.flat_map(|t| pair(frames(working_set, t))).collect();
         let mut results = string::run(path, &all, &mut |_| {})?.into_iter();
         let mut pairs = Vec::new();

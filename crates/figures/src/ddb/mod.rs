@@ -18,14 +18,13 @@ mod printed;
 
 use experiments::{Program, PROGRAMS};
 
-/// The paper.
 pub const PAPER: Paper = Paper {
     name: "ddb",
     rows,
     plots,
     claims: CLAIMS,
     readme: ["DDB", "2007", "run from the page buffer; move the page during the next load"],
-    stood: include_str!("../../tests/snapshots/papers__ddb.snap"),
+    snapshot: include_str!("../../tests/snapshots/papers__ddb.snap"),
 };
 
 const CLAIMS: &[Claim] = &[
@@ -125,7 +124,7 @@ fn digit_row(row: String, paper: f64, ours: f64, unit: &'static str) -> Row {
         true => "the printed total is the sum of the rounded terms above it; ours is rounded once",
         false => "9557 moves of 1056.21 nJ are 10.094 mJ: the paper's own factors do not give its figure",
     };
-    Row::new("table 5, from its counts", row, paper, ours, unit, Origin::Identity).to(0.01).noted(note)
+    Row::new("table 5, from its counts", row, paper, ours, unit, Origin::Identity).to(0.01).note(note)
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub fn table5_on_ours(g: &Golden, program: &Program, rows: &mut Vec<Row>) -> Res
     let [before, after] = [0, 1].map(|i: usize| accesses(&results[i]).page_loads as f64);
     let mut add = |row: &str, paper, ours, unit, note: &str| {
         let row = format!("{}, 8 KB: {row}", program.name);
-        rows.push(Row::new("table 5, our program", row, paper, ours, unit, Origin::Predicted).noted(note));
+        rows.push(Row::new("table 5, our program", row, paper, ours, unit, Origin::Predicted).note(note));
     };
     let note = "another build of the program; the buffer is one page more in which code runs";
     add("loads saved", g.number("text.fewer_loads_percent"), 100.0 - percent(after, before), "%", note);
@@ -43,8 +43,8 @@ pub fn figure_5(g: &Golden, program: &Program, rows: &mut Vec<Row>) -> Result<()
     let at = |kib: u64| time[(kib.clamp(*FIGURE_5.start(), *FIGURE_5.end()) - FIGURE_5.start()) as usize];
     let depth = |kib: u64| (at(kib.saturating_sub(4)) + at(kib + 4)) / 2.0 - at(kib);
     let deepest = |excluded_kib: u64| {
-        let apart = FIGURE_5.filter(|kib| kib.abs_diff(excluded_kib) >= 8);
-        apart.max_by(|a, b| depth(*a).total_cmp(&depth(*b))).expect("there are sizes")
+        let others = FIGURE_5.filter(|kib| kib.abs_diff(excluded_kib) >= 8);
+        others.max_by(|a, b| depth(*a).total_cmp(&depth(*b))).expect("there are sizes")
     };
     let one = deepest(u64::MAX);
     let peaks = [one.min(deepest(one)), one.max(deepest(one))];
@@ -58,7 +58,7 @@ pub fn figure_5(g: &Golden, program: &Program, rows: &mut Vec<Row>) -> Result<()
     let ours = [peaks[0], peaks[1], flat];
     for ((what, paper), ours) in ["first peak", "second peak", "flat from"].into_iter().zip(printed).zip(ours) {
         let row = format!("{}: {what}", program.name);
-        rows.push(Row::new("figure 5", row, paper, ours as f64, "KB", Origin::Predicted).noted(&note));
+        rows.push(Row::new("figure 5", row, paper, ours as f64, "KB", Origin::Predicted).note(&note));
     }
     Ok(())
 }
@@ -78,7 +78,7 @@ pub fn working_set(g: &Golden, program: &Program, rows: &mut Vec<Row>) {
     let printed: Vec<f64> = g.keys("working_set_KB").map(|key| g.number(&format!("working_set_KB.{key}"))).collect();
     let mean = printed.iter().sum::<f64>() / printed.len() as f64;
     let row = Row::new("table 6", row, paper, ours, "KB", Origin::Predicted);
-    rows.push(row.compared_with("the column's mean", mean).noted(note));
+    rows.push(row.compared_with("the column's mean", mean).note(note));
 }
 
 /// Averages over the programs and the steps of a range.
@@ -98,7 +98,7 @@ pub fn table7(g: &Golden, [ours, printed_sets]: [&[Program]; 2], rows: &mut Vec<
             let (why, each) = (why(range), by_step(ours, least..=most, of));
             let note = format!("{why}; {:.1} % with table 6's working sets; {each}", mean(printed_sets));
             let row = Row::new("table 7", row, paper, mean(ours), "%", Origin::Predicted).to(0.1);
-            rows.push(row.compared_with("no change", 100.0).noted(note));
+            rows.push(row.compared_with("no change", 100.0).note(note));
         }
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn rows(grid: &Grid, golden: &Golden, rows: &mut Vec<Row>) {
         let [paper, ours] = [0, 1].map(|i: usize| mean(&|category| beyond(grid, golden, category, size, FLASH)[i]));
         let row = format!("{mib} MB: mean of flash beyond DRAM");
         let why = format!("{FLASH_WHY}; the mean over table V's cells, not printed, is {paper:.0} ms");
-        rows.push(Row::new("table V", row, None, ours, "ms", Origin::NotPrinted).noted(why));
+        rows.push(Row::new("table V", row, None, ours, "ms", Origin::NotPrinted).note(why));
     }
     let all = || categories().flat_map(|category| (0..SWAP_MIB.len()).map(move |size| (category, size)));
     // What direct read spares of copies is the most by which a switch can be faster than with swap in DRAM.
@@ -37,7 +37,7 @@ pub(super) fn rows(grid: &Grid, golden: &Golden, rows: &mut Vec<Row>) {
     let beyond_it = bars.iter().filter(|[printed, _]| *printed < spared).count() as f64;
     let row = format!("bars of DR.Swap below DRAM's by more than copies take, of {}", bars.len());
     let why = format!("all copies that direct read spares take {:.0} ms at most; {DR_WHY}", -spared);
-    rows.push(Row::new("figure 8", row, None, beyond_it, "bars", Origin::NotPrinted).noted(why));
+    rows.push(Row::new("figure 8", row, None, beyond_it, "bars", Origin::NotPrinted).note(why));
     let gain = |i: usize| {
         let delay = |category: usize, size: usize, column| {
             let on_dram: f64 = apps(golden, CATEGORIES[category]).iter().map(|ms| ms[size][0]).sum::<f64>() / 5.0;
@@ -49,7 +49,7 @@ pub(super) fn rows(grid: &Grid, golden: &Golden, rows: &mut Vec<Row>) {
     let paper = golden.number("results.switching_delay_improvement_over_flash_percent_about");
     let row =
         Row::new("section V.F", "DR.Swap switches faster than flash, about", paper, gain(1), "%", Origin::Predicted);
-    rows.push(row.noted(format!("{FLASH_WHY}; table V's own mean is {:.1} %", gain(0))));
+    rows.push(row.note(format!("{FLASH_WHY}; table V's own mean is {:.1} %", gain(0))));
 }
 
 /// The milliseconds by which switches back to a category's applications take longer on a backing than on DRAM, in the

@@ -76,14 +76,12 @@ fn table_4_rows(golden: &Golden, mib: u64, category: &str, ours: [f64; 2], full:
     for (i, name) in ["direct read disabled", "direct read enabled"].into_iter().enumerate() {
         let row = format!("{mib} MB, {category}: {name}");
         let row = Row::new("table IV", row, printed[i], ours[i], "swap-ins", origin);
-        rows.push(
-            row.compared_with(rule, mean(&|pair| pair[i])).noted(swap_ins_why(origin, full, ours[i], printed[i])),
-        );
+        rows.push(row.compared_with(rule, mean(&|pair| pair[i])).note(swap_ins_why(origin, full, ours[i], printed[i])));
     }
     let saved = |pair: [f64; 2]| if pair[0] > 0.0 { (1.0 - pair[1] / pair[0]) * 100.0 } else { 0.0 };
     let row = format!("{mib} MB, {category}: saved");
     let row = Row::new("table IV", row, saved(printed), saved(ours), "%", origin).to(0.01);
-    rows.push(row.compared_with(rule, mean(&saved)).noted(SAVED_WHY));
+    rows.push(row.compared_with(rule, mean(&saved)).note(SAVED_WHY));
 }
 
 /// Why a predicted number of swap-ins differs. `full`: a larger area gives fewer.

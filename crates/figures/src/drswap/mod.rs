@@ -31,14 +31,13 @@ mod tests;
 
 use grid::Grid;
 
-/// The paper.
 pub const PAPER: Paper = Paper {
     name: "drswap",
     rows,
     plots: |_| Ok(Vec::new()),
     claims: CLAIMS,
     readme: ["DR.Swap", "TCAD 2016", "swap to byte-addressable memory, read in place"],
-    stood: include_str!("../../tests/snapshots/papers__drswap.snap"),
+    snapshot: include_str!("../../tests/snapshots/papers__drswap.snap"),
 };
 
 const CLAIMS: &[Claim] = &[
@@ -128,7 +127,7 @@ fn energy_rows(golden: &Golden) -> Result<Vec<Row>, ExperimentError> {
         let row =
             Row::new("section V.E", format!("{mib} MB: saved, more than"), least, saved(ours), "%", Origin::Identity);
         let row = row.stated(least..=100.0).compared_with("background power alone", saved(joules(0, 0)?));
-        rows.push(row.noted(note));
+        rows.push(row.note(note));
     }
     Ok(rows)
 }

@@ -21,14 +21,13 @@ use crate::golden::Golden;
 mod claims;
 mod generator;
 
-/// The slides.
 pub const PAPER: Paper = Paper {
     name: "lobi",
     rows,
     plots: |_| Ok(Vec::new()),
     claims: CLAIMS,
     readme: ["LOBI", "NVRAMOS 2008", "swap as a log on flash"],
-    stood: include_str!("../../tests/snapshots/papers__lobi.snap"),
+    snapshot: include_str!("../../tests/snapshots/papers__lobi.snap"),
 };
 
 const CLAIMS: &[Claim] = &[
@@ -108,10 +107,10 @@ impl Method {
     }
 
     fn name(&self) -> String {
-        format!("{} {}{}", self.layout, self.read_ahead, self.apart())
+        format!("{} {}{}", self.layout, self.read_ahead, self.suffix())
     }
 
-    fn apart(&self) -> &'static str {
+    fn suffix(&self) -> &'static str {
         if self.logs > 1 {
             ", logs by process"
         } else {
@@ -147,7 +146,7 @@ const WHY_X86: &str = "another kernel's trace, and nothing is fitted to it: most
 const WHY_PRACTICE: &str = "a page read ahead keeps its slot until it is touched, so that Linux and LOBI see the same valid slots and copy nearly \
     the same; the slides' factor of two needs the window's slots to be free at once";
 
-const WHY_APART: &str = "32 logs; one block of each is open, so that up to 992 of 32768 slots wait for their process, and no journal of a run \
+const WHY_LOGS: &str = "32 logs; one block of each is open, so that up to 992 of 32768 slots wait for their process, and no journal of a run \
     tells the logs";
 
 const WHY_FREED: &str = "today's kernel keeps a slot after the swap-in, so that the area is nearly full and its blocks are copied again and again";
@@ -244,7 +243,7 @@ fn cost_rows(g: &Golden, input: &Input, rows: &mut Vec<Row>) -> Result<(), Exper
                 let row = format!("{}, {}{which}", input.name, method.name());
                 let digit = if low < high { 10_000.0 } else { 1_000.0 };
                 let row = Row::new("GC cost, 1024 blocks", row, printed, ours, "reads", origin).to(digit);
-                rows.push(row.noted(cost_note(input, &outcomes)));
+                rows.push(row.note(cost_note(input, &outcomes)));
             };
             match low < high {
                 true => {
@@ -258,9 +257,9 @@ fn cost_rows(g: &Golden, input: &Input, rows: &mut Vec<Row>) -> Result<(), Exper
     let named = |printed| least.iter().filter(move |one| one.0.printed() == printed);
     let linux = named("linux_8").next_back().expect("each input has it").1;
     for (method, cost) in named("lobi_8") {
-        let row = format!("{}: Linux to LOBI (8){}", input.name, method.apart());
+        let row = format!("{}: Linux to LOBI (8){}", input.name, method.suffix());
         let row = Row::new("factor of two", row, g.number("factor_about"), linux / cost, "times", origin).to(0.01);
-        rows.push(row.noted(if method.logs > 1 { WHY_APART } else { input.why }));
+        rows.push(row.note(if method.logs > 1 { WHY_LOGS } else { input.why }));
     }
     Ok(())
 }

@@ -5,7 +5,6 @@ use std::fmt::Write;
 use coldframe_sheet::quantity::human_count;
 use coldframe_show::plot::{escape, short, COLOURS};
 
-/// A chart of bars.
 #[derive(Clone, Debug)]
 pub struct Bars {
     /// Above it.

@@ -12,7 +12,6 @@ use super::{all, Combination, Study};
 /// Columns of the text around a table.
 const WIDTH: usize = 78;
 
-/// Headings of [`rows`].
 pub const HEADINGS: [&str; 6] = ["part", "fault time", "change", "reads", "energy", "change"];
 
 /// A line for no part, for each part alone, and for the best set if it has several parts; the least fault time first.
@@ -63,7 +62,7 @@ fn percent(ours: u64, of: u64) -> String {
 pub fn table(studies: &[Study]) -> String {
     let one = |study: &Study| {
         let rows = rows(study).into_iter().map(|row| row.to_vec()).collect();
-        let words: String = words(study).iter().map(|said| folded(said, WIDTH) + "\n").collect();
+        let words: String = words(study).iter().map(|sentence| folded(sentence, WIDTH) + "\n").collect();
         format!("{}\n{}\n{}\n{words}", head(study), folded(&facts(study), WIDTH), styled(&HEADINGS, rows, 1))
     };
     studies.iter().map(one).collect::<Vec<_>>().join("\n")
@@ -74,7 +73,7 @@ pub fn markdown(studies: &[Study]) -> String {
     let one = |study: &Study| {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
         let rows: String = rows(study).iter().map(|row| line(row)).collect();
-        let words: String = words(study).iter().map(|said| format!("- {said}\n")).collect();
+        let words: String = words(study).iter().map(|sentence| format!("- {sentence}\n")).collect();
         let headings = line(&HEADINGS.map(String::from)) + "|---|--:|--:|--:|--:|--:|\n";
         format!("## {}\n\n{}\n\n{headings}{rows}\n{words}", head(study), facts(study))
     };
@@ -104,19 +103,21 @@ pub fn facts(study: &Study) -> String {
 pub fn words(study: &Study) -> Vec<String> {
     let none = study.none();
     let alone: Vec<&Combination> = study.combinations.iter().filter(|one| one.parts.len() == 1).collect();
-    let mut said = vec![FAULT_TIME.into()];
+    let mut sentences = vec![FAULT_TIME.into()];
     match study.best() {
         Some(best) if best.fault_time_ps >= none.fault_time_ps => {
-            said.push("No part, and no set of them, is faster.".into())
+            sentences.push("No part, and no set of them, is faster.".into())
         }
-        Some(best) if best.parts.len() == 1 => said.push(format!("No set of parts is faster than {}.", best.parts[0])),
+        Some(best) if best.parts.len() == 1 => {
+            sentences.push(format!("No set of parts is faster than {}.", best.parts[0]))
+        }
         Some(best) => {
             let longer = |part: &String| {
                 let rest = study.best_without(part)?;
                 Some(format!("without {part} {}", percent(rest.fault_time_ps, best.fault_time_ps)))
             };
             let longer: Vec<String> = best.parts.iter().filter_map(longer).collect();
-            said.push(format!("Together: {}; {}.", best.parts.join(", "), longer.join(", ")));
+            sentences.push(format!("Together: {}; {}.", best.parts.join(", "), longer.join(", ")));
         }
         None => {}
     }
@@ -126,30 +127,31 @@ pub fn words(study: &Study) -> Vec<String> {
             let (part, ram) = (&one.parts[0], frames * study.page_bytes);
             let area = human_size(study.ram_bytes.saturating_sub(ram));
             let empty = if one.dirty_evictions == 0 { ", which stays empty" } else { "" };
-            said.push(format!("Equal bytes: {part} has {} of RAM and {area} of {device}{empty}.", human_size(ram)));
+            sentences
+                .push(format!("Equal bytes: {part} has {} of RAM and {area} of {device}{empty}.", human_size(ram)));
         }
         if let Some(why) = one.idle {
-            said.push(format!("{} alone changes nothing: {why}.", one.parts[0]));
+            sentences.push(format!("{} alone changes nothing: {why}.", one.parts[0]));
         }
     }
-    said.extend(study.excluded.iter().map(|one| format!("Not {}: {}.", one.parts.join(" with "), one.why)));
+    sentences.extend(study.excluded.iter().map(|one| format!("Not {}: {}.", one.parts.join(" with "), one.why)));
     let sizes = |one: &&Combination| {
         let shorter = one.fault_times_ps.iter().zip(&none.fault_times_ps).filter(|(ours, of)| ours < of).count();
         format!("{} {shorter}", one.parts[0])
     };
     let sizes: Vec<String> = alone.iter().map(sizes).collect();
-    said.push(format!("Faster than none at so many of the {} sizes: {}.", study.frames.len(), sizes.join(", ")));
+    sentences.push(format!("Faster than none at so many of the {} sizes: {}.", study.frames.len(), sizes.join(", ")));
     for one in &alone {
         if let Some(standby) = one.energy_terms_pj.get("area_standby").filter(|standby| **standby > 0) {
-            said.push(format!(
+            sentences.push(format!(
                 "Of {}'s energy {} is its chip's standby while the program runs.",
                 one.parts[0],
                 human_energy(Pj(*standby))
             ));
         }
     }
-    said.extend(study.no_energy.iter().map(|why| format!("No energy: {why}.")));
-    said
+    sentences.extend(study.no_energy.iter().map(|why| format!("No energy: {why}.")));
+    sentences
 }
 
 const FAULT_TIME: &str =

@@ -17,14 +17,13 @@ mod experiments;
 
 use experiments::{stress, KERNELS};
 
-/// The paper.
 pub const PAPER: Paper = Paper {
     name: "sap",
     rows,
     plots: |_| Ok(Vec::new()),
     claims: CLAIMS,
     readme: ["SAP", "2008", "load the next task's pages before the switch"],
-    stood: include_str!("../../tests/snapshots/papers__sap.snap"),
+    snapshot: include_str!("../../tests/snapshots/papers__sap.snap"),
 };
 
 const CLAIMS: &[Claim] = &[
@@ -90,7 +89,7 @@ fn rows(_: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, Experiment
                 ("all", _) => TOTAL_50_NOTE,
                 _ => STRESS_NOTE,
             };
-            rows.push(Row::new("table 1", format!("{name}: {what} faults"), paper, ours, "%", FITTED).noted(note));
+            rows.push(Row::new("table 1", format!("{name}: {what} faults"), paper, ours, "%", FITTED).note(note));
         }
     }
     for (i, printed) in [(0, "vanilla"), (2, "prefetch_50")] {
@@ -98,10 +97,10 @@ fn rows(_: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, Experiment
         let ours = change(at_64[i].1, at_32[i].1);
         let note = if i == 0 { LESS_NOTE } else { LESS_50_NOTE };
         let name = format!("{}: all faults, 64 to 32 MB", KERNELS[i].0);
-        rows.push(Row::new("section 5.3", name, paper, ours, "%", FITTED).noted(note));
+        rows.push(Row::new("section 5.3", name, paper, ours, "%", FITTED).note(note));
     }
     let (name, at_once) = (format!("{}: major faults", KERNELS[3].0), change(at_32[0].0, at_32[3].0));
-    rows.push(Row::new("section 5.3", name, None, at_once, "%", Origin::NotPrinted).noted(AT_ONCE_NOTE));
+    rows.push(Row::new("section 5.3", name, None, at_once, "%", Origin::NotPrinted).note(AT_ONCE_NOTE));
     Ok(rows)
 }
 

@@ -24,14 +24,13 @@ use crate::golden::Golden;
 #[cfg(test)]
 mod claims;
 
-/// The paper.
 pub const PAPER: Paper = Paper {
     name: "swl",
     rows,
     plots: |_| Ok(vec![walk_plot()]),
     claims: CLAIMS,
     readme: ["SWL", "LCTES 2007", "search for a free frame while the page loads"],
-    stood: include_str!("../../tests/snapshots/papers__swl.snap"),
+    snapshot: include_str!("../../tests/snapshots/papers__swl.snap"),
 };
 
 const CLAIMS: &[Claim] = &[
@@ -156,7 +155,7 @@ fn latency_rows(g: &Golden, rows: &mut Vec<Row>) {
             Some("walk") => "steps",
             _ => "us",
         };
-        rows.push(Row::new(item, row, g.number(printed), ours, unit, origin).noted(note));
+        rows.push(Row::new(item, row, g.number(printed), ours, unit, origin).note(note));
     };
     let input = "a price of a stage is derived from this figure";
     let fig6 = "one fault on the engine, walk 2, with prices from figures 7 and 8";
@@ -217,7 +216,7 @@ fn hit_ratio_row(g: &Golden, name: &str, file: &str, result: &RunResult, rows: &
     let ours = 1.0 - f.icache_misses as f64 / f.icache_lookups.max(1) as f64;
     let row = Row::new("table 3", format!("{name} | {file}: I-cache hit ratio"), paper, ours, "", Origin::Predicted);
     let note = format!("another program of the same kind; {} instructions", f.instructions);
-    rows.push(row.to(1e-6).noted(note));
+    rows.push(row.to(1e-6).note(note));
 }
 
 fn table4_rows(g: &Golden, name: &str, file: &str, results: &[&[RunResult]], rows: &mut Vec<Row>) {
@@ -231,7 +230,7 @@ fn table4_rows(g: &Golden, name: &str, file: &str, results: &[&[RunResult]], row
         let row = |policy: usize, called: &str, ours| {
             let row = format!("{name} | {file}, {kb} KB, {called}");
             let row = Row::new("table 4", row, printed[policy], ours, "misses/instr.", Origin::Predicted);
-            row.to(1e-6).noted(&note)
+            row.to(1e-6).note(&note)
         };
         let as_clock = row(1, "PA-Clock", pa_clock).compared_with("Clock's ratio", clock);
         rows.extend([row(0, "Clock", clock), as_clock]);
@@ -258,7 +257,7 @@ fn figure_rows(g: &Golden, name: &str, file: &str, results: &[&[RunResult]], row
     let [printed_least, printed_most] = g.numbers(&format!("fig10_12.{name}"));
     for (which, paper, ours) in [("least", printed_least, least), ("most", printed_most, most)] {
         let row = format!("{name} | {file}: {which} reduction");
-        rows.push(Row::new(item, row, paper, ours, "%", Origin::Predicted).to(0.1).noted(&note));
+        rows.push(Row::new(item, row, paper, ours, "%", Origin::Predicted).to(0.1).note(&note));
     }
 }
 

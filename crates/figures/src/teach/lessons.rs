@@ -10,24 +10,18 @@ use crate::teach::{parse, Played};
 pub struct Setup {
     /// The system whose prices apply; `None`: the measured prices.
     pub system: Option<&'static str>,
-    /// Policy.
     pub policy: &'static str,
-    /// Handler.
     pub handler: &'static str,
-    /// Frames.
     pub frames: u64,
 }
 
-/// A lesson.
 #[derive(Debug)]
 pub struct Lesson {
     /// On the command line.
     pub name: &'static str,
-    /// Its subject.
     pub title: &'static str,
     /// What to watch for.
     pub about: &'static str,
-    /// Its source.
     pub source: &'static str,
     /// Pages in order, with `w` after a page that is written.
     pub text: &'static str,

@@ -11,9 +11,7 @@ use coldframe_sheet::StagePrices;
 /// The use of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Busy {
-    /// The buffer.
     pub buffer: usize,
-    /// The page in it.
     pub page: u32,
     /// When the device began to load it.
     pub loading: Ps,
@@ -69,7 +67,6 @@ impl Story {
         self.now - self.began
     }
 
-    /// The page in a frame.
     pub fn in_frame(&self, frame: usize) -> Option<u32> {
         self.frames[frame]
     }

@@ -22,7 +22,6 @@ pub fn setup(played: &Played) -> String {
     format!("\n=== {}, {} handler, {} frames, prices of {} ===\n", s.policy, s.handler, s.frames, s.system())
 }
 
-/// Step `number`, from 1 on.
 pub fn step(number: usize, step: &Step) -> String {
     let verb = if step.writing { "write" } else { "read" };
     let result = step.fault.map_or_else(|| "hit".into(), |latency| format!("fault, {}", fine_time(latency)));
@@ -69,7 +68,6 @@ pub fn closing(lesson: &Lesson, all: &[Played]) -> String {
     format!("\nSo: {}\n", (lesson.so)(all))
 }
 
-/// All of it.
 pub fn whole(lesson: &Lesson, all: &[Played]) -> String {
     let mut out = opening(lesson);
     for played in all {

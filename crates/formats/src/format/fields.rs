@@ -5,7 +5,6 @@ use std::ops::Range;
 use super::lines::Fault;
 use super::text::{hex, shown};
 
-/// The separator of fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Separator {
     /// This byte, once; blanks around a field do not count.
@@ -24,7 +23,6 @@ pub(super) struct Fields<'a> {
     ended: bool,
 }
 
-/// One field.
 #[derive(Clone, Copy)]
 pub(super) struct Field<'a> {
     pub(super) text: &'a [u8],

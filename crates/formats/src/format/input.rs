@@ -18,11 +18,8 @@ use coldframe_store::error::TraceError;
 /// Where a trace comes from.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// A file.
     Path(PathBuf),
-    /// Standard input.
     Stdin,
-    /// Memory.
     Bytes(Bytes),
 }
 

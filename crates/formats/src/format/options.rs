@@ -37,11 +37,9 @@ pub enum Role {
     Kind,
     /// Task, device or volume.
     Task,
-    /// Time.
     Time,
 }
 
-/// The roles, by their names.
 const ROLES: [(&str, Role); 5] = [
     ("address", Role::Address),
     ("size", Role::Size),
@@ -57,7 +55,6 @@ impl Role {
     }
 }
 
-/// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Column {
     /// By its place, from 1.

@@ -84,7 +84,6 @@ impl Records {
 
 /// A binary format: how to read one of its records.
 pub(super) trait Decode: Send + 'static {
-    /// Bytes of a record.
     const RECORD: usize;
 
     /// Appends the accesses of a record to `out`, or none if it is skipped. Tasks are noted in `tasks`.

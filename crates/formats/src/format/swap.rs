@@ -24,7 +24,6 @@ use super::lines::{Fault, Lines};
 use super::text::{hex, shown};
 use coldframe_store::error::{TraceError, TEXT_MAX};
 
-/// What happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SwapOp {
     /// A page is written to its slot.
@@ -35,22 +34,18 @@ pub enum SwapOp {
     Evict,
     /// The page is touched.
     Fault,
-    /// The slot is free.
     Free,
 }
 
-/// One event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SwapEvent {
     /// Nanoseconds from the start of the recording; 0 if the trace does not tell.
     pub time_ns: u64,
     /// Page number in the owner's memory; 0 if not known.
     pub page_number: u64,
-    /// Slot.
     pub slot: u32,
     /// Owner of the page; 0 if not known.
     pub pid: u32,
-    /// What happened.
     pub op: SwapOp,
     /// First letter of the flag; 0 if there is none.
     pub flag: u8,
@@ -58,7 +53,6 @@ pub struct SwapEvent {
     pub kind: [u8; 3],
 }
 
-/// A swap trace.
 #[derive(Clone, Debug, Default)]
 pub struct SwapTrace {
     /// Its events, in order.

@@ -7,7 +7,6 @@ use coldframe_store::provenance::Task;
 /// Most that are listed; the cloud traces have some thousands. The rows bear their numbers in any case.
 const LISTED_MAX: usize = 1 << 16;
 
-/// Tasks met so far.
 #[derive(Default)]
 pub(super) struct Tasks {
     met: FxHashMap<u32, (u32, Vec<u8>)>,

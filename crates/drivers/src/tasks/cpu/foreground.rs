@@ -15,7 +15,6 @@ use crate::tasks::program::Turn;
 use crate::tasks::{Step, TaskSpec};
 use coldframe_lane::bus::Class;
 
-/// The turns of tasks.
 #[derive(Clone, Debug)]
 pub struct Turns {
     /// In the order of the trace.
@@ -34,7 +33,6 @@ pub struct Turns {
 /// A switch: a task comes to the foreground.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Switch {
-    /// The task.
     pub task: usize,
     /// Whether the task had to start: it was killed before, or it runs for the first time.
     pub cold: bool,
@@ -42,7 +40,6 @@ pub struct Switch {
     pub delay: Ps,
 }
 
-/// The result of turns.
 #[derive(Clone, Debug, Default)]
 pub struct ForegroundResult {
     /// Switches, oldest first.
@@ -228,7 +225,6 @@ impl Cpu {
         }
     }
 
-    /// The result of the turns so far.
     pub(super) fn foreground_result(&self) -> Option<ForegroundResult> {
         let foreground = self.foreground.as_ref()?;
         let world = &self.paging.world;

@@ -4,7 +4,6 @@ use coldframe_core::{PageId, Ps};
 
 use super::{Step, TaskResult, TaskSpec};
 
-/// A task.
 pub(super) struct Task {
     pub(super) spec: TaskSpec,
     pub(super) step: usize,
