@@ -1,7 +1,5 @@
 //! Oracles: algorithms that need every hit, or the future, and so cannot be policies of the engine.
 
-use coldframe_core::policy::Param;
-
 use coldframe_lane::PageRef;
 
 pub mod arc;
@@ -30,6 +28,7 @@ pub trait Oracle: Send {
 }
 
 /// An oracle's name, help text and constructor.
+#[derive(Debug)]
 pub struct OracleSpec {
     /// The name on the command line.
     pub name: &'static str,
@@ -37,16 +36,8 @@ pub struct OracleSpec {
     pub summary: &'static str,
     /// Its source: paper and section.
     pub source: &'static str,
-    /// Its parameters. No oracle has any so far.
-    pub params: &'static [Param],
     /// Makes the oracle for these numbers of frames.
     pub build: fn(frames: &[usize]) -> Box<dyn Oracle>,
-}
-
-impl std::fmt::Debug for OracleSpec {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
 }
 
 /// Every oracle, in the order in which help shows them.

@@ -124,27 +124,20 @@ fn foreign(criterion: &mut Criterion) {
     let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
     let exact = exact();
     let rows = || exact.iter().flat_map(|block| block.iter());
-    for format in ["lackey", "din"] {
-        let mut text = String::new();
-        for row in rows() {
-            match format {
-                "lackey" => {
-                    let mark = ["I ", " L", " S"][row.kind as usize];
-                    writeln!(text, "{mark} {:08x},{}", row.address, row.size).unwrap();
-                }
-                _ => writeln!(text, "{} {:x}", [2, 0, 1][row.kind as usize], row.address).unwrap(),
-            }
-        }
-        std::fs::write(&path, &text).unwrap();
-        let mut group = criterion.benchmark_group(format!("text_read/{format}"));
-        group.sample_size(10).throughput(Throughput::Bytes(text.len() as u64));
-        group.bench_function("floor: read the file and count its lines", |bench| {
-            let lines = |piece: &[u8]| memchr::memchr_iter(b'\n', piece).count();
-            bench.iter(|| assert_eq!(pieces(&path, lines), ROWS));
-        });
-        reader(&mut group, &parse_spec(&format!("{format}:{}", path.display())).unwrap());
-        group.finish();
+    let mut text = String::new();
+    for row in rows() {
+        let mark = ["I ", " L", " S"][row.kind as usize];
+        writeln!(text, "{mark} {:08x},{}", row.address, row.size).unwrap();
     }
+    std::fs::write(&path, &text).unwrap();
+    let mut group = criterion.benchmark_group("text_read/lackey");
+    group.sample_size(10).throughput(Throughput::Bytes(text.len() as u64));
+    group.bench_function("floor: read the file and count its lines", |bench| {
+        let lines = |piece: &[u8]| memchr::memchr_iter(b'\n', piece).count();
+        bench.iter(|| assert_eq!(pieces(&path, lines), ROWS));
+    });
+    reader(&mut group, &parse_spec(&format!("lackey:{}", path.display())).unwrap());
+    group.finish();
     // libCacheSim's records: 24 bytes each.
     let record = |(at, row): (usize, Reference)| {
         let (time, object) = ((at as u32).to_le_bytes(), (row.address >> 12).to_le_bytes());

@@ -61,11 +61,11 @@ fn time_and_the_caller_end_a_recording_and_the_program() {
             let out = dir.path().join(limit);
             let mut order = order(&program, &[], &out);
             order.level = level;
-            order.limits.max_time = (limit == "max-time").then(|| Duration::from_millis(300));
+            order.limits.max_time = (limit == "max-time").then(|| Duration::from_secs(2));
             let stop = order.stop.clone();
             let start = Instant::now();
             let outcome = record(&order, &mut |p| {
-                if limit == "stopped" && p.seconds > 0.3 {
+                if limit == "stopped" && p.seconds > 2.0 {
                     stop.store(true, Ordering::Relaxed)
                 }
             });

@@ -47,9 +47,7 @@ impl Limits {
 /// # Errors
 /// Not a number from 0 on.
 pub fn percent(field: &str, text: &str) -> Result<f64, ExperimentError> {
-    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
-    let number = number.filter(|n| n.is_finite() && *n >= 0.0);
-    number.ok_or_else(|| ExperimentError::setting(field, format!("`{text}` cannot be read; give a share such as 5%")))
+    number(field, text, '%', "a share such as 5%", |n| n >= 0.0)
 }
 
 /// Reads `5y` or `5`.
@@ -57,9 +55,13 @@ pub fn percent(field: &str, text: &str) -> Result<f64, ExperimentError> {
 /// # Errors
 /// Not a positive number.
 pub fn years(field: &str, text: &str) -> Result<f64, ExperimentError> {
-    let number = text.strip_suffix('y').unwrap_or(text).trim().parse::<f64>().ok();
-    let number = number.filter(|n| n.is_finite() && *n > 0.0);
-    number.ok_or_else(|| ExperimentError::setting(field, format!("`{text}` cannot be read; give years such as 5y")))
+    number(field, text, 'y', "years such as 5y", |n| n > 0.0)
+}
+
+fn number(field: &str, text: &str, unit: char, example: &str, fits: fn(f64) -> bool) -> Result<f64, ExperimentError> {
+    let number = text.strip_suffix(unit).unwrap_or(text).trim().parse().ok();
+    let number = number.filter(|n: &f64| n.is_finite() && fits(*n));
+    number.ok_or_else(|| ExperimentError::setting(field, format!("`{text}` cannot be read; give {example}")))
 }
 
 /// The limits that a price misses, or that cannot be checked for lack of a price.

@@ -14,7 +14,6 @@ pub const SPEC: OracleSpec = OracleSpec {
     name: "arc",
     summary: "adaptive replacement: balances recency and frequency by ghost hits",
     source: "Megiddo and Modha, FAST 2003, figure 4",
-    params: &[],
     build: |frames| Box::new(Sizes(frames.iter().map(|f| Arc::new(*f)).collect())),
 };
 

@@ -18,7 +18,6 @@ pub const SPEC: OracleSpec = OracleSpec {
     name: "lru",
     summary: "least recently used, by stack distances: all sizes in one pass",
     source: "Mattson, Gecsei, Slutz, Traiger 1970",
-    params: &[],
     build: |frames| Box::new(Curve::new(frames)),
 };
 

@@ -17,7 +17,6 @@ pub const SPEC: OracleSpec = OracleSpec {
     name: "opt",
     summary: "the page used farthest in the future leaves: the least faults there can be",
     source: "Belady 1966 (MIN); Mattson et al. 1970",
-    params: &[],
     build: |frames| Box::new(Opt { frames: frames.to_vec(), string: Vec::new() }),
 };
 
