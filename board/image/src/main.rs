@@ -36,8 +36,7 @@ use alloc::string::ToString;
 use alloc::vec;
 use core::panic::PanicInfo;
 
-use coldframe_core::swap::collect::greedy;
-use coldframe_core::swap::{AreaConfig, Layout, Swap, SwapAreas, WearLevelling};
+use coldframe_core::swap::{AreaConfig, Swap, SwapAreas};
 use coldframe_core::{Below, BlockId, Caps, Config, Engine};
 use coldframe_journal::{Head, Journal};
 
@@ -88,7 +87,8 @@ fn pager(settings: &Settings<'_>, table: PageTable, clock: Clock) -> Pager {
     };
     let config = Config { frames: frames as usize, pages: space.pages() as usize, tasks: 1, evict_batch: 1, caps };
     let policy = settings.policy.build(config.frames, config.pages).unwrap_or_else(|e| panic!("{e}"));
-    let below = settings.swap.map_or(Below::Homes, |(_, blocks)| Below::Swap(area(blocks)));
+    let area = |blocks| SwapAreas { slots_per_block: device::SLOTS_PER_BLOCK, areas: vec![AreaConfig::log(blocks)] };
+    let below = Below { slots: None, swap: settings.swap.map(|(_, blocks)| area(blocks)) };
     let builder = Engine::builder(config, policy, settings.handler).below(below.clone());
     let engine = builder.build().unwrap_or_else(|e| panic!("{e}"));
     let head = Head { below, ..Head::new(settings.policy.to_string(), settings.handler, config) };
@@ -109,21 +109,6 @@ fn erase(swap: &Swap, board: &mut Board) {
     for block in 0..swap.block_count() as u32 {
         board.device.erase_at_start(BlockId(block), &mut board.clock);
     }
-}
-
-/// A log with greedy collection.
-fn area(blocks: u32) -> SwapAreas {
-    let area = AreaConfig {
-        blocks,
-        priority: 0,
-        layout: Layout::Log,
-        collector: &greedy::COLLECTOR,
-        victims: 1,
-        start: 2,
-        stop: 2,
-        wear: WearLevelling { dynamic: true, spread_max: None },
-    };
-    SwapAreas { slots_per_block: device::SLOTS_PER_BLOCK, areas: vec![area] }
 }
 
 fn journal(path: &str, head: &Head) -> (Journal, File) {

@@ -12,7 +12,7 @@ use crate::ids::{BlockId, PageId, SlotId};
 use crate::machine::Machine;
 use crate::page_state::{PageState, PageStates};
 use crate::slots::Slots;
-use crate::swap::{Flash, Refused, Swap};
+use crate::swap::{Flash, Order, Refused, Swap};
 
 impl PageId {
     /// The home slot of the page, which has the page's number. The page is there unless a swap area has given it
@@ -182,23 +182,19 @@ struct Orders<'a> {
 }
 
 impl Flash for Orders<'_> {
-    fn program(&mut self, _: SlotId, _: PageId) -> Result<(), Refused> {
-        Ok(())
-    }
-
-    fn copy(&mut self, from: SlotId, to: SlotId, page: PageId) -> Result<(), Refused> {
+    fn carry_out(&mut self, order: Order) -> Result<(), Refused> {
         let place = |slot: SlotId| SlotId(self.flash + slot.0);
-        let (from, to) = (place(from), place(to));
-        if matches!(self.pages.get(page), PageState::InSlot(_)) {
-            self.machine.issue(Command::Unmap { page });
-            self.pages.set(page, PageState::Absent);
+        match order {
+            Order::Program { from: None, .. } => {}
+            Order::Program { page, from: Some(from), to } => {
+                if matches!(self.pages.get(page), PageState::InSlot(_)) {
+                    self.machine.issue(Command::Unmap { page });
+                    self.pages.set(page, PageState::Absent);
+                }
+                self.machine.issue(Command::CopySlot { page, from: Some(place(from)), to: place(to) });
+            }
+            Order::Erase(block) => self.machine.issue(Command::EraseBlock { block }),
         }
-        self.machine.issue(Command::CopySlot { page, from: Some(from), to });
-        Ok(())
-    }
-
-    fn erase(&mut self, block: BlockId) -> Result<(), Refused> {
-        self.machine.issue(Command::EraseBlock { block });
         Ok(())
     }
 }

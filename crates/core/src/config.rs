@@ -23,17 +23,25 @@ pub struct Config {
 }
 
 /// What is below the frames: where a page goes that leaves them. Slots of an area are numbered after the home slots.
+/// Without an area there are home slots only, one for each page.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub enum Below {
-    /// Home slots only, one for each page.
-    #[default]
-    Homes,
-    /// Swap areas on flash, erased.
-    Swap(SwapAreas),
+pub struct Below {
     /// A swap area whose slots are rewritten in place.
-    Slots(SlotsConfig),
-    /// The same, and swap areas on flash for what the slots have no room for. Their slots have the higher numbers.
-    SlotsThenSwap(SlotsConfig, SwapAreas),
+    pub slots: Option<SlotsConfig>,
+    /// Swap areas on flash, erased, for what the slots have no room for. Their slots have the higher numbers.
+    pub swap: Option<SwapAreas>,
+}
+
+impl From<SwapAreas> for Below {
+    fn from(areas: SwapAreas) -> Below {
+        Below { slots: None, swap: Some(areas) }
+    }
+}
+
+impl From<SlotsConfig> for Below {
+    fn from(slots: SlotsConfig) -> Below {
+        Below { slots: Some(slots), swap: None }
+    }
 }
 
 /// Why an engine cannot be made.

@@ -2,7 +2,7 @@
 //! and the low memory killer's choice when the area is full. For bare flash, which must be erased, there is
 //! [`crate::swap`].
 //!
-//! First give the engine its slots ([`crate::Below::Slots`]). Then name the owner of each page before its first
+//! First give the engine its slots ([`crate::Below::slots`]). Then name the owner of each page before its first
 //! fault (`Event::Owned`), and the task in the foreground (`Event::Foreground`).
 //!
 //! ```text

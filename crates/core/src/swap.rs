@@ -55,25 +55,30 @@ pub struct Refused;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full;
 
+/// An order of a swap area to its flash.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// Programs an erased slot with a page's bytes: from RAM, or copied from another slot. If it fails, the block takes
+    /// no more pages; pages already in it stay readable.
+    Program {
+        /// The page.
+        page: PageId,
+        /// The slot with its bytes; `None`: they are in RAM.
+        from: Option<SlotId>,
+        /// The erased slot.
+        to: SlotId,
+    },
+    /// Erases a block. If it fails, the block is not used again.
+    Erase(BlockId),
+}
+
 /// Carries the orders of a swap area out.
 pub trait Flash {
-    /// Programs an erased slot with a page's bytes from RAM.
+    /// Carries an order out at once.
     ///
     /// # Errors
-    /// It failed. The block takes no more pages; pages already in it stay readable.
-    fn program(&mut self, slot: SlotId, page: PageId) -> Result<(), Refused>;
-
-    /// Programs the erased slot `to` with the bytes in `from`.
-    ///
-    /// # Errors
-    /// As `program`.
-    fn copy(&mut self, from: SlotId, to: SlotId, page: PageId) -> Result<(), Refused>;
-
-    /// Erases a block.
-    ///
-    /// # Errors
-    /// It failed. The block is not used again.
-    fn erase(&mut self, block: BlockId) -> Result<(), Refused>;
+    /// It failed.
+    fn carry_out(&mut self, order: Order) -> Result<(), Refused>;
 }
 
 /// A flash that always succeeds and stores nothing: for counting.
@@ -81,15 +86,7 @@ pub trait Flash {
 pub struct Perfect;
 
 impl Flash for Perfect {
-    fn program(&mut self, _: SlotId, _: PageId) -> Result<(), Refused> {
-        Ok(())
-    }
-
-    fn copy(&mut self, _: SlotId, _: SlotId, _: PageId) -> Result<(), Refused> {
-        Ok(())
-    }
-
-    fn erase(&mut self, _: BlockId) -> Result<(), Refused> {
+    fn carry_out(&mut self, _: Order) -> Result<(), Refused> {
         Ok(())
     }
 }
@@ -148,10 +145,18 @@ pub struct AreaConfig {
 }
 
 impl AreaConfig {
-    /// A log with one victim at a time, and the least erased block next.
-    pub fn log(blocks: u32, start: u32, collector: &'static Collector) -> AreaConfig {
-        let wear = WearLevelling { dynamic: true, spread_max: None };
-        AreaConfig { blocks, priority: 0, layout: Layout::Log, collector, victims: 1, start, stop: start, wear }
+    /// A log of this many blocks with the classic collection: greedy, one victim at a time.
+    pub const fn log(blocks: u32) -> AreaConfig {
+        AreaConfig {
+            blocks,
+            priority: 0,
+            layout: Layout::Log,
+            collector: &collect::greedy::COLLECTOR,
+            victims: 1,
+            start: RESERVE + 1,
+            stop: RESERVE + 1,
+            wear: WearLevelling { dynamic: true, spread_max: None },
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 mod support;
 
-use coldframe_core::swap::{collect, AreaConfig, Layout, SwapAreas, WearLevelling};
+use coldframe_core::swap::{AreaConfig, SwapAreas};
 use coldframe_core::{Access, Backed, Below, Caps, Command, Event, PageId, Place, SlotsConfig, TaskId};
 use proptest::prelude::*;
 use support::{Rig, HARDWARE};
@@ -22,7 +22,7 @@ fn page(task: u32, number: u32) -> PageId {
 
 /// An engine whose tasks 0 to 2 own six pages each, four anonymous and two of a file; task 0 is in the foreground.
 fn rig(policy: &str, frames: usize, caps: Caps, slots: usize) -> Rig {
-    rig_below(policy, frames, caps, Below::Slots(SlotsConfig { slots, files_min: 0 }))
+    rig_below(policy, frames, caps, SlotsConfig { slots, files_min: 0 }.into())
 }
 
 fn rig_below(policy: &str, frames: usize, caps: Caps, below: Below) -> Rig {
@@ -191,18 +191,9 @@ fn a_killed_tasks_bytes_are_nobodys() {
 /// One slot, then a log: the killer has nothing to do, pages in the log are copied, and the slot is used again.
 #[test]
 fn what_the_slots_have_no_room_for_goes_to_the_log_below() {
-    let area = AreaConfig {
-        blocks: 8,
-        priority: 0,
-        layout: Layout::Log,
-        collector: collect::find("greedy").unwrap(),
-        victims: 1,
-        start: 3,
-        stop: 3,
-        wear: WearLevelling { dynamic: true, spread_max: None },
-    };
+    let area = AreaConfig { start: 3, stop: 3, ..AreaConfig::log(8) };
     let log = SwapAreas { slots_per_block: 4, areas: vec![area] };
-    let below = Below::SlotsThenSwap(SlotsConfig { slots: 1, files_min: 0 }, log);
+    let below = Below { slots: Some(SlotsConfig { slots: 1, files_min: 0 }), swap: Some(log) };
     let mut rig = rig_below("fifo", 1, IN_PLACE, below);
     for round in 0..20 {
         (0..4).for_each(|n| write(&mut rig, 0, page(0, n), u64::from(10 * round + n)));
@@ -233,7 +224,7 @@ fn after_a_fork_parent_and_child_read_one_slot_and_write_each_their_own() {
 /// Home slots that can be read, as a machine has them whose slow memory has a place for each page.
 #[test]
 fn without_an_area_pages_are_read_in_their_home_slots() {
-    let mut rig = Rig::made(("fifo", "parallel"), 1, 4, IN_PLACE, 1, |builder| builder.below(Below::Homes));
+    let mut rig = Rig::made(("fifo", "parallel"), 1, 4, IN_PLACE, 1, |builder| builder);
     assert_eq!((read(&mut rig, 0, PageId(2)), rig.engine.counts().direct_reads), (0, 0), "a first touch needs a frame");
     write(&mut rig, 0, PageId(0), 7);
     write(&mut rig, 0, PageId(1), 8);
@@ -258,7 +249,7 @@ proptest! {
         steps in prop::collection::vec((0..PAGES, 0u32..10, 0u32..20), 1..250),
     ) {
         let caps = Caps { reference_bit: !bare, dirty_bit: !bare, buffers: 2, ..IN_PLACE };
-        let mut rig = Rig::made((policy, "parallel"), frames, PAGES as usize, caps, 1, |b| b.below(Below::Homes));
+        let mut rig = Rig::made((policy, "parallel"), frames, PAGES as usize, caps, 1, |builder| builder);
         let mut contents = [0u64; PAGES as usize];
         for (i, (number, kind, fails)) in steps.into_iter().enumerate() {
             let id = PageId(number);

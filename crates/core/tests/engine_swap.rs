@@ -3,26 +3,18 @@
 mod support;
 
 use coldframe_core::swap::{collect, AreaConfig, Layout, SwapAreas, WearLevelling};
-use coldframe_core::{Access, Below, Caps, Command, Event, PageId};
+use coldframe_core::{Access, Caps, Command, Event, PageId};
 use proptest::prelude::*;
 use support::{Rig, HARDWARE};
 
 const PAGES: u32 = 12;
 
 fn rig(frames: usize, blocks: u32, collector: usize, layout: Layout) -> Rig {
-    let area = AreaConfig {
-        blocks,
-        priority: 0,
-        layout,
-        collector: collect::ALL[collector],
-        victims: 2,
-        start: 2,
-        stop: 3,
-        wear: WearLevelling { dynamic: true, spread_max: Some(3) },
-    };
-    let swap = Below::Swap(SwapAreas { slots_per_block: 2, areas: vec![area] });
+    let (collector, wear) = (collect::ALL[collector], WearLevelling { dynamic: true, spread_max: Some(3) });
+    let area = AreaConfig { layout, collector, victims: 2, stop: 3, wear, ..AreaConfig::log(blocks) };
+    let swap = SwapAreas { slots_per_block: 2, areas: vec![area] };
     let caps = Caps { buffers: 2, ..HARDWARE };
-    Rig::made(("clock", "parallel"), frames, PAGES as usize, caps, 1, |builder| builder.below(swap))
+    Rig::made(("clock", "parallel"), frames, PAGES as usize, caps, 1, |builder| builder.below(swap.into()))
 }
 
 /// Writes, with faults until the access succeeds or the task is halted.

@@ -3,8 +3,8 @@
 
 use coldframe_core::fault::handler;
 use coldframe_core::policy::{PolicyChoice, PolicyError, ALL};
-use coldframe_core::swap::{collect, AreaConfig, Layout, Swap, WearLevelling};
-use coldframe_core::{Below, Caps, Config, Engine, SlotsConfig};
+use coldframe_core::swap::{AreaConfig, Swap};
+use coldframe_core::{Caps, Config, Engine, SlotsConfig};
 
 /// 1 TiB.
 const PAGES: usize = 1 << 28;
@@ -26,7 +26,7 @@ fn engine(policy: &str) -> Engine {
     };
     let caps = Caps { reference_bit: false, dirty_bit: true, buffers: 64, direct_read: false, places: false };
     let config = Config { frames: FRAMES, pages: PAGES, tasks: 32, evict_batch: 8, caps };
-    let slots = Below::Slots(SlotsConfig { slots: 1000, files_min: 10 });
+    let slots = SlotsConfig { slots: 1000, files_min: 10 }.into();
     Engine::builder(config, policy, handler::ALL[0]).below(slots).build().unwrap()
 }
 
@@ -41,10 +41,7 @@ fn an_engine_for_a_terabyte_takes_ram_for_its_frames_only_whatever_the_policy() 
         drop(engine);
     }
     let before = resident();
-    let wear = WearLevelling { dynamic: true, spread_max: None };
-    let collector = collect::ALL[0];
-    let area =
-        AreaConfig { blocks: 4096, priority: 0, layout: Layout::Log, collector, victims: 1, start: 6, stop: 6, wear };
+    let area = AreaConfig { start: 6, stop: 6, ..AreaConfig::log(4096) };
     let swap = Swap::new(PAGES, 32, &[area]).unwrap();
     let took = resident().saturating_sub(before);
     assert!(took < BOUND, "a swap area: {took} bytes for 4096 blocks");

@@ -15,8 +15,7 @@ const PAGES: u32 = 40;
 const SLOTS_PER_BLOCK: u32 = 4;
 
 fn area(collector: &'static Collector, layout: Layout, blocks: u32) -> AreaConfig {
-    let wear = WearLevelling { dynamic: true, spread_max: None };
-    AreaConfig { blocks, priority: 0, layout, collector, victims: 1, start: 2, stop: 3, wear }
+    AreaConfig { layout, collector, stop: 3, ..AreaConfig::log(blocks) }
 }
 
 const LINUX: Layout = Layout::Linux { cluster: 6 };
@@ -123,7 +122,7 @@ proptest! {
                     let score = |f| -> Ratio { (collector.score)(f) };
                     score(&a).compare(&score(&b)).then(b.idle.cmp(&a.idle))
                 });
-                prop_assert_eq!((collector.victim)(&candidates), scan, "{}", collector.name);
+                prop_assert_eq!(candidates.victim(collector), scan, "{}", collector.name);
             }
         }
     }

@@ -319,13 +319,11 @@ pub fn run(config: &SwapConfig, trace: &SwapTrace) -> Result<SwapResult, SwapErr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coldframe_core::swap::collect::greedy;
     use coldframe_lane::window::Window;
 
     fn config(keep: Keep) -> SwapConfig {
-        let area = AreaConfig::log(8, 2, &greedy::COLLECTOR);
         SwapConfig {
-            areas: vec![area],
+            areas: vec![AreaConfig::log(8)],
             slots_per_block: 32,
             logs: 1,
             translation: false,

@@ -158,7 +158,7 @@ impl TasksConfig {
             evict_batch: 1,
             machine,
             caps: CAPS,
-            area: Below::Homes,
+            area: Below::default(),
             xip_surplus: Ps::ZERO,
             reference: Ps::from_ns(100),
             tick: Ps::from_us(1_000),

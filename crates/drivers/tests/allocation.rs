@@ -75,7 +75,7 @@ fn faults_allocate_nothing_under_any_policy_and_handler() {
 fn a_swap_area_allocates_nothing_once_it_stands() {
     for collector in collect::ALL {
         let wear = WearLevelling { dynamic: true, spread_max: Some(3) };
-        let area = AreaConfig { victims: 4, stop: 6, wear, ..AreaConfig::log(12, 5, collector) };
+        let area = AreaConfig { collector, victims: 4, start: 5, stop: 6, wear, ..AreaConfig::log(12) };
         let mut swap = Swap::new(PAGES as usize, 8, &[area]).unwrap();
         let mut cache = SwapCache::new(PAGES as usize, 8);
         let counted = allocation_counter::measure(|| {

@@ -2,7 +2,7 @@
 
 use coldframe_core::fault::handler::sequential;
 use coldframe_core::policy::PolicyChoice;
-use coldframe_core::{Backed, Below, Caps, Ps, SlotsConfig};
+use coldframe_core::{Backed, Caps, Ps, SlotsConfig};
 use coldframe_drivers::front_end::Spaces;
 use coldframe_drivers::scheduler;
 use coldframe_drivers::tasks::{Cpu, OnFault, Program, TaskSpec, TasksConfig, TasksResult, TraceTasks, Turns, CAPS};
@@ -34,7 +34,7 @@ fn config(frames: usize, slots: usize, direct_read: bool, reads_max: Option<u32>
     let (policy, scheduler) = (PolicyChoice::parse("fifo").unwrap(), scheduler::find("round-robin").unwrap());
     TasksConfig {
         caps: Caps { direct_read, ..CAPS },
-        area: Below::Slots(SlotsConfig { slots, files_min: 0 }),
+        area: SlotsConfig { slots, files_min: 0 }.into(),
         reference: Ps::ZERO,
         tick: FOREVER,
         slice: Some(FOREVER),

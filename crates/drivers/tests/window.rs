@@ -6,9 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
-use coldframe_core::swap::collect::greedy;
 use coldframe_core::swap::{AreaConfig, SwapAreas};
-use coldframe_core::{Below, Caps, Command, Event, PageId, Ps};
+use coldframe_core::{Caps, Command, Event, PageId, Ps};
 use coldframe_drivers::scheduler;
 use coldframe_drivers::tasks::{Cpu, Program, Step, TaskSpec, TasksConfig, TasksResult, CAPS};
 use coldframe_journal::{open, replay, Entry};
@@ -20,7 +19,6 @@ use coldframe_sheet::StagePrices;
 const SLOTS_PER_BLOCK: u32 = 32;
 
 fn config(frames: usize, policy: &str, blocks: u32, window: Window) -> TasksConfig {
-    let area = AreaConfig::log(blocks, 2, &greedy::COLLECTOR);
     let times = DeviceTimes { load: Ps::from_us(100), program: Some(Ps::from_us(50)) };
     let machine = MachineConfig::device(StagePrices::uniform(Ps::from_ns(100)), times, Zeros::Once);
     let (policy, handler) =
@@ -29,7 +27,7 @@ fn config(frames: usize, policy: &str, blocks: u32, window: Window) -> TasksConf
     let scheduler = scheduler::find("cfs").expect("a scheduler");
     TasksConfig {
         caps: Caps { buffers: window.slots(), ..CAPS },
-        area: Below::Swap(SwapAreas { slots_per_block: SLOTS_PER_BLOCK, areas: vec![area] }),
+        area: SwapAreas { slots_per_block: SLOTS_PER_BLOCK, areas: vec![AreaConfig::log(blocks)] }.into(),
         ..TasksConfig::new(policy, handler, frames, machine, scheduler)
     }
 }

@@ -12,7 +12,14 @@ use coldframe_core::{Below, Caps, Config, ConfigError, Engine, SlotsConfig};
 
 use crate::{Entries, Journal, JournalError};
 
-const MAGIC: &str = "coldframe journal 10";
+const NAME: &str = "coldframe journal ";
+/// The first line of an engine's journal.
+pub(crate) const VERSION: &str = "coldframe journal 10";
+/// What follows in the first line of a swap area's journal.
+pub(crate) const OF_AREA: &str = " of a swap area";
+
+/// Most slots of a journal's areas, and pages of a journal without an engine.
+pub(crate) const SLOTS_MAX: usize = 1 << 28;
 
 /// The configuration of an engine, as in the journal's head.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,18 +57,8 @@ impl Head {
         let policy = choice.build(frames, pages).map_err(|e| bad(2, "policy", e.to_string()))?;
         let handler = handler::find(&self.handler)
             .ok_or_else(|| bad(3, "handler", format!("there is no handler `{}`", self.handler)))?;
-        match &self.below {
-            Below::Slots(slots) | Below::SlotsThenSwap(slots, _) if slots.slots > 1 << 28 => {
-                return Err(bad(13, "slots", format!("{} slots cannot be; there are fewer than 2^28", slots.slots)));
-            }
-            Below::Swap(SwapAreas { slots_per_block, areas })
-            | Below::SlotsThenSwap(_, SwapAreas { slots_per_block, areas }) => {
-                let blocks: u64 = areas.iter().map(|area| u64::from(area.blocks)).sum();
-                if blocks * u64::from(*slots_per_block) > 1 << 28 {
-                    return Err(bad(17, "areas", "there are fewer than 2^28 slots".to_string()));
-                }
-            }
-            _ => {}
+        if self.below.slots.is_some_and(|slots| slots.slots > SLOTS_MAX) {
+            return Err(bad(13, "slots", "there are fewer than 2^28 slots".to_string()));
         }
         let engine =
             Engine::builder(self.config, policy, handler).below(self.below.clone()).arrival(self.arrival).build();
@@ -117,19 +114,15 @@ impl Journal {
     pub fn new(head: &Head) -> Journal {
         let Config { frames, pages, tasks, evict_batch, caps } = head.config;
         let Caps { reference_bit, dirty_bit, buffers, direct_read, places } = caps;
+        let Below { slots, swap } = &head.below;
         // One more than the number of slots, so that 0 means that there is no such area.
-        let (slots, swap) = match &head.below {
-            Below::Slots(slots) => (Some(slots), None),
-            Below::Swap(swap) => (None, Some(swap)),
-            Below::SlotsThenSwap(slots, swap) => (Some(slots), Some(swap)),
-            Below::Homes => (None, None),
-        };
         let (slots, files_min) = slots.map_or((0, 0), |s| (s.slots + 1, s.files_min));
         let arrival = ARRIVALS.iter().find(|(_, arrival)| *arrival == head.arrival).map_or("", |(name, _)| name);
-        let (slots_per_block, areas) = swap.map_or((0, &[][..]), |swap| (swap.slots_per_block, &swap.areas[..]));
+        let (slots_per_block, areas) =
+            swap.as_ref().map_or((0, &[][..]), |swap| (swap.slots_per_block, &swap.areas[..]));
         let lines: String = areas.iter().map(area_line).collect();
         let text = format!(
-            "{MAGIC}\npolicy={}\nhandler={}\nframes={frames}\npages={pages}\ntasks={tasks}\nevict_batch={evict_batch}\nreference_bit={reference_bit}\n\
+            "{VERSION}\npolicy={}\nhandler={}\nframes={frames}\npages={pages}\ntasks={tasks}\nevict_batch={evict_batch}\nreference_bit={reference_bit}\n\
              dirty_bit={dirty_bit}\nbuffers={buffers}\ndirect_read={direct_read}\nplaces={places}\nslots={slots}\nfiles_min={files_min}\n\
              arrival={arrival}\nslots_per_block={slots_per_block}\nareas={}\n{lines}\n",
             head.policy,
@@ -140,89 +133,130 @@ impl Journal {
     }
 }
 
+/// Whether these are the bytes of a journal without an engine.
+pub(crate) fn is_of_area(bytes: &[u8]) -> bool {
+    bytes.split(|byte| *byte == b'\n').next().is_some_and(|line| line.ends_with(OF_AREA.as_bytes()))
+}
+
+/// The lines of a head, in their order.
+pub(crate) struct Lines<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    line: usize,
+}
+
+impl<'a> Lines<'a> {
+    /// Reads the first line: name and version, and `kind` behind them.
+    pub(crate) fn open(bytes: &'a [u8], kind: &str) -> Result<Lines<'a>, JournalError> {
+        let mut lines = Lines { bytes, at: 0, line: 0 };
+        let first = lines.next("head").unwrap_or_default();
+        if first.strip_prefix(VERSION) == Some(kind) {
+            return Ok(lines);
+        }
+        let version = first.strip_prefix(NAME).and_then(|rest| rest.split(' ').next()?.parse::<u32>().ok());
+        let reason = version.map_or("this is no journal of coldframe".to_string(), |found| {
+            let wanted = &VERSION[NAME.len()..];
+            format!("this journal has version {found}, and version {wanted} is read here; record it again, or replay it with the coldframe that wrote it")
+        });
+        Err(lines.bad("head", reason))
+    }
+
+    fn bad(&self, field: &'static str, reason: String) -> JournalError {
+        JournalError::Head { line: self.line, field, reason }
+    }
+
+    fn next(&mut self, field: &'static str) -> Result<&'a str, JournalError> {
+        self.line += 1;
+        let rest = &self.bytes[self.at..self.bytes.len().min(self.at + 4096)];
+        let end = rest.iter().position(|b| *b == b'\n').ok_or_else(|| self.bad(field, "the line has no end".into()))?;
+        self.at += end + 1;
+        core::str::from_utf8(&rest[..end]).map_err(|_| self.bad(field, "not text".into()))
+    }
+
+    /// The value of the next line, which must be of this field, as `read` takes it.
+    fn value<T>(&mut self, field: &'static str, read: impl Fn(&'a str) -> Option<T>) -> Result<T, JournalError> {
+        let text = self.next(field)?.strip_prefix(field).and_then(|text| text.strip_prefix('='));
+        let text = text.ok_or_else(|| self.bad(field, "is missing here".into()))?;
+        read(text).ok_or_else(|| self.bad(field, format!("`{text}` cannot be read")))
+    }
+
+    pub(crate) fn number(&mut self, field: &'static str, max: usize) -> Result<usize, JournalError> {
+        self.value(field, |text| text.parse().ok().filter(|n| *n <= max))
+    }
+
+    fn bit(&mut self, field: &'static str) -> Result<bool, JournalError> {
+        self.value(field, |text| text.parse().ok())
+    }
+
+    /// The areas of a swap area on flash; none if there is no such area.
+    pub(crate) fn areas(&mut self) -> Result<SwapAreas, JournalError> {
+        let slots_per_block = self.number("slots_per_block", SLOTS_MAX)? as u32;
+        let (line, count) = (self.line + 1, self.number("areas", AREAS_MAX)?);
+        let areas: Vec<_> = (0..count).map(|_| self.value("area", read_area)).collect::<Result<_, _>>()?;
+        let blocks: u64 = areas.iter().map(|area| u64::from(area.blocks)).sum();
+        if blocks.saturating_mul(slots_per_block.into()) > SLOTS_MAX as u64 {
+            return Err(JournalError::Head { line, field: "areas", reason: "there are fewer than 2^28 slots".into() });
+        }
+        Ok(SwapAreas { slots_per_block, areas })
+    }
+
+    /// The empty line at the end.
+    pub(crate) fn end(&mut self) -> Result<(), JournalError> {
+        match self.next("end of the head")? {
+            "" => Ok(()),
+            _ => Err(self.bad("end of the head", "is missing here".into())),
+        }
+    }
+
+    /// What follows the head.
+    pub(crate) fn entries(self) -> Entries<'a> {
+        Entries { bytes: self.bytes, at: self.at, now: 0 }
+    }
+}
+
 /// Reads the head of a journal; the entries follow.
 ///
 /// # Errors
 /// The head is not valid.
 pub fn open(bytes: &[u8]) -> Result<(Head, Entries<'_>), JournalError> {
-    let mut at = 0;
-    let mut lines = 0;
-    let mut line = |field: &'static str| -> Result<String, JournalError> {
-        lines += 1;
-        let bad = |reason: &str| match field {
-            MAGIC => {
-                JournalError::Head { line: 1, field: "head", reason: "this is no journal of coldframe".to_string() }
-            }
-            _ => JournalError::Head { line: lines, field, reason: reason.to_string() },
-        };
-        let rest = &bytes[at..bytes.len().min(at + 4096)];
-        let end = rest.iter().position(|b| *b == b'\n').ok_or_else(|| bad("the line has no end"))?;
-        let text = core::str::from_utf8(&rest[..end]).map_err(|_| bad("not text"))?;
-        at += end + 1;
-        if field == MAGIC || field.is_empty() {
-            return if text == field { Ok(String::new()) } else { Err(bad("this is no journal of coldframe")) };
-        }
-        let value = text.strip_prefix(field).and_then(|t| t.strip_prefix('='));
-        value.map(ToString::to_string).ok_or_else(|| bad("is missing here"))
-    };
-    line(MAGIC)?;
-    let (policy, handler) = (line("policy")?, line("handler")?);
-    let fields = [
-        "frames",
-        "pages",
-        "tasks",
-        "evict_batch",
-        "reference_bit",
-        "dirty_bit",
-        "buffers",
-        "direct_read",
-        "places",
-        "slots",
-        "files_min",
-    ];
-    let mut numbers = [0usize; 11];
-    for (i, field) in fields.into_iter().enumerate() {
-        let text = line(field)?;
-        let number = match text.as_str() {
-            "true" => Some(1),
-            "false" => Some(0),
-            text => text.parse().ok().filter(|n| *n < 1 << 31),
-        };
-        let reason = || format!("`{text}` cannot be read");
-        numbers[i] = number.ok_or_else(|| JournalError::Head { line: 4 + i, field, reason: reason() })?;
-    }
-    let name = line("arrival")?;
-    let arrival = ARRIVALS.iter().find(|(known, _)| *known == name).map(|(_, arrival)| *arrival);
-    let unreadable =
-        |line, field, text: &str| JournalError::Head { line, field, reason: format!("`{text}` cannot be read") };
-    let arrival = arrival.ok_or_else(|| unreadable(15, "arrival", &name))?;
-    let text = line("slots_per_block")?;
-    let slots_per_block: u32 = text.parse().map_err(|_| unreadable(16, "slots_per_block", &text))?;
-    let text = line("areas")?;
-    let count = text.parse().ok().filter(|n| *n <= AREAS_MAX).ok_or_else(|| unreadable(17, "areas", &text))?;
-    let mut areas = Vec::with_capacity(count);
-    for i in 0..count {
-        let text = line("area")?;
-        areas.push(read_area(&text).ok_or_else(|| unreadable(18 + i, "area", &text))?);
-    }
-    line("")?;
-    let [frames, pages, tasks, evict_batch, reference_bit, dirty_bit, buffers, direct_read, places, slots, files_min] =
-        numbers;
+    const MAX: usize = 1 << 31;
+    let mut lines = Lines::open(bytes, "")?;
+    let (policy, handler) = (lines.value("policy", text)?, lines.value("handler", text)?);
+    let (frames, pages) = (lines.number("frames", MAX)?, lines.number("pages", MAX)?);
+    let (tasks, evict_batch) = (lines.number("tasks", MAX)?, lines.number("evict_batch", MAX)?);
     let caps = Caps {
-        reference_bit: reference_bit != 0,
-        dirty_bit: dirty_bit != 0,
-        buffers: buffers as u32,
-        direct_read: direct_read != 0,
-        places: places != 0,
+        reference_bit: lines.bit("reference_bit")?,
+        dirty_bit: lines.bit("dirty_bit")?,
+        buffers: lines.number("buffers", MAX)? as u32,
+        direct_read: lines.bit("direct_read")?,
+        places: lines.bit("places")?,
     };
-    let below = match (slots.checked_sub(1), count) {
-        (None, 0) => Below::Homes,
-        (Some(slots), 0) => Below::Slots(SlotsConfig { slots, files_min }),
-        (None, 1..) => Below::Swap(SwapAreas { slots_per_block, areas }),
-        (Some(slots), 1..) => {
-            Below::SlotsThenSwap(SlotsConfig { slots, files_min }, SwapAreas { slots_per_block, areas })
-        }
-    };
+    let (slots, files_min) = (lines.number("slots", MAX)?, lines.number("files_min", MAX)?);
+    let arrival = lines.value("arrival", |name| ARRIVALS.iter().find(|(known, _)| *known == name))?.1;
+    let swap = Some(lines.areas()?).filter(|swap| !swap.areas.is_empty());
+    lines.end()?;
+    let slots = slots.checked_sub(1).map(|slots| SlotsConfig { slots, files_min });
     let config = Config { frames, pages, tasks, evict_batch, caps };
-    Ok((Head { policy, handler, config, below, arrival }, Entries { bytes, at, now: 0 }))
+    Ok((Head { policy, handler, config, below: Below { slots, swap }, arrival }, lines.entries()))
+}
+
+fn text(text: &str) -> Option<String> {
+    Some(text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_of_another_version_names_both_and_something_else_is_none() {
+        let of = |bytes: &[u8]| crate::replay(bytes).unwrap_err().to_string();
+        for kind in ["", OF_AREA] {
+            let old = of(format!("coldframe journal 9{kind}\npolicy=clock\n\n").as_bytes());
+            assert!(old.starts_with("line 1") && old.contains("version 9, and version 10 is read here"), "{old}");
+        }
+        for other in [&b""[..], b"# a CSV file\n1,2\n", b"coldframe journal ten\n", b"\xff\xfe\n"] {
+            assert!(of(other).contains("this is no journal of coldframe"), "{}", of(other));
+        }
+    }
 }

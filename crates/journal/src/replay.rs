@@ -3,73 +3,82 @@
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::ToString;
-use core::fmt;
+use core::fmt::Debug;
 
 use coldframe_core::{After, Command, Machine, PageId};
 
-use crate::{area, open, Entries, Entry, JournalError, Replayed};
+use crate::{area, head, open, Entries, Entry, JournalError, Replayed};
 
 /// Gives the journal's events and bits to a fresh engine, or to a fresh swap area, and compares the commands.
 ///
 /// # Errors
 /// A journal that cannot be read, or the first difference.
 pub fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
-    if bytes.starts_with(area::MAGIC.as_bytes()) {
+    if head::is_of_area(bytes) {
         return area::replay(bytes);
     }
-    let (head, mut entries) = open(bytes)?;
+    let (head, entries) = open(bytes)?;
     let mut engine = head.engine()?;
-    let mut entry = entries.next_entry()?;
-    let mut replayed = Replayed::default();
-    while let Some(expected) = entry {
-        let at = entries.at;
-        if let Entry::Thread { .. } = expected {
-            entry = entries.next_entry()?;
-            continue;
+    let mut replayer = Replayer::new(entries);
+    while let Some((at, entry)) = replayer.next_input()? {
+        match entry {
+            Entry::Thread { .. } => {}
+            Entry::Event { event, .. } if engine.accepts(&event) => {
+                replayer.replayed.events += 1;
+                engine.handle(event, &mut replayer);
+            }
+            Entry::Event { .. } => {
+                return Err(JournalError::Entry { byte: at, reason: "the event cannot come at this point" });
+            }
+            _ => replayer.differs(at, Some(entry), &format_args!("has nothing more to do for the last event")),
         }
-        let Entry::Event { event, .. } = expected else {
-            return Err(JournalError::Differs {
-                byte: at,
-                entries: replayed.events + replayed.bits + replayed.commands,
-                journal: format!("{expected:?}"),
-                engine: "has nothing more to do for the last event".to_string(),
-            });
-        };
-        if !engine.accepts(&event) {
-            return Err(JournalError::Entry { byte: at, reason: "the event cannot come at this point" });
-        }
-        replayed.events += 1;
-        let mut machine = Replayer { entries, replayed, error: None };
-        engine.handle(event, &mut machine);
-        (entries, replayed) = (machine.entries, machine.replayed);
-        if let Some(error) = machine.error {
-            return Err(*error);
-        }
-        entry = entries.next_entry()?;
     }
-    Ok(replayed)
+    Ok(replayer.replayed)
 }
 
-struct Replayer<'a> {
-    entries: Entries<'a>,
-    replayed: Replayed,
+/// What is done anew, compared with a journal.
+pub(crate) struct Replayer<'a> {
+    pub(crate) entries: Entries<'a>,
+    pub(crate) replayed: Replayed,
     error: Option<Box<JournalError>>,
 }
 
-impl Replayer<'_> {
-    fn next(&mut self, engine: &dyn fmt::Debug, same: impl FnOnce(&Entry) -> bool) -> Option<Entry> {
+impl<'a> Replayer<'a> {
+    pub(crate) fn new(entries: Entries<'a>) -> Replayer<'a> {
+        Replayer { entries, replayed: Replayed::default(), error: None }
+    }
+
+    /// The next input and its place; `None` at the end.
+    ///
+    /// # Errors
+    /// The input before it had another output, or the entry cannot be read.
+    pub(crate) fn next_input(&mut self) -> Result<Option<(usize, Entry)>, JournalError> {
+        match self.error.take() {
+            Some(error) => Err(*error),
+            None => {
+                let at = self.entries.at;
+                Ok(self.entries.next_entry()?.map(|entry| (at, entry)))
+            }
+        }
+    }
+
+    /// The journal has this entry here, and the engine does something else.
+    pub(crate) fn differs(&mut self, byte: usize, entry: Option<Entry>, engine: &dyn Debug) {
+        let journal = entry.map_or_else(|| "its end".to_string(), |entry| format!("{entry:?}"));
+        let Replayed { events, bits, commands } = self.replayed;
+        let (entries, engine) = (events + bits + commands, format!("{engine:?}"));
+        self.error = Some(Box::new(JournalError::Differs { byte, entries, journal, engine }));
+    }
+
+    /// The next entry, if nothing has differed and this is the same.
+    pub(crate) fn next(&mut self, engine: &dyn Debug, same: impl FnOnce(&Entry) -> bool) -> Option<Entry> {
         if self.error.is_some() {
             return None;
         }
         let at = self.entries.at;
-        let entries = self.replayed.events + self.replayed.bits + self.replayed.commands;
         match self.entries.next_entry() {
             Ok(Some(entry)) if same(&entry) => return Some(entry),
-            Ok(entry) => {
-                let journal = entry.map_or_else(|| "its end".to_string(), |e| format!("{e:?}"));
-                let engine = format!("{engine:?}");
-                self.error = Some(Box::new(JournalError::Differs { byte: at, entries, journal, engine }));
-            }
+            Ok(entry) => self.differs(at, entry, engine),
             Err(error) => self.error = Some(Box::new(error)),
         }
         None

@@ -8,8 +8,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use coldframe_core::swap::{Flash, Refused};
-use coldframe_core::{After, BlockId, Command, Event, Machine, PageId, SlotId, Ticket, Transfer};
+use coldframe_core::swap::{Flash, Order, Refused};
+use coldframe_core::{After, Command, Event, Machine, PageId, SlotId, Ticket, Transfer};
 use fastrand::Rng;
 
 /// The transfers that fail.
@@ -27,8 +27,6 @@ pub struct Faulty {
     rng: Rng,
     loads: BTreeMap<Ticket, SlotId>,
     writes: BTreeMap<PageId, SlotId>,
-    /// The outcome of a write of several pages, until the last of them has been reported.
-    fates: BTreeMap<SlotId, bool>,
     torn: BTreeSet<SlotId>,
     failed: VecDeque<Event>,
 }
@@ -41,7 +39,6 @@ impl Faulty {
             rng: Rng::with_seed(failures.seed),
             loads: BTreeMap::new(),
             writes: BTreeMap::new(),
-            fates: BTreeMap::new(),
             torn: BTreeSet::new(),
             failed: VecDeque::new(),
         }
@@ -49,24 +46,6 @@ impl Faulty {
 
     fn fails(&mut self) -> bool {
         self.rng.f64() < self.failures.rate
-    }
-
-    /// Whether a write to the slot fails. Pages that were packed into one slot share one write, so they share its fate.
-    fn write_fails(&mut self, to: Option<SlotId>) -> bool {
-        let fate = to.and_then(|slot| self.fates.remove(&slot));
-        let fails = fate.unwrap_or_else(|| self.fails());
-        if let Some(slot) = to.filter(|slot| self.writes.values().any(|other| other == slot)) {
-            self.fates.insert(slot, fails);
-        }
-        fails
-    }
-
-    fn order(&mut self) -> Result<(), Refused> {
-        if self.fails() {
-            Err(Refused)
-        } else {
-            Ok(())
-        }
     }
 
     /// The event as this device reports it: an end, or a failure in its place.
@@ -81,7 +60,7 @@ impl Faulty {
             }
             Event::Written { page } => {
                 let to = self.writes.remove(&page);
-                if self.write_fails(to) {
+                if self.fails() {
                     self.torn.extend(to);
                     return Event::Failed { transfer: Transfer::Write(page) };
                 }
@@ -105,16 +84,11 @@ impl Faulty {
 
 /// A flash that fails and stores nothing, for a swap area without an engine.
 impl Flash for Faulty {
-    fn program(&mut self, _: SlotId, _: PageId) -> Result<(), Refused> {
-        self.order()
-    }
-
-    fn copy(&mut self, _: SlotId, _: SlotId, _: PageId) -> Result<(), Refused> {
-        self.order()
-    }
-
-    fn erase(&mut self, _: BlockId) -> Result<(), Refused> {
-        self.order()
+    fn carry_out(&mut self, _: Order) -> Result<(), Refused> {
+        match self.fails() {
+            true => Err(Refused),
+            false => Ok(()),
+        }
     }
 }
 

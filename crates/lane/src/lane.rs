@@ -72,8 +72,8 @@ impl LaneConfig {
         let Self { frames, evict_batch, caps, .. } = *self;
         let config = Config { frames, pages, tasks: 1, evict_batch, caps };
         let below = match &self.below {
-            LaneBelow::Homes => Below::Homes,
-            LaneBelow::Swap(areas, _) => Below::Swap(areas.clone()),
+            LaneBelow::Homes => Below::default(),
+            LaneBelow::Swap(areas, _) => areas.clone().into(),
         };
         Head { below, ..Head::new(self.policy.to_string(), self.handler, config) }
     }

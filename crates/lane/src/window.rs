@@ -103,12 +103,10 @@ impl PageWindow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coldframe_core::swap::collect::greedy;
     use coldframe_core::swap::AreaConfig;
 
     fn two_areas() -> Swap {
-        let area = AreaConfig::log(4, 2, &greedy::COLLECTOR);
-        Swap::new(100, 32, &[area, area]).unwrap()
+        Swap::new(100, 32, &[AreaConfig::log(4); 2]).unwrap()
     }
 
     #[test]

@@ -44,17 +44,12 @@ impl Builder {
         let Builder { config, policy, handler, below, arrival } = self;
         check(&config)?;
         let Config { frames, pages, tasks, caps, .. } = config;
-        if caps.places && below != Below::Homes {
+        if caps.places && below != Below::default() {
             return Err(ConfigError::Placed);
         }
-        let (slots, areas) = match below {
-            Below::Homes => (None, None),
-            Below::Swap(areas) => (None, Some(areas)),
-            Below::Slots(slots) => (Some(slots), None),
-            Below::SlotsThenSwap(slots, areas) => (Some(slots), Some(areas)),
-        };
+        let Below { slots, swap } = below;
         slots.map_or(Ok(()), |slots| within("slots", slots.slots))?;
-        let swap = areas.map(|SwapAreas { slots_per_block, areas }| Swap::new(pages, slots_per_block, &areas));
+        let swap = swap.map(|SwapAreas { slots_per_block, areas }| Swap::new(pages, slots_per_block, &areas));
         let swap = swap.transpose().map_err(ConfigError::Swap)?;
         let backing = Backing::new(pages, swap, slots.map(|slots| Slots::new(slots, pages, tasks)));
         let backing = backing.read_at_home(caps.direct_read);

@@ -9,7 +9,7 @@ use super::blocks::{Blocks, Use};
 use super::collect::{Candidates, Floor};
 use super::linux::SlotMap;
 use super::log::{Log, Stream};
-use super::{AreaConfig, Flash, Layout, RESERVE, VICTIMS_MAX};
+use super::{AreaConfig, Flash, Layout, Order, RESERVE, VICTIMS_MAX};
 use crate::ids::{BlockId, PageId, SlotId};
 use crate::lists::List;
 
@@ -141,11 +141,7 @@ impl Area {
             let slot = blocks.take(block);
             self.room -= 1;
             blocks.now += 1;
-            let done = match from {
-                None => flash.program(slot, page),
-                Some(from) => flash.copy(from, slot, page),
-            };
-            if done.is_err() {
+            if flash.carry_out(Order::Program { page, from, to: slot }).is_err() {
                 self.give_up(block, blocks);
                 continue;
             }
@@ -266,7 +262,7 @@ impl Area {
         let wanted = (self.config.stop * n).saturating_sub(self.room) + self.load;
         let (mut freed, mut survivors) = (0, 0);
         while self.victims.len() < self.config.victims as usize && freed < wanted {
-            let Some(victim) = (self.config.collector.victim)(&self.candidates(blocks)) else { break };
+            let Some(victim) = self.candidates(blocks).victim(self.config.collector) else { break };
             let valid = blocks.get(victim).valid;
             // A wholly valid block frees no slot, and by the collector's order neither does any block after it.
             if valid == n || survivors + valid > self.room {
@@ -313,7 +309,7 @@ impl Area {
     }
 
     fn erase(&mut self, block: BlockId, blocks: &mut Blocks, flash: &mut impl Flash) {
-        let failed = flash.erase(block).is_err();
+        let failed = flash.carry_out(Order::Erase(block)).is_err();
         let local = self.local(block);
         let b = blocks.get_mut(block);
         if failed {

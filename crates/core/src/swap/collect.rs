@@ -31,8 +31,6 @@ pub struct Collector {
     /// Survivors are sorted by age and kept apart from pages that come from RAM. The slides give several victims to
     /// these collectors only.
     pub with_age: bool,
-    /// The best victim; `None`: no block is closed.
-    pub victim: fn(&Candidates<'_>) -> Option<BlockId>,
     /// A block's score; the least is best.
     pub score: fn(&Facts) -> Ratio,
 }
@@ -154,9 +152,17 @@ impl Candidates<'_> {
         (0..self.blocks.len()).map(BlockId::from).filter(closed)
     }
 
-    /// The best block among the longest unchanged ones of each number of valid slots. This is enough for scores in
-    /// which, at equal validity, a block that is idle longer is never worse.
-    pub(super) fn best_of_heads(&self, score: fn(&Facts) -> Ratio) -> Option<BlockId> {
+    /// The block with the best score; `None`: no block is closed.
+    pub fn victim(&self, collector: &Collector) -> Option<BlockId> {
+        match collector.with_age {
+            true => self.best_within(collector.score),
+            false => self.best_of_heads(collector.score),
+        }
+    }
+
+    /// The best block among the longest unchanged ones of each number of valid slots. This is enough for scores without
+    /// the pages' ages: at equal validity, a block that is idle longer is never worse.
+    fn best_of_heads(&self, score: fn(&Facts) -> Ratio) -> Option<BlockId> {
         let mut best = None;
         (0..=self.slots()).filter_map(|v| self.with_valid(v).next()).for_each(|b| self.better(&mut best, b, score));
         best.map(|(_, _, block)| block)
@@ -164,7 +170,7 @@ impl Candidates<'_> {
 
     /// The best block of all. Blocks are visited by rising number of valid slots, and only as far as `bound` allows:
     /// the best score that a block with this many valid slots could have.
-    pub(super) fn best_within(&self, score: fn(&Facts) -> Ratio) -> Option<BlockId> {
+    fn best_within(&self, score: fn(&Facts) -> Ratio) -> Option<BlockId> {
         let mut best: Option<(Ratio, u64, BlockId)> = None;
         for valid in 0..=self.slots() {
             if self.buckets[valid as usize].is_empty() {

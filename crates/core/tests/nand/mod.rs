@@ -1,7 +1,7 @@
 //! A small, slow NAND that checks its rules and can fail.
 
-use coldframe_core::swap::{Flash, Refused};
-use coldframe_core::{BlockId, PageId, SlotId};
+use coldframe_core::swap::{Flash, Order, Refused};
+use coldframe_core::{PageId, SlotId};
 
 /// The next failure.
 #[derive(Clone, Copy, Debug)]
@@ -81,17 +81,16 @@ impl Nand {
 }
 
 impl Flash for Nand {
-    fn program(&mut self, slot: SlotId, page: PageId) -> Result<(), Refused> {
-        self.put(slot, page, self.writing)
-    }
-
-    fn copy(&mut self, from: SlotId, to: SlotId, page: PageId) -> Result<(), Refused> {
-        let Cell::Page { page: there, content, .. } = self.cells[from.index()] else { panic!("nothing to copy") };
-        assert_eq!(there, page, "another page is copied");
-        self.put(to, page, content)
-    }
-
-    fn erase(&mut self, block: BlockId) -> Result<(), Refused> {
+    fn carry_out(&mut self, order: Order) -> Result<(), Refused> {
+        let block = match order {
+            Order::Program { page, from: None, to } => return self.put(to, page, self.writing),
+            Order::Program { page, from: Some(from), to } => {
+                let Cell::Page { page: there, content } = self.cells[from.index()] else { panic!("nothing to copy") };
+                assert_eq!(there, page, "another page is copied");
+                return self.put(to, page, content);
+            }
+            Order::Erase(block) => block,
+        };
         assert!(!self.bad[block.index()], "a bad block is erased");
         let cells = self.block(block.index());
         if std::mem::take(&mut self.erase_fails) {

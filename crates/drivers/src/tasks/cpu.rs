@@ -88,7 +88,7 @@ impl Cpu {
             world.read_in_slots();
         }
         let mut owned = Vec::new();
-        if let Below::Slots(slots) = config.area {
+        if let Some(slots) = config.area.slots {
             owned = vec![false; pages];
             world.meters.slot_writes = vec![0; slots.slots];
         }
@@ -446,7 +446,7 @@ impl Cpu {
     fn fault(&mut self, running: usize, reference: PageRef) {
         let page = PageId::from(self.tasks[running].spec.first_page as usize + reference.page());
         self.tasks[running].faulted = self.now();
-        if let Below::Slots(_) = self.area {
+        if self.area.slots.is_some() {
             self.own(running, page);
         }
         let outcome = self.paging.fault(running, page, reference.writing());

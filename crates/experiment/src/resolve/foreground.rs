@@ -59,12 +59,12 @@ fn plan(settings: &Settings, backed: BackedArea, frames: usize) -> Result<TasksP
     }
     let mut machine = backed.prices.machine();
     (machine.reads_max, machine.failures) = (backed.reads_max, failures(settings)?);
-    let area = match &backed.log {
+    let area: Below = match &backed.log {
         Some(log) => {
             machine.collect = log.collect;
-            Below::Swap(log.areas.clone())
+            log.areas.clone().into()
         }
-        None => Below::Slots(backed.slots((backed.phone.files_min_mb * 1_000_000 / PAGE.0) as usize)),
+        None => backed.slots((backed.phone.files_min_mb * 1_000_000 / PAGE.0) as usize).into(),
     };
     let config = TasksConfig {
         policy: names::policy(settings.policy.as_deref().unwrap_or("clock"))?,
@@ -134,9 +134,8 @@ mod tests {
 
     #[test]
     fn sizes_are_bytes_or_parts_of_the_footprint() {
-        let sizes = |plan: &TasksPlan| match plan.config.area {
-            Below::Slots(slots) => (plan.config.frames, slots.slots),
-            _ => panic!("slots that are rewritten in place"),
+        let sizes = |plan: &TasksPlan| {
+            (plan.config.frames, plan.config.area.slots.expect("slots that are rewritten in place").slots)
         };
         let plan = resolved(&["ram=50%", "swap.size=8MiB", "swap.backing=nvm"]).unwrap();
         assert_eq!(sizes(&plan), (12_800, 2_048));

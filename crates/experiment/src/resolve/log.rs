@@ -200,7 +200,10 @@ fn areas(s: &Swap, defaults: &LogDefaults, blocks: String) -> Result<(Vec<AreaCo
             priority: priority.trim().parse().ok()?,
             layout: if layout == "linux" { Layout::Linux { cluster: linux::CLUSTER } } else { Layout::Log },
             victims,
-            ..AreaConfig::log(blocks.trim().parse().ok()?, defaults.start, collector)
+            collector,
+            start: defaults.start,
+            stop: defaults.start,
+            ..AreaConfig::log(blocks.trim().parse().ok()?)
         })
     };
     let Some(areas) = blocks.split(',').map(area).collect::<Option<Vec<_>>>() else {

@@ -152,9 +152,9 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
     let queued = if lane.handler.needs_xip { 0 } else { window.slots() - 1 };
     let mut caps = Caps { buffers: buffers + queued, ..lane.caps };
     machine.window = window;
-    let (mut area, mut frames) = (Below::Homes, lane.frames);
+    let (mut area, mut frames) = (Below::default(), lane.frames);
     if let Some(log) = &base.area {
-        (area, machine.collect) = (Below::Swap(log.areas.clone()), log.collect);
+        (area, machine.collect) = (log.areas.clone().into(), log.collect);
     }
     if let Some(backed) = &backed {
         let of = backed.prices.machine();
@@ -162,16 +162,13 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
         (machine.area, machine.slot_read, machine.reads_max) = (of.area, of.slot_read, backed.reads_max);
         caps.direct_read = backed.area.direct_read;
         let slots = backed.slots(0);
-        area = match (&backed.log, area) {
-            (Some(log), _) => Below::Swap(log.areas.clone()),
-            (None, Below::Swap(flash)) => {
-                machine.area_slots = slots.slots;
-                Below::SlotsThenSwap(slots, flash)
-            }
-            (None, _) => Below::Slots(slots),
-        };
         if let Some(log) = &backed.log {
-            machine.collect = log.collect;
+            (area, machine.collect) = (log.areas.clone().into(), log.collect);
+        } else {
+            if area.swap.is_some() {
+                machine.area_slots = slots.slots;
+            }
+            area.slots = Some(slots);
         }
     }
     let reference = base.front.idle.reference;

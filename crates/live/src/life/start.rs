@@ -148,10 +148,8 @@ fn build(
     let plan = Plan::of(frames, batch);
     let plan = if options.record.is_some() { plan.without_reserve() } else { plan };
     let knobs = options.record.as_ref().map(recorder::knobs_of);
-    let below = match &options.swap {
-        Some(area) => Below::Swap(area.areas(&device, pages, options.backing_max)?),
-        None => Below::Homes,
-    };
+    let areas = |area: &crate::SwapArea| area.areas(&device, pages, options.backing_max);
+    let below = Below { slots: None, swap: options.swap.as_ref().map(areas).transpose()? };
     let (engine, head) = engine(&options, &plan, pages, below, knobs.clone())?;
     stats.device_read_ns.store(measured.read_ns, Ordering::Relaxed);
     let policy = options.policy.clone().unwrap_or_default();
@@ -282,7 +280,7 @@ fn engine(
         let (asked, names) = (&options.handler, names.join(", "));
         LiveError::setting("handler", format!("there is no handler `{asked}` for this machine; there are {names}"))
     })?;
-    let mut config = plan.config(pages, !matches!(below, Below::Swap(_)));
+    let mut config = plan.config(pages, below.swap.is_none());
     config.caps.direct_read = options.slow.is_some();
     let head = Head { below: below.clone(), ..Head::new(choice.to_string(), handler, config) };
     let engine = Engine::builder(config, policy, handler).below(below).build();

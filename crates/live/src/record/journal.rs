@@ -127,7 +127,7 @@ mod tests {
             policy: "fifo".into(),
             handler: "parallel".into(),
             config,
-            below: coldframe_core::Below::Homes,
+            below: coldframe_core::Below::default(),
             arrival: coldframe_core::prefetch::Arrival::Mapped,
         }
     }

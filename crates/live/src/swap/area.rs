@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use coldframe_core::swap::{collect, AreaConfig, Counts, Layout, Swap, SwapAreas, WearLevelling};
+use coldframe_core::swap::{collect, AreaConfig, Counts, Swap, SwapAreas};
 
 use crate::stats::Stats;
 use crate::swap::device::Device;
@@ -31,16 +31,8 @@ impl SwapArea {
             let names: Vec<_> = collect::ALL.iter().map(|collector| collector.name).collect();
             return Err(refuse(format!("there is no collector `{}`; there are {}", self.collector, names.join(", "))));
         };
-        let area = AreaConfig {
-            blocks: blocks as u32,
-            priority: 0,
-            layout: Layout::Log,
-            collector,
-            victims: self.victims,
-            start: SwapArea::START,
-            stop: SwapArea::START,
-            wear: WearLevelling { dynamic: true, spread_max: None },
-        };
+        let (victims, start, stop) = (self.victims, SwapArea::START, SwapArea::START);
+        let area = AreaConfig { collector, victims, start, stop, ..AreaConfig::log(blocks as u32) };
         Ok(SwapAreas { slots_per_block: SEGMENT as u32, areas: vec![area] })
     }
 }

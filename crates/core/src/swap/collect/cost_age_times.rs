@@ -6,21 +6,15 @@
 //!
 //! One is added to the erases: otherwise every block that was never erased scores 0, whatever pages it holds.
 
-use super::{Candidates, Collector, Facts, Ratio};
-use crate::ids::BlockId;
+use super::{Collector, Facts, Ratio};
 
 /// The entry of the table of collectors.
 pub const COLLECTOR: Collector = Collector {
     name: "cost-age-times",
     summary: "least u / (1 - u) * (erases + 1) / mean age of valid pages (CATA)",
     with_age: true,
-    victim,
     score,
 };
-
-fn victim(candidates: &Candidates<'_>) -> Option<BlockId> {
-    candidates.best_within(score)
-}
 
 /// v / (n - v) * (e + 1) / (age_sum / v).
 fn score(facts: &Facts) -> Ratio {

@@ -4,16 +4,11 @@
 //! 3.5, divide by 1 + u, because they read the whole segment. Kawaguchi, Nishioka and Motoda: *A Flash-Memory Based
 //! File System*, USENIX 1995, section 3.2, divide by 2u: a page is read and written.
 
-use super::{Candidates, Collector, Facts, Ratio};
-use crate::ids::BlockId;
+use super::{Collector, Facts, Ratio};
 
 /// The entry of the table of collectors.
 pub const COLLECTOR: Collector =
-    Collector { name: "cost-benefit", summary: "largest age * (1 - u) / 2u (CB)", with_age: false, victim, score };
-
-fn victim(candidates: &Candidates<'_>) -> Option<BlockId> {
-    candidates.best_of_heads(score)
-}
+    Collector { name: "cost-benefit", summary: "largest age * (1 - u) / 2u (CB)", with_age: false, score };
 
 /// The inverse, so that the least is best: 2u / ((1 - u) * age) = 2v / ((n - v) * age).
 fn score(facts: &Facts) -> Ratio {

@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use coldframe_core::{Below, Event, PageId, Ps, TaskId};
+use coldframe_core::{Event, PageId, Ps, TaskId};
 
 use super::Cpu;
 use crate::tasks::program::Turn;
@@ -172,7 +172,7 @@ impl Cpu {
             (foreground.current, foreground.switched) = (Some(task), foreground.at);
             foreground.result.switches.push(switch);
         }
-        if let Below::Slots(_) = self.area {
+        if self.area.slots.is_some() {
             self.paging.handle(Event::Foreground { task: TaskId::from(task) }, Class::Demand);
         }
     }
