@@ -149,29 +149,28 @@ fn written(machine: Machine, costs: &Costs, swap: &[SwapCosts]) -> Sheet {
     let source = format!("measured on {} by `coldframe doctor --calibrate`", machine.measured);
     let Machine { processor, processors, kernel, disk, .. } = &machine;
     let title = format!("this machine: {processor}, {processors} CPUs, Linux {kernel}, disk {disk}");
-    let mut sheet = Sheet::empty(stored::NAME, Kind::Machine, &title);
+    let mut sheet = Sheet { name: stored::NAME.into(), kind: Kind::Machine, title, ..Sheet::default() };
     fn with<T>(value: T, source: &str) -> Option<Sourced<T>> {
         Some(Sourced { value, source: source.into() })
     }
-    // The recorder's window moves a page out and back in the same way as the invalid list.
     let swap = swap.iter().flat_map(|swap| match swap.compressed {
         true => vec![("zram_fault", swap.fault), ("zram_pack", swap.pack)],
         false => vec![("swap_fault", swap.fault), ("swap_ahead", swap.ahead)],
     });
-    for (event, sample) in costs.events().into_iter().chain([("entry", costs.false_fault)]).chain(swap) {
+    for (event, sample) in costs.events().into_iter().chain(swap) {
         let place = sheet.live.of(event).expect("a sheet has every event");
         *place = with(sample, &source);
     }
-    for (kind, latency) in costs.disk.kinds() {
+    for (kind, latency) in &costs.disk {
         let place = sheet.disk.of(kind).expect("a sheet has every kind of request");
-        *place = latency.and_then(|latency| with(latency, &source));
+        *place = with(*latency, &source);
     }
     let known = "a setting of the live pager, not measured";
     sheet.geometry.page = with(coldframe_sheet::quantity::show_bytes(coldframe_core::Bytes(PAGE as u64)), known);
     sheet.geometry.buffers = with(READ_AHEAD_MAX + 1, known);
-    sheet.time.load = with(show_time(costs.disk.read_1.mean), &format!("{source}: disk.read_1, mean"));
+    sheet.time.load = with(show_time(costs.disk("read_1").mean), &format!("{source}: disk.read_1, mean"));
     sheet.time.transfer = with(show_time(costs.transfer), &format!("{source}: stage TransHostMem of the live pager"));
-    sheet.time.program = with(show_time(costs.disk.write_32.per_page), &format!("{source}: disk.write_32, a page"));
+    sheet.time.program = with(show_time(costs.disk("write_32").per_page), &format!("{source}: disk.write_32, a page"));
     sheet.machine = Some(machine);
     sheet
 }
@@ -179,6 +178,7 @@ fn written(machine: Machine, costs: &Costs, swap: &[SwapCosts]) -> Sheet {
 #[cfg(test)]
 mod tests {
     use coldframe_core::Ps;
+    use coldframe_sheet::here::Here;
     use coldframe_sheet::sheet::machine::{Latency, Spread};
 
     use super::*;
@@ -186,9 +186,8 @@ mod tests {
     fn costs() -> Costs {
         let sample = Spread { low: Ps(1_000), mean: Ps(2_000), high: Ps(3_000) };
         let latency = Latency { p50: Ps(1_000), mean: Ps(2_000), p99: Ps(3_000), per_page: Ps(500) };
-        Costs {
+        let here = Here {
             zero_fill_native: sample,
-            zero_fill_huge: sample,
             zero_fill: sample,
             device_fault: Spread { low: Ps(70_000_000), mean: Ps(80_500_000), high: Ps(90_000_000) },
             read_ahead: sample,
@@ -197,27 +196,20 @@ mod tests {
             first_write: sample,
             evict_clean: sample,
             evict_dirty: sample,
-            evict_dirty_read: sample,
-            transfer: Ps(1_000),
-            disk: costs::Disk {
-                read_1: latency,
-                read_4: None,
-                read_16: Some(latency),
-                write_1: latency,
-                write_8: latency,
-                write_32: latency,
-            },
-        }
+            entry: sample,
+        };
+        let disk = ["read_1", "read_16", "write_1", "write_8", "write_32"].map(|kind| (kind, latency)).into();
+        Costs { here, zero_fill_huge: sample, evict_dirty_read: sample, transfer: Ps(1_000), disk }
     }
 
     #[test]
     fn what_is_measured_is_written_as_a_sheet_that_says_what_this_machine_costs() {
-        let sample = costs().memory_fault;
-        let swap = |compressed| SwapCosts { compressed, fault: costs().device_fault, ahead: sample, pack: sample };
+        let sample = costs().here.memory_fault;
+        let swap = |compressed| SwapCosts { compressed, fault: costs().here.device_fault, ahead: sample, pack: sample };
         let sheet = written(machine(Path::new("/tmp")), &costs(), &[swap(true)]);
         let read = coldframe_sheet::sheet::parse("here.toml", &sheet.to_toml()).unwrap();
         assert_eq!(read, sheet);
-        let here = coldframe_sheet::here::Here::of(&read).unwrap();
+        let here = Here::of(&read).unwrap();
         assert_eq!((here.device_fault.low, here.device_fault.mean), (Ps(70_000_000), Ps(80_500_000)));
         assert_eq!(here.entry, here.false_fault);
         assert_eq!((read.load().unwrap(), read.program().unwrap()), (Ps(2_000), Ps(500)));

@@ -26,38 +26,6 @@ const REQUESTS_MIN: usize = 100;
 /// More are not needed.
 const REQUESTS_MAX: usize = 4000;
 
-/// The times of the device. Reads are of one page at random places, with one or several in flight. `None`: there is
-/// no io_uring here.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Disk {
-    /// One in flight.
-    pub read_1: Latency,
-    /// Four in flight.
-    pub read_4: Option<Latency>,
-    /// Sixteen in flight.
-    pub read_16: Option<Latency>,
-    /// Writes of one page at random places.
-    pub write_1: Latency,
-    /// Writes of eight pages at random places.
-    pub write_8: Latency,
-    /// Writes of 32 pages in order: as the log writes.
-    pub write_32: Latency,
-}
-
-impl Disk {
-    /// Each with its name, in order.
-    pub fn kinds(&self) -> [(&'static str, Option<Latency>); 6] {
-        [
-            ("read_1", Some(self.read_1)),
-            ("read_4", self.read_4),
-            ("read_16", self.read_16),
-            ("write_1", Some(self.write_1)),
-            ("write_8", Some(self.write_8)),
-            ("write_32", Some(self.write_32)),
-        ]
-    }
-}
-
 /// A file like the pager's, with content, and memory for its transfers.
 struct Transfers {
     file: File,
@@ -66,13 +34,17 @@ struct Transfers {
     random: fastrand::Rng,
 }
 
-/// Measures.
-pub fn measure(backing: &Path, course: Course) -> Result<Disk, LiveError> {
-    let refused = |error: io::Error| refused(backing, &error);
-    let file = swap_file(backing)?;
-    let memory = Plain::new(bytes(LONG + DEPTH_MAX), true).map_err(refused)?;
-    let mut transfers = Transfers { file, memory, course, random: fastrand::Rng::with_seed(6) };
-    transfers.all().map_err(refused)
+impl Transfers {
+    fn new(backing: &Path, course: Course) -> Result<Transfers, LiveError> {
+        let file = swap_file(backing)?;
+        let memory = Plain::new(bytes(LONG + DEPTH_MAX), true).map_err(|e| refused(backing, &e))?;
+        Ok(Transfers { file, memory, course, random: fastrand::Rng::with_seed(6) })
+    }
+}
+
+/// Measures all kinds of requests.
+pub fn measure(backing: &Path, course: Course) -> Result<Vec<(&'static str, Latency)>, LiveError> {
+    Transfers::new(backing, course)?.all().map_err(|e| refused(backing, &e))
 }
 
 /// A page read from the device at a random place, one at a time.
@@ -80,12 +52,8 @@ pub fn measure(backing: &Path, course: Course) -> Result<Disk, LiveError> {
 /// # Errors
 /// The folder cannot be used.
 pub fn page_read(backing: &Path, course: Course) -> Result<Spread, LiveError> {
-    let refused = |error: io::Error| refused(backing, &error);
-    let file = swap_file(backing)?;
-    let memory = Plain::new(bytes(LONG + DEPTH_MAX), true).map_err(refused)?;
-    let mut transfers = Transfers { file, memory, course, random: fastrand::Rng::with_seed(6) };
-    transfers.writes(LONG).map_err(refused)?;
-    let times = transfers.times_of_reads().map_err(refused)?;
+    let mut transfers = Transfers::new(backing, course)?;
+    let times = transfers.writes(LONG).and_then(|_| transfers.times_of_reads()).map_err(|e| refused(backing, &e))?;
     let of = |few: &[u64]| few.iter().sum::<u64>() as f64 / few.len() as f64;
     Ok(stretch::spread(&times.chunks(TOGETHER).map(of).collect::<Vec<_>>()).expect("there are always some"))
 }
@@ -101,18 +69,16 @@ fn refused(backing: &Path, error: &io::Error) -> LiveError {
 }
 
 impl Transfers {
-    fn all(&mut self) -> io::Result<Disk> {
+    /// The long writes come first: they fill the file.
+    fn all(&mut self) -> io::Result<Vec<(&'static str, Latency)>> {
         let random = &mut self.random;
         self.memory.bytes().fill_with(|| random.u8(..));
-        let write_32 = self.writes(LONG)?;
-        Ok(Disk {
-            read_1: self.reads()?,
-            read_4: self.reads_together(4)?,
-            read_16: self.reads_together(DEPTH_MAX)?,
-            write_1: self.writes(1)?,
-            write_8: self.writes(8)?,
-            write_32,
-        })
+        let mut all = vec![("write_32", self.writes(LONG)?), ("read_1", self.reads()?)];
+        for (kind, depth) in [("read_4", 4), ("read_16", DEPTH_MAX)] {
+            all.extend(self.reads_together(depth)?.map(|latency| (kind, latency)));
+        }
+        all.extend([("write_1", self.writes(1)?), ("write_8", self.writes(8)?)]);
+        Ok(all)
     }
 
     fn goes_on(&self, done: usize, began: Instant) -> bool {

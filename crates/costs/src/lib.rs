@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use coldframe_core::Ps;
 use coldframe_live::{LiveError, PAGE};
-use coldframe_sheet::sheet::machine::Spread;
+use coldframe_sheet::here::Here;
+use coldframe_sheet::sheet::machine::{Latency, Spread};
 
 use stretch::{less, more, spread};
 
@@ -23,7 +24,6 @@ mod paged;
 mod stretch;
 mod swap;
 
-pub use disk::Disk;
 pub use swap::{swap_costs, swap_is_compressed, SwapCosts};
 
 /// How long to measure.
@@ -63,53 +63,35 @@ impl Course {
 /// the log reserves ahead.
 pub const ROOM: u64 = 160 << 20;
 
-/// The cost of each event, as time of the thread that causes it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// What was measured.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Costs {
-    /// The first touch of a page without the pager, huge pages off.
-    pub zero_fill_native: Spread,
-    /// The same for each 4 KiB, with huge pages as the kernel has them set.
+    /// The cost of each event that the answer's prices need.
+    pub here: Here,
+    /// The first touch of a page without the pager for each 4 KiB, with huge pages as the kernel has them set.
     pub zero_fill_huge: Spread,
-    /// The first touch of a page under the pager, while no page has to leave.
-    pub zero_fill: Spread,
-    /// A page loaded from the device, one at a time, while clean pages are evicted.
-    pub device_fault: Spread,
-    /// Each page of a sequential stream, while clean pages are evicted.
-    pub read_ahead: Spread,
-    /// A page loaded from the log's buffers in RAM; evictions for it are not included.
-    pub memory_fault: Spread,
-    /// A touch of a page in RAM that was unmapped.
-    pub false_fault: Spread,
-    /// The first write to a page that was mapped read-only.
-    pub first_write: Spread,
-    /// The extra time of a fault without device time, for a clean page evicted with it.
-    pub evict_clean: Spread,
-    /// The extra time of a fault without device time, for a dirty page evicted with it.
-    pub evict_dirty: Spread,
     /// The extra time of a fault that waits for the device, if a dirty page is evicted instead of a clean one.
     pub evict_dirty_read: Spread,
     /// The copy of a loaded page from its buffer into place, as the pager counts it.
     pub transfer: Ps,
-    /// The device alone.
-    pub disk: Disk,
+    /// The times of the device alone, by their key in a sheet. Reads are of one page at random places, with so many in
+    /// flight; writes are of so many pages. Without io_uring there is one read in flight only.
+    pub disk: Vec<(&'static str, Latency)>,
 }
 
 impl Costs {
-    /// Each event with its name, in order.
-    pub fn events(&self) -> [(&'static str, Spread); 11] {
-        [
-            ("zero_fill_native", self.zero_fill_native),
-            ("zero_fill_huge", self.zero_fill_huge),
-            ("zero_fill", self.zero_fill),
-            ("device_fault", self.device_fault),
-            ("read_ahead", self.read_ahead),
-            ("memory_fault", self.memory_fault),
-            ("false_fault", self.false_fault),
-            ("first_write", self.first_write),
-            ("evict_clean", self.evict_clean),
-            ("evict_dirty", self.evict_dirty),
-            ("evict_dirty_read", self.evict_dirty_read),
-        ]
+    /// Each event with its key in a sheet.
+    pub fn events(&self) -> Vec<(&'static str, Spread)> {
+        let more = [("zero_fill_huge", self.zero_fill_huge), ("evict_dirty_read", self.evict_dirty_read)];
+        [self.here.all(), more.into()].concat()
+    }
+
+    /// The device's times of this kind, which is always measured.
+    ///
+    /// # Panics
+    /// If there is no such kind.
+    pub fn disk(&self, kind: &str) -> Latency {
+        self.disk.iter().find(|(known, _)| *known == kind).expect("it is measured").1
     }
 }
 
@@ -130,12 +112,12 @@ pub fn measure(backing: &Path, extent: Extent, step: &mut dyn FnMut(u64, u64)) -
     }
     // Under load, time may run out before an event happened.
     for _ in 0..MORE_ROUNDS {
-        if costs(&timings, disk).is_none() {
+        if costs(&timings, &disk).is_none() {
             paged::round(&mut timings, backing, course)?;
         }
     }
     step(parts, parts);
-    costs(&timings, disk).ok_or_else(|| LiveError::Backing {
+    costs(&timings, &disk).ok_or_else(|| LiveError::Backing {
         path: backing.to_path_buf(),
         reason: "the events to be measured could not be provoked; try again when the machine has less to do".into(),
     })
@@ -160,24 +142,30 @@ pub fn page_read(backing: &Path) -> Result<Spread, LiveError> {
 /// processors.
 const MORE_ROUNDS: u64 = 10;
 
-fn costs(timings: &paged::Timings, disk: Disk) -> Option<Costs> {
-    let evict_clean = more(&timings.zeros_in_clean_out, &timings.zeros_read)?;
+fn costs(timings: &paged::Timings, disk: &[(&'static str, Latency)]) -> Option<Costs> {
+    let (evict_clean, false_fault) =
+        (more(&timings.zeros_in_clean_out, &timings.zeros_read)?, spread(&timings.unmapped)?);
     // If no page came from the log's buffers, another event without the device is taken.
     let memory = spread(&timings.from_memory).map(|all| less(all, evict_clean.mean));
-    Some(Costs {
+    let here = Here {
         zero_fill_native: spread(&timings.native)?,
-        zero_fill_huge: spread(&timings.native_huge)?,
         zero_fill: spread(&timings.zeros_written)?,
         device_fault: spread(&timings.random_read)?,
         read_ahead: spread(&timings.sequential_read)?,
         memory_fault: memory.or_else(|| spread(&timings.zeros_read))?,
-        false_fault: spread(&timings.unmapped)?,
+        false_fault,
         first_write: spread(&timings.first_write)?,
         evict_clean,
         evict_dirty: more(&timings.zeros_in_dirty_out, &timings.zeros_written)?,
+        // The recorder's window moves a page out and back in the same way as the invalid list.
+        entry: false_fault,
+    };
+    Some(Costs {
+        here,
+        zero_fill_huge: spread(&timings.native_huge)?,
         evict_dirty_read: more(&timings.random_write, &timings.random_read)?,
         transfer: Ps(timings.copies_ns * 1000 / timings.copies.max(1)).max(LEAST),
-        disk,
+        disk: disk.into(),
     })
 }
 
@@ -220,13 +208,15 @@ mod tests {
                 "{name}: {sample:?}"
             );
         }
-        for (name, latency) in costs.disk.kinds() {
-            let Some(latency) = latency else { continue };
+        for (name, latency) in &costs.disk {
             assert!(Ps::ZERO < latency.p50 && latency.p50 <= latency.p99, "{name}: {latency:?}");
             assert!(Ps::ZERO < latency.per_page && Ps::ZERO < latency.mean, "{name}: {latency:?}");
         }
         assert_eq!((steps.first(), steps.last()), (Some(&(0, 2)), Some(&(2, 2))));
-        assert!(costs.device_fault.mean > costs.zero_fill_native.mean, "a device is slower than the kernel's zeros");
+        assert!(
+            costs.here.device_fault.mean > costs.here.zero_fill_native.mean,
+            "a device is slower than the kernel's zeros"
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use coldframe_core::{Ps, Stage, Work};
 use serde::{Deserialize, Serialize};
 
-use crate::quantity;
+use crate::quantity::time_as_text;
 
 /// Times of the stages of a fault handler on one processor. `LoadStopover` is the device's work and has no price
 /// here.
@@ -12,31 +12,31 @@ use crate::quantity;
 #[serde(deny_unknown_fields)]
 pub struct StagePrices {
     /// PreProcess.
-    #[serde(with = "text")]
+    #[serde(with = "time_as_text")]
     pub pre_process: Ps,
     /// GetFreeframe without its walk.
-    #[serde(with = "text")]
+    #[serde(with = "time_as_text")]
     pub get_freeframe: Ps,
     /// Each frame examined in GetFreeframe.
-    #[serde(with = "text")]
+    #[serde(with = "time_as_text")]
     pub walk_step: Ps,
     /// Each delayed downgrade, in GetFreeframe.
-    #[serde(with = "text")]
+    #[serde(with = "time_as_text")]
     pub delayed_downgrade: Ps,
     /// TransHostMem: one page from the buffer to RAM.
-    #[serde(with = "text")]
+    #[serde(with = "time_as_text")]
     pub trans_host_mem: Ps,
     /// UpdateMMU, including the policy's list work for the new page.
-    #[serde(with = "text")]
+    #[serde(with = "time_as_text")]
     pub update_mmu: Ps,
     /// PostProcess.
-    #[serde(with = "text")]
+    #[serde(with = "time_as_text")]
     pub post_process: Ps,
     /// The part of UpdateMMU in a false fault that manages the lists ("reference step").
-    #[serde(with = "text")]
+    #[serde(with = "time_as_text")]
     pub false_fault_reference: Ps,
     /// The rest of a false fault, half of it before and half of it after the reference step.
-    #[serde(with = "text")]
+    #[serde(with = "time_as_text")]
     pub false_fault_rest: Ps,
 }
 
@@ -78,19 +78,5 @@ impl StagePrices {
             Stage::UpdateMMU => self.update_mmu,
             Stage::PostProcess => self.post_process,
         }
-    }
-}
-
-mod text {
-    use super::{quantity, Ps};
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub fn serialize<S: Serializer>(time: &Ps, s: S) -> Result<S::Ok, S::Error> {
-        s.serialize_str(&quantity::show_time(*time))
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Ps, D::Error> {
-        let text = String::deserialize(d)?;
-        quantity::time(&text).map_err(serde::de::Error::custom)
     }
 }

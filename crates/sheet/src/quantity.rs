@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use coldframe_core::{Bytes, MicroWatt, Pj, Ps};
+use coldframe_core::{Bytes, Pj, Ps};
 
 /// A quantity that cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -20,42 +20,83 @@ impl fmt::Display for QuantityError {
     }
 }
 
-const SIZES: &[(&str, u64)] = &[
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-    ("GiB", 1 << 30),
-    ("TiB", 1 << 40),
-    ("kB", 1_000),
-    ("MB", 1_000_000),
-    ("GB", 1_000_000_000),
-    ("K", 1 << 10),
-    ("M", 1 << 20),
-    ("G", 1 << 30),
-    ("B", 1),
-    ("", 1),
-];
+/// A unit of quantities: its names with their scales, and the accepted forms in words.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unit {
+    names: &'static [(&'static str, u64)],
+    expected: &'static str,
+}
 
-const TIMES: &[(&str, u64)] =
-    &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("µs", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)];
+impl Unit {
+    /// Bytes; `K`, `M` and `G` are binary.
+    pub const SIZE: Unit = Unit {
+        names: &[
+            ("KiB", 1 << 10),
+            ("MiB", 1 << 20),
+            ("GiB", 1 << 30),
+            ("TiB", 1 << 40),
+            ("kB", 1_000),
+            ("MB", 1_000_000),
+            ("GB", 1_000_000_000),
+            ("K", 1 << 10),
+            ("M", 1 << 20),
+            ("G", 1 << 30),
+            ("B", 1),
+            ("", 1),
+        ],
+        expected: "a size such as 64KiB, 1.5MiB or 4096 (bytes)",
+    };
+    /// Picoseconds.
+    pub const TIME: Unit = Unit {
+        names: &[
+            ("ps", 1),
+            ("ns", 1_000),
+            ("us", 1_000_000),
+            ("µs", 1_000_000),
+            ("ms", 1_000_000_000),
+            ("s", 1_000_000_000_000),
+        ],
+        expected: "a time with its unit such as 25us, 20.64us or 10ns",
+    };
+    /// Picojoules.
+    pub const ENERGY: Unit = Unit {
+        names: &[("pJ", 1), ("nJ", 1_000), ("uJ", 1_000_000), ("mJ", 1_000_000_000), ("J", 1_000_000_000_000)],
+        expected: "an energy with its unit such as 1295.48nJ or 2uJ",
+    };
+    /// Microwatts.
+    pub const POWER: Unit = Unit {
+        names: &[("uW", 1), ("mW", 1_000), ("W", 1_000_000)],
+        expected: "a power with its unit such as 12.4mW or 350uW",
+    };
+    /// Millivolts.
+    pub const VOLTAGE: Unit =
+        Unit { names: &[("mV", 1), ("V", 1_000)], expected: "a voltage with its unit such as 3.3V" };
+    /// Microamperes.
+    pub const CURRENT: Unit = Unit {
+        names: &[("uA", 1), ("mA", 1_000), ("A", 1_000_000)],
+        expected: "a current with its unit such as 100mA or 350uA",
+    };
+    /// Hertz.
+    pub const FREQUENCY: Unit = Unit {
+        names: &[("Hz", 1), ("kHz", 1_000), ("MHz", 1_000_000), ("GHz", 1_000_000_000)],
+        expected: "a frequency with its unit such as 26MHz",
+    };
 
-const ENERGIES: &[(&str, u64)] =
-    &[("pJ", 1), ("nJ", 1_000), ("uJ", 1_000_000), ("mJ", 1_000_000_000), ("J", 1_000_000_000_000)];
-
-const POWERS: &[(&str, u64)] = &[("uW", 1), ("mW", 1_000), ("W", 1_000_000)];
-
-const VOLTAGES: &[(&str, u64)] = &[("mV", 1), ("V", 1_000)];
-
-const CURRENTS: &[(&str, u64)] = &[("uA", 1), ("mA", 1_000), ("A", 1_000_000)];
-
-const FREQUENCIES: &[(&str, u64)] = &[("Hz", 1), ("kHz", 1_000), ("MHz", 1_000_000), ("GHz", 1_000_000_000)];
+    /// Reads a quantity as a whole number of the smallest unit.
+    ///
+    /// # Errors
+    /// Not a number and a unit, negative, finer than the smallest unit, or more than 2^63 - 1.
+    pub fn read(&self, text: &str) -> Result<u64, QuantityError> {
+        scaled(text, self.names).ok_or_else(|| QuantityError { text: text.into(), expected: self.expected })
+    }
+}
 
 /// Reads a size. A bare number is bytes; `K`, `M` and `G` are binary.
 ///
 /// # Errors
 /// Not a number and a unit, not a whole number of bytes, or more than 2^63 - 1 bytes.
 pub fn bytes(text: &str) -> Result<Bytes, QuantityError> {
-    let expected = "a size such as 64KiB, 1.5MiB or 4096 (bytes)";
-    scaled(text, SIZES).map(Bytes).ok_or_else(|| QuantityError { text: text.into(), expected })
+    Unit::SIZE.read(text).map(Bytes)
 }
 
 /// Reads a time. The unit must be there.
@@ -63,8 +104,7 @@ pub fn bytes(text: &str) -> Result<Bytes, QuantityError> {
 /// # Errors
 /// Not a number and a unit, finer than a picosecond, or more than 2^63 - 1 picoseconds (106 days).
 pub fn time(text: &str) -> Result<Ps, QuantityError> {
-    let expected = "a time with its unit such as 25us, 20.64us or 10ns";
-    scaled(text, TIMES).map(Ps).ok_or_else(|| QuantityError { text: text.into(), expected })
+    Unit::TIME.read(text).map(Ps)
 }
 
 /// Reads `5%` or `5`.
@@ -90,44 +130,7 @@ pub fn duration(text: &str) -> Result<std::time::Duration, QuantityError> {
 /// # Errors
 /// Not a number and a unit, finer than a picojoule, or more than 2^63 - 1 picojoules (9 MJ).
 pub fn energy(text: &str) -> Result<Pj, QuantityError> {
-    let expected = "an energy with its unit such as 1295.48nJ or 2uJ";
-    scaled(text, ENERGIES).map(Pj).ok_or_else(|| QuantityError { text: text.into(), expected })
-}
-
-/// Reads a power. The unit must be there.
-///
-/// # Errors
-/// Not a number and a unit, negative, or finer than a microwatt.
-pub fn power(text: &str) -> Result<MicroWatt, QuantityError> {
-    let expected = "a power with its unit such as 12.4mW or 350uW";
-    scaled(text, POWERS).map(MicroWatt).ok_or_else(|| QuantityError { text: text.into(), expected })
-}
-
-/// Reads a voltage in millivolts. The unit must be there.
-///
-/// # Errors
-/// Not a number and a unit, negative, or finer than a millivolt.
-pub fn millivolts(text: &str) -> Result<u64, QuantityError> {
-    let expected = "a voltage with its unit such as 3.3V";
-    scaled(text, VOLTAGES).ok_or_else(|| QuantityError { text: text.into(), expected })
-}
-
-/// Reads a current in microamperes. The unit must be there.
-///
-/// # Errors
-/// Not a number and a unit, negative, or finer than a microampere.
-pub fn microamperes(text: &str) -> Result<u64, QuantityError> {
-    let expected = "a current with its unit such as 100mA or 350uA";
-    scaled(text, CURRENTS).ok_or_else(|| QuantityError { text: text.into(), expected })
-}
-
-/// Reads a frequency in hertz. The unit must be there.
-///
-/// # Errors
-/// Not a number and a unit, negative, or finer than a hertz.
-pub fn hertz(text: &str) -> Result<u64, QuantityError> {
-    let expected = "a frequency with its unit such as 26MHz";
-    scaled(text, FREQUENCIES).ok_or_else(|| QuantityError { text: text.into(), expected })
+    Unit::ENERGY.read(text).map(Pj)
 }
 
 /// Exact decimal arithmetic: `18.96us` is exactly 18,960,000 ps.
@@ -273,6 +276,20 @@ pub fn ram_size(bytes: u64) -> String {
     match bytes {
         b if b % (1 << 30) != 0 && b % (1 << 18) == 0 => format!("{}MiB", b as f64 / 1_048_576.0),
         b => show_bytes(Bytes(b)),
+    }
+}
+
+/// For serde: a time as a text with its unit, without rounding.
+pub(crate) mod time_as_text {
+    use coldframe_core::Ps;
+    use serde::{de::Error, Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(time: &Ps, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&super::show_time(*time))
+    }
+
+    pub fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Ps, D::Error> {
+        super::time(&String::deserialize(from)?).map_err(D::Error::custom)
     }
 }
 

@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 use coldframe_core::{Bytes, Pj, Ps};
 use serde::{Deserialize, Serialize};
 
-use crate::quantity::{self, QuantityError};
-
 pub mod electric;
 pub mod machine;
 pub mod stored;
+pub mod tables;
 
-use electric::{Bus, Port, Power, Supply};
 use machine::{Disk, Live, Machine};
+use tables::{Bus, Endurance, Energy, Geometry, Number, Port, Power, Supply, Time};
+
+pub use tables::Sourced;
 
 /// The sheets that come with coldframe: file name and text.
 pub const SHIPPED: &[(&str, &str)] = &[
@@ -102,18 +103,8 @@ impl SheetError {
     }
 }
 
-/// A value and its source.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Sourced<T> {
-    /// The value.
-    pub value: T,
-    /// Paper and table, data sheet and page, or a measurement and how.
-    pub source: String,
-}
-
 /// What kind of device a sheet describes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// NAND with page buffers that the host reads as memory.
@@ -129,69 +120,12 @@ pub enum Kind {
     /// NAND behind a controller and a block port.
     Emmc,
     /// A computer with its disk and its kernel, as measured by `coldframe doctor --calibrate`.
+    #[default]
     Machine,
 }
 
-/// Sizes.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Geometry {
-    /// Unit of load and program.
-    pub page: Option<Sourced<String>>,
-    /// Unit of erase.
-    pub block: Option<Sourced<String>>,
-    /// The whole device.
-    pub capacity: Option<Sourced<String>>,
-    /// Stopover buffers of one page each.
-    pub buffers: Option<Sourced<u32>>,
-}
-
-/// Times.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Time {
-    /// Cell array to buffer, one page.
-    pub load: Option<Sourced<String>>,
-    /// Buffer to host, one page.
-    pub transfer: Option<Sourced<String>>,
-    /// Buffer to cell array, one page.
-    pub program: Option<Sourced<String>>,
-    /// One block.
-    pub erase: Option<Sourced<String>>,
-    /// One cache block of 8 words, read in place: from a buffer, from NOR's cells, from RAM.
-    pub read: Option<Sourced<String>>,
-    /// One cache block of 8 words, written in place.
-    pub write: Option<Sourced<String>>,
-}
-
-/// Energies.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Energy {
-    /// Cell array to buffer, one page.
-    pub load: Option<Sourced<String>>,
-    /// Buffer to host, one page.
-    pub transfer: Option<Sourced<String>>,
-    /// One cache block of 8 words, read in place.
-    pub read: Option<Sourced<String>>,
-    /// One cache block of 8 words, written in place.
-    pub write: Option<Sourced<String>>,
-    /// Buffer to cell array, one page.
-    pub program: Option<Sourced<String>>,
-    /// One block.
-    pub erase: Option<Sourced<String>>,
-}
-
-/// Endurance.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Endurance {
-    /// Erases that a block is rated for, or writes of a line of byte-addressable memory.
-    pub cycles: Option<Sourced<u64>>,
-}
-
 /// A device's sheet.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sheet {
     /// The part's name.
@@ -294,67 +228,25 @@ pub fn line_of(text: &str, field: &str) -> Option<usize> {
 }
 
 impl Sheet {
-    fn check(&self, file: &str) -> Result<(), SheetError> {
-        let bad = |field, reason| SheetError::Field { file: file.into(), field, reason };
-        let (g, t, e) = (&self.geometry, &self.time, &self.energy);
-        type Read = fn(&str) -> Result<u64, QuantityError>;
-        let size: Read = |s| quantity::bytes(s).map(|b| b.0);
-        let time: Read = |s| quantity::time(s).map(|t| t.0);
-        let energy: Read = |s| quantity::energy(s).map(|e| e.0);
-        for (field, value, read) in [
-            ("geometry.page", &g.page, size),
-            ("geometry.block", &g.block, size),
-            ("geometry.capacity", &g.capacity, size),
-            ("time.load", &t.load, time),
-            ("time.transfer", &t.transfer, time),
-            ("time.program", &t.program, time),
-            ("time.erase", &t.erase, time),
-            ("time.read", &t.read, time),
-            ("time.write", &t.write, time),
-            ("energy.load", &e.load, energy),
-            ("energy.transfer", &e.transfer, energy),
-            ("energy.read", &e.read, energy),
-            ("energy.write", &e.write, energy),
-            ("energy.program", &e.program, energy),
-            ("energy.erase", &e.erase, energy),
-        ] {
-            let Some(Sourced { value, source }) = value else { continue };
-            if read(value).map_err(|e| bad(field, e.to_string()))? == 0 {
-                return Err(bad(field, "is 0; leave the field out if it is not known".into()));
-            }
-            if source.trim().is_empty() {
-                return Err(bad(field, "has no source; say where the number comes from".into()));
-            }
-        }
-        if self.endurance.cycles.as_ref().is_some_and(|cycles| cycles.value == 0) {
-            return Err(bad("endurance.cycles", "is 0; leave the field out if it is not known".into()));
-        }
-        self.check_electric(file)?;
-        self.check_machine(file)?;
-        match &g.buffers {
-            Some(b) if b.value == 0 => Err(bad("geometry.buffers", "is 0; a load needs at least 1".into())),
-            _ => Ok(()),
-        }
+    /// All numbers that are known, without those of a machine.
+    fn numbers(&self) -> impl Iterator<Item = Number<'_>> {
+        let device = self.geometry.numbers().chain(self.time.numbers()).chain(self.energy.numbers());
+        let electric = self.power.numbers().chain(self.bus.numbers());
+        let card = self.supply.numbers().chain(self.port.numbers());
+        device.chain(self.endurance.numbers()).chain(electric).chain(card)
     }
 
-    /// A sheet without a number.
-    pub fn empty(name: &str, kind: Kind, title: &str) -> Sheet {
-        Sheet {
-            name: name.into(),
-            kind,
-            title: title.into(),
-            machine: None,
-            geometry: Geometry::default(),
-            time: Time::default(),
-            energy: Energy::default(),
-            endurance: Endurance::default(),
-            power: Power::default(),
-            bus: Bus::default(),
-            supply: Supply::default(),
-            port: Port::default(),
-            live: Live::default(),
-            disk: Disk::default(),
+    fn check(&self, file: &str) -> Result<(), SheetError> {
+        for number in self.numbers() {
+            let reason = match number.read() {
+                Err(error) => error.to_string(),
+                Ok(0) => "is 0; leave the field out if it is not known or not there".into(),
+                Ok(_) if number.source.trim().is_empty() => "has no source; say where the number comes from".into(),
+                Ok(_) => continue,
+            };
+            return Err(SheetError::Field { file: file.into(), field: number.field, reason });
         }
+        self.check_machine(file)
     }
 
     /// The sheet as a file: each number on its own line, with its source.
@@ -371,47 +263,11 @@ impl Sheet {
         text
     }
 
-    fn missing(&self, field: &'static str) -> SheetError {
-        SheetError::Missing { device: self.name.clone(), field }
-    }
-
-    fn size(&self, value: &Option<Sourced<String>>, field: &'static str) -> Result<Bytes, SheetError> {
-        let value = value.as_ref().ok_or_else(|| self.missing(field))?;
-        Ok(quantity::bytes(&value.value).expect("checked when read"))
-    }
-
-    fn duration(&self, value: &Option<Sourced<String>>, field: &'static str) -> Result<Ps, SheetError> {
-        let value = value.as_ref().ok_or_else(|| self.missing(field))?;
-        Ok(quantity::time(&value.value).expect("checked when read"))
-    }
-
-    fn joules(&self, value: &Option<Sourced<String>>, field: &'static str) -> Result<Pj, SheetError> {
-        let value = value.as_ref().ok_or_else(|| self.missing(field))?;
-        Ok(quantity::energy(&value.value).expect("checked when read"))
-    }
-
-    /// Flash page size.
-    ///
-    /// # Errors
-    /// The sheet does not have it.
-    pub fn page(&self) -> Result<Bytes, SheetError> {
-        self.size(&self.geometry.page, "geometry.page")
-    }
-
-    /// Erase block size.
-    ///
-    /// # Errors
-    /// The sheet does not have it.
-    pub fn block(&self) -> Result<Bytes, SheetError> {
-        self.size(&self.geometry.block, "geometry.block")
-    }
-
-    /// Bytes of the whole device.
-    ///
-    /// # Errors
-    /// The sheet does not have it.
-    pub fn capacity(&self) -> Result<Bytes, SheetError> {
-        self.size(&self.geometry.capacity, "geometry.capacity")
+    /// The number of this name, in the smallest unit.
+    fn number(&self, field: &'static str) -> Result<u64, SheetError> {
+        let number = self.numbers().find(|number| number.field == field);
+        let missing = || SheetError::Missing { device: self.name.clone(), field };
+        Ok(number.ok_or_else(missing)?.read().expect("checked when read"))
     }
 
     /// Stopover buffers.
@@ -419,7 +275,7 @@ impl Sheet {
     /// # Errors
     /// The sheet does not have them.
     pub fn buffers(&self) -> Result<u32, SheetError> {
-        Ok(self.geometry.buffers.as_ref().ok_or_else(|| self.missing("geometry.buffers"))?.value)
+        self.number("geometry.buffers").map(|buffers| buffers as u32)
     }
 
     /// Erases that a block is rated for.
@@ -427,104 +283,56 @@ impl Sheet {
     /// # Errors
     /// The sheet does not have it.
     pub fn cycles(&self) -> Result<u64, SheetError> {
-        Ok(self.endurance.cycles.as_ref().ok_or_else(|| self.missing("endurance.cycles"))?.value)
+        self.number("endurance.cycles")
     }
+}
 
+/// Numbers by name, with their type.
+macro_rules! numbers {
+    ($($(#[$doc:meta])* $name:ident: $field:literal, $type:ident;)*) => {
+        impl Sheet {$(
+            $(#[$doc])*
+            ///
+            /// # Errors
+            /// The sheet does not have it.
+            pub fn $name(&self) -> Result<$type, SheetError> {
+                self.number($field).map($type)
+            }
+        )*}
+    };
+}
+
+numbers! {
+    /// Flash page size.
+    page: "geometry.page", Bytes;
+    /// Erase block size.
+    block: "geometry.block", Bytes;
+    /// Bytes of the whole device.
+    capacity: "geometry.capacity", Bytes;
     /// Cell array to buffer, one page.
-    ///
-    /// # Errors
-    /// The sheet does not have it.
-    pub fn load(&self) -> Result<Ps, SheetError> {
-        self.duration(&self.time.load, "time.load")
-    }
-
+    load: "time.load", Ps;
     /// Buffer to host, one page.
-    ///
-    /// # Errors
-    /// The sheet does not have it.
-    pub fn transfer(&self) -> Result<Ps, SheetError> {
-        self.duration(&self.time.transfer, "time.transfer")
-    }
-
+    transfer: "time.transfer", Ps;
     /// Buffer to cell array, one page.
-    ///
-    /// # Errors
-    /// The sheet does not have it.
-    pub fn program(&self) -> Result<Ps, SheetError> {
-        self.duration(&self.time.program, "time.program")
-    }
-
+    program: "time.program", Ps;
     /// One block.
-    ///
-    /// # Errors
-    /// The sheet does not have it.
-    pub fn erase(&self) -> Result<Ps, SheetError> {
-        self.duration(&self.time.erase, "time.erase")
-    }
-
+    erase: "time.erase", Ps;
     /// One cache block, read in place: time.
-    ///
-    /// # Errors
-    /// The sheet does not have it.
-    pub fn read(&self) -> Result<Ps, SheetError> {
-        self.duration(&self.time.read, "time.read")
-    }
-
+    read: "time.read", Ps;
     /// One cache block, written in place: time.
-    ///
-    /// # Errors
-    /// The sheet does not have it.
-    pub fn write(&self) -> Result<Ps, SheetError> {
-        self.duration(&self.time.write, "time.write")
-    }
-
+    write: "time.write", Ps;
     /// Cell array to buffer, one page: energy.
-    ///
-    /// # Errors
-    /// The sheet does not have it.
-    pub fn load_energy(&self) -> Result<Pj, SheetError> {
-        self.joules(&self.energy.load, "energy.load")
-    }
-
+    load_energy: "energy.load", Pj;
     /// Buffer to host, one page: energy.
-    ///
-    /// # Errors
-    /// The sheet does not have it.
-    pub fn transfer_energy(&self) -> Result<Pj, SheetError> {
-        self.joules(&self.energy.transfer, "energy.transfer")
-    }
-
+    transfer_energy: "energy.transfer", Pj;
     /// Buffer to cell array, one page: energy.
-    ///
-    /// # Errors
-    /// The sheet does not have it.
-    pub fn program_energy(&self) -> Result<Pj, SheetError> {
-        self.joules(&self.energy.program, "energy.program")
-    }
-
+    program_energy: "energy.program", Pj;
     /// One block: energy.
-    ///
-    /// # Errors
-    /// The sheet does not have it.
-    pub fn erase_energy(&self) -> Result<Pj, SheetError> {
-        self.joules(&self.energy.erase, "energy.erase")
-    }
-
+    erase_energy: "energy.erase", Pj;
     /// One cache block, read in place: energy.
-    ///
-    /// # Errors
-    /// The sheet does not have it.
-    pub fn read_energy(&self) -> Result<Pj, SheetError> {
-        self.joules(&self.energy.read, "energy.read")
-    }
-
+    read_energy: "energy.read", Pj;
     /// One cache block, written in place: energy.
-    ///
-    /// # Errors
-    /// The sheet does not have it.
-    pub fn write_energy(&self) -> Result<Pj, SheetError> {
-        self.joules(&self.energy.write, "energy.write")
-    }
+    write_energy: "energy.write", Pj;
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@
 use coldframe_core::Ps;
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, Sheet, SheetError, Sourced};
-use crate::quantity;
+use super::tables::Sourced;
+use super::{Kind, Sheet, SheetError};
+use crate::quantity::time_as_text;
 
 /// Identifies the machine of a sheet. If any field but the last two differs, it is another machine, and the sheet's
 /// numbers do not apply to it.
@@ -42,13 +43,13 @@ impl Machine {
 #[serde(deny_unknown_fields)]
 pub struct Spread {
     /// The mean of the best tenth of stretches.
-    #[serde(with = "as_text")]
+    #[serde(with = "time_as_text")]
     pub low: Ps,
     /// The mean of all.
-    #[serde(with = "as_text")]
+    #[serde(with = "time_as_text")]
     pub mean: Ps,
     /// The mean of the worst tenth of stretches.
-    #[serde(with = "as_text")]
+    #[serde(with = "time_as_text")]
     pub high: Ps,
 }
 
@@ -57,30 +58,17 @@ pub struct Spread {
 #[serde(deny_unknown_fields)]
 pub struct Latency {
     /// Median, from submission to completion.
-    #[serde(with = "as_text")]
+    #[serde(with = "time_as_text")]
     pub p50: Ps,
     /// Mean.
-    #[serde(with = "as_text")]
+    #[serde(with = "time_as_text")]
     pub mean: Ps,
     /// 99th percentile.
-    #[serde(with = "as_text")]
+    #[serde(with = "time_as_text")]
     pub p99: Ps,
     /// Time for each page moved, at the same number of requests in flight.
-    #[serde(with = "as_text")]
+    #[serde(with = "time_as_text")]
     pub per_page: Ps,
-}
-
-/// A time in a sheet is a text with its unit, without rounding.
-mod as_text {
-    use super::{quantity, Deserialize, Ps};
-
-    pub fn serialize<S: serde::Serializer>(time: &Ps, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&quantity::show_time(*time))
-    }
-
-    pub fn deserialize<'a, D: serde::Deserializer<'a>>(from: D) -> Result<Ps, D::Error> {
-        quantity::time(&String::deserialize(from)?).map_err(serde::de::Error::custom)
-    }
 }
 
 macro_rules! measured {
