@@ -6,9 +6,11 @@
 //! policy reads the bits.
 //!
 //! To add one: copy `policy/fifo.rs`, write its naive twin in the same file, and add its `SPEC` to [`ALL`]. The command
-//! line, sweeps, fuzzing, differential tests and help find the policy there.
+//! line, sweeps, fuzzing, all tests, help and the book find the policy there.
 
 use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
 use crate::frames::Residents;
@@ -142,6 +144,15 @@ impl fmt::Debug for PolicySpec {
 /// The policy of this name.
 pub fn find(name: &str) -> Option<&'static PolicySpec> {
     ALL.iter().copied().find(|spec| spec.name == name)
+}
+
+/// Each policy of the table with this value for every parameter that must be given: for tests of all policies.
+pub fn texts(value: u32) -> impl Iterator<Item = String> {
+    ALL.iter().map(move |spec| {
+        let must = spec.params.iter().filter(|param| param.default().is_none());
+        let values: Vec<_> = must.map(|param| alloc::format!("{}={value}", param.name)).collect();
+        [spec.name, &values.join(",")].join(if values.is_empty() { "" } else { ":" })
+    })
 }
 
 /// The parameter that policies with reference bits share.

@@ -3,6 +3,7 @@
 
 mod support;
 
+use coldframe_core::policy::{texts, PolicyChoice};
 use coldframe_core::swap::{AreaConfig, SwapAreas};
 use coldframe_core::{Access, Backed, Below, Caps, Command, Event, PageId, Place, SlotsConfig, TaskId};
 use proptest::prelude::*;
@@ -245,11 +246,12 @@ proptest! {
     fn every_read_sees_the_last_write_with_home_slots(
         frames in 1usize..6,
         bare in any::<bool>(),
-        policy in prop::sample::select(vec!["fifo", "clock", "sieve", "fifo-sc:valid=1", "multi-queue", "s3-fifo"]),
+        policy in prop::sample::select(texts(1).collect::<Vec<_>>()),
         steps in prop::collection::vec((0..PAGES, 0u32..10, 0u32..20), 1..250),
     ) {
         let caps = Caps { reference_bit: !bare, dirty_bit: !bare, buffers: 2, ..IN_PLACE };
-        let mut rig = Rig::made((policy, "parallel"), frames, PAGES as usize, caps, 1, |builder| builder);
+        prop_assume!(PolicyChoice::parse(&policy).unwrap().build(frames, PAGES as usize).is_ok());
+        let mut rig = Rig::made((&policy, "parallel"), frames, PAGES as usize, caps, 1, |builder| builder);
         let mut contents = [0u64; PAGES as usize];
         for (i, (number, kind, fails)) in steps.into_iter().enumerate() {
             let id = PageId(number);
@@ -277,11 +279,12 @@ proptest! {
         slots in 0usize..9,
         direct_read in any::<bool>(),
         bare in any::<bool>(),
-        policy in prop::sample::select(vec!["fifo", "clock", "sieve", "fifo-sc:valid=1", "multi-queue", "s3-fifo"]),
+        policy in prop::sample::select(texts(1).collect::<Vec<_>>()),
         steps in prop::collection::vec((0..TASKS, 0..PAGES_OF_A_TASK, 0u32..14, 0u32..20), 1..250),
     ) {
         let caps = Caps { direct_read, reference_bit: !bare, dirty_bit: !bare, buffers: 2, places: false };
-        let mut rig = rig(policy, frames, caps, slots);
+        prop_assume!(PolicyChoice::parse(&policy).unwrap().build(frames, PAGES as usize).is_ok());
+        let mut rig = rig(&policy, frames, caps, slots);
         let (mut contents, mut killed) = ([0u64; PAGES as usize], 0);
         for (i, (task, number, kind, fails)) in steps.into_iter().enumerate() {
             let id = page(task, number);

@@ -2,6 +2,7 @@
 
 mod support;
 
+use coldframe_core::policy::{texts, PolicyChoice};
 use coldframe_core::{Access, Caps, Command, Event, PageId, Stage, TaskId};
 use proptest::prelude::*;
 use support::{Rig, HARDWARE};
@@ -134,8 +135,8 @@ fn a_fault_on_a_page_being_written_waits_for_the_write() {
 
 #[test]
 fn a_released_page_gives_its_frame_back() {
-    for policy in ["fifo", "clock", "fifo-sc:valid=1", "pa-fifo-sc:valid=2", "two-handed-clock:spread=1"] {
-        let mut rig = Rig::new(policy, "parallel", 3, 6, HARDWARE);
+    for policy in texts(1) {
+        let mut rig = Rig::new(&policy, "parallel", 3, 6, HARDWARE);
         (0..3).for_each(|page| _ = rig.reference(page));
         rig.engine.handle(Event::Released { page: PageId(1) }, &mut rig.machine);
         rig.engine.check();
@@ -167,14 +168,13 @@ proptest! {
     fn every_read_sees_the_last_write(
         frames in 1usize..6,
         batch in 1usize..4,
-        policy in prop::sample::select(vec![
-            "fifo", "clock", "multi-queue", "pa-clock:budget=2", "fifo-sc:valid=1", "pa-fifo-sc:valid=1,max-downgrades=1",
-        ]),
+        policy in prop::sample::select(texts(1).collect::<Vec<_>>()),
         bare in any::<bool>(),
         steps in prop::collection::vec((0u32..3, 0u32..10, any::<bool>(), 0u32..12), 1..250),
     ) {
         let caps = if bare { BARE } else { Caps { buffers: 2, ..HARDWARE } };
-        let mut rig = Rig::with_batch(policy, frames, 10, caps, batch);
+        prop_assume!(PolicyChoice::parse(&policy).unwrap().build(frames, 10).is_ok());
+        let mut rig = Rig::with_batch(&policy, frames, 10, caps, batch);
         let mut contents = [0u64; 10];
         for (i, (task, page, writing, fails)) in steps.into_iter().enumerate() {
             rig.machine.failures = u32::from(fails == 0) * 2;
@@ -281,18 +281,8 @@ fn an_engine_can_be_handed_to_another_thread() {
 
 #[test]
 fn a_pinned_page_stays_until_it_is_unpinned_as_often() {
-    for policy in [
-        "fifo",
-        "clock",
-        "fifo-sc:valid=2",
-        "multi-queue",
-        "s3-fifo",
-        "sieve",
-        "clock-pro",
-        "active-inactive",
-        "generations",
-    ] {
-        let mut rig = Rig::with_batch(policy, 4, 12, HARDWARE, 2);
+    for policy in texts(2) {
+        let mut rig = Rig::with_batch(&policy, 4, 12, HARDWARE, 2);
         rig.reference(0);
         let pinned = |rig: &mut Rig, on: bool| {
             let page = PageId(0);
@@ -310,7 +300,7 @@ fn a_pinned_page_stays_until_it_is_unpinned_as_often() {
             rig.reference(page);
         }
         // The other policies may keep a page that was touched twice and evict one that was touched once.
-        let must_leave = ["fifo", "clock", "fifo-sc:valid=2"].contains(&policy);
+        let must_leave = ["fifo", "clock", "fifo-sc:valid=2"].contains(&policy.as_str());
         assert!(!must_leave || rig.engine.frame_of(PageId(0)).is_none(), "{policy}");
     }
 }

@@ -1,7 +1,7 @@
 //! Hits allocate nothing. Faults allocate nothing once a lane is set up.
 
 use coldframe_core::fault::handler;
-use coldframe_core::policy::{self, ParamKind, PolicyChoice};
+use coldframe_core::policy::{texts, PolicyChoice};
 use coldframe_core::swap::{collect, AreaConfig, Perfect, Swap, WearLevelling};
 use coldframe_core::{PageId, Ps};
 use coldframe_drivers::front_end::plain::Plain;
@@ -30,23 +30,6 @@ fn string(pages: u32, n: u32) -> Vec<PageRef> {
     (0..n).map(|i| PageRef::new((i * i + i / 5) % pages, i % 3 == 0, false)).collect()
 }
 
-/// Every policy of the table, with only its required parameters.
-fn choices() -> Vec<String> {
-    let given = |kind: ParamKind| match kind {
-        ParamKind::Count { default: None, .. } => Some("3"),
-        ParamKind::Frames { default_percent: None } => Some("50%"),
-        _ => None,
-    };
-    policy::ALL
-        .iter()
-        .map(|spec| {
-            let parts: Vec<_> =
-                spec.params.iter().filter_map(|p| Some(format!("{}={}", p.name, given(p.kind)?))).collect();
-            format!("{}{}{}", spec.name, if parts.is_empty() { "" } else { ":" }, parts.join(","))
-        })
-        .collect()
-}
-
 #[test]
 fn hits_allocate_nothing() {
     let mut run = run("clock", "parallel");
@@ -60,7 +43,7 @@ fn hits_allocate_nothing() {
 
 #[test]
 fn faults_allocate_nothing_under_any_policy_and_handler() {
-    let choices = choices();
+    let choices: Vec<String> = texts(3).collect();
     let pairs = handler::ALL.iter().flat_map(|handler| choices.iter().map(|policy| (policy, handler.name)));
     for (policy, handler) in pairs {
         let mut run = run(policy, handler);

@@ -13,7 +13,7 @@ use coldframe_core::swap::{Flash, Order, Refused, Swap, SwapAreas};
 use coldframe_core::{Command, Event, Machine, PageId, Transfer};
 
 use crate::head::{area_line, Lines, OF_AREA, SLOTS_MAX, VERSION};
-use crate::replay::Replayer;
+use crate::replayer::Replayer;
 use crate::{Entries, Entry, Journal, JournalError, Replayed};
 
 impl Journal {

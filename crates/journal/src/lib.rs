@@ -25,6 +25,7 @@ mod area;
 mod coding;
 mod head;
 mod replay;
+mod replayer;
 
 pub use area::Noted;
 pub use head::{open, Head};

@@ -177,18 +177,7 @@ fn a_journal_replays_to_the_same_commands_and_a_forged_one_does_not() {
     let files = Files::new();
     let journal = files.path("j").display().to_string();
     let trace = shipped("render.parquet");
-    for policy in [
-        "fifo",
-        "clock",
-        "pa-clock:budget=3",
-        "fifo-sc:valid=50%",
-        "pa-fifo-sc:valid=25%",
-        "clock-pro",
-        "s3-fifo",
-        "multi-queue",
-        "active-inactive",
-        "generations",
-    ] {
+    for policy in coldframe_core::policy::texts(3) {
         let keep = [
             "sim",
             &trace,
@@ -199,7 +188,7 @@ fn a_journal_replays_to_the_same_commands_and_a_forged_one_does_not() {
             "--frames",
             "20",
             "--policy",
-            policy,
+            &policy,
             "--journal",
             &journal,
         ];
@@ -210,9 +199,10 @@ fn a_journal_replays_to_the_same_commands_and_a_forged_one_does_not() {
     }
     let bytes = std::fs::read(files.path("j")).unwrap();
     let text = String::from_utf8_lossy(&bytes[..300]).into_owned();
-    let forged = text.find("policy=generations").unwrap();
+    let forged = text.lines().find(|line| line.starts_with("policy=")).unwrap();
+    let at = text.find(forged).unwrap();
     let mut other = bytes.clone();
-    other.splice(forged..forged + "policy=generations".len(), *b"policy=sieve");
+    other.splice(at..at + forged.len(), *b"policy=sieve");
     let failed = |bytes: &[u8]| {
         let path = files.write("forged", bytes);
         let output = coldframe(&["replay", &path]);

@@ -289,7 +289,7 @@ pub(crate) mod time_as_text {
     }
 
     pub fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<Ps, D::Error> {
-        super::time(&String::deserialize(from)?).map_err(D::Error::custom)
+        super::Unit::TIME.read(&String::deserialize(from)?).map(Ps).map_err(D::Error::custom)
     }
 }
 

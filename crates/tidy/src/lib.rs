@@ -3,10 +3,28 @@
 //! `tests/tree.rs` fails when a crate imports what its floor does not allow, when the core gets a dependency, `unsafe`,
 //! atomics or `std`, and when a source file has no opening comment. `tests/imports.rs` fails when files of a crate
 //! import each other in a circle. `tests/packages.rs` fails when a test needs a Debian package that `.ci/run` does not
-//! install.
+//! install. `tests/lines.rs` fails when there are more lines of Rust than the limit.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
+
+/// The rooms of the laboratory. No room of the product imports one.
+pub const LABORATORY: &[&str] = &[
+    "boards",
+    "formats",
+    "drivers",
+    "record",
+    "qemu-plugin",
+    "experiment",
+    "search",
+    "plots",
+    "figures",
+    "py",
+    "lab-cli",
+];
+
+/// Tools that tests use; they may know everything.
+pub const TOOLS: &[&str] = &["fuzz", "model", "soak", "tidy", "toolbox"];
 
 /// The root of the repository.
 pub fn root() -> PathBuf {

@@ -1,6 +1,6 @@
 //! The house rules.
 
-use coldframe_tidy::{code, crates, dependencies, files, root, text};
+use coldframe_tidy::{code, crates, dependencies, files, root, text, LABORATORY, TOOLS};
 
 /// What each crate may import from this repository. A crate that is not listed fails the test: add it to a floor.
 const FLOORS: &[(&str, &[&str])] = &[
@@ -67,24 +67,6 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("tidy", &[]),
     ("toolbox", &[]),
 ];
-
-/// The rooms of the laboratory. No room of the product imports one.
-const LABORATORY: &[&str] = &[
-    "boards",
-    "formats",
-    "drivers",
-    "record",
-    "qemu-plugin",
-    "experiment",
-    "search",
-    "plots",
-    "figures",
-    "py",
-    "lab-cli",
-];
-
-/// Tools that tests use; they may know everything.
-const TOOLS: &[&str] = &["fuzz", "model", "soak", "tidy", "toolbox"];
 
 /// Crates that call foreign code and so need `unsafe`; each block gives its reason. `capi` takes pointers from C.
 const UNSAFE_ALLOWED: &[&str] = &["proc", "costs", "qemu-plugin", "live", "preload", "capi", "model", "soak"];

@@ -200,7 +200,7 @@ impl fmt::Display for Arguments {
 }
 
 impl Param {
-    fn default(&self) -> Option<Value> {
+    pub(super) fn default(&self) -> Option<Value> {
         match self.kind {
             ParamKind::Count { default, .. } => default.map(Value::Count),
             ParamKind::Frames { default_percent } => default_percent.map(Value::Percent),

@@ -1,0 +1,82 @@
+//! The machine of a replay: it compares what is done anew with a journal, and gives the journal's bits.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::ToString;
+use core::fmt::Debug;
+
+use coldframe_core::{After, Command, Machine, PageId};
+
+use crate::{Entries, Entry, JournalError, Replayed};
+
+/// What is done anew, compared with a journal.
+pub(crate) struct Replayer<'a> {
+    pub(crate) entries: Entries<'a>,
+    pub(crate) replayed: Replayed,
+    error: Option<Box<JournalError>>,
+}
+
+impl<'a> Replayer<'a> {
+    pub(crate) fn new(entries: Entries<'a>) -> Replayer<'a> {
+        Replayer { entries, replayed: Replayed::default(), error: None }
+    }
+
+    /// The next input and its place; `None` at the end.
+    ///
+    /// # Errors
+    /// The input before it had another output, or the entry cannot be read.
+    pub(crate) fn next_input(&mut self) -> Result<Option<(usize, Entry)>, JournalError> {
+        match self.error.take() {
+            Some(error) => Err(*error),
+            None => {
+                let at = self.entries.at;
+                Ok(self.entries.next_entry()?.map(|entry| (at, entry)))
+            }
+        }
+    }
+
+    /// The journal has this entry here, and the engine does something else.
+    pub(crate) fn differs(&mut self, byte: usize, entry: Option<Entry>, engine: &dyn Debug) {
+        let journal = entry.map_or_else(|| "its end".to_string(), |entry| format!("{entry:?}"));
+        let Replayed { events, bits, commands } = self.replayed;
+        let (entries, engine) = (events + bits + commands, format!("{engine:?}"));
+        self.error = Some(Box::new(JournalError::Differs { byte, entries, journal, engine }));
+    }
+
+    /// The next entry, if nothing has differed and this is the same.
+    pub(crate) fn next(&mut self, engine: &dyn Debug, same: impl FnOnce(&Entry) -> bool) -> Option<Entry> {
+        if self.error.is_some() {
+            return None;
+        }
+        let at = self.entries.at;
+        match self.entries.next_entry() {
+            Ok(Some(entry)) if same(&entry) => return Some(entry),
+            Ok(entry) => self.differs(at, entry, engine),
+            Err(error) => self.error = Some(Box::new(error)),
+        }
+        None
+    }
+}
+
+impl Machine for Replayer<'_> {
+    fn issue(&mut self, command: Command) {
+        if self.next(&command, |entry| *entry == Entry::Command(command)).is_some() {
+            self.replayed.commands += 1;
+        }
+    }
+
+    fn referenced(&mut self, page: PageId, after: After) -> bool {
+        let is_expected =
+            |e: &Entry| matches!(e, Entry::Referenced { page: p, after: a, .. } if *p == page && *a == after);
+        let entry = self.next(&("a reference bit is asked for", page, after), is_expected);
+        self.replayed.bits += 1;
+        matches!(entry, Some(Entry::Referenced { value: true, .. }))
+    }
+
+    fn dirty(&mut self, page: PageId) -> bool {
+        let entry =
+            self.next(&("a dirty bit is asked for", page), |e| matches!(e, Entry::Dirty { page: p, .. } if *p == page));
+        self.replayed.bits += 1;
+        matches!(entry, Some(Entry::Dirty { value: true, .. }))
+    }
+}
