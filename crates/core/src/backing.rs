@@ -26,8 +26,8 @@ pub(crate) struct Backing {
     homes: u32,
     /// The first slot of the area on flash.
     flash: u32,
-    swap: Option<Swap>,
-    slots: Option<Slots>,
+    pub(crate) swap: Option<Swap>,
+    pub(crate) slots: Option<Slots>,
     /// The home slots are the area: pages are read there.
     read_at_home: bool,
 }
@@ -42,18 +42,6 @@ impl Backing {
     /// Without an area of another kind, the home slots are one, and pages can be read there.
     pub(crate) fn read_at_home(self, direct_read: bool) -> Backing {
         Backing { read_at_home: direct_read && self.swap.is_none() && self.slots.is_none(), ..self }
-    }
-
-    pub(crate) fn swap(&self) -> Option<&Swap> {
-        self.swap.as_ref()
-    }
-
-    pub(crate) fn slots(&self) -> Option<&Slots> {
-        self.slots.as_ref()
-    }
-
-    pub(crate) fn slots_mut(&mut self) -> Option<&mut Slots> {
-        self.slots.as_mut()
     }
 
     /// Where the page's newest copy is.
@@ -135,7 +123,7 @@ impl Backing {
 
     /// The slots, if no other area takes what they have no room for.
     pub(crate) fn only_slots(&self) -> Option<&Slots> {
-        self.slots().filter(|_| self.swap.is_none())
+        self.slots.as_ref().filter(|_| self.swap.is_none())
     }
 
     /// Whether the page can leave RAM. With home slots this is always so, since they take what an area refuses.

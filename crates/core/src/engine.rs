@@ -59,12 +59,12 @@ impl Engine {
 
     /// Free slots, if the engine has slots.
     pub fn free_slots(&self) -> Option<usize> {
-        self.backing.slots().map(Slots::free)
+        self.backing.slots.as_ref().map(Slots::free)
     }
 
     /// The swap area, if the engine has one.
     pub fn swap(&self) -> Option<&Swap> {
-        self.backing.swap()
+        self.backing.swap.as_ref()
     }
 
     /// The bounds it was made with.
@@ -84,7 +84,7 @@ impl Engine {
 
     /// The frames and who lives in them.
     pub fn frames(&self) -> &Frames {
-        self.ram.frames()
+        &self.ram.frames
     }
 
     /// The frame that holds `page`, if one does.
@@ -117,9 +117,8 @@ impl Engine {
             Event::Released { page } => turn.release(page),
             Event::WillNeed { page } => return turn.will_need(handler, page),
             Event::ReadOften { page } => return turn.read_often(handler, page),
-            Event::Owned { .. } | Event::Foreground { .. } | Event::Forked { .. } => {
-                return turn.count_ownership(event)
-            }
+            Event::Owned { task, page, backed } => return turn.slots().own(task, page, backed),
+            Event::Foreground { task } => return turn.slots().foreground(task),
             Event::Pinned { page } => return turn.pin(page),
             Event::Unpinned { page } => return turn.unpin(page),
         }
@@ -204,18 +203,9 @@ impl Turn<'_> {
         }
     }
 
-    /// Events about tasks and their pages; only an engine with slots takes them.
-    fn count_ownership(&mut self, event: Event) {
-        let slots = self.backing.slots_mut().expect("accepted");
-        match event {
-            Event::Owned { task, page, backed } => slots.own(task, page, backed),
-            Event::Foreground { task } => slots.foreground(task),
-            Event::Forked { page, child } => {
-                slots.share(page, child);
-                self.pages.set(child, PageState::Absent);
-            }
-            other => unreachable!("{other:?} is no news of tasks"),
-        }
+    /// Only an engine with slots takes events about tasks and their pages.
+    fn slots(&mut self) -> &mut Slots {
+        self.backing.slots.as_mut().expect("accepted")
     }
 
     /// Pins a page. A pinned page must stay in its place, so a page held in a buffer moves to a frame first.
@@ -230,7 +220,7 @@ impl Turn<'_> {
 
     fn unpin(&mut self, page: PageId) {
         let PageState::Resident(frame) = self.pages.get(page) else { unreachable!("not accepted") };
-        if self.ram.unpin(frame) {
+        if self.ram.frames.unpin(frame) {
             let (policy, mut residents) = self.policy_and_residents();
             policy.insert(frame, &mut residents);
             self.mark(Stage::UpdateMMU);
@@ -278,7 +268,7 @@ impl Turn<'_> {
     /// A prefetch hint for a page in RAM makes it recent (SAP section 3.4: to make pages present moves them in the
     /// LRU list).
     fn renew(&mut self, frame: FrameId) {
-        if self.arrival.is_behind_slice() && self.ram.frames().get(frame).pins == 0 {
+        if self.arrival.is_behind_slice() && self.ram.frames.get(frame).pins == 0 {
             let (policy, mut residents) = self.policy_and_residents();
             let renewed = policy.renew_behind_slice(frame, &mut residents);
             self.counts.prefetches_present += u64::from(renewed);

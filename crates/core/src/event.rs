@@ -96,14 +96,6 @@ pub enum Event {
         /// The page.
         page: PageId,
     },
-    /// A fork: `child` has the bytes of `page`, which is in a slot. Both share the slot until one of them is
-    /// written. The machine itself copies or shares pages that are in frames.
-    Forked {
-        /// The parent's page.
-        page: PageId,
-        /// The child's page, which is owned and was never touched.
-        child: PageId,
-    },
     /// Another task runs from now on: a new slice begins in the policy's recency order.
     Slice,
     /// The page's bytes are no longer needed (unmapped, or its last task ended). The page must not be in flight.

@@ -27,7 +27,7 @@ mod update_mmu;
 /// second chance (a false fault); or it is mapped read-only so that the first write shows; or another task's fault
 /// has mapped it in the meantime.
 pub(crate) fn resident(turn: &mut Turn<'_>, task: TaskId, frame: FrameId, writing: bool) {
-    let Frame { mapped, referenced, dirty, .. } = *turn.ram.frames().get(frame);
+    let Frame { mapped, referenced, dirty, .. } = *turn.ram.frames.get(frame);
     let mark = |turn: &mut Turn<'_>, stage| {
         turn.work.false_fault = !mapped;
         turn.mark(stage);

@@ -1,6 +1,6 @@
 //! RAM: the frames, and the policy that chooses a victim among the resident ones.
 //!
-//! A frame is taken ([`Ram::take_free`], or a victim's with [`Ram::keep`]), gets its page, and is returned. The
+//! A frame is taken ([`Frames::reserve`], or a victim's with [`Frames::hand_over`]), gets its page, and is returned. The
 //! policy holds each frame with a page that is not pinned; it sees them through [`Ram::policy_and_residents`].
 
 use alloc::boxed::Box;
@@ -8,12 +8,12 @@ use alloc::boxed::Box;
 use crate::command::Work;
 use crate::config::Config;
 use crate::frames::{Frames, Residents};
-use crate::ids::{FrameId, PageId};
+use crate::ids::FrameId;
 use crate::machine::{Caps, Machine};
 use crate::policy::Policy;
 
 pub(crate) struct Ram {
-    frames: Frames,
+    pub(crate) frames: Frames,
     policy: Box<dyn Policy>,
     caps: Caps,
 }
@@ -21,10 +21,6 @@ pub(crate) struct Ram {
 impl Ram {
     pub(crate) fn new(config: &Config, policy: Box<dyn Policy>) -> Ram {
         Ram { frames: Frames::new(config.frames), policy, caps: config.caps }
-    }
-
-    pub(crate) fn frames(&self) -> &Frames {
-        &self.frames
     }
 
     /// Frames among which the policy can choose.
@@ -51,26 +47,6 @@ impl Ram {
         (&mut *self.policy, Residents { frames: &mut self.frames, machine, caps: self.caps, work })
     }
 
-    /// A free frame, reserved for the caller.
-    pub(crate) fn take_free(&mut self) -> Option<FrameId> {
-        self.frames.reserve()
-    }
-
-    /// Reserves the frame of an evicted page for the caller.
-    pub(crate) fn keep(&mut self, frame: FrameId) {
-        self.frames.hand_over(frame);
-    }
-
-    /// The frame is free again.
-    pub(crate) fn give_back(&mut self, frame: FrameId) {
-        self.frames.release(frame);
-    }
-
-    /// The page's bytes are in its reserved frame. The policy must be notified separately.
-    pub(crate) fn settle(&mut self, frame: FrameId, page: PageId) {
-        self.frames.settle(frame, page);
-    }
-
     /// The page in the frame is newer than all other copies.
     pub(crate) fn soil(&mut self, frame: FrameId) {
         self.frames.get_mut(frame).dirty = true;
@@ -89,10 +65,5 @@ impl Ram {
         if self.frames.pin(frame) {
             self.policy.remove(frame);
         }
-    }
-
-    /// Returns true if that was the last pin; the policy must then be notified.
-    pub(crate) fn unpin(&mut self, frame: FrameId) -> bool {
-        self.frames.unpin(frame)
     }
 }

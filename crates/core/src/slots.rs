@@ -56,8 +56,6 @@ pub(crate) struct Slots {
     config: SlotsConfig,
     /// By page: its slot plus 1, or 0 for none.
     of: Box<[u32]>,
-    /// By slot: the number of pages that hold it; more than one after a fork.
-    holders: Box<[u32]>,
     free: List,
     free_links: Links,
     /// By page: its task plus 1, with `FILE` if it belongs to a file; or `NOBODY`. That is 0, so pages never used
@@ -78,7 +76,6 @@ impl Slots {
         Slots {
             config,
             of: vec![0; pages].into_boxed_slice(),
-            holders: vec![0; config.slots].into_boxed_slice(),
             free,
             free_links,
             owner: vec![NOBODY; pages].into_boxed_slice(),
@@ -110,29 +107,15 @@ impl Slots {
             return self.slot_of(page);
         }
         let slot = self.free.pop_head(&mut self.free_links)?;
-        self.hold(page, slot);
-        Some(SlotId::from(slot))
-    }
-
-    fn hold(&mut self, page: PageId, slot: usize) {
-        self.holders[slot] += 1;
         self.of[page.index()] = slot as u32 + 1;
-    }
-
-    /// `child` is a copy of `page`, and shares its slot until either is written.
-    pub(crate) fn share(&mut self, page: PageId, child: PageId) {
-        let slot = self.slot_of(page).expect("accepted");
-        self.hold(child, slot.index());
+        Some(SlotId::from(slot))
     }
 
     /// The page does not need its slot any more. Returns true if it had one.
     pub(crate) fn give_back(&mut self, page: PageId) -> bool {
         let Some(slot) = self.slot_of(page) else { return false };
         self.of[page.index()] = 0;
-        self.holders[slot.index()] -= 1;
-        if self.holders[slot.index()] == 0 {
-            self.free.push_tail(&mut self.free_links, slot.index());
-        }
+        self.free.push_tail(&mut self.free_links, slot.index());
         true
     }
 
@@ -208,18 +191,17 @@ impl Slots {
         next.map(PageId::from)
     }
 
-    /// Checks that each slot is free or has as many holders as pages name it, and that no file's page holds one;
-    /// `files` is the number of frames with pages of files.
+    /// Checks that each slot is free or one page's, and that no file's page holds one; `files` is the number of frames
+    /// with pages of files.
     pub(crate) fn check(&self, files: usize) {
-        let mut holders = vec![0; self.config.slots];
+        let mut taken = vec![false; self.config.slots];
         for page in (0..self.of.len()).map(PageId::from) {
             if let Some(slot) = self.slot_of(page) {
-                holders[slot.index()] += 1;
+                assert!(!core::mem::replace(&mut taken[slot.index()], true), "two pages hold slot {}", slot.0);
                 assert!(!self.is_file(page), "page {} of a file holds a slot", page.0);
             }
         }
-        assert_eq!(*holders, *self.holders, "a slot has lost count of its pages");
-        let taken = holders.iter().filter(|n| **n > 0).count();
+        let taken = taken.iter().filter(|taken| **taken).count();
         assert_eq!(self.free.len() + taken, self.config.slots, "a slot has leaked");
         assert_eq!(self.files, files, "frames with pages of files are miscounted");
     }

@@ -104,16 +104,6 @@ pub enum Layout {
     },
 }
 
-/// Wear levelling.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct WearLevelling {
-    /// True: of the free blocks, the one with the fewest erases is opened next. False: the one that has been free
-    /// longest.
-    pub dynamic: bool,
-    /// If the erase counts differ by more than this, the pages of the least erased block are moved; `None`: never.
-    pub spread_max: Option<u32>,
-}
-
 /// The swap areas of an engine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SwapAreas {
@@ -140,8 +130,9 @@ pub struct AreaConfig {
     pub start: u32,
     /// It ends when the slots of this many blocks are erased; at least `start`.
     pub stop: u32,
-    /// Wear levelling.
-    pub wear: WearLevelling,
+    /// Static wear levelling: if the erase counts differ by more than this, the pages of the least erased block are
+    /// moved; `None`: never.
+    pub spread_max: Option<u32>,
 }
 
 impl AreaConfig {
@@ -155,7 +146,7 @@ impl AreaConfig {
             victims: 1,
             start: RESERVE + 1,
             stop: RESERVE + 1,
-            wear: WearLevelling { dynamic: true, spread_max: None },
+            spread_max: None,
         }
     }
 }
@@ -289,8 +280,8 @@ impl Swap {
             self.release(page);
         }
         let block = self.blocks.block_of(slot);
-        let area = self.areas.iter_mut().rfind(|area| area.first <= block.0).expect("blocks belong to areas");
-        area.retire(block, &mut self.blocks);
+        let (area, blocks) = self.area_with(block);
+        area.retire(block, blocks);
         newest
     }
 
@@ -299,14 +290,18 @@ impl Swap {
     /// # Panics
     /// If there is no such block.
     pub fn erase_failed(&mut self, block: BlockId) {
-        let area = self.areas.iter_mut().rfind(|area| area.first <= block.0).expect("blocks belong to areas");
-        area.not_erased(block, &mut self.blocks);
+        let (area, blocks) = self.area_with(block);
+        area.not_erased(block, blocks);
     }
 
     fn invalidate(&mut self, slot: SlotId) {
-        let block = self.blocks.block_of(slot);
-        let area = self.areas.iter_mut().rfind(|area| area.first <= block.0).expect("blocks belong to areas");
-        area.invalidate(slot, &mut self.blocks);
+        let (area, blocks) = self.area_with(self.blocks.block_of(slot));
+        area.invalidate(slot, blocks);
+    }
+
+    fn area_with(&mut self, block: BlockId) -> (&mut Area, &mut Blocks) {
+        let area = self.areas.iter_mut().rfind(|area| area.first <= block.0);
+        (area.expect("blocks belong to areas"), &mut self.blocks)
     }
 
     /// The slot of the page's copy.

@@ -62,7 +62,7 @@ impl Turn<'_> {
 
     /// Whether the task can be ended now: it waits for nothing, and none of its pages is in transit.
     pub(crate) fn may_end(&self, task: TaskId) -> bool {
-        let owns = |page: PageId| self.backing.slots().and_then(|slots| slots.owner(page)) == Some(task);
+        let owns = |page: PageId| self.backing.slots.as_ref().and_then(|slots| slots.owner(page)) == Some(task);
         !self.flights.concern(task, owns) && !self.buffers.held().iter().any(|(page, _)| owns(*page))
     }
 

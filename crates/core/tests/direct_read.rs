@@ -30,38 +30,10 @@ fn rig_below(policy: &str, frames: usize, caps: Caps, below: Below) -> Rig {
     let mut rig = Rig::made((policy, "parallel"), frames, PAGES as usize, caps, 1, |builder| builder.below(below));
     for (task, number) in (0..TASKS).flat_map(|t| (0..PAGES_OF_A_TASK).map(move |n| (t, n))) {
         let backed = if number < FIRST_FILE { Backed::Anonymous } else { Backed::File };
-        tell(&mut rig, Event::Owned { task: TaskId(task), page: page(task, number), backed });
+        rig.tell(Event::Owned { task: TaskId(task), page: page(task, number), backed });
     }
-    tell(&mut rig, Event::Foreground { task: TaskId(0) });
+    rig.tell(Event::Foreground { task: TaskId(0) });
     rig
-}
-
-fn tell(rig: &mut Rig, event: Event) {
-    rig.engine.handle(event, &mut rig.machine);
-    rig.engine.check();
-}
-
-/// Reads, with faults until the access succeeds.
-fn read(rig: &mut Rig, task: u32, page: PageId) -> u64 {
-    for _ in 0..4 {
-        if let Some(value) = rig.machine.read(page) {
-            return value;
-        }
-        rig.fault(task, page.0, Access::Read);
-        rig.settle();
-    }
-    panic!("the access never goes through");
-}
-
-fn write(rig: &mut Rig, task: u32, page: PageId, value: u64) {
-    for _ in 0..4 {
-        if rig.machine.write(page, value) {
-            return;
-        }
-        rig.fault(task, page.0, Access::Write);
-        rig.settle();
-    }
-    panic!("the access never goes through");
 }
 
 fn maps(rig: &Rig) -> Vec<(Place, bool)> {
@@ -72,10 +44,10 @@ fn maps(rig: &Rig) -> Vec<(Place, bool)> {
 #[test]
 fn a_read_maps_the_page_in_its_slot_and_copies_nothing() {
     let mut rig = rig("fifo", 1, IN_PLACE, 4);
-    write(&mut rig, 0, page(0, 0), 7);
-    write(&mut rig, 0, page(0, 1), 8);
+    rig.write(0, page(0, 0), 7);
+    rig.write(0, page(0, 1), 8);
     rig.machine.log.clear();
-    assert_eq!(read(&mut rig, 0, page(0, 0)), 7);
+    assert_eq!(rig.read(0, page(0, 0)), 7);
     let copies = |c: &Command| matches!(c, Command::Load { .. } | Command::Move { .. } | Command::Write { .. });
     assert!(!rig.machine.log.iter().any(copies), "{:?}", rig.machine.log);
     assert!(matches!(maps(&rig)[..], [(Place::Slot(slot), false)] if slot.0 >= PAGES));
@@ -86,8 +58,8 @@ fn a_read_maps_the_page_in_its_slot_and_copies_nothing() {
 #[test]
 fn a_write_after_a_direct_read_copies_to_a_frame_and_gives_the_slot_back() {
     let mut rig = rig("fifo", 2, IN_PLACE, 4);
-    (0..3).for_each(|n| write(&mut rig, 0, page(0, n), 10 + u64::from(n)));
-    assert_eq!((read(&mut rig, 0, page(0, 0)), rig.engine.free_slots()), (10, Some(3)));
+    (0..3).for_each(|n| rig.write(0, page(0, n), 10 + u64::from(n)));
+    assert_eq!((rig.read(0, page(0, 0)), rig.engine.free_slots()), (10, Some(3)));
     rig.machine.log.clear();
     rig.fault(0, page(0, 0).0, Access::Write);
     rig.settle();
@@ -101,12 +73,12 @@ fn a_write_after_a_direct_read_copies_to_a_frame_and_gives_the_slot_back() {
 #[test]
 fn a_page_read_often_is_copied_for_nobody_and_gives_its_slot_back() {
     let mut rig = rig("fifo", 2, IN_PLACE, 4);
-    (0..3).for_each(|n| write(&mut rig, 0, page(0, n), 10 + u64::from(n)));
+    (0..3).for_each(|n| rig.write(0, page(0, n), 10 + u64::from(n)));
     let often = Event::ReadOften { page: page(0, 0) };
     assert!(!rig.engine.accepts(&often), "it is not mapped in its slot yet");
-    assert_eq!((read(&mut rig, 0, page(0, 0)), rig.engine.counts().swap_ins), (10, 0));
+    assert_eq!((rig.read(0, page(0, 0)), rig.engine.counts().swap_ins), (10, 0));
     rig.machine.log.clear();
-    tell(&mut rig, often);
+    rig.tell(often);
     rig.settle();
     assert!(!rig.machine.log.iter().any(|c| matches!(c, Command::Resume { .. })), "nobody stood still");
     assert!(matches!(maps(&rig)[..], [(Place::Frame(_), _)]));
@@ -119,9 +91,9 @@ fn a_page_read_often_is_copied_for_nobody_and_gives_its_slot_back() {
 #[test]
 fn without_direct_read_each_touch_copies() {
     let mut rig = rig("fifo", 1, HARDWARE, 4);
-    write(&mut rig, 0, page(0, 0), 7);
-    write(&mut rig, 0, page(0, 1), 8);
-    assert_eq!((read(&mut rig, 0, page(0, 0)), read(&mut rig, 0, page(0, 1))), (7, 8));
+    rig.write(0, page(0, 0), 7);
+    rig.write(0, page(0, 1), 8);
+    assert_eq!((rig.read(0, page(0, 0)), rig.read(0, page(0, 1))), (7, 8));
     let counts = rig.engine.counts();
     // Page 0 out, in; page 1 out, in; page 0, which freed its slot, out again.
     assert_eq!((counts.direct_reads, counts.swap_ins, counts.swap_outs), (0, 2, 3));
@@ -130,9 +102,9 @@ fn without_direct_read_each_touch_copies() {
 #[test]
 fn pages_of_files_go_to_their_file_or_nowhere() {
     let mut rig = rig("fifo", 1, IN_PLACE, 4);
-    write(&mut rig, 0, page(0, 4), 7);
+    rig.write(0, page(0, 4), 7);
     rig.reference(page(0, 5).0);
-    read(&mut rig, 0, page(0, 4));
+    rig.read(0, page(0, 4));
     let written = |c: &Command| if let Command::Write { to, .. } = c { Some(to.0) } else { None };
     let written: Vec<_> = rig.machine.log.iter().filter_map(written).collect();
     assert_eq!((written, rig.engine.free_slots()), (vec![page(0, 4).home().0], Some(4)));
@@ -143,50 +115,50 @@ fn pages_of_files_go_to_their_file_or_nowhere() {
 fn a_full_area_costs_the_task_that_is_longest_in_the_background() {
     let mut rig = rig("fifo", 2, IN_PLACE, 2);
     for task in [0, 2, 1] {
-        tell(&mut rig, Event::Foreground { task: TaskId(task) });
-        write(&mut rig, task, page(task, 0), 10 + u64::from(task));
+        rig.tell(Event::Foreground { task: TaskId(task) });
+        rig.write(task, page(task, 0), 10 + u64::from(task));
     }
-    write(&mut rig, 1, page(1, 1), 21);
+    rig.write(1, page(1, 1), 21);
     assert_eq!((rig.engine.free_slots(), rig.machine.killed.len()), (Some(0), 0));
-    write(&mut rig, 1, page(1, 2), 22);
+    rig.write(1, page(1, 2), 22);
     assert_eq!(rig.machine.killed, [TaskId(0)]);
-    write(&mut rig, 1, page(1, 3), 23);
+    rig.write(1, page(1, 3), 23);
     assert_eq!(rig.machine.killed, [TaskId(0), TaskId(2)]);
-    assert_eq!((0..4).map(|n| read(&mut rig, 1, page(1, n))).collect::<Vec<_>>(), [11, 21, 22, 23]);
+    assert_eq!((0..4).map(|n| rig.read(1, page(1, n))).collect::<Vec<_>>(), [11, 21, 22, 23]);
     assert_eq!(rig.engine.counts().homeless, 0);
 }
 
 #[test]
 fn a_task_that_was_never_in_the_foreground_goes_first() {
     let mut rig = rig("fifo", 1, IN_PLACE, 0);
-    write(&mut rig, 1, page(1, 0), 1);
-    write(&mut rig, 0, page(0, 0), 2);
+    rig.write(1, page(1, 0), 1);
+    rig.write(0, page(0, 0), 2);
     assert_eq!(rig.machine.killed, [TaskId(1)]);
-    assert_eq!((read(&mut rig, 0, page(0, 0)), rig.engine.counts().homeless), (2, 0));
+    assert_eq!((rig.read(0, page(0, 0)), rig.engine.counts().homeless), (2, 0));
 }
 
 #[test]
 fn pages_of_files_are_dropped_before_a_task_is_ended() {
     let mut rig = rig("fifo", 2, IN_PLACE, 0);
-    read(&mut rig, 0, page(0, 4));
-    tell(&mut rig, Event::Foreground { task: TaskId(1) });
-    write(&mut rig, 1, page(1, 0), 1);
-    write(&mut rig, 1, page(1, 1), 2);
+    rig.read(0, page(0, 4));
+    rig.tell(Event::Foreground { task: TaskId(1) });
+    rig.write(1, page(1, 0), 1);
+    rig.write(1, page(1, 1), 2);
     assert_eq!((rig.machine.killed.len(), rig.engine.counts().evictions), (0, 1));
-    assert_eq!(read(&mut rig, 1, page(1, 0)), 1);
+    assert_eq!(rig.read(1, page(1, 0)), 1);
 }
 
 #[test]
 fn a_killed_tasks_bytes_are_nobodys() {
     let mut rig = rig("fifo", 1, IN_PLACE, 1);
-    write(&mut rig, 0, page(0, 0), 66);
-    tell(&mut rig, Event::Foreground { task: TaskId(1) });
-    write(&mut rig, 1, page(1, 0), 1);
-    write(&mut rig, 1, page(1, 1), 2);
+    rig.write(0, page(0, 0), 66);
+    rig.tell(Event::Foreground { task: TaskId(1) });
+    rig.write(1, page(1, 0), 1);
+    rig.write(1, page(1, 1), 2);
     assert_eq!(rig.machine.killed, [TaskId(0)]);
     // The slot has task 1's page now, and task 0 starts again.
-    assert_eq!((read(&mut rig, 1, page(1, 0)), rig.machine.mapped(page(0, 0))), (1, false));
-    assert_eq!(read(&mut rig, 0, page(0, 0)), 0);
+    assert_eq!((rig.read(1, page(1, 0)), rig.machine.mapped(page(0, 0))), (1, false));
+    assert_eq!(rig.read(0, page(0, 0)), 0);
 }
 
 /// One slot, then a log: the killer has nothing to do, pages in the log are copied, and the slot is used again.
@@ -197,9 +169,9 @@ fn what_the_slots_have_no_room_for_goes_to_the_log_below() {
     let below = Below { slots: Some(SlotsConfig { slots: 1, files_min: 0 }), swap: Some(log) };
     let mut rig = rig_below("fifo", 1, IN_PLACE, below);
     for round in 0..20 {
-        (0..4).for_each(|n| write(&mut rig, 0, page(0, n), u64::from(10 * round + n)));
-        (0..4).for_each(|n| assert_eq!(read(&mut rig, 0, page(0, n)), u64::from(10 * round + n)));
-        tell(&mut rig, Event::WillNeed { page: page(0, round % 4) });
+        (0..4).for_each(|n| rig.write(0, page(0, n), u64::from(10 * round + n)));
+        (0..4).for_each(|n| assert_eq!(rig.read(0, page(0, n)), u64::from(10 * round + n)));
+        rig.tell(Event::WillNeed { page: page(0, round % 4) });
         rig.settle();
     }
     let counts = rig.engine.counts();
@@ -208,33 +180,19 @@ fn what_the_slots_have_no_room_for_goes_to_the_log_below() {
     assert!(rig.engine.swap().unwrap().counts().erases > 0, "the log is collected");
 }
 
-#[test]
-fn after_a_fork_parent_and_child_read_one_slot_and_write_each_their_own() {
-    let mut rig = rig("fifo", 1, IN_PLACE, 4);
-    write(&mut rig, 0, page(0, 0), 5);
-    read(&mut rig, 0, page(0, 1));
-    tell(&mut rig, Event::Forked { page: page(0, 0), child: page(1, 0) });
-    assert_eq!((read(&mut rig, 0, page(0, 0)), read(&mut rig, 1, page(1, 0))), (5, 5));
-    assert_eq!(rig.engine.counts().swap_ins, 0);
-    write(&mut rig, 1, page(1, 0), 6);
-    assert_eq!(read(&mut rig, 0, page(0, 0)), 5);
-    write(&mut rig, 0, page(0, 0), 7);
-    assert_eq!((read(&mut rig, 1, page(1, 0)), read(&mut rig, 0, page(0, 0))), (6, 7));
-}
-
 /// Home slots that can be read, as a machine has them whose slow memory has a place for each page.
 #[test]
 fn without_an_area_pages_are_read_in_their_home_slots() {
     let mut rig = Rig::made(("fifo", "parallel"), 1, 4, IN_PLACE, 1, |builder| builder);
-    assert_eq!((read(&mut rig, 0, PageId(2)), rig.engine.counts().direct_reads), (0, 0), "a first touch needs a frame");
-    write(&mut rig, 0, PageId(0), 7);
-    write(&mut rig, 0, PageId(1), 8);
+    assert_eq!((rig.read(0, PageId(2)), rig.engine.counts().direct_reads), (0, 0), "a first touch needs a frame");
+    rig.write(0, PageId(0), 7);
+    rig.write(0, PageId(1), 8);
     // Page 0 was mapped there as soon as its bytes were: no fault.
     assert_eq!(maps(&rig).iter().filter(|map| **map == (Place::Slot(PageId(0).home()), false)).count(), 1);
     assert_eq!((rig.machine.read(PageId(0)), rig.machine.write(PageId(0), 9)), (Some(7), false));
     assert_eq!(rig.engine.counts().direct_reads, 0);
-    write(&mut rig, 0, PageId(0), 9);
-    assert_eq!((read(&mut rig, 0, PageId(1)), read(&mut rig, 0, PageId(0))), (8, 9));
+    rig.write(0, PageId(0), 9);
+    assert_eq!((rig.read(0, PageId(1)), rig.read(0, PageId(0))), (8, 9));
     rig.engine.check();
 }
 
@@ -258,20 +216,20 @@ proptest! {
             rig.machine.failures = u32::from(fails == 0);
             match kind {
                 0..4 => {
-                    write(&mut rig, 0, id, i as u64 + 1);
+                    rig.write(0, id, i as u64 + 1);
                     contents[id.index()] = i as u64 + 1;
                 }
                 4 => {
-                    tell(&mut rig, Event::Released { page: id });
+                    rig.tell(Event::Released { page: id });
                     rig.machine.forget(id);
                     contents[id.index()] = 0;
                 }
-                _ => prop_assert_eq!(read(&mut rig, 0, id), contents[id.index()], "page {}", id.0),
+                _ => prop_assert_eq!(rig.read(0, id), contents[id.index()], "page {}", id.0),
             }
         }
     }
 
-    /// Every read sees the last write of its task, whatever is swapped, read in place, forked or killed. A task that
+    /// Every read sees the last write of its task, whatever is swapped, read in place or killed. A task that
     /// was killed finds its anonymous pages empty.
     #[test]
     fn every_read_sees_the_last_write(
@@ -291,42 +249,32 @@ proptest! {
             rig.machine.failures = u32::from(fails == 0);
             match kind {
                 0..5 => {
-                    write(&mut rig, task, id, i as u64 + 1);
+                    rig.write(task, id, i as u64 + 1);
                     forget_the_killed(&mut rig, &mut killed, &mut contents);
                     contents[id.index()] = i as u64 + 1;
                 }
-                5 => tell(&mut rig, Event::Foreground { task: TaskId(task) }),
-                6 => fork(&mut rig, &mut contents, number),
-                7 => {
-                    tell(&mut rig, Event::Released { page: id });
+                5 => rig.tell(Event::Foreground { task: TaskId(task) }),
+                6 => {
+                    rig.tell(Event::Released { page: id });
                     rig.machine.forget(id);
                     contents[id.index()] = 0;
                 }
                 12.. => {
                     let often = Event::ReadOften { page: id };
                     if rig.engine.accepts(&often) {
-                        tell(&mut rig, often);
+                        rig.tell(often);
                         rig.settle();
                         forget_the_killed(&mut rig, &mut killed, &mut contents);
                     }
                 }
                 _ => {
-                    let value = read(&mut rig, task, id);
+                    let value = rig.read(task, id);
                     forget_the_killed(&mut rig, &mut killed, &mut contents);
                     prop_assert_eq!(value, contents[id.index()], "page {}", id.0);
                 }
             }
         }
         prop_assert!(direct_read || rig.engine.counts().direct_reads == 0);
-    }
-}
-
-/// Task 2's page becomes a copy of task 0's, if the engine accepts the event now.
-fn fork(rig: &mut Rig, contents: &mut [u64], number: u32) {
-    let event = Event::Forked { page: page(0, number), child: page(2, number) };
-    if rig.engine.accepts(&event) {
-        tell(rig, event);
-        contents[page(2, number).index()] = contents[page(0, number).index()];
     }
 }
 

@@ -115,7 +115,7 @@ fn a_page_whose_write_fails_for_good_is_lost_and_never_read_as_garbage() {
     assert_eq!(end, Event::Written { page: PageId(0) });
     let failed = Event::Failed { transfer: coldframe_core::Transfer::Write(PageId(0)) };
     rig.machine.failures = 2;
-    rig.engine.handle(failed, &mut rig.machine);
+    rig.tell(failed);
     rig.settle();
     rig.fault(1, 0, Access::Read);
     rig.settle();
@@ -138,8 +138,7 @@ fn a_released_page_gives_its_frame_back() {
     for policy in texts(1) {
         let mut rig = Rig::new(&policy, "parallel", 3, 6, HARDWARE);
         (0..3).for_each(|page| _ = rig.reference(page));
-        rig.engine.handle(Event::Released { page: PageId(1) }, &mut rig.machine);
-        rig.engine.check();
+        rig.tell(Event::Released { page: PageId(1) });
         rig.reference(4);
         assert_eq!(rig.engine.counts().evictions, 0, "{policy}");
     }
@@ -179,19 +178,12 @@ proptest! {
         for (i, (task, page, writing, fails)) in steps.into_iter().enumerate() {
             rig.machine.failures = u32::from(fails == 0) * 2;
             let id = PageId(page);
-            let access = if writing { Access::Write } else { Access::Read };
-            let mut faults = 0;
-            loop {
-                let done = if writing { rig.machine.write(id, i as u64 + 1) } else { rig.machine.read(id).is_some() };
-                if done { break; }
-                faults += 1;
-                prop_assert!(faults < 4, "the access never goes through");
-                rig.fault(task, page, access);
-                rig.settle();
+            if writing {
+                contents[page as usize] = i as u64 + 1;
+                rig.write(task, id, i as u64 + 1);
             }
+            prop_assert_eq!(rig.read(task, id), contents[page as usize]);
             prop_assert!(rig.machine.halted.is_empty());
-            if writing { contents[page as usize] = i as u64 + 1; }
-            prop_assert_eq!(rig.machine.read(id), Some(contents[page as usize]));
         }
     }
 }
@@ -241,10 +233,10 @@ fn a_batch_of_dirty_victims_loses_nothing() {
 #[test]
 fn a_wish_loads_a_page_and_resumes_nobody() {
     let mut rig = Rig::new("fifo", "parallel", 4, 8, Caps { buffers: 3, ..HARDWARE });
-    rig.engine.handle(Event::WillNeed { page: PageId(5) }, &mut rig.machine);
+    rig.tell(Event::WillNeed { page: PageId(5) });
     rig.settle();
     assert!(rig.machine.mapped(PageId(5)) && rig.machine.resumed.is_empty());
-    rig.engine.handle(Event::WillNeed { page: PageId(5) }, &mut rig.machine);
+    rig.tell(Event::WillNeed { page: PageId(5) });
     rig.settle();
     let counts = rig.engine.counts();
     assert_eq!((counts.prefetches, counts.true_faults, counts.page_loads), (1, 0, 1));
@@ -253,7 +245,7 @@ fn a_wish_loads_a_page_and_resumes_nobody() {
 #[test]
 fn wishes_leave_a_ticket_for_a_fault_and_a_fault_on_a_wished_page_waits_for_it() {
     let mut rig = Rig::new("fifo", "parallel", 4, 8, Caps { buffers: 3, ..HARDWARE });
-    (0..3).for_each(|page| rig.engine.handle(Event::WillNeed { page: PageId(page) }, &mut rig.machine));
+    (0..3).for_each(|page| rig.tell(Event::WillNeed { page: PageId(page) }));
     assert_eq!((rig.engine.counts().prefetches, rig.engine.counts().prefetches_dropped), (2, 1));
     rig.fault(0, 7, Access::Read);
     rig.fault(1, 0, Access::Write);
@@ -266,7 +258,7 @@ fn wishes_leave_a_ticket_for_a_fault_and_a_fault_on_a_wished_page_waits_for_it()
 fn a_wish_that_the_device_refuses_halts_nobody() {
     let mut rig = Rig::new("fifo", "parallel", 4, 8, Caps { buffers: 2, ..HARDWARE });
     rig.machine.failures = 3;
-    rig.engine.handle(Event::WillNeed { page: PageId(1) }, &mut rig.machine);
+    rig.tell(Event::WillNeed { page: PageId(1) });
     rig.settle();
     assert!(rig.machine.halted.is_empty());
     rig.reference(1);
@@ -287,8 +279,7 @@ fn a_pinned_page_stays_until_it_is_unpinned_as_often() {
         let pinned = |rig: &mut Rig, on: bool| {
             let page = PageId(0);
             let event = if on { Event::Pinned { page } } else { Event::Unpinned { page } };
-            rig.engine.handle(event, &mut rig.machine);
-            rig.engine.check();
+            rig.tell(event);
         };
         for on in [true, true, false] {
             pinned(&mut rig, on);

@@ -2,7 +2,7 @@
 
 mod support;
 
-use coldframe_core::swap::{collect, AreaConfig, Layout, SwapAreas, WearLevelling};
+use coldframe_core::swap::{collect, AreaConfig, Layout, SwapAreas};
 use coldframe_core::{Access, Caps, Command, Event, PageId};
 use proptest::prelude::*;
 use support::{Rig, HARDWARE};
@@ -10,23 +10,11 @@ use support::{Rig, HARDWARE};
 const PAGES: u32 = 12;
 
 fn rig(frames: usize, blocks: u32, collector: usize, layout: Layout) -> Rig {
-    let (collector, wear) = (collect::ALL[collector], WearLevelling { dynamic: true, spread_max: Some(3) });
-    let area = AreaConfig { layout, collector, victims: 2, stop: 3, wear, ..AreaConfig::log(blocks) };
+    let (collector, spread_max) = (collect::ALL[collector], Some(3));
+    let area = AreaConfig { layout, collector, victims: 2, stop: 3, spread_max, ..AreaConfig::log(blocks) };
     let swap = SwapAreas { slots_per_block: 2, areas: vec![area] };
     let caps = Caps { buffers: 2, ..HARDWARE };
     Rig::made(("clock", "parallel"), frames, PAGES as usize, caps, 1, |builder| builder.below(swap.into()))
-}
-
-/// Writes, with faults until the access succeeds or the task is halted.
-fn write(rig: &mut Rig, page: u32, value: u64) {
-    for _ in 0..4 {
-        if rig.machine.write(PageId(page), value) || !rig.machine.halted.is_empty() {
-            return;
-        }
-        rig.fault(0, page, Access::Write);
-        rig.settle();
-    }
-    panic!("the access never goes through");
 }
 
 fn slots_written(rig: &Rig) -> Vec<u32> {
@@ -38,7 +26,7 @@ fn slots_written(rig: &Rig) -> Vec<u32> {
 fn pages_that_leave_are_written_one_after_the_other_behind_the_home_slots() {
     let mut rig = rig(1, 20, 0, Layout::Log);
     for page in [7, 3, 9, 0] {
-        write(&mut rig, page, 1);
+        rig.write(0, PageId(page), 1);
     }
     assert_eq!(slots_written(&rig), [PAGES, PAGES + 1, PAGES + 2]);
     rig.machine.log.clear();
@@ -50,11 +38,11 @@ fn pages_that_leave_are_written_one_after_the_other_behind_the_home_slots() {
 #[test]
 fn a_page_that_was_only_read_again_leaves_clean_and_keeps_its_slot() {
     let mut rig = rig(1, 20, 0, Layout::Log);
-    write(&mut rig, 1, 5);
+    rig.write(0, PageId(1), 5);
     (0..3).for_each(|_| [2, 1].iter().for_each(|page| _ = rig.reference(*page)));
     assert_eq!(slots_written(&rig), [PAGES]);
     assert_eq!(rig.engine.swap().unwrap().valid(), 1);
-    rig.engine.handle(Event::Released { page: PageId(1) }, &mut rig.machine);
+    rig.tell(Event::Released { page: PageId(1) });
     assert_eq!(rig.engine.swap().unwrap().valid(), 0);
 }
 
@@ -62,7 +50,7 @@ fn a_page_that_was_only_read_again_leaves_clean_and_keeps_its_slot() {
 fn what_a_full_area_refuses_goes_home() {
     // Four blocks of two slots, one block in reserve: six pages.
     let mut rig = rig(1, 4, 0, Layout::Log);
-    (0..PAGES).for_each(|page| write(&mut rig, page, 10 + u64::from(page)));
+    (0..PAGES).for_each(|page| rig.write(0, PageId(page), 10 + u64::from(page)));
     assert!(slots_written(&rig).iter().any(|slot| *slot < PAGES));
     assert!(rig.engine.swap().unwrap().counts().areas_full > 0);
     for page in 0..PAGES {
@@ -74,7 +62,7 @@ fn what_a_full_area_refuses_goes_home() {
 #[test]
 fn a_write_that_fails_is_tried_again_in_another_block() {
     let mut rig = rig(1, 20, 0, Layout::Log);
-    write(&mut rig, 0, 5);
+    rig.write(0, PageId(0), 5);
     // The load of page 1 and the write of page 0 fail once each, then both succeed.
     rig.machine.failures = 2;
     rig.fault(0, 1, Access::Read);
@@ -91,9 +79,9 @@ fn collect_with_failures(copies: u32, erases: u32) -> Rig {
     let mut rig = rig(1, 8, 0, Layout::Log);
     (rig.machine.copy_failures, rig.machine.erase_failures) = (copies, erases);
     // Every second page is written again and again, so each victim has a page to move.
-    (0..PAGES).for_each(|page| write(&mut rig, page, 100 + u64::from(page)));
+    (0..PAGES).for_each(|page| rig.write(0, PageId(page), 100 + u64::from(page)));
     for round in 0..6 {
-        (0..PAGES).step_by(2).for_each(|page| write(&mut rig, page, 100 * round + u64::from(page)));
+        (0..PAGES).step_by(2).for_each(|page| rig.write(0, PageId(page), 100 * round + u64::from(page)));
     }
     rig.settle();
     for page in 0..PAGES {
@@ -154,7 +142,7 @@ proptest! {
                         _ => (0, 0),
                     };
                     contents[page as usize] = i as u64 + 1;
-                    write(&mut rig, page, i as u64 + 1);
+                    rig.write(0, PageId(page), i as u64 + 1);
                 }
                 _ => _ = rig.reference(page),
             }

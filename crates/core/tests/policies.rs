@@ -311,8 +311,7 @@ proptest! {
             let mut rig = Rig::new(&text, "parallel", frames, 12, caps);
             for &(kind, a, b, c) in &steps {
                 if kind == 0 {
-                    rig.engine.handle(Event::Released { page: PageId(a) }, &mut rig.machine);
-                    rig.engine.check();
+                    rig.tell(Event::Released { page: PageId(a) });
                     continue;
                 }
                 for (task, page) in [a, b, c].into_iter().enumerate() {
@@ -416,9 +415,9 @@ fn bare_faults(policy: &str, frames: usize, pages: usize, string: &[u32], from: 
         if rig.machine.read(PageId(page)).is_none() {
             // Not through the rig, because the rig checks all frames after each event.
             let fault = Event::Fault { task: TaskId(0), page: PageId(page), access: Access::Read };
-            rig.engine.handle(fault, &mut rig.machine);
+            rig.tell(fault);
             while let Some(event) = rig.machine.next_event() {
-                rig.engine.handle(event, &mut rig.machine);
+                rig.tell(event);
             }
         }
     }

@@ -49,19 +49,18 @@ fn touch(rig: &mut Rig, page: u32) {
     rig.fault(0, page, Access::Read);
     while rig.machine.resumed.pop().is_none() {
         let event = rig.machine.next_event().expect("the task waits for something");
-        rig.engine.handle(event, &mut rig.machine);
-        rig.engine.check();
+        rig.tell(event);
     }
 }
 
 /// True faults of a slice, and the frames that prefetches took in it.
 fn slice(rig: &mut Rig, steps: &[Step]) -> (u64, u64) {
     let before = *rig.engine.counts();
-    rig.engine.handle(Event::Slice, &mut rig.machine);
+    rig.tell(Event::Slice);
     for step in steps {
         match *step {
             Step::Touch(page) => touch(rig, page),
-            Step::Wish(page) => rig.engine.handle(Event::WillNeed { page: PageId(page) }, &mut rig.machine),
+            Step::Wish(page) => rig.tell(Event::WillNeed { page: PageId(page) }),
             Step::Settle => rig.settle(),
         }
         rig.engine.check();
@@ -143,7 +142,7 @@ proptest! {
     ) {
         let mut rig = rig(policy, "sequential", frames, 4, Arrival::BehindSlice);
         warm_up(&mut rig, &before);
-        rig.engine.handle(Event::Slice, &mut rig.machine);
+        rig.tell(Event::Slice);
         let mut touched = BTreeSet::new();
         for step in steps {
             match step {
@@ -154,7 +153,7 @@ proptest! {
                 }
                 Step::Settle => rig.settle(),
                 Step::Wish(page) => {
-                    rig.engine.handle(Event::WillNeed { page: PageId(page) }, &mut rig.machine);
+                    rig.tell(Event::WillNeed { page: PageId(page) });
                     let lost = touched.iter().find(|page| rig.engine.frame_of(PageId(**page)).is_none());
                     prop_assert_eq!(lost, None);
                 }
@@ -207,7 +206,7 @@ fn where_only_pages_of_the_slice_are_left_a_wish_is_dropped() {
 #[test]
 fn a_handler_that_maps_pages_in_buffers_moves_those_that_come_behind_the_slice() {
     let mut rig = rig("second-chance", "delayed-dual-buffering", 4, 3, Arrival::BehindSlice);
-    rig.engine.handle(Event::WillNeed { page: PageId(3) }, &mut rig.machine);
+    rig.tell(Event::WillNeed { page: PageId(3) });
     rig.settle();
     assert!(rig.engine.frame_of(PageId(3)).is_some() && !rig.machine.mapped(PageId(3)));
     // A page with a fault is held in its buffer.
@@ -220,10 +219,10 @@ fn a_handler_that_maps_pages_in_buffers_moves_those_that_come_behind_the_slice()
 #[test]
 fn two_tasks_that_wait_for_one_prefetched_page_both_go_on() {
     let mut rig = rig("second-chance", "sequential", 4, 3, Arrival::BehindSlice);
-    rig.engine.handle(Event::WillNeed { page: PageId(5) }, &mut rig.machine);
+    rig.tell(Event::WillNeed { page: PageId(5) });
     for task in [1, 2] {
         let fault = Event::Fault { task: TaskId(task), page: PageId(5), access: Access::Read };
-        rig.engine.handle(fault, &mut rig.machine);
+        rig.tell(fault);
     }
     rig.settle();
     rig.machine.resumed.sort();

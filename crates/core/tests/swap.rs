@@ -6,7 +6,7 @@ mod nand;
 use std::collections::BTreeMap;
 
 use coldframe_core::swap::collect::{self, Collector, Ratio};
-use coldframe_core::swap::{AreaConfig, Full, Layout, Perfect, Swap, SwapError, WearLevelling};
+use coldframe_core::swap::{AreaConfig, Full, Layout, Perfect, Swap, SwapError};
 use coldframe_core::{PageId, SlotId};
 use nand::{Fault, Nand};
 use proptest::prelude::*;
@@ -38,12 +38,13 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 
 /// Areas of every shape: collectors, layouts, victims, wear levelling, one or two areas.
 fn shapes() -> impl Strategy<Value = Vec<AreaConfig>> {
-    let one = (0..collect::ALL.len(), any::<bool>(), 1u32..=4, any::<bool>(), prop::option::of(1u32..4), 8u32..16)
-        .prop_map(|(collector, log, victims, dynamic, spread_max, blocks)| AreaConfig {
+    let one = (0..collect::ALL.len(), any::<bool>(), 1u32..=4, prop::option::of(1u32..4), 8u32..16).prop_map(
+        |(collector, log, victims, spread_max, blocks)| AreaConfig {
             victims,
-            wear: WearLevelling { dynamic, spread_max },
+            spread_max,
             ..area(collect::ALL[collector], if log { Layout::Log } else { LINUX }, blocks)
-        });
+        },
+    );
     prop::collection::vec(one, 1..3)
 }
 
@@ -199,8 +200,7 @@ fn dynamic_wear_levelling_keeps_erase_counts_within_one_where_all_is_hot() {
 #[test]
 fn static_wear_levelling_moves_blocks_that_never_change() {
     let spread = |spread_max| {
-        let wear = WearLevelling { dynamic: true, spread_max };
-        let mut bench = Bench::new(&[AreaConfig { wear, ..area(collect::ALL[0], Layout::Log, 10) }]);
+        let mut bench = Bench::new(&[AreaConfig { spread_max, ..area(collect::ALL[0], Layout::Log, 10) }]);
         (0..16).for_each(|page| bench.run(Op::Out(page)));
         for i in 0..4000 {
             bench.out(20 + i % 3).unwrap();

@@ -2,7 +2,7 @@
 
 use coldframe_core::fault::handler;
 use coldframe_core::policy::{texts, PolicyChoice};
-use coldframe_core::swap::{collect, AreaConfig, Perfect, Swap, WearLevelling};
+use coldframe_core::swap::{collect, AreaConfig, Perfect, Swap};
 use coldframe_core::{PageId, Ps};
 use coldframe_drivers::front_end::plain::Plain;
 use coldframe_drivers::front_end::Spaces;
@@ -57,8 +57,7 @@ fn faults_allocate_nothing_under_any_policy_and_handler() {
 #[test]
 fn a_swap_area_allocates_nothing_once_it_stands() {
     for collector in collect::ALL {
-        let wear = WearLevelling { dynamic: true, spread_max: Some(3) };
-        let area = AreaConfig { collector, victims: 4, start: 5, stop: 6, wear, ..AreaConfig::log(12) };
+        let area = AreaConfig { collector, victims: 4, start: 5, stop: 6, spread_max: Some(3), ..AreaConfig::log(12) };
         let mut swap = Swap::new(PAGES as usize, 8, &[area]).unwrap();
         let mut cache = SwapCache::new(PAGES as usize, 8);
         let counted = allocation_counter::measure(|| {

@@ -45,7 +45,6 @@ impl Journal {
                     }
                     Event::Foreground { task } => tag(15, &[since, task.0.into()]),
                     Event::ReadOften { page } => tag(23, &[since, page.0.into()]),
-                    Event::Forked { page, child } => tag(22, &[since, page.0.into(), child.0.into()]),
                 }
                 self.now = now;
             }
@@ -140,7 +139,7 @@ impl Entries<'_> {
         let start = self.at;
         let bad = |reason| JournalError::Entry { byte: start, reason };
         let tag = self.byte()?;
-        if let 1..=7 | 10..=15 | 22..=29 = tag {
+        if let 1..=7 | 10..=15 | 23..=29 = tag {
             self.now = self.now.wrapping_add(self.number()?);
         }
         let event = match tag {
@@ -167,7 +166,6 @@ impl Entries<'_> {
             }),
             26 => Some(Event::Failed { transfer: Transfer::Erase(BlockId(self.index()?)) }),
             23 => Some(Event::ReadOften { page: PageId(self.index()?) }),
-            22 => Some(Event::Forked { page: PageId(self.index()?), child: PageId(self.index()?) }),
             _ => None,
         };
         if let Some(event) = event {

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use coldframe_core::fault::handler::{self, Handler};
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::Arrival;
-use coldframe_core::swap::{collect, AreaConfig, Layout, SwapAreas, WearLevelling, AREAS_MAX};
+use coldframe_core::swap::{collect, AreaConfig, Layout, SwapAreas, AREAS_MAX};
 use coldframe_core::{Below, Caps, Config, ConfigError, Engine, SlotsConfig};
 
 use crate::{Entries, Journal, JournalError};
@@ -77,11 +77,11 @@ const ARRIVALS: [(&str, Arrival); 3] = [
 ];
 
 pub(crate) fn area_line(area: &AreaConfig) -> String {
-    let AreaConfig { blocks, priority, layout, collector, victims, start, stop, wear } = area;
+    let AreaConfig { blocks, priority, layout, collector, victims, start, stop, spread_max } = area;
     let cluster = if let Layout::Linux { cluster } = layout { *cluster } else { 0 };
-    let spread = wear.spread_max.map_or("-".to_string(), |n| n.to_string());
-    let (collector, dynamic) = (collector.name, wear.dynamic);
-    format!("area={blocks} {priority} {cluster} {collector} {victims} {start} {stop} {dynamic} {spread}\n")
+    let spread = spread_max.map_or("-".to_string(), |n| n.to_string());
+    let collector = collector.name;
+    format!("area={blocks} {priority} {cluster} {collector} {victims} {start} {stop} true {spread}\n")
 }
 
 pub(crate) fn read_area(text: &str) -> Option<AreaConfig> {
@@ -98,12 +98,11 @@ pub(crate) fn read_area(text: &str) -> Option<AreaConfig> {
         victims: next()?.parse().ok()?,
         start: next()?.parse().ok()?,
         stop: next()?.parse().ok()?,
-        wear: WearLevelling {
-            dynamic: next()?.parse().ok()?,
-            spread_max: match next()? {
-                "-" => None,
-                n => Some(n.parse().ok()?),
-            },
+        // The first word: free blocks with the fewest erases are opened first. There is no other order now.
+        spread_max: match (next()?, next()?) {
+            ("true", "-") => None,
+            ("true", n) => Some(n.parse().ok()?),
+            _ => return None,
         },
     };
     next().is_none().then_some(area)

@@ -4,7 +4,6 @@ use super::Engine;
 use crate::event::{Event, Transfer};
 use crate::ids::PageId;
 use crate::page_state::PageState;
-use crate::slots::Slots;
 
 impl Engine {
     /// Whether a machine may send this event now. Not accepted are: the end of something that was not begun, a second
@@ -37,17 +36,10 @@ impl Engine {
             Event::Owned { task, page, .. } => {
                 task.index() < self.config.tasks
                     && page_state(page) == Some(PageState::Untouched)
-                    && self.backing.slots().is_some_and(|slots| slots.owner(page).is_none())
+                    && self.backing.slots.as_ref().is_some_and(|slots| slots.owner(page).is_none())
             }
-            Event::Foreground { task } => task.index() < self.config.tasks && self.backing.slots().is_some(),
+            Event::Foreground { task } => task.index() < self.config.tasks && self.backing.slots.as_ref().is_some(),
             Event::ReadOften { page } => matches!(page_state(page), Some(PageState::InSlot(_))),
-            Event::Forked { page, child } => {
-                let owned = |slots: &Slots| slots.owner(child).is_some() && !slots.is_file(child);
-                matches!(page_state(page), Some(PageState::Absent | PageState::InSlot(_)))
-                    && self.backing.in_slots(page).is_some()
-                    && page_state(child) == Some(PageState::Untouched)
-                    && self.backing.slots().is_some_and(owned)
-            }
             Event::Unpinned { page } => self.frame_of(page).is_some_and(|frame| self.frames().get(frame).pins > 0),
         }
     }

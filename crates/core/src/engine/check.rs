@@ -61,7 +61,7 @@ impl Engine {
     /// A page mapped in its slot has that slot, on a machine that can read it there. A page in a frame has no slot,
     /// and neither has a page that was never touched.
     fn check_slots(&self) {
-        let Some(slots) = self.backing.slots() else { return };
+        let Some(slots) = self.backing.slots.as_ref() else { return };
         let files = |(_, frame): (FrameId, &Frame)| matches!(frame.used, Use::Resident(p) if slots.is_file(p));
         slots.check(self.frames().iter().filter(|f| files(*f)).count());
         for (i, state) in self.pages.iter().enumerate() {

@@ -24,7 +24,7 @@ impl Turn<'_> {
         self.flights.end(ticket);
         self.buffers.give_back(into);
         if let Some(frame) = frame {
-            self.ram.give_back(frame);
+            self.ram.frames.release(frame);
         }
         // A later load of another task may succeed; this task cannot continue.
         self.pages.set(page, PageState::Absent);

@@ -31,7 +31,7 @@ fn choose(turn: &mut Turn<'_>) -> Victim {
 
 pub(super) fn evict(turn: &mut Turn<'_>, victim: Victim) {
     let Turn { pages, ram, backing, counts, machine, work, .. } = turn;
-    let (page, from) = (ram.frames().page(victim.frame), victim.frame);
+    let (page, from) = (ram.frames.page(victim.frame), victim.frame);
     let (_, mut residents) = ram.policy_and_residents(*machine, work);
     let dirty = residents.evict(from, |machine| Command::Write {
         page,

@@ -22,7 +22,7 @@ pub(super) fn find_frame(turn: &mut Turn<'_>) -> FrameId {
     let (policy, mut residents) = turn.policy_and_residents();
     policy.true_fault(&mut residents);
     relieve(turn);
-    let frame = turn.ram.take_free().unwrap_or_else(|| evict_batch(turn));
+    let frame = turn.ram.frames.reserve().unwrap_or_else(|| evict_batch(turn));
     turn.mark(Stage::GetFreeframe);
     frame
 }
@@ -30,26 +30,26 @@ pub(super) fn find_frame(turn: &mut Turn<'_>) -> FrameId {
 /// Evicts a batch. The first victim's frame goes to the fault; the other frames are free.
 fn evict_batch(turn: &mut Turn<'_>) -> FrameId {
     let frame = evict_one(turn);
-    turn.ram.keep(frame);
+    turn.ram.frames.hand_over(frame);
     for _ in 1..turn.config.evict_batch {
         if turn.ram.choices() == 0 {
             break;
         }
         let other = evict_one(turn);
-        turn.ram.give_back(other);
+        turn.ram.frames.release(other);
     }
     frame
 }
 
 /// A free frame, or the frame of a page that the running slice has not touched; `None` if there is neither.
 pub(crate) fn frame_behind_slice(turn: &mut Turn<'_>) -> Option<FrameId> {
-    if let Some(frame) = turn.ram.take_free() {
+    if let Some(frame) = turn.ram.frames.reserve() {
         return Some(frame);
     }
     let (policy, mut residents) = turn.policy_and_residents();
     let victim = policy.victim_behind_slice(&mut residents)?;
     evict(turn, victim);
-    turn.ram.keep(victim.frame);
+    turn.ram.frames.hand_over(victim.frame);
     turn.mark(Stage::GetFreeframe);
     Some(victim.frame)
 }

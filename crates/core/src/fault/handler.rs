@@ -59,6 +59,13 @@ impl fmt::Debug for Handler {
     }
 }
 
+/// The loaded page goes to its frame, and the task that waits for it goes on.
+fn into_frame(turn: &mut Turn<'_>, ticket: Ticket) {
+    trans_host_mem(turn, ticket);
+    update_mmu(turn, ticket);
+    post_process(turn, ticket);
+}
+
 /// The handler of this name.
 pub fn find(name: &str) -> Option<&'static Handler> {
     ALL.iter().copied().find(|handler| handler.name == name)

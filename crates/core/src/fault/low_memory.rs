@@ -12,7 +12,7 @@ use crate::turn::Turn;
 
 /// Ends tasks until a frame is free, a page can leave RAM, or no task may be ended.
 pub(super) fn relieve(turn: &mut Turn<'_>) {
-    while turn.ram.frames().free() == 0 {
+    while turn.ram.frames.free() == 0 {
         let Some(slots) = turn.backing.only_slots().filter(|slots| slots.is_tight()) else { return };
         let Some(task) = slots.victim(|task| turn.may_end(task)) else { return };
         end(turn, task);
@@ -23,13 +23,13 @@ fn end(turn: &mut Turn<'_>, task: TaskId) {
     turn.counts.kills += 1;
     turn.issue(Command::Kill { task });
     let mut page = None;
-    while let Some(next) = turn.backing.slots().and_then(|slots| slots.next_page(task, page)) {
+    while let Some(next) = turn.backing.slots.as_ref().and_then(|slots| slots.next_page(task, page)) {
         if turn.backing.wants_slot(next) {
             turn.release(next);
         }
         page = Some(next);
     }
-    if let Some(slots) = turn.backing.slots_mut() {
+    if let Some(slots) = turn.backing.slots.as_mut() {
         slots.ended(task);
     }
 }

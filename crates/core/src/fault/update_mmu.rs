@@ -27,7 +27,7 @@ pub(super) fn settle(turn: &mut Turn<'_>, page: PageId, frame: FrameId, writing:
 }
 
 fn enters(turn: &mut Turn<'_>, page: PageId, frame: FrameId) {
-    turn.ram.settle(frame, page);
+    turn.ram.frames.settle(frame, page);
     turn.pages.set(page, PageState::Resident(frame));
     turn.counts.swap_ins += u64::from(turn.backing.in_area(page).is_some());
     if turn.backing.came(page) {

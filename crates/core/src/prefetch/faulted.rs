@@ -17,7 +17,7 @@
 //! has pages of the past.
 
 use alloc::boxed::Box;
-use alloc::vec;
+use alloc::vec::Vec;
 
 use crate::ids::{PageId, TaskId};
 
@@ -33,17 +33,12 @@ struct Entry {
     fresh: bool,
 }
 
-/// A list, the page faulted longest ago first.
-#[derive(Clone, Debug)]
-struct PrefetchList {
-    entries: Box<[Entry]>,
-    len: usize,
-}
-
 /// The lists of all tasks.
 #[derive(Clone, Debug)]
 pub struct PrefetchLists {
-    lists: Box<[PrefetchList]>,
+    /// Each has the page faulted longest ago first.
+    lists: Box<[Vec<Entry>]>,
+    bound: usize,
     idle_max: Option<u32>,
 }
 
@@ -51,35 +46,34 @@ impl PrefetchLists {
     /// Empty lists for `tasks` tasks, of at most `bound` pages each. A page is removed after `idle_max` idle slices;
     /// `None`: never.
     pub fn new(tasks: usize, bound: usize, idle_max: Option<u32>) -> PrefetchLists {
-        let empty = Entry { page: PageId(0), idle: 0, fresh: false };
-        let list = PrefetchList { entries: vec![empty; bound].into_boxed_slice(), len: 0 };
-        PrefetchLists { lists: vec![list; tasks].into_boxed_slice(), idle_max }
+        // Room for one more: it is pushed before the first is removed.
+        PrefetchLists { lists: (0..tasks).map(|_| Vec::with_capacity(bound + 1)).collect(), bound, idle_max }
     }
 
     /// The task had to load the page.
     pub fn major_fault(&mut self, task: TaskId, page: PageId) {
         let list = &mut self.lists[task.index()];
         list.retain(|entry| entry.page != page);
-        if list.len == list.entries.len() {
-            list.remove_first();
-        }
         list.push(Entry { page, idle: 0, fresh: true });
+        if list.len() > self.bound {
+            list.remove(0);
+        }
     }
 
     /// The pages to be made present before the task's next slice, in this order.
     pub fn of(&self, task: TaskId) -> impl ExactSizeIterator<Item = PageId> + '_ {
-        self.lists[task.index()].all().iter().map(|entry| entry.page)
+        self.lists[task.index()].iter().map(|entry| entry.page)
     }
 
     /// Whether another task than this one has pages on its list.
     pub fn any_but(&self, task: TaskId) -> bool {
-        self.lists.iter().enumerate().any(|(other, list)| other != task.index() && list.len > 0)
+        self.lists.iter().enumerate().any(|(other, list)| other != task.index() && !list.is_empty())
     }
 
     /// A slice of the task has ended; `used` says whether the task has touched a page of the list in it.
     pub fn end_slice(&mut self, task: TaskId, mut used: impl FnMut(PageId) -> bool) {
         let idle_max = self.idle_max;
-        self.lists[task.index()].retain(|entry| {
+        self.lists[task.index()].retain_mut(|entry| {
             let idle = !entry.fresh && !used(entry.page);
             entry.idle = if idle { entry.idle + 1 } else { 0 };
             entry.fresh = false;
@@ -89,7 +83,7 @@ impl PrefetchLists {
 
     /// The task has ended.
     pub fn end_task(&mut self, task: TaskId) {
-        self.lists[task.index()].len = 0;
+        self.lists[task.index()].clear();
     }
 
     /// No task maps the page any more.
@@ -98,39 +92,8 @@ impl PrefetchLists {
     }
 }
 
-impl PrefetchList {
-    fn all(&self) -> &[Entry] {
-        &self.entries[..self.len]
-    }
-
-    fn push(&mut self, entry: Entry) {
-        if let Some(place) = self.entries.get_mut(self.len) {
-            *place = entry;
-            self.len += 1;
-        }
-    }
-
-    fn remove_first(&mut self) {
-        self.entries[..self.len].rotate_left(self.len.min(1));
-        self.len = self.len.saturating_sub(1);
-    }
-
-    fn retain(&mut self, mut keep: impl FnMut(&mut Entry) -> bool) {
-        let mut len = 0;
-        for i in 0..self.len {
-            if keep(&mut self.entries[i]) {
-                self.entries[len] = self.entries[i];
-                len += 1;
-            }
-        }
-        self.len = len;
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use alloc::vec::Vec;
-
     use super::*;
 
     const A: TaskId = TaskId(0);

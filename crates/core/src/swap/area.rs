@@ -57,7 +57,7 @@ struct Wear {
 impl Area {
     pub(super) fn new(config: AreaConfig, first: u32, slots_per_block: u32) -> Area {
         let allocator = match config.layout {
-            Layout::Log => Allocator::Log(Log::new(config.blocks as usize, config.wear.dynamic)),
+            Layout::Log => Allocator::Log(Log::new(config.blocks as usize)),
             Layout::Linux { cluster } => Allocator::Linux(SlotMap::new(config.blocks * slots_per_block, cluster)),
         };
         Area {
@@ -346,7 +346,7 @@ impl Area {
 
     /// Static wear levelling: if the counts differ too much, the pages of the least erased closed block are moved.
     fn level(&mut self, blocks: &mut Blocks, flash: &mut impl Flash) {
-        let Some(spread_max) = self.config.wear.spread_max else { return };
+        let Some(spread_max) = self.config.spread_max else { return };
         if self.wear.max - self.wear.min <= spread_max {
             return;
         }

@@ -4,7 +4,7 @@
 //! can keep cold pages apart from hot ones. Pages from RAM can go to several logs, each with an open block. If no block
 //! is free, all kinds share one.
 
-use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::collections::BinaryHeap;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -19,26 +19,16 @@ pub(super) enum Stream {
     Survivors,
 }
 
-enum Free {
-    /// Fewest erases first, then the lowest number: dynamic wear levelling.
-    Fewest(BinaryHeap<Reverse<(u32, BlockId)>>),
-    /// In the order of their erasure.
-    InTurn(VecDeque<BlockId>),
-}
-
 pub(super) struct Log {
-    free: Free,
+    /// Fewest erases first, then the lowest number: dynamic wear levelling.
+    free: BinaryHeap<Reverse<(u32, BlockId)>>,
     /// For survivors, then for each log.
     open: Vec<Option<BlockId>>,
 }
 
 impl Log {
-    pub(super) fn new(blocks: usize, dynamic: bool) -> Log {
-        let free = match dynamic {
-            true => Free::Fewest(BinaryHeap::with_capacity(blocks)),
-            false => Free::InTurn(VecDeque::with_capacity(blocks)),
-        };
-        Log { free, open: vec![None; 2] }
+    pub(super) fn new(blocks: usize) -> Log {
+        Log { free: BinaryHeap::with_capacity(blocks), open: vec![None; 2] }
     }
 
     pub(super) fn split(&mut self, logs: u32) {
@@ -46,25 +36,12 @@ impl Log {
     }
 
     pub(super) fn add_free(&mut self, block: BlockId, erases: u32) {
-        match &mut self.free {
-            Free::Fewest(heap) => heap.push(Reverse((erases, block))),
-            Free::InTurn(queue) => queue.push_back(block),
-        }
+        self.free.push(Reverse((erases, block)));
     }
 
     /// The block was taken for erased and is not.
     pub(super) fn not_free(&mut self, block: BlockId) {
-        match &mut self.free {
-            Free::Fewest(heap) => heap.retain(|Reverse((_, other))| *other != block),
-            Free::InTurn(queue) => queue.retain(|other| *other != block),
-        }
-    }
-
-    fn take_free(&mut self) -> Option<BlockId> {
-        match &mut self.free {
-            Free::Fewest(heap) => heap.pop().map(|Reverse((_, block))| block),
-            Free::InTurn(queue) => queue.pop_front(),
-        }
+        self.free.retain(|Reverse((_, other))| *other != block);
     }
 
     /// The block whose next slot is taken; `None`: no erased slot is left.
@@ -75,7 +52,7 @@ impl Log {
             Stream::SwapOuts(log) => 1 + log as usize % (self.open.len() - 1),
         };
         if self.open[mine].is_none() {
-            self.open[mine] = self.take_free();
+            self.open[mine] = self.free.pop().map(|Reverse((_, block))| block);
         }
         self.open[mine].or_else(|| self.open.iter().find_map(|open| *open))
     }

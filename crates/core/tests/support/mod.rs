@@ -41,15 +41,45 @@ impl Rig {
     /// Delivers the ends of all transfers.
     pub fn settle(&mut self) {
         while let Some(event) = self.machine.next_event() {
-            self.engine.handle(event, &mut self.machine);
-            self.engine.check();
+            self.tell(event);
         }
     }
 
-    pub fn fault(&mut self, task: u32, page: u32, access: Access) {
-        let event = Event::Fault { task: TaskId(task), page: PageId(page), access };
+    pub fn tell(&mut self, event: Event) {
         self.engine.handle(event, &mut self.machine);
         self.engine.check();
+    }
+
+    pub fn fault(&mut self, task: u32, page: u32, access: Access) {
+        self.tell(Event::Fault { task: TaskId(task), page: PageId(page), access });
+    }
+
+    /// Reads, with faults until the access succeeds.
+    pub fn read(&mut self, task: u32, page: PageId) -> u64 {
+        self.until(task, page, Access::Read, |machine| machine.read(page)).expect("no task is halted")
+    }
+
+    /// Writes, with faults until the access succeeds or a task is halted.
+    pub fn write(&mut self, task: u32, page: PageId, value: u64) {
+        self.until(task, page, Access::Write, |machine| machine.write(page, value).then_some(value));
+    }
+
+    fn until(
+        &mut self,
+        task: u32,
+        page: PageId,
+        access: Access,
+        mut done: impl FnMut(&mut Immediate) -> Option<u64>,
+    ) -> Option<u64> {
+        for _ in 0..5 {
+            let value = done(&mut self.machine);
+            if value.is_some() || !self.machine.halted.is_empty() {
+                return value;
+            }
+            self.fault(task, page.0, access);
+            self.settle();
+        }
+        panic!("the access never goes through");
     }
 
     /// One reference; returns its outcome.

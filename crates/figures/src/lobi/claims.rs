@@ -70,7 +70,7 @@ fn the_log_levels_wear() {
             let (blocks, keep) = (Some(BLOCKS.to_string()), Some(input.methods[0].keep.into()));
             let swap = Swap { blocks, keep, ..Swap::default() };
             let mut plan = swaps(&Settings { swap, ..Settings::default() }).unwrap();
-            plan.config.areas[0].wear.spread_max = spread_max;
+            plan.config.areas[0].spread_max = spread_max;
             outcome(&plan, &input.trace).unwrap().wear
         };
         let (with, without) = (wear(Some(2)), wear(None));

@@ -18,7 +18,7 @@
 //! When not to use it: if a page is read so often before the next fault that the slower buffer costs more than the
 //! move.
 
-use super::{get_freeframe, load_stopover, post_process, pre_process, trans_host_mem, update_mmu, Handler};
+use super::{get_freeframe, into_frame, load_stopover, post_process, pre_process, Handler};
 use crate::fault::get_freeframe::find_frame;
 use crate::fault::held::{hold, move_held, move_into};
 use crate::flights::Flight;
@@ -73,12 +73,10 @@ fn fault_search_first(turn: &mut Turn<'_>, ticket: Ticket) {
 }
 
 fn loaded(turn: &mut Turn<'_>, ticket: Ticket) {
-    if holds(turn, ticket) {
-        hold(turn, ticket);
-    } else {
-        trans_host_mem(turn, ticket);
-        update_mmu(turn, ticket);
+    if !holds(turn, ticket) {
+        return into_frame(turn, ticket);
     }
+    hold(turn, ticket);
     post_process(turn, ticket);
 }
 
