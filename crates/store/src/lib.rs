@@ -17,6 +17,7 @@ pub mod error;
 pub mod fidelity;
 pub mod heat;
 pub mod provenance;
+mod recorded;
 pub mod reference;
 pub mod store;
 mod together;

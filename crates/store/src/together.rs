@@ -17,7 +17,7 @@ use coldframe_recording::span::PAGE;
 use rustc_hash::FxHashSet;
 
 use crate::provenance::Moment;
-use crate::window::Recorded;
+use crate::recorded::Recorded;
 
 /// Parts of the run; of each the moment with the largest sum is noted.
 const PARTS: u64 = 64;
