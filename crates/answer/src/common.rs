@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::curve::Point;
+use crate::not_paged::NotPaged;
 use crate::SCHEMA_VERSION;
 
 /// The name of this machine as a device.
@@ -30,6 +31,9 @@ pub struct Common {
     pub recorded_seconds: f64,
     /// The most RAM of memory that is not paged: code, stacks, files, the C library's own.
     pub not_paged_bytes: u64,
+    /// The kinds of it, of the largest process; `None`: not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_paged: Option<NotPaged>,
     /// The most managed memory of a process at a time; of all processes, if they share a limit.
     pub managed_bytes: u64,
     /// The most managed memory of all processes at one time. What a forked child only reads is there once.

@@ -70,7 +70,9 @@ fn recorded(
         }
     };
     let reading = Reading::read(&trace, None, Some(MAP))?;
-    let answer = Answer::Recorder(machine.about(&reading, limits)?);
+    let mut answer = machine.about(&reading, limits)?;
+    answer.common.not_paged = recording.not_paged.clone();
+    let answer = Answer::Recorder(answer);
     let (heat, group) = (reading.heat, reading.provenance.group);
     Ok(Measured { answer, heat, group, remarks: recording.remarks() })
 }

@@ -2,7 +2,7 @@
 //! enters the window is a row of the trace. The trace is complete when the program ends, when a time is up, and when
 //! the user presses Ctrl-C.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use coldframe_costs::doctor::file_system;
 use coldframe_live::{Options, Recorder, StatsFile, FRAMES_MIN};
-use coldframe_proc::Tree;
+use coldframe_proc::{Rest, Tree};
 use coldframe_recording::entries::{Word, LEN};
 use coldframe_recording::span;
 use coldframe_sheet::quantity::human_size;
@@ -26,6 +26,7 @@ use serde::Serialize;
 
 use crate::child::{Care, Child, Ended, Signals, Why};
 use crate::error::AnswerError;
+use crate::not_paged::NotPaged;
 use crate::program::{self, default_backing, line, pageable, with_pager};
 use crate::raw;
 use crate::stand_alone::stand_alone;
@@ -69,6 +70,9 @@ pub struct Recording {
     pub processes_left: Vec<u32>,
     /// The disk became full.
     pub disk_full: bool,
+    /// The kinds of memory that is not paged, of the largest process; `None`: it was too short to look at it.
+    #[serde(skip)]
+    pub not_paged: Option<NotPaged>,
     /// Bytes of the trace.
     #[serde(skip)]
     pub bytes_written: u64,
@@ -137,6 +141,8 @@ struct Ran {
     /// Seconds of work of all processors in the meantime.
     worked: Option<f64>,
     ended: Ended,
+    /// What each process had in RAM besides its heap.
+    rests: BTreeMap<u32, Rest>,
 }
 
 /// What other programs did while these processes ran.
@@ -174,11 +180,13 @@ fn ran(order: &Order, out: &Path) -> Result<Ran, AnswerError> {
     let others = || alive(folder.path());
     let deadline = order.max_time.and_then(|time| Instant::now().checked_add(time));
     let child = Child::start(with_pager(command, &options)?, &command[0])?;
-    let ends = Ends { folder: folder.path(), gone: Mutex::default() };
-    let look = || ends.note();
+    let looks = Looks { folder: folder.path(), noted: Mutex::default() };
+    let look = || looks.note(started);
     let ended = child.wait(&Care { deadline, others: &others, look: &look, ..Care::that_ends(&signals) })?;
     let worked = Tree::machine().busy_seconds().zip(before).map(|(after, before)| after - before);
-    Ok(Ran { seconds: started.elapsed().as_secs_f64(), folder, native_seconds, worked, ended })
+    let seconds = started.elapsed().as_secs_f64();
+    let rests = looks.noted.into_inner().unwrap_or_default().rests;
+    Ok(Ran { seconds, folder, native_seconds, worked, ended, rests })
 }
 
 /// Runs the program and writes the trace to `out`.
@@ -187,7 +195,7 @@ fn ran(order: &Order, out: &Path) -> Result<Ran, AnswerError> {
 /// The program cannot be recorded in this way, which is reported before it runs; nothing was recorded; the folder of
 /// the trace is full.
 pub fn record(order: &Order, out: &Path) -> Result<Recording, AnswerError> {
-    let Ran { folder, seconds, native_seconds, worked, ended } = ran(order, out)?;
+    let Ran { folder, seconds, native_seconds, worked, ended, rests } = ran(order, out)?;
     let (status, processes_left) = (ended.status, alive(folder.path()));
     let processes = read(folder.path(), status)?;
     let disk_full = processes.iter().any(Process::is_cut_short);
@@ -203,6 +211,8 @@ pub fn record(order: &Order, out: &Path) -> Result<Recording, AnswerError> {
         starting: seconds_of(Word::Starting),
     };
     let noise = noise(worked, &processes, seconds);
+    let largest = processes.iter().max_by_key(|process| process.word(Word::Managed));
+    let rest = largest.and_then(|process| rests.get(&(process.word(Word::Process) as u32)));
     let (summary, facts) = traced(processes, &line(order.command), seconds, status.code(), noise, out)?;
     let limit = ended.why.map(|why| match why {
         Why::Signal => "a signal",
@@ -227,6 +237,7 @@ pub fn record(order: &Order, out: &Path) -> Result<Recording, AnswerError> {
         limit,
         processes_left,
         disk_full,
+        not_paged: rest.and_then(|rest| NotPaged::of(rest, facts.not_paged_bytes)),
         bytes_written: summary.bytes_written,
         signal: status.signal(),
     })
@@ -291,7 +302,7 @@ fn folder_for(out: &Path) -> Result<tempfile::TempDir, AnswerError> {
     }
     let place = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let place = std::path::absolute(place).unwrap_or(place.to_owned());
-    let folder = tempfile::Builder::new().prefix(".coldframe-window").tempdir_in(&place);
+    let folder = tempfile::Builder::new().prefix(FOLDER).tempdir_in(&place);
     let folder = folder.map_err(|e| refused(&place, &e))?;
     let (_, free) = file_system(&place);
     if free < ROOM {
@@ -329,26 +340,50 @@ fn alive(folder: &Path) -> Vec<u32> {
     all
 }
 
-/// Notes in the file of each recorded process when the process was there last: one that is killed, or becomes another
-/// program, does not do it itself.
-struct Ends<'a> {
+/// Looks at recorded processes from outside.
+struct Looks<'a> {
     folder: &'a Path,
-    /// Files whose processes are not there any more.
-    gone: Mutex<HashSet<OsString>>,
+    noted: Mutex<Noted>,
 }
 
-impl Ends<'_> {
-    fn note(&self) {
-        let (Ok(files), Ok(mut gone)) = (std::fs::read_dir(self.folder), self.gone.lock()) else { return };
-        for file in files.flatten().filter(|file| !gone.contains(&file.file_name())).collect::<Vec<_>>() {
-            if Ends::is_there(&file.path()).is_none() {
-                gone.insert(file.file_name());
+#[derive(Default)]
+struct Noted {
+    /// Files whose processes are not there any more.
+    gone: HashSet<OsString>,
+    rests: BTreeMap<u32, Rest>,
+    /// When memory besides the heap is looked at the next time: each time after a quarter more.
+    due: Duration,
+}
+
+impl Looks<'_> {
+    /// Notes in the file of each process that it is there: one that is killed, or becomes another program, cannot note
+    /// its end.
+    fn note(&self, started: Instant) {
+        let (Ok(files), Ok(mut noted)) = (std::fs::read_dir(self.folder), self.noted.lock()) else { return };
+        let elapsed = started.elapsed();
+        let due = elapsed >= noted.due;
+        for file in files.flatten().map(|file| file.path()) {
+            let name = file.file_name().unwrap_or_default();
+            if noted.gone.contains(name) {
+                continue;
+            }
+            match Looks::is_there(&file) {
+                None => _ = noted.gone.insert(name.to_owned()),
+                Some(process) if due => {
+                    let rest = Rest::of(&[process], &OURS);
+                    let most = noted.rests.entry(process).or_default();
+                    if rest.sum() > most.sum() {
+                        *most = rest;
+                    }
+                    noted.due = elapsed + elapsed / 4;
+                }
+                Some(_) => {}
             }
         }
     }
 
-    /// Notes the time if the process has the file mapped.
-    fn is_there(path: &Path) -> Option<()> {
+    /// The process that has this file mapped, after the time was noted there.
+    fn is_there(path: &Path) -> Option<u32> {
         let file = File::options().read(true).write(true).open(path).ok()?;
         let word = |word: Word| {
             let mut bytes = [0; 8];
@@ -361,9 +396,14 @@ impl Ends<'_> {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
         let now = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
         let noted = there.then(|| file.write_all_at(&now.to_ne_bytes(), 8 * Word::Gone as u64));
-        noted.map(drop)
+        noted.map(|_| process)
     }
 }
+
+/// In the paths of files that only a recorded program has.
+const OURS: [&str; 2] = [FOLDER, "coldframe_preload"];
+/// How folders of recordings begin.
+const FOLDER: &str = ".coldframe-window";
 
 /// What each process has recorded.
 fn read(folder: &Path, status: ExitStatus) -> Result<Vec<Process>, AnswerError> {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::common::{program, Common};
 use crate::curve::{Point, THRASHES};
+use crate::not_paged::NotPaged;
 use crate::stretches::{covered, faults, Faults};
 use crate::swap::{best, Price, Split};
 use crate::Limits;
@@ -43,6 +44,12 @@ pub struct Watched {
     /// Its process, if it ran before it was watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<u32>,
+    /// Seconds of processor time that its stretches had.
+    #[serde(default)]
+    pub worked_seconds: f64,
+    /// The most pages that it touched in a stretch.
+    #[serde(default)]
+    pub touched_pages: u64,
     /// What swap `run --by kernel` has to make; `None`: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swap: Option<String>,
@@ -60,10 +67,14 @@ impl Watched {
         let (price, split, mut curve) = best.expect("a price is known");
         let full = curve[0];
         let limit = (1.0 + question.limits.slowdown) * full.seconds;
-        let best = curve.iter().take_while(|point| point.worst() <= limit).last().copied();
+        // Below this nothing is known.
+        let bound = bytes(split.ram(covered(&watched.stretches))).min(full.ram_bytes);
+        let known = || curve.iter().take_while(|point| point.ram_bytes >= bound);
+        let best = known().take_while(|point| point.worst() <= limit).last().copied();
         let livable = THRASHES * full.seconds;
-        let least = curve.iter().take_while(|point| point.seconds <= livable).last().copied();
-        let thrashes = curve.iter().any(|point| point.seconds > livable);
+        let least = known().take_while(|point| point.seconds <= livable).last().copied();
+        let thrashes = known().any(|point| point.seconds > livable);
+        let last = || watched.stretches.iter().filter_map(|stretch| stretch.looks.last());
         if let Some(ram) = question.limits.ram {
             curve.push(point(watched, price, split, ram / PAGE));
             curve.sort_by_key(|point| std::cmp::Reverse(point.ram_bytes));
@@ -72,6 +83,8 @@ impl Watched {
         let words = (!question.command.is_empty()).then(|| question.command.clone());
         Watched {
             process: question.process,
+            worked_seconds: last().map(|look| look.seconds).sum(),
+            touched_pages: last().map(|look| look.referenced.round() as u64).max().unwrap_or(0),
             swap: price.make.clone(),
             common: Common {
                 program: program(words.as_deref()),
@@ -79,6 +92,7 @@ impl Watched {
                 program_seconds: watched.seconds,
                 recorded_seconds: watched.seconds,
                 not_paged_bytes: watched.rest_bytes,
+                not_paged: NotPaged::of(&watched.rest, watched.rest_bytes),
                 managed_bytes: bytes(watched.peak_pages),
                 together_bytes: bytes(watched.peak_pages),
                 needed_bytes: full.ram_bytes,
@@ -86,7 +100,7 @@ impl Watched {
                 given_ram_bytes: question.limits.ram.map(|ram| ram / PAGE * PAGE),
                 slowdown_percent: 100.0 * question.limits.slowdown,
                 thrash_bytes: least.filter(|_| thrashes).map(|point| point.ram_bytes),
-                covered_bytes: bytes(split.ram(covered(&watched.stretches))),
+                covered_bytes: bound,
                 entries: watched.stretches.iter().map(|stretch| stretch.looks.len() as u64).sum(),
                 processes: watched.processes as u64,
                 threads: watched.threads as u64,
@@ -118,7 +132,8 @@ fn point(watched: &Bits, price: &Price, split: Split, pages: u64) -> Point {
     let scale = watched.seconds / watched.covered.max(1e-9);
     let Faults { low, about, high } = faults(&watched.stretches, frames);
     let seconds = |faults: f64, time: coldframe_core::Ps| watched.seconds + scale * faults * time.0 as f64 / 1e12;
-    let fills = watched.first_touches.round() as u64;
+    // Each page came up once, and after it was given back once more, which was not counted.
+    let fills = watched.peak_pages.round() as u64;
     let loads = (scale * about).round() as u64;
     Point {
         ram_bytes: pages * PAGE,

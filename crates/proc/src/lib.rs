@@ -38,6 +38,7 @@ mod maps;
 mod pages;
 mod process;
 mod program;
+mod rest;
 mod sample;
 mod text;
 mod tree;
@@ -50,6 +51,7 @@ pub use maps::{mappings, Counts, Mapping};
 pub use pages::{advise, scan, touch, Advice, Place};
 pub use process::{Cgroup, Process, Stat};
 pub use program::{find_library, interpreter, library_places, resolve, tool, ProgramError, Target};
+pub use rest::Rest;
 pub use text::{field, text};
 pub use tree::{Mount, SwapArea, Tree};
 pub use watch::{Progress, Watch};
@@ -91,10 +93,10 @@ pub struct Watched {
     pub stretches: Vec<Stretch>,
     /// The most pages of the heaps at a time.
     pub peak_pages: f64,
-    /// Pages of the heaps that came up for the first time while they were watched.
-    pub first_touches: f64,
     /// The most bytes of what is not heap: code, libraries, stacks, files.
     pub rest_bytes: u64,
+    /// The kinds of it, at that time.
+    pub rest: Rest,
     /// The share of the heap in huge pages, at its peak.
     pub huge: f64,
     /// The share of the heap that the kernel had swapped out, at most.

@@ -19,6 +19,7 @@ use crate::error::ProcError;
 use crate::halt::Halt;
 use crate::maps::mappings;
 use crate::process::Process;
+use crate::rest::Rest;
 use crate::sample::Sample;
 use crate::{Look, Stretch, Watched, PAGE};
 
@@ -124,8 +125,6 @@ impl Watch {
         if !own {
             watch.trusted()?;
         }
-        // What was there before is not a first touch.
-        watch.watched.first_touches = 0.0;
         watch.open = Stretch::default();
         clear(root)?;
         watch.clear();
@@ -263,7 +262,6 @@ impl Watch {
             let each = now.pss as f64 / now.rss.max(1) as f64 / KIB;
             look.referenced += now.referenced as f64 * each;
             self.again += again as f64 * each;
-            self.watched.first_touches += new as f64 * each;
             pages += now.rss as f64 * each;
             huge += now.huge as f64 / KIB;
             swap += now.swap as f64 / KIB;
@@ -275,7 +273,10 @@ impl Watch {
             (seen.peak_pages, seen.huge) = (pages, huge / pages.max(1.0));
         }
         seen.swapped = seen.swapped.max(swap / (pages + swap).max(1.0));
-        seen.rest_bytes = seen.rest_bytes.max(rest(all.values()) * 1024);
+        let rest = rest(all.values()) * 1024;
+        if rest > seen.rest_bytes {
+            (seen.rest_bytes, seen.rest) = (rest, Rest::of(&self.processes, &[]));
+        }
         self.before = all;
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use coldframe_answer::{Answer, MemoryUse, Method, Point};
+use coldframe_answer::{Answer, MemoryUse, Method, NotPaged, Point, Watched};
 use coldframe_sheet::quantity::{human_count, human_seconds, human_size, ram_size};
 
 use crate::text::{command, paragraph, width};
@@ -113,7 +113,10 @@ fn needs(answer: &Answer) -> String {
     };
     let parts = match rest {
         0 => format!("{of}; memory that is not paged comes on top"),
-        rest => format!("{} {of}, {} not paged", human_size(heap), human_size(rest)),
+        rest => {
+            let kinds = answer.not_paged.as_ref().filter(|_| 10 * rest > heap + rest).map_or(String::new(), kinds);
+            format!("{} {of}, {} not paged{kinds}", human_size(heap), human_size(rest))
+        }
     };
     let joint = if rest == 0 { " " } else { ": " };
     let ended = match answer.exit {
@@ -125,10 +128,43 @@ fn needs(answer: &Answer) -> String {
     let about = if answer.method() == Method::ReferencedBits { "about " } else { "" };
     match answer.watched().and_then(|watched| watched.process) {
         Some(process) => {
-            format!("{} (process {process}), watched for {time}, has {about}{size}{joint}{parts}.", answer.program)
+            let idle = answer.watched().map_or(String::new(), hardly_works);
+            format!(
+                "{} (process {process}), watched for {time}, has {about}{size}{joint}{parts}.{idle}",
+                answer.program
+            )
         }
         None => format!("{} takes {time} and needs {about}{size}{joint}{parts}.{ended}", answer.program),
     }
+}
+
+/// The kinds of what is not paged that are a tenth of all of it or more.
+fn kinds(all: &NotPaged) -> String {
+    let files = all.files.iter().map(|file| {
+        let name = file.path.rsplit('/').next().unwrap_or(&file.path);
+        format!("{name} {}", human_size(file.bytes))
+    });
+    let files = format!("mapped files {{}}: {}", files.collect::<Vec<_>>().join(", "));
+    let named = [
+        (files.as_str(), all.files_bytes),
+        ("shared memory {}", all.shared_bytes),
+        ("code {}", all.code_bytes),
+        ("stacks {}", all.stacks_bytes),
+        ("other {}", all.other_bytes),
+    ];
+    let sum: u64 = named.iter().map(|(_, bytes)| bytes).sum();
+    let named = named.iter().filter(|(_, bytes)| 10 * bytes >= sum.max(1));
+    let words: Vec<String> = named.map(|(words, bytes)| words.replace("{}", &human_size(*bytes))).collect();
+    format!(" ({})", words.join("; "))
+}
+
+/// What a process did that used the processor for less than a hundredth of the time.
+fn hardly_works(watched: &Watched) -> String {
+    if watched.worked_seconds > watched.common.program_seconds / 100.0 {
+        return String::new();
+    }
+    let (pages, time) = (human_count(watched.touched_pages), human_seconds(watched.common.program_seconds));
+    format!(" It hardly worked: {pages} pages touched in {time}; watch it when it has work to do.")
 }
 
 /// What the RAM costs that was given as `--ram`.
@@ -285,4 +321,35 @@ fn commands(answer: &Answer, config: Option<&str>, report: Option<&Path>) -> Str
 
 fn filled(text: &str) -> String {
     paragraph(text, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use coldframe_answer::Common;
+
+    use super::*;
+
+    #[test]
+    fn what_is_not_paged_is_named_by_its_large_kinds() {
+        let mib = 1 << 20;
+        let file = |path: &str, bytes| serde_json::json!({ "path": path, "bytes": bytes });
+        let all: NotPaged = serde_json::from_value(serde_json::json!({ "code_bytes": 2 * mib, "files_bytes": 30 * mib,
+            "files": [file("/data/model.bin", 28 * mib), file("/usr/lib/locale", mib)], "shared_bytes": 8 * mib,
+            "stacks_bytes": 4096, "other_bytes": 0 }))
+        .unwrap();
+        assert_eq!(kinds(&all), " (mapped files 30 MiB: model.bin 28 MiB, locale 1 MiB; shared memory 8 MiB)");
+    }
+
+    #[test]
+    fn a_process_that_used_the_processor_for_a_hundredth_of_the_time_hardly_worked() {
+        let of = |worked_seconds| Watched {
+            common: Common { program_seconds: 6.0, ..Common::default() },
+            process: Some(7),
+            worked_seconds,
+            touched_pages: 17,
+            swap: None,
+        };
+        assert_eq!(hardly_works(&of(0.07)), "");
+        assert!(hardly_works(&of(0.01)).starts_with(" It hardly worked: 17 pages touched in 6.00 s"));
+    }
 }
