@@ -4,7 +4,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use coldframe_kernel::{Guard, KernelError, Parking, Standing, Tree};
+pub use coldframe_kernel::{Bytes, Program};
+use coldframe_kernel::{Guard, KernelError, Parking, Tree};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -16,35 +17,6 @@ use crate::run_kernel::this;
 pub struct Parked {
     /// The programs.
     pub programs: Vec<Program>,
-}
-
-/// A program that is or was parked.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Program {
-    /// The name that it was parked by.
-    pub name: String,
-    /// Whether it stands still.
-    pub parked: bool,
-    /// Its memory.
-    pub bytes: Bytes,
-}
-
-/// The memory of a parked program.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-pub struct Bytes {
-    /// In RAM.
-    pub ram: u64,
-    /// In swap.
-    pub swapped: u64,
-    /// Of its list: what it used of what was in swap.
-    pub listed: u64,
-}
-
-impl From<Standing> for Program {
-    fn from(of: Standing) -> Program {
-        let bytes = Bytes { ram: of.stays, swapped: of.swapped, listed: of.listed };
-        Program { name: of.name, parked: of.parked, bytes }
-    }
 }
 
 fn parking() -> Result<Parking, AnswerError> {
@@ -60,7 +32,7 @@ fn parking() -> Result<Parking, AnswerError> {
 /// # Errors
 /// There is no folder for their sockets.
 pub fn list() -> Result<Parked, AnswerError> {
-    Ok(Parked { programs: parking()?.all().into_iter().map(Program::from).collect() })
+    Ok(Parked { programs: parking()?.all() })
 }
 
 /// Stops a program and pushes its pages out.
@@ -70,10 +42,10 @@ pub fn list() -> Result<Parked, AnswerError> {
 pub fn park(name: &str) -> Result<Program, AnswerError> {
     let parking = parking()?;
     if let Some(done) = parking.ask(name, "park")? {
-        return Ok(done.into());
+        return Ok(done);
     }
     start(name)?;
-    parking.ask(name, "park")?.map(Program::from).ok_or_else(|| lost(name))
+    parking.ask(name, "park")?.ok_or_else(|| lost(name))
 }
 
 /// Lets a parked program run; `soon`: only fetches its pages.
@@ -82,7 +54,7 @@ pub fn park(name: &str) -> Result<Program, AnswerError> {
 /// It is not parked, has ended, or is in a group that another has frozen.
 pub fn resume(name: &str, soon: bool) -> Result<Program, AnswerError> {
     let verb = if soon { "soon" } else { "resume" };
-    parking()?.ask(name, verb)?.map(Program::from).ok_or_else(|| lost(name))
+    parking()?.ask(name, verb)?.ok_or_else(|| lost(name))
 }
 
 fn lost(name: &str) -> AnswerError {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use coldframe_kernel::{group_of, Guard, KernelError, Squeeze, SwapKind, SwapSpace, Tree, Version};
+pub use coldframe_kernel::{End, Step};
 use coldframe_sheet::quantity::human_size;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -76,52 +77,6 @@ pub struct Cgroup {
     pub folder: String,
     /// The file with its limit.
     pub file: &'static str,
-}
-
-/// A step.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
-pub struct Step {
-    /// The limit; null: as it was.
-    pub limit_bytes: Option<u64>,
-    /// Bytes in RAM.
-    pub in_ram_bytes: u64,
-    /// Bytes in swap.
-    pub swapped_bytes: u64,
-    /// Pages that came back in a second.
-    pub pages_back_per_second: f64,
-    /// The part of the time in which some process waited, in percent.
-    pub stalled_percent: f64,
-}
-
-/// Why no more was taken.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum End {
-    /// A step stalled too long.
-    Stall,
-    /// The rest cannot leave.
-    Least,
-    /// The kernel could not push out enough.
-    Stuck,
-    /// The kernel has killed a process of the group.
-    Killed,
-    /// The last process has ended.
-    Gone,
-    /// A signal came.
-    Stopped,
-}
-
-impl From<coldframe_kernel::End> for End {
-    fn from(end: coldframe_kernel::End) -> End {
-        match end {
-            coldframe_kernel::End::Stall => End::Stall,
-            coldframe_kernel::End::Least => End::Least,
-            coldframe_kernel::End::Stuck => End::Stuck,
-            coldframe_kernel::End::Killed => End::Killed,
-            coldframe_kernel::End::Gone => End::Gone,
-            coldframe_kernel::End::Stopped => End::Stopped,
-        }
-    }
 }
 
 /// Less shows nothing.
@@ -202,16 +157,9 @@ impl Squeezed {
         let end = loop {
             let step = match squeeze.watch(order.watch, most, || signals.came()) {
                 Ok(step) => step,
-                Err(end) => break end.into(),
+                Err(end) => break end,
             };
-            let stalled = step.stalled > most;
-            let step = Step {
-                limit_bytes: step.limit,
-                in_ram_bytes: step.in_ram,
-                swapped_bytes: step.swapped,
-                pages_back_per_second: step.back,
-                stalled_percent: 100.0 * step.stalled,
-            };
+            let stalled = step.stalled_percent > order.max_stall_percent;
             listener.progress(self.steps.len() as u64, None, &words(&step));
             self.add(step, stalled);
             if stalled {
@@ -220,7 +168,7 @@ impl Squeezed {
             match squeeze.lower() {
                 _ if signals.came() => break End::Stopped,
                 Ok(()) => {}
-                Err(end) => break end.into(),
+                Err(end) => break end,
             }
         };
         listener.finish();

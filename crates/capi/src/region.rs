@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::ptr::null_mut;
 
-use coldframe_live::{LiveError, Region, PAGE};
+use coldframe_live::Region;
 
 use crate::pager::{pager, ColdframePager};
 use crate::status::{call, give, Failure, Status};
@@ -98,14 +98,7 @@ pub unsafe extern "C" fn coldframe_pin(region: *const ColdframeRegion, offset: u
 pub unsafe extern "C" fn coldframe_unpin(region: *const ColdframeRegion, offset: usize, len: usize) -> Status {
     call(|| {
         // SAFETY: the caller answers for it.
-        let region = unsafe { self::region(region) }?;
-        let Range { start, end } = range(offset, len);
-        if end > region.len() {
-            return Err(LiveError::Range { start, end, len: region.len() }.into());
-        }
-        let start = start / PAGE * PAGE;
-        region.pager().unpin(region.as_ptr() as usize + start, end - start);
-        Ok(())
+        Ok(unsafe { self::region(region) }?.unpin(range(offset, len))?)
     })
 }
 
@@ -117,7 +110,7 @@ pub unsafe extern "C" fn coldframe_unpin(region: *const ColdframeRegion, offset:
 #[no_mangle]
 pub unsafe extern "C" fn coldframe_prefault(region: *const ColdframeRegion, offset: usize, len: usize) -> Status {
     // SAFETY: the caller answers for it.
-    call(|| Ok(unsafe { self::region(region) }?.prefault(range(offset, len))?))
+    call(|| Ok(unsafe { self::region(region) }?.will_need(&[range(offset, len)])?))
 }
 
 /// Loads scattered ranges with as few submissions as possible.

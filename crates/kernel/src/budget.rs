@@ -16,56 +16,36 @@ const STEP: u64 = 256 << 10;
 /// The least part of the RAM that compressed pages leave for others.
 const LEAST: u64 = 8;
 
-/// Bytes of the group outside the heap.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct OutsideHeap {
-    /// Stacks and data of mapped files that the program has changed.
-    pub private: u64,
-    /// The kernel's: page tables, buffers.
-    pub kernel: u64,
-    /// Mapped files.
-    pub mapped: u64,
-}
-
-impl OutsideHeap {
-    /// All of it.
-    pub fn bytes(self) -> u64 {
-        self.private + self.kernel + self.mapped
-    }
-}
-
 /// The RAM that the user gives, and the limit that follows.
 #[derive(Debug, Clone, Copy)]
-pub struct Budget {
+pub(crate) struct Budget {
     ram: u64,
     outside_heap: Option<u64>,
     limit: u64,
 }
 
 impl Budget {
-    /// For this RAM, bytes.
-    pub fn new(ram: u64) -> Budget {
+    pub(crate) fn new(ram: u64) -> Budget {
         Budget { ram, outside_heap: None, limit: ram + FIRST }
     }
 
-    /// The limit now, bytes.
-    pub fn limit(&self) -> u64 {
+    pub(crate) fn limit(&self) -> u64 {
         self.limit
     }
 
     /// The most memory outside the heap so far, bytes; zero before it is first measured.
-    pub fn outside_heap(&self) -> u64 {
+    pub(crate) fn outside_heap(&self) -> u64 {
         self.outside_heap.unwrap_or(0)
     }
 
-    /// A measurement of the memory outside the heap.
-    pub fn observe(&mut self, outside_heap: OutsideHeap) {
-        self.outside_heap = Some(self.outside_heap().max(outside_heap.bytes()));
+    /// A measurement of the memory outside the heap, bytes.
+    pub(crate) fn observe(&mut self, outside_heap: u64) {
+        self.outside_heap = Some(self.outside_heap().max(outside_heap));
     }
 
     /// The new limit for this many bytes of compressed pages that no group pays for; `None`: the present limit is close
     /// enough.
-    pub fn follow(&mut self, compressed: u64) -> Option<u64> {
+    pub(crate) fn follow(&mut self, compressed: u64) -> Option<u64> {
         let heap = self.ram.saturating_sub(compressed).max(self.ram / LEAST);
         let limit = (heap + self.outside_heap.unwrap_or(FIRST)) / 4096 * 4096;
         if limit.abs_diff(self.limit) < STEP.min(self.ram / LEAST) {
@@ -86,9 +66,9 @@ mod tests {
     fn the_limit_is_the_ram_and_the_memory_outside_the_heap_less_what_is_compressed() {
         let mut budget = Budget::new(64 * MIB);
         assert_eq!(budget.limit(), 68 * MIB);
-        budget.observe(OutsideHeap { private: MIB, kernel: MIB, mapped: 0 });
+        budget.observe(2 * MIB);
         assert_eq!(budget.follow(0), Some(66 * MIB));
-        budget.observe(OutsideHeap::default());
+        budget.observe(0);
         assert_eq!(budget.follow(0), None, "what lay beside once stays");
         assert_eq!(budget.follow(10 * MIB), Some(56 * MIB));
         assert_eq!(budget.follow(640 * MIB), Some(10 * MIB), "an eighth is left");

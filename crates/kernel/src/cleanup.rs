@@ -15,13 +15,9 @@ pub(crate) enum Cleanup {
     Folder(PathBuf),
     /// A file of the kernel, and its old contents.
     Value(PathBuf, String),
-    /// A zram device.
     Zram(u32),
-    /// A file on a disk.
     File(PathBuf),
-    /// Swap that is on.
     Swap(PathBuf),
-    /// A stopped process.
     Stopped(OwnedFd),
     /// A file and a pipe that holds its pages in RAM. Only that they stay open matters.
     Pinned(#[allow(dead_code)] File, #[allow(dead_code)] [OwnedFd; 2]),
@@ -48,7 +44,6 @@ pub(crate) fn freeze(file: &Path, cleanups: &mut Vec<Cleanup>) -> Result<String,
     write(file, "1").map_err(|e| format!("{}: {e}; run it as root", file.display())).map(|()| String::new())
 }
 
-/// Stops a process.
 pub(crate) fn stop(process: &str, cleanups: &mut Vec<Cleanup>) -> Result<String, String> {
     let failed =
         |e| format!("process {process} cannot be stopped: {e}; run it as the user of that process, or as root");
@@ -59,7 +54,6 @@ pub(crate) fn stop(process: &str, cleanups: &mut Vec<Cleanup>) -> Result<String,
     Ok(String::new())
 }
 
-/// The last line of a tool's output.
 pub(crate) fn last_line(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     text.trim().lines().last().unwrap_or("it failed without a word").trim().to_string()

@@ -36,7 +36,6 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Reads the files of a group's folder.
     pub(crate) fn read(version: Version, folder: &Path) -> Counters {
         let stat = text(&folder.join("memory.stat"));
         match version {

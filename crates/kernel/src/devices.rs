@@ -11,7 +11,6 @@ use crate::cleanup::{keep, last_line, Cleanup};
 use crate::files::write;
 use coldframe_proc::Tree;
 
-/// The control of zram devices.
 const CONTROL: &str = "/sys/class/zram-control";
 /// Used before the machine's own swap.
 const PRIORITY: &str = "32767";
@@ -64,7 +63,6 @@ pub(crate) fn zswap(tree: &Tree, cleanups: &mut Vec<Cleanup>) -> Result<(), Stri
     Ok(())
 }
 
-/// Makes a file and swaps to it.
 pub(crate) fn file(path: &Path, size: u64, cleanups: &mut Vec<Cleanup>) -> Result<String, String> {
     let shown = path.display();
     let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);

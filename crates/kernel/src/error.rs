@@ -4,25 +4,14 @@ use std::path::{Path, PathBuf};
 
 /// Why the kernel cannot page the program.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // The messages say what the fields are.
 pub enum KernelError {
     /// Something is not there.
     #[error("{what}; {remedy}")]
-    Lacks {
-        /// What is missing.
-        what: String,
-        /// What the user can do.
-        remedy: String,
-    },
+    Lacks { what: String, remedy: String },
     /// A file of the kernel, or a folder, refuses.
     #[error("{}: {source}; {remedy}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the kernel says.
-        source: std::io::Error,
-        /// What the user can do.
-        remedy: &'static str,
-    },
+    File { path: PathBuf, source: std::io::Error, remedy: &'static str },
     /// The guard process could not do it, and gave the reason.
     #[error("{0}")]
     Refused(String),

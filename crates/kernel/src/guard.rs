@@ -97,7 +97,6 @@ impl Guard {
         Ok(())
     }
 
-    /// Whether the process has not ended.
     pub(crate) fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::budget::{Budget, OutsideHeap};
+use crate::budget::Budget;
 use crate::group::Group;
 use crate::processes::{delay_ticks, outside_heap};
 use crate::swap::SwapSpace;
@@ -96,12 +96,8 @@ impl Looker {
         if all {
             let processes = self.group.processes();
             let counted = self.group.counters();
-            let private = processes.iter().map(|process| outside_heap(&self.tree, *process)).sum();
-            self.budget.observe(OutsideHeap {
-                private,
-                kernel: counted.kernel.saturating_sub(counted.zswap),
-                mapped: counted.mapped,
-            });
+            let private: u64 = processes.iter().map(|process| outside_heap(&self.tree, *process)).sum();
+            self.budget.observe(private + counted.kernel.saturating_sub(counted.zswap) + counted.mapped);
             for process in processes {
                 self.delays.insert(process, delay_ticks(&self.tree, process));
             }

@@ -10,7 +10,6 @@ use std::ops::Range;
 
 use coldframe_proc::{scan, Place, PAGE};
 
-/// Pages of some processes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pages(pub(crate) BTreeMap<u32, Vec<Range<u64>>>);
 
@@ -21,7 +20,6 @@ impl Pages {
         Pages(processes.iter().filter_map(common).collect())
     }
 
-    /// Bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.0.values().flatten().map(|range| range.end - range.start).sum()
     }

@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 
 use coldframe_proc::{advise, check, scan, touch, Advice, Place, Process, PAGE};
 use rustix::process::{kill_process, pidfd_open, Pid, PidfdFlags, Signal};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::files::write;
 use crate::group::Group;
@@ -62,22 +64,29 @@ impl Target {
     }
 }
 
-/// The state of a parked program; sizes in bytes.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Standing {
+/// A program that is or was parked.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Program {
     /// The name that it was parked by.
     pub name: String,
-    /// It is stopped.
+    /// Whether it stands still.
     pub parked: bool,
+    /// Its memory.
+    pub bytes: Bytes,
+}
+
+/// The memory of a parked program.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Bytes {
+    /// In RAM.
+    pub ram: u64,
     /// In swap.
     pub swapped: u64,
-    /// Data in RAM.
-    pub stays: u64,
-    /// On its prefetching list; after a resume, the part of the list that is loaded while it runs.
+    /// Of its list: what it used of what was in swap.
     pub listed: u64,
 }
 
-/// A program that is or was parked.
+/// How a program is parked.
 #[derive(Debug)]
 pub(crate) struct Parked {
     tree: Tree,
@@ -108,18 +117,16 @@ impl Parked {
         if let Target::Process(process) = target {
             check_allowed(process)?;
         }
-        let (tree, name, out, list) = (tree.clone(), name.into(), Pages::default(), Pages::default());
-        let stopped = Vec::new();
         Ok(Parked {
-            tree,
-            name,
+            tree: tree.clone(),
+            name: name.into(),
             target,
-            stopped,
+            stopped: Vec::new(),
             guard: None,
             idle: None,
-            out,
+            out: Pages::default(),
             pushed: false,
-            list,
+            list: Pages::default(),
             turn: 0,
             fetching: None,
         })
@@ -150,16 +157,14 @@ impl Parked {
         self.guard.is_some()
     }
 
-    /// Whether it has been parked at least once.
     pub(crate) fn was_parked(&self) -> bool {
         self.turn > 0
     }
 
-    /// Its present state.
-    pub(crate) fn status(&self) -> Standing {
+    pub(crate) fn status(&self) -> Program {
         let of = |place| Pages::of(&self.processes(), place).bytes();
-        let (swapped, stays, listed) = (of(Place::Swap), of(Place::Ram), self.list.bytes());
-        Standing { name: self.name.clone(), parked: self.is_parked(), swapped, stays, listed }
+        let bytes = Bytes { ram: of(Place::Ram), swapped: of(Place::Swap), listed: self.list.bytes() };
+        Program { name: self.name.clone(), parked: self.is_parked(), bytes }
     }
 
     /// Stops it and pushes its pages out. `requester`: the process that asks for this.
@@ -167,7 +172,7 @@ impl Parked {
         &mut self,
         guard: &dyn Fn() -> Result<Guard, KernelError>,
         requester: u32,
-    ) -> Result<Standing, KernelError> {
+    ) -> Result<Program, KernelError> {
         self.refusal(requester)?;
         self.cancel_fetch();
         // It was parked, and another program has continued it.
@@ -186,7 +191,6 @@ impl Parked {
         Ok(self.status())
     }
 
-    /// Why it cannot be parked.
     fn refusal(&self, requester: u32) -> Result<(), KernelError> {
         let (processes, name) = (self.processes(), &self.name);
         let lacks = |what: String, remedy: &str| Err(KernelError::lacks(what, remedy));
@@ -269,10 +273,10 @@ impl Parked {
     }
 
     /// Loads the list while other programs run, then calls `say` with the state before.
-    pub(crate) fn prefetch(&mut self, say: impl FnOnce(Standing) + Send + 'static) {
+    pub(crate) fn prefetch(&mut self, say: impl FnOnce(Program) + Send + 'static) {
         self.note_swapped();
-        let standing = self.status();
-        self.fetch(false, move || say(standing));
+        let state = self.status();
+        self.fetch(false, move || say(state));
     }
 
     /// `while_running`: its own program runs.
@@ -302,7 +306,6 @@ impl Parked {
         self.fetching = Some((stop, std::thread::spawn(work)));
     }
 
-    /// Ends a fetch.
     fn cancel_fetch(&mut self) {
         if let Some((stop, thread)) = self.fetching.take() {
             stop.store(true, Relaxed);
@@ -318,8 +321,7 @@ impl Parked {
         }
     }
 
-    /// Lets it run.
-    pub(crate) fn resume(&mut self) -> Result<Standing, KernelError> {
+    pub(crate) fn resume(&mut self) -> Result<Program, KernelError> {
         self.note_swapped();
         self.continue_all();
         // Decompression takes the time of the program, not of a disk. A fetch that has begun continues.
@@ -330,7 +332,7 @@ impl Parked {
         let own = self.target.freezer().and_then(|file| Some(file.parent()?.to_path_buf())).unwrap_or_default();
         self.frozen("may run, but ", &own)?;
         let listed = if while_running { self.list.bytes() } else { 0 };
-        Ok(Standing { name: self.name.clone(), listed, ..Standing::default() })
+        Ok(Program { name: self.name.clone(), parked: false, bytes: Bytes { listed, ..Bytes::default() } })
     }
 
     /// Whether its guard has not ended. Otherwise the program continues.
@@ -342,7 +344,6 @@ impl Parked {
         held
     }
 
-    /// Lets its processes continue.
     fn continue_all(&mut self) {
         match self.target.freezer() {
             Some(file) => drop(write(&file, "0")),

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   coldframe ── VERB TAB build TAB own process ──► its parking process      one line each way, then the socket closes
-//!             ◄── ok TAB numbers, or no TAB why ──
+//!             ◄── its state, or why not, as JSON ──
 //! ```
 
 use std::io::{BufRead, BufReader, ErrorKind, Write};
@@ -15,7 +15,7 @@ use std::time::Duration;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fs::{flock, FlockOperation};
 
-use crate::parked::{Parked, Standing};
+use crate::parked::{Parked, Program};
 use crate::{Guard, KernelError};
 use coldframe_proc::Tree;
 
@@ -46,11 +46,11 @@ impl Parking {
     ///
     /// # Errors
     /// The parking process refuses.
-    pub fn ask(&self, name: &str, verb: &str) -> Result<Option<Standing>, KernelError> {
+    pub fn ask(&self, name: &str, verb: &str) -> Result<Option<Program>, KernelError> {
         self.ask_at(&self.socket(name), verb)
     }
 
-    fn ask_at(&self, socket: &Path, verb: &str) -> Result<Option<Standing>, KernelError> {
+    fn ask_at(&self, socket: &Path, verb: &str) -> Result<Option<Program>, KernelError> {
         let mut stream = match UnixStream::connect(socket) {
             Ok(stream) => stream,
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => return Ok(None),
@@ -59,24 +59,15 @@ impl Parking {
         let line = format!("{verb}\t{}\t{}\n", self.build, std::process::id());
         let mut reply = String::new();
         let done = stream.write_all(line.as_bytes()).and_then(|()| BufReader::new(stream).read_line(&mut reply));
-        let words: Vec<_> = reply.trim_end().split('\t').collect();
-        let number = |word: &str| word.parse().unwrap_or(0);
-        match (done, words.as_slice()) {
-            (Ok(_), ["ok", swapped, stays, listed, parked, name]) => Ok(Some(Standing {
-                name: name.to_string(),
-                parked: *parked == "true",
-                swapped: number(swapped),
-                stays: number(stays),
-                listed: number(listed),
-            })),
-            (Ok(_), ["no", why]) => Err(KernelError::Refused(why.to_string())),
+        match (done, serde_json::from_str::<Result<Program, String>>(&reply)) {
+            (Ok(_), Ok(answer)) => answer.map(Some).map_err(KernelError::Refused),
             // It has just ended.
             _ => Ok(None),
         }
     }
 
     /// All programs that have a parking process.
-    pub fn all(&self) -> Vec<Standing> {
+    pub fn all(&self) -> Vec<Program> {
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
         let sockets = entries.filter(|path| path.extension().is_some_and(|end| end == "park"));
         let mut all: Vec<_> = sockets.filter_map(|socket| self.ask_at(&socket, "list").ok()?).collect();
@@ -154,7 +145,7 @@ impl Parking {
             "park" => parked.park(guard, asking.parse().unwrap_or(0)),
             _ if !parked.is_held() => lacks(format!("{name} runs already"), "coldframe park stops it"),
             "soon" => {
-                parked.prefetch(move |standing| answer(&mut stream, Ok(standing)));
+                parked.prefetch(move |state| answer(&mut stream, Ok(state)));
                 return true;
             }
             _ => parked.resume(),
@@ -165,12 +156,7 @@ impl Parking {
 }
 
 /// A client that is gone needs no answer.
-fn answer(stream: &mut UnixStream, done: Result<Standing, KernelError>) {
-    let line = match done {
-        Ok(Standing { name, parked, swapped, stays, listed }) => {
-            format!("ok\t{swapped}\t{stays}\t{listed}\t{parked}\t{name}\n")
-        }
-        Err(why) => format!("no\t{}\n", why.to_string().replace(['\n', '\t'], " ")),
-    };
-    let _ = stream.write_all(line.as_bytes());
+fn answer(stream: &mut UnixStream, done: Result<Program, KernelError>) {
+    let line = serde_json::to_string(&done.map_err(|why| why.to_string())).expect("plain data has a JSON form");
+    let _ = writeln!(stream, "{line}");
 }

@@ -96,7 +96,6 @@ pub(crate) fn mounted(tree: &Tree, version: Version) -> Option<Mounted> {
     Some(Mounted { own: mount.join(own.trim_start_matches('/')), mount })
 }
 
-/// The path of a process's group.
 pub(crate) fn path_of(process: &Process, version: Version) -> Option<String> {
     let fits = |group: &Cgroup| match version {
         Version::One => group.controllers.iter().any(|name| name == "memory"),

@@ -12,7 +12,7 @@ pub struct Stall {
 }
 
 /// Reads a `memory.pressure` file. `None`: it has no times.
-pub fn stalled(text: &str) -> Option<Stall> {
+pub(crate) fn stalled(text: &str) -> Option<Stall> {
     let of = |kind: &str| {
         let line = text.lines().find(|line| line.split(' ').next() == Some(kind))?;
         let total = line.split(' ').find_map(|word| word.strip_prefix("total="))?;

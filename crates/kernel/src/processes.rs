@@ -4,7 +4,7 @@ use coldframe_proc::{mappings, Tree};
 
 /// Bytes of private data of a process that are neither heap nor anonymous mappings: stacks, and what it has changed in
 /// mappings of files, as libraries' data. In RAM or in swap. Zero if the process is gone or another user's.
-pub fn outside_heap(tree: &Tree, process: u32) -> u64 {
+pub(crate) fn outside_heap(tree: &Tree, process: u32) -> u64 {
     tree.process(process).smaps().map_or(0, |text| private(&text))
 }
 

@@ -11,6 +11,9 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::files::{number, write};
 use crate::group::Group;
 use crate::place::{path_of, WRITABLE};
@@ -23,38 +26,38 @@ use coldframe_proc::{field, text, Tree};
 
 /// A step takes this part of the memory away.
 const PART: u64 = 16;
-/// How often a group is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// One point of the measured curve.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A step.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Step {
-    /// The limit, bytes; `None`: as it is.
-    pub limit: Option<u64>,
-    /// Bytes in RAM at the end, without files that are only cached.
-    pub in_ram: u64,
-    /// Bytes in swap at the end.
-    pub swapped: u64,
-    /// Pages of data and files that came back, a second.
-    pub back: f64,
-    /// Part of the time that some process waited for memory.
-    pub stalled: f64,
+    /// The limit; null: as it was.
+    pub limit_bytes: Option<u64>,
+    /// Bytes in RAM.
+    pub in_ram_bytes: u64,
+    /// Bytes in swap.
+    pub swapped_bytes: u64,
+    /// Pages that came back in a second.
+    pub pages_back_per_second: f64,
+    /// The part of the time in which some process waited, in percent.
+    pub stalled_percent: f64,
 }
 
-/// Why no more is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Why no more was taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum End {
-    /// Some process waited longer than allowed.
+    /// A step stalled too long.
     Stall,
-    /// The rest is locked, or the kernel's own.
+    /// The rest cannot leave.
     Least,
-    /// The kernel could not push more out.
+    /// The kernel could not push out enough.
     Stuck,
-    /// The kernel has killed a process for lack of memory.
+    /// The kernel has killed a process of the group.
     Killed,
-    /// Its last process has ended.
+    /// The last process has ended.
     Gone,
-    /// The user has stopped it.
+    /// A signal came.
     Stopped,
 }
 
@@ -214,11 +217,11 @@ impl Squeeze {
             return Err(End::Killed);
         }
         Ok(Step {
-            limit: self.lowered.then_some(self.limit),
-            in_ram: in_ram(&self.group),
-            swapped: counters.swapped,
-            back: back(counters).saturating_sub(before) as f64 / seconds,
-            stalled: if stuck { 1.0 } else { (waited.seconds(self) / seconds).min(1.0) },
+            limit_bytes: self.lowered.then_some(self.limit),
+            in_ram_bytes: in_ram(&self.group),
+            swapped_bytes: counters.swapped,
+            pages_back_per_second: back(counters).saturating_sub(before) as f64 / seconds,
+            stalled_percent: 100.0 * if stuck { 1.0 } else { (waited.seconds(self) / seconds).min(1.0) },
         })
     }
 

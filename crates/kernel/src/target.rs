@@ -74,7 +74,6 @@ fn folder(tree: &Tree, mount: &std::path::Path, name: &str) -> Option<String> {
     folder.map(|folder| folder.display().to_string())
 }
 
-/// The path of a running unit's group.
 fn unit(name: &str) -> Option<String> {
     let ask = |who: &[&str]| {
         output_of(Command::new("systemctl").args(who).args(["show", "-p", "ControlGroup", "--value", "--", name]))

@@ -1,5 +1,6 @@
 //! Reverts each change that the guard has made.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
@@ -17,13 +18,13 @@ const LOOK_MAX: Duration = Duration::from_millis(200);
 /// Reverts a change. The error names what is left and the command that removes it.
 pub(crate) fn undo(cleanup: Cleanup, tree: &Tree) -> Result<(), String> {
     match cleanup {
-        Cleanup::Folder(folder) => remove_when_empty(&folder),
+        Cleanup::Folder(folder) => patiently(|| remove(&folder)),
         Cleanup::Value(path, old) => restore(&path, &old),
         Cleanup::Zram(number) => devices::remove(tree, number),
         Cleanup::File(path) => {
             std::fs::remove_file(&path).map_err(|e| format!("{} stays ({e}); remove it", path.display()))
         }
-        Cleanup::Swap(path) => off_when_free(&path),
+        Cleanup::Swap(path) => patiently(|| Some(devices::off(&path)).filter(is_final)),
         // An error: it has ended.
         Cleanup::Stopped(process) => pidfd_send_signal(&process, Signal::CONT).or(Ok(())),
         Cleanup::Pinned(..) => Ok(()),
@@ -52,40 +53,31 @@ fn restore(path: &Path, old: &str) -> Result<(), String> {
     }
 }
 
-/// Swap can hold pages of another group that is at its limit. The kernel then has no memory for them (ENOMEM) until
-/// that group ends or has room.
-fn off_when_free(path: &Path) -> Result<(), String> {
-    patiently(|| devices::off(path))
-}
-
-/// Again and again while there is no memory.
-fn patiently(mut act: impl FnMut() -> Result<(), String>) -> Result<(), String> {
+/// Again and again, until it is done or can never be done.
+fn patiently(mut act: impl FnMut() -> Option<Result<(), String>>) -> Result<(), String> {
     let mut nap = LOOK;
     loop {
-        match act() {
-            Err(why) if why.contains("Cannot allocate memory") => {}
-            done => return done,
+        if let Some(done) = act() {
+            return done;
         }
         std::thread::sleep(nap);
         nap = (nap * 2).min(LOOK_MAX);
     }
 }
 
-fn remove_when_empty(folder: &Path) -> Result<(), String> {
-    let mut nap = LOOK;
-    loop {
-        match std::fs::remove_dir(folder) {
-            Ok(()) => return Ok(()),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            // Busy: it has processes, or some that have just ended.
-            Err(e) if e.raw_os_error() == Some(rustix::io::Errno::BUSY.raw_os_error()) => {}
-            Err(e) if text(&folder.join("cgroup.procs")).is_empty() => {
-                return Err(format!("{0} stays ({e}); remove it: rmdir {0}", folder.display()));
-            }
-            Err(_) => {}
-        }
-        std::thread::sleep(nap);
-        nap = (nap * 2).min(LOOK_MAX);
+/// Swap can hold pages of another group that is at its limit. The kernel then has no memory for them (ENOMEM) until
+/// that group ends or has room.
+fn is_final(off: &Result<(), String>) -> bool {
+    !matches!(off, Err(why) if why.contains("Cannot allocate memory"))
+}
+
+fn remove(folder: &Path) -> Option<Result<(), String>> {
+    match std::fs::remove_dir(folder) {
+        Ok(()) => Some(Ok(())),
+        Err(e) if e.kind() == ErrorKind::NotFound => Some(Ok(())),
+        // It has processes, or some that have just ended.
+        Err(e) if e.kind() == ErrorKind::ResourceBusy || !text(&folder.join("cgroup.procs")).is_empty() => None,
+        Err(e) => Some(Err(format!("{0} stays ({e}); remove it: rmdir {0}", folder.display()))),
     }
 }
 
@@ -95,15 +87,14 @@ mod tests {
 
     #[test]
     fn swap_that_cannot_be_taken_away_for_want_of_memory_is_tried_again_and_nothing_else_is() {
-        let replies =
-            [Err("swapoff failed: Cannot allocate memory"), Err("swapoff failed: Cannot allocate memory"), Ok(())];
-        let mut left = replies.into_iter();
-        assert_eq!(patiently(|| left.next().expect("no more than three").map_err(String::from)), Ok(()));
+        let busy = || Err("swapoff failed: Cannot allocate memory".to_string());
+        let mut left = [busy(), busy(), Ok(())].into_iter();
+        assert_eq!(patiently(|| left.next().filter(is_final)), Ok(()));
         assert_eq!(left.len(), 0);
         let mut tries = 0;
         let refused = patiently(|| {
             tries += 1;
-            Err("swapoff failed: Operation not permitted".into())
+            Some(Err("swapoff failed: Operation not permitted".to_string())).filter(is_final)
         });
         assert_eq!((tries, refused.is_err()), (1, true));
     }

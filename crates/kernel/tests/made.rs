@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::Cursor;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use coldframe_kernel::{serve, Counters, Group, Place, SwapKind, SwapSpace, Swaps, Tree, Version};
 
@@ -193,11 +193,28 @@ fn the_ram_of_compressed_pages_is_that_of_zram_and_zswap_since_the_start() {
     assert_eq!((space.compressed(), space.out(), space.back()), (12288, 4 * 4096, 2 * 4096));
 }
 
+/// The guard's answers, which come while it serves.
+struct Answers<F>(F);
+
+impl<F: FnMut(&str)> std::io::Write for Answers<F> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        (self.0)(std::str::from_utf8(bytes).unwrap().trim_end_matches('\n'));
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// What the guard answers to these lines, and what it complains about at its end.
-fn guard(tree: &Tree, lines: &[String]) -> (Vec<String>, Vec<String>) {
+fn guard(tree: &Tree, lines: &[String], mut each: impl FnMut(&str)) -> (Vec<String>, Vec<String>) {
     let mut replies = Vec::new();
-    let complaints = serve(tree, Cursor::new(lines.join("\n")), &mut replies);
-    (String::from_utf8(replies).unwrap().lines().map(Into::into).collect(), complaints)
+    let answers = Answers(|answer: &str| {
+        each(answer);
+        replies.push(answer.to_string());
+    });
+    let complaints = serve(tree, Cursor::new(lines.join("\n")), answers);
+    (replies, complaints)
 }
 
 fn line(verb: &str, path: &Path) -> String {
@@ -208,29 +225,13 @@ fn line(verb: &str, path: &Path) -> String {
 fn at_its_end_the_guard_takes_groups_away_and_puts_values_back() {
     let (_folder, tree) = made(&[("/limit", "512\n"), ("/cgroup.subtree_control", "cpu")]);
     let (limit, group, root) = (tree.path("/limit"), tree.path("/group"), tree.path("/"));
-    let (mut in_time, path): (bool, PathBuf) = (false, group.clone());
+    let (mut in_time, control) = (false, root.join("cgroup.subtree_control"));
     let lines = [line("keep", &limit), line("group", &group), line("enable", &root)];
-    // The guard's answers come while it serves; the last one is when all is made.
-    struct Answers<'a>(&'a mut dyn FnMut(), usize);
-    impl std::io::Write for Answers<'_> {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            assert!(bytes.starts_with(b"ok\t"), "{}", String::from_utf8_lossy(bytes));
-            self.1 += 1;
-            if self.1 == 3 {
-                (self.0)();
-            }
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let control = root.join("cgroup.subtree_control");
-    let mut look = || {
-        in_time = path.is_dir() && fs::read_to_string(&control).unwrap() == "+memory";
+    let (replies, complaints) = guard(&tree, &lines, |_| {
+        in_time = group.is_dir() && fs::read_to_string(&control).unwrap() == "+memory";
         fs::write(&limit, "64").unwrap();
-    };
-    let complaints = serve(&tree, Cursor::new(lines.join("\n")), Answers(&mut look, 0));
+    });
+    assert!(replies.len() == 3 && replies.iter().all(|answer| answer.starts_with("ok\t")), "{replies:?}");
     assert_eq!((complaints, in_time), (vec![], true));
     assert!(!group.exists());
     assert_eq!(fs::read_to_string(tree.path("/limit")).unwrap(), "512");
@@ -243,24 +244,12 @@ fn the_guard_says_what_it_cannot_make_and_what_it_cannot_take_away() {
     let (group, nowhere) = (tree.path("/group"), tree.path("/no/where"));
     let lines =
         [line("group", &nowhere), line("keep", &nowhere), "zram\t4096\t".into(), "dance".into(), line("group", &group)];
-    let mut replies = Vec::new();
-    struct Answers<'a>(&'a mut Vec<u8>, PathBuf);
-    impl std::io::Write for Answers<'_> {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            if bytes.starts_with(b"ok") {
-                // Something else is in the folder, and no process: it cannot be removed.
-                fs::write(self.1.join("other"), "").unwrap();
-            }
-            self.0.extend(bytes);
-            Ok(bytes.len())
+    let (replies, complaints) = guard(&tree, &lines, |answer| {
+        if answer.starts_with("ok") {
+            // Something else is in the folder, and no process: it cannot be removed.
+            fs::write(group.join("other"), "").unwrap();
         }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let complaints = serve(&tree, Cursor::new(lines.join("\n")), Answers(&mut replies, group.clone()));
-    let replies = String::from_utf8(replies).unwrap();
-    let replies: Vec<_> = replies.lines().collect();
+    });
     assert_eq!(replies.len(), 5);
     assert!(replies[..4].iter().all(|answer| answer.starts_with("no\t")) && replies[4] == "ok\t", "{replies:?}");
     assert!(replies[2].contains("modprobe zram") && replies[3].contains("dance"), "{replies:?}");
@@ -272,7 +261,7 @@ fn the_guard_says_what_it_cannot_make_and_what_it_cannot_take_away() {
 fn a_swap_file_that_is_there_already_is_left_alone() {
     let (_folder, tree) = made(&[("/mine", "precious"), ("/proc/meminfo", "MemTotal: 70000 kB\n")]);
     let mine = tree.path("/mine");
-    let (replies, complaints) = guard(&tree, &[line("file\t4096", &mine)]);
+    let (replies, complaints) = guard(&tree, &[line("file\t4096", &mine)], |_| ());
     assert!(replies[0].starts_with("no\t") && replies[0].contains("new file"), "{replies:?}");
     assert_eq!((complaints, fs::read_to_string(mine).unwrap()), (vec![], "precious".into()));
 }
@@ -295,7 +284,7 @@ fn zswap_is_as_before_at_the_end() {
     let paths = parameters.map(|(name, value)| (format!("/sys/module/zswap/parameters/{name}"), value));
     let (folder, tree) = made(&paths.each_ref().map(|(path, value)| (path.as_str(), *value)));
     // The file cannot be made, so that no real swap is turned on.
-    let (replies, complaints) = guard(&tree, &[line("zswap\t4096", &folder.path().join("no/where"))]);
+    let (replies, complaints) = guard(&tree, &[line("zswap\t4096", &folder.path().join("no/where"))], |_| ());
     assert!(replies[0].starts_with("no\t") && complaints.is_empty(), "{replies:?} {complaints:?}");
     for (path, value) in paths {
         assert_eq!(tree.text(path), value);

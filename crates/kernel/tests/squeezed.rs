@@ -130,10 +130,10 @@ fn a_step_has_what_came_back_and_how_long_some_process_waited() {
         false
     };
     let step = squeeze.watch(Duration::from_millis(300), 0.9, stop).unwrap();
-    assert!(looks.get() >= 2 && step.limit.is_none(), "{step:?}");
-    let ratio = step.back / step.stalled;
-    assert!((ratio - 100.0 / 0.01).abs() < 1.0, "100 pages for each 10 ms: {step:?}");
-    assert!(step.stalled > 0.0 && step.stalled <= 0.2, "{step:?}");
+    assert!(looks.get() >= 2 && step.limit_bytes.is_none(), "{step:?}");
+    let ratio = step.pages_back_per_second / step.stalled_percent;
+    assert!((ratio - 100.0).abs() < 0.01, "100 pages for each 10 ms: {step:?}");
+    assert!(step.stalled_percent > 0.0 && step.stalled_percent <= 20.0, "{step:?}");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_step_ends_when_it_has_stalled_too_long_or_the_group_is_gone() {
         set(&tree, "memory.pressure", &pressure(61_000_000));
         false
     };
-    assert!(squeeze.watch(long, 0.9, stalls).unwrap().stalled > 0.9);
+    assert!(squeeze.watch(long, 0.9, stalls).unwrap().stalled_percent > 90.0);
     assert_eq!(squeeze.watch(long, 0.5, || true), Err(End::Stopped));
     set(&tree, "cgroup.procs", "");
     assert_eq!(squeeze.watch(long, 0.5, || false), Err(End::Gone));
@@ -168,7 +168,7 @@ fn without_the_groups_pressure_the_machines_counts_and_else_threads_that_wait_fo
     assert!(squeeze.others().unwrap().contains("device"));
     let waits = |state: &str| {
         write(&tree, "/proc/77/task/78/stat", &format!("78 (a) S b) {state} 1\n"));
-        squeeze.watch(Duration::from_millis(1), 2.0, || false).unwrap().stalled
+        squeeze.watch(Duration::from_millis(1), 2.0, || false).unwrap().stalled_percent
     };
-    assert_eq!((waits("R"), waits("D")), (0.0, 1.0));
+    assert_eq!((waits("R"), waits("D")), (0.0, 100.0));
 }

@@ -6,77 +6,33 @@ use std::path::PathBuf;
 
 /// Why a pager cannot start, or cannot do what it was asked.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // The messages say what the fields are.
 pub enum LiveError {
     /// A setting that is not possible.
     #[error("{field}: {reason}")]
-    Setting {
-        /// The field of [`crate::Options`].
-        field: &'static str,
-        /// What is wrong, and what is accepted.
-        reason: String,
-    },
+    Setting { field: &'static str, reason: String },
     /// The kernel or its configuration does not allow it.
     #[error("{feature} is not available here: {reason}; {remedy}")]
-    Missing {
-        /// What is missing.
-        feature: &'static str,
-        /// The kernel's error.
-        reason: String,
-        /// What would make it available.
-        remedy: &'static str,
-    },
+    Missing { feature: &'static str, reason: String, remedy: &'static str },
     /// The swap file cannot be used.
     #[error("{path}: {reason}", path = path.display())]
-    Backing {
-        /// The file or its folder.
-        path: PathBuf,
-        /// What is wrong and what to do.
-        reason: String,
-    },
+    Backing { path: PathBuf, reason: String },
     /// No room for another region.
     #[error(
         "{requested} bytes do not fit: {free} of {max} bytes of managed address space are free; raise `max_memory`"
     )]
-    Full {
-        /// Asked for.
-        requested: usize,
-        /// Free.
-        free: usize,
-        /// All.
-        max: usize,
-    },
+    Full { requested: usize, free: usize, max: usize },
     /// A range that is not within the region.
     #[error("bytes {start}..{end} are not within the region of {len} bytes")]
-    Range {
-        /// First byte.
-        start: usize,
-        /// Byte after the last.
-        end: usize,
-        /// Bytes of the region.
-        len: usize,
-    },
+    Range { start: usize, end: usize, len: usize },
     /// More pages pinned than RAM allows.
     #[error(
         "{requested} pages cannot be pinned: {pinned} of {frames} frames are pinned and {keep} must stay free for faults"
     )]
-    Pinned {
-        /// Asked for.
-        requested: usize,
-        /// Pinned already.
-        pinned: usize,
-        /// Frames of RAM.
-        frames: usize,
-        /// Frames that stay unpinned.
-        keep: usize,
-    },
+    Pinned { requested: usize, pinned: usize, frames: usize, keep: usize },
     /// Anything else that the kernel refused.
     #[error("{what}: {error}")]
-    Os {
-        /// What was tried.
-        what: &'static str,
-        /// The kernel's error.
-        error: io::Error,
-    },
+    Os { what: &'static str, error: io::Error },
 }
 
 impl LiveError {

@@ -66,14 +66,14 @@ impl Pager {
         &self.inner
     }
 
-    /// Maps `len` bytes of zeroed managed memory at a given spot and with given rights. For code that manages memory
-    /// itself; other code uses [`Pager::anonymous`].
+    /// Maps `len` bytes of zeroed managed memory at a given spot and with given rights, and returns its address. For
+    /// code that manages memory itself; other code uses [`Pager::anonymous`].
     ///
     /// # Errors
     /// No address space is left, or the spot is not free or not in the span.
-    pub fn map_at(&self, spot: Spot, len: usize, protection: i32) -> Result<*mut u8, LiveError> {
+    pub fn map_at(&self, spot: Spot, len: usize, protection: i32) -> Result<usize, LiveError> {
         let _signals = Signals::block();
-        self.inner.faults.map(spot, len.div_ceil(PAGE).max(1) * PAGE, protection).map(|at| at.start as *mut u8)
+        self.inner.faults.map(spot, len.div_ceil(PAGE).max(1) * PAGE, protection).map(|at| at.start)
     }
 
     /// Unmaps a range; a later touch is a SIGSEGV. Parts that are free stay so.
@@ -81,14 +81,15 @@ impl Pager {
     /// # Errors
     /// The kernel has no room to record that a part of a mapping is gone. The content of the range is lost all the
     /// same.
-    pub fn unmap(&self, address: usize, len: usize) -> Result<(), LiveError> {
+    pub fn unmap(&self, range: Range<usize>) -> Result<(), LiveError> {
         let _signals = Signals::block();
-        self.inner.faults.unmap(address, len).map_err(|e| LiveError::os("give memory back", e))
+        self.inner.faults.unmap(&range).map_err(|e| LiveError::os("give memory back", e))
     }
 
     /// Lets the kernel put a mapping of the program itself into a range of the span, replacing whatever is there.
-    /// `place` makes the mapping and returns whether it succeeded. If not, the range is free.
-    pub fn map_foreign(&self, range: Range<usize>, place: impl FnOnce() -> bool) -> bool {
+    /// `place` makes the mapping and returns the kernel's answer: an address, or a negative error. Then the range is
+    /// free.
+    pub fn map_foreign(&self, range: Range<usize>, place: impl FnOnce() -> isize) -> isize {
         let _signals = Signals::block();
         self.inner.faults.map_foreign(range, place)
     }
@@ -123,7 +124,7 @@ impl Pager {
 
     /// The parts of a managed range that may hold anything but zeros, in whole pages, lowest first.
     pub fn contents(&self, range: Range<usize>) -> Vec<Range<usize>> {
-        self.inner.faults.contents(self.inner.faults.space().pages_of(&range))
+        self.inner.faults.contents(self.pages_of(range))
     }
 
     /// Statistics now.
@@ -155,14 +156,14 @@ impl Pager {
     }
 
     /// Drops the content of a range: it reads as zeros.
-    pub fn discard(&self, address: usize, len: usize) {
-        self.inner.faults.discard(self.inner.faults.pages_at(address, len));
+    pub fn discard(&self, range: Range<usize>) {
+        self.inner.faults.discard(self.pages_of(range));
     }
 
     /// Loads a range, many pages at a time.
-    pub fn will_need(&self, address: usize, len: usize) {
-        let (pages, memory) = (self.inner.faults.pages_at(address, len), self.inner.faults.memory());
-        let touched = memory.space.touched(pages).flatten();
+    pub fn will_need(&self, range: Range<usize>) {
+        let memory = self.inner.faults.memory();
+        let touched = memory.space.touched(self.pages_of(range)).flatten();
         self.inner.faults.load_pages(touched.filter(|page| memory.has_content(*page)));
     }
 
@@ -170,13 +171,17 @@ impl Pager {
     ///
     /// # Errors
     /// More pages than may be pinned.
-    pub fn pin(&self, address: usize, len: usize) -> Result<(), LiveError> {
-        self.inner.faults.pin_pages(self.inner.faults.pages_at(address, len))
+    pub fn pin(&self, range: Range<usize>) -> Result<(), LiveError> {
+        self.inner.faults.pin_pages(self.pages_of(range))
     }
 
     /// Undoes `pin`.
-    pub fn unpin(&self, address: usize, len: usize) {
-        self.inner.faults.unpin_touched(self.inner.faults.pages_at(address, len));
+    pub fn unpin(&self, range: Range<usize>) {
+        self.inner.faults.unpin_touched(self.pages_of(range));
+    }
+
+    fn pages_of(&self, range: Range<usize>) -> Range<usize> {
+        self.inner.faults.space().pages_of(&range)
     }
 
     /// Bytes that `pin` may still take.

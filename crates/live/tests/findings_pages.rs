@@ -5,7 +5,7 @@ mod common;
 use std::sync::atomic::Ordering::Relaxed;
 
 use coldframe_core::policy::{self, ParamKind};
-use coldframe_live::{Inject, LiveError, Pager, SwapArea, PAGE, READ_AHEAD_MAX};
+use coldframe_live::{Inject, LiveError, Pager, Region, SwapArea, PAGE, READ_AHEAD_MAX};
 use common::*;
 
 /// Two passes in order. Pages come in long lists, and each list evicts its own pages: a thread must not wait for a page
@@ -154,6 +154,13 @@ fn what_is_written_while_a_shared_frame_leaves_is_kept() {
     });
 }
 
+/// Eight pages that begin with 7.
+fn sevens(pager: &Pager) -> Region {
+    let mut region = pager.anonymous(8 * PAGE).unwrap();
+    (0..8).for_each(|page| put(&mut region, page, 7));
+    region
+}
+
 /// Other pages are loaded until this one is evicted.
 fn push_out(pager: &Pager) {
     let mut other = pager.anonymous(256 * PAGE).unwrap();
@@ -164,8 +171,7 @@ fn push_out(pager: &Pager) {
 fn a_clean_page_that_was_dropped_behind_our_back_stays_zeros_when_it_leaves() {
     succeeds(|| {
         let pager = pager(SMALL, |o| (o.read_ahead, o.swap) = (0, area()));
-        let mut region = pager.anonymous(8 * PAGE).unwrap();
-        (0..8).for_each(|page| put(&mut region, page, 7));
+        let region = sevens(&pager);
         push_out(&pager);
         // The pages are read, so they are loaded clean; with a swap area they always are.
         (0..8).for_each(|page| assert_eq!(read(&region, page), 7));
@@ -183,8 +189,7 @@ fn a_written_page_that_was_dropped_behind_our_back_leaves_as_zeros() {
         for handlers in [1, 3] {
             succeeds(|| {
                 let pager = pager(SMALL, |o| (o.handlers, o.policy) = (handlers, Some(policy.to_string())));
-                let mut region = pager.anonymous(8 * PAGE).unwrap();
-                (0..8).for_each(|page| put(&mut region, page, 7));
+                let region = sevens(&pager);
                 (0..8).for_each(|page| drop_behind_our_back(&region, page));
                 push_out(&pager);
                 (0..8)
@@ -245,8 +250,7 @@ fn a_page_that_is_out_of_reach_leaves_as_it_is_also_of_a_process_that_has_given_
     {
         succeeds(|| {
             let pager = pager(SMALL, |o| (o.handlers, o.policy) = (handlers, Some(policy.to_string())));
-            let mut region = pager.anonymous(8 * PAGE).unwrap();
-            (0..8).for_each(|page| put(&mut region, page, 7));
+            let region = sevens(&pager);
             let allow = |what| {
                 // SAFETY: the pages are the region's.
                 unsafe { assert_eq!(libc::mprotect(region.as_ptr().cast(), 8 * PAGE, what), 0) };
@@ -290,10 +294,10 @@ fn pinning_what_has_a_hole_is_refused() {
     succeeds(|| {
         let pager = pager(SMALL, |_| ());
         let rights = libc::PROT_READ | libc::PROT_WRITE;
-        let memory = pager.map_at(coldframe_live::Spot::Anywhere(PAGE), 4 * PAGE, rights).unwrap() as usize;
-        pager.unmap(memory + 2 * PAGE, PAGE).unwrap();
-        assert!(matches!(pager.pin(memory, 4 * PAGE), Err(LiveError::Range { .. })));
-        pager.pin(memory, 2 * PAGE).unwrap();
+        let memory = pager.map_at(coldframe_live::Spot::Anywhere(PAGE), 4 * PAGE, rights).unwrap();
+        pager.unmap(memory + 2 * PAGE..memory + 3 * PAGE).unwrap();
+        assert!(matches!(pager.pin(memory..memory + 4 * PAGE), Err(LiveError::Range { .. })));
+        pager.pin(memory..memory + 2 * PAGE).unwrap();
         assert_eq!(pager.stats().pinned, 2, "those before the hole are not pinned for the first call");
     });
 }

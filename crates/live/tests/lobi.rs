@@ -26,12 +26,16 @@ fn pager(change: impl FnOnce(&mut Options)) -> Pager {
     Pager::start(options).unwrap()
 }
 
-/// Writes, reads and discards pages, with hot pages and pages of zeros; compares them with a shadow.
-fn exercise(region: &mut Region, random: &mut fastrand::Rng, shadow: &mut [u64], steps: u64) {
+/// A region in which pages were written, read and discarded, with hot pages and pages of zeros. It is compared with a
+/// shadow, at each step and at the end.
+fn exercised(pager: &Pager, steps: u64) -> Region {
+    let mut region = pager.anonymous(PAGES * PAGE).unwrap();
+    let (mut random, mut shadow) = (fastrand::Rng::with_seed(4), vec![0; PAGES]);
+    let place = |page: usize| page * PAGE + page % 500 * 8..page * PAGE + page % 500 * 8 + 8;
     for step in 1..=steps {
         let page = if random.bool() { random.usize(..PAGES) } else { random.usize(..PAGES / 8) };
-        let place = &mut region.as_mut_slice()[page * PAGE + page % 500 * 8..][..8];
-        assert_eq!(u64::from_le_bytes(place.try_into().unwrap()), shadow[page], "page {page} in step {step}");
+        let word = &mut region.as_mut_slice()[place(page)];
+        assert_eq!(u64::from_le_bytes(word.try_into().unwrap()), shadow[page], "page {page} in step {step}");
         match random.u8(..40) {
             0..=19 => shadow[page] = step << 16 | page as u64,
             20 => shadow[page] = 0,
@@ -42,15 +46,12 @@ fn exercise(region: &mut Region, random: &mut fastrand::Rng, shadow: &mut [u64],
             }
             _ => continue,
         }
-        place.copy_from_slice(&shadow[page].to_le_bytes());
+        word.copy_from_slice(&shadow[page].to_le_bytes());
     }
-}
-
-fn check(region: &Region, shadow: &[u64]) {
     for (page, word) in shadow.iter().enumerate() {
-        let place = &region.as_slice()[page * PAGE + page % 500 * 8..][..8];
-        assert_eq!(u64::from_le_bytes(place.try_into().unwrap()), *word, "page {page}");
+        assert_eq!(region.as_slice()[place(page)], word.to_le_bytes(), "page {page}");
     }
+    region
 }
 
 #[test]
@@ -63,10 +64,7 @@ fn every_collector_keeps_every_byte_and_the_journal_replays() {
                 (o.swap, o.encrypt) = (Some(area(collector, victims)), encrypt);
                 o.journal = Some(path.clone());
             });
-            let mut region = pager.anonymous(PAGES * PAGE).unwrap();
-            let (mut random, mut shadow) = (fastrand::Rng::with_seed(7), vec![0; PAGES]);
-            exercise(&mut region, &mut random, &mut shadow, 12_000);
-            check(&region, &shadow);
+            let region = exercised(&pager, 12_000);
             let stats = pager.stats();
             assert!(stats.swap_erases > 50 && stats.swap_copies > 20, "{collector}: {stats:?}");
             assert!(stats.block_erases_max > stats.block_erases_min, "{stats:?}");
@@ -137,10 +135,7 @@ fn pages_that_are_given_back_leave_room_in_the_area() {
 #[test]
 fn an_area_that_is_too_small_loses_nothing() {
     let pager = pager(|o| o.swap = Some(SwapArea { bytes: Some(10 * SwapArea::BLOCK), ..area("cost-benefit", 1) }));
-    let mut region = pager.anonymous(PAGES * PAGE).unwrap();
-    let (mut random, mut shadow) = (fastrand::Rng::with_seed(3), vec![0; PAGES]);
-    exercise(&mut region, &mut random, &mut shadow, 12_000);
-    check(&region, &shadow);
+    let region = exercised(&pager, 12_000);
     let stats = pager.stats();
     assert!(stats.swap_full > 100 && stats.swap_programs > 0, "{stats:?}");
     drop(region);
@@ -195,10 +190,7 @@ fn a_device_that_stumbles_loses_nothing() {
         ..Inject::default()
     };
     let pager = pager(|o| (o.inject, o.wait) = (Some(inject), Wait::Read));
-    let mut region = pager.anonymous(PAGES * PAGE).unwrap();
-    let (mut random, mut shadow) = (fastrand::Rng::with_seed(4), vec![0; PAGES]);
-    exercise(&mut region, &mut random, &mut shadow, 12_000);
-    check(&region, &shadow);
+    drop(exercised(&pager, 12_000));
     assert!(pager.stats().failures > 0 && pager.stats().swap_copies > 0);
 }
 
@@ -207,8 +199,7 @@ fn bytes_that_are_not_what_was_written_stop_the_program_also_after_they_were_cop
     let (status, stderr) = in_child(|| {
         let inject = Inject { seed: 1, read_flip: 1, ..Inject::default() };
         let pager = pager(|o| o.inject = Some(inject));
-        let mut region = pager.anonymous(PAGES * PAGE).unwrap();
-        exercise(&mut region, &mut fastrand::Rng::with_seed(4), &mut vec![0; PAGES], 12_000);
+        drop(exercised(&pager, 12_000));
     });
     assert!(status == 125 && stderr.contains("checksum differs"), "{status}: {stderr}");
 }
@@ -217,10 +208,7 @@ fn bytes_that_are_not_what_was_written_stop_the_program_also_after_they_were_cop
 fn a_full_device_makes_the_program_wait_and_then_go_on() {
     succeeds(|| {
         let pager = pager(|o| o.inject = Some(Inject { seed: 9, write_full: 3, ..Inject::default() }));
-        let mut region = pager.anonymous(PAGES * PAGE).unwrap();
-        let (mut random, mut shadow) = (fastrand::Rng::with_seed(4), vec![0; PAGES]);
-        exercise(&mut region, &mut random, &mut shadow, 600);
-        check(&region, &shadow);
+        drop(exercised(&pager, 600));
     });
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use coldframe_live::{LiveError, Options, Pager, Recorder, Region, PAGE};
 use coldframe_recording::entries::{Record, Word, HEAD, MAGIC, RECORD};
-use common::{in_child, pager, round_of, stamp, succeeds, wait_for, SMALL};
+use common::{forked, in_child, pager, round_of, stamp, succeeds, wait_for, SMALL};
 
 const PAGES: usize = 300;
 const WINDOW: usize = 64;
@@ -104,14 +104,7 @@ fn a_forked_child_has_a_file_of_its_own() {
         let pager = recorded(folder.path(), Some(WINDOW));
         let mut region = pager.anonymous(PAGES * PAGE).unwrap();
         sweep(&mut region, 1..=1);
-        // SAFETY: the pager is prepared for the fork.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            sweep(&mut region, 2..=2);
-            // SAFETY: the child is done.
-            unsafe { libc::_exit(0) };
-        }
-        assert_eq!(wait_for(child), 0);
+        assert_eq!(wait_for(forked(|| sweep(&mut region, 2..=2))), 0);
         assert!((0..PAGES).all(|page| round_of(&region, page) == 1), "the child's writes are its own");
     });
     let files = files(folder.path());
@@ -130,7 +123,7 @@ fn what_is_given_back_is_recorded_and_comes_back_as_zeros() {
         let pager = recorded(folder.path(), Some(WINDOW));
         let mut region = pager.anonymous(PAGES * PAGE).unwrap();
         sweep(&mut region, 1..=1);
-        pager.discard(region.as_ptr() as usize, PAGES * PAGE);
+        region.discard(0..PAGES * PAGE).unwrap();
         sweep(&mut region, 1..=1);
     });
     let files = files(folder.path());

@@ -7,9 +7,9 @@ use std::ops::Range;
 use coldframe_live::extents::Manner;
 use coldframe_live::PAGE;
 
-use crate::memory::{self, backing};
+use crate::memory;
 use crate::ranges::{failed, pages_or_errno, pass, through, Owner};
-use crate::say::{once, Once};
+use crate::say::once;
 use crate::sys;
 
 const WIPEONFORK: c_int = libc::MADV_WIPEONFORK;
@@ -82,7 +82,6 @@ fn is_own(process: c_int) -> bool {
     }
 }
 
-/// Advice about managed memory.
 fn advise(part: Range<usize>, manner: Manner, advice: c_int) -> isize {
     let kernel = || pass(libc::SYS_madvise, [part.start, part.len(), advice as usize, 0, 0, 0]);
     match advice {
@@ -91,16 +90,16 @@ fn advise(part: Range<usize>, manner: Manner, advice: c_int) -> isize {
         {
             return failed(libc::EINVAL);
         }
-        libc::MADV_DONTNEED | libc::MADV_FREE => backing().discard(part.start, part.len()),
+        libc::MADV_DONTNEED | libc::MADV_FREE => memory::discard(part.clone()),
         DONTNEED_LOCKED => drop_locked(&part, manner),
         // For files only.
         libc::MADV_REMOVE => return failed(libc::EINVAL),
         libc::MADV_WILLNEED if manner.guarded => (),
-        libc::MADV_WILLNEED => backing().will_need(part.start, part.len()),
+        libc::MADV_WILLNEED => memory::will_need(part.clone()),
         // The kernel touches the pages, as the program would.
         libc::MADV_POPULATE_READ | libc::MADV_POPULATE_WRITE => return kernel(),
         libc::MADV_DONTFORK | libc::MADV_DOFORK | WIPEONFORK | KEEPONFORK => {
-            backing().change(part.clone(), move |manner| match advice {
+            memory::note(part.clone(), move |manner| match advice {
                 libc::MADV_DONTFORK => manner.dont_fork = true,
                 libc::MADV_DOFORK => manner.dont_fork = false,
                 _ => manner.wipe_on_fork = advice == WIPEONFORK,
@@ -115,14 +114,14 @@ fn advise(part: Range<usize>, manner: Manner, advice: c_int) -> isize {
         }
         GUARD_INSTALL | GUARD_REMOVE => return guard(part, advice),
         libc::MADV_HWPOISON | libc::MADV_SOFT_OFFLINE => {
-            once(Once::Advice, format_args!("managed memory cannot be poisoned (madvise {advice})"));
+            once!("managed memory cannot be poisoned (madvise {advice})");
             return failed(libc::EPERM);
         }
         // Managed memory has neither huge nor merged pages, and the pager has its own policy.
         libc::MADV_NORMAL | libc::MADV_RANDOM | libc::MADV_SEQUENTIAL | libc::MADV_COLD | libc::MADV_PAGEOUT => (),
         libc::MADV_HUGEPAGE | libc::MADV_NOHUGEPAGE | libc::MADV_MERGEABLE | libc::MADV_UNMERGEABLE | COLLAPSE => (),
         _ => {
-            once(Once::Advice, format_args!("madvise {advice} is not to be had for managed memory"));
+            once!("madvise {advice} is not to be had for managed memory");
             return failed(libc::EINVAL);
         }
     }
@@ -132,11 +131,11 @@ fn advise(part: Range<usize>, manner: Manner, advice: c_int) -> isize {
 /// Installs guards, or removes them; content remains only where no guards are.
 pub fn guard(part: Range<usize>, advice: c_int) -> isize {
     if advice == GUARD_INSTALL {
-        backing().discard(part.start, part.len());
+        memory::discard(part.clone());
     }
     let answer = pass(libc::SYS_madvise, [part.start, part.len(), advice as usize, 0, 0, 0]);
     if answer == 0 {
-        backing().change(part, move |manner| manner.guarded = advice == GUARD_INSTALL);
+        memory::note(part, move |manner| manner.guarded = advice == GUARD_INSTALL);
     }
     answer
 }
@@ -144,11 +143,11 @@ pub fn guard(part: Range<usize>, advice: c_int) -> isize {
 /// Drops the content of locked memory: the zeros stay in RAM, as the dropped pages did.
 fn drop_locked(part: &Range<usize>, manner: Manner) {
     if manner.locked {
-        backing().unpin(part.start, part.len());
+        memory::unpin(part.clone());
     }
-    backing().discard(part.start, part.len());
-    if manner.locked && backing().pin(part.start, part.len()).is_err() {
-        backing().change(part.clone(), |manner| manner.locked = false);
+    memory::discard(part.clone());
+    if manner.locked && memory::pin(part.clone()).is_err() {
+        memory::note(part.clone(), |manner| manner.locked = false);
     }
 }
 

@@ -5,7 +5,6 @@
 use std::ffi::{c_int, c_void, CStr};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// A range of code.
 struct Text {
     start: AtomicUsize,
     len: AtomicUsize,
@@ -84,17 +83,14 @@ pub fn libc_base() -> usize {
     LIBC_BASE.load(Relaxed)
 }
 
-/// Whether the address is in the dynamic linker.
 pub fn is_linker(address: usize) -> bool {
     LINKER.holds(address)
 }
 
-/// Whether the address is in the C library.
 pub fn is_libc(address: usize) -> bool {
     LIBC.holds(address) || PARTS.iter().any(|p| p.holds(address))
 }
 
-/// Whether the address is in this library.
 pub fn is_own(address: usize) -> bool {
     OWN.holds(address)
 }

@@ -7,7 +7,7 @@ use coldframe_live::own_descriptors;
 
 use crate::next::next;
 use crate::ranges::{failed, pass};
-use crate::say::{once, Once};
+use crate::say::once;
 use crate::shim::with_caller;
 use crate::{caller, direct, memory};
 
@@ -60,10 +60,7 @@ fn copied(from: c_int, result: c_int) -> c_int {
 fn is_taken(to: c_int) -> bool {
     let taken = own_descriptors::has(to);
     if taken {
-        once(
-            Once::OwnDescriptor,
-            format_args!("the program wants descriptor {to}, which the pager has, and does not get it"),
-        );
+        once!("the program wants descriptor {to}, which the pager has, and does not get it");
     }
     taken
 }

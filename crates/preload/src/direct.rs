@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::next::next;
 use crate::ranges::pass;
-use crate::say::{once, Once};
+use crate::say::once;
 use crate::shim::with_caller;
 use crate::sys::{self, Lock};
 use crate::{caller, memory, pinning};
@@ -19,14 +19,18 @@ fn concerns(flags: c_int, caller: usize) -> bool {
     flags & libc::O_DIRECT != 0 && memory::ready() && !caller::is_own(caller)
 }
 
+fn without(flags: c_int) -> c_int {
+    once!("files that the program opens with O_DIRECT go through the page cache");
+    flags & !libc::O_DIRECT
+}
+
 /// Calls `open` with the remaining flags, and notes the original ones. FORTIFY's functions have no mode.
 fn opened(flags: c_int, caller: usize, open: impl FnOnce(c_int) -> c_int) -> c_int {
     if !concerns(flags, caller) {
         let descriptor = open(flags);
         return if caller::is_own(caller) { descriptor } else { pinning::given(descriptor) };
     }
-    once(Once::Direct, "files that the program opens with O_DIRECT go through the page cache");
-    let descriptor = pinning::given(open(flags & !libc::O_DIRECT));
+    let descriptor = pinning::given(open(without(flags)));
     if descriptor >= 0 {
         note(descriptor);
     }
@@ -101,8 +105,7 @@ pub fn set_flags(descriptor: c_int, flags: c_int, caller: usize) -> (c_int, bool
     if !concerns(flags, caller) || !on_a_device(descriptor) {
         return (flags, false);
     }
-    once(Once::Direct, "files that the program opens with O_DIRECT go through the page cache");
-    (flags & !libc::O_DIRECT, true)
+    (without(flags), true)
 }
 
 /// Of a descriptor that this library has not opened.
@@ -142,7 +145,6 @@ fn noted<T>(work: impl FnOnce(&mut [Noted; NOTES]) -> T) -> T {
     sys::undisturbed(|| NOTED.with(work))
 }
 
-/// Notes that the flag was removed from this descriptor.
 pub fn note(descriptor: c_int) {
     let Some(status) = sys::status(descriptor) else { return };
     let new = Noted { descriptor, device: status.st_dev, inode: status.st_ino };
@@ -153,14 +155,12 @@ pub fn note(descriptor: c_int) {
     });
 }
 
-/// The descriptor has no removed flag any more.
 pub fn forget(descriptor: c_int) {
     if MADE.load(Relaxed) > 0 {
         noted(|all| all.iter_mut().filter(|n| n.descriptor == descriptor).for_each(|n| n.descriptor = -1));
     }
 }
 
-/// Whether the flag was removed from the descriptor.
 pub fn is_noted(descriptor: c_int) -> bool {
     if MADE.load(Relaxed) == 0 {
         return false;

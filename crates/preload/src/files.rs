@@ -41,7 +41,6 @@ pub unsafe fn pin() {
     }
 }
 
-/// Unpins them after the fork, in parent and child.
 pub fn release() {
     pins::release_all(Why::File);
 }

@@ -13,7 +13,7 @@ use coldframe_live::calls::{ARCHITECTURE, NEEDED, WANTED};
 
 use crate::memory;
 use crate::ranges::{failed, pass};
-use crate::say::{once, Once};
+use crate::say::once;
 
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 const LOG: u32 = libc::SECCOMP_RET_LOG;
@@ -34,7 +34,6 @@ const IN_A_CHILD: [i64; 10] = [
     libc::SYS_capset,
 ];
 
-/// Whether the pager can work with a filter.
 fn bearable(filter: &[libc::sock_filter]) -> bool {
     let answer = |call: i64| judged(filter, call).map(|answer| answer & libc::SECCOMP_RET_ACTION_FULL);
     let needed = |call: &i64| matches!(answer(*call), Some(ALLOW | LOG));
@@ -113,7 +112,7 @@ unsafe fn objects(filter: *const libc::sock_fprog) -> bool {
     if objects {
         let what =
             "the program does not get its filter of system calls (seccomp), which leaves out what the pager needs";
-        once(Once::Filter, what);
+        once!("{what}");
     }
     objects
 }

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use coldframe_live::PAGE;
 
 use crate::libc_symbols::Symbol;
-use crate::memory::{self, backing, pager};
+use crate::memory::{self, pager};
 use crate::next::{call_at, next, none};
 use crate::ranges::failed;
 use crate::sys::Lock;
@@ -52,10 +52,9 @@ impl Still {
         Still::below((here.as_ptr() as usize + CALLERS).next_multiple_of(PAGE))
     }
 
-    /// From the page below `top` down.
     fn below(top: usize) -> Still {
         let managed = |i: &usize| memory::manages(top - (i + 1) * PAGE);
-        let pinned = |i: &usize| backing().pin(top - (i + 1) * PAGE, PAGE).is_ok();
+        let pinned = |i: &usize| memory::pin(top - (i + 1) * PAGE..top - i * PAGE).is_ok();
         Still(top, (0..STACK / PAGE).take_while(managed).take_while(pinned).count())
     }
 }
@@ -63,7 +62,7 @@ impl Still {
 impl Drop for Still {
     fn drop(&mut self) {
         if self.1 > 0 {
-            backing().unpin(self.0 - self.1 * PAGE, self.1 * PAGE);
+            memory::unpin(self.0 - self.1 * PAGE..self.0);
         }
     }
 }
@@ -74,7 +73,6 @@ type Handler = Option<unsafe extern "C" fn()>;
 static REGISTER: Symbol = Symbol::own(c"__register_atfork");
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 
-/// Registers the handlers, once.
 pub fn register() {
     if !REGISTERED.swap(true, Relaxed) {
         // SAFETY: the three are functions of that type and stay loaded.

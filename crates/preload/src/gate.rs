@@ -33,7 +33,6 @@ struct Slot {
 /// All slots, a list that only grows.
 static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(null_mut());
 static SHUT: AtomicU32 = AtomicU32::new(0);
-/// No membarrier here.
 static STRONG: AtomicBool = AtomicBool::new(false);
 /// Its destructor returns a thread's slot.
 static KEY: AtomicU32 = AtomicU32::new(0);
@@ -98,7 +97,6 @@ fn slots() -> impl Iterator<Item = &'static Slot> {
     std::iter::successors(read(SLOTS.load(Acquire)), move |slot| read(slot.next.load(Acquire)))
 }
 
-/// A slot for this thread.
 #[cold]
 fn register() -> &'static Slot {
     let taken = slots().find(|s| s.taken.compare_exchange(false, true, AcqRel, Relaxed).is_ok());
@@ -122,7 +120,6 @@ fn register() -> &'static Slot {
     slot
 }
 
-/// At the end of a thread.
 unsafe extern "C" fn leave(slot: *mut c_void) {
     // SAFETY: this thread's own variable, and the slot that `register` gave with it.
     unsafe {
@@ -181,13 +178,11 @@ pub fn shut() {
     }
 }
 
-/// Opens it.
 pub fn open() {
     SHUT.store(0, SeqCst);
     sys::futex_wake(&SHUT, i32::MAX as usize);
 }
 
-/// Opens it in a forked child, which has one thread.
 pub fn open_in_child() {
     // SAFETY: as in `enter`.
     let own = unsafe { *own() };

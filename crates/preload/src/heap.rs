@@ -20,9 +20,8 @@ use libmimalloc_sys as mi;
 
 use crate::libc_symbols::Symbol;
 use crate::next::call_at;
-use crate::say::{once, Once};
 use crate::sys::{self, Lock};
-use crate::{gate, memory, next, pins};
+use crate::{gate, memory, next, pins, say};
 
 /// mimalloc v2's segment (`MI_SEGMENT_SHIFT` in its `types.h`), the unit of its arenas.
 const UNIT: usize = 32 << 20;
@@ -40,7 +39,6 @@ const ALIGN_MAX: usize = 1 << 20;
 /// Milliseconds until free memory is returned. This is mimalloc's own default.
 const PURGE_DELAY: i64 = 10;
 
-/// Whether each unit belongs to an arena.
 static UNITS: OnceLock<Box<[AtomicBool]>> = OnceLock::new();
 /// Bytes in arenas, and the number of arenas so far.
 static ARENAS: AtomicUsize = AtomicUsize::new(0);
@@ -54,7 +52,6 @@ struct Direct {
     mapped: usize,
 }
 
-/// By address.
 static REGISTRY: Lock<BTreeMap<usize, Direct>> = Lock::new(BTreeMap::new());
 
 /// Sets mimalloc's options. Their numbers are those of v2's `mimalloc.h`; the crate's names are v2's, too.
@@ -111,11 +108,11 @@ fn grow(generation: usize) -> bool {
         }
         let mut len = (ARENAS.load(Relaxed) / 2).next_multiple_of(UNIT).clamp(ARENA_MIN, ARENA_MAX);
         let at = loop {
-            match memory::backing().map_at(Spot::Anywhere(UNIT), len, libc::PROT_NONE) {
+            match memory::map_at(Spot::Anywhere(UNIT), len, libc::PROT_NONE) {
                 Ok(at) => break at,
                 Err(_) if len > UNIT => len = (len / 2).next_multiple_of(UNIT),
                 Err(error) => {
-                    full(&error);
+                    say::full(&error);
                     return false;
                 }
             }
@@ -135,10 +132,6 @@ fn grow(generation: usize) -> bool {
     })
 }
 
-fn full(error: &coldframe_live::LiveError) {
-    once(Once::Full, format_args!("the program gets no more memory: {error}"));
-}
-
 /// mimalloc's answer; if it has no room, its answer after one more arena.
 fn from_arena(work: impl Fn() -> *mut c_void) -> *mut c_void {
     loop {
@@ -156,7 +149,6 @@ fn from_arena(work: impl Fn() -> *mut c_void) -> *mut c_void {
     }
 }
 
-/// The answer where there is no memory.
 pub fn none() -> *mut c_void {
     sys::set_errno(libc::ENOMEM);
     null_mut()
@@ -168,7 +160,7 @@ fn direct(len: usize, align: usize, room: usize) -> *mut c_void {
     let (Some(len), Some(room)) = (len.checked_next_multiple_of(PAGE), room.checked_next_multiple_of(PAGE)) else {
         return none();
     };
-    let map = |mapped| Some((memory::backing().map(mapped, align.max(PAGE)).map_err(|e| full(&e)).ok()?, mapped));
+    let map = |mapped| Some((memory::map(mapped, align.max(PAGE)).map_err(|e| say::full(&e)).ok()?, mapped));
     let Some((at, mapped)) = (if room > len { map(room).or_else(|| map(len)) } else { map(len) }) else {
         return none();
     };
@@ -176,7 +168,6 @@ fn direct(len: usize, align: usize, room: usize) -> *mut c_void {
     at as *mut c_void
 }
 
-/// malloc.
 pub fn allocate(size: usize) -> *mut c_void {
     match size {
         0..DIRECT => from_arena(|| {
@@ -188,7 +179,6 @@ pub fn allocate(size: usize) -> *mut c_void {
     }
 }
 
-/// calloc.
 pub fn zeroed(count: usize, size: usize) -> *mut c_void {
     match count.checked_mul(size) {
         None => none(),
@@ -238,7 +228,7 @@ pub unsafe fn free(block: *mut c_void) {
             None => match behind(&next::FREE) {
                 // SAFETY: of that name, and of that type.
                 Some(theirs) => unsafe { call_at!(theirs, (block)) },
-                None => crate::say::fail(134, format_args!("free({block:p}): not a block of the heap")),
+                None => say::fail(134, format_args!("free({block:p}): not a block of the heap")),
             },
         }
     }
@@ -280,7 +270,7 @@ pub unsafe fn reallocate(block: *mut c_void, size: usize) -> *mut c_void {
     let _inside = gate::enter();
     let Some(old) = REGISTRY.with(|blocks| blocks.get(&(block as usize)).copied()) else {
         let Some(theirs) = behind(&next::REALLOC) else {
-            crate::say::fail(134, format_args!("realloc({block:p}): not a block of the heap"));
+            say::fail(134, format_args!("realloc({block:p}): not a block of the heap"));
         };
         // SAFETY: of that name, and of that type.
         return unsafe { call_at!(theirs, (block, size)) };
@@ -295,7 +285,7 @@ pub unsafe fn reallocate(block: *mut c_void, size: usize) -> *mut c_void {
     if len <= old.mapped {
         if len < old.len {
             // Memory that a later growth uncovers need not be zero, and need not be kept either.
-            memory::backing().discard(block as usize + len, old.len - len);
+            memory::discard(block as usize + len..block as usize + old.len);
         }
         REGISTRY.with(|blocks| blocks.insert(block as usize, Direct { len, mapped: old.mapped }));
         return block;
@@ -310,7 +300,7 @@ unsafe fn moved(block: *mut c_void, had: usize, size: usize, to: *mut c_void) ->
     if !to.is_null() {
         // SAFETY: the new block is another one, and the caller gives up the old one.
         unsafe {
-            memory::backing().copy(block as usize, to as usize, had.min(size));
+            memory::copy(block as usize, to as usize, had.min(size));
             free(block);
         }
     }

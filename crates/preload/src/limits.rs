@@ -9,7 +9,7 @@ use libc::rlimit64;
 
 use crate::memory;
 use crate::ranges::{failed, pass};
-use crate::say::{once, Once};
+use crate::say::once;
 use crate::shim::exported;
 use crate::sys;
 
@@ -25,7 +25,6 @@ fn mapped() -> Option<(u64, u64)> {
     Some((pages(0)? * PAGE as u64, pages(5)? * PAGE as u64))
 }
 
-/// Why a limit is refused.
 fn objection(resource: u32, soft: u64) -> Option<&'static str> {
     let pager = memory::pager();
     let least = |mapped: u64| mapped.saturating_add(ROOM);
@@ -49,7 +48,7 @@ pub unsafe fn set(process: c_int, resource: u32, new: *const rlimit64, old: *mut
     // SAFETY: the caller's structure, which the kernel would read as well.
     if let (true, true, Some(limit)) = (memory::ready(), own, unsafe { new.as_ref() }) {
         if let Some(what) = objection(resource, limit.rlim_cur) {
-            once(Once::Limit, format_args!("the program does not get its limit on the {what}"));
+            once!("the program does not get its limit on the {what}");
             return failed(libc::EPERM) as c_int;
         }
     }

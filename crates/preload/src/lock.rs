@@ -6,9 +6,9 @@ use std::ops::Range;
 use coldframe_live::extents::Manner;
 use coldframe_live::PAGE;
 
-use crate::memory::{self, backing};
+use crate::memory;
 use crate::ranges::{failed, pages_or_errno, parts, pass, through, Owner};
-use crate::say::{once, Once};
+use crate::say::once;
 
 /// Calls `kernel` or `own` for each part, up to the first hole.
 fn each(
@@ -53,28 +53,27 @@ fn lock(part: Range<usize>, manner: Manner) -> isize {
         return failed(libc::ENOMEM);
     }
     if !manner.locked {
-        if backing().pin(part.start, part.len()).is_err() {
+        if memory::pin(part.clone()).is_err() {
             return failed(libc::ENOMEM);
         }
-        backing().change(part, |manner| manner.locked = true);
+        memory::note(part, |manner| manner.locked = true);
     }
     0
 }
 
 /// Locks pages that have content now. Pages that are touched later can still be paged out.
 fn lock_present(part: Range<usize>, manner: Manner) -> isize {
-    let what = "mlock2 with MLOCK_ONFAULT locks only those managed pages that have content already";
-    once(Once::OnFault, what);
+    once!("mlock2 with MLOCK_ONFAULT locks only those managed pages that have content already");
     if manner.locked {
         return 0;
     }
-    for content in backing().contents(part.clone()) {
-        if backing().pin(content.start, content.len()).is_err() {
-            backing().unpin(part.start, content.start - part.start);
+    for content in memory::contents(part.clone()) {
+        if memory::pin(content.clone()).is_err() {
+            memory::unpin(part.start..content.start);
             return failed(libc::ENOMEM);
         }
     }
-    backing().change(part, |manner| manner.locked = true);
+    memory::note(part, |manner| manner.locked = true);
     0
 }
 
@@ -85,8 +84,8 @@ pub unsafe extern "C" fn munlock(address: *const c_void, len: usize) -> c_int {
 
 fn unlock(part: Range<usize>, manner: Manner) -> isize {
     if manner.locked {
-        backing().unpin(part.start, part.len());
-        backing().change(part, |manner| manner.locked = false);
+        memory::unpin(part.clone());
+        memory::note(part, |manner| manner.locked = false);
     }
     0
 }

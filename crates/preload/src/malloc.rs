@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use coldframe_live::PAGE;
 
 use crate::next::call_at;
-use crate::shim::with_caller;
+use crate::shim::{exported, with_caller};
 use crate::{caller, heap, memory, sys, unmanaged};
 
 /// The C library's own large blocks (the buffers of qsort, getline, or a memory stream) are managed: the blocks that
@@ -25,7 +25,6 @@ fn is_managed(size: usize, caller: usize) -> bool {
 static MALLOC: AtomicUsize = AtomicUsize::new(0);
 static REALLOC: AtomicUsize = AtomicUsize::new(0);
 
-/// Finds them.
 pub fn find() {
     for (name, theirs) in [(c"malloc", &MALLOC), (c"realloc", &REALLOC)] {
         // SAFETY: looks a name up as the program does.
@@ -34,7 +33,6 @@ pub fn find() {
     }
 }
 
-/// A block from the program's `malloc`.
 fn as_the_program(size: usize, caller: usize) -> *mut c_void {
     match MALLOC.load(Relaxed) {
         0 => malloc_from(size, caller),
@@ -148,18 +146,11 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
     }
 }
 
-/// The same, whatever follows the block.
-macro_rules! frees {
-    ($($name:ident)*) => { $(
-        #[cfg_attr(not(test), unsafe(no_mangle))]
-        pub unsafe extern "C" fn $name(block: *mut c_void) {
-            // SAFETY: the caller's call.
-            unsafe { free(block) };
-        }
-    )* };
+exported! {
+    cfree(block: *mut c_void) -> () => free(block);
+    free_sized(block: *mut c_void) -> () => free(block);
+    free_aligned_sized(block: *mut c_void) -> () => free(block);
 }
-
-frees! { cfree free_sized free_aligned_sized }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use coldframe_live::{LiveError, Spot, PAGE};
 
-use crate::memory::{self, backing};
+use crate::memory;
 use crate::ranges::{failed, number, pages_or_errno, parts, pass, through, Owner};
-use crate::say::{once, Once};
+use crate::say::{full, once};
 use crate::shim::with_caller;
 use crate::{caller, pins, sys};
 
@@ -39,7 +39,6 @@ static INSISTED: AtomicUsize = AtomicUsize::new(0);
 /// Whether any managed memory has had a key of protection.
 static KEYED: AtomicBool = AtomicBool::new(false);
 
-/// The arguments of an mmap of the program.
 #[derive(Clone, Copy)]
 struct MmapCall {
     at: usize,
@@ -94,7 +93,6 @@ pub unsafe extern "C" fn mmap_from(
     answer as *mut c_void
 }
 
-/// A mapping at any address.
 fn anywhere(call: MmapCall, own: bool) -> isize {
     let Some(len) = call.len.checked_next_multiple_of(PAGE) else { return failed(libc::ENOMEM) };
     let wish = call.at.checked_next_multiple_of(PAGE).unwrap_or(0);
@@ -111,7 +109,7 @@ fn anywhere(call: MmapCall, own: bool) -> isize {
     let low = wish != 0 && there.end <= memory::span().start.min(1 << 32);
     if low || call.flags & MAP_32BIT != 0 {
         let Size(n, unit) = size(len);
-        once(Once::Low, format_args!("{n} {unit} or more are not paged: the program asks for addresses below 4 GiB"));
+        once!("{n} {unit} or more are not paged: the program asks for addresses below 4 GiB");
         return call.pass();
     }
     // Inside the span, the kernel would not use the hint either: the place is taken. Programs insist only on
@@ -120,7 +118,7 @@ fn anywhere(call: MmapCall, own: bool) -> isize {
     if elsewhere && INSISTED.load(Relaxed) == len {
         let Size(n, unit) = size(len);
         let what = "are not paged: the program insists on that address";
-        once(Once::Insists, format_args!("{n} {unit} or more at {wish:#x} {what}"));
+        once!("{n} {unit} or more at {wish:#x} {what}");
         return call.pass();
     }
     let at = new(Spot::Anywhere(PAGE), len, call);
@@ -130,7 +128,6 @@ fn anywhere(call: MmapCall, own: bool) -> isize {
     at
 }
 
-/// A number and its unit.
 struct Size(usize, &'static str);
 
 /// A length as people say it. This code allocates nothing.
@@ -142,7 +139,6 @@ fn size(bytes: usize) -> Size {
     }
 }
 
-/// The hint is in free space of the span.
 fn granted(call: MmapCall, there: Range<usize>) -> isize {
     if call.is_private_memory() && call.flags & libc::MAP_STACK == 0 {
         return new(Spot::Free(there.start), there.len(), call);
@@ -150,31 +146,29 @@ fn granted(call: MmapCall, there: Range<usize>) -> isize {
     foreign(MmapCall { at: there.start, flags: call.flags | libc::MAP_FIXED, ..call }, there)
 }
 
-/// A new managed mapping.
 fn new(spot: Spot, len: usize, call: MmapCall) -> isize {
-    let at = match backing().map_at(spot, len, call.protection) {
+    let at = match memory::map_at(spot, len, call.protection) {
         Ok(at) => at,
         Err(LiveError::Full { .. }) if call.protection == libc::PROT_NONE && call.flags & FIXED == 0 => {
             let (Size(n, unit), Size(most, of)) = (size(len), size(memory::span().len()));
             let what = "is not paged: it does not fit into --max-memory";
-            once(Once::Reservation, format_args!("a reservation of {n} {unit} {what}, {most} {of}"));
+            once!("a reservation of {n} {unit} {what}, {most} {of}");
             return call.pass();
         }
         Err(error) => {
             if matches!(error, LiveError::Full { .. }) {
-                once(Once::Full, format_args!("the program gets no more memory: {error}"));
+                full(&error);
             }
             return failed(number(&error));
         }
     };
-    if call.flags & libc::MAP_LOCKED != 0 && backing().pin(at, len).is_ok() {
+    if call.flags & libc::MAP_LOCKED != 0 && memory::pin(at..at + len).is_ok() {
         // As for mmap: a failure to lock is no error.
-        backing().change(at..at + len, |manner| manner.locked = true);
+        memory::note(at..at + len, |manner| manner.locked = true);
     }
     at as isize
 }
 
-/// A mapping at a given place, at least partly in the span.
 fn fixed(call: MmapCall) -> isize {
     let Some(range) = pages_or_errno(call.at, call.len, libc::ENOMEM) else { return -1 };
     let there = parts(range.clone());
@@ -219,7 +213,7 @@ fn foreign(call: MmapCall, inside: Range<usize>) -> isize {
     }
     pass(libc::SYS_munmap, [elsewhere as usize, call.len, 0, 0, 0, 0]);
     let flags = call.flags & !libc::MAP_FIXED_NOREPLACE | libc::MAP_FIXED;
-    sys::answer(backing().map_foreign(inside, move || MmapCall { flags, ..call }.made()))
+    sys::answer(memory::map_foreign(inside, move || MmapCall { flags, ..call }.made()))
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -278,7 +272,6 @@ pub unsafe extern "C" fn pkey_mprotect(address: *mut c_void, len: usize, protect
     protect(libc::SYS_pkey_mprotect, address as usize, len, protection, key)
 }
 
-/// As the kernel does it: up to the first hole.
 fn protect(call: i64, address: usize, len: usize, protection: c_int, key: c_int) -> c_int {
     let pass = |at, len| pass(call, [at, len, protection as usize, key as usize, 0, 0]) as c_int;
     if len == 0 || !memory::ready() || !memory::meets(address, len) {
@@ -292,13 +285,13 @@ fn protect(call: i64, address: usize, len: usize, protection: c_int, key: c_int)
     }
     through(range, true, |part, owner| {
         let managed = matches!(owner, Owner::Managed(_));
-        if managed && protection & RIGHTS != 0 && backing().open(part.clone()).is_err() {
+        if managed && protection & RIGHTS != 0 && memory::open(part.clone()).is_err() {
             return failed(libc::ENOMEM);
         }
         let answer = pass(part.start, part.len());
         if managed && answer == 0 {
             KEYED.fetch_or(key > 0, Relaxed);
-            backing().change(part, move |manner| manner.protection = protection & RIGHTS);
+            memory::note(part, move |manner| manner.protection = protection & RIGHTS);
         }
         answer as isize
     })

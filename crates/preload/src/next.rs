@@ -66,7 +66,6 @@ pub fn look(name: &CStr) -> usize {
     unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) as usize }
 }
 
-/// The answer where there is no such function.
 pub fn none() -> c_int {
     sys::set_errno(libc::ENOSYS);
     -1

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::next::{next, none};
 use crate::ranges::{failed, pass};
-use crate::say::{once, Once};
+use crate::say::once;
 use crate::{memory, sys};
 
 /// File systems that read by way of the page cache, or copy what they make up, if the file has no O_DIRECT
@@ -42,7 +42,7 @@ pub fn announce(what: &str) -> bool {
     if !ANNOUNCED.load(Relaxed) && memory::ready() {
         if !memory::pager().expect_pinned_frames() {
             let why = "needs Linux 6.8, or bytes could be lost";
-            once(Once::Pinning, format_args!("the program does not get {what}: that {why}"));
+            once!("the program does not get {what}: that {why}");
             return false;
         }
         ANNOUNCED.store(true, Relaxed);
@@ -105,7 +105,7 @@ fn serves_files(descriptor: c_int) -> bool {
     let is_fuse = sys::status(descriptor)
         .is_some_and(|status| status.st_mode & libc::S_IFMT == libc::S_IFCHR && status.st_rdev == FUSE);
     if is_fuse {
-        once(Once::Served, "the program does not get /dev/fuse: what it reads there could be lost");
+        once!("the program does not get /dev/fuse: what it reads there could be lost");
     }
     is_fuse
 }

@@ -9,10 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use coldframe_live::{LiveError, PAGE};
 
 use crate::gate;
-use crate::memory::{self, backing};
+use crate::memory;
 use crate::sys::{self, Lock};
 
-/// Why memory is pinned.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Why {
     /// A mutex at this address that the kernel writes to.
@@ -53,7 +52,7 @@ pub fn pages(address: usize, len: usize) -> Range<usize> {
 
 fn unpin(range: Range<usize>) {
     if !range.is_empty() {
-        backing().unpin(range.start, range.len());
+        memory::unpin(range);
     }
 }
 
@@ -65,7 +64,7 @@ impl Pinned {
     pub fn new(address: usize, len: usize) -> Result<Pinned, LiveError> {
         let range = pages(address, len);
         if !range.is_empty() {
-            backing().pin(range.start, range.len())?;
+            memory::pin(range.clone())?;
         }
         Ok(Pinned(range))
     }
@@ -91,12 +90,10 @@ fn any() -> bool {
     COUNT.load(Relaxed) > 0
 }
 
-/// Releases all pins for a reason.
 pub fn release_all(why: Why) {
     take(|owner, _| owner.0 == why).into_iter().for_each(|(_, range)| unpin(range));
 }
 
-/// Releases one pin.
 pub fn release(owner: Owner) {
     if any() {
         unpin(with(|pins| pins.remove(&owner)).unwrap_or_default());
@@ -118,7 +115,6 @@ fn take(what: impl Fn(&Owner, &Range<usize>) -> bool) -> Vec<(Owner, Range<usize
     taken
 }
 
-/// The owners for a reason.
 pub fn owners(why: Why) -> Vec<usize> {
     match any() {
         false => Vec::new(),
@@ -129,5 +125,5 @@ pub fn owners(why: Why) -> Vec<usize> {
 /// Unmaps managed memory: all pins of it end. Parts that are not mapped are skipped.
 pub fn unmap(part: Range<usize>) -> Result<(), LiveError> {
     take(|_, range| range.start < part.end && part.start < range.end).into_iter().for_each(|(_, range)| unpin(range));
-    backing().unmap(part)
+    memory::unmap(part)
 }

@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_void};
 use coldframe_live::PAGE;
 
 use crate::next::next;
-use crate::say::{once, Once};
+use crate::say::once;
 use crate::shim::with_caller;
 use crate::sys::{self, Lock};
 use crate::{caller, gate, memory};
@@ -37,7 +37,7 @@ fn set(to: impl FnOnce(usize) -> Option<usize>) -> Option<usize> {
         BREAK.with(|bounds| {
             if bounds.start == 0 {
                 let len = MOST.min(memory::span().len() / 4 / PAGE * PAGE);
-                bounds.start = memory::backing().map(len, PAGE).ok()?;
+                bounds.start = memory::map(len, PAGE).ok()?;
                 (bounds.at, bounds.end) = (bounds.start, bounds.start + len);
             }
             let (old, new) = (bounds.at, to(bounds.at)?);
@@ -52,7 +52,7 @@ fn set(to: impl FnOnce(usize) -> Option<usize>) -> Option<usize> {
         })
     });
     if old.is_none() {
-        once(Once::Break, format_args!("sbrk gives the program {MOST} bytes at most; more is to be had with mmap"));
+        once!("sbrk gives the program {MOST} bytes at most; more is to be had with mmap");
         sys::set_errno(libc::ENOMEM);
     }
     old
@@ -62,7 +62,7 @@ fn set(to: impl FnOnce(usize) -> Option<usize>) -> Option<usize> {
 fn give_back(from: usize, to: usize) {
     let (first, last) = (from.next_multiple_of(PAGE), to.next_multiple_of(PAGE));
     if first < last {
-        memory::backing().discard(first, last - first);
+        memory::discard(first..last);
     }
     // SAFETY: below the break until now, and the program's no more.
     unsafe { std::ptr::write_bytes(from as *mut u8, 0, first.min(to) - from) };

@@ -5,17 +5,15 @@ use std::ops::Range;
 use coldframe_live::extents::{Kind, Manner};
 use coldframe_live::PAGE;
 
-use crate::memory::{self, backing};
+use crate::memory;
 use crate::sys;
 
-/// The owner of a part of a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
     /// Outside of the span: only the kernel handles it.
     Outside,
     /// A mapping of the program itself in the span: the kernel handles it, too.
     Foreign,
-    /// Managed by the pager.
     Managed(Manner),
     /// A part of the span that is unmapped for the program.
     Free,
@@ -34,7 +32,7 @@ pub fn parts(range: Range<usize>) -> Vec<(Range<usize>, Owner)> {
     };
     add(at, span.start.min(range.end), Owner::Outside);
     at = at.max(inner.start);
-    for (part, kind) in if inner.is_empty() { Vec::new() } else { backing().extents(inner.clone()) } {
+    for (part, kind) in if inner.is_empty() { Vec::new() } else { memory::extents(inner.clone()) } {
         add(at, part.start, Owner::Free);
         let owner = match kind {
             Kind::Managed(manner) => Owner::Managed(manner),
@@ -92,7 +90,6 @@ pub fn pages_or_errno(address: usize, len: usize, overflow: i32) -> Option<Range
     pages(address, len, overflow).map_err(failed).ok()
 }
 
-/// The error number for a failure of the pager.
 pub fn number(error: &coldframe_live::LiveError) -> i32 {
     match error {
         coldframe_live::LiveError::Os { error, .. } => error.raw_os_error().unwrap_or(libc::ENOMEM),

@@ -1,13 +1,15 @@
 //! Descriptors that the program has not opened: inherited, in a message, or another process's. They may be direct (see
 //! [`crate::pinning`]), and may have O_DIRECT, which is removed.
 
-use std::ffi::{c_int, c_uint, c_void, CStr};
+use std::ffi::{c_int, c_uint, c_void};
+use std::mem::MaybeUninit;
 
 use coldframe_live::own_descriptors;
+use rustix::fs::{Mode, OFlags, RawDir};
 
+use crate::direct;
 use crate::next::{next, none};
 use crate::pinning::{given, is_direct};
-use crate::{direct, sys};
 
 /// A descriptor that comes from elsewhere, perhaps with O_DIRECT.
 pub fn received(descriptor: c_int) -> c_int {
@@ -18,36 +20,17 @@ pub fn received(descriptor: c_int) -> c_int {
 
 /// At the start: looks at the inherited descriptors. Returns whether one of them is direct.
 pub fn inherited() -> bool {
-    let mut entries = [0u64; 512];
-    let folder = c"/proc/self/fd".as_ptr() as usize;
-    let flags = (libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC) as usize;
-    // SAFETY: a path, and room of that many bytes.
-    let folder = unsafe { sys::call(libc::SYS_openat, [libc::AT_FDCWD as usize, folder, flags, 0, 0, 0]) };
-    let mut any_direct = false;
-    loop {
-        let arguments = [folder as usize, entries.as_mut_ptr() as usize, size_of_val(&entries), 0, 0, 0];
-        // SAFETY: as above.
-        let len = unsafe { sys::call(libc::SYS_getdents64, arguments) };
-        if len <= 0 {
-            break;
-        }
-        let mut at = 0;
-        while at < len as usize {
-            // SAFETY: the kernel has written `struct linux_dirent64`: its length at 16, its name at 19.
-            let (next, name) = unsafe {
-                let entry = entries.as_ptr().cast::<u8>().add(at);
-                (entry.add(16).cast::<u16>().read_unaligned(), CStr::from_ptr(entry.add(19).cast()))
-            };
-            at += usize::from(next);
-            let number = name.to_str().ok().and_then(|name| name.parse().ok());
-            if let Some(number) = number.filter(|number| !own_descriptors::has(*number)) {
-                direct::remove(number);
-                any_direct |= is_direct(number);
-            }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(folder) = rustix::fs::open(c"/proc/self/fd", flags, Mode::empty()) else { return false };
+    let mut room = [MaybeUninit::uninit(); 4096];
+    let (mut entries, mut any_direct) = (RawDir::new(&folder, &mut room), false);
+    while let Some(Ok(entry)) = entries.next() {
+        let number = entry.file_name().to_str().ok().and_then(|name| name.parse().ok());
+        if let Some(number) = number.filter(|number| !own_descriptors::has(*number)) {
+            direct::remove(number);
+            any_direct |= is_direct(number);
         }
     }
-    // SAFETY: it was opened here.
-    unsafe { sys::call(libc::SYS_close, [folder as usize, 0, 0, 0, 0, 0]) };
     any_direct
 }
 

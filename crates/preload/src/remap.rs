@@ -15,9 +15,9 @@ use coldframe_live::extents::Manner;
 use coldframe_live::{Spot, PAGE};
 
 use crate::advice::{guard, GUARD_INSTALL};
-use crate::memory::{self, backing};
+use crate::memory;
 use crate::ranges::{failed, number, pages, parts, pass, Owner};
-use crate::say::{once, Once};
+use crate::say::{full, once};
 use crate::{pins, sys};
 
 const RIGHTS: c_int = libc::PROT_READ | libc::PROT_WRITE;
@@ -110,14 +110,14 @@ fn kernels(call: MremapCall, foreign: bool) -> isize {
     let answer = sys::answer(match call.target() {
         Some(target) if memory::meets(target.start, target.len()) => {
             let inside = target.start.max(span.start)..target.end.min(span.end);
-            backing().map_foreign(inside, remap)
+            memory::map_foreign(inside, remap)
         }
         _ => remap(),
     });
     if foreign && answer != -1 && !from.is_empty() && !call.is(libc::MREMAP_DONTUNMAP) {
         let same_place = if answer as usize == from.start { *len } else { 0 };
         if same_place < from.len() {
-            backing().foreign_gone(from.start + same_place..from.end);
+            memory::foreign_gone(from.start + same_place..from.end);
         }
     }
     answer
@@ -154,14 +154,13 @@ fn managed(call: MremapCall, manner: Manner) -> isize {
     }
 }
 
-/// Maps more of the same behind it, if that is free.
 fn grown(from: &Range<usize>, len: usize, manner: Manner) -> bool {
     let more = len - from.len();
-    if backing().map_at(Spot::Free(from.end), more, manner.protection).is_err() {
+    if memory::map_at(Spot::Free(from.end), more, manner.protection).is_err() {
         return false;
     }
-    let locked = manner.locked && backing().pin(from.end, more).is_ok();
-    backing().change(from.end..from.end + more, move |new| *new = Manner { locked, ..manner });
+    let locked = manner.locked && memory::pin(from.end..from.end + more).is_ok();
+    memory::note(from.end..from.end + more, move |new| *new = Manner { locked, ..manner });
     true
 }
 
@@ -172,21 +171,18 @@ fn target(call: &MremapCall) -> Result<usize, c_int> {
     let spot = match call.target() {
         Some(target) if span.start <= target.start && target.end <= span.end => Spot::Over(target.start),
         Some(target) => {
-            once(Once::FixedMove, format_args!("memory that mremap moves to {:#x} is not paged there", target.start));
+            once!("memory that mremap moves to {:#x} is not paged there", target.start);
             let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED) as usize;
             let arguments = [target.start, len, RIGHTS as usize, flags, usize::MAX, 0];
             // SAFETY: the program wants it replaced.
             let place = move || unsafe { sys::call(libc::SYS_mmap, arguments) };
             let inside = target.start.max(span.start)..target.end.min(span.end);
-            let answer = if inside.is_empty() { place() } else { backing().map_foreign(inside, place) };
+            let answer = if inside.is_empty() { place() } else { memory::map_foreign(inside, place) };
             return if answer < 0 { Err(libc::ENOMEM) } else { Ok(target.start) };
         }
         None => Spot::Anywhere(PAGE),
     };
-    backing().map_at(spot, len, RIGHTS).map_err(|error| {
-        once(Once::Full, format_args!("the program gets no more memory: {error}"));
-        number(&error)
-    })
+    memory::map_at(spot, len, RIGHTS).inspect_err(full).map_err(|error| number(&error))
 }
 
 /// Moves content and manner, and closes the old place, or leaves it empty. An error leaves the old place as it was.
@@ -207,23 +203,23 @@ fn moved(call: &MremapCall, manner: Manner, to: usize) -> Result<(), c_int> {
         there.into_iter().partition(|(_, owner)| matches!(owner, Owner::Managed(manner) if manner.guarded));
     for (part, _) in rest {
         // SAFETY: the old place is readable now, the new one is ours and writable, and they do not overlap.
-        unsafe { backing().copy(part.start, to + (part.start - from.start), part.len()) };
+        unsafe { memory::copy(part.start, to + (part.start - from.start), part.len()) };
     }
     if let Err(error) = protect(to, len, manner.protection) {
         let _ = protect(from.start, from.len(), manner.protection);
         return Err(error);
     }
     if memory::manages(to) && memory::manages(to + len - 1) {
-        let locked = manner.locked && backing().pin(to, len).is_ok();
-        backing().change(to..to + len, move |new| *new = Manner { locked, ..manner });
+        let locked = manner.locked && memory::pin(to..to + len).is_ok();
+        memory::note(to..to + len, move |new| *new = Manner { locked, ..manner });
     }
     for (part, _) in guards {
         guard(to + (part.start - from.start)..to + (part.end - from.start), GUARD_INSTALL);
     }
     // The content is at the new place, so an old place that cannot be closed is no error; the kernel has it so, too.
     if call.is(libc::MREMAP_DONTUNMAP) {
-        let _ = backing().map_at(Spot::Over(from.start), from.len(), manner.protection);
-        backing().change(from, move |left| *left = Manner { locked: false, ..manner });
+        let _ = memory::map_at(Spot::Over(from.start), from.len(), manner.protection);
+        memory::note(from, move |left| *left = Manner { locked: false, ..manner });
     } else {
         let _ = pins::unmap(from);
     }

@@ -10,7 +10,7 @@ use std::ffi::{c_int, c_uint};
 
 use crate::memory;
 use crate::next::call_at;
-use crate::say::{once, Once};
+use crate::say::once;
 use crate::shim::exported;
 use crate::{pinning, pins, sys};
 
@@ -46,7 +46,7 @@ unsafe fn fit(buffers: usize, count: usize) -> bool {
     let fit = new == 0 || held() + new <= pager.may_pin();
     if !fit {
         let what = "buffers of an io_uring are more than may stay in RAM; --ram is too small for them";
-        once(Once::Rings, format_args!("{what}; the program gets an error from io_uring instead"));
+        once!("{what}; the program gets an error from io_uring instead");
     }
     fit
 }

@@ -1,43 +1,26 @@
 //! Messages to the user on file descriptor 2, without buffers or locks.
 
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-
 pub use coldframe_live::say;
 
 use crate::sys;
 
-/// Failures that are reported only once.
-#[derive(Clone, Copy)]
-pub enum Once {
-    Full,
-    Reservation,
-    Low,
-    Insists,
-    OnFault,
-    Userfaultfd,
-    FixedMove,
-    Advice,
-    Direct,
-    OwnDescriptor,
-    Rings,
-    Words,
-    Break,
-    Limit,
-    Filter,
-    Pinning,
-    Served,
+/// Prints one line, only the first time that the program comes here.
+macro_rules! once {
+    ($($text:tt)*) => {{
+        static IS_PRINTED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+        if !IS_PRINTED.swap(true, std::sync::atomic::Ordering::Relaxed) {
+            crate::say::say(format_args!($($text)*));
+        }
+    }};
 }
 
-static PRINTED: AtomicU32 = AtomicU32::new(0);
+pub(crate) use once;
 
-/// Prints one line, the first time only.
-pub fn once(what: Once, text: impl std::fmt::Display) {
-    if PRINTED.fetch_or(1 << what as u32, Relaxed) & 1 << what as u32 == 0 {
-        say(text);
-    }
+/// The program gets an error where it asks for memory.
+pub fn full(error: &coldframe_live::LiveError) {
+    once!("the program gets no more memory: {error}");
 }
 
-/// Prints one line and ends the process.
 pub fn fail(code: u8, text: impl std::fmt::Display) -> ! {
     say(text);
     sys::exit_group(code.into())

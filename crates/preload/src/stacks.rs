@@ -25,7 +25,6 @@ const NAP_US: u64 = 20;
 /// The stacks' address: they have a mapping of their own. A garbage collector (libgc) reads all data of all loaded
 /// libraries, and must not meet a guard page there.
 static BASE: AtomicUsize = AtomicUsize::new(0);
-/// A bit for each stack in use.
 static TAKEN: AtomicU32 = AtomicU32::new(0);
 
 fn bottom(stack: usize) -> usize {

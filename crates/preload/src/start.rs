@@ -62,7 +62,7 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
     }
     heap::start();
     coldframe_live::locked::never();
-    memory::open();
+    memory::begin();
     // SAFETY: a function of that type, which stays loaded.
     unsafe { libc::atexit(at_exit) };
 }
@@ -71,7 +71,6 @@ extern "C" fn at_exit() {
     memory::inside(|| memory::pager().end());
 }
 
-/// The value of an environment variable, if it is text.
 unsafe fn variable(mut environment: *const *const c_char, name: &[u8]) -> Option<&'static str> {
     // SAFETY: the environment ends with a null, its entries are C strings, and it stays for the life of the process.
     unsafe {

@@ -36,19 +36,16 @@ pub fn answer(result: isize) -> isize {
     result
 }
 
-/// The thread's `errno`.
 pub fn errno() -> i32 {
     // SAFETY: the C library gives every thread one.
     unsafe { *libc::__errno_location() }
 }
 
-/// Sets the thread's `errno`.
 pub fn set_errno(value: i32) {
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = value }
 }
 
-/// Runs `work` with all signals blocked.
 pub fn undisturbed<T>(work: impl FnOnce() -> T) -> T {
     let before = block_signals();
     let result = work();

@@ -4,7 +4,7 @@
 
 use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
-use crate::say::{once, Once};
+use crate::say::once;
 use crate::shim::with_caller;
 use crate::{
     advice, caller, descriptors, direct, filter, limits, lock, mapping, memory, pinning, process_vm, ranges, received,
@@ -43,7 +43,7 @@ unsafe extern "C" fn syscall_from(
     unsafe {
         match number {
             libc::SYS_userfaultfd => {
-                once(Once::Userfaultfd, "the program wants a userfaultfd of its own and does not get it");
+                once!("the program wants a userfaultfd of its own and does not get it");
                 ranges::failed(libc::EPERM) as c_long
             }
             libc::SYS_mmap => {

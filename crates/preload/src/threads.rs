@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Acquire};
 
 use crate::next::next;
 use crate::pins::{self, Pinned, Why};
-use crate::say::{once, Once};
+use crate::say::once;
 use crate::{memory, sys};
 
 type Routine = extern "C" fn(*mut c_void) -> *mut c_void;
@@ -32,7 +32,7 @@ unsafe fn is_the_kernels(attributes: *const libc::pthread_mutexattr_t) -> bool {
 
 fn too_many() {
     let what = "mutexes and other words that the kernel writes to are more than may stay in RAM; --ram is too small";
-    once(Once::Words, what);
+    once!("{what}");
 }
 
 /// Replaces the C library's function. If there is no room for it in RAM, there is no such mutex: ENOMEM.

@@ -31,7 +31,6 @@ macro_rules! own {
             $(pub static $name: super::Symbol = super::Symbol::own($symbol);)*
         }
 
-        /// Finds them, before a signal handler or a child needs them.
         pub fn find() {
             $(addresses::$name.address();)*
             ALONE.store(Symbol::own(c"__libc_single_threaded").address(), Relaxed);

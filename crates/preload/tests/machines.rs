@@ -57,18 +57,6 @@ fn processors<const N: usize>() -> io::Result<()> {
     }
 }
 
-#[test]
-fn one_processor() {
-    the_same_on(Setting { name: "one processor", around: |c| before(c, processors::<1>), ..USUAL });
-    let many = |c: &mut Command| before(c, processors::<1>);
-    the_same_on(Setting { name: "one processor, eight handlers", handlers: 8, around: many, ..USUAL });
-}
-
-#[test]
-fn two_processors() {
-    the_same_on(Setting { name: "two processors", around: |c| before(c, processors::<2>), ..USUAL });
-}
-
 /// The C library must not use these features; `there`: this processor has the first of them. The pager's own code is
 /// not affected: see above.
 fn without(there: bool, name: &'static str, around: fn(&mut Command)) {
@@ -81,41 +69,16 @@ fn without(there: bool, name: &'static str, around: fn(&mut Command)) {
 
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn no_avx_512_in_the_c_library() {
-    let tunables = |c: &mut Command| _ = c.env("GLIBC_TUNABLES", "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW");
-    without(is_x86_feature_detected!("avx512f"), "no AVX-512", tunables);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[test]
-fn no_avx2_in_the_c_library() {
-    let tunables = |c: &mut Command| _ = c.env("GLIBC_TUNABLES", "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX2");
-    without(is_x86_feature_detected!("avx2"), "no AVX2", tunables);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[test]
-fn no_wide_registers_at_all_in_the_c_library() {
-    let tunables = |c: &mut Command| {
+fn a_c_library_without_wide_registers() {
+    without(is_x86_feature_detected!("avx512f"), "no AVX-512", |c| {
+        c.env("GLIBC_TUNABLES", "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW");
+    });
+    without(is_x86_feature_detected!("avx2"), "no AVX2", |c| {
+        c.env("GLIBC_TUNABLES", "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX2");
+    });
+    without(is_x86_feature_detected!("avx"), "no AVX", |c| {
         c.env("GLIBC_TUNABLES", "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX2,-AVX,-ERMS,-FSRM");
-    };
-    without(is_x86_feature_detected!("avx"), "no AVX", tunables);
-}
-
-#[test]
-fn no_huge_pages() {
-    fn none() -> io::Result<()> {
-        // SAFETY: no pointers.
-        done(unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) }.into())
-    }
-    the_same_on(Setting { name: "no huge pages", around: |c| before(c, none), ..USUAL });
-}
-
-/// glibc's heap then requests huge pages wherever it can; the oracle requests them too (`advise-new`).
-#[test]
-fn huge_pages_wherever_they_can_be() {
-    let huge = |c: &mut Command| _ = c.env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
-    the_same_on(Setting { name: "huge pages", around: huge, ..USUAL });
+    });
 }
 
 /// The kernel may then merge pages of all memory of the process, including the pager's.
@@ -190,50 +153,57 @@ fn refuse(call: i64, argument: Option<u32>, error: i32) -> io::Result<()> {
     }
 }
 
+fn no_huge_pages() -> io::Result<()> {
+    // SAFETY: no pointers.
+    done(unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) }.into())
+}
+
+fn no_io_uring(command: &mut Command) {
+    before(command, || refuse(libc::SYS_io_uring_setup, None, libc::ENOSYS));
+}
+
+/// `_IOWR(0xaa, 5, 40 bytes)`.
+const UFFDIO_MOVE: u32 = 0xc028_aa05;
+
 #[test]
-fn no_io_uring() {
-    let without = |c: &mut Command| before(c, || refuse(libc::SYS_io_uring_setup, None, libc::ENOSYS));
-    the_same_on(Setting { name: "no io_uring", around: without, ..USUAL });
-    let reads = |o: &mut Options| o.wait = Wait::Read;
-    the_same_on(Setting { name: "no io_uring, plain reads", change: reads, around: without, ..USUAL });
+fn other_processors_and_kernels() {
+    let machines = [
+        Setting { name: "one processor", around: |c| before(c, processors::<1>), ..USUAL },
+        Setting { name: "one processor, eight handlers", handlers: 8, around: |c| before(c, processors::<1>), ..USUAL },
+        Setting { name: "two processors", around: |c| before(c, processors::<2>), ..USUAL },
+        Setting { name: "no huge pages", around: |c| before(c, no_huge_pages), ..USUAL },
+        // glibc's heap then requests huge pages wherever it can; the oracle requests them too (`advise-new`).
+        Setting { name: "huge pages", around: |c| _ = c.env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"), ..USUAL },
+        Setting { name: "no io_uring", around: no_io_uring, ..USUAL },
+        Setting { name: "no io_uring, plain reads", change: |o| o.wait = Wait::Read, around: no_io_uring, ..USUAL },
+        Setting {
+            name: "no UFFDIO_MOVE",
+            around: |c| before(c, || refuse(libc::SYS_ioctl, Some(UFFDIO_MOVE), libc::EINVAL)),
+            ..USUAL
+        },
+        Setting {
+            name: "no process_madvise",
+            around: |c| before(c, || refuse(libc::SYS_process_madvise, None, libc::EPERM)),
+            ..USUAL
+        },
+    ];
+    machines.into_iter().for_each(the_same_on);
 }
 
 #[test]
-fn no_moves_of_pages() {
-    // UFFDIO_MOVE: _IOWR(0xaa, 5, 40 bytes).
-    let without = |c: &mut Command| before(c, || refuse(libc::SYS_ioctl, Some(0xc028_aa05), libc::EINVAL));
-    the_same_on(Setting { name: "no UFFDIO_MOVE", around: without, ..USUAL });
-}
-
-#[test]
-fn no_advice_for_other_processes() {
-    let without = |c: &mut Command| before(c, || refuse(libc::SYS_process_madvise, None, libc::EPERM));
-    the_same_on(Setting { name: "no process_madvise", around: without, ..USUAL });
-}
-
-#[test]
-fn a_slow_device() {
+fn other_devices() {
     let slow = |o: &mut Options| o.inject = Some(Inject { slow_us: 1000, ..Inject::default() });
     the_same_on(Setting { name: "slow device", ram: 4096, change: slow, ..USUAL });
-}
-
-#[test]
-fn a_device_that_lies_in_ram() {
-    let fast = |o: &mut Options| o.backing = "/dev/shm".into();
-    if !std::path::Path::new("/dev/shm").is_dir() {
-        return skip("/dev/shm is not here");
-    }
-    the_same_on(Setting { name: "fast device", ram: 512, change: fast, ..USUAL });
-}
-
-#[test]
-fn a_device_that_stumbles() {
     let stumbles = |o: &mut Options| {
         let seed = 5;
         o.inject =
             Some(Inject { seed, read_short: 40, again: 20, read_error: 400, write_short: 30, ..Inject::default() });
     };
     the_same_on(Setting { name: "stumbling device", ram: 1024, change: stumbles, ..USUAL });
+    if !std::path::Path::new("/dev/shm").is_dir() {
+        return skip("/dev/shm is not here");
+    }
+    the_same_on(Setting { name: "fast device", ram: 512, change: |o| o.backing = "/dev/shm".into(), ..USUAL });
 }
 
 #[test]

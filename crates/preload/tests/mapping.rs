@@ -151,27 +151,6 @@ int main(void) {
 }
 
 #[test]
-fn protections_end_with_their_mapping() {
-    everywhere(
-        "protections",
-        r#"
-enum { N = 1 << 20 };
-int main(void) {
-    char *p = mmap(NULL, N, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(p != MAP_FAILED && munmap(p, N) == 0);
-    for (int i = 0; i < 3; i++) {
-        char *q = mmap(p, N, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        CHECK(q == p);
-        memset(q, i + 1, N);
-        CHECK(mprotect(q, N / 2, PROT_READ) == 0 && munmap(q, N) == 0);
-        CHECK(mprotect(q, N, 3) == -1 && errno == ENOMEM);
-    }
-    return 0;
-}"#,
-    );
-}
-
-#[test]
 fn memory_that_is_given_back_twice_is_given_out_once() {
     everywhere(
         "twice",

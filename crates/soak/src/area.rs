@@ -16,14 +16,11 @@ use coldframe_live::{Region, PAGE};
 use crate::setting::THREADS_MAX;
 use crate::wrong;
 
-/// Words that a thread has in a page.
 const WORDS: usize = PAGE / 8 / THREADS_MAX;
 
-/// A region that all threads touch.
 #[derive(Clone, Copy, Debug)]
 pub struct Area {
     start: usize,
-    /// The number of pages.
     pub pages: usize,
 }
 
@@ -33,7 +30,6 @@ impl Area {
         Area { start: region.as_ptr() as usize, pages: region.len() / PAGE }
     }
 
-    /// The address of a page.
     pub fn address(&self, page: usize) -> usize {
         self.start + page * PAGE
     }
@@ -59,7 +55,6 @@ impl Area {
         last.saturating_sub(ago as u32)
     }
 
-    /// Checks one of the thread's own words.
     pub fn check(&self, page: usize, thread: usize, last: u32, k: usize) {
         let expected = Area::value(page, thread, Area::version(last, k));
         let word = self.word(page, thread, k).load(Ordering::Relaxed);
@@ -77,12 +72,10 @@ impl Area {
         ))
     }
 
-    /// Checks all of the thread's own words.
     pub fn check_all(&self, page: usize, thread: usize, last: u32) {
         (0..WORDS).for_each(|k| self.check(page, thread, last, k));
     }
 
-    /// Writes the next version.
     pub fn write(&self, page: usize, thread: usize, last: &mut u32) {
         *last += 1;
         self.word(page, thread, *last as usize % WORDS).store(Area::value(page, thread, *last), Ordering::Relaxed);
@@ -99,7 +92,6 @@ impl Area {
         word
     }
 
-    /// The number of words that a thread has in a page.
     pub fn words() -> usize {
         WORDS
     }

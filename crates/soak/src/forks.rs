@@ -24,7 +24,6 @@ pub struct Forks<'a> {
 }
 
 impl<'a> Forks<'a> {
-    /// Forks of one thread.
     pub fn new(pager: &'a Pager, setting: &'a Setting, area: Area) -> Forks<'a> {
         Forks { pager, setting, area, children: Vec::new(), next: Instant::now() }
     }
@@ -43,7 +42,6 @@ impl<'a> Forks<'a> {
         }
     }
 
-    /// Waits for all children.
     pub fn finish(self) {
         self.children.iter().for_each(|pid| _ = gone(*pid, 0));
     }
@@ -116,7 +114,6 @@ fn child(pager: &Pager, setting: &Setting, area: &Area, thread: usize, last: &[u
     }
 }
 
-/// One word of each thread of each page.
 fn look(area: &Area, setting: &Setting, pages: &[usize]) -> Vec<Vec<u64>> {
     let words = |page: &usize| (0..setting.threads).map(|t| area.look(*page, t, page % Area::words())).collect();
     pages.iter().map(words).collect()

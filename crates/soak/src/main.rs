@@ -65,7 +65,6 @@ fn soak(time: Duration) -> ExitCode {
     ExitCode::from(u8::from(!failures.is_empty()))
 }
 
-/// Sums over all settings.
 #[derive(Default)]
 struct Tally {
     settings: u64,

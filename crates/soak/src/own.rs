@@ -10,7 +10,6 @@ use fastrand::Rng;
 use crate::setting::Setting;
 use crate::wrong;
 
-/// Words of a page.
 const WORDS: usize = PAGE / 8;
 
 /// The thread's region, and the version of each page; 0: zeros.
@@ -24,7 +23,6 @@ pub struct Own<'a> {
 }
 
 impl<'a> Own<'a> {
-    /// A new region, of a random size.
     pub fn new(pager: &'a Pager, setting: &'a Setting, thread: usize, random: &mut Rng) -> Own<'a> {
         let pages = random.usize(1..=setting.own);
         let region = pager.anonymous(pages * PAGE).unwrap_or_else(|e| wrong(format_args!("no region: {e}")));
@@ -83,14 +81,13 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Makes one random call of the pager.
     pub fn call(&mut self, random: &mut Rng) {
         let start = random.usize(..self.pages());
         let end = random.usize(start..(start + 40).min(self.pages())) + 1;
         let bytes = start * PAGE..end * PAGE;
         match random.u8(..10) {
             0 | 1 => self.discard(start, end),
-            2 => self.region.prefault(bytes).expect("a range of the region"),
+            2 => self.region.will_need(&[bytes]).expect("a range of the region"),
             3 => self.wish(random),
             4 | 5 => self.pin(start, end.min(start + 3), random),
             6 => self.through_the_kernel(start, end),
@@ -117,7 +114,7 @@ impl<'a> Own<'a> {
     /// Pinned pages may be given to the kernel, whichever thread handles faults. The pager refuses too many pins at a
     /// time; that is no failure.
     fn pin(&mut self, start: usize, end: usize, random: &mut Rng) {
-        // Forgetting the guard keeps the pin, so that the region can be written until then. `Pager::unpin` ends it.
+        // Forgetting the guard keeps the pin, so that the region can be written until then.
         match self.region.pin(start * PAGE..end * PAGE) {
             Ok(guard) => std::mem::forget(guard),
             Err(_) => return,
@@ -128,10 +125,9 @@ impl<'a> Own<'a> {
         }
         std::thread::yield_now();
         self.through_the_kernel(start, end);
-        self.pager.unpin(self.region.as_ptr() as usize + start * PAGE, (end - start) * PAGE);
+        self.region.unpin(start * PAGE..end * PAGE).expect("a range of the region");
     }
 
-    /// Writes pages to a file and reads them back.
     fn through_the_kernel(&mut self, start: usize, end: usize) {
         let (fd, len) = (self.file.as_raw_fd(), (end - start) * PAGE);
         let address = self.at(start, 0).cast::<libc::c_void>();
@@ -149,7 +145,6 @@ impl<'a> Own<'a> {
         self.check(random.usize(..self.pages()));
     }
 
-    /// Checks all pages.
     pub fn finish(self) {
         (0..self.pages()).for_each(|page| self.check(page));
     }

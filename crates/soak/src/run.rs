@@ -55,7 +55,6 @@ struct Worker<'a> {
     shadow: Vec<u32>,
     own: Own<'a>,
     forks: Option<Forks<'a>>,
-    /// The position of the sweep.
     sweep: usize,
 }
 

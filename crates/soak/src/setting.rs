@@ -19,7 +19,6 @@ const FRAMES_MAX: usize = 4096;
 pub enum Device {
     /// A folder in memory: gives the most faults per second.
     Memory,
-    /// A folder on a disk.
     Disk,
     /// In memory; each operation takes this many microseconds longer.
     Slow(u32),
@@ -27,20 +26,16 @@ pub enum Device {
     Stumbling,
 }
 
-/// How threads choose their next page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pattern {
-    /// Any page.
     Uniform,
     /// Half of all touches go to a sixteenth of the pages.
     Hot,
-    /// One page after the other.
     Sweep,
     /// One of the other patterns, changed now and then.
     Mixed,
 }
 
-/// One way to run the pager.
 #[derive(Clone, Debug)]
 pub struct Setting {
     pub seed: u64,
@@ -65,18 +60,15 @@ pub struct Setting {
     pub writes: u8,
     /// This many of 1000 steps also call the pager.
     pub calls: u16,
-    /// All threads on one processor.
     pub one_cpu: bool,
     /// Started as the preload library starts it, which reports forks to the pager itself.
     pub program: bool,
     /// Before one in this many calls of the kernel, the thread pauses; 0: never.
     pub pause: u32,
-    /// The engine's swap area, if it has one.
     pub swap: Option<SwapArea>,
 }
 
 impl Setting {
-    /// The setting of a seed.
     pub fn of(seed: u64) -> Setting {
         let random = &mut Rng::with_seed(seed);
         let frames = FRAMES_MIN << random.u32(..=(FRAMES_MAX / FRAMES_MIN).ilog2());
@@ -215,7 +207,6 @@ fn value(random: &mut Rng, kind: &ParamKind) -> Option<String> {
     }
 }
 
-/// All of its values, which a failure prints.
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self:?}")

@@ -19,12 +19,9 @@ use crate::setting::Setting;
 /// A process with no fault for this long hangs. The longest legal wait is for a full device: a tenth of a second.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How a setting ended.
 #[derive(Debug)]
 pub struct End {
-    /// Its faults.
     pub stats: Snapshot,
-    /// Why it failed.
     pub failure: Option<String>,
 }
 

@@ -47,7 +47,6 @@ impl Decider {
         (config.frames, engine.frames().pinned(), config.caps.buffers as usize + config.evict_batch)
     }
 
-    /// The journal, if there is one.
     pub fn journal(&mut self) -> &mut Option<JournalFile> {
         &mut self.under_lock.journal
     }
@@ -123,7 +122,6 @@ impl Gate {
         self.decider.lock()
     }
 
-    /// Whether this thread has the lock.
     pub fn is_mine(&self) -> bool {
         self.decider.is_mine()
     }

@@ -18,7 +18,6 @@ use crate::task::{Laps, Todo};
 use crate::work::Work;
 use gate::{Decider, Gate};
 
-/// What serves the faults of a pager.
 pub struct Faults {
     pub work: Work,
     pub gate: Gate,

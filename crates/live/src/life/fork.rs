@@ -40,13 +40,11 @@ struct Ready {
     refused: Option<Errno>,
 }
 
-/// What forks need.
 pub struct Forks {
     /// What a child gets; present from `prepare` until the fork is over.
     ready: Lock<Option<Ready>>,
     /// The pipes that show the parent processes that this one lives.
     alive: Lock<Vec<High>>,
-    /// The source of swap files for children.
     files: SwapFiles,
 }
 
@@ -71,7 +69,7 @@ impl Inner {
         let pipe = sys::with_room(|_| sys::pipe(0)).ok();
         let alive = pipe.map(|(read, write)| (sys::move_high(read), sys::move_high(write)));
         let slow = self.faults.space().is_of_file();
-        let refused = refused.or((slow && alive.is_none()).then_some(Errno(libc::EAGAIN)));
+        let refused = refused.or((slow && alive.is_none()).then_some(Errno::AGAIN));
         let device = (!slow).then(|| self.forks.files.another());
         *self.forks.ready.lock() = Some(Ready { alive, device, refused });
     }
@@ -109,7 +107,7 @@ impl Inner {
             fatal::stop("internal error: a fork that was not prepared")
         };
         if let Some(error) = refused {
-            fatal::stop(format_args!("the kernel refused to share memory with a child: {}", error.io()));
+            fatal::stop(format_args!("the kernel refused to share memory with a child: {}", sys::words(error)));
         }
         // Open until this process and its forks are gone, or run another program.
         self.forks.alive.lock().extend(alive.map(|(_read, write)| write));
@@ -217,7 +215,7 @@ impl Inner {
     /// In the parent again. A child of a raw fork that found this memory would read zeros for pages that are out.
     fn keep_to_itself(&self) {
         if let Err(error) = self.inherit(false) {
-            fatal::say(format_args!("managed memory is left to children of raw system calls: {}", error.io()));
+            fatal::say(format_args!("managed memory is left to children of raw system calls: {}", sys::words(error)));
         }
     }
 }

@@ -30,7 +30,7 @@ pub extern "C" fn mlockall(flags: c_int) -> c_int {
     // SAFETY: no pointers.
     match unsafe { sys::call(libc::SYS_mlockall, [flags as usize, 0, 0, 0, 0, 0]) } {
         Ok(_) => 0,
-        Err(error) => failed(error.0),
+        Err(error) => failed(error.raw_os_error()),
     }
 }
 

@@ -37,7 +37,6 @@ pub struct Inner {
 }
 
 impl Inner {
-    /// Writes the journal to its file.
     pub fn flush_journal(&self) {
         let _signals = Signals::block();
         if let Some(journal) = self.faults.gate.lock().journal() {
@@ -45,7 +44,6 @@ impl Inner {
         }
     }
 
-    /// The process is about to end.
     pub fn end(&self) {
         // In a process without paging the log is the parent's, and its lock may be held permanently; and it has no
         // share in the counts.

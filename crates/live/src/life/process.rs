@@ -13,7 +13,6 @@ static PAGERS: Lock<Vec<usize>> = Lock::new(Vec::new());
 static MASK: AtomicU64 = AtomicU64::new(0);
 static FORKS: Once = Once::new();
 
-/// From now on forks take the pager into account.
 pub fn register(inner: &Arc<Inner>) {
     FORKS.call_once(|| {
         // SAFETY: three functions of that type, which stay loaded.
@@ -23,13 +22,11 @@ pub fn register(inner: &Arc<Inner>) {
     PAGERS.lock().push(Arc::as_ptr(inner) as usize);
 }
 
-/// The pager is about to end.
 pub fn unregister(inner: *const Inner) {
     let _signals = Signals::block();
     PAGERS.lock().retain(|pager| *pager != inner as usize);
 }
 
-/// Whether there is a pager.
 pub fn any() -> bool {
     let _signals = Signals::block();
     !PAGERS.lock().is_empty()

@@ -35,10 +35,9 @@ use crate::swap::slow::Slow;
 use crate::sys::{self, Errno, High, Notify, Source};
 use crate::task::{Tasks, LOADS, TASKS};
 use crate::threads::Threads;
-use crate::work::{Parts, Work};
+use crate::work::Work;
 use crate::{LiveError, Options, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 
-/// Starts a pager whose threads are in this process.
 pub fn start(options: Options) -> Result<Arc<Inner>, LiveError> {
     let source = Source::find(Notify::Message).or_else(|_| Source::find(Notify::UserMessage));
     let inner = made(options, source.map_err(missing)?, false)?;
@@ -46,7 +45,6 @@ pub fn start(options: Options) -> Result<Arc<Inner>, LiveError> {
     Ok(inner)
 }
 
-/// Starts a pager that lives as long as the process.
 pub fn start_for_program(options: Options) -> Result<Arc<Inner>, LiveError> {
     // Handlers, writer, and the pager process itself.
     sys::thread::reserve(options.handlers.max(1) + 2);
@@ -67,7 +65,6 @@ fn made(options: Options, mut source: Source, own_process: bool) -> Result<Arc<I
     // engine's swap area.
     let kernel_owned = own_process && options.journal.is_none() && options.swap.is_none() && options.slow.is_none();
     super::locked::refuse_locked()?;
-    sys::clock::find();
     // Before the statistics, which are in a file themselves.
     crate::swap::device::refuse_small(&options.backing)?;
     let stats = crate::stats::file::of(options.stats_fd)?;
@@ -106,7 +103,7 @@ fn build(
     let uffd = source.make(slow.is_some()).map_err(|error| match (&slow, error) {
         (Some(_), Errno::INVAL) => LiveError::Missing {
             feature: "slow memory",
-            reason: error.io().to_string(),
+            reason: sys::words(error).to_string(),
             remedy: "the kernel needs to be 6.4 or newer",
         },
         _ => missing(error),
@@ -173,16 +170,10 @@ fn build(
     }
     let kernel_owned = if kernel_owned { KernelOwned::up_to(plan.frames) } else { KernelOwned::default() };
     stats.magic.store(Stats::MAGIC, Ordering::Release);
-    let parts = Parts {
-        memory: Memory::new(space, uffd, Reserve::of(plan.reserve), kernel_owned, stats)?,
-        tasks,
-        log,
-        recording,
-        buffers: loads,
-        poll_ns: measured.read_ns + measured.read_ns / 2,
-    };
-    let decider = Decider::new(engine, &options, under_lock);
-    let faults = Faults::new(Work::new(parts, &options), Gate::new(decider));
+    let memory = Memory::new(space, uffd, Reserve::of(plan.reserve), kernel_owned, stats)?;
+    let poll_ns = measured.read_ns + measured.read_ns / 2;
+    let work = Work::new(memory, tasks, log, recording, loads, poll_ns, &options);
+    let faults = Faults::new(work, Gate::new(Decider::new(engine, &options, under_lock)));
     Ok(Inner {
         faults,
         threads: Threads::new(options.handlers),
@@ -296,18 +287,18 @@ fn journal(options: &Options, head: &Head) -> Result<Option<JournalFile>, LiveEr
     let file = if path.is_dir() { own_file(path) } else { File::create(path) };
     let file = file.map_err(|e| LiveError::Backing { path: path.clone(), reason: e.to_string() })?;
     let journal = JournalFile::new(head, file);
-    let refused = |error: sys::Errno| LiveError::Backing { path: path.clone(), reason: error.io().to_string() };
+    let refused = |error: sys::Errno| LiveError::Backing { path: path.clone(), reason: sys::words(error).to_string() };
     journal.map(Some).map_err(refused)
 }
 
 fn missing(error: sys::Errno) -> LiveError {
-    let remedy = match error.0 {
-        libc::EPERM => {
+    let remedy = match error {
+        Errno::PERM => {
             "allow it with `sysctl vm.unprivileged_userfaultfd=1`, give access to /dev/userfaultfd, or run as root; in a container \
              allow the system call in the seccomp profile"
         }
-        libc::ENOSYS => "the kernel needs CONFIG_USERFAULTFD",
+        Errno::NOSYS => "the kernel needs CONFIG_USERFAULTFD",
         _ => "the kernel needs to be 5.7 or newer",
     };
-    LiveError::Missing { feature: "userfaultfd", reason: error.io().to_string(), remedy }
+    LiveError::Missing { feature: "userfaultfd", reason: sys::words(error).to_string(), remedy }
 }

@@ -13,7 +13,6 @@ use crate::{LiveError, PAGE};
 
 /// Pages written and then read at random places; 1 MiB.
 const SAMPLE: usize = 256;
-/// Reads that are timed.
 const READS: usize = 16;
 
 /// Measures device and page table. Leaves nothing behind in `space`.
@@ -30,7 +29,7 @@ fn read(device: &Device) -> Result<u64, LiveError> {
     let bytes = SAMPLE * PAGE;
     let refuse = |error: sys::Errno| LiveError::Backing {
         path: device.path().to_path_buf(),
-        reason: format!("cannot be written and read: {}; give a folder with at least 16 MiB free", error.io()),
+        reason: format!("cannot be written and read: {}; give a folder with at least 16 MiB free", sys::words(error)),
     };
     let timed = sys::with_memory(bytes, |buffer| {
         device.reserve(0, bytes as u64)?;

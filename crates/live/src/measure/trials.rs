@@ -61,8 +61,8 @@ pub fn takes_swap_file(backing: &Path) -> Result<(), LiveError> {
 /// They cannot be measured.
 pub fn measure(backing: &Path) -> Result<Measured, String> {
     let device = Device::swap(backing, None).map_err(|e| e.to_string())?;
-    let uffd = Uffd::open(Notify::UserMessage).map_err(|e| e.io().to_string())?;
+    let uffd = Uffd::open(Notify::UserMessage).map_err(|e| sys::words(e).to_string())?;
     let space = Space::new(16 * PAGE, None, None).map_err(|e| e.to_string())?;
-    uffd.register(space.aside_range()).map_err(|e| e.io().to_string())?;
+    uffd.register(space.aside_range()).map_err(|e| sys::words(e).to_string())?;
     super::measure(&device, &uffd, &space).map_err(|e| e.to_string())
 }

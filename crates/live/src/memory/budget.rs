@@ -24,7 +24,6 @@ impl Reserve {
         self.leaving.fetch_add(1, Ordering::Relaxed) < self.frames
     }
 
-    /// `pages` pages have left.
     pub fn left(&self, pages: usize) {
         self.leaving.fetch_sub(pages, Ordering::Relaxed);
     }

@@ -17,7 +17,6 @@ const GUARD: u64 = 1 << 58;
 /// Twice as many descriptors as the pager needs at least.
 const FEW: u64 = 80;
 
-/// Whether the kernel still owns the memory.
 #[derive(Debug, Default)]
 pub struct KernelOwned {
     on: AtomicBool,
@@ -40,7 +39,6 @@ impl KernelOwned {
         self.on.load(Ordering::Acquire)
     }
 
-    /// Whether the program may touch this many pages.
     pub fn has_room(&self, pages: usize) -> bool {
         pages <= self.most
     }

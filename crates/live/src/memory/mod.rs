@@ -26,7 +26,6 @@ use space::Space;
 /// If a page is found dropped this often, it is an internal error.
 const LOOKS: u32 = 100;
 
-/// The managed memory of this process.
 pub struct Memory {
     pub space: Space,
     pub pages: Pages,
@@ -83,17 +82,14 @@ impl Memory {
         self.space.start + page * PAGE
     }
 
-    /// The address of a page while it is on the invalid list.
     pub fn aside(&self, page: usize) -> usize {
         self.space.aside() + page * PAGE
     }
 
-    /// Pages in RAM.
     pub fn resident(&self) -> usize {
         self.resident.load(Ordering::Relaxed)
     }
 
-    /// Whether this process does not page.
     pub fn is_plain(&self) -> bool {
         self.plain.load(Ordering::Relaxed)
     }
@@ -103,7 +99,6 @@ impl Memory {
         self.is_plain() || self.kernel_owned.is_on()
     }
 
-    /// From now on this process does not page.
     pub fn becomes_plain(&self) {
         self.plain.store(true, Ordering::Relaxed);
     }
@@ -129,17 +124,15 @@ impl Memory {
     /// An operation that must not fail has failed: no promise can be kept any more.
     pub fn must(&self, result: Sys<()>, what: &str, page: usize) {
         if let Err(error) = result {
-            fatal::stop(format_args!("cannot {what} at {:#x}: {}", self.address(page), error.io()));
+            fatal::stop(format_args!("cannot {what} at {:#x}: {}", self.address(page), sys::words(error)));
         }
     }
 
-    /// From now on a write to the page faults.
     pub fn protect(&self, page: usize) {
         let address = self.address(page);
         self.must(self.uffd().protect(address..address + PAGE, true), "protect a page", page);
     }
 
-    /// From now on writes to the page continue.
     pub fn unprotect(&self, page: usize) {
         let address = self.address(page);
         self.must(self.uffd().protect(address..address + PAGE, false), "allow writes to a page", page);
@@ -164,7 +157,7 @@ impl Memory {
             Err(Errno::EXIST) if !content => true,
             // Over a page with content that would be a silent loss.
             Err(error) => {
-                let error = error.io();
+                let error = sys::words(error);
                 fatal::stop(format_args!("the page at {address:#x} cannot be put into place (UFFDIO_COPY): {error}"));
             }
         };
@@ -178,21 +171,18 @@ impl Memory {
         self.must(self.uffd().map_file_page(self.address(page)), "map a page of slow memory (UFFDIO_CONTINUE)", page);
     }
 
-    /// Takes that page out of the page table.
     pub fn unmap_slot(&self, page: usize) {
         let address = self.address(page);
         // SAFETY: the file keeps its bytes.
         self.must(unsafe { sys::drop_range(address..address + PAGE) }, "drop a page", page);
     }
 
-    /// More pages are in RAM.
     pub fn count_in(&self, pages: usize) {
         let resident = self.resident.fetch_add(pages, Ordering::Relaxed) + pages;
         Stats::add(&self.stats.resident, pages as u64);
         self.stats.resident_max.fetch_max(resident as u64, Ordering::Relaxed);
     }
 
-    /// The page has a frame of this process's own now.
     fn note_epoch(&self, page: usize) {
         self.pages.set_epoch(page, self.epoch.load(Ordering::Relaxed));
     }
@@ -235,7 +225,6 @@ impl Memory {
         Stats::add(&self.stats.flushes, flushes);
     }
 
-    /// Pages have left RAM.
     pub fn have_left(&self, pages: usize) {
         self.count_out(pages);
         self.reserve.left(pages);
@@ -260,7 +249,6 @@ impl Memory {
         Stats::add(&self.stats.flushes, 1);
     }
 
-    /// Puts the bytes of a page into the aside mapping.
     pub fn copy_aside(&self, page: usize, from: usize) {
         self.must(self.uffd().copy(self.aside(page), from, false), "set a page aside", page);
     }

@@ -29,9 +29,7 @@ pub const CHUNK: usize = 512;
 #[derive(Debug)]
 pub struct Space {
     pub start: usize,
-    /// How many pages the span has.
     pub pages: usize,
-    /// The address of a page of zeros.
     pub zeros: usize,
     /// The memory file that the span is a private mapping of, page by page.
     file: Option<RawFd>,
@@ -48,7 +46,7 @@ impl Space {
         let len = pages * PAGE;
         let no_room = |e: Errno| LiveError::Missing {
             feature: "address space",
-            reason: format!("twice {len} bytes are refused ({})", e.io()),
+            reason: format!("twice {len} bytes are refused ({})", sys::words(e)),
             remedy: "give a smaller `max_memory`, or raise `ulimit -v` and `ulimit -d` or vm.overcommit_memory",
         };
         let start = reserve(2 * len, at).map_err(no_room)?;
@@ -72,7 +70,6 @@ impl Space {
         Ok(space)
     }
 
-    /// Whether it is a mapping of a memory file.
     pub fn is_of_file(&self) -> bool {
         self.file.is_some()
     }
@@ -100,12 +97,10 @@ impl Space {
         self.start + self.pages * PAGE
     }
 
-    /// The addresses of regions.
     pub fn span(&self) -> Range<usize> {
         self.start..self.aside()
     }
 
-    /// The addresses of resident pages that are not mapped.
     pub fn aside_range(&self) -> Range<usize> {
         self.aside()..self.start + 2 * self.pages * PAGE
     }
@@ -128,12 +123,10 @@ impl Space {
         }
     }
 
-    /// The pages of a range of addresses.
     pub fn pages_of(&self, range: &Range<usize>) -> Range<usize> {
         (range.start - self.start) / PAGE..(range.end - self.start).div_ceil(PAGE)
     }
 
-    /// The addresses of pages.
     pub fn addresses_of(&self, pages: &Range<usize>) -> Range<usize> {
         self.start + pages.start * PAGE..self.start + pages.end * PAGE
     }
@@ -232,19 +225,11 @@ pub fn fits(len: usize, at: Option<usize>) -> bool {
     parts.map(gives_back) == [true; 2] && gives_back((reserve(2 * len, at), 2 * len))
 }
 
-/// Reserves addresses, without access.
 fn reserve(len: usize, at: Option<usize>) -> Sys<usize> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let flags = flags | if at.is_some() { libc::MAP_FIXED_NOREPLACE } else { 0 };
     // SAFETY: takes unused address space.
-    let got = unsafe { sys::call(libc::SYS_mmap, [at.unwrap_or(0), len, 0, flags as usize, usize::MAX, 0]) }?;
-    if at.is_some_and(|at| at != got) {
-        // A kernel that does not know the flag takes the address only as a hint.
-        // SAFETY: new, and not used yet.
-        unsafe { sys::unmap_memory(got, len) };
-        return Err(Errno::EXIST);
-    }
-    Ok(got)
+    unsafe { sys::call(libc::SYS_mmap, [at.unwrap_or(0), len, 0, flags as usize, usize::MAX, 0]) }
 }
 
 /// Makes the aside mapping accessible. Pages move only between ranges of equal rights, so it must be writable.

@@ -7,7 +7,6 @@ use crate::sys::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::table::Table;
 use crate::LiveError;
 
-/// All pages.
 #[derive(Debug)]
 pub struct Pages {
     state: States,
@@ -31,7 +30,6 @@ impl std::ops::Deref for Pages {
 }
 
 impl Pages {
-    /// `len` pages, all `Nowhere`.
     pub fn new(len: usize) -> Result<Pages, LiveError> {
         Ok(Pages {
             state: States::new(len)?,
@@ -73,7 +71,6 @@ impl Pages {
         self.sum.set(page, sum);
     }
 
-    /// Nonce and tag of the slot's encrypted bytes.
     pub fn seal(&self, page: usize) -> (u64, u128) {
         (self.nonce[page].load(Ordering::Relaxed), self.seal.get(page))
     }

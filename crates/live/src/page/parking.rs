@@ -23,7 +23,6 @@ struct Place {
     turn: AtomicU32,
 }
 
-/// All places.
 #[derive(Debug)]
 pub struct Parking([Place; PLACES]);
 

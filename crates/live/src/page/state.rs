@@ -26,13 +26,11 @@ use crate::sys::sync::{AtomicU16, Ordering};
 use crate::sys::table::Table;
 use crate::LiveError;
 
-/// The place of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u16)]
 pub enum Where {
     /// In no region: a touch is a bug of the program.
     Nowhere = 0,
-    /// Not in RAM.
     Out = 1,
     /// In the page table, and writes to it fault.
     Clean = 2,
@@ -40,9 +38,7 @@ pub enum Where {
     Dirty = 3,
     /// In the page table, writable; its hash will show whether it was written to.
     Unsure = 4,
-    /// Its owner is changing it.
     Busy = 5,
-    /// Its owner is taking it out.
     Leaving = 6,
     /// In RAM, in the aside mapping: on the engine's invalid list.
     Aside = 7,
@@ -66,7 +62,6 @@ impl Where {
         matches!(self, Where::Clean | Where::Dirty | Where::Unsure)
     }
 
-    /// Whether a thread is changing it.
     pub fn is_owned(self) -> bool {
         matches!(self, Where::Busy | Where::Leaving | Where::Refused)
     }
@@ -81,7 +76,6 @@ impl Owner {
     /// and waits for no thread.
     pub const BRIEF: Owner = Owner((1 << OWNER_BITS) - 1);
 
-    /// The owner for a task.
     pub fn task(number: usize) -> Owner {
         Owner(number as u16)
     }
@@ -94,7 +88,6 @@ fn word(state: Where, owner: Owner) -> u16 {
     (state as u16) << OWNER_BITS | owner
 }
 
-/// The states of all pages.
 #[derive(Debug)]
 pub struct States {
     words: Table<AtomicU16>,
@@ -102,12 +95,10 @@ pub struct States {
 }
 
 impl States {
-    /// `len` pages, all `Nowhere`.
     pub fn new(len: usize) -> Result<States, LiveError> {
         Ok(States { words: Table::new(len)?, parking: Parking::default() })
     }
 
-    /// The place of a page now.
     pub fn get(&self, page: usize) -> Where {
         Where::from(self.words[page].load(Ordering::Acquire))
     }
@@ -154,7 +145,6 @@ impl States {
         }
     }
 
-    /// Sleeps until no thread is changing the page.
     pub fn wait(&self, page: usize) {
         self.parking.wait(page, || Where::from(self.words[page].load(Ordering::SeqCst)).is_owned());
     }

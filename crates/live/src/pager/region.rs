@@ -35,7 +35,7 @@ impl Pager {
             return Err(LiveError::setting("len", "a region of 0 bytes; give at least 1"));
         }
         let at = self.map_at(Spot::Anywhere(PAGE), len, libc::PROT_READ | libc::PROT_WRITE)?;
-        let first = self.inner.faults.pages_at(at as usize, len).start;
+        let first = self.pages_of(at..at).start;
         Ok(Region { pager: self.clone(), first, len })
     }
 }
@@ -83,17 +83,17 @@ impl Region {
         Ok(Pin { region: self, pages })
     }
 
-    /// Loads the range, many pages at a time, and waits until it is loaded. Of a range larger than RAM, only the end
-    /// is then in RAM.
+    /// Undoes a pin whose guard was forgotten.
     ///
     /// # Errors
     /// A range that is not the region's.
-    pub fn prefault(&self, range: Range<usize>) -> Result<(), LiveError> {
-        self.will_need(&[range])
+    pub fn unpin(&self, range: Range<usize>) -> Result<(), LiveError> {
+        self.pager.inner.faults.unpin_pages(self.pages_of(&range)?);
+        Ok(())
     }
 
     /// Loads scattered ranges with as few submissions as possible: a list of 32 pages takes a fraction of the time of
-    /// 32 faults.
+    /// 32 faults. Of ranges larger than RAM, only the end is then in RAM.
     ///
     /// # Errors
     /// A range that is not the region's.
@@ -128,7 +128,8 @@ impl Drop for Pin<'_> {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        if let Err(error) = self.pager.unmap(self.as_ptr() as usize, self.len) {
+        let start = self.as_ptr() as usize;
+        if let Err(error) = self.pager.unmap(start..start + self.len) {
             fatal::say(format_args!("address space of a region is lost: {error}"));
         }
     }

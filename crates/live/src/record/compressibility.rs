@@ -33,7 +33,6 @@ const WORDS: usize = PAGE / WORD;
 const COMPRESSED_MAX: usize = 2 * PAGE;
 type Compressed = [u8; COMPRESSED_MAX];
 
-/// The memory for trials.
 pub(crate) struct Trial {
     left: AtomicU64,
     room: Lock<Room>,

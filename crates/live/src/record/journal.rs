@@ -15,7 +15,6 @@ use coldframe_journal::{Entry, Head, Journal};
 use crate::swap::device::swallow_signal;
 use crate::sys::{self, fatal, Errno, High, Sys};
 
-/// Bytes that are buffered before they go to the file.
 const ROOM: usize = 64 << 10;
 /// If there is less room than this before an event, the buffer goes to the file. An event rarely takes more.
 const LOW: usize = ROOM / 2;
@@ -27,7 +26,6 @@ pub struct JournalFile {
     /// Stays open after a failure: the thread that finds out may not close a file.
     file: High,
     ended: bool,
-    /// Bytes in the file.
     length: u64,
     /// Bytes of complete events.
     whole: u64,
@@ -49,7 +47,6 @@ impl JournalFile {
         Ok(this)
     }
 
-    /// Begins an event.
     pub fn event(&mut self, entry: &Entry) {
         if self.journal.len() > ROOM - LOW {
             self.flush();
@@ -57,7 +54,6 @@ impl JournalFile {
         self.write(entry);
     }
 
-    /// Appends an entry.
     pub fn write(&mut self, entry: &Entry) {
         if self.journal.len() + ENTRY > ROOM {
             let drained = self.drain();
@@ -92,7 +88,7 @@ impl JournalFile {
         let _ = unsafe {
             sys::call(libc::SYS_ftruncate, [self.file.as_raw_fd() as usize, self.whole as usize, 0, 0, 0, 0])
         };
-        let (whole, error) = (self.whole, error.io());
+        let (whole, error) = (self.whole, sys::words(error));
         fatal::say(format_args!("the journal ends after {whole} bytes: {error}; the program goes on without it"));
     }
 }
@@ -132,7 +128,6 @@ mod tests {
         }
     }
 
-    /// A file that takes exactly this many bytes.
     fn file_of(bytes: i64) -> File {
         // SAFETY: a name and numbers; the descriptor is new.
         unsafe {

@@ -70,17 +70,15 @@ const BIN_NS: u64 = 50;
 /// Bytes of the file that are reserved at a time: 256 Ki records, which take the program two
 /// seconds at 10 us each. A guess.
 const STEP: usize = 4 << 20;
-/// The file.
+
 #[derive(Debug)]
 struct Mapped {
     start: usize,
     fd: High,
-    /// Bytes that the file system has reserved.
     given: AtomicUsize,
     giving: Lock<()>,
 }
 
-/// The recording of a process.
 pub(crate) struct Recording {
     mapped: Mapped,
     knobs: Arc<Knobs>,
@@ -109,11 +107,8 @@ struct Pace {
     /// The threads that have faulted: each one's last fault.
     threads: Vec<LastFault>,
     handlers: Vec<Watch>,
-    /// The thread that existed first.
     main: Option<Watch>,
-    /// `/proc/self/statm`.
     memory: Option<High>,
-    /// The thread of the last fault.
     last: u32,
     /// How often a thread has had that much processor time between two faults.
     between: Vec<u32>,
@@ -141,7 +136,6 @@ struct Watch {
 }
 
 impl Watch {
-    /// Of the calling thread.
     fn begin() -> Watch {
         Watch { thread: sys::thread(), file: open(c"/proc/thread-self/schedstat"), waited: 0, time: 0 }
     }
@@ -162,7 +156,6 @@ pub(crate) fn open(path: &std::ffi::CStr) -> Option<High> {
 }
 
 impl Pace {
-    /// For the calling thread's process.
     fn new() -> Pace {
         let (threads, handlers) = (Vec::with_capacity(1024), Vec::with_capacity(64));
         let (main, memory) = (Some(Watch::begin()), open(c"/proc/self/statm"));
@@ -220,7 +213,6 @@ pub(crate) fn fit(options: &mut Options) {
     (options.policy, options.journal, options.swap) = (Some("fifo".into()), None, None);
 }
 
-/// The knobs at the start.
 pub(crate) fn knobs_of(options: &Recorder) -> Arc<Knobs> {
     let window = AtomicUsize::new(options.window.unwrap_or(WINDOW_MIN));
     Arc::new(Knobs { window, ..Knobs::default() })
@@ -233,7 +225,7 @@ impl Mapped {
         file.set_len(LEN as u64).map_err(|e| refuse(e.to_string()))?;
         let fd = sys::move_high(File::into(file));
         let start = sys::map_file(fd.as_raw_fd(), LEN, libc::PROT_READ | libc::PROT_WRITE)
-            .map_err(|e| refuse(e.io().to_string()))?;
+            .map_err(|e| refuse(sys::words(e).to_string()))?;
         let mapped = Mapped { start, fd, given: AtomicUsize::new(0), giving: Lock::new(()) };
         match mapped.give(HEAD) {
             true => Ok(mapped),
@@ -289,7 +281,6 @@ impl Drop for Mapped {
 }
 
 impl Recording {
-    /// Begins a file for this process.
     pub(crate) fn create(
         options: &Recorder,
         knobs: Arc<Knobs>,
@@ -403,7 +394,6 @@ impl Recording {
         }
     }
 
-    /// Adjusts the knobs.
     fn turn(&self, spent: &Spent, resident: usize, full: bool) {
         let (window, shift) = (self.knobs.window.load(Relaxed), self.knobs.shift.load(Relaxed));
         let (to, down) = knobs(spent, window, resident >> shift, full);
@@ -453,14 +443,12 @@ impl Recording {
         self.trial.leaves(aside, |page| _ = hash(page), add);
     }
 
-    /// Pages have been unmapped.
     pub(crate) fn released(&self, page: usize) {
         if self.samples(page) {
             self.mapped.put(Record::Released { page: page as u32, pages: 1 });
         }
     }
 
-    /// The program is about to end.
     pub(crate) fn end(&self, resident: usize) {
         let now = sys::now();
         let mut pace = self.pace.lock();
@@ -472,7 +460,6 @@ impl Recording {
         self.mapped.word(Word::Whole).store(1, Relaxed);
     }
 
-    /// In a forked child: a file of its own.
     pub(crate) fn renew(&mut self, options: &Recorder) -> Result<(), LiveError> {
         let word = |word| self.mapped.word(word).load(Relaxed);
         let (parent, records) = (word(Word::Process), word(Word::Records));
@@ -485,11 +472,9 @@ impl Recording {
     }
 }
 
-/// The time that entries take.
 struct Spent {
     /// As a part of the last period.
     now: f64,
-    /// In all, in nanoseconds.
     all: f64,
     /// Nanoseconds that the program has worked.
     own: f64,

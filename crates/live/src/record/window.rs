@@ -25,7 +25,6 @@ const LEAVES: usize = 4;
 /// The knobs. The machine that drives the engine sets them.
 #[derive(Debug, Default)]
 pub struct Knobs {
-    /// Sampled pages in the window.
     pub window: AtomicUsize,
     /// One chunk in 2^shift is sampled.
     pub shift: AtomicU32,
@@ -39,18 +38,15 @@ enum Place {
     Outside,
 }
 
-/// The window.
 #[derive(Debug)]
 pub struct Watched {
     knobs: Arc<Knobs>,
     links: Links,
-    /// By place.
     lists: [List; 3],
     places: Box<[Place]>,
 }
 
 impl Watched {
-    /// Makes it for a number of frames.
     pub fn new(frames: usize, knobs: Arc<Knobs>) -> Watched {
         let (links, places) = (Links::new(frames), vec![Place::Rest; frames].into_boxed_slice());
         Watched { knobs, links, lists: [const { List::new() }; 3], places }

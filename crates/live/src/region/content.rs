@@ -18,12 +18,6 @@ use crate::{LiveError, PAGE};
 const DISCARDS: usize = 256;
 
 impl Faults {
-    /// The pages of a range of addresses.
-    pub fn pages_at(&self, address: usize, len: usize) -> Range<usize> {
-        let start = (address - self.space().start) / PAGE;
-        start..start + len.div_ceil(PAGE)
-    }
-
     /// Loads absent pages, [`HINTS`] at a time.
     pub fn load_pages(&self, pages: impl Iterator<Item = usize>) {
         // In slow memory pages are read where they are.
@@ -46,7 +40,6 @@ impl Faults {
         }
     }
 
-    /// Drops the content of touched pages.
     pub fn discard(&self, pages: Range<usize>) {
         if self.memory().is_the_kernels() {
             self.discard_plain(&pages);

@@ -42,36 +42,28 @@ pub enum Spot {
 
 impl Faults {
     /// Closes the part of a range that is in the span. Signals are blocked, here and below.
-    pub fn unmap(&self, address: usize, len: usize) -> Sys<()> {
+    pub fn unmap(&self, range: &Range<usize>) -> Sys<()> {
         let _changing = self.space().changing();
-        self.close(&self.clamped(address, len), true)
+        let span = self.space().span();
+        let end = range.end.checked_next_multiple_of(PAGE).unwrap_or(usize::MAX);
+        self.close(&(range.start.clamp(span.start, span.end)..end.clamp(span.start, span.end)), true)
     }
 
-    /// As [`crate::Pager::map_foreign`].
-    pub fn map_foreign(&self, range: Range<usize>, place: impl FnOnce() -> bool) -> bool {
+    pub fn map_foreign(&self, range: Range<usize>, place: impl FnOnce() -> isize) -> isize {
         let _changing = self.space().changing();
         let _ = self.close(&range, false);
-        let placed = place();
-        if placed {
-            self.space().extents().insert(range, Kind::Foreign);
-        } else {
-            self.restore(&range);
+        let answer = place();
+        match answer {
+            0.. => self.space().extents().insert(range, Kind::Foreign),
+            _ => self.restore(&range),
         }
-        placed
+        answer
     }
 
-    /// As [`crate::Pager::foreign_gone`].
     pub fn foreign_gone(&self, range: &Range<usize>) {
         let _changing = self.space().changing();
         self.space().extents().remove(range.clone());
         self.restore(range);
-    }
-
-    /// The part of a range that is in the span.
-    fn clamped(&self, address: usize, len: usize) -> Range<usize> {
-        let span = self.space().span();
-        let end = address.saturating_add(len).checked_next_multiple_of(PAGE).unwrap_or(usize::MAX);
-        address.clamp(span.start, span.end)..end.clamp(span.start, span.end)
     }
 
     /// Opens `len` bytes, in whole pages. Signals are blocked.

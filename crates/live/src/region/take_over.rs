@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use crate::fault::Faults;
 use crate::page::pages::Where;
-use crate::sys::{fatal, Signals, Sys};
+use crate::sys::{self, fatal, Signals, Sys};
 use crate::PAGE;
 
 /// Pages that are looked at, and given to the engine, at a time.
@@ -23,7 +23,7 @@ impl Faults {
             let _signals = Signals::block();
             let _changing = self.space().changing();
             if let Err(error) = self.watch_all() {
-                fatal::stop(format_args!("memory cannot be watched (UFFDIO_REGISTER): {}", error.io()));
+                fatal::stop(format_args!("memory cannot be watched (UFFDIO_REGISTER): {}", sys::words(error)));
             }
         }
     }

@@ -43,7 +43,7 @@ impl Faults {
                 (false, false) => rest(&range, manner),
             };
             if let Err(error) = done {
-                fatal::stop(format_args!("a forked process cannot have its parent's memory: {}", error.io()));
+                fatal::stop(format_args!("a forked process cannot have its parent's memory: {}", sys::words(error)));
             }
         }
     }
@@ -89,7 +89,6 @@ impl Faults {
         }
     }
 
-    /// Drops the content of plain memory.
     pub fn discard_plain(&self, pages: &Range<usize>) {
         if !pages.is_empty() {
             // SAFETY: the program wants zeros here.

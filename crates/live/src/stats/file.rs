@@ -134,7 +134,6 @@ fn map(fd: RawFd, rights: i32) -> Result<&'static Stats, LiveError> {
     Ok(unsafe { &*(address as *const Stats) })
 }
 
-/// Opens a descriptor's file again.
 fn again(fd: RawFd, write: bool) -> std::io::Result<OwnedFd> {
     let path = format!("/proc/self/fd/{fd}");
     std::fs::OpenOptions::new().read(true).write(write).open(path).map(OwnedFd::from)

@@ -287,7 +287,6 @@ impl Stats {
     /// The name of its memfd, by which `coldframe top` finds it.
     pub const NAME: &'static str = "coldframe-stats";
 
-    /// The counters of the stages.
     pub(crate) fn stages(&self) -> [(Stage, &AtomicU64); 5] {
         [
             (Stage::PreProcess, &self.pre_process_ns),

@@ -25,12 +25,10 @@ pub fn swap_file(path: &Path) -> Result<File, LiveError> {
     Device::swap(path, None)?.fd.try_clone().map(File::from).map_err(|error| backing(path, error))
 }
 
-/// An open file or block device.
 #[derive(Debug)]
 pub struct Device {
     fd: High,
     path: PathBuf,
-    /// Length in bytes of a block device.
     pub len: Option<u64>,
     inject: Option<Injector>,
 }
@@ -78,12 +76,10 @@ impl Device {
         Device { fd, path: path.to_path_buf(), len, inject: inject.filter(Inject::is_of_device).map(injector) }
     }
 
-    /// Where it is, for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its descriptor.
     pub fn raw(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
@@ -161,7 +157,7 @@ impl Device {
         // SAFETY: no pointers.
         let made = match sys::again(|| unsafe { sys::call(libc::SYS_fallocate, a) }) {
             // The file system does not have this call, or a filter of system calls refuses it.
-            Err(Errno(libc::EOPNOTSUPP) | Errno::PERM | Errno::ACCES | Errno::NOSYS) => {
+            Err(Errno::OPNOTSUPP | Errno::PERM | Errno::ACCESS | Errno::NOSYS) => {
                 let a = [self.raw() as usize, to as usize, 0, 0, 0, 0];
                 // SAFETY: no pointers.
                 sys::again(|| unsafe { sys::call(libc::SYS_ftruncate, a) })
@@ -247,7 +243,6 @@ pub fn refuse_small(path: &Path) -> Result<(), LiveError> {
     }
 }
 
-/// The limit on the length of files, if there is one.
 pub fn file_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Fsize).current
 }
@@ -265,12 +260,11 @@ pub fn nameless(folder: RawFd) -> Sys<OwnedFd> {
     let plain = libc::O_RDWR | libc::O_TMPFILE;
     match open_at(folder, c".", plain | libc::O_DIRECT, 0o600) {
         Err(Errno::INVAL) => open_at(folder, c".", plain, 0o600),
-        Err(Errno(libc::EOPNOTSUPP | libc::EISDIR)) => named_and_unlinked(folder),
+        Err(Errno::OPNOTSUPP | Errno::ISDIR) => named_and_unlinked(folder),
         other => other,
     }
 }
 
-/// A folder as a place for files.
 pub fn open_folder(path: &Path) -> Sys<OwnedFd> {
     let name = CString::new(path.as_os_str().as_encoded_bytes()).map_err(|_| Errno::INVAL)?;
     open_at(libc::AT_FDCWD, &name, libc::O_PATH | libc::O_DIRECTORY, 0)

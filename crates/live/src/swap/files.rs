@@ -33,7 +33,6 @@ impl SwapFiles {
         Ok(files)
     }
 
-    /// A swap file for a child.
     pub fn another(&self) -> Result<Device, LiveError> {
         if self.folder.is_none() {
             let reason = "a block device serves one process; give a folder for programs that fork".to_string();
@@ -58,6 +57,9 @@ impl SwapFiles {
     }
 
     fn refuse(&self, error: Errno) -> LiveError {
-        LiveError::Backing { path: self.path.clone(), reason: format!("no swap file for a child: {}", error.io()) }
+        LiveError::Backing {
+            path: self.path.clone(),
+            reason: format!("no swap file for a child: {}", sys::words(error)),
+        }
     }
 }

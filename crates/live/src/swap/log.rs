@@ -41,14 +41,12 @@ const FILE_SHIFT: u32 = 40;
 /// The most segments of a file: the number of a slot fits into 32 bits.
 const SEGMENTS_MAX: usize = u32::MAX as usize / SEGMENT;
 
-/// The place of a page's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Location {
     /// There are none: the page is zeros.
     Zeros,
     /// In a buffer in RAM; they have been copied to the given place.
     Memory,
-    /// In this slot.
     Device(u64),
 }
 
@@ -93,7 +91,6 @@ impl Log {
         })
     }
 
-    /// Bytes that the file may take.
     pub fn bytes_max(&self) -> u64 {
         let _signals = Signals::block();
         (self.state.lock().segments_max() * SEGMENT * PAGE) as u64
@@ -128,7 +125,6 @@ impl Log {
         Location::Memory
     }
 
-    /// The place of a slot.
     pub fn place(&self, slot: u64) -> (&Device, u64) {
         (&self.files[(slot >> FILE_SHIFT) as usize], (index(slot) * PAGE) as u64)
     }
@@ -149,7 +145,6 @@ impl Log {
         neighbours
     }
 
-    /// The number of the file that this process writes to.
     fn own_number(&self) -> u64 {
         self.files.len() as u64 - 1
     }
@@ -304,7 +299,7 @@ impl Log {
             self.sealers.push(Sealer::new()?);
         }
         self.lock_keys();
-        self.writer.worker.forget();
+        self.writer.forget();
         // The parent's tables describe the parent's file.
         self.state = Lock::new(new);
         self.writer = Writer::new(!self.sealers.is_empty())?;
@@ -312,7 +307,6 @@ impl Log {
         Ok(())
     }
 
-    /// Where the keys are.
     #[cfg(test)]
     pub fn keys(&self) -> Vec<usize> {
         self.all_keys().map(Secret::address).collect()
@@ -342,7 +336,7 @@ impl Log {
         let wanted = state.has_job();
         drop(state);
         if wanted {
-            self.writer.worker.call();
+            self.writer.call();
         }
     }
 }
@@ -354,7 +348,6 @@ pub fn segments_of(device: &Device, least: usize, bytes_max: Option<u64>) -> usi
     limits.fold(fits(device.room()).max(least).min(SEGMENTS_MAX), usize::min)
 }
 
-/// The number of a slot within its file.
 fn index(slot: u64) -> usize {
     (slot & ((1 << FILE_SHIFT) - 1)) as usize
 }

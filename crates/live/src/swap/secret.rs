@@ -13,7 +13,6 @@ use crate::{LiveError, PAGE};
 /// Bytes of a thread's stack that may hold copies of a key after its use.
 const STAINED: usize = 2048;
 
-/// A secret in a page of its own.
 #[derive(Debug)]
 pub struct Secret<T: Zeroize>(*mut T);
 
@@ -37,7 +36,6 @@ impl<const N: usize> Secret<[u8; N]> {
         Ok(secret)
     }
 
-    /// Where it is.
     #[cfg(test)]
     pub fn address(&self) -> usize {
         self.0 as usize
@@ -70,7 +68,7 @@ impl<T: Zeroize> Drop for Secret<T> {
 fn refused(error: Errno) -> LiveError {
     LiveError::Missing {
         feature: "a key that stays in RAM",
-        reason: format!("mlock: {}", error.io()),
+        reason: format!("mlock: {}", sys::words(error)),
         remedy: "allow at least one page to be locked (ulimit -l 64), or leave encryption off",
     }
 }

@@ -10,6 +10,8 @@
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
 
+use rustix::fs::{fstatfs, ftruncate, memfd_create, MemfdFlags};
+
 use crate::swap::device::{nameless, open_folder, Device};
 use crate::sys::{self, fatal, Errno, Sys};
 use crate::{LiveError, PAGE};
@@ -38,7 +40,9 @@ impl Slow {
         let bad = |reason: String| LiveError::Backing { path: place.into(), reason };
         let node = place.strip_prefix("node:").map(|n| n.parse::<usize>());
         let file = match node {
-            Some(Ok(n)) if Path::new(&format!("/sys/devices/system/node/node{n}")).exists() => memory_file(),
+            Some(Ok(n)) if Path::new(&format!("/sys/devices/system/node/node{n}")).exists() => {
+                memfd_create("coldframe slow memory", MemfdFlags::CLOEXEC)
+            }
             Some(Ok(n)) => {
                 let there = std::fs::read_to_string("/sys/devices/system/node/online").unwrap_or_default();
                 return Err(bad(format!("there is no node {n}; there are {}", there.trim())));
@@ -46,15 +50,13 @@ impl Slow {
             Some(Err(_)) => return Err(bad("a node is given by its number, as node:1".into())),
             None => in_tmpfs(Path::new(place)).map_err(bad)?,
         };
-        let file = file.map_err(|e| bad(e.io().to_string()))?;
-        // SAFETY: no pointers.
-        let sized = unsafe { sys::call(libc::SYS_ftruncate, [file.as_raw_fd() as usize, len, 0, 0, 0, 0]) };
-        let at = sized.and_then(|_| sys::map_file(file.as_raw_fd(), len, libc::PROT_READ));
-        let at = at.map_err(|e| bad(format!("its memory cannot be mapped: {}", e.io())))?;
+        let file = file.map_err(|e| bad(sys::words(e).to_string()))?;
+        let at = ftruncate(&file, len as u64).and_then(|_| sys::map_file(file.as_raw_fd(), len, libc::PROT_READ));
+        let at = at.map_err(|e| bad(format!("its memory cannot be mapped: {}", sys::words(e))))?;
         let device = Device::new(sys::move_high(file), Path::new(place), None, None);
         let slow = Slow { file: device.raw(), at, len };
         if let Some(Ok(n)) = node {
-            slow.bind(n).map_err(|e| bad(format!("the kernel gives no memory of this node: {}", e.io())))?;
+            slow.bind(n).map_err(|e| bad(format!("the kernel gives no memory of this node: {}", sys::words(e))))?;
         }
         slow.stay_in_memory()?;
         Ok((slow, device))
@@ -77,14 +79,13 @@ impl Slow {
         match locked {
             Err(error) if swaps => Err(LiveError::Missing {
                 feature: "slow memory",
-                reason: format!("the kernel could swap it out, since it cannot be locked ({})", error.io()),
+                reason: format!("the kernel could swap it out, since it cannot be locked ({})", sys::words(error)),
                 remedy: "raise `ulimit -l`, run as root, or switch the machine's swap off",
             }),
             _ => Ok(()),
         }
     }
 
-    /// The file.
     pub fn file(&self) -> RawFd {
         self.file
     }
@@ -105,14 +106,13 @@ impl Slow {
                     }
                     sys::sleep_us(SPACE_US);
                 }
-                Err(error) => fatal::stop(format_args!("{}: {}", device.path().display(), error.io())),
+                Err(error) => fatal::stop(format_args!("{}: {}", device.path().display(), sys::words(error))),
             }
         }
         // SAFETY: the file has this page now.
         unsafe { ((self.at + page * PAGE) as *const u8).read_volatile() };
     }
 
-    /// The page's bytes are no longer needed.
     pub fn free(&self, page: usize) {
         let mode = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE) as usize;
         // SAFETY: no pointers. If it fails, the memory is only used longer.
@@ -127,11 +127,6 @@ impl Drop for Slow {
     }
 }
 
-fn memory_file() -> Sys<OwnedFd> {
-    let made = rustix::fs::memfd_create("coldframe slow memory", rustix::fs::MemfdFlags::CLOEXEC);
-    made.map_err(|error| Errno(error.raw_os_error()))
-}
-
 /// A file in a tmpfs: the kernel watches private mappings of no other file. The error is a reason.
 fn in_tmpfs(path: &Path) -> Result<Sys<OwnedFd>, String> {
     const DAX: &str = "make it a node (daxctl reconfigure-device --mode=system-ram), and give node:N";
@@ -144,7 +139,7 @@ fn in_tmpfs(path: &Path) -> Result<Sys<OwnedFd>, String> {
         Ok(folder) => folder,
         Err(error) => return Ok(Err(error)),
     };
-    match rustix::fs::fstatfs(&folder) {
+    match fstatfs(&folder) {
         Ok(about) if about.f_type as u64 == TMPFS_MAGIC => Ok(nameless(folder.as_raw_fd())),
         _ => Err(format!(
             "the kernel cannot watch private mappings of its files; give a folder of a tmpfs, or if it is DAX, {DAX}"

@@ -12,7 +12,6 @@ use highway::{HighwayHash, HighwayHasher, Key};
 use crate::swap::secret::{scrub_stack, Secret};
 use crate::{LiveError, PAGE};
 
-/// Hashes pages with one key.
 #[derive(Debug)]
 pub struct Summer {
     pub key: Secret<[u8; 32]>,
@@ -27,12 +26,10 @@ impl Summer {
         Ok(summer)
     }
 
-    /// The hash of a page of zeros.
     pub fn zero(&self) -> u128 {
         self.zero
     }
 
-    /// The hash of a page.
     pub fn of(&self, page: &[u8; PAGE]) -> u128 {
         let sum = self.hash(page);
         scrub_stack();

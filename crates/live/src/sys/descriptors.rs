@@ -98,7 +98,6 @@ impl Drop for High {
     }
 }
 
-/// Moves a descriptor; it is closed on exec.
 pub(crate) fn move_high(fd: OwnedFd) -> High {
     let moved = moved(fd, libc::F_DUPFD_CLOEXEC);
     own_descriptors::add(moved.as_raw_fd());

@@ -4,9 +4,12 @@
 
 use std::fmt;
 
+struct Words(i32);
+
 /// An error number, for people.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Words(pub i32);
+pub fn words(error: rustix::io::Errno) -> impl fmt::Display {
+    Words(error.raw_os_error())
+}
 
 /// The messages of glibc 2.36, for the errors that the pager's system calls can return.
 const WORDS: &[(i32, &str)] = &[

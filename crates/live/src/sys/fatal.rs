@@ -8,7 +8,6 @@ use crate::sys::{self, pids};
 /// The exit code of a program that the pager had to stop.
 pub const STOPPED: i32 = 125;
 
-/// Bytes of the longest line.
 const LINE: usize = 1024;
 
 /// Prints the reason and ends the process. Allocates nothing, so it may be called from a signal handler.
@@ -41,7 +40,6 @@ fn tell(text: &str) {
 #[repr(C)]
 #[derive(Debug)]
 pub struct Mail {
-    /// The number of the last line.
     last: AtomicU32,
     /// The process that the pager had to stop; 0: none.
     stopped: AtomicU32,

@@ -4,7 +4,6 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use super::{again, call, drop_range, read_at, unmap_memory, Errno, High, Sys};
 
-/// A range of memory as an entry of a vector.
 pub fn iovec(address: usize, len: usize) -> libc::iovec {
     libc::iovec { iov_base: address as *mut _, iov_len: len }
 }
@@ -28,7 +27,7 @@ pub unsafe fn drop_pages(pidfd: RawFd, pages: &[libc::iovec]) -> u64 {
         let start = page.iov_base as usize;
         // SAFETY: as above.
         if let Err(error) = unsafe { drop_range(start..start + page.iov_len) } {
-            let error = error.io();
+            let error = super::words(error);
             super::fatal::stop(format_args!("the kernel refused to drop the page at {start:#x} (madvise): {error}"));
         }
         calls += 1;
@@ -79,7 +78,7 @@ impl OwnMemory {
     /// # Safety
     /// `into` must be good for a page.
     pub unsafe fn peek(&self, page: usize, into: usize) -> Sys<()> {
-        let file = self.file.as_ref().filter(|_| self.process == super::pids::program()).ok_or(Errno::ACCES)?;
+        let file = self.file.as_ref().filter(|_| self.process == super::pids::program()).ok_or(Errno::ACCESS)?;
         // SAFETY: the caller answers for `into`.
         match unsafe { read_at(file.as_raw_fd(), into, crate::PAGE, page as u64) } {
             Ok(crate::PAGE) => Ok(()),

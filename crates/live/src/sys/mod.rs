@@ -4,12 +4,14 @@
 //! that interposes libc's functions can catch them; our own preload library is such a library.
 
 use std::ffi::CStr;
-use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::AtomicU32;
 
-pub mod clock;
+use rustix::pipe::{fcntl_setpipe_size, pipe_with, PipeFlags};
+use rustix::thread::futex;
+use rustix::time::{clock_gettime_dynamic, ClockId, DynamicClockId, Timespec};
+
 pub mod descriptors;
 mod errno;
 pub mod fatal;
@@ -27,53 +29,21 @@ pub mod sync;
 pub mod table;
 pub mod thread;
 mod uffd;
-pub mod worker;
 
-pub use clock::now;
 pub(crate) use descriptors::{move_high, move_high_inherited, with_room, High};
-use errno::Words;
+pub use errno::words;
 pub use leaving::{
     drop_pages, iovec, is_there, peek_elsewhere, put_back, read_pipe, set_apart, to_pipe, write_pipe, OwnMemory,
 };
 pub use own::Own;
 pub use process::{await_events, close_range, dup_onto, leave_group_and_folder, reap, receive, send, sockets};
+pub use rustix::io::{retry_on_intr as again, Errno};
+pub use rustix::thread::sched_yield as give_way;
 pub use signals::{block_signals, restore_signals, take_signal, Signals};
 pub use symbols::symbol_in;
 pub use uffd::{Message, Notify, Source, Uffd};
 
-/// An error number of the kernel.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Errno(pub i32);
-
-impl Errno {
-    pub const AGAIN: Errno = Errno(libc::EAGAIN);
-    pub const BUSY: Errno = Errno(libc::EBUSY);
-    pub const EXIST: Errno = Errno(libc::EEXIST);
-    pub const INTR: Errno = Errno(libc::EINTR);
-    pub const IO: Errno = Errno(libc::EIO);
-    pub const NOSPC: Errno = Errno(libc::ENOSPC);
-    pub const DQUOT: Errno = Errno(libc::EDQUOT);
-    pub const FBIG: Errno = Errno(libc::EFBIG);
-    pub const NOENT: Errno = Errno(libc::ENOENT);
-    pub const INVAL: Errno = Errno(libc::EINVAL);
-    pub const FAULT: Errno = Errno(libc::EFAULT);
-    pub const PERM: Errno = Errno(libc::EPERM);
-    pub const ACCES: Errno = Errno(libc::EACCES);
-    pub const NOSYS: Errno = Errno(libc::ENOSYS);
-
-    /// What it says.
-    pub fn io(self) -> Words {
-        Words(self.0)
-    }
-}
-
-impl From<Errno> for io::Error {
-    fn from(errno: Errno) -> io::Error {
-        io::Error::from_raw_os_error(errno.0)
-    }
-}
-
-pub type Sys<T> = Result<T, Errno>;
+pub type Sys<T> = rustix::io::Result<T>;
 
 /// One system call, as the kernel answers it: a negative result is an error number. Absent arguments are zeros.
 ///
@@ -103,19 +73,17 @@ pub unsafe fn raw(number: libc::c_long, a: [usize; 6]) -> isize {
 pub unsafe fn call(number: libc::c_long, a: [usize; 6]) -> Sys<usize> {
     // SAFETY: the caller answers for it.
     match unsafe { raw(number, a) } {
-        error @ -4095..=-1 => Err(Errno(-error as i32)),
+        error @ -4095..=-1 => Err(Errno::from_raw_os_error(-error as i32)),
         value => Ok(value as usize),
     }
 }
 
-/// Repeats a call that a signal has interrupted.
-pub fn again<T>(mut f: impl FnMut() -> Sys<T>) -> Sys<T> {
-    loop {
-        match f() {
-            Err(Errno::INTR) => {}
-            other => return other,
-        }
-    }
+/// Nanoseconds of the monotonic clock, read by the function that the kernel maps into each process (vDSO). The C
+/// library's own `clock_gettime` may be replaced by the program's, which must not run in the pager's threads. A bare
+/// call would do, but takes 20 times as long.
+pub fn now() -> u64 {
+    clock_gettime_dynamic(DynamicClockId::Known(ClockId::Monotonic))
+        .map_or(0, |t| t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
 }
 
 /// Nanoseconds of processor time of a thread of this process; 0: there is no such thread. `linux/posix-timers.h`: a
@@ -149,7 +117,6 @@ pub fn open_at(folder: RawFd, path: &CStr, flags: i32, mode: usize) -> Sys<Owned
     unsafe { again(|| call(libc::SYS_openat, a)).map(|fd| OwnedFd::from_raw_fd(fd as RawFd)) }
 }
 
-/// Opens a file for reading.
 pub fn open_file(path: &CStr) -> Sys<OwnedFd> {
     open_at(libc::AT_FDCWD, path, libc::O_RDONLY, 0)
 }
@@ -166,21 +133,13 @@ pub fn read_file(path: &CStr, into: &mut [u8]) -> usize {
     open_file(path).map_or(0, |file| read_start(file.as_raw_fd(), into))
 }
 
-fn timespec(us: u64) -> libc::timespec {
-    libc::timespec { tv_sec: (us / 1_000_000) as i64, tv_nsec: (us % 1_000_000 * 1000) as i64 }
+fn timespec(us: u64) -> Timespec {
+    Timespec { tv_sec: (us / 1_000_000) as i64, tv_nsec: (us % 1_000_000 * 1000) as i64 }
 }
 
 /// Sleeps.
 pub fn sleep_us(us: u64) {
-    let t = timespec(us);
-    // SAFETY: `t` lives through the call.
-    let _ = unsafe { call(libc::SYS_nanosleep, [&t as *const _ as usize, 0, 0, 0, 0, 0]) };
-}
-
-/// Lets another thread have the processor.
-pub fn give_way() {
-    // SAFETY: no arguments.
-    let _ = unsafe { call(libc::SYS_sched_yield, [0; 6]) };
+    let _ = rustix::thread::nanosleep(&timespec(us));
 }
 
 /// The kernel's number of this thread.
@@ -189,44 +148,36 @@ pub fn thread() -> u32 {
     unsafe { call(libc::SYS_gettid, [0; 6]) }.unwrap_or(0) as u32
 }
 
-/// `time`: the address of a timespec, or 0.
-fn futex(word: &AtomicU32, operation: i32, value: usize, time: usize) {
-    // SAFETY: `word` and the time live through the call; to wake, the address need not even be good.
-    let _ = unsafe { call(libc::SYS_futex, [word.as_ptr() as usize, operation as usize, value, time, 0, 0]) };
-}
-
 /// Sleeps while `word` is `value`, or until woken.
 pub fn futex_wait(word: &AtomicU32, value: u32) {
-    futex(word, libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, value as usize, 0);
+    let _ = futex::wait(word, futex::Flags::PRIVATE, value, None);
 }
 
 /// Sleeps while `word` is `value`, until woken, or for at most `us` microseconds.
 pub fn futex_wait_for(word: &AtomicU32, value: u32, us: u64) {
-    let time = timespec(us);
-    futex(word, libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, value as usize, &raw const time as usize);
+    let _ = futex::wait(word, futex::Flags::PRIVATE, value, Some(&timespec(us)));
 }
 
 /// Wakes up to `count` sleepers.
 pub fn futex_wake(word: &AtomicU32, count: usize) {
-    futex(word, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, count, 0);
+    let _ = futex::wake(word, futex::Flags::PRIVATE, count as u32);
 }
 
 /// Like `futex_wait`, for a word that the kernel clears when a thread ends. The kernel wakes such waiters by a shared
 /// futex.
 pub fn futex_wait_shared(word: &AtomicU32, value: u32) {
-    futex(word, libc::FUTEX_WAIT, value as usize, 0);
+    let _ = futex::wait(word, futex::Flags::empty(), value, None);
 }
 
-/// Wakes all threads in such a wait.
 pub fn futex_wake_shared(word: &AtomicU32) {
-    futex(word, libc::FUTEX_WAKE, i32::MAX as usize, 0);
+    let _ = futex::wake(word, futex::Flags::empty(), i32::MAX as u32);
 }
 
 /// Writes text to stderr, in any state of the process. Returns false if there is none.
 pub fn say(text: &str) -> bool {
     // SAFETY: the bytes live through the call.
     let written = unsafe { call(libc::SYS_write, [2, text.as_ptr() as usize, text.len(), 0, 0, 0]) };
-    written != Err(Errno(libc::EBADF))
+    written != Err(Errno::BADF)
 }
 
 /// Ends the process at once.
@@ -245,7 +196,6 @@ pub fn map_memory(len: usize) -> Sys<usize> {
     unsafe { call(libc::SYS_mmap, [0, len, rights, flags, usize::MAX, 0]) }
 }
 
-/// A shared mapping of a file.
 pub fn map_file(fd: RawFd, len: usize, rights: i32) -> Sys<usize> {
     // SAFETY: takes unused address space.
     unsafe { call(libc::SYS_mmap, [0, len, rights as usize, libc::MAP_SHARED as usize, fd as usize, 0]) }
@@ -260,13 +210,11 @@ pub unsafe fn unmap_memory(address: usize, len: usize) {
     let _ = unsafe { call(libc::SYS_munmap, [address, len, 0, 0, 0, 0]) };
 }
 
-/// Sets the rights of memory.
 pub fn set_rights(range: &Range<usize>, rights: i32) -> Sys<()> {
     // SAFETY: changes no content; a thread that loses a right faults where it uses it.
     unsafe { call(libc::SYS_mprotect, [range.start, range.len(), rights as usize, 0, 0, 0]) }.map(drop)
 }
 
-/// Runs `work` with new memory, and unmaps that.
 pub fn with_memory<T>(len: usize, work: impl FnOnce(usize) -> T) -> Sys<T> {
     let address = map_memory(len)?;
     let result = work(address);
@@ -300,31 +248,21 @@ pub unsafe fn drop_range(range: Range<usize>) -> Sys<()> {
 /// `include/uapi/asm-generic/mman-common.h`.
 const MADV_DONTNEED_LOCKED: i32 = 24;
 
-/// The number of the calling thread's process.
 pub fn getpid() -> usize {
     // SAFETY: no arguments.
     unsafe { call(libc::SYS_getpid, [0; 6]) }.unwrap_or(0)
 }
 
-/// A pidfd of a process.
 pub fn pidfd(process: usize) -> Sys<OwnedFd> {
     // SAFETY: no pointers; the descriptor is new and ours.
     unsafe { call(libc::SYS_pidfd_open, [process, 0, 0, 0, 0, 0]).map(|fd| OwnedFd::from_raw_fd(fd as RawFd)) }
 }
 
-/// Names this thread, in less than 16 bytes.
-pub fn set_name(name: &CStr) {
-    // SAFETY: a C string.
-    let _ = unsafe { call(libc::SYS_prctl, [libc::PR_SET_NAME as usize, name.as_ptr() as usize, 0, 0, 0, 0]) };
-}
-
-/// The number of the parent process.
 pub fn parent() -> usize {
     // SAFETY: no arguments.
     unsafe { call(libc::SYS_getppid, [0; 6]) }.unwrap_or(0)
 }
 
-/// A pidfd of this process.
 pub fn own_pidfd() -> Sys<OwnedFd> {
     pidfd(getpid())
 }
@@ -332,22 +270,11 @@ pub fn own_pidfd() -> Sys<OwnedFd> {
 /// A pipe for pages that leave, closed on exec. It has room for `bytes` bytes if the kernel allows this user that many:
 /// without rights, all pipes of one user have 64 MiB (fs.pipe-user-pages-soft), and further ones two pages each.
 pub fn pipe(bytes: usize) -> Sys<(OwnedFd, OwnedFd)> {
-    let mut fds = [0i32; 2];
-    // SAFETY: `fds` takes two descriptors, which are ours then.
-    unsafe {
-        call(libc::SYS_pipe2, [fds.as_mut_ptr() as usize, libc::O_CLOEXEC as usize, 0, 0, 0, 0])?;
-        let pair = (OwnedFd::from_raw_fd(fds[0]), OwnedFd::from_raw_fd(fds[1]));
-        if bytes > 0 {
-            let _ = call(libc::SYS_fcntl, [fds[1] as usize, libc::F_SETPIPE_SZ as usize, bytes, 0, 0, 0]);
-        }
-        Ok(pair)
+    let pair = pipe_with(PipeFlags::CLOEXEC)?;
+    if bytes > 0 {
+        let _ = fcntl_setpipe_size(&pair.1, bytes);
     }
-}
-
-/// How many bytes fit into a pipe.
-pub fn pipe_room(pipe: RawFd) -> Sys<usize> {
-    // SAFETY: no pointers.
-    unsafe { call(libc::SYS_fcntl, [pipe as usize, libc::F_GETPIPE_SZ as usize, 0, 0, 0, 0]) }
+    Ok(pair)
 }
 
 /// Whether the kernel merges equal pages of this process, or has a swap device.
@@ -359,11 +286,11 @@ pub fn merges_or_swaps() -> bool {
     merges == Ok(1) || sysinfo().is_ok_and(|info| info.totalswap > 0)
 }
 
-/// Bytes of the machine's RAM.
 pub fn all_ram() -> u64 {
     sysinfo().map_or(1 << 30, |info| info.totalram * u64::from(info.mem_unit))
 }
 
+/// A filter of the program's may refuse it.
 fn sysinfo() -> Sys<libc::sysinfo> {
     // SAFETY: zero is a value of the structure, which lives through the call.
     unsafe {

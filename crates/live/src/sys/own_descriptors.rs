@@ -31,7 +31,6 @@ pub fn add(number: RawFd) {
     }
 }
 
-/// The pager has closed a descriptor.
 pub(crate) fn remove(number: RawFd) {
     if let Some((word, bit)) = place(number).filter(|_| !pids::is_pager()) {
         word.fetch_and(!bit, Relaxed);

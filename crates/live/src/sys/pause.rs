@@ -16,7 +16,6 @@ pub fn set(one_in: u32) {
     ONE_IN.store(one_in, Ordering::Relaxed);
 }
 
-/// Makes a pause, or not.
 #[inline]
 pub fn here() {
     let one_in = ONE_IN.load(Ordering::Relaxed);

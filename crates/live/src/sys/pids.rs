@@ -34,7 +34,6 @@ pub fn open_status() {
     STATUS.store(open_file(c"/proc/self/status").map_or(-1, IntoRawFd::into_raw_fd), Relaxed);
 }
 
-/// Whether the calling thread is in a pager process.
 pub fn is_pager() -> bool {
     PAGER.load(Relaxed) == getpid()
 }

@@ -1,19 +1,14 @@
 //! System calls of a process that leaves another one's descriptors, session and folder.
 
 use std::ops::Range;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use rustix::net::{socketpair, AddressFamily, SocketFlags, SocketType};
 
 use super::{again, call, Errno, Sys};
 
-/// Two sockets that are connected, closed on exec.
 pub fn sockets() -> Sys<(OwnedFd, OwnedFd)> {
-    let kind = (libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC) as usize;
-    let mut fds = [0i32; 2];
-    // SAFETY: `fds` takes two descriptors, which are ours then.
-    unsafe {
-        call(libc::SYS_socketpair, [libc::AF_UNIX as usize, kind, 0, fds.as_mut_ptr() as usize, 0, 0])?;
-        Ok((OwnedFd::from_raw_fd(fds[0]), OwnedFd::from_raw_fd(fds[1])))
-    }
+    socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
 }
 
 /// A control message with one descriptor (`SCM_RIGHTS`): length, level, type, descriptor.
@@ -25,7 +20,6 @@ struct Control {
     fd: i32,
 }
 
-/// Bytes of such a message.
 const LEN: usize = 20;
 
 fn message(number: &mut u32, control: &mut Control, f: impl Fn(usize) -> Sys<usize>) -> Sys<usize> {
@@ -68,7 +62,6 @@ pub fn await_events(fds: [RawFd; 2], wait: bool) -> Sys<[i16; 2]> {
     Ok(polls.map(|poll| poll.revents))
 }
 
-/// Closes descriptors of this process.
 pub fn close_range(range: Range<RawFd>) -> Sys<()> {
     if range.is_empty() {
         return Ok(());

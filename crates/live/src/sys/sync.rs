@@ -12,7 +12,6 @@ pub const LOOKS: u32 = 200;
 /// The same for a lock: about as long as it is held.
 pub const SPINS: u32 = 2000;
 
-/// A pause between two checks.
 pub fn pause() {
     std::hint::spin_loop();
 }

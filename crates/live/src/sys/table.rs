@@ -35,20 +35,17 @@ unsafe impl<T: Zeroed + Send> Send for Table<T> {}
 unsafe impl<T: Zeroed + Sync> Sync for Table<T> {}
 
 impl<T: Zeroed> Table<T> {
-    /// A table of `len` entries.
     pub fn new(len: usize) -> Result<Table<T>, LiveError> {
         let bytes = (len * std::mem::size_of::<T>()).max(1);
         let start = sys::map_memory(bytes).map_err(|e| LiveError::os("address space for a table", e))?;
         Ok(Table { start: start as *mut T, len })
     }
 
-    /// As a slice.
     pub fn as_slice(&self) -> &[T] {
         // SAFETY: the mapping has room for `len` entries, and zero is a value.
         unsafe { std::slice::from_raw_parts(self.start, self.len) }
     }
 
-    /// As a slice.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         // SAFETY: as above, and the table is borrowed once.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }

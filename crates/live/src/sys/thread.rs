@@ -92,7 +92,6 @@ fn take_block(linker: &Linker) -> Option<usize> {
     reused.or_else(|| Some(unsafe { (linker.allocate)(std::ptr::null_mut()) } as usize).filter(|block| *block != 0))
 }
 
-/// No thread uses the block any more.
 fn give_block(block: usize) {
     let empty = |place: &&AtomicUsize| place.compare_exchange(0, block, Ordering::AcqRel, Ordering::Relaxed).is_ok();
     if BLOCKS.iter().find(empty).is_some() {
@@ -136,7 +135,7 @@ pub unsafe fn spawn(body: Body, argument: *mut c_void, flags: i32) -> Sys<RawThr
     let started = unsafe {
         match linker() {
             Some(linker) => bare(&linker, top, flags).map(Some),
-            None if flags == PROCESS => Err(Errno(libc::ENOSYS)),
+            None if flags == PROCESS => Err(Errno::NOSYS),
             None => ordinary(top).map(|()| None),
         }
     };
@@ -154,7 +153,7 @@ pub unsafe fn spawn(body: Body, argument: *mut c_void, flags: i32) -> Sys<RawThr
 /// # Safety
 /// As for `spawn`; `top` is at the upper end of a stack.
 unsafe fn bare(linker: &Linker, top: *mut Top, flags: i32) -> Sys<usize> {
-    let Some(block) = take_block(linker) else { return Err(Errno(libc::ENOMEM)) };
+    let Some(block) = take_block(linker) else { return Err(Errno::NOMEM) };
     let flags = flags | libc::CLONE_VM | libc::CLONE_SETTLS | libc::CLONE_CHILD_CLEARTID;
     // SAFETY: the block is new; the caller answers for the rest.
     let result = unsafe {
@@ -163,7 +162,7 @@ unsafe fn bare(linker: &Linker, top: *mut Top, flags: i32) -> Sys<usize> {
     };
     if result < 0 {
         give_block(block);
-        return Err(Errno(-result as i32));
+        return Err(Errno::from_raw_os_error(-result as i32));
     }
     Ok(block)
 }
@@ -193,9 +192,9 @@ unsafe fn fill_header(block: usize) {
 unsafe fn fill_header(_: usize) {}
 
 /// The bare system call. The child takes function and argument off its stack and calls the function.
-#[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 unsafe extern "C" fn clone(flags: usize, stack: usize, parent_tid: usize, child_tid: usize, block: usize) -> isize {
+    #[cfg(target_arch = "x86_64")]
     core::arch::naked_asm!(
         ".cfi_startproc",
         "mov r10, rcx",
@@ -213,11 +212,7 @@ unsafe extern "C" fn clone(flags: usize, stack: usize, parent_tid: usize, child_
         "ud2",
         ".cfi_endproc",
     );
-}
-
-#[cfg(target_arch = "aarch64")]
-#[unsafe(naked)]
-unsafe extern "C" fn clone(flags: usize, stack: usize, parent_tid: usize, child_tid: usize, block: usize) -> isize {
+    #[cfg(target_arch = "aarch64")]
     core::arch::naked_asm!(
         ".cfi_startproc",
         "mov x5, x3",
@@ -238,11 +233,10 @@ unsafe extern "C" fn clone(flags: usize, stack: usize, parent_tid: usize, child_
     );
 }
 
-/// The first function of a thread.
 unsafe extern "C" fn enter(top: *mut Top) -> ! {
     // SAFETY: `spawn` has filled it in; the name is a C string of less than 16 bytes, which top and gdb show.
     unsafe {
-        sys::set_name(c"coldframe");
+        let _ = rustix::thread::set_name(c"coldframe");
         // A thread in the program's process, too, needs none.
         let _ = crate::sys::rights::drop_all();
         ((*top).body)((*top).argument as *mut c_void);
@@ -278,7 +272,7 @@ unsafe fn ordinary(top: *mut Top) -> Sys<()> {
     };
     match result {
         0 => Ok(()),
-        error => Err(Errno(error)),
+        error => Err(Errno::from_raw_os_error(error)),
     }
 }
 

@@ -18,25 +18,20 @@ pub enum Notify {
     UserMessage,
 }
 
-/// A fault as the descriptor reports it.
 #[derive(Clone, Copy, Debug)]
 pub struct Message {
     pub address: usize,
     pub write: bool,
     pub protected: bool,
-    /// The thread, by the kernel's number.
     pub thread: u32,
 }
 
-/// A userfaultfd.
 #[derive(Debug)]
 pub struct Uffd {
     fd: High,
-    /// The kernel has UFFDIO_MOVE.
     pub can_move: bool,
     /// It also reports touches of absent pages whose bytes are in a memory file.
     minor: bool,
-    /// Whether its reader may poll.
     may_poll: bool,
     /// Whether it does: the last message came soon.
     polls: AtomicBool,
@@ -122,7 +117,6 @@ impl Uffd {
         Source::find(notify)?.make(false)
     }
 
-    /// The descriptor's number.
     pub fn raw(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
@@ -201,7 +195,6 @@ impl Uffd {
         self.polls.store(soon, Ordering::Relaxed);
     }
 
-    /// Waits for the next fault.
     pub fn read(&self) -> Sys<Message> {
         // The message is 32 bytes: event, padding, flags (u64), address (u64), thread.
         let mut words = [0u64; 4];

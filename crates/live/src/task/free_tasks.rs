@@ -8,7 +8,6 @@ use crate::sys::sync::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub struct FreeTasks {
     free: AtomicU64,
-    /// Where threads sleep while none is free.
     queue: Parking,
 }
 
@@ -18,7 +17,6 @@ impl FreeTasks {
         FreeTasks { free: AtomicU64::new((1 << count) - 1), queue: Parking::default() }
     }
 
-    /// Takes a free task; waits while there is none.
     pub fn take(&self) -> usize {
         loop {
             let free = self.free.load(Ordering::SeqCst);
@@ -33,7 +31,6 @@ impl FreeTasks {
         }
     }
 
-    /// Gives the task back.
     pub fn give(&self, task: usize) {
         self.free.fetch_or(1 << task, Ordering::SeqCst);
         self.queue.wake(0);

@@ -37,7 +37,6 @@ impl Consecutive {
     }
 }
 
-/// Which handler thread reads the messages.
 #[derive(Debug, Default)]
 pub(crate) struct MessageReader {
     /// At first [`FREE`].
@@ -61,7 +60,6 @@ impl MessageReader {
         self.thread.store(me, Ordering::Relaxed);
     }
 
-    /// Hands over, if this thread is the reader.
     pub(crate) fn resign(&self, me: u32) {
         if self.thread.compare_exchange(me, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
             && self.word.swap(FREE, Ordering::Release) == AWAITED
@@ -70,17 +68,14 @@ impl MessageReader {
         }
     }
 
-    /// The reader serves this message.
     pub(crate) fn serves(&self, consecutive: &mut Consecutive, thread: u32) {
         self.one_thread.store(consecutive.add(thread), Ordering::Relaxed);
     }
 
-    /// Whether the reader serves one thread only.
     pub(crate) fn serves_one_thread(&self) -> bool {
         self.one_thread.load(Ordering::Relaxed)
     }
 
-    /// The calling thread is about to wait.
     pub(crate) fn hand_over(&self) {
         if self.thread.load(Ordering::Relaxed) != 0 {
             self.resign(sys::thread());

@@ -33,12 +33,10 @@ const LOOKS: u32 = 200;
 
 /// Value of `resumed`: the fault is being resolved.
 const WAITING: u32 = 0;
-/// It has been resolved.
 const RESUMED: u32 = 1;
 /// It is being resolved, and its thread sleeps until then.
 const ASLEEP: u32 = 2;
 
-/// A task.
 pub struct Task {
     /// The state of its fault: one of the three above.
     resumed: AtomicU32,
@@ -48,7 +46,6 @@ pub struct Task {
     pub evicting: AtomicU32,
     /// Pages go in and come out again.
     pipe: (High, High),
-    /// Pages that fit into the pipe.
     room: usize,
     /// Room for the bytes of such pages on their way to the log.
     pub staging: usize,
@@ -62,7 +59,7 @@ unsafe impl Sync for Task {}
 impl Task {
     fn new(i: usize, rings: bool) -> Result<Task, LiveError> {
         let (read, write) = sys::pipe(VICTIMS * PAGE).map_err(|e| LiveError::os("a pipe", e))?;
-        let room = sys::pipe_room(write.as_raw_fd()).map_err(|e| LiveError::os("a pipe", e))? / PAGE;
+        let room = rustix::pipe::fcntl_getpipe_size(&write).map_err(|e| LiveError::os("a pipe", e))? / PAGE;
         let staging = sys::map_memory(STAGING).map_err(|e| LiveError::os("memory for a task", e))?;
         Ok(Task {
             resumed: AtomicU32::new(RESUMED),
@@ -76,12 +73,10 @@ impl Task {
         })
     }
 
-    /// A fault of this task begins.
     pub fn begin(&self) {
         self.resumed.store(WAITING, Ordering::Relaxed);
     }
 
-    /// The task's fault is resolved.
     pub fn resume(&self) {
         if self.resumed.swap(RESUMED, Ordering::AcqRel) == ASLEEP {
             sys::futex_wake(&self.resumed, 1);
@@ -104,12 +99,10 @@ impl Task {
         }
     }
 
-    /// All of its memory for pages.
     pub fn memory(&self) -> std::ops::Range<usize> {
         self.staging..self.staging + STAGING
     }
 
-    /// Where pages go in, and how many fit.
     pub fn pipe(&self) -> (i32, usize) {
         (self.pipe.1.as_raw_fd(), self.room)
     }
@@ -150,7 +143,6 @@ impl Task {
     }
 }
 
-/// All tasks.
 pub struct Tasks {
     tasks: Vec<Task>,
     pub free: FreeTasks,
@@ -164,7 +156,6 @@ impl Tasks {
         Ok(Tasks { tasks, free: FreeTasks::new(count), rings })
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.tasks.len()
     }
@@ -174,7 +165,6 @@ impl Tasks {
         self.rings
     }
 
-    /// A task by number.
     pub fn get(&self, i: usize) -> &Task {
         &self.tasks[i]
     }

@@ -17,7 +17,6 @@ use super::VICTIMS;
 use crate::sys;
 use crate::sys::lock::Lock;
 
-/// The pages that a task's thread reaches for.
 pub struct Reaching {
     /// The thread; 0: none.
     thread: AtomicU32,
@@ -64,7 +63,6 @@ impl Drop for Reach<'_> {
 }
 
 impl Reaching {
-    /// The number of the task's last reach.
     pub fn turn(&self) -> u32 {
         self.turn.load(SeqCst)
     }

@@ -56,7 +56,6 @@ impl Ring {
         std::mem::forget(self);
     }
 
-    /// Whether it can be used.
     pub fn works(&self) -> bool {
         !self.refused
     }
@@ -112,12 +111,10 @@ impl Drop for Ring {
     }
 }
 
-/// Whether the error is a refusal by a filter of system calls.
 fn is_refusal(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES | libc::ENOSYS))
 }
 
-/// Returns if the call is to be repeated.
 fn look(error: &io::Error) {
     if !matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)) {
         crate::sys::fatal::stop(format_args!("io_uring_enter: {error}"));

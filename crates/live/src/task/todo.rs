@@ -11,7 +11,6 @@ const UNEVICTED_MAX: usize = 4 * (MOVES + VICTIMS);
 /// The source of a load's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
-    /// Not known yet.
     Unknown,
     /// The page has no content: zeros.
     Zeros,
@@ -25,32 +24,27 @@ pub enum Source {
     Device,
 }
 
-/// A load under way.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     pub ticket: Ticket,
     pub page: usize,
     pub into: usize,
     pub source: Source,
-    /// The slot with its bytes.
     pub slot: Option<u64>,
     /// Whether the load has succeeded; `None` until this is known.
     pub good: Option<bool>,
 }
 
 impl Load {
-    /// A load of which nothing is known yet.
     pub fn new(ticket: Ticket, page: usize, into: usize) -> Load {
         Load { ticket, page, into, source: Source::Unknown, slot: None, good: None }
     }
 }
 
-/// A loaded page that goes into the page table.
 #[derive(Clone, Copy, Debug)]
 pub struct CopyIn {
     pub page: usize,
     pub from: usize,
-    /// A write to it comes next.
     pub write: bool,
     /// It came from the device or the log; otherwise it is zeros.
     pub content: bool,
@@ -70,14 +64,12 @@ impl Move {
         matches!(self, Move::SetAside { .. })
     }
 
-    /// The page.
     pub fn page(&self) -> usize {
         let (Move::SetAside { page, .. } | Move::Restore { page, .. }) = *self;
         page
     }
 }
 
-/// A page that leaves.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Victim {
     pub page: usize,
@@ -99,7 +91,6 @@ pub struct Todo {
     pub fault: Option<(usize, bool)>,
     pub loads: Vec<Load>,
     pub copies: Vec<CopyIn>,
-    /// At most [`MOVES`].
     pub moves: Vec<Move>,
     pub victims: Vec<Victim>,
     /// Pages that could not leave; the engine believes that they are gone.
@@ -108,7 +99,6 @@ pub struct Todo {
     pub hidden: Vec<usize>,
     /// Number of victims, from the first on, that have left memory; their bytes are staged.
     pub zapped: usize,
-    /// Buffers that can be used again.
     pub spare: Vec<usize>,
     /// When the request went to the device; 0: there was none.
     pub requested_at: u64,
@@ -150,7 +140,6 @@ impl Laps {
         took
     }
 
-    /// The weight of this fault: 0 if it is not measured.
     pub fn weight(&self) -> u64 {
         self.weight
     }
@@ -179,7 +168,6 @@ impl Todo {
         }
     }
 
-    /// The page cannot leave, and is `Unevicted`.
     pub fn note_unevicted(&mut self, page: usize) {
         if self.unevicted.len() == self.unevicted.capacity() {
             crate::sys::fatal::stop("the kernel holds too many pages of the program; give more RAM");
@@ -187,7 +175,6 @@ impl Todo {
         self.unevicted.push(page);
     }
 
-    /// Whether everything has been done.
     pub fn done(&self) -> bool {
         let lists = [self.loads.is_empty(), self.copies.is_empty(), self.moves.is_empty(), self.victims.is_empty()];
         lists.iter().all(|empty| *empty)

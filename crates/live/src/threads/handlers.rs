@@ -22,18 +22,14 @@ use crate::sys::{self, fatal, Errno, Message, Sys};
 use crate::task::message_reader::Consecutive;
 use crate::PAGE;
 
-/// The handler threads of a pager.
 pub struct HandlerPool {
     shared: Box<Shared>,
     threads: Vec<RawThread>,
-    /// The process that they belong to.
     process: usize,
 }
 
-/// What the threads of a pool share.
 struct Shared {
     faults: *const Faults,
-    /// Number of handlers that are ready.
     ready: AtomicU32,
     /// The control page, and whether it has been touched.
     control: usize,
@@ -107,7 +103,6 @@ impl Shared {
         }
     }
 
-    /// The calling handler is ready.
     fn arrives(&self) {
         // SAFETY: the pager outlives the pool.
         if let Some(recording) = unsafe { &*self.faults }.work.recording() {
@@ -117,11 +112,10 @@ impl Shared {
         sys::futex_wake(&self.ready, 1);
     }
 
-    /// The control page has been touched.
     fn ends(&self, faults: &Faults) {
         self.over.store(true, Ordering::Release);
         if let Err(error) = faults.memory().uffd().copy(self.control, faults.memory().space.zeros, false) {
-            fatal::stop(format_args!("a fault handler cannot end: {}", error.io()));
+            fatal::stop(format_args!("a fault handler cannot end: {}", sys::words(error)));
         }
         faults.memory().uffd().wake(self.control);
     }
@@ -147,7 +141,7 @@ fn run(shared: &Shared) {
             Ok(message) if message.address & !(PAGE - 1) == shared.control => shared.ends(faults),
             Ok(message) => serve(faults, &message, &mut consecutive),
             Err(Errno::AGAIN) => {}
-            Err(error) => fatal::stop(format_args!("faults cannot be read: {}", error.io())),
+            Err(error) => fatal::stop(format_args!("faults cannot be read: {}", sys::words(error))),
         }
         faults.work.reader.become_reader(me);
     }

@@ -14,9 +14,7 @@ use crate::LiveError;
 use handlers::HandlerPool;
 use pager_process::PagerProcess;
 
-/// The threads of a pager.
 pub struct Threads {
-    /// How many handler threads there should be.
     handlers: usize,
     /// The handler threads, if they are in this process.
     pool: Own<Option<HandlerPool>>,
@@ -51,8 +49,8 @@ impl Threads {
         // SAFETY: the caller answers for it, and what runs neither allocates nor takes a lock of the C library.
         unsafe {
             let log = faults.work.log();
-            log.writer.worker.start(write, (&raw const faults.work).cast_mut().cast())?;
-            let pool = HandlerPool::start(faults, self.handlers).inspect_err(|_| log.writer.worker.stop());
+            log.writer.start(write, (&raw const faults.work).cast_mut().cast())?;
+            let pool = HandlerPool::start(faults, self.handlers).inspect_err(|_| log.writer.stop());
             *self.pool.renew() = Some(pool?);
         }
         Ok(())
@@ -62,7 +60,7 @@ impl Threads {
     pub fn stop(&self, faults: &Faults) {
         // SAFETY: the pager ends, so only this thread has it.
         unsafe { self.pool.renew() }.take().into_iter().for_each(HandlerPool::stop);
-        faults.work.log().writer.worker.stop();
+        faults.work.log().writer.stop();
     }
 
     /// In a forked child, first of all: the handlers are the parent's.

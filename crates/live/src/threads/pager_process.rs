@@ -27,7 +27,6 @@ use crate::sys::thread::{spawn, RawThread, PROCESS};
 use crate::sys::{self, own_descriptors, rights, Errno, High, Sys};
 use crate::LiveError;
 
-/// The pager process, as the program sees it.
 pub struct PagerProcess {
     thread: RawThread,
     socket: High,
@@ -36,7 +35,6 @@ pub struct PagerProcess {
 /// By this name top and gdb show the pager process.
 const NAME: &std::ffi::CStr = c"coldframe-pager";
 
-/// What the pager process needs to begin.
 struct Start {
     threads: *const Threads,
     faults: *const Faults,
@@ -67,7 +65,7 @@ impl Threads {
             match start.ready.load(Acquire) {
                 BEGINS => sys::futex_wait(&start.ready, BEGINS),
                 READY => return Ok(pager_process),
-                error => return Err(failed(Errno(error as i32))),
+                error => return Err(failed(Errno::from_raw_os_error(error as i32))),
             }
         }
     }
@@ -80,7 +78,6 @@ impl PagerProcess {
         sys::send(self.socket.as_raw_fd(), epoch, alive.as_raw_fd()).is_ok()
     }
 
-    /// In a forked child: the pager process is the parent's.
     pub fn forget_in_child(self) {
         PAGER.store(0, Relaxed);
         self.thread.forget_in_child();
@@ -100,7 +97,7 @@ unsafe extern "C" fn run(start: *mut c_void) {
         // Memory that is no longer watched is the program's alone.
         Err(_) => _ = sys::close_range(0..RawFd::MAX),
     }
-    start.ready.store(settled.as_ref().map_or_else(|error| error.0 as u32, |_| READY), Release);
+    start.ready.store(settled.as_ref().map_or_else(|error| error.raw_os_error() as u32, |_| READY), Release);
     sys::futex_wake(&start.ready, 1);
     match settled {
         Ok(program) => watch(faults.work.log(), &program, start.socket),
@@ -116,7 +113,7 @@ unsafe extern "C" fn run(start: *mut c_void) {
 
 /// Leaves all that is the program's. Returns the program's pidfd.
 fn settle(faults: &Faults, start: &Start) -> Sys<OwnedFd> {
-    sys::set_name(NAME);
+    let _ = rustix::thread::set_name(NAME);
     crate::sys::descriptors::allow_all();
     let program = sys::pidfd(PROGRAM.load(Relaxed))?;
     faults.memory().take_pidfd(&sys::pidfd(sys::getpid())?)?;
@@ -136,7 +133,6 @@ fn settle(faults: &Faults, start: &Start) -> Sys<OwnedFd> {
     Ok(program)
 }
 
-/// Waits for messages, and for the program's end.
 fn watch(log: &Log, program: &OwnedFd, socket: RawFd) -> ! {
     loop {
         let [ended, events] = sys::await_events([program.as_raw_fd(), socket], true).unwrap_or_default();

@@ -118,7 +118,7 @@ impl Work {
                 Err(Errno::FAULT) if !victim.is_aside && self.memory.refill(victim.page) => continue,
                 // The page is inaccessible to the program; or a filter of system calls that the program has set does
                 // not allow this thread to do so.
-                Err(Errno::FAULT | Errno::PERM | Errno::ACCES | Errno::NOSYS) => {
+                Err(Errno::FAULT | Errno::PERM | Errno::ACCESS | Errno::NOSYS) => {
                     match victim.is_aside {
                         // SAFETY: a page of the aside mapping, and this thread's scratch page.
                         true => unsafe {
@@ -135,13 +135,12 @@ impl Work {
                 Ok(gone) => pages = &pages[gone..],
                 Err(error) => fatal::stop(format_args!(
                     "the page at {address:#x} cannot go into a pipe (vmsplice): {}",
-                    error.io()
+                    sys::words(error)
                 )),
             }
         }
     }
 
-    /// Saves the staged bytes in the log.
     fn save(&self, todo: &mut Todo) {
         todo.victims.sort_unstable_by_key(|victim| victim.staged);
         let written = todo.victims.len();

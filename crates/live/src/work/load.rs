@@ -7,7 +7,7 @@ use super::Work;
 use crate::stats::Stats;
 use crate::swap::device::Device;
 use crate::swap::log::Location;
-use crate::sys;
+use crate::sys::{self, Errno};
 use crate::task::{Load, Ring, Source, Todo};
 use crate::PAGE;
 
@@ -41,7 +41,6 @@ impl Work {
         }
     }
 
-    /// The bytes' place on the device.
     fn place_of(&self, load: &Load) -> Option<(&Device, u64)> {
         match load.slot {
             Some(slot) => Some(self.log().place(slot)),
@@ -74,7 +73,6 @@ impl Work {
         unsafe { self.task(task).ring() }
     }
 
-    /// Completes every load.
     pub fn finish_loads(&self, todo: &mut Todo, victims: u64) {
         if todo.loads.is_empty() {
             return;
@@ -142,7 +140,7 @@ impl Work {
         match unsafe { device.read(load.into, offset) } {
             Ok(()) => true,
             Err(error) => {
-                self.last_error.store(error.0, Ordering::Relaxed);
+                self.last_error.store(error.raw_os_error(), Ordering::Relaxed);
                 false
             }
         }
@@ -199,7 +197,7 @@ impl Work {
         let (device, offset) = self.log().place(slot);
         // SAFETY: no other thread knows the page yet.
         let read = unsafe { device.read(address, offset) };
-        self.last_error.store(read.err().map_or(0, |error| error.0), Ordering::Relaxed);
+        self.last_error.store(read.err().map_or(0, Errno::raw_os_error), Ordering::Relaxed);
         // SAFETY: as above.
         if read.is_err() || !unsafe { self.log().verify(self.pages(), page, address) } {
             self.lost(page);

@@ -20,7 +20,7 @@ use crate::stats::Stats;
 use crate::swap::device::Device;
 use crate::swap::log::Log;
 use crate::sys::lock::Lock;
-use crate::sys::{fatal, Errno, Own};
+use crate::sys::{self, fatal, Errno, Own};
 use crate::task::message_reader::MessageReader;
 use crate::task::{Task, Tasks};
 use crate::{LiveError, Options, Recorder, PAGE};
@@ -28,19 +28,15 @@ use crate::{LiveError, Options, Recorder, PAGE};
 pub use kernel_reads::Sleepers;
 use pinned_frames::PinnedFrames;
 
-/// What the threads of a pager work with.
 pub struct Work {
     pub memory: Memory,
     tasks: Own<Tasks>,
     log: Own<Log>,
-    /// Which handler thread reads the messages.
     pub reader: MessageReader,
-    /// The recording of this process, if there is one.
     recording: Own<Option<Recording>>,
     /// Buffers whose pages are in place, on their way back to the engine's machine. Giving one back takes no other
     /// lock: the holder of the engine's lock may be waiting for it.
     returned: Lock<Vec<usize>>,
-    /// The memory of all of them.
     buffers: Range<usize>,
     /// How long a thread polls before it sleeps, in nanoseconds.
     poll_ns: u64,
@@ -50,34 +46,31 @@ pub struct Work {
     write_share: AtomicU32,
     /// The engine must learn only of real writes, since each dirty page that leaves is programmed.
     exact: bool,
-    /// Frames that may be pinned.
     pinned: PinnedFrames,
     pub stats: &'static Stats,
 }
 
-/// The parts that a start makes for [`Work`].
-pub struct Parts {
-    pub memory: Memory,
-    pub tasks: Tasks,
-    pub log: Log,
-    pub recording: Option<Recording>,
-    /// The memory of the engine's buffers and of those that replace them.
-    pub buffers: Range<usize>,
-    pub poll_ns: u64,
-}
-
 impl Work {
-    pub fn new(parts: Parts, options: &Options) -> Work {
+    /// `buffers`: the memory of the engine's buffers and of those that replace them.
+    pub fn new(
+        memory: Memory,
+        tasks: Tasks,
+        log: Log,
+        recording: Option<Recording>,
+        buffers: Range<usize>,
+        poll_ns: u64,
+        options: &Options,
+    ) -> Work {
         Work {
-            stats: parts.memory.stats,
-            memory: parts.memory,
-            tasks: Own::new(parts.tasks),
-            log: Own::new(parts.log),
+            stats: memory.stats,
+            memory,
+            tasks: Own::new(tasks),
+            log: Own::new(log),
             reader: MessageReader::default(),
-            recording: Own::new(parts.recording),
-            returned: Lock::new(Vec::with_capacity(parts.buffers.len() / PAGE)),
-            buffers: parts.buffers,
-            poll_ns: parts.poll_ns,
+            recording: Own::new(recording),
+            returned: Lock::new(Vec::with_capacity(buffers.len() / PAGE)),
+            buffers,
+            poll_ns,
             last_error: AtomicI32::new(0),
             write_share: AtomicU32::new(0),
             exact: options.swap.is_some(),
@@ -126,7 +119,6 @@ impl Work {
         self.log().forget(page, slot);
     }
 
-    /// The page cannot be had any more.
     pub fn lost(&self, page: usize) -> ! {
         let address = self.memory.address(page);
         Stats::add(&self.stats.halts, 1);
@@ -138,7 +130,7 @@ impl Work {
                 ))
             }
             (Some((device, offset)), error) => {
-                let (path, error) = (device.path().display(), Errno(error).io());
+                let (path, error) = (device.path().display(), sys::words(Errno::from_raw_os_error(error)));
                 fatal::stop(format_args!("{path}, byte {offset}: the page for {address:#x} cannot be read: {error}"))
             }
             (None, _) => fatal::stop(format_args!("the page at {address:#x} is lost")),

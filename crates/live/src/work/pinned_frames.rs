@@ -102,7 +102,6 @@ impl Work {
         true
     }
 
-    /// The task's thread is about to evict pages.
     pub(super) fn evicting<'a>(&self, task: &'a Task) -> Evicting<'a> {
         if self.log().dozes() {
             self.check_for_pinned();
@@ -189,7 +188,6 @@ impl Work {
         moved.is_ok()
     }
 
-    /// A page could not leave.
     fn count_refusal(&self) {
         let PinnedFrames { refused, held, since, frames, .. } = &self.pinned;
         refused.fetch_add(1, Ordering::Relaxed);
@@ -214,7 +212,7 @@ impl Work {
         unsafe {
             let new = match sys::set_apart(address) {
                 Ok(new) => new,
-                Err(error) => fatal::stop(format_args!("cannot move the page at {address:#x}: {}", error.io())),
+                Err(error) => fatal::stop(format_args!("cannot move the page at {address:#x}: {}", sys::words(error))),
             };
             let mut moved = uffd.move_page(aside, new);
             if moved == Err(Errno::BUSY) {

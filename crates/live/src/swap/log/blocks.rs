@@ -22,7 +22,6 @@ const SLOT: u32 = COMES - 1;
 
 #[derive(Debug)]
 pub struct Blocks {
-    /// The number of the area's first slot.
     homes: u32,
     /// By page: its slot of the area plus 1, and `COMES`. A page without a slot has its place in the log.
     place: Table<u32>,
@@ -58,12 +57,10 @@ impl Blocks {
         comes != 0
     }
 
-    /// The page's bytes have arrived.
     pub fn arrived(&mut self, page: u32) {
         self.place.as_mut_slice()[page as usize] &= SLOT;
     }
 
-    /// The page has no slot any more.
     pub fn forget(&mut self, page: u32) {
         if self.place[page as usize] != 0 {
             self.place.as_mut_slice()[page as usize] = 0;
@@ -81,7 +78,6 @@ impl Blocks {
         self.place[page as usize] & COMES == 0 && self.slot_of(page) == slot.checked_sub(self.homes)
     }
 
-    /// Whether the segment belongs to a block.
     pub fn own(&self, segment: usize) -> bool {
         self.owned[segment] != 0
     }

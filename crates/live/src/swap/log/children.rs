@@ -35,7 +35,6 @@ pub struct Children {
 }
 
 impl Children {
-    /// None.
     pub fn new() -> Result<Children, LiveError> {
         Ok(Children { list: Table::new(MOST)?, len: 0, keep_all: false })
     }
@@ -80,7 +79,6 @@ impl Children {
         }
     }
 
-    /// The descriptors that show whether the children live.
     pub fn descriptors(&self) -> impl Iterator<Item = i32> + '_ {
         self.list.as_slice()[..self.len].iter().map(|child| child.alive).filter(|alive| *alive >= 0)
     }

@@ -100,7 +100,6 @@ impl Log {
         self.unlock(state);
     }
 
-    /// The page's bytes are no longer needed.
     pub fn forget(&self, page: usize, slot: Option<u64>) {
         let mut state = self.state.lock();
         self.free_slot(&mut state, slot);

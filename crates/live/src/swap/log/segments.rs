@@ -47,10 +47,8 @@ pub struct Buffer {
     pub turn: u64,
 }
 
-/// Work for the writer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Job {
-    /// A buffer is to be written.
     Write(usize),
     /// Room is to be reserved for the segments from the first number up to the second, which is excluded.
     Reserve(usize, usize),
@@ -76,12 +74,10 @@ pub enum Refused {
 }
 
 impl Buffer {
-    /// Places that are taken.
     pub fn used(&self) -> usize {
         self.filled.count_ones() as usize
     }
 
-    /// Whether a place is taken.
     pub fn has(&self, place: usize) -> bool {
         place < SEGMENT && self.filled >> place & 1 != 0
     }
@@ -124,13 +120,11 @@ pub struct Inside {
     wanted: bool,
     /// The file system has refused to reserve room, and has not been asked again since.
     no_space: bool,
-    /// Room is being reserved.
     reserving: bool,
     /// The erase blocks, if the engine has a swap area.
     pub blocks: Option<Blocks>,
 }
 
-/// The buffers' memory.
 #[derive(Debug)]
 struct Memory(usize);
 
@@ -183,7 +177,6 @@ impl Inside {
         })
     }
 
-    /// Where the buffers' memory is.
     pub fn memory(&self) -> Range<usize> {
         self.memory.0..self.memory.0 + BUFFERS * SEGMENT * PAGE
     }
@@ -272,7 +265,6 @@ impl Inside {
         buffer.ok_or(Refused::Wait)
     }
 
-    /// A segment with free slots, and the slots.
     fn segment(&mut self) -> Result<(usize, u32), Refused> {
         if let Some(segment) = self.free_segment() {
             return Ok((segment, u32::MAX));
@@ -296,7 +288,6 @@ impl Inside {
         Some(self.free[self.free_len] as usize)
     }
 
-    /// A segment that has not been begun.
     fn another(&mut self) -> Result<usize, Refused> {
         if self.segments < self.reserved {
             return Ok(self.extend());
@@ -349,7 +340,6 @@ impl Inside {
         self.current = self.current.filter(|current| *current != b);
     }
 
-    /// The same for all buffers.
     pub fn retire_all(&mut self) {
         for b in 0..BUFFERS {
             if self.buffers[b].state == State::Filling {
@@ -374,7 +364,6 @@ impl Inside {
         self.wants_room().then(|| self.make_room())
     }
 
-    /// Whether there is something to do.
     pub fn has_job(&self) -> bool {
         self.burial == Burial::Requested || self.wants_room() || self.next_full().is_some()
     }
@@ -418,7 +407,6 @@ impl Inside {
         }
     }
 
-    /// Whether everything is on the device.
     pub fn is_settled(&self) -> bool {
         self.buffers.iter().all(|b| matches!(b.state, State::Idle | State::Cached))
     }
@@ -507,7 +495,6 @@ impl Inside {
         Ok(segment)
     }
 
-    /// The buffer that takes pages of the segment.
     fn buffer_of(&mut self, segment: usize) -> Result<usize, Refused> {
         let speaks = |state: State| matches!(state, State::Filling | State::Full | State::Writing);
         match self.buffers.iter().position(|b| b.segment == segment && speaks(b.state)) {
@@ -521,7 +508,6 @@ impl Inside {
         }
     }
 
-    /// The block is erased.
     pub fn erase(&mut self, block: usize) {
         let Some(segment) = self.blocks.as_mut().and_then(|blocks| blocks.take_back(block)) else { return };
         if self.used[segment] == 0 {

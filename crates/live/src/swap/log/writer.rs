@@ -6,6 +6,7 @@
 //!   writer            sleep on `work` ─ lock ─ job ─ unlock ─ seal, write ─ lock ─ written ─ unlock ─ wake `done`
 //! ```
 
+use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 
@@ -13,9 +14,9 @@ use super::segments::{Buffer, Inside, Job};
 use super::{hung_up, Log, FILE_SHIFT, SEGMENT};
 use crate::page::pages::Pages;
 use crate::stats::Stats;
-use crate::sys::lock::Guard;
-use crate::sys::worker::Worker;
-use crate::sys::{self, fatal, Errno};
+use crate::sys::lock::{Guard, Lock};
+use crate::sys::thread::{spawn, Body, RawThread, THREAD};
+use crate::sys::{self, fatal, Errno, Sys};
 use crate::{LiveError, PAGE};
 
 /// Pause before the next request to the device, in microseconds: after it was full, and after it failed.
@@ -27,7 +28,10 @@ const BURY: u64 = 16;
 /// The writer thread, which calls `write_on`, and those who wait for it.
 #[derive(Debug)]
 pub struct Writer {
-    pub worker: Worker,
+    thread: Lock<Option<RawThread>>,
+    calls: AtomicU32,
+    asleep: AtomicU32,
+    stops: AtomicU32,
     /// The thread sleeps without a time limit, since no thread has reached for pages lately.
     dozes: AtomicU32,
     /// Grows when a job is done; threads that need a buffer sleep on it.
@@ -43,7 +47,10 @@ impl Writer {
     pub fn new(seals: bool) -> Result<Writer, LiveError> {
         let sealed = if seals { sys::map_memory(SEGMENT * PAGE) } else { Ok(0) };
         Ok(Writer {
-            worker: Worker::new(),
+            thread: Lock::new(None),
+            calls: AtomicU32::new(0),
+            asleep: AtomicU32::new(0),
+            stops: AtomicU32::new(0),
             dozes: AtomicU32::new(0),
             done: AtomicU32::new(0),
             waiting: AtomicU32::new(0),
@@ -52,9 +59,60 @@ impl Writer {
         })
     }
 
-    /// Its memory.
     pub fn memory(&self) -> Range<usize> {
         self.sealed..self.sealed + if self.sealed == 0 { 0 } else { SEGMENT * PAGE }
+    }
+
+    /// Starts the thread.
+    ///
+    /// # Safety
+    /// As for `spawn`, until `stop` has returned.
+    pub unsafe fn start(&self, body: Body, argument: *mut c_void) -> Sys<()> {
+        self.stops.store(0, SeqCst);
+        // SAFETY: the caller answers for it.
+        *self.thread.lock() = Some(unsafe { spawn(body, argument, THREAD) }?);
+        Ok(())
+    }
+
+    pub fn stop(&self) {
+        let Some(thread) = self.thread.lock().take() else { return };
+        self.stops.store(1, SeqCst);
+        sys::futex_wake(&self.stops, 1);
+        self.call();
+        thread.join();
+    }
+
+    /// In a forked child: the thread is the parent's.
+    pub fn forget(&self) {
+        self.thread.lock().take().into_iter().for_each(RawThread::forget_in_child);
+        self.asleep.store(0, SeqCst);
+    }
+
+    fn stops(&self) -> bool {
+        self.stops.load(SeqCst) != 0
+    }
+
+    pub fn call(&self) {
+        self.calls.fetch_add(1, SeqCst);
+        if self.asleep.load(SeqCst) != 0 {
+            sys::futex_wake(&self.calls, 1);
+        }
+    }
+
+    /// The thread sleeps until it is called again after `calls` calls, or for at most that many microseconds.
+    fn rest(&self, calls: u32, us: Option<u64>) {
+        self.asleep.store(1, SeqCst);
+        match us {
+            _ if self.stops() => {}
+            Some(us) => sys::futex_wait_for(&self.calls, calls, us),
+            None => sys::futex_wait(&self.calls, calls),
+        }
+        self.asleep.store(0, SeqCst);
+    }
+
+    /// A pause that no call ends, only `stop`.
+    fn pause(&self, us: u64) {
+        sys::futex_wait_for(&self.stops, 0, us);
     }
 
     fn job_done(&self) {
@@ -79,15 +137,16 @@ impl Log {
     /// must be called again, or `None`.
     pub fn write_on(&self, pages: &Pages, stats: &Stats, mut visit: impl FnMut() -> Option<u64>) {
         let writer = &self.writer;
-        while !writer.worker.stops() {
-            let calls = writer.worker.calls();
+        while !writer.stops() {
+            // It does not miss a call that comes after this.
+            let calls = writer.calls.load(SeqCst);
             let wants = visit();
             if self.work(pages, stats) {
                 continue;
             }
             // A call is no reason to ask a full device sooner.
             if writer.full.load(SeqCst) && self.state.lock().has_job() {
-                writer.worker.pause(wants.unwrap_or(SPACE_US));
+                writer.pause(wants.unwrap_or(SPACE_US));
                 continue;
             }
             // A thread that begins to reach from here on wakes the writer.
@@ -96,7 +155,7 @@ impl Log {
             if limit.is_some() {
                 writer.dozes.store(0, SeqCst);
             }
-            writer.worker.rest(calls, limit);
+            writer.rest(calls, limit);
             writer.dozes.store(0, SeqCst);
         }
     }
@@ -110,7 +169,7 @@ impl Log {
     pub fn watch(&self) {
         let writer = &self.writer;
         if writer.dozes.load(SeqCst) != 0 && writer.dozes.swap(0, SeqCst) != 0 {
-            writer.worker.call();
+            writer.call();
         }
     }
 
@@ -119,7 +178,7 @@ impl Log {
         let writer = &self.writer;
         let calls = writer.done.load(SeqCst);
         drop(state);
-        writer.worker.call();
+        writer.call();
         writer.waiting.fetch_add(1, SeqCst);
         sys::futex_wait_for(&writer.done, calls, SPACE_US);
         writer.waiting.fetch_sub(1, SeqCst);
@@ -174,7 +233,7 @@ impl Log {
     /// Returns false if the device has no space, or if the thread must end first.
     fn write_run(&self, from: usize, len: usize, offset: u64, stats: &Stats) -> bool {
         let mut tries = 0;
-        while !self.writer.worker.stops() {
+        while !self.writer.stops() {
             Stats::add(&stats.device_writes, 1);
             // SAFETY: the buffer's pages, which no other thread changes during the write.
             match unsafe { self.device().write(from, len, offset) } {
@@ -191,10 +250,10 @@ impl Log {
                     Stats::add(&stats.failures, 1);
                     tries += 1;
                     if tries == coldframe_core::engine::TRIES {
-                        let (path, error) = (self.device().path().display(), error.io());
+                        let (path, error) = (self.device().path().display(), sys::words(error));
                         fatal::stop(format_args!("{path}: {error}, writing {len} bytes at {offset}, {tries} times"));
                     }
-                    self.writer.worker.pause(FAILED_US);
+                    self.writer.pause(FAILED_US);
                 }
             }
         }
@@ -210,7 +269,7 @@ impl Log {
                 Ok(()) => break None,
                 Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) if count > 1 => count /= 2,
                 Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => break Some(error),
-                Err(error) => fatal::stop(format_args!("{}: {}", self.device().path().display(), error.io())),
+                Err(error) => fatal::stop(format_args!("{}: {}", self.device().path().display(), sys::words(error))),
             }
         };
         let mut state = self.state.lock();
