@@ -23,7 +23,6 @@ use coldframe_core::{Bytes, MicroWatt, Pj, Ps};
 
 use coldframe_sheet::sheet::electric::{BusMemory, Card};
 
-/// The work of a swap area.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SwapCounts {
     /// Pages copied from the area: `N_rd`, with direct read `N'_rd`.

@@ -65,7 +65,6 @@ pub struct FrontEndCounts {
     pub memory_reads: u64,
     /// Those of paged pages.
     pub paged_reads: u64,
-    /// Cache blocks written back.
     pub memory_writes: u64,
 }
 

@@ -14,7 +14,6 @@ pub struct OracleCounts {
     /// Faults on pages that were never touched before.
     pub cold_faults: u64,
     pub evictions: u64,
-    /// Evicted pages that were dirty.
     pub dirty_evictions: u64,
 }
 

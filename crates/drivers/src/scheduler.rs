@@ -41,7 +41,6 @@ pub trait Scheduler {
     /// Charges the running task for this time since the last charge.
     fn charge(&mut self, ran: Ps);
 
-    /// The slice of the running task.
     fn slice(&self) -> Ps;
 
     /// The used part of that slice.

@@ -123,7 +123,6 @@ pub struct Shortener {
     windows: Windows,
     references: Vec<PageRef>,
     parts: Vec<Part>,
-    /// The most references to keep.
     most: usize,
 }
 
@@ -171,7 +170,6 @@ impl Short {
         self.pages
     }
 
-    /// The number of references that are kept.
     pub fn references(&self) -> &[PageRef] {
         &self.references
     }

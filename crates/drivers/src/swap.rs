@@ -54,9 +54,7 @@ pub struct SwapConfig {
     /// Whether the device hides its erase blocks behind a translation layer.
     pub translation: bool,
     pub read_ahead: ReadAhead,
-    /// Most pages in the swap cache.
     pub cache: usize,
-    /// When copies are released.
     pub keep: Keep,
     /// Programs, copies and erases that fail.
     pub failures: Option<Failures>,
@@ -79,11 +77,8 @@ pub struct SwapResult {
     /// Outcomes of the pages that were read ahead.
     pub cache: CacheCounts,
     pub flash: Counts,
-    /// Erase count of each block.
     pub erases: Vec<u32>,
-    /// The largest number of copies at a time.
     pub copies_max: u64,
-    /// The time from the first event to the last.
     pub duration_ns: u64,
     /// Events of slots without an earlier swap-out.
     pub unknown: u64,
@@ -98,7 +93,6 @@ enum Where {
     SwapCache,
 }
 
-/// A configuration in use.
 pub struct SwapRun {
     store: Store,
     cache: SwapCache,
@@ -144,7 +138,6 @@ impl SwapRun {
         self.store.drain_journal()
     }
 
-    /// Takes the next event.
     #[inline]
     pub fn event(&mut self, event: &SwapEvent) {
         self.store.set_time(Ps(event.time_ns.saturating_mul(1_000)));
@@ -274,7 +267,6 @@ impl SwapRun {
         self.store.page_in(SlotId(slot)).map(|page| page.0)
     }
 
-    /// Slots that the kernel can use.
     pub fn slots(&self) -> u32 {
         self.store.slots()
     }

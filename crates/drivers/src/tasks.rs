@@ -71,7 +71,6 @@ pub enum Activation {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Prefetching {
     pub activation: Activation,
-    /// The most pages on a list.
     pub list_max: usize,
     /// Idle slices after which a page leaves its list; `None`: never.
     pub idle_max: Option<u32>,
@@ -115,24 +114,20 @@ pub enum OnFault {
 /// A processor with reference and dirty bits, and one buffer more than there can be loads under way.
 pub const CAPS: Caps = Caps { reference_bit: true, dirty_bit: true, buffers: 1, direct_read: false, places: false };
 
-/// The configuration of a machine with several tasks.
 #[derive(Clone, Debug)]
 pub struct TasksConfig {
     pub policy: PolicyChoice,
     pub handler: &'static Handler,
     pub frames: usize,
-    /// Victims that are evicted together.
     pub evict_batch: usize,
     /// Processor time of the stages, and the routes of pages.
     pub machine: MachineConfig,
     /// The hardware sets reference and dirty bits. There is a buffer for each load that can be under way.
     pub caps: Caps,
-    /// The place of pages that leave RAM.
     pub area: Below,
     /// The extra time of a reference in a buffer, over one in RAM.
     pub xip_surplus: Ps,
     pub reference: Ps,
-    /// Period of the scheduler tick.
     pub tick: Ps,
     pub scheduler: Make,
     /// Its parameter ([`Make`]); `None`: the kernel's value.
@@ -211,9 +206,7 @@ pub struct TasksResult {
     pub device_busy: Ps,
     /// Pages that a device has loaded.
     pub device_reads: u64,
-    /// Pages written to a device.
     pub device_writes: u64,
-    /// Switches from one task to another.
     pub switches: u64,
     pub references: u64,
     /// References answered from buffers.
@@ -229,12 +222,10 @@ pub struct TasksResult {
 }
 
 impl TasksResult {
-    /// Major faults of all tasks.
     pub fn major(&self) -> u64 {
         self.tasks.iter().map(|task| task.major).sum()
     }
 
-    /// Prefetched pages of all tasks.
     pub fn prefetched(&self) -> Prefetched {
         let mut sum = Prefetched::default();
         for of_task in self.tasks.iter().map(|task| task.prefetched) {
@@ -245,7 +236,6 @@ impl TasksResult {
         sum
     }
 
-    /// Major and minor faults of all tasks.
     pub fn faults(&self) -> u64 {
         self.major() + self.tasks.iter().map(|task| task.minor).sum::<u64>()
     }

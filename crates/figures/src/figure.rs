@@ -23,7 +23,6 @@ pub struct Paper {
     pub snapshot: &'static str,
 }
 
-/// See [`Paper::rows`].
 pub type Rows = fn(&Path, &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError>;
 
 /// A headline for a stranger, in at most 54 characters; then item and row that answer it.
@@ -40,7 +39,6 @@ pub enum Origin {
     Fitted(&'static str, u32),
     /// Nothing of this row was used to get it.
     Predicted,
-    /// The paper prints no value.
     NotPrinted,
 }
 

@@ -27,12 +27,10 @@ impl Golden {
         number(self.at(name))
     }
 
-    /// A list of numbers.
     pub fn numbers<const N: usize>(&self, name: &str) -> [f64; N] {
         numbers(self.at(name))
     }
 
-    /// The names in a table.
     pub fn keys(&self, name: &str) -> impl Iterator<Item = &str> {
         self.at(name).as_table().expect("a table").keys().map(String::as_str)
     }

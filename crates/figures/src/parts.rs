@@ -109,7 +109,6 @@ pub struct Study {
 pub const KIND: &str = "parts";
 
 impl Study {
-    /// Without any part.
     pub fn none(&self) -> &Combination {
         &self.combinations[0]
     }
@@ -125,7 +124,6 @@ impl Study {
         best(&self.combinations)
     }
 
-    /// The best set without one of its parts.
     pub fn best_without(&self, part: &str) -> Option<&Combination> {
         let rest: Vec<&str> = self.best()?.parts.iter().map(String::as_str).filter(|name| *name != part).collect();
         self.of(&rest)

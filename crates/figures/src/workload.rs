@@ -116,7 +116,6 @@ pub fn shipped() -> Parameters {
 const PAGE: u64 = 4096;
 const LINE: u32 = 64;
 
-/// Nanoseconds.
 const SECOND: u64 = 1_000_000_000;
 
 /// The addresses of an application's parts. They are the same in each; address spaces keep them apart.
@@ -147,7 +146,6 @@ impl Chance {
         unit(self.next())
     }
 
-    /// True with this chance.
     fn is(&mut self, part: f64) -> bool {
         self.unit() < part
     }

@@ -54,7 +54,6 @@ pub fn cut(from: &Path, to: &Path, part: Part, level: i32) -> Result<Summary, Tr
     writer.finish(provenance)
 }
 
-/// Whether the part is bounded by time.
 fn timed(part: &Part) -> bool {
     part.from_ns.is_some() || part.until_ns.is_some()
 }

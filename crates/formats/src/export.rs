@@ -42,7 +42,6 @@ pub const EXPORTS: &[Export] = &[
     },
 ];
 
-/// A trace being written.
 struct Job<'a> {
     reader: Reader,
     out: BufWriter<File>,

@@ -123,7 +123,6 @@ pub struct Progress {
 /// What a source says of itself, apart from its rows.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    /// The recorded command line.
     pub command: Option<String>,
     /// The source's own clock at time 0, in nanoseconds, once the first row is read.
     pub started: Option<u64>,
@@ -145,7 +144,6 @@ pub struct Spec {
     pub path: Option<PathBuf>,
     /// What the user declares about it.
     pub options: Options,
-    /// Whether its format was guessed.
     pub guessed: bool,
 }
 
@@ -186,7 +184,6 @@ impl Spec {
 /// What to do with a swap trace.
 const SWAP: &str = "name it as it is, to coldframe-lab trace info or coldframe-lab sim --system lobi";
 
-/// Bytes that a guess looks at.
 const GUESS_BYTES: usize = 16 * 1024;
 
 /// The format of a bare path, if its contents leave no choice.

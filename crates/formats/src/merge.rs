@@ -21,15 +21,9 @@ pub enum Order {
     Nanoseconds(u64),
     /// Round robin, like applications on a phone that come to the foreground. Each trace is divided into parts with
     /// equal numbers of rows. All parts take the same time, over which their rows are spread evenly.
-    Visits {
-        /// The number of parts of each trace.
-        rounds: u32,
-        /// The time of each part.
-        nanoseconds: u64,
-    },
+    Visits { rounds: u32, nanoseconds: u64 },
 }
 
-/// One trace being merged.
 struct Source {
     reader: Reader,
     block: Block,
@@ -40,9 +34,7 @@ struct Source {
     ahead: u64,
 }
 
-/// Rows held of each trace.
 const ROWS: usize = 16 * 1024;
-/// Most traces at once.
 const SOURCES_MAX: usize = 256;
 
 /// Merges the traces at `from` into one at `to`. Each trace keeps its own tasks and address spaces. A path that is
@@ -188,7 +180,6 @@ struct Out<'a> {
     take: Take<'a>,
 }
 
-/// The function that gets the rows.
 type Take<'a> = &'a mut dyn FnMut(&Block) -> Result<(), TraceError>;
 
 impl Out<'_> {

@@ -31,14 +31,12 @@ pub use sample::MODULUS;
 
 const MILLION: u64 = 1_000_000;
 
-/// What to keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Keep {
     /// The results of LRU and OPT in memories of at least this many pages.
     Above(u64),
     /// This many millionths of the pages.
     Share(u64),
-    /// At most this many pages.
     Pages(u64),
 }
 
@@ -136,7 +134,6 @@ impl Split {
     }
 }
 
-/// The result of the first pass.
 struct Whole {
     references: u64,
     pages: FxHashSet<Page>,

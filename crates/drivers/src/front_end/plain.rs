@@ -5,7 +5,6 @@ use coldframe_store::Block;
 use super::{FrontEnd, FrontEndCounts, PageRef, Spaces, Stream};
 use coldframe_lane::numbering::Numbering;
 
-/// The front end `none`.
 pub struct Plain {
     stream: Stream,
     numbering: Numbering,

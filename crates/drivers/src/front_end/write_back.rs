@@ -6,13 +6,13 @@
 /// A line of an address space: (space, line number).
 pub type Line = (u32, u64);
 
-/// The result of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// The line was there.
     Hit,
     /// The line has to be read; the dirty line that it replaces, if any, has to be written.
-    Miss { written_back: Option<Line> },
+    Miss {
+        written_back: Option<Line>,
+    },
 }
 
 #[derive(Clone, Copy)]

@@ -9,7 +9,6 @@ use coldframe_core::lists::{Links, List};
 use super::{Oracle, OracleCounts, OracleSpec};
 use coldframe_lane::PageRef;
 
-/// The entry of the table of oracles.
 pub const SPEC: OracleSpec = OracleSpec {
     name: "arc",
     summary: "adaptive replacement: balances recency and frequency by ghost hits",

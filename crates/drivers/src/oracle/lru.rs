@@ -13,7 +13,6 @@
 use super::{Oracle, OracleCounts, OracleSpec};
 use coldframe_lane::PageRef;
 
-/// The entry of the table of oracles.
 pub const SPEC: OracleSpec = OracleSpec {
     name: "lru",
     summary: "least recently used, by stack distances: all sizes in one pass",
@@ -23,7 +22,6 @@ pub const SPEC: OracleSpec = OracleSpec {
 
 const NEVER: u32 = u32::MAX;
 
-/// The stack distance curve.
 pub struct Curve {
     frames: Vec<usize>,
     /// The time of each page's last touch.

@@ -12,7 +12,6 @@ use rayon::prelude::*;
 use super::{Oracle, OracleCounts, OracleSpec};
 use coldframe_lane::PageRef;
 
-/// The entry of the table of oracles.
 pub const SPEC: OracleSpec = OracleSpec {
     name: "opt",
     summary: "the page used farthest in the future leaves: the least faults there can be",

@@ -22,7 +22,6 @@ struct Entity {
     ready: bool,
 }
 
-/// The sums behind the mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sums {
     ready: usize,
@@ -86,7 +85,6 @@ impl Eevdf {
         }
     }
 
-    /// Replaces the task's entity.
     fn set(&mut self, task: usize, new: Entity) {
         let old = std::mem::replace(&mut self.entities[task], new);
         if old.ready {

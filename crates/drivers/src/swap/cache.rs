@@ -48,7 +48,6 @@ impl SwapCache {
         dropped
     }
 
-    /// Whether the page is in the cache.
     #[inline]
     pub fn holds(&self, page: PageId) -> bool {
         self.held[page.index()]
@@ -79,12 +78,10 @@ impl SwapCache {
         &self.counts
     }
 
-    /// The number of pages.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -95,7 +95,6 @@ impl Store {
         self.device.journal = Some(Journal::of_area(self.device.swap.pages(), &areas));
     }
 
-    /// Takes the part of the journal that is new.
     pub(super) fn drain_journal(&mut self) -> Vec<u8> {
         self.device.journal.as_mut().map(Journal::drain).unwrap_or_default()
     }
@@ -154,7 +153,6 @@ impl Store {
         }
     }
 
-    /// Slots of the kernel.
     pub(super) fn slots(&self) -> u32 {
         match &self.translation {
             None => self.device.swap.block_count() as u32 * self.device.swap.slots_per_block(),

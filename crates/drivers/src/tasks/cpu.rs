@@ -25,7 +25,6 @@ use foreground::Foreground;
 pub use foreground::{ForegroundResult, Switch, Turns};
 use task::Task;
 
-/// The processor with its tasks.
 pub struct Cpu {
     paging: Paging,
     masks: Masks,

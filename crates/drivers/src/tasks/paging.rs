@@ -21,7 +21,6 @@ pub(super) enum Outcome {
     Halted,
 }
 
-/// The engine and its machine.
 pub(super) struct Paging {
     pub(super) engine: Engine,
     pub(super) world: World,
@@ -116,7 +115,6 @@ impl Paging {
         self.watched().is_untouched(page) && self.is_present(page)
     }
 
-    /// Whether the page is in RAM.
     pub(super) fn is_present(&self, page: PageId) -> bool {
         self.engine.frame_of(page).is_some()
     }

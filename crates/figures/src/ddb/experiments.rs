@@ -86,7 +86,6 @@ impl Program {
         Ok(Program { name, path: path.into(), working_set, pairs })
     }
 
-    /// The pair at this many tenths of the working set.
     pub fn at(&self, tenths: u64) -> &Pair {
         &self.pairs[(tenths - TENTHS.start()) as usize]
     }
@@ -103,7 +102,6 @@ fn frames(working_set: u64, tenths: u64) -> u64 {
     ((working_set * tenths + 5) / 10).max(1)
 }
 
-/// Settings of the system under this handler.
 fn settings(handler: &str, frames: u64) -> Settings {
     Settings {
         system: Some("ddb".into()),

@@ -76,7 +76,6 @@ fn table5(g: &Golden, name: &str, column: usize) -> f64 {
     g.numbers::<2>(&format!("table5.{name}"))[column]
 }
 
-/// The counts of table 5.
 fn counts(g: &Golden, column: usize) -> AccessCounts {
     let count = |name| table5(g, name, column) as u64;
     AccessCounts {

@@ -10,7 +10,6 @@ use super::table5;
 use crate::figure::{Origin, Row};
 use crate::golden::Golden;
 
-/// Main memory of table 5, KiB.
 const TABLE_5: u64 = 8;
 
 fn accesses(result: &RunResult) -> AccessCounts {

@@ -34,12 +34,10 @@ impl Grid {
         Ok(Grid { outcomes })
     }
 
-    /// The run of a category, size and backing.
     pub(super) fn at(&self, category: usize, size: usize, backing: usize) -> &Outcome {
         &self.outcomes[category][size][backing]
     }
 
-    /// The mean over the categories.
     pub(super) fn mean(&self, size: usize, backing: usize, of: impl Fn(&Outcome) -> f64) -> f64 {
         self.outcomes.iter().map(|category| of(&category[size][backing])).sum::<f64>() / self.outcomes.len() as f64
     }

@@ -89,7 +89,6 @@ fn rows(_: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, Experiment
 /// A run's result, and its swap area's.
 type Outcome = (TasksResult, OnPhone);
 
-/// Picojoules of an outcome as joules.
 #[cfg(test)]
 fn joules((_, phone): &Outcome) -> f64 {
     phone.energy.total().0 as f64 / 1e12
@@ -132,7 +131,6 @@ fn energy_rows(golden: &Golden) -> Result<Vec<Row>, ExperimentError> {
     Ok(rows)
 }
 
-/// A trace to run.
 struct Input {
     rows: Block,
     provenance: Provenance,

@@ -57,7 +57,6 @@ const ROTATIONAL: &str = "swap-desktop.csv.zst";
 /// A present-day kernel, cut after as many swap-outs as the slides have.
 const X86: &str = "swap-desktop-x86.csv.zst";
 
-/// The seed of the generated trace.
 const SEED: u64 = 2008;
 
 /// The collection threshold on the generated trace, in blocks: 3 % of 1024. On recorded traces nothing is fitted, and
@@ -218,7 +217,6 @@ fn one(input: &Input, blocks: u32, method: &Method, collector: &str) -> Result<S
     outcome(&plan, &input.trace)
 }
 
-/// One method under all collectors.
 fn under_all(input: &Input, method: &Method) -> Result<Vec<SwapOutcome>, ExperimentError> {
     collectors().par_iter().map(|collector| one(input, BLOCKS, method, collector)).collect()
 }

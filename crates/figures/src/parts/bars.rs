@@ -42,7 +42,6 @@ impl Bars {
         out
     }
 
-    /// As a self-contained SVG picture.
     pub fn svg(&self) -> String {
         let (left, top, right, bottom) = (80.0, 44.0, 150.0, 40.0);
         let (wide, high) = (WIDTH - left - right, HEIGHT - top - bottom);

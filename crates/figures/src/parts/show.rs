@@ -40,7 +40,6 @@ fn row(study: &Study, one: &Combination) -> [String; 6] {
     ]
 }
 
-/// The name of a set.
 fn text(parts: &[String]) -> String {
     match parts {
         [] => "none".into(),
@@ -68,7 +67,6 @@ pub fn table(studies: &[Study]) -> String {
     studies.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
-/// The same as Markdown.
 pub fn markdown(studies: &[Study]) -> String {
     let one = |study: &Study| {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));

@@ -17,7 +17,6 @@ pub struct Setup {
 
 #[derive(Debug)]
 pub struct Lesson {
-    /// On the command line.
     pub name: &'static str,
     pub title: &'static str,
     /// What to watch for.
@@ -25,9 +24,7 @@ pub struct Lesson {
     pub source: &'static str,
     /// Pages in order, with `w` after a page that is written.
     pub text: &'static str,
-    /// The configurations, one after the other.
     pub setups: &'static [Setup],
-    /// Whether a timeline of the buffers is shown.
     pub timeline: bool,
     /// The conclusion, from the numbers of the runs.
     pub so: fn(&[Played]) -> String,
@@ -46,7 +43,6 @@ impl Setup {
         self.system.unwrap_or(systems::measured().name)
     }
 
-    /// With the measured prices.
     pub const fn measured(policy: &'static str, handler: &'static str, frames: u64) -> Setup {
         Setup { system: None, policy, handler, frames }
     }

@@ -8,7 +8,6 @@ use coldframe_lane::LaneConfig;
 use coldframe_sheet::quantity::fine_time;
 use coldframe_sheet::StagePrices;
 
-/// The use of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Busy {
     pub buffer: usize,
@@ -76,7 +75,6 @@ impl Story {
         self.buffers.iter().zip(&self.held).map(|(busy, held)| busy.filter(|_| *held).map(|b| b.page)).collect()
     }
 
-    /// The frame that was emptied last.
     pub fn emptied(&self) -> Option<usize> {
         self.emptied
     }

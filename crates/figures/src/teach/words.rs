@@ -5,7 +5,6 @@ use coldframe_sheet::quantity::fine_time;
 
 use crate::teach::{Held, Lesson, Played, Step};
 
-/// Characters of a timeline.
 const WIDTH: usize = 72;
 
 /// The text before the first step.

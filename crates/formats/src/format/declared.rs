@@ -12,7 +12,6 @@ pub(super) struct Declared {
     /// Bytes of a step of an address, and of a size.
     pub(super) address: u64,
     pub(super) size: u64,
-    /// Picoseconds of a tick.
     pub(super) time_ps: u64,
 }
 

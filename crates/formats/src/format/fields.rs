@@ -13,7 +13,6 @@ pub(super) enum Separator {
     Blanks,
 }
 
-/// Cuts a line into fields.
 pub(super) struct Fields<'a> {
     line: &'a [u8],
     at: usize,
@@ -110,7 +109,6 @@ impl<'a> Field<'a> {
         self.from..self.from + self.text.len()
     }
 
-    /// A complaint about this field.
     #[cold]
     pub(super) fn fault(&self, what: &str) -> Box<Fault> {
         fault(self.name, self.span(), format!("{} {what}", shown(self.text)), self.layout)

@@ -98,7 +98,6 @@ impl Fio {
         Ok(Parsed::Skip)
     }
 
-    /// The number of a file.
     fn file(&mut self, file: Field<'_>, tasks: &mut Tasks) -> Result<u32, Box<Fault>> {
         if let Some(id) = self.files.get(file.text) {
             return Ok(*id);

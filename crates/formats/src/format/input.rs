@@ -53,11 +53,9 @@ enum Magic {
     Refused(&'static str, &'static str),
 }
 
-/// An open, decompressed input.
 pub(super) struct Stream {
     name: PathBuf,
     inner: Box<dyn Read + Send>,
-    /// The compression, if any.
     format: Option<&'static str>,
     delivered: u64,
     consumed: Arc<AtomicU64>,
@@ -236,7 +234,6 @@ struct Members {
     open: Box<dyn Read + Send>,
 }
 
-/// The packed bytes of a member.
 struct Member {
     file: Arc<File>,
     place: u64,

@@ -39,7 +39,6 @@ pub(super) fn admit(row: &Reference) -> Result<(), Box<Fault>> {
     Ok(())
 }
 
-/// Splits a stream into lines.
 pub(super) struct Lines {
     stream: Stream,
     buffer: Vec<u8>,

@@ -154,7 +154,6 @@ impl Options {
         }
     }
 
-    /// Whether a column with this meaning is declared.
     pub(super) fn has(&self, role: Role) -> bool {
         self.columns.iter().any(|(declared, _)| *declared == role)
     }

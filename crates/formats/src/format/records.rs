@@ -12,12 +12,10 @@ use coldframe_store::reference::Reference;
 /// Bytes held. No record of any format here is longer.
 const BUFFER: usize = 256 * 1024;
 
-/// What is wrong with a record.
 pub(super) fn flaw(field: &'static str, found: String, remedy: &'static str) -> Box<Fault> {
     Box::new(Fault { field, span: 0..0, found, remedy })
 }
 
-/// Cuts a stream into records.
 struct Records {
     stream: Stream,
     buffer: Vec<u8>,

@@ -28,7 +28,6 @@ use coldframe_store::error::{TraceError, TEXT_MAX};
 pub enum SwapOp {
     /// A page is written to its slot.
     Out,
-    /// A slot is read.
     In,
     /// The page leaves RAM.
     Evict,
@@ -72,7 +71,6 @@ impl SwapTrace {
         self.events.iter().map(|e| e.slot as usize + 1).max().unwrap_or(0)
     }
 
-    /// Whether some event is of this kind.
     pub fn has(&self, op: SwapOp) -> bool {
         self.events.iter().any(|e| e.op == op)
     }
@@ -159,7 +157,6 @@ struct Header {
     columns: usize,
 }
 
-/// Most columns of a row.
 const COLUMNS_MAX: usize = 64;
 
 const HEADER_REMEDY: &str =

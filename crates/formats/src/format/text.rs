@@ -10,7 +10,6 @@ use coldframe_store::block::{Block, Columns};
 use coldframe_store::error::{printable, BadLine, TraceError};
 use coldframe_store::reference::{Kind, Reference};
 
-/// The content of a line.
 pub(super) enum Parsed {
     /// An access without a known task and time.
     Access { address: u64, size: u32, kind: Kind },
@@ -45,7 +44,6 @@ pub(super) trait Parse: Send + 'static {
     }
 }
 
-/// Reads a text format.
 struct Text<P> {
     lines: Lines,
     parser: P,
@@ -76,7 +74,6 @@ pub(super) fn read(stream: Stream, options: &Options, parser: impl Parse) -> Box
     })
 }
 
-/// Lines that [`looks_like`] reads.
 const GUESS_LINES: usize = 20;
 
 /// Whether the first lines of a text are all lines of this parser's format, and one of them is an access.

@@ -69,7 +69,6 @@ impl Compactor {
         self.release(out);
     }
 
-    /// Hands out the remaining rows.
     pub(super) fn finish(self, out: &mut impl FnMut(Reference)) {
         self.rows.into_values().for_each(|(_, row)| out(row));
     }

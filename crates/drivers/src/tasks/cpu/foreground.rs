@@ -67,7 +67,6 @@ impl ForegroundResult {
     }
 }
 
-/// The turns during a run.
 pub(super) struct Foreground {
     turns: Turns,
     next: usize,
