@@ -70,15 +70,18 @@ mod tests {
     use super::*;
     use coldframe_store::{Columns, Fidelity, Provenance};
 
+    fn write(path: &Path, time: bool, row: impl Fn(u64) -> Reference) {
+        let mut writer = Writer::create(path, Columns { time, ..Columns::default() }).unwrap();
+        writer.write(&(0..90).map(row).collect()).unwrap();
+        writer.finish(Provenance::new("test", Fidelity::ExactReferences)).unwrap();
+    }
+
     #[test]
     fn a_cut_keeps_the_rows_asked_for_and_says_so() {
         let dir = tempfile::tempdir().unwrap();
         let (from, to) = (dir.path().join("a.parquet"), dir.path().join("b.parquet"));
         let kinds = [Kind::Fetch, Kind::Read, Kind::Write];
-        let block: Block = (0..90u64).map(|i| Reference::new(i * 64, 4, kinds[i as usize % 3])).collect();
-        let mut writer = Writer::create(&from, Columns::default()).unwrap();
-        writer.write(&block).unwrap();
-        writer.finish(Provenance::new("test", Fidelity::ExactReferences)).unwrap();
+        write(&from, false, |i| Reference::new(i * 64, 4, kinds[i as usize % 3]));
         let part = Part { skip: 10, rows: Some(9), instructions_only: true, ..Part::default() };
         assert_eq!(cut(&from, &to, part, 3).unwrap().references, 3);
         let mut reader = Reader::open(&to).unwrap();
@@ -93,19 +96,14 @@ mod tests {
     fn a_cut_by_time_keeps_the_rows_of_that_time() {
         let dir = tempfile::tempdir().unwrap();
         let (from, to) = (dir.path().join("a.parquet"), dir.path().join("b.parquet"));
-        let write = |time| {
-            let row = |i: u64| Reference { time: i * 100, ..Reference::new(i * 64, 4, Kind::Read) };
-            let mut writer = Writer::create(&from, Columns { time, ..Columns::default() }).unwrap();
-            writer.write(&(0..90).map(row).collect()).unwrap();
-            writer.finish(Provenance::new("test", Fidelity::ExactReferences)).unwrap();
-        };
-        write(true);
+        let row = |i: u64| Reference { time: i * 100, ..Reference::new(i * 64, 4, Kind::Read) };
+        write(&from, true, row);
         let part = Part { from_ns: Some(1000), until_ns: Some(1300), ..Part::default() };
         assert_eq!(cut(&from, &to, part, 3).unwrap().references, 3);
         let mut block = Block::new();
         Reader::open(&to).unwrap().read(&mut block, Wanted::ALL).unwrap();
         assert_eq!(block.time(), [1000, 1100, 1200]);
-        write(false);
+        write(&from, false, row);
         let error = cut(&from, &to, part, 3).unwrap_err();
         assert!(error.to_string().contains("--skip and --rows"), "{error}");
     }

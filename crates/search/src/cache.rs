@@ -17,7 +17,6 @@ use coldframe_experiment::error::ExperimentError;
 use coldframe_experiment::resolve::Plan;
 use coldframe_experiment::settings::Tasks;
 
-/// The cache of one trace.
 #[derive(Debug, Default)]
 pub struct Cache {
     folder: Option<(PathBuf, String)>,
@@ -70,7 +69,6 @@ impl Cache {
         point
     }
 
-    /// Keeps points.
     pub(super) fn put(&mut self, points: Vec<(String, Point)>) -> Result<(), ExperimentError> {
         if let Some(path) = self.file.as_ref().filter(|_| !points.is_empty()) {
             // A newline first ends an incomplete line.

@@ -20,7 +20,6 @@ const MOST: usize = 1 << 28;
 /// The smallest size that is tried by default, in percent of the footprint.
 pub(super) const SMALLEST: f64 = 1.0;
 
-/// The result of the first look.
 pub(super) struct First {
     /// Pages that the trace touches behind the front end.
     pub footprint: usize,

@@ -7,7 +7,6 @@
 //! - [`search`] looks for the smallest RAM, and [`cache`] keeps points by content.
 //! - [`regions`] names the memory that costs most; [`json`] is the answer for machines.
 #![forbid(unsafe_code)]
-#![warn(missing_docs)]
 
 pub mod cache;
 pub mod cost;
@@ -42,15 +41,12 @@ use search::Tried;
 /// A configuration with its price.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// Its counts and times.
     pub point: Point,
-    /// Its price.
     pub cost: Cost,
     /// The limits that it misses, in words; empty if it meets them all.
     pub misses: Vec<String>,
 }
 
-/// The answer.
 #[derive(Clone, Debug)]
 pub struct Advice {
     /// The trace, its hash and its fidelity.
@@ -71,11 +67,8 @@ pub struct Advice {
     pub regions: Vec<Region>,
     /// The best configuration's run, with its latencies, stages and energy; `None` for several tasks.
     pub run: Option<RunResult>,
-    /// How the search was done.
     pub search: search::Searched,
-    /// The assumptions of the answer.
     pub assumptions: Vec<String>,
-    /// The limits asked for.
     pub limits: Limits,
 }
 

@@ -19,7 +19,6 @@ pub struct Limits {
     pub life: Option<f64>,
     /// Upper limit of the energy of paging for the whole run.
     pub energy: Option<Pj>,
-    /// Upper limit of RAM.
     pub ram: Option<Bytes>,
 }
 

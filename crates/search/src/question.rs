@@ -27,12 +27,10 @@ const READ_AHEADS_DEFAULT: [u32; 2] = [0, coldframe_plan::READ_AHEAD];
 /// When to load the next task's pages: never, and at SAP's two moments.
 const PREFETCHES_DEFAULT: [&str; 3] = ["off", "75", "50"];
 
-/// The whole question.
 #[derive(Clone, Debug, Default)]
 pub struct Question {
     /// The settings that are not varied.
     pub base: Settings,
-    /// The limits.
     pub limits: Limits,
     /// Devices; empty: the settings' or [`DEVICE_DEFAULT`].
     pub devices: Vec<String>,
@@ -201,7 +199,6 @@ impl Question {
         drive(&self.base) == Drive::Tasks
     }
 
-    /// The assumptions of the answer.
     pub fn assumptions(&self, trace: &Provenance, best: Option<&Candidate>) -> Vec<String> {
         let mut all = Vec::new();
         let front = &self.base.front_end;

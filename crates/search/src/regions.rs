@@ -10,7 +10,6 @@ use coldframe_experiment::owner;
 use coldframe_experiment::string::PlacedCost;
 use coldframe_experiment::tasks::TasksOutcome;
 
-/// How many are shown.
 const SHOWN: usize = 3;
 /// A gap of this many bytes ends a range. Allocators and loaders leave such gaps between unrelated memory.
 const GAP: u64 = 1 << 20;
@@ -20,11 +19,8 @@ const GAP: u64 = 1 << 20;
 pub struct Region {
     /// The mapping's file or kind, or the range's addresses; with the task if there are several.
     pub name: String,
-    /// Faults on its pages.
     pub faults: u64,
-    /// Their time.
     pub time: Ps,
-    /// Their share of the time of all faults.
     pub share: f64,
 }
 

@@ -48,19 +48,15 @@ const WORK_MAX_TASKS: u64 = 1_000_000_000;
 /// Rows and families of a step of the halving.
 pub type Rung = (u64, usize);
 
-/// A search on a shortened string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shortened {
-    /// Its references.
     pub references: u64,
     /// Families left after it.
     pub families: usize,
 }
 
-/// How the search was done.
 #[derive(Clone, Debug)]
 pub struct Searched {
-    /// Families in all.
     pub families: usize,
     /// Configurations priced on the whole trace.
     pub configurations: usize,
@@ -81,13 +77,11 @@ struct Family {
     points: BTreeMap<usize, Point>,
 }
 
-/// Everything tried so far.
 pub(super) struct Tried<'a> {
     path: &'a Path,
     facts: &'a TraceFacts,
     trace: Provenance,
     rows: u64,
-    /// The trace's string, shortened.
     short: Option<Short>,
     /// OPT's true faults by size, once they are known.
     opt: Vec<(usize, u64)>,
@@ -206,7 +200,6 @@ impl<'a> Tried<'a> {
         })
     }
 
-    /// Tries families at all sizes.
     fn everywhere(&mut self, families: Vec<usize>, sizes: &[usize]) -> Result<Vec<usize>, ExperimentError> {
         self.try_all(families.iter().flat_map(|f| sizes.iter().map(|s| (*f, *s))).collect())?;
         Ok(families)
@@ -246,7 +239,6 @@ impl<'a> Tried<'a> {
         sizes
     }
 
-    /// The frames of `--max-ram`.
     fn largest_allowed(&self) -> Option<usize> {
         let ram = self.question.limits.ram?;
         Some((ram.0 / self.page.0) as usize).filter(|frames| *frames > 0)
