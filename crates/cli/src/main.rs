@@ -92,7 +92,7 @@ fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
     let done = match command().try_get_matches_from(&words) {
         Ok(matches) => run_given(&matches),
-        Err(error) if error.use_stderr() => Err(moved::failure(&words).unwrap_or_else(|| error.exit())),
+        Err(error) if error.use_stderr() => Err(moved::failure(&words, &error).unwrap_or_else(|| error.exit())),
         Err(error) => error.exit(),
     };
     done.unwrap_or_else(|failure| failure.report())

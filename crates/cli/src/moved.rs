@@ -1,7 +1,9 @@
-//! Verbs that have another name, or live in `coldframe-lab`: one sentence says the command to type.
+//! Words that are no verb here: verbs that have another name or live in `coldframe-lab`, and programs without `--` before
+//! them. One sentence says the command to type.
 
 use std::ffi::OsString;
 
+use clap::error::{ContextKind, ContextValue};
 use coldframe_answer::program::line;
 
 use crate::failure::Failure;
@@ -31,11 +33,20 @@ pub const MOVED: [(&str, &str); 21] = [
     ("convert", "coldframe-lab trace convert"),
 ];
 
-/// The failure of a command line with such a verb: the first word that is no option is the verb.
-pub fn failure(words: &[OsString]) -> Option<Failure> {
-    let verb = words.iter().skip(1).position(|word| !word.to_string_lossy().starts_with('-'))? + 1;
-    let (old, new) = MOVED.into_iter().find(|(old, _)| words[verb] == *old)?;
-    let mut command: Vec<OsString> = new.split(' ').map(OsString::from).collect();
-    command.extend(words[1..verb].iter().chain(&words[verb + 1..]).cloned());
-    Some(Failure::usage(format!("`coldframe {old}` is now `{new}`; type: {}", line(&command))))
+/// The failure of a command line in which the parser did not know a word that is no option.
+pub fn failure(words: &[OsString], error: &clap::Error) -> Option<Failure> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
+    let at = words.iter().position(|own| own == word.as_str()).filter(|_| !word.starts_with('-'))?;
+    let (before, after) = (&words[1..at], &words[at + 1..]);
+    let command = |new: &str, rest: &[&[OsString]]| {
+        let new: Vec<OsString> = new.split(' ').map(OsString::from).collect();
+        line(&[&[&new[..]], rest].concat().concat())
+    };
+    Some(Failure::usage(match MOVED.into_iter().find(|(old, _)| word == old) {
+        Some((old, new)) => format!("`coldframe {old}` is now `{new}`; type: {}", command(new, &[before, after])),
+        None => {
+            let whole = command("coldframe", &[before, &["--".into()], &words[at..]]);
+            format!("`{word}` is no verb (see coldframe --help); if it is a program, type: {whole}")
+        }
+    }))
 }

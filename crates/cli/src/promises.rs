@@ -88,18 +88,20 @@ fn every_command_in_the_documents_is_one_that_the_program_takes() {
 }
 
 #[test]
-fn a_verb_that_has_moved_gets_the_command_to_type() {
+fn a_word_that_is_no_verb_gets_the_command_to_type() {
     let failure = |line: &str| {
         let words: Vec<_> = line.split(' ').map(std::ffi::OsString::from).collect();
-        assert!(parse(&line.split(' ').map(String::from).collect::<Vec<_>>()).is_err(), "{line}");
-        crate::moved::failure(&words).map(|failure| failure.to_string())
+        let error = crate::command().try_get_matches_from(&words).expect_err(line);
+        crate::moved::failure(&words, &error).map(|failure| failure.to_string())
     };
     for (old, new) in MOVED {
         let sentence = failure(&format!("coldframe -q {old} a b")).unwrap();
         assert!(sentence.ends_with(&format!("; type: {new} -q a b")), "{sentence}");
     }
+    let sentence = failure("coldframe --ram 4MiB sort file").unwrap();
+    assert!(sentence.ends_with("type: coldframe --ram 4MiB -- sort file"), "{sentence}");
     assert_eq!(failure("coldframe run"), None);
-    assert_eq!(failure("coldframe nonsense"), None);
+    assert_eq!(failure("coldframe --nonsense"), None);
 }
 
 #[test]

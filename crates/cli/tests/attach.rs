@@ -8,6 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use coldframe_costs::doctor::RIGHT;
+use coldframe_toolbox::programs::{can_page, compiled, compiled_by, message};
 use coldframe_toolbox::{have, skip, Tool, GCC};
 use serde_json::Value;
 
@@ -88,14 +89,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 fn built(folder: &Path, compiler: Tool, options: &[&str]) -> Option<PathBuf> {
-    let program = folder.join("program");
-    std::fs::write(folder.join("program.c"), PROGRAM).unwrap();
-    have(&[compiler]).then(|| {
-        let mut command = Command::new(compiler.0);
-        let status = command.arg("-O1").args(options).arg("-o").arg(&program).arg(folder.join("program.c")).status();
-        assert!(status.unwrap().success());
-        program
-    })
+    have(&[compiler]).then(|| compiled_by(compiler.0, folder, "program", PROGRAM, options))
 }
 
 /// A command of coldframe, without rights if this user has any.
@@ -116,10 +110,6 @@ fn unprivileged(folder: &Path) -> Option<Command> {
         .env("XDG_CACHE_HOME", folder)
         .stdin(Stdio::null());
     Some(command)
-}
-
-fn message(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
 fn advice(folder: &Path, program: &str) -> Value {
@@ -172,9 +162,8 @@ fn a_static_program_of_anybody_gets_an_answer_for_this_machine_near_exact_lru() 
 fn exact_recordings_of_the_same_program_have_as_many_faults() {
     let folder = folder();
     let exe = env!("CARGO_BIN_EXE_coldframe");
-    let can = Command::new(exe).arg("doctor").output().unwrap().status.success();
-    if !can {
-        return skip("this machine does not allow paging, see `coldframe doctor`");
+    if !can_page() {
+        return;
     }
     let Some(program) = built(folder.path(), GCC, &[]) else { return };
     for pattern in ["r", "h"] {
@@ -313,19 +302,8 @@ fn a_process_in_huge_pages_is_refused_and_started_here_it_has_none() {
     }
     let text = PROGRAM
         .replace("memset", "madvise((char *)heap + 4096 - (unsigned long)heap % 4096, PAGES * 4095l, 14); memset");
-    std::fs::write(
-        folder.path().join("huge.c"),
-        text.replace("#include <stdlib.h>", "#include <stdlib.h>\n#include <sys/mman.h>"),
-    )
-    .unwrap();
-    let program = folder.path().join("huge");
-    assert!(Command::new("gcc")
-        .args(["-static", "-O1", "-o"])
-        .arg(&program)
-        .arg(folder.path().join("huge.c"))
-        .status()
-        .unwrap()
-        .success());
+    let text = text.replace("#include <stdlib.h>", "#include <stdlib.h>\n#include <sys/mman.h>");
+    let program = compiled(folder.path(), "huge", &text, &["-static"]);
     let running = Running::start(Command::new(&program).args(["r", "100000000"]));
     let huge = || std::fs::read_to_string(format!("/proc/{}/smaps_rollup", running.id())).unwrap();
     let began = Instant::now();

@@ -2,13 +2,11 @@
 //! behind, whatever ends coldframe.
 
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 
-use coldframe_costs::doctor::{examine, Health};
 use coldframe_kernel::{Group, Place, Tree};
+use coldframe_toolbox::programs::{alone, can_page, compiled, copy_for_all, refused, stderr, stdout, until};
 use coldframe_toolbox::{have, skip, GCC};
 use serde_json::Value;
 
@@ -26,12 +24,6 @@ int main(int count, char **words) {
 }
 "#;
 
-/// One test at a time makes swap, since another one says that there is none.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
 /// Whether this machine can: root, memory groups and zram.
 fn can() -> bool {
     let tree = Tree::machine();
@@ -46,14 +38,6 @@ fn can() -> bool {
     false
 }
 
-fn built(folder: &Path) -> PathBuf {
-    let (source, program) = (folder.join("sums.c"), folder.join("sums"));
-    std::fs::write(&source, SUMS).unwrap();
-    let done = Command::new("gcc").args(["-O1", "-static", "-o"]).arg(&program).arg(&source).status().unwrap();
-    assert!(done.success());
-    program
-}
-
 fn coldframe(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
     command.arg("run").args(words).env("NO_COLOR", "1").stdin(Stdio::null());
@@ -62,10 +46,6 @@ fn coldframe(words: &[&str]) -> Command {
 
 fn started(mut command: Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// The groups that a coldframe with this process number has made.
@@ -85,14 +65,6 @@ fn zrams() -> Vec<String> {
         .collect()
 }
 
-fn until(what: &str, done: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(60);
-    while !done() {
-        assert!(Instant::now() < end, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 #[test]
 fn a_static_program_in_half_its_memory_says_the_same_and_leaves_nothing() {
     let _alone = alone();
@@ -100,7 +72,7 @@ fn a_static_program_in_half_its_memory_says_the_same_and_leaves_nothing() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let program = built(folder.path());
+    let program = compiled(folder.path(), "sums", SUMS, &["-static"]);
     let plain = Command::new(&program).arg("2").output().unwrap();
     let stats = folder.path().join("stats.json");
     let words = ["--ram", "24MiB", "--swap", "zram", "--stats", stats.to_str().unwrap(), "--"];
@@ -109,12 +81,7 @@ fn a_static_program_in_half_its_memory_says_the_same_and_leaves_nothing() {
     let child = started(command);
     let process = child.id();
     let output = child.wait_with_output().unwrap();
-    assert_eq!(
-        (output.status.code(), text(&output.stdout)),
-        (Some(7), text(&plain.stdout)),
-        "{}",
-        text(&output.stderr)
-    );
+    assert_eq!((output.status.code(), stdout(&output)), (Some(7), stdout(&plain)), "{}", stderr(&output));
     let stats: Value = serde_json::from_slice(&std::fs::read(stats).unwrap()).unwrap();
     let of = |pointer: &str| stats.pointer(pointer).unwrap().as_u64().unwrap();
     assert_eq!((of("/counts/killed"), of("/program/status")), (0, 7), "{stats}");
@@ -122,7 +89,7 @@ fn a_static_program_in_half_its_memory_says_the_same_and_leaves_nothing() {
     assert!(of("/counts/swap_out_bytes") >= 24 << 20, "{stats}");
     assert!(of("/memory/peak_bytes") <= (24 << 20) + of("/memory/outside_heap_bytes").max(4 << 20), "{stats}");
     assert!(of("/memory/compressed_bytes") > 0 && of("/counts/refaults") > 0, "{stats}");
-    assert!(text(&output.stderr).contains("by the kernel:"), "{}", text(&output.stderr));
+    assert!(stderr(&output).contains("by the kernel:"), "{}", stderr(&output));
     let device = stats["config"]["swap"].as_str().unwrap().to_string();
     assert!(device.starts_with("/dev/zram") && !zrams().contains(&device), "{device}");
     assert_eq!(groups(process), Vec::<PathBuf>::new());
@@ -135,7 +102,7 @@ fn a_killed_coldframe_lets_the_program_end_and_then_leaves_nothing() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let (before, program) = (zrams(), built(folder.path()));
+    let (before, program) = (zrams(), compiled(folder.path(), "sums", SUMS, &["-static"]));
     let plain = Command::new(&program).arg("6").output().unwrap();
     let mut command = coldframe(&["--by", "kernel", "--ram", "24MiB", "--swap", "zram", "--"]);
     command.arg(&program).arg("6").process_group(0);
@@ -149,7 +116,7 @@ fn a_killed_coldframe_lets_the_program_end_and_then_leaves_nothing() {
     assert!(!made.is_empty());
     child.kill().unwrap();
     let output = child.wait_with_output().unwrap();
-    assert_eq!((text(&output.stdout), text(&output.stderr)), (text(&plain.stdout), String::new()));
+    assert_eq!((stdout(&output), stderr(&output)), (stdout(&plain), String::new()));
     until("the group is taken away", || groups(process).is_empty());
     until("the device is taken away", || !made.iter().any(|name| zrams().contains(name)));
 }
@@ -166,8 +133,8 @@ fn signals_reach_the_program_and_its_end_is_reported() {
     let mut ready = [0; 6];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).unwrap();
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
-    let output: Output = child.wait_with_output().unwrap();
-    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(9), "heard\n"));
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(9), "heard\n"));
     for (words, code) in [(&["sh", "-c", "kill -KILL $$"][..], 137), (&["/etc/passwd"][..], 126)] {
         let mut command = coldframe(&["--by", "kernel", "--ram", "16MiB", "--swap", "zram", "--"]);
         assert_eq!(command.args(words).output().unwrap().status.code(), Some(code), "{words:?}");
@@ -181,11 +148,11 @@ fn ways_of_paging_are_compared_with_equal_memory_and_the_fastest_can_be_pasted()
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let program = built(folder.path());
+    let program = compiled(folder.path(), "sums", SUMS, &["-static"]);
     let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
     command.args(["compare", "-q", "--ram", "60%", "--runs", "1", "--format", "json", "--backing"]).arg(folder.path());
     let output = command.arg("--").arg(&program).arg("1").stdin(Stdio::null()).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     let memory = found["memory_bytes"].as_u64().unwrap();
     // The heap has 48 MiB, and the program nothing else of size.
@@ -204,7 +171,7 @@ fn ways_of_paging_are_compared_with_equal_memory_and_the_fastest_can_be_pasted()
 #[test]
 fn every_way_of_paging_sorts_the_same_and_the_table_fits() {
     let _alone = alone();
-    if !can() || examine(Path::new("/var/tmp")).iter().any(|found| found.health == Health::Missing) {
+    if !can() || !can_page() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -217,8 +184,8 @@ fn every_way_of_paging_sorts_the_same_and_the_table_fits() {
         command.args(["compare", "-q", "--ram", "60%", "--runs", "2", "--backing", "."]).arg("--").args(program);
         command.current_dir(folder.path()).env("NO_COLOR", "1").env("COLUMNS", columns).stdin(Stdio::null());
         let output = command.output().unwrap();
-        let message = text(&output.stdout);
-        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let message = stdout(&output);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let wide = |line: &&str| line.chars().count() > columns.parse().unwrap() && line.trim().contains(' ');
         assert_eq!(message.lines().find(wide), None, "{message}");
         for arm in ["pager ", "kernel, file", "kernel, zram"] {
@@ -232,14 +199,6 @@ fn every_way_of_paging_sorts_the_same_and_the_table_fits() {
             lines.iter().rposition(|line| line.starts_with("  coldframe run --ram ")).expect("a command to paste");
         assert!(lines[..command].iter().any(|line| line.starts_with("Fastest with equal memory: ")), "{message}");
     }
-}
-
-/// The one sentence that a command fails with.
-fn refused(command: &mut Command, code: i32, says: &[&str]) {
-    let output = command.output().unwrap();
-    let errors = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{errors}");
-    assert!(says.iter().all(|says| errors.contains(says)) && errors.lines().count() == 1, "{errors}");
 }
 
 #[test]
@@ -257,13 +216,12 @@ fn what_the_kernel_cannot_do_here_is_one_sentence_with_a_remedy() {
         &["--swap", "--by kernel"],
     );
     let chroot = ["--by", "pager", "--ram", "16MiB", "--", "chroot", "/", "true"];
-    if examine(folder.path()).iter().all(|found| found.health != Health::Missing) {
+    if can_page() {
         refused(&mut coldframe(&chroot), 4, &["chroot cannot be paged", "in the new root"]);
     }
     if !can() {
         return;
     }
-    refused(&mut with(&["--swap", "zram", "--swap-size", "lots"]), 2, &["--swap-size"]);
     refused(&mut with(&["--swap-size", "64MiB"]), 2, &["--swap-size is for our own pager", "--swap"]);
     refused(&mut with(&["--swap", file.to_str().unwrap()]), 2, &["there already", "new file"]);
     refused(&mut with(&["--swap", "/proc/swapfile"]), 4, &["/proc/swapfile", "new file"]);
@@ -271,15 +229,12 @@ fn what_the_kernel_cannot_do_here_is_one_sentence_with_a_remedy() {
     if Tree::machine().text("/proc/swaps").lines().count() < 2 {
         refused(&mut with(&[]), 4, &["no swap", "--swap zram"]);
         // Nobody can page a static program here, and the sentence has both reasons.
-        let program = built(folder.path());
+        let program = compiled(folder.path(), "sums", SUMS, &["-static"]);
         let mut command = coldframe(&["--ram", "16MiB", "--"]);
         refused(command.arg(program).arg("1"), 4, &["linked statically", "no swap"]);
     }
     // As a user without rights, with a program that this user can read.
-    let copy = folder.path().join("coldframe");
-    std::fs::copy(env!("CARGO_BIN_EXE_coldframe"), &copy).unwrap();
-    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let mut other = Command::new(&copy);
+    let mut other = Command::new(copy_for_all(folder.path()));
     other.args(["run", "--by", "kernel", "--ram", "16MiB", "--swap", "zram", "--", "true"]).uid(65534).gid(65534);
     refused(&mut other, 4, &["only root may", "run it as root"]);
 }

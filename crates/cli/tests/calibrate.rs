@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use coldframe_toolbox::programs::stderr;
 use serde_json::Value;
 
 /// A user with a private cache folder and a private folder for temporary files.
@@ -25,7 +26,7 @@ impl User {
 
     fn good(&self, args: &[&str]) -> String {
         let output = self.run(args);
-        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{args:?}: {}", stderr(&output));
         String::from_utf8(output.stdout).expect("text")
     }
 
@@ -36,10 +37,6 @@ impl User {
     fn sheet(&self) -> PathBuf {
         self.home.path().join(".cache/coldframe/here.toml")
     }
-}
-
-fn message(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 fn chess() -> String {
@@ -98,7 +95,7 @@ fn a_machine_is_measured_kept_shown_and_measured_again_when_it_is_another() {
     // A file that is not a sheet is also replaced by a new calibration. If a verb names it, it is refused.
     std::fs::write(user.sheet(), "no sheet").unwrap();
     let refused = user.run(&["devices", "here"]);
-    assert!(!refused.status.success() && message(&refused).contains("here.toml"), "{}", message(&refused));
+    assert!(!refused.status.success() && stderr(&refused).contains("here.toml"), "{}", stderr(&refused));
     user.good(&["doctor", "--calibrate", "--show", "--short"]);
     user.good(&["devices", "here"]);
 }
@@ -109,7 +106,7 @@ fn without_a_sheet_the_remedy_is_said() {
     for args in [vec!["devices", "here"], vec!["advise", &chess(), "--device", "here", "--max-slowdown", "5%"]] {
         let output = user.run(&args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
-        assert!(message(&output).contains("run `coldframe doctor --calibrate`"), "{args:?}: {}", message(&output));
+        assert!(stderr(&output).contains("run `coldframe doctor --calibrate`"), "{args:?}: {}", stderr(&output));
     }
 }
 
@@ -120,8 +117,8 @@ fn a_folder_that_cannot_hold_the_swap_file_is_refused_by_name() {
     std::fs::write(&file, "x").unwrap();
     for path in ["/nowhere/at/all", &file.display().to_string(), "/proc"] {
         let output = user.run(&["doctor", "--calibrate", "--short", "--backing", path]);
-        assert_eq!(output.status.code(), Some(5), "{path}: {}", message(&output));
-        assert!(message(&output).contains(path), "{}", message(&output));
+        assert_eq!(output.status.code(), Some(5), "{path}: {}", stderr(&output));
+        assert!(stderr(&output).contains(path), "{}", stderr(&output));
     }
     assert!(!user.sheet().exists());
 }

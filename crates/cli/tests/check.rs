@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use coldframe_costs::doctor::{examine, Health};
-use coldframe_toolbox::{have, skip, GCC};
+use coldframe_toolbox::have;
+use coldframe_toolbox::programs::{can_page, compiled};
 use serde_json::Value;
 
 /// Touches as many MiB as its argument says, several times over, and has allocated as much again.
@@ -23,17 +23,8 @@ int main(int count, char **words) {
 
 /// The folder with the program `touch`; `None`: this machine cannot do it.
 fn folder() -> Option<tempfile::TempDir> {
-    if examine(Path::new("/tmp")).iter().any(|finding| finding.health == Health::Missing) {
-        skip("this machine cannot page a program; `coldframe doctor` says why");
-        return None;
-    }
-    if !have(&[GCC]) {
-        return None;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let (source, program) = (folder.path().join("touch.c"), folder.path().join("touch"));
-    std::fs::write(&source, TOUCH).unwrap();
-    assert!(Command::new("gcc").arg("-O1").arg("-o").arg(program).arg(source).status().unwrap().success());
+    let folder = can_page().then(|| tempfile::tempdir().unwrap())?;
+    compiled(folder.path(), "touch", TOUCH, &[]);
     Some(folder)
 }
 

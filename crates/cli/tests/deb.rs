@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use coldframe_toolbox::{have, skip};
+use coldframe_toolbox::{have, skip, verbs};
 use serde_json::Value;
 
 const DPKG: coldframe_toolbox::Tool = ("dpkg-deb", "dpkg");
@@ -31,14 +31,6 @@ fn package(folder: &Path) -> Option<PathBuf> {
     command.arg("scripts/deb.sh").arg(built).arg(folder).env("DEB_PACK", "-Zgzip -z1");
     let message = text(command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")));
     Some(PathBuf::from(message.trim()))
-}
-
-/// Names of all verbs with a manual page, as `--help` lists them.
-fn verbs(program: &Path) -> Vec<String> {
-    let help = text(Command::new(program).arg("--help").env("COLUMNS", "200"));
-    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    let names = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-    names.filter_map(|line| Some(line.split_whitespace().next()?.to_string())).filter(|name| name != "help").collect()
 }
 
 #[test]
@@ -75,7 +67,7 @@ fn the_package_installs_and_its_program_finds_its_libraries_and_has_its_pages() 
     assert_eq!(library["health"], "good", "{library}");
     assert!(library["found"].as_str().unwrap().ends_with("usr/lib/coldframe/libcoldframe_preload.so"), "{library}");
     assert!(root.join("usr/lib/coldframe/libcoldframe_plugin.so").exists());
-    let verbs = verbs(&program);
+    let verbs = verbs(&text(Command::new(&program).arg("--help")));
     assert!(verbs.len() > 10, "{verbs:?}");
     for verb in verbs {
         let page = root.join(format!("usr/share/man/man1/coldframe-{verb}.1.gz"));

@@ -5,12 +5,12 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, Stdio};
+use std::sync::MutexGuard;
 
 use coldframe_kernel::{Guard, SwapKind, Tree};
 use coldframe_proc::{advise, scan, Advice, Place};
+use coldframe_toolbox::programs::{self, compiled, copy_for_all, open_to_all, until};
 use coldframe_toolbox::{have, skip, GCC};
 
 /// Writes 32 MiB, then reads the first 4 MiB again and again, 1,024 pages; a child of it sleeps.
@@ -33,9 +33,7 @@ struct Hot(Child);
 impl Hot {
     fn start(user: u32) -> Hot {
         let folder = tempfile::tempdir().unwrap();
-        let (source, program) = (folder.path().join("hot.c"), folder.path().join("hot"));
-        std::fs::write(&source, HOT).unwrap();
-        assert!(Command::new("gcc").args(["-O1", "-o"]).arg(&program).arg(&source).status().unwrap().success());
+        let program = compiled(folder.path(), "hot", HOT, &[]);
         open_to_all(folder.path());
         let mut child =
             Command::new(program).uid(user).gid(user).process_group(0).stdout(Stdio::piped()).spawn().unwrap();
@@ -80,22 +78,9 @@ fn status(process: &str, field: &str) -> String {
     line.unwrap_or("X").trim().to_string()
 }
 
-fn open_to_all(path: &Path) {
-    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-}
-
-fn until(what: &str, done: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(30);
-    while !done() {
-        assert!(Instant::now() < end, "{what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
 /// One test at a time makes swap, since another one says that there is none.
 fn alone() -> Option<MutexGuard<'static, ()>> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    let alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let alone = programs::alone();
     let why = match rustix::process::geteuid().is_root() {
         false => "not root, so no swap is made",
         true if !Path::new("/sys/class/zram-control").is_dir() => "no zram (modprobe zram)",
@@ -113,21 +98,21 @@ fn zram() -> Guard {
     guard
 }
 
-fn coldframe(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_coldframe")).args(words).env("NO_COLOR", "1").output().unwrap()
+fn coldframe(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+    command.args(words).env("NO_COLOR", "1");
+    command
 }
 
 fn message(words: &[&str]) -> String {
-    let output = coldframe(words);
-    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().replace("\n  ", " ")
+    let output = coldframe(words).output().unwrap();
+    assert!(output.status.success(), "{words:?}: {}", programs::stderr(&output));
+    programs::stdout(&output).replace("\n  ", " ")
 }
 
 /// The one sentence that a command fails with.
-fn refused(output: Output, says: &[&str]) {
-    let errors = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(4), "{says:?}: {errors}");
-    assert!(says.iter().all(|says| errors.contains(says)) && errors.lines().count() == 1, "{says:?}: {errors}");
+fn refused(mut command: impl std::borrow::BorrowMut<Command>, says: &[&str]) {
+    programs::refused(command.borrow_mut(), 4, says);
 }
 
 /// The processes of coldframe that hold a program: its parking process, and that process's guard.
@@ -290,7 +275,7 @@ fn with_cgroup_v2_a_group_is_frozen_and_whoever_is_killed_it_runs_on() {
         let mut command = Command::new("unshare");
         command.args(["-m", "sh", "-c", "umount /sys/fs/cgroup/memory 2> /dev/null; exec \"$0\" \"$@\""]);
         let output = command.arg(env!("CARGO_BIN_EXE_coldframe")).args(words).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{}", programs::stderr(&output));
     };
     group.freeze("0");
     for which in ["guard", "parking process"] {
@@ -311,9 +296,7 @@ fn with_cgroup_v2_a_group_is_frozen_and_whoever_is_killed_it_runs_on() {
 fn without_rights_a_users_program_stands_still_and_its_pages_are_read() {
     let Some(_alone) = alone() else { return };
     let (swap, folder) = (zram(), tempfile::tempdir().unwrap());
-    let copy = folder.path().join("coldframe");
-    std::fs::copy(env!("CARGO_BIN_EXE_coldframe"), &copy).unwrap();
-    open_to_all(folder.path());
+    let copy = copy_for_all(folder.path());
     let own = folder.path().join("own");
     std::fs::create_dir(&own).unwrap();
     std::os::unix::fs::chown(&own, Some(65534), None).unwrap();
@@ -323,9 +306,9 @@ fn without_rights_a_users_program_stands_still_and_its_pages_are_read() {
         command
     };
     let root = Hot::start(0);
-    refused(user(&["park", &root.process()]).output().unwrap(), &["belongs to root", "sudo"]);
+    refused(user(&["park", &root.process()]), &["belongs to root", "sudo"]);
     root.runs();
-    refused(user(&["park", "1"]).env_remove("XDG_RUNTIME_DIR").output().unwrap(), &["XDG_RUNTIME_DIR is not set"]);
+    refused(user(&["park", "1"]).env_remove("XDG_RUNTIME_DIR"), &["XDG_RUNTIME_DIR is not set"]);
     let hot = Hot::start(65534);
     let done = |words: &[&str]| assert!(user(words).output().unwrap().status.success(), "{words:?}");
     let name = hot.process();

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
 
-use coldframe_toolbox::{have, GCC};
+use coldframe_toolbox::programs::{can_page, compiled};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
@@ -51,16 +50,8 @@ fn coldframe(folder: &Path) -> Command {
 
 /// The folder with the program; `None`: programs cannot be compiled or paged here.
 fn folder() -> Option<tempfile::TempDir> {
-    static CAN: OnceLock<bool> = OnceLock::new();
-    let can = || have(&[GCC]) && coldframe(Path::new("/")).arg("doctor").output().unwrap().status.success();
-    if !CAN.get_or_init(can) {
-        eprintln!("skipped: needs gcc and a machine that can page, see `coldframe doctor`");
-        return None;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("p.c"), PROGRAM).unwrap();
-    let mut gcc = Command::new("gcc");
-    assert!(gcc.args(["-O1", "-o", "p", "p.c"]).current_dir(folder.path()).status().unwrap().success());
+    let folder = can_page().then(|| tempfile::tempdir().unwrap())?;
+    compiled(folder.path(), "p", PROGRAM, &[]);
     Some(folder)
 }
 

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use coldframe_costs::doctor::{examine, Health};
 use coldframe_store::{Block, Reader, Wanted};
-use coldframe_toolbox::{program_of, skip};
+use coldframe_toolbox::program_of;
+use coldframe_toolbox::programs::can_page;
 
 fn run(folder: &Path, words: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(program_of(words)).args(words).current_dir(folder).output().unwrap();
@@ -24,8 +24,8 @@ fn rows(trace: &Path) -> Vec<(u64, u8)> {
 #[test]
 fn a_raw_file_becomes_the_trace_that_record_makes_and_is_refused_if_it_is_cut() {
     let folder = tempfile::tempdir().unwrap();
-    if examine(folder.path()).iter().any(|finding| finding.health == Health::Missing) {
-        return skip("this machine cannot page a program; `coldframe doctor` says why");
+    if !can_page() {
+        return;
     }
     let at = |name: &str| folder.path().join(name);
     let lines: String = (0..60_000u64).map(|i| format!("{}\n", i * 7919 % 100_003)).collect();

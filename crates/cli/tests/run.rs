@@ -1,10 +1,11 @@
 //! `coldframe run`: unmodified programs in less RAM than they use. Their output must equal the plain run's, byte for
 //! byte.
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use coldframe_toolbox::programs::{compiled, finish, stderr, stdout};
 use coldframe_toolbox::{have, GCC};
 use serde_json::Value;
 
@@ -12,25 +13,6 @@ fn coldframe(arguments: &[&str], folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
     command.arg("run").args(["--backing", folder.to_str().unwrap()]).args(arguments).env("NO_COLOR", "1");
     command
-}
-
-/// Runs a command to its end, or fails after two minutes.
-fn finish(mut command: Command) -> Output {
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
-    let pid = child.id().to_string();
-    let (done, watch) = std::sync::mpsc::channel::<()>();
-    std::thread::spawn(move || {
-        if watch.recv_timeout(Duration::from_secs(120)) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
-            let _ = Command::new("pkill").args(["-KILL", "-P", &pid]).status();
-        }
-    });
-    let output = child.wait_with_output().unwrap();
-    drop(done);
-    output
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// Runs the program in this RAM and compares its output with the plain run's. Returns its statistics.
@@ -52,14 +34,6 @@ fn same_in(ram: &str, program: &[&str]) -> Value {
     let frames = stats["config"]["ram"].as_u64().unwrap() / 4096;
     assert!(count("resident_max") <= frames + 64, "{} pages in RAM, {frames} allowed", count("resident_max"));
     stats
-}
-
-fn compile(folder: &Path, source: &str, extra: &[&str]) -> PathBuf {
-    let (c, binary) = (folder.join("program.c"), folder.join("program"));
-    std::fs::write(&c, source).unwrap();
-    let built = Command::new("gcc").args(["-O1", "-pthread", "-o"]).arg(&binary).arg(&c).args(extra).output().unwrap();
-    assert!(built.status.success(), "{}", stderr(&built));
-    binary
 }
 
 #[test]
@@ -131,7 +105,7 @@ int main(void) {
 fn eight_threads_of_malloc_and_free_see_their_own_bytes() {
     if have(&[GCC]) {
         let folder = tempfile::tempdir().unwrap();
-        let program = compile(folder.path(), THREADS, &[]);
+        let program = compiled(folder.path(), "program", THREADS, &[]);
         same_in("6MiB", &[program.to_str().unwrap()]);
     }
 }
@@ -231,14 +205,14 @@ fn what_cannot_be_run_is_explained() {
     fails(&["--ram", "1MiB", "--", text], 126, text);
     fails(&["--ram", "100", "--", "true"], 2, "256KiB");
     fails(&["--ram", "1MB2", "--", "true"], 2, "--ram");
-    fails(&["--ram", "1MiB", "--read-ahead", "99", "--", "true"], 2, "0 to 31");
+    fails(&["--ram", "1MiB", "--read-ahead", "99", "--", "true"], 2, "0..=31");
     fails(&["--ram", "1MiB", "--backing", "/no/such", "--", "true"], 5, "make the folder");
     fails(&["--ram", "1MiB", "--backing", text, "--", "true"], 5, "neither a folder nor a block device");
     fails(&["--ram", "1MiB"], 2, "required");
     if have(&[GCC]) {
-        let program = compile(folder.path(), "int main(void) { return 0; }", &["-static"]);
+        let program = compiled(folder.path(), "program", "int main(void) { return 0; }", &["-static"]);
         fails(&["--by", "pager", "--ram", "1MiB", "--", program.to_str().unwrap()], 4, "linked statically");
-        let program = compile(folder.path(), "int main(void) { return 0; }", &[]);
+        let program = compiled(folder.path(), "program", "int main(void) { return 0; }", &[]);
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o4755);
         std::fs::set_permissions(&program, mode).unwrap();
         fails(&["--ram", "1MiB", "--", program.to_str().unwrap()], 4, "setuid");
@@ -252,7 +226,7 @@ fn top_shows(run: u32) {
     top.args(["top", pid.trim(), "--once", "--format", "prometheus"]);
     let output = finish(top);
     assert!(output.status.success(), "{}", stderr(&output));
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = stdout(&output);
     let value = |name: &str| -> f64 {
         let line =
             text.lines().find(|line| line.split(' ').next() == Some(name)).unwrap_or_else(|| panic!("{name}: {text}"));
@@ -299,14 +273,13 @@ fn a_window_records_each_entry_of_a_page_however_the_program_ends() {
     }
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    std::fs::write(at("sweep.c"), SWEEP).unwrap();
-    assert!(Command::new("gcc").arg("-O0").arg("-o").arg(at("sweep")).arg(at("sweep.c")).status().unwrap().success());
+    compiled(folder.path(), "sweep", SWEEP, &["-O0"]);
     for ending in [&[][..], &["killed"], &["executes"]] {
         let mut record = Command::new(env!("CARGO_BIN_EXE_coldframe"));
         record.args(["record", "--window", "64", "-o"]).arg(at("t.parquet")).arg("--").arg(at("sweep")).args(ending);
         let output = finish(record);
         assert!(output.status.success(), "{}", stderr(&output));
-        let text = String::from_utf8(output.stdout).unwrap();
+        let text = stdout(&output);
         let (start, sum) = text.trim().split_once(' ').unwrap();
         assert_eq!(sum, "300");
         let start = u64::from_str_radix(start, 16).unwrap();

@@ -4,10 +4,9 @@ use std::io::BufRead;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard};
-use std::time::{Duration, Instant};
 
 use coldframe_kernel::{Place, Tree, Version};
+use coldframe_toolbox::programs::{alone, compiled, copy_for_all, refused, stderr, stdout, until};
 use coldframe_toolbox::{have, skip, GCC};
 use serde_json::Value;
 
@@ -26,12 +25,6 @@ int main(int count, char **words) {
     for (;;) { for (size_t i = 0; i < hot; i += 4096) (void)heap[i]; struct timespec nap = {0, 1000000}; nanosleep(&nap, 0); }
 }
 "#;
-
-/// One test at a time makes swap, since another one says that there is none.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
 
 /// Where groups can be made; `None`: not here.
 fn place() -> Option<Place> {
@@ -57,9 +50,7 @@ struct Running {
 impl Running {
     fn start(place: Place, name: &str, words: &[&str]) -> Running {
         let folder = tempfile::tempdir().unwrap();
-        let (source, program) = (folder.path().join("hot.c"), folder.path().join("hot"));
-        std::fs::write(&source, HOT).unwrap();
-        assert!(Command::new("gcc").args(["-O1", "-o"]).arg(&program).arg(&source).status().unwrap().success());
+        let program = compiled(folder.path(), "hot", HOT, &[]);
         let parents = [Some(place.parent), place.pressure];
         let name = format!("squeezed-{name}-{}", std::process::id());
         let folders: Vec<_> = parents.into_iter().flatten().map(|parent| parent.join(&name)).collect();
@@ -104,23 +95,11 @@ impl Drop for Running {
     }
 }
 
-fn until(what: &str, done: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(60);
-    while !done() {
-        assert!(Instant::now() < end, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 fn squeeze(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
     command.arg("squeeze").args(words).env("NO_COLOR", "1").stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn zram_is_swap() -> bool {
@@ -136,7 +115,7 @@ fn it_finds_what_a_program_needs_and_puts_the_limit_back() {
     let mut command = squeeze(&["--yes", "--swap", "zram", "--for", "300ms", "--max-stall", "20%", "--format", "json"]);
     command.arg("--export").arg(&table).arg("--export").arg(&csv).arg(running.process());
     let output = command.output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     let advised = found["advised_bytes"].as_u64().unwrap() >> 20;
     // 12 MiB are in use all the time; a step is a sixteenth, and the C library and the kernel take some.
@@ -174,50 +153,34 @@ fn a_program_that_ends_meanwhile_ends_the_squeeze() {
     until("a step is measured", || running.limits().0 != first);
     running.kill();
     let output = coldframe.wait_with_output().unwrap();
-    assert!(text(&output.stdout).contains("its last process has ended"), "{output:?}");
-    assert!(text(&output.stdout).contains("The old limit is back"), "{output:?}");
+    assert!(stdout(&output).contains("its last process has ended"), "{output:?}");
+    assert!(stdout(&output).contains("The old limit is back"), "{output:?}");
     assert!(!zram_is_swap());
-}
-
-/// The one sentence that a command fails with.
-fn refused(mut command: Command, code: i32, says: &[&str]) {
-    let output = command.output().unwrap();
-    let errors = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{says:?}: {errors}");
-    assert!(says.iter().all(|says| errors.contains(says)) && errors.lines().count() == 1, "{errors}");
 }
 
 #[test]
 fn what_cannot_be_squeezed_is_one_sentence_with_a_remedy() {
     let _alone = alone();
-    for words in [
-        &["--max-stall", "0%", "1"][..],
-        &["--max-stall", "many", "1"],
-        &["--for", "1ms", "1"],
-        &["--export", "a.html", "1"],
-    ] {
-        refused(squeeze(words), 2, &[words[0].trim_start_matches("--")]);
+    for words in [&["--max-stall", "0%", "1"][..], &["--for", "1ms", "1"], &["--export", "a.html", "1"]] {
+        refused(&mut squeeze(words), 2, &[words[0].trim_start_matches("--")]);
     }
     let Some(place) = place() else { return };
-    refused(squeeze(&["4194304"]), 4, &["no process 4194304", "ps"]);
-    refused(squeeze(&["no-such-container"]), 4, &["no running container or unit", "docker ps"]);
-    refused(squeeze(&["no-such.service"]), 4, &["no running unit", "systemctl"]);
-    refused(squeeze(&["/no/such/group"]), 4, &["no group /no/such/group"]);
-    refused(squeeze(&["--swap", "zram", &std::process::id().to_string()]), 4, &["group"]);
+    refused(&mut squeeze(&["4194304"]), 4, &["no process 4194304", "ps"]);
+    refused(&mut squeeze(&["no-such-container"]), 4, &["no running container or unit", "docker ps"]);
+    refused(&mut squeeze(&["no-such.service"]), 4, &["no running unit", "systemctl"]);
+    refused(&mut squeeze(&["/no/such/group"]), 4, &["no group /no/such/group"]);
+    refused(&mut squeeze(&["--swap", "zram", &std::process::id().to_string()]), 4, &["group"]);
     let locked = Running::start(place.clone(), "locked", &["lock"]);
-    refused(squeeze(&["--swap", "zram", &locked.process()]), 4, &["locked", "LimitMEMLOCK"]);
+    refused(&mut squeeze(&["--swap", "zram", &locked.process()]), 4, &["locked", "LimitMEMLOCK"]);
     drop(locked);
     let running = Running::start(place, "refused", &[]);
     if Tree::machine().text("/proc/swaps").lines().count() < 2 {
-        refused(squeeze(&[&running.process()]), 4, &["no swap", "--swap zram"]);
+        refused(&mut squeeze(&[&running.process()]), 4, &["no swap", "--swap zram"]);
     }
     let folder = tempfile::tempdir().unwrap();
-    let copy = folder.path().join("coldframe");
-    std::fs::copy(env!("CARGO_BIN_EXE_coldframe"), &copy).unwrap();
-    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let mut other = Command::new(&copy);
+    let mut other = Command::new(copy_for_all(folder.path()));
     other.args(["squeeze", "--yes"]).arg(running.process()).uid(65534).gid(65534);
-    refused(other, 4, &["cannot be written by you", "run it as root"]);
+    refused(&mut other, 4, &["cannot be written by you", "run it as root"]);
 }
 
 #[test]
@@ -229,8 +192,8 @@ fn without_yes_a_container_is_named_and_nothing_is_changed() {
     let path = format!("{}:{}", tools.path().display(), std::env::var("PATH").unwrap());
     for words in [&["--swap", "zram", "web-1"][..], &["--dry-run", "--swap", "zram", "web-1"]] {
         let output = squeeze(words).env("PATH", &path).output().unwrap();
-        let message = text(&output.stdout);
-        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let message = stdout(&output);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let folder = running.folders[0].file_name().unwrap().to_string_lossy();
         assert!(message.replace('\n', "").contains(&*folder) && message.contains("--yes"), "{message}");
         assert_eq!((running.limits(), zram_is_swap()), (before.clone(), false));

@@ -3,11 +3,10 @@
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
 
-use coldframe_toolbox::{have, GCC};
+use coldframe_toolbox::programs::{can_page, compiled, stderr, stdout};
 use serde_json::Value;
 
 /// Takes 4 MiB, and then does what its first word says.
@@ -55,33 +54,11 @@ fn coldframe() -> Command {
     command
 }
 
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-/// Whether programs can be paged here; another test covers the case that they cannot.
-fn can_page() -> bool {
-    static CAN: OnceLock<bool> = OnceLock::new();
-    *CAN.get_or_init(|| {
-        let can = have(&[GCC]) && coldframe().arg("doctor").output().unwrap().status.success();
-        if !can {
-            eprintln!("skipped: needs gcc and a machine that can page, see `coldframe doctor`");
-        }
-        can
-    })
-}
-
-/// The compiled program, in the test's own folder.
-fn program(folder: &Path, options: &[&str]) -> PathBuf {
-    let (source, program) = (folder.join("program.c"), folder.join("program"));
-    std::fs::write(&source, PROGRAM).unwrap();
-    let built = Command::new("gcc").arg("-O1").args(options).arg("-o").arg(&program).arg(&source).status();
-    assert!(built.unwrap().success());
-    program
+/// The compiled program, in the test's own folder; `None`: programs cannot be compiled or paged here.
+fn folder(options: &[&str]) -> Option<tempfile::TempDir> {
+    let folder = can_page().then(|| tempfile::tempdir().unwrap())?;
+    compiled(folder.path(), "program", PROGRAM, options);
+    Some(folder)
 }
 
 /// Records the program with these options; returns the output and the statistics.
@@ -103,11 +80,7 @@ fn nothing_is_left(folder: &Path) {
 
 #[test]
 fn the_pager_records_where_nobody_says_otherwise() {
-    if !can_page() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    program(folder.path(), &[]);
+    let Some(folder) = folder(&[]) else { return };
     let (output, stats) = recorded(folder.path(), &[], &["./program"]);
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!((stdout(&output).as_str(), stats["via"].as_str()), ("130560\n", Some("faults")));
@@ -117,11 +90,7 @@ fn the_pager_records_where_nobody_says_otherwise() {
 
 #[test]
 fn a_check_asks_about_this_machine_and_says_yes_or_no() {
-    if !can_page() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    program(folder.path(), &[]);
+    let Some(folder) = folder(&[]) else { return };
     recorded(folder.path(), &[], &["./program"]);
     // Paging is a small part of so long a program on any machine.
     let check = |ram: &str| {
@@ -136,11 +105,7 @@ fn a_check_asks_about_this_machine_and_says_yes_or_no() {
 
 #[test]
 fn a_recording_ends_with_its_program_however_that_ends() {
-    if !can_page() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    program(folder.path(), &[]);
+    let Some(folder) = folder(&[]) else { return };
     for (options, word, message) in [
         (&[][..], "dies", "ended by SIGKILL (signal 9): this is about what it did until then"),
         (&[], "fails", "the program ended with exit code 3"),
@@ -158,11 +123,7 @@ fn a_recording_ends_with_its_program_however_that_ends() {
 
 #[test]
 fn a_program_that_goes_to_the_background_is_said_and_its_number() {
-    if !can_page() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    program(folder.path(), &[]);
+    let Some(folder) = folder(&[]) else { return };
     let (output, stats) = recorded(folder.path(), &[], &["./program", "leaves"]);
     let left = stats["processes_left"][0].as_u64().expect("it sleeps").to_string();
     let _ = Command::new("kill").args(["-KILL", &left]).status();
@@ -176,11 +137,7 @@ fn a_program_that_goes_to_the_background_is_said_and_its_number() {
 
 #[test]
 fn a_signal_to_coldframe_ends_the_recording_and_the_trace_is_whole() {
-    if !can_page() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    program(folder.path(), &[]);
+    let Some(folder) = folder(&[]) else { return };
     for signal in ["-TERM", "-INT"] {
         let mut command = coldframe();
         command.current_dir(folder.path()).args(["record", "-o", "t.parquet", "--", "./program", "stays"]);
@@ -198,11 +155,7 @@ fn a_signal_to_coldframe_ends_the_recording_and_the_trace_is_whole() {
 
 #[test]
 fn the_standard_input_stays_the_programs_own() {
-    if !can_page() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    program(folder.path(), &[]);
+    let Some(folder) = folder(&[]) else { return };
     let mut command = coldframe();
     command.current_dir(folder.path()).args(["record", "-o", "t.parquet", "--", "./program", "asks"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -213,11 +166,7 @@ fn the_standard_input_stays_the_programs_own() {
 /// A program that the pager cannot record is refused in one sentence.
 #[test]
 fn a_static_program_is_refused_in_one_sentence() {
-    if !can_page() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    program(folder.path(), &["-static"]);
+    let Some(folder) = folder(&["-static"]) else { return };
     let mut command = coldframe();
     command.current_dir(folder.path()).env("PATH", "/nonexistent").args(["record", "--", "./program"]);
     let output = command.output().unwrap();
@@ -248,11 +197,8 @@ fn what_cannot_be_started_leaves_no_folder_behind() {
 
 #[test]
 fn a_folder_that_takes_no_trace_is_said_before_the_program_runs() {
-    if !can_page() {
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let program = program(folder.path(), &[]);
+    let Some(folder) = folder(&[]) else { return };
+    let program = folder.path().join("program");
     for out in ["/nonexistent/t.parquet", "/proc/t.parquet", "."] {
         let output =
             coldframe().current_dir(folder.path()).args(["record", "-o", out, "--"]).arg(&program).output().unwrap();

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod documents;
+pub mod programs;
 pub mod schemas;
 
 use std::path::{Path, PathBuf};

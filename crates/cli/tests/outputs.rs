@@ -1,35 +1,41 @@
-//! The output of verbs with `--format json` matches `docs/schema`. The check knows the keywords that those files use,
-//! and refuses any other keyword.
+//! The output of each verb fits 80 columns, and 120; with `--format json` it matches `docs/schema`. The check knows the
+//! keywords that those files use, and refuses any other keyword.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use coldframe_costs::doctor::{examine, Health};
 use coldframe_kernel::{Place, Tree};
+use coldframe_toolbox::programs::{can_page, message, stderr};
 use coldframe_toolbox::{command_of, verbs};
 use serde_json::{json, Value};
 
-/// Commands, one per line; `$` is the folder of the shipped traces. Later commands use files of earlier ones.
+/// Commands, one per line; `$` is the folder of the shipped traces, `!` stands before one without JSON. Later commands use
+/// files of earlier ones.
 const COMMANDS: &str = "\
 trace import din:t.din -o t.parquet
-trace info $/worker.parquet
+trace info $/shop.parquet
+trace info $/cjpeg.parquet
 trace info t.parquet
 trace info $/swap-desktop.csv.zst
 trace heatmap t.parquet
+!trace cut $/shop.parquet -o part.parquet --rows 10000
 trace reduce $/worker.parquet -o small.parquet --above 64KiB
 generate phone --category browser -o phone.parquet
 trace merge phone.parquet phone.parquet -o both.parquet
 trace mix --task $/worker.parquet*2 --task $/memload.parquet --slice 10000 -o mix.parquet
 trace convert t.parquet --to oracleGeneral -o t.bin
-sim $/worker.parquet --policy clock,lru,opt --ram 10%,50%
+sim $/worker.parquet --policy clock,sieve,lru,opt --ram 10%,50%
+!sim $/shop.parquet --plot
 sim $/worker.parquet --ram 50% --journal w.journal
-sim $/fft.parquet --system ddb --ram 16KiB
+replay w.journal
+sim $/cjpeg.parquet --system ddb --ram 16KiB --handler sequential,delayed-dual-buffering
+sim $/render.parquet --system swl --ram 64KiB --policy clock,pa-clock:budget=13
 sim mix.parquet --system sap --ram 50% --prefetch off,75
+sim mix.parquet --system sap --ram 50%
 sim mix.parquet --system drswap --ram 50% --swap-size 64MiB --swap-device emmc,nvm-dr
 sim $/swap-desktop.csv.zst --layout log,linux-ftl --blocks 1024
 sim $/worker.parquet --ram 50% --swap-device zram-lz4,nvm --swap-size 50%
-replay w.journal
-advise $/worker.parquet --device NAND01GW3B2B --policy clock --no-cache
+advise $/worker.parquet --device NAND01GW3B2B --policy clock --no-cache -o advised.toml
 lab check $/worker.parquet --max-ram 512KiB --device NAND01GW3B2B --policy clock --no-cache
 park --list
 policies
@@ -38,16 +44,29 @@ devices KFG1G16Q2M
 doctor
 teach
 teach belady
+!teach belady --all
 papers ddb
 papers --on $/worker.parquet --ram 50%
 ";
 /// Commands that need a machine that can page.
 const PAGED: &str = "\
-doctor --calibrate --show
+!record -o sort.parquet -- sort -o sorted n.txt
+!run --ram 1MiB -- sort -o sorted n.txt
+doctor --calibrate --short
 advise sort.parquet --device here
 lab check sort.parquet --max-ram 512MiB --device here
 check --max-ram 512MiB -- sort -o sorted n.txt
 ";
+/// Verbs that the commands do not try, and the reason.
+const OTHERS: [(&str, &str); 6] = [
+    ("compare", "it makes swap for the whole machine; tests/by_kernel.rs runs it, one test at a time; its JSON is checked below"),
+    ("squeeze", "it needs a group to squeeze; a test beside its words checks their width, one below its JSON"),
+    ("resume", "it needs a parked program; tests/park.rs runs it"),
+    ("top", "a running program's, and its table is run's; its JSON is checked below"),
+    ("completions", "a script for a shell"),
+    ("man", "a page for man, which breaks its lines"),
+];
+
 /// The schema of a command's output: that of its verb, except for what is asked of a trace or a program.
 fn schema_of(line: &str) -> &str {
     match (verb_of(line), line.contains("--device here")) {
@@ -59,7 +78,7 @@ fn schema_of(line: &str) -> &str {
     }
 }
 
-/// Schemas of outputs that no verb prints with `--format json` alone: `attach`, `advise` and the headline command print an
+/// Schemas of outputs that no verb prints with `--format json` alone: `advise` and `coldframe -- PROGRAM` print an
 /// answer, `check` writes a need, `record` writes its statistics.
 const FILES: [&str; 3] = ["answer", "need", "record"];
 /// The schema of `papers --on`.
@@ -68,19 +87,21 @@ const STUDY: &str = "papers-on";
 const CALIBRATE: &str = "calibrate";
 /// The schema of `run --by kernel`; `tests/by_kernel.rs` has the rest of it.
 const KERNEL: &str = "run-kernel";
-/// Verbs whose JSON is checked elsewhere, in another test or below, because they do not print it on stdout and exit.
-const OTHERS: [&str; 4] = ["run", "top", "compare", "squeeze"];
-
-fn coldframe(words: &[String], folder: &Path) -> std::process::Output {
+fn coldframe(words: &[String], folder: &Path, columns: usize) -> std::process::Output {
     let (program, own) = command_of(words);
     let mut command = Command::new(program);
-    command.args(own).current_dir(folder).env("NO_COLOR", "1").env("COLUMNS", "400").env("XDG_CACHE_HOME", folder);
-    command.output().expect("the command runs")
+    command.args(own).current_dir(folder).env("NO_COLOR", "1").env("COLUMNS", columns.to_string());
+    command.env("XDG_CACHE_HOME", folder).output().expect("the command runs")
 }
 
 /// The verb of a command; of `trace VERB`, the second word.
 fn verb_of(line: &str) -> &str {
-    line.trim_start_matches("trace ").trim_start_matches("lab ").split(' ').next().unwrap_or_default()
+    line.trim_start_matches('!')
+        .trim_start_matches("trace ")
+        .trim_start_matches("lab ")
+        .split(' ')
+        .next()
+        .unwrap_or_default()
 }
 
 fn words(line: &str) -> Vec<String> {
@@ -197,7 +218,7 @@ fn top(folder: &Path) -> Value {
     let of = running.id();
     let programs = || std::fs::read_to_string(format!("/proc/{of}/task/{of}/children")).unwrap_or_default();
     let look = |pid: &str| {
-        let output = coldframe(&words(&format!("top {pid} --once --format json")), folder);
+        let output = coldframe(&words(&format!("top {pid} --once --format json")), folder, WIDE);
         output.status.success().then(|| serde_json::from_slice(&output.stdout).unwrap())
     };
     let found = (0..300).find_map(|_| {
@@ -222,89 +243,126 @@ fn squeeze(folder: &Path) -> Option<Value> {
     let mut shell = shell.spawn().unwrap();
     std::io::Read::read_exact(shell.stdout.as_mut().unwrap(), &mut [0; 6]).unwrap();
     let line = format!("squeeze --yes --swap zram --for 100ms --max-stall 90% --format json {}", shell.id());
-    let done = coldframe(&words(&line), folder);
+    let done = coldframe(&words(&line), folder, WIDE);
     drop(shell.stdin.take());
     shell.wait().unwrap();
     while std::fs::remove_dir(&group).is_err() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
     Some(serde_json::from_slice(&done.stdout).unwrap())
 }
 
-#[test]
-fn every_verbs_json_is_of_its_schema() {
+/// Columns of a terminal in which no line is broken.
+const WIDE: usize = 400;
+
+/// A folder with the inputs of the commands, and those that can run here.
+fn inputs() -> (tempfile::TempDir, Vec<&'static str>) {
     let folder = tempfile::tempdir().unwrap();
     let lines: String = (0..3000).map(|i| format!("{} {:x}\n", i % 3, i * 7919 % 100_000 * 64)).collect();
     std::fs::write(folder.path().join("t.din"), lines).unwrap();
     let numbers: String = (0..100_000u64).map(|i| format!("{}\n", i * 7919 % 100_003)).collect();
     std::fs::write(folder.path().join("n.txt"), numbers).unwrap();
-    let pages = examine(folder.path()).iter().all(|found| found.health != Health::Missing);
-    if pages {
-        let done = coldframe(&words("record -o sort.parquet -- sort -o sorted n.txt"), folder.path());
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        let done = coldframe(&words("run --ram 4MiB --stats run.json -- sort -o sorted n.txt"), folder.path());
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        let stats: Value = serde_json::from_slice(&std::fs::read(folder.path().join("run.json")).unwrap()).unwrap();
-        fits("run", "run --stats", &stats);
+    (folder, COMMANDS.lines().chain(if can_page() { PAGED } else { "" }.lines()).collect())
+}
+
+/// The lines that are too wide in a terminal with this many columns, the first of each command.
+fn too_wide(columns: usize) -> Vec<String> {
+    let (folder, commands) = inputs();
+    let wide = |line: &&str| {
+        let text = message(&coldframe(&words(line.trim_start_matches('!')), folder.path(), columns));
+        assert!(!text.contains("error:"), "{line}: {text}");
+        // A single word may be a path, which must not be broken.
+        let wide = text.lines().find(|line| line.chars().count() > columns && line.trim().contains(' '));
+        wide.map(|wide| format!("{line}, {columns} columns:\n{wide}"))
+    };
+    commands.iter().filter_map(wide).collect()
+}
+
+#[test]
+fn every_verb_fits_80_columns() {
+    assert_eq!(too_wide(80), [""; 0]);
+}
+
+#[test]
+fn every_verb_fits_120_columns() {
+    assert_eq!(too_wide(120), [""; 0]);
+}
+
+/// The JSON that a command wrote to a file.
+fn written(line: &str, folder: &Path, file: &str) -> Value {
+    let done = coldframe(&words(line), folder, WIDE);
+    assert!(done.status.success(), "{line}: {}", stderr(&done));
+    serde_json::from_slice(&std::fs::read(folder.join(file)).unwrap()).unwrap()
+}
+
+#[test]
+fn every_verbs_json_is_of_its_schema() {
+    let (folder, commands) = inputs();
+    if can_page() {
+        let line = "run --ram 4MiB --stats run.json -- sort -o sorted n.txt";
+        fits("run", line, &written(line, folder.path(), "run.json"));
         fits("top", "top --once", &top(folder.path()));
         let line = "-q compare --ram 4MiB --runs 1 --format json -- sort -o sorted n.txt";
-        let done = coldframe(&words(line), folder.path());
-        assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+        let done = coldframe(&words(line), folder.path(), WIDE);
+        assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
         fits("compare", line, &serde_json::from_slice(&done.stdout).unwrap());
     }
     let zram = rustix::process::geteuid().is_root() && Path::new("/sys/class/zram-control").is_dir();
     if zram && Place::find(&Tree::machine()).is_ok() {
         let line = "run --by kernel --swap zram --ram 16MiB --stats kernel.json -- sort -o sorted n.txt";
-        let done = coldframe(&words(line), folder.path());
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        let stats = serde_json::from_slice(&std::fs::read(folder.path().join("kernel.json")).unwrap()).unwrap();
-        fits(KERNEL, line, &stats);
+        fits(KERNEL, line, &written(line, folder.path(), "kernel.json"));
         if let Some(found) = squeeze(folder.path()) {
             fits("squeeze", "squeeze", &found);
         }
     }
-    for line in COMMANDS.lines().chain(if pages { PAGED.lines() } else { "".lines() }) {
-        let asked = match line.split_once(" -- ") {
-            Some((options, program)) => format!("{options} --format json -- {program}"),
-            None => format!("{line} --format json"),
+    for line in commands {
+        let command = match (line.strip_prefix('!'), line.split_once(" -- ")) {
+            (Some(line), _) => line.into(),
+            (None, Some((options, program))) => format!("{options} --format json -- {program}"),
+            (None, None) => format!("{line} --format json"),
         };
-        let output = coldframe(&words(&asked), folder.path());
+        let output = coldframe(&words(&command), folder.path(), WIDE);
         // A check that answers no has succeeded.
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(matches!(output.status.code(), Some(0 | 1)), "{line}: {errors}");
-        let value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{line}: {e}: {errors}"));
-        fits(schema_of(line), line, &value);
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{line}: {}", stderr(&output));
+        if !line.starts_with('!') {
+            let value = serde_json::from_slice(&output.stdout);
+            fits(schema_of(line), line, &value.unwrap_or_else(|e| panic!("{line}: {e}: {}", stderr(&output))));
+        }
     }
 }
 
 #[test]
-fn every_verb_with_json_has_a_schema_and_every_schema_a_verb() {
+fn every_verb_is_tried_and_every_one_with_json_has_a_schema_and_every_schema_a_verb() {
     let folder = tempfile::tempdir().unwrap();
-    let help = |words: &[&str]| {
-        let words: Vec<String> = words.iter().map(ToString::to_string).collect();
-        String::from_utf8_lossy(&coldframe(&words, folder.path()).stdout).into_owned()
+    let help = |of: &[&str]| {
+        let words: Vec<String> = of.iter().chain(&["--help"]).map(ToString::to_string).collect();
+        String::from_utf8(coldframe(&words, folder.path(), WIDE).stdout).unwrap()
     };
-    let with_json = |words: &[&str]| {
-        let text = help(&[words, &["--help"]].concat());
-        text.lines().skip_while(|line| !line.contains("--format <")).take(2).any(|line| line.contains("json"))
-    };
-    let product = verbs(&help(&["--help"])).into_iter().filter(|verb| with_json(&[verb]));
-    let laboratory = verbs(&help(&["lab", "--help"])).into_iter().filter(|verb| with_json(&["lab", verb]));
-    let traces = verbs(&help(&["trace", "--help"])).into_iter().filter(|verb| with_json(&["trace", verb]));
-    let mut verbs: Vec<String> = product.chain(laboratory).chain(traces).collect();
-    verbs.sort();
-    verbs.dedup();
-    assert!(verbs.len() > 15, "{verbs:?}");
+    let (mut all, mut schemas) = (Vec::new(), Vec::new());
+    for of in [&[][..], &["lab"], &["trace"]] {
+        for verb in verbs(&help(of)).into_iter().filter(|verb| verb != "trace") {
+            let text = help(&[of, &[&verb]].concat());
+            let form = text.lines().skip_while(|line| !line.contains("--format <")).take(2);
+            if form.into_iter().any(|line| line.contains("json")) {
+                schemas.push(verb.clone());
+            }
+            all.push(verb);
+        }
+    }
+    assert!(all.len() > 25, "{all:?}");
+    for verb in all {
+        let tried = COMMANDS.lines().chain(PAGED.lines()).any(|line| verb_of(line) == verb);
+        assert!(tried || OTHERS.iter().any(|(other, _)| *other == verb), "{verb}: add a line above");
+    }
+    schemas.sort();
+    schemas.dedup();
     let files = std::fs::read_dir(root().join("docs/schema")).unwrap().map(|entry| entry.unwrap().path());
     let json = files.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
-    let mut schemas: Vec<String> = json.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect();
-    schemas.sort();
-    assert!(schemas.iter().any(|name| name == STUDY), "papers --on has other JSON than papers");
-    schemas.retain(|name| ![STUDY, KERNEL, CALIBRATE].contains(&name.as_str()) && !FILES.contains(&name.as_str()));
-    assert_eq!(verbs, schemas);
-    for verb in verbs {
-        let tried = COMMANDS.lines().chain(PAGED.lines()).any(|line| verb_of(line) == verb);
-        assert!(tried || OTHERS.contains(&verb.as_str()), "{verb}: add a line above");
-    }
+    let mut stored: Vec<String> = json.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect();
+    stored.sort();
+    let others = [&FILES[..], &[STUDY, KERNEL, CALIBRATE]].concat();
+    assert!(others.iter().all(|name| stored.iter().any(|file| file == name)), "{stored:?}");
+    stored.retain(|name| !others.contains(&name.as_str()));
+    assert_eq!(schemas, stored);
 }
