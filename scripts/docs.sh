@@ -20,8 +20,10 @@ done
     for program in coldframe coldframe-lab "coldframe-lab trace"; do
         # shellcheck disable=SC2086 # a program and a verb
         run() { "$(dirname "$coldframe")/"$program "$@"; }
+        shown() { printf '## %s\n\n```text\n%s\n```\n\n' "$program${1:+ $1}" "$(run ${1:+"$1"} --help)"; }
+        shown
         for verb in $(run --help | sed -n '/^Examples:/q; s/^  \([a-z][a-z-]*\) .*/\1/p'); do
-            [ "$verb" = help ] || printf '## %s %s\n\n```text\n%s\n```\n\n' "$program" "$verb" "$(run "$verb" --help)"
+            case $verb in help | trace) ;; *) shown "$verb" ;; esac
         done
     done
 } > $generated/reference.md
