@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Instant;
 
-use coldframe_kernel::{join, Group, Guard, KernelError, Place, SwapKind, SwapSpace, Swaps, Tree, Watch};
+use coldframe_kernel::{join, Group, Guard, KernelError, LimitWatch, Place, SwapKind, SwapSpace, Swaps, Tree};
 use schemars::JsonSchema;
 use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -186,7 +186,7 @@ fn inside(ready: &Ready, order: &Order, guard: &mut Guard) -> Result<KernelRun, 
         n => format!("coldframe-{}-{n}", std::process::id()),
     };
     let group = guard.group(&ready.place, &name)?;
-    let watch = Watch::start(&tree, &group, &space, ram)?;
+    let watch = LimitWatch::start(&tree, &group, &space, ram)?;
     let began = Instant::now();
     let ended = in_group(&group, order.command).and_then(|command| order.start(command)?.wait(&order.care()));
     let seconds = began.elapsed().as_secs_f64();

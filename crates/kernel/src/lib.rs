@@ -8,7 +8,7 @@
 //!    ├─ Place    where a group can be made: cgroup v1, v2 as root, v2 in a delegated subtree
 //!    ├─ Swaps    what there is to swap to
 //!    └─ Guard    a process that makes groups and swap devices, and removes them when this process is gone
-//!         ├─ Group ── limit, counters, pressure;  Watch ── keeps the limit while the program runs
+//!         ├─ Group ── limit, counters, pressure;  LimitWatch ── keeps the limit while the program runs
 //!         ├─ Parking ── stops programs and pushes them out, remembers what they used, fetches it before they run again
 //!         └─ Squeeze ── lowers the limit of an existing group (`group_of`), step by step
 //! ```
@@ -44,7 +44,7 @@ pub use counters::Counters;
 pub use error::KernelError;
 pub use group::{join, Group};
 pub use guard::{serve, Guard};
-pub use limit_watch::{Watch, Watched};
+pub use limit_watch::{GroupUsage, LimitWatch};
 pub use parked::{Bytes, Program};
 pub use parking::Parking;
 pub use place::Place;

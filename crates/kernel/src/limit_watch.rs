@@ -23,7 +23,7 @@ const RARELY: u32 = 50;
 
 /// What the group used.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Watched {
+pub struct GroupUsage {
     /// The limit at the end, bytes.
     pub limit: u64,
     /// The most memory outside the heap, bytes.
@@ -36,17 +36,17 @@ pub struct Watched {
 
 /// The watching thread.
 #[derive(Debug)]
-pub struct Watch {
+pub struct LimitWatch {
     ended: Arc<AtomicBool>,
-    thread: JoinHandle<Watched>,
+    thread: JoinHandle<GroupUsage>,
 }
 
-impl Watch {
+impl LimitWatch {
     /// Sets the group's limit and starts to watch.
     ///
     /// # Errors
     /// The kernel refuses the limit.
-    pub fn start(tree: &Tree, group: &Group, space: &SwapSpace, ram: u64) -> Result<Watch, KernelError> {
+    pub fn start(tree: &Tree, group: &Group, space: &SwapSpace, ram: u64) -> Result<LimitWatch, KernelError> {
         let budget = Budget::new(ram);
         let file = group.file(group.version().limit_file());
         group
@@ -58,7 +58,7 @@ impl Watch {
             group: group.clone(),
             space: space.clone(),
             budget,
-            usage: Watched::default(),
+            usage: GroupUsage::default(),
             delays: BTreeMap::new(),
         };
         let stop = ended.clone();
@@ -71,11 +71,11 @@ impl Watch {
             }
             looker.end()
         });
-        Ok(Watch { ended, thread })
+        Ok(LimitWatch { ended, thread })
     }
 
     /// Ends it.
-    pub fn end(self) -> Watched {
+    pub fn end(self) -> GroupUsage {
         self.ended.store(true, Relaxed);
         self.thread.thread().unpark();
         self.thread.join().unwrap_or_default()
@@ -87,7 +87,7 @@ struct Looker {
     group: Group,
     space: SwapSpace,
     budget: Budget,
-    usage: Watched,
+    usage: GroupUsage,
     delays: BTreeMap<u32, u64>,
 }
 
@@ -110,9 +110,9 @@ impl Looker {
         }
     }
 
-    fn end(self) -> Watched {
+    fn end(self) -> GroupUsage {
         let ticks: u64 = self.delays.values().sum();
-        Watched {
+        GroupUsage {
             limit: self.budget.limit(),
             outside_heap: self.budget.outside_heap(),
             delay: Duration::from_millis(ticks * 10),
