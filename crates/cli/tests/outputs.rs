@@ -58,11 +58,12 @@ lab check sort.parquet --max-ram 512MiB --device here
 check --max-ram 512MiB -- sort -o sorted n.txt
 ";
 /// Verbs that the commands do not try, and the reason.
-const OTHERS: [(&str, &str); 6] = [
+const OTHERS: [(&str, &str); 7] = [
     ("compare", "it makes swap for the whole machine; tests/by_kernel.rs runs it, one test at a time; its JSON is checked below"),
     ("squeeze", "it needs a group to squeeze; a test beside its words checks their width, one below its JSON"),
     ("resume", "it needs a parked program; tests/park.rs runs it"),
     ("top", "a running program's, and its table is run's; its JSON is checked below"),
+    ("report", "a page, not lines; lab-cli/tests/report.rs reads it"),
     ("completions", "a script for a shell"),
     ("man", "a page for man, which breaks its lines"),
 ];
@@ -87,6 +88,7 @@ const STUDY: &str = "papers-on";
 const CALIBRATE: &str = "calibrate";
 /// The schema of `run --by kernel`; `tests/by_kernel.rs` has the rest of it.
 const KERNEL: &str = "run-kernel";
+
 fn coldframe(words: &[String], folder: &Path, columns: usize) -> std::process::Output {
     let (program, own) = command_of(words);
     let mut command = Command::new(program);
