@@ -78,7 +78,7 @@ impl Verb<Failure> for Args {
             output::tell(&recording::words(&recorded));
         }
         if let Some(path) = &self.stats {
-            output::write(Some(path), &output::json(&recorded))?;
+            output::file(path, &output::json(&recorded))?;
         }
         Ok(ExitCode::SUCCESS)
     }
