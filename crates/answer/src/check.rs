@@ -103,7 +103,8 @@ impl Check<'_> {
         let (need, answer) = match paged {
             Ok(measured) => measured,
             Err(why) => {
-                let answer = Answer::ReferencedBits(watch::program(self.command, &why, &self.limits(), listener)?);
+                let watched = watch::program(self.command, &self.limits(), None, listener)?;
+                let answer = Answer::ReferencedBits(watched.answer(&why, &self.limits(), None)?);
                 *recorder = Recorder::Bits(why);
                 (Need::of(&answer, &[], None), answer)
             }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::curve::Point;
 use crate::not_paged::NotPaged;
+use crate::trials::{By, Measured};
 use crate::SCHEMA_VERSION;
 
 /// The name of this machine as a device.
@@ -25,7 +26,7 @@ pub struct Common {
     pub program: String,
     /// Its command line.
     pub command: Option<String>,
-    /// The stand-alone time.
+    /// The stand-alone time: of the program alone, if that was run; else as the recording shows it.
     pub program_seconds: f64,
     /// How long it took while it was recorded or watched.
     pub recorded_seconds: f64,
@@ -46,12 +47,15 @@ pub struct Common {
     /// A size of RAM whose cost was wanted (`--ram`): the curve has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given_ram_bytes: Option<u64>,
-    /// The extra time of a run with it, in percent, at the bad end.
+    /// The longest extra time of a run with it, in percent of the stand-alone time.
     pub slowdown_percent: f64,
-    /// Whether that is relative to the stand-alone time. If it does not meet the limit even with all its RAM, it is
-    /// relative to the run with all its RAM.
-    pub within_slowdown: bool,
-    /// Run time by RAM, largest first.
+    /// Who pages the recommended run: the faster one that was measured; `None`: it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<By>,
+    /// Measured runs: the program alone, then in less RAM.
+    #[serde(default)]
+    pub runs: Vec<Measured>,
+    /// Predicted run time by RAM, largest first.
     pub curve: Vec<Point>,
     /// With less RAM than this it takes more than twice as long as with all its RAM; `None`: at no size that was
     /// tried.
@@ -82,7 +86,6 @@ impl Common {
             version: env!("CARGO_PKG_VERSION").into(),
             kind: "advice".into(),
             device: DEVICE.into(),
-            within_slowdown: true,
             ..Common::default()
         }
     }
@@ -90,6 +93,78 @@ impl Common {
     /// The point of a size on the curve.
     pub fn at(&self, ram: u64) -> Option<&Point> {
         self.curve.iter().find(|point| point.ram_bytes == ram)
+    }
+
+    /// The program alone, if it was run.
+    pub fn plain(&self) -> Option<&Measured> {
+        self.runs.iter().find(|one| one.by == By::Plain)
+    }
+
+    /// Runs in this RAM.
+    pub fn run(&self, by: By, ram: u64) -> Option<&Measured> {
+        self.runs.iter().find(|one| one.by == by && one.ram_bytes == Some(ram))
+    }
+
+    /// What all processes have together with this size for each: in the ratio of the nearest point of the curve.
+    fn together(&self, ram: u64) -> u64 {
+        let near = self.curve.iter().min_by_key(|point| point.ram_bytes.abs_diff(ram));
+        near.map_or(ram, |near| (near.together_bytes as f64 / near.ram_bytes.max(1) as f64 * ram as f64) as u64)
+    }
+
+    /// What is known of a size with the recommended pager, or else with the other one: measured, or else predicted.
+    pub fn known(&self, ram: u64) -> Option<Known> {
+        let count = |run: &&Measured| run.failed.is_none();
+        let first = if self.by == Some(By::Kernel) { By::Kernel } else { By::Pager };
+        let other = if first == By::Kernel { By::Pager } else { By::Kernel };
+        let run = self.run(first, ram).filter(count).or_else(|| self.run(other, ram).filter(count));
+        let measured = run.map(|run| Known {
+            ram_bytes: ram,
+            by_kernel: run.by == By::Kernel,
+            together_bytes: self.together(ram),
+            seconds: run.seconds,
+            range: run.range().map(|(low, high)| (low, Some(high))),
+            page_reads: run.page_reads,
+            runs: run.runs.len(),
+            more: run.more,
+        });
+        measured.or_else(|| self.at(ram).map(Known::predicted))
+    }
+}
+
+/// What is known of a size of RAM.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Known {
+    /// `--ram`.
+    pub ram_bytes: u64,
+    /// The run time.
+    pub seconds: f64,
+    /// Its range, whose end may not be known; `None`: of one run.
+    pub range: Option<(f64, Option<f64>)>,
+    /// Pages that come back from the device.
+    pub page_reads: u64,
+    /// What all processes have together at one time, with so much RAM for each.
+    pub together_bytes: u64,
+    /// Whether the kernel paged it.
+    pub by_kernel: bool,
+    /// Runs that were measured; 0: it is predicted.
+    pub runs: usize,
+    /// It takes longer than `seconds`.
+    pub more: bool,
+}
+
+impl Known {
+    /// A point of the curve.
+    pub fn predicted(point: &Point) -> Known {
+        Known {
+            ram_bytes: point.ram_bytes,
+            seconds: point.seconds,
+            range: Some((point.seconds_low.max(0.0), point.seconds_high)),
+            page_reads: point.device_reads,
+            together_bytes: point.together_bytes,
+            by_kernel: false,
+            runs: 0,
+            more: point.seconds_high.is_none(),
+        }
     }
 }
 

@@ -2,24 +2,21 @@
 //! behind zswap.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use coldframe_kernel::{SwapKind, Tree};
-use coldframe_live::Options;
 use coldframe_sheet::quantity::{self, ram_size};
 
-use crate::child::{Care, Child, Signals, Why};
+use crate::bench::{self, Bench, Ran};
+use crate::child::Signals;
 use crate::compared::{Arm, Compared, Plain, Size, Timed};
 use crate::error::AnswerError;
 use crate::listener::Listener;
-use crate::order::{Order, Program};
 use crate::pager::Pager;
-use crate::program::{binary, default_backing, pageable, plain};
-use crate::run::{run, Run};
+use crate::program::{binary, default_backing, pageable};
 use crate::run_kernel::ready;
+use crate::streams::{Output, Streams};
 use crate::SCHEMA_VERSION;
 
 /// More RAM than any program here needs, to measure how much it does.
@@ -60,12 +57,15 @@ pub fn compare(of: &Comparison, listener: &dyn Listener) -> Result<Compared, Ans
     let folder = tempfile::Builder::new().prefix("coldframe-compare-").tempdir_in(&backing);
     let remedy = "give --backing a folder that you may write to";
     let folder = folder.map_err(|e| AnswerError::new(5, format!("no folder for swap files: {e}; {remedy}")))?;
-    let bench = Bench { program: of.command, folder: folder.path(), signals: Signals::catch()?, listener };
+    let (signals, streams) = (Signals::catch()?, Streams::new()?);
+    let bench = Bench { program: of.command, folder: folder.path(), streams: &streams, signals: &signals };
+    let runs = Runs { bench, listener };
     let (ways, left_out) = ways(of.command, folder.path(), &backing, of.backing.is_some());
     let Some(first_way) = ways.first() else { return Err(AnswerError::new(4, left_out.join("; "))) };
-    let first = bench.plain(None)?;
+    let first = runs.plain()?;
+    let expected = first.output;
     let patience = of.max_time.unwrap_or(Duration::from_secs(10) + 10 * Duration::from_secs_f64(first.seconds));
-    let memory_bytes = bench.memory(first_way, patience)?;
+    let memory_bytes = runs.memory(first_way, patience)?;
     let sizes = of.ram.iter().map(|text| size(text, memory_bytes)).collect::<Result<Vec<_>, _>>()?;
     let at = |ram_bytes: u64| {
         let arm = |way: &Way| Arm { by: way.name, command: way.command(ram_bytes, of.command), ..Arm::default() };
@@ -76,22 +76,20 @@ pub fn compare(of: &Comparison, listener: &dyn Listener) -> Result<Compared, Ans
         version: env!("CARGO_PKG_VERSION"),
         program: of.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         memory_bytes,
-        plain: Plain { runs: vec![first], ..Plain::default() },
+        plain: Plain { runs: vec![Timed::of(&first, expected, None)], ..Plain::default() },
         sizes: sizes.into_iter().map(at).collect(),
         left_out,
         fastest: None,
     };
-    let expected = bench.output("plain")?;
     for turn in 0..of.runs {
         if turn > 0 {
-            all.plain.runs.push(bench.plain(Some(&expected))?);
+            all.plain.runs.push(Timed::of(&runs.plain()?, expected, None));
         }
         for size in &mut all.sizes {
             for (arm, way) in size.arms.iter_mut().zip(&ways).filter(|(arm, _)| arm.goes_on()) {
-                let run = bench.paged(way, size.ram_bytes, patience, &expected);
-                bench.stopped()?;
-                match run {
-                    Ok(run) => arm.runs.push(run),
+                match runs.paged(way, size.ram_bytes, patience) {
+                    Ok(run) => arm.runs.push(Timed::of(&run, expected, Some(patience))),
+                    Err(stopped) if signals.came() => return Err(stopped),
                     Err(why) => arm.failed = Some(why.to_string()),
                 }
             }
@@ -145,6 +143,10 @@ fn ways(program: &[OsString], folder: &Path, backing: &Path, given: bool) -> (Ve
 }
 
 impl Way {
+    fn paging(&self) -> bench::Way<'_> {
+        bench::Way { by: self.by, swap: self.swap.as_deref() }
+    }
+
     /// The command that runs the program so, as a shell reads it.
     fn command(&self, ram: u64, program: &[OsString]) -> String {
         let start = ["coldframe", "run", "--ram"].map(String::from).into_iter().chain([ram_size(ram)]);
@@ -171,33 +173,22 @@ fn size(text: &str, memory: u64) -> Result<u64, AnswerError> {
     Ok((bytes / 1024 * 1024).max(64 << 10))
 }
 
-/// Runs one program again and again, in a folder for its outputs and swap files.
-struct Bench<'a> {
-    program: &'a [OsString],
-    folder: &'a Path,
-    signals: Signals,
+/// The runs of a comparison.
+struct Runs<'a> {
+    bench: Bench<'a>,
     listener: &'a dyn Listener,
 }
 
-impl Bench<'_> {
-    fn plain(&self, expected: Option<&[u8]>) -> Result<Timed, AnswerError> {
+impl Runs<'_> {
+    fn plain(&self) -> Result<Ran, AnswerError> {
         self.listener.note("coldframe: plain\n");
-        let [input, output, errors] = self.streams("plain")?;
-        let mut command = plain(self.program);
-        command.stdin(input).stdout(output).stderr(errors);
-        let began = Instant::now();
-        let ended = Child::start(command, &self.program[0])?.wait(&Care::that_ends(&self.signals))?;
-        let program = Program::of(ended, began.elapsed().as_secs_f64());
-        self.stopped()?;
-        let equal = expected.is_none_or(|expected| self.output("plain").is_ok_and(|bytes| bytes == expected));
-        Ok(Timed { seconds: program.seconds, status: program.status, equal, ..Timed::default() })
+        self.bench.plain(None)
     }
 
     /// Bytes of memory that can leave: measured with a pager that lets all of it stay.
     fn memory(&self, way: &Way, patience: Duration) -> Result<u64, AnswerError> {
-        let run = self.run(way, ALL, patience)?;
-        self.stopped()?;
-        if run.program().why.is_some() {
+        let (ran, run) = self.bench.paged(way.paging(), ALL, patience)?;
+        if ran.too_long {
             let message = format!("{}: with all of its memory it took too long; give more --max-time", way.name);
             return Err(AnswerError::new(4, message));
         }
@@ -210,57 +201,24 @@ impl Bench<'_> {
         }
     }
 
-    fn paged(&self, way: &Way, ram: u64, patience: Duration, expected: &[u8]) -> Result<Timed, AnswerError> {
-        let run = self.run(way, ram, patience)?;
-        let program = run.program();
-        let too_long = program.why == Some(Why::Deadline);
-        Ok(Timed {
-            seconds: if too_long { patience.as_secs_f64() } else { program.seconds },
-            status: if too_long { 0 } else { program.status },
-            equal: self.output("paged").is_ok_and(|bytes| bytes == expected),
-            too_long,
-            killed: run.killed(),
-        })
-    }
-
-    fn run(&self, way: &Way, ram: u64, patience: Duration) -> Result<Run, AnswerError> {
+    fn paged(&self, way: &Way, ram: u64, patience: Duration) -> Result<Ran, AnswerError> {
         self.listener.note(&format!("coldframe: {} in {}\n", way.name, ram_size(ram)));
-        let max_memory = Options::MAX_MEMORY;
-        let options = Options { backing: self.folder.to_owned(), max_memory, ..Options::new(ram) };
-        let streams = || self.streams("paged");
-        let order = Order {
-            by: way.by,
-            swap: way.swap.as_deref(),
-            pass_on: false,
-            patience: Some(patience),
-            streams: Some(&streams),
-            ..Order::new(self.program, options, &self.signals)
-        };
-        run(&order, &crate::Silent)
-    }
-
-    /// A file is read by each run from its start. Anything else can be read only once, so it is not read at all.
-    fn streams(&self, output: &str) -> Result<[Stdio; 3], AnswerError> {
-        let create = |name: &str| File::create(self.folder.join(name)).map(Stdio::from).map_err(failed);
-        let own = File::open("/proc/self/fd/0").ok();
-        let file = own.filter(|file| file.metadata().is_ok_and(|data| data.is_file()));
-        Ok([file.map_or_else(Stdio::null, Stdio::from), create(output)?, create("errors")?])
-    }
-
-    fn output(&self, name: &str) -> Result<Vec<u8>, AnswerError> {
-        std::fs::read(self.folder.join(name)).map_err(failed)
-    }
-
-    fn stopped(&self) -> Result<(), AnswerError> {
-        match self.signals.came() {
-            true => Err(AnswerError::new(130, "stopped; nothing is left behind")),
-            false => Ok(()),
-        }
+        Ok(self.bench.paged(way.paging(), ram, patience)?.0)
     }
 }
 
-fn failed(error: std::io::Error) -> AnswerError {
-    AnswerError::new(5, format!("compare: {error}; is the disk full?"))
+impl Timed {
+    fn of(ran: &Ran, expected: Option<Output>, patience: Option<Duration>) -> Timed {
+        let Ran { seconds, status, too_long, killed, output, .. } = *ran;
+        let limit = patience.filter(|_| too_long);
+        Timed {
+            seconds: limit.map_or(seconds, |limit| limit.as_secs_f64()),
+            status: if too_long { 0 } else { status },
+            equal: output == expected,
+            too_long,
+            killed,
+        }
+    }
 }
 
 #[cfg(test)]

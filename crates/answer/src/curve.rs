@@ -195,25 +195,8 @@ impl<'a> Curve<'a> {
     }
 
     /// The longest run that was asked for. The bad end of a run is compared with the bad end of the program alone.
-    fn slowdown_limit(&self) -> f64 {
-        (1.0 + self.question.limits.slowdown) * (self.alone() + self.own_doubt())
-    }
-
-    /// The longest run that is recommended. If the pager's own work takes longer than was limit for, the limit is
-    /// relative to the run with all its RAM.
     pub fn limit(&self) -> f64 {
-        let limit = self.slowdown_limit();
-        let full = self.points().first().map_or(0.0, Point::worst);
-        if full <= limit {
-            limit
-        } else {
-            (1.0 + self.question.limits.slowdown) * full
-        }
-    }
-
-    /// Whether it meets the limit with all the RAM that it needs.
-    pub fn meets(&self) -> bool {
-        self.points().first().is_some_and(|full| full.worst() <= self.slowdown_limit())
+        (1.0 + self.question.limits.slowdown) * (self.alone() + self.own_doubt())
     }
 
     /// Sizes between the smallest good one, above which all are good, and the next smaller one.
@@ -287,7 +270,8 @@ impl<'a> Curve<'a> {
 
     /// The uncertainty of the program's own time.
     fn own_doubt(&self) -> f64 {
-        TAKEN * (self.rows.facts.recorded_seconds - self.alone()).clamp(0.0, self.alone())
+        let derived = if self.rows.ran_alone { 0.0 } else { TAKEN };
+        derived * (self.rows.facts.recorded_seconds - self.alone()).clamp(0.0, self.alone())
     }
 
     /// Counts at a size between two that were tried, by linear interpolation.
@@ -332,7 +316,8 @@ fn step(bytes: f64) -> u64 {
 /// A quarter of a MiB.
 const QUARTER: u64 = 1 << 18;
 
-fn round(bytes: f64) -> u64 {
+/// A size for people, the nearest one.
+pub(crate) fn round(bytes: f64) -> u64 {
     let step = step(bytes);
     ((bytes / step as f64).round() as u64 * step).max(PAGE)
 }

@@ -40,6 +40,14 @@ impl Answer {
         }
     }
 
+    /// What every answer has, to change it.
+    pub fn common_mut(&mut self) -> &mut Common {
+        match self {
+            Answer::Recorder(answer) => &mut answer.common,
+            Answer::ReferencedBits(answer) => &mut answer.common,
+        }
+    }
+
     /// The answer from a recording, if it is one.
     pub fn recorded(&self) -> Option<&Recorded> {
         match self {

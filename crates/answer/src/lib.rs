@@ -14,12 +14,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use coldframe_plan::Measured;
 pub use coldframe_plan::Pager;
 use coldframe_sheet::here::Here;
 use coldframe_store::heat::{heat_of, Heat};
 use coldframe_store::{Provenance, Reader};
 
+pub mod bench;
 pub mod bundle;
 pub mod calibrate;
 pub mod check;
@@ -58,15 +58,16 @@ pub mod setup;
 pub mod simulate;
 pub mod squeeze;
 mod stand_alone;
+pub mod streams;
 pub mod stretches;
 mod swap;
 pub mod top;
+pub mod trials;
 pub mod verdict;
-pub mod verify;
 pub mod watch;
 mod watched;
 
-pub use common::{Common, DEVICE};
+pub use common::{Common, Known, DEVICE};
 pub use curve::{Point, THRASHES};
 pub use error::AnswerError;
 pub use kinds::{Answer, Method};
@@ -77,6 +78,7 @@ pub use not_paged::NotPaged;
 pub use price::Costs;
 pub use recorded::Recorded;
 pub use swap::{Price, SwapAnswer, Swapped};
+pub use trials::{By, Measured};
 pub use verdict::Verdict;
 pub use watched::Watched;
 
@@ -88,7 +90,7 @@ use rows::Rows;
 
 /// The pager on this machine. A fault's whole time stands for a read of the device.
 pub fn pager(here: &Here) -> Pager {
-    Pager::of(&Measured { read_ns: here.device_fault.mean.0 / 1000, step_ns: 1 })
+    Pager::of(&coldframe_plan::Measured { read_ns: here.device_fault.mean.0 / 1000, step_ns: 1 })
 }
 
 /// A recording, whose trace is opened once.
@@ -142,11 +144,13 @@ pub struct Limits {
     pub ram: Option<u64>,
     /// The program is ended, or the watching of a process ends, after this time.
     pub time: Option<Duration>,
+    /// The program runs once: all times are predicted.
+    pub once: bool,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { slowdown: 0.1, ram: None, time: None }
+        Limits { slowdown: 0.1, ram: None, time: None, once: false }
     }
 }
 

@@ -1,22 +1,32 @@
 //! What a program needs, in the best way that the machine allows: recorded by our pager, else watched by its referenced
-//! bits.
+//! bits; and then run again, plain and in less RAM, as far as it can be.
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::time::Instant;
 
+use coldframe_kernel::{SwapKind, Tree};
 use coldframe_store::heat::Heat;
 use coldframe_store::ProcessFacts;
 
+use crate::bench::{Bench, Way};
+use crate::child::Signals;
 use crate::error::AnswerError;
 use crate::kinds::Answer;
 use crate::listener::Listener;
 use crate::machine::Machine;
-use crate::program::{binary, pageable};
+use crate::pager::Pager;
+use crate::program::{binary, default_backing, pageable};
 use crate::record::{served, Order, PATIENCE};
-use crate::{watch, Limits, Reading};
+use crate::run_kernel::ready_here;
+use crate::streams::Streams;
+use crate::trials::{once, By, First, Trials};
+use crate::watch::{self, nothing_to_save};
+use crate::{Limits, Reading};
 
 /// Rows and columns of the map of touched memory: a page with it stays far below its bound.
 pub const MAP: (usize, usize) = (40, 120);
+
 /// An answer about a program, and what else its recording shows.
 pub struct Measured {
     /// The answer.
@@ -29,8 +39,7 @@ pub struct Measured {
     pub remarks: Vec<String>,
 }
 
-/// Runs the program, and records or watches it. `folder`: where its trace is; `paged`: only the pager will do, and
-/// why.
+/// Runs the program, and records or watches it; then it runs again.
 ///
 /// # Errors
 /// There is no such program; it cannot be watched; it does not use enough memory.
@@ -38,47 +47,156 @@ pub fn measure(
     command: &[OsString],
     folder: &Path,
     limits: &Limits,
-    paged: Option<&str>,
     listener: &dyn Listener,
 ) -> Result<Measured, AnswerError> {
     binary(command)?;
-    match (pageable(command), paged) {
-        (Ok(()), _) => recorded(command, folder, limits, paged, listener),
-        (Err(why), Some(paged)) => Err(AnswerError::new(4, format!("{paged}, which is not possible: {why}"))),
-        (Err(why), None) => watched(command, &why.to_string(), limits, listener),
+    let streams = Streams::new()?;
+    let measuring = Measuring { command, folder, limits, streams: &streams, began: Instant::now(), listener };
+    match pageable(command) {
+        Ok(()) => measuring.recorded(),
+        Err(why) => measuring.watched(&why.to_string()),
     }
 }
 
-fn recorded(
-    command: &[OsString],
-    folder: &Path,
-    limits: &Limits,
-    paged: Option<&str>,
-    listener: &dyn Listener,
-) -> Result<Measured, AnswerError> {
-    // Reports what this machine lacks before the program runs.
-    let machine = Machine::known(listener)?;
-    let trace = folder.join("trace.parquet");
-    let order = Order { command, patience: PATIENCE, max_time: limits.time, ..Order::default() };
-    let recording = match (served(&order, &trace)?, paged) {
-        (Ok(recording), _) => recording,
-        (Err(why), Some(paged)) => return Err(AnswerError::new(4, format!("{paged}, which is not possible: {why}"))),
-        (Err(why), None) => {
-            listener.warn(&format!("coldframe: {why}; running it again, to watch all of it\n"));
-            let _ = std::fs::remove_file(&trace);
-            return watched(command, &why, limits, listener);
-        }
-    };
-    let reading = Reading::read(&trace, None, Some(MAP))?;
-    let mut answer = machine.about(&reading, limits)?;
-    answer.common.not_paged = recording.not_paged.clone();
-    let answer = Answer::Recorder(answer);
-    let (heat, group) = (reading.heat, reading.provenance.group);
-    Ok(Measured { answer, heat, group, remarks: recording.remarks() })
+/// An answer that is being made.
+struct Measuring<'a> {
+    command: &'a [OsString],
+    /// The folder of its trace.
+    folder: &'a Path,
+    limits: &'a Limits,
+    streams: &'a Streams,
+    began: Instant,
+    listener: &'a dyn Listener,
 }
 
-fn watched(command: &[OsString], why: &str, limits: &Limits, listener: &dyn Listener) -> Result<Measured, AnswerError> {
-    let answer = watch::program(command, why, limits, listener)?;
-    let remarks = answer.common.notes.clone();
-    Ok(Measured { answer: Answer::ReferencedBits(answer), heat: None, group: Vec::new(), remarks })
+impl Measuring<'_> {
+    fn recorded(&self) -> Result<Measured, AnswerError> {
+        // Reports what this machine lacks before the program runs.
+        let machine = Machine::known(self.listener)?;
+        let trace = self.folder.join("trace.parquet");
+        let streams = (!self.limits.once).then_some(self.streams);
+        let order = Order {
+            command: self.command,
+            patience: PATIENCE,
+            max_time: self.limits.time,
+            streams,
+            ..Order::default()
+        };
+        let recording = match served(&order, &trace)? {
+            Ok(recording) => recording,
+            Err(why) => {
+                self.listener.warn(&format!("coldframe: {why}; running it again, to watch all of it\n"));
+                let _ = std::fs::remove_file(&trace);
+                return self.watched(&why);
+            }
+        };
+        nothing_to_save(recording.managed_bytes)?;
+        let status = recording.status.filter(|_| recording.limit.is_none());
+        let left = (!recording.processes_left.is_empty()).then_some("it has gone to the background");
+        let first = Run { seconds: recording.seconds, status: status.map(|status| status as u8), once: left };
+        let mut shown = (None, Vec::new());
+        let answered = |seconds: Option<f64>| {
+            let reading = Reading::read(&trace, seconds, Some(MAP))?;
+            let mut answer = machine.about(&reading, self.limits)?;
+            answer.common.not_paged = recording.not_paged.clone();
+            shown = (reading.heat, reading.provenance.group);
+            Ok(Answer::Recorder(answer))
+        };
+        let (answer, more) = self.with_runs(&first, answered)?;
+        let (heat, group) = shown;
+        Ok(Measured { answer, heat, group, remarks: [recording.remarks(), more].concat() })
+    }
+
+    fn watched(&self, why: &str) -> Result<Measured, AnswerError> {
+        let streams = (!self.limits.once).then_some(self.streams);
+        let watched = watch::program(self.command, self.limits, streams, self.listener)?;
+        let status = watched.ended.status.code().filter(|_| watched.ended.why.is_none());
+        let first = Run { seconds: watched.seconds(), status: status.map(|status| status as u8), once: None };
+        let answered = |seconds| Ok(Answer::ReferencedBits(watched.answer(why, self.limits, seconds)?));
+        let (answer, remarks) = self.with_runs(&first, answered)?;
+        Ok(Measured { answer, heat: None, group: Vec::new(), remarks })
+    }
+
+    /// The answer, which takes the stand-alone time, with measured runs as far as there can be any; and what to know of
+    /// them.
+    fn with_runs(
+        &self,
+        first: &Run,
+        answered: impl FnOnce(Option<f64>) -> Result<Answer, AnswerError>,
+    ) -> Result<(Answer, Vec<String>), AnswerError> {
+        let Some(status) = first.status.filter(|_| !self.limits.once) else {
+            return Ok((answered(None)?, Vec::new()));
+        };
+        if let Some(why) = once(first.seconds, first.once.or_else(|| self.streams.lost())) {
+            return Ok((answered(None)?, vec![why]));
+        }
+        let folder = tempfile::Builder::new().prefix("coldframe-runs-").tempdir_in(default_backing());
+        let folder = folder.map_err(|e| AnswerError::new(5, format!("no folder for swap files: {e}; set TMPDIR")))?;
+        let signals = Signals::catch()?;
+        let (program, streams) = (self.command, self.streams);
+        let bench = Bench { program, folder: folder.path(), streams, signals: &signals };
+        let first = First { status, output: streams.first_output(), seconds: first.seconds };
+        let mut trials = Trials::alone(&bench, first, self.began, self.limits.slowdown, self.listener)?;
+        let mut answer = answered(trials.plain())?;
+        if trials.plain().is_some() {
+            less_ram(&mut trials, &mut answer, folder.path());
+        }
+        self.listener.finish();
+        let common = answer.common_mut();
+        common.runs = trials.measured;
+        // A swap file of these runs is gone; the user makes another one.
+        let own = default_backing().join("coldframe.swap").display().to_string();
+        let made = folder.path().display().to_string();
+        let gone = |swap: &&mut String| swap.starts_with(&made);
+        common.runs.iter_mut().filter_map(|run| run.swap.as_mut()).filter(gone).for_each(|swap| swap.clone_from(&own));
+        Ok((answer, trials.remarks))
+    }
+}
+
+/// The recorded run.
+struct Run {
+    seconds: f64,
+    /// Its exit code; `None`: a signal ended it.
+    status: Option<u8>,
+    /// Why it cannot be run again.
+    once: Option<&'static str>,
+}
+
+/// Runs it in less RAM: by our pager if that has recorded it, and by the kernel if that is possible here.
+fn less_ram(trials: &mut Trials, answer: &mut Answer, folder: &Path) {
+    let top = answer.needed_bytes.max(answer.managed_bytes + answer.not_paged_bytes);
+    let start = answer.ram_bytes.unwrap_or(answer.needed_bytes);
+    let ours = answer.recorded().is_some();
+    let swap = kernel_swap(folder);
+    let kernel = swap.as_ref().map(|swap| Way { by: Pager::Kernel, swap: swap.as_deref() });
+    let pager = Way { by: Pager::Ours, swap: None };
+    if let (Some(ram), Some(way)) = (answer.given_ram_bytes, if ours { Some(pager) } else { kernel }) {
+        trials.at(way, ram, 2);
+    }
+    let found = ours.then(|| trials.search(pager, start, top)).flatten();
+    let by_kernel = kernel.and_then(|way| match found {
+        Some(ram) => trials.at(way, ram, 1).and_then(|good| good.then_some(ram)),
+        None => trials.search(way, start, top),
+    });
+    if !ours && kernel.is_none() {
+        return;
+    }
+    let common = answer.common_mut();
+    common.ram_bytes = found.or(by_kernel);
+    let of = |by| trials.measured.iter().find(|one| one.by == by && one.ram_bytes == common.ram_bytes);
+    let faster = match (of(By::Pager).filter(|_| found.is_some()), of(By::Kernel).filter(|_| by_kernel.is_some())) {
+        (Some(ours), Some(kernel)) => Some(if kernel.seconds < ours.seconds { kernel } else { ours }),
+        (ours, kernel) => ours.or(kernel),
+    };
+    common.by = faster.map(|one| one.by);
+}
+
+/// The swap for runs by the kernel: `None` if there can be no such run, `Some(None)`: that of the machine.
+fn kernel_swap(folder: &Path) -> Option<Option<String>> {
+    if ready_here(None).is_ok() {
+        return Some(None);
+    }
+    let kinds = [SwapKind::Zram, SwapKind::File(folder.join("swap"))];
+    let there = |kind: &SwapKind| kind.there(&Tree::machine()).is_ok() && ready_here(Some(kind.clone())).is_ok();
+    kinds.into_iter().find(there).map(|kind| Some(kind.to_string()))
 }

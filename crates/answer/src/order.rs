@@ -1,7 +1,7 @@
 //! What to run, and how; and what became of the program.
 
 use std::ffi::OsString;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use coldframe_live::Options;
@@ -31,7 +31,7 @@ pub struct Order<'a> {
     /// The program is ended after this time.
     pub patience: Option<Duration>,
     /// Where its standard streams are; `None`: as those of coldframe.
-    pub streams: Option<&'a dyn Fn() -> Result<[Stdio; 3], AnswerError>>,
+    pub streams: Option<&'a dyn Fn(&mut Command) -> Result<(), AnswerError>>,
 }
 
 impl<'a> Order<'a> {
@@ -52,8 +52,7 @@ impl<'a> Order<'a> {
 
     pub(crate) fn start(&self, mut process: Command) -> Result<Child, AnswerError> {
         if let Some(streams) = self.streams {
-            let [input, output, errors] = streams()?;
-            process.stdin(input).stdout(output).stderr(errors);
+            streams(&mut process)?;
         }
         Child::start(process, &self.command[0])
     }

@@ -30,6 +30,7 @@ use crate::not_paged::NotPaged;
 use crate::program::{self, default_backing, line, pageable, with_pager};
 use crate::raw;
 use crate::stand_alone::stand_alone;
+use crate::streams::Streams;
 
 /// The result of a recording.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -109,6 +110,8 @@ pub struct Order<'a> {
     pub overhead: bool,
     /// The program is ended after this time.
     pub max_time: Option<Duration>,
+    /// The streams of further runs, if there will be some.
+    pub streams: Option<&'a Streams>,
 }
 
 /// The patience of a user who waits for an answer, in nanoseconds. Most programs take a small part of it
@@ -179,9 +182,14 @@ fn ran(order: &Order, out: &Path) -> Result<Ran, AnswerError> {
     let (started, before) = (Instant::now(), Tree::machine().busy_seconds());
     let others = || alive(folder.path());
     let deadline = order.max_time.and_then(|time| Instant::now().checked_add(time));
-    let child = Child::start(with_pager(command, &options)?, &command[0])?;
-    let looks = Looks { folder: folder.path(), noted: Mutex::default() };
-    let look = || looks.note(started);
+    let mut process = with_pager(command, &options)?;
+    order.streams.map_or(Ok(()), |streams| streams.first(&mut process))?;
+    let child = Child::start(process, &command[0])?;
+    let (id, looks) = (child.id(), Looks { folder: folder.path(), noted: Mutex::default() });
+    let look = || {
+        looks.note(started);
+        order.streams.iter().for_each(|streams| streams.look(id));
+    };
     let ended = child.wait(&Care { deadline, others: &others, look: &look, ..Care::that_ends(&signals) })?;
     let worked = Tree::machine().busy_seconds().zip(before).map(|(after, before)| after - before);
     let seconds = started.elapsed().as_secs_f64();

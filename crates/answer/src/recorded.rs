@@ -36,20 +36,6 @@ pub struct Recorded {
     pub window_pages: u64,
     /// Where and when memory was used.
     pub memory_use: Option<MemoryUse>,
-    /// Runs with less RAM that were measured (`--verify`).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub verified: Vec<Verified>,
-}
-
-/// A measured run with this RAM.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Verified {
-    /// `--ram`.
-    pub ram_bytes: u64,
-    /// Its time.
-    pub seconds: f64,
-    /// Faults on pages that had to be brought into RAM, if they were counted.
-    pub true_faults: Option<u64>,
 }
 
 /// A sample of the pages, and its error.
@@ -87,7 +73,6 @@ impl Recorded {
             sampled,
             window_pages: rows.window,
             memory_use: None,
-            verified: Vec::new(),
             common: Common {
                 program: program(rows.command.as_deref()),
                 command: rows.command.clone(),
@@ -100,7 +85,6 @@ impl Recorded {
                 ram_bytes: curve.recommended(),
                 slowdown_percent: 100.0 * question.limits.slowdown,
                 given_ram_bytes: question.limits.ram,
-                within_slowdown: curve.meets(),
                 thrash_bytes: thrash.filter(|_| thrashes).map(|point| point.ram_bytes),
                 covered_bytes: curve.covered(),
                 entries: rows.count(),

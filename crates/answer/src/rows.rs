@@ -41,6 +41,8 @@ const UNKNOWN: ProgramFacts = ProgramFacts {
 pub struct Rows {
     /// The recorder's other measurements.
     pub facts: ProgramFacts,
+    /// Whether the stand-alone time was measured, and not derived from the recording.
+    pub ran_alone: bool,
     /// The command line, if known.
     pub command: Option<String>,
     /// Pages of the window; 0: every reference is a row.
@@ -109,6 +111,7 @@ impl Rows {
         let window = provenance.window.unwrap_or(0);
         let mut rows = Rows {
             facts,
+            ran_alone: seconds.is_some(),
             command: provenance.command,
             window,
             sample,

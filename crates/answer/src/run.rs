@@ -1,5 +1,5 @@
 //! A program in the RAM that its user gives it, by our pager or by the kernel, and the result of such a run, which
-//! `compare`, `verify` and `coldframe run` read.
+//! `compare`, `coldframe -- PROGRAM` and `coldframe run` read.
 
 use std::collections::BTreeMap;
 

@@ -37,17 +37,24 @@ pub struct Ready {
 /// # Errors
 /// It cannot: the reason and the remedy.
 pub fn ready(swap: Option<SwapKind>) -> Result<Ready, AnswerError> {
-    let tree = Tree::machine();
     let root = rustix::process::geteuid().is_root();
+    match ready_here(swap) {
+        Err(AnswerError::Kernel(error)) if !root && std::env::var_os(SCOPED).is_none() => Err(scope(error)),
+        done => done,
+    }
+}
+
+/// The same without a start of this command in a scope of its own.
+///
+/// # Errors
+/// As [`ready`].
+pub fn ready_here(swap: Option<SwapKind>) -> Result<Ready, AnswerError> {
+    let tree = Tree::machine();
     match &swap {
         None => Swaps::read(&tree).ready()?,
         Some(kind) => swappable(&tree, kind)?,
     }
-    match Place::find(&tree) {
-        Ok(place) => Ok(Ready { place, swap }),
-        Err(error) if root || std::env::var_os(SCOPED).is_some() => Err(error.into()),
-        Err(error) => Err(scope(error)),
-    }
+    Ok(Ready { place: Place::find(&tree)?, swap })
 }
 
 /// Whether this user can make this swap here.

@@ -9,34 +9,45 @@ use coldframe_proc::{Process, Progress, Watch, Watched as Bits, PAGE};
 use coldframe_sheet::quantity::human_size;
 use rustix::thread::disable_transparent_huge_pages;
 
-use crate::child::{Care, Child, Signals, Why};
+use crate::child::{Care, Child, Ended, Signals, Why};
 use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::prices::prices;
 use crate::program::{line, plain};
+use crate::streams::Streams;
 use crate::watched::{BitsQuestion, Watched};
 use crate::Limits;
 
 /// How often the program's end is checked.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Runs the program and watches it; `why`: why it is not recorded.
+/// A program that was watched until its end.
+pub struct Observed {
+    command: String,
+    bits: Bits,
+    /// How it ended.
+    pub ended: Ended,
+}
+
+/// Runs the program and watches it. `streams`: those of further runs, if there will be some.
 ///
 /// # Errors
-/// It cannot be started or watched, or does not use enough memory.
+/// It cannot be started or watched.
 pub fn program(
     command: &[OsString],
-    why: &str,
     limits: &Limits,
+    streams: Option<&Streams>,
     listener: &dyn Listener,
-) -> Result<Watched, AnswerError> {
-    let prices = prices()?;
+) -> Result<Observed, AnswerError> {
     let signals = Signals::catch()?;
     let deadline = limits.time.and_then(|time| Instant::now().checked_add(time));
-    let (mut child, care) = (start(command)?, Care { deadline, ..Care::that_ends(&signals) });
-    let bits = match Watch::of(child.id(), true) {
+    let (mut child, care) = (start(command, streams)?, Care { deadline, ..Care::that_ends(&signals) });
+    let process = child.id();
+    let look = || streams.iter().for_each(|streams| streams.look(process));
+    let bits = match Watch::of(process, true) {
         Ok(watch) => watch.run(&mut |progress| {
             show(listener, progress, None);
+            look();
             child.look(&care)
         }),
         // A program that has ended by now has nothing to show.
@@ -47,17 +58,34 @@ pub fn program(
         }
     };
     while child.look(&care) {
+        look();
         std::thread::sleep(LOOK);
     }
     listener.finish();
-    let ended = child.wait(&care)?;
-    let (command, exit, why) = (line(command), ended.status.code(), why.into());
-    let mut answer = answer(&bits, &BitsQuestion { command, process: None, exit, prices, why, limits: *limits })?;
-    if let Some(why) = ended.why {
-        let by = if why == Why::Deadline { "after --for" } else { "by a signal" };
-        answer.common.notes.push(format!("ended {by}: this is about what it did until then"));
+    Ok(Observed { command: line(command), bits, ended: child.wait(&care)? })
+}
+
+impl Observed {
+    /// How long it took.
+    pub fn seconds(&self) -> f64 {
+        self.bits.seconds
     }
-    Ok(answer)
+
+    /// The answer about it. `why`: why it was not recorded; `seconds`: the stand-alone time, if it was measured.
+    ///
+    /// # Errors
+    /// It does not use enough memory.
+    pub fn answer(&self, why: &str, limits: &Limits, seconds: Option<f64>) -> Result<Watched, AnswerError> {
+        let (exit, command, prices) = (self.ended.status.code(), self.command.clone(), prices()?);
+        let (why, limits) = (why.into(), *limits);
+        let question = BitsQuestion { command, process: None, exit, prices, why, limits, seconds };
+        let mut answer = answer(&self.bits, &question)?;
+        if let Some(why) = self.ended.why {
+            let by = if why == Why::Deadline { "after --for" } else { "by a signal" };
+            answer.common.notes.push(format!("ended {by}: this is about what it did until then"));
+        }
+        Ok(answer)
+    }
 }
 
 /// Watches a process that runs, until the time is up or a signal comes.
@@ -74,14 +102,17 @@ pub fn process(process: u32, limits: &Limits, listener: &dyn Listener) -> Result
     });
     listener.finish();
     let (process, why) = (Some(process), String::new());
-    answer(&bits, &BitsQuestion { command, process, exit: Some(0), prices: prices()?, why, limits: *limits })
+    let (prices, limits) = (prices()?, *limits);
+    answer(&bits, &BitsQuestion { command, process, exit: Some(0), prices, why, limits, seconds: None })
 }
 
 /// Starts it without huge pages, which have one bit for 2 MiB.
-fn start(command: &[OsString]) -> Result<Child, AnswerError> {
+fn start(command: &[OsString], streams: Option<&Streams>) -> Result<Child, AnswerError> {
+    let mut process = plain(command);
+    streams.map_or(Ok(()), |streams| streams.first(&mut process))?;
     // A kernel without huge pages refuses, and needs no setting. Children inherit it.
     let huge = disable_transparent_huge_pages(true);
-    let child = coldframe_proc::start(&mut plain(command));
+    let child = coldframe_proc::start(&mut process);
     if huge.is_ok() {
         let _ = disable_transparent_huge_pages(false);
     }

@@ -33,6 +33,8 @@ pub(crate) struct BitsQuestion {
     pub why: String,
     /// What the user wants to know.
     pub limits: Limits,
+    /// The stand-alone time, if it was measured.
+    pub seconds: Option<f64>,
 }
 
 /// The run time of a program by RAM on this machine, from referenced bits.
@@ -58,9 +60,10 @@ pub struct Watched {
 impl Watched {
     /// The answer. Of several kinds of swap it is for the one with which a run in half of the RAM is shortest.
     pub(crate) fn of(watched: &Bits, question: &BitsQuestion) -> Watched {
+        let own = question.seconds.unwrap_or(watched.seconds);
         let of = |price| {
             let split = Split::of(price, watched.peak_pages, watched.compressed);
-            (price, split, curve(watched, price, split))
+            (price, split, curve(watched, own, price, split))
         };
         let half = |curve: &[Point]| curve.get(STEPS as usize).map_or(f64::INFINITY, |point| point.seconds);
         let best = best(question.prices.iter().map(of), |(_, _, curve)| half(curve));
@@ -76,7 +79,7 @@ impl Watched {
         let thrashes = known().any(|point| point.seconds > livable);
         let last = || watched.stretches.iter().filter_map(|stretch| stretch.looks.last());
         if let Some(ram) = question.limits.ram {
-            curve.push(point(watched, price, split, ram / PAGE));
+            curve.push(point(watched, own, price, split, ram / PAGE));
             curve.sort_by_key(|point| std::cmp::Reverse(point.ram_bytes));
             curve.dedup_by_key(|point| point.ram_bytes);
         }
@@ -89,7 +92,7 @@ impl Watched {
             common: Common {
                 program: program(words.as_deref()),
                 command: words,
-                program_seconds: watched.seconds,
+                program_seconds: own,
                 recorded_seconds: watched.seconds,
                 not_paged_bytes: watched.rest_bytes,
                 not_paged: NotPaged::of(&watched.rest, watched.rest_bytes),
@@ -118,20 +121,20 @@ fn bytes(pages: f64) -> u64 {
     pages.ceil() as u64 * PAGE
 }
 
-fn curve(watched: &Bits, price: &Price, split: Split) -> Vec<Point> {
+fn curve(watched: &Bits, own: f64, price: &Price, split: Split) -> Vec<Point> {
     let needed = watched.peak_pages.ceil().max(FRAMES_MIN as f64);
     let sizes = (0..=STEPS * HALVINGS).map(|i| needed * 0.5f64.powf(f64::from(i) / f64::from(STEPS)));
     let mut sizes: Vec<u64> = sizes.map(|pages| (pages.round() as u64).max(FRAMES_MIN as u64)).collect();
     sizes.dedup();
-    sizes.into_iter().map(|pages| point(watched, price, split, pages)).collect()
+    sizes.into_iter().map(|pages| point(watched, own, price, split, pages)).collect()
 }
 
-fn point(watched: &Bits, price: &Price, split: Split, pages: u64) -> Point {
+fn point(watched: &Bits, own: f64, price: &Price, split: Split, pages: u64) -> Point {
     let frames = split.frames(pages as f64);
     // The time from the last look to the end was like the rest.
     let scale = watched.seconds / watched.covered.max(1e-9);
     let Faults { low, about, high } = faults(&watched.stretches, frames);
-    let seconds = |faults: f64, time: coldframe_core::Ps| watched.seconds + scale * faults * time.0 as f64 / 1e12;
+    let seconds = |faults: f64, time: coldframe_core::Ps| own + scale * faults * time.0 as f64 / 1e12;
     // Each page came up once, and after it was given back once more, which was not counted.
     let fills = watched.peak_pages.round() as u64;
     let loads = (scale * about).round() as u64;
@@ -204,6 +207,7 @@ mod tests {
             prices: vec![price],
             why: String::new(),
             limits: Limits::default(),
+            seconds: None,
         }
     }
 

@@ -1,5 +1,5 @@
-//! `coldframe -- PROGRAM`: records a program, and answers what less RAM costs. `coldframe --pid N` answers about a process
-//! that runs.
+//! `coldframe -- PROGRAM`: records a program, runs it again in less RAM, and answers what that costs. `coldframe --pid N`
+//! answers about a process that runs.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,12 @@ use std::time::Duration;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _, Command};
 use coldframe_answer::measure::{measure, Measured};
-use coldframe_answer::verify::verify;
 use coldframe_answer::{watch, Answer, AnswerError, Limits, Recorded};
 use coldframe_show::export::{self, Exported};
+use coldframe_show::group;
 use coldframe_show::html::{Html, Page};
 use coldframe_show::machine_answer::words;
 use coldframe_show::text::paragraph;
-use coldframe_show::{group, verified};
 
 use crate::failure::Failure;
 use crate::flags::{percent, ram_size, time, Form};
@@ -26,7 +25,7 @@ use coldframe_terminal::listener::Terminal;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Answer about this process, which runs already.
-    #[arg(long, value_name = "N", conflicts_with_all = ["program", "verify", "open"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["program", "once", "open"])]
     pid: Option<u32>,
     /// End after this time [default: 30s with --pid].
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
@@ -37,9 +36,9 @@ pub struct Args {
     /// Limit for the recommended size.
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "10%")]
     max_slowdown: f64,
-    /// Also measure runs with less RAM.
+    /// Run it once: all times are predicted.
     #[arg(long)]
-    verify: bool,
+    once: bool,
     /// Show the report in a browser.
     #[arg(long)]
     open: bool,
@@ -66,7 +65,7 @@ const WATCHED_MIN: Duration = Duration::from_millis(100);
 
 impl Args {
     fn limits(&self) -> Limits {
-        Limits { slowdown: self.max_slowdown / 100.0, ram: self.ram, time: self.time }
+        Limits { slowdown: self.max_slowdown / 100.0, ram: self.ram, time: self.time, once: self.once }
     }
 }
 
@@ -134,8 +133,7 @@ fn open(page: &Path) {
 /// The answer, and its files.
 fn answered(args: &Args, folder: &Path, quiet: bool) -> Result<ExitCode, Failure> {
     let terminal = Terminal::new(quiet);
-    let paged = args.verify.then_some("--verify runs the program with less RAM");
-    let mut measured = measure(&args.program, folder, &args.limits(), paged, &terminal)?;
+    let measured = measure(&args.program, folder, &args.limits(), &terminal)?;
     write(folder, &measured, &args.export)?;
     let config = measured.answer.recorded().and_then(Recorded::config);
     let config = config.map(|_| folder.join("config.toml").display().to_string());
@@ -143,12 +141,6 @@ fn answered(args: &Args, folder: &Path, quiet: bool) -> Result<ExitCode, Failure
     let (more, report) = (group::words(&measured.group) + &remarks, folder.join(REPORT));
     let text = words(&measured.answer, config.as_deref(), (!quiet).then_some(report.as_path()), &more);
     args.form.print(&measured.answer, || text)?;
-    if let (true, Answer::Recorder(answer)) = (args.verify, &mut measured.answer) {
-        let runs = verify(answer, &args.program, &terminal)?;
-        output::text(&verified::words(&runs))?;
-        answer.verified = runs.iter().filter_map(|run| run.verified()).collect();
-        write(folder, &measured, &args.export)?;
-    }
     Ok(code(&measured.answer))
 }
 

@@ -69,6 +69,7 @@ impl Verb<Failure> for Args {
             overhead: self.overhead,
             max_time: self.time,
             patience: window::PATIENCE,
+            streams: None,
         };
         if self.raw {
             return raw(&self, &order, quiet);

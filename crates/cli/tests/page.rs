@@ -21,7 +21,7 @@ const CURVE: [Size; 6] = [
 ];
 const MIB: u64 = 1 << 20;
 
-/// An answer about this machine, as `coldframe --verify -- PROGRAM` stores it.
+/// An answer about this machine, as `coldframe -- PROGRAM` stores it.
 fn advice() -> Value {
     let point = |(ram, seconds, span): &Size| {
         let (low, high) = (span.map_or(*seconds, |span| span.0), span.map(|span| span.1));
@@ -33,11 +33,11 @@ fn advice() -> Value {
     json!({
         "schema_version": 1, "version": "0.1.0", "method": "recorder", "kind": "advice", "recorded_seconds": 1.2, "memory_use": null, "device": "here", "program": "sort", "command": "sort <numbers>",
         "trace": "trace.parquet", "program_seconds": 1.0, "not_paged_bytes": 4 * MIB, "managed_bytes": 60 * MIB, "needed_bytes": 64 * MIB,
-        "ram_bytes": 32 * MIB, "slowdown_percent": 30.0, "within_slowdown": true, "curve": CURVE.iter().map(point).collect::<Vec<_>>(),
+        "ram_bytes": 32 * MIB, "slowdown_percent": 30.0, "curve": CURVE.iter().map(point).collect::<Vec<_>>(),
         "thrash_bytes": 24 * MIB, "covered_bytes": 20 * MIB, "policy": "multi-queue", "read_ahead": 16, "evict_batch": 24, "sampled": null,
         "window_pages": 4096, "entries": 5000, "processes": 1, "threads": 1, "exit": 0, "measured": "measured here",
         "how_sure": ["costs: measured here"], "notes": [],
-        "verified": [{ "ram_bytes": 24 * MIB, "seconds": 2.8, "true_faults": 9100 }]
+        "runs": [{ "by": "pager", "swap": null, "ram_bytes": 24 * MIB, "seconds": 2.8, "more": false, "runs": [2.8], "page_reads": 9100, "failed": null }]
     })
 }
 

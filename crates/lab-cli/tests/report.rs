@@ -290,7 +290,7 @@ fn one_command_records_advises_and_reports() {
     assert_eq!((code, message.as_str()), (Some(2), ""), "a life is for a board");
     let (code, _, errors) = run(&["--", "true"]);
     assert!(code == Some(3) && errors.contains("needs no RAM for a heap"), "{errors}");
-    let (code, _, errors) = run(&["--verify"]);
+    let (code, _, errors) = run(&["--once"]);
     assert!(code == Some(2) && errors.contains("needs a program"), "{errors}");
 }
 

@@ -151,6 +151,14 @@ impl Process {
         read(self.file(name)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
+    /// Whether it reads its standard input just now.
+    pub fn reads_stdin(&self) -> bool {
+        let read = if cfg!(target_arch = "x86_64") { "0" } else { "63" };
+        let text = read_to_string(self.file("syscall")).unwrap_or_default();
+        let mut words = text.split_ascii_whitespace();
+        words.next() == Some(read) && words.next() == Some("0x0")
+    }
+
     /// Its size in pages, in RAM, and the part of that in RAM that files and shared memory have: `statm`, which costs
     /// hardly anything. `None`: it is not there or has no memory any more.
     pub fn pages(&self) -> Option<[u64; 3]> {

@@ -1,7 +1,7 @@
 //! # coldframe-show: what a person sees
 //!
 //! - [`text`] puts text into lines; [`table`] and [`plot`] draw any table and plot as text.
-//! - [`machine_answer`] is the answer for this machine in words; [`recording`], [`run`], [`verified`], [`compared`],
+//! - [`machine_answer`] is the answer for this machine in words; [`recording`], [`run`], [`compared`],
 //!   [`squeezed`], [`parked`], [`doctor`], [`calibrated`], [`top`], [`group`] and [`verdict_answer`] are the other results
 //!   of `answer`.
 //! - [`html`] is a page with an answer, and [`export`] an answer as a file of another form.
@@ -24,4 +24,3 @@ pub mod table;
 pub mod text;
 pub mod top;
 pub mod verdict_answer;
-pub mod verified;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use coldframe_answer::{Answer, MemoryUse, Method, NotPaged, Point, Watched};
+use coldframe_answer::{Answer, By, Known, Measured, MemoryUse, Method, NotPaged, Watched};
 use coldframe_sheet::quantity::{human_count, human_seconds, human_size, ram_size};
 
 use crate::text::{command, paragraph, width};
@@ -37,10 +37,10 @@ const SPARE: usize = 2;
 
 /// The answer with at most this many sizes, and this many of the sentences that can be left out.
 fn with(answer: &Answer, rows: usize, spare: usize) -> String {
-    let points = shown(answer, rows);
+    let sizes = shown(answer, rows);
     let mut out = filled(&(needs(answer) + &with_given_ram(answer)));
     out += &memory_use(answer).map_or(String::new(), pictures);
-    out += &table(answer, &points);
+    out += &table(answer, &sizes);
     out += &filled(&thrashes(answer));
     out += &filled(&recommended(answer));
     out += &by_kernel(answer);
@@ -124,17 +124,27 @@ fn needs(answer: &Answer) -> String {
         Some(code) => format!(" It ended with exit code {code}."),
         None => " A signal ended it.".into(),
     };
-    let (time, size) = (human_seconds(answer.program_seconds), human_size(heap + rest));
+    let (time, size) = (alone(answer), human_size(heap + rest));
     let about = if answer.method() == Method::ReferencedBits { "about " } else { "" };
     match answer.watched().and_then(|watched| watched.process) {
         Some(process) => {
-            let idle = answer.watched().map_or(String::new(), hardly_works);
+            let (time, idle) = (human_seconds(answer.program_seconds), answer.watched().map_or(String::new(), hardly_works));
             format!(
                 "{} (process {process}), watched for {time}, has {about}{size}{joint}{parts}.{idle}",
                 answer.program
             )
         }
         None => format!("{} takes {time} and needs {about}{size}{joint}{parts}.{ended}", answer.program),
+    }
+}
+
+/// The program's own time.
+fn alone(answer: &Answer) -> String {
+    let time = human_seconds(answer.program_seconds);
+    if answer.plain().is_some() {
+        time
+    } else {
+        format!("about {time}")
     }
 }
 
@@ -169,38 +179,36 @@ fn hardly_works(watched: &Watched) -> String {
 
 /// What the RAM costs that was given as `--ram`.
 fn with_given_ram(answer: &Answer) -> String {
-    let Some(point) = answer.given_ram_bytes.and_then(|ram| answer.at(ram)) else { return String::new() };
-    let (ram, times) = (ram_size(point.ram_bytes), point.seconds / answer.program_seconds.max(1e-9));
-    let time = match point.seconds_high {
-        Some(_) => format!("{} ({})", human_seconds(point.seconds), range(point)),
-        None => format!("at least {}", human_seconds(point.seconds)),
+    let Some(known) = answer.given_ram_bytes.and_then(|ram| answer.known(ram)) else { return String::new() };
+    let (ram, times) = (ram_size(known.ram_bytes), known.seconds / answer.program_seconds.max(1e-9));
+    let time = match known.more {
+        false => format!("{} ({})", human_seconds(known.seconds), range(&known)),
+        true => format!("over {}", human_seconds(known.seconds)),
     };
     format!(" With --ram {ram} it takes {time}, {times:.*} times as long.", if times < 10.0 { 2 } else { 0 })
 }
 
-/// The sizes to show, the most important first: what it needs, the advised one, the one that was given, a half, a quarter, the one above which
+/// The sizes to show, the most important first: what it needs, the advised one, the given one, a half, a quarter, the one
+/// above which
 /// it does not thrash, the least.
-fn shown(answer: &Answer, rows: usize) -> Vec<&Point> {
-    let known = || answer.curve.iter().filter(|point| point.seconds_high.is_some());
-    let near = |ram: u64| known().min_by_key(|point| point.ram_bytes.abs_diff(ram));
+fn shown(answer: &Answer, rows: usize) -> Vec<Known> {
+    let predicted = answer.curve.iter().filter(|point| point.seconds_high.is_some()).map(|point| point.ram_bytes);
+    let measured = answer.runs.iter().filter(|run| run.failed.is_none()).filter_map(|run| run.ram_bytes);
+    let sizes: Vec<u64> = predicted.chain(measured).collect();
+    let near = |ram: u64| sizes.iter().copied().min_by_key(|size| size.abs_diff(ram));
     let full = answer.needed_bytes;
-    let wanted = [
-        Some(full),
-        answer.ram_bytes,
-        answer.given_ram_bytes,
-        Some(full / 2),
-        Some(full / 4),
-        answer.thrash_bytes,
-        Some(full / 16),
-    ];
-    let mut points: Vec<&Point> = Vec::new();
-    for point in wanted.into_iter().flatten().filter_map(near) {
-        if points.len() < rows && points.iter().all(|other| other.ram_bytes != point.ram_bytes) {
-            points.push(point);
+    let measured = answer.runs.iter().filter_map(|run| run.ram_bytes);
+    let wanted =
+        [Some(full), answer.ram_bytes, answer.given_ram_bytes, Some(full / 2), Some(full / 4), answer.thrash_bytes];
+    let wanted = wanted.into_iter().flatten().chain(measured).chain([full / 16]);
+    let mut all: Vec<Known> = Vec::new();
+    for known in wanted.filter_map(near).filter_map(|ram| answer.known(ram)) {
+        if all.len() < rows && all.iter().all(|other| other.ram_bytes != known.ram_bytes) {
+            all.push(known);
         }
     }
-    points.sort_by_key(|point| std::cmp::Reverse(point.ram_bytes));
-    points
+    all.sort_by_key(|known| std::cmp::Reverse(known.ram_bytes));
+    all
 }
 
 /// What a recording shows besides.
@@ -211,9 +219,9 @@ fn memory_use(answer: &Answer) -> Option<&MemoryUse> {
 /// One line: the stand-alone time, and the run time with the advised size.
 pub fn sentence(answer: &Answer) -> String {
     let (program, own, percent) = (&answer.program, human_seconds(answer.program_seconds), answer.slowdown_percent);
-    match answer.ram_bytes.and_then(|ram| answer.at(ram)) {
-        Some(point) => {
-            let (time, ram) = (human_seconds(point.seconds), ram_size(point.ram_bytes));
+    match answer.ram_bytes.and_then(|ram| answer.known(ram)) {
+        Some(known) => {
+            let (time, ram) = (human_seconds(known.seconds), ram_size(known.ram_bytes));
             format!("{program} takes {own} alone, and {time} with --ram {ram}, the least that keeps it within {percent:.0} %\n")
         }
         None => format!("{program} takes {own} alone, and no --ram keeps it within {percent:.0} %\n"),
@@ -221,35 +229,48 @@ pub fn sentence(answer: &Answer) -> String {
 }
 
 /// The columns of the table, the least important last, and their widths.
-const COLUMNS: [(&str, usize); 5] =
-    [("--ram", 10), ("run time", 26), ("times", 7), ("in all", 8), ("pages from disk", 15)];
+const COLUMNS: [(&str, usize); 6] =
+    [("--ram", 10), ("run time", 24), ("", 9), ("times", 5), ("in all", 8), ("page reads", 10)];
 
-fn table(answer: &Answer, points: &[&Point]) -> String {
+fn table(answer: &Answer, sizes: &[Known]) -> String {
     let room = |count: usize| COLUMNS[..count].iter().map(|(_, width)| width + 2).sum::<usize>() + 2;
     let count = (1..=COLUMNS.len()).rev().find(|count| room(*count) <= width()).unwrap_or(1);
-    let line = |mark: &str, cells: [String; 5]| {
+    let line = |mark: &str, cells: [String; 6]| {
         let cells = cells.iter().zip(COLUMNS).take(count);
         mark.to_string() + &cells.map(|(cell, (_, width))| format!("  {cell:>width$}")).collect::<String>() + "\n"
     };
     let mut out = line(" ", COLUMNS.map(|(name, _)| name.into()));
-    for point in points {
-        let times = point.seconds / answer.program_seconds.max(1e-9);
-        let mark = if Some(point.ram_bytes) == answer.ram_bytes { "*" } else { " " };
+    for known in sizes {
+        let times = known.seconds / answer.program_seconds.max(1e-9);
+        let mark = if Some(known.ram_bytes) == answer.ram_bytes { "*" } else { " " };
+        let more = if known.more { "over " } else { "" };
         let cells = [
-            ram_size(point.ram_bytes),
-            format!("{} ({})", human_seconds(point.seconds), range(point)),
+            ram_size(known.ram_bytes),
+            format!("{more}{} ({})", human_seconds(known.seconds), range(known)),
+            how(known, answer.by == Some(By::Kernel)).into(),
             format!("{times:.*}", if times < 10.0 { 2 } else { 0 }),
-            human_size(point.together_bytes.max(point.ram_bytes) + answer.not_paged_bytes),
-            human_count(point.device_reads),
+            human_size(known.together_bytes.max(known.ram_bytes) + answer.not_paged_bytes),
+            human_count(known.page_reads),
         ];
         out += &line(mark, cells);
     }
     out
 }
 
-/// `0.95 to 1.1 s`: both ends, with one unit if it is the same.
-pub fn range(point: &Point) -> String {
-    let (low, high) = (human_seconds(point.seconds_low.max(0.0)), human_seconds(point.worst()));
+/// In one word: measured, by whom if that is not the recommended pager, or predicted.
+fn how(known: &Known, by_kernel: bool) -> &'static str {
+    match (known.runs, known.by_kernel) {
+        (0, _) => "predicted",
+        (_, kernel) if kernel == by_kernel => "measured",
+        (_, true) => "by kernel",
+        (_, false) => "by pager",
+    }
+}
+
+/// `0.95 to 1.1 s`: both ends, with one unit if it is the same; or that there is only one run.
+pub fn range(known: &Known) -> String {
+    let Some((low, high)) = known.range else { return "one run".into() };
+    let (low, high) = (human_seconds(low), human_seconds(high.unwrap_or(f64::INFINITY)));
     match (low.split_once(' '), high.split_once(' ')) {
         (Some((number, one)), Some((_, other))) if one == other => format!("{number} to {high}"),
         _ => format!("{low} to {high}"),
@@ -263,26 +284,52 @@ fn thrashes(answer: &Answer) -> String {
     };
     let least = answer.curve.iter().rfind(|point| point.seconds_high.is_some());
     let sentence = match (answer.thrash_bytes, least) {
-        (Some(bytes), _) => format!("Thrashes below --ram {}: takes more than twice as long.", ram_size(bytes)),
+        (Some(bytes), _) if bytes > answer.covered_bytes => {
+            format!("Thrashes below --ram {}: takes more than twice as long.", ram_size(bytes))
+        }
         (None, Some(least)) => format!("Does not thrash with --ram {} or more.", ram_size(least.ram_bytes)),
-        (None, None) => String::new(),
+        _ => String::new(),
     };
-    sentence + &unknown
+    (sentence + &unknown).trim_start().into()
 }
 
 fn recommended(answer: &Answer) -> String {
-    let percent = answer.slowdown_percent;
-    let Some(point) = answer.ram_bytes.and_then(|ram| answer.at(ram)) else {
-        return format!("Recommended: none; no size keeps it within {percent:.0} % of its own time.");
+    let (percent, own) = (answer.slowdown_percent, answer.program_seconds.max(1e-9));
+    let slower = |seconds: f64| match 100.0 * (seconds / own - 1.0) {
+        more if more >= 0.5 => format!("{more:.0} % slower than alone"),
+        _ => "as fast as alone".into(),
     };
-    let (ram, time, range) = (ram_size(point.ram_bytes), human_seconds(point.seconds), range(point));
-    let than = if answer.within_slowdown { "" } else { " than with all its RAM" };
-    format!("Recommended: --ram {ram}: {time} ({range}), at most {percent:.0} % slower{than}.")
+    let Some(known) = answer.ram_bytes.and_then(|ram| answer.known(ram)) else {
+        let most = answer.runs.iter().filter(|run| run.failed.is_none() && run.ram_bytes.is_some());
+        let most = most.max_by_key(|run| run.ram_bytes).map(|run| {
+            let over = if run.more { "over " } else { "" };
+            let (ram, time) = (ram_size(run.ram_bytes.unwrap_or(0)), human_seconds(run.seconds));
+            format!(": --ram {ram} takes {over}{time}, {}", slower(run.seconds))
+        });
+        let why = most.unwrap_or_default();
+        return format!("Recommended: none; no size keeps it within {percent:.0} % of its own time{why}.");
+    };
+    let (ram, time, range) = (ram_size(known.ram_bytes), human_seconds(known.seconds), range(&known));
+    match known.runs {
+        0 => {
+            format!("Recommended: --ram {ram}: {time} ({range}), predicted, at most {percent:.0} % slower than alone.")
+        }
+        1 => format!("Recommended: --ram {ram}: {time} (one run), {}.", slower(known.seconds)),
+        runs => format!("Recommended: --ram {ram}: {time} ({range} in {runs} runs), {}.", slower(known.seconds)),
+    }
 }
 
 /// The kernel's swap at the recommended size; zram with the command that runs the program so.
 fn by_kernel(answer: &Answer) -> String {
     let ram = answer.ram_bytes.unwrap_or(answer.needed_bytes / 2);
+    if let Some(run) = answer
+        .runs
+        .iter()
+        .filter(|run| run.by == By::Kernel)
+        .min_by_key(|run| run.ram_bytes.map(|size| size.abs_diff(ram)))
+    {
+        return filled(&measured_by_kernel(answer, run));
+    }
     let Some((swap, at)) =
         answer.recorded().and_then(|recorded| recorded.kernel.as_ref()).and_then(|swap| Some((swap, swap.at(ram)?)))
     else {
@@ -297,6 +344,25 @@ fn by_kernel(answer: &Answer) -> String {
     filled(&format!("By the kernel, with swap on {}{how}: --ram {size} takes {time}.", swap.kind))
 }
 
+/// The kernel's run: its time, and whether it is the faster one.
+fn measured_by_kernel(answer: &Answer, run: &Measured) -> String {
+    let (ram, how) = (ram_size(run.ram_bytes.unwrap_or(0)), kernel_options(run));
+    let more = if run.more { "over " } else { "" };
+    let time = match &run.failed {
+        Some(why) => format!("fails ({why})"),
+        None => format!("takes {more}{}", human_seconds(run.seconds)),
+    };
+    let ours = answer.run(By::Pager, run.ram_bytes.unwrap_or(0)).filter(|ours| ours.failed.is_none());
+    let faster = ours.filter(|ours| run.failed.is_none() && !run.more && run.seconds < ours.seconds);
+    let faster = if faster.is_some() { ", faster than our pager" } else { "" };
+    format!("By the kernel ({how}): --ram {ram} {time}, measured{faster}.")
+}
+
+/// `--by kernel`, and the swap that is made.
+fn kernel_options(run: &Measured) -> String {
+    run.swap.as_ref().map_or("--by kernel".into(), |swap| format!("--by kernel --swap {swap}"))
+}
+
 /// The commands to paste: a run with the advised RAM, and the page.
 fn commands(answer: &Answer, config: Option<&str>, report: Option<&Path>) -> String {
     let mut out = String::new();
@@ -307,7 +373,13 @@ fn commands(answer: &Answer, config: Option<&str>, report: Option<&Path>) -> Str
             .and_then(|watched| watched.swap.as_ref())
             .map_or(String::new(), |swap| format!(" --swap {swap}"));
         let by = if answer.method() == Method::ReferencedBits { format!(" --by kernel{swap}") } else { String::new() };
-        let how = config.map_or_else(|| format!("--ram {}{by}", ram_size(ram)), |path| format!("-c {path}"));
+        let by = match answer.run(By::Kernel, ram).filter(|_| answer.by == Some(By::Kernel)) {
+            Some(run) => format!(" {}", kernel_options(run)),
+            None => by,
+        };
+        let how = config
+            .filter(|_| by.is_empty())
+            .map_or_else(|| format!("--ram {}{by}", ram_size(ram)), |path| format!("-c {path}"));
         let of = |program: &str| command(format!("coldframe run {how} -- {program}").split_whitespace(), 0, 2) + "\n";
         let whole = of(answer.command.as_deref().unwrap_or(&answer.program));
         let fits = |line: &str| line.chars().count() <= width();

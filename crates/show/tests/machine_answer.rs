@@ -249,7 +249,7 @@ fn the_answer_has_its_keys_in_order_and_fits_a_terminal() {
     assert!(text.lines().count() <= 18, "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let sizes = [result.managed_bytes + (11 << 20), result.managed_bytes].map(human_size);
-    let needs = format!("python3 takes 2.00 s and needs {}: {} of heap, 11 MiB not paged", sizes[0], sizes[1]);
+    let needs = format!("python3 takes about 2.00 s and needs {}: {} of heap, 11 MiB not paged", sizes[0], sizes[1]);
     assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").starts_with(&needs), "{text}");
     assert!(
         text.contains("Recommended: --ram ") && text.contains("coldframe run -c python3.coldframe/config.toml"),
@@ -340,7 +340,6 @@ fn the_kernels_zram_has_a_sentence_with_its_command_and_the_text_fits() {
     assert!(fits(&text), "{text}");
     // Even with every part at its longest, the last line is the command.
     let common = Common {
-        within_slowdown: false,
         thrash_bytes: Some(result.curve[2].ram_bytes),
         exit: Some(3),
         command: Some("program ".to_string() + &"argument ".repeat(15)),

@@ -6,8 +6,7 @@ use crate::html::chart::{charts, Chart, Line, Mark, Point};
 use crate::html::words::{count, folded, list, note, table, Row, Unit};
 use crate::machine_answer::range;
 use crate::plot::escape;
-use coldframe_answer::recorded::Verified;
-use coldframe_answer::{Answer, Point as Size};
+use coldframe_answer::{Answer, By, Known, Measured, Point as Size};
 
 /// The answer in a sentence, how to run it so, and the chart.
 pub fn answer(answer: &Answer) -> String {
@@ -38,7 +37,7 @@ pub fn sizes(answer: &Answer) -> String {
 fn headline(answer: &Answer) -> String {
     let (own, heap) = (human_seconds(answer.program_seconds), human_size(answer.managed_bytes));
     let program = escape(&answer.program);
-    match answer.ram_bytes.and_then(|ram| answer.at(ram)) {
+    match answer.ram_bytes.and_then(|ram| answer.known(ram)) {
         Some(size) => {
             let (ram, time) = (human_size(size.ram_bytes), human_seconds(size.seconds));
             let text = match ram != heap && size.ram_bytes < answer.managed_bytes {
@@ -79,17 +78,21 @@ fn chart(answer: &Answer) -> Chart<'static> {
     // The line continues to the first size for which more is known.
     let joint = sizes().find(|size| size.seconds_high.is_some()).filter(|_| !least.is_empty());
     least.extend(joint.map(|size| Point { label: String::new(), span: None, ..predicted(answer, size) }));
-    let verified = answer.recorded().into_iter().flat_map(|recorded| &recorded.verified);
-    let mut measured: Vec<Point> = verified.map(measured).collect();
-    measured.reverse();
+    let measured = |by| {
+        let runs = answer.runs.iter().filter(|run| run.by == by && run.failed.is_none());
+        let mut points: Vec<Point> = runs.filter_map(measured).collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        points
+    };
     let line = |name: &str, points, mark| Line { name: name.into(), points, mark };
     let lines = [
         line("predicted", known, Mark::Line),
         line("predicted, at least", least, Mark::Bound),
-        line("measured", measured, Mark::Dots),
+        line("measured", measured(By::Pager), Mark::Dots),
+        line("measured, by the kernel", measured(By::Kernel), Mark::Dots),
     ];
     let lines: Vec<Line> = lines.into_iter().filter(|line| !line.points.is_empty()).collect();
-    let advised = answer.ram_bytes.and_then(|ram| answer.at(ram));
+    let advised = answer.ram_bytes.and_then(|ram| answer.known(ram));
     Chart {
         title: "Run time by RAM on this machine",
         x: "RAM for what is paged",
@@ -104,16 +107,17 @@ fn chart(answer: &Answer) -> Chart<'static> {
     }
 }
 
-fn measured(run: &Verified) -> Point {
-    let label = format!("{}: measured {}", human_size(run.ram_bytes), human_seconds(run.seconds));
-    Point { x: run.ram_bytes as f64, y: run.seconds, span: None, at: String::new(), label }
+fn measured(run: &Measured) -> Option<Point> {
+    let (ram, more) = (run.ram_bytes?, if run.more { "over " } else { "" });
+    let label = format!("{}: measured {more}{}", human_size(ram), human_seconds(run.seconds));
+    Some(Point { x: ram as f64, y: run.seconds, span: run.range(), at: String::new(), label })
 }
 
 fn predicted(answer: &Answer, size: &Size) -> Point {
     let (ram, time) = (human_size(size.ram_bytes), human_seconds(size.seconds));
     let (times, pages) = (size.seconds / answer.program_seconds.max(1e-9), count(size.device_reads));
     let sure = match size.seconds_high {
-        Some(_) => range(size),
+        Some(_) => range(&Known::predicted(size)),
         None => "a lower bound".into(),
     };
     let label = format!("{ram}: {time} ({sure}), {times:.2} times its own; {pages} pages from disk");

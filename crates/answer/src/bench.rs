@@ -1,0 +1,111 @@
+//! One program, run again and again with the same input: plain, or in less RAM. Nobody sees its output, which is
+//! compared.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use coldframe_live::Options;
+
+use crate::child::{Care, Child, Signals, Why};
+use crate::error::AnswerError;
+use crate::listener::Silent;
+use crate::order::{Order, Program};
+use crate::pager::Pager;
+use crate::program::plain;
+use crate::run::{run, Run};
+use crate::streams::{Output, Streams};
+
+/// A program, and what all of its runs share.
+pub struct Bench<'a> {
+    /// The program and its arguments.
+    pub program: &'a [OsString],
+    /// The folder of swap files.
+    pub folder: &'a Path,
+    /// Its input.
+    pub streams: &'a Streams,
+    /// A signal to coldframe ends the runs.
+    pub signals: &'a Signals,
+}
+
+/// A run that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Ran {
+    /// Its time.
+    pub seconds: f64,
+    /// Its exit code, as a shell reports it.
+    pub status: u8,
+    /// It was ended because it took too long.
+    pub too_long: bool,
+    /// The kernel has killed a process for lack of memory.
+    pub killed: bool,
+    /// What it wrote; `None`: a process in the background still writes.
+    pub output: Option<Output>,
+    /// Pages that came back from the device.
+    pub page_reads: u64,
+}
+
+/// Who pages a run, and with which swap.
+#[derive(Clone, Copy, Debug)]
+pub struct Way<'a> {
+    /// Our pager, or the kernel.
+    pub by: Pager,
+    /// The swap that is made for it, if the kernel pages it; `None`: that of the machine.
+    pub swap: Option<&'a str>,
+}
+
+impl Bench<'_> {
+    /// Runs the program alone; it is ended after this time.
+    ///
+    /// # Errors
+    /// It cannot be started; a signal came.
+    pub fn plain(&self, limit: Option<Duration>) -> Result<Ran, AnswerError> {
+        let mut command = plain(self.program);
+        let output = self.streams.again(&mut command)?;
+        let began = Instant::now();
+        let deadline = limit.and_then(|limit| began.checked_add(limit));
+        let child = Child::start(command, &self.program[0])?;
+        let ended = child.wait(&Care { deadline, ..Care::that_ends(self.signals) })?;
+        let program = Program::of(ended, began.elapsed().as_secs_f64());
+        self.ran(program, output(), false, 0)
+    }
+
+    /// Runs the program in that much RAM; it is ended after this time. Returns all that is known of the run, too.
+    ///
+    /// # Errors
+    /// Nobody can page it so; it cannot be started; a signal came.
+    pub fn paged(&self, way: Way, ram: u64, limit: Duration) -> Result<(Ran, Run), AnswerError> {
+        let output = std::cell::RefCell::new(None);
+        let streams = |command: &mut Command| {
+            let end = self.streams.again(command)?;
+            *output.borrow_mut() = Some(end);
+            Ok(())
+        };
+        let max_memory = Options::MAX_MEMORY;
+        let options = Options { backing: self.folder.to_owned(), max_memory, ..Options::new(ram) };
+        let order = Order {
+            by: way.by,
+            swap: way.swap,
+            pass_on: false,
+            patience: Some(limit),
+            streams: Some(&streams),
+            ..Order::new(self.program, options, self.signals)
+        };
+        let run = run(&order, &Silent)?;
+        let reads = match &run {
+            Run::Pager(run) => run.device.bytes_read / coldframe_live::PAGE as u64,
+            Run::Kernel(run) => run.counts.swap_in_bytes / coldframe_live::PAGE as u64,
+        };
+        let output = output.into_inner().and_then(|end| end());
+        Ok((self.ran(run.program(), output, run.killed(), reads)?, run))
+    }
+
+    fn ran(&self, program: Program, output: Option<Output>, killed: bool, page_reads: u64) -> Result<Ran, AnswerError> {
+        if self.signals.came() {
+            return Err(AnswerError::new(130, "stopped; nothing is left behind"));
+        }
+        let too_long = program.why == Some(Why::Deadline);
+        Ok(Ran { seconds: program.seconds, status: program.status, too_long, killed, output, page_reads })
+    }
+}

@@ -1,0 +1,393 @@
+//! Measured runs of an answer: the program alone, and in less RAM where the recommendation is decided.
+//!
+//! ```text
+//!   recorded run ─► alone (3 runs if it takes less than 1 s, else 1) ─► at most 5 sizes of RAM, the first from the curve:
+//!                                                                      too slow: more RAM; fast enough: less RAM
+//!                ─► the recommended size once more ─► the recommended size by the kernel
+//! ```
+//! All of them together take no longer than [`budget`]. A run that exceeds its share is ended, and counts as "more than".
+
+use std::time::{Duration, Instant};
+
+use coldframe_live::FRAMES_MIN;
+use coldframe_recording::span::PAGE;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::bench::{Bench, Ran, Way};
+use crate::curve::round;
+use crate::error::AnswerError;
+use crate::listener::Listener;
+use crate::pager::Pager;
+use crate::streams::{Difference, Output};
+
+/// The least time that runs may take, and the whole answer.
+const LEAST: f64 = 20.0;
+/// Times the program's own time that further runs may take, and the whole answer.
+const RUNS: f64 = 2.0;
+const WHOLE: f64 = 5.0;
+/// A program that takes longer is not run again.
+const LONGEST: f64 = 600.0;
+/// A shorter run is repeated: three runs, of which the median counts.
+const SHORT: f64 = 1.0;
+const REPEATS: usize = 3;
+/// Sizes that are run by one pager.
+const SIZES: usize = 5;
+/// A run this near to the limit, as a part of it, is repeated.
+const NEAR: f64 = 0.1;
+/// The search ends when the next smaller size is this near.
+const CLOSE: f64 = 1.0 / 16.0;
+
+/// Who pages a measured run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    /// Nobody: the program alone.
+    Plain,
+    /// Our pager.
+    Pager,
+    /// The kernel.
+    Kernel,
+}
+
+/// Measured runs of one kind.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Measured {
+    /// Who paged them.
+    pub by: By,
+    /// The swap that was made for them; `None`: that of the machine.
+    pub swap: Option<String>,
+    /// `--ram`; `None`: without a limit.
+    pub ram_bytes: Option<u64>,
+    /// The median of the runs, in seconds.
+    pub seconds: f64,
+    /// They were ended after this time: they take longer.
+    pub more: bool,
+    /// Each run, in seconds.
+    pub runs: Vec<f64>,
+    /// Pages that came back from the device, in the last run.
+    pub page_reads: u64,
+    /// Why they do not count: they ended otherwise than the recorded run.
+    pub failed: Option<String>,
+}
+
+impl Measured {
+    /// Whether it ended as the recorded run, within so many seconds.
+    pub fn within(&self, seconds: f64) -> bool {
+        self.failed.is_none() && !self.more && self.seconds <= seconds
+    }
+
+    /// The shortest and the longest run; `None`: there is one run.
+    pub fn range(&self) -> Option<(f64, f64)> {
+        let ends = self.runs.iter().fold((f64::INFINITY, 0.0f64), |(low, high), run| (low.min(*run), high.max(*run)));
+        (self.runs.len() > 1).then_some(ends)
+    }
+
+    fn add(&mut self, ran: &Ran) {
+        self.runs.push(ran.seconds);
+        self.more |= ran.too_long;
+        self.page_reads = ran.page_reads;
+        let mut sorted = self.runs.clone();
+        sorted.sort_by(f64::total_cmp);
+        self.seconds = (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0;
+    }
+}
+
+/// How the recorded run ended, which the others are held against.
+#[derive(Clone, Copy, Debug)]
+pub struct First {
+    /// Its exit code, as a shell reports it.
+    pub status: u8,
+    /// Its output, if it is known.
+    pub output: Option<Output>,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// The runs of one answer.
+pub struct Trials<'a> {
+    bench: &'a Bench<'a>,
+    listener: &'a dyn Listener,
+    first: First,
+    /// The start of the answer.
+    began: Instant,
+    /// The end of all runs.
+    until: Instant,
+    /// The longest run that is good, in seconds.
+    limit: f64,
+    /// All runs, by kind.
+    pub measured: Vec<Measured>,
+    /// Why there are no more runs, or what to know of these, one sentence each.
+    pub remarks: Vec<String>,
+}
+
+/// Seconds that runs may take together, if the program alone takes so many.
+pub fn budget(plain: f64) -> f64 {
+    LEAST.max(RUNS * plain)
+}
+
+/// Why a program is not run again, if that is known from its recorded run. `seconds`: how long it took.
+pub fn once(seconds: f64, lost_input: Option<&str>) -> Option<String> {
+    if let Some(why) = lost_input {
+        return Some(format!("{why}, so it was not run again, and all times are predicted"));
+    }
+    let long =
+        format!("it took over {:.0} minutes, so it was not run again, and all times are predicted", LONGEST / 60.0);
+    (seconds > LONGEST).then_some(long)
+}
+
+impl<'a> Trials<'a> {
+    /// Runs the program alone. `began`: the start of the answer; `slowdown`: the longest extra time, as a part of
+    /// the program's own.
+    ///
+    /// # Errors
+    /// It cannot be started again.
+    pub fn alone(
+        bench: &'a Bench<'a>,
+        first: First,
+        began: Instant,
+        slowdown: f64,
+        listener: &'a dyn Listener,
+    ) -> Result<Trials<'a>, AnswerError> {
+        let until = Instant::now() + Duration::from_secs_f64(budget(first.seconds));
+        let (measured, remarks) = (Vec::new(), Vec::new());
+        let mut trials = Trials { bench, listener, first, began, until, limit: 0.0, measured, remarks };
+        let mut plain = Measured::new(By::Plain, None, None);
+        loop {
+            listener.progress(plain.runs.len() as u64, None, "running it alone");
+            let ran = match bench.plain(Some(trials.left())) {
+                Ok(ran) => ran,
+                Err(_) if bench.signals.came() => {
+                    trials.remarks.push("stopped by a signal: what was not measured until then is predicted".into());
+                    return Ok(trials);
+                }
+                Err(error) => return Err(error),
+            };
+            if let Some(why) = trials.unlike(&ran) {
+                trials
+                    .remarks
+                    .push(format!("when it ran again, {why}: it was not run any more, and all times are predicted"));
+                return Ok(trials);
+            }
+            plain.add(&ran);
+            if plain.runs.len() >= REPEATS || plain.seconds >= SHORT {
+                break;
+            }
+        }
+        trials.until = (Instant::now() + Duration::from_secs_f64(budget(plain.seconds)))
+            .min(began + Duration::from_secs_f64(LEAST.max(WHOLE * plain.seconds)));
+        trials.limit = (1.0 + slowdown) * plain.seconds;
+        trials.measured.push(plain);
+        Ok(trials)
+    }
+
+    /// The time of the program alone; `None`: it is not known, and there are no other runs.
+    pub fn plain(&self) -> Option<f64> {
+        self.measured.first().map(|plain| plain.seconds)
+    }
+
+    fn left(&self) -> Duration {
+        self.until.saturating_duration_since(Instant::now())
+    }
+
+    /// How a run differs from the recorded one. An output that differs in numbers, such as times, is noted.
+    fn unlike(&mut self, ran: &Ran) -> Option<String> {
+        if ran.too_long {
+            return None;
+        }
+        if ran.killed {
+            return Some("the kernel killed it for lack of memory".into());
+        }
+        if ran.status != self.first.status {
+            return Some(format!("it ended with exit code {} instead of {}", ran.status, self.first.status));
+        }
+        let before = *self.first.output.get_or_insert(ran.output?);
+        match ran.output?.differs(&before) {
+            Difference::None => None,
+            Difference::Numbers => {
+                let remark = "its output differs in numbers from run to run";
+                if !self.remarks.iter().any(|all| all == remark) {
+                    self.remarks.push(remark.into());
+                }
+                None
+            }
+            Difference::Words => Some("its output was another one".into()),
+        }
+    }
+
+    /// Finds the smallest RAM with which the program is fast enough, and measures it again. `start`: the size to begin
+    /// with; `top`: the largest size. Returns its RAM.
+    pub fn search(&mut self, way: Way, start: u64, top: u64) -> Option<u64> {
+        let mut search = Search::new(start, top);
+        for _ in 0..SIZES {
+            let Some(ram) = search.next() else { break };
+            let Some(good) = self.at(way, ram, SIZES) else { break };
+            search.note(ram, good);
+        }
+        // The search prefers sizes whose run happened to be fast.
+        while let Some(ram) = search.good {
+            match self.again(way, ram) {
+                Some(false) => search.good = self.larger(way, ram),
+                Some(true) | None => break,
+            }
+        }
+        search.good
+    }
+
+    /// The next larger size that was good.
+    fn larger(&self, way: Way, ram: u64) -> Option<u64> {
+        let good = self.measured.iter().filter(|one| one.by == by(way) && one.within(self.limit));
+        good.filter_map(|one| one.ram_bytes).filter(|other| *other > ram).min()
+    }
+
+    /// Runs the program in this RAM; whether that was fast enough. `None`: no time is left, or it cannot be run so.
+    pub fn at(&mut self, way: Way, ram: u64, shares: usize) -> Option<bool> {
+        let mut all = Measured::new(by(way), way.swap, Some(ram));
+        while self.run(way, &mut all, shares).is_some() {
+            let near = (all.seconds / self.limit - 1.0).abs() < NEAR;
+            if all.failed.is_some() || all.more || !near || all.seconds >= SHORT || all.runs.len() >= REPEATS {
+                break;
+            }
+        }
+        let good = all.within(self.limit);
+        (!all.runs.is_empty()).then(|| {
+            self.measured.push(all);
+            good
+        })
+    }
+
+    /// Measures a size again that was run once, or less than three times if it is short.
+    fn again(&mut self, way: Way, ram: u64) -> Option<bool> {
+        let place = self.measured.iter().position(|one| one.by == by(way) && one.ram_bytes == Some(ram))?;
+        let mut all = self.measured[place].clone();
+        let wanted = if all.seconds < SHORT { REPEATS } else { 2 };
+        while all.runs.len() < wanted && all.failed.is_none() && self.run(way, &mut all, 1).is_some() {}
+        let good = all.within(self.limit);
+        self.measured[place] = all;
+        Some(good)
+    }
+
+    /// One more run. `None`: no time is left, it cannot be run so, or a signal came.
+    fn run(&mut self, way: Way, all: &mut Measured, shares: usize) -> Option<()> {
+        let (left, ram) = (self.left().as_secs_f64(), all.ram_bytes?);
+        if left < self.limit {
+            return None;
+        }
+        let share = (left / shares as f64).max(PATIENT * self.limit).min(left);
+        let words = format!("running it in {}", coldframe_sheet::quantity::human_size(ram));
+        self.listener.progress(self.began.elapsed().as_secs(), None, &words);
+        let (ran, _) = self.bench.paged(way, ram, Duration::from_secs_f64(share)).ok()?;
+        all.failed = self.unlike(&ran);
+        all.add(&ran);
+        Some(())
+    }
+}
+
+/// Times the limit that a run may take at least before it is ended.
+const PATIENT: f64 = 1.5;
+
+fn by(way: Way) -> By {
+    if way.by == Pager::Kernel {
+        By::Kernel
+    } else {
+        By::Pager
+    }
+}
+
+impl Measured {
+    fn new(by: By, swap: Option<&str>, ram_bytes: Option<u64>) -> Measured {
+        let swap = swap.map(Into::into);
+        Measured { by, swap, ram_bytes, seconds: 0.0, more: false, runs: Vec::new(), page_reads: 0, failed: None }
+    }
+}
+
+/// The search for the smallest good size.
+#[derive(Clone, Copy, Debug)]
+struct Search {
+    start: u64,
+    top: u64,
+    /// The largest size that was too slow.
+    bad: Option<u64>,
+    /// The smallest size that was good, and larger than that.
+    good: Option<u64>,
+}
+
+impl Search {
+    fn new(start: u64, top: u64) -> Search {
+        let least = FRAMES_MIN as u64 * PAGE;
+        Search { start: start.max(least), top: top.max(start).max(least), bad: None, good: None }
+    }
+
+    fn note(&mut self, ram: u64, good: bool) {
+        match good {
+            true => self.good = Some(self.good.map_or(ram, |best| best.min(ram))),
+            false => self.bad = Some(self.bad.map_or(ram, |worst| worst.max(ram))),
+        }
+    }
+
+    /// The next size; `None`: it is found, or there is none.
+    fn next(&self) -> Option<u64> {
+        let least = FRAMES_MIN as u64 * PAGE;
+        let next = match (self.bad, self.good) {
+            (None, None) => self.start,
+            (Some(bad), None) if bad >= self.top => return None,
+            // First all of its RAM: if that is too slow, no size is good.
+            (Some(_), None) => self.top,
+            (None, Some(good)) => (good as f64 * LESS) as u64,
+            (Some(bad), Some(good)) => ((bad as f64) * (good as f64)).sqrt() as u64,
+        };
+        let next = round(next as f64).max(least);
+        let open = self.good.is_none_or(|good| next < good) && self.bad.is_none_or(|bad| next > bad);
+        let close = |good: u64, bad: u64| (good - bad) as f64 <= CLOSE * good as f64;
+        let found = self.good.zip(self.bad).is_some_and(|(good, bad)| good <= bad || close(good, bad));
+        (open && !found).then_some(next)
+    }
+}
+
+/// The next size after a good one, as a part of it.
+const LESS: f64 = 0.7;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sizes that are run, in MiB, if those from `least` MiB on are good, and the result.
+    fn searched(start: u64, top: u64, least: u64) -> (Vec<u64>, Option<u64>) {
+        let (mut search, mut all) = (Search::new(start << 20, top << 20), Vec::new());
+        for _ in 0..SIZES {
+            let Some(ram) = search.next() else { break };
+            all.push(ram >> 20);
+            search.note(ram, ram >= least << 20);
+        }
+        (all, search.good.map(|good| good >> 20))
+    }
+
+    #[test]
+    fn the_search_begins_at_the_curves_size_and_ends_near_the_smallest_good_one() {
+        assert_eq!(searched(40, 100, 39), (vec![40, 28, 33, 36, 38], Some(40)));
+        assert_eq!(searched(40, 100, 70), (vec![40, 100, 63, 79, 71], Some(71)));
+        assert_eq!(searched(40, 100, 10).0, [40, 28, 19, 13, 9]);
+    }
+
+    #[test]
+    fn if_all_ram_is_too_little_no_further_size_is_run() {
+        assert_eq!(searched(40, 100, 200), (vec![40, 100], None));
+    }
+
+    #[test]
+    fn the_median_counts_and_one_run_has_no_range() {
+        let ran = |seconds| Ran { seconds, status: 0, too_long: false, killed: false, output: None, page_reads: 7 };
+        let mut all = Measured::new(By::Pager, None, Some(1 << 20));
+        all.add(&ran(2.0));
+        assert_eq!((all.seconds, all.range()), (2.0, None));
+        [9.0, 3.0].into_iter().for_each(|seconds| all.add(&ran(seconds)));
+        assert_eq!((all.seconds, all.range()), (3.0, Some((2.0, 9.0))));
+        assert!(all.within(3.0) && !all.within(2.9));
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_run_again_is_known_by_its_input_and_its_time() {
+        assert!(once(1.0, Some("it reads from the terminal")).unwrap().contains("terminal"));
+        assert!(once(601.0, None).unwrap().contains("10 minutes") && once(599.0, None).is_none());
+    }
+}
