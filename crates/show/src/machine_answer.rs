@@ -128,7 +128,8 @@ fn needs(answer: &Answer) -> String {
     let about = if answer.method() == Method::ReferencedBits { "about " } else { "" };
     match answer.watched().and_then(|watched| watched.process) {
         Some(process) => {
-            let (time, idle) = (human_seconds(answer.program_seconds), answer.watched().map_or(String::new(), hardly_works));
+            let (time, idle) =
+                (human_seconds(answer.program_seconds), answer.watched().map_or(String::new(), hardly_works));
             format!(
                 "{} (process {process}), watched for {time}, has {about}{size}{joint}{parts}.{idle}",
                 answer.program
