@@ -119,6 +119,7 @@ header:
 # Write the schemas of JSON outputs, docs/schema, from the types.
 schema:
 	COLDFRAME_WRITE_SCHEMA=1 $(CARGO) test --locked -p coldframe-answer --test schema
+	COLDFRAME_WRITE_SCHEMA=1 $(CARGO) test --locked -p coldframe-lab --bin coldframe-lab schemas
 
 # Write the book's page of settings and the types of the Python package from crates/experiment/src/settings.rs.
 settings:

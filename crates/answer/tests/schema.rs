@@ -10,10 +10,7 @@ use coldframe_answer::run_kernel::KernelRun;
 use coldframe_answer::squeeze::Squeezed;
 use coldframe_answer::top::Top;
 use coldframe_answer::{Answer, Need, Verdict};
-use coldframe_toolbox::schemas::schemas;
-use schemars::generate::SchemaSettings;
-use schemars::JsonSchema;
-use serde_json::Value;
+use coldframe_toolbox::schemas::{of, schemas};
 
 #[test]
 fn the_schema_of_each_output_is_what_its_type_makes() {
@@ -31,9 +28,4 @@ fn the_schema_of_each_output_is_what_its_type_makes() {
         ("squeeze", of::<Squeezed>()),
         ("top", of::<Top>()),
     ]);
-}
-
-/// As it is written, not as it may be read.
-fn of<T: JsonSchema>() -> Value {
-    SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>().to_value()
 }

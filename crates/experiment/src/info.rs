@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use coldframe_store::heat::{heat, Heat, PAGE};
 use coldframe_store::{Fidelity, Mapping, Provenance, Reader};
-use serde_json::{json, Value};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::error::ExperimentError;
 use crate::reuse::{reuse, Reuse};
@@ -18,12 +19,14 @@ const COLUMNS: usize = 40;
 const NAMED: usize = 6;
 
 /// All facts of a trace that need no simulation.
-#[derive(Debug)]
+#[allow(non_snake_case)] // Outside a type the name carries the unit, as printed.
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Info {
+    /// Where it comes from, and its totals.
+    #[serde(flatten)]
+    pub provenance: Provenance,
     /// As given.
     pub path: PathBuf,
-    /// Where it comes from, and its totals.
-    pub provenance: Provenance,
     /// Rows of the file.
     pub rows: u64,
     /// Bytes of the file.
@@ -31,7 +34,12 @@ pub struct Info {
     /// Of the file.
     pub sha256: String,
     /// References by stretch of memory and of the trace.
+    #[serde(skip)]
     pub heat: Heat,
+    /// Distinct pages touched in each stretch of the trace.
+    pub working_set_pages_4KiB: Vec<u64>,
+    /// The stretches at which a phase begins.
+    pub phases: Vec<usize>,
     /// The regions with the most references.
     pub hottest: Vec<Hot>,
     /// Reuse distances; a sample of references has none.
@@ -39,7 +47,7 @@ pub struct Info {
 }
 
 /// A region with many references: all mappings of one name, or a part of the heat map if there are none.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Hot {
     /// First byte of its page with the most references.
     pub address: u64,
@@ -48,6 +56,7 @@ pub struct Hot {
     /// References to it.
     pub references: u64,
     /// Its touched pages, of [`PAGE`] bytes.
+    #[serde(rename = "pages_4KiB")]
     pub pages: u64,
 }
 
@@ -68,36 +77,17 @@ impl Info {
             sha256: sha256(path)?,
             hottest: hottest(&heat, &provenance.mappings),
             provenance,
+            working_set_pages_4KiB: heat.working_set.clone(),
+            phases: heat.phases.clone(),
             heat,
             reuse,
         })
-    }
-
-    /// For machines.
-    pub fn json(&self) -> Value {
-        let mut value = serde_json::to_value(&self.provenance).expect("provenance is plain data");
-        value["path"] = json!(self.path);
-        value["rows"] = self.rows.into();
-        value["bytes"] = self.bytes.into();
-        value["sha256"] = self.sha256.clone().into();
-        value["working_set_pages_4KiB"] = json!(self.heat.working_set);
-        value["phases"] = json!(self.heat.phases);
-        let hot = |h: &Hot| json!({ "address": h.address, "name": h.name, "references": h.references, "pages_4KiB": h.pages });
-        value["hottest"] = self.hottest.iter().map(hot).collect();
-        value["reuse"] = json!(self.reuse.as_ref().map(distances));
-        value
     }
 }
 
 /// Whether the references between two references to the same page are in the trace, all or in a known share.
 fn distances_known(fidelity: Fidelity) -> bool {
     !matches!(fidelity, Fidelity::Sampled | Fidelity::Window | Fidelity::Faults)
-}
-
-fn distances(reuse: &Reuse) -> Value {
-    let bin = |b: &crate::reuse::Bin| json!({ "up_to_pages": b.up_to, "references": b.references, "error": b.error });
-    let bins: Vec<_> = reuse.bins.iter().map(bin).collect();
-    json!({ "page": reuse.page, "first_references": reuse.first, "references": reuse.references, "followed": reuse.followed, "bins": bins })
 }
 
 /// The regions with the most references. A page belongs to the mapping of its first byte, or otherwise to a mapping

@@ -4,9 +4,7 @@ use coldframe_boards::energy::{self, AccessCounts, Price};
 use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_drivers::front_end::FrontEndCounts;
 use coldframe_lane::LaneResult;
-use coldframe_sheet::quantity::show_time;
 use coldframe_sheet::{sheet, Sheet};
-use serde_json::Value;
 
 use crate::error::ExperimentError;
 use crate::settings::Settings;
@@ -84,17 +82,6 @@ pub fn main_memory(
         }
         (own, true) => Ok(own.clone().or(of_system.map(Into::into))),
         (None, false) => Ok(None),
-    }
-}
-
-impl MemoryPrices {
-    /// Adds the settings in force to a configuration; times only if an engine runs.
-    pub fn put_config(&self, config: &mut Value, is_lane: bool) {
-        config["main_memory"] = self.ram.clone().into();
-        let times = [("main_read", self.times.main_read), ("xip_read", self.times.xip_read)];
-        for (key, time) in times.into_iter().filter(|_| is_lane) {
-            config["time"][key] = show_time(time).into();
-        }
     }
 }
 

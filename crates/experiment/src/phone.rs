@@ -2,6 +2,7 @@
 //! of each number. Other sections say what its applications do, and are not read here.
 
 use coldframe_sheet::sheet::line_of;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ExperimentError;
@@ -13,7 +14,7 @@ pub const SHIPPED: (&str, &str) = ("phone.toml", include_str!("../../../data/wor
 pub const SERVICE: &str = "service";
 
 /// What runs the applications.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)] // The file says what they are.
 pub struct MachineParameters {

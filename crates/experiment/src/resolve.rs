@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Settings ──► string      one string of references            Plan            ─┐
-//!            ──► tasks       tasks under a scheduler             TasksPlan        ├─► shown(): every setting in force, as JSON
+//!            ──► tasks       tasks under a scheduler             TasksPlan        ├─► shown(): every setting in force
 //!            ──► foreground  tasks in the foreground in turn     TasksPlan        │
 //!            ──► swaps       a swap trace                        SwapPlan        ─┘
 //! ```
@@ -29,7 +29,7 @@ mod string;
 mod tasks;
 
 pub use foreground::{foreground, on_phone};
-pub use log::{swaps, LogArea, LogSettings, SwapPlan, LAYOUTS};
+pub use log::{swaps, LogArea, SwapPlan, LAYOUTS};
 pub use names::collector;
 pub use string::{string, Engine, Plan};
 pub use tasks::{tasks, Base, ForegroundPlan, TasksPlan};

@@ -9,9 +9,9 @@ use coldframe_sheet::quantity::human_count;
 use coldframe_sheet::quantity::show_bytes;
 use coldframe_sheet::StagePrices;
 use coldframe_store::{Cut, Reduction};
-use serde_json::Value;
 
 use crate::memory::{self, MemoryPrices};
+use crate::sim_result::InForce;
 use crate::slots::SlotMap;
 
 mod certainty;
@@ -63,7 +63,7 @@ pub struct RunResult {
     /// Different pages touched.
     pub pages: usize,
     /// Every setting in force.
-    pub config: Value,
+    pub config: InForce,
     /// Policy as shown.
     pub policy: String,
     /// Handler; empty for an oracle.

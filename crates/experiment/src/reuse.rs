@@ -18,6 +18,8 @@ use coldframe_drivers::Stream;
 use coldframe_formats::reduce::Method;
 use coldframe_lane::PageRef;
 use coldframe_store::{Block, Provenance, Reader, Wanted};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::error::ExperimentError;
 use crate::systems::front_end::spaces;
@@ -36,13 +38,14 @@ const FOLLOWED: usize = 4;
 const PAGE_SHIFT: u32 = 12;
 
 /// References by reuse distance.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Reuse {
     /// Bytes of a page.
     pub page: u64,
     /// From short to long distances.
     pub bins: Vec<Bin>,
     /// First references to a page.
+    #[serde(rename = "first_references")]
     pub first: u64,
     /// All references.
     pub references: u64,
@@ -51,9 +54,10 @@ pub struct Reuse {
 }
 
 /// References at distances above the bin's before it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Bin {
     /// The largest distance, in pages.
+    #[serde(rename = "up_to_pages")]
     pub up_to: u64,
     /// References.
     pub references: f64,

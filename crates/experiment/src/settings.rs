@@ -4,6 +4,7 @@
 
 use coldframe_core::Ps;
 use coldframe_sheet::quantity;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ExperimentError;
@@ -43,11 +44,15 @@ macro_rules! settings {
     })+) => {
         $(
             $(#[doc = $about])+
-            #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+            #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
             #[serde(deny_unknown_fields)]
             pub struct $group {
                 $($(#[doc = $text])+ #[serde(skip_serializing_if = "Option::is_none")] pub $name: Option<$kind>,)+
-                $(#[doc = concat!("`", stringify!($inner), ".*`.")] #[serde(default)] pub $inner: $of,)*
+                $(
+                    #[doc = concat!("`", stringify!($inner), ".*`.")]
+                    #[serde(default, skip_serializing_if = "is_default")]
+                    pub $inner: $of,
+                )*
             }
         )+
 
@@ -199,8 +204,13 @@ settings! {
     }
 }
 
+/// Whether a table has no setting.
+pub(crate) fn is_default<T: Default + PartialEq>(table: &T) -> bool {
+    *table == T::default()
+}
+
 /// `swap.reads_max`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ReadsMax {
     /// This many lines.

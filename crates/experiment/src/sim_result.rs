@@ -1,5 +1,6 @@
 //! The result of any driver, as `sim --format json` writes it and `report` reads it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ mod sections;
 mod swap_trace;
 mod tasks;
 
-pub use in_force::{Area, InForce, Machine, Scheduled};
+pub use in_force::{Area, Backed, InForce, Machine};
 pub use one_string::{
     Counts, DataCache, EngineCounts, FaultLatencies, Host, InstructionCache, LedgerTimes, MemoryCounts, OneString,
     PagingEnergy, PricedLedger, Stages, Times,
@@ -27,7 +28,7 @@ pub use tasks::{
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The result of one configuration: a head that all drivers share, and the sections of its driver.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SimResult {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -35,15 +36,15 @@ pub struct SimResult {
     pub version: String,
     /// The trace.
     pub trace: Trace,
-    /// Every setting in force; [`SimResult::in_force`] has those that are shown.
-    pub config: Value,
+    /// Every setting in force.
+    pub config: InForce,
     /// The findings; `driver` gives their kind.
     #[serde(flatten)]
     pub sections: Sections,
 }
 
 /// The findings, by driver.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "driver", rename_all = "kebab-case")]
 #[expect(clippy::large_enum_variant, reason = "a program makes one")]
 pub enum Sections {
@@ -57,7 +58,7 @@ pub enum Sections {
 
 impl SimResult {
     /// By this program.
-    pub fn new(trace: Trace, config: Value, sections: Sections) -> SimResult {
+    pub fn new(trace: Trace, config: InForce, sections: Sections) -> SimResult {
         let version = env!("CARGO_PKG_VERSION").into();
         SimResult { schema_version: SCHEMA_VERSION, version, trace, config, sections }
     }
@@ -65,14 +66,6 @@ impl SimResult {
     /// The JSON object.
     pub fn json(&self) -> Value {
         serde_json::to_value(self).expect("results are plain data")
-    }
-
-    /// The settings in force that are shown.
-    ///
-    /// # Errors
-    /// One of them is of another type.
-    pub fn in_force(&self) -> Result<InForce, serde_json::Error> {
-        InForce::of(&self.config)
     }
 
     /// The sections of one string of references.

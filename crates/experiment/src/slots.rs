@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The owner of each slot over time. Each text is a row, from the lowest slots on; each
 /// letter is a column.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SlotMap {
     /// Slots of the area.
     pub slots: u32,

@@ -130,7 +130,7 @@ pub fn run_with_policy(
     let settings = Settings { policy: Some("clock".into()), ..settings.clone() };
     let ask = Ask { policy: Some(make), ..Ask::default() };
     let mut result = simulate(path, std::slice::from_ref(&settings), ask, progress)?.remove(0);
-    result.config["policy"] = name.into();
+    result.config.settings.policy = Some(name.into());
     result.policy = name.into();
     Ok(result)
 }

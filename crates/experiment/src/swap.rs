@@ -2,42 +2,16 @@
 
 use std::path::Path;
 
-use coldframe_boards::flash::{self, FlashTime, Operations, Wear};
 use coldframe_drivers::swap::{SwapConfig, SwapResult, SwapRun};
 use coldframe_formats::swap::{read, SwapOp, SwapTrace};
-use coldframe_sheet::quantity::human_size;
-use serde_json::Value;
 
 use crate::error::ExperimentError;
 use crate::progress::{tell, Progress, Sink, Unit};
 use crate::resolve::{swaps, SwapPlan};
 use crate::settings::Settings;
+use crate::sim_result::{self, InForce};
 use crate::slots::{SlotMap, SlotPicture};
 use crate::systems;
-
-/// A swap area's settings as tables show them.
-#[derive(Clone, Debug)]
-pub struct AreaNames {
-    /// How slots are allocated.
-    pub layout: &'static str,
-    /// The read-ahead.
-    pub read_ahead: String,
-    /// Collector, and victims at a time.
-    pub collector: String,
-    /// Device.
-    pub device: String,
-}
-
-impl AreaNames {
-    fn of(plan: &SwapPlan) -> AreaNames {
-        AreaNames {
-            layout: plan.settings.layout,
-            read_ahead: plan.settings.read_ahead.clone().unwrap_or_default(),
-            collector: plan.settings.collector.clone(),
-            device: plan.sheet.name.clone(),
-        }
-    }
-}
 
 /// The result of one configuration.
 #[derive(Clone, Debug)]
@@ -45,33 +19,9 @@ pub struct SwapOutcome {
     /// The notes of the trace's recorder on its limits.
     pub notes: Vec<String>,
     /// Every setting in force.
-    pub config: Value,
-    /// The settings that tables show.
-    pub names: AreaNames,
+    pub config: InForce,
     /// The findings.
-    pub result: SwapResult,
-    /// Reads, programs, copies, erases.
-    pub operations: Operations,
-    /// Erases over the blocks.
-    pub wear: Wear,
-    /// Time on the device; `None` if its sheet lacks a time.
-    pub time: Option<FlashTime>,
-    /// Years until the most worn block reaches its rated erases; `None` if nothing was erased or the sheet has no
-    /// rating.
-    pub life_years: Option<f64>,
-    /// Blocks of all areas.
-    pub blocks: u32,
-    /// Slots of each.
-    pub slots_per_block: u32,
-    /// The process that owned each slot, as [`crate::slots`] draws it.
-    pub slots: SlotMap,
-}
-
-impl SwapOutcome {
-    /// The slides' formula.
-    pub fn cost(&self) -> u64 {
-        (systems::of_log().1.cost)(&self.operations)
-    }
+    pub found: sim_result::SwapTrace,
 }
 
 /// How often the owners of slots are noted in a whole trace.
@@ -114,24 +64,8 @@ pub fn outcome(plan: &SwapPlan, trace: &SwapTrace) -> Result<SwapOutcome, Experi
 
 fn simulated(plan: &SwapPlan, trace: &SwapTrace, journal: Option<Sink<'_>>) -> Result<SwapOutcome, ExperimentError> {
     let (result, slots) = simulate(&plan.config, trace, journal)?;
-    let counts = &result.flash;
-    let operations =
-        Operations { reads: result.reads, programs: counts.programs, copies: counts.copies, erases: counts.erases };
-    let wear = flash::wear(&result.erases);
-    let cycles = plan.sheet.cycles().ok();
-    Ok(SwapOutcome {
-        notes: trace.notes.clone(),
-        config: plan.shown(),
-        operations,
-        wear,
-        time: flash::flash_time(&plan.sheet, systems::of_log().1.slot, operations).ok(),
-        life_years: cycles.and_then(|cycles| flash::life_years(&wear, cycles, result.duration_ns)),
-        names: AreaNames::of(plan),
-        blocks: plan.config.areas.iter().map(|a| a.blocks).sum(),
-        slots_per_block: plan.config.slots_per_block,
-        slots,
-        result,
-    })
+    let found = sim_result::SwapTrace::new(plan, &result, slots);
+    Ok(SwapOutcome { notes: trace.notes.clone(), config: plan.shown(), found })
 }
 
 /// Reads a swap trace and runs every configuration over it.
@@ -161,8 +95,10 @@ pub fn run_with_journal(path: &Path, settings: &Settings, sink: Sink<'_>) -> Res
     simulated(&swaps(settings)?, &read(path)?, Some(sink))
 }
 
-/// Size of the areas as shown.
-pub fn size_text(o: &SwapOutcome) -> String {
-    let n = o.config["swap"]["slots_per_block"].as_u64().unwrap_or(0);
-    human_size(u64::from(o.blocks) * n * systems::of_log().1.slot.0)
+impl SwapOutcome {
+    /// Bytes of the areas.
+    pub fn bytes(&self) -> u64 {
+        let slots = self.config.swap.log.slots_per_block.unwrap_or_default();
+        u64::from(self.found.wear.blocks) * u64::from(slots) * systems::of_log().1.slot.0
+    }
 }

@@ -15,6 +15,7 @@ use crate::progress::{tell, Progress, Sink, Unit};
 use crate::resolve::{self, Drive, TasksPlan};
 use crate::result::TraceFacts;
 use crate::settings::Settings;
+use crate::sim_result::InForce;
 use crate::string::{self, pages_touched};
 use crate::systems::backing::PAGE;
 use crate::systems::front_end::{spaces, FrontKey};
@@ -33,11 +34,7 @@ const AT_ONCE: usize = 4;
 #[derive(Clone, Debug)]
 pub struct TasksOutcome {
     /// Every setting in force.
-    pub config: serde_json::Value,
-    /// The scheduler.
-    pub scheduler: &'static str,
-    /// When the next task's pages are loaded.
-    pub prefetch: String,
+    pub config: InForce,
     /// The trace.
     pub trace: TraceFacts,
     /// Frames.
@@ -159,8 +156,6 @@ impl Inputs {
         Ok(TasksOutcome {
             trace: self.facts.clone(),
             config: plan.shown(),
-            scheduler: plan.settings.scheduler,
-            prefetch: plan.settings.prefetch.clone(),
             frames: plan.config.frames,
             page: plan.page().0,
             writes_unpriced: plan.writes_unpriced() && result.counts.dirty_evictions > 0,

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use coldframe_experiment::ExperimentError;
 use coldframe_show::plot::Plot;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A paper whose figures are reproduced. To add one: a folder like `swl/`, and a line in [`ALL`](crate::papers::ALL).
@@ -65,7 +66,7 @@ const ORIGINS: [Origin; 5] =
     [Origin::PrintedInput, Origin::Identity, Origin::Fitted("", 0), Origin::Predicted, Origin::NotPrinted];
 
 /// A rule without any model that comes at least as near to the printed value as we do.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Trivial {
     /// The rule.
     pub rule: &'static str,
@@ -76,7 +77,7 @@ pub struct Trivial {
 }
 
 /// One printed figure and ours.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Row {
     /// The paper's name.
     pub paper: &'static str,
@@ -92,6 +93,7 @@ pub struct Row {
     /// Unit of both.
     pub unit: &'static str,
     /// How ours came about.
+    #[schemars(with = "String", extend("enum" = ORIGINS.map(Origin::word)))]
     pub origin: Origin,
     /// For a fitted row, the free numbers and how many figures they were fitted to.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -19,18 +19,19 @@ use std::path::Path;
 
 use coldframe_core::fault::handler;
 use coldframe_core::{Bytes, Ps};
-use coldframe_experiment::sim_result::SCHEMA_VERSION;
+use coldframe_experiment::sim_result::{InForce, SCHEMA_VERSION};
 use coldframe_experiment::systems::{self, Part};
 use coldframe_experiment::tasks::{self, Counted, TasksOutcome};
 use coldframe_experiment::{ExperimentError, Progress, Settings};
 use coldframe_sheet::{quantity, sheet, Sheet};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub mod bars;
 pub mod show;
 
 /// The result of one set of parts.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Combination {
     /// The systems whose parts are in it; empty: none.
     pub parts: Vec<String>,
@@ -55,11 +56,11 @@ pub struct Combination {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle: Option<&'static str>,
     /// Every setting in force at the size that was asked for, for `coldframe-lab sim -c`.
-    pub config: serde_json::Value,
+    pub config: InForce,
 }
 
 /// Parts that do not go together, or one that does not go with the device or the trace, and why.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Excluded {
     /// The systems.
     pub parts: Vec<String>,
@@ -68,7 +69,7 @@ pub struct Excluded {
 }
 
 /// The results for one trace.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Study {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,

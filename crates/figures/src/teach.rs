@@ -12,7 +12,8 @@ use coldframe_journal::{open, Entries};
 use coldframe_lane::page_table::PageTable;
 use coldframe_lane::{Lane, LaneConfig, PageRef};
 use coldframe_store::{Fidelity, Provenance};
-use serde_json::{json, Value};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 mod lessons;
 mod story;
@@ -25,7 +26,7 @@ pub use story::{Busy, Story};
 const BETWEEN: Ps = Ps(20_000_000);
 
 /// A page in a frame.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Held {
     /// The page.
     pub page: u32,
@@ -36,15 +37,20 @@ pub struct Held {
 }
 
 /// One reference and its effects.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Step {
     /// The page.
     pub page: u32,
     /// Whether it was written.
     pub writing: bool,
+    /// Whether it was a hit.
+    pub hit: bool,
     /// The fault's latency; `None`: a hit.
+    #[serde(rename = "latency_ps", serialize_with = "picoseconds")]
+    #[schemars(with = "Option<u64>")]
     pub fault: Option<Ps>,
     /// What happened, in order.
+    #[serde(rename = "what")]
     pub lines: Vec<String>,
     /// The frames afterwards.
     pub frames: Vec<Option<Held>>,
@@ -52,6 +58,10 @@ pub struct Step {
     pub buffers: Vec<Option<u32>>,
     /// The frame under the hand of a Clock: after the frame that was emptied last.
     pub hand: Option<usize>,
+}
+
+fn picoseconds<S: serde::Serializer>(time: &Option<Ps>, to: S) -> Result<S::Ok, S::Error> {
+    time.map(|time| time.0).serialize(to)
 }
 
 /// A lesson's references under one setup.
@@ -168,7 +178,16 @@ impl Stage {
             self.table.count(reference);
         }
         let frames = (0..self.setup.frames as usize).map(|frame| self.held(frame)).collect();
-        Step { page, writing, fault, lines, frames, buffers: self.story.buffers(), hand: self.hand() }
+        Step {
+            page,
+            writing,
+            hit: fault.is_none(),
+            fault,
+            lines,
+            frames,
+            buffers: self.story.buffers(),
+            hand: self.hand(),
+        }
     }
 
     fn held(&mut self, frame: usize) -> Option<Held> {
@@ -197,26 +216,52 @@ impl Stage {
     }
 }
 
-/// A lesson for programs.
-pub fn json(lesson: &Lesson, all: &[Played]) -> Value {
-    let held =
-        |held: &Option<Held>| held.map(|h| json!({ "page": h.page, "referenced": h.referenced, "dirty": h.dirty }));
-    let step = |s: &Step| {
-        json!({
-            "page": s.page, "writing": s.writing, "hit": s.fault.is_none(), "latency_ps": s.fault.map(|t| t.0), "what": s.lines,
-            "frames": s.frames.iter().map(held).collect::<Vec<_>>(), "buffers": s.buffers, "hand": s.hand,
-        })
-    };
-    let played = |p: &Played| {
-        json!({
-            "policy": p.setup.policy, "handler": p.setup.handler, "frames": p.setup.frames, "faults": p.faults(),
-            "longest_ps": p.longest().0, "time_ps": p.time.0, "paging_ps": p.paging.0, "steps": p.steps.iter().map(step).collect::<Vec<_>>(),
-        })
-    };
-    json!({
-        "schema_version": SCHEMA_VERSION, "kind": "lesson", "lesson": lesson.name, "title": lesson.title,
-        "runs": all.iter().map(played).collect::<Vec<_>>(), "so": (lesson.so)(all),
-    })
+/// A lesson that was played, for programs.
+#[derive(Serialize, JsonSchema)]
+pub struct LessonRuns {
+    schema_version: u32,
+    kind: &'static str,
+    lesson: &'static str,
+    title: &'static str,
+    runs: Vec<LessonRun>,
+    so: String,
+}
+
+/// Its references under one setup; times are in picoseconds.
+#[derive(Serialize, JsonSchema)]
+struct LessonRun {
+    policy: &'static str,
+    handler: &'static str,
+    frames: u64,
+    faults: usize,
+    longest_ps: u64,
+    time_ps: u64,
+    paging_ps: u64,
+    steps: Vec<Step>,
+}
+
+impl LessonRuns {
+    /// Of a lesson under all its setups.
+    pub fn new(lesson: &Lesson, all: &[Played]) -> LessonRuns {
+        let run = |p: &Played| LessonRun {
+            policy: p.setup.policy,
+            handler: p.setup.handler,
+            frames: p.setup.frames,
+            faults: p.faults(),
+            longest_ps: p.longest().0,
+            time_ps: p.time.0,
+            paging_ps: p.paging.0,
+            steps: p.steps.clone(),
+        };
+        LessonRuns {
+            schema_version: SCHEMA_VERSION,
+            kind: "lesson",
+            lesson: lesson.name,
+            title: lesson.title,
+            runs: all.iter().map(run).collect(),
+            so: (lesson.so)(all),
+        }
+    }
 }
 
 #[cfg(test)]

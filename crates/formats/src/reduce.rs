@@ -14,6 +14,7 @@ mod sample;
 use std::path::Path;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use coldframe_store::block::{Block, Columns};
@@ -41,7 +42,7 @@ pub enum Keep {
 }
 
 /// The result of a reduction.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Reduced {
     /// The reduced trace.
     pub summary: Summary,

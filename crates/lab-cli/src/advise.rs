@@ -175,12 +175,9 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     if let (Some(path), Some(_)) = (&args.output, &advice.best) {
         write_config(path, &advice)?;
     }
-    let text = match args.format.as_str() {
-        "json" => output::json(&json::json(&advice)),
-        _ => words::words(&advice),
-    };
-    output::write(None, &text)?;
-    export_board(&args.export, json::json(&advice), words::words(&advice), None)?;
+    let data = json::Answer::from(&advice);
+    output::result(&args.format, &data, || words::words(&advice))?;
+    export_board(&args.export, &data, words::words(&advice), None)?;
     Ok(code(&advice))
 }
 
@@ -326,7 +323,7 @@ fn build() -> String {
 /// Writes the advised settings, with a note on their origin.
 pub fn write_config(path: &Path, advice: &Advice) -> Result<(), Failure> {
     let Some(best) = &advice.best else { return Ok(()) };
-    let settings = best.point.settings()?.to_toml()?;
+    let settings = best.point.config.settings()?.to_toml()?;
     let text = format!(
         "# Advised by coldframe {} for {} (sha256 {}).\n# {}\n{settings}",
         env!("CARGO_PKG_VERSION"),
@@ -334,5 +331,5 @@ pub fn write_config(path: &Path, advice: &Advice) -> Result<(), Failure> {
         advice.trace.sha256,
         words::sentence(advice).trim_end(),
     );
-    Ok(output::write(Some(path), &text)?)
+    Ok(output::file(path, &text)?)
 }

@@ -47,10 +47,9 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     let advice = advise::answer(&asked, quiet)?;
     let (within, sentence) = (advice.best.is_some(), words::sentence(&advice));
     let sentence = format!("{}: {sentence}", if within { "yes" } else { "no" });
-    let data = json::json(&advice);
-    let text = if format == "json" { output::json(&data) } else { sentence.clone() };
-    output::write(None, &text)?;
-    export_board(&export, data, sentence, Some(within))?;
+    let data = json::Answer::from(&advice);
+    output::result(&format, &data, || sentence.clone())?;
+    export_board(&export, &data, sentence, Some(within))?;
     Ok(ExitCode::from(u8::from(!within)))
 }
 

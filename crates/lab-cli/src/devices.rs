@@ -23,23 +23,16 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
-    let json = args.format == "json";
-    let text = match &args.name {
-        None if json => output::json(&serde_json::to_value(all()).expect("sheets are plain data")),
+    match &args.name {
         None => {
-            let rows = all().iter().map(|s| vec![s.name.clone(), s.title.clone()]).collect();
-            format!("{}\n", styled(&["device", ""], rows, 2))
+            let rows = || all().iter().map(|s| vec![s.name.clone(), s.title.clone()]).collect();
+            output::result(&args.format, &all(), || format!("{}\n", styled(&["device", ""], rows(), 2)))?;
         }
         Some(name) => {
             let sheet = find(name).map_err(ExperimentError::from)?;
-            if json {
-                output::json(&serde_json::to_value(&sheet).expect("a sheet is plain data"))
-            } else {
-                one(&sheet)
-            }
+            output::result(&args.format, &sheet, || one(&sheet))?;
         }
-    };
-    output::write(None, &text)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use coldframe_experiment::phone::SHIPPED;
 use coldframe_figures::workload::{generate, read, shipped};
 use coldframe_sheet::quantity::human_count;
-use coldframe_store::{Columns, Writer};
-use serde_json::json;
+use coldframe_store::{Columns, Summary, Writer};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output;
@@ -46,6 +47,18 @@ pub struct Args {
     format: String,
 }
 
+/// A generated trace.
+#[derive(Serialize, JsonSchema)]
+pub struct Generated {
+    path: PathBuf,
+    category: String,
+    seed: u64,
+    tasks: usize,
+    references: u64,
+    rows: u64,
+    bytes_written: u64,
+}
+
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
     if args.parameters {
         output::exact(args.output.as_deref(), SHIPPED.1)?;
@@ -62,14 +75,10 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     let mut writer = Writer::create(&path, Columns { time: true, count: true, task: true })?;
     writer.write(&rows)?;
     let summary = writer.finish(provenance)?;
-    let text = if args.format == "json" {
-        output::json(&json!({
-            "path": path, "category": args.category, "seed": parameters.seed, "tasks": tasks,
-            "references": summary.references, "rows": summary.rows, "bytes_written": summary.bytes_written,
-        }))
-    } else {
-        format!("{}: {} touches of {tasks} applications\n", path.display(), human_count(summary.references))
-    };
-    output::write(None, &text)?;
+    let Summary { references, rows, bytes_written, .. } = summary;
+    let made =
+        Generated { path, category: args.category, seed: parameters.seed, tasks, references, rows, bytes_written };
+    let words = || format!("{}: {} touches of {tasks} applications\n", made.path.display(), human_count(references));
+    output::result(&args.format, &made, words)?;
     Ok(ExitCode::SUCCESS)
 }

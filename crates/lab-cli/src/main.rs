@@ -25,6 +25,8 @@ mod record;
 mod replay;
 mod report;
 mod run;
+#[cfg(test)]
+mod schemas;
 mod sim;
 mod sim_args;
 mod teach;

@@ -83,18 +83,16 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     if args.output.is_some() && curves.is_empty() {
         return Err(Failure::usage(format!("-o: nothing is drawn for `{}`; leave -o away", args.paper)));
     }
-    let text = match args.format.as_str() {
-        "json" => output::json(&serde_json::to_value(&rows).expect("rows are plain data")),
-        "markdown" => markdown(&rows),
-        _ if !args.all => headlines(&rows),
-        _ => curves.iter().fold(table(&rows), |text, plot| text + "\n" + &plot.text(64, 17)),
-    };
     if let Some(path) = &args.output {
-        output::write(Some(path), &stack(&curves.iter().map(|plot| plot.svg()).collect::<Vec<_>>()))?;
+        output::file(path, &stack(&curves.iter().map(|plot| plot.svg()).collect::<Vec<_>>()))?;
     }
+    let words = || match args.all {
+        false => headlines(&rows),
+        true => curves.iter().fold(table(&rows), |text, plot| text + "\n" + &plot.text(64, 17)),
+    };
     match args.format.as_str() {
-        "markdown" => output::exact(None, &text)?,
-        _ => output::write(None, &text)?,
+        "markdown" => output::exact(None, &markdown(&rows))?,
+        form => output::result(form, &rows, words)?,
     }
     let changed = if args.strict { changed_predictions(&rows) } else { Vec::new() };
     changed.iter().for_each(|row| eprintln!("not where it stood: {row}"));

@@ -3,10 +3,12 @@
 use std::process::ExitCode;
 
 use coldframe_core::fault::handler;
-use coldframe_core::policy;
+use coldframe_core::policy::{self, Param, PolicySpec};
 use coldframe_drivers::oracle;
+use coldframe_experiment::systems;
 use coldframe_show::table::styled;
-use serde_json::{json, Value};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output;
@@ -22,41 +24,63 @@ pub struct Args {
     format: String,
 }
 
+/// Everything that has a name, by kind.
+#[derive(Serialize, JsonSchema)]
+pub struct Names {
+    policies: Vec<Name>,
+    oracles: Vec<Name>,
+    handlers: Vec<Name>,
+    systems: Vec<Name>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Name {
+    name: &'static str,
+    summary: &'static str,
+    source: &'static str,
+    /// Of a policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    params: Option<Vec<Parameter>>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Parameter {
+    name: &'static str,
+    help: &'static str,
+    /// What may be written.
+    expected: &'static str,
+}
+
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
-    let text = if args.format == "json" { output::json(&value()) } else { words() };
-    output::write(None, &text)?;
+    let names = names();
+    output::result(&args.format, &names, || words(&names))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn value() -> Value {
-    let plain = |name: &str, summary: &str, source: &str| json!({ "name": name, "summary": summary, "source": source });
-    let policies = policy::ALL.iter().map(|p| {
-        let params = p.params.iter().map(|q| json!({ "name": q.name, "help": q.help, "expected": q.expected() }));
-        let mut value = plain(p.name, p.summary, p.source);
-        value["params"] = params.collect();
-        value
-    });
-    json!({
-        "policies": policies.collect::<Vec<_>>(),
-        "oracles": oracle::ALL.iter().map(|o| plain(o.name, o.summary, o.source)).collect::<Vec<_>>(),
-        "handlers": handler::ALL.iter().map(|h| plain(h.name, h.summary, h.source)).collect::<Vec<_>>(),
-        "systems": coldframe_experiment::systems::ALL.iter().map(|s| plain(s.name, s.summary, s.paper)).collect::<Vec<_>>(),
-    })
+fn names() -> Names {
+    let of = |name, summary, source| Name { name, summary, source, params: None };
+    let parameter = |p: &Param| Parameter { name: p.name, help: p.help, expected: p.expected() };
+    let policy = |p: &PolicySpec| Name {
+        params: Some(p.params.iter().map(parameter).collect()),
+        ..of(p.name, p.summary, p.source)
+    };
+    Names {
+        policies: policy::ALL.iter().copied().map(policy).collect(),
+        oracles: oracle::ALL.iter().map(|o| of(o.name, o.summary, o.source)).collect(),
+        handlers: handler::ALL.iter().map(|h| of(h.name, h.summary, h.source)).collect(),
+        systems: systems::ALL.iter().map(|s| of(s.name, s.summary, s.paper)).collect(),
+    }
 }
 
-fn words() -> String {
+fn words(all: &Names) -> String {
     let mut rows: Vec<Vec<String>> = Vec::new();
-    for p in policy::ALL {
-        rows.push(vec!["policy".into(), p.name.into(), p.summary.into(), p.source.into()]);
-        for q in p.params {
-            rows.push(vec![String::new(), format!("  {}=", q.name), q.help.into(), q.expected().into()]);
+    let kinds =
+        [("policy", &all.policies), ("oracle", &all.oracles), ("handler", &all.handlers), ("system", &all.systems)];
+    for (kind, one) in kinds.into_iter().flat_map(|(kind, names)| names.iter().map(move |one| (kind, one))) {
+        rows.push([kind, one.name, one.summary, one.source].map(Into::into).to_vec());
+        for p in one.params.iter().flatten() {
+            rows.push(vec![String::new(), format!("  {}=", p.name), p.help.into(), p.expected.into()]);
         }
     }
-    let mut add = |kind: &str, name: &str, summary: &str, source: &str| {
-        rows.push([kind, name, summary, source].map(Into::into).to_vec());
-    };
-    oracle::ALL.iter().for_each(|o| add("oracle", o.name, o.summary, o.source));
-    handler::ALL.iter().for_each(|h| add("handler", h.name, h.summary, h.source));
-    coldframe_experiment::systems::ALL.iter().for_each(|s| add("system", s.name, s.summary, s.paper));
     format!("{}\n", styled(&["", "name", "what it does", "source, or what may be written"], rows, 4))
 }

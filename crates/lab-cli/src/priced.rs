@@ -1,42 +1,71 @@
 //! Prices the bytes of a live run by a device's sheet, as a simulation does: what the run would have cost on that
 //! flash, or in that slow memory.
 
+use std::collections::BTreeMap;
+
 use coldframe_answer::run::{Run, Snapshot, PAGE};
-use coldframe_boards::swap_energy::{bus_energy, SwapCounts, SwapLedger};
+use coldframe_boards::swap_energy::{bus_energy, SwapCounts};
 use coldframe_boards::used::{self, Moved};
-use coldframe_core::{Bytes, Pj, Ps};
+use coldframe_core::{Bytes, Ps};
 use coldframe_sheet::quantity::{human_count, human_size, human_time};
 use coldframe_sheet::{Sheet, SheetError};
 use coldframe_show::plot::short as figure;
-use serde_json::{json, Value};
+use serde::Serialize;
 
-/// The price of a run by our pager, as JSON and as text.
-///
-/// # Errors
-/// The sheet lacks a page or block size, or is not of a memory on the bus.
-pub fn price(sheet: &Sheet, run: &Run) -> Result<Option<(Value, String)>, SheetError> {
-    let Run::Pager(run) = run else { return Ok(None) };
-    let (stats, seconds) = (&run.stats, run.program.seconds);
-    Ok(Some(match run.config.slow {
-        Some(_) => Slow::new(sheet, stats, seconds).map(|slow| (slow.json(), slow.words()))?,
-        None => {
-            Priced::new(sheet, stats, run.config.backing_max, seconds).map(|flash| (flash.json(), flash.words()))?
+/// The price of a run.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub enum Price {
+    /// With slow memory.
+    Slow(Slow),
+    /// On a flash.
+    Flash(Flash),
+}
+
+impl Price {
+    /// The price of a run by our pager.
+    ///
+    /// # Errors
+    /// The sheet lacks a page or block size, or is not of a memory on the bus.
+    pub fn of(sheet: &Sheet, run: &Run) -> Result<Option<Price>, SheetError> {
+        let Run::Pager(run) = run else { return Ok(None) };
+        let (stats, seconds) = (&run.stats, run.program.seconds);
+        Ok(Some(match run.config.slow {
+            Some(_) => Price::Slow(Slow::new(sheet, stats, seconds)?),
+            None => Price::Flash(Flash::new(sheet, stats, run.config.backing_max, seconds)?),
+        }))
+    }
+
+    /// For people.
+    pub fn words(&self) -> String {
+        match self {
+            Price::Slow(slow) => slow.words(),
+            Price::Flash(flash) => flash.words(),
         }
-    }))
+    }
+}
+
+/// Millijoules.
+fn mj(picojoules: u64) -> String {
+    figure(picojoules as f64 / 1e9)
 }
 
 /// The energy of a run with slow memory, by DR.Swap's equations (`coldframe_boards::swap_energy`): of the pages that were
 /// copied there and back, and of the time. What is read in place, no pager sees.
-struct Slow {
+#[derive(Serialize)]
+pub struct Slow {
     device: String,
-    counts: SwapCounts,
-    energy: SwapLedger,
+    swap_ins: u64,
+    swap_outs: u64,
+    energy_pj: u64,
+    energy_terms_pj: BTreeMap<&'static str, u64>,
+    /// Of the memory, whether it is used or not.
+    #[serde(skip)]
+    idle_pj: u64,
 }
 
 impl Slow {
-    /// # Errors
-    /// It is no sheet of a memory on the bus.
-    pub fn new(sheet: &Sheet, stats: &Snapshot, seconds: f64) -> Result<Slow, SheetError> {
+    fn new(sheet: &Sheet, stats: &Snapshot, seconds: f64) -> Result<Slow, SheetError> {
         let page = Bytes(PAGE as u64);
         let counts = SwapCounts {
             swap_ins: stats.device_bytes_read / page.0,
@@ -44,114 +73,88 @@ impl Slow {
             up_time: Ps((seconds * 1e12) as u64),
         };
         let energy = bus_energy(&sheet.bus_memory()?, page, sheet.capacity()?, &counts);
-        Ok(Slow { device: sheet.name.clone(), counts, energy })
-    }
-
-    /// For `--stats` and `--format json`.
-    pub fn json(&self) -> Value {
-        let terms = self.energy.terms().map(|(name, term)| (name.to_string(), json!(term.0)));
-        json!({
-            "device": self.device,
-            "swap_ins": self.counts.swap_ins,
-            "swap_outs": self.counts.swap_outs,
-            "energy_pj": self.energy.total().0,
-            "energy_terms_pj": serde_json::Map::from_iter(terms),
+        Ok(Slow {
+            device: sheet.name.clone(),
+            swap_ins: counts.swap_ins,
+            swap_outs: counts.swap_outs,
+            energy_pj: energy.total().0,
+            energy_terms_pj: energy.terms().into_iter().map(|(name, term)| (name, term.0)).collect(),
+            idle_pj: (energy.background + energy.refresh).0,
         })
     }
 
-    /// For people.
-    pub fn words(&self) -> String {
-        let mj = |energy: Pj| figure(energy.0 as f64 / 1e9);
-        let idle = self.energy.background + self.energy.refresh;
+    fn words(&self) -> String {
         format!(
             "on {}: {} pages copied there, {} back; energy {} mJ, {} of them whether used or not; without reads in place\n",
             self.device,
-            human_count(self.counts.swap_outs),
-            human_count(self.counts.swap_ins),
-            mj(self.energy.total()),
-            mj(idle),
+            human_count(self.swap_outs),
+            human_count(self.swap_ins),
+            mj(self.energy_pj),
+            mj(self.idle_pj),
         )
     }
 }
 
-/// The price of a run on a flash.
-struct Priced {
+/// The price of a run on a flash; `None`: the sheet does not give it.
+#[derive(Serialize)]
+pub struct Flash {
     device: String,
-    loads: u64,
-    programs: u64,
-    erases: u64,
-    time: Option<Ps>,
-    energy: Option<Pj>,
-    /// Years; the inner `None`: nothing was written.
-    life: Option<Option<f64>>,
-    area: Option<Bytes>,
+    page_loads: u64,
+    page_programs: u64,
+    block_erases: u64,
+    time_ps: Option<u64>,
+    energy_pj: Option<u64>,
+    swap_area_bytes: Option<u64>,
+    life_years: Option<f64>,
     /// The numbers that the sheet lacks for the other prices.
-    missing: Vec<&'static str>,
+    not_in_sheet: Vec<&'static str>,
+    /// Nothing was written, so that the life has no end.
+    #[serde(skip)]
+    unworn: bool,
 }
 
-impl Priced {
+impl Flash {
     /// `area`: the largest size of the swap file; without it, the whole device.
-    ///
-    /// # Errors
-    /// The sheet lacks a page or block size.
-    pub fn new(sheet: &Sheet, stats: &Snapshot, area: Option<u64>, seconds: f64) -> Result<Priced, SheetError> {
+    fn new(sheet: &Sheet, stats: &Snapshot, area: Option<u64>, seconds: f64) -> Result<Flash, SheetError> {
         let moved = Moved { read: Bytes(stats.device_bytes_read), written: Bytes(stats.device_bytes_written) };
         let done = used::operations(sheet, moved)?;
         let mut missing = Vec::new();
         let area = known(area.map_or_else(|| sheet.capacity(), |bytes| Ok(Bytes(bytes))), &mut missing);
         let life = area.and_then(|area| known(used::life_years(sheet, moved, area, seconds), &mut missing));
-        Ok(Priced {
+        Ok(Flash {
             device: sheet.name.clone(),
-            loads: done.reads,
-            programs: done.programs,
-            erases: done.erases,
-            time: known(used::time(sheet, moved), &mut missing),
-            energy: known(used::energy(sheet, moved), &mut missing),
-            life,
-            area,
-            missing,
+            page_loads: done.reads,
+            page_programs: done.programs,
+            block_erases: done.erases,
+            time_ps: known(used::time(sheet, moved), &mut missing).map(|time| time.0),
+            energy_pj: known(used::energy(sheet, moved), &mut missing).map(|energy| energy.0),
+            swap_area_bytes: area.map(|area| area.0),
+            life_years: life.flatten(),
+            not_in_sheet: missing,
+            unworn: life == Some(None),
         })
     }
 
-    /// For `--stats` and `--format json`; prices that the sheet does not give are null.
-    pub fn json(&self) -> Value {
-        json!({
-            "device": self.device,
-            "page_loads": self.loads,
-            "page_programs": self.programs,
-            "block_erases": self.erases,
-            "time_ps": self.time.map(|time| time.0),
-            "energy_pj": self.energy.map(|energy| energy.0),
-            "swap_area_bytes": self.area.map(|area| area.0),
-            "life_years": self.life.flatten(),
-            "not_in_sheet": self.missing,
-        })
-    }
-
-    /// For people.
-    pub fn words(&self) -> String {
-        let life = match (self.life, self.area) {
-            (Some(Some(years)), Some(area)) => {
-                let area = human_size(area.0);
-                format!(
-                    "; life: at most {} years of {area} of swap if it goes on like this without a pause",
-                    figure(years)
-                )
+    fn words(&self) -> String {
+        let life = match (self.life_years, self.swap_area_bytes) {
+            (Some(years), Some(area)) => {
+                let (years, area) = (figure(years), human_size(area));
+                format!("; life: at most {years} years of {area} of swap if it goes on like this without a pause")
             }
-            (Some(None), _) => "; life: nothing was written".into(),
+            _ if self.unworn => "; life: nothing was written".into(),
             _ => String::new(),
         };
-        let time = self.time.map(|time| format!("; time {}", human_time(time))).unwrap_or_default();
-        let energy = self.energy.map(|e| format!("; energy {} mJ", figure(e.0 as f64 / 1e9))).unwrap_or_default();
+        let time = self.time_ps.map(|time| format!("; time {}", human_time(Ps(time)))).unwrap_or_default();
+        let energy = self.energy_pj.map(|energy| format!("; energy {} mJ", mj(energy))).unwrap_or_default();
         let mut text = format!(
             "on {}: {} page loads, {} programs, {} erases at least{time}{energy}{life}\n",
             self.device,
-            human_count(self.loads),
-            human_count(self.programs),
-            human_count(self.erases),
+            human_count(self.page_loads),
+            human_count(self.page_programs),
+            human_count(self.block_erases),
         );
-        if !self.missing.is_empty() {
-            text += &format!("not in the sheet of {}: {}\n", self.device, self.missing.join(", "));
+        if !self.not_in_sheet.is_empty() {
+            text += &format!("not in the sheet of {}: {}\n", self.device, self.not_in_sheet.join(", "));
         }
         text
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use coldframe_answer::bundle;
 use coldframe_record::{record, Level, Limits, Outcome, Recording, PLUGIN};
 use coldframe_sheet::quantity::{self, human_count};
-use serde_json::json;
+use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output;
@@ -90,7 +90,8 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         output::tell(&words(&order, &outcome));
     }
     if let Some(path) = &args.stats {
-        output::write(Some(path), &output::json(&stats(&order, &outcome)))?;
+        let stats = Stats { trace: &order.out, via: "qemu", outcome: &outcome, status: outcome.status.code() };
+        output::file(path, &output::json(&stats))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -156,10 +157,12 @@ fn words(order: &Recording, o: &Outcome) -> String {
     text
 }
 
-fn stats(order: &Recording, o: &Outcome) -> serde_json::Value {
-    json!({
-        "trace": order.out, "via": "qemu", "references": o.references, "rows": o.rows, "instructions": o.instructions,
-        "bytes": o.bytes, "seconds": o.seconds, "references_per_second": o.references_per_second, "limit": o.limit,
-        "tasks": o.tasks, "not_recorded": o.not_recorded, "status": o.status.code(),
-    })
+/// For `--stats`.
+#[derive(Serialize)]
+struct Stats<'a> {
+    trace: &'a Path,
+    via: &'static str,
+    #[serde(flatten)]
+    outcome: &'a Outcome,
+    status: Option<i32>,
 }

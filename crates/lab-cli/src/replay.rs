@@ -1,11 +1,12 @@
 //! `coldframe-lab replay`: checks that a new engine issues the commands of a journal.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use coldframe_journal::{replay, JournalError};
+use coldframe_journal::{replay, JournalError, Replayed};
 use coldframe_sheet::quantity::human_count;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output;
@@ -26,6 +27,16 @@ pub struct Args {
     format: String,
 }
 
+/// A new engine issued the commands of the journal.
+#[derive(Serialize, JsonSchema)]
+pub struct Agreement<'a> {
+    journal: &'a Path,
+    same: bool,
+    events: u64,
+    bits: u64,
+    commands: u64,
+}
+
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
     let path = args.journal.display();
     let bytes = std::fs::read(&args.journal)
@@ -34,18 +45,11 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         let code = if matches!(error, JournalError::Differs { .. }) { 1 } else { 3 };
         Failure::Other { message: format!("{path}: {error}"), code }
     })?;
-    let text = if args.format == "json" {
-        output::json(&json!({
-            "journal": args.journal, "same": true, "events": replayed.events, "bits": replayed.bits, "commands": replayed.commands,
-        }))
-    } else {
-        format!(
-            "{path}: the same {} commands from {} events and {} bits\n",
-            human_count(replayed.commands),
-            human_count(replayed.events),
-            human_count(replayed.bits)
-        )
+    let Replayed { events, bits, commands } = replayed;
+    let words = || {
+        let [commands, events, bits] = [commands, events, bits].map(human_count);
+        format!("{path}: the same {commands} commands from {events} events and {bits} bits\n")
     };
-    output::write(None, &text)?;
+    output::result(&args.format, &Agreement { journal: &args.journal, same: true, events, bits, commands }, words)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -44,6 +44,6 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         page.add_heat(&path.display().to_string(), &sha256(path)?, heat(path, MAP_ROWS, MAP_COLUMNS)?)?;
         page.add_group(&Reader::open(path)?.provenance().group);
     }
-    output::write(Some(&args.output), &page.html()?)?;
+    output::file(&args.output, &page.html()?)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -13,12 +13,11 @@ use coldframe_experiment::ExperimentError;
 use coldframe_live::{Inject, Options, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
 use coldframe_sheet::{quantity, sheet, Sheet};
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::area::AreaArgs;
 use crate::failure::Failure;
 use crate::output;
-use crate::priced::price;
+use crate::priced::Price;
 use coldframe_terminal::listener::Terminal;
 
 /// Run a program under our pager with another policy, handler, swap area or memory, and keep its journal.
@@ -122,7 +121,7 @@ struct PricedRun<'a> {
     #[serde(flatten)]
     run: &'a Run,
     #[serde(skip_serializing_if = "Option::is_none")]
-    priced: Option<&'a Value>,
+    priced: Option<&'a Price>,
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
@@ -133,8 +132,9 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     let signals = Signals::catch()?;
     let order = Order { by: Pager::Ours, ..Order::new(&args.command, options, &signals) };
     let run = run_program(&order, &Terminal::new(quiet))?;
-    let priced = sheet.as_ref().map(|sheet| price(sheet, &run)).transpose().map_err(ExperimentError::from)?.flatten();
-    let data = PricedRun { run: &run, priced: priced.as_ref().map(|(data, _)| data) };
+    let priced =
+        sheet.as_ref().map(|sheet| Price::of(sheet, &run)).transpose().map_err(ExperimentError::from)?.flatten();
+    let data = PricedRun { run: &run, priced: priced.as_ref() };
     if let Some(path) = &args.stats {
         output::file(path, &output::json(&data))?;
     }
@@ -142,7 +142,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     match (quiet || words.is_empty(), args.format.as_str()) {
         (true, _) => {}
         (false, "json") => eprint!("{}", output::json(&data)),
-        (false, _) => output::tell(&(words + &priced.map_or_else(String::new, |(_, words)| words))),
+        (false, _) => output::tell(&(words + &priced.as_ref().map_or_else(String::new, Price::words))),
     }
     Ok(ExitCode::from(run.program().status))
 }

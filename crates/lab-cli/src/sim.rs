@@ -9,7 +9,7 @@ use coldframe_core::Ps;
 use coldframe_experiment::drive::{self, Drive, Outcomes};
 use coldframe_experiment::result::{caveat, Certainty};
 use coldframe_experiment::settings::{policies, SIZES_DEFAULT};
-use coldframe_experiment::sim_result::{EngineCounts, OneString, SimResult};
+use coldframe_experiment::sim_result::{EngineCounts, OneString};
 use coldframe_experiment::{ExperimentError, Progress, RunResult, Settings, Sweep};
 use coldframe_plots::results_table::results as table;
 use coldframe_sheet::quantity::{human_count, human_size};
@@ -18,7 +18,6 @@ use coldframe_show::plot::{stack, Plot, Series};
 use coldframe_lane::{LaneResult, Latency};
 use coldframe_plots::tasks_table::failures;
 use coldframe_plots::{swap_table, tasks_table};
-use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::output;
@@ -148,9 +147,9 @@ fn any_system(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         ("svg", Outcomes::String(results)) => stack(&plots(results).iter().map(Plot::svg).collect::<Vec<_>>()),
         _ => words(&args, &outcomes),
     };
-    match format {
-        "csv" | "svg" => output::exact(args.output.as_deref(), &text)?,
-        _ => output::write(args.output.as_deref(), &text)?,
+    match (format, &args.output) {
+        ("table", None) => output::text(&text)?,
+        _ => output::exact(args.output.as_deref(), &text)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -244,10 +243,9 @@ fn json(args: &Args, outcomes: &Outcomes) -> Result<String, ExperimentError> {
         Outcomes::SwapTrace(_) => false,
         Outcomes::Tasks(_) => true,
     };
-    let all: Vec<Value> = outcomes.results(&args.trace)?.iter().map(SimResult::json).collect();
-    Ok(match all.as_slice() {
+    Ok(match outcomes.results(&args.trace)?.as_slice() {
         [one] if !array => output::json(one),
-        all => output::json(&Value::Array(all.to_vec())),
+        all => output::json(&all),
     })
 }
 
@@ -355,8 +353,7 @@ fn of_string(args: &Args, results: &[RunResult]) -> String {
 
 /// The collector of a run's swap area, behind a comma.
 fn collector(r: &RunResult) -> String {
-    let in_force = SimResult::from(r).in_force().unwrap_or_default();
-    in_force.swap.collector.map(|name| format!(", {name}")).unwrap_or_default()
+    r.config.swap.log.collector.as_ref().map(|name| format!(", {name}")).unwrap_or_default()
 }
 
 fn series(results: &[RunResult], value: impl Fn(&RunResult) -> Option<f64>) -> Vec<Series> {

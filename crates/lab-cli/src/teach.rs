@@ -3,8 +3,9 @@
 use std::io::{BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 
-use coldframe_figures::teach::{find, json, play, words, Lesson, Played, ALL};
-use serde_json::Value;
+use coldframe_figures::teach::{find, play, words, Lesson, LessonRuns, Played, ALL};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output;
@@ -33,45 +34,47 @@ pub struct Args {
 
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
     let Some(name) = &args.lesson else {
-        output::write(None, &list(args.format == "json"))?;
+        let list = || ALL.iter().map(|lesson| format!("{:<16} {}\n", lesson.name, lesson.title)).collect();
+        output::result(&args.format, &listed(), list)?;
         return Ok(ExitCode::SUCCESS);
     };
     let lesson = find(name)?;
     let played = play(lesson)?;
     let stepping = !args.all && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    match (args.format.as_str(), stepping) {
-        ("json", _) => output::write(None, &output::json(&json(lesson, &played)))?,
-        (_, false) => output::write(None, &words::whole(lesson, &played))?,
-        (_, true) => step_by_step(lesson, &played)?,
+    if stepping && args.format != "json" {
+        step_by_step(lesson, &played)?;
+    } else {
+        output::result(&args.format, &LessonRuns::new(lesson, &played), || words::whole(lesson, &played))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn list(as_json: bool) -> String {
-    match as_json {
-        true => {
-            let one = |lesson: &Lesson| serde_json::json!({ "lesson": lesson.name, "title": lesson.title });
-            output::json(&Value::Array(ALL.iter().map(one).collect()))
-        }
-        false => ALL.iter().map(|lesson| format!("{:<16} {}\n", lesson.name, lesson.title)).collect(),
-    }
+/// A lesson of the list.
+#[derive(Serialize, JsonSchema)]
+pub struct Listed {
+    lesson: &'static str,
+    title: &'static str,
+}
+
+fn listed() -> Vec<Listed> {
+    ALL.iter().map(|lesson| Listed { lesson: lesson.name, title: lesson.title }).collect()
 }
 
 fn step_by_step(lesson: &Lesson, all: &[Played]) -> Result<(), Failure> {
-    output::write(None, &words::opening(lesson))?;
+    output::text(&words::opening(lesson))?;
     for played in all {
-        output::write(None, &words::setup(played))?;
+        output::text(&words::setup(played))?;
         for (i, step) in played.steps.iter().enumerate() {
-            output::write(None, &words::step(i + 1, step))?;
+            output::text(&words::step(i + 1, step))?;
             if !wanted() {
                 return Ok(());
             }
         }
         if lesson.timeline {
-            output::write(None, &words::timeline(played))?;
+            output::text(&words::timeline(played))?;
         }
     }
-    Ok(output::write(None, &words::closing(lesson, all))?)
+    Ok(output::text(&words::closing(lesson, all))?)
 }
 
 /// Whether the reader wants the next step. The end of the input means no.

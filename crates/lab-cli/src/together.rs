@@ -53,16 +53,12 @@ pub fn run(
     drop(line);
     let bars = show::bars(&studies);
     if let Some(path) = svg {
-        output::write(Some(path), &stack(&bars.iter().map(|bars| bars.svg()).collect::<Vec<_>>()))?;
+        output::file(path, &stack(&bars.iter().map(|bars| bars.svg()).collect::<Vec<_>>()))?;
     }
-    let text = match format {
-        "markdown" => {
-            output::exact(None, &show::markdown(&studies))?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        "json" => output::json(&serde_json::to_value(&studies).expect("studies are plain data")),
-        _ => bars.iter().fold(show::table(&studies), |text, bars| text + "\n" + &bars.text(40)),
-    };
-    output::write(None, &text)?;
+    let words = || bars.iter().fold(show::table(&studies), |text, bars| text + "\n" + &bars.text(40));
+    match format {
+        "markdown" => output::exact(None, &show::markdown(&studies))?,
+        _ => output::result(format, &studies, words)?,
+    }
     Ok(ExitCode::SUCCESS)
 }

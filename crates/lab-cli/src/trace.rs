@@ -6,13 +6,13 @@ use clap::Subcommand;
 
 use crate::failure::Failure;
 
-mod convert;
+pub mod convert;
 mod cut;
-mod heatmap;
-mod import;
-mod info;
-mod merge;
-mod reduce;
+pub mod heatmap;
+pub mod import;
+pub mod info;
+pub mod merge;
+pub mod reduce;
 
 /// Import, show, cut, reduce, merge and convert traces.
 #[derive(clap::Args)]

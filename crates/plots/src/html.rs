@@ -40,6 +40,11 @@ pub struct Page {
 }
 
 impl Page {
+    /// Of one answer for a board.
+    pub fn of(answer: &Answer) -> Page {
+        Page { advice: vec![answer.clone()], ..Page::default() }
+    }
+
     /// Adds a file's bytes.
     ///
     /// # Errors
@@ -152,7 +157,7 @@ impl Page {
             }
         }
         let advised = self.advice.iter().filter_map(|advice| advice.best.as_ref());
-        seen.extend(advised.map(|best| format!("advised: {:#}", best.config)));
+        seen.extend(advised.map(|best| format!("advised: {:#}", json!(best.config))));
         provenance(&seen)
     }
 }

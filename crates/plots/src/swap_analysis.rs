@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use coldframe_formats::swap::{SwapOp, SwapTrace};
 use coldframe_sheet::quantity::human_count;
-use serde_json::{json, Value};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use coldframe_show::plot::{Plot, Series};
 use coldframe_show::table::styled;
@@ -20,7 +21,7 @@ const TOGETHER_NS: u64 = 1_000_000_000;
 const POINTS_MAX: usize = 1500;
 
 /// One process.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Owner {
     /// Process.
     pub pid: u32,
@@ -31,9 +32,10 @@ pub struct Owner {
 }
 
 /// A group of copies that left in a row.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Group {
     /// Copies in it.
+    #[serde(rename = "slots")]
     pub size: usize,
     /// Groups in which all copies that came back did so within `TOGETHER_NS`, of those with two or more that came back.
     pub together: u64,
@@ -56,6 +58,23 @@ pub struct SwapAnalysis {
     pub groups: Vec<Group>,
     /// (time, slot) of swap-outs and swap-ins.
     positions: [Vec<(u64, u32)>; 2],
+}
+
+/// The findings as they are printed for programs.
+#[derive(Debug, Serialize, JsonSchema)]
+#[allow(missing_docs)] // The names say it.
+pub struct SwapInfo {
+    pub swap_outs: u64,
+    pub swap_ins: u64,
+    pub evictions: u64,
+    pub faults: u64,
+    pub frees: u64,
+    /// Swap-outs whose slot follows that of the swap-out before.
+    pub sequential_percent: f64,
+    pub processes: Vec<Owner>,
+    /// Half of the copies were touched again within this time; `None`: none was.
+    pub lifetime_median_s: Option<f64>,
+    pub groups: Vec<Group>,
 }
 
 /// Analyses a trace. Touches are its `fault` rows, or its `in` rows if it has none.
@@ -125,18 +144,20 @@ impl SwapAnalysis {
         Some(all[at] as f64 / 1e9)
     }
 
-    /// As JSON.
-    pub fn json(&self) -> Value {
-        let owners = self.owners.iter().map(|o| json!({ "pid": o.pid, "outs": o.outs, "ins": o.ins }));
-        let groups = self.groups.iter().map(|g| json!({ "slots": g.size, "together": g.together, "of": g.of }));
-        json!({
-            "swap_outs": self.counts[0], "swap_ins": self.counts[1], "evictions": self.counts[2],
-            "faults": self.counts[3], "frees": self.counts[4],
-            "sequential_percent": self.sequential_percent,
-            "processes": owners.collect::<Vec<_>>(),
-            "lifetime_median_s": self.lifetime_quantile(0.5),
-            "groups": groups.collect::<Vec<_>>(),
-        })
+    /// For programs.
+    pub fn data(&self) -> SwapInfo {
+        let [swap_outs, swap_ins, evictions, faults, frees] = self.counts;
+        SwapInfo {
+            swap_outs,
+            swap_ins,
+            evictions,
+            faults,
+            frees,
+            sequential_percent: self.sequential_percent,
+            processes: self.owners.clone(),
+            lifetime_median_s: self.lifetime_quantile(0.5),
+            groups: self.groups.clone(),
+        }
     }
 
     /// As text.

@@ -1,10 +1,10 @@
 //! Outcomes of swap areas as a table and as bars.
 
-use coldframe_boards::flash::write_amplification;
 use coldframe_core::Ps;
-use coldframe_sheet::quantity::{human_count, human_time};
+use coldframe_sheet::quantity::{human_count, human_size, human_time};
+use coldframe_show::html::words::text;
 
-use coldframe_experiment::swap::{size_text, SwapOutcome};
+use coldframe_experiment::swap::SwapOutcome;
 use coldframe_show::table::styled;
 
 /// Columns that a narrow page drops first.
@@ -33,23 +33,24 @@ pub fn table(outcomes: &[SwapOutcome]) -> String {
     ];
     let rows = outcomes.iter().map(|o| {
         let dash = || "-".to_string();
+        let (found, counts, log) = (&o.found, &o.found.counts, &o.config.swap.log);
         vec![
-            o.names.layout.to_string(),
-            o.names.read_ahead.clone(),
-            o.names.collector.clone(),
-            o.blocks.to_string(),
-            human_count(o.result.refused),
-            human_count(o.result.demand_reads),
-            human_count(o.operations.reads),
-            human_count(o.result.cache.wasted),
-            human_count(o.operations.copies),
-            human_count(o.operations.erases),
-            format!("{:.2}", o.wear.deviation),
-            (o.wear.max - o.wear.min).to_string(),
-            human_count(o.cost()),
-            write_amplification(o.operations).map_or_else(dash, |a| format!("{a:.3}")),
-            o.time.map_or_else(dash, |t| human_time(t.total())),
-            o.life_years.map_or_else(dash, years),
+            text(&log.layout).into(),
+            text(&log.read_ahead).into(),
+            text(&log.collector).into(),
+            found.wear.blocks.to_string(),
+            human_count(counts.refused),
+            human_count(counts.demand_reads),
+            human_count(counts.reads),
+            human_count(counts.read_ahead_wasted),
+            human_count(counts.copies),
+            human_count(counts.erases),
+            format!("{:.2}", found.wear.standard_deviation),
+            (found.wear.max - found.wear.min).to_string(),
+            human_count(found.cost),
+            found.write_amplification.map_or_else(dash, |a| format!("{a:.3}")),
+            found.time_ps.map_or_else(dash, |t| human_time(Ps(t.reading + t.programming + t.collecting))),
+            found.life_years.map_or_else(dash, years),
         ]
     });
     format!("{}\n{}", styled(&headings, rows.collect(), 3).least(&LEAST), legend(outcomes))
@@ -64,24 +65,24 @@ fn years(years: f64) -> String {
 
 fn legend(outcomes: &[SwapOutcome]) -> String {
     let Some(first) = outcomes.first() else { return String::new() };
-    let r = &first.result;
-    let seconds = human_time(Ps(r.duration_ns.saturating_mul(1000)));
+    let counts = &first.found.counts;
+    let seconds = human_time(Ps(first.found.duration_ns.saturating_mul(1000)));
     let mut out = format!(
         "{} touches of pages swapped out, {} swap-outs in {seconds}; areas from {}; most copies at a time {} slots.\n\
          cost = reads + 10 * copies + 75 * erases (the slides'). waits: touches that had to wait for a read; wasted: slots read ahead and never used.\n\
          life: the same load without a pause, until the most worn block has had the erases that {} is rated for.\n",
-        human_count(r.touches),
-        human_count(r.swap_outs),
-        size_text(first),
-        human_count(outcomes.iter().map(|o| o.result.copies_max).max().unwrap_or(0)),
-        first.names.device,
+        human_count(counts.touches),
+        human_count(counts.swap_outs),
+        human_size(first.bytes()),
+        human_count(outcomes.iter().map(|o| o.found.counts.valid_slots_max).max().unwrap_or(0)),
+        text(&first.config.settings.device),
     );
-    if outcomes.iter().any(|o| o.result.refused > 0) {
+    if outcomes.iter().any(|o| o.found.counts.refused > 0) {
         out += "refused: the area was full and the page stayed in RAM, so that costs of such rows are too low.\n";
     }
-    for o in outcomes.iter().filter(|o| o.result.flash.bad_blocks > 0) {
-        let (bad, blocks) = (human_count(o.result.flash.bad_blocks), o.blocks);
-        let (layout, collector) = (o.names.layout, &o.names.collector);
+    for (o, bad) in outcomes.iter().filter_map(|o| Some((o, o.found.counts.bad_blocks?))) {
+        let (bad, blocks) = (human_count(bad), o.found.wear.blocks);
+        let (layout, collector) = (text(&o.config.swap.log.layout), text(&o.config.swap.log.collector));
         out += &format!(
             "The device failed: {layout}, {collector}, gave up {bad} of its {blocks} erase blocks; nothing was lost.\n"
         );
@@ -91,8 +92,11 @@ fn legend(outcomes: &[SwapOutcome]) -> String {
 
 /// Bars of one measure, the longest `width` characters.
 pub fn bars(title: &str, outcomes: &[SwapOutcome], width: usize, of: impl Fn(&SwapOutcome) -> f64) -> String {
-    let name =
-        |o: &SwapOutcome| format!("{} {} {} {}", o.blocks, o.names.layout, o.names.read_ahead, o.names.collector);
+    let name = |o: &SwapOutcome| {
+        let log = &o.config.swap.log;
+        let words = [&log.layout, &log.read_ahead, &log.collector].map(text);
+        format!("{} {}", o.found.wear.blocks, words.join(" "))
+    };
     let longest = outcomes.iter().map(|o| name(o).len()).max().unwrap_or(0);
     let most = outcomes.iter().map(&of).fold(0.0, f64::max);
     let mut out = format!("{title}\n");
@@ -109,11 +113,11 @@ pub fn bars(title: &str, outcomes: &[SwapOutcome], width: usize, of: impl Fn(&Sw
 pub fn pictures(outcomes: &[SwapOutcome]) -> String {
     let of = |title, of: fn(&SwapOutcome) -> f64| bars(title, outcomes, 40, of);
     [
-        of("Read count", |o| o.operations.reads as f64),
-        of("Erase count", |o| o.operations.erases as f64),
-        of("Erase copy count", |o| o.operations.copies as f64),
-        of("Wear-levelling degree (standard deviation of erase counts)", |o| o.wear.deviation),
-        of("Garbage collection cost", |o| o.cost() as f64),
+        of("Read count", |o| o.found.counts.reads as f64),
+        of("Erase count", |o| o.found.counts.erases as f64),
+        of("Erase copy count", |o| o.found.counts.copies as f64),
+        of("Wear-levelling degree (standard deviation of erase counts)", |o| o.found.wear.standard_deviation),
+        of("Garbage collection cost", |o| o.found.cost as f64),
     ]
     .join("\n")
 }

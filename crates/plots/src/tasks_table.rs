@@ -9,6 +9,7 @@ use coldframe_experiment::systems::backing;
 use coldframe_experiment::tasks::{share, OnPhone, TasksOutcome};
 use coldframe_sheet::quantity::{human_count, human_size, human_time};
 
+use coldframe_show::html::words::text;
 use coldframe_show::table::styled;
 
 /// The failures of a failing device, as a line; empty if there were none.
@@ -69,7 +70,8 @@ fn sums(outcome: &TasksOutcome) -> Vec<String> {
     let r = &outcome.result;
     let p = r.prefetched();
     let in_flight: u64 = r.tasks.iter().map(|task| task.in_flight).sum();
-    let mut row = vec![outcome.scheduler.into(), outcome.prefetch.clone()];
+    let of = &outcome.config.settings.tasks;
+    let mut row = [&of.scheduler, &of.prefetch].map(|name| text(name).to_owned()).to_vec();
     row.extend(
         [outcome.frames as u64, r.major(), r.faults() - r.major(), in_flight, p.loads, p.useless].map(human_count),
     );

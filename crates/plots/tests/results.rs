@@ -22,7 +22,7 @@ fn survives(written: &Value, driver: &str) {
     assert_eq!(written["driver"], driver);
     let read: SimResult = serde_json::from_value(written.clone()).unwrap();
     assert_eq!(&read.json(), written);
-    assert_eq!(read.in_force().unwrap().system, written["config"]["system"].as_str().map(Into::into));
+    assert_eq!(read.config.settings.system.as_deref(), written["config"]["system"].as_str());
     let text: SimResult = serde_json::from_str(&written.to_string()).unwrap();
     assert_eq!(text.json()["counts"], written["counts"]);
 }

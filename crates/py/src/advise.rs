@@ -31,9 +31,9 @@ pub fn advise(
     let question = question(config, question_json).map_err(raise)?;
     let mut cache = cache.map_or_else(Cache::none, |(folder, build)| Cache::in_folder(folder, build));
     let advice = watched(py, progress, |tell| coldframe_search::advise(&path, &question, &mut cache, tell))?;
-    let settings = advice.best.as_ref().map(|best| best.point.settings()).transpose().map_err(raise)?;
+    let settings = advice.best.as_ref().map(|best| best.point.config.settings()).transpose().map_err(raise)?;
     Ok((
-        json::json(&advice).to_string(),
+        json::Answer::from(&advice).json().to_string(),
         board_answer::sentence(&advice),
         board_answer::words(&advice),
         settings.as_ref().map(shown),

@@ -25,7 +25,7 @@ pub fn provenance(path: PathBuf) -> PyResult<String> {
 /// What `coldframe-lab trace info --format json` prints.
 #[pyfunction]
 pub fn info(py: Python<'_>, path: PathBuf) -> PyResult<String> {
-    py.detach(|| Info::read(&path)).map(|info| info.json().to_string()).map_err(raise)
+    py.detach(|| Info::read(&path)).map(|info| serde_json::to_string(&info).expect("info is plain data")).map_err(raise)
 }
 
 /// The hash of a file, in hexadecimal.

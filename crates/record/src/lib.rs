@@ -43,6 +43,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use coldframe_proc::resolve;
+use serde::Serialize;
 
 pub use error::RecordError;
 
@@ -117,7 +118,7 @@ pub struct Progress {
 }
 
 /// The result.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Outcome {
     /// References in the file (rows weighted by their count).
     pub references: u64,
@@ -131,6 +132,7 @@ pub struct Outcome {
     pub seconds: f64,
     pub references_per_second: f64,
     /// The program's own status.
+    #[serde(skip)]
     pub status: ExitStatus,
     /// The limit that ended the recording: `max-refs`, `max-time` or `stopped`.
     pub limit: Option<&'static str>,

@@ -95,6 +95,6 @@ fn io(path: &std::path::Path, error: &std::io::Error) -> ExperimentError {
 /// memories of at least this many pages.
 pub(super) fn key(plan: &Plan, tasks: &Tasks, rows: u64, short: Option<usize>) -> String {
     let short = short.map(|pages| format!("|shortened {pages}")).unwrap_or_default();
-    let text = format!("{}|{:?}|{:?}|{tasks:?}|{rows}{short}", plan.shown(), plan.area, plan.front);
+    let text = format!("{:?}|{:?}|{:?}|{tasks:?}|{rows}{short}", plan.shown(), plan.area, plan.front);
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }

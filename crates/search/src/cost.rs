@@ -16,12 +16,13 @@ use coldframe_boards::flash;
 use coldframe_boards::used::{self, Moved};
 use coldframe_core::{Bytes, Ps};
 use coldframe_sheet::Sheet;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::point::{Point, Swapped};
 
 /// The lower and the upper end of a cost.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Range {
     /// The smaller value.
     pub low: f64,
@@ -139,7 +140,7 @@ mod tests {
 
     fn point(frames: usize, paging: u64, writes: u64) -> Point {
         Point {
-            config: serde_json::json!({}),
+            config: Default::default(),
             frames,
             page: 4096,
             pages: 64,

@@ -1,5 +1,6 @@
 //! The answer as data: `advise --format json` writes it and `report` reads it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -8,7 +9,7 @@ use crate::{Advice, Candidate, Limits, Region};
 use coldframe_experiment::sim_result::{InForce, SimResult, Trace, SCHEMA_VERSION};
 
 /// The answer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
@@ -45,7 +46,7 @@ pub struct Answer {
 }
 
 /// Limits with their units.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitsJson {
     /// Of slowdown.
     pub max_slowdown_percent: Option<f64>,
@@ -60,14 +61,14 @@ pub struct LimitsJson {
 }
 
 /// A configuration with its price.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Priced {
     /// RAM.
     pub ram_bytes: u64,
     /// Frames.
     pub frames: usize,
     /// Every setting in force.
-    pub config: Value,
+    pub config: InForce,
     /// Faults that had to load.
     pub true_faults: u64,
     /// Faults on pages in RAM.
@@ -97,7 +98,7 @@ pub struct Priced {
 }
 
 /// A region of memory whose faults take time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Costly {
     /// Its name.
     pub name: String,
@@ -110,7 +111,7 @@ pub struct Costly {
 }
 
 /// How the search was done.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Search {
     /// Configurations without regard to RAM.
     pub families: usize,
@@ -133,7 +134,7 @@ pub struct Search {
 }
 
 /// Families that were tried on the first rows.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rung {
     /// Rows.
     pub rows: u64,
@@ -142,7 +143,7 @@ pub struct Rung {
 }
 
 /// A family over the sizes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Curve {
     /// Policy.
     pub policy: String,
@@ -169,21 +170,6 @@ impl Answer {
         all.as_object_mut().and_then(|answer| answer.remove("run"));
         all
     }
-}
-
-impl Priced {
-    /// The settings in force that are shown.
-    ///
-    /// # Errors
-    /// One of them is of another type.
-    pub fn in_force(&self) -> Result<InForce, serde_json::Error> {
-        InForce::of(&self.config)
-    }
-}
-
-/// The JSON object of an answer.
-pub fn json(advice: &Advice) -> Value {
-    Answer::from(advice).json()
 }
 
 impl From<&Advice> for Answer {
@@ -246,7 +232,7 @@ fn curve(family: &[Candidate]) -> Curve {
     let point =
         |c: &Candidate| (c.point.ram().0, c.point.true_faults, c.cost.slowdown.as_ref().ok().map(|range| range.high));
     Curve {
-        policy: first.in_force().policy.unwrap_or_default(),
+        policy: first.config.settings.policy.clone().unwrap_or_default(),
         name: first.family(),
         points: family.iter().map(point).collect(),
     }

@@ -99,7 +99,7 @@ pub fn advise(
     let (front, curves) = (tried.front(), tried.curves());
     let (run, regions) = match &best {
         Some(best) if question.is_of_tasks() => {
-            let outcomes = tasks::run(path, &[best.point.settings()?], &mut |_| {})?;
+            let outcomes = tasks::run(path, &[best.point.config.settings()?], &mut |_| {})?;
             (None, outcomes.first().map(regions::costliest_tasks).unwrap_or_default())
         }
         Some(best) => {

@@ -3,9 +3,7 @@
 use coldframe_core::{Bytes, Ps};
 use coldframe_lane::Latency;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use coldframe_experiment::error::ExperimentError;
 use coldframe_experiment::result::RunResult;
 use coldframe_experiment::settings::Settings;
 use coldframe_experiment::sim_result::InForce;
@@ -15,7 +13,7 @@ use coldframe_experiment::tasks::TasksOutcome;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Every setting in force, as `-c` takes it.
-    pub config: Value,
+    pub config: InForce,
     /// Frames.
     pub frames: usize,
     /// Bytes of a page.
@@ -143,34 +141,17 @@ impl Point {
         Bytes(self.frames as u64 * self.page)
     }
 
-    /// The settings in force that are shown.
-    pub fn in_force(&self) -> InForce {
-        InForce::of(&self.config).unwrap_or_default()
-    }
-
-    /// The settings in force, as `sim` takes them.
-    ///
-    /// # Errors
-    /// The configuration is not one of this version.
-    pub fn settings(&self) -> Result<Settings, ExperimentError> {
-        let bad = |e: serde_json::Error| ExperimentError::Config {
-            origin: "cached configuration".into(),
-            reason: e.to_string(),
-        };
-        serde_json::from_value(self.config.clone()).map_err(bad)
-    }
-
     /// Policy, handler, device, read-ahead and collector, for people.
     pub fn family(&self) -> String {
-        let shown = self.in_force();
-        let InForce { policy, handler, device, tasks, swap, .. } = &shown;
+        let Settings { policy, handler, device, tasks, .. } = &self.config.settings;
+        let swap = &self.config.swap.log;
         let or_nothing = |text: &Option<String>| text.clone().unwrap_or_default();
         let collector = swap.collector.as_ref().map(|c| format!(", collector {c}")).unwrap_or_default();
         let tasks = tasks.scheduler.as_ref().zip(tasks.prefetch.as_ref());
         let tasks = tasks.map(|(scheduler, when)| format!(", {scheduler}, prefetch {when}")).unwrap_or_default();
         let layout = swap.layout.as_ref().filter(|layout| *layout != "log");
         let collector = layout.map(|l| format!(", slots of {l}")).unwrap_or_default() + &collector;
-        let ahead = shown.read_ahead().map(|pages| format!(", read-ahead {pages}")).unwrap_or_default();
+        let ahead = self.config.read_ahead().map(|pages| format!(", read-ahead {pages}")).unwrap_or_default();
         format!("{}, {}, {}{ahead}{collector}{tasks}", or_nothing(policy), or_nothing(handler), or_nothing(device))
     }
 }

@@ -82,7 +82,7 @@ fn what_a_shortened_search_advises_is_what_the_search_of_everything_advises_and_
     assert!(best.misses.is_empty() && !short.below.as_ref().unwrap().misses.is_empty());
     // Each number of the answer equals that of the whole trace.
     for candidate in short.curves.iter().flatten() {
-        let again = run(&path, &[candidate.point.settings().unwrap()], &mut |_| ()).unwrap().remove(0);
+        let again = run(&path, &[candidate.point.config.settings().unwrap()], &mut |_| ()).unwrap().remove(0);
         let lane = again.lane().unwrap();
         assert_eq!((again.true_faults(), lane.paging), (candidate.point.true_faults, candidate.point.paging));
     }

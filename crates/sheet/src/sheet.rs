@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use coldframe_core::{Bytes, Pj, Ps};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub mod electric;
@@ -104,7 +105,7 @@ impl SheetError {
 }
 
 /// What kind of device a sheet describes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// NAND with page buffers that the host reads as memory.
@@ -125,7 +126,7 @@ pub enum Kind {
 }
 
 /// A device's sheet.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sheet {
     /// The part's name.

@@ -1,9 +1,10 @@
 //! The fidelity of a trace: how close it is to what the program did, and which results it allows.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The fidelity class of a trace, printed with every result drawn from it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fidelity {
     /// Every access with its address and size: any page size, caches and all policies.

@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::block::Block;
 use crate::error::TraceError;
@@ -15,7 +17,7 @@ use crate::reference::Kind;
 use crate::store::{Reader, Wanted};
 
 /// A grid of counts: a row is a stretch of memory, a column a stretch of the trace.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Heat {
     /// References that read or fetched, row by row from low addresses to high ones.
     pub reads: Vec<u64>,
@@ -28,13 +30,16 @@ pub struct Heat {
     /// First address of each row.
     pub addresses: Vec<u64>,
     /// Distinct pages touched in each column: the working set over time.
+    #[serde(rename = "working_set_pages")]
     pub working_set: Vec<u64>,
     /// Columns at which a phase begins: most of its pages are others than in the column before. The first column
     /// always begins one.
     pub phases: Vec<usize>,
     /// Pages touched in all.
+    #[serde(skip)]
     pub pages: u64,
     /// The number of each touched page, in order, and the references to it.
+    #[serde(skip)]
     pub counts: Vec<(u64, u64)>,
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::fidelity::Fidelity;
@@ -11,7 +12,7 @@ use crate::fidelity::Fidelity;
 ///
 /// Unknown JSON fields are ignored on reading, so that a later version may add some.
 #[allow(non_snake_case)] // `pages_1KiB`: outside a type the name carries the unit, as printed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
     /// The command line that was recorded, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,7 +112,7 @@ impl Provenance {
 }
 
 /// The part to keep: rows that meet all conditions. In a trace that is not reduced, a row is a reference.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
     /// Rows left out at the start.
     pub skip: u64,
@@ -128,7 +129,7 @@ pub struct Part {
 }
 
 /// A cut that was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cut {
     /// What was kept.
     pub part: Part,
@@ -153,7 +154,7 @@ impl fmt::Display for Cut {
 }
 
 /// How a trace was reduced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
     /// Safely Allowed Drop: in memories of at least `pages` pages, the misses of LRU and OPT are those of the whole
@@ -172,7 +173,7 @@ pub enum Method {
 }
 
 /// How a trace was reduced, and from what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reduction {
     /// The method.
     pub method: Method,
@@ -195,7 +196,7 @@ impl Reduction {
 }
 
 /// The recorder's measurements of the program, apart from its references.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramFacts {
     /// The program's own run time without recorder and pager, in seconds (an estimate).
     pub seconds: f64,
@@ -226,7 +227,7 @@ pub struct ProgramFacts {
 }
 
 /// What other programs did while this one was recorded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Noise {
     /// Processors that they used on average.
     pub others: f64,
@@ -235,7 +236,7 @@ pub struct Noise {
 }
 
 /// How well pages compress with lz4: a sample of those that left a recorder's window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Compression {
     /// Pages that were tried.
     pub tried: u64,
@@ -280,7 +281,7 @@ impl Compression {
 }
 
 /// The recorder's measurements of one process.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessFacts {
     /// Its command line, cut after 256 bytes.
     pub command: String,
@@ -326,7 +327,7 @@ impl Moment {
 }
 
 /// One address range of the recorded program.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Mapping {
     /// The file mapped there, or `[heap]`, `[stack]`, ...
     pub name: String,
@@ -339,7 +340,7 @@ pub struct Mapping {
 }
 
 /// One task (thread) of the recorded program.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Task {
     /// Its number in the `task` column.
     pub id: u32,

@@ -2,15 +2,22 @@
 
 use std::path::Path;
 
+use schemars::generate::SchemaSettings;
+use schemars::JsonSchema;
 use serde_json::{json, Value};
 
 /// The environment variable with which the files are written instead of compared.
 const WRITE: &str = "COLDFRAME_WRITE_SCHEMA";
 
+/// The schema of an output as it is written, not as it may be read.
+pub fn of<T: JsonSchema>() -> Value {
+    SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>().to_value()
+}
+
 /// Compares the schemas of outputs, by name, with their files, or writes them. A crate with outputs calls it in a test:
 ///
 /// ```ignore
-/// schemas(&[("run", schema_for!(PagerRun).to_value())]);
+/// schemas(&[("run", of::<PagerRun>())]);
 /// ```
 ///
 /// # Panics

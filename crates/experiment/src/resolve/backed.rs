@@ -4,13 +4,13 @@ use coldframe_core::{Bytes, Ps, SlotsConfig};
 use coldframe_lane::CollectTimes;
 use coldframe_sheet::quantity::show_bytes;
 use coldframe_sheet::sheet;
-use serde::Serialize;
 
-use super::log::{self, LogArea, LogSettings};
+use super::log::{self, LogArea};
 use super::{names, size, FrontKey, Pages};
 use crate::error::ExperimentError;
 use crate::phone::{self, MachineParameters};
 use crate::settings::{ReadsMax, Settings, Swap};
+use crate::sim_result::{Area as Shown, Backed};
 use crate::swap_prices::{prices, Area, BreakEven, PhonePrices};
 use crate::systems::backing::{self, Backing, Compression, PAGE};
 use crate::systems::{self, System};
@@ -29,25 +29,7 @@ pub struct BackedArea {
     /// The log on the backing; `None`: slots are rewritten in place.
     pub log: Option<LogArea>,
     /// The settings in force.
-    pub settings: BackedSettings,
-}
-
-/// The settings of an area that are in force, as a result shows them.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-#[allow(missing_docs)] // As in `Settings`.
-pub struct BackedSettings {
-    pub backing: &'static str,
-    pub device: String,
-    pub size: String,
-    pub direct_read: bool,
-    pub reads_max: Option<u32>,
-    pub start_gap: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub takes_ram: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ratio: Option<f64>,
-    #[serde(flatten)]
-    pub log: Option<LogSettings>,
+    pub settings: Backed,
 }
 
 fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ExperimentError> {
@@ -80,8 +62,8 @@ pub(super) fn in_area(
     let prices = prices(&area, &phone)?;
     let reads_max = reads_max(s, &area)?;
     let log = log(s, &area, &prices)?;
-    let settings = BackedSettings {
-        backing: area.name,
+    let settings = Backed {
+        backing: area.name.into(),
         device: area.device.clone(),
         size: show_bytes(area.size),
         direct_read: area.direct_read,
@@ -89,12 +71,17 @@ pub(super) fn in_area(
         start_gap: s.start_gap,
         takes_ram: (area.takes > Bytes::ZERO).then(|| show_bytes(area.takes)),
         ratio: area.ratio().filter(|_| area.takes > Bytes::ZERO),
-        log: log.as_ref().map(|log| log.settings.clone()),
     };
     Ok(BackedArea { area, prices, phone, reads_max, log, settings })
 }
 
 impl BackedArea {
+    /// The area in force; `log`: that on the device, if there is one.
+    pub(super) fn shown(&self, log: Option<&LogArea>) -> Shown {
+        let log = log.or(self.log.as_ref()).map(|log| log.settings.clone()).unwrap_or_default();
+        Shown { backed: Some(self.settings.clone()), log }
+    }
+
     /// Slots that are rewritten in place; this many pages of files are kept in RAM.
     pub(super) fn slots(&self, files_min: usize) -> SlotsConfig {
         SlotsConfig { slots: (self.area.size.0 / PAGE.0) as usize, files_min }

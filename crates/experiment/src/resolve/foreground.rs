@@ -7,11 +7,11 @@ use coldframe_sheet::quantity;
 use coldframe_store::Provenance;
 
 use super::backed::{self, BackedArea};
-use super::tasks::{Base, ForegroundPlan, TasksPlan, TasksSettings};
+use super::tasks::{Base, ForegroundPlan, TasksPlan};
 use super::{failures, front, names, refuse, size, Pages};
 use crate::error::ExperimentError;
 use crate::phone::MachineParameters;
-use crate::settings::{self, Machine, Settings, Swap, Time};
+use crate::settings::{self, Machine, Settings, Swap, Tasks, Time};
 use crate::swap_prices::Area;
 use crate::systems;
 use crate::systems::backing::{Backing, PAGE};
@@ -87,8 +87,7 @@ fn plan(settings: &Settings, backed: BackedArea, frames: usize) -> Result<TasksP
         reference: settings::time("front_end.reference", &settings.front_end.reference)?.unwrap_or(REFERENCE),
         start_gap: start_gap(&settings.swap)?,
     };
-    let shown = TasksSettings { scheduler: "foreground", prefetch: "off".into(), follow: false };
-    Ok(TasksPlan { base: Base::Phone(foreground), config, backed: Some(backed), settings: shown })
+    Ok(TasksPlan { base: Base::Phone(foreground), config, backed: Some(backed), settings: Tasks::default() })
 }
 
 /// Refuses settings that tasks in the foreground do not have.

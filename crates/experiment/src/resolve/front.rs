@@ -6,7 +6,6 @@ use coldframe_drivers::front_end::Stream;
 use coldframe_drivers::run::IdlePrices;
 use coldframe_sheet::quantity::{show_bytes, show_time};
 use coldframe_store::Provenance;
-use serde_json::{json, Value};
 
 use super::names;
 use crate::error::ExperimentError;
@@ -156,21 +155,14 @@ fn ranges(text: &str) -> Result<Vec<(u64, u64)>, ExperimentError> {
 }
 
 /// The settings of a front end that are in force.
-pub(super) fn shown(front: &FrontKey) -> Value {
-    let mut shown = json!({ "name": front.front_end.map_or("none", |front_end| front_end.name) });
-    if let Some(reading) = front.reading {
-        shown["reading"] = reading.name().into();
+pub(super) fn shown(front: &FrontKey) -> settings::FrontEnd {
+    let ranges = |all: &Ranges| all.iter().map(|(a, b)| format!("{a:#x}-{b:#x}")).collect::<Vec<_>>().join(",");
+    let time = |time: Ps| (time != Ps::ZERO).then(|| show_time(time));
+    settings::FrontEnd {
+        name: Some(front.front_end.map_or("none", |front_end| front_end.name).into()),
+        reading: front.reading.map(|reading| reading.name().into()),
+        paged: front.paged.as_ref().map(ranges).or_else(|| front.has_data_cache().then(|| "all".into())),
+        instruction: time(front.idle.instruction),
+        reference: time(front.idle.reference),
     }
-    if let Some(paged) = &front.paged {
-        let ranges: Vec<_> = paged.iter().map(|(a, b)| format!("{a:#x}-{b:#x}")).collect();
-        shown["paged"] = ranges.join(",").into();
-    } else if front.has_data_cache() {
-        shown["paged"] = "all".into();
-    }
-    for (key, time) in [("instruction", front.idle.instruction), ("reference", front.idle.reference)] {
-        if time != Ps::ZERO {
-            shown[key] = show_time(time).into();
-        }
-    }
-    shown
 }

@@ -5,12 +5,11 @@ use coldframe_drivers::swap::{Keep, ReadAhead, SwapConfig};
 use coldframe_lane::window::Window;
 use coldframe_lane::CollectTimes;
 use coldframe_sheet::{quantity, sheet, Sheet};
-use serde::Serialize;
-use serde_json::{json, Value};
 
 use super::names;
 use crate::error::{nearest, ExperimentError};
 use crate::settings::{FrontEnd, Machine, Settings, Swap, Tasks};
+use crate::sim_result::InForce;
 use crate::systems::{self, LogDefaults};
 
 /// The names of slot allocations.
@@ -22,20 +21,6 @@ const READ_AHEAD_DEFAULT: u32 = 8;
 /// Pages in the swap cache: 4 MiB. Neither slides nor kernel bound it by number; the kernel's is bounded by its RAM.
 const CACHE: usize = 1024;
 
-/// The settings of an area that are in force, as a result shows them.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-#[allow(missing_docs)] // As in `Settings`.
-pub struct LogSettings {
-    pub layout: &'static str,
-    pub blocks: String,
-    pub slots_per_block: u32,
-    pub collector: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub read_ahead: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub keep: Option<&'static str>,
-}
-
 /// A swap area on flash under the engine.
 #[derive(Clone, Debug)]
 pub struct LogArea {
@@ -44,7 +29,7 @@ pub struct LogArea {
     /// The device's time for a collection.
     pub collect: CollectTimes,
     /// The settings in force.
-    pub settings: LogSettings,
+    pub settings: Swap,
 }
 
 /// A configuration for swap traces with every name resolved.
@@ -53,15 +38,16 @@ pub struct SwapPlan {
     /// For the simulator.
     pub config: SwapConfig,
     /// The settings in force.
-    pub settings: LogSettings,
+    pub settings: Swap,
     /// For times and life.
     pub sheet: Sheet,
 }
 
 impl SwapPlan {
-    /// Every setting in force, as a result shows them.
-    pub fn shown(&self) -> Value {
-        json!({ "system": systems::of_log().0.name, "device": self.sheet.name, "swap": self.settings })
+    /// Every setting in force.
+    pub fn shown(&self) -> InForce {
+        let (system, device) = (Some(systems::of_log().0.name.into()), Some(self.sheet.name.clone()));
+        Settings { system, device, swap: self.settings.clone(), ..Settings::default() }.into()
     }
 }
 
@@ -77,21 +63,20 @@ pub fn swaps(settings: &Settings) -> Result<SwapPlan, ExperimentError> {
     refuse_references(settings)?;
     let (s, defaults) = (&settings.swap, systems::of_log().1);
     let (areas, mut shown) = areas(s, defaults, blocks(s, defaults)?)?;
-    let (read_ahead, text) = read_ahead(s, shown.layout)?;
+    let (read_ahead, text) = read_ahead(s)?;
     let (keep, keep_text) = match s.keep.as_deref() {
         None | Some("trace") => (Keep::Trace, "trace"),
         Some("until-touched") => (Keep::UntilTouched, "until-touched"),
         Some("until-read") => (Keep::UntilRead, "until-read"),
         Some(other) => return bad("keep", format!("`{other}` is not known; give trace, until-touched or until-read")),
     };
-    (shown.read_ahead, shown.keep) = (Some(text), Some(keep_text));
-    let slots_per_block = shown.slots_per_block;
+    (shown.read_ahead, shown.keep) = (Some(text), Some(keep_text.into()));
     Ok(SwapPlan {
         config: SwapConfig {
             areas,
-            slots_per_block,
+            slots_per_block: slots_per_block(s),
             logs: 1,
-            translation: shown.layout == "linux-ftl",
+            translation: shown.layout.as_deref() == Some("linux-ftl"),
             read_ahead,
             cache: CACHE,
             keep,
@@ -148,7 +133,7 @@ pub(super) fn under_engine(
         None => blocks(s, defaults)?,
     };
     let (areas, settings) = areas(s, defaults, blocks)?;
-    Ok(LogArea { areas: SwapAreas { slots_per_block: settings.slots_per_block, areas }, collect, settings })
+    Ok(LogArea { areas: SwapAreas { slots_per_block: slots_per_block(s), areas }, collect, settings })
 }
 
 /// Refuses settings of the kernel's part above an area; only swap traces have it.
@@ -159,11 +144,11 @@ pub(super) fn refuse_kernel(s: &Swap) -> Result<(), ExperimentError> {
 }
 
 /// The slots that tasks read together with a page, and the setting in force; a page alone if nothing is set.
-pub(super) fn window(s: &Swap, layout: &str) -> Result<(Window, Option<String>), ExperimentError> {
+pub(super) fn window(s: &Swap) -> Result<(Window, Option<String>), ExperimentError> {
     if s.read_ahead.is_none() {
         return Ok((Window::Alone, None));
     }
-    match read_ahead(s, layout)? {
+    match read_ahead(s)? {
         (ReadAhead::Slots(window), text) => Ok((window, Some(text))),
         (ReadAhead::Pages(_), text) => {
             bad("read_ahead", format!("`{text}` goes by a swap trace's page numbers; give none, block:8 or aligned:8"))
@@ -173,8 +158,11 @@ pub(super) fn window(s: &Swap, layout: &str) -> Result<(Window, Option<String>),
 
 /// Bytes of an erase block.
 pub(super) fn block_bytes(s: &Swap) -> u64 {
-    let defaults = systems::of_log().1;
-    u64::from(s.slots_per_block.unwrap_or(defaults.slots_per_block)).max(1) * defaults.slot.0
+    u64::from(slots_per_block(s)).max(1) * systems::of_log().1.slot.0
+}
+
+fn slots_per_block(s: &Swap) -> u32 {
+    s.slots_per_block.unwrap_or(systems::of_log().1.slots_per_block)
 }
 
 /// Erase blocks of the areas, as text.
@@ -191,7 +179,7 @@ fn blocks(s: &Swap, defaults: &LogDefaults) -> Result<String, ExperimentError> {
 }
 
 /// The areas and the settings in force.
-fn areas(s: &Swap, defaults: &LogDefaults, blocks: String) -> Result<(Vec<AreaConfig>, LogSettings), ExperimentError> {
+fn areas(s: &Swap, defaults: &LogDefaults, blocks: String) -> Result<(Vec<AreaConfig>, Swap), ExperimentError> {
     let layout = layout(s)?;
     let (collector, victims) = names::collector(s.collector.as_deref().unwrap_or("greedy"))?;
     let area = |part: &str| {
@@ -210,13 +198,12 @@ fn areas(s: &Swap, defaults: &LogDefaults, blocks: String) -> Result<(Vec<AreaCo
         let reason = format!("`{blocks}` cannot be read; give 1024, or 512@5,1024@0 for areas with priorities");
         return bad("blocks", reason);
     };
-    let settings = LogSettings {
-        layout,
-        blocks,
-        slots_per_block: s.slots_per_block.unwrap_or(defaults.slots_per_block),
-        collector: format!("{}:{victims}", collector.name),
-        read_ahead: None,
-        keep: None,
+    let settings = Swap {
+        layout: Some(layout.into()),
+        blocks: Some(blocks),
+        slots_per_block: Some(slots_per_block(s)),
+        collector: Some(format!("{}:{victims}", collector.name)),
+        ..Swap::default()
     };
     Ok((areas, settings))
 }
@@ -231,8 +218,8 @@ fn layout(s: &Swap) -> Result<&'static str, ExperimentError> {
 }
 
 /// `name:size`; Linux's own where the layout is Linux's.
-fn read_ahead(s: &Swap, layout: &str) -> Result<(ReadAhead, String), ExperimentError> {
-    let own = if layout == "log" { "block" } else { "aligned" };
+fn read_ahead(s: &Swap) -> Result<(ReadAhead, String), ExperimentError> {
+    let own = if s.layout.as_deref().is_none_or(|layout| layout == "log") { "block" } else { "aligned" };
     let text = s.read_ahead.clone().unwrap_or_else(|| format!("{own}:{READ_AHEAD_DEFAULT}"));
     let (name, size) = text.split_once(':').unwrap_or((&text, ""));
     let size = match size.parse::<u32>() {
@@ -268,7 +255,7 @@ mod tests {
         let plan = with("collector=cost-age-times:4").unwrap();
         assert_eq!(plan.config.areas[0].victims, 4);
         assert_eq!(with("blocks=512@5,1024@-1").unwrap().config.areas[1].priority, -1);
-        assert_eq!(with("layout=linux").unwrap().shown()["swap"]["read_ahead"], "aligned:8");
+        assert_eq!(with("layout=linux").unwrap().settings.read_ahead.as_deref(), Some("aligned:8"));
         for (set, reason) in [
             ("layout=lug", "did you mean `log`"),
             ("collector=gredy", "did you mean `greedy`"),

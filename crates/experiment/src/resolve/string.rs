@@ -7,13 +7,13 @@ use coldframe_lane::{CollectTimes, DeviceTimes, LaneBelow, LaneConfig};
 use coldframe_sheet::quantity::{show_bytes, show_time};
 use coldframe_sheet::{sheet, time as device_time, Sheet, StagePrices};
 use coldframe_store::Provenance;
-use serde_json::{json, Value};
 
 use super::log::{self, LogArea};
 use super::{failures, front, names, refuse, size, FrontKey, Pages};
 use crate::error::ExperimentError;
 use crate::memory::{self, MemoryPrices, PageTimes};
-use crate::settings::{self, Settings, Swap, Tasks};
+use crate::settings::{self, Limit, Machine, Settings, Swap, Tasks, Time};
+use crate::sim_result::InForce;
 use crate::systems::{self, System};
 
 /// The simulator of a configuration.
@@ -68,46 +68,40 @@ impl Plan {
     }
 
     /// Every setting in force, in the form of `-c`.
-    pub fn shown(&self) -> Value {
-        let mut config = json!({
-            "policy": self.policy,
-            "frames": self.frames,
-            "page": show_bytes(self.front.page()),
-            "stream": self.front.stream.name(),
-            "front_end": front::shown(&self.front),
-            "limit": { "skip": self.front.skip },
-        });
-        if let Some(system) = self.system {
-            config["system"] = system.name.into();
-        }
-        if let Some(accesses) = self.front.accesses {
-            config["limit"]["accesses"] = accesses.into();
-        }
-        if let Some(lane) = self.lane() {
-            self.show_lane(lane, &mut config);
-        }
-        if let Some(memory) = &self.memory {
-            memory.put_config(&mut config, self.lane().is_some());
-        }
-        if let Some(area) = &self.area {
-            config["swap"] = serde_json::to_value(&area.settings).expect("settings are plain data");
-        }
-        config
-    }
-
-    fn show_lane(&self, lane: &LaneConfig, config: &mut Value) {
-        let caps = lane.caps;
-        config["handler"] = lane.handler.name.into();
-        config["device"] = self.device.clone().into();
-        config["machine"] = json!({
-            "reference_bit": caps.reference_bit, "dirty_bit": caps.dirty_bit, "buffers": caps.buffers, "evict_batch": lane.evict_batch,
-        });
-        if self.read_ahead > 0 {
-            config["machine"]["read_ahead"] = self.read_ahead.into();
-        }
-        if let Some(program) = lane.device.program {
-            config["time"] = json!({ "program": show_time(program) });
-        }
+    pub fn shown(&self) -> InForce {
+        let shown = Settings {
+            system: self.system.map(|system| system.name.into()),
+            policy: Some(self.policy.clone()),
+            frames: Some(self.frames as u64),
+            page: Some(show_bytes(self.front.page())),
+            stream: Some(self.front.stream.name().into()),
+            main_memory: self.memory.as_ref().map(|memory| memory.ram.clone()),
+            front_end: front::shown(&self.front),
+            limit: Limit { skip: Some(self.front.skip), accesses: self.front.accesses },
+            swap: self.area.as_ref().map(|area| area.settings.clone()).unwrap_or_default(),
+            ..Settings::default()
+        };
+        let Some(lane) = self.lane() else { return shown.into() };
+        let times = self.memory.as_ref().map(|memory| &memory.times);
+        let shown = Settings {
+            handler: Some(lane.handler.name.into()),
+            device: Some(self.device.clone()),
+            machine: Machine {
+                reference_bit: Some(lane.caps.reference_bit),
+                dirty_bit: Some(lane.caps.dirty_bit),
+                buffers: Some(lane.caps.buffers),
+                evict_batch: Some(lane.evict_batch),
+                read_ahead: Some(self.read_ahead).filter(|pages| *pages > 0),
+                ..Machine::default()
+            },
+            time: Time {
+                program: lane.device.program.map(show_time),
+                main_read: times.map(|times| show_time(times.main_read)),
+                xip_read: times.map(|times| show_time(times.xip_read)),
+            },
+            ..shown
+        };
+        shown.into()
     }
 }
 

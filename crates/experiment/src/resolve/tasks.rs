@@ -9,14 +9,13 @@ use coldframe_lane::{DeviceTimes, LaneConfig};
 use coldframe_sheet::quantity::{self, show_bytes};
 use coldframe_sheet::StagePrices;
 use coldframe_store::Provenance;
-use serde::Serialize;
-use serde_json::{json, Value};
 
-use super::backed::{self, BackedArea, BackedSettings};
+use super::backed::{self, BackedArea};
 use super::log;
 use super::{front, names, refuse, string, Pages, Plan};
 use crate::error::ExperimentError;
-use crate::settings::{self, Settings, Swap};
+use crate::settings::{self, Settings, Swap, Tasks};
+use crate::sim_result::InForce;
 use crate::systems::backing::PAGE;
 use crate::systems::{self, System};
 
@@ -41,7 +40,7 @@ pub struct TasksPlan {
     /// The swap area with a backing; `None`: home slots, or a log on the device.
     pub backed: Option<BackedArea>,
     /// The settings of tasks in force.
-    pub settings: TasksSettings,
+    pub settings: Tasks,
 }
 
 /// What tasks run on.
@@ -51,15 +50,6 @@ pub enum Base {
     Machine(Box<Plan>),
     /// A phone with a card, where tasks take turns in the foreground.
     Phone(ForegroundPlan),
-}
-
-/// The settings of tasks that are in force, as a result shows them.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-#[allow(missing_docs)] // As in `Settings`.
-pub struct TasksSettings {
-    pub scheduler: &'static str,
-    pub prefetch: String,
-    pub follow: bool,
 }
 
 impl TasksPlan {
@@ -80,33 +70,31 @@ impl TasksPlan {
     }
 
     /// Every setting in force.
-    pub fn shown(&self) -> Value {
-        let plan = match (&self.base, &self.backed) {
-            (Base::Phone(plan), Some(backed)) => return self.shown_on_phone(plan, backed),
-            (Base::Phone(_), None) => unreachable!("a phone has a swap area"),
-            (Base::Machine(plan), _) => plan,
+    pub fn shown(&self) -> InForce {
+        let (mut shown, log) = match &self.base {
+            Base::Machine(plan) => {
+                let shown = plan.shown();
+                let settings = Settings { tasks: self.settings.clone(), ..shown.settings };
+                (InForce { settings, ..shown }, plan.area.as_ref())
+            }
+            Base::Phone(plan) => (self.shown_on_phone(plan).into(), None),
         };
-        let mut config = plan.shown();
-        config["tasks"] = serde_json::to_value(&self.settings).expect("settings are plain data");
         if let Some(backed) = &self.backed {
-            let log = plan.area.as_ref().map(|area| area.settings.clone());
-            config["swap"] =
-                json!(BackedSettings { log: log.or(backed.settings.log.clone()), ..backed.settings.clone() });
-            config["frames"] = self.config.frames.into();
+            shown.swap = backed.shown(log);
+            shown.settings.frames = Some(self.config.frames as u64);
+            shown.machine.phone = self.foreground().map(|_| backed.phone);
         }
-        config
+        shown
     }
 
-    fn shown_on_phone(&self, plan: &ForegroundPlan, backed: &BackedArea) -> Value {
-        json!({
-            "system": plan.system.name,
-            "policy": self.config.policy.to_string(),
-            "handler": self.config.handler.name,
-            "frames": self.config.frames,
-            "page": show_bytes(PAGE),
-            "swap": backed.settings,
-            "machine": backed.phone,
-        })
+    fn shown_on_phone(&self, plan: &ForegroundPlan) -> Settings {
+        Settings {
+            system: Some(plan.system.name.into()),
+            policy: Some(self.config.policy.to_string()),
+            handler: Some(self.config.handler.name.into()),
+            page: Some(show_bytes(PAGE)),
+            ..Settings::default()
+        }
     }
 
     /// Whether the device's sheet has no time for a page that is written.
@@ -144,8 +132,7 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
     let t = &settings.tasks;
     let (name, scheduler) = names::scheduler(t.scheduler.as_deref().unwrap_or(SCHEDULER))?;
     let follow = t.follow.unwrap_or(false);
-    let shown =
-        TasksSettings { scheduler: name, prefetch: t.prefetch.clone().unwrap_or_else(|| PREFETCH.into()), follow };
+    let prefetch = t.prefetch.clone().unwrap_or_else(|| PREFETCH.into());
     let mut machine = machine(&settings, lane, base.front.page())?;
     // A handler that runs pages from the device's buffers has as many as the device; others have one for each load.
     let buffers = if lane.handler.needs_xip { lane.caps.buffers } else { CAPS.buffers };
@@ -187,7 +174,7 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
         slice: None,
         on_fault: OnFault::Sleeps,
         prefetching: Prefetching {
-            activation: activation(&shown.prefetch)?,
+            activation: activation(&prefetch)?,
             list_max: LIST_MAX,
             idle_max: Some(defaults.idle_max),
             depth: defaults.depth,
@@ -196,20 +183,21 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
             // Section 5.3: what is loaded "before a context switch happens".
             past_switch: false,
             // If only a window is read ahead, slices are not kept apart, and no page would be behind one.
-            arrival: match window != Window::Alone && shown.prefetch == "off" {
+            arrival: match window != Window::Alone && prefetch == "off" {
                 true => Arrival::Mapped,
                 false => Arrival::MappedBehindSlice,
             },
         },
     };
-    Ok(TasksPlan { base: Base::Machine(Box::new(base)), config, backed, settings: shown })
+    let settings = Tasks { scheduler: Some(name.into()), prefetch: Some(prefetch), follow: Some(follow) };
+    Ok(TasksPlan { base: Base::Machine(Box::new(base)), config, backed, settings })
 }
 
 /// The slots that are read together with a page of the log.
 fn window(settings: &Settings, base: &mut Plan) -> Result<Window, ExperimentError> {
     match &mut base.area {
         Some(log) => {
-            let (window, shown) = log::window(&settings.swap, log.settings.layout)?;
+            let (window, shown) = log::window(&settings.swap)?;
             log.settings.read_ahead = shown;
             Ok(window)
         }

@@ -1,77 +1,88 @@
-//! The settings in force, as tables and pages show them.
+//! The settings in force, as results show them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-/// The settings in force that distinguish results; `None` for a setting that the driver does not have.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+use crate::error::ExperimentError;
+use crate::phone::MachineParameters;
+use crate::settings::{self, is_default, Settings, Swap};
+
+/// Every setting in force.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InForce {
-    /// System.
-    pub system: Option<String>,
-    /// Policy, or the name of an oracle.
-    pub policy: Option<String>,
-    /// Handler; none for an oracle.
-    pub handler: Option<String>,
-    /// Device.
-    pub device: Option<String>,
-    /// Frames.
-    pub frames: Option<u64>,
-    /// Size of a page, as `4KiB`.
-    pub page: Option<String>,
+    /// As `-c` takes them, without the two tables that can have more.
+    #[serde(flatten)]
+    pub settings: Settings,
     /// The machine.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub machine: Machine,
-    /// Tasks under a scheduler.
-    pub tasks: Scheduled,
     /// The swap area.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub swap: Area,
 }
 
-/// The machine's settings that are shown.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+/// The machine in force.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
-    /// Pages that are read ahead.
-    pub read_ahead: Option<u64>,
+    /// The phone on which tasks take turns in the foreground.
+    #[serde(flatten)]
+    pub phone: Option<MachineParameters>,
+    /// Its settings.
+    #[serde(flatten)]
+    pub settings: settings::Machine,
 }
 
-/// The scheduler's settings that are shown.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Scheduled {
-    /// Scheduler.
-    pub scheduler: Option<String>,
-    /// When the next task's pages are loaded.
-    pub prefetch: Option<String>,
-}
-
-/// The swap area's settings that are shown.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+/// The swap area in force.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Area {
-    /// How slots are allocated.
-    pub layout: Option<String>,
-    /// Collector.
-    pub collector: Option<String>,
-    /// Erase blocks.
-    pub blocks: Option<String>,
-    /// Its place.
-    pub backing: Option<String>,
-    /// Its size, as `64MiB`.
-    pub size: Option<String>,
+    /// Its place, if it has a backing.
+    #[serde(flatten)]
+    pub backed: Option<Backed>,
+    /// Settings of a log of erase blocks, or of Linux's slots.
+    #[serde(flatten)]
+    pub log: Swap,
+}
+
+/// The settings of an area with a backing that are in force.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)] // As in `Settings`.
+pub struct Backed {
+    pub backing: String,
+    pub device: String,
+    pub size: String,
+    pub direct_read: bool,
+    pub reads_max: Option<u32>,
+    pub start_gap: Option<u32>,
+    /// RAM that a full area takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub takes_ram: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+}
+
+impl From<Settings> for InForce {
+    fn from(mut settings: Settings) -> InForce {
+        let machine = Machine { phone: None, settings: std::mem::take(&mut settings.machine) };
+        let swap = Area { backed: None, log: std::mem::take(&mut settings.swap) };
+        InForce { settings, machine, swap }
+    }
 }
 
 impl InForce {
-    /// Of all settings.
+    /// As `-c` takes them.
     ///
     /// # Errors
-    /// One of them is of another type.
-    pub fn of(config: &Value) -> Result<InForce, serde_json::Error> {
-        InForce::deserialize(config)
+    /// The area has a backing, whose place and size are resolved.
+    pub fn settings(&self) -> Result<Settings, ExperimentError> {
+        if let Some(Backed { backing, .. }) = &self.swap.backed {
+            return Err(ExperimentError::setting("swap.backing", format!("{backing} is resolved; give it once more")));
+        }
+        let (machine, swap) = (self.machine.settings.clone(), self.swap.log.clone());
+        Ok(Settings { machine, swap, ..self.settings.clone() })
     }
 
     /// Pages that are read ahead, if any are.
-    pub fn read_ahead(&self) -> Option<u64> {
-        self.machine.read_ahead.filter(|pages| *pages > 0)
+    pub fn read_ahead(&self) -> Option<u32> {
+        self.machine.settings.read_ahead.filter(|pages| *pages > 0)
     }
 }

@@ -5,13 +5,14 @@ use coldframe_core::Pj;
 use coldframe_drivers::oracle::OracleCounts;
 use coldframe_lane::LaneResult;
 use coldframe_sheet::quantity::show_time;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Distribution, Failed, Latencies, Sections, SimResult, SwapArea, Terms, Trace};
 use crate::result::{Certainty, RunResult, Simulated};
 
 /// The findings for one string of references; an oracle only has counts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OneString {
     /// Counts.
     pub counts: Counts,
@@ -38,7 +39,7 @@ pub struct OneString {
 }
 
 /// Counts of events. Events that neither the front end nor the engine counts are left out.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// Page references that the memory management unit saw.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,7 +86,7 @@ pub struct Counts {
 }
 
 /// Lines of the instruction cache.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InstructionCache {
     /// Looked up.
     pub icache_lookups: u64,
@@ -94,7 +95,7 @@ pub struct InstructionCache {
 }
 
 /// Lines of the data cache, and accesses to memory below both caches.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DataCache {
     /// Looked up.
     pub dcache_lookups: u64,
@@ -109,7 +110,7 @@ pub struct DataCache {
 }
 
 /// Counts of engines only.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EngineCounts {
     /// Faults on pages in RAM that were not mapped.
     pub false_faults: u64,
@@ -136,7 +137,7 @@ pub struct EngineCounts {
 }
 
 /// Accesses to memory.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryCounts {
     /// Page moves while the device was loading another page.
     pub page_moves_overlapped: u64,
@@ -149,7 +150,7 @@ pub struct MemoryCounts {
 }
 
 /// DDB's equations 1 and 2.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PricedLedger {
     /// By the paper's names.
     pub counts: Terms,
@@ -158,7 +159,7 @@ pub struct PricedLedger {
 }
 
 /// Time by equation 1, and the total.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LedgerTimes {
     /// By term.
     #[serde(flatten)]
@@ -172,7 +173,7 @@ pub struct LedgerTimes {
 }
 
 /// Energy of paging, in picojoules.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PagingEnergy {
     /// By term.
     #[serde(flatten)]
@@ -182,7 +183,7 @@ pub struct PagingEnergy {
 }
 
 /// Times, in picoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Times {
     /// In faults.
     pub paging: u64,
@@ -199,7 +200,7 @@ pub struct Times {
 }
 
 /// Times in the stages of faults, in picoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stages {
     /// PreProcess.
     pub pre_process: u64,
@@ -216,7 +217,7 @@ pub struct Stages {
 }
 
 /// Latencies of faults.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FaultLatencies {
     /// Faults that had to load.
     #[serde(rename = "true")]
@@ -227,7 +228,7 @@ pub struct FaultLatencies {
 }
 
 /// The simulator's own time on this machine.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// All configurations together.
     pub seconds: f64,

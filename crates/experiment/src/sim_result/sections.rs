@@ -6,6 +6,7 @@ use coldframe_boards::flash;
 use coldframe_drivers::tasks::Prefetched as Loaded;
 use coldframe_lane::{Latency, SwapDone};
 use coldframe_store::{Cut, Reduction};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::result::{caveat, TraceFacts};
@@ -19,7 +20,7 @@ pub(super) fn is_zero(n: &u64) -> bool {
 }
 
 /// The trace of a result, with notes for readers if it does not have every reference.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trace {
     /// Path as given.
     pub path: String,
@@ -74,7 +75,7 @@ impl Trace {
 }
 
 /// The failures of a device.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Failed {
     /// Transfers that failed.
     pub failures: u64,
@@ -90,7 +91,7 @@ impl Failed {
 }
 
 /// The use of pages that were loaded ahead.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Prefetched {
     /// Pages loaded ahead.
     pub loads: u64,
@@ -107,7 +108,7 @@ impl From<Loaded> for Prefetched {
 }
 
 /// Latencies of faults of one kind.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latencies {
     /// Faults.
     pub count: u64,
@@ -117,7 +118,7 @@ pub struct Latencies {
 }
 
 /// Latencies in picoseconds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Distribution {
     /// Mean.
     pub mean: u64,
@@ -152,7 +153,7 @@ impl From<&Latency> for Latencies {
 }
 
 /// The work of a swap area on flash under an engine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SwapArea {
     /// Slots programmed from RAM.
     pub programs: u64,
@@ -197,7 +198,7 @@ impl SwapArea {
 const WEAR_CELLS_MAX: usize = 256;
 
 /// Erases over the blocks of an area, in their order.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WearMap {
     /// Blocks.
     pub blocks: usize,

@@ -2,17 +2,21 @@
 
 use std::path::Path;
 
-use coldframe_boards::flash;
+use coldframe_boards::flash::{self, Operations};
+use coldframe_drivers::swap::SwapResult;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Sections, SimResult, Trace, WearMap};
 use crate::error::ExperimentError;
+use crate::resolve::SwapPlan;
 use crate::slots::SlotMap;
 use crate::string::sha256;
 use crate::swap::SwapOutcome;
+use crate::systems;
 
 /// The findings for a swap area under a swap trace.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SwapTrace {
     /// Counts.
     pub counts: SwapCounts,
@@ -36,7 +40,7 @@ pub struct SwapTrace {
 }
 
 /// Counts of events.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SwapCounts {
     /// Pages that left RAM with a write.
     pub swap_outs: u64,
@@ -84,7 +88,7 @@ pub struct SwapCounts {
 }
 
 /// Erases over the blocks of an area.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Wear {
     /// Mean.
     pub mean: f64,
@@ -99,7 +103,7 @@ pub struct Wear {
 }
 
 /// Times on the device, in picoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceTimes {
     /// Reads.
     pub reading: u64,
@@ -118,35 +122,41 @@ impl SimResult {
         let notes = outcomes.first().map(|o| o.notes.clone()).unwrap_or_default();
         let trace = Trace { path: path.display().to_string(), sha256: sha256(path)?, notes, ..Trace::default() };
         let of =
-            |o: &SwapOutcome| SimResult::new(trace.clone(), o.config.clone(), Sections::SwapTrace(SwapTrace::new(o)));
+            |o: &SwapOutcome| SimResult::new(trace.clone(), o.config.clone(), Sections::SwapTrace(o.found.clone()));
         Ok(outcomes.iter().map(of).collect())
     }
 }
 
 impl SwapTrace {
-    fn new(o: &SwapOutcome) -> SwapTrace {
-        let w = &o.wear;
+    pub(crate) fn new(plan: &SwapPlan, r: &SwapResult, slots: SlotMap) -> SwapTrace {
+        let (flash, log) = (&r.flash, systems::of_log().1);
+        let operations =
+            Operations { reads: r.reads, programs: flash.programs, copies: flash.copies, erases: flash.erases };
+        let wear = flash::wear(&r.erases);
+        let blocks = plan.config.areas.iter().map(|area| area.blocks).sum();
+        let time = flash::flash_time(&plan.sheet, log.slot, operations).ok();
+        let cycles = plan.sheet.cycles().ok();
         SwapTrace {
-            counts: SwapCounts::new(o),
-            wear: Wear { mean: w.mean, standard_deviation: w.deviation, min: w.min, max: w.max, blocks: o.blocks },
-            wear_map: WearMap::new(&o.result.erases),
-            slots: o.slots.clone(),
-            cost: o.cost(),
-            write_amplification: flash::write_amplification(o.operations),
-            time_ps: o.time.map(|t| DeviceTimes {
+            counts: SwapCounts::new(r),
+            wear: Wear { mean: wear.mean, standard_deviation: wear.deviation, min: wear.min, max: wear.max, blocks },
+            wear_map: WearMap::new(&r.erases),
+            slots,
+            cost: (log.cost)(&operations),
+            write_amplification: flash::write_amplification(operations),
+            time_ps: time.map(|t| DeviceTimes {
                 reading: t.reading.0,
                 programming: t.programming.0,
                 collecting: t.collecting.0,
             }),
-            life_years: o.life_years,
-            duration_ns: o.result.duration_ns,
+            life_years: cycles.and_then(|cycles| flash::life_years(&wear, cycles, r.duration_ns)),
+            duration_ns: r.duration_ns,
         }
     }
 }
 
 impl SwapCounts {
-    fn new(o: &SwapOutcome) -> SwapCounts {
-        let (r, f) = (&o.result, &o.result.flash);
+    fn new(r: &SwapResult) -> SwapCounts {
+        let f = &r.flash;
         SwapCounts {
             swap_outs: r.swap_outs,
             refused: r.refused,

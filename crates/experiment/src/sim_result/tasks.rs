@@ -3,6 +3,7 @@
 use coldframe_core::Ps;
 use coldframe_drivers::tasks::{TaskResult, TasksResult};
 use coldframe_lane::Latency;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::sections::is_zero;
@@ -10,7 +11,7 @@ use super::{Prefetched, Sections, SimResult, SwapArea, Terms, Trace};
 use crate::tasks::{share, OnPhone, TasksOutcome};
 
 /// The findings for several tasks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tasks {
     /// Counts.
     pub counts: TasksCounts,
@@ -35,7 +36,7 @@ pub struct Tasks {
 }
 
 /// The findings that only tasks in the foreground have.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Foreground {
     /// Counts.
     pub counts: ForegroundCounts,
@@ -52,7 +53,7 @@ pub struct Foreground {
 }
 
 /// Counts of events, besides those of all tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ForegroundCounts {
     /// Faults on pages that had to be loaded.
     pub true_faults: u64,
@@ -67,7 +68,7 @@ pub struct ForegroundCounts {
 }
 
 /// Times, in picoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ForegroundTimes {
     /// In faults.
     pub paging: u64,
@@ -82,7 +83,7 @@ pub struct ForegroundTimes {
 }
 
 /// A task comes to the foreground.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Switch {
     /// The task.
     pub task: u32,
@@ -93,7 +94,7 @@ pub struct Switch {
 }
 
 /// Energy of a swap area, in picojoules.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AreaEnergy {
     /// By DR.Swap's equations.
     pub terms: Terms,
@@ -104,7 +105,7 @@ pub struct AreaEnergy {
 }
 
 /// Writes to the slots of an area.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SlotWrites {
     /// Mean.
     pub mean: f64,
@@ -113,7 +114,7 @@ pub struct SlotWrites {
 }
 
 /// Counts of events of all tasks together. From `direct_reads` on, zeros are left out.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TasksCounts {
     /// Major faults.
     pub major_faults: u64,
@@ -157,7 +158,7 @@ pub struct TasksCounts {
 }
 
 /// Pages of all tasks that were loaded ahead.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AllPrefetched {
     /// Outcome of the prefetches.
     #[serde(flatten)]
@@ -167,7 +168,7 @@ pub struct AllPrefetched {
 }
 
 /// How often the scheduler's prediction of the next task was right.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Predictions {
     /// Right predictions.
     pub right: u64,
@@ -176,7 +177,7 @@ pub struct Predictions {
 }
 
 /// Times of a run of tasks, in picoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TasksTimes {
     /// Until the last task's end.
     pub total: u64,
@@ -187,7 +188,7 @@ pub struct TasksTimes {
 }
 
 /// One of the tasks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Task {
     /// Its number in the trace.
     pub task: u32,
@@ -214,7 +215,7 @@ pub struct Task {
 }
 
 /// Waits in picoseconds; `None` if there was none.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Waits {
     /// How many.
     pub count: u64,

@@ -12,7 +12,7 @@ fn lobi_costs_half_of_linux_on_the_generated_and_on_the_recorded_traces() {
     for input in inputs(&traces()).unwrap().iter().take(3) {
         for collector in ["greedy", "cost-benefit-age:4"] {
             let [linux, log] = [0, 1].map(|i: usize| one(input, BLOCKS, &input.methods[i], collector).unwrap());
-            let times = linux.cost() as f64 / log.cost() as f64;
+            let times = linux.found.cost as f64 / log.found.cost as f64;
             assert!(times > 2.0, "{}, {collector}: {times} times", input.name);
         }
     }
@@ -26,7 +26,7 @@ fn the_log_costs_less_than_linux_behind_a_translation_layer() {
         let input = &inputs(&traces()).unwrap()[input];
         for collector in ["greedy", "cost-benefit-age:4"] {
             let [linux, log] = [linux, log].map(|i: usize| one(input, BLOCKS, &input.methods[i], collector).unwrap());
-            let times = linux.cost() as f64 / log.cost() as f64;
+            let times = linux.found.cost as f64 / log.found.cost as f64;
             assert!(times > 1.05, "{}, {collector}: {times} times", input.name);
         }
     }
@@ -37,7 +37,7 @@ fn the_log_costs_less_than_linux_behind_a_translation_layer() {
 fn larger_windows_cost_more() {
     for input in inputs(&traces()).unwrap() {
         let windows = input.methods.iter().filter(|method| method.layout == "log" && method.logs == 1);
-        let costs: Vec<u64> = windows.map(|method| one(&input, BLOCKS, method, "greedy").unwrap().cost()).collect();
+        let costs: Vec<u64> = windows.map(|method| one(&input, BLOCKS, method, "greedy").unwrap().found.cost).collect();
         assert!(costs.is_sorted(), "{}: {costs:?}", input.name);
     }
 }
@@ -55,7 +55,7 @@ fn lobi_costs_the_same_under_every_collector() {
 #[test]
 fn logs_by_process_halve_the_cost_where_processes_end() {
     let input = &inputs(&traces()).unwrap()[4];
-    let cost = |method: &Method| one(input, BLOCKS, method, "greedy").unwrap().cost();
+    let cost = |method: &Method| one(input, BLOCKS, method, "greedy").unwrap().found.cost;
     let [one_log, logs] = [2, 5].map(|i: usize| cost(&input.methods[i]));
     assert!(2 * logs < one_log + one_log / 5, "{logs} with logs by process, {one_log} with one");
 }
@@ -71,11 +71,14 @@ fn the_log_levels_wear() {
             let swap = Swap { blocks, keep, ..Swap::default() };
             let mut plan = swaps(&Settings { swap, ..Settings::default() }).unwrap();
             plan.config.areas[0].spread_max = spread_max;
-            outcome(&plan, &input.trace).unwrap().wear
+            outcome(&plan, &input.trace).unwrap().found.wear
         };
         let (with, without) = (wear(Some(2)), wear(None));
         let name = input.name;
-        assert!(with.deviation < without.deviation, "{name}: {with:?} with levelling, {without:?} without");
+        assert!(
+            with.standard_deviation < without.standard_deviation,
+            "{name}: {with:?} with levelling, {without:?} without"
+        );
         assert!(with.max - with.min < without.max - without.min, "{name}: {with:?}, {without:?}");
     }
 }

@@ -222,7 +222,7 @@ fn under_all(input: &Input, method: &Method) -> Result<Vec<SwapOutcome>, Experim
 }
 
 fn least_and_most(outcomes: &[SwapOutcome]) -> (f64, f64) {
-    let costs = || outcomes.iter().map(|o| o.cost() as f64);
+    let costs = || outcomes.iter().map(|o| o.found.cost as f64);
     (costs().fold(f64::INFINITY, f64::min), costs().fold(0.0, f64::max))
 }
 
@@ -268,16 +268,16 @@ fn cost_note(input: &Input, outcomes: &[SwapOutcome]) -> String {
     let mut note = format!(
         "{}; mean over the collectors: {} reads, {} copies, {} erases; at most {} of 32768 slots hold a page",
         input.why,
-        mean(|o| o.operations.reads),
-        mean(|o| o.operations.copies),
-        mean(|o| o.operations.erases),
-        most(|o| o.result.copies_max),
+        mean(|o| o.found.counts.reads),
+        mean(|o| o.found.counts.copies),
+        mean(|o| o.found.counts.erases),
+        most(|o| o.found.counts.valid_slots_max),
     );
-    let held = most(|o| o.result.cache.held_max);
+    let held = most(|o| o.found.counts.swap_cache_pages_max);
     if held > 0 {
         note += &format!("; at most {held} pages wait in RAM that were read ahead and not touched, which the slides' cost does not count");
     }
-    let refused = most(|o| o.result.refused);
+    let refused = most(|o| o.found.counts.refused);
     if refused > 0 {
         note += &format!("; {refused} swap-outs found the area full");
     }
@@ -316,12 +316,12 @@ mod tests {
         for method in input.methods.iter().chain(&methods(PRACTICE, "until-touched")) {
             for collector in ["greedy", "cost-benefit-age:4"] {
                 let o = one(&input, 1024, method, collector).unwrap();
-                assert!(o.operations.erases >= 63_505 / 32 - 1024, "{method:?}: {}", o.operations.erases);
-                assert_eq!((o.operations.programs, o.result.refused), (63_505, 0), "{method:?}");
-                assert!(o.operations.reads >= 37_916 - o.result.cache.hits, "{method:?}");
-                assert_eq!(o.result.demand_reads + o.result.cache.hits, 37_916, "{method:?}");
+                assert!(o.found.counts.erases >= 63_505 / 32 - 1024, "{method:?}: {}", o.found.counts.erases);
+                assert_eq!((o.found.counts.programs, o.found.counts.refused), (63_505, 0), "{method:?}");
+                assert!(o.found.counts.reads >= 37_916 - o.found.counts.read_ahead_hits, "{method:?}");
+                assert_eq!(o.found.counts.demand_reads + o.found.counts.read_ahead_hits, 37_916, "{method:?}");
             }
-            assert_eq!(one(&input, 2048, method, "greedy").unwrap().operations.erases, 0, "{method:?}");
+            assert_eq!(one(&input, 2048, method, "greedy").unwrap().found.counts.erases, 0, "{method:?}");
         }
     }
 }

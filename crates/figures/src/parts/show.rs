@@ -1,6 +1,7 @@
 //! Studies as a table and as bars.
 
 use coldframe_core::{Bytes, Pj, Ps};
+use coldframe_experiment::sim_result::Backed;
 use coldframe_plots::tasks_table::count_of;
 use coldframe_sheet::quantity::{human_count, human_energy, human_size, human_time, show_bytes};
 use coldframe_show::table::styled;
@@ -120,8 +121,8 @@ pub fn words(study: &Study) -> Vec<String> {
         None => {}
     }
     for one in &alone {
-        let (swap, frames) = (&one.config["swap"], one.config["frames"].as_u64().unwrap_or_default());
-        if let Some(device) = swap["device"].as_str() {
+        let (swap, frames) = (&one.config.swap, one.config.settings.frames.unwrap_or_default());
+        if let Some(Backed { device, .. }) = &swap.backed {
             let (part, ram) = (&one.parts[0], frames * study.page_bytes);
             let area = human_size(study.ram_bytes.saturating_sub(ram));
             let empty = if one.dirty_evictions == 0 { ", which stays empty" } else { "" };

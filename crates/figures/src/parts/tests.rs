@@ -70,8 +70,8 @@ fn a_page_that_is_never_written_stays_out_of_nvm() {
     let lobi = study.of(&["lobi"]).unwrap();
     assert!(lobi.idle.is_some_and(|why| why.contains("its log stayed empty")), "{:?}", lobi.idle);
     let bytes = |one: &Combination| {
-        let area = one.config["swap"].get("size").map_or(0, |size| quantity::bytes(size.as_str().unwrap()).unwrap().0);
-        one.config["frames"].as_u64().unwrap() * study.page_bytes + area
+        let area = one.config.swap.backed.as_ref().map_or(0, |area| quantity::bytes(&area.size).unwrap().0);
+        one.config.settings.frames.unwrap() * study.page_bytes + area
     };
     assert!(study.combinations.iter().all(|one| bytes(one) == study.ram_bytes), "equal bytes");
 }

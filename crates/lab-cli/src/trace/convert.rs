@@ -1,11 +1,12 @@
 //! `coldframe-lab trace convert`: a trace in another tool's format.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coldframe_formats::{export, EXPORTS};
 use coldframe_sheet::quantity::{self, human_count};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output;
@@ -39,14 +40,20 @@ fn after() -> String {
             coldframe-lab trace convert disk.parquet --to swap -o disk.csv && coldframe-lab sim disk.csv --system lobi"
 }
 
+/// A trace in another tool's format.
+#[derive(Serialize, JsonSchema)]
+pub struct Converted<'a> {
+    path: &'a Path,
+    format: &'a str,
+    page_bytes: u64,
+    requests: u64,
+}
+
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
     let page = quantity::bytes(&args.page).map_err(|e| Failure::usage(format!("--page {}: {e}", args.page)))?;
     let requests = export(&args.trace, &args.to, &args.output, page.0)?;
-    let text = if args.format == "json" {
-        output::json(&json!({ "path": args.output, "format": args.to, "page_bytes": page.0, "requests": requests }))
-    } else {
-        format!("{}: {} requests as {}\n", args.output.display(), human_count(requests), args.to)
-    };
-    output::write(None, &text)?;
+    let words = || format!("{}: {} requests as {}\n", args.output.display(), human_count(requests), args.to);
+    let made = Converted { path: &args.output, format: &args.to, page_bytes: page.0, requests };
+    output::result(&args.format, &made, words)?;
     Ok(ExitCode::SUCCESS)
 }

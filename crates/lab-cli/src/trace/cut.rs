@@ -58,7 +58,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         human_count(summary.references),
         human_count(summary.bytes_written)
     );
-    output::write(None, &text)?;
+    output::text(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

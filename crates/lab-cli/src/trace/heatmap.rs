@@ -1,12 +1,13 @@
 //! `coldframe-lab trace heatmap`: address by time, as a picture or in the terminal.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coldframe_plots::png::png;
 use coldframe_sheet::quantity::human_count;
 use coldframe_store::heat::{heat, Heat, PAGE};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output;
@@ -42,6 +43,14 @@ pub struct Args {
 const LABEL: usize = 17;
 const WIDEST: usize = 120;
 
+/// A map with its trace.
+#[derive(Serialize, JsonSchema)]
+pub struct HeatMap<'a> {
+    trace: &'a Path,
+    #[serde(flatten)]
+    heat: &'a Heat,
+}
+
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
     let (columns, rows) = if args.output.is_some() { (800, 600) } else { (output::width().min(WIDEST) - LABEL, 24) };
     let heat = heat(&args.trace, args.rows.unwrap_or(rows), args.columns.unwrap_or(columns))?;
@@ -51,10 +60,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
             .map_err(|e| Failure::Other { message: format!("{}: cannot be written: {e}", path.display()), code: 5 })?;
     }
     let text = match (args.format.as_str(), &args.output) {
-        ("json", _) => output::json(&json!({
-            "trace": args.trace, "rows": heat.rows, "columns": heat.columns, "reads": heat.reads, "writes": heat.writes,
-            "addresses": heat.addresses, "working_set_pages": heat.working_set, "phases": heat.phases,
-        })),
+        ("json", _) => output::json(&HeatMap { trace: &args.trace, heat: &heat }),
         (_, Some(path)) => format!("{}: {} by {}, {}\n", path.display(), heat.columns, heat.rows, summary(&heat)),
         _ => terminal(&heat),
     };

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use coldframe_formats::{import, parse_spec, Options, FORMATS};
 use coldframe_sheet::quantity::human_count;
 use coldframe_store::{Reader, Summary};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use coldframe_answer::{raw, record};
 
@@ -86,12 +87,8 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         );
     })?;
     drop(line);
-    if args.format == "json" {
-        return counts(&summary, &out, spec.format.name, spec.guessed);
-    }
-    let notes = Reader::open(&out)?.provenance().notes.clone();
-    output::write(None, &words(&out, spec.format.skips, &summary, &notes))?;
-    Ok(ExitCode::SUCCESS)
+    let imported = Imported { format: spec.format.name, guessed: spec.guessed, ..Imported::new(summary, out)? };
+    imported.print(&args.format, spec.format.skips)
 }
 
 /// A raw recording of `record --raw`.
@@ -99,22 +96,32 @@ fn recording(args: &Args, path: &Path) -> Result<ExitCode, Failure> {
     let (ran, processes) = raw::read(path)?;
     let out = args.output.clone().unwrap_or_else(|| path.with_extension("parquet"));
     let (summary, _) = record::traced(processes, &ran.command, ran.seconds, ran.exit, None, &out)?;
-    if args.format == "json" {
-        return counts(&summary, &out, "raw", true);
-    }
-    output::write(None, &words(&out, "none", &summary, &Reader::open(&out)?.provenance().notes))?;
-    Ok(ExitCode::SUCCESS)
+    Imported::new(summary, out)?.print(&args.format, "none")
 }
 
-/// The counts as JSON.
-fn counts(summary: &Summary, out: &Path, format: &str, guessed: bool) -> Result<ExitCode, Failure> {
-    let mut value = serde_json::to_value(summary).expect("counts are plain data");
-    value["path"] = json!(out);
-    value["format"] = json!(format);
-    value["guessed"] = json!(guessed);
-    value["notes"] = json!(Reader::open(out)?.provenance().notes);
-    output::write(None, &output::json(&value))?;
-    Ok(ExitCode::SUCCESS)
+/// An imported trace.
+#[derive(Serialize, JsonSchema)]
+pub struct Imported {
+    #[serde(flatten)]
+    summary: Summary,
+    path: PathBuf,
+    format: &'static str,
+    guessed: bool,
+    notes: Vec<String>,
+}
+
+impl Imported {
+    /// From a raw recording.
+    fn new(summary: Summary, path: PathBuf) -> Result<Imported, Failure> {
+        let notes = Reader::open(&path)?.provenance().notes.clone();
+        Ok(Imported { summary, path, format: "raw", guessed: true, notes })
+    }
+
+    /// `skips`: the lines that the format says to skip.
+    fn print(&self, form: &str, skips: &str) -> Result<ExitCode, Failure> {
+        output::result(form, self, || words(&self.path, skips, &self.summary, &self.notes))?;
+        Ok(ExitCode::SUCCESS)
+    }
 }
 
 fn declarations(args: &Args) -> Result<Options, Failure> {

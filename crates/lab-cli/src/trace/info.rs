@@ -1,17 +1,18 @@
 //! `coldframe-lab trace info`: the contents of a trace and where it comes from.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coldframe_experiment::drive::is_swap_trace;
 use coldframe_experiment::info::Info;
 use coldframe_experiment::reuse::Reuse;
 use coldframe_experiment::string::sha256;
-use coldframe_plots::swap_analysis::analyse;
+use coldframe_plots::swap_analysis::{analyse, SwapInfo};
 use coldframe_sheet::quantity::human_count;
 use coldframe_show::text::wrap;
 use coldframe_store::heat::Heat;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output;
@@ -42,14 +43,15 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         ));
     }
     let info = Info::read(&args.trace)?;
-    if args.format == "json" {
-        output::write(None, &output::json(&info.json()))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let Info { provenance: trace, rows, bytes, sha256, heat, hottest, reuse, .. } = &info;
+    output::result(&args.format, &info, || words(&info))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn words(info: &Info) -> String {
+    let Info { provenance: trace, rows, bytes, sha256, heat, hottest, reuse, .. } = info;
     let mut text = String::new();
     let mut line = |key: &str, value: &str| text += &lines(key, value, output::width());
-    line("trace", &args.trace.display().to_string());
+    line("trace", &info.path.display().to_string());
     line("command", trace.command.as_deref().unwrap_or("not known"));
     line("recorder", &trace.recorder);
     line("fidelity", trace.fidelity.name());
@@ -97,8 +99,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         line("note", note);
     }
     line("sha256", sha256);
-    output::write(None, &text)?;
-    Ok(ExitCode::SUCCESS)
+    text
 }
 
 /// Columns of a key.
@@ -126,19 +127,28 @@ fn reuse_lines(reuse: &Reuse) -> Vec<(String, String)> {
 fn swap_trace(args: &Args) -> Result<ExitCode, Failure> {
     let trace = coldframe_formats::swap::read(&args.trace)?;
     let analysis = analyse(&trace);
-    let text = if args.format == "json" {
-        let mut value = analysis.json();
-        value["path"] = json!(args.trace);
-        value["sha256"] = sha256(&args.trace)?.into();
-        value["notes"] = json!(trace.notes);
-        output::json(&value)
-    } else {
+    let words = || {
         let notes = trace.notes.iter().map(|note| lines("note", note, output::width())).collect::<String>();
         let plots = if args.plot { analysis.plots() } else { Vec::new() };
         plots.iter().fold(analysis.text() + &notes, |text, plot| text + "\n" + &plot.text(72, 21))
     };
-    output::write(None, &text)?;
+    let (path, sha256) = (&args.trace, sha256(&args.trace)?);
+    output::result(
+        &args.format,
+        &SwapTraceInfo { analysis: analysis.data(), path, sha256, notes: &trace.notes },
+        words,
+    )?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a swap trace has.
+#[derive(Serialize, JsonSchema)]
+pub struct SwapTraceInfo<'a> {
+    #[serde(flatten)]
+    analysis: SwapInfo,
+    path: &'a Path,
+    sha256: String,
+    notes: &'a [String],
 }
 
 /// Marks the beginnings of phases below the bars of the working set.

@@ -1,12 +1,13 @@
 //! `coldframe-lab trace merge` and `coldframe-lab trace mix`: several traces as one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coldframe_formats::{merge, Order};
 use coldframe_sheet::quantity::{self, human_count};
 use coldframe_store::Summary;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output;
@@ -111,14 +112,19 @@ fn visit(text: &str) -> Result<u64, Failure> {
     Ok(time.0 / 1000)
 }
 
-fn show(path: &std::path::Path, programs: usize, format: &str, summary: &Summary) -> Result<ExitCode, Failure> {
-    let text = if format == "json" {
-        output::json(
-            &json!({ "path": path, "programs": programs, "references": summary.references, "rows": summary.rows, "bytes_written": summary.bytes_written }),
-        )
-    } else {
-        format!("{}: {} references of {programs} programs\n", path.display(), human_count(summary.references))
-    };
-    output::write(None, &text)?;
+/// A trace of several programs.
+#[derive(Serialize, JsonSchema)]
+pub struct Merged<'a> {
+    path: &'a Path,
+    programs: usize,
+    references: u64,
+    rows: u64,
+    bytes_written: u64,
+}
+
+fn show(path: &Path, programs: usize, format: &str, summary: &Summary) -> Result<ExitCode, Failure> {
+    let Summary { references, rows, bytes_written, .. } = *summary;
+    let words = || format!("{}: {} references of {programs} programs\n", path.display(), human_count(references));
+    output::result(format, &Merged { path, programs, references, rows, bytes_written }, words)?;
     Ok(ExitCode::SUCCESS)
 }

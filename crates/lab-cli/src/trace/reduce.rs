@@ -1,12 +1,13 @@
 //! `coldframe-lab trace reduce`: a smaller trace that says what it keeps.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coldframe_formats::{reduce, Keep, Reduced};
 use coldframe_sheet::quantity::{self, human_count};
 use coldframe_store::Reader;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output;
@@ -66,21 +67,22 @@ struct KeepArgs {
 /// The usual page.
 const PAGE: u64 = 4096;
 
+/// A reduced trace.
+#[derive(Serialize, JsonSchema)]
+pub struct ReducedTrace<'a> {
+    #[serde(flatten)]
+    reduced: &'a Reduced,
+    path: &'a Path,
+}
+
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
     let page = match &args.page {
         Some(text) => quantity::bytes(text).map_err(|e| Failure::usage(format!("--page: {e}")))?.0,
         None => Reader::open(&args.trace)?.provenance().page_size.unwrap_or(PAGE).max(PAGE),
     };
     let reduced = reduce(&args.trace, &args.output, keep(&args.keep, page)?, page, args.compress)?;
-    let text = match args.format.as_str() {
-        "json" => {
-            let mut value = json!(reduced);
-            value["path"] = json!(args.output);
-            output::json(&value)
-        }
-        _ => words(&args, &reduced),
-    };
-    output::write(None, &text)?;
+    let made = ReducedTrace { path: &args.output, reduced: &reduced };
+    output::result(&args.format, &made, || words(&args, &reduced))?;
     Ok(ExitCode::SUCCESS)
 }
 

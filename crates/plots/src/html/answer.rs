@@ -55,7 +55,7 @@ fn headline(advice: &Answer) -> String {
 /// Of which trace, for which machine, with which settings.
 fn what(advice: &Answer) -> String {
     let trace = &advice.trace;
-    let settings = advice.best.as_ref().and_then(|best| best.in_force().ok()).unwrap_or_default();
+    let settings = advice.best.as_ref().map(|best| best.config.settings.clone()).unwrap_or_default();
     let on = settings.device.as_ref().map(|device| format!(" on {}", escape(device))).unwrap_or_default();
     let with =
         settings.policy.as_ref().map(|policy| format!(", {policy}, {}", text(&settings.handler))).unwrap_or_default();
@@ -122,7 +122,7 @@ fn time(number: usize, advice: &Answer) -> Chart<'static> {
             }
             None => (seconds(c.paging_ps as f64), None),
         };
-        let settings = c.in_force().unwrap_or_default();
+        let settings = &c.config.settings;
         let longer = c.slowdown_percent.map(|r| format!(", {} to {} % longer", figure(r.low), figure(r.high)));
         let label = format!(
             "{}: {}{}; {} true faults; {}, {}",

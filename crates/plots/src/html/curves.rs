@@ -66,7 +66,7 @@ fn lines(runs: &[Run<'_>], point: &dyn Fn(&Run<'_>) -> Option<Point>) -> Vec<Lin
     let mut lines: Vec<Line> = Vec::new();
     for run in runs {
         if let Some(point) = point(run) {
-            let bound = run.settings.policy.as_deref() == Some("opt");
+            let bound = run.settings().policy.as_deref() == Some("opt");
             put(&mut lines, run.name(), point, if bound { Mark::Bound } else { Mark::Line });
         }
     }

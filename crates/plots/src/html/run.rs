@@ -2,7 +2,8 @@
 
 use coldframe_sheet::quantity::{self, human_size};
 
-use coldframe_experiment::sim_result::{InForce, OneString, Sections, SimResult};
+use coldframe_experiment::settings::Settings;
+use coldframe_experiment::sim_result::{OneString, Sections, SimResult};
 use coldframe_show::html::words::text;
 
 /// A result of `sim`.
@@ -11,8 +12,6 @@ pub struct Run<'a> {
     pub number: usize,
     /// Its result.
     pub result: &'a SimResult,
-    /// The settings in force.
-    pub settings: InForce,
     /// The settings in which the page's runs differ.
     differs: Differs,
 }
@@ -28,15 +27,18 @@ struct Differs {
 impl<'a> Run<'a> {
     /// The runs of a page.
     pub fn all(results: &[&'a SimResult]) -> Vec<Run<'a>> {
-        // The given runs were checked when they were read.
-        let settings: Vec<InForce> = results.iter().map(|run| run.in_force().unwrap_or_default()).collect();
+        let differ = |of: fn(&SimResult) -> Option<&str>| results.windows(2).any(|pair| of(pair[0]) != of(pair[1]));
         let differs = Differs {
-            trace: results.windows(2).any(|pair| pair[0].trace.sha256 != pair[1].trace.sha256),
-            system: settings.windows(2).any(|pair| pair[0].system != pair[1].system),
-            device: settings.windows(2).any(|pair| pair[0].device != pair[1].device),
+            trace: differ(|run| Some(&run.trace.sha256)),
+            system: differ(|run| run.config.settings.system.as_deref()),
+            device: differ(|run| run.config.settings.device.as_deref()),
         };
-        let numbered = results.iter().zip(settings).enumerate();
-        numbered.map(|(number, (result, settings))| Run { number, result, settings, differs }).collect()
+        results.iter().enumerate().map(|(number, result)| Run { number, result, differs }).collect()
+    }
+
+    /// Its settings, without machine and swap area.
+    pub fn settings(&self) -> &'a Settings {
+        &self.result.config.settings
     }
 
     /// The sections of one string of references, if the run has one.
@@ -48,30 +50,32 @@ impl<'a> Run<'a> {
     pub fn name(&self) -> String {
         let also = [
             self.result.trace.path.rsplit('/').next().filter(|_| self.differs.trace),
-            self.settings.system.as_deref().filter(|_| self.differs.system),
-            self.settings.device.as_deref().filter(|_| self.differs.device),
+            self.settings().system.as_deref().filter(|_| self.differs.system),
+            self.settings().device.as_deref().filter(|_| self.differs.device),
         ];
         also.into_iter().flatten().fold(self.kind(), |name, more| format!("{name}, {more}"))
     }
 
     /// Policy and handler, or how slots are given out.
     fn kind(&self) -> String {
-        let InForce { policy, handler, tasks, swap, .. } = &self.settings;
+        let Settings { policy, handler, tasks, .. } = self.settings();
+        let swap = &self.result.config.swap;
         let policy = text(policy);
         match &self.result.sections {
             Sections::SwapTrace(_) => {
-                format!("{}, {}, {} blocks", text(&swap.layout), text(&swap.collector), text(&swap.blocks))
+                format!("{}, {}, {} blocks", text(&swap.log.layout), text(&swap.log.collector), text(&swap.log.blocks))
             }
             Sections::Tasks(tasks) if tasks.foreground.is_some() => {
-                let size = swap.size.as_ref().map(|size| format!(" of {size}")).unwrap_or_default();
-                format!("{}{size}, {policy}", text(&swap.backing))
+                let area = swap.backed.as_ref().map(|area| format!("{} of {}", area.backing, area.size));
+                format!("{}, {policy}", text(&area))
             }
             Sections::Tasks(_) => {
                 let (scheduler, when) = (text(&tasks.scheduler), text(&tasks.prefetch));
                 format!("{policy}, {}, {scheduler}, prefetch {when}", text(handler))
             }
             Sections::String(_) => {
-                let ahead = self.settings.read_ahead().map(|pages| format!(", read-ahead {pages}")).unwrap_or_default();
+                let ahead =
+                    self.result.config.read_ahead().map(|pages| format!(", read-ahead {pages}")).unwrap_or_default();
                 format!("{policy}, {}{ahead}", handler.as_deref().unwrap_or("oracle"))
             }
         }
@@ -79,8 +83,8 @@ impl<'a> Run<'a> {
 
     /// Bytes of RAM.
     pub fn ram(&self) -> Option<u64> {
-        let page = quantity::bytes(self.settings.page.as_deref()?).ok()?;
-        Some(self.settings.frames? * page.0)
+        let page = quantity::bytes(self.settings().page.as_deref()?).ok()?;
+        Some(self.settings().frames? * page.0)
     }
 
     /// RAM for people.

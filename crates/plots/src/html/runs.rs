@@ -13,7 +13,7 @@ pub fn headline(runs: &[Run<'_>]) -> String {
         _ => "several traces",
     };
     let faults = |run: &&Run<'_>| run.string().and_then(|string| string.counts.true_faults);
-    let practical = runs.iter().filter(|run| run.settings.handler.is_some());
+    let practical = runs.iter().filter(|run| run.settings().handler.is_some());
     let least = practical.filter_map(|run| Some((faults(&run)?, run))).min_by_key(|(faults, run)| (*faults, run.ram()));
     let text = match least {
         Some((faults, run)) if runs.len() > 1 => {

@@ -63,7 +63,7 @@ impl<'a> Tried<'a> {
             return Ok(self.noted.swap_remove(at).1);
         }
         let known = Known { path: self.path, facts: self.facts, short: None, rows_max: u64::MAX };
-        let settings = best.point.settings()?;
+        let settings = best.point.config.settings()?;
         Ok(known.page_costs(&[settings], self.progress)?.remove(0))
     }
 

@@ -3,6 +3,7 @@
 //! `coldframe doctor --calibrate` writes it. Each time has three numbers, since a machine's times vary.
 
 use coldframe_core::Ps;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::tables::Sourced;
@@ -11,7 +12,7 @@ use crate::quantity::time_as_text;
 
 /// Identifies the machine of a sheet. If any field but the last two differs, it is another machine, and the sheet's
 /// numbers do not apply to it.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
     /// Model of the processor.
@@ -39,42 +40,49 @@ impl Machine {
 }
 
 /// A time that varies: the mean of a long run, and the range of the means of short stretches.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Spread {
     /// The mean of the best tenth of stretches.
     #[serde(with = "time_as_text")]
+    #[schemars(with = "String")]
     pub low: Ps,
     /// The mean of all.
     #[serde(with = "time_as_text")]
+    #[schemars(with = "String")]
     pub mean: Ps,
     /// The mean of the worst tenth of stretches.
     #[serde(with = "time_as_text")]
+    #[schemars(with = "String")]
     pub high: Ps,
 }
 
 /// The time of a disk's requests of one kind.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Latency {
     /// Median, from submission to completion.
     #[serde(with = "time_as_text")]
+    #[schemars(with = "String")]
     pub p50: Ps,
     /// Mean.
     #[serde(with = "time_as_text")]
+    #[schemars(with = "String")]
     pub mean: Ps,
     /// 99th percentile.
     #[serde(with = "time_as_text")]
+    #[schemars(with = "String")]
     pub p99: Ps,
     /// Time for each page moved, at the same number of requests in flight.
     #[serde(with = "time_as_text")]
+    #[schemars(with = "String")]
     pub per_page: Ps,
 }
 
 macro_rules! measured {
     ($(#[$sdoc:meta])* $name:ident, $table:literal, $entry:ty { $($(#[$doc:meta])* $field:ident,)* }) => {
         $(#[$sdoc])*
-        #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+        #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct $name {
             $($(#[$doc])* pub $field: Option<Sourced<$entry>>,)*

@@ -2,12 +2,13 @@
 //!
 //! A quantity is kept as the text that the sheet has. A plain number is a count, and its unit does not matter.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::quantity::{QuantityError, Unit};
 
 /// A value and its source.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sourced<T> {
     /// The value.
@@ -58,7 +59,7 @@ impl Value for u64 {
 macro_rules! table {
     ($(#[$about:meta])* $name:ident, $table:literal { $($(#[$doc:meta])* $field:ident: $type:ty, $unit:ident;)* }) => {
         $(#[$about])*
-        #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+        #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct $name {
             $($(#[$doc])* pub $field: Option<Sourced<$type>>,)*

@@ -16,6 +16,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::check;
@@ -47,7 +48,7 @@ const DICTIONARY_BYTES: usize = 1 << 20;
 
 /// The totals of a finished store, or of an import.
 #[allow(non_snake_case)] // `pages_1KiB`: outside a type the name carries the unit, as printed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// References: rows weighted by their `count`.
     pub references: u64,
