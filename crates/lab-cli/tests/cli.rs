@@ -1,47 +1,7 @@
 //! The command as a user sees it: contract, bad input, journals, help.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-use coldframe_toolbox::program_of;
+use coldframe_toolbox::command::{done, json, refused, run, shipped, Folder};
 use serde_json::Value;
-
-fn coldframe(args: &[&str]) -> Output {
-    // Wide enough for whole tables; help is wrapped as in a terminal with 100 columns.
-    let columns = if args.contains(&"--help") { "100" } else { "240" };
-    let mut command = Command::new(program_of(args));
-    command.args(args).env("NO_COLOR", "1").env("COLUMNS", columns).output().expect("the command runs")
-}
-
-fn shipped(name: &str) -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces").join(name).display().to_string()
-}
-
-fn json(args: &[&str]) -> Value {
-    let output = coldframe(args);
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{args:?}: {e}"))
-}
-
-struct Files {
-    dir: tempfile::TempDir,
-}
-
-impl Files {
-    fn new() -> Files {
-        Files { dir: tempfile::tempdir().expect("a temporary folder") }
-    }
-
-    fn write(&self, name: &str, bytes: &[u8]) -> String {
-        let path = self.path(name);
-        std::fs::write(&path, bytes).expect("a file");
-        path.display().to_string()
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-}
 
 /// Ten instructions that touch pages 1 and 2, a modify, and a load that crosses from page 4 to page 5.
 const LACKEY: &str =
@@ -49,14 +9,13 @@ const LACKEY: &str =
 
 #[test]
 fn an_imported_trace_is_simulated_with_the_counts_that_its_few_lines_have() {
-    let files = Files::new();
-    let text = files.write("few.lk", LACKEY.as_bytes());
-    let trace = files.path("few.parquet").display().to_string();
-    let done = json(&["trace", "import", &format!("lackey:{text}"), "-o", &trace, "--format", "json"]);
+    let files = Folder::new();
+    let (text, trace) = (files.write("few.lk", LACKEY), files.at("few.parquet"));
+    let done = json(&format!("trace import lackey:{text} -o {trace}"));
     assert_eq!((&done["references"], &done["instructions"], &done["skipped"]), (&6.into(), &3.into(), &1.into()));
     // Seven page references: the crossing load is two. Under FIFO with 2 frames, pages 1, 2, (1), 4, 5 fault. Page 2 is
     // dirty when it is evicted for page 5; it is the only dirty victim.
-    let result = json(&["sim", &trace, "--policy", "fifo", "--frames", "2", "--format", "json"]);
+    let result = json(&format!("sim {trace} --policy fifo --frames 2"));
     let counts = &result["counts"];
     for (key, expected) in [
         ("references", 7),
@@ -74,51 +33,22 @@ fn an_imported_trace_is_simulated_with_the_counts_that_its_few_lines_have() {
 
 #[test]
 fn json_has_the_fields_that_outside_checks_rely_on() {
-    let result = json(&["sim", &shipped("chess.parquet"), "--system", "swl", "--ram", "32KiB", "--format", "json"]);
-    for path in [
-        "/schema_version",
-        "/version",
-        "/trace/path",
-        "/trace/sha256",
-        "/trace/fidelity",
-        "/trace/references",
-        "/trace/instructions",
-        "/trace/pages",
-        "/config/policy",
-        "/config/handler",
-        "/config/frames",
-        "/counts/references",
-        "/counts/true_faults",
-        "/counts/false_faults",
-        "/counts/cold_faults",
-        "/counts/evictions",
-        "/counts/dirty_evictions",
-        "/counts/walk_sum",
-        "/counts/walk_max",
-        "/counts/forced_evictions",
-        "/counts/icache_lookups",
-        "/counts/icache_misses",
-        "/counts/tlb_misses",
-        "/counts/page_loads",
-        "/counts/page_moves",
-        "/time_ps/total",
-        "/time_ps/paging",
-        "/time_ps/idle",
-        "/time_ps/stages/pre_process",
-        "/time_ps/stages/get_freeframe",
-        "/time_ps/stages/load_stopover",
-        "/time_ps/stages/trans_host_mem",
-        "/time_ps/stages/update_mmu",
-        "/time_ps/stages/post_process",
-        "/fault_latency_ps/true/mean",
-        "/fault_latency_ps/true/p50",
-        "/fault_latency_ps/true/p99",
-        "/fault_latency_ps/true/p999",
-        "/fault_latency_ps/true/max",
-        "/host/seconds",
-        "/host/references_per_second",
+    let result = json(&format!("sim {} --system swl --ram 32KiB", shipped("chess.parquet")));
+    for (part, keys) in [
+        ("", "schema_version version"),
+        ("/trace", "path sha256 fidelity references instructions pages"),
+        ("/config", "policy handler frames"),
+        ("/counts", "references true_faults false_faults cold_faults evictions dirty_evictions walk_sum walk_max"),
+        ("/counts", "forced_evictions icache_lookups icache_misses tlb_misses page_loads page_moves"),
+        ("/time_ps", "total paging idle"),
+        ("/time_ps/stages", "pre_process get_freeframe load_stopover trans_host_mem update_mmu post_process"),
+        ("/fault_latency_ps/true", "mean p50 p99 p999 max"),
+        ("/host", "seconds references_per_second"),
     ] {
-        assert!(result.pointer(path).is_some_and(|v| !v.is_null()), "{path} is missing");
+        for key in keys.split(' ') {
+            let there = result.pointer(&format!("{part}/{key}")).is_some_and(|value| !value.is_null());
+            assert!(there, "{part}/{key} is missing");
+        }
     }
     assert!(result.get("energy_pj").is_none(), "energy is not observable here and must be absent");
 }
@@ -126,20 +56,9 @@ fn json_has_the_fields_that_outside_checks_rely_on() {
 #[test]
 fn a_sweep_is_an_array_with_the_policy_outermost_and_each_config_reads_back() {
     let trace = shipped("bzip2.parquet");
-    let all = json(&[
-        "sim",
-        &trace,
-        "--system",
-        "swl",
-        "--policy",
-        "clock,pa-clock:budget=13,lru",
-        "--handler",
-        "sequential,parallel",
-        "--frames",
-        "64,128",
-        "--format",
-        "json",
-    ]);
+    let policies = "clock,pa-clock:budget=13,lru";
+    let sweep = format!("sim {trace} --system swl --policy {policies} --handler sequential,parallel --frames 64,128");
+    let all = json(&sweep);
     let shown: Vec<_> = all
         .as_array()
         .unwrap()
@@ -150,10 +69,8 @@ fn a_sweep_is_an_array_with_the_policy_outermost_and_each_config_reads_back() {
     assert_eq!(shown[0], ("clock:insert-bit=set", 64));
     assert_eq!(shown[1], ("clock:insert-bit=set", 128));
     assert!(shown[4].0.starts_with("pa-clock"));
-    let files = Files::new();
-    let one = &all[5];
-    let config = files.write("c.toml", toml(&one["config"]).as_bytes());
-    let again = json(&["sim", &trace, "-c", &config, "--format", "json"]);
+    let (files, one) = (Folder::new(), &all[5]);
+    let again = json(&format!("sim {trace} -c {}", files.write("c.toml", toml(&one["config"]))));
     assert_eq!(again["counts"], one["counts"]);
     assert_eq!(again["config"], one["config"]);
 }
@@ -174,38 +91,20 @@ fn toml(config: &Value) -> String {
 
 #[test]
 fn a_journal_replays_to_the_same_commands_and_a_forged_one_does_not() {
-    let files = Files::new();
-    let journal = files.path("j").display().to_string();
-    let trace = shipped("render.parquet");
+    let (files, trace) = (Folder::new(), shipped("render.parquet"));
+    let journal = files.at("j");
     for policy in coldframe_core::policy::texts(3) {
-        let keep = [
-            "sim",
-            &trace,
-            "--stream",
-            "ID",
-            "--page",
-            "4KiB",
-            "--frames",
-            "20",
-            "--policy",
-            &policy,
-            "--journal",
-            &journal,
-        ];
-        let run = coldframe(&keep);
-        assert!(run.status.success(), "{policy}: {}", String::from_utf8_lossy(&run.stderr));
-        let replayed = json(&["replay", &journal, "--format", "json"]);
-        assert!(replayed["commands"].as_u64().unwrap() > 1000, "{policy}");
+        done(&format!("sim {trace} --stream ID --page 4KiB --frames 20 --policy {policy} --journal {journal}"));
+        assert!(json(&format!("replay {journal}"))["commands"].as_u64().unwrap() > 1000, "{policy}");
     }
-    let bytes = std::fs::read(files.path("j")).unwrap();
+    let bytes = std::fs::read(&journal).unwrap();
     let text = String::from_utf8_lossy(&bytes[..300]).into_owned();
     let forged = text.lines().find(|line| line.starts_with("policy=")).unwrap();
     let at = text.find(forged).unwrap();
     let mut other = bytes.clone();
     other.splice(at..at + forged.len(), *b"policy=sieve");
     let failed = |bytes: &[u8]| {
-        let path = files.write("forged", bytes);
-        let output = coldframe(&["replay", &path]);
+        let output = run(&format!("replay {}", files.write("forged", bytes)));
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let (code, message) = failed(&other);
@@ -218,131 +117,117 @@ fn a_journal_replays_to_the_same_commands_and_a_forged_one_does_not() {
     assert_eq!(failed(b"not a journal").0, Some(3));
 }
 
-/// Each row: arguments, exit code, and the word that the message must contain.
+/// Each row: a line, the exit code, and the word that the message must contain.
 #[test]
 fn bad_input_is_refused_by_name_with_the_documented_exit_code() {
-    let files = Files::new();
-    let chess = shipped("chess.parquet");
-    let sqlite = shipped("sqlite.parquet");
+    let files = Folder::new();
+    let [chess, sqlite, djpeg] = ["chess", "sqlite", "djpeg"].map(|name| shipped(&format!("{name}.parquet")));
     let whole = std::fs::read(&chess).unwrap();
     let cut = files.write("cut.parquet", &whole[..whole.len() / 2]);
-    let empty = files.write("empty.lk", b"");
-    let junk = files.write("junk.lk", b"I  00001000,4\nI  zz001000,4\n");
-    let negative = files.write("negative.lk", b" L 00001000,-4\n");
-    let wraps = files.write("wraps.lk", b" L fffffffffffffffc,8\n");
-    let config = files.write("bad.toml", b"policy = \"fifo\"\n[limit]\nskpi = 3\n");
-    let sheet = files.write(
-        "bad-sheet.toml",
-        b"name = \"x\"\nkind = \"onenand\"\ntitle = \"\"\n[time]\nload = { value = \"-3us\", source = \"me\" }\n",
+    let [empty, junk, negative, wraps] = [
+        ("empty.lk", ""),
+        ("junk.lk", "I  00001000,4\nI  zz001000,4\n"),
+        ("negative.lk", " L 00001000,-4\n"),
+        ("wraps.lk", " L fffffffffffffffc,8\n"),
+    ]
+    .map(|(name, text)| files.write(name, text));
+    let config = files.write("bad.toml", "policy = \"fifo\"\n[limit]\nskpi = 3\n");
+    let head = "name = \"x\"\nkind = \"onenand\"\ntitle = \"\"\n";
+    let sheet = files.write("sheet.toml", format!("{head}[time]\nload = {{ value = \"-3us\", source = \"me\" }}\n"));
+    let swap = files.write("swap.csv", "op,slot\nout,1\nout,x\n");
+    let (good, out) = (files.write("good.csv", SWAP), files.at("out.parquet"));
+    let rows = |start: &str, rows: &[(&str, i32, &str)]| {
+        rows.iter().for_each(|(more, code, word)| refused(&format!("{start} {more}"), *code, &[word]));
+    };
+    rows(
+        &format!("sim {chess}"),
+        &[
+            ("--ram 100", 2, "smaller than one page"),
+            ("--ram lots", 2, "`lots` cannot be read"),
+            ("--ram -4KiB", 2, "`-4KiB` cannot be read"),
+            ("--frames 0", 2, "frames"),
+            ("--frames 99999999999", 2, "frames"),
+            ("--frames 4,8 --journal /dev/null", 2, "one configuration"),
+            ("--system lobi --frames 4 --set swap.keep=trace", 2, "for swap traces"),
+            (&format!("-c {config} --frames 4"), 2, "line 3"),
+            (&format!("--device {sheet} --frames 4"), 2, "time.load"),
+        ],
     );
-    let swap = files.write("swap.csv", b"op,slot\nout,1\nout,x\n");
-    let good_swap = files.write("good.csv", SWAP.as_bytes());
-    let swapped = |more: &[&'static str]| {
-        let mut args = vec!["sim".to_string(), good_swap.clone()];
-        args.extend(more.iter().map(ToString::to_string));
-        args
-    };
-    let out = files.path("out.parquet").display().to_string();
-    let sim = |more: &[&'static str]| {
-        let mut args = vec!["sim".to_string(), chess.clone()];
-        args.extend(more.iter().map(ToString::to_string));
-        args
-    };
-    let ddb = |more: &[&'static str]| {
-        let mut args = vec!["sim".to_string(), shipped("djpeg.parquet")];
-        args.extend(["--system", "ddb", "--frames", "8"].iter().chain(more).map(ToString::to_string));
-        args
-    };
-    let import =
-        |spec: &str| vec!["trace".to_string(), "import".to_string(), spec.to_string(), "-o".into(), out.clone()];
-    let cases: Vec<(Vec<String>, i32, &str)> = vec![
-        (vec!["sim".into(), "no-such.parquet".into(), "--frames".into(), "4".into()], 5, "no-such.parquet"),
-        (vec!["sim".into(), cut.clone(), "--frames".into(), "4".into()], 3, "cut.parquet"),
-        (vec!["trace".into(), "info".into(), junk.clone()], 3, "junk.lk"),
+    rows(
+        &format!("sim {chess} --frames 4"),
+        &[
+            ("--page 0", 2, "`page`: is 0"),
+            ("--page 3000", 2, "power of two"),
+            ("--ram 64KiB", 2, "not both"),
+            ("--policy clok", 2, "did you mean `clock`"),
+            ("--policy pa-clock", 2, "needs `budget`"),
+            ("--policy pa-clock:budget=0", 2, "budget"),
+            ("--policy fifo-sc:valid=5", 2, "give 1 to 4"),
+            ("--policy lru:x=1", 2, "has no parameters"),
+            ("--handler paralel", 2, "did you mean `parallel`"),
+            ("--system swel", 2, "did you mean `swl`"),
+            ("--device floppy", 2, "KFG1G16Q2M"),
+            ("--set front_end.reading=B --system swl", 2, "give A, C or D"),
+            ("--set front_end.paged=0x20-0x10 --system swl", 2, "no address range"),
+            ("--set limit.skp=1", 2, "skp"),
+            ("--set time.program=3", 2, "time.program"),
+            ("--stream D", 3, "no reference is left"),
+            ("--set limit.skip=999999999", 3, "no reference is left"),
+            ("--set main_memory=SRAM64K", 2, "needs the front end l1"),
+        ],
+    );
+    rows(
+        &format!("sim {djpeg} --system ddb --frames 8"),
+        &[
+            ("--set machine.buffers=0", 2, "`machine.buffers`: is 0"),
+            ("--set machine.buffers=-1", 2, "buffers"),
+            ("--set machine.buffers=4000000000", 2, "`machine.buffers`: is 4000000000"),
+            ("--page 2KiB", 2, "does not divide the buffers of 1KiB"),
+            ("--page 16", 2, "smaller than a cache line"),
+            ("--device KFG1G16Q2M", 2, "KFG1G16Q2M` has no `time.read`"),
+            ("--device StrataFlash", 2, "StrataFlash` has no"),
+            ("--set main_memory=KFG1G16Q2M", 2, "KFG1G16Q2M` has no `time.read`"),
+            ("--set time.xip_read=10ns", 2, "`time.xip_read`: is shorter"),
+            ("--set front_end.reading=A", 2, "front_end.reading"),
+            ("--set front_end.paged=everything", 2, "no address range"),
+            ("--handler delayed-dual-bufering", 2, "did you mean `delayed-dual-buffering`"),
+        ],
+    );
+    rows(
+        &format!("sim {sqlite} --frames 4"),
+        &[("--system swl --page 4KiB", 3, "reduced"), ("--page 1KiB", 2, "4KiB"), ("--front-end l1", 3, "reduced")],
+    );
+    rows(
+        &format!("sim {good}"),
+        &[
+            ("--system drswap", 2, "only a swap area can take it"),
+            ("--policy lru", 2, "for traces of references"),
+            ("--ram 1MiB", 2, "`ram`"),
+            ("--system lobi --blocks 3", 2, "`blocks` is 3"),
+            ("--system lobi --collector gredy", 2, "did you mean `greedy`"),
+            ("--system lobi --swap-window block:7", 2, "power of two"),
+            ("--system lobi --layout lug", 2, "did you mean `log`"),
+            ("--system lobi --format csv", 2, "table or json"),
+        ],
+    );
+    let import = |spec: &str| format!("trace import {spec} -o {out}");
+    for (line, code, word) in [
+        (format!("sim {chess} --frames 1 --policy two-handed-clock:spread=1"), 2, "give it more frames"),
+        ("sim no-such.parquet --frames 4".into(), 5, "no-such.parquet"),
+        (format!("sim {cut} --frames 4"), 3, "cut.parquet"),
+        (format!("trace info {junk}"), 3, "junk.lk"),
         (import(&format!("lackey:{junk}")), 3, "line 2"),
         (import(&format!("lackey:{negative}")), 3, "size"),
         (import(&format!("lackey:{wraps}")), 3, "line 1"),
         (import(&format!("lackey:{empty}")), 3, "no references"),
         (import("lakey:x"), 2, "lackey"),
         (import("x"), 2, "x"),
-        (sim(&["--ram", "100"]), 2, "smaller than one page"),
-        (sim(&["--ram", "lots"]), 2, "`lots` cannot be read"),
-        (sim(&["--ram", "-4KiB"]), 2, "`-4KiB` cannot be read"),
-        (sim(&["--frames", "0"]), 2, "frames"),
-        (sim(&["--frames", "99999999999"]), 2, "frames"),
-        (sim(&["--frames", "4", "--page", "0"]), 2, "`page`: is 0"),
-        (sim(&["--frames", "4", "--page", "3000"]), 2, "power of two"),
-        (sim(&["--frames", "4", "--ram", "64KiB"]), 2, "not both"),
-        (sim(&["--frames", "4", "--policy", "clok"]), 2, "did you mean `clock`"),
-        (sim(&["--frames", "4", "--policy", "pa-clock"]), 2, "needs `budget`"),
-        (sim(&["--frames", "4", "--policy", "pa-clock:budget=0"]), 2, "budget"),
-        (sim(&["--frames", "4", "--policy", "fifo-sc:valid=5"]), 2, "give 1 to 4"),
-        (sim(&["--frames", "1", "--policy", "two-handed-clock:spread=1"]), 2, "give it more frames"),
-        (sim(&["--frames", "4", "--policy", "lru:x=1"]), 2, "has no parameters"),
-        (sim(&["--frames", "4", "--handler", "paralel"]), 2, "did you mean `parallel`"),
-        (sim(&["--frames", "4", "--system", "swel"]), 2, "did you mean `swl`"),
-        (sim(&["--frames", "4", "--device", "floppy"]), 2, "KFG1G16Q2M"),
-        (sim(&["--frames", "4", "--set", "front_end.reading=B", "--system", "swl"]), 2, "give A, C or D"),
-        (sim(&["--frames", "4", "--set", "front_end.paged=0x20-0x10", "--system", "swl"]), 2, "no address range"),
-        (sim(&["--frames", "4", "--set", "limit.skp=1"]), 2, "skp"),
-        (sim(&["--frames", "4", "--set", "time.program=3"]), 2, "time.program"),
-        (sim(&["--frames", "4", "--stream", "D"]), 3, "no reference is left"),
-        (sim(&["--frames", "4", "--set", "limit.skip=999999999"]), 3, "no reference is left"),
-        (sim(&["--frames", "4,8", "--journal", "/dev/null"]), 2, "one configuration"),
-        (
-            vec![
-                "sim".into(),
-                sqlite.clone(),
-                "--system".into(),
-                "swl".into(),
-                "--frames".into(),
-                "4".into(),
-                "--page".into(),
-                "4KiB".into(),
-            ],
-            3,
-            "reduced",
-        ),
-        (vec!["sim".into(), sqlite.clone(), "--page".into(), "1KiB".into(), "--frames".into(), "4".into()], 2, "4KiB"),
-        (vec!["sim".into(), chess.clone(), "-c".into(), config, "--frames".into(), "4".into()], 2, "line 3"),
-        (vec!["sim".into(), chess.clone(), "--device".into(), sheet, "--frames".into(), "4".into()], 2, "time.load"),
-        (ddb(&["--set", "machine.buffers=0"]), 2, "`machine.buffers`: is 0"),
-        (ddb(&["--set", "machine.buffers=-1"]), 2, "buffers"),
-        (ddb(&["--set", "machine.buffers=4000000000"]), 2, "`machine.buffers`: is 4000000000"),
-        (ddb(&["--page", "2KiB"]), 2, "does not divide the buffers of 1KiB"),
-        (ddb(&["--page", "16"]), 2, "smaller than a cache line"),
-        (ddb(&["--device", "KFG1G16Q2M"]), 2, "KFG1G16Q2M` has no `time.read`"),
-        (ddb(&["--device", "StrataFlash"]), 2, "StrataFlash` has no"),
-        (ddb(&["--set", "main_memory=KFG1G16Q2M"]), 2, "KFG1G16Q2M` has no `time.read`"),
-        (ddb(&["--set", "time.xip_read=10ns"]), 2, "`time.xip_read`: is shorter"),
-        (ddb(&["--set", "front_end.reading=A"]), 2, "front_end.reading"),
-        (ddb(&["--set", "front_end.paged=everything"]), 2, "no address range"),
-        (ddb(&["--handler", "delayed-dual-bufering"]), 2, "did you mean `delayed-dual-buffering`"),
-        (sim(&["--frames", "4", "--set", "main_memory=SRAM64K"]), 2, "needs the front end l1"),
-        (vec!["sim".into(), sqlite, "--frames".into(), "4".into(), "--front-end".into(), "l1".into()], 3, "reduced"),
-        (vec!["sim".into(), swap.clone(), "--system".into(), "lobi".into()], 3, "swap.csv:3:5: slot"),
-        (vec!["trace".into(), "info".into(), swap], 3, "16777215"),
-        (swapped(&["--system", "drswap"]), 2, "only a swap area can take it"),
-        (swapped(&["--policy", "lru"]), 2, "for traces of references"),
-        (swapped(&["--ram", "1MiB"]), 2, "`ram`"),
-        (swapped(&["--system", "lobi", "--blocks", "3"]), 2, "`blocks` is 3"),
-        (swapped(&["--system", "lobi", "--collector", "gredy"]), 2, "did you mean `greedy`"),
-        (swapped(&["--system", "lobi", "--swap-window", "block:7"]), 2, "power of two"),
-        (swapped(&["--system", "lobi", "--layout", "lug"]), 2, "did you mean `log`"),
-        (swapped(&["--system", "lobi", "--format", "csv"]), 2, "table or json"),
-        (sim(&["--system", "lobi", "--frames", "4", "--set", "swap.keep=trace"]), 2, "for swap traces"),
-        (vec!["record".into(), "--".into(), "no-such-program-here".into()], 127, "no-such-program-here"),
-        (vec!["trace".into(), "cut".into(), chess.clone(), "-o".into(), chess], 2, "input"),
-    ];
-    assert!(cases.len() >= 20);
-    for (args, code, message) in cases {
-        let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        let output = coldframe(&args);
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{args:?}: {stderr}");
-        assert!(stderr.contains(message), "{args:?} does not name `{message}`: {stderr}");
-        assert!(!stderr.contains("panicked"), "{args:?}: {stderr}");
-        assert!(output.stdout.is_empty(), "{args:?} writes to stdout");
+        (format!("sim {swap} --system lobi"), 3, "swap.csv:3:5: slot"),
+        (format!("trace info {swap}"), 3, "16777215"),
+        ("record -- no-such-program-here".into(), 127, "no-such-program-here"),
+        (format!("trace cut {chess} -o {chess}"), 2, "input"),
+    ] {
+        refused(&line, code, &[word]);
     }
 }
 
@@ -352,11 +237,10 @@ const SWAP: &str =
 
 #[test]
 fn a_swap_trace_is_simulated_with_the_counts_that_its_few_lines_have() {
-    let files = Files::new();
-    let trace = files.write("swap.csv", SWAP.as_bytes());
-    let set = "swap.slots_per_block=2";
-    let args = ["sim", &trace, "--system", "lobi", "--blocks", "9", "--swap-window", "block:2", "--set", set];
-    let result = json(&[&args[..], &["--format", "json"]].concat());
+    let files = Folder::new();
+    let trace = files.write("swap.csv", SWAP);
+    let area = "--blocks 9 --swap-window block:2 --set swap.slots_per_block=2";
+    let result = json(&format!("sim {trace} --system lobi {area}"));
     // The page in slot 8 is read with its neighbour in the block, and is a hit.
     for (key, expected) in [
         ("swap_outs", 3),
@@ -373,17 +257,14 @@ fn a_swap_trace_is_simulated_with_the_counts_that_its_few_lines_have() {
         assert_eq!(result["counts"][key], expected, "{key}");
     }
     assert_eq!((&result["cost"], &result["life_years"]), (&2.into(), &Value::Null));
-    let info = json(&["trace", "info", &trace, "--format", "json"]);
+    let info = json(&format!("trace info {trace}"));
     assert_eq!((&info["swap_outs"], &info["processes"][0]["pid"]), (&3.into(), &1.into()));
 }
 
 #[test]
 fn the_paging_engine_writes_to_a_swap_area() {
     let trace = shipped("sqlite.parquet");
-    let of = |blocks: &str| {
-        let args = ["sim", &trace, "--system", "lobi", "--ram", "25%", "--blocks", blocks, "--format", "json"];
-        json(&args)
-    };
+    let of = |blocks: &str| json(&format!("sim {trace} --system lobi --ram 25% --blocks {blocks}"));
     let (small, large) = (of("8"), of("2048"));
     assert_eq!(small["counts"], large["counts"], "what is paged does not depend on where it goes");
     assert_eq!(large["swap"]["programs"], large["counts"]["dirty_evictions"]);
@@ -395,10 +276,7 @@ fn the_readings_of_the_front_end_are_nested() {
     // Reading C sets fewer bits than A, and D more; the look-ups are the same.
     let trace = shipped("render.parquet");
     let run = |reading: &str| {
-        let set = format!("front_end.reading={reading}");
-        json(&[
-            "sim", &trace, "--system", "swl", "--policy", "fifo", "--ram", "64KiB", "--set", &set, "--format", "json",
-        ])
+        json(&format!("sim {trace} --system swl --policy fifo --ram 64KiB --set front_end.reading={reading}"))
     };
     let (a, c, d) = (run("A"), run("C"), run("D"));
     let count = |v: &Value, key: &str| v["counts"][key].as_u64().unwrap();
@@ -415,10 +293,9 @@ fn the_readings_of_the_front_end_are_nested() {
 #[test]
 fn a_limit_counts_accesses_below_the_front_end() {
     let trace = shipped("render.parquet");
-    let result =
-        json(&["sim", &trace, "--system", "swl", "--ram", "64KiB", "--set", "limit.accesses=500", "--format", "json"]);
+    let result = json(&format!("sim {trace} --system swl --ram 64KiB --set limit.accesses=500"));
     assert_eq!(result["counts"]["icache_misses"], 500);
-    let result = json(&["sim", &trace, "--ram", "64KiB", "--set", "limit.accesses=500", "--format", "json"]);
+    let result = json(&format!("sim {trace} --ram 64KiB --set limit.accesses=500"));
     assert_eq!(result["counts"]["references"], 500);
 }
 
@@ -426,7 +303,7 @@ fn a_limit_counts_accesses_below_the_front_end() {
 /// oracles.
 #[test]
 fn no_name_is_of_two_things() {
-    let all = json(&["policies", "--format", "json"]);
+    let all = json("policies");
     let of = |kind: &str| -> Vec<String> {
         all[kind].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_string()).collect()
     };
@@ -443,18 +320,7 @@ fn no_name_is_of_two_things() {
 #[test]
 fn a_delayed_run_carries_its_ledger_and_its_config_reads_back() {
     let trace = shipped("djpeg.parquet");
-    let one = json(&[
-        "sim",
-        &trace,
-        "--system",
-        "ddb",
-        "--ram",
-        "12KiB",
-        "--set",
-        "limit.accesses=20000",
-        "--format",
-        "json",
-    ]);
+    let one = json(&format!("sim {trace} --system ddb --ram 12KiB --set limit.accesses=20000"));
     let number = |path: &str| one.pointer(path).and_then(Value::as_u64).unwrap_or_else(|| panic!("{path} is missing"));
     let terms = ["page_load", "page_move", "main_read", "xip_read", "main_write"];
     for part in ["/ledger/time_ps", "/energy_pj"] {
@@ -469,42 +335,22 @@ fn a_delayed_run_carries_its_ledger_and_its_config_reads_back() {
     assert_eq!(number("/ledger/time_ps/page_load"), 29_330_000 * n("N_pl"));
     assert_eq!(number("/energy_pj/page_load"), 1_295_480 * n("N_pl"));
     assert_eq!(number("/ledger/time_ps/total"), number("/time_ps/total"));
-    let files = Files::new();
-    let config = files.write("c.toml", toml(&one["config"]).as_bytes());
-    let again = json(&["sim", &trace, "-c", &config, "--format", "json"]);
+    let files = Folder::new();
+    let again = json(&format!("sim {trace} -c {}", files.write("c.toml", toml(&one["config"]))));
     assert_eq!(again["ledger"], one["ledger"]);
     assert_eq!(again["config"], one["config"]);
 }
 
 #[test]
 fn a_delayed_runs_journal_replays_with_writes_and_more_buffers() {
-    let files = Files::new();
-    let journal = files.path("j").display().to_string();
-    let trace = shipped("djpeg.parquet");
+    let (files, trace) = (Folder::new(), shipped("djpeg.parquet"));
+    let journal = files.at("j");
     for handler in ["delayed-dual-buffering", "delayed-dual-buffering-search-first"] {
-        for buffers in ["1", "2", "4"] {
-            let set = format!("machine.buffers={buffers}");
-            let keep = [
-                "sim",
-                &trace,
-                "--system",
-                "ddb",
-                "--handler",
-                handler,
-                "--ram",
-                "24KiB",
-                "--set",
-                &set,
-                "--set",
-                "front_end.paged=all",
-                "--policy",
-                "pa-fifo-sc:valid=50%",
-                "--journal",
-                &journal,
-            ];
-            let run = coldframe(&keep);
-            assert!(run.status.success(), "{handler}: {}", String::from_utf8_lossy(&run.stderr));
-            let replayed = json(&["replay", &journal, "--format", "json"]);
+        for buffers in [1, 2, 4] {
+            let how = format!("--system ddb --handler {handler} --policy pa-fifo-sc:valid=50% --ram 24KiB");
+            let sets = format!("--set machine.buffers={buffers} --set front_end.paged=all");
+            done(&format!("sim {trace} {how} {sets} --journal {journal}"));
+            let replayed = json(&format!("replay {journal}"));
             assert!(replayed["commands"].as_u64().unwrap() > 1000, "{handler}, {buffers} buffers");
         }
     }
@@ -512,12 +358,11 @@ fn a_delayed_runs_journal_replays_with_writes_and_more_buffers() {
 
 #[test]
 fn a_sheet_without_energies_leaves_the_energy_out_and_says_so() {
-    let files = Files::new();
+    let files = Folder::new();
     let sheet = std::fs::read_to_string(shipped("../sheets/kfg5616.toml")).unwrap();
     let (times, _) = sheet.split_once("[energy]").unwrap();
-    let path = files.write("plain.toml", times.as_bytes());
-    let trace = shipped("djpeg.parquet");
-    let one = json(&["sim", &trace, "--system", "ddb", "--ram", "12KiB", "--device", &path, "--format", "json"]);
+    let path = files.write("plain.toml", times);
+    let one = json(&format!("sim {} --system ddb --ram 12KiB --device {path}", shipped("djpeg.parquet")));
     assert!(one.get("energy_pj").is_none() && one["ledger"]["time_ps"]["total"].as_u64() > Some(0));
     assert!(one["notes"].to_string().contains("energy.load"), "{}", one["notes"]);
 }

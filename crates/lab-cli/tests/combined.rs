@@ -1,60 +1,36 @@
 //! Parts of the five systems in one run: every driver with every area and handler and with a failing device. Each run's
 //! journal replays.
 
-use std::path::Path;
-use std::process::{Command, Output};
-
-use coldframe_toolbox::program_of;
+use coldframe_toolbox::command::{self, done, json, Folder};
 use serde_json::Value;
-use tempfile::TempDir;
 
 const WORKER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/traces/worker.parquet");
 const SWAPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/traces/swap-desktop.csv.zst");
 
-fn coldframe(args: &[&str]) -> Output {
-    Command::new(program_of(args))
-        .args(args)
-        .env("NO_COLOR", "1")
-        .env("COLUMNS", "240")
-        .output()
-        .expect("the command runs")
-}
-
 /// Runs `sim` with these words; returns its only result.
 fn sim(trace: &str, words: &str) -> Value {
-    let args: Vec<&str> = ["sim", trace].into_iter().chain(words.split(' ')).chain(["--format", "json"]).collect();
-    let output = coldframe(&args);
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    match serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{args:?}: {e}")) {
+    match json(&format!("sim {trace} {words}")) {
         Value::Array(mut all) => all.remove(0),
         one => one,
     }
 }
 
 /// The same, with a journal that a fresh engine repeats; also returns the number of commands.
-fn journaled(folder: &Path, trace: &str, words: &str) -> (Value, u64) {
-    let path = folder.join("run.journal").display().to_string();
+fn journaled(folder: &Folder, trace: &str, words: &str) -> (Value, u64) {
+    let path = folder.at("run.journal");
     let result = sim(trace, &format!("{words} --journal {path}"));
-    let output = coldframe(&["replay", &path, "--format", "json"]);
-    assert!(output.status.success(), "{words}: {}", String::from_utf8_lossy(&output.stderr));
-    let replayed: Value = serde_json::from_slice(&output.stdout).expect("an object");
-    let commands = replayed["commands"].as_u64().unwrap_or_else(|| panic!("{replayed}"));
-    (result, commands)
+    let replayed = json(&format!("replay {path}"));
+    (result, replayed["commands"].as_u64().unwrap_or_else(|| panic!("{replayed}")))
 }
 
 fn refused(trace: &str, words: &str, message: &str) {
-    let args: Vec<&str> = ["sim", trace].into_iter().chain(words.split(' ')).collect();
-    let output = coldframe(&args);
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{words}: {error}");
-    assert!(error.contains(message), "{words}: {error}");
+    command::refused(&format!("sim {trace} {words}"), 2, &[message]);
 }
 
 /// Three workers that take turns.
-fn mix(folder: &TempDir) -> String {
-    let path = folder.path().join("mix.parquet").display().to_string();
-    let made = coldframe(&["trace", "mix", "--task", &format!("{WORKER}*3"), "--slice", "2000", "-o", &path]);
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+fn mix(folder: &Folder) -> String {
+    let path = folder.at("mix.parquet");
+    done(&format!("trace mix --task {WORKER}*3 --slice 2000 -o {path}"));
     path
 }
 
@@ -64,10 +40,10 @@ fn count(result: &Value, name: &str) -> u64 {
 
 #[test]
 fn all_five_systems_in_one_run() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = Folder::new();
     let words = "--ram 20% --handler delayed-dual-buffering --set machine.buffers=4 --scheduler eevdf --prefetch 75 \
                  --swap-device nvm-dr --swap-size 16MiB --collector cba";
-    let (result, commands) = journaled(folder.path(), &mix(&folder), words);
+    let (result, commands) = journaled(&folder, &mix(&folder), words);
     let config = &result["config"];
     assert_eq!((&config["handler"], &config["swap"]["backing"]), (&"delayed-dual-buffering".into(), &"nvm-dr".into()));
     assert_eq!(config["swap"]["collector"], "cost-benefit-age:1");
@@ -107,7 +83,7 @@ fn every_driver_finds_the_same_faults() {
 
 #[test]
 fn every_driver_and_area_keeps_a_journal_that_replays_also_on_a_device_that_fails() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = Folder::new();
     let trace = mix(&folder);
     for driver in ["--handler parallel", "--scheduler cfs --prefetch 75", "--swap-device dram --swap-size 20%"] {
         for area in [
@@ -122,8 +98,7 @@ fn every_driver_and_area_keeps_a_journal_that_replays_also_on_a_device_that_fail
             }
             for fail in ["", " --fail 0.5%:7"] {
                 let words = format!("--ram 10% {driver} {area}{fail}");
-                let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-                let (result, commands) = journaled(folder.path(), &trace, &words);
+                let (result, commands) = journaled(&folder, &trace, &words);
                 assert!(commands > 1_000, "{words}: {commands} commands");
                 let failures = result["counts"]["failures"].as_u64().unwrap_or(0);
                 assert_eq!(failures > 0, !fail.is_empty(), "{words}: {failures} failures");
@@ -135,9 +110,9 @@ fn every_driver_and_area_keeps_a_journal_that_replays_also_on_a_device_that_fail
 /// zram is a folder and one line in a table, and works with every driver.
 #[test]
 fn compressed_ram_is_a_backing_like_any_other() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = Folder::new();
     // 1 400 KiB of pages take 400 KiB at a ratio of 3.5, and there are fewer frames by that much.
-    let (result, _) = journaled(folder.path(), WORKER, "--system zram --ram 2MiB --swap-size 1400KiB");
+    let (result, _) = journaled(&folder, WORKER, "--system zram --ram 2MiB --swap-size 1400KiB");
     assert_eq!(result["config"]["frames"], (2048 - 400) / 4);
     assert_eq!(result["config"]["swap"]["ratio"], 3.5);
     assert!(count(&result, "swap_outs") > 0 && count(&result, "swap_ins") > 0, "{}", result["counts"]);
@@ -151,17 +126,14 @@ fn compressed_ram_is_a_backing_like_any_other() {
     assert!(lz4.0 == zstd.0 && lz4.1 < zstd.1, "{lz4:?} {zstd:?}");
     assert!(paging("zram-lz4", "4MiB", "8").0.as_u64() > lz4.0.as_u64());
     let (result, _) = journaled(
-        folder.path(),
+        &folder,
         WORKER,
         "--scheduler cfs --swap-device zram-zstd --frames 300 --swap-size 4MiB --set swap.ratio=8",
     );
     assert_eq!(result["config"]["frames"], 300 - 128, "4 MiB take 128 pages at a ratio of 8");
     for system in ["zram", "drswap"] {
-        let (result, _) = journaled(
-            folder.path(),
-            WORKER,
-            &format!("--system {system} --scheduler cfs --frames 400 --swap-size 1MiB"),
-        );
+        let (result, _) =
+            journaled(&folder, WORKER, &format!("--system {system} --scheduler cfs --frames 400 --swap-size 1MiB"));
         assert!(count(&result, "swap_outs") > 0, "{system}: {}", result["counts"]);
     }
     refused(WORKER, "--system zram --ram 1MiB --swap-size 64MiB", "leave no frame");
@@ -172,26 +144,24 @@ fn compressed_ram_is_a_backing_like_any_other() {
 /// A swap trace drives a swap area without paging. Its journal replays, even if programs, copies and erases fail.
 #[test]
 fn a_swap_traces_area_keeps_a_journal_that_replays_also_on_a_device_that_fails() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = Folder::new();
     for words in ["--collector cba:4", "--layout linux-ftl --collector greedy", "--layout linux"] {
         let words = format!("--blocks 1024 {words}");
-        let (result, commands) = journaled(folder.path(), SWAPS, &words);
+        let (result, commands) = journaled(&folder, SWAPS, &words);
         let done = ["programs", "copies", "erases"].map(|name| count(&result, name)).iter().sum::<u64>();
         assert_eq!(done, commands, "{words}: {}", result["counts"]);
-        let (failing, _) = journaled(folder.path(), SWAPS, &format!("{words} --fail 0.05%:3"));
+        let (failing, _) = journaled(&folder, SWAPS, &format!("{words} --fail 0.05%:3"));
         assert!(count(&failing, "bad_blocks") > 0, "{words}: {}", failing["counts"]);
         assert!(result["counts"]["bad_blocks"].is_null());
-        let words = format!("sim {SWAPS} {words} --fail 0.05%:3");
-        let table = coldframe(&words.split(' ').collect::<Vec<_>>()).stdout;
-        assert!(String::from_utf8_lossy(&table).contains("The device failed"), "{words}");
+        assert!(done(&format!("sim {SWAPS} {words} --fail 0.05%:3")).contains("The device failed"), "{words}");
     }
     // With another slot in one program, the area does something else.
-    let path = folder.path().join("run.journal");
+    let path = folder.path("run.journal");
     let mut bytes = std::fs::read(&path).expect("a journal");
     let at = bytes.len() / 2;
     bytes[at] ^= 1;
-    std::fs::write(&path, bytes).expect("it can be written");
-    assert!(!coldframe(&["replay", &path.display().to_string()]).status.success());
+    let replay = format!("replay {}", folder.write("run.journal", bytes));
+    assert!(!command::run(&replay).status.success());
 }
 
 #[test]
@@ -217,11 +187,7 @@ fn a_device_that_fails_always_stops_the_program_at_its_first_fault_and_says_so()
 #[test]
 fn the_tables_say_what_failed() {
     for driver in ["--frames 200", "--frames 200 --scheduler cfs", "--frames 200 --swap-device nvm"] {
-        let table = |fail: &str| {
-            let words = format!("sim {WORKER} {driver} {fail}");
-            let output = coldframe(&words.split_whitespace().collect::<Vec<_>>());
-            String::from_utf8(output.stdout).expect("text")
-        };
+        let table = |fail: &str| done(&format!("sim {WORKER} {driver} {fail}"));
         assert!(table("--fail 1%").contains("The device failed"), "{driver}");
         assert!(!table("").contains("failed"), "{driver}");
     }

@@ -1,28 +1,6 @@
 //! `generate phone` and `sim --system drswap` as a user sees them.
 
-use std::process::{Command, Output};
-
-use coldframe_toolbox::program_of;
-use serde_json::Value;
-
-fn coldframe(args: &[&str]) -> Output {
-    Command::new(program_of(args))
-        .args(args)
-        .env("NO_COLOR", "1")
-        .env("COLUMNS", "240")
-        .output()
-        .expect("the command runs")
-}
-
-fn json(args: &[&str]) -> Value {
-    let output = coldframe(args);
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{args:?}: {e}"))
-}
-
-fn in_folder(dir: &tempfile::TempDir, name: &str) -> String {
-    dir.path().join(name).display().to_string()
-}
+use coldframe_toolbox::command::{done, json, refused, shipped, Folder};
 
 /// Our value in a row of `coldframe-lab papers drswap`. A test of the study compares this snapshot with the output.
 fn papers_row(name: &str) -> f64 {
@@ -34,8 +12,13 @@ fn papers_row(name: &str) -> f64 {
 /// Two applications of half a megabyte and one service; the rest as shipped.
 const SMALL: &str = "[categories]\npair = [0.5, 0.5]\n";
 
+/// The shipped parameters.
+fn parameters() -> String {
+    done("generate phone --parameters")
+}
+
 fn small_phone() -> String {
-    let shipped = String::from_utf8(coldframe(&["generate", "phone", "--parameters"]).stdout).expect("text");
+    let shipped = parameters();
     let head = shipped.split("[categories]").next().expect("there is a head");
     assert!(head.contains("count = 8"));
     head.replace("count = 8", "count = 1") + SMALL
@@ -43,49 +26,27 @@ fn small_phone() -> String {
 
 #[test]
 fn a_generated_phone_is_an_ordinary_trace_and_its_seed_decides() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
-    let (phone, a, b, c) = (
-        in_folder(&dir, "p.toml"),
-        in_folder(&dir, "a.parquet"),
-        in_folder(&dir, "b.parquet"),
-        in_folder(&dir, "c.parquet"),
-    );
-    std::fs::write(&phone, small_phone()).expect("a file");
-    let make = |to: &str, seed: &str| {
-        json(&[
-            "generate",
-            "phone",
-            "--workload",
-            &phone,
-            "--category",
-            "pair",
-            "--seed",
-            seed,
-            "-o",
-            to,
-            "--format",
-            "json",
-        ])
-    };
-    let made = make(&a, "7");
+    let dir = Folder::new();
+    let phone = dir.write("p.toml", small_phone());
+    let [a, b, c] = ["a", "b", "c"].map(|name| dir.at(&format!("{name}.parquet")));
+    let make =
+        |to: &str, seed: u64| json(&format!("generate phone --workload {phone} --category pair --seed {seed} -o {to}"));
+    let made = make(&a, 7);
     assert_eq!((&made["tasks"], &made["seed"]), (&3.into(), &7.into()));
-    make(&b, "7");
-    make(&c, "8");
-    let info = |path: &str| json(&["trace", "info", path, "--format", "json"]);
-    assert_eq!(info(&a)["references"], made["references"]);
+    make(&b, 7);
+    make(&c, 8);
+    assert_eq!(json(&format!("trace info {a}"))["references"], made["references"]);
     let bytes = |path: &str| std::fs::read(path).expect("a trace");
     assert!(bytes(&a) == bytes(&b) && bytes(&a) != bytes(&c));
 }
 
 #[test]
 fn a_generated_category_gives_the_papers_table_its_numbers() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
-    let trace = in_folder(&dir, "gaming.parquet");
-    json(&["generate", "phone", "--category", "gaming", "-o", &trace, "--format", "json"]);
-    let ram = shipped_ram();
-    let args =
-        ["sim", &trace, "--system", "drswap", "--ram", &ram, "--swap-device", "nvm,nvm-dr", "--swap-size", "128MiB"];
-    let runs = json(&[&args[..], &["--format", "json"]].concat());
+    let dir = Folder::new();
+    let trace = dir.at("gaming.parquet");
+    json(&format!("generate phone --category gaming -o {trace}"));
+    let devices = "--swap-device nvm,nvm-dr --swap-size 128MiB";
+    let runs = json(&format!("sim {trace} --system drswap --ram {} {devices}", shipped_ram()));
     for (run, name) in [(0, "disabled"), (1, "enabled")] {
         let name = format!("128 MB, gaming: direct read {name}");
         assert_eq!(runs[run]["counts"]["swap_ins"].as_f64(), Some(papers_row(&name)), "{name}");
@@ -99,33 +60,15 @@ fn a_generated_category_gives_the_papers_table_its_numbers() {
 
 #[test]
 fn recorded_programs_are_switched_and_direct_read_saves_swap_ins() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
-    let (mix, phone) = (in_folder(&dir, "five.parquet"), in_folder(&dir, "p.toml"));
-    let traces = ["sqlite", "shop", "game", "cjpeg", "djpeg"]
-        .map(|name| format!("{}/../../data/traces/{name}.parquet", env!("CARGO_MANIFEST_DIR")));
-    let mut args = vec!["trace", "mix", "--rounds", "3", "--visit", "60s", "-o", &mix, "--format", "json"];
-    traces.iter().for_each(|trace| args.extend(["--task", trace]));
-    assert_eq!(json(&args)["programs"], 5);
+    let dir = Folder::new();
+    let mix = dir.at("five.parquet");
+    let tasks = ["sqlite", "shop", "game", "cjpeg", "djpeg"].map(|name| shipped(&format!("{name}.parquet")));
+    let made = json(&format!("trace mix --rounds 3 --visit 60s -o {mix} --task {}", tasks.join(" --task ")));
+    assert_eq!(made["programs"], 5);
     // This phone leaves no RAM to pages of files when the area is full.
-    let shipped = String::from_utf8(coldframe(&["generate", "phone", "--parameters"]).stdout).expect("text");
-    std::fs::write(&phone, shipped.replace("files_min_mb = 16", "files_min_mb = 0")).expect("a file");
-    let set = format!("swap.phone={phone}");
-    let run = json(&[
-        "sim",
-        &mix,
-        "--system",
-        "drswap",
-        "--ram",
-        "30%",
-        "--swap-size",
-        "100%",
-        "--swap-device",
-        "nvm,nvm-dr",
-        "--set",
-        &set,
-        "--format",
-        "json",
-    ]);
+    let phone = dir.write("p.toml", parameters().replace("files_min_mb = 16", "files_min_mb = 0"));
+    let how = "--system drswap --ram 30% --swap-size 100% --swap-device nvm,nvm-dr";
+    let run = json(&format!("sim {mix} {how} --set swap.phone={phone}"));
     let runs = run.as_array().expect("two runs");
     for run in runs {
         assert_eq!(run["foreground"]["switches"].as_array().map(Vec::len), Some(15), "five programs, three rounds");
@@ -135,7 +78,7 @@ fn recorded_programs_are_switched_and_direct_read_saves_swap_ins() {
 }
 
 fn shipped_ram() -> String {
-    let shipped = String::from_utf8(coldframe(&["generate", "phone", "--parameters"]).stdout).expect("text");
+    let shipped = parameters();
     let line = shipped.lines().find(|line| line.starts_with("ram_mb")).expect("the file says so");
     let digits: String = line.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
     format!("{digits}MB")
@@ -143,37 +86,30 @@ fn shipped_ram() -> String {
 
 #[test]
 fn what_cannot_be_is_refused_with_field_and_remedy() {
-    let dir = tempfile::tempdir().expect("a temporary folder");
-    let (phone, trace) = (in_folder(&dir, "p.toml"), in_folder(&dir, "t.parquet"));
-    std::fs::write(&phone, small_phone()).expect("a file");
-    json(&["generate", "phone", "--workload", &phone, "--category", "pair", "-o", &trace, "--format", "json"]);
-    let broken = in_folder(&dir, "broken.toml");
-    std::fs::write(&broken, small_phone().replace("seed = ", "sed = ")).expect("a file");
-    let sheet = in_folder(&dir, "sheet.toml");
+    let dir = Folder::new();
+    let (phone, trace) = (dir.write("p.toml", small_phone()), dir.at("t.parquet"));
+    done(&format!("generate phone --workload {phone} --category pair -o {trace}"));
+    let broken = dir.write("broken.toml", small_phone().replace("seed = ", "sed = "));
     let pcm = include_str!("../../../data/sheets/lpddr2-pcm.toml");
-    std::fs::write(&sheet, pcm.replace("\"156.0mW\"", "\"-156.0mW\"")).expect("a file");
-    let large = in_folder(&dir, "large.toml");
-    std::fs::write(&large, "# Larger than its device.\n[swap]\nsize = \"2GiB\"\n").expect("a file");
-    let unknown = in_folder(&dir, "unknown.toml");
-    std::fs::write(&unknown, pcm.replace("act =", "porosity =")).expect("a file");
-    let sim = |more: &[&str]| coldframe(&[&["sim", &trace, "--system", "drswap", "--ram", "1MiB"], more].concat());
-    for (output, code, message) in [
-        (sim(&["--swap-size", "2GiB"]), 2, "swap.size"),
-        (sim(&["--swap-device", "tape"]), 2, "swap.backing"),
-        (sim(&["-c", &large]), 2, "large.toml: line 3: setting `swap.size`"),
-        (sim(&["--device", &sheet]), 2, "sheet.toml, line 18: field `power.act`"),
-        (sim(&["--device", &unknown]), 2, "line 18"),
-        (sim(&["--device", &unknown]), 2, "unknown field `porosity`"),
-        (sim(&["--device", "STT-MRAM", "--swap-size", "129MiB"]), 2, "128MiB of STT-MRAM"),
-        (sim(&["--set", "swap.reads_max=often"]), 2, "swap.reads_max"),
-        (sim(&["--format", "csv"]), 2, "csv"),
-        (coldframe(&["sim", &trace, "--ram", "1MiB", "--set", "swap.backing=tape"]), 2, "swap.backing"),
-        (coldframe(&["generate", "phone", "--category", "chess", "-o", &trace]), 2, "browser"),
-        (coldframe(&["generate", "phone", "--workload", &broken, "-o", &trace]), 2, "broken.toml"),
-        (coldframe(&["generate", "phone", "--workload", "/nowhere.toml", "-o", &trace]), 5, "/nowhere.toml"),
+    let sheet = dir.write("sheet.toml", pcm.replace("\"156.0mW\"", "\"-156.0mW\""));
+    let unknown = dir.write("unknown.toml", pcm.replace("act =", "porosity ="));
+    let large = dir.write("large.toml", "# Larger than its device.\n[swap]\nsize = \"2GiB\"\n");
+    let sim = |more: &str| format!("sim {trace} --system drswap --ram 1MiB {more}");
+    for (line, code, message) in [
+        (sim("--swap-size 2GiB"), 2, "swap.size"),
+        (sim("--swap-device tape"), 2, "swap.backing"),
+        (sim(&format!("-c {large}")), 2, "large.toml: line 3: setting `swap.size`"),
+        (sim(&format!("--device {sheet}")), 2, "sheet.toml, line 18: field `power.act`"),
+        (sim(&format!("--device {unknown}")), 2, "line 18"),
+        (sim(&format!("--device {unknown}")), 2, "unknown field `porosity`"),
+        (sim("--device STT-MRAM --swap-size 129MiB"), 2, "128MiB of STT-MRAM"),
+        (sim("--set swap.reads_max=often"), 2, "swap.reads_max"),
+        (sim("--format csv"), 2, "csv"),
+        (format!("sim {trace} --ram 1MiB --set swap.backing=tape"), 2, "swap.backing"),
+        (format!("generate phone --category chess -o {trace}"), 2, "browser"),
+        (format!("generate phone --workload {broken} -o {trace}"), 2, "broken.toml"),
+        (format!("generate phone --workload /nowhere.toml -o {trace}"), 5, "/nowhere.toml"),
     ] {
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert!(error.contains(message), "`{message}` is not in: {error}");
-        assert_eq!(output.status.code(), Some(code), "{error}");
+        refused(&line, code, &[message]);
     }
 }

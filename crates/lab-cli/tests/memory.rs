@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use coldframe_toolbox::program_of;
+
 /// The address space of a verb, in KiB: code, the stacks of its threads, and the parts of the trace in memory.
 const LIMIT_KIB: usize = 250_000;
 /// A loop of 25,000 lines, repeated.

@@ -1,35 +1,12 @@
 //! `papers` and `teach` as a user sees them: pictures, parts on a trace, lessons, and what is refused.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-use serde_json::Value;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn run(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe-lab"));
-    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR")).env("NO_COLOR", "1").env("COLUMNS", "240");
-    command.args(args).output().expect("the program runs")
-}
-
-fn done(args: &[&str]) -> String {
-    let output = run(args);
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("text")
-}
-
-fn json(args: &[&str]) -> Value {
-    serde_json::from_str(&done(&[args, &["--format", "json"]].concat())).unwrap_or_else(|e| panic!("{args:?}: {e}"))
-}
+use coldframe_toolbox::command::{done, json, refused, shipped, Folder};
 
 #[test]
 fn the_figures_of_a_paper_are_drawn_as_svg() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("ddb.svg").display().to_string();
-    json(&["papers", "ddb", "--strict", "-o", &path]);
+    let folder = Folder::new();
+    let path = folder.at("ddb.svg");
+    json(&format!("papers ddb --strict -o {path}"));
     let drawn = std::fs::read_to_string(path).unwrap();
     for figure in ["Figure 5", "Figure 6", "Figure 7"] {
         assert!(drawn.contains(figure));
@@ -41,11 +18,10 @@ fn the_figures_of_a_paper_are_drawn_as_svg() {
 /// A table of 80 columns, a picture, JSON. Options that a part sets are refused.
 #[test]
 fn the_papers_parts_on_a_trace_of_ones_own() {
-    let folder = tempfile::tempdir().unwrap();
-    let picture = folder.path().join("parts.svg").display().to_string();
-    let worker = root().join("data/traces/worker.parquet").display().to_string();
-    let on = ["papers", "--on", &worker, "--ram", "30%"];
-    let text = done(&[&on[..], &["-o", &picture]].concat());
+    let (folder, worker) = (Folder::new(), shipped("worker.parquet"));
+    let picture = folder.at("parts.svg");
+    let on = format!("papers --on {worker} --ram 30%");
+    let text = done(&format!("{on} -o {picture}"));
     assert!(
         text.contains("SWL: search in load") && text.contains("Equal bytes: drswap has 1.9 MiB of RAM and 632 KiB of"),
         "{text}"
@@ -53,46 +29,36 @@ fn the_papers_parts_on_a_trace_of_ones_own() {
     let own = |line: &&str| !line.contains(&worker);
     assert!(text.lines().filter(own).all(|line| line.chars().count() <= 80), "{text}");
     assert!(std::fs::read_to_string(&picture).unwrap().contains("Fault time"));
-    let markdown = done(&[&on[..], &["--format", "markdown"]].concat());
+    let markdown = done(&format!("{on} --format markdown"));
     assert!(markdown.contains("| SWL: PA-Clock | ") && markdown.contains("\n- Not sap: "), "{markdown}");
     let studies = json(&on);
     let times = studies[0]["combinations"].as_array().unwrap().iter().map(|one| one["fault_time_ps"].as_u64().unwrap());
     let times: Vec<u64> = times.collect();
     assert!(times.iter().min() < times.first());
     for set in ["handler=parallel", "swap.layout=log", "system=swl"] {
-        let output = run(&[&on[..], &["--set", set]].concat());
-        let message = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{set}: {message}");
-        assert!(message.contains("leave it out"), "{set}: {message}");
+        refused(&format!("{on} --set {set}"), 2, &["leave it out"]);
     }
 }
 
 #[test]
 fn a_lesson_is_printed_whole_if_input_is_no_terminal() {
-    let text = done(&["teach", "belady"]);
+    let text = done("teach belady");
     let end = "So: 9 faults with 3 frames, 10 with 4.\n";
     assert!(text.contains(" 12. read page 5: hit") && text.ends_with(end), "{text}");
-    let lesson = json(&["teach", "belady"]);
+    let lesson = json("teach belady");
     let steps = |run: usize| lesson["runs"][run]["steps"].as_array().unwrap();
     let hits = |run: usize| steps(run).iter().filter(|step| step["hit"] == true).count();
     assert_eq!((hits(0), hits(1)), (3, 2));
-    let names = done(&["teach"]);
+    let names = done("teach");
     for name in ["belady", "second-chance", "parallel", "pa-clock", "dual-buffering"] {
         assert!(names.contains(name), "{name}");
-        done(&["teach", name, "--all"]);
+        done(&format!("teach {name} --all"));
     }
 }
 
 #[test]
 fn what_is_not_there_is_refused_with_what_is() {
-    for (args, message) in [
-        (["papers", "iliad", "--all", "-q"], "there are swl, ddb"),
-        (["papers", "ddb", "-o", "figures.png"], "figures.png"),
-        (["teach", "pa-clok", "--all", "-q"], "did you mean `pa-clock`"),
-    ] {
-        let output = run(&args);
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
-        assert!(error.contains(message), "{args:?}: {error}");
-    }
+    refused("papers iliad --all -q", 2, &["there are swl, ddb"]);
+    refused("papers ddb -o figures.png", 2, &["figures.png"]);
+    refused("teach pa-clok --all -q", 2, &["did you mean `pa-clock`"]);
 }

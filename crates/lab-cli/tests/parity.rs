@@ -5,7 +5,6 @@
 //! prediction (3 of 22,695 true faults, 31 of 4,831 false faults); the cause is not known.
 
 use std::path::Path;
-use std::process::Command;
 
 use coldframe_answer::rows::Rows;
 use coldframe_answer::simulate::simulate;
@@ -18,7 +17,7 @@ use coldframe_live::{Options, Pager, Region, Snapshot, SwapArea, Wait, FRAMES_MI
 use coldframe_recording::span::BASE_RECORDED;
 use coldframe_sheet::here::Here;
 use coldframe_sheet::sheet::machine::Spread;
-use coldframe_toolbox::program_of;
+use coldframe_toolbox::command::{done, json};
 
 use coldframe_store::{Block, Columns, Fidelity, Kind, ProgramFacts, Provenance, Reference, Task, Writer};
 use serde_json::Value;
@@ -89,54 +88,24 @@ fn frames_of_the_engine(policy: &str, folder: &Path) -> String {
 
 /// The prediction of `coldframe-lab sim` for the same string, on a machine like Linux.
 fn predicted(policy: &str, string: &[(usize, bool)], read_ahead: u32, folder: &Path) -> (u64, u64) {
-    let json = simulated(policy, string, read_ahead, &[], folder);
+    let json = simulated(policy, string, read_ahead, "", folder);
     let count = |name: &str| json["counts"][name].as_u64().unwrap();
     (count("true_faults"), count("false_faults"))
 }
 
-fn simulated(policy: &str, string: &[(usize, bool)], read_ahead: u32, more: &[&str], folder: &Path) -> Value {
+fn simulated(policy: &str, string: &[(usize, bool)], read_ahead: u32, more: &str, folder: &Path) -> Value {
     let trace = folder.join("string.din");
     let lines: Vec<String> =
         string.iter().map(|(page, write)| format!("{} {:x}\n", u8::from(*write), page * PAGE)).collect();
     std::fs::write(&trace, lines.concat()).unwrap();
-    let coldframe = |args: &[&str]| {
-        let out = Command::new(program_of(args)).args(args).output().unwrap();
-        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-        out.stdout
-    };
-    let (import, out) = (format!("din:{}", trace.display()), folder.join("string.parquet"));
-    let out = out.to_str().unwrap();
-    coldframe(&["trace", "import", &import, "-o", out]);
+    let out = folder.join("string.parquet").display().to_string();
+    done(&format!("trace import din:{} -o {out}", trace.display()));
     let frames = frames_of_the_engine(policy, folder);
-    let read_ahead = format!("machine.read_ahead={read_ahead}");
-    let arguments = [
-        "sim",
-        out,
-        "--policy",
-        policy,
-        "--handler",
-        "parallel",
-        "--frames",
-        &frames,
-        "--page",
-        "4KiB",
-        "--stream",
-        "D",
-        "--set",
-        "machine.reference_bit=false",
-        "--set",
-        "machine.evict_batch=8",
-        // As many loads at once as the pager allows, and writes that end before the next fault.
-        "--set",
-        "machine.buffers=64",
-        "--set",
-        "time.program=0ps",
-        "--set",
-        &read_ahead,
-        "--format",
-        "json",
-    ];
-    serde_json::from_slice(&coldframe(&[&arguments[..], more].concat())).unwrap()
+    let machine = "--handler parallel --page 4KiB --stream D --set machine.reference_bit=false";
+    // As many loads at once as the pager allows, and writes that end before the next fault.
+    let loads = "--set machine.evict_batch=8 --set machine.buffers=64 --set time.program=0ps";
+    let ahead = format!("--set machine.read_ahead={read_ahead}");
+    json(&format!("sim {out} --policy {policy} --frames {frames} {machine} {loads} {ahead} {more}"))
 }
 
 #[test]
@@ -166,7 +135,7 @@ fn the_simulator_predicts_programs_copies_and_erases_of_a_swap_area_exactly() {
             stats.block_erases_max,
         ];
         let name = format!("{}:{victims}", collector.name);
-        let more = ["--system", "lobi", "--blocks", "48", "--collector", &name];
+        let more = format!("--system lobi --blocks 48 --collector {name}");
         let json = simulated(policy, &string, 0, &more, folder.path());
         let counts = ["true_faults", "dirty_evictions"].map(|count| json["counts"][count].as_u64().unwrap());
         let area = ["programs", "copies", "erases", "collections", "area_full", "erases_max"];

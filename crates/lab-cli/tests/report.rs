@@ -2,45 +2,27 @@
 //! refused.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
-use coldframe_toolbox::{browse, program, program_of, skip};
+use coldframe_toolbox::command::{command, done, error, json, run, shipped, Folder};
+use coldframe_toolbox::{browse, program, skip};
 use serde_json::Value;
 
-fn coldframe(args: &[&str]) -> Output {
-    Command::new(program_of(args))
-        .args(args)
-        .env("NO_COLOR", "1")
-        .env("COLUMNS", "240")
-        .output()
-        .expect("the command runs")
-}
-
-fn done(args: &[&str]) -> Vec<u8> {
-    let output = coldframe(args);
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    output.stdout
-}
-
 struct Page {
-    folder: tempfile::TempDir,
+    folder: Folder,
     runs: Value,
     advice: Value,
 }
 
 impl Page {
     fn new() -> Page {
-        let folder = tempfile::tempdir().unwrap();
-        let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces/bzip2.parquet").display().to_string();
-        let at = |name: &str| folder.path().join(name).display().to_string();
-        let runs = done(&["sim", &trace, "--policy", "clock,opt", "--ram", "10%,30%,100%", "--format", "json"]);
-        let advice =
-            done(&["advise", &trace, "--policy", "clock", "--handler", "parallel", "--no-cache", "--format", "json"]);
-        std::fs::write(at("runs.json"), &runs).unwrap();
-        std::fs::write(at("advice.json"), &advice).unwrap();
-        done(&["report", &at("advice.json"), &at("runs.json"), "--trace", &trace, "-o", &at("report.html")]);
-        let json = |bytes: &[u8]| serde_json::from_slice(bytes).unwrap();
-        Page { runs: json(&runs), advice: json(&advice), folder }
+        let (folder, trace) = (Folder::new(), shipped("bzip2.parquet"));
+        let runs = json(&format!("sim {trace} --policy clock,opt --ram 10%,30%,100%"));
+        let advice = json(&format!("advise {trace} --policy clock --handler parallel --no-cache"));
+        let files = [("advice.json", &advice), ("runs.json", &runs)];
+        let files = files.map(|(name, value)| folder.write(name, value.to_string())).join(" ");
+        done(&format!("report {files} --trace {trace} -o {}", folder.at("report.html")));
+        Page { runs, advice, folder }
     }
 
     /// The runs on the page: the given ones, then the recommended one.
@@ -49,7 +31,7 @@ impl Page {
     }
 
     fn text(&self) -> String {
-        std::fs::read_to_string(self.folder.path().join("report.html")).unwrap()
+        std::fs::read_to_string(self.folder.path("report.html")).unwrap()
     }
 
     /// Checks that the text, from the file or from a browser, shows the JSON's numbers.
@@ -74,23 +56,18 @@ impl Page {
 
 #[test]
 fn runs_of_several_tasks_have_their_numbers_on_the_page() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name).display().to_string();
-    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces").display().to_string();
-    let tasks = ["--task", &format!("{traces}/bzip2.parquet*2"), "--task", &format!("{traces}/game.parquet")];
-    done(&[&["trace", "mix"], &tasks[..], &["--slice", "20000", "-o", &at("mix.parquet")]].concat());
-    let json = |args: &[&str], name: &str| -> Value {
-        let text = done(&[&["sim", &at("mix.parquet")], args, &["--format", "json"]].concat());
-        std::fs::write(at(name), &text).unwrap();
-        serde_json::from_slice(&text).unwrap()
+    let folder = Folder::new();
+    let (bzip2, game, mix) = (shipped("bzip2.parquet"), shipped("game.parquet"), folder.at("mix.parquet"));
+    done(&format!("trace mix --task {bzip2}*2 --task {game} --slice 20000 -o {mix}"));
+    let sim = |how: &str, name: &str| {
+        let value = json(&format!("sim {mix} --ram 25% {how}"));
+        (folder.write(name, value.to_string()), value)
     };
-    let sap = json(&["--system", "sap", "--ram", "25%", "--prefetch", "off,75"], "sap.json");
-    let drswap = json(
-        &["--system", "drswap", "--ram", "25%", "--swap-size", "64MiB", "--swap-device", "emmc,nvm-dr"],
-        "drswap.json",
-    );
-    done(&["report", &at("sap.json"), &at("drswap.json"), "--trace", &at("mix.parquet"), "-o", &at("page.html")]);
-    let text = std::fs::read_to_string(at("page.html")).unwrap();
+    let (first, sap) = sim("--system sap --prefetch off,75", "sap.json");
+    let (second, drswap) = sim("--system drswap --swap-size 64MiB --swap-device emmc,nvm-dr", "drswap.json");
+    let page = folder.at("page.html");
+    done(&format!("report {first} {second} --trace {mix} -o {page}"));
+    let text = std::fs::read_to_string(page).unwrap();
     let shown = |kind: &str, values: Vec<&Value>| {
         for value in values {
             assert!(text.contains(&format!("data-{kind}=\"{value}\"")), "{kind} {value}");
@@ -132,7 +109,7 @@ fn the_page_is_one_small_file_without_network_with_the_numbers_of_its_json() {
 #[test]
 fn a_browser_renders_the_page_and_has_nothing_to_say() {
     let page = Page::new();
-    let Some((dom, console)) = browse(page.folder.path(), "report.html") else { return };
+    let Some((dom, console)) = browse(&page.folder.path(""), "report.html") else { return };
     assert_eq!(console, Vec::<String>::new());
     // The script sets this attribute last.
     assert!(dom.contains("data-ready=\"yes\""), "{dom}");
@@ -167,8 +144,8 @@ for (const width of [390, 1280]) {
 fn it_fits_a_phone_and_two_points_can_be_compared() {
     let page = Page::new();
     let report = serde_json::to_string(&page.text()).unwrap().replace("</", "<\\/");
-    std::fs::write(page.folder.path().join("around.html"), AROUND.replace("REPORT", &report)).unwrap();
-    let Some((dom, console)) = browse(page.folder.path(), "around.html") else { return };
+    page.folder.write("around.html", AROUND.replace("REPORT", &report));
+    let Some((dom, console)) = browse(&page.folder.path(""), "around.html") else { return };
     assert_eq!(console, Vec::<String>::new());
     let faults = |run: usize| page.runs[run]["counts"]["true_faults"].to_string();
     assert_ne!(faults(0), faults(1));
@@ -188,17 +165,13 @@ fn it_fits_a_phone_and_two_points_can_be_compared() {
 /// Each part of the page is drawn for results that have its data.
 #[test]
 fn stages_energy_wear_and_slots_are_drawn_where_the_results_have_them() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name).display().to_string();
-    let data =
-        |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces").join(name).display().to_string();
-    let (ddb, swap) = (at("ddb.json"), at("swap.json"));
-    done(&["sim", &data("fft.parquet"), "--system", "ddb", "--ram", "16KiB", "-o", &ddb]);
-    let layouts =
-        ["--system", "lobi", "--blocks", "1024", "--layout", "log,linux-ftl", "--format", "json", "-o", &swap];
-    done(&[&["sim", &data("swap-desktop.csv.zst")], &layouts[..]].concat());
-    done(&["report", &ddb, &swap, "-o", &at("report.html")]);
-    let text = std::fs::read_to_string(at("report.html")).unwrap();
+    let folder = Folder::new();
+    let [ddb, swap, page] = ["ddb.json", "swap.json", "report.html"].map(|name| folder.at(name));
+    done(&format!("sim {} --system ddb --ram 16KiB -o {ddb}", shipped("fft.parquet")));
+    let swaps = shipped("swap-desktop.csv.zst");
+    done(&format!("sim {swaps} --system lobi --blocks 1024 --layout log,linux-ftl -o {swap}"));
+    done(&format!("report {ddb} {swap} -o {page}"));
+    let text = std::fs::read_to_string(page).unwrap();
     for heading in
         ["How long a true fault takes", "Where the time of a fault goes", "Energy of paging", "Wear", "Slots"]
     {
@@ -224,10 +197,9 @@ fn stages_energy_wear_and_slots_are_drawn_where_the_results_have_them() {
 
 #[test]
 fn what_is_no_result_of_this_version_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("in.json").display().to_string();
-    let out = folder.path().join("out.html").display().to_string();
-    let trace = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces/fft.parquet")).unwrap();
+    let folder = Folder::new();
+    let out = folder.at("out.html");
+    let trace = std::fs::read(shipped("fft.parquet")).unwrap();
     let cases: [(&[u8], &str); 10] = [
         (b"", "is empty"),
         (b"{\"schema_version\": 1, \"counts\"", "ends in the middle"),
@@ -241,38 +213,37 @@ fn what_is_no_result_of_this_version_is_refused() {
         (b"{\"schema_version\": 1, \"kind\": \"advice\"}", "lacks most of a result"),
     ];
     for (bytes, message) in cases {
-        std::fs::write(&file, bytes).unwrap();
-        let output = coldframe(&["report", &file, "-o", &out]);
-        let errors = String::from_utf8_lossy(&output.stderr);
+        let file = folder.write("in.json", bytes);
+        let output = run(&format!("report {file} -o {out}"));
+        let errors = error(&output);
         assert_eq!(output.status.code(), Some(3), "{errors}");
         // The message gives the problem, the file and the remedy.
         assert!(errors.contains(message) && errors.contains(&file), "{message}: {errors}");
         assert!(errors.contains("--format json") || errors.contains("run it again"), "{errors}");
         assert!(!Path::new(&out).exists());
     }
-    assert_eq!(coldframe(&["report", &out]).status.code(), Some(5));
+    assert_eq!(run(&format!("report {out}")).status.code(), Some(5));
 }
 
 #[test]
 fn one_command_records_advises_and_reports() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let numbers: String = (0..100_000).map(|i| format!("{}\n", i * 7919 % 100_003)).collect();
-    std::fs::write(folder.path().join("numbers"), numbers).unwrap();
-    let run = |words: &[&str]| {
-        let mut command = Command::new(program_of(words));
+    folder.write("numbers", numbers);
+    let run = |line: &str| {
         let output =
-            command.args(words).current_dir(folder.path()).env("XDG_CACHE_HOME", folder.path()).output().unwrap();
+            command(line).current_dir(folder.path("")).env("XDG_CACHE_HOME", folder.path("")).output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     };
-    let (code, message, errors) = run(&["--", "sort", "numbers", "-o", "sorted"]);
+    let (code, message, errors) = run("-- sort numbers -o sorted");
     if code == Some(4) {
         return skip(&format!("this machine cannot page: {errors}"));
     }
     assert_eq!(code, Some(0), "{message}{errors}");
     assert!(message.starts_with("sort takes ") && message.contains("Recommended: --ram "), "{message}");
     assert!(message.lines().count() <= 20 && message.lines().all(|line| line.chars().count() <= 80), "{message}");
-    let at = |name: &str| std::fs::read_to_string(folder.path().join("sort.coldframe").join(name)).unwrap();
+    let at = |name: &str| std::fs::read_to_string(folder.path("sort.coldframe").join(name)).unwrap();
     assert!(at("report.html").contains("id=\"answer\""));
     let advice: Value = serde_json::from_str(&at("advice.json")).unwrap();
     assert_eq!((advice["device"].as_str(), advice["program"].as_str()), (Some("here"), Some("sort")));
@@ -280,29 +251,28 @@ fn one_command_records_advises_and_reports() {
     // `run` accepts the recommended configuration.
     let config = at("config.toml");
     assert!(config.contains(&format!("ram = \"{}KiB\"", advice["ram_bytes"].as_u64().unwrap() / 1024)), "{config}");
-    let (code, message, errors) = run(&["-q", "run", "-c", "sort.coldframe/config.toml", "--", "sort", "numbers"]);
+    let (code, message, errors) = run("-q run -c sort.coldframe/config.toml -- sort numbers");
     assert_eq!((code, message.lines().count()), (Some(0), 100_000), "{errors}");
     // `report` can read the answer again.
-    let (code, message, errors) = run(&["report", "sort.coldframe/advice.json", "-o", "again.html"]);
+    let (code, message, errors) = run("report sort.coldframe/advice.json -o again.html");
     assert_eq!(code, Some(0), "{message}{errors}");
-    let (code, message, _) =
-        run(&["advise", "sort.coldframe/trace.parquet", "--program-time", "1s", "--min-life", "5y"]);
+    let (code, message, _) = run("advise sort.coldframe/trace.parquet --program-time 1s --min-life 5y");
     assert_eq!((code, message.as_str()), (Some(2), ""), "a life is for a board");
-    let (code, _, errors) = run(&["--", "true"]);
-    assert!(code == Some(3) && errors.contains("needs no RAM for a heap"), "{errors}");
-    let (code, _, errors) = run(&["--once"]);
+    let (code, _, errors) = run("-- true");
+    assert!(code == Some(1) && errors.contains("nothing to save"), "{errors}");
+    let (code, _, errors) = run("--once");
     assert!(code == Some(2) && errors.contains("needs a program"), "{errors}");
 }
 
 /// The shipped demo with this build, in a private folder.
 #[test]
 fn the_demo_runs_to_its_end_and_says_what_it_cannot_do() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = Folder::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut command = Command::new("sh");
-    command.arg("scripts/demo.sh").arg(program("coldframe")).arg(folder.path()).current_dir(&root);
+    command.arg("scripts/demo.sh").arg(program("coldframe")).arg(folder.path("")).current_dir(&root);
     let output =
-        command.env("XDG_CACHE_HOME", folder.path()).env("NO_COLOR", "1").env("COLUMNS", "240").output().unwrap();
+        command.env("XDG_CACHE_HOME", folder.path("")).env("NO_COLOR", "1").env("COLUMNS", "240").output().unwrap();
     let (message, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{message}{errors}");
     let ran = message.contains("The output is that of the plain run");
@@ -317,19 +287,17 @@ fn the_demo_runs_to_its_end_and_says_what_it_cannot_do() {
 
 #[test]
 fn a_configuration_that_a_live_run_cannot_have_is_refused_by_its_field() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("config.toml").display().to_string();
+    let folder = Folder::new();
     for (text, code, message) in [
         ("ram = \"50%\"", 2, "give --ram SIZE"),
         ("page = \"1KiB\"\nframes = 9", 2, "page is 1KiB"),
         ("policy = \"clock\"", 2, "says no RAM"),
         ("polcy = \"clock\"", 2, "polcy"),
     ] {
-        std::fs::write(&file, text).unwrap();
-        let output = coldframe(&["run", "-c", &file, "--", "true"]);
-        let errors = String::from_utf8_lossy(&output.stderr);
+        let output = run(&format!("run -c {} -- true", folder.write("config.toml", text)));
+        let errors = error(&output);
         assert_eq!(output.status.code(), Some(code), "{text}: {errors}");
         assert!(errors.contains(message), "{text}: {errors}");
     }
-    assert_eq!(coldframe(&["run", "-c", "/nowhere.toml", "--", "true"]).status.code(), Some(5));
+    assert_eq!(run("run -c /nowhere.toml -- true").status.code(), Some(5));
 }

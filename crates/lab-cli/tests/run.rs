@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use coldframe_toolbox::command::{done, error as stderr, refused};
 use coldframe_toolbox::{have, GCC};
 use serde_json::Value;
 
@@ -29,10 +30,6 @@ fn finish(mut command: Command) -> Output {
     output
 }
 
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
 fn compile(folder: &Path, source: &str, extra: &[&str]) -> PathBuf {
     let (c, binary) = (folder.join("program.c"), folder.join("program"));
     std::fs::write(&c, source).unwrap();
@@ -43,25 +40,21 @@ fn compile(folder: &Path, source: &str, extra: &[&str]) -> PathBuf {
 
 #[test]
 fn what_cannot_be_run_is_explained() {
-    let fails = |arguments: &[&str], code: i32, word: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe-lab"));
-        command.arg("run").args(arguments);
-        let output = finish(command);
-        let error = stderr(&output);
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
-        assert!(error.contains(word), "{arguments:?}: {error}");
-    };
-    fails(&["--ram", "1MiB", "--handlers", "0", "--", "true"], 2, "1 to 16");
-    fails(&["--ram", "1MiB", "--evict-batch", "0", "--", "true"], 2, "1 to 32");
-    fails(&["--ram", "1MiB", "--device", "no-such-sheet", "--", "true"], 2, "no-such-sheet");
-    fails(&["--ram", "1MiB", "--policy", "fifos", "--", "true"], 2, "fifos");
-    fails(&["--ram", "1MiB", "--handler", "none", "--", "true"], 2, "sequential, parallel");
-    fails(&["--ram", "1MiB", "--journal", "/no/such/j", "--", "true"], 5, "/no/such/j");
-    fails(&["--ram", "1MiB", "--collector", "greedy", "--", "true"], 2, "--system <NAME>");
-    fails(&["--ram", "1MiB", "--system", "lobi", "--collector", "greedy:9", "--", "true"], 2, "give 1 to 4 victims");
-    fails(&["--ram", "1MiB", "--system", "nosuch", "--", "true"], 2, "there is no system `nosuch`; give lobi");
-    fails(&["--ram", "1MiB", "--system", "swl", "--", "true"], 2, "`swl` is what runs without it");
-    fails(&["--ram", "1MiB", "--system", "ddb", "--", "true"], 2, "`ddb` is simulated only");
+    for (more, code, word) in [
+        ("--handlers 0", 2, "1 to 16"),
+        ("--evict-batch 0", 2, "1 to 32"),
+        ("--device floppy", 2, "there is no device `floppy`"),
+        ("--policy fifos", 2, "fifos"),
+        ("--handler none", 2, "sequential, parallel"),
+        ("--journal /no/such/j", 5, "/no/such/j"),
+        ("--collector greedy", 2, "--system <NAME>"),
+        ("--system lobi --collector greedy:9", 2, "give 1 to 4 victims"),
+        ("--system nosuch", 2, "there is no system `nosuch`; give lobi"),
+        ("--system swl", 2, "`swl` is what runs without it"),
+        ("--system ddb", 2, "`ddb` is simulated only"),
+    ] {
+        refused(&format!("lab run --ram 1MiB {more} -- true"), code, &[word]);
+    }
 }
 
 #[test]
@@ -116,12 +109,7 @@ fn programs_with_a_swap_area_print_the_same_and_their_journals_replay() {
         assert_eq!(stats["counts"]["swap_erases"].as_f64().unwrap(), of("erases"));
         let mut replayed = 0;
         for journal in std::fs::read_dir(&journals).unwrap() {
-            let mut replay = Command::new(env!("CARGO_BIN_EXE_coldframe-lab"));
-            let output = finish({
-                replay.arg("replay").arg(journal.unwrap().path());
-                replay
-            });
-            assert!(output.status.success(), "{}", stderr(&output));
+            done(&format!("replay {}", journal.unwrap().path().display()));
             replayed += 1;
         }
         assert!(replayed > 0);
@@ -141,10 +129,7 @@ fn a_run_can_be_replayed_from_its_journal() {
     let mut run = coldframe(&["--ram", "3MiB", "--policy", "pa-clock", "--journal"], folder.path());
     run.arg(&journal).args(["--", "bzip2", "-k"]).arg(&input);
     assert!(finish(run).status.success());
-    let mut replay = Command::new(env!("CARGO_BIN_EXE_coldframe-lab"));
-    replay.arg("replay").arg(&journal);
-    let output = finish(replay);
-    assert!(output.status.success(), "{}", stderr(&output));
+    done(&format!("replay {}", journal.display()));
 }
 
 #[test]
@@ -187,9 +172,4 @@ fn a_run_is_priced_by_a_sheet_and_what_the_sheet_lacks_is_said() {
     );
     let (stats, _) = priced(&["--device", "LOBI-NAND"]);
     assert!(stats["priced"]["not_in_sheet"].to_string().contains("geometry.capacity"), "{stats}");
-    let mut wrong = coldframe(&["--ram", "1MiB", "--device", "floppy", "--", "true"], folder.path());
-    wrong.stdin(Stdio::null());
-    let output = finish(wrong);
-    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    assert!(stderr(&output).contains("there is no device `floppy`"));
 }

@@ -5,6 +5,7 @@
 //! this where a skipped test would go unnoticed.
 #![forbid(unsafe_code)]
 
+pub mod command;
 pub mod documents;
 pub mod programs;
 pub mod schemas;
