@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all help build symbols demo test oracle programs signals python board bench bench-ahead bench-live bench-compare bench-park bench-truth bench-zram vm header schema settings papers papers-book fuzz soak lint docs dist clean
+.PHONY: all help build symbols demo test oracle programs signals python board bench bench-ahead bench-live bench-compare bench-park bench-truth vm header schema settings papers papers-book fuzz soak lint docs dist clean
 
 all: build
 
@@ -101,10 +101,6 @@ bench-ahead: build
 # The time of a fault by policy and handler, live: what SWL's search while the page loads brings, in pairs.
 bench-swl: build
 	@python3 scripts/swl.py $(BIN) $(SWLFLAGS)
-
-# Measure the time to compress a page, and its size: the numbers of the backings zram-lz4 and zram-zstd.
-bench-zram:
-	$(CARGO) bench --locked -p coldframe-experiment --bench zram
 
 # Boot Debian's own kernels under QEMU, with systemd and cgroup v2, and run the checks of scripts/vm.checks there. Prints
 # what is missing. VMFLAGS=--show: their output, too; --only REGEX: some; --kernel WORD: one kernel.

@@ -2,7 +2,7 @@
 //!
 //! - [`energy`] adds up times and energies by term.
 //! - [`flash`] gives the time, wear and life of flash as a swap device; [`used`] gives what a measured run would have
-//!   cost such a flash; [`start_gap`] levels the wear of memory that is written in place.
+//!   cost such a flash.
 //! - [`swap_energy`] gives the energy of a swap area in DRAM, NVM or eMMC.
 //!
 //! The numbers come from the data sheets of `coldframe-sheet`. This crate knows no engine, no trace and no system.
@@ -10,6 +10,5 @@
 
 pub mod energy;
 pub mod flash;
-pub mod start_gap;
 pub mod swap_energy;
 pub mod used;

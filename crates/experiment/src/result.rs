@@ -8,43 +8,14 @@ use coldframe_lane::LaneResult;
 use coldframe_sheet::quantity::human_count;
 use coldframe_sheet::quantity::show_bytes;
 use coldframe_sheet::StagePrices;
-use coldframe_store::{Cut, Reduction};
 
 use crate::memory::{self, MemoryPrices};
-use crate::sim_result::InForce;
+use crate::sim_result::{InForce, Trace};
 use crate::slots::SlotMap;
 
 mod certainty;
 
-pub use certainty::{caveat, Certainty};
-
-/// Facts about the trace that every result carries.
-#[derive(Clone, Debug)]
-pub struct TraceFacts {
-    /// Path as given.
-    pub path: String,
-    /// Of the file.
-    pub sha256: String,
-    /// The fidelity of its rows.
-    pub fidelity: String,
-    /// In the whole trace.
-    pub references: u64,
-    /// In the whole trace.
-    pub instructions: u64,
-    /// Pages of its recording window.
-    pub window: Option<u64>,
-    /// How it was reduced, and from what.
-    pub reduction: Option<Reduction>,
-    /// The cuts that made it.
-    pub cuts: Vec<Cut>,
-}
-
-impl TraceFacts {
-    /// The reduction, if the trace is a sample.
-    pub fn sampled(&self) -> Option<Reduction> {
-        self.reduction.filter(|reduction| reduction.rate().is_some())
-    }
-}
+pub use certainty::Certainty;
 
 /// The findings of a lane or an oracle.
 #[derive(Clone, Debug)]
@@ -59,7 +30,7 @@ pub enum Simulated {
 #[derive(Clone, Debug)]
 pub struct RunResult {
     /// The trace.
-    pub trace: TraceFacts,
+    pub trace: Trace,
     /// Different pages touched.
     pub pages: usize,
     /// Every setting in force.

@@ -2,6 +2,8 @@
 //! key.path=value`, then by flags. One table makes the types here, the types of the Python package and the page
 //! `docs/book/src/settings.md`.
 
+use std::path::Path;
+
 use coldframe_core::Ps;
 use coldframe_sheet::quantity;
 use schemars::JsonSchema;
@@ -176,11 +178,8 @@ settings! {
         size: String, "size or %", "with a backing: 128MiB; else `swap.blocks`";
         /// Backings that compress: how many times smaller a page becomes.
         ratio: String, "times", "as measured: 3.5 (lz4), 6.9 (zstd)";
-        /// A page that is read in its slot is copied after this many lines; `sheet`: when lines have cost as much as
-        /// a copy, by the devices' sheets.
-        reads_max: ReadsMax, "lines, or sheet", "never";
-        /// Tasks in the foreground: start-gap moves its gap after this many writes, for the area's life.
-        start_gap: u32, "writes", "no wear levelling";
+        /// A page that is read in its slot is copied after this many lines.
+        reads_max: u32, "lines", "never";
         /// Tasks in the foreground: a file whose `[machine]` describes the phone.
         phone: String, "path", "data/workloads/phone.toml";
     }
@@ -209,16 +208,6 @@ pub(crate) fn is_default<T: Default + PartialEq>(table: &T) -> bool {
     *table == T::default()
 }
 
-/// `swap.reads_max`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum ReadsMax {
-    /// This many lines.
-    Lines(u32),
-    /// `sheet`; any other word is refused when it is resolved.
-    Word(String),
-}
-
 impl Settings {
     /// Settings from a configuration file's text, then from `key.path=value` texts.
     ///
@@ -245,6 +234,18 @@ impl Settings {
 }
 
 impl Settings {
+    /// As [`Settings::read`], with the text of a file.
+    ///
+    /// # Errors
+    /// As [`Settings::read`], or the file cannot be read.
+    pub fn of(config: Option<&Path>, sets: &[String]) -> Result<Settings, ExperimentError> {
+        let Some(path) = config else { return Settings::read(None, sets) };
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path);
+        let text = text.map_err(|e| ExperimentError::Io { path: name.clone(), reason: e.to_string() })?;
+        Settings::read(Some((&name, &text)), sets)
+    }
+
     /// As a configuration file.
     ///
     /// # Errors
@@ -412,7 +413,6 @@ Times, sizes and parts have their unit with them, as `40us`, `64KiB` or `50%`.
                     ("String", "ram" | "page") => "str | int",
                     ("String", _) => "str",
                     ("bool", _) => "bool",
-                    ("ReadsMax", _) => "int | str",
                     _ => "int",
                 };
                 let about = format!("{} ({unit}; default: {default})", about.trim()).replace('`', "``");

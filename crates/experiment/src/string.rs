@@ -14,8 +14,9 @@ use crate::fitness;
 use crate::owner::Owners;
 use crate::progress::{tell, Progress, Sink, Unit};
 use crate::resolve::string as resolve;
-use crate::result::{RunResult, TraceFacts};
+use crate::result::RunResult;
 use crate::settings::Settings;
+use crate::sim_result::Trace;
 use crate::systems::front_end::FrontKey;
 
 mod certainty;
@@ -60,7 +61,7 @@ pub struct Known<'a> {
     /// Where it is.
     pub path: &'a Path,
     /// What results say of it.
-    pub facts: &'a TraceFacts,
+    pub facts: &'a Trace,
     /// If given, the trace's shortened string behind the front end is used instead of the trace.
     pub short: Option<&'a Short>,
     /// Rows after which to stop; of a shortened string, the blocks with as many rows.
@@ -144,7 +145,7 @@ struct Ask<'a> {
     /// The costs of pages under each configuration.
     page_costs: Option<&'a mut [Vec<PlacedCost>]>,
     /// Facts about the trace, if they are known.
-    facts: Option<&'a TraceFacts>,
+    facts: Option<&'a Trace>,
     /// The shortened string to use instead of the trace.
     short: Option<&'a Short>,
     /// Makes the policy of the first configuration, instead of the one that the settings name.

@@ -90,45 +90,9 @@ impl Area {
     /// line).
     pub fn line_energy(&self) -> Pj {
         match &self.electric {
-            Electric::Bus(memory) => bus_energy(memory, LINE, Bytes::ZERO, &ONE_READ).total(),
+            Electric::Bus(memory) => line(memory),
             Electric::None | Electric::Card(_) => Pj(0),
         }
-    }
-}
-
-/// The number of lines of a page, read in its slot, whose extra cost over DRAM equals the cost of copying the page
-/// once.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct BreakEven {
-    /// By energy.
-    pub energy: f64,
-    /// By time.
-    pub time: f64,
-}
-
-impl BreakEven {
-    /// Whole lines by energy, which is what the paper saves.
-    pub fn lines(self) -> u32 {
-        self.energy as u32
-    }
-}
-
-impl Area {
-    /// The number of lines after which a copy would have been cheaper, by the sheets of the area and of DRAM: the
-    /// page read and written, divided by the extra cost of a line here, each line with an activation. `None`: never,
-    /// since a line costs no more here.
-    ///
-    /// # Errors
-    /// The sheet of DRAM lacks a number.
-    pub fn break_even(&self) -> Result<Option<BreakEven>, ExperimentError> {
-        let Electric::Bus(memory) = &self.electric else { return Ok(None) };
-        let dram = sheet::find("LPDDR2-DRAM")?.bus_memory()?;
-        let ((line_t, line_e), (near_t, near_e)) = (cost(memory, LINE, false), cost(&dram, LINE, false));
-        let ((page_t, page_e), (into_t, into_e)) = (cost(memory, PAGE, false), cost(&dram, PAGE, true));
-        let even = |copy: f64, line: f64, near: f64| if line > near { copy / (line - near) } else { f64::INFINITY };
-        let energy = even(page_e + into_e, line_e, near_e);
-        let time = even((page_t + into_t).0 as f64, line_t.0 as f64, near_t.0 as f64);
-        Ok(Some(BreakEven { energy, time }).filter(|even| even.energy.is_finite()))
     }
 
     /// The extra cost of reading one line here over DRAM; negative if DRAM costs more.
@@ -138,14 +102,13 @@ impl Area {
     pub fn line_excess(&self) -> Result<f64, ExperimentError> {
         let dram = sheet::find("LPDDR2-DRAM")?.bus_memory()?;
         let Electric::Bus(memory) = &self.electric else { return Ok(0.0) };
-        Ok(cost(memory, LINE, false).1 - cost(&dram, LINE, false).1)
+        Ok(line(memory).0 as f64 - line(&dram).0 as f64)
     }
 }
 
-/// The cost of some bytes read or written at once in a memory: time, and energy in picojoules.
-fn cost(m: &BusMemory, size: Bytes, writes: bool) -> (Ps, f64) {
-    let counts = SwapCounts { swap_ins: u64::from(!writes), swap_outs: u64::from(writes), up_time: Ps::ZERO };
-    (bus_times(m, size, &counts).active, bus_energy(m, size, Bytes(0), &counts).total().0 as f64)
+/// The energy of reading a line of a memory.
+fn line(memory: &BusMemory) -> Pj {
+    bus_energy(memory, LINE, Bytes::ZERO, &ONE_READ).total()
 }
 
 /// A line of the processor's caches: 64 bytes in the second level, the one next to memory (2.3 GHz Qualcomm 8974, Krait
@@ -293,19 +256,6 @@ mod tests {
         assert!(refusal.contains("iNAND-eMMC") && refusal.contains("power.pre_pdn"), "{refusal}");
         let refusal = Area::of(&BACKINGS[1], Some("LPDDR2-PCM"), PAGE).unwrap_err().to_string();
         assert!(refusal.contains("LPDDR2-PCM") && refusal.contains("supply.voltage"), "{refusal}");
-    }
-
-    #[test]
-    fn a_copy_pays_where_what_lines_cost_more_adds_up_to_it() {
-        let pcm = area(3, None).break_even().unwrap().unwrap();
-        let (far, near) = ("LPDDR2-PCM", "LPDDR2-DRAM");
-        let of = |name: &str, size, writes| cost(&sheet::find(name).unwrap().bus_memory().unwrap(), size, writes).1;
-        let in_slot = pcm.energy * of(far, LINE, false);
-        let copied = of(far, PAGE, false) + of(near, PAGE, true) + pcm.energy * of(near, LINE, false);
-        assert!((in_slot / copied - 1.0).abs() < 1e-9, "{in_slot} pJ in the slot, {copied} pJ copied");
-        assert_eq!((pcm.lines(), pcm.time.round()), (99, 86.0));
-        // A swap area in DRAM itself is never worth leaving by this sum, nor is a card read in place.
-        assert_eq!((area(0, None).break_even().unwrap(), area(1, None).break_even().unwrap()), (None, None));
     }
 
     #[test]

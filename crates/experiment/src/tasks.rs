@@ -13,9 +13,8 @@ use rayon::prelude::*;
 use crate::error::ExperimentError;
 use crate::progress::{tell, Progress, Sink, Unit};
 use crate::resolve::{self, Drive, TasksPlan};
-use crate::result::TraceFacts;
 use crate::settings::Settings;
-use crate::sim_result::InForce;
+use crate::sim_result::{InForce, Trace};
 use crate::string::{self, pages_touched};
 use crate::systems::backing::PAGE;
 use crate::systems::front_end::{spaces, FrontKey};
@@ -36,7 +35,7 @@ pub struct TasksOutcome {
     /// Every setting in force.
     pub config: InForce,
     /// The trace.
-    pub trace: TraceFacts,
+    pub trace: Trace,
     /// Frames.
     pub frames: usize,
     /// Bytes of a page.
@@ -108,7 +107,7 @@ pub fn run_prefix(
 /// A trace and its tasks, for several plans.
 struct Inputs {
     trace: Provenance,
-    facts: TraceFacts,
+    facts: Trace,
     /// Whether its rows have times.
     timed: bool,
     /// By page size.

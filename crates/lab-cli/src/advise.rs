@@ -7,7 +7,7 @@ use coldframe_answer::machine::Machine;
 use coldframe_answer::{Answer, Reading, Recorded, DEVICE};
 use coldframe_experiment::drive::is_swap_trace;
 use coldframe_experiment::settings::policies;
-use coldframe_experiment::{ExperimentError, Settings};
+use coldframe_experiment::Settings;
 use coldframe_plots::board_answer as words;
 use coldframe_search::limits::{percent, years};
 use coldframe_search::{advise, json, Advice, Cache, Limits, Question};
@@ -132,15 +132,14 @@ pub struct How {
 impl How {
     /// The longest extra run time, as a part of the stand-alone time.
     pub fn slowdown(&self) -> Result<Option<f64>, Failure> {
-        let percent = self.max_slowdown.as_deref().map(quantity::percent).transpose();
-        let percent = percent.map_err(|e| Failure::usage(format!("--max-slowdown: {e}")))?;
+        let percent = Failure::option("--max-slowdown", self.max_slowdown.as_deref(), quantity::percent)?;
         Ok(percent.map(|percent| percent / 100.0))
     }
 
     /// The stand-alone time, in seconds.
     pub fn program_seconds(&self) -> Result<Option<f64>, Failure> {
-        let time = self.program_time.as_deref().map(quantity::time).transpose();
-        Ok(time.map_err(|e| Failure::usage(format!("--program-time: {e}")))?.map(|time| time.0 as f64 / 1e12))
+        let time = Failure::option("--program-time", self.program_time.as_deref(), quantity::time)?;
+        Ok(time.map(|time| time.0 as f64 / 1e12))
     }
 
     /// The first given option that only has a meaning for a board.
@@ -235,8 +234,7 @@ pub fn fits(found: &Answer, asked: &Asked) -> Result<bool, Failure> {
 
 /// The limit in bytes, if it was given.
 pub fn max_ram(how: &How) -> Result<Option<u64>, Failure> {
-    let most = how.max_ram.as_deref().map(quantity::bytes).transpose();
-    Ok(most.map_err(|e| Failure::usage(format!("--max-ram: {e}")))?.map(|most| most.0))
+    Ok(Failure::option("--max-ram", how.max_ram.as_deref(), quantity::bytes)?.map(|most| most.0))
 }
 
 /// 1: the answer is no.
@@ -264,25 +262,15 @@ pub fn answer(asked: &Asked, quiet: bool) -> Result<Advice, Failure> {
 }
 
 fn question(asked: &Asked) -> Result<Question, Failure> {
-    let file = asked.how.config.as_ref().map(|path| -> Result<String, ExperimentError> {
-        std::fs::read_to_string(path)
-            .map_err(|e| ExperimentError::Io { path: path.display().to_string(), reason: e.to_string() })
-    });
-    let (file, name) = (file.transpose()?, asked.how.config.as_ref().map(|p| p.display().to_string()));
-    let mut base = Settings::read(name.as_deref().zip(file.as_deref()), &asked.how.set)?;
+    let mut base = Settings::of(asked.how.config.as_deref(), &asked.how.set)?;
     base.system = asked.how.system.clone().or(base.system);
-    let size = |option: &str, text: &Option<String>| {
-        text.as_deref().map(quantity::bytes).transpose().map_err(|e| Failure::usage(format!("{option}: {e}")))
-    };
-    let time = |option: &str, text: &Option<String>| {
-        text.as_deref().map(quantity::time).transpose().map_err(|e| Failure::usage(format!("{option}: {e}")))
-    };
-    let energy = asked.how.max_energy.as_deref().map(quantity::energy).transpose();
+    let size = |option, text: &Option<String>| Failure::option(option, text.as_deref(), quantity::bytes);
+    let time = |option, text: &Option<String>| Failure::option(option, text.as_deref(), quantity::time);
     let limits = Limits {
         slowdown: asked.how.max_slowdown.as_deref().map(|text| percent("max-slowdown", text)).transpose()?,
         p99: time("--max-p99", &asked.how.max_p99)?,
         life: asked.how.min_life.as_deref().map(|text| years("min-life", text)).transpose()?,
-        energy: energy.map_err(|e| Failure::usage(format!("--max-energy: {e}")))?,
+        energy: Failure::option("--max-energy", asked.how.max_energy.as_deref(), quantity::energy)?,
         ram: size("--max-ram", &asked.how.max_ram)?,
     };
     Ok(Question {

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use coldframe_answer::AnswerError;
 use coldframe_experiment::ExperimentError;
 use coldframe_record::RecordError;
+use coldframe_sheet::quantity::QuantityError;
 use coldframe_store::TraceError;
 use coldframe_terminal::output::OutputError;
 
@@ -40,6 +41,15 @@ impl Failure {
     /// Wrong usage.
     pub fn usage(message: impl Into<String>) -> Failure {
         Failure::Other { message: message.into(), code: 2 }
+    }
+
+    /// The quantity of an option, if it is given.
+    pub fn option<T>(
+        name: &str,
+        text: Option<&str>,
+        read: impl Fn(&str) -> Result<T, QuantityError>,
+    ) -> Result<Option<T>, Failure> {
+        text.map(read).transpose().map_err(|e| Failure::usage(format!("{name}: {e}")))
     }
 
     /// Shows it on stderr.

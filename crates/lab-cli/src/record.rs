@@ -113,8 +113,7 @@ fn stop_by_signal(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
 }
 
 fn max_time(args: &Args) -> Result<Option<Duration>, Failure> {
-    let time = args.time.as_deref().map(quantity::time).transpose();
-    let time = time.map_err(|e| Failure::usage(format!("--for: {e}")))?;
+    let time = Failure::option("--for", args.time.as_deref(), quantity::time)?;
     Ok(time.map(|time| Duration::from_nanos(time.0 / 1000)))
 }
 

@@ -7,12 +7,13 @@ use std::process::ExitCode;
 
 use coldframe_core::Ps;
 use coldframe_experiment::drive::{self, Drive, Outcomes};
-use coldframe_experiment::result::{caveat, Certainty};
+use coldframe_experiment::result::Certainty;
 use coldframe_experiment::settings::{policies, SIZES_DEFAULT};
 use coldframe_experiment::sim_result::{EngineCounts, OneString};
 use coldframe_experiment::{ExperimentError, Progress, RunResult, Settings, Sweep};
 use coldframe_plots::results_table::results as table;
 use coldframe_sheet::quantity::{human_count, human_size};
+use coldframe_show::html::words::text;
 use coldframe_show::plot::{stack, Plot, Series};
 
 use coldframe_lane::{LaneResult, Latency};
@@ -154,19 +155,8 @@ fn any_system(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The settings of `-c` and `--set`.
-fn base(args: &Args) -> Result<Settings, Failure> {
-    let read = |path: &PathBuf| {
-        let text = std::fs::read_to_string(path);
-        text.map_err(|e| ExperimentError::Io { path: path.display().to_string(), reason: e.to_string() })
-    };
-    let file = args.config.as_ref().map(read).transpose()?;
-    let name = args.config.as_ref().map(|p| p.display().to_string());
-    Ok(Settings::read(name.as_deref().zip(file.as_deref()), &args.set)?)
-}
-
 fn settings(args: &Args) -> Result<Vec<Settings>, Failure> {
-    let mut base = base(args)?;
+    let mut base = Settings::of(args.config.as_deref(), &args.set)?;
     if let Some(stream) = &args.stream {
         base.stream = Some(stream.clone());
     }
@@ -312,9 +302,9 @@ fn of_string(args: &Args, results: &[RunResult]) -> String {
         if first.has_icache { "instructions" } else { "page references" },
         human_count(first.pages as u64),
         human_size(first.page.0),
-        first.trace.fidelity,
+        text(&first.trace.fidelity),
     );
-    if let Some(caveat) = caveat(&first.trace) {
+    if let Some(caveat) = &first.trace.caveat {
         out += &format!("{caveat}\n");
     }
     if first.has_icache {

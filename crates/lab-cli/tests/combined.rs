@@ -148,8 +148,8 @@ fn a_swap_traces_area_keeps_a_journal_that_replays_also_on_a_device_that_fails()
     for words in ["--collector cba:4", "--layout linux-ftl --collector greedy", "--layout linux"] {
         let words = format!("--blocks 1024 {words}");
         let (result, commands) = journaled(&folder, SWAPS, &words);
-        let done = ["programs", "copies", "erases"].map(|name| count(&result, name)).iter().sum::<u64>();
-        assert_eq!(done, commands, "{words}: {}", result["counts"]);
+        let commanded = ["programs", "copies", "erases"].map(|name| count(&result, name)).iter().sum::<u64>();
+        assert_eq!(commanded, commands, "{words}: {}", result["counts"]);
         let (failing, _) = journaled(&folder, SWAPS, &format!("{words} --fail 0.05%:3"));
         assert!(count(&failing, "bad_blocks") > 0, "{words}: {}", failing["counts"]);
         assert!(result["counts"]["bad_blocks"].is_null());

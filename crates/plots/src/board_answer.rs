@@ -4,9 +4,9 @@ use coldframe_core::{Bytes, Ps};
 use coldframe_drivers::shorten::WINDOW;
 use coldframe_sheet::quantity::{human_count, human_size, human_time};
 
-use coldframe_experiment::result::caveat;
 use coldframe_search::cost::{Cost, Range};
 use coldframe_search::{Advice, Candidate};
+use coldframe_show::html::words::text;
 use coldframe_show::plot::{short, Plot, Series};
 use coldframe_show::table::styled;
 
@@ -119,17 +119,18 @@ fn regions(advice: &Advice) -> String {
 
 fn sure(advice: &Advice) -> String {
     let s = &advice.search;
-    let mut out = format!("  trace: {}, {} references\n", advice.trace.fidelity, human_count(advice.trace.references));
-    out += &caveat(&advice.trace).map(|label| format!("  {label}\n")).unwrap_or_default();
+    let references = human_count(advice.trace.references.unwrap_or_default());
+    let mut out = format!("  trace: {}, {references} references\n", text(&advice.trace.fidelity));
+    out += &advice.trace.caveat.as_ref().map(|label| format!("  {label}\n")).unwrap_or_default();
     let kinds = human_count(s.families as u64);
     out +=
         &format!("  searched: {kinds} kinds of configuration, {} runs in full", human_count(s.configurations as u64));
     match (&s.short, s.rungs.is_empty()) {
         (Some(short), _) => {
             let left = human_count(short.families as u64);
-            let (kept, all) = (human_count(short.references), human_count(advice.trace.references));
+            let kept = human_count(short.references);
             out += &format!(
-                "; all kinds were tried on {kept} of {all} references, of each page the first and the last in a window of {WINDOW}; only \
+                "; all kinds were tried on {kept} of {references} references, of each page the first and the last in a window of {WINDOW}; only \
                  the {left} that need the least there went through the whole trace, and every number here is from that\n"
             );
         }

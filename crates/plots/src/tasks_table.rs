@@ -4,7 +4,6 @@ use std::path::Path;
 
 use coldframe_core::Ps;
 use coldframe_drivers::tasks::TaskResult;
-use coldframe_experiment::result::caveat;
 use coldframe_experiment::systems::backing;
 use coldframe_experiment::tasks::{share, OnPhone, TasksOutcome};
 use coldframe_sheet::quantity::{human_count, human_size, human_time};
@@ -44,7 +43,11 @@ pub fn table(path: &Path, outcomes: &[TasksOutcome]) -> String {
     let tasks = outcomes.first().map_or(0, |outcome| outcome.names.len());
     let pages = outcomes.first().map_or(0, |outcome| outcome.pages);
     let mut text = format!("{}: {}, {} pages touched\n", path.display(), count_of(tasks), human_count(pages as u64));
-    text += &outcomes.first().and_then(|outcome| caveat(&outcome.trace)).map(|label| label + "\n").unwrap_or_default();
+    text += &outcomes
+        .first()
+        .and_then(|outcome| outcome.trace.caveat.as_ref())
+        .map(|label| format!("{label}\n"))
+        .unwrap_or_default();
     text += &format!(
         "{}\n",
         styled(&HEADINGS, outcomes.iter().map(sums).collect(), 2).least(&["frames", "in flight", "useless"])
@@ -112,7 +115,7 @@ fn on_phone(path: &Path, outcomes: &[(&TasksOutcome, &OnPhone)]) -> String {
     out += &format!("{}\n", styled(&PHONE_HEADINGS, rows, 4).least(&["ended", "card I/O", "swap", "policy"]));
     out += "ended: tasks that the low memory killer took. switch back: mean fault handling until the task answers, from each task's second visit on.\n\
          energy: of the swap area by DR.Swap's equations 1 to 14; its terms and every switch are in --format json. life: the same load without a pause.\n";
-    out += &caveat(&first.trace).map(|caveat| caveat + "\n").unwrap_or_default();
+    out += &first.trace.caveat.as_ref().map(|caveat| format!("{caveat}\n")).unwrap_or_default();
     let homeless: u64 = outcomes.iter().map(|(outcome, _)| outcome.result.counts.homeless).sum();
     if homeless > 0 {
         let pages = human_count(homeless);

@@ -178,7 +178,7 @@ impl From<&Advice> for Answer {
             schema_version: SCHEMA_VERSION,
             kind: "advice".into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            trace: Trace::new(&advice.trace, None),
+            trace: advice.trace.clone(),
             limits: (&advice.limits).into(),
             met: advice.best.is_some(),
             footprint_bytes: advice.footprint.0,

@@ -50,7 +50,7 @@ pub struct Candidate {
 #[derive(Clone, Debug)]
 pub struct Advice {
     /// The trace, its hash and its fidelity.
-    pub trace: coldframe_experiment::result::TraceFacts,
+    pub trace: coldframe_experiment::sim_result::Trace,
     /// Bytes of all pages that the trace touches: with this RAM no page is ever evicted.
     pub footprint: Bytes,
     /// The smallest RAM that meets the limits; `None` if no RAM does.

@@ -24,8 +24,9 @@ use crate::question::Question;
 use coldframe_experiment::error::ExperimentError;
 use coldframe_experiment::progress::Progress;
 use coldframe_experiment::resolve;
-use coldframe_experiment::result::{RunResult, TraceFacts};
+use coldframe_experiment::result::RunResult;
 use coldframe_experiment::settings::{Settings, Swap};
+use coldframe_experiment::sim_result::Trace;
 use coldframe_experiment::string::{Known, PlacedCost};
 use coldframe_experiment::{systems, tasks};
 
@@ -79,7 +80,7 @@ struct Family {
 
 pub(super) struct Tried<'a> {
     path: &'a Path,
-    facts: &'a TraceFacts,
+    facts: &'a Trace,
     trace: Provenance,
     rows: u64,
     short: Option<Short>,
@@ -113,7 +114,7 @@ const NOTED_MAX: usize = 1 << 22;
 
 impl<'a> Tried<'a> {
     pub(super) fn new(
-        (path, facts): (&'a Path, &'a TraceFacts),
+        (path, facts): (&'a Path, &'a Trace),
         question: &'a Question,
         families: Vec<Settings>,
         first: First,

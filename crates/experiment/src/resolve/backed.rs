@@ -9,9 +9,9 @@ use super::log::{self, LogArea};
 use super::{names, size, FrontKey, Pages};
 use crate::error::ExperimentError;
 use crate::phone::{self, MachineParameters};
-use crate::settings::{ReadsMax, Settings, Swap};
+use crate::settings::{Settings, Swap};
 use crate::sim_result::{Area as Shown, Backed};
-use crate::swap_prices::{prices, Area, BreakEven, PhonePrices};
+use crate::swap_prices::{prices, Area, PhonePrices};
 use crate::systems::backing::{self, Backing, Compression, PAGE};
 use crate::systems::{self, System};
 
@@ -60,19 +60,17 @@ pub(super) fn in_area(
 ) -> Result<BackedArea, ExperimentError> {
     let s = &settings.swap;
     let prices = prices(&area, &phone)?;
-    let reads_max = reads_max(s, &area)?;
     let log = log(s, &area, &prices)?;
     let settings = Backed {
         backing: area.name.into(),
         device: area.device.clone(),
         size: show_bytes(area.size),
         direct_read: area.direct_read,
-        reads_max,
-        start_gap: s.start_gap,
+        reads_max: s.reads_max,
         takes_ram: (area.takes > Bytes::ZERO).then(|| show_bytes(area.takes)),
         ratio: area.ratio().filter(|_| area.takes > Bytes::ZERO),
     };
-    Ok(BackedArea { area, prices, phone, reads_max, log, settings })
+    Ok(BackedArea { area, prices, phone, reads_max: s.reads_max, log, settings })
 }
 
 impl BackedArea {
@@ -145,18 +143,6 @@ fn with_ratio(settings: &Settings, backing: &Backing) -> Result<Backing, Experim
         return bad(FIELD, format!("`{text}` is not known; give how many times smaller a page becomes, 1 to 1000"));
     };
     Ok(Backing { compression: Some(Compression { ratio, ..compression }), ..*backing })
-}
-
-/// The number of reads that a page may have in its slot.
-fn reads_max(s: &Swap, area: &Area) -> Result<Option<u32>, ExperimentError> {
-    match &s.reads_max {
-        None => Ok(None),
-        Some(ReadsMax::Lines(lines)) => Ok(Some(*lines)),
-        Some(ReadsMax::Word(word)) if word == "sheet" => Ok(area.break_even()?.map(BreakEven::lines)),
-        Some(ReadsMax::Word(word)) => {
-            bad("swap.reads_max", format!("`{word}` is neither a number of lines nor `sheet`; give one of them"))
-        }
-    }
 }
 
 fn phone(settings: &Settings) -> Result<MachineParameters, ExperimentError> {

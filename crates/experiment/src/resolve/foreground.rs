@@ -11,7 +11,7 @@ use super::tasks::{Base, ForegroundPlan, TasksPlan};
 use super::{failures, front, names, refuse, size, Pages};
 use crate::error::ExperimentError;
 use crate::phone::MachineParameters;
-use crate::settings::{self, Machine, Settings, Swap, Tasks, Time};
+use crate::settings::{self, Machine, Settings, Tasks, Time};
 use crate::swap_prices::Area;
 use crate::systems;
 use crate::systems::backing::{Backing, PAGE};
@@ -85,7 +85,6 @@ fn plan(settings: &Settings, backed: BackedArea, frames: usize) -> Result<TasksP
     let foreground = ForegroundPlan {
         system: system.unwrap_or(systems::of_foreground().0),
         reference: settings::time("front_end.reference", &settings.front_end.reference)?.unwrap_or(REFERENCE),
-        start_gap: start_gap(&settings.swap)?,
     };
     Ok(TasksPlan { base: Base::Phone(foreground), config, backed: Some(backed), settings: Tasks::default() })
 }
@@ -111,13 +110,6 @@ fn refuse_others(s: &Settings) -> Result<(), ExperimentError> {
         ("limit.accesses", s.limit.accesses.is_some(), ONE_STRING),
         ("stream", s.stream.as_deref().is_some_and(|stream| stream != "ID"), ONE_STRING),
     ])
-}
-
-fn start_gap(s: &Swap) -> Result<Option<u32>, ExperimentError> {
-    match s.start_gap {
-        Some(0) => bad("swap.start_gap", "is 0; give at least 1 write between moves, such as 100, or leave it out"),
-        psi => Ok(psi),
-    }
 }
 
 #[cfg(test)]
@@ -146,8 +138,6 @@ mod tests {
     fn the_threshold_is_a_number_or_the_sheets() {
         let of = |set: &str| resolved(&["ram=1MiB", set]).unwrap().config.machine.reads_max;
         assert_eq!((of("swap.reads_max=7"), of("swap.backing=nvm")), (Some(7), None));
-        // By energy after 99.35 lines (see prices.rs).
-        assert_eq!(of("swap.reads_max=sheet"), Some(99));
     }
 
     #[test]
@@ -168,8 +158,6 @@ mod tests {
             (&["ram=1MiB", "machine.evict_batch=4"], "machine"),
             (&["ram=1MiB", "limit.skip=9"], "limit.skip"),
             (&["ram=1MiB", "time.program=1us"], "fault_us"),
-            (&["ram=1MiB", "swap.reads_max=often"], "`often` is neither"),
-            (&["ram=1MiB", "swap.start_gap=0"], "swap.start_gap"),
             (&["ram=1MiB", "device=STT-MRAM", "swap.size=129MiB"], "128MiB of STT-MRAM"),
             (&["ram=1MiB", "swap.phone=nowhere.toml"], "nowhere.toml"),
             (&["ram=1MiB", "device=nowhere.toml"], "nowhere.toml"),

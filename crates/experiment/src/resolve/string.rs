@@ -216,7 +216,6 @@ fn area(
         ("swap.backing", s.backing.is_some(), &why),
         ("swap.size", s.size.is_some(), &why),
         ("swap.reads_max", s.reads_max.is_some(), &why),
-        ("swap.start_gap", s.start_gap.is_some(), &why),
         ("swap.phone", s.phone.is_some(), &why),
     ])?;
     let copy = device.load + device.program.unwrap_or(Ps::ZERO);

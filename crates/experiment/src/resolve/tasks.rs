@@ -26,8 +26,6 @@ pub struct ForegroundPlan {
     pub system: &'static System,
     /// Time of a reference if the trace has no times.
     pub reference: Ps,
-    /// Writes after which start-gap moves its gap.
-    pub start_gap: Option<u32>,
 }
 
 /// A configuration of tasks under a scheduler with every name resolved.
@@ -265,7 +263,6 @@ const PREFETCH: &str = "75";
 
 /// The area with a backing, if settings or system ask for one.
 fn backed(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Result<Option<BackedArea>, ExperimentError> {
-    refuse(&[("swap.start_gap", settings.swap.start_gap.is_some(), "is for tasks in the foreground; leave it out")])?;
     if !backed::is_wanted(settings) {
         return Ok(None);
     }

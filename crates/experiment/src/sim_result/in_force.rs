@@ -1,6 +1,6 @@
 //! The settings in force, as results show them.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 use crate::error::ExperimentError;
@@ -34,6 +34,7 @@ pub struct Machine {
 
 /// The swap area in force.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = the_ratio_is_a_number)]
 pub struct Area {
     /// Its place, if it has a backing.
     #[serde(flatten)]
@@ -41,6 +42,11 @@ pub struct Area {
     /// Settings of a log of erase blocks, or of Linux's slots.
     #[serde(flatten)]
     pub log: Swap,
+}
+
+/// Not the text that the setting is.
+fn the_ratio_is_a_number(schema: &mut Schema) {
+    schema.pointer_mut("/properties/ratio/type").map(|kind| *kind = serde_json::json!(["number", "null"]));
 }
 
 /// The settings of an area with a backing that are in force.
@@ -52,7 +58,6 @@ pub struct Backed {
     pub size: String,
     pub direct_read: bool,
     pub reads_max: Option<u32>,
-    pub start_gap: Option<u32>,
     /// RAM that a full area takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub takes_ram: Option<String>,

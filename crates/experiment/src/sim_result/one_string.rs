@@ -238,7 +238,7 @@ pub struct Host {
 
 impl From<&RunResult> for SimResult {
     fn from(run: &RunResult) -> SimResult {
-        let trace = Trace::new(&run.trace, Some(run.pages));
+        let trace = Trace { pages: Some(run.pages), ..run.trace.clone() };
         SimResult::new(trace, run.config.clone(), Sections::String(Box::new(run.into())))
     }
 }

@@ -9,7 +9,6 @@ use coldframe_store::{Cut, Reduction};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::result::{caveat, TraceFacts};
 use crate::slots::SlotMap;
 
 /// Picoseconds or picojoules, by the name of the term.
@@ -56,21 +55,9 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// From these facts. `pages`: the number of pages that it touches, if it is to be shown.
-    pub fn new(facts: &TraceFacts, pages: Option<usize>) -> Trace {
-        Trace {
-            path: facts.path.clone(),
-            sha256: facts.sha256.clone(),
-            fidelity: Some(facts.fidelity.clone()),
-            references: Some(facts.references),
-            instructions: Some(facts.instructions),
-            pages,
-            window_pages: facts.window,
-            reduction: facts.reduction,
-            cuts: facts.cuts.clone(),
-            caveat: caveat(facts),
-            notes: Vec::new(),
-        }
+    /// The reduction, if the trace is a sample.
+    pub fn sampled(&self) -> Option<Reduction> {
+        self.reduction.filter(|reduction| reduction.rate().is_some())
     }
 }
 

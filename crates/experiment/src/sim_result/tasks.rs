@@ -250,7 +250,7 @@ impl From<&TasksOutcome> for SimResult {
             swap: r.swap.as_ref().map(|done| SwapArea::new(done, None)),
             foreground: outcome.on_phone.as_ref().and_then(|phone| Foreground::new(outcome, phone)),
         };
-        let trace = Trace::new(&outcome.trace, Some(outcome.pages));
+        let trace = Trace { pages: Some(outcome.pages), ..outcome.trace.clone() };
         SimResult::new(trace, outcome.config.clone(), Sections::Tasks(Box::new(sections)))
     }
 }

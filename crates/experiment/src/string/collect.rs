@@ -7,10 +7,11 @@ use super::certainty::estimates;
 use super::share::Share;
 use crate::owner::Owners;
 use crate::resolve::Plan;
-use crate::result::{Certainty, RunResult, Simulated, TraceFacts};
+use crate::result::{Certainty, RunResult, Simulated};
+use crate::sim_result::Trace;
 use crate::slots::SlotMap;
 
-pub(super) fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts, owners: &Owners<'_>) -> Vec<RunResult> {
+pub(super) fn collect(plans: &[Plan], shares: &mut [Share], facts: &Trace, owners: &Owners<'_>) -> Vec<RunResult> {
     let mut simulated: Vec<Option<(Simulated, Certainty)>> = vec![None; plans.len()];
     let mut slots: Vec<Option<SlotMap>> = vec![None; plans.len()];
     for share in shares.iter_mut() {
@@ -63,7 +64,7 @@ fn device_energy(plan: &Plan, simulated: &Simulated) -> Vec<(&'static str, Pj)> 
 }
 
 /// The results of a share's oracles, by configuration.
-fn oracle_answers(share: &mut Share, plans: &[Plan], facts: &TraceFacts) -> Vec<(usize, (Simulated, Certainty))> {
+fn oracle_answers(share: &mut Share, plans: &[Plan], facts: &Trace) -> Vec<(usize, (Simulated, Certainty))> {
     let answers = share.run.oracle_results();
     if let Some((whole, rate)) = facts.reduction.and_then(|reduction| Some((reduction, reduction.rate()?))) {
         // For a sample, one oracle takes the answers of all.

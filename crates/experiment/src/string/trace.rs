@@ -5,12 +5,14 @@ use std::io::Read;
 use std::path::Path;
 
 use coldframe_drivers::shorten::{Short, Shortener};
+use coldframe_formats::reduce::Method;
 use coldframe_store::{Block, Provenance, Reader, Wanted};
 use sha2::{Digest, Sha256};
 
 use crate::error::ExperimentError;
 use crate::progress::{tell, Progress, Unit};
-use crate::result::TraceFacts;
+use crate::reuse::CLASSES;
+use crate::sim_result::Trace;
 use crate::systems::front_end::FrontKey;
 
 /// The columns that the file has and the simulator needs.
@@ -76,19 +78,45 @@ pub fn shortened(
 ///
 /// # Errors
 /// The file cannot be hashed.
-pub fn facts(path: &Path, trace: &Provenance) -> Result<TraceFacts, ExperimentError> {
-    Ok(TraceFacts {
+pub fn facts(path: &Path, trace: &Provenance) -> Result<Trace, ExperimentError> {
+    Ok(Trace {
         path: path.display().to_string(),
         sha256: sha256(path)?,
-        fidelity: serde_json::to_value(trace.fidelity)
-            .ok()
-            .and_then(|v| v.as_str().map(Into::into))
-            .unwrap_or_default(),
-        references: trace.references,
-        instructions: trace.instructions,
-        window: trace.window,
+        fidelity: Some(trace.fidelity.name().into()),
+        references: Some(trace.references),
+        instructions: Some(trace.instructions),
+        pages: None,
+        window_pages: trace.window,
         reduction: trace.reduction,
         cuts: trace.cuts.clone(),
+        caveat: caveat(trace),
+        notes: Vec::new(),
+    })
+}
+
+/// A note for readers of results, if the trace does not have every reference.
+fn caveat(trace: &Provenance) -> Option<String> {
+    let cuts = trace.cuts.iter().map(|cut| format!("A part of a trace: {cut}."));
+    let all: Vec<String> = reduction_note(trace).into_iter().chain(cuts).collect();
+    (!all.is_empty()).then(|| all.join(" "))
+}
+
+/// What the recording or the reduction has kept.
+fn reduction_note(trace: &Provenance) -> Option<String> {
+    if let Some(window) = trace.window {
+        return Some(format!(
+            "Recorded through a window of {window} pages: true faults are bounds, the rows' own with more and less RAM by the window; \
+             hits were not seen, so there is no miss ratio."
+        ));
+    }
+    let whole = trace.reduction?;
+    let of = format!("of {} references to {} pages", whole.references, whole.pages);
+    Some(match whole.method {
+        Method::Compaction { pages } => format!("Compacted, {of}: misses of lru and opt are those of the whole trace from {pages} frames on."),
+        Method::HashSample { .. } => format!(
+            "A sample of {:.4} % of the pages, {of}: misses are estimates with their standard error, from {CLASSES} parts of the sample.",
+            100.0 * whole.rate().unwrap_or(1.0)
+        ),
     })
 }
 

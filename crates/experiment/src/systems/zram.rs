@@ -45,10 +45,9 @@ pub const SYSTEM: System = System {
 /// A page and a slot: PAGE_SIZE of x86-64 and AArch64.
 pub const PAGE: Bytes = Bytes(4096);
 
-/// The two compressors that Linux users choose between. Times and ratios are for the heap of a Python dictionary, the
-/// middle one of the three programs of `make bench-zram` (perl: ratio 3.0 and 6.5, awk: 4.3 and 8.3): the fastest of
-/// four runs on one core of an Intel Xeon of 2026 in a virtual machine, with `lz4_flex` 0.14 and `zstd` 1.5.7, level
-/// 1.
+/// The two compressors that Linux users choose between. Times and ratios were measured on the pages of live programs:
+/// of the heap of a Python dictionary (perl's hash: ratio 3.0 and 6.5, awk's array: 4.3 and 8.3), the fastest of four
+/// runs on one core of an Intel Xeon of 2026 in a virtual machine, with `lz4_flex` 0.14 and `zstd` 1.5.7, level 1.
 pub const BACKINGS: [Backing; 2] = [
     compressed("zram-lz4", Compression { compress: Ps(4_670_000), decompress: Ps(3_650_000), ratio: 3.5 }),
     compressed("zram-zstd", Compression { compress: Ps(13_360_000), decompress: Ps(7_350_000), ratio: 6.9 }),

@@ -2,7 +2,6 @@
 //! area costs.
 
 use coldframe_boards::flash::{life_years, wear, Wear};
-use coldframe_boards::start_gap::levelled;
 use coldframe_boards::swap_energy::{SwapCounts, SwapLedger};
 use coldframe_core::{Backed, Pj, Ps};
 use coldframe_drivers::tasks::{Cpu, TasksResult, TraceTasks, Turns};
@@ -29,8 +28,7 @@ pub struct OnPhone {
     pub in_slots: Pj,
     /// Writes to its slots.
     pub slot_writes: Wear,
-    /// Years until the most written slot reaches its rated writes, under this load without a pause. With start-gap, all
-    /// slots are written equally.
+    /// Years until the most written slot reaches its rated writes, under this load without a pause.
     pub life_years: Option<f64>,
     /// The rows had no times, so each reference took the plan's time.
     pub untimed: bool,
@@ -38,19 +36,18 @@ pub struct OnPhone {
 
 impl OnPhone {
     pub(super) fn new(plan: &TasksPlan, r: &TasksResult, untimed: bool) -> Option<OnPhone> {
-        let (phone, area) = (plan.foreground()?, &plan.backed.as_ref()?.area);
+        let area = &plan.backed.as_ref()?.area;
         let turns = r.foreground.as_ref()?;
         let counts = SwapCounts { swap_ins: r.counts.swap_ins, swap_outs: r.counts.swap_outs, up_time: turns.end };
         let worn = wear(&turns.slot_writes);
         let years = area.cycles.and_then(|cycles| life_years(&worn, cycles, turns.end.0 / 1_000));
-        let spread = |psi| f64::from(worn.max) / levelled(worn.mean, psi);
         Some(OnPhone {
             area: area.clone(),
             policy: plan.config.policy.to_string(),
             energy: energy(area, &counts),
             in_slots: Pj(area.line_energy().0 * r.reads_in_slots),
             slot_writes: worn,
-            life_years: years.map(|years| years * phone.start_gap.map_or(1.0, spread)),
+            life_years: years,
             untimed,
         })
     }

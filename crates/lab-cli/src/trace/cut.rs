@@ -63,6 +63,5 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
 }
 
 fn nanoseconds(option: &str, text: Option<&str>) -> Result<Option<u64>, Failure> {
-    let time = text.map(quantity::time).transpose();
-    Ok(time.map_err(|e| Failure::usage(format!("{option}: {e}")))?.map(|time| time.0 / 1000))
+    Ok(Failure::option(option, text, quantity::time)?.map(|time| time.0 / 1000))
 }
