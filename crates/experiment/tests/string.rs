@@ -32,7 +32,7 @@ fn a_policy_object_decides_as_the_policy_of_its_name() {
     let mut make = |frames, pages| choice.build(frames, pages).unwrap();
     let object = run_with_policy(&trace(), &settings(None), ("mine", &mut make), &mut |_| ()).unwrap();
     let named = run(&trace(), &[settings(Some("sieve"))], &mut |_| ()).unwrap().remove(0);
-    assert_eq!((object.policy.as_str(), object.config["policy"].as_str()), ("mine", Some("mine")));
+    assert_eq!((object.policy.as_str(), object.config.settings.policy.as_deref()), ("mine", Some("mine")));
     assert_eq!(object.lane().unwrap().counts, named.lane().unwrap().counts);
     let error = run_with_policy(&trace(), &settings(Some("fifo")), ("mine", &mut make), &mut |_| ()).unwrap_err();
     assert!(error.to_string().contains("leave one of them out"), "{error}");

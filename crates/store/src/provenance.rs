@@ -302,7 +302,7 @@ pub struct ProcessFacts {
 }
 
 /// What the processes of a command had in RAM at a moment.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Moment {
     /// Managed memory of each process, the largest first.
     pub bytes: Vec<u64>,

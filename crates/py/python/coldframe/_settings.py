@@ -80,10 +80,8 @@ class Swap(TypedDict, total=False):
     """The area's size; for an area with a backing also a percentage of the trace's footprint. With ``blocks`` as well, tasks have both: flash takes what the backing has no room for. (size or %; default: with a backing: 128MiB; else ``swap.blocks``)"""
     ratio: str
     """Backings that compress: how many times smaller a page becomes. (times; default: as measured: 3.5 (lz4), 6.9 (zstd))"""
-    reads_max: int | str
-    """A page that is read in its slot is copied after this many lines; ``sheet``: when lines have cost as much as a copy, by the devices' sheets. (lines, or sheet; default: never)"""
-    start_gap: int
-    """Tasks in the foreground: start-gap moves its gap after this many writes, for the area's life. (writes; default: no wear levelling)"""
+    reads_max: int
+    """A page that is read in its slot is copied after this many lines. (lines; default: never)"""
     phone: str
     """Tasks in the foreground: a file whose ``[machine]`` describes the phone. (path; default: data/workloads/phone.toml)"""
 
