@@ -9,10 +9,11 @@ use crate::resolve::drive_of;
 pub use crate::resolve::Drive;
 use crate::result::RunResult;
 use crate::settings::Settings;
-use crate::sim_result::SimResult;
-use crate::string;
+use crate::sim_result::{Sections, SimResult};
+use crate::string::{self, sha256};
 use crate::swap::{self, SwapOutcome};
 use crate::tasks::{self, TasksOutcome};
+use crate::traced::Trace;
 
 /// The results of one driver's runs.
 pub enum Outcomes {
@@ -77,7 +78,13 @@ impl Outcomes {
         Ok(match self {
             Outcomes::String(all) => all.iter().map(SimResult::from).collect(),
             Outcomes::Tasks(all) => all.iter().map(SimResult::from).collect(),
-            Outcomes::SwapTrace(all) => SimResult::of_swap_trace(path, all)?,
+            Outcomes::SwapTrace(all) => {
+                let notes = all.first().map(|outcome| outcome.notes.clone()).unwrap_or_default();
+                let (path, sha256) = (path.display().to_string(), sha256(path)?);
+                let trace = Trace { path, sha256, notes, ..Trace::default() };
+                let found = |of: &SwapOutcome| Sections::SwapTrace(of.found.clone());
+                all.iter().map(|of| SimResult::new(trace.clone(), of.config.clone(), found(of))).collect()
+            }
         })
     }
 }

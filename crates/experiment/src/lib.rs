@@ -9,6 +9,7 @@
 //! - [`mod@string`] runs plans over a trace as one string of references, [`tasks`] under a scheduler or in
 //!   turns on a phone, [`swap`] over a kernel's swaps. [`drive`] chooses among the three.
 //! - [`sim_result`] is the outcome of any of the three as JSON.
+//! - [`in_force`] are the settings of a result, [`traced`] its trace.
 //! - [`info`] and [`reuse`] need no run: they describe a trace.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -16,6 +17,7 @@
 pub mod drive;
 pub mod error;
 mod fitness;
+pub mod in_force;
 pub mod info;
 pub mod memory;
 pub mod owner;
@@ -32,6 +34,7 @@ pub mod swap;
 pub mod swap_prices;
 pub mod systems;
 pub mod tasks;
+pub mod traced;
 
 pub use error::ExperimentError;
 pub use progress::Progress;

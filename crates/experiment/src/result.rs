@@ -9,9 +9,10 @@ use coldframe_sheet::quantity::human_count;
 use coldframe_sheet::quantity::show_bytes;
 use coldframe_sheet::StagePrices;
 
+use crate::in_force::InForce;
 use crate::memory::{self, MemoryPrices};
-use crate::sim_result::{InForce, Trace};
 use crate::slots::SlotMap;
+use crate::traced::Trace;
 
 mod certainty;
 

@@ -6,23 +6,24 @@ use serde_json::Value;
 
 use crate::slots::SlotMap;
 
-mod in_force;
 mod one_string;
 mod sections;
 mod swap_trace;
 mod tasks;
 
-pub use in_force::{Area, Backed, InForce, Machine};
 pub use one_string::{
     Counts, DataCache, EngineCounts, FaultLatencies, Host, InstructionCache, LedgerTimes, MemoryCounts, OneString,
     PagingEnergy, PricedLedger, Stages, Times,
 };
-pub use sections::{Distribution, Failed, Latencies, Prefetched, SwapArea, Terms, Trace, WearMap};
+pub use sections::{Distribution, Failed, Latencies, Prefetched, SwapArea, Terms, WearMap};
 pub use swap_trace::{DeviceTimes, SwapCounts, SwapTrace, Wear};
 pub use tasks::{
     AllPrefetched, AreaEnergy, Foreground, ForegroundCounts, ForegroundTimes, Predictions, SlotWrites, Switch, Task,
     Tasks, TasksCounts, TasksTimes, Waits,
 };
+
+pub use crate::in_force::{Area, Backed, InForce, Machine};
+pub use crate::traced::Trace;
 
 /// Version of the JSON's schema.
 pub const SCHEMA_VERSION: u32 = 1;

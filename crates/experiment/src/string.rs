@@ -16,8 +16,8 @@ use crate::progress::{tell, Progress, Sink, Unit};
 use crate::resolve::string as resolve;
 use crate::result::RunResult;
 use crate::settings::Settings;
-use crate::sim_result::Trace;
 use crate::systems::front_end::FrontKey;
+use crate::traced::Trace;
 
 mod certainty;
 mod collect;

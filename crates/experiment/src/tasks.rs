@@ -11,13 +11,14 @@ use coldframe_store::{Fidelity, Provenance, Reader, Wanted};
 use rayon::prelude::*;
 
 use crate::error::ExperimentError;
+use crate::in_force::InForce;
 use crate::progress::{tell, Progress, Sink, Unit};
 use crate::resolve::{self, Drive, TasksPlan};
 use crate::settings::Settings;
-use crate::sim_result::{InForce, Trace};
 use crate::string::{self, pages_touched};
 use crate::systems::backing::PAGE;
 use crate::systems::front_end::{spaces, FrontKey};
+use crate::traced::Trace;
 
 mod energy;
 mod foreground;

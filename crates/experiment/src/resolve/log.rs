@@ -8,8 +8,8 @@ use coldframe_sheet::{quantity, sheet, Sheet};
 
 use super::names;
 use crate::error::{nearest, ExperimentError};
+use crate::in_force::InForce;
 use crate::settings::{FrontEnd, Machine, Settings, Swap, Tasks};
-use crate::sim_result::InForce;
 use crate::systems::{self, LogDefaults};
 
 /// The names of slot allocations.

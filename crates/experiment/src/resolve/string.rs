@@ -11,9 +11,9 @@ use coldframe_store::Provenance;
 use super::log::{self, LogArea};
 use super::{failures, front, names, refuse, size, FrontKey, Pages};
 use crate::error::ExperimentError;
+use crate::in_force::InForce;
 use crate::memory::{self, MemoryPrices, PageTimes};
 use crate::settings::{self, Limit, Machine, Settings, Swap, Tasks, Time};
-use crate::sim_result::InForce;
 use crate::systems::{self, System};
 
 /// The simulator of a configuration.

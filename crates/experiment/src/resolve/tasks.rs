@@ -14,8 +14,8 @@ use super::backed::{self, BackedArea};
 use super::log;
 use super::{front, names, refuse, string, Pages, Plan};
 use crate::error::ExperimentError;
+use crate::in_force::InForce;
 use crate::settings::{self, Settings, Swap, Tasks};
-use crate::sim_result::InForce;
 use crate::systems::backing::PAGE;
 use crate::systems::{self, System};
 

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use coldframe_boards::flash;
 use coldframe_drivers::tasks::Prefetched as Loaded;
 use coldframe_lane::{Latency, SwapDone};
-use coldframe_store::{Cut, Reduction};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,49 +15,6 @@ pub type Terms = BTreeMap<String, u64>;
 
 pub(super) fn is_zero(n: &u64) -> bool {
     *n == 0
-}
-
-/// The trace of a result, with notes for readers if it does not have every reference.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Trace {
-    /// Path as given.
-    pub path: String,
-    /// Of the file.
-    pub sha256: String,
-    /// The fidelity of its rows; `None`: it is a swap trace.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fidelity: Option<String>,
-    /// In the whole trace.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub references: Option<u64>,
-    /// In the whole trace.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<u64>,
-    /// Pages that it touches.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pages: Option<usize>,
-    /// Pages of its recording window.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub window_pages: Option<u64>,
-    /// How it was reduced, and from what.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reduction: Option<Reduction>,
-    /// The cuts that made it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub cuts: Vec<Cut>,
-    /// A note on the trace, in words.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub caveat: Option<String>,
-    /// Its recorder's notes on its limits.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-}
-
-impl Trace {
-    /// The reduction, if the trace is a sample.
-    pub fn sampled(&self) -> Option<Reduction> {
-        self.reduction.filter(|reduction| reduction.rate().is_some())
-    }
 }
 
 /// The failures of a device.

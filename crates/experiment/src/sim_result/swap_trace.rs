@@ -1,18 +1,13 @@
 //! The result of a swap area under a swap trace.
 
-use std::path::Path;
-
 use coldframe_boards::flash::{self, Operations};
 use coldframe_drivers::swap::SwapResult;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Sections, SimResult, Trace, WearMap};
-use crate::error::ExperimentError;
+use super::WearMap;
 use crate::resolve::SwapPlan;
 use crate::slots::SlotMap;
-use crate::string::sha256;
-use crate::swap::SwapOutcome;
 use crate::systems;
 
 /// The findings for a swap area under a swap trace.
@@ -111,20 +106,6 @@ pub struct DeviceTimes {
     pub programming: u64,
     /// Copies and erases.
     pub collecting: u64,
-}
-
-impl SimResult {
-    /// Of each configuration over the swap trace at `path`.
-    ///
-    /// # Errors
-    /// The trace cannot be hashed.
-    pub fn of_swap_trace(path: &Path, outcomes: &[SwapOutcome]) -> Result<Vec<SimResult>, ExperimentError> {
-        let notes = outcomes.first().map(|o| o.notes.clone()).unwrap_or_default();
-        let trace = Trace { path: path.display().to_string(), sha256: sha256(path)?, notes, ..Trace::default() };
-        let of =
-            |o: &SwapOutcome| SimResult::new(trace.clone(), o.config.clone(), Sections::SwapTrace(o.found.clone()));
-        Ok(outcomes.iter().map(of).collect())
-    }
 }
 
 impl SwapTrace {

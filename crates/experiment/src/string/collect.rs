@@ -8,8 +8,8 @@ use super::share::Share;
 use crate::owner::Owners;
 use crate::resolve::Plan;
 use crate::result::{Certainty, RunResult, Simulated};
-use crate::sim_result::Trace;
 use crate::slots::SlotMap;
+use crate::traced::Trace;
 
 pub(super) fn collect(plans: &[Plan], shares: &mut [Share], facts: &Trace, owners: &Owners<'_>) -> Vec<RunResult> {
     let mut simulated: Vec<Option<(Simulated, Certainty)>> = vec![None; plans.len()];

@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 use crate::error::ExperimentError;
 use crate::progress::{tell, Progress, Unit};
 use crate::reuse::CLASSES;
-use crate::sim_result::Trace;
 use crate::systems::front_end::FrontKey;
+use crate::traced::Trace;
 
 /// The columns that the file has and the simulator needs.
 pub(super) fn wanted(reader: &Reader) -> Wanted {
