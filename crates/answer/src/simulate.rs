@@ -5,7 +5,7 @@ use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{Event, PageId, Ps};
 use coldframe_lane::numbering::Numbering;
 use coldframe_lane::page_table::{PageTable, LANES};
-use coldframe_lane::{DeviceTimes, Lane, LaneBelow, LaneConfig, PageRef};
+use coldframe_lane::{DeviceTimes, Lane, LaneConfig, PageRef};
 use coldframe_plan::{Pager, Plan, BUFFERED, HANDLER};
 use coldframe_sheet::StagePrices;
 use rayon::prelude::*;
@@ -72,17 +72,10 @@ pub fn faulting(process: &Process, pager: &Pager, ram: u64, sample: f64) -> Resu
 /// fault causes, as in a live run. The log's buffers keep the pages written last.
 fn lane(pager: &Pager, plan: &Plan, number: usize, pages: usize, sample: f64) -> Result<Lane, AnswerError> {
     let engine = plan.config(pages, true);
-    let config = LaneConfig {
-        policy: PolicyChoice::parse(&pager.policy)?,
-        handler: handler::find(HANDLER).expect("it is there"),
-        frames: engine.frames,
-        evict_batch: engine.evict_batch,
-        caps: engine.caps,
-        prices: StagePrices::uniform(Ps::ZERO),
-        device: DeviceTimes { load: Ps::ZERO, program: Some(Ps::ZERO) },
-        failures: None,
-        below: LaneBelow::Homes,
-    };
+    let (policy, handler) = (PolicyChoice::parse(&pager.policy)?, handler::find(HANDLER).expect("it is there"));
+    let (prices, device) = (StagePrices::uniform(Ps::ZERO), DeviceTimes { load: Ps::ZERO, program: Some(Ps::ZERO) });
+    let config = LaneConfig::new(policy, handler, engine.frames, prices, device);
+    let config = LaneConfig { evict_batch: engine.evict_batch, caps: engine.caps, ..config };
     let mut lane = Lane::new(&config, number as u32, pages, 1)?;
     lane.set_read_ahead(pager.read_ahead);
     lane.note_sources((BUFFERED as f64 * sample).round() as u32);

@@ -4,8 +4,6 @@
 //! have been issued. Never call it from within `Machine::issue`. It cannot fail: a refusal by the device comes back as
 //! `Event::Failed` and ends, after some tries, in `Command::Halt` for the task that needs the page.
 
-use alloc::boxed::Box;
-
 use crate::backing::Backing;
 use crate::buffers::Buffers;
 use crate::command::{Stage, Work};
@@ -20,7 +18,7 @@ use crate::frames::Frames;
 use crate::ids::{FrameId, PageId, SlotId};
 use crate::machine::Machine;
 use crate::page_state::{PageState, PageStates};
-use crate::policy::Policy;
+use crate::policy::Made;
 use crate::prefetch::Arrival;
 use crate::ram::Ram;
 use crate::slots::Slots;
@@ -53,7 +51,7 @@ pub struct Engine {
 impl Engine {
     /// Begins an engine with these bounds. Home slots only are below the frames, unless [`Builder::below`] says
     /// otherwise.
-    pub fn builder(config: Config, policy: Box<dyn Policy>, handler: &'static Handler) -> Builder {
+    pub fn builder(config: Config, policy: Made, handler: &'static Handler) -> Builder {
         Builder { config, policy, handler, below: Below::default(), arrival: Arrival::default() }
     }
 

@@ -99,13 +99,6 @@ pub trait Policy: Send {
     /// The page in `frame` is gone although the policy did not choose it.
     fn remove(&mut self, frame: FrameId);
 
-    /// The reference bit of a new page. True is what an MMU with demand paging does, since the access that faulted is
-    /// repeated; false is how the caching literature reads it. On a machine without reference bits the value is taken
-    /// as true.
-    fn insert_bit(&self) -> bool {
-        true
-    }
-
     /// Frames that it holds, for `Engine::check`.
     fn len(&self) -> usize;
 
@@ -113,6 +106,16 @@ pub trait Policy: Send {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// A policy that has been made for an engine.
+pub struct Made {
+    /// The policy.
+    pub policy: Box<dyn Policy>,
+    /// The reference bit of a new page. True is what an MMU with demand paging does, since the access that faulted is
+    /// repeated; false is how the caching literature reads it. On a machine without reference bits the value is taken
+    /// as true.
+    pub insert_bit: bool,
 }
 
 /// Makes a policy for a number of frames and pages.

@@ -10,17 +10,20 @@ use crate::config::Config;
 use crate::frames::{Frames, Residents};
 use crate::ids::FrameId;
 use crate::machine::{Caps, Machine};
-use crate::policy::Policy;
+use crate::policy::{Made, Policy};
 
 pub(crate) struct Ram {
     pub(crate) frames: Frames,
     policy: Box<dyn Policy>,
+    /// The reference bit that a page starts with.
+    pub(crate) insert_bit: bool,
     caps: Caps,
 }
 
 impl Ram {
-    pub(crate) fn new(config: &Config, policy: Box<dyn Policy>) -> Ram {
-        Ram { frames: Frames::new(config.frames), policy, caps: config.caps }
+    pub(crate) fn new(config: &Config, Made { policy, insert_bit }: Made) -> Ram {
+        let insert_bit = insert_bit || !config.caps.reference_bit;
+        Ram { frames: Frames::new(config.frames), policy, insert_bit, caps: config.caps }
     }
 
     /// Frames among which the policy can choose.
@@ -32,11 +35,6 @@ impl Ram {
     /// loads, or pinned.
     pub(crate) fn has_frame_to_give(&self) -> bool {
         self.frames.free() > 0 || !self.policy.is_empty()
-    }
-
-    /// The reference bit that a page starts with.
-    pub(crate) fn insert_bit(&self) -> bool {
-        self.policy.insert_bit() || !self.caps.reference_bit
     }
 
     pub(crate) fn policy_and_residents<'a>(

@@ -41,11 +41,11 @@ fn finding(name: &'static str, health: Health, found: impl Into<String>, remedy:
 
 /// Examines everything but times; `backing` is the folder of the swap file.
 pub fn examine(backing: &Path) -> Vec<Finding> {
-    let mut all =
-        vec![kernel(), full_rights(), user_rights(), move_pages(), vectored_drop(), hold(), rings(), huge_pages()];
+    let mut all = vec![kernel(), full_rights(), user_rights()];
+    all.extend(trials_of_pages());
+    all.extend([rings(), huge_pages()]);
     all.extend(cgroup());
-    all.push(swap());
-    all.extend(folder(backing));
+    all.extend([swap(), folder(backing)]);
     all
 }
 
@@ -96,29 +96,35 @@ fn reported(name: &'static str, tried: std::io::Result<()>, setting: &str) -> Fi
     }
 }
 
-fn move_pages() -> Finding {
-    let can = trials::moves_pages();
-    let health = if can { Health::Good } else { Health::Warning };
-    let found = if can { "UFFDIO_MOVE is there" } else { "no UFFDIO_MOVE" };
-    finding("pages move without copying", health, found, "Linux 6.8 or newer; until then a false fault copies")
-}
-
-fn vectored_drop() -> Finding {
-    let name = "scattered pages leave with one flush";
-    let remedy = "Linux 6.13 or newer; until then each page costs a TLB flush of its own";
-    match trials::drops_scattered() {
-        true => finding(name, Health::Good, "process_madvise(MADV_DONTNEED) on oneself works", ""),
-        false => finding(name, Health::Warning, "process_madvise(MADV_DONTNEED) is refused", remedy),
-    }
-}
-
-fn hold() -> Finding {
-    match trials::holds_in_pipe() {
-        true => finding("pages are held in a pipe", Health::Good, "vmsplice works", ""),
-        false => {
-            finding("pages are held in a pipe", Health::Missing, "vmsplice is refused", "allow vmsplice (seccomp)")
-        }
-    }
+/// Trials of the kernel that only have two outcomes.
+fn trials_of_pages() -> [Finding; 3] {
+    let trial = |name, works: bool, [good, bad]: [&str; 2], otherwise, remedy| {
+        let health = if works { Health::Good } else { otherwise };
+        finding(name, health, if works { good } else { bad }, remedy)
+    };
+    [
+        trial(
+            "pages move without copying",
+            trials::moves_pages(),
+            ["UFFDIO_MOVE is there", "no UFFDIO_MOVE"],
+            Health::Warning,
+            "Linux 6.8 or newer; until then a false fault copies",
+        ),
+        trial(
+            "scattered pages leave with one flush",
+            trials::drops_scattered(),
+            ["process_madvise(MADV_DONTNEED) on oneself works", "process_madvise(MADV_DONTNEED) is refused"],
+            Health::Warning,
+            "Linux 6.13 or newer; until then each page costs a TLB flush of its own",
+        ),
+        trial(
+            "pages are held in a pipe",
+            trials::holds_in_pipe(),
+            ["vmsplice works", "vmsplice is refused"],
+            Health::Missing,
+            "allow vmsplice (seccomp)",
+        ),
+    ]
 }
 
 fn rings() -> Finding {
@@ -157,26 +163,22 @@ fn swap() -> Finding {
 /// Bytes that a file system must have free.
 const FREE_MIN: u64 = 64 << 20;
 
-fn folder(path: &Path) -> Vec<Finding> {
+fn folder(path: &Path) -> Finding {
+    let name = "swap file";
     if let Err(error) = trials::takes_swap_file(path) {
-        let remedy = "give a folder or block device with --backing";
-        return vec![finding("swap file", Health::Missing, error.to_string(), remedy)];
+        return finding(name, Health::Missing, error.to_string(), "give a folder or block device with --backing");
     }
     let (kind, free) = file_system(path);
     let shown = path.display();
-    vec![if is_ram(path) {
+    if is_ram(path) {
         let remedy = "it lies in RAM: give a folder on a disk with --backing";
-        finding("swap file", Health::Warning, format!("{shown} is {kind}"), remedy)
-    } else if free < FREE_MIN {
-        finding(
-            "swap file",
-            Health::Warning,
-            format!("{shown}: {free} bytes free"),
-            "make room, or --backing elsewhere",
-        )
-    } else {
-        finding("swap file", Health::Good, format!("{shown}: {kind}, {} MiB free", free >> 20), "")
-    }]
+        return finding(name, Health::Warning, format!("{shown} is {kind}"), remedy);
+    }
+    if free < FREE_MIN {
+        let found = format!("{shown}: {free} bytes free");
+        return finding(name, Health::Warning, found, "make room, or --backing elsewhere");
+    }
+    finding(name, Health::Good, format!("{shown}: {kind}, {} MiB free", free >> 20), "")
 }
 
 /// How fast the swap file's folder is.

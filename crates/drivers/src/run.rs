@@ -4,7 +4,7 @@
 //! sit in groups of at most 16, with one page table for each group. Groups and oracles are independent, and go through
 //! a block on all cores at once.
 
-use coldframe_core::policy::Policy;
+use coldframe_core::policy::Made;
 use coldframe_core::{PageId, Ps};
 use coldframe_store::Block;
 use rayon::prelude::*;
@@ -96,7 +96,7 @@ impl Run {
     pub fn add_lane(
         &mut self,
         config: &LaneConfig,
-        make: &mut dyn FnMut(usize, usize) -> Box<dyn Policy>,
+        make: &mut dyn FnMut(usize, usize) -> Made,
     ) -> Result<(), RunError> {
         let policy = make(config.frames, self.pages);
         let lane = Lane::with_policy(config, policy, 0, self.pages, self.tasks)?;

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use coldframe_core::policy::Policy;
+use coldframe_core::policy::Made;
 use coldframe_drivers::shorten::Short;
 use coldframe_lane::{Lane, PageCost};
 use coldframe_store::{Block, Reader};
@@ -112,7 +112,7 @@ pub fn run_with_journal(
 }
 
 /// Makes a policy for a number of frames and pages.
-pub type MakePolicy<'a> = &'a mut dyn FnMut(usize, usize) -> Box<dyn Policy>;
+pub type MakePolicy<'a> = &'a mut dyn FnMut(usize, usize) -> Made;
 
 /// Runs one configuration with a policy that has no name here; the result shows it as `name`. Its stages have Clock's
 /// prices unless the settings give others.

@@ -40,12 +40,8 @@ pub fn targets() -> Vec<Target> {
     let din = b"2 400000\n0 7fff0010 rest\n1 7fff0014\n4 0\n".to_vec();
     let zst = |text: &[u8]| [&[0x28, 0xb5, 0x2f, 0xfd, 0x00][..], text].concat();
     vec![
-        Target {
-            name: "lackey",
-            seeds: vec![lackey.clone(), zst(&lackey)],
-            read: |d| drop(coldframe_formats::format::fuzz_read("lackey", d)),
-        },
-        Target { name: "din", seeds: vec![din], read: |d| drop(coldframe_formats::format::fuzz_read("din", d)) },
+        reader!("lackey", vec![lackey.clone(), zst(&lackey)]),
+        reader!("din", vec![din]),
         Target {
             name: "swap",
             seeds: vec![b"ts_ns,op,slot,pid,vpn,type,flag\n5,out,7,28,b2e23,heap,a\n6,evict,7,28,b2e23,heap,w\n9,fault,7,28,b2e23,heap,Mw\n9,mark,,,,,a, b\n".to_vec()],

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use coldframe_core::fault::handler::Handler;
-use coldframe_core::policy::{Policy, PolicyChoice, PolicyError};
+use coldframe_core::policy::{Made, PolicyChoice, PolicyError};
 use coldframe_core::prefetch::Streams;
 use coldframe_core::swap::{self, Swap, SwapAreas};
 use coldframe_core::{Access, Below, Caps, Config, ConfigError, Counts, Engine, Event, PageId, Ps, TaskId};
@@ -37,8 +37,8 @@ pub struct LaneConfig {
     pub device: DeviceTimes,
     /// Transfers that fail.
     pub failures: Option<Failures>,
-    /// What is below the frames.
-    pub below: LaneBelow,
+    /// Swap areas on flash below the frames; `None`: home slots.
+    pub area: Option<(SwapAreas, CollectTimes)>,
 }
 
 impl LaneConfig {
@@ -51,30 +51,14 @@ impl LaneConfig {
         device: DeviceTimes,
     ) -> LaneConfig {
         let caps = Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false, places: false };
-        let below = LaneBelow::Homes;
-        LaneConfig { policy, handler, frames, evict_batch: 1, caps, prices, device, failures: None, below }
+        LaneConfig { policy, handler, frames, evict_batch: 1, caps, prices, device, failures: None, area: None }
     }
-}
 
-/// What is below a lane's frames, with its times.
-#[derive(Clone, Debug, Default)]
-pub enum LaneBelow {
-    /// Home slots.
-    #[default]
-    Homes,
-    /// Swap areas on flash.
-    Swap(SwapAreas, CollectTimes),
-}
-
-impl LaneConfig {
     /// The head of the journal of such a lane, for this many pages.
     pub fn journal_head(&self, pages: usize) -> Head {
         let Self { frames, evict_batch, caps, .. } = *self;
         let config = Config { frames, pages, tasks: 1, evict_batch, caps };
-        let below = match &self.below {
-            LaneBelow::Homes => Below::default(),
-            LaneBelow::Swap(areas, _) => areas.clone().into(),
-        };
+        let below = Below { slots: None, swap: self.area.as_ref().map(|(areas, _)| areas.clone()) };
         Head { below, ..Head::new(self.policy.to_string(), self.handler, config) }
     }
 }
@@ -183,7 +167,7 @@ impl Lane {
     /// Bounds of zero.
     pub fn with_policy(
         config: &LaneConfig,
-        policy: Box<dyn Policy>,
+        policy: Made,
         number: u32,
         pages: usize,
         tasks: usize,
@@ -200,7 +184,7 @@ impl Lane {
         if config.caps.direct_read {
             world.read_in_slots();
         }
-        if let LaneBelow::Swap(_, collect) = &config.below {
+        if let Some((_, collect)) = &config.area {
             world.set_collect(*collect);
         }
         Ok(Lane {

@@ -22,14 +22,13 @@ pub mod page_ref;
 pub mod page_table;
 pub mod prices;
 pub mod read_ahead;
-pub mod read_counts;
 pub mod sources;
 pub mod watch;
 pub mod window;
 pub mod xip;
 
 pub use faulty::Failures;
-pub use lane::{Lane, LaneBelow, LaneConfig, LaneError, LaneResult, PageCost, SwapDone};
+pub use lane::{Lane, LaneConfig, LaneError, LaneResult, PageCost, SwapDone};
 pub use latency::Latency;
 pub use machine::{CollectTimes, DeviceTimes};
 pub use page_ref::PageRef;

@@ -11,7 +11,7 @@
 use std::sync::{Arc, Mutex};
 
 use coldframe_core::frames::Residents as Machine;
-use coldframe_core::policy::{Policy, Victim};
+use coldframe_core::policy::{Made, Policy, Victim};
 use coldframe_core::units::Walk;
 use coldframe_core::{After, FrameId};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -32,12 +32,13 @@ impl Teacher {
     }
 
     /// A policy for a number of frames.
-    pub fn policy(&self, frames: usize) -> Box<dyn Policy> {
+    pub fn policy(&self, frames: usize) -> Made {
         let made = Python::attach(|py| self.make.call1(py, (frames,)));
         let object = made.map_err(|error| keep(&self.failure, error)).ok();
         let hears = |object: &Py<PyAny>| Python::attach(|py| object.bind(py).hasattr("true_fault").unwrap_or(false));
         let hears_faults = object.as_ref().is_some_and(hears);
-        Box::new(Taught { object, hears_faults, held: vec![false; frames], failure: self.failure.clone() })
+        let taught = Taught { object, hears_faults, held: vec![false; frames], failure: self.failure.clone() };
+        Made { policy: Box::new(taught), insert_bit: true }
     }
 
     /// Whether something has gone wrong.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The fidelity class of a trace, printed with every result drawn from it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fidelity {
     /// Every access with its address and size: any page size, caches and all policies.
@@ -28,6 +28,7 @@ pub enum Fidelity {
     /// [`mod@coldframe_formats::reduce`].
     HashSampled,
     /// A sample: working sets and heat, no miss counts.
+    #[default]
     Sampled,
 }
 

@@ -12,7 +12,7 @@ use crate::fidelity::Fidelity;
 ///
 /// Unknown JSON fields are ignored on reading, so that a later version may add some.
 #[allow(non_snake_case)] // `pages_1KiB`: outside a type the name carries the unit, as printed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
     /// The command line that was recorded, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,30 +84,7 @@ pub struct Provenance {
 impl Provenance {
     /// A provenance with recorder and fidelity, and nothing else yet.
     pub fn new(recorder: impl Into<String>, fidelity: Fidelity) -> Provenance {
-        Provenance {
-            command: None,
-            recorder: recorder.into(),
-            fidelity,
-            page_size: None,
-            window: None,
-            sample: None,
-            program: None,
-            group: Vec::new(),
-            moments: Vec::new(),
-            reduction: None,
-            cuts: Vec::new(),
-            clock: None,
-            started: None,
-            mappings: Vec::new(),
-            tasks: Vec::new(),
-            notes: Vec::new(),
-            references: 0,
-            instructions: 0,
-            reads: 0,
-            writes: 0,
-            pages_1KiB: 0,
-            writer: String::new(),
-        }
+        Provenance { recorder: recorder.into(), fidelity, ..Provenance::default() }
     }
 }
 

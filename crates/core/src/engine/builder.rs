@@ -1,7 +1,5 @@
 //! How an engine is made.
 
-use alloc::boxed::Box;
-
 use super::Engine;
 use crate::backing::Backing;
 use crate::buffers::Buffers;
@@ -10,7 +8,7 @@ use crate::counts::Counts;
 use crate::fault::handler::Handler;
 use crate::flights::Flights;
 use crate::page_state::{PageStates, NUMBERS};
-use crate::policy::Policy;
+use crate::policy::Made;
 use crate::prefetch::Arrival;
 use crate::ram::Ram;
 use crate::slots::Slots;
@@ -19,7 +17,7 @@ use crate::swap::{Swap, SwapAreas};
 /// An engine that is being made: bounds first, then what is below its frames, then [`Builder::build`].
 pub struct Builder {
     pub(super) config: Config,
-    pub(super) policy: Box<dyn Policy>,
+    pub(super) policy: Made,
     pub(super) handler: &'static Handler,
     pub(super) below: Below,
     pub(super) arrival: Arrival,

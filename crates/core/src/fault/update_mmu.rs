@@ -20,7 +20,7 @@ pub(super) fn update_mmu(turn: &mut Turn<'_>, ticket: Ticket) {
 /// The page's bytes are in the frame: from now on it lives there.
 pub(super) fn settle(turn: &mut Turn<'_>, page: PageId, frame: FrameId, writing: bool) {
     enters(turn, page, frame);
-    let bit = turn.ram.insert_bit();
+    let bit = turn.ram.insert_bit;
     let (policy, mut residents) = turn.policy_and_residents();
     residents.map(frame, bit, writing);
     policy.insert(frame, &mut residents);

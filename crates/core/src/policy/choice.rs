@@ -3,12 +3,11 @@
 //! This is in the core because all users of an engine read such a name: the board in its settings, the live pager in
 //! its environment, a replay in the head of a journal. A policy reads its values from [`Arguments`].
 
-use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::{find, Policy, PolicySpec, ALL};
+use super::{find, Made, PolicySpec, ALL, INSERT_BIT};
 
 /// A parameter of a policy, `key=value` on the command line.
 #[derive(Clone, Copy, Debug)]
@@ -106,8 +105,10 @@ impl PolicyChoice {
     ///
     /// # Errors
     /// [`PolicyError::OutOfRange`] if a value does not fit the number of frames.
-    pub fn build(&self, frames: usize, pages: usize) -> Result<Box<dyn Policy>, PolicyError> {
-        (self.spec.build)(&self.arguments, frames, pages)
+    pub fn build(&self, frames: usize, pages: usize) -> Result<Made, PolicyError> {
+        let insert_bit =
+            self.spec.params.iter().all(|p| p.name != INSERT_BIT.name) || self.arguments.bit(INSERT_BIT.name);
+        Ok(Made { policy: (self.spec.build)(&self.arguments, frames, pages)?, insert_bit })
     }
 
     /// Like [`fmt::Display`], without values that are the default.

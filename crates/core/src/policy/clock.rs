@@ -21,7 +21,7 @@ pub const SPEC: PolicySpec = PolicySpec {
     summary: "second chance: the first page at the hand without reference bit leaves",
     source: "Corbato 1968, A paging experiment with the Multics system",
     params: &[INSERT_BIT],
-    build: |args, frames, _| Ok(Box::new(Clock::new(frames, u32::MAX, args.bit("insert-bit")))),
+    build: |_, frames, _| Ok(Box::new(Clock::new(frames, u32::MAX))),
     #[cfg(feature = "naive")]
     naive: |args, frames| Box::new(naive::NaiveClock::new(frames, u64::MAX, args.bit("insert-bit"))),
 };
@@ -41,7 +41,7 @@ pub const PA_SPEC: PolicySpec = PolicySpec {
     ],
     build: |args, frames, _| {
         let budget = args.count("budget", frames, 1, u32::MAX)?;
-        Ok(Box::new(Clock::new(frames, budget, args.bit("insert-bit"))))
+        Ok(Box::new(Clock::new(frames, budget)))
     },
     #[cfg(feature = "naive")]
     naive: |args, frames| {
@@ -57,13 +57,12 @@ pub struct Clock {
     count: usize,
     hand: usize,
     budget: u32,
-    insert_bit: bool,
 }
 
 impl Clock {
     /// Makes it for a number of frames; `budget` is the most frames that one search examines.
-    pub fn new(frames: usize, budget: u32, insert_bit: bool) -> Clock {
-        Clock { in_circle: vec![false; frames].into_boxed_slice(), count: 0, hand: 0, budget, insert_bit }
+    pub fn new(frames: usize, budget: u32) -> Clock {
+        Clock { in_circle: vec![false; frames].into_boxed_slice(), count: 0, hand: 0, budget }
     }
 
     fn advance(&mut self) {
@@ -104,10 +103,6 @@ impl Policy for Clock {
     fn remove(&mut self, frame: FrameId) {
         self.in_circle[frame.index()] = false;
         self.count -= 1;
-    }
-
-    fn insert_bit(&self) -> bool {
-        self.insert_bit
     }
 
     fn len(&self) -> usize {

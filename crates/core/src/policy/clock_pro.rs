@@ -67,7 +67,7 @@ pub const SPEC: PolicySpec = PolicySpec {
     ],
     build: |args, frames, pages| {
         let cold = args.count("cold", frames, 1, frames as u32)? as usize;
-        Ok(Box::new(ClockPro::new(frames, pages, cold, args.bit("insert-bit"))))
+        Ok(Box::new(ClockPro::new(frames, pages, cold)))
     },
     #[cfg(feature = "naive")]
     naive: |args, frames| {
@@ -99,12 +99,11 @@ pub struct ClockPro {
     places: u64,
     cold_target: usize,
     filling: bool,
-    insert_bit: bool,
 }
 
 impl ClockPro {
     /// For a number of frames and pages, with 1 <= `cold` <= `frames`.
-    pub fn new(frames: usize, pages: usize, cold: usize, insert_bit: bool) -> ClockPro {
+    pub fn new(frames: usize, pages: usize, cold: usize) -> ClockPro {
         debug_assert!(cold >= 1 && cold <= frames);
         ClockPro {
             hot: List::new(),
@@ -121,7 +120,6 @@ impl ClockPro {
             places: 0,
             cold_target: cold,
             filling: true,
-            insert_bit,
         }
     }
 
@@ -265,10 +263,6 @@ impl Policy for ClockPro {
         if self.in_test[self.page(i)] {
             self.stop_test(self.page(i));
         }
-    }
-
-    fn insert_bit(&self) -> bool {
-        self.insert_bit
     }
 
     fn len(&self) -> usize {

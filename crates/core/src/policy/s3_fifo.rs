@@ -64,7 +64,7 @@ pub const SPEC: PolicySpec = PolicySpec {
     ],
     build: |args, frames, pages| {
         let small = args.count("small", frames, 1, frames as u32)? as usize;
-        Ok(Box::new(S3Fifo::new(frames, pages, small, args.bit("insert-bit"))))
+        Ok(Box::new(S3Fifo::new(frames, pages, small)))
     },
     #[cfg(feature = "naive")]
     naive: |args, frames| {
@@ -87,12 +87,11 @@ pub struct S3Fifo {
     is_ghost: Box<[bool]>,
     small_share: usize,
     main_share: usize,
-    insert_bit: bool,
 }
 
 impl S3Fifo {
     /// For a number of frames and pages, with 1 <= `small` <= `frames`.
-    pub fn new(frames: usize, pages: usize, small: usize, insert_bit: bool) -> S3Fifo {
+    pub fn new(frames: usize, pages: usize, small: usize) -> S3Fifo {
         debug_assert!(small >= 1 && small <= frames);
         S3Fifo {
             small: List::new(),
@@ -105,7 +104,6 @@ impl S3Fifo {
             is_ghost: vec![false; pages].into_boxed_slice(),
             small_share: small,
             main_share: frames - small,
-            insert_bit,
         }
     }
 
@@ -185,10 +183,6 @@ impl Policy for S3Fifo {
         let queue = if self.in_main[i] { &mut self.main } else { &mut self.small };
         queue.unlink(&mut self.links, i);
         self.in_main[i] = false;
-    }
-
-    fn insert_bit(&self) -> bool {
-        self.insert_bit
     }
 
     fn len(&self) -> usize {

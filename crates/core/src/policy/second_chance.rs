@@ -34,7 +34,7 @@ pub const SPEC: PolicySpec = PolicySpec {
     summary: "Clock as a queue: prefetched pages enter behind the pages of the running slice",
     source: "SAP section 3.4 and figure 5, on Corbato 1968",
     params: &[INSERT_BIT],
-    build: |args, frames, _| Ok(Box::new(SecondChance::new(frames, args.bit("insert-bit")))),
+    build: |_, frames, _| Ok(Box::new(SecondChance::new(frames))),
     #[cfg(feature = "naive")]
     naive: |args, frames| Box::new(super::clock::naive::NaiveClock::new(frames, u64::MAX, args.bit("insert-bit"))),
 };
@@ -51,12 +51,11 @@ pub struct SecondChance {
     /// The slice that each page joined last, and the running slice.
     joined: Box<[u64]>,
     slice: u64,
-    insert_bit: bool,
 }
 
 impl SecondChance {
     /// For a number of frames.
-    pub fn new(frames: usize, insert_bit: bool) -> SecondChance {
+    pub fn new(frames: usize) -> SecondChance {
         SecondChance {
             queue: List::new(),
             links: Links::new(frames),
@@ -64,7 +63,6 @@ impl SecondChance {
             earlier: vec![false; frames].into(),
             joined: vec![0; frames].into(),
             slice: 1,
-            insert_bit,
         }
     }
 
@@ -163,10 +161,6 @@ impl Policy for SecondChance {
     fn remove(&mut self, frame: FrameId) {
         self.leave(frame.index());
         self.earlier[frame.index()] = false;
-    }
-
-    fn insert_bit(&self) -> bool {
-        self.insert_bit
     }
 
     fn len(&self) -> usize {

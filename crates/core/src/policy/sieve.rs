@@ -34,7 +34,7 @@ pub const SPEC: PolicySpec = PolicySpec {
     summary: "Clock whose hand leaves spared pages in place, so that new ones are sifted early",
     source: "Zhang et al., NSDI 2024, section 3.1",
     params: &[Param { kind: ParamKind::Bit { default: false }, ..INSERT_BIT }],
-    build: |args, frames, _| Ok(Box::new(Sieve::new(frames, args.bit("insert-bit")))),
+    build: |_, frames, _| Ok(Box::new(Sieve::new(frames))),
     #[cfg(feature = "naive")]
     naive: |args, frames| Box::new(naive::NaiveSieve::new(frames, args.bit("insert-bit"))),
 };
@@ -46,13 +46,12 @@ pub struct Sieve {
     links: Links,
     /// The frame that is examined next; `None`: the oldest.
     hand: Option<usize>,
-    insert_bit: bool,
 }
 
 impl Sieve {
     /// For a number of frames.
-    pub fn new(frames: usize, insert_bit: bool) -> Sieve {
-        Sieve { queue: List::new(), links: Links::new(frames), hand: None, insert_bit }
+    pub fn new(frames: usize) -> Sieve {
+        Sieve { queue: List::new(), links: Links::new(frames), hand: None }
     }
 }
 
@@ -82,10 +81,6 @@ impl Policy for Sieve {
         self.queue.unlink(&mut self.links, frame.index());
     }
 
-    fn insert_bit(&self) -> bool {
-        self.insert_bit
-    }
-
     fn len(&self) -> usize {
         self.queue.len()
     }
@@ -97,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_hand_whose_page_is_gone_goes_on_to_the_next_newer_one() {
-        let mut sieve = Sieve::new(3, false);
+        let mut sieve = Sieve::new(3);
         (0..3).for_each(|i| sieve.queue.push_tail(&mut sieve.links, i));
         sieve.hand = Some(1);
         sieve.remove(FrameId(1));

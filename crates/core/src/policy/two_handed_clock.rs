@@ -26,7 +26,7 @@ pub const SPEC: PolicySpec = PolicySpec {
     ],
     build: |args, frames, _| {
         let spread = args.count("spread", frames, 1, frames as u32 - 1)?;
-        Ok(Box::new(TwoHandedClock::new(frames, spread as usize, args.bit("insert-bit"))))
+        Ok(Box::new(TwoHandedClock::new(frames, spread as usize)))
     },
     #[cfg(feature = "naive")]
     naive: |args, frames| {
@@ -42,14 +42,13 @@ pub struct TwoHandedClock {
     count: usize,
     back: usize,
     spread: usize,
-    insert_bit: bool,
 }
 
 impl TwoHandedClock {
     /// For a number of frames, with 1 <= `spread` < `frames`.
-    pub fn new(frames: usize, spread: usize, insert_bit: bool) -> TwoHandedClock {
+    pub fn new(frames: usize, spread: usize) -> TwoHandedClock {
         debug_assert!(spread >= 1 && spread < frames);
-        TwoHandedClock { in_circle: vec![false; frames].into_boxed_slice(), count: 0, back: 0, spread, insert_bit }
+        TwoHandedClock { in_circle: vec![false; frames].into_boxed_slice(), count: 0, back: 0, spread }
     }
 }
 
@@ -84,10 +83,6 @@ impl Policy for TwoHandedClock {
     fn remove(&mut self, frame: FrameId) {
         self.in_circle[frame.index()] = false;
         self.count -= 1;
-    }
-
-    fn insert_bit(&self) -> bool {
-        self.insert_bit
     }
 
     fn len(&self) -> usize {

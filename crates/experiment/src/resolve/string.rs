@@ -3,7 +3,7 @@
 use coldframe_core::fault::handler::{self, Handler};
 use coldframe_core::{Bytes, Caps, Ps};
 use coldframe_drivers::oracle::{self, OracleSpec};
-use coldframe_lane::{CollectTimes, DeviceTimes, LaneBelow, LaneConfig};
+use coldframe_lane::{CollectTimes, DeviceTimes, LaneConfig};
 use coldframe_sheet::quantity::{show_bytes, show_time};
 use coldframe_sheet::{sheet, time as device_time, Sheet, StagePrices};
 use coldframe_store::Provenance;
@@ -155,8 +155,8 @@ pub fn string(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Re
             let policy = names::policy(&policy)?;
             policy.build(frames, frames.max(1))?;
             let (text, failures) = (policy.to_string(), failures(settings)?);
-            let (device, below) = (times, LaneBelow::Homes);
-            let lane = LaneConfig { policy, handler, frames, evict_batch, caps, prices, device, failures, below };
+            let lane = LaneConfig::new(policy, handler, frames, prices, times);
+            let lane = LaneConfig { evict_batch, caps, failures, ..lane };
             (Engine::Lane(Box::new(lane)), text)
         }
     };
@@ -166,7 +166,7 @@ pub fn string(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Re
     };
     let read_ahead = read_ahead(settings, handler)?;
     if let (Engine::Lane(lane), Some(area)) = (&mut engine, &area) {
-        lane.below = LaneBelow::Swap(area.areas.clone(), area.collect);
+        lane.area = Some((area.areas.clone(), area.collect));
     }
     let device = if device.ends_with(".toml") { device } else { sheet.name.clone() };
     Ok(Plan { system, front, engine, policy, frames, sheet, device, memory, read_ahead, area })

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use coldframe_core::fault::handler;
-use coldframe_core::policy::PolicyChoice;
+use coldframe_core::policy::{Made, PolicyChoice};
 use coldframe_core::swap::Swap;
 use coldframe_core::{Below, ConfigError, Engine};
 use coldframe_journal::Head;
@@ -262,7 +262,7 @@ fn engine(
     let text = options.policy.as_deref().unwrap_or_default();
     let choice = PolicyChoice::parse(text).map_err(|e| LiveError::setting("policy", e.to_string()))?;
     let policy = match knobs {
-        Some(knobs) => Box::new(Watched::new(plan.frames, knobs)),
+        Some(knobs) => Made { policy: Box::new(Watched::new(plan.frames, knobs)), insert_bit: true },
         None => choice.build(plan.frames, pages).map_err(|e| LiveError::setting("policy", e.to_string()))?,
     };
     let usable = |h: &&handler::Handler| !h.needs_xip;

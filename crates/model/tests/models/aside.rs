@@ -4,12 +4,10 @@
 
 use std::sync::Arc;
 
-use shuttle::thread;
-
 use coldframe_model::kernel::Kernel;
 use coldframe_model::page::pages::{Owner, Pages, Where};
 use coldframe_model::sys::lock::Lock;
-use coldframe_model::{explore, failure, DEADLOCK};
+use coldframe_model::{explore, found_out, together, DEADLOCK};
 
 const PAGES: usize = 3;
 /// Pages that may be mapped: as many as threads. With fewer, two threads could take each other's page away forever.
@@ -120,19 +118,13 @@ impl Pager {
 
 fn two_writers(rules: Rules, both: bool) {
     let pager = Pager::new(rules);
-    let all: Vec<_> = (0..2)
-        .map(|word| {
-            let pager = pager.clone();
-            thread::spawn(move || {
-                if both {
-                    pager.bring(&[word, 1 - word, 2], word);
-                }
-                (1..3).for_each(|value| (0..PAGES).for_each(|page| pager.write(page, word, value)));
-                (0..PAGES).for_each(|page| assert_eq!(pager.read(page, word), 2));
-            })
-        })
-        .collect();
-    all.into_iter().for_each(|thread| thread.join().unwrap());
+    together(2, move |word| {
+        if both {
+            pager.bring(&[word, 1 - word, 2], word);
+        }
+        (1..3).for_each(|value| (0..PAGES).for_each(|page| pager.write(page, word, value)));
+        (0..PAGES).for_each(|page| assert_eq!(pager.read(page, word), 2));
+    });
 }
 
 #[test]
@@ -149,6 +141,5 @@ fn a_thread_that_meets_its_own_page_puts_it_in_place_first() {
 
 #[test]
 fn a_thread_that_waits_for_itself_is_found_out() {
-    let message = failure(|| two_writers(Rules::WaitsForItself, true));
-    assert!(message.contains(DEADLOCK), "{message}");
+    found_out(&[DEADLOCK], || two_writers(Rules::WaitsForItself, true));
 }

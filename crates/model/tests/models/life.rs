@@ -14,7 +14,7 @@ use coldframe_model::page::pages::{Owner, Pages, Where};
 use coldframe_model::sys::lock::Lock;
 use coldframe_model::sys::sync::{AtomicU32, Ordering};
 use coldframe_model::task::free_tasks::FreeTasks;
-use coldframe_model::{explore, failure, sys, WRONG};
+use coldframe_model::{explore, found_out, sys, together, WRONG};
 
 /// The most pages of a model.
 const PAGES: usize = 4;
@@ -210,20 +210,15 @@ impl Pager {
 /// with less RAM than its instructions need.
 fn writers(rules: Rules, threads: usize, rounds: u32) {
     let pager = Pager::new(rules, threads, PAGES);
-    let all: Vec<_> = (0..threads)
-        .map(|word| {
-            let pager = pager.clone();
-            thread::spawn(move || {
-                for round in 0..rounds {
-                    for page in (0..PAGES).map(|page| (page + word) % PAGES) {
-                        assert_eq!(pager.read(page, word), round, "page {page}");
-                        pager.write(page, word, round + 1);
-                    }
-                }
-            })
-        })
-        .collect();
-    all.into_iter().for_each(|thread| thread.join().unwrap());
+    let shared = pager.clone();
+    together(threads, move |word| {
+        for round in 0..rounds {
+            for page in (0..PAGES).map(|page| (page + word) % PAGES) {
+                assert_eq!(shared.read(page, word), round, "page {page}");
+                shared.write(page, word, round + 1);
+            }
+        }
+    });
     for word in 0..threads {
         (0..PAGES).for_each(|page| assert_eq!(pager.read(page, word), rounds, "page {page} in the end"));
     }
@@ -255,8 +250,7 @@ fn a_page_that_is_brought_by_another_is_that_page() {
 
 #[test]
 fn zeros_in_the_place_of_a_page_that_has_left_are_found_out() {
-    let message = failure(|| brought_by_another(Rules::StaleMissing));
-    assert!(message.contains(WRONG), "{message}");
+    found_out(&[WRONG], || brought_by_another(Rules::StaleMissing));
 }
 
 /// Two threads write to a clean page. One of them then evicts it and reloads it clean.
@@ -282,8 +276,7 @@ fn two_first_writes_are_both_kept() {
 
 #[test]
 fn writes_allowed_to_a_page_that_is_not_owned_are_found_out() {
-    let message = failure(|| first_writes(Rules::StaleProtected));
-    assert!(message.contains(WRONG), "{message}");
+    found_out(&[WRONG], || first_writes(Rules::StaleProtected));
 }
 
 /// The program's own MADV_DONTNEED, which the pager does not see, of a clean page that was loaded; the page is then
@@ -315,8 +308,7 @@ fn a_page_that_is_dropped_behind_the_pagers_back_keeps_what_is_written_afterward
 
 #[test]
 fn zeros_that_count_as_what_was_loaded_are_found_out() {
-    let message = failure(|| dropped(Rules::DroppedIsClean));
-    assert!(message.contains(WRONG), "{message}");
+    found_out(&[WRONG], || dropped(Rules::DroppedIsClean));
 }
 
 /// A fork between another thread's writes: the child sees one moment, and the parent loses no later write.
@@ -368,6 +360,5 @@ fn what_is_written_to_a_shared_frame_while_it_leaves_is_kept() {
 
 #[test]
 fn a_shared_frame_that_is_held_without_protection_is_found_out() {
-    let message = failure(|| written_while_it_leaves(Rules::HoldShared));
-    assert!(message.contains(WRONG), "{message}");
+    found_out(&[WRONG], || written_while_it_leaves(Rules::HoldShared));
 }

@@ -6,7 +6,7 @@ use shuttle::thread;
 
 use coldframe_model::sys::lock::Lock;
 use coldframe_model::task::free_tasks::FreeTasks;
-use coldframe_model::{explore, failure, DEADLOCK};
+use coldframe_model::{explore, found_out, DEADLOCK};
 
 /// Tasks: fewer than threads, as with handler threads of the pager.
 const TASKS: usize = 2;
@@ -53,6 +53,5 @@ fn faults_during_a_pin_come_to_an_end() {
 
 #[test]
 fn a_task_that_is_wanted_under_the_engines_lock_is_found_out() {
-    let message = failure(|| faults_during_a_pin(false));
-    assert!(message.contains(DEADLOCK), "{message}");
+    found_out(&[DEADLOCK], || faults_during_a_pin(false));
 }
