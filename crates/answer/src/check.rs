@@ -6,14 +6,16 @@ use std::path::Path;
 
 use coldframe_sheet::Sheet;
 
+use crate::common::program;
 use crate::error::AnswerError;
 use crate::kinds::Answer;
 use crate::listener::Listener;
 use crate::machine::Machine;
 use crate::need::{Need, NOISE};
-use crate::program::{binary, pageable};
+use crate::pair::measured;
+use crate::program::{binary, line, pageable};
 use crate::record::{served, Order, PATIENCE_OF_CHECK};
-use crate::verdict::{median, Verdict, RECORDINGS};
+use crate::verdict::{growth, median, noise, Verdict, RECORDINGS};
 use crate::{watch, Limits, Reading};
 
 /// The question.
@@ -30,28 +32,38 @@ pub struct Check<'a> {
     pub baseline: Option<(&'a str, &'a Need)>,
     /// Whether a new baseline is wanted: the median of several recordings.
     pub whole: bool,
+    /// Whether the need is wanted, too, which takes a recording.
+    pub need: bool,
 }
 
 /// The answer to a check.
 pub struct Checked {
     /// Yes or no.
     pub verdict: Verdict,
-    /// What the program needs, for a baseline.
-    pub need: Need,
-    /// The answer about it.
-    pub answer: Answer,
+    /// What the program needs, and the answer about it, if it was recorded or watched.
+    pub need: Option<(Need, Answer)>,
 }
 
-/// Records or watches the program, and again if the answer is no, and decides.
+/// Runs the program alone and in its RAM, and decides. If there is no such limit, or the program cannot be run so, it is
+/// recorded or watched, and again if the answer is no, and its need is compared.
 ///
 /// # Errors
 /// No limit; the program failed, or can only be measured in another way than its baseline.
 pub fn check(check: &Check, listener: &dyn Listener) -> Result<Checked, AnswerError> {
-    let limit = check.max_ram.or(check.baseline.map(|(_, need)| (need.need_bytes as f64 * (1.0 + NOISE)) as u64));
+    let limit = check.max_ram.or(check.baseline.map(|(_, need)| growth(need.need_bytes, NOISE)));
     if limit.is_none() && !check.whole {
         return Err(AnswerError::usage("check -- PROGRAM needs a limit: --max-ram SIZE, or --baseline NEED.json"));
     }
     binary(check.command)?;
+    let slowdown = check.limits().slowdown;
+    let pair = check.max_ram.map(|ram| measured(check.command, ram, slowdown, listener)).transpose()?.flatten();
+    if pair.is_some() && check.baseline.is_none() && !check.whole && !check.need {
+        let (program, seconds) = (program(Some(&line(check.command))), pair.as_ref().map(|pair| pair.plain_seconds));
+        return Ok(Checked {
+            verdict: Verdict::measured(program, seconds.unwrap_or(0.0), slowdown, limit, pair),
+            need: None,
+        });
+    }
     // Where the pager cannot record it, its referenced bits are watched, as `coldframe -- PROGRAM` does.
     let mut recorder = match pageable(check.command) {
         Ok(()) => Recorder::Pager(Box::new(check.machine(listener)?)),
@@ -62,10 +74,17 @@ pub fn check(check: &Check, listener: &dyn Listener) -> Result<Checked, AnswerEr
         let (need, answer) = check.measured(&mut recorder, listener)?;
         needs.push(need);
         answers.push(answer);
-        let verdict = Verdict::of(&needs, limit, check.baseline);
-        if !verdict.is_open() && (!check.whole || needs.len() >= RECORDINGS) {
+        let mut verdict = Verdict::of(&needs, limit, check.baseline);
+        if !verdict.is_open() && (!check.whole || needs.len() >= RECORDINGS)
+            || pair.is_some() && needs.len() >= RECORDINGS
+        {
             let middle = median(&needs);
-            return Ok(Checked { verdict, need: needs.swap_remove(middle), answer: answers.swap_remove(middle) });
+            if let Some(pair) = pair {
+                verdict.take(pair, slowdown);
+            }
+            let noise = noise(&needs);
+            let need = Some((Need { noise, ..needs.swap_remove(middle) }, answers.swap_remove(middle)));
+            return Ok(Checked { verdict, need });
         }
         listener.note(&format!("coldframe: recorded {} of {RECORDINGS} times\n", needs.len()));
     }

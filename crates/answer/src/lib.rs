@@ -43,6 +43,7 @@ pub mod need;
 mod not_paged;
 mod order;
 pub mod pager;
+pub mod pair;
 pub mod park;
 pub mod price;
 mod prices;

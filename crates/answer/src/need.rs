@@ -52,6 +52,9 @@ pub struct Need {
     pub touched_bytes: u64,
     /// The program's own time.
     pub program_seconds: f64,
+    /// How far the recordings of a baseline were apart, as a part of the need.
+    #[serde(default)]
+    pub noise: f64,
     /// Processes that matter, the largest first.
     pub processes: Vec<Part>,
     /// The machine whose costs price a page that comes back.
@@ -104,13 +107,14 @@ impl Need {
             not_paged_bytes: answer.not_paged_bytes,
             touched_bytes: answer.curve.first().map_or(0, |full| full.zero_fills * PAGE),
             program_seconds: answer.program_seconds,
+            noise: 0.0,
             processes: matter.iter().map(part).collect(),
             sheet,
         }
     }
 
     /// What grew by more than noise since the baseline, the largest growth in bytes first.
-    pub fn grown_since(&self, before: &Need) -> Vec<Grown> {
+    pub fn grown_since(&self, before: &Need, noise: f64) -> Vec<Grown> {
         let row = |what: &str, before_bytes, now_bytes| Grown { what: what.into(), before_bytes, now_bytes };
         let mut all = vec![
             row("least RAM", before.need_bytes, self.need_bytes),
@@ -130,7 +134,7 @@ impl Need {
                 |name: &&str| row(&format!("heap of {name}"), of(&before.processes, name), of(&self.processes, name));
             all.extend(names.iter().map(heap));
         }
-        all.retain(|one| one.now_bytes as f64 > (1.0 + NOISE) * one.before_bytes as f64 + PAGE as f64);
+        all.retain(|one| one.now_bytes as f64 > (1.0 + noise) * one.before_bytes as f64 + PAGE as f64);
         all.sort_by_key(|one| std::cmp::Reverse(one.now_bytes - one.before_bytes));
         all
     }
@@ -200,13 +204,13 @@ mod tests {
         let before = Need::of(&answer, &[process("/bin/cc1 x", 50), process("ld", 10)], None);
         let mut now = before.clone();
         now.need_bytes += before.need_bytes / 100;
-        assert_eq!(now.grown_since(&before), []);
+        assert_eq!(now.grown_since(&before, NOISE), []);
         now.need_bytes = 2 * before.need_bytes;
         now.processes = vec![Part { program: "cc1".into(), managed_bytes: 61 * MIB }];
-        let grown: Vec<_> = now.grown_since(&before).into_iter().map(|one| one.what).collect();
+        let grown: Vec<_> = now.grown_since(&before, NOISE).into_iter().map(|one| one.what).collect();
         assert_eq!(grown, ["least RAM", "heap of cc1"]);
         assert_eq!(
-            before.grown_since(&now),
+            before.grown_since(&now, NOISE),
             [Grown { what: "heap of ld".into(), before_bytes: 0, now_bytes: 10 * MIB }]
         );
     }

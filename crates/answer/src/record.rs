@@ -122,7 +122,7 @@ pub const PATIENCE_OF_CHECK: u64 = 4 * PATIENCE;
 
 /// Code and libraries of a program that the pager serves take less than this times its heap, if the heap is worth a
 /// question.
-const ELSEWHERE: u64 = 4;
+pub(crate) const ELSEWHERE: u64 = 4;
 
 /// Bytes that a folder must have free: the recorder takes 4 MiB at a time, and the trace needs room, too.
 const ROOM: u64 = 8 << 20;

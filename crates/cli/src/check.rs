@@ -17,6 +17,9 @@ use crate::output;
 use coldframe_terminal::listener::Terminal;
 use coldframe_terminal::verb::Verb;
 
+/// The exit code if answers from referenced bits are on both sides of the limit.
+const CANNOT_TELL: u8 = 6;
+
 /// Say yes or no: does a program keep within so much RAM?
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -25,16 +28,18 @@ Examples:
   coldframe check --write-baseline need.json -- ./tests
   coldframe check --baseline need.json --export check.md --export check.xml -- ./tests
 
-The program is recorded as `coldframe -- PROGRAM` records it. The number that is compared with --max-ram is the \
-least RAM for its heap with which it is at most --max-slowdown (10 %) slower than with all it needs. It counts pages \
-that must be in RAM: not memory that was allocated and not touched, not what an allocator keeps, no page cache, no code. \
-If the answer is no, the program is recorded twice more, and the median counts.
-Where the pager cannot record it, its pages' referenced bits are watched: coarser, and the answer says so.
+With --max-ram the program is run alone and in that RAM, by our pager or the kernel, and both again while the times are \
+near the limit: yes means that it is at most --max-slowdown (10 %) slower. Of several processes all together get that RAM.
+--need, --baseline and --write-baseline record it as `coldframe -- PROGRAM` does. Its need is the least RAM for its heap \
+with which it is fast enough: not memory that was allocated and not touched, no page cache, no code. \
+If a need is over the limit, the program is recorded twice more, and the median counts.
+Where nobody can page it here, its pages' referenced bits are watched three times: coarser, and the answer says how much.
 --baseline also takes the program's own time and the costs of paging from that file, so that a slower or busier machine \
 changes nothing. Without --max-ram, the limit is then the baseline's number and 2 %.
 
 Exit codes: 0 within the limit; 1 over it; 2 usage; 3 the program failed, or touched no heap; 4 the program \
-cannot be watched, or not as for the baseline; 5 a file cannot be read or written; 126, 127 as in shells.")]
+cannot be watched, or not as for the baseline; 5 a file cannot be read or written; 6 cannot tell: answers from referenced bits are on both sides of \
+the limit; 126, 127 as in shells.")]
 pub struct Args {
     /// Most RAM for the program's heap.
     #[arg(long, value_name = "SIZE", value_parser = size, allow_hyphen_values = true)]
@@ -48,6 +53,9 @@ pub struct Args {
     /// What the program needed earlier: say what grew since then, and measure with that machine's costs.
     #[arg(long, value_name = "NEED.json")]
     baseline: Option<PathBuf>,
+    /// Say what the program needs, too: it is recorded for that.
+    #[arg(long)]
+    need: bool,
     /// Write what the program needs to this file, as the median of three recordings.
     #[arg(long, value_name = "NEED.json")]
     write_baseline: Option<PathBuf>,
@@ -74,13 +82,19 @@ impl Verb<Failure> for Args {
             seconds: self.program_time.map(|time| time.as_secs_f64()),
             baseline: name.as_deref().zip(before.as_ref()),
             whole: self.write_baseline.is_some(),
+            // The page is about a recording.
+            need: self.need || self.export.iter().any(|file| file.extension().is_some_and(|suffix| suffix == "html")),
         };
         let done = check(&question, &Terminal::new(quiet))?;
-        if let Some(file) = &self.write_baseline {
-            output::file(file, &output::json(&done.need))?;
+        if let (Some(file), Some((need, _))) = (&self.write_baseline, &done.need) {
+            output::file(file, &output::json(need))?;
         }
         self.form.print(&done.verdict, || verdict_answer::words(&done.verdict))?;
-        Exported::verdict(&done.verdict).write(&self.export, &Page::of(&done.answer))?;
-        Ok(ExitCode::from(u8::from(!done.verdict.within)))
+        Exported::verdict(&done.verdict)
+            .write(&self.export, &done.need.as_ref().map_or_else(Page::default, |(_, answer)| Page::of(answer)))?;
+        Ok(ExitCode::from(match (done.verdict.certain, done.verdict.within) {
+            (false, _) => CANNOT_TELL,
+            (true, within) => u8::from(!within),
+        }))
     }
 }

@@ -79,14 +79,16 @@ const CURVE: [Column<Point>; 7] = [
     ("dirty_evictions", |p| p.dirty_evictions.into()),
 ];
 /// The columns of a verdict.
-const VERDICT: [Column<Verdict>; 9] = [
-    ("need_bytes", |v| v.need.need_bytes.into()),
-    ("managed_bytes", |v| v.need.managed_bytes.into()),
-    ("not_paged_bytes", |v| v.need.not_paged_bytes.into()),
-    ("touched_bytes", |v| v.need.touched_bytes.into()),
-    ("slowdown_percent", |v| v.need.slowdown_percent.into()),
-    ("program_seconds", |v| v.need.program_seconds.into()),
+const VERDICT: [Column<Verdict>; 11] = [
     ("max_ram_bytes", |v| v.max_ram_bytes.into()),
+    ("slowdown_percent", |v| v.slowdown_percent.into()),
+    ("program_seconds", |v| v.program_seconds.into()),
+    ("measured_seconds", |v| v.measured.as_ref().map(|pair| pair.seconds).into()),
+    ("measured_ram_bytes", |v| v.measured.as_ref().map(|pair| pair.ram_bytes).into()),
+    ("need_bytes", |v| v.need.as_ref().map(|need| need.need_bytes).into()),
+    ("managed_bytes", |v| v.need.as_ref().map(|need| need.managed_bytes).into()),
+    ("not_paged_bytes", |v| v.need.as_ref().map(|need| need.not_paged_bytes).into()),
+    ("touched_bytes", |v| v.need.as_ref().map(|need| need.touched_bytes).into()),
     ("distance_bytes", |v| v.distance_bytes.into()),
     ("baseline_bytes", |v| v.baseline_bytes.into()),
 ];
@@ -115,8 +117,8 @@ impl Exported {
     /// Yes or no about a program.
     pub fn verdict(verdict: &Verdict) -> Exported {
         let (words, one) = (verdict_answer::words(verdict), std::slice::from_ref(verdict));
-        let (within, seconds) = (Some(verdict.within), verdict.need.program_seconds);
-        Exported { within, seconds, ..Exported::of(&verdict.need.program, words, &VERDICT, one, verdict) }
+        let (within, seconds) = (Some(verdict.within && verdict.certain), verdict.program_seconds);
+        Exported { within, seconds, ..Exported::of(&verdict.program, words, &VERDICT, one, verdict) }
     }
 
     /// Writes the files: each in the form of its suffix; `page`: what the suffix `html` gives.

@@ -57,8 +57,17 @@ pub fn table(looks: &VecDeque<Snapshot>, interval: Option<Duration>) -> String {
 }
 
 /// Values that can fall; all others only grow.
-const GAUGES: &[&str] =
-    &["processes", "frames", "resident", "resident_max", "managed", "pinned", "device_read_ns", "walk_step_ns"];
+const GAUGES: &[&str] = &[
+    "processes",
+    "frames",
+    "resident",
+    "resident_max",
+    "together_max",
+    "managed",
+    "pinned",
+    "device_read_ns",
+    "walk_step_ns",
+];
 
 /// Prometheus' text exposition format, version 0.0.4; times in seconds.
 pub fn prometheus(now: &Snapshot) -> String {

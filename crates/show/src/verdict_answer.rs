@@ -1,5 +1,6 @@
 //! Yes or no about a program's memory, in words: at most a few lines of 80 columns.
 
+use coldframe_answer::pair::Pair;
 use coldframe_answer::{Method, Need, Verdict};
 use coldframe_sheet::quantity::{human_seconds, human_size};
 
@@ -11,32 +12,82 @@ const GROWN: usize = 5;
 /// The verdict: the number, the distance to the limit, what it rests on, and what grew.
 pub fn words(verdict: &Verdict) -> String {
     let mut out = paragraph(&(sentence(verdict) + "."), 0);
-    out += &paragraph(&rests_on(&verdict.need), 0);
-    if verdict.need.method == Method::ReferencedBits {
-        out += &paragraph("Watched by referenced bits, not by the pager: coarser, and its noise is not known.", 0);
+    out += &verdict.measured.as_ref().map_or(String::new(), |pair| paragraph(&runs(verdict, pair), 0));
+    let Some(need) = &verdict.need else { return out };
+    if verdict.measured.is_some() {
+        out += &paragraph(&(need_in_words(verdict, need) + "."), 0);
+    }
+    out += &paragraph(&rests_on(need), 0);
+    if need.method == Method::ReferencedBits {
+        let noise = verdict.noise_percent;
+        let words = format!("Watched by referenced bits, not by the pager: coarser; answers were {noise:.0} % apart.");
+        out += &paragraph(&words, 0);
     }
     out + &grown(verdict)
 }
 
 /// One line: yes or no, the number and the distance.
 pub fn sentence(verdict: &Verdict) -> String {
-    let need = &verdict.need;
+    let word = match (verdict.certain, verdict.within) {
+        (false, _) => "cannot tell",
+        (true, true) => "yes",
+        (true, false) => "no",
+    };
+    let number = match (&verdict.measured, &verdict.need) {
+        (Some(pair), _) => {
+            let time = match (&pair.failed, pair.more) {
+                (Some(why), _) => why.clone(),
+                (None, true) => format!("it takes more than {}", human_seconds(pair.seconds)),
+                (None, false) => format!("it takes {}", human_seconds(pair.seconds)),
+            };
+            let (program, ram) = (&verdict.program, human_size(verdict.max_ram_bytes.unwrap_or(pair.ram_bytes)));
+            let (plain, limit) = (human_seconds(pair.plain_seconds), verdict.slowdown_percent);
+            let off = 100.0 * (pair.seconds / pair.plain_seconds.max(1e-9) - 1.0);
+            format!("{program} in {ram}: {time}, alone {plain} ({off:+.0} %; the limit is +{limit:.0} %)")
+        }
+        (None, Some(need)) => need_in_words(verdict, need),
+        (None, None) => verdict.program.clone(),
+    };
+    match verdict.max_ram_bytes {
+        Some(_) => format!("{word}: {number}"),
+        None => number,
+    }
+}
+
+fn need_in_words(verdict: &Verdict, need: &Need) -> String {
     let least = if need.at_most { "at most " } else { "" };
-    let number = format!(
-        "{} needs {least}{} of heap in RAM to be at most {:.0} % slower",
-        need.program,
-        human_size(need.need_bytes),
-        need.slowdown_percent
-    );
+    let (program, size, percent) = (&need.program, human_size(need.need_bytes), need.slowdown_percent);
+    let number = format!("{program} needs {least}{size} of heap in RAM to be at most {percent:.0} % slower");
     match (verdict.max_ram_bytes, verdict.distance_bytes) {
         (Some(limit), Some(distance)) => {
             let side = if distance < 0 { "over" } else { "below" };
             let part = 100.0 * distance.unsigned_abs() as f64 / limit.max(1) as f64;
-            let (word, distance) = (if verdict.within { "yes" } else { "no" }, human_size(distance.unsigned_abs()));
-            format!("{word}: {number}, {distance} ({part:.1} %) {side} the limit of {}", human_size(limit))
+            let distance = human_size(distance.unsigned_abs());
+            format!("{number}, {distance} ({part:.1} %) {side} the limit of {}", human_size(limit))
         }
         _ => number,
     }
+}
+
+/// How it was measured.
+fn runs(verdict: &Verdict, pair: &Pair) -> String {
+    let of = |runs: &[f64]| {
+        let ends = runs.iter().fold((f64::INFINITY, 0.0f64), |(low, high), run| (low.min(*run), high.max(*run)));
+        match runs.len() {
+            1 => "one run".into(),
+            count => format!("{count} runs, {} to {}", human_seconds(ends.0), human_seconds(ends.1)),
+        }
+    };
+    let by = if pair.by == "kernel" { "the kernel" } else { "our pager" };
+    let share = match verdict.max_ram_bytes.filter(|ram| *ram != pair.ram_bytes) {
+        Some(_) => format!(", {} for each process, so that all keep within the limit", human_size(pair.ram_bytes)),
+        None => String::new(),
+    };
+    let near = match pair.is_open(verdict.slowdown_percent / 100.0) {
+        true => " Single runs are on both sides of the limit; the medians decide.",
+        false => "",
+    };
+    format!("Measured: alone {}; by {by}{share}: {}.{near}", of(&pair.plain_runs), of(&pair.runs))
 }
 
 fn rests_on(need: &Need) -> String {

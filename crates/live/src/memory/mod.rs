@@ -179,7 +179,8 @@ impl Memory {
 
     pub fn count_in(&self, pages: usize) {
         let resident = self.resident.fetch_add(pages, Ordering::Relaxed) + pages;
-        Stats::add(&self.stats.resident, pages as u64);
+        let all = self.stats.resident.fetch_add(pages as u64, Ordering::Relaxed) + pages as u64;
+        self.stats.together_max.fetch_max(all, Ordering::Relaxed);
         self.stats.resident_max.fetch_max(resident as u64, Ordering::Relaxed);
     }
 

@@ -162,6 +162,9 @@ statistics! {
         resident,
         /// The largest `resident` of any one process so far. Until memory is watched, all that it may touch counts.
         resident_max,
+        /// The largest sum of `resident` over all processes at one time. A page that a forked child has from its parent
+        /// counts for both.
+        together_max,
         /// Pages of managed address space in use now.
         managed,
         /// Pages pinned now.

@@ -1,0 +1,303 @@
+//! `check` measures: the program alone, and in the RAM that it may have; both again where the times are near the limit.
+//!
+//! ```text
+//!   alone, seen by the user ─► (alone twice more if it is short) ─► in --max-ram ─┬─ clearly within, or not ─► verdict
+//!                                          a turn of both again, at most RUNS ◄───┴─ near the limit
+//! ```
+//! If our pager is too slow, the kernel's swap is tried, where it can be. The kernel has one budget for all processes. Our pager gives each process its own: if all together had more than the
+//! limit, a recording says what each has at one time, and each gets the share with which all keep within the limit.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use coldframe_kernel::{SwapKind, Tree};
+use coldframe_live::FRAMES_MIN;
+use coldframe_recording::span::PAGE;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::bench::{Bench, Ran, Way};
+use crate::child::{Care, Child, Signals};
+use crate::error::AnswerError;
+use crate::listener::Listener;
+use crate::order::Program;
+use crate::pager::Pager;
+use crate::program::{default_backing, pageable, plain};
+use crate::record::{served, Order, ELSEWHERE, PATIENCE};
+use crate::run::Run;
+use crate::run_kernel::ready_here;
+use crate::streams::Streams;
+use crate::Reading;
+
+/// The most runs of a kind.
+const RUNS: usize = 5;
+/// A shorter run is repeated, so that there is a median.
+const SHORT: f64 = 1.0;
+const REPEATS: usize = 3;
+/// A median this near to the limit, as a part of it, is measured again.
+const NEAR: f64 = 0.1;
+/// Seconds after which nothing is measured again.
+const LONG: f64 = 120.0;
+/// A run in less RAM is ended after this many times the limit, and a second.
+const PATIENT: f64 = 2.0;
+
+/// Measured runs, alone and in less RAM.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+pub struct Pair {
+    /// Who paged: `pager` or `kernel`.
+    pub by: String,
+    /// RAM of each process; by the kernel: of all together.
+    pub ram_bytes: u64,
+    /// The median of the runs alone.
+    pub plain_seconds: f64,
+    /// Each of them.
+    pub plain_runs: Vec<f64>,
+    /// The median of the runs in that RAM.
+    pub seconds: f64,
+    /// Each of them.
+    pub runs: Vec<f64>,
+    /// The last was ended: it takes longer.
+    pub more: bool,
+    /// Pages that came back from the device in the last run.
+    pub page_reads: u64,
+    /// What went wrong in that RAM.
+    pub failed: Option<String>,
+}
+
+impl Pair {
+    /// Whether it is fast enough in that RAM. `slowdown`: the longest extra time, as a part of the time alone.
+    pub fn within(&self, slowdown: f64) -> bool {
+        self.failed.is_none() && !self.more && self.seconds <= (1.0 + slowdown) * self.plain_seconds
+    }
+
+    /// Whether other runs of these may say otherwise: some are within the limit, and some are not.
+    pub fn is_open(&self, slowdown: f64) -> bool {
+        let ends =
+            |runs: &[f64]| runs.iter().fold((f64::INFINITY, 0.0f64), |(low, high), s| (low.min(*s), high.max(*s)));
+        let ((low, high), (least, most)) = (ends(&self.plain_runs), ends(&self.runs));
+        self.failed.is_none() && !self.more && least <= (1.0 + slowdown) * high && most > (1.0 + slowdown) * low
+    }
+
+    fn is_near(&self, slowdown: f64) -> bool {
+        let off = self.seconds / ((1.0 + slowdown) * self.plain_seconds) - 1.0;
+        self.is_open(slowdown) || self.failed.is_none() && !self.more && off.abs() < NEAR
+    }
+
+    fn add_plain(&mut self, seconds: f64) {
+        self.plain_runs.push(seconds);
+        self.plain_seconds = median(&self.plain_runs);
+    }
+
+    fn add(&mut self, ran: &Ran, status: u8) {
+        self.runs.push(ran.seconds);
+        self.seconds = median(&self.runs);
+        (self.more, self.page_reads) = (self.more | ran.too_long, ran.page_reads);
+        if ran.killed {
+            self.failed = Some("the kernel killed it for lack of memory".into());
+        } else if !ran.too_long && ran.status != status {
+            self.failed = Some(format!("it ended with exit code {}", ran.status));
+        }
+    }
+}
+
+fn median(runs: &[f64]) -> f64 {
+    let mut sorted = runs.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0
+}
+
+/// Runs the program alone and in `ram`. `None`: it cannot be run again, or nobody can page it here.
+///
+/// # Errors
+/// It cannot be started; it fails; a signal came.
+pub fn measured(
+    command: &[OsString],
+    ram: u64,
+    slowdown: f64,
+    listener: &dyn Listener,
+) -> Result<Option<Pair>, AnswerError> {
+    let began = Instant::now();
+    let folder = tempfile::Builder::new().prefix("coldframe-runs-").tempdir_in(default_backing());
+    let folder = folder.map_err(|e| AnswerError::new(5, format!("no folder for swap files: {e}; set TMPDIR")))?;
+    let (streams, signals) = (Streams::new()?, Signals::catch()?);
+    let bench = Bench { program: command, folder: folder.path(), streams: &streams, signals: &signals };
+    let (first, peak) = shown(&bench)?;
+    let mut pair = Pair { ram_bytes: ram, ..Pair::default() };
+    pair.add_plain(first.seconds);
+    let swap = kernel_swap(folder.path());
+    let kernel = swap.as_ref().map(|swap| Way { by: Pager::Kernel, swap: swap.as_deref() });
+    let ours = pageable(command).is_ok().then_some(Way { by: Pager::Ours, swap: None });
+    let Some(way) = ours.or(kernel).filter(|_| streams.lost().is_none()) else { return Ok(None) };
+    while pair.plain_seconds < SHORT && pair.plain_runs.len() < REPEATS {
+        pair.add_plain(alone(&bench, first.status)?);
+    }
+    let measuring = Measuring { bench: &bench, ram, slowdown, status: first.status, peak, began, listener };
+    let pair = match measuring.by(way, pair.clone())? {
+        Some(pair) => pair,
+        // Memory that our pager does not serve.
+        None if kernel.is_none() => return Ok(None),
+        None => Pair { more: true, ..pair },
+    };
+    match kernel.filter(|_| way.by == Pager::Ours && !pair.within(slowdown)) {
+        // The kernel takes no time to start.
+        Some(kernel) => {
+            let plain =
+                Pair { plain_seconds: pair.plain_seconds, plain_runs: pair.plain_runs.clone(), ..Pair::default() };
+            let other = measuring.by(kernel, Pair { ram_bytes: ram, ..plain })?;
+            Ok(other.filter(|other| other.within(slowdown) || pair.runs.is_empty()).or(Some(pair)))
+        }
+        None => Ok(Some(pair)),
+    }
+}
+
+/// What all runs share.
+struct Measuring<'a> {
+    bench: &'a Bench<'a>,
+    ram: u64,
+    slowdown: f64,
+    /// How the program ends, and its most bytes in RAM as far as they are known.
+    status: u8,
+    peak: u64,
+    began: Instant,
+    listener: &'a dyn Listener,
+}
+
+impl Measuring<'_> {
+    /// Runs by one pager, and more runs alone. `None`: our pager does not serve its memory.
+    fn by(&self, way: Way, mut pair: Pair) -> Result<Option<Pair>, AnswerError> {
+        let (slowdown, ours) = (self.slowdown, way.by == Pager::Ours);
+        pair.by = if ours { "pager" } else { "kernel" }.into();
+        loop {
+            let size = coldframe_sheet::quantity::human_size(pair.ram_bytes);
+            self.listener.note(&format!("coldframe: in {size} of RAM, by {}\n", pair.by));
+            let patience = Duration::from_secs_f64(1.0 + PATIENT * (1.0 + slowdown) * pair.plain_seconds);
+            let (ran, run) = self.bench.paged(way, pair.ram_bytes, patience)?;
+            if let (Run::Pager(run), true) = (&run, pair.runs.is_empty()) {
+                let stats = &run.stats;
+                let (heap, all) = (stats.resident_max * PAGE, stats.together_max * PAGE);
+                if stats.evictions == 0 && self.peak > self.ram && self.peak > (1 + ELSEWHERE) * heap {
+                    return Ok(None);
+                }
+                if pair.ram_bytes == self.ram && all > self.ram && stats.together_max > stats.resident_max {
+                    pair.ram_bytes = share(self.bench.program, self.ram, self.bench.folder)?;
+                    if pair.ram_bytes != self.ram {
+                        continue;
+                    }
+                }
+            }
+            pair.add(&ran, self.status);
+            let late = pair.runs.len() >= RUNS || self.began.elapsed().as_secs_f64() > LONG;
+            if late || !pair.is_near(slowdown) {
+                return Ok(Some(pair));
+            }
+            if pair.plain_runs.len() <= pair.runs.len() {
+                pair.add_plain(alone(self.bench, self.status)?);
+            }
+        }
+    }
+}
+
+/// The first run, with the user's own streams, and the most bytes of its first process that were seen in RAM.
+fn shown(bench: &Bench) -> Result<(Program, u64), AnswerError> {
+    let mut process = plain(bench.program);
+    bench.streams.first(&mut process)?;
+    let began = Instant::now();
+    let child = Child::start(process, &bench.program[0])?;
+    let (id, peak) = (child.id(), AtomicU64::new(0));
+    let look = || {
+        bench.streams.look(id);
+        let pages = coldframe_proc::Process::of(id).pages().map_or(0, |[_, resident, _]| resident);
+        peak.fetch_max(pages * PAGE, Relaxed);
+    };
+    let ended = child.wait(&Care { look: &look, ..Care::that_ends(bench.signals) })?;
+    let _ = bench.streams.first_output();
+    let program = Program::of(ended, began.elapsed().as_secs_f64());
+    succeeded(program.status)?;
+    Ok((program, peak.into_inner()))
+}
+
+fn alone(bench: &Bench, status: u8) -> Result<f64, AnswerError> {
+    let ran = bench.plain(None)?;
+    if ran.status != status {
+        succeeded(ran.status)?;
+    }
+    Ok(ran.seconds)
+}
+
+fn succeeded(status: u8) -> Result<(), AnswerError> {
+    match status {
+        0 => Ok(()),
+        code => {
+            let message =
+                format!("the program ended with exit code {code}, so there is no verdict: mend it, and check again");
+            Err(AnswerError::new(3, message))
+        }
+    }
+}
+
+/// The most RAM for each process with which all of them keep within `ram` at one time.
+fn share(command: &[OsString], ram: u64, folder: &Path) -> Result<u64, AnswerError> {
+    let trace = folder.join("trace.parquet");
+    if served(&Order { command, patience: PATIENCE, ..Order::default() }, &trace)?.is_err() {
+        return Ok(ram);
+    }
+    let rows = Reading::read(&trace, None, None)?.rows;
+    if rows.sum() <= ram || rows.together(ram) <= ram {
+        return Ok(ram);
+    }
+    let (mut good, mut bad) = (FRAMES_MIN as u64, ram / PAGE);
+    while bad - good > 1 {
+        let pages = (good + bad) / 2;
+        (good, bad) = if rows.together(pages * PAGE) <= ram { (pages, bad) } else { (good, pages) };
+    }
+    Ok(good * PAGE)
+}
+
+/// The swap for runs by the kernel: `None` if there can be no such run, `Some(None)`: that of the machine.
+fn kernel_swap(folder: &Path) -> Option<Option<String>> {
+    if ready_here(None).is_ok() {
+        return Some(None);
+    }
+    let kinds = [SwapKind::Zram, SwapKind::File(folder.join("swap"))];
+    let there = |kind: &SwapKind| kind.there(&Tree::machine()).is_ok() && ready_here(Some(kind.clone())).is_ok();
+    kinds.into_iter().find(there).map(|kind| Some(kind.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(plain: &[f64], runs: &[f64]) -> Pair {
+        let mut pair = Pair::default();
+        plain.iter().for_each(|seconds| pair.add_plain(*seconds));
+        for seconds in runs {
+            let ran = Ran { seconds: *seconds, status: 0, too_long: false, killed: false, output: None, page_reads: 0 };
+            pair.add(&ran, 0);
+        }
+        pair
+    }
+
+    #[test]
+    fn medians_decide_and_runs_on_both_sides_of_the_limit_leave_it_open() {
+        let of = |plain: &[f64], runs: &[f64]| {
+            let pair = pair(plain, runs);
+            (pair.within(0.1), pair.is_open(0.1), pair.is_near(0.1))
+        };
+        assert_eq!(of(&[1.0], &[1.0]), (true, false, true));
+        assert_eq!(of(&[1.0], &[0.9]), (true, false, false));
+        assert_eq!(of(&[1.0], &[2.0]), (false, false, false));
+        assert_eq!(of(&[1.0, 1.2, 1.1], &[1.15, 1.25, 1.2]), (true, true, true));
+    }
+
+    #[test]
+    fn a_run_that_was_ended_or_ended_otherwise_is_not_within() {
+        let ran = Ran { seconds: 1.0, status: 0, too_long: false, killed: false, output: None, page_reads: 0 };
+        for ran in [Ran { too_long: true, ..ran }, Ran { killed: true, ..ran }, Ran { status: 3, ..ran }] {
+            let mut one = pair(&[1.0], &[]);
+            one.add(&ran, 0);
+            assert!(!one.within(0.1) && !one.is_near(0.1), "{one:?}");
+        }
+    }
+}
