@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use coldframe_kernel::{SwapKind, Tree};
 use coldframe_live::Options;
 
 use crate::child::{Care, Child, Signals, Why};
@@ -15,6 +16,7 @@ use crate::order::{Order, Program};
 use crate::pager::Pager;
 use crate::program::plain;
 use crate::run::{run, Run};
+use crate::run_kernel::ready_here;
 use crate::streams::{Output, Streams};
 
 /// A program, and what all of its runs share.
@@ -108,4 +110,14 @@ impl Bench<'_> {
         let too_long = program.why == Some(Why::Deadline);
         Ok(Ran { seconds: program.seconds, status: program.status, too_long, killed, output, page_reads })
     }
+}
+
+/// The swap for runs by the kernel: `None` if there can be no such run, `Some(None)`: that of the machine.
+pub fn kernel_swap(folder: &Path) -> Option<Option<String>> {
+    if ready_here(None).is_ok() {
+        return Some(None);
+    }
+    let kinds = [SwapKind::Zram, SwapKind::File(folder.join("swap"))];
+    let there = |kind: &SwapKind| kind.there(&Tree::machine()).is_ok() && ready_here(Some(kind.clone())).is_ok();
+    kinds.into_iter().find(there).map(|kind| Some(kind.to_string()))
 }

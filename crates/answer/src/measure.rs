@@ -5,11 +5,10 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Instant;
 
-use coldframe_kernel::{SwapKind, Tree};
 use coldframe_store::heat::Heat;
 use coldframe_store::ProcessFacts;
 
-use crate::bench::{Bench, Way};
+use crate::bench::{kernel_swap, Bench, Way};
 use crate::child::Signals;
 use crate::error::AnswerError;
 use crate::kinds::Answer;
@@ -18,7 +17,6 @@ use crate::machine::Machine;
 use crate::pager::Pager;
 use crate::program::{binary, default_backing, pageable};
 use crate::record::{served, Order, PATIENCE};
-use crate::run_kernel::ready_here;
 use crate::streams::Streams;
 use crate::trials::{once, By, First, Trials};
 use crate::watch::{self, nothing_to_save};
@@ -189,14 +187,4 @@ fn less_ram(trials: &mut Trials, answer: &mut Answer, folder: &Path) {
         (ours, kernel) => ours.or(kernel),
     };
     common.by = faster.map(|one| one.by);
-}
-
-/// The swap for runs by the kernel: `None` if there can be no such run, `Some(None)`: that of the machine.
-fn kernel_swap(folder: &Path) -> Option<Option<String>> {
-    if ready_here(None).is_ok() {
-        return Some(None);
-    }
-    let kinds = [SwapKind::Zram, SwapKind::File(folder.join("swap"))];
-    let there = |kind: &SwapKind| kind.there(&Tree::machine()).is_ok() && ready_here(Some(kind.clone())).is_ok();
-    kinds.into_iter().find(there).map(|kind| Some(kind.to_string()))
 }

@@ -4,21 +4,21 @@
 //!   alone, seen by the user ─► (alone twice more if it is short) ─► in --max-ram ─┬─ clearly within, or not ─► verdict
 //!                                          a turn of both again, at most RUNS ◄───┴─ near the limit
 //! ```
-//! If our pager is too slow, the kernel's swap is tried, where it can be. The kernel has one budget for all processes. Our pager gives each process its own: if all together had more than the
-//! limit, a recording says what each has at one time, and each gets the share with which all keep within the limit.
+//! If our pager is too slow, the kernel's swap is tried, where it can be. The kernel has one budget for all processes. Our
+//! pager gives each process its own: if all together had more than the limit, a recording says what each has at one time,
+//! and each gets the share with which all keep within the limit.
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use coldframe_kernel::{SwapKind, Tree};
 use coldframe_live::FRAMES_MIN;
 use coldframe_recording::span::PAGE;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::bench::{Bench, Ran, Way};
+use crate::bench::{kernel_swap, Bench, Ran, Way};
 use crate::child::{Care, Child, Signals};
 use crate::error::AnswerError;
 use crate::listener::Listener;
@@ -27,7 +27,6 @@ use crate::pager::Pager;
 use crate::program::{default_backing, pageable, plain};
 use crate::record::{served, Order, ELSEWHERE, PATIENCE};
 use crate::run::Run;
-use crate::run_kernel::ready_here;
 use crate::streams::Streams;
 use crate::Reading;
 
@@ -69,7 +68,7 @@ pub struct Pair {
 impl Pair {
     /// Whether it is fast enough in that RAM. `slowdown`: the longest extra time, as a part of the time alone.
     pub fn within(&self, slowdown: f64) -> bool {
-        self.failed.is_none() && !self.more && self.seconds <= (1.0 + slowdown) * self.plain_seconds
+        self.failed.is_none() && !self.more && self.seconds <= limit(self.plain_seconds, slowdown)
     }
 
     /// Whether other runs of these may say otherwise: some are within the limit, and some are not.
@@ -77,11 +76,11 @@ impl Pair {
         let ends =
             |runs: &[f64]| runs.iter().fold((f64::INFINITY, 0.0f64), |(low, high), s| (low.min(*s), high.max(*s)));
         let ((low, high), (least, most)) = (ends(&self.plain_runs), ends(&self.runs));
-        self.failed.is_none() && !self.more && least <= (1.0 + slowdown) * high && most > (1.0 + slowdown) * low
+        self.failed.is_none() && !self.more && least <= limit(high, slowdown) && most > limit(low, slowdown)
     }
 
     fn is_near(&self, slowdown: f64) -> bool {
-        let off = self.seconds / ((1.0 + slowdown) * self.plain_seconds) - 1.0;
+        let off = self.seconds / limit(self.plain_seconds, slowdown) - 1.0;
         self.is_open(slowdown) || self.failed.is_none() && !self.more && off.abs() < NEAR
     }
 
@@ -101,6 +100,15 @@ impl Pair {
         }
     }
 }
+
+/// The longest good run in seconds. A pager's start and end, which take some hundredths of a second whatever the program
+/// does, are no reason for a no.
+fn limit(plain: f64, slowdown: f64) -> f64 {
+    ((1.0 + slowdown) * plain).max(plain + START)
+}
+
+/// A guess, several times what `coldframe run -- true` takes on the machines that were measured.
+const START: f64 = 0.05;
 
 fn median(runs: &[f64]) -> f64 {
     let mut sorted = runs.to_vec();
@@ -253,16 +261,6 @@ fn share(command: &[OsString], ram: u64, folder: &Path) -> Result<u64, AnswerErr
         (good, bad) = if rows.together(pages * PAGE) <= ram { (pages, bad) } else { (good, pages) };
     }
     Ok(good * PAGE)
-}
-
-/// The swap for runs by the kernel: `None` if there can be no such run, `Some(None)`: that of the machine.
-fn kernel_swap(folder: &Path) -> Option<Option<String>> {
-    if ready_here(None).is_ok() {
-        return Some(None);
-    }
-    let kinds = [SwapKind::Zram, SwapKind::File(folder.join("swap"))];
-    let there = |kind: &SwapKind| kind.there(&Tree::machine()).is_ok() && ready_here(Some(kind.clone())).is_ok();
-    kinds.into_iter().find(there).map(|kind| Some(kind.to_string()))
 }
 
 #[cfg(test)]
