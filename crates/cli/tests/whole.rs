@@ -38,6 +38,10 @@ int main(int count, char **words) {
         sleep(20);
     }
     if (!strcmp(then, "asks")) printf("terminal %d, read %d\n", isatty(0), getchar());
+    if (!strcmp(then, "twice")) {
+        if (!access("been", F_OK)) return 3;
+        fclose(fopen("been", "w"));
+    }
     printf("%u\n", sum);
     return 0;
 }"#;
@@ -161,6 +165,48 @@ fn the_standard_input_stays_the_programs_own() {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"A").unwrap();
     assert_eq!(stdout(&child.wait_with_output().unwrap()), "terminal 0, read 65\n130560\n");
+}
+
+/// The answer about `./program WORD`, which reads this text, and what it printed.
+fn answered(folder: &Path, options: &[&str], word: &str, text: &str) -> (Value, String) {
+    let mut command = coldframe();
+    command.current_dir(folder).args(options).args(["--", "./program", word]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let printed = stdout(&child.wait_with_output().unwrap());
+    let answer = std::fs::read_to_string(folder.join("program.coldframe/advice.json"));
+    let answer = serde_json::from_str(&answer.unwrap_or_else(|error| panic!("{error}: {printed}"))).unwrap();
+    (answer, printed.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[test]
+fn an_answer_measures_the_program_alone_and_in_less_ram_with_the_same_input() {
+    let Some(folder) = folder(&[]) else { return };
+    let (answer, printed) = answered(folder.path(), &["--max-slowdown", "5000%"], "asks", "A");
+    // Only the first run is seen, and each run has read the same byte: otherwise its output were another one.
+    assert_eq!(printed.matches("read 65").count(), 1, "{printed}");
+    let runs = answer["runs"].as_array().unwrap();
+    let of = |by: &str| runs.iter().filter(|run| run["by"] == by).collect::<Vec<_>>();
+    assert_eq!(of("plain").len(), 1, "{answer}");
+    assert_eq!(of("plain")[0]["runs"].as_array().unwrap().len(), 3, "a short program runs three times: {answer}");
+    assert_eq!(of("plain")[0]["seconds"], answer["program_seconds"]);
+    assert!(!of("pager").is_empty() && of("pager").iter().all(|run| run["failed"].is_null()), "{answer}");
+    let ram = &answer["ram_bytes"];
+    assert!(runs.iter().any(|run| run["ram_bytes"] == *ram), "the recommended size was run: {answer}");
+    assert!(printed.contains(" measured ") && !printed.contains("about"), "{printed}");
+}
+
+#[test]
+fn a_program_that_ends_otherwise_the_second_time_or_may_run_once_has_predictions_only() {
+    for (options, word, why) in [
+        (&[][..], "twice", "Note: when it ran again, it ended with exit code 3 instead of 0"),
+        (&["--once"], "", "takes about"),
+    ] {
+        let Some(folder) = folder(&[]) else { return };
+        let (answer, printed) = answered(folder.path(), options, word, "");
+        assert_eq!(answer["runs"].as_array().unwrap().len(), 0, "{answer}");
+        assert!(printed.contains(why) && !printed.contains(" measured "), "{printed}");
+    }
 }
 
 /// A program that the pager cannot record is refused in one sentence.

@@ -236,7 +236,7 @@ fn one_command_records_advises_and_reports() {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     };
-    let (code, message, errors) = run("-- sort numbers -o sorted");
+    let (code, message, errors) = run("--max-slowdown 5000% -- sort numbers -o sorted");
     if code == Some(4) {
         return skip(&format!("this machine cannot page: {errors}"));
     }
@@ -277,7 +277,7 @@ fn the_demo_runs_to_its_end_and_says_what_it_cannot_do() {
     assert!(output.status.success(), "{message}{errors}");
     let ran = message.contains("The output is that of the plain run");
     assert!(ran || message.contains("Our pager cannot run it"), "{message}{errors}");
-    assert_eq!(ran, message.contains("off by"), "predicted beside measured: {message}{errors}");
+    assert_eq!(ran, message.contains(" measured "), "{message}{errors}");
     assert!(message.lines().all(|line| line.chars().count() <= 80), "{message}");
     assert!(
         message.lines().any(|line| line.starts_with("$ coldframe run --by kernel ") && line.contains("KiB --")),
