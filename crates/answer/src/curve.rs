@@ -196,7 +196,7 @@ impl<'a> Curve<'a> {
 
     /// The longest run that was asked for. The bad end of a run is compared with the bad end of the program alone.
     pub fn limit(&self) -> f64 {
-        (1.0 + self.question.limits.slowdown) * (self.alone() + self.own_doubt())
+        self.question.limits.longest(self.alone() + self.own_doubt())
     }
 
     /// Sizes between the smallest good one, above which all are good, and the next smaller one.

@@ -149,6 +149,10 @@ pub struct Limits {
     pub once: bool,
 }
 
+/// Extra seconds that are never too many: about what a pager takes to start and to end. They matter for programs of less
+/// than a tenth of a second.
+const UNNOTICED: f64 = 0.01;
+
 impl Default for Limits {
     fn default() -> Limits {
         Limits { slowdown: 0.1, ram: None, time: None, once: false }
@@ -156,6 +160,11 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// The longest good run of a program that takes so many seconds alone.
+    pub(crate) fn longest(&self, alone: f64) -> f64 {
+        alone + (self.slowdown * alone).max(UNNOTICED)
+    }
+
     /// With this slowdown, if there is one.
     #[must_use]
     pub fn slower(slowdown: Option<f64>) -> Limits {

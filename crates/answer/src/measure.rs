@@ -134,7 +134,7 @@ impl Measuring<'_> {
         let (program, streams) = (self.command, self.streams);
         let bench = Bench { program, folder: folder.path(), streams, signals: &signals };
         let first = First { status, output: streams.first_output(), seconds: first.seconds };
-        let mut trials = Trials::alone(&bench, first, self.began, self.limits.slowdown, self.listener)?;
+        let mut trials = Trials::alone(&bench, first, self.began, self.limits, self.listener)?;
         let mut answer = answered(trials.plain())?;
         if trials.plain().is_some() {
             less_ram(&mut trials, &mut answer, folder.path());
@@ -180,7 +180,8 @@ fn less_ram(trials: &mut Trials, answer: &mut Answer, folder: &Path) {
         return;
     }
     let common = answer.common_mut();
-    common.ram_bytes = found.or(by_kernel);
+    // What no run has refuted stays recommended, as a prediction.
+    common.ram_bytes = found.or(by_kernel).or(common.ram_bytes.filter(|ram| !trials.refutes(*ram)));
     let of = |by| trials.measured.iter().find(|one| one.by == by && one.ram_bytes == common.ram_bytes);
     let faster = match (of(By::Pager).filter(|_| found.is_some()), of(By::Kernel).filter(|_| by_kernel.is_some())) {
         (Some(ours), Some(kernel)) => Some(if kernel.seconds < ours.seconds { kernel } else { ours }),

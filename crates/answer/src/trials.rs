@@ -20,6 +20,7 @@ use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::pager::Pager;
 use crate::streams::{Difference, Output};
+use crate::Limits;
 
 /// The least time that runs may take, and the whole answer.
 const LEAST: f64 = 20.0;
@@ -137,8 +138,7 @@ pub fn once(seconds: f64, lost_input: Option<&str>) -> Option<String> {
 }
 
 impl<'a> Trials<'a> {
-    /// Runs the program alone. `began`: the start of the answer; `slowdown`: the longest extra time, as a part of
-    /// the program's own.
+    /// Runs the program alone. `began`: the start of the answer.
     ///
     /// # Errors
     /// It cannot be started again.
@@ -146,7 +146,7 @@ impl<'a> Trials<'a> {
         bench: &'a Bench<'a>,
         first: First,
         began: Instant,
-        slowdown: f64,
+        limits: &Limits,
         listener: &'a dyn Listener,
     ) -> Result<Trials<'a>, AnswerError> {
         let until = Instant::now() + Duration::from_secs_f64(budget(first.seconds));
@@ -163,7 +163,8 @@ impl<'a> Trials<'a> {
                 }
                 Err(error) => return Err(error),
             };
-            if let Some(why) = trials.unlike(&ran) {
+            let late = ran.too_long.then(|| format!("it took over {:.0} s", ran.seconds));
+            if let Some(why) = late.or_else(|| trials.unlike(&ran)) {
                 trials
                     .remarks
                     .push(format!("when it ran again, {why}: it was not run any more, and all times are predicted"));
@@ -176,7 +177,7 @@ impl<'a> Trials<'a> {
         }
         trials.until = (Instant::now() + Duration::from_secs_f64(budget(plain.seconds)))
             .min(began + Duration::from_secs_f64(LEAST.max(WHOLE * plain.seconds)));
-        trials.limit = (1.0 + slowdown) * plain.seconds;
+        trials.limit = limits.longest(plain.seconds);
         trials.measured.push(plain);
         Ok(trials)
     }
@@ -221,7 +222,10 @@ impl<'a> Trials<'a> {
         let mut search = Search::new(start, top);
         for _ in 0..SIZES {
             let Some(ram) = search.next() else { break };
-            let Some(good) = self.at(way, ram, SIZES) else { break };
+            let Some(good) = self.at(way, ram, SIZES) else {
+                self.remarks.push("no more sizes were run: no time was left, or a signal came".into());
+                break;
+            };
             search.note(ram, good);
         }
         // The search prefers sizes whose run happened to be fast.
@@ -232,6 +236,11 @@ impl<'a> Trials<'a> {
             }
         }
         search.good
+    }
+
+    /// Whether a run in this RAM or more was too slow.
+    pub fn refutes(&self, ram: u64) -> bool {
+        self.measured.iter().any(|one| one.ram_bytes.is_some_and(|size| size >= ram) && !one.within(self.limit))
     }
 
     /// The next larger size that was good.

@@ -69,7 +69,7 @@ impl Watched {
         let best = best(question.prices.iter().map(of), |(_, _, curve)| half(curve));
         let (price, split, mut curve) = best.expect("a price is known");
         let full = curve[0];
-        let limit = (1.0 + question.limits.slowdown) * full.seconds;
+        let limit = question.limits.longest(full.seconds);
         // Below this nothing is known.
         let bound = bytes(split.ram(covered(&watched.stretches))).min(full.ram_bytes);
         let known = || curve.iter().take_while(|point| point.ram_bytes >= bound);

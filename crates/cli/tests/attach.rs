@@ -333,7 +333,8 @@ fn children_share_the_ram() {
     let folder = folder();
     let Some(program) = built(folder.path(), GCC, &["-static"]) else { return };
     let Some(mut command) = unprivileged(folder.path()) else { return };
-    let line = format!("{0} h 100000 & {0} h 100000; wait", program.display());
+    // Long enough that both have all of their heap at one time.
+    let line = format!("{0} h 600000 & {0} h 600000; wait", program.display());
     let output = command.args(["--", "sh", "-c", &line]).output().unwrap();
     let answer = advice(folder.path(), "sh");
     if answer["method"] == "recorder" {

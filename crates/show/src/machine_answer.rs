@@ -312,6 +312,9 @@ fn recommended(answer: &Answer) -> String {
     };
     let (ram, time, range) = (ram_size(known.ram_bytes), human_seconds(known.seconds), range(&known));
     match known.runs {
+        0 if known.seconds > (1.0 + percent / 100.0) * own => {
+            format!("Recommended: --ram {ram}: {time} ({range}), predicted, {}.", slower(known.seconds))
+        }
         0 => {
             format!("Recommended: --ram {ram}: {time} ({range}), predicted, at most {percent:.0} % slower than alone.")
         }
