@@ -261,7 +261,7 @@ fn one_command_records_advises_and_reports() {
     let (code, _, errors) = run("-- true");
     assert!(code == Some(1) && errors.contains("nothing to save"), "{errors}");
     let (code, _, errors) = run("--once");
-    assert!(code == Some(2) && errors.contains("needs a program"), "{errors}");
+    assert!(code == Some(2) && errors.contains("a program is missing"), "{errors}");
 }
 
 /// The shipped demo with this build, in a private folder.
