@@ -134,7 +134,7 @@ fn the_actions_steps_run_in_the_shell_that_the_service_uses() {
         codes
     };
     assert_eq!(done("64MiB", "./touch 4"), [Some(0), Some(0)]);
-    assert_eq!(done("2MiB", "./touch 4"), [Some(0), Some(1)]);
+    assert_eq!(done("2MiB", "./touch 64"), [Some(0), Some(1)]);
     assert_eq!(done("2MiB", "exit 9"), [Some(0), Some(3)]);
     let summary = std::fs::read_to_string(folder.path().join("summary.md")).unwrap();
     assert!(summary.contains("### yes: memory of `") && summary.contains("### **no**: memory of `"), "{summary}");

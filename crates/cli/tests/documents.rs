@@ -171,7 +171,9 @@ impl Page<'_> {
         let output = sh(self.folder, script);
         let printed = String::from_utf8_lossy(&output.stdout).into_owned();
         eprintln!("{}:{line}: {:.1} s", self.name, before.elapsed().as_secs_f64());
-        if !output.status.success() {
+        // On a busy machine, perhaps no size is fast enough for a short program, which is an answer.
+        let answers = ["coldframe -- ", "coldframe-lab advise "].iter().any(|part| script.contains(part));
+        if !output.status.success() && !(answers && output.status.code() == Some(1)) {
             self.wrong.push(format!("{}:{line}: ended with {}:\n{script}{printed}", self.name, output.status));
             return None;
         }
