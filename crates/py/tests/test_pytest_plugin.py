@@ -37,5 +37,5 @@ def test_the_marker_measures_the_tests_process(tmp_path: Path, cli: Cli) -> None
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "coldframe.pytest_plugin", "-rf", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "COLDFRAME_BIN": str(Path(program).absolute())})
     assert "1 passed" in done.stdout and "2 failed" in done.stdout, done.stdout
-    assert "over the limit of 1 MiB" in done.stdout, done.stdout
+    assert "no: python in 1 MiB: it takes " in done.stdout, done.stdout
     assert "assert 1 == 2" in done.stdout, done.stdout
