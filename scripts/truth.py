@@ -196,8 +196,8 @@ class Bench:
         """The verdict of `check`, and runs that are paged as `check` has paged them, if it says so."""
         asked = ["--max-ram", f"{ram // 1024}KiB", "--max-slowdown", "10%", "--format", "json"]
         ran = run([self.coldframe, "-q", "check", *asked, "--", *self.words], self.folder, 300)
-        with contextlib.suppress(ValueError, KeyError):
-            ways = way(json.loads(ran.out)["runs"], ram // 1024 * 1024)
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            ways = way([json.loads(ran.out)["measured"]["paged"]], ram // 1024 * 1024)
             otherwise = otherwise if "auto" in ways else ways
         verdict = {0: "yes", 1: "no", None: "late"}.get(ran.code, f"code {ran.code}")
         return {"ram_bytes": ram, "verdict": verdict, "way": otherwise, "seconds": self.paged(ram, otherwise)["ram"]}

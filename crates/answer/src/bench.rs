@@ -103,7 +103,17 @@ impl Bench<'_> {
         Ok((self.ran(run.program(), output, run.killed(), reads)?, run))
     }
 
-    fn ran(&self, program: Program, output: Option<Output>, killed: bool, page_reads: u64) -> Result<Ran, AnswerError> {
+    /// What became of a run.
+    ///
+    /// # Errors
+    /// A signal came.
+    pub(crate) fn ran(
+        &self,
+        program: Program,
+        output: Option<Output>,
+        killed: bool,
+        page_reads: u64,
+    ) -> Result<Ran, AnswerError> {
         if self.signals.came() {
             return Err(AnswerError::new(130, "stopped; nothing is left behind"));
         }

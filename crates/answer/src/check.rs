@@ -58,7 +58,7 @@ pub fn check(check: &Check, listener: &dyn Listener) -> Result<Checked, AnswerEr
     let slowdown = check.limits().slowdown;
     let pair = check.max_ram.map(|ram| measured(check.command, ram, slowdown, listener)).transpose()?.flatten();
     if pair.is_some() && check.baseline.is_none() && !check.whole && !check.need {
-        let (program, seconds) = (program(Some(&line(check.command))), pair.as_ref().map(|pair| pair.plain_seconds));
+        let (program, seconds) = (program(Some(&line(check.command))), pair.as_ref().map(|pair| pair.plain.seconds));
         return Ok(Checked {
             verdict: Verdict::measured(program, seconds.unwrap_or(0.0), slowdown, limit, pair),
             need: None,

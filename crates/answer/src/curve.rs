@@ -169,7 +169,7 @@ impl<'a> Curve<'a> {
     }
 
     pub(crate) fn paging(&self, counts: &Counts) -> Seconds {
-        self.question.costs.paging(counts, self.native_fills(), self.rows.facts.rewritten)
+        self.question.costs.paging(counts, self.native_fills())
     }
 
     /// The least RAM for which the window gives a result: a window and its uncertainty; or all that the program

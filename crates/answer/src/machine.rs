@@ -31,7 +31,7 @@ impl Machine {
     /// # Errors
     /// This machine cannot page.
     pub fn known(listener: &dyn Listener) -> Result<Machine, AnswerError> {
-        let sheet = machine_sheet::sheet_now(&default_backing(), Extent::Whole, listener)?;
+        let sheet = machine_sheet::sheet(&default_backing(), Extent::Whole, listener)?;
         Machine::of(sheet, start_seconds().unwrap_or(0.0))
     }
 

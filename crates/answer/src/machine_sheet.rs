@@ -6,7 +6,7 @@ use coldframe_costs::doctor::file_system;
 use coldframe_costs::{self as costs, swap_costs, Costs, Extent, SwapCosts, ROOM};
 use coldframe_kernel::{Guard, SwapKind, Tree};
 use coldframe_live::{PAGE, READ_AHEAD_MAX};
-use coldframe_sheet::quantity::{human_time, show_time};
+use coldframe_sheet::quantity::show_time;
 use coldframe_sheet::sheet::machine::Machine;
 use coldframe_sheet::sheet::{stored, Kind, Sourced};
 use coldframe_sheet::Sheet;
@@ -31,28 +31,6 @@ const SECONDS: u32 = 8;
 pub fn sheet(backing: &Path, extent: Extent, listener: &dyn Listener) -> Result<Sheet, AnswerError> {
     known(backing).map_or_else(|| measured(backing, extent, &[], listener).map(|(sheet, _)| sheet), Ok)
 }
-
-/// The same, but if a kept sheet's faults take another time now, the machine is measured shortly, for this process
-/// only: on a machine with other work, processors are awake and busy, and on an idle one they sleep.
-///
-/// # Errors
-/// As [`sheet`].
-pub fn sheet_now(backing: &Path, extent: Extent, listener: &dyn Listener) -> Result<Sheet, AnswerError> {
-    let Some(sheet) = known(backing) else { return sheet(backing, extent, listener) };
-    let (Ok(then), Some(now)) = (sheet.cost("live.zero_fill"), costs::first_touch(backing)) else { return Ok(sheet) };
-    if then.low.0 < OTHER * now.mean.0 && now.mean.0 < OTHER * then.high.0 {
-        return Ok(sheet);
-    }
-    let [then, now] = [then.mean, now.mean].map(human_time);
-    let what = format!("a first touch of a page took {then} when this machine was measured, and takes {now} now");
-    listener.note(&format!("note: {what}; measured again, shortly, for this answer\n"));
-    let costs = costs::measure(backing, Extent::Short, &mut |_, _| ())?;
-    let swap: Vec<SwapCosts> = swap_costs().into_iter().collect();
-    Ok(written(machine(backing), &costs, &swap))
-}
-
-/// If a time is that many times another one, the machine has another load. A guess.
-const OTHER: u64 = 2;
 
 /// The kept sheet, if it applies.
 pub fn known(backing: &Path) -> Option<Sheet> {

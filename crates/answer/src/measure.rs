@@ -140,6 +140,10 @@ impl Measuring<'_> {
             less_ram(&mut trials, &mut answer, folder.path());
         }
         self.listener.finish();
+        if let (Answer::Recorder(answer), true) = (&mut answer, trials.measured.iter().any(|one| one.by == By::Kernel))
+        {
+            answer.kernel = None;
+        }
         let common = answer.common_mut();
         common.runs = trials.measured;
         // A swap file of these runs is gone; the user makes another one.

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use coldframe_live::FRAMES_MIN;
 use coldframe_recording::span::PAGE;
+use coldframe_sheet::quantity::human_size;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -28,13 +29,11 @@ use crate::program::{default_backing, pageable, plain};
 use crate::record::{served, Order, ELSEWHERE, PATIENCE};
 use crate::run::Run;
 use crate::streams::Streams;
-use crate::Reading;
+use crate::trials::{By, Measured, REPEATS, SHORT};
+use crate::{Limits, Reading};
 
 /// The most runs of a kind.
 const RUNS: usize = 5;
-/// A shorter run is repeated, so that there is a median.
-const SHORT: f64 = 1.0;
-const REPEATS: usize = 3;
 /// A median this near to the limit, as a part of it, is measured again.
 const NEAR: f64 = 0.1;
 /// Seconds after which nothing is measured again.
@@ -42,78 +41,50 @@ const LONG: f64 = 120.0;
 /// A run in less RAM is ended after this many times the limit, and a second.
 const PATIENT: f64 = 2.0;
 
+fn longest(alone: f64, slowdown: f64) -> f64 {
+    Limits::slower(Some(slowdown)).longest(alone)
+}
+
 /// Measured runs, alone and in less RAM.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Pair {
-    /// Who paged: `pager` or `kernel`.
-    pub by: String,
-    /// RAM of each process; by the kernel: of all together.
-    pub ram_bytes: u64,
-    /// The median of the runs alone.
-    pub plain_seconds: f64,
-    /// Each of them.
-    pub plain_runs: Vec<f64>,
-    /// The median of the runs in that RAM.
-    pub seconds: f64,
-    /// Each of them.
-    pub runs: Vec<f64>,
-    /// The last was ended: it takes longer.
-    pub more: bool,
-    /// Pages that came back from the device in the last run.
-    pub page_reads: u64,
-    /// What went wrong in that RAM.
-    pub failed: Option<String>,
+    /// Alone.
+    pub plain: Measured,
+    /// In that RAM: of each process by our pager, of all together by the kernel.
+    pub paged: Measured,
 }
 
 impl Pair {
     /// Whether it is fast enough in that RAM. `slowdown`: the longest extra time, as a part of the time alone.
     pub fn within(&self, slowdown: f64) -> bool {
-        self.failed.is_none() && !self.more && self.seconds <= limit(self.plain_seconds, slowdown)
+        self.paged.within(longest(self.plain.seconds, slowdown))
     }
 
     /// Whether other runs of these may say otherwise: some are within the limit, and some are not.
     pub fn is_open(&self, slowdown: f64) -> bool {
-        let ends =
-            |runs: &[f64]| runs.iter().fold((f64::INFINITY, 0.0f64), |(low, high), s| (low.min(*s), high.max(*s)));
-        let ((low, high), (least, most)) = (ends(&self.plain_runs), ends(&self.runs));
-        self.failed.is_none() && !self.more && least <= limit(high, slowdown) && most > limit(low, slowdown)
+        let one = |runs: &Measured| runs.range().unwrap_or((runs.seconds, runs.seconds));
+        let ((low, high), (least, most)) = (one(&self.plain), one(&self.paged));
+        self.ended() && least <= longest(high, slowdown) && most > longest(low, slowdown)
     }
 
     fn is_near(&self, slowdown: f64) -> bool {
-        let off = self.seconds / limit(self.plain_seconds, slowdown) - 1.0;
-        self.is_open(slowdown) || self.failed.is_none() && !self.more && off.abs() < NEAR
+        let off = self.paged.seconds / longest(self.plain.seconds, slowdown) - 1.0;
+        self.is_open(slowdown) || self.ended() && off.abs() < NEAR
     }
 
-    fn add_plain(&mut self, seconds: f64) {
-        self.plain_runs.push(seconds);
-        self.plain_seconds = median(&self.plain_runs);
+    /// Whether the runs in less RAM ended as the first one did.
+    fn ended(&self) -> bool {
+        self.paged.failed.is_none() && !self.paged.more
     }
 
     fn add(&mut self, ran: &Ran, status: u8) {
-        self.runs.push(ran.seconds);
-        self.seconds = median(&self.runs);
-        (self.more, self.page_reads) = (self.more | ran.too_long, ran.page_reads);
+        self.paged.add(ran);
         if ran.killed {
-            self.failed = Some("the kernel killed it for lack of memory".into());
+            self.paged.failed = Some("the kernel killed it for lack of memory".into());
         } else if !ran.too_long && ran.status != status {
-            self.failed = Some(format!("it ended with exit code {}", ran.status));
+            self.paged.failed = Some(format!("it ended with exit code {}", ran.status));
         }
     }
-}
-
-/// The longest good run in seconds. A pager's start and end, which take some hundredths of a second whatever the program
-/// does, are no reason for a no.
-fn limit(plain: f64, slowdown: f64) -> f64 {
-    ((1.0 + slowdown) * plain).max(plain + START)
-}
-
-/// A guess, several times what `coldframe run -- true` takes on the machines that were measured.
-const START: f64 = 0.05;
-
-fn median(runs: &[f64]) -> f64 {
-    let mut sorted = runs.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0
 }
 
 /// Runs the program alone and in `ram`. `None`: it cannot be run again, or nobody can page it here.
@@ -132,31 +103,25 @@ pub fn measured(
     let (streams, signals) = (Streams::new()?, Signals::catch()?);
     let bench = Bench { program: command, folder: folder.path(), streams: &streams, signals: &signals };
     let (first, peak) = shown(&bench)?;
-    let mut pair = Pair { ram_bytes: ram, ..Pair::default() };
-    pair.add_plain(first.seconds);
+    let mut plain = Measured::new(By::Plain, None, None);
+    plain.add(&first);
     let swap = kernel_swap(folder.path());
     let kernel = swap.as_ref().map(|swap| Way { by: Pager::Kernel, swap: swap.as_deref() });
     let ours = pageable(command).is_ok().then_some(Way { by: Pager::Ours, swap: None });
     let Some(way) = ours.or(kernel).filter(|_| streams.lost().is_none()) else { return Ok(None) };
-    while pair.plain_seconds < SHORT && pair.plain_runs.len() < REPEATS {
-        pair.add_plain(alone(&bench, first.status)?);
+    while plain.seconds < SHORT && plain.runs.len() < REPEATS {
+        plain.add(&alone(&bench, first.status)?);
     }
     let measuring = Measuring { bench: &bench, ram, slowdown, status: first.status, peak, began, listener };
-    let pair = match measuring.by(way, pair.clone())? {
-        Some(pair) => pair,
-        // Memory that our pager does not serve.
-        None if kernel.is_none() => return Ok(None),
-        None => Pair { more: true, ..pair },
-    };
-    match kernel.filter(|_| way.by == Pager::Ours && !pair.within(slowdown)) {
-        // The kernel takes no time to start.
+    let pair = measuring.by(way, plain.clone())?;
+    // The kernel takes no time to start, and serves memory that our pager does not.
+    match kernel.filter(|_| way.by == Pager::Ours && pair.as_ref().is_none_or(|pair| !pair.within(slowdown))) {
         Some(kernel) => {
-            let plain =
-                Pair { plain_seconds: pair.plain_seconds, plain_runs: pair.plain_runs.clone(), ..Pair::default() };
-            let other = measuring.by(kernel, Pair { ram_bytes: ram, ..plain })?;
-            Ok(other.filter(|other| other.within(slowdown) || pair.runs.is_empty()).or(Some(pair)))
+            let plain = pair.as_ref().map_or(plain, |pair| pair.plain.clone());
+            let other = measuring.by(kernel, plain)?;
+            Ok(other.filter(|other| other.within(slowdown) || pair.is_none()).or(pair))
         }
-        None => Ok(Some(pair)),
+        None => Ok(pair),
     }
 }
 
@@ -174,41 +139,42 @@ struct Measuring<'a> {
 
 impl Measuring<'_> {
     /// Runs by one pager, and more runs alone. `None`: our pager does not serve its memory.
-    fn by(&self, way: Way, mut pair: Pair) -> Result<Option<Pair>, AnswerError> {
-        let (slowdown, ours) = (self.slowdown, way.by == Pager::Ours);
-        pair.by = if ours { "pager" } else { "kernel" }.into();
+    fn by(&self, way: Way, plain: Measured) -> Result<Option<Pair>, AnswerError> {
+        let (slowdown, mut ram) = (self.slowdown, self.ram);
+        let mut pair = Pair { plain, paged: Measured::new(way.into(), way.swap, Some(ram)) };
+        let by = if way.by == Pager::Ours { "our pager" } else { "the kernel" };
         loop {
-            let size = coldframe_sheet::quantity::human_size(pair.ram_bytes);
-            self.listener.note(&format!("coldframe: in {size} of RAM, by {}\n", pair.by));
-            let patience = Duration::from_secs_f64(1.0 + PATIENT * (1.0 + slowdown) * pair.plain_seconds);
-            let (ran, run) = self.bench.paged(way, pair.ram_bytes, patience)?;
-            if let (Run::Pager(run), true) = (&run, pair.runs.is_empty()) {
+            self.listener.note(&format!("coldframe: in {} of RAM, by {by}\n", human_size(ram)));
+            let patience = Duration::from_secs_f64(1.0 + PATIENT * longest(pair.plain.seconds, slowdown));
+            let (ran, run) = self.bench.paged(way, ram, patience)?;
+            if let (Run::Pager(run), true) = (&run, pair.paged.runs.is_empty()) {
                 let stats = &run.stats;
                 let (heap, all) = (stats.resident_max * PAGE, stats.together_max * PAGE);
                 if stats.evictions == 0 && self.peak > self.ram && self.peak > (1 + ELSEWHERE) * heap {
                     return Ok(None);
                 }
-                if pair.ram_bytes == self.ram && all > self.ram && stats.together_max > stats.resident_max {
-                    pair.ram_bytes = share(self.bench.program, self.ram, self.bench.folder)?;
-                    if pair.ram_bytes != self.ram {
+                if ram == self.ram && all > self.ram && stats.together_max > stats.resident_max {
+                    ram = share(self.bench.program, self.ram, self.bench.folder)?;
+                    pair.paged.ram_bytes = Some(ram);
+                    if ram != self.ram {
                         continue;
                     }
                 }
             }
             pair.add(&ran, self.status);
-            let late = pair.runs.len() >= RUNS || self.began.elapsed().as_secs_f64() > LONG;
+            let late = pair.paged.runs.len() >= RUNS || self.began.elapsed().as_secs_f64() > LONG;
             if late || !pair.is_near(slowdown) {
                 return Ok(Some(pair));
             }
-            if pair.plain_runs.len() <= pair.runs.len() {
-                pair.add_plain(alone(self.bench, self.status)?);
+            if pair.plain.runs.len() <= pair.paged.runs.len() {
+                pair.plain.add(&alone(self.bench, self.status)?);
             }
         }
     }
 }
 
 /// The first run, with the user's own streams, and the most bytes of its first process that were seen in RAM.
-fn shown(bench: &Bench) -> Result<(Program, u64), AnswerError> {
+fn shown(bench: &Bench) -> Result<(Ran, u64), AnswerError> {
     let mut process = plain(bench.program);
     bench.streams.first(&mut process)?;
     let began = Instant::now();
@@ -220,18 +186,18 @@ fn shown(bench: &Bench) -> Result<(Program, u64), AnswerError> {
         peak.fetch_max(pages * PAGE, Relaxed);
     };
     let ended = child.wait(&Care { look: &look, ..Care::that_ends(bench.signals) })?;
-    let _ = bench.streams.first_output();
-    let program = Program::of(ended, began.elapsed().as_secs_f64());
-    succeeded(program.status)?;
-    Ok((program, peak.into_inner()))
+    let output = bench.streams.first_output();
+    let ran = bench.ran(Program::of(ended, began.elapsed().as_secs_f64()), output, false, 0)?;
+    succeeded(ran.status)?;
+    Ok((ran, peak.into_inner()))
 }
 
-fn alone(bench: &Bench, status: u8) -> Result<f64, AnswerError> {
+fn alone(bench: &Bench, status: u8) -> Result<Ran, AnswerError> {
     let ran = bench.plain(None)?;
     if ran.status != status {
         succeeded(ran.status)?;
     }
-    Ok(ran.seconds)
+    Ok(ran)
 }
 
 fn succeeded(status: u8) -> Result<(), AnswerError> {
@@ -268,12 +234,11 @@ mod tests {
     use super::*;
 
     fn pair(plain: &[f64], runs: &[f64]) -> Pair {
-        let mut pair = Pair::default();
-        plain.iter().for_each(|seconds| pair.add_plain(*seconds));
-        for seconds in runs {
-            let ran = Ran { seconds: *seconds, status: 0, too_long: false, killed: false, output: None, page_reads: 0 };
-            pair.add(&ran, 0);
-        }
+        let ran = |seconds| Ran { seconds, status: 0, too_long: false, killed: false, output: None, page_reads: 0 };
+        let mut pair =
+            Pair { plain: Measured::new(By::Plain, None, None), paged: Measured::new(By::Pager, None, Some(1)) };
+        plain.iter().for_each(|seconds| pair.plain.add(&ran(*seconds)));
+        runs.iter().for_each(|seconds| pair.add(&ran(*seconds), 0));
         pair
     }
 

@@ -32,19 +32,18 @@ pub struct Costs {
 
 impl Costs {
     /// The time that paging adds to a program's own run time. The kernel's time for zero-filling the same pages is
-    /// subtracted. `rewritten`: the share of clean pages that were written with the bytes that they had. They leave as
-    /// other written ones do:
+    /// subtracted:
     ///
     /// ```text
     ///   start + (zero fills - fills by the kernel) x (zero_fill - zero_fill_native) + alone x device_fault + of streams x read_ahead
     ///   + out of the log's buffers x memory_fault + false faults x false_fault
     ///   + clean victims without a load x evict_clean
-    ///   + written victims without a load x evict_dirty, written and rewritten ones during a load x evict_dirty_read
+    ///   + written victims without a load x evict_dirty, written ones during a load x evict_dirty_read
     /// ```
     /// The price of a load includes a clean victim next to it (see [`Here::device_fault`]). At the high end, no page
     /// is found in the log's buffers: a page written with unchanged bytes stays where it was, and a trace does not
     /// show that; and no first touch is served by the kernel: a program may ask for all of its memory at once.
-    pub fn paging(&self, counts: &Counts, native_fills: f64, rewritten: f64) -> Seconds {
+    pub fn paging(&self, counts: &Counts, native_fills: f64) -> Seconds {
         let of = |side: fn(&Spread) -> Ps, worst: bool| {
             let here = &self.here;
             let price = |spread: &Spread| side(spread).0 as f64 / 1e12;
@@ -59,8 +58,7 @@ impl Costs {
                 + counts.false_faults * price(&here.false_fault)
                 + counts.clean_exposed * price(&here.evict_clean)
                 + counts.dirty_exposed * price(&here.evict_dirty)
-                + (counts.dirty_hidden + rewritten * counts.clean_hidden)
-                    * price(self.evict_dirty_read.as_ref().unwrap_or(&here.evict_dirty))
+                + counts.dirty_hidden * price(self.evict_dirty_read.as_ref().unwrap_or(&here.evict_dirty))
         };
         Seconds { low: of(|s| s.low, false), mean: of(|s| s.mean, false), high: of(|s| s.high, true) }
     }

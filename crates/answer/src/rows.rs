@@ -28,7 +28,6 @@ const UNKNOWN: ProgramFacts = ProgramFacts {
     managed_bytes: 0,
     not_paged_bytes: 0,
     zero_fills: 0,
-    rewritten: 0.0,
     exit: Some(0),
     compression: None,
     noise: None,

@@ -30,8 +30,8 @@ const WHOLE: f64 = 5.0;
 /// A program that takes longer is not run again.
 const LONGEST: f64 = 600.0;
 /// A shorter run is repeated: three runs, of which the median counts.
-const SHORT: f64 = 1.0;
-const REPEATS: usize = 3;
+pub(crate) const SHORT: f64 = 1.0;
+pub(crate) const REPEATS: usize = 3;
 /// Sizes that are run by one pager.
 const SIZES: usize = 5;
 /// A run this near to the limit, as a part of it, is repeated.
@@ -84,7 +84,8 @@ impl Measured {
         (self.runs.len() > 1).then_some(ends)
     }
 
-    fn add(&mut self, ran: &Ran) {
+    /// Adds a run.
+    pub(crate) fn add(&mut self, ran: &Ran) {
         self.runs.push(ran.seconds);
         self.more |= ran.too_long;
         self.page_reads = ran.page_reads;
@@ -223,7 +224,12 @@ impl<'a> Trials<'a> {
         for _ in 0..SIZES {
             let Some(ram) = search.next() else { break };
             let Some(good) = self.at(way, ram, SIZES) else {
-                self.remarks.push("no more sizes were run: no time was left, or a signal came".into());
+                let why = match (self.bench.signals.came(), self.left().as_secs_f64() < self.limit) {
+                    (true, _) => "a signal came",
+                    (false, true) => "no time was left",
+                    (false, false) => "that run could not be started",
+                };
+                self.remarks.push(format!("further sizes of RAM were not run: {why}"));
                 break;
             };
             search.note(ram, good);
@@ -245,13 +251,13 @@ impl<'a> Trials<'a> {
 
     /// The next larger size that was good.
     fn larger(&self, way: Way, ram: u64) -> Option<u64> {
-        let good = self.measured.iter().filter(|one| one.by == by(way) && one.within(self.limit));
+        let good = self.measured.iter().filter(|one| one.by == By::from(way) && one.within(self.limit));
         good.filter_map(|one| one.ram_bytes).filter(|other| *other > ram).min()
     }
 
     /// Runs the program in this RAM; whether that was fast enough. `None`: no time is left, or it cannot be run so.
     pub fn at(&mut self, way: Way, ram: u64, shares: usize) -> Option<bool> {
-        let mut all = Measured::new(by(way), way.swap, Some(ram));
+        let mut all = Measured::new(way.into(), way.swap, Some(ram));
         while self.run(way, &mut all, shares).is_some() {
             let near = (all.seconds / self.limit - 1.0).abs() < NEAR;
             if all.failed.is_some() || all.more || !near || all.seconds >= SHORT || all.runs.len() >= REPEATS {
@@ -267,7 +273,7 @@ impl<'a> Trials<'a> {
 
     /// Measures a size again that was run once, or less than three times if it is short.
     fn again(&mut self, way: Way, ram: u64) -> Option<bool> {
-        let place = self.measured.iter().position(|one| one.by == by(way) && one.ram_bytes == Some(ram))?;
+        let place = self.measured.iter().position(|one| one.by == By::from(way) && one.ram_bytes == Some(ram))?;
         let mut all = self.measured[place].clone();
         let wanted = if all.seconds < SHORT { REPEATS } else { 2 };
         while all.runs.len() < wanted && all.failed.is_none() && self.run(way, &mut all, 1).is_some() {}
@@ -295,16 +301,19 @@ impl<'a> Trials<'a> {
 /// Times the limit that a run may take at least before it is ended.
 const PATIENT: f64 = 1.5;
 
-fn by(way: Way) -> By {
-    if way.by == Pager::Kernel {
-        By::Kernel
-    } else {
-        By::Pager
+impl From<Way<'_>> for By {
+    fn from(way: Way) -> By {
+        if way.by == Pager::Kernel {
+            By::Kernel
+        } else {
+            By::Pager
+        }
     }
 }
 
 impl Measured {
-    fn new(by: By, swap: Option<&str>, ram_bytes: Option<u64>) -> Measured {
+    /// No run yet.
+    pub(crate) fn new(by: By, swap: Option<&str>, ram_bytes: Option<u64>) -> Measured {
         let swap = swap.map(Into::into);
         Measured { by, swap, ram_bytes, seconds: 0.0, more: false, runs: Vec::new(), page_reads: 0, failed: None }
     }

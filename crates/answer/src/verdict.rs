@@ -113,7 +113,7 @@ impl Verdict {
     /// From now on the measured runs decide.
     pub(crate) fn take(&mut self, pair: Pair, slowdown: f64) {
         (self.within, self.certain) = (pair.within(slowdown), true);
-        self.program_seconds = pair.plain_seconds;
+        self.program_seconds = pair.plain.seconds;
         self.measured = Some(pair);
     }
 

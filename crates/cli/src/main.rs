@@ -62,7 +62,7 @@ shells; `run`: the program's.";
 
 /// The command line.
 fn command() -> Command {
-    let root = program::Args::augment_args(Command::new("coldframe"))
+    let root = program::Args::augment_args(Command::default().name("coldframe"))
         .about("How little RAM can a program live with, and what does that cost?")
         .version(env!("CARGO_PKG_VERSION"))
         .long_version(version())

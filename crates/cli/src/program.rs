@@ -55,7 +55,7 @@ pub struct Args {
 /// Whether any of it is given, which a verb does not take.
 pub fn is_given(matches: &ArgMatches) -> bool {
     let given = |id: &clap::Id| matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
-    Args::augment_args(Command::new("program")).get_arguments().any(|argument| given(argument.get_id()))
+    Args::augment_args(Command::default()).get_arguments().any(|argument| given(argument.get_id()))
 }
 
 /// The time for which a process is watched.
@@ -86,7 +86,7 @@ fn running(args: &Args, process: u32, quiet: bool) -> Result<ExitCode, Failure> 
     let limits = Limits { time: Some(time), ..args.limits() };
     let answer = Answer::ReferencedBits(watch::process(process, &limits, &Terminal::new(quiet))?);
     args.form.print(&answer, || words(&answer, None, None, ""))?;
-    Exported::here(&answer, None).write(&args.export, &Page::of(&answer))?;
+    Exported::here(&answer).write(&args.export, &Page::of(&answer))?;
     Ok(code(&answer))
 }
 
@@ -154,5 +154,5 @@ fn write(folder: &Path, measured: &Measured, exports: &[PathBuf]) -> Result<(), 
     measured.heat.iter().for_each(|heat| page.add_map(heat.clone()));
     page.add_group(&measured.group);
     output::file(&folder.join(REPORT), &page.html()?)?;
-    Ok(Exported::here(&measured.answer, None).write(exports, &page)?)
+    Ok(Exported::here(&measured.answer).write(exports, &page)?)
 }

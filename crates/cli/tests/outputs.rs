@@ -36,7 +36,6 @@ sim mix.parquet --system drswap --ram 50% --swap-size 64MiB --swap-device emmc,n
 sim $/swap-desktop.csv.zst --layout log,linux-ftl --blocks 1024
 sim $/worker.parquet --ram 50% --swap-device zram-lz4,nvm --swap-size 50%
 advise $/worker.parquet --device NAND01GW3B2B --policy clock --no-cache -o advised.toml
-lab check $/worker.parquet --max-ram 512KiB --device NAND01GW3B2B --policy clock --no-cache
 park --list
 policies
 devices
@@ -54,7 +53,6 @@ const PAGED: &str = "\
 !run --ram 1MiB -- sort -o sorted n.txt
 doctor --calibrate --short
 advise sort.parquet --device here
-lab check sort.parquet --max-ram 512MiB --device here
 check --max-ram 512MiB -- sort -o sorted n.txt
 ";
 /// Verbs that the commands do not try, and the reason.
@@ -71,9 +69,8 @@ const OTHERS: [(&str, &str); 7] = [
 /// The schema of a command's output: that of its verb, except for what is asked of a trace or a program.
 fn schema_of(line: &str) -> &str {
     match (verb_of(line), line.contains("--device here")) {
-        ("advise" | "check", true) => "answer",
+        ("advise", true) => "answer",
         ("doctor", _) if line.contains("--calibrate") => CALIBRATE,
-        ("check", false) if line.contains("--device") => "advise",
         _ if line.contains(" --on ") => STUDY,
         (verb, _) => verb,
     }

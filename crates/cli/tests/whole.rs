@@ -93,21 +93,6 @@ fn the_pager_records_where_nobody_says_otherwise() {
 }
 
 #[test]
-fn a_check_asks_about_this_machine_and_says_yes_or_no() {
-    let Some(folder) = folder(&[]) else { return };
-    recorded(folder.path(), &[], &["./program"]);
-    // Paging is a small part of so long a program on any machine.
-    let check = |ram: &str| {
-        let mut command = lab();
-        command.args(["check", "t.parquet", "--program-time", "1000s", "--max-ram", ram]).current_dir(folder.path());
-        command.output().unwrap()
-    };
-    let (yes, no) = (check("1GiB"), check("4KiB"));
-    assert!(yes.status.code() == Some(0) && stdout(&yes).starts_with("yes: program"), "{}", stderr(&yes));
-    assert!(no.status.code() == Some(1) && stdout(&no).starts_with("no: program"), "{}", stderr(&no));
-}
-
-#[test]
 fn a_recording_ends_with_its_program_however_that_ends() {
     let Some(folder) = folder(&[]) else { return };
     for (options, word, message) in [

@@ -123,12 +123,6 @@ pub fn measure(backing: &Path, extent: Extent, step: &mut dyn FnMut(u64, u64)) -
     })
 }
 
-/// The first touch of a page under the pager, while no page has to leave: how a machine is now, in some hundredths of a
-/// second. `None`: it cannot be measured.
-pub fn first_touch(backing: &Path) -> Option<Spread> {
-    spread(&paged::first_touches(backing, Course::of(Extent::Short)).ok()?)
-}
-
 /// A page read from the disk of a folder at a random place: what can be measured without any right. It takes some
 /// tenths of a second.
 ///

@@ -119,12 +119,6 @@ fn native(timings: &mut Timings, course: Course) -> Result<(), LiveError> {
     Ok(())
 }
 
-/// First touches that write, while no page has to leave.
-pub fn first_touches(backing: &Path, course: Course) -> Result<Vec<f64>, LiveError> {
-    let mut bench = Bench::new(backing, course, course.pages + course.pages / 4, None)?;
-    Ok(bench.measure(0..course.pages, Touch::Write, FAST, &[TRUE_FAULTS]))
-}
-
 /// No page has to leave.
 fn roomy(timings: &mut Timings, backing: &Path, course: Course) -> Result<(), LiveError> {
     // A quarter more than is used, since a reserve of frames stays free for faults.

@@ -8,7 +8,8 @@ use coldframe_answer::{Answer, Reading, Recorded, DEVICE};
 use coldframe_experiment::drive::is_swap_trace;
 use coldframe_experiment::settings::policies;
 use coldframe_experiment::Settings;
-use coldframe_plots::board_answer as words;
+use coldframe_plots::html::Page as BoardPage;
+use coldframe_plots::{board_answer as words, board_export};
 use coldframe_search::limits::{percent, years};
 use coldframe_search::{advise, json, Advice, Cache, Limits, Question};
 use coldframe_sheet::quantity::{self, human_count};
@@ -17,7 +18,6 @@ use coldframe_show::html::Page;
 use coldframe_show::machine_answer;
 use coldframe_store::{Fidelity, Reader};
 
-use crate::export::export_board;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
@@ -176,7 +176,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     }
     let data = json::Answer::from(&advice);
     output::result(&args.format, &data, || words::words(&advice))?;
-    export_board(&args.export, &data, words::words(&advice), None)?;
+    board_export::exported(&data, words::words(&advice)).write(&args.export, &BoardPage::of(&data))?;
     Ok(code(&advice))
 }
 
@@ -191,7 +191,7 @@ fn here(args: &Args) -> Result<ExitCode, Failure> {
     let fits = fits(&answer, &args.asked)?;
     let written = args.output.as_ref().filter(|_| config.is_some()).map(|path| path.display().to_string());
     output::result(&args.format, &answer, || machine_answer::words(&answer, written.as_deref(), None, ""))?;
-    Exported::here(&answer, None).write(&args.export, &Page::of(&answer))?;
+    Exported::here(&answer).write(&args.export, &Page::of(&answer))?;
     Ok(ExitCode::from(u8::from(!fits)))
 }
 

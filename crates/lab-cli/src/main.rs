@@ -11,11 +11,9 @@ use coldframe_terminal::{manual, output, progress};
 
 mod advise;
 mod area;
-mod check;
 mod devices;
 #[cfg(test)]
 mod documents;
-mod export;
 mod failure;
 mod generate;
 mod papers;
@@ -60,7 +58,6 @@ enum Verb {
     Trace(trace::Args),
     Sim(Box<sim::Args>),
     Advise(Box<advise::Args>),
-    Check(Box<check::Args>),
     Record(record::Args),
     Run(Box<run::Args>),
     Replay(replay::Args),
@@ -82,7 +79,6 @@ fn main() -> ExitCode {
         Verb::Trace(args) => trace::run(args, quiet),
         Verb::Sim(args) => sim::run(*args, quiet),
         Verb::Advise(args) => advise::run(*args, quiet),
-        Verb::Check(args) => check::run(*args, quiet),
         Verb::Record(args) => record::run(args, quiet),
         Verb::Run(args) => run::run(*args, quiet),
         Verb::Replay(args) => replay::run(args),

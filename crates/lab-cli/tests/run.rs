@@ -1,11 +1,11 @@
 //! `coldframe-lab run`: policies, handlers, swap areas and journals of the papers with real programs.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::path::Path;
+use std::process::Command;
 
 use coldframe_toolbox::command::{done, error as stderr, refused};
+use coldframe_toolbox::programs::{compiled, finish};
 use coldframe_toolbox::{have, GCC};
 use serde_json::Value;
 
@@ -13,29 +13,6 @@ fn coldframe(arguments: &[&str], folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe-lab"));
     command.arg("run").args(["--backing", folder.to_str().unwrap()]).args(arguments).env("NO_COLOR", "1");
     command
-}
-
-/// Runs a command to its end, or fails after two minutes.
-fn finish(mut command: Command) -> Output {
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
-    let pid = child.id().to_string();
-    let (done, watch) = std::sync::mpsc::channel::<()>();
-    std::thread::spawn(move || {
-        if watch.recv_timeout(Duration::from_secs(120)) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
-            let _ = Command::new("pkill").args(["-KILL", "-P", &pid]).status();
-        }
-    });
-    let output = child.wait_with_output().unwrap();
-    drop(done);
-    output
-}
-
-fn compile(folder: &Path, source: &str, extra: &[&str]) -> PathBuf {
-    let (c, binary) = (folder.join("program.c"), folder.join("program"));
-    std::fs::write(&c, source).unwrap();
-    let built = Command::new("gcc").args(["-O1", "-pthread", "-o"]).arg(&binary).arg(&c).args(extra).output().unwrap();
-    assert!(built.status.success(), "{}", stderr(&built));
-    binary
 }
 
 #[test]
@@ -141,7 +118,7 @@ fn a_run_is_priced_by_a_sheet_and_what_the_sheet_lacks_is_said() {
     let source =
         "#include <stdlib.h>\nint main(void) { volatile char *v = malloc(600 * 4096); for (int k = 0; k < 3; k++) \
                   for (int i = 0; i < 600; i++) v[i * 4096] = k + i; return 0; }";
-    let program = compile(folder.path(), source, &[]);
+    let program = compiled(folder.path(), "program", source, &[]);
     let priced = |more: &[&str]| {
         let stats = folder.path().join("stats.json");
         let mut run = coldframe(&["--ram", "1MiB", "--stats", stats.to_str().unwrap()], folder.path());

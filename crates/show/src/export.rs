@@ -83,8 +83,8 @@ const VERDICT: [Column<Verdict>; 11] = [
     ("max_ram_bytes", |v| v.max_ram_bytes.into()),
     ("slowdown_percent", |v| v.slowdown_percent.into()),
     ("program_seconds", |v| v.program_seconds.into()),
-    ("measured_seconds", |v| v.measured.as_ref().map(|pair| pair.seconds).into()),
-    ("measured_ram_bytes", |v| v.measured.as_ref().map(|pair| pair.ram_bytes).into()),
+    ("measured_seconds", |v| v.measured.as_ref().map(|pair| pair.paged.seconds).into()),
+    ("measured_ram_bytes", |v| v.measured.as_ref().and_then(|pair| pair.paged.ram_bytes).into()),
     ("need_bytes", |v| v.need.as_ref().map(|need| need.need_bytes).into()),
     ("managed_bytes", |v| v.need.as_ref().map(|need| need.managed_bytes).into()),
     ("not_paged_bytes", |v| v.need.as_ref().map(|need| need.not_paged_bytes).into()),
@@ -107,11 +107,11 @@ impl Exported {
         }
     }
 
-    /// The answer for this machine; `within`: if yes or no was asked.
-    pub fn here(answer: &Answer, within: Option<bool>) -> Exported {
+    /// The answer for this machine.
+    pub fn here(answer: &Answer) -> Exported {
         let words = machine_answer::words(answer, None, None, "");
         let seconds = answer.program_seconds;
-        Exported { within, seconds, ..Exported::of(&answer.program, words, &CURVE, &answer.curve, answer) }
+        Exported { seconds, ..Exported::of(&answer.program, words, &CURVE, &answer.curve, answer) }
     }
 
     /// Yes or no about a program.

@@ -43,7 +43,7 @@ fn with(answer: &Answer, rows: usize, spare: usize) -> String {
     out += &table(answer, &sizes);
     out += &filled(&thrashes(answer));
     out += &filled(&recommended(answer));
-    out += &by_kernel(answer);
+    out += &otherwise(answer);
     out += &memory_use(answer).map_or(String::new(), |memory_use| remarks(memory_use, spare >= 1));
     if spare >= SPARE && !answer.how_sure.is_empty() {
         out += &filled(&format!("How sure: {}.", answer.how_sure.join("; ")));
@@ -217,18 +217,6 @@ fn memory_use(answer: &Answer) -> Option<&MemoryUse> {
     answer.recorded()?.memory_use.as_ref()
 }
 
-/// One line: the stand-alone time, and the run time with the advised size.
-pub fn sentence(answer: &Answer) -> String {
-    let (program, own, percent) = (&answer.program, human_seconds(answer.program_seconds), answer.slowdown_percent);
-    match answer.ram_bytes.and_then(|ram| answer.known(ram)) {
-        Some(known) => {
-            let (time, ram) = (human_seconds(known.seconds), ram_size(known.ram_bytes));
-            format!("{program} takes {own} alone, and {time} with --ram {ram}, the least that keeps it within {percent:.0} %\n")
-        }
-        None => format!("{program} takes {own} alone, and no --ram keeps it within {percent:.0} %\n"),
-    }
-}
-
 /// The columns of the table, the least important last, and their widths.
 const COLUMNS: [(&str, usize); 6] =
     [("--ram", 10), ("run time", 24), ("", 9), ("times", 5), ("in all", 8), ("page reads", 10)];
@@ -310,7 +298,9 @@ fn recommended(answer: &Answer) -> String {
         let why = most.unwrap_or_default();
         return format!("Recommended: none; no size keeps it within {percent:.0} % of its own time{why}.");
     };
-    let (ram, time, range) = (ram_size(known.ram_bytes), human_seconds(known.seconds), range(&known));
+    let (time, range) = (human_seconds(known.seconds), range(&known));
+    let kernel = answer.run(By::Kernel, known.ram_bytes).filter(|_| known.by_kernel).map(kernel_options);
+    let ram = ram_size(known.ram_bytes) + &kernel.map_or(String::new(), |options| format!(" {options}"));
     match known.runs {
         0 if known.seconds > (1.0 + percent / 100.0) * own => {
             format!("Recommended: --ram {ram}: {time} ({range}), predicted, {}.", slower(known.seconds))
@@ -323,16 +313,13 @@ fn recommended(answer: &Answer) -> String {
     }
 }
 
-/// The kernel's swap at the recommended size; zram with the command that runs the program so.
-fn by_kernel(answer: &Answer) -> String {
+/// The other pager next to the recommended size: measured, or the kernel's swap as predicted, zram with its options.
+fn otherwise(answer: &Answer) -> String {
     let ram = answer.ram_bytes.unwrap_or(answer.needed_bytes / 2);
-    if let Some(run) = answer
-        .runs
-        .iter()
-        .filter(|run| run.by == By::Kernel)
-        .min_by_key(|run| run.ram_bytes.map(|size| size.abs_diff(ram)))
-    {
-        return filled(&measured_by_kernel(answer, run));
+    let other = if answer.by == Some(By::Kernel) { By::Pager } else { By::Kernel };
+    let runs = answer.runs.iter().filter(|run| run.by == other);
+    if let Some(run) = runs.min_by_key(|run| run.ram_bytes.map(|size| size.abs_diff(ram))) {
+        return filled(&by_other(run));
     }
     let Some((swap, at)) =
         answer.recorded().and_then(|recorded| recorded.kernel.as_ref()).and_then(|swap| Some((swap, swap.at(ram)?)))
@@ -348,18 +335,18 @@ fn by_kernel(answer: &Answer) -> String {
     filled(&format!("By the kernel, with swap on {}{how}: --ram {size} takes {time}.", swap.kind))
 }
 
-/// The kernel's run: its time, and whether it is the faster one.
-fn measured_by_kernel(answer: &Answer, run: &Measured) -> String {
-    let (ram, how) = (ram_size(run.ram_bytes.unwrap_or(0)), kernel_options(run));
-    let more = if run.more { "over " } else { "" };
-    let time = match &run.failed {
-        Some(why) => format!("fails ({why})"),
-        None => format!("takes {more}{}", human_seconds(run.seconds)),
+/// A run by the pager that is not the recommended one.
+fn by_other(run: &Measured) -> String {
+    let who = match run.by {
+        By::Kernel => format!("the kernel ({})", kernel_options(run)),
+        _ => "our pager".into(),
     };
-    let ours = answer.run(By::Pager, run.ram_bytes.unwrap_or(0)).filter(|ours| ours.failed.is_none());
-    let faster = ours.filter(|ours| run.failed.is_none() && !run.more && run.seconds < ours.seconds);
-    let faster = if faster.is_some() { ", faster than our pager" } else { "" };
-    format!("By the kernel ({how}): --ram {ram} {time}, measured{faster}.")
+    let time = match (&run.failed, run.more) {
+        (Some(why), _) => format!("fails: {why}"),
+        (None, true) => format!("takes over {}, measured", human_seconds(run.seconds)),
+        (None, false) => format!("takes {}, measured", human_seconds(run.seconds)),
+    };
+    format!("By {who}: --ram {} {time}.", ram_size(run.ram_bytes.unwrap_or(0)))
 }
 
 /// `--by kernel`, and the swap that is made.

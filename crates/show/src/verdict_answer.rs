@@ -1,7 +1,7 @@
 //! Yes or no about a program's memory, in words: at most a few lines of 80 columns.
 
 use coldframe_answer::pair::Pair;
-use coldframe_answer::{Method, Need, Verdict};
+use coldframe_answer::{By, Measured, Method, Need, Verdict};
 use coldframe_sheet::quantity::{human_seconds, human_size};
 
 use crate::text::paragraph;
@@ -35,14 +35,15 @@ pub fn sentence(verdict: &Verdict) -> String {
     };
     let number = match (&verdict.measured, &verdict.need) {
         (Some(pair), _) => {
-            let time = match (&pair.failed, pair.more) {
+            let (plain, paged) = (&pair.plain, &pair.paged);
+            let time = match (&paged.failed, paged.more) {
                 (Some(why), _) => why.clone(),
-                (None, true) => format!("it takes more than {}", human_seconds(pair.seconds)),
-                (None, false) => format!("it takes {}", human_seconds(pair.seconds)),
+                (None, true) => format!("it takes more than {}", human_seconds(paged.seconds)),
+                (None, false) => format!("it takes {}", human_seconds(paged.seconds)),
             };
-            let (program, ram) = (&verdict.program, human_size(verdict.max_ram_bytes.unwrap_or(pair.ram_bytes)));
-            let (plain, limit) = (human_seconds(pair.plain_seconds), verdict.slowdown_percent);
-            let off = 100.0 * (pair.seconds / pair.plain_seconds.max(1e-9) - 1.0);
+            let (program, ram) = (&verdict.program, human_size(verdict.max_ram_bytes.unwrap_or(0)));
+            let (limit, off) = (verdict.slowdown_percent, 100.0 * (paged.seconds / plain.seconds.max(1e-9) - 1.0));
+            let plain = human_seconds(plain.seconds);
             format!("{program} in {ram}: {time}, alone {plain} ({off:+.0} %; the limit is +{limit:.0} %)")
         }
         (None, Some(need)) => need_in_words(verdict, need),
@@ -71,23 +72,20 @@ fn need_in_words(verdict: &Verdict, need: &Need) -> String {
 
 /// How it was measured.
 fn runs(verdict: &Verdict, pair: &Pair) -> String {
-    let of = |runs: &[f64]| {
-        let ends = runs.iter().fold((f64::INFINITY, 0.0f64), |(low, high), run| (low.min(*run), high.max(*run)));
-        match runs.len() {
-            1 => "one run".into(),
-            count => format!("{count} runs, {} to {}", human_seconds(ends.0), human_seconds(ends.1)),
-        }
+    let of = |all: &Measured| match all.range() {
+        None => "one run".into(),
+        Some((low, high)) => format!("{} runs, {} to {}", all.runs.len(), human_seconds(low), human_seconds(high)),
     };
-    let by = if pair.by == "kernel" { "the kernel" } else { "our pager" };
-    let share = match verdict.max_ram_bytes.filter(|ram| *ram != pair.ram_bytes) {
-        Some(_) => format!(", {} for each process, so that all keep within the limit", human_size(pair.ram_bytes)),
+    let by = if pair.paged.by == By::Kernel { "the kernel" } else { "our pager" };
+    let share = match pair.paged.ram_bytes.filter(|ram| verdict.max_ram_bytes != Some(*ram)) {
+        Some(ram) => format!(", {} for each process, so that all keep within the limit", human_size(ram)),
         None => String::new(),
     };
     let near = match pair.is_open(verdict.slowdown_percent / 100.0) {
         true => " Single runs are on both sides of the limit; the medians decide.",
         false => "",
     };
-    format!("Measured: alone {}; by {by}{share}: {}.{near}", of(&pair.plain_runs), of(&pair.runs))
+    format!("Measured: alone {}; by {by}{share}: {}.{near}", of(&pair.plain), of(&pair.paged))
 }
 
 fn rests_on(need: &Need) -> String {

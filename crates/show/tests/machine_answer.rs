@@ -303,24 +303,6 @@ fn a_trace_without_the_programs_own_time_is_refused_with_the_remedy() {
 }
 
 #[test]
-fn pages_rewritten_with_the_bytes_they_had_cost_what_written_ones_do_but_nothing_is_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let kind = |round| if round == 0 { Kind::Write } else { Kind::Read };
-    let loops = || (0..20u64).flat_map(|round| (0..4000).map(move |page| touch(page * 7919 % 4000, kind(round))));
-    let of = |rewritten| {
-        let facts = ProgramFacts { rewritten, ..facts(1.0) };
-        answer(&write(folder.path(), provenance(facts), loops()), &question()).unwrap()
-    };
-    let (none, half) = (of(0.0), of(0.5));
-    let small = none.curve.len() - 1;
-    let (none, half) = (none.curve[small], half.curve[small]);
-    assert!(none.device_reads > 70_000 && half.dirty_evictions == none.dirty_evictions, "{half:?}");
-    // Nearly every page from the device drives one out.
-    let (more, by_hand) = (half.seconds - none.seconds, 0.5 * none.device_reads as f64 * 6e-6);
-    assert!((more / by_hand - 1.0).abs() < 0.05, "{more} and {by_hand}");
-}
-
-#[test]
 fn the_kernels_zram_has_a_sentence_with_its_command_and_the_text_fits() {
     let folder = tempfile::tempdir().unwrap();
     let loops = || (0..20u64).flat_map(|_| (0..4000).map(|page| touch(page * 7919 % 4000, Kind::Write)));

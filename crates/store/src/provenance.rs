@@ -185,9 +185,6 @@ pub struct ProgramFacts {
     pub not_paged_bytes: u64,
     /// First touches of managed pages.
     pub zero_fills: u64,
-    /// Of the entries of pages whose bytes did not change, the share that were writes.
-    #[serde(default)]
-    pub rewritten: f64,
     /// Exit code; `None` if a signal ended the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<i32>,

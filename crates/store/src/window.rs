@@ -81,9 +81,7 @@ pub fn window(
     let fills: u64 = recorded.iter().map(|process| process.word(Word::ZeroFills)).sum();
     provenance.sample = (shift > 0 && fills > 0).then(|| rows.fills as f64 / fills as f64);
     provenance.tasks = std::mem::take(&mut rows.tasks);
-    let [unchanged, rewritten] = rows.unchanged.map(|pages| pages as f64);
-    let rewritten = rewritten / unchanged.max(1.0);
-    let program = ProgramFacts { compression: compression(&recorded), rewritten, ..whole(program, &group) };
+    let program = ProgramFacts { compression: compression(&recorded), ..whole(program, &group) };
     provenance.moments = together.moments(provenance.sample.unwrap_or(1.0));
     (provenance.program, provenance.group) = (Some(program), group);
     Ok((rows.finish(provenance)?, program))
@@ -151,13 +149,11 @@ struct Rows {
     written: u64,
     /// First touches, including those of memory that was unmapped later.
     fills: u64,
-    /// Entries of pages whose bytes did not change, and those of them that were writes.
-    unchanged: [u64; 2],
 }
 
 impl Rows {
     fn new(shift: u32, writer: Writer) -> Rows {
-        Rows { shift, tasks: Vec::new(), block: Block::new(), writer, written: 0, fills: 0, unchanged: [0; 2] }
+        Rows { shift, tasks: Vec::new(), block: Block::new(), writer, written: 0, fills: 0 }
     }
 
     /// `touched`: pages that it has from its parent.
@@ -178,14 +174,10 @@ impl Rows {
                         }
                     }
                 }
-                Record::Entry { page, thread, time, write } if is_sampled(page, self.shift) => {
+                Record::Entry { page, thread, time, .. } if is_sampled(page, self.shift) => {
                     self.note(span, task, back.take())?;
                     task = self.task(threads, thread, space);
                     let kind = if writes[number] { Kind::Write } else { Kind::Read };
-                    if kind == Kind::Read {
-                        self.unchanged[0] += 1;
-                        self.unchanged[1] += u64::from(write);
-                    }
                     let address = span.start + u64::from(page) * PAGE;
                     self.put(Reference { task, time, ..Reference::new(address, 1, kind) })?;
                     self.written += 1;

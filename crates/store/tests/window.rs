@@ -74,7 +74,6 @@ fn a_row_is_an_entry_and_a_write_if_the_page_left_with_other_bytes() {
     let provenance = reader.provenance();
     assert_eq!((provenance.fidelity, provenance.window, provenance.sample), (Fidelity::Window, Some(2), None));
     assert_eq!(provenance.mappings[0].name, MANAGED);
-    assert_eq!(provenance.program.unwrap().rewritten, 1.0 / 3.0);
 }
 
 #[test]
