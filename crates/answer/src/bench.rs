@@ -103,10 +103,7 @@ impl Bench<'_> {
         Ok((self.ran(run.program(), output, run.killed(), reads)?, run))
     }
 
-    /// What became of a run.
-    ///
-    /// # Errors
-    /// A signal came.
+    /// What became of a run, if no signal came.
     pub(crate) fn ran(
         &self,
         program: Program,

@@ -49,9 +49,11 @@ pub fn measure(
 ) -> Result<Measured, AnswerError> {
     binary(command)?;
     let streams = Streams::new()?;
+    // What this machine lacks is reported before the program runs. It is measured once, which is no part of the answer's time.
+    let machine = pageable(command).map(|()| Machine::known(listener));
     let measuring = Measuring { command, folder, limits, streams: &streams, began: Instant::now(), listener };
-    match pageable(command) {
-        Ok(()) => measuring.recorded(),
+    match machine {
+        Ok(machine) => measuring.recorded(&machine?),
         Err(why) => measuring.watched(&why.to_string()),
     }
 }
@@ -68,9 +70,7 @@ struct Measuring<'a> {
 }
 
 impl Measuring<'_> {
-    fn recorded(&self) -> Result<Measured, AnswerError> {
-        // Reports what this machine lacks before the program runs.
-        let machine = Machine::known(self.listener)?;
+    fn recorded(&self, machine: &Machine) -> Result<Measured, AnswerError> {
         let trace = self.folder.join("trace.parquet");
         let streams = (!self.limits.once).then_some(self.streams);
         let order = Order {

@@ -192,6 +192,13 @@ impl<'a> Trials<'a> {
         self.until.saturating_duration_since(Instant::now())
     }
 
+    /// Adds a remark once.
+    fn note(&mut self, remark: String) {
+        if !self.remarks.contains(&remark) {
+            self.remarks.push(remark);
+        }
+    }
+
     /// How a run differs from the recorded one. An output that differs in numbers, such as times, is noted.
     fn unlike(&mut self, ran: &Ran) -> Option<String> {
         if ran.too_long {
@@ -207,10 +214,7 @@ impl<'a> Trials<'a> {
         match ran.output?.differs(&before) {
             Difference::None => None,
             Difference::Numbers => {
-                let remark = "its output differs in numbers from run to run";
-                if !self.remarks.iter().any(|all| all == remark) {
-                    self.remarks.push(remark.into());
-                }
+                self.note("its output differs in numbers from run to run".into());
                 None
             }
             Difference::Words => Some("its output was another one".into()),
@@ -229,7 +233,7 @@ impl<'a> Trials<'a> {
                     (false, true) => "no time was left",
                     (false, false) => "that run could not be started",
                 };
-                self.remarks.push(format!("further sizes of RAM were not run: {why}"));
+                self.note(format!("further sizes of RAM were not run: {why}"));
                 break;
             };
             search.note(ram, good);

@@ -277,7 +277,9 @@ fn the_demo_runs_to_its_end_and_says_what_it_cannot_do() {
     assert!(output.status.success(), "{message}{errors}");
     let ran = message.contains("The output is that of the plain run");
     assert!(ran || message.contains("Our pager cannot run it"), "{message}{errors}");
-    assert_eq!(ran, message.contains(" measured "), "{message}{errors}");
+    // On a busy machine, the time may end before a run.
+    let measured = message.contains(" measured ") || message.contains("no time was left");
+    assert_eq!(ran, measured, "{message}{errors}");
     assert!(message.lines().all(|line| line.chars().count() <= 80), "{message}");
     assert!(
         message.lines().any(|line| line.starts_with("$ coldframe run --by kernel ") && line.contains("KiB --")),
