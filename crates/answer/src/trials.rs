@@ -192,7 +192,6 @@ impl<'a> Trials<'a> {
         self.until.saturating_duration_since(Instant::now())
     }
 
-    /// Adds a remark once.
     fn note(&mut self, remark: String) {
         if !self.remarks.contains(&remark) {
             self.remarks.push(remark);
@@ -307,10 +306,9 @@ const PATIENT: f64 = 1.5;
 
 impl From<Way<'_>> for By {
     fn from(way: Way) -> By {
-        if way.by == Pager::Kernel {
-            By::Kernel
-        } else {
-            By::Pager
+        match way.by {
+            Pager::Kernel => By::Kernel,
+            Pager::Auto | Pager::Ours => By::Pager,
         }
     }
 }

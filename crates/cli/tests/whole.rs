@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use coldframe_toolbox::command;
 use coldframe_toolbox::programs::{can_page, compiled, stderr, stdout};
 use serde_json::Value;
 
@@ -45,12 +46,6 @@ int main(int count, char **words) {
     printf("%u\n", sum);
     return 0;
 }"#;
-
-fn lab() -> Command {
-    let mut command = Command::new(coldframe_toolbox::program("coldframe-lab"));
-    command.env("NO_COLOR", "1");
-    command
-}
 
 fn coldframe() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
@@ -105,7 +100,7 @@ fn a_recording_ends_with_its_program_however_that_ends() {
         assert_eq!(output.status.code(), Some(0), "{word}: {}", stderr(&output));
         assert!(stderr(&output).contains(message), "{word}: {}", stderr(&output));
         assert!(stats["rows"].as_u64() >= Some(1024), "{word}: {stats}");
-        let info = lab().current_dir(folder.path()).args(["trace", "info", "t.parquet"]).output().unwrap();
+        let info = command::command("trace info t.parquet").current_dir(folder.path()).output().unwrap();
         assert!(info.status.success(), "{}", stderr(&info));
     }
 }
@@ -137,7 +132,7 @@ fn a_signal_to_coldframe_ends_the_recording_and_the_trace_is_whole() {
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         assert!(stderr(&output).contains("ended by a signal"), "{}", stderr(&output));
         nothing_is_left(folder.path());
-        let info = lab().current_dir(folder.path()).args(["trace", "info", "t.parquet"]).output().unwrap();
+        let info = command::command("trace info t.parquet").current_dir(folder.path()).output().unwrap();
         assert!(info.status.success(), "{}", stderr(&info));
     }
 }
@@ -179,6 +174,20 @@ fn an_answer_measures_the_program_alone_and_in_less_ram_with_the_same_input() {
     let ram = &answer["ram_bytes"];
     assert!(runs.iter().any(|run| run["ram_bytes"] == *ram), "the recommended size was run: {answer}");
     assert!(printed.contains(" measured ") && !printed.contains("about"), "{printed}");
+}
+
+#[test]
+fn an_output_in_a_file_is_compared_and_messages_beside_it_are_not() {
+    let Some(folder) = folder(&[]) else { return };
+    for (errors, words) in [("", "./program"), ("2>&1", "sh -c './program; date +%a%N >&2'")] {
+        let script = format!("{} -- {words} > out.txt {errors}", env!("CARGO_BIN_EXE_coldframe"));
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script]).current_dir(folder.path()).env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+        let done = shell.status().unwrap();
+        let text = std::fs::read_to_string(folder.path().join("out.txt")).unwrap();
+        assert!(matches!(done.code(), Some(0 | 1)) && !text.contains("another one"), "{text}");
+        assert!(text.contains(" measured ") || text.contains("no time was left"), "{text}");
+    }
 }
 
 #[test]

@@ -5,11 +5,12 @@ use crate::sheet::machine::Spread;
 use crate::{Sheet, SheetError};
 
 macro_rules! costs {
-    ($($(#[$doc:meta])* $field:ident,)*) => {
+    ($($field:ident,)*) => {
         /// The cost of each paging event on this machine, as time of the thread that causes the event.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         pub struct Here {
-            $($(#[$doc])* pub $field: Spread,)*
+            $(#[doc = concat!("`live.", stringify!($field), "` of a sheet: what that is, [`crate::sheet::machine::Live`] says.")]
+            pub $field: Spread,)*
         }
 
         impl Here {
@@ -30,24 +31,14 @@ macro_rules! costs {
 }
 
 costs! {
-    /// The first touch of a page without the pager: the kernel's own zero-fill fault, huge pages off.
     zero_fill_native,
-    /// The first touch of a page under the pager, while no page has to leave.
     zero_fill,
-    /// A page loaded from the device, one at a time, while clean pages are evicted.
     device_fault,
-    /// Each page of a sequential stream that is read ahead, while clean pages are evicted.
     read_ahead,
-    /// A page that is needed again before it was written to the device; evictions for it are not included.
     memory_fault,
-    /// A touch of a page in RAM that was unmapped.
     false_fault,
-    /// The first write to a page that was mapped read-only.
     first_write,
-    /// The extra time of a fault for each clean page evicted with it, if no device time hides it.
     evict_clean,
-    /// The extra time of a fault for each dirty page evicted with it, if no device time hides it.
     evict_dirty,
-    /// The entry of a page into the recorder's window, while another page leaves the window.
     entry,
 }
