@@ -227,7 +227,7 @@ impl<'a> Trials<'a> {
         for _ in 0..SIZES {
             let Some(ram) = search.next() else { break };
             let Some(good) = self.at(way, ram, SIZES) else {
-                let why = match (self.bench.signals.came(), self.left().as_secs_f64() < self.limit) {
+                let why = match (self.bench.signals.came(), self.left().as_secs_f64() < 2.0 * self.limit) {
                     (true, _) => "a signal came",
                     (false, true) => "no time was left",
                     (false, false) => "that run could not be started",
@@ -288,7 +288,8 @@ impl<'a> Trials<'a> {
     /// One more run. `None`: no time is left, it cannot be run so, or a signal came.
     fn run(&mut self, way: Way, all: &mut Measured, shares: usize) -> Option<()> {
         let (left, ram) = (self.left().as_secs_f64(), all.ram_bytes?);
-        if left < self.limit {
+        // A search leaves the time of one run: for the kernel's, or for the same size once more.
+        if left < self.limit * if shares > 1 { 2.0 } else { 1.0 } {
             return None;
         }
         let share = (left / shares as f64).max(PATIENT * self.limit).min(left);
