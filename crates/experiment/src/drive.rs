@@ -10,7 +10,7 @@ pub use crate::resolve::Drive;
 use crate::result::RunResult;
 use crate::settings::Settings;
 use crate::sim_result::{Sections, SimResult};
-use crate::string::{self, sha256};
+use crate::string::{self, sha256, Ask};
 use crate::swap::{self, SwapOutcome};
 use crate::tasks::{self, TasksOutcome};
 use crate::traced::Trace;
@@ -40,32 +40,23 @@ pub fn of(path: &Path, all: &[Settings]) -> Drive {
     }
 }
 
-/// Runs every configuration over the trace.
+/// Runs every configuration over the trace. If a receiver is given, it gets the first one's journal in pieces.
 ///
 /// # Errors
-/// Settings do not resolve or do not fit the trace, or the trace cannot be read.
-pub fn run(path: &Path, all: &[Settings], progress: &mut dyn FnMut(Progress)) -> Result<Outcomes, ExperimentError> {
-    Ok(match of(path, all) {
-        Drive::String => Outcomes::String(string::run(path, all, progress)?),
-        Drive::Tasks | Drive::Foreground => Outcomes::Tasks(tasks::run(path, all, progress)?),
-        Drive::SwapTrace => Outcomes::SwapTrace(swap::run(path, all, progress)?),
-    })
-}
-
-/// Runs one configuration and passes its journal to `sink` in pieces.
-///
-/// # Errors
-/// As [`run`]; an oracle has no journal.
-pub fn run_with_journal(
+/// Settings do not resolve or do not fit the trace, or the trace cannot be read; an oracle has no journal.
+pub fn run(
     path: &Path,
-    one: &Settings,
-    sink: Sink<'_>,
+    all: &[Settings],
+    journal: Option<Sink<'_>>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcomes, ExperimentError> {
-    Ok(match of(path, std::slice::from_ref(one)) {
-        Drive::String => Outcomes::String(vec![string::run_with_journal(path, one, sink, progress)?]),
-        Drive::Tasks | Drive::Foreground => Outcomes::Tasks(vec![tasks::run_with_journal(path, one, sink)?]),
-        Drive::SwapTrace => Outcomes::SwapTrace(vec![swap::run_with_journal(path, one, sink)?]),
+    Ok(match of(path, all) {
+        Drive::String => {
+            let ask = Ask { journal, ..Ask::default() };
+            Outcomes::String(string::simulate(path, all, ask, progress)?)
+        }
+        Drive::Tasks | Drive::Foreground => Outcomes::Tasks(tasks::run_prefix(path, all, u64::MAX, journal, progress)?),
+        Drive::SwapTrace => Outcomes::SwapTrace(swap::run(path, all, journal, progress)?),
     })
 }
 

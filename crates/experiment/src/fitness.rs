@@ -26,7 +26,7 @@ const BLOCK_ONLY: &str =
 /// Refuses settings that need the energy of a block trace. This comes first, before other missing things are
 /// reported.
 pub(crate) fn check_energy(path: &Path, trace: &Provenance, all: &[Settings]) -> Result<(), ExperimentError> {
-    let own = |s: &Settings| Some((systems::of(s)?.defaults)().front_end);
+    let own = |s: &Settings| Some(systems::of(s)?.defaults.front_end);
     let name = |s: &Settings| s.front_end.name.clone().or(own(s).map(Into::into));
     let prices = |s: &Settings| name(s).and_then(|name| front_end::find(&name)).is_some_and(|f| f.data_cache);
     if trace.fidelity == Fidelity::BlockOnly && all.iter().any(prices) {

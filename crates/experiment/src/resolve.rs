@@ -78,10 +78,14 @@ fn page(settings: &Settings, defaults: Option<Defaults>) -> Result<Bytes, Experi
     }
 }
 
+fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ExperimentError> {
+    Err(ExperimentError::setting(field, reason))
+}
+
 /// Refuses the first given field of these, with its reason.
 pub(crate) fn refuse(fields: &[(&str, bool, &str)]) -> Result<(), ExperimentError> {
     match fields.iter().find(|(_, given, _)| *given) {
-        Some((field, _, why)) => Err(ExperimentError::setting(*field, *why)),
+        Some((field, _, why)) => bad(field, *why),
         None => Ok(()),
     }
 }
@@ -93,9 +97,7 @@ pub(crate) fn refuse(fields: &[(&str, bool, &str)]) -> Result<(), ExperimentErro
 fn failures(settings: &Settings) -> Result<Option<Failures>, ExperimentError> {
     let Some(text) = &settings.fail.rate else {
         return match settings.fail.seed {
-            Some(_) => {
-                Err(ExperimentError::setting("fail.seed", "says which transfers fail, but none do; give fail.rate"))
-            }
+            Some(_) => bad("fail.seed", "says which transfers fail, but none do; give fail.rate"),
             None => Ok(None),
         };
     };

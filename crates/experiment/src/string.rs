@@ -29,6 +29,7 @@ use certainty::{bracket, with_neighbours};
 use collect::collect;
 use journal::{drain_journal, start_journal};
 use share::{feed, placed_costs, shares, Share};
+pub(crate) use trace::pages_by_front;
 use trace::wanted;
 pub use trace::{facts, pages_touched, sha256, shortened};
 
@@ -96,21 +97,6 @@ impl Known<'_> {
     }
 }
 
-/// Runs one configuration and passes its journal to `sink` in pieces.
-///
-/// # Errors
-/// As [`run`]; an oracle has no journal.
-pub fn run_with_journal(
-    path: &Path,
-    settings: &Settings,
-    sink: &mut dyn FnMut(&[u8]) -> Result<(), ExperimentError>,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<RunResult, ExperimentError> {
-    let ask = Ask { journal: Some(sink), ..Ask::default() };
-    let mut results = simulate(path, std::slice::from_ref(settings), ask, progress)?;
-    Ok(results.remove(0))
-}
-
 /// Makes a policy for a number of frames and pages.
 pub type MakePolicy<'a> = &'a mut dyn FnMut(usize, usize) -> Made;
 
@@ -137,19 +123,19 @@ pub fn run_with_policy(
 }
 
 /// The outputs of a run in addition to results.
-struct Ask<'a> {
+pub(crate) struct Ask<'a> {
     /// The journal of the first configuration.
-    journal: Option<Sink<'a>>,
+    pub(crate) journal: Option<Sink<'a>>,
     /// Rows after which to stop.
-    rows_max: u64,
+    pub(crate) rows_max: u64,
     /// The costs of pages under each configuration.
-    page_costs: Option<&'a mut [Vec<PlacedCost>]>,
+    pub(crate) page_costs: Option<&'a mut [Vec<PlacedCost>]>,
     /// Facts about the trace, if they are known.
-    facts: Option<&'a Trace>,
+    pub(crate) facts: Option<&'a Trace>,
     /// The shortened string to use instead of the trace.
-    short: Option<&'a Short>,
+    pub(crate) short: Option<&'a Short>,
     /// Makes the policy of the first configuration, instead of the one that the settings name.
-    policy: Option<MakePolicy<'a>>,
+    pub(crate) policy: Option<MakePolicy<'a>>,
 }
 
 impl Default for Ask<'_> {
@@ -158,7 +144,7 @@ impl Default for Ask<'_> {
     }
 }
 
-fn simulate(
+pub(crate) fn simulate(
     path: &Path,
     all: &[Settings],
     mut ask: Ask<'_>,
@@ -167,19 +153,9 @@ fn simulate(
     let began = Instant::now();
     let mut reader = Reader::open(path)?;
     let trace = reader.provenance().clone();
-    let mut footprints: Vec<(FrontKey, usize)> = Vec::new();
-    let mut footprint = |front: &FrontKey| {
-        let whole = front.whole_trace();
-        if let Some(sample) = trace.reduction.filter(|reduction| reduction.rate().is_some()) {
-            return Ok(sample.pages as usize);
-        }
-        if let Some((_, pages)) = footprints.iter().find(|(known, _)| *known == whole) {
-            return Ok(*pages);
-        }
-        let pages = pages_touched(path, front)?;
-        footprints.push((whole, pages));
-        Ok(pages)
-    };
+    let sample = trace.reduction.filter(|reduction| reduction.rate().is_some());
+    let mut counted = pages_by_front(path);
+    let mut footprint = |front: &FrontKey| sample.map_or_else(|| counted(front), |sample| Ok(sample.pages as usize));
     fitness::check_energy(path, &trace, all)?;
     let plans = all.iter().map(|s| resolve(s, &trace, &mut footprint)).collect::<Result<Vec<_>, _>>()?;
     fitness::check(path, &trace, &plans)?;

@@ -54,27 +54,24 @@ fn simulate(
     Ok((run.result(), picture.map(|pid| format!("process {pid}"))))
 }
 
-/// Runs a plan over a trace that has been read.
+/// Runs a plan over a trace that has been read, and passes the journal of its area to the receiver in pieces.
 ///
 /// # Errors
 /// Numbers out of their bounds.
-pub fn outcome(plan: &SwapPlan, trace: &SwapTrace) -> Result<SwapOutcome, ExperimentError> {
-    simulated(plan, trace, None)
-}
-
-fn simulated(plan: &SwapPlan, trace: &SwapTrace, journal: Option<Sink<'_>>) -> Result<SwapOutcome, ExperimentError> {
+pub fn outcome(plan: &SwapPlan, trace: &SwapTrace, journal: Option<Sink<'_>>) -> Result<SwapOutcome, ExperimentError> {
     let (result, slots) = simulate(&plan.config, trace, journal)?;
     let found = sim_result::SwapTrace::new(plan, &result, slots);
     Ok(SwapOutcome { notes: trace.notes.clone(), config: plan.shown(), found })
 }
 
-/// Reads a swap trace and runs every configuration over it.
+/// Reads a swap trace and runs every configuration over it. The journal is the first one's.
 ///
 /// # Errors
 /// The trace cannot be read, or settings do not resolve.
 pub fn run(
     path: &Path,
     all: &[Settings],
+    mut journal: Option<Sink<'_>>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Vec<SwapOutcome>, ExperimentError> {
     let plans = all.iter().map(swaps).collect::<Result<Vec<_>, _>>()?;
@@ -82,17 +79,9 @@ pub fn run(
     let mut outcomes = Vec::with_capacity(plans.len());
     for (i, plan) in plans.iter().enumerate() {
         tell(progress, (i as u64, plans.len() as u64), Unit::Configurations)?;
-        outcomes.push(outcome(plan, &trace)?);
+        outcomes.push(outcome(plan, &trace, journal.take())?);
     }
     Ok(outcomes)
-}
-
-/// Runs one configuration and passes the journal of its area to `sink` in pieces.
-///
-/// # Errors
-/// As [`run`].
-pub fn run_with_journal(path: &Path, settings: &Settings, sink: Sink<'_>) -> Result<SwapOutcome, ExperimentError> {
-    simulated(&swaps(settings)?, &read(path)?, Some(sink))
 }
 
 impl SwapOutcome {

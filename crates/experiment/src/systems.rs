@@ -34,7 +34,7 @@ pub struct System {
     /// One line for help.
     pub summary: &'static str,
     /// Its defaults.
-    pub defaults: fn() -> Defaults,
+    pub defaults: Defaults,
     /// The costs of the stages under a policy of this name, on the system's platform with its own page size.
     pub prices: fn(policy: &str) -> StagePrices,
     /// Its default driver.
@@ -147,6 +147,21 @@ pub struct Defaults {
     pub trans_host_mem: Option<Ps>,
     /// Main memory, if accesses to it have a price.
     pub main_memory: Option<&'static str>,
+}
+
+impl Defaults {
+    /// Those of a system without a board and a front end of its own.
+    const PLAIN: Defaults = Defaults {
+        policy: "clock",
+        handler: "sequential",
+        page: backing::PAGE,
+        stream: "ID",
+        front_end: "none",
+        device: "LOBI-NAND",
+        load_stopover: None,
+        trans_host_mem: None,
+        main_memory: None,
+    };
 }
 
 /// The system of this name.

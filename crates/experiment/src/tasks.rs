@@ -15,9 +15,9 @@ use crate::in_force::InForce;
 use crate::progress::{tell, Progress, Sink, Unit};
 use crate::resolve::{self, Drive, TasksPlan};
 use crate::settings::Settings;
-use crate::string::{self, pages_touched};
+use crate::string::{self, pages_by_front};
 use crate::systems::backing::PAGE;
-use crate::systems::front_end::{spaces, FrontKey};
+use crate::systems::front_end::spaces;
 use crate::traced::Trace;
 
 mod energy;
@@ -69,23 +69,11 @@ pub fn run(
     all: &[Settings],
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Vec<TasksOutcome>, ExperimentError> {
-    run_prefix(path, all, u64::MAX, progress)
+    run_prefix(path, all, u64::MAX, None, progress)
 }
 
-/// Runs one configuration and passes its journal to `sink` in pieces.
-///
-/// # Errors
-/// As [`run`].
-pub fn run_with_journal(
-    path: &Path,
-    settings: &Settings,
-    sink: &mut dyn FnMut(&[u8]) -> Result<(), ExperimentError>,
-) -> Result<TasksOutcome, ExperimentError> {
-    let (inputs, plans) = Inputs::new(path, std::slice::from_ref(settings), u64::MAX)?;
-    inputs.simulate(&plans[0], Some(sink))
-}
-
-/// Like [`run`], over the work of the tasks in the first `rows` rows of the trace.
+/// Like [`run`], over the work of the tasks in the first `rows` rows of the trace. With a receiver of its journal, the
+/// first configuration runs alone.
 ///
 /// # Errors
 /// As [`run`].
@@ -93,9 +81,13 @@ pub fn run_prefix(
     path: &Path,
     all: &[Settings],
     rows: u64,
+    journal: Option<Sink<'_>>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Vec<TasksOutcome>, ExperimentError> {
     let (inputs, plans) = Inputs::new(path, all, rows)?;
+    if journal.is_some() {
+        return Ok(vec![inputs.simulate(&plans[0], journal)?]);
+    }
     let mut outcomes = Vec::with_capacity(plans.len());
     for some in plans.chunks(AT_ONCE * rayon::current_num_threads()) {
         let results = some.par_iter().map(|plan| inputs.simulate(plan, None));
@@ -128,7 +120,7 @@ impl Inputs {
                 (vec![(PAGE.0.trailing_zeros(), tasks)], plans)
             }
             false => {
-                let mut pages = pages(path);
+                let mut pages = pages_by_front(path);
                 let of = |settings| resolve::tasks(settings, &trace, &mut pages);
                 let plans = all.iter().map(of).collect::<Result<Vec<_>, _>>()?;
                 let mut shifts: Vec<u32> = plans.iter().map(shift).collect();
@@ -192,20 +184,6 @@ pub fn counted(path: &Path, shift: u32) -> Result<Counted, ExperimentError> {
     steps.filter(|step| step.reference.writing()).for_each(|step| written[step.reference.page()] = true);
     let written = written.into_iter().filter(|written| *written).count();
     Ok(Counted { tasks: tasks.programs.len(), pages: tasks.pages, written })
-}
-
-/// Pages that all tasks touch together, counted once for each front end.
-fn pages(path: &Path) -> impl FnMut(&FrontKey) -> Result<usize, ExperimentError> + '_ {
-    let mut known: Vec<(FrontKey, usize)> = Vec::new();
-    move |front| {
-        let whole = front.whole_trace();
-        if let Some((_, pages)) = known.iter().find(|(front, _)| *front == whole) {
-            return Ok(*pages);
-        }
-        let pages = pages_touched(path, front)?;
-        known.push((whole, pages));
-        Ok(pages)
-    }
 }
 
 fn shift(plan: &TasksPlan) -> u32 {

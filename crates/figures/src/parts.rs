@@ -199,7 +199,7 @@ fn blocks(pages: usize) -> usize {
 pub fn study(path: &Path, machine: &Settings, progress: &mut dyn FnMut(Progress)) -> Result<Study, ExperimentError> {
     let page = match &machine.page {
         Some(text) => quantity::bytes(text).map_err(|e| ExperimentError::quantity("page", e))?,
-        None => (systems::of_tasks().0.defaults)().page,
+        None => systems::of_tasks().0.defaults.page,
     };
     let counted = tasks::counted(path, page.0.max(1).trailing_zeros())?;
     let base = base(machine, &counted);

@@ -23,7 +23,6 @@ mod csv;
 mod damon;
 mod declared;
 mod din;
-mod drmemtrace;
 mod fields;
 mod fio;
 mod input;
@@ -34,7 +33,6 @@ mod options;
 mod oracle_general;
 mod parquet;
 mod perf;
-mod records;
 pub mod swap;
 mod tasks;
 mod text;
@@ -47,7 +45,6 @@ pub use options::{Column, Options, Role};
 pub const FORMATS: &[Format] = &[
     lackey::FORMAT, //
     din::FORMAT,
-    drmemtrace::FORMAT,
     perf::FORMAT,
     damon::FORMAT,
     blkparse::FORMAT,
@@ -277,14 +274,6 @@ fn fuzz_options(format: &Format) -> Options {
     // These declarations are complete; a failure would only make the reader refuse.
     let _ = declare(&mut options);
     options
-}
-
-/// The unsigned number of `N` bytes at `at`, least byte first.
-#[inline]
-fn le<const N: usize>(record: &[u8], at: usize) -> u64 {
-    let mut bytes = [0; 8];
-    bytes[..N].copy_from_slice(&record[at..at + N]);
-    u64::from_le_bytes(bytes)
 }
 
 #[cfg(test)]

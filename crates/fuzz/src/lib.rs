@@ -50,7 +50,6 @@ pub fn targets() -> Vec<Target> {
                 drop(coldframe_formats::swap::read_input(input));
             },
         },
-        reader!("drmemtrace", vec![words(&[25, 6, 0, 22, 0, 7, 0, 0, 10 | 4 << 16, 0x40_0000, 0, 8 << 16, 0x7000, 0])]),
         reader!(
             "perf",
             vec![

@@ -138,7 +138,7 @@ fn any_system(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         line.show(p.done, Some(p.total), &format!("{} {}", human_count(p.done), p.unit.name()));
     };
     let outcomes = match &args.journal {
-        None => drive::run(&args.trace, &all, &mut progress)?,
+        None => drive::run(&args.trace, &all, None, &mut progress)?,
         Some(journal) => with_journal(&args.trace, &all, journal, &mut progress)?,
     };
     drop(line);
@@ -193,17 +193,17 @@ fn with_journal(
     journal: &Path,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Outcomes, Failure> {
-    let [settings] = all else {
+    if all.len() != 1 {
         return Err(Failure::usage(format!(
             "--journal is of one configuration, but {} are given; give one policy and one --ram",
             all.len()
         )));
-    };
+    }
     let refused =
         |e: std::io::Error| ExperimentError::Io { path: journal.display().to_string(), reason: e.to_string() };
     let mut file = BufWriter::new(File::create(journal).map_err(refused)?);
     let mut sink = |bytes: &[u8]| file.write_all(bytes).map_err(refused);
-    let outcomes = drive::run_with_journal(trace, settings, &mut sink, progress)?;
+    let outcomes = drive::run(trace, all, Some(&mut sink), progress)?;
     file.flush().map_err(refused)?;
     Ok(outcomes)
 }

@@ -112,7 +112,7 @@ fn front(advice: &Advice) -> String {
 
 fn regions(advice: &Advice) -> String {
     let row = |r: &coldframe_search::Region| {
-        vec![r.name.clone(), human_count(r.faults), human_time(Ps(r.time.0)), format!("{:.0} %", 100.0 * r.share)]
+        vec![r.name.clone(), human_count(r.faults), human_time(Ps(r.time_ps)), format!("{:.0} %", 100.0 * r.share)]
     };
     styled(&["region", "faults", "time", "of all"], advice.regions.iter().map(row).collect(), 1).to_string()
 }

@@ -2,49 +2,42 @@
 
 use coldframe_core::Ps;
 use coldframe_experiment::result::RunResult;
+use coldframe_lane::{LaneResult, Latency};
 use coldframe_sheet::quantity::{human_count, human_size, human_time};
-use coldframe_show::table::{styled, Grid};
+use coldframe_show::table::Grid;
+
+use crate::Column;
 
 /// One row for each result.
 pub fn results(results: &[RunResult]) -> Grid {
-    let with_instructions = results.iter().any(|r| r.time_per_instruction().is_some());
-    let mut headings = vec![
-        "policy",
-        "handler",
-        "RAM",
-        "frames",
-        "true faults",
-        "miss ratio",
-        "false faults",
-        "walk max",
-        "fault mean",
-        "fault p99",
-        "fault max",
+    let mut columns: Vec<Column<RunResult>> = vec![
+        ("policy", |r| r.policy.clone()),
+        ("handler", |r| if r.handler.is_empty() { "oracle".into() } else { r.handler.clone() }),
+        ("RAM", |r| human_size(r.ram().0)),
+        ("frames", |r| r.frames.to_string()),
+        ("true faults", RunResult::true_faults_text),
+        ("miss ratio", RunResult::miss_ratio_text),
+        ("false faults", |r| of_lane(r, |l| human_count(l.counts.false_faults))),
+        ("walk max", |r| of_lane(r, |l| l.counts.walk_max.0.to_string())),
+        ("fault mean", |r| latency(r, Latency::mean)),
+        ("fault p99", |r| latency(r, |l| l.quantile(0.99))),
+        ("fault max", |r| latency(r, |l| (l.count() > 0).then(|| l.max()))),
     ];
-    if with_instructions {
-        headings.push("per instr.");
+    if results.iter().any(|r| r.time_per_instruction().is_some()) {
+        columns.push(("per instr.", |r| time(r.time_per_instruction().map(|t| Ps(t.round() as u64)))));
     }
-    let rows = results.iter().map(|r| {
-        let dash = || "-".to_string();
-        let lane = r.lane();
-        let of = |time: Option<Ps>| time.map_or_else(dash, human_time);
-        let mut row = vec![
-            r.policy.clone(),
-            if r.handler.is_empty() { "oracle".into() } else { r.handler.clone() },
-            human_size(r.ram().0),
-            r.frames.to_string(),
-            r.true_faults_text(),
-            r.miss_ratio_text(),
-            lane.map_or_else(dash, |l| human_count(l.counts.false_faults)),
-            lane.map_or_else(dash, |l| l.counts.walk_max.0.to_string()),
-            of(lane.and_then(|l| l.true_latency.mean())),
-            of(lane.and_then(|l| l.true_latency.quantile(0.99))),
-            of(lane.filter(|l| l.true_latency.count() > 0).map(|l| l.true_latency.max())),
-        ];
-        if with_instructions {
-            row.push(r.time_per_instruction().map_or_else(dash, |t| human_time(Ps(t.round() as u64))));
-        }
-        row
-    });
-    styled(&headings, rows.collect(), 2).least(&["frames", "walk max", "false faults", "fault max", "fault mean"])
+    let least = ["frames", "walk max", "false faults", "fault max", "fault mean"];
+    crate::columns(&columns, 2, results).least(&least)
+}
+
+fn of_lane(r: &RunResult, show: impl Fn(&LaneResult) -> String) -> String {
+    r.lane().map_or_else(|| "-".into(), show)
+}
+
+fn latency(r: &RunResult, of: impl Fn(&Latency) -> Option<Ps>) -> String {
+    time(r.lane().and_then(|lane| of(&lane.true_latency)))
+}
+
+fn time(time: Option<Ps>) -> String {
+    time.map_or_else(|| "-".into(), human_time)
 }

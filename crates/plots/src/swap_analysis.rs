@@ -46,22 +46,16 @@ pub struct Group {
 /// The findings for a trace.
 #[derive(Clone, Debug)]
 pub struct SwapAnalysis {
-    /// Events by kind, in the order out, in, evict, fault, free.
-    pub counts: [u64; 5],
-    /// Processes, largest first.
-    pub owners: Vec<Owner>,
-    /// Swap-outs whose slot follows that of the swap-out before, in percent.
-    pub sequential_percent: f64,
+    /// As they are printed for programs.
+    pub found: SwapInfo,
     /// Time from swap-out to the first touch of each copy, in the order of swap-outs; `None`: it was never touched.
     pub lifetimes_ns: Vec<Option<u64>>,
-    /// Groups of 8, 16 and 32.
-    pub groups: Vec<Group>,
     /// (time, slot) of swap-outs and swap-ins.
     positions: [Vec<(u64, u32)>; 2],
 }
 
 /// The findings as they are printed for programs.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[allow(missing_docs)] // The names say it.
 pub struct SwapInfo {
     pub swap_outs: u64,
@@ -111,16 +105,30 @@ pub fn analyse(trace: &SwapTrace) -> SwapAnalysis {
             newest[e.slot as usize] = None;
         }
     }
-    let mut owners: Vec<Owner> = owners.into_values().filter(|o| o.outs + o.ins > 0).collect();
-    owners.sort_by_key(|o| (std::cmp::Reverse(o.outs + o.ins), o.pid));
-    SwapAnalysis {
-        counts,
-        owners,
-        sequential_percent: sequential as f64 / counts[0].max(1) as f64 * 100.0,
-        lifetimes_ns: left.iter().map(|(out, back)| back.map(|b| b - out)).collect(),
+    let mut processes: Vec<Owner> = owners.into_values().filter(|o| o.outs + o.ins > 0).collect();
+    processes.sort_by_key(|o| (std::cmp::Reverse(o.outs + o.ins), o.pid));
+    let lifetimes_ns: Vec<_> = left.iter().map(|(out, back)| back.map(|b| b - out)).collect();
+    let [swap_outs, swap_ins, evictions, faults, frees] = counts;
+    let found = SwapInfo {
+        swap_outs,
+        swap_ins,
+        evictions,
+        faults,
+        frees,
+        sequential_percent: sequential as f64 / swap_outs.max(1) as f64 * 100.0,
+        processes,
+        lifetime_median_s: quantile(&lifetimes_ns, 0.5),
         groups: GROUPS.iter().map(|size| group(&left, *size)).collect(),
-        positions,
-    }
+    };
+    SwapAnalysis { found, lifetimes_ns, positions }
+}
+
+/// The quantile of lifetimes of touched copies, in seconds; `None`: none was touched.
+fn quantile(lifetimes_ns: &[Option<u64>], part: f64) -> Option<f64> {
+    let mut all: Vec<u64> = lifetimes_ns.iter().flatten().copied().collect();
+    all.sort_unstable();
+    let at = (all.len().checked_sub(1)? as f64 * part).round() as usize;
+    Some(all[at] as f64 / 1e9)
 }
 
 fn group(left: &[(u64, Option<u64>)], size: usize) -> Group {
@@ -136,47 +144,27 @@ fn group(left: &[(u64, Option<u64>)], size: usize) -> Group {
 }
 
 impl SwapAnalysis {
-    /// The quantile of lifetimes of touched copies, in seconds; `None`: none was touched.
-    pub fn lifetime_quantile(&self, part: f64) -> Option<f64> {
-        let mut all: Vec<u64> = self.lifetimes_ns.iter().flatten().copied().collect();
-        all.sort_unstable();
-        let at = (all.len().checked_sub(1)? as f64 * part).round() as usize;
-        Some(all[at] as f64 / 1e9)
-    }
-
-    /// For programs.
-    pub fn data(&self) -> SwapInfo {
-        let [swap_outs, swap_ins, evictions, faults, frees] = self.counts;
-        SwapInfo {
-            swap_outs,
-            swap_ins,
-            evictions,
-            faults,
-            frees,
-            sequential_percent: self.sequential_percent,
-            processes: self.owners.clone(),
-            lifetime_median_s: self.lifetime_quantile(0.5),
-            groups: self.groups.clone(),
-        }
-    }
-
     /// As text.
     pub fn text(&self) -> String {
-        let names = ["swap-outs", "swap-ins", "evictions", "faults", "frees"];
+        let found = &self.found;
         let mut out = String::new();
-        for (name, count) in names.iter().zip(self.counts) {
+        for (name, count) in [
+            ("swap-outs", found.swap_outs),
+            ("swap-ins", found.swap_ins),
+            ("evictions", found.evictions),
+            ("faults", found.faults),
+            ("frees", found.frees),
+        ] {
             out += &format!("{name:<14}{}\n", human_count(count));
         }
-        out += &format!("{:<14}{:.1} % of swap-outs follow the slot before\n", "sequential", self.sequential_percent);
-        if let (Some(low), Some(median), Some(high)) =
-            (self.lifetime_quantile(0.1), self.lifetime_quantile(0.5), self.lifetime_quantile(0.9))
-        {
+        out += &format!("{:<14}{:.1} % of swap-outs follow the slot before\n", "sequential", found.sequential_percent);
+        if let [Some(low), Some(median), Some(high)] = [0.1, 0.5, 0.9].map(|part| quantile(&self.lifetimes_ns, part)) {
             out += &format!(
                 "{:<14}{low:.2} s, {median:.2} s, {high:.2} s (10, 50, 90 % of the copies that were touched)\n",
                 "lifetime"
             );
         }
-        for g in &self.groups {
+        for g in &found.groups {
             let percent = g.together as f64 / g.of.max(1) as f64 * 100.0;
             out += &format!(
                 "{:<14}{percent:.1} % of {} groups came back within a second\n",
@@ -184,13 +172,13 @@ impl SwapAnalysis {
                 g.of
             );
         }
-        let rows = self.owners.iter().take(10).map(|o| {
-            let part = (o.outs + o.ins) as f64 / (self.counts[0] + self.counts[1]).max(1) as f64 * 100.0;
+        let rows = found.processes.iter().take(10).map(|o| {
+            let part = (o.outs + o.ins) as f64 / (found.swap_outs + found.swap_ins).max(1) as f64 * 100.0;
             vec![o.pid.to_string(), human_count(o.outs), human_count(o.ins), format!("{part:.1} %")]
         });
         out + &format!(
             "{} processes, the largest:\n{}\n",
-            self.owners.len(),
+            found.processes.len(),
             styled(&["process", "out", "in", "of all"], rows.collect(), 1)
         )
     }
@@ -254,10 +242,11 @@ mod tests {
         let text = "ts_ns,op,slot,pid\n0,out,1,7\n1,out,2,7\n2,out,9,8\n3000000000,in,1,7\n3500000000,in,2,7\n4000000000,free,1,7\n";
         let trace = coldframe_formats::swap::read_input(Input::Bytes(text.as_bytes().to_vec().into())).unwrap();
         let a = analyse(&trace);
-        assert_eq!(a.counts, [3, 2, 0, 0, 1]);
-        assert_eq!((a.owners[0].pid, a.owners[0].outs, a.owners[0].ins), (7, 2, 2));
+        let found = &a.found;
+        assert_eq!((found.swap_outs, found.swap_ins, found.faults, found.frees), (3, 2, 0, 1));
+        assert_eq!((found.processes[0].pid, found.processes[0].outs, found.processes[0].ins), (7, 2, 2));
         assert_eq!(a.lifetimes_ns, [Some(3_000_000_000), Some(3_499_999_999), None]);
-        assert!((a.sequential_percent - 100.0 / 3.0).abs() < 1e-9);
+        assert!((found.sequential_percent - 100.0 / 3.0).abs() < 1e-9);
         let pair = group(&[(0, Some(5)), (1, Some(2_000_000_000)), (2, Some(7)), (3, Some(8))], 2);
         assert_eq!((pair.together, pair.of), (1, 2));
     }

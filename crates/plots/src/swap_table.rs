@@ -4,56 +4,39 @@ use coldframe_core::Ps;
 use coldframe_sheet::quantity::{human_count, human_size, human_time};
 use coldframe_show::html::words::text;
 
+use crate::Column;
 use coldframe_experiment::swap::SwapOutcome;
-use coldframe_show::table::styled;
 
 /// Columns that a narrow page drops first.
 const LEAST: [&str; 9] =
     ["device time", "wear dev.", "max - min", "writes x", "wasted", "waits", "refused", "read-ahead", "life"];
 
+const COLUMNS: [Column<SwapOutcome>; 16] = [
+    ("layout", |o| text(&o.config.swap.log.layout).into()),
+    ("read-ahead", |o| text(&o.config.swap.log.read_ahead).into()),
+    ("collector", |o| text(&o.config.swap.log.collector).into()),
+    ("blocks", |o| o.found.wear.blocks.to_string()),
+    ("refused", |o| human_count(o.found.counts.refused)),
+    ("waits", |o| human_count(o.found.counts.demand_reads)),
+    ("reads", |o| human_count(o.found.counts.reads)),
+    ("wasted", |o| human_count(o.found.counts.read_ahead_wasted)),
+    ("copies", |o| human_count(o.found.counts.copies)),
+    ("erases", |o| human_count(o.found.counts.erases)),
+    ("wear dev.", |o| format!("{:.2}", o.found.wear.standard_deviation)),
+    ("max - min", |o| (o.found.wear.max - o.found.wear.min).to_string()),
+    ("cost", |o| human_count(o.found.cost)),
+    ("writes x", |o| or_dash(o.found.write_amplification, |a| format!("{a:.3}"))),
+    ("device time", |o| or_dash(o.found.time_ps, |t| human_time(Ps(t.reading + t.programming + t.collecting)))),
+    ("life", |o| or_dash(o.found.life_years, years)),
+];
+
 /// One row for each outcome, then the values that all have in common.
 pub fn table(outcomes: &[SwapOutcome]) -> String {
-    let headings = [
-        "layout",
-        "read-ahead",
-        "collector",
-        "blocks",
-        "refused",
-        "waits",
-        "reads",
-        "wasted",
-        "copies",
-        "erases",
-        "wear dev.",
-        "max - min",
-        "cost",
-        "writes x",
-        "device time",
-        "life",
-    ];
-    let rows = outcomes.iter().map(|o| {
-        let dash = || "-".to_string();
-        let (found, counts, log) = (&o.found, &o.found.counts, &o.config.swap.log);
-        vec![
-            text(&log.layout).into(),
-            text(&log.read_ahead).into(),
-            text(&log.collector).into(),
-            found.wear.blocks.to_string(),
-            human_count(counts.refused),
-            human_count(counts.demand_reads),
-            human_count(counts.reads),
-            human_count(counts.read_ahead_wasted),
-            human_count(counts.copies),
-            human_count(counts.erases),
-            format!("{:.2}", found.wear.standard_deviation),
-            (found.wear.max - found.wear.min).to_string(),
-            human_count(found.cost),
-            found.write_amplification.map_or_else(dash, |a| format!("{a:.3}")),
-            found.time_ps.map_or_else(dash, |t| human_time(Ps(t.reading + t.programming + t.collecting))),
-            found.life_years.map_or_else(dash, years),
-        ]
-    });
-    format!("{}\n{}", styled(&headings, rows.collect(), 3).least(&LEAST), legend(outcomes))
+    format!("{}\n{}", crate::columns(&COLUMNS, 3, outcomes).least(&LEAST), legend(outcomes))
+}
+
+fn or_dash<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| "-".into(), show)
 }
 
 fn years(years: f64) -> String {

@@ -8,8 +8,8 @@ use coldframe_experiment::systems::backing;
 use coldframe_experiment::tasks::{share, OnPhone, TasksOutcome};
 use coldframe_sheet::quantity::{human_count, human_size, human_time};
 
+use crate::{columns, Column};
 use coldframe_show::html::words::text;
-use coldframe_show::table::styled;
 
 /// The failures of a failing device, as a line; empty if there were none.
 pub fn failures(failures: u64, halted: u64) -> String {
@@ -48,71 +48,86 @@ pub fn table(path: &Path, outcomes: &[TasksOutcome]) -> String {
         .and_then(|outcome| outcome.trace.caveat.as_ref())
         .map(|label| format!("{label}\n"))
         .unwrap_or_default();
-    text += &format!(
-        "{}\n",
-        styled(&HEADINGS, outcomes.iter().map(sums).collect(), 2).least(&["frames", "in flight", "useless"])
-    );
+    text += &format!("{}\n", columns(&COLUMNS, 2, outcomes).least(&["frames", "in flight", "useless"]));
     outcomes.iter().for_each(|outcome| text += &failures(outcome.result.counts.failures, outcome.result.halted));
     if tasks == 1 {
         text += "There is only one task, so there is no next task to prefetch for; `coldframe-lab trace mix` makes a trace of several.\n";
     }
     if let [one] = outcomes {
-        let rows = one.names.iter().zip(&one.result.tasks).map(|(name, task)| task_row(name, task, one.result.time));
-        text += &format!("\n{}\n", styled(&TASK_HEADINGS, rows.collect(), 1).least(&["in flight", "used", "useless"]));
+        let tasks = one.names.iter().zip(&one.result.tasks).map(|(name, task)| (name, task, one.result.time));
+        let table = columns(&task_columns(), 1, &tasks.collect::<Vec<_>>());
+        text += &format!("\n{}\n", table.least(&["in flight", "used", "useless"]));
     }
     text
 }
 
-const HEADINGS: [&str; 10] =
-    ["scheduler", "prefetch", "frames", "major", "minor", "in flight", "prefetched", "useless", "predicted", "time"];
-
-const TASK_HEADINGS: [&str; 10] =
-    ["task", "major", "minor", "in flight", "prefetched", "used", "useless", "fault mean", "wait p99", "share"];
-
-fn sums(outcome: &TasksOutcome) -> Vec<String> {
-    let r = &outcome.result;
-    let p = r.prefetched();
-    let in_flight: u64 = r.tasks.iter().map(|task| task.in_flight).sum();
-    let of = &outcome.config.settings.tasks;
-    let mut row = [&of.scheduler, &of.prefetch].map(|name| text(name).to_owned()).to_vec();
-    row.extend(
-        [outcome.frames as u64, r.major(), r.faults() - r.major(), in_flight, p.loads, p.useless].map(human_count),
-    );
-    row.push(format!("{}/{}", r.prefetch.predicted, r.prefetch.predicted + r.prefetch.mispredicted));
-    row.push(human_time(r.time));
-    row
-}
-
-fn task_row((id, name): &(u32, String), task: &TaskResult, time: Ps) -> Vec<String> {
-    let p = task.prefetched;
-    let shown = |time: Option<Ps>| time.map_or("-".into(), human_time);
-    let mut row = vec![format!("{id} {name}").trim_end().to_string()];
-    row.extend([task.major, task.minor, task.in_flight, p.loads, p.used, p.useless].map(human_count));
-    row.extend([shown(task.stall.mean()), shown(task.wait.quantile(0.99)), format!("{:.1} %", share(task, time))]);
-    row
-}
-
-const PHONE_HEADINGS: [&str; 12] = [
-    "backing",
-    "swap",
-    "RAM",
-    "policy",
-    "swap-ins",
-    "direct reads",
-    "swap-outs",
-    "ended",
-    "card I/O",
-    "switch back",
-    "energy",
-    "life",
+const COLUMNS: [Column<TasksOutcome>; 10] = [
+    ("scheduler", |o| text(&o.config.settings.tasks.scheduler).into()),
+    ("prefetch", |o| text(&o.config.settings.tasks.prefetch).into()),
+    ("frames", |o| human_count(o.frames as u64)),
+    ("major", |o| human_count(o.result.major())),
+    ("minor", |o| human_count(o.result.faults() - o.result.major())),
+    ("in flight", |o| human_count(o.result.tasks.iter().map(|task| task.in_flight).sum())),
+    ("prefetched", |o| human_count(o.result.prefetched().loads)),
+    ("useless", |o| human_count(o.result.prefetched().useless)),
+    ("predicted", |o| {
+        let next = &o.result.prefetch;
+        format!("{}/{}", next.predicted, next.predicted + next.mispredicted)
+    }),
+    ("time", |o| human_time(o.result.time)),
 ];
+
+/// A task's number and name, its result, and the time of the whole run.
+type One<'a> = (&'a (u32, String), &'a TaskResult, Ps);
+
+fn task_columns<'a>() -> [Column<One<'a>>; 10] {
+    [
+        ("task", |((id, name), ..)| format!("{id} {name}").trim_end().to_string()),
+        ("major", |(_, task, _)| human_count(task.major)),
+        ("minor", |(_, task, _)| human_count(task.minor)),
+        ("in flight", |(_, task, _)| human_count(task.in_flight)),
+        ("prefetched", |(_, task, _)| human_count(task.prefetched.loads)),
+        ("used", |(_, task, _)| human_count(task.prefetched.used)),
+        ("useless", |(_, task, _)| human_count(task.prefetched.useless)),
+        ("fault mean", |(_, task, _)| task.stall.mean().map_or("-".into(), human_time)),
+        ("wait p99", |(_, task, _)| task.wait.quantile(0.99).map_or("-".into(), human_time)),
+        ("share", |(_, task, time)| format!("{:.1} %", share(task, *time))),
+    ]
+}
+
+fn phone_columns<'a>() -> [Column<(&'a TasksOutcome, &'a OnPhone)>; 12] {
+    [
+        ("backing", |(_, phone)| {
+            let area = &phone.area;
+            // The device too, if it is not the backing's own.
+            let own = backing::all().any(|b| b.name == area.name && b.sheet.unwrap_or_default() == area.device);
+            if own {
+                area.name.into()
+            } else {
+                format!("{}, {}", area.name, area.device)
+            }
+        }),
+        ("swap", |(_, phone)| if phone.area.size.0 == 0 { "-".into() } else { human_size(phone.area.size.0) }),
+        ("RAM", |(outcome, _)| human_size(outcome.frames as u64 * outcome.page)),
+        ("policy", |(_, phone)| phone.policy.clone()),
+        ("swap-ins", |(outcome, _)| human_count(outcome.result.counts.swap_ins)),
+        ("direct reads", |(outcome, _)| human_count(outcome.result.counts.direct_reads)),
+        ("swap-outs", |(outcome, _)| human_count(outcome.result.counts.swap_outs)),
+        ("ended", |(outcome, _)| human_count(outcome.result.counts.kills)),
+        ("card I/O", |(outcome, _)| human_count(outcome.result.device_reads + outcome.result.device_writes)),
+        ("switch back", |(outcome, _)| {
+            human_time(outcome.result.foreground.as_ref().map_or(Ps::ZERO, |turns| turns.switch_delay(None)))
+        }),
+        ("energy", |(_, phone)| format!("{:.3} J", phone.energy.total().0 as f64 / 1e12)),
+        ("life", |(_, phone)| phone.life_years.map_or_else(|| "-".into(), |years| format!("{years:.1} years"))),
+    ]
+}
 
 fn on_phone(path: &Path, outcomes: &[(&TasksOutcome, &OnPhone)]) -> String {
     let (first, phone) = outcomes[0];
     let (tasks, pages) = (count_of(first.names.len()), human_count(first.pages as u64));
-    let rows = outcomes.iter().map(|(outcome, phone)| phone_row(outcome, phone)).collect();
     let mut out = format!("{}: {tasks}, {pages} pages of 4 KiB touched\n", path.display());
-    out += &format!("{}\n", styled(&PHONE_HEADINGS, rows, 4).least(&["ended", "card I/O", "swap", "policy"]));
+    out += &format!("{}\n", columns(&phone_columns(), 4, outcomes).least(&["ended", "card I/O", "swap", "policy"]));
     out += "ended: tasks that the low memory killer took. switch back: mean fault handling until the task answers, from each task's second visit on.\n\
          energy: of the swap area by DR.Swap's equations 1 to 14; its terms and every switch are in --format json. life: the same load without a pause.\n";
     out += &first.trace.caveat.as_ref().map(|caveat| format!("{caveat}\n")).unwrap_or_default();
@@ -131,25 +146,4 @@ fn on_phone(path: &Path, outcomes: &[(&TasksOutcome, &OnPhone)]) -> String {
         out += "There is only one task: no switch, and no task to end. `coldframe-lab trace mix` and `coldframe-lab generate phone` make several.\n";
     }
     out
-}
-
-fn phone_row(outcome: &TasksOutcome, phone: &OnPhone) -> Vec<String> {
-    let (r, area, dash) = (&outcome.result, &phone.area, || "-".to_string());
-    let c = &r.counts;
-    // The device too, if it is not the backing's own.
-    let own = backing::all().any(|b| b.name == area.name && b.sheet.unwrap_or_default() == area.device);
-    vec![
-        if own { area.name.into() } else { format!("{}, {}", area.name, area.device) },
-        if area.size.0 == 0 { dash() } else { human_size(area.size.0) },
-        human_size(outcome.frames as u64 * outcome.page),
-        phone.policy.clone(),
-        human_count(c.swap_ins),
-        human_count(c.direct_reads),
-        human_count(c.swap_outs),
-        human_count(c.kills),
-        human_count(r.device_reads + r.device_writes),
-        human_time(r.foreground.as_ref().map_or(Ps::ZERO, |turns| turns.switch_delay(None))),
-        format!("{:.3} J", phone.energy.total().0 as f64 / 1e12),
-        phone.life_years.map_or_else(dash, |years| format!("{years:.1} years")),
-    ]
 }

@@ -45,7 +45,7 @@ fn a_result_of_another_shape_is_refused_by_file_and_reason() {
 
 fn simulated(trace: &str, sets: &[&str]) -> Value {
     let path = data(trace);
-    let outcomes = drive::run(&path, &settings(sets), &mut |_| ()).unwrap();
+    let outcomes = drive::run(&path, &settings(sets), None, &mut |_| ()).unwrap();
     outcomes.results(&path).unwrap()[0].json()
 }
 

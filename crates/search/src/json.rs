@@ -34,7 +34,7 @@ pub struct Answer {
     /// The least slowdown for each RAM.
     pub front: Vec<Priced>,
     /// The regions that cost most under the best configuration.
-    pub regions: Vec<Costly>,
+    pub regions: Vec<Region>,
     /// How the search was done.
     pub search: Search,
     /// Everything that was tried on the whole trace.
@@ -95,19 +95,6 @@ pub struct Priced {
     pub not_priced: Vec<String>,
     /// The limits it misses.
     pub misses: Vec<String>,
-}
-
-/// A region of memory whose faults take time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Costly {
-    /// Its name.
-    pub name: String,
-    /// Faults on its pages.
-    pub faults: u64,
-    /// Their time.
-    pub time_ps: u64,
-    /// Their share of the time of all faults.
-    pub share: f64,
 }
 
 /// How the search was done.
@@ -186,7 +173,7 @@ impl From<&Advice> for Answer {
             next_smaller: advice.below.as_ref().map(Priced::from),
             binds: advice.binds.clone(),
             front: advice.front.iter().map(Priced::from).collect(),
-            regions: advice.regions.iter().map(Costly::from).collect(),
+            regions: advice.regions.clone(),
             search: search(advice),
             curves: advice.curves.iter().map(|family| curve(family)).chain(opt(advice)).collect(),
             run: advice.run.as_ref().map(SimResult::from),
@@ -204,12 +191,6 @@ impl From<&Limits> for LimitsJson {
             max_energy_pj: limits.energy.map(|e| e.0),
             max_ram_bytes: limits.ram.map(|b| b.0),
         }
-    }
-}
-
-impl From<&Region> for Costly {
-    fn from(r: &Region) -> Costly {
-        Costly { name: r.name.clone(), faults: r.faults, time_ps: r.time.0, share: r.share }
     }
 }
 

@@ -71,7 +71,7 @@ impl Question {
         let given = front.instruction.is_some() || front.reference.is_some();
         let tasks = self.is_of_tasks();
         let system = question.base.system.as_deref().and_then(systems::find);
-        let front_end = front.name.as_deref().or(system.map(|system| (system.defaults)().front_end));
+        let front_end = front.name.as_deref().or(system.map(|system| system.defaults.front_end));
         let other = front_end.is_some_and(|name| name != "none");
         let data_only = question.base.stream.as_deref() == Some("D");
         let (field, of) = match trace.instructions {
@@ -176,8 +176,7 @@ impl Question {
         }
         let of = |s: &Settings| {
             let system = s.system.as_deref().and_then(systems::find);
-            let device =
-                s.device.as_deref().or(system.map(|system| (system.defaults)().device)).unwrap_or(DEVICE_DEFAULT);
+            let device = s.device.as_deref().or(system.map(|system| system.defaults.device)).unwrap_or(DEVICE_DEFAULT);
             let erased = sheet::find(device).is_ok_and(|sheet| sheet.block().is_ok() && sheet.erase().is_ok());
             if !erased {
                 return vec![s.clone()];
@@ -237,7 +236,7 @@ impl Question {
 /// All policies that need no parameter, and those of systems with the parameters of their papers.
 fn policies_default() -> Vec<String> {
     let complete = |name: &&str| policy::PolicyChoice::parse(name).is_ok();
-    let of_systems = systems::ALL.iter().map(|system| (system.defaults)().policy).filter(|name| name.contains(':'));
+    let of_systems = systems::ALL.iter().map(|system| system.defaults.policy).filter(|name| name.contains(':'));
     let names = policy::ALL.iter().map(|spec| spec.name).filter(complete).chain(of_systems);
     names.map(Into::into).collect()
 }

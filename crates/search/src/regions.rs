@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use coldframe_core::Ps;
 use coldframe_store::Provenance;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use coldframe_experiment::owner;
 use coldframe_experiment::string::PlacedCost;
@@ -14,13 +16,16 @@ const SHOWN: usize = 3;
 /// A gap of this many bytes ends a range. Allocators and loaders leave such gaps between unrelated memory.
 const GAP: u64 = 1 << 20;
 
-/// A part of memory and the cost of its faults.
-#[derive(Clone, Debug, PartialEq)]
+/// A region of memory whose faults take time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Region {
     /// The mapping's file or kind, or the range's addresses; with the task if there are several.
     pub name: String,
+    /// Faults on its pages.
     pub faults: u64,
-    pub time: Ps,
+    /// Their time.
+    pub time_ps: u64,
+    /// Their share of the time of all faults.
     pub share: f64,
 }
 
@@ -52,10 +57,14 @@ fn by_region(costs: &[PlacedCost], trace: &Provenance) -> Vec<Region> {
 
 fn ranked(by_region: BTreeMap<String, (u64, Ps)>) -> Vec<Region> {
     let all = by_region.values().map(|(_, time)| time.0).sum::<u64>().max(1) as f64;
-    let region =
-        |(name, (faults, time)): (String, (u64, Ps))| Region { name, faults, time, share: time.0 as f64 / all };
+    let region = |(name, (faults, Ps(time_ps))): (String, (u64, Ps))| Region {
+        name,
+        faults,
+        time_ps,
+        share: time_ps as f64 / all,
+    };
     let mut regions: Vec<Region> = by_region.into_iter().map(region).collect();
-    regions.sort_by(|a, b| b.time.cmp(&a.time).then_with(|| a.name.cmp(&b.name)));
+    regions.sort_by(|a, b| b.time_ps.cmp(&a.time_ps).then_with(|| a.name.cmp(&b.name)));
     regions.truncate(SHOWN);
     regions
 }
@@ -113,7 +122,7 @@ mod tests {
             cost(0x7000_0000, 1, 1),
         ];
         let regions = by_region(&costs, &trace);
-        let shown: Vec<_> = regions.iter().map(|r| (r.name.as_str(), r.faults, r.time.0)).collect();
+        let shown: Vec<_> = regions.iter().map(|r| (r.name.as_str(), r.faults, r.time_ps)).collect();
         assert_eq!(
             shown,
             [("0x400000 to 0x401000", 2, 65), ("[heap] rw-p", 3, 30), ("0x40000000 to 0x40000000", 1, 5)]

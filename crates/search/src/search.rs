@@ -320,7 +320,7 @@ impl<'a> Tried<'a> {
 
     fn simulate(&mut self, settings: &[Settings], rows: u64) -> Result<Vec<Point>, ExperimentError> {
         if self.question.is_of_tasks() {
-            let outcomes = tasks::run_prefix(self.path, settings, rows, self.progress)?;
+            let outcomes = tasks::run_prefix(self.path, settings, rows, None, self.progress)?;
             return Ok(outcomes.iter().map(Point::of_tasks).collect());
         }
         let short = self.played().cloned();

@@ -35,7 +35,7 @@ pub enum TraceError {
     Compressed {
         /// The file concerned.
         path: PathBuf,
-        /// `gzip`, `xz`, `zstd`, `zip` or `zlib`.
+        /// `gzip`, `xz`, `zstd` or `zlib`.
         format: &'static str,
         /// How many decompressed bytes were delivered before.
         byte: u64,

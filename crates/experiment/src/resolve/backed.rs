@@ -6,7 +6,7 @@ use coldframe_sheet::quantity::show_bytes;
 use coldframe_sheet::sheet;
 
 use super::log::{self, LogArea};
-use super::{names, size, FrontKey, Pages};
+use super::{bad, names, size, FrontKey, Pages};
 use crate::error::ExperimentError;
 use crate::in_force::{Area as Shown, Backed};
 use crate::phone::{self, MachineParameters};
@@ -30,10 +30,6 @@ pub struct BackedArea {
     pub log: Option<LogArea>,
     /// The settings in force.
     pub settings: Backed,
-}
-
-fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ExperimentError> {
-    Err(ExperimentError::setting(field, reason))
 }
 
 /// The area for the settings. `device`: another device than the backing's own.

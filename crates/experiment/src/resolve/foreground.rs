@@ -8,7 +8,7 @@ use coldframe_store::Provenance;
 
 use super::backed::{self, BackedArea};
 use super::tasks::{Base, ForegroundPlan, TasksPlan};
-use super::{failures, front, names, refuse, size, Pages};
+use super::{bad, failures, front, names, refuse, size, Pages};
 use crate::error::ExperimentError;
 use crate::phone::MachineParameters;
 use crate::settings::{self, Machine, Settings, Tasks, Time};
@@ -18,10 +18,6 @@ use crate::systems::backing::{Backing, PAGE};
 
 /// Time of a reference in a trace without times: 1 ns, an assumption.
 const REFERENCE: Ps = Ps(1_000);
-
-fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ExperimentError> {
-    Err(ExperimentError::setting(field, reason))
-}
 
 /// The plan for this backing, with `ram` and `size` bytes.
 ///

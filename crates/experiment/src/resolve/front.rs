@@ -7,15 +7,11 @@ use coldframe_drivers::run::IdlePrices;
 use coldframe_sheet::quantity::{show_bytes, show_time};
 use coldframe_store::Provenance;
 
-use super::names;
+use super::{bad, names};
 use crate::error::ExperimentError;
 use crate::settings::{self, Settings};
 use crate::systems::front_end::{self as front_ends, FrontEnd, FrontKey, Paged};
 use crate::systems::Defaults;
-
-fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ExperimentError> {
-    Err(ExperimentError::setting(field, reason))
-}
 
 /// The front end of these settings on pages of this size.
 pub(super) fn front_key(

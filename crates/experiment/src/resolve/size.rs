@@ -3,16 +3,12 @@
 use coldframe_core::Bytes;
 use coldframe_sheet::quantity::{self, show_bytes};
 
-use super::{FrontKey, Pages};
+use super::{bad, FrontKey, Pages};
 use crate::error::ExperimentError;
 use crate::settings::Settings;
 
 /// Frames and slots have numbers of 29 bits; the simulator can hold this many.
 const PAGES_MAX: u64 = 1 << 26;
-
-fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ExperimentError> {
-    Err(ExperimentError::setting(field, reason))
-}
 
 /// Whole pages of a size such as `64KiB` or `50%`; at least one.
 pub(super) fn pages(field: &str, text: &str, front: &FrontKey, touched: Pages<'_>) -> Result<u64, ExperimentError> {

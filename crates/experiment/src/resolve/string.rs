@@ -111,7 +111,7 @@ impl Plan {
 /// Unknown names, impossible quantities, or parameters that do not fit.
 pub fn string(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Result<Plan, ExperimentError> {
     let system = names::system(settings)?;
-    let defaults = system.map(|s| (s.defaults)());
+    let defaults = system.map(|s| s.defaults);
     let text = |own: &Option<String>, of_system: Option<&str>, none: &str| {
         own.clone().unwrap_or_else(|| of_system.unwrap_or(none).to_string())
     };
@@ -121,7 +121,7 @@ pub fn string(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Re
     let policy = text(&settings.policy, defaults.map(|d| d.policy), "clock");
     let handler =
         names::handler(&text(&settings.handler, defaults.map(|d| d.handler), handler::parallel::HANDLER.name))?;
-    let own_device = (systems::measured().defaults)().device;
+    let own_device = systems::measured().defaults.device;
     let device = text(&settings.device, defaults.map(|d| d.device), own_device);
     let sheet = sheet::find(&device)?;
     let plain = policy.split(':').next().unwrap_or_default();
@@ -180,7 +180,7 @@ fn memory(
     pages: PageTimes,
     handler: &Handler,
 ) -> Result<Option<MemoryPrices>, ExperimentError> {
-    let of_system = names::system(settings)?.and_then(|system| (system.defaults)().main_memory);
+    let of_system = names::system(settings)?.and_then(|system| system.defaults.main_memory);
     let Some(ram) = memory::main_memory(settings, of_system, front.has_data_cache())? else { return Ok(None) };
     let memory = memory::prices(settings, &ram, sheet, front.page(), pages, handler.needs_xip)?;
     front.idle.main_read = memory.times.main_read;
@@ -263,7 +263,7 @@ fn prices(
     sheet: &Sheet,
     page: Bytes,
 ) -> Result<(StagePrices, DeviceTimes), ExperimentError> {
-    let defaults = system.map(|s| (s.defaults)());
+    let defaults = system.map(|s| s.defaults);
     // Without a system, the processor is that of SWL's board, the only one whose handler has been measured stage by
     // stage, and the transfer is that of the sheet.
     let mut prices = system.map_or_else(|| (systems::measured().prices)(policy), |s| (s.prices)(policy));

@@ -114,7 +114,7 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
     // A system with a backing names the device of its area. Pages outside any area are on a device that loads by
     // itself.
     if systems::of(&settings).is_some_and(System::has_backing) {
-        settings.device.get_or_insert_with(|| (own.defaults)().device.into());
+        settings.device.get_or_insert_with(|| own.defaults.device.into());
     }
     // Front ends filter one string of references; here the tasks' references go straight to the page table.
     settings.front_end.name = Some("none".into());
@@ -124,7 +124,7 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
     let mut base = string(&Settings { swap, ..settings.clone() }, trace, touched)?;
     let window = window(&settings, &mut base)?;
     let Some(lane) = base.lane() else {
-        let reason = format!("an oracle schedules no tasks; give a policy, such as {}", (own.defaults)().policy);
+        let reason = format!("an oracle schedules no tasks; give a policy, such as {}", own.defaults.policy);
         return Err(ExperimentError::setting("policy", reason));
     };
     let t = &settings.tasks;
@@ -266,7 +266,7 @@ fn backed(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Result
     if !backed::is_wanted(settings) {
         return Ok(None);
     }
-    let defaults = names::system(settings)?.map(|system| (system.defaults)());
+    let defaults = names::system(settings)?.map(|system| system.defaults);
     let front = front::front_key(settings, defaults, trace, super::page(settings, defaults)?)?;
     backed::backed(settings, None, &front, touched).map(Some)
 }

@@ -38,6 +38,20 @@ pub fn pages_touched(path: &Path, front: &FrontKey) -> Result<usize, ExperimentE
     Ok(front_end.numbering().count())
 }
 
+/// The same, counted once for each front end.
+pub(crate) fn pages_by_front(path: &Path) -> impl FnMut(&FrontKey) -> Result<usize, ExperimentError> + '_ {
+    let mut known: Vec<(FrontKey, usize)> = Vec::new();
+    move |front| {
+        let whole = front.whole_trace();
+        if let Some((_, pages)) = known.iter().find(|(front, _)| *front == whole) {
+            return Ok(*pages);
+        }
+        let pages = pages_touched(path, front)?;
+        known.push((whole, pages));
+        Ok(pages)
+    }
+}
+
 /// The trace's string behind this front end, exact for OPT in memories of at least `pages` pages. `None`: more than
 /// `most` references are left.
 ///

@@ -24,6 +24,18 @@ pub struct Backing {
     pub compression: Option<Compression>,
 }
 
+impl Backing {
+    /// Memory like DRAM, without a sheet.
+    pub(super) const PLAIN: Backing = Backing {
+        name: "none",
+        sheet: None,
+        direct_read: false,
+        path: Path::Memory,
+        slowdown: (1, 1),
+        compression: None,
+    };
+}
+
 /// The software that a page passes, in addition to its copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Path {

@@ -17,16 +17,15 @@ pub const SYSTEM: System = System {
     paper: "Joo, Park, Chung, Chung, Chang: Delayed Dual Buffering: Reducing Page Fault Latency in Demand Paging for OneNAND Flash \
             Memory, 2007",
     summary: "run a page from OneNAND's buffer, move it to main memory beside the next load",
-    defaults: || Defaults {
+    defaults: Defaults {
         policy: "clock",
         handler: DELAYED,
         page: PAGE,
         stream: "ID",
         front_end: L1.name,
         device: "KFG5616",
-        load_stopover: None,
-        trans_host_mem: None,
         main_memory: Some("SRAM64K"),
+        ..Defaults::PLAIN
     },
     prices,
     driver: Driver::String,

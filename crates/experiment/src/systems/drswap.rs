@@ -15,17 +15,7 @@ pub const SYSTEM: System = System {
     name: "drswap",
     paper: "Zhong et al.: Energy-Efficient In-Memory Paging for Smartphones, IEEE TCAD 2016",
     summary: "a swap area in NVM beside DRAM, whose pages are read where they lie",
-    defaults: || Defaults {
-        policy: "clock",
-        handler: "sequential",
-        page: PAGE,
-        stream: "ID",
-        front_end: "none",
-        device: "LPDDR2-PCM",
-        load_stopover: None,
-        trans_host_mem: None,
-        main_memory: None,
-    },
+    defaults: Defaults { device: "LPDDR2-PCM", ..Defaults::PLAIN },
     // The paper has no times of a fault's stages either.
     prices: lobi::prices,
     driver: Driver::Foreground(&FOREGROUND),
@@ -58,37 +48,11 @@ pub const PAGE: Bytes = crate::systems::backing::PAGE;
 
 /// The five compared backings (sections IV and V, figure 2 for none).
 pub const BACKINGS: [Backing; 5] = [
-    Backing {
-        name: "dram",
-        sheet: Some("LPDDR2-DRAM"),
-        direct_read: false,
-        path: Path::FakeIo,
-        slowdown: (1, 1),
-        compression: None,
-    },
-    Backing {
-        name: "emmc",
-        sheet: Some("iNAND-eMMC"),
-        direct_read: false,
-        path: Path::BlockLayer,
-        slowdown: (1, 1),
-        compression: None,
-    },
-    Backing {
-        name: "nvm",
-        sheet: Some("LPDDR2-PCM"),
-        direct_read: false,
-        path: Path::Memory,
-        slowdown: (2, 12),
-        compression: None,
-    },
-    Backing {
-        name: "nvm-dr",
-        sheet: Some("LPDDR2-PCM"),
-        direct_read: true,
-        path: Path::Memory,
-        slowdown: (2, 12),
-        compression: None,
-    },
-    Backing { name: "none", sheet: None, direct_read: false, path: Path::Memory, slowdown: (1, 1), compression: None },
+    Backing { name: "dram", sheet: Some("LPDDR2-DRAM"), path: Path::FakeIo, ..Backing::PLAIN },
+    Backing { name: "emmc", sheet: Some("iNAND-eMMC"), path: Path::BlockLayer, ..Backing::PLAIN },
+    NVM,
+    Backing { name: "nvm-dr", direct_read: true, ..NVM },
+    Backing::PLAIN,
 ];
+
+const NVM: Backing = Backing { name: "nvm", sheet: Some("LPDDR2-PCM"), slowdown: (2, 12), ..Backing::PLAIN };

@@ -14,17 +14,7 @@ pub const SYSTEM: System = System {
     name: "lobi",
     paper: "Ryu: LOBI: A swap scheme for flash memory storages, NVRAMOS 2008 (slides)",
     summary: "swap-outs go to a log of erase blocks, swap-ins read ahead within a block",
-    defaults: || Defaults {
-        policy: "clock",
-        handler: "sequential",
-        page: SLOT,
-        stream: "ID",
-        front_end: "none",
-        device: "LOBI-NAND",
-        load_stopover: None,
-        trans_host_mem: None,
-        main_memory: None,
-    },
+    defaults: Defaults::PLAIN,
     prices,
     driver: Driver::String,
     area: Area::Log(&LogDefaults {

@@ -14,17 +14,7 @@ pub const SYSTEM: System = System {
     name: "sap",
     paper: "Belogolov, Park, Park, Hong: Scheduler-Assisted Prefetching: Efficient Demand Paging for Embedded Systems",
     summary: "several tasks on one processor: the next task's pages are loaded before its turn",
-    defaults: || Defaults {
-        policy: "second-chance",
-        handler: "sequential",
-        page: PAGE,
-        stream: "ID",
-        front_end: "none",
-        device: "LOBI-NAND",
-        load_stopover: None,
-        trans_host_mem: None,
-        main_memory: None,
-    },
+    defaults: Defaults { policy: "second-chance", ..Defaults::PLAIN },
     prices,
     driver: Driver::Tasks(&TasksDefaults {
         reference: REFERENCE,

@@ -18,7 +18,7 @@ pub const SYSTEM: System = System {
     name: "swl",
     paper: "In, Shin, Kim: SWL: A Search-While-Load Demand Paging Scheme with NAND Flash Memory, LCTES 2007",
     summary: "search for a free frame while OneNAND loads the page into its buffer",
-    defaults: || Defaults {
+    defaults: Defaults {
         policy: PA_CLOCK,
         handler: "parallel",
         page: PAGE,
@@ -27,7 +27,7 @@ pub const SYSTEM: System = System {
         device: "KFG1G16Q2M",
         load_stopover: Some(LOAD_STOPOVER),
         trans_host_mem: Some(TRANS_HOST_MEM),
-        main_memory: None,
+        ..Defaults::PLAIN
     },
     prices,
     driver: Driver::String,

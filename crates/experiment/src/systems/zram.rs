@@ -13,7 +13,7 @@
 //! Left out: the store's own waste (zsmalloc), pages of one value, which take no room, and pages that do not compress.
 //! One ratio holds for all pages (`swap.ratio`).
 
-use coldframe_core::{Bytes, Ps};
+use coldframe_core::Ps;
 
 use crate::systems::backing::{Backing, Compression, Path};
 use crate::systems::{drswap, lobi, Area, Defaults, Driver, System};
@@ -23,17 +23,7 @@ pub const SYSTEM: System = System {
     name: "zram",
     paper: "Linux: zram: Compressed RAM-based block devices (Documentation/admin-guide/blockdev/zram.rst)",
     summary: "a swap area in RAM whose pages are compressed",
-    defaults: || Defaults {
-        policy: "clock",
-        handler: "sequential",
-        page: PAGE,
-        stream: "ID",
-        front_end: "none",
-        device: "LOBI-NAND",
-        load_stopover: None,
-        trans_host_mem: None,
-        main_memory: None,
-    },
+    defaults: Defaults::PLAIN,
     // The stages of a fault have not been measured for it.
     prices: lobi::prices,
     driver: Driver::Foreground(&drswap::FOREGROUND),
@@ -41,9 +31,6 @@ pub const SYSTEM: System = System {
     front_end: None,
     parts: &[],
 };
-
-/// A page and a slot: PAGE_SIZE of x86-64 and AArch64.
-pub const PAGE: Bytes = Bytes(4096);
 
 /// The two compressors that Linux users choose between. Times and ratios were measured on the pages of live programs:
 /// of the heap of a Python dictionary (perl's hash: ratio 3.0 and 6.5, awk's array: 4.3 and 8.3), the fastest of four
@@ -54,14 +41,7 @@ pub const BACKINGS: [Backing; 2] = [
 ];
 
 const fn compressed(name: &'static str, compression: Compression) -> Backing {
-    Backing {
-        name,
-        sheet: None,
-        direct_read: false,
-        path: Path::FakeIo,
-        slowdown: (1, 1),
-        compression: Some(compression),
-    }
+    Backing { name, path: Path::FakeIo, compression: Some(compression), ..Backing::PLAIN }
 }
 
 #[cfg(test)]

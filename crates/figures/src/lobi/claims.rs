@@ -71,7 +71,7 @@ fn the_log_levels_wear() {
             let swap = Swap { blocks, keep, ..Swap::default() };
             let mut plan = swaps(&Settings { swap, ..Settings::default() }).unwrap();
             plan.config.areas[0].spread_max = spread_max;
-            outcome(&plan, &input.trace).unwrap().found.wear
+            outcome(&plan, &input.trace, None).unwrap().found.wear
         };
         let (with, without) = (wear(Some(2)), wear(None));
         let name = input.name;

@@ -214,7 +214,7 @@ fn one(input: &Input, blocks: u32, method: &Method, collector: &str) -> Result<S
     if let Some(start) = input.start {
         plan.config.areas.iter_mut().for_each(|area| (area.start, area.stop) = (start, start));
     }
-    outcome(&plan, &input.trace)
+    outcome(&plan, &input.trace, None)
 }
 
 fn under_all(input: &Input, method: &Method) -> Result<Vec<SwapOutcome>, ExperimentError> {

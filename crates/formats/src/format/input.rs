@@ -5,7 +5,6 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -101,32 +100,9 @@ impl Input {
         Ok(Stream { name, inner, format, delivered: 0, consumed, length })
     }
 
-    /// Like [`Input::stream`]; for a zip archive, the contents of its members one after the other.
-    pub(super) fn stream_or_members(self) -> Result<Stream, TraceError> {
-        let Input::Path(name) = &self else { return self.stream() };
-        let mut first = [0; 4];
-        let mut file = File::open(name).map_err(|error| TraceError::io(name, "open", error))?;
-        if file.read_exact(&mut first).is_err() || first != *b"PK\x03\x04" {
-            return self.stream();
-        }
-        let (length, consumed) = (file.metadata().ok().map(|file| file.len()), Arc::new(AtomicU64::new(0)));
-        let stream = |inner: Box<dyn Read + Send>| Stream {
-            name: name.clone(),
-            inner,
-            format: Some("zip"),
-            delivered: 0,
-            consumed: consumed.clone(),
-            length,
-        };
-        match Members::open(file, consumed.clone()) {
-            Ok(members) => Ok(stream(Box::new(members))),
-            Err(error) => Err(stream(Box::new(io::empty())).explain(error)),
-        }
-    }
-
     /// The first decompressed bytes of a file, at most `most` of them, for guessing what it is.
     pub(super) fn head(path: &Path, most: usize) -> Result<Vec<u8>, TraceError> {
-        let mut stream = Input::Path(path.to_owned()).stream_or_members()?;
+        let mut stream = Input::Path(path.to_owned()).stream()?;
         let mut head = vec![0; most];
         let mut filled = 0;
         while filled < most {
@@ -222,68 +198,6 @@ impl Stream {
             }
         };
         TraceError::Compressed { path: self.name.clone(), format, byte: self.delivered, found, remedy: remedy.into() }
-    }
-}
-
-/// The members of a zip archive as one stream, in the order of its directory. The sizes in the archive only limit what is
-/// read, so a small archive cannot ask for much memory.
-struct Members {
-    /// Packed bytes of the members begun, for progress.
-    consumed: Arc<AtomicU64>,
-    members: std::vec::IntoIter<Member>,
-    open: Box<dyn Read + Send>,
-}
-
-struct Member {
-    file: Arc<File>,
-    place: u64,
-    left: u64,
-    method: zip::CompressionMethod,
-}
-
-impl Members {
-    fn open(file: File, consumed: Arc<AtomicU64>) -> io::Result<Members> {
-        let file = Arc::new(file);
-        let mut archive = zip::ZipArchive::new(&*file)?;
-        let mut members = Vec::new();
-        for index in 0..archive.len() {
-            let member = archive.by_index_raw(index)?;
-            let (method, left) = (member.compression(), member.compressed_size());
-            if member.encrypted()
-                || ![zip::CompressionMethod::Stored, zip::CompressionMethod::DEFLATE].contains(&method)
-            {
-                return Err(io::Error::other(
-                    "zip archive: a member is encrypted, or packed otherwise than with deflate",
-                ));
-            }
-            members.push(Member { file: file.clone(), place: member.data_start().unwrap_or(u64::MAX), left, method });
-        }
-        drop(archive);
-        Ok(Members { consumed, members: members.into_iter(), open: Box::new(io::empty()) })
-    }
-}
-
-impl Read for Members {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            match self.open.read(buffer)? {
-                0 if !buffer.is_empty() => {}
-                read => return Ok(read),
-            }
-            let Some(member) = self.members.next() else { return Ok(0) };
-            self.consumed.fetch_add(member.left, Ordering::Relaxed);
-            let (deflated, raw) = (member.method == zip::CompressionMethod::DEFLATE, BufReader::new(member));
-            self.open = if deflated { Box::new(flate2::bufread::DeflateDecoder::new(raw)) } else { Box::new(raw) };
-        }
-    }
-}
-
-impl Read for Member {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let most = buffer.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
-        let read = self.file.read_at(&mut buffer[..most], self.place)?;
-        (self.place, self.left) = (self.place + read as u64, self.left - read as u64);
-        Ok(read)
     }
 }
 

@@ -135,7 +135,7 @@ fn swap_trace(args: &Args) -> Result<ExitCode, Failure> {
     let (path, sha256) = (&args.trace, sha256(&args.trace)?);
     output::result(
         &args.format,
-        &SwapTraceInfo { analysis: analysis.data(), path, sha256, notes: &trace.notes },
+        &SwapTraceInfo { analysis: analysis.found.clone(), path, sha256, notes: &trace.notes },
         words,
     )?;
     Ok(ExitCode::SUCCESS)

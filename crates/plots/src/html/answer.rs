@@ -5,7 +5,8 @@ use std::fmt::Write;
 use crate::html::curves;
 use coldframe_answer::THRASHES;
 use coldframe_search::cost::Range;
-use coldframe_search::json::{Answer, Costly, Priced};
+use coldframe_search::json::{Answer, Priced};
+use coldframe_search::Region;
 use coldframe_show::html::chart::{charts, Chart, Line, Mark, Point};
 use coldframe_show::html::words::{count, figure, folded, list, note, size, table, text, time as shown, Row, Unit};
 use coldframe_show::plot::escape;
@@ -103,7 +104,7 @@ fn lives_on(candidate: &Priced) -> bool {
     candidate.page_writes == 0 && candidate.not_priced.is_empty()
 }
 
-fn region(region: &Costly) -> Row {
+fn region(region: &Region) -> Row {
     let share = format!("{:.0} %", 100.0 * region.share);
     (String::new(), vec![region.name.clone(), count(region.faults), shown(region.time_ps), share])
 }
