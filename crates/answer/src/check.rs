@@ -108,7 +108,7 @@ impl Check<'_> {
     /// The machine whose costs count: the baseline's, or this one.
     fn machine(&self, listener: &dyn Listener) -> Result<Machine, AnswerError> {
         match self.before().and_then(|need| need.sheet.clone()) {
-            Some(sheet) => Machine::of(sheet, 0.0),
+            Some(sheet) => Machine::of(sheet),
             None => Machine::known(listener),
         }
     }

@@ -1,6 +1,5 @@
 //! The events that a run pays for. They are fractional, since a sample of the pages stands for all of them.
 
-use std::iter::Sum;
 use std::ops::AddAssign;
 
 use coldframe_lane::SourceCounts;
@@ -92,14 +91,5 @@ impl Counts {
 impl AddAssign for Counts {
     fn add_assign(&mut self, other: Counts) {
         *self = self.with(&other, |a, b| a + b);
-    }
-}
-
-impl Sum for Counts {
-    fn sum<I: Iterator<Item = Counts>>(all: I) -> Counts {
-        all.fold(Counts::default(), |mut sum, one| {
-            sum += one;
-            sum
-        })
     }
 }

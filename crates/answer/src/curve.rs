@@ -72,9 +72,9 @@ impl Point {
 /// those of the worst string. In measurements, curves through windows of 256 and of 600 pages for the same program
 /// were shifted by at most 0.14 of the longer window, of another program by 0.28 (`docs/accuracy-log.md`).
 const OPEN: u64 = 4;
-/// The uncertainty of the time that a recording took from the program. For 14 of 16 programs, the estimate was within
-/// a tenth of their own time if recording took about as much again (`docs/accuracy-log.md`).
-const TAKEN: f64 = 1.0 / 7.0;
+/// The uncertainty of the time that a recording took from the program, as a part of it: what faults cost besides their
+/// handlers is known from few programs, and waits may overlap.
+const TAKEN: f64 = 1.0 / 3.0;
 
 /// A size that was simulated.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +89,7 @@ struct Tried {
 pub struct Curve<'a> {
     pub(crate) rows: &'a Rows,
     question: &'a Question,
-    pub(crate) parts: Vec<Rows>,
+    parts: Vec<Rows>,
     tried: Vec<Tried>,
     /// RAM with which no page is evicted.
     pub needed: u64,
@@ -184,11 +184,6 @@ impl<'a> Curve<'a> {
         self.smallest(|point| point.worst() <= limit).map(|point| point.ram_bytes)
     }
 
-    /// Most pages read ahead.
-    pub(crate) fn read_ahead(&self) -> u32 {
-        self.question.pager.read_ahead
-    }
-
     /// The program's own time.
     pub(crate) fn alone(&self) -> f64 {
         self.rows.facts.seconds
@@ -275,7 +270,7 @@ impl<'a> Curve<'a> {
     }
 
     /// Counts at a size between two that were tried, by linear interpolation.
-    fn counts_at(&self, ram: u64) -> Counts {
+    pub(crate) fn counts_at(&self, ram: u64) -> Counts {
         let above = self.tried.iter().rfind(|tried| tried.ram >= ram);
         let below = self.tried.iter().find(|tried| tried.ram <= ram);
         match (above, below) {
@@ -295,7 +290,7 @@ impl<'a> Curve<'a> {
 }
 
 /// The standard error of the mean of these, as a part of it.
-pub(crate) fn error(times: &[f64]) -> f64 {
+fn error(times: &[f64]) -> f64 {
     let n = times.len() as f64;
     let mean = times.iter().sum::<f64>() / n;
     let variance = times.iter().map(|t| (t - mean).powi(2)).sum::<f64>() / (n - 1.0);

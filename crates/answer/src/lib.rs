@@ -180,7 +180,7 @@ impl Limits {
 pub fn answer(reading: &Reading, question: &Question) -> Result<Recorded, AnswerError> {
     let rows = &reading.rows;
     let curve = Curve::find(rows, question)?;
-    let mut answer = Recorded::new(reading.trace.clone(), rows, question, &curve)?;
+    let mut answer = Recorded::new(reading.trace.clone(), rows, question, &curve);
     let ram = answer.common.ram_bytes.unwrap_or(answer.common.needed_bytes / 2);
     answer.memory_use = Some(MemoryUse::of(rows, &question.pager, ram)?);
     Ok(answer)

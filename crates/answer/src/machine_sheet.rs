@@ -132,7 +132,7 @@ fn written(machine: Machine, costs: &Costs, swap: &[SwapCosts]) -> Sheet {
         Some(Sourced { value, source: source.into() })
     }
     let swap = swap.iter().flat_map(|swap| match swap.compressed {
-        true => vec![("zram_fault", swap.fault), ("zram_pack", swap.pack)],
+        true => vec![("zram_fault", swap.fault)],
         false => vec![("swap_fault", swap.fault), ("swap_ahead", swap.ahead)],
     });
     for (event, sample) in costs.events().into_iter().chain(swap) {
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn what_is_measured_is_written_as_a_sheet_that_says_what_this_machine_costs() {
         let sample = costs().here.memory_fault;
-        let swap = |compressed| SwapCosts { compressed, fault: costs().here.device_fault, ahead: sample, pack: sample };
+        let swap = |compressed| SwapCosts { compressed, fault: costs().here.device_fault, ahead: sample };
         let sheet = written(machine(Path::new("/tmp")), &costs(), &[swap(true)]);
         let read = coldframe_sheet::sheet::parse("here.toml", &sheet.to_toml()).unwrap();
         assert_eq!(read, sheet);

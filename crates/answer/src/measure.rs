@@ -173,19 +173,25 @@ fn less_ram(trials: &mut Trials, answer: &mut Answer, folder: &Path) {
     let kernel = swap.as_ref().map(|swap| Way { by: Pager::Kernel, swap: swap.as_deref() });
     let pager = Way { by: Pager::Ours, swap: None };
     if let (Some(ram), Some(way)) = (answer.given_ram_bytes, if ours { Some(pager) } else { kernel }) {
-        trials.at(way, ram, 2);
+        trials.at(way, ram, 2.0);
     }
-    let found = ours.then(|| trials.search(pager, start, top)).flatten();
+    // Something is left for the same size once more, for the kernel, and for all of its RAM.
+    let found = ours.then(|| trials.search(pager, start, top, if kernel.is_some() { 2.0 } else { 1.0 })).flatten();
     let by_kernel = kernel.and_then(|way| match found {
-        Some(ram) => trials.at(way, ram, 1).and_then(|good| good.then_some(ram)),
-        None => trials.search(way, start, top),
+        Some(ram) => trials.at(way, ram, 0.0).and_then(|good| good.then_some(ram)),
+        None => trials.search(way, start, top, 1.0).or_else(|| trials.at(way, top, 0.0)?.then_some(top)),
     });
     if !ours && kernel.is_none() {
         return;
     }
     let common = answer.common_mut();
     // What no run has refuted stays recommended, as a prediction.
-    common.ram_bytes = found.or(by_kernel).or(common.ram_bytes.filter(|ram| !trials.refutes(*ram)));
+    let unrefuted = common.ram_bytes.filter(|ram| !trials.refutes(*ram));
+    common.ram_bytes = found.or(by_kernel).or(unrefuted);
+    if common.ram_bytes.is_none() {
+        (common.ram_bytes, common.by) = (Some(top), Some(By::Plain));
+        return;
+    }
     let of = |by| trials.measured.iter().find(|one| one.by == by && one.ram_bytes == common.ram_bytes);
     let faster = match (of(By::Pager).filter(|_| found.is_some()), of(By::Kernel).filter(|_| by_kernel.is_some())) {
         (Some(ours), Some(kernel)) => Some(if kernel.seconds < ours.seconds { kernel } else { ours }),

@@ -26,8 +26,6 @@ pub struct Costs {
     /// The extra time of a fault that waits for the device, if a dirty page is evicted instead of a clean one;
     /// `None`: the same as without a device.
     pub evict_dirty_read: Option<Spread>,
-    /// Seconds that a pager takes to start and to end.
-    pub start: f64,
 }
 
 impl Costs {
@@ -35,7 +33,7 @@ impl Costs {
     /// subtracted:
     ///
     /// ```text
-    ///   start + (zero fills - fills by the kernel) x (zero_fill - zero_fill_native) + alone x device_fault + of streams x read_ahead
+    ///   (zero fills - fills by the kernel) x (zero_fill - zero_fill_native) + alone x device_fault + of streams x read_ahead
     ///   + out of the log's buffers x memory_fault + false faults x false_fault
     ///   + clean victims without a load x evict_clean
     ///   + written victims without a load x evict_dirty, written ones during a load x evict_dirty_read
@@ -50,7 +48,7 @@ impl Costs {
             let memory = price(&here.memory_fault);
             let memory = if worst { memory.max(price(&here.device_fault)) } else { memory };
             let kernel_fills = if worst { 0.0 } else { counts.kernel_fills };
-            self.start + (counts.zero_fills - kernel_fills) * price(&here.zero_fill)
+            (counts.zero_fills - kernel_fills) * price(&here.zero_fill)
                 - (native_fills - kernel_fills) * price(&here.zero_fill_native)
                 + counts.device_alone * price(&here.device_fault)
                 + counts.device_ahead * price(&here.read_ahead)

@@ -1,6 +1,5 @@
 //! What a page costs on this machine that comes back from the kernel's swap.
 
-use coldframe_core::Ps;
 use coldframe_costs::{page_read, swap_costs, swap_is_compressed, SwapCosts};
 use coldframe_kernel::SwapKind;
 
@@ -21,7 +20,7 @@ pub fn prices() -> Result<Vec<Price>, AnswerError> {
     let fault = page_read(&backing)?;
     let source = format!("4 KiB read from the disk of {}, measured now", backing.display());
     let make = swap_is_compressed().is_none().then(|| "FILE".to_string());
-    Ok(vec![Price { fault, ahead: fault, pack: None, kind: "disk".into(), compressed: false, make, source }])
+    Ok(vec![Price { fault, ahead: fault, kind: "disk".into(), compressed: false, make, source }])
 }
 
 /// The prices of a page from the swap that is on: as this machine is known, or measured now. If none is on, those of
@@ -29,23 +28,22 @@ pub fn prices() -> Result<Vec<Price>, AnswerError> {
 pub fn swaps() -> Vec<Price> {
     let (sheet, on) = (machine_sheet::known(&default_backing()), swap_is_compressed());
     let cost = |key: &'static str| sheet.as_ref().and_then(|sheet| sheet.cost(key).ok());
-    let price = |compressed, fault, ahead, pack: Option<Ps>, when: &str| {
+    let price = |compressed, fault, ahead, when: &str| {
         let zram = SwapKind::Zram.to_string();
         let (kind, new) = if compressed { (zram.clone(), zram) } else { ("disk".into(), "FILE".into()) };
         let source = format!("the kernel's swap on {kind}, {when}");
-        Price { fault, ahead, pack, kind, compressed, make: on.is_none().then_some(new), source }
+        Price { fault, ahead, kind, compressed, make: on.is_none().then_some(new), source }
     };
     let stored = |compressed: bool| {
         let [fault, ahead] = match compressed {
             true => [cost("live.zram_fault")?; 2],
             false => [cost("live.swap_fault")?, cost("live.swap_ahead")?],
         };
-        let pack = cost("live.zram_pack").map(|pack| pack.mean);
-        Some(price(compressed, fault, ahead, pack, "from `coldframe doctor --calibrate`"))
+        Some(price(compressed, fault, ahead, "from `coldframe doctor --calibrate`"))
     };
     let now = || {
-        let SwapCosts { compressed, fault, ahead, pack } = swap_costs()?;
-        Some(price(compressed, fault, ahead, Some(pack.mean), "measured now"))
+        let SwapCosts { compressed, fault, ahead } = swap_costs()?;
+        Some(price(compressed, fault, ahead, "measured now"))
     };
     match on {
         Some(compressed) => stored(compressed).or_else(now).into_iter().collect(),

@@ -87,10 +87,6 @@ pub struct Recording {
 pub struct Times {
     /// Processor time of the program.
     pub program: f64,
-    /// It waited for something else than a fault.
-    pub idle: f64,
-    /// It waited for a processor.
-    pub delayed: f64,
     /// Processor time of handlers.
     pub handlers: f64,
     /// The recorder's start.
@@ -213,8 +209,6 @@ pub fn record(order: &Order, out: &Path) -> Result<Recording, AnswerError> {
     let way_ns = sum(Word::Ways) / faults.max(1);
     let processor_seconds = Times {
         program: seconds_of(Word::Program),
-        idle: seconds_of(Word::Idle),
-        delayed: seconds_of(Word::Delayed),
         handlers: seconds_of(Word::Handled),
         starting: seconds_of(Word::Starting),
     };

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::common::{program, Common};
 use crate::curve::Curve;
-use crate::error::AnswerError;
 use crate::memory_use::MemoryUse;
 use crate::rows::Rows;
 use crate::swap::{with_swap, SwapAnswer};
+use crate::trials::By;
 use crate::Question;
 
 /// The run time of a recorded program by RAM on this machine.
@@ -49,15 +49,7 @@ pub struct Sampled {
 
 impl Recorded {
     /// Of a curve that has been found.
-    ///
-    /// # Errors
-    /// As [`with_swap`].
-    pub(crate) fn new(
-        trace: String,
-        rows: &Rows,
-        question: &Question,
-        curve: &Curve<'_>,
-    ) -> Result<Recorded, AnswerError> {
+    pub(crate) fn new(trace: String, rows: &Rows, question: &Question, curve: &Curve<'_>) -> Recorded {
         let points = curve.points();
         let livable = curve.livable();
         let thrash = curve.smallest(|point| point.seconds <= livable);
@@ -66,7 +58,7 @@ impl Recorded {
             (rows.sample < 1.0).then(|| Sampled { share: rows.sample, error_percent: 100.0 * curve.error_max() });
         let mut answer = Recorded {
             trace,
-            kernel: with_swap(curve, &points, &question.swaps, rows.facts.compression.as_ref())?,
+            kernel: with_swap(curve, &points, &question.swaps),
             policy: question.pager.policy.clone(),
             read_ahead: question.pager.read_ahead,
             evict_batch: question.pager.evict_batch,
@@ -99,7 +91,7 @@ impl Recorded {
             },
         };
         answer.common.how_sure = answer.rests_on(rows);
-        Ok(answer)
+        answer
     }
 
     /// The assumptions of the answer, the most important first.
@@ -134,7 +126,8 @@ impl Recorded {
 
     /// The advised settings, as `coldframe run -c` reads them; `None`: no size is advised.
     pub fn config(&self) -> Option<String> {
-        let (kib, policy, read_ahead) = (self.common.ram_bytes? / 1024, &self.policy, self.read_ahead);
+        let ram = self.common.ram_bytes.filter(|_| self.common.by != Some(By::Plain))?;
+        let (kib, policy, read_ahead) = (ram / 1024, &self.policy, self.read_ahead);
         Some(format!(
             "# Advised by coldframe {} for {}.\nram = \"{kib}KiB\"\npolicy = \"{policy}\"\nhandler = \"parallel\"\n\n[machine]\n\
              read_ahead = {read_ahead}\n",

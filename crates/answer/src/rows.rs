@@ -29,7 +29,6 @@ const UNKNOWN: ProgramFacts = ProgramFacts {
     not_paged_bytes: 0,
     zero_fills: 0,
     exit: Some(0),
-    compression: None,
     noise: None,
     processes: 1,
     threads: 1,

@@ -1,45 +1,28 @@
-//! The kernel's swap instead of our pager: `run --by kernel`.
+//! The kernel's swap instead of our pager: `run --by kernel`, where it cannot be run.
 //!
 //! Compressed RAM is a part of the RAM that is asked about. Of N pages F have frames, and the others take a share s of
 //! a page each: RAM = F + s (N - F). `run --by kernel` counts the same way (`kernel/src/budget.rs`).
 //!
-//! Which pages leave is simulated for a recording, with the kernel's two lists (`core/src/policy/active_inactive.rs`
-//! says what that leaves out), and taken to be as with LRU for referenced bits. The time in which the kernel searches
-//! its lists is not in the price of a fault.
-//!
-//! A page that is harder to compress takes longer, both ways. A recorder times its trials of the program's pages, and
-//! `calibrate` those of its own; the difference is added to the price. lz4 is not the kernel's compressor (lzo-rle took
-//! 1.0 to 1.3 times as long for six heaps), so the range has none and twice of it.
-//!
-//! The range of a recording has what our pager's range has (the price, the window, the sample of pages, the program's
-//! own time), and how well pages compress. We do not know which pages are in swap. The mean ratio over all pages and
-//! the mean ratio over all evictions differ by d; the range is the first mean ± d, and it is widened by what the
-//! kernel's compressor and zram's size classes may differ from the assumed ones.
+//! The pages that leave are taken to be those of our pager for a recording, and those of LRU for referenced bits. The time
+//! in which the kernel searches its lists is not in the price of a fault. How well the pages of a recorded program
+//! compress is not known: the range of a recording has that, the price, and what our pager's range has.
 
-use crate::error::AnswerError;
-use coldframe_core::policy::active_inactive;
 use coldframe_core::Ps;
-use coldframe_plan::{Pager, BATCH_MAX, FRAMES_MIN};
 use coldframe_recording::span::PAGE;
 use coldframe_sheet::sheet::machine::Spread;
-use coldframe_store::provenance::Compression;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::counts::Counts;
-use crate::curve::{error, Curve, Point};
-use crate::price::Seconds;
-use crate::rows::Rows;
-use crate::simulate::simulate_by_use;
+use crate::curve::{Curve, Point};
 
 /// What zram takes for that many compressed bytes: its classes of sizes leave room. Measured while a Go map, busybox
 /// sort and a JVM swapped (`mem_used_total` to `compr_data_size` in mm_stat): 1.14 to 1.2.
 const STORED: f64 = 1.17;
-/// How far that may be off to either side, as a part of it: from 1.04, heaps of six programs just written to zram, to
-/// 1.37, while pages of jq came and went. And lzo-rle, zram's own, made these heaps 0 to 9 % smaller than lz4.
-const STORED_OPEN: f64 = 0.17;
 /// The part of a page that a compressed one takes, if none could be tried: as the pages of `coldframe doctor --calibrate`.
 const UNKNOWN: f64 = 1.0 / 3.0;
+/// Then it may be so many times as much, or as little: heaps of ten programs took 0.1 to 0.7 of their size.
+const UNKNOWN_OPEN: f64 = 2.0;
 /// The least part of the RAM that compressed pages leave for others (`LEAST` in `kernel/src/budget.rs`).
 const LEAST: f64 = 1.0 / 8.0;
 
@@ -50,8 +33,6 @@ pub struct Price {
     pub fault: Spread,
     /// A page of a stream.
     pub ahead: Spread,
-    /// What a recorder's trial takes of the pages with which this was measured, if they are compressed.
-    pub pack: Option<Ps>,
     /// The kind of swap, for people.
     pub kind: String,
     /// Whether pages that left take RAM, compressed.
@@ -121,131 +102,47 @@ pub struct Swapped {
 }
 
 /// The best of these kinds of swap for half of the RAM; `None`: no price is known.
-///
-/// # Errors
-/// As [`simulate_by_use`].
-pub(crate) fn with_swap(
-    curve: &Curve<'_>,
-    points: &[Point],
-    prices: &[Price],
-    tried: Option<&Compression>,
-) -> Result<Option<SwapAnswer>, AnswerError> {
-    let (pages, rare) = (curve.needed as f64 / PAGE as f64, tried.map(Compression::share_of_pages));
-    let apart = tried.map_or(0.0, |all| (all.share_of_departures() - all.share_of_pages()).abs());
-    let mut answers = Vec::new();
-    for price in prices {
-        let split = Split::of(price, pages, rare);
-        let open = if price.compressed { split.share * STORED_OPEN + STORED * apart } else { 0.0 };
-        let ends = [-open, open].map(|open| Split { share: (split.share + open).clamp(0.0, 1.0), ..split });
-        let longer = match (tried, price.pack) {
-            (Some(all), Some(pack)) if price.compressed => all.page_seconds - pack.0 as f64 / 1e12,
-            _ => 0.0,
-        };
-        let growth = Growth::of(curve, curve.rows, price, pages)?;
-        let parts = curve.parts.iter().map(|part| Growth::of(curve, part, price, pages));
-        let swap = Swap { curve, price, longer, split, ends, growth, parts: parts.collect::<Result<_, _>>()? };
-        answers.push(SwapAnswer {
+pub(crate) fn with_swap(curve: &Curve<'_>, points: &[Point], prices: &[Price]) -> Option<SwapAnswer> {
+    let of = |price: &Price| {
+        let split = Split::of(price, curve.needed as f64 / PAGE as f64, None);
+        SwapAnswer {
             kind: price.kind.clone(),
             source: price.source.clone(),
             share: split.share,
-            curve: points.iter().map(|point| swap.at(point.ram_bytes)).collect(),
-        });
-    }
-    Ok(best(answers.into_iter(), |answer| answer.at(curve.needed / 2).map_or(f64::INFINITY, |at| at.seconds)))
-}
-
-/// Levels of use, and sizes that are simulated: as parts of what is needed at most.
-const LEVELS: usize = 32;
-const SIZES: usize = 64;
-
-/// How many pages have frames depends on how many there are: a program that grows has frames for all until it exceeds
-/// the RAM. So the counts of each level of use are those of the frames that it leaves.
-struct Growth {
-    pages: f64,
-    /// By size, and by level.
-    counts: Vec<Vec<Counts>>,
-}
-
-impl Growth {
-    fn of(curve: &Curve<'_>, rows: &Rows, price: &Price, pages: f64) -> Result<Growth, AnswerError> {
-        let least = FRAMES_MIN as u64 * PAGE;
-        let sizes: Vec<u64> = (1..=SIZES as u64).map(|i| (curve.needed * i / SIZES as u64).max(least)).collect();
-        Ok(Growth { pages, counts: simulate_by_use(rows, &reclaim(price, curve.read_ahead()), &sizes, LEVELS)? })
-    }
-
-    /// With that many pages of RAM.
-    fn counts(&self, ram: f64, split: Split) -> Counts {
-        let level = |level: usize| {
-            let pages = self.pages * (level as f64 + 0.5) / LEVELS as f64;
-            if ram >= pages {
-                return Counts::default();
-            }
-            let at = Split { pages, ..split }.frames(ram) / self.pages * SIZES as f64 - 1.0;
-            let (below, part) = (at.max(0.0) as usize, at.max(0.0).fract());
-            let of = |size: usize| self.counts[size.min(SIZES - 1)][level];
-            of(below).with(&of(below + 1), |below, above| below + part * (above - below))
-        };
-        (0..LEVELS).map(level).sum()
-    }
-}
-
-/// A kind of swap for a program.
-struct Swap<'a> {
-    curve: &'a Curve<'a>,
-    price: &'a Price,
-    /// Seconds that a page of this program takes longer.
-    longer: f64,
-    split: Split,
-    /// If pages compress better, and worse.
-    ends: [Split; 2],
-    growth: Growth,
-    /// Of sub-samples of the pages.
-    parts: Vec<Growth>,
-}
-
-impl Swap<'_> {
-    fn paging(&self, counts: &Counts) -> Seconds {
-        let of = |fault: Ps, ahead: Ps, longer: f64| {
-            let each = |price: Ps| (price.0 as f64 / 1e12 + longer).max(0.0);
-            (counts.device_alone + counts.memory_loads) * each(fault) + counts.device_ahead * each(ahead)
-        };
-        let (Price { fault, ahead, .. }, longer) = (self.price, self.longer);
-        Seconds {
-            low: of(fault.low, ahead.low, (2.0 * longer).min(0.0)),
-            mean: of(fault.mean, ahead.mean, longer),
-            high: of(fault.high, ahead.high, (2.0 * longer).max(0.0)),
+            curve: points.iter().map(|point| swapped(curve, price, split, point.ram_bytes)).collect(),
         }
-    }
-
-    fn at(&self, ram_bytes: u64) -> Swapped {
-        let (ram, fits) = (ram_bytes as f64 / PAGE as f64, ram_bytes >= self.curve.needed);
-        let frames = self.split.frames(ram) * PAGE as f64;
-        let counts = |ram, split| if fits { Counts::default() } else { self.growth.counts(ram, split) };
-        let mean = |ram, split| self.paging(&counts(ram, split)).mean;
-        let counted = counts(ram, self.split);
-        let paging = self.paging(&counted);
-        let open = self.curve.open() as f64 / PAGE as f64;
-        let parts: Vec<f64> = self.parts.iter().map(|part| self.paging(&part.counts(ram, self.split)).mean).collect();
-        let sample = if fits { 0.0 } else { 2.0 * error(&parts) * paging.mean };
-        let [better, worse] = self.ends.map(|split| mean(ram, split));
-        let faster = [paging.mean - paging.low, paging.mean - mean(ram + open, self.split), paging.mean - better];
-        let slower = [paging.high - paging.mean, mean(ram - open, self.split) - paging.mean, worse - paging.mean];
-        let alone = self.curve.alone();
-        Swapped {
-            ram_bytes,
-            seconds: alone + paging.mean,
-            seconds_low: (alone + paging.mean - self.curve.joint(faster, sample)).max(0.0),
-            seconds_high: (frames >= self.curve.covered() as f64)
-                .then(|| alone + paging.mean + self.curve.joint(slower, sample)),
-            swap_ins: (counted.device_reads() + counted.memory_loads).round() as u64,
-        }
-    }
+    };
+    best(prices.iter().map(of), |answer| answer.at(curve.needed / 2).map_or(f64::INFINITY, |at| at.seconds))
 }
 
-/// The kernel as a pager: that many pages at a time leave its lists, and none is read ahead from RAM (`do_swap_page`).
-fn reclaim(price: &Price, read_ahead: u32) -> Pager {
-    let read_ahead = if price.compressed { 0 } else { read_ahead };
-    Pager { policy: active_inactive::SPEC.name.into(), read_ahead, evict_batch: BATCH_MAX }
+fn swapped(curve: &Curve<'_>, price: &Price, split: Split, ram_bytes: u64) -> Swapped {
+    let frames = |ram: u64, share: f64| Split { share, ..split }.frames(ram as f64 / PAGE as f64) * PAGE as f64;
+    let counts = |ram: u64, share: f64| match ram >= curve.needed {
+        true => Counts::default(),
+        false => curve.counts_at(frames(ram, share) as u64),
+    };
+    let paging = |counts: &Counts, fault: Ps, ahead: Ps| {
+        // What compressed RAM gives back comes alone.
+        let alone =
+            counts.device_alone + counts.memory_loads + if price.compressed { counts.device_ahead } else { 0.0 };
+        let ahead = if price.compressed { 0.0 } else { counts.device_ahead * ahead.0 as f64 };
+        (alone * fault.0 as f64 + ahead) / 1e12
+    };
+    let (Price { fault, ahead, .. }, open) = (price, if ram_bytes >= curve.needed { 0 } else { curve.open() });
+    let counted = counts(ram_bytes, split.share);
+    let mean = paging(&counted, fault.mean, ahead.mean);
+    let best = counts(ram_bytes + open, split.share / UNKNOWN_OPEN);
+    let worst = counts(ram_bytes.saturating_sub(open), (split.share * UNKNOWN_OPEN).min(1.0));
+    let (low, high) = (paging(&best, fault.low, ahead.low), paging(&worst, fault.high, ahead.high));
+    let alone = curve.alone();
+    let known = frames(ram_bytes, split.share) >= curve.covered() as f64;
+    Swapped {
+        ram_bytes,
+        seconds: alone + mean,
+        seconds_low: (alone + mean - curve.joint([mean - low], 0.0)).max(0.0),
+        seconds_high: known.then(|| alone + mean + curve.joint([high - mean], 0.0)),
+        swap_ins: (counted.device_reads() + counted.memory_loads).round() as u64,
+    }
 }
 
 /// The one with the least of a number.
@@ -269,7 +166,6 @@ mod tests {
         let zram = |compressed| Price {
             fault: Spread::default(),
             ahead: Spread::default(),
-            pack: None,
             kind: String::new(),
             compressed,
             make: None,

@@ -3,9 +3,11 @@
 //! ```text
 //!   recorded run ─► alone (3 runs if it takes less than 1 s, else 1) ─► at most 5 sizes of RAM, the first from the curve:
 //!                                                                      too slow: more RAM; fast enough: less RAM
-//!                ─► the recommended size once more ─► the recommended size by the kernel
+//!                   after each size, a short program alone again      ─► the recommended size once more, and by the kernel
 //! ```
 //! All of them together take no longer than [`budget`]. A run that exceeds its share is ended, and counts as "more than".
+//! The machine's speed drifts by some percent within seconds, so runs alone lie between those in less RAM, and the median
+//! of all is the program's time.
 
 use std::time::{Duration, Instant};
 
@@ -32,6 +34,9 @@ const LONGEST: f64 = 600.0;
 /// A shorter run is repeated: three runs, of which the median counts.
 pub(crate) const SHORT: f64 = 1.0;
 pub(crate) const REPEATS: usize = 3;
+/// Runs alone in all, if time is left for them; a program of this length and more is run alone once more at most.
+const ALONE: usize = 9;
+const MIDDLE: f64 = 2.0 * SHORT;
 /// Sizes that are run by one pager.
 const SIZES: usize = 5;
 /// A run this near to the limit, as a part of it, is repeated.
@@ -115,6 +120,7 @@ pub struct Trials<'a> {
     began: Instant,
     /// The end of all runs.
     until: Instant,
+    limits: Limits,
     /// The longest run that is good, in seconds.
     limit: f64,
     /// All runs, by kind.
@@ -152,7 +158,8 @@ impl<'a> Trials<'a> {
     ) -> Result<Trials<'a>, AnswerError> {
         let until = Instant::now() + Duration::from_secs_f64(budget(first.seconds));
         let (measured, remarks) = (Vec::new(), Vec::new());
-        let mut trials = Trials { bench, listener, first, began, until, limit: 0.0, measured, remarks };
+        let limits = *limits;
+        let mut trials = Trials { bench, listener, first, began, until, limits, limit: 0.0, measured, remarks };
         let mut plain = Measured::new(By::Plain, None, None);
         loop {
             listener.progress(plain.runs.len() as u64, None, "running it alone");
@@ -222,12 +229,13 @@ impl<'a> Trials<'a> {
 
     /// Finds the smallest RAM with which the program is fast enough, and measures it again. `start`: the size to begin
     /// with; `top`: the largest size. Returns its RAM.
-    pub fn search(&mut self, way: Way, start: u64, top: u64) -> Option<u64> {
+    /// `keep`: how many runs of the program's length are left for later.
+    pub fn search(&mut self, way: Way, start: u64, top: u64, keep: f64) -> Option<u64> {
         let mut search = Search::new(start, top);
         for _ in 0..SIZES {
             let Some(ram) = search.next() else { break };
-            let Some(good) = self.at(way, ram, SIZES) else {
-                let why = match (self.bench.signals.came(), self.left().as_secs_f64() < 2.0 * self.limit) {
+            let Some(good) = self.at(way, ram, keep) else {
+                let why = match (self.bench.signals.came(), self.left().as_secs_f64() < (1.0 + keep) * self.limit) {
                     (true, _) => "a signal came",
                     (false, true) => "no time was left",
                     (false, false) => "that run could not be started",
@@ -259,19 +267,35 @@ impl<'a> Trials<'a> {
     }
 
     /// Runs the program in this RAM; whether that was fast enough. `None`: no time is left, or it cannot be run so.
-    pub fn at(&mut self, way: Way, ram: u64, shares: usize) -> Option<bool> {
+    pub fn at(&mut self, way: Way, ram: u64, keep: f64) -> Option<bool> {
         let mut all = Measured::new(way.into(), way.swap, Some(ram));
-        while self.run(way, &mut all, shares).is_some() {
+        while self.run(way, &mut all, keep).is_some() {
             let near = (all.seconds / self.limit - 1.0).abs() < NEAR;
             if all.failed.is_some() || all.more || !near || all.seconds >= SHORT || all.runs.len() >= REPEATS {
                 break;
             }
         }
-        let good = all.within(self.limit);
-        (!all.runs.is_empty()).then(|| {
-            self.measured.push(all);
-            good
-        })
+        if all.runs.is_empty() {
+            return None;
+        }
+        self.measured.push(all.clone());
+        self.alone_again(keep);
+        Some(all.within(self.limit))
+    }
+
+    /// The program alone once more, if it is short and time is left.
+    fn alone_again(&mut self, keep: f64) {
+        let Some(plain) = self.measured.first().filter(|plain| plain.runs.len() < ALONE) else { return };
+        let needed = (2.0 + keep) * self.limit;
+        if plain.seconds >= MIDDLE && plain.runs.len() > 1 || self.left().as_secs_f64() < needed {
+            return;
+        }
+        self.listener.progress(self.began.elapsed().as_secs(), None, "running it alone");
+        let Ok(ran) = self.bench.plain(Some(self.left())) else { return };
+        if !ran.too_long && self.unlike(&ran).is_none() {
+            self.measured[0].add(&ran);
+            self.limit = self.limits.longest(self.measured[0].seconds);
+        }
     }
 
     /// Measures a size again that was run once, or less than three times if it is short.
@@ -279,20 +303,19 @@ impl<'a> Trials<'a> {
         let place = self.measured.iter().position(|one| one.by == By::from(way) && one.ram_bytes == Some(ram))?;
         let mut all = self.measured[place].clone();
         let wanted = if all.seconds < SHORT { REPEATS } else { 2 };
-        while all.runs.len() < wanted && all.failed.is_none() && self.run(way, &mut all, 1).is_some() {}
+        while all.runs.len() < wanted && all.failed.is_none() && self.run(way, &mut all, 0.0).is_some() {}
         let good = all.within(self.limit);
         self.measured[place] = all;
         Some(good)
     }
 
     /// One more run. `None`: no time is left, it cannot be run so, or a signal came.
-    fn run(&mut self, way: Way, all: &mut Measured, shares: usize) -> Option<()> {
-        let (left, ram) = (self.left().as_secs_f64(), all.ram_bytes?);
-        // A search leaves the time of one run: for the kernel's, or for the same size once more.
-        if left < self.limit * if shares > 1 { 2.0 } else { 1.0 } {
+    fn run(&mut self, way: Way, all: &mut Measured, keep: f64) -> Option<()> {
+        let (left, ram) = (self.left().as_secs_f64() - keep * self.limit, all.ram_bytes?);
+        if left < self.limit {
             return None;
         }
-        let share = (left / shares as f64).max(PATIENT * self.limit).min(left);
+        let share = (left / SIZES as f64).min(PATIENT.1 * self.limit).max(PATIENT.0 * self.limit + LATE).min(left);
         let words = format!("running it in {}", coldframe_sheet::quantity::human_size(ram));
         self.listener.progress(self.began.elapsed().as_secs(), None, &words);
         let (ran, _) = self.bench.paged(way, ram, Duration::from_secs_f64(share)).ok()?;
@@ -302,8 +325,10 @@ impl<'a> Trials<'a> {
     }
 }
 
-/// Times the limit that a run may take at least before it is ended.
-const PATIENT: f64 = 1.5;
+/// Times the limit that a run may take before it is ended: at least, and at most.
+const PATIENT: (f64, f64) = (1.2, 5.0);
+/// And so many seconds, which may be a hiccup of the machine.
+const LATE: f64 = 0.2;
 
 impl From<Way<'_>> for By {
     fn from(way: Way) -> By {

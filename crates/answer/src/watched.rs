@@ -194,7 +194,6 @@ mod tests {
         let price = Price {
             fault,
             ahead: fault,
-            pack: None,
             kind: "disk".into(),
             compressed: false,
             make: None,

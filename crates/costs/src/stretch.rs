@@ -103,11 +103,6 @@ impl Ground {
         Ground { start, pages, template, text: text.collect(), word: 0, plain: [0.0; 4] }
     }
 
-    /// A page as [`Touch::Text`] writes it.
-    pub fn text(&self) -> &[u64] {
-        &self.text
-    }
-
     /// All pages in random order, again and again in another order.
     pub fn shuffled(&self, mut random: fastrand::Rng) -> impl Iterator<Item = usize> {
         let mut order: Vec<usize> = (0..self.pages).collect();

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use coldframe_live::{trial_ns, PAGE};
+use coldframe_live::PAGE;
 use coldframe_proc::Tree;
 use coldframe_sheet::sheet::machine::Spread;
 
@@ -36,8 +36,6 @@ pub struct SwapCosts {
     pub fault: Spread,
     /// A page of a stream, which the kernel reads ahead, with the same.
     pub ahead: Spread,
-    /// What a recorder's trial takes of a page that compresses as these do: a program's pages take longer, or less.
-    pub pack: Spread,
 }
 
 /// The costs of the swap that the kernel uses first; `None`: there is no swap, or it takes no pages of this process.
@@ -62,12 +60,7 @@ pub fn swap_costs() -> Option<SwapCosts> {
                 ground.touch(stream.iter().copied(), Touch::Read);
                 ahead.push(ns(began) as f64 / stream.len() as f64 + out);
             }
-            let page = ground.text().try_into().expect("a page");
-            // The middle one: other programs interrupt some.
-            let mut pack: Vec<u64> = (0..STREAM).map(|_| trial_ns(page)).collect::<Result<_, _>>().ok()?;
-            let (_, pack, _) = pack.select_nth_unstable(STREAM / 2);
-            let pack = spread(&[*pack as f64])?;
-            return Some(SwapCosts { compressed, fault: spread(&fault)?, ahead: spread(&ahead)?, pack });
+            return Some(SwapCosts { compressed, fault: spread(&fault)?, ahead: spread(&ahead)? });
         }
         std::thread::sleep(WRITTEN);
         ground.touch(0..PAGES, Touch::Read);

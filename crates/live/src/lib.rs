@@ -101,7 +101,6 @@ pub use measure::trials;
 pub use memory::extents;
 pub use options::{Options, Recorder, SwapArea, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
 pub use pager::{Pager, Pin, Region};
-pub use record::compressibility::trial_ns;
 pub use region::mapping::Spot;
 pub use stats::file::{is_later, StatsFile};
 pub use stats::{Chosen, Histogram, Snapshot, Stats, Times};

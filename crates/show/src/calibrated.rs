@@ -7,7 +7,7 @@ use coldframe_core::Ps;
 use coldframe_sheet::quantity::human_time;
 
 /// Each event, in a user's words.
-const EVENTS: [(&str, &str); 15] = [
+const EVENTS: [(&str, &str); 14] = [
     ("zero_fill_native", "first touch, the kernel's own"),
     ("zero_fill_huge", "  the same with its huge pages"),
     ("zero_fill", "first touch, paged"),
@@ -20,7 +20,6 @@ const EVENTS: [(&str, &str); 15] = [
     ("evict_dirty", "more if a written page leaves"),
     ("evict_dirty_read", "  the same behind a disk read"),
     ("zram_fault", "page back from the kernel's zram"),
-    ("zram_pack", "  such a page compressed by a recorder"),
     ("swap_fault", "page back from the kernel's swap on a disk"),
     ("swap_ahead", "  the same in a stream"),
 ];

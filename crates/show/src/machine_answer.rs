@@ -288,7 +288,9 @@ fn recommended(answer: &Answer) -> String {
         more if more >= 0.5 => format!("{more:.0} % slower than alone"),
         _ => "as fast as alone".into(),
     };
-    let Some(known) = answer.ram_bytes.and_then(|ram| answer.known(ram)) else {
+    let unpaged = answer.ram_bytes.filter(|_| answer.by == Some(By::Plain));
+    let known = answer.ram_bytes.filter(|_| unpaged.is_none()).and_then(|ram| answer.known(ram));
+    let Some(known) = known else {
         let most = answer.runs.iter().filter(|run| run.failed.is_none() && run.ram_bytes.is_some());
         let most = most.max_by_key(|run| run.ram_bytes).map(|run| {
             let over = if run.more { "over " } else { "" };
@@ -296,7 +298,12 @@ fn recommended(answer: &Answer) -> String {
             format!(": --ram {ram} takes {over}{time}, {}", slower(run.seconds))
         });
         let why = most.unwrap_or_default();
-        return format!("Recommended: none; no size keeps it within {percent:.0} % of its own time{why}.");
+        return match unpaged.map(human_size) {
+            Some(all) => {
+                format!("Recommended: all of its {all}, unpaged; paged, it is over {percent:.0} % slower{why}.")
+            }
+            None => format!("Recommended: none; no size keeps it within {percent:.0} % of its own time{why}."),
+        };
     };
     let (time, range) = (human_seconds(known.seconds), range(&known));
     let kernel = answer.run(By::Kernel, known.ram_bytes).filter(|_| known.by_kernel).map(kernel_options);
@@ -358,7 +365,8 @@ fn kernel_options(run: &Measured) -> String {
 fn commands(answer: &Answer, config: Option<&str>, report: Option<&Path>) -> String {
     let mut out = String::new();
     // A process that runs is not started again.
-    if let Some(ram) = answer.ram_bytes.filter(|_| answer.watched().is_none_or(|watched| watched.process.is_none())) {
+    let again = answer.watched().is_none_or(|watched| watched.process.is_none()) && answer.by != Some(By::Plain);
+    if let Some(ram) = answer.ram_bytes.filter(|_| again) {
         let swap = answer
             .watched()
             .and_then(|watched| watched.swap.as_ref())

@@ -12,7 +12,6 @@ use coldframe_sheet::here::Here;
 use coldframe_sheet::quantity::human_size;
 use coldframe_sheet::sheet::machine::Spread;
 use coldframe_show::machine_answer::words;
-use coldframe_store::provenance::Compression;
 use coldframe_store::{Block, Columns, Fidelity, Kind, Mapping, ProgramFacts, Provenance, Reference, Task, Writer};
 
 const SPAN: Span = Span { start: BASE_RECORDED, len: 1 << 30 };
@@ -74,7 +73,6 @@ fn question() -> Question {
     let zram = Price {
         fault: us(12),
         ahead: us(12),
-        pack: None,
         kind: "zram".into(),
         compressed: true,
         make: None,
@@ -306,15 +304,7 @@ fn a_trace_without_the_programs_own_time_is_refused_with_the_remedy() {
 fn the_kernels_zram_has_a_sentence_with_its_command_and_the_text_fits() {
     let folder = tempfile::tempdir().unwrap();
     let loops = || (0..20u64).flat_map(|_| (0..4000).map(|page| touch(page * 7919 % 4000, Kind::Write)));
-    let compression = Compression {
-        tried: 100,
-        compressible: 100,
-        compressible_bytes: 102_400,
-        page_seconds: 10e-6,
-        ..Compression::default()
-    };
-    let facts = ProgramFacts { compression: Some(compression), ..facts(1.0) };
-    let result = answer(&write(folder.path(), provenance(facts), loops()), &question()).unwrap();
+    let result = answer(&write(folder.path(), provenance(facts(1.0)), loops()), &question()).unwrap();
     let text = words(&result, None, None, "");
     let one = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(one.contains("By the kernel, with swap on zram (--by kernel --swap zram): --ram "), "{text}");

@@ -188,9 +188,6 @@ pub struct ProgramFacts {
     /// Exit code; `None` if a signal ended the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<i32>,
-    /// How well its pages compress; `None`: no page was tried.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub compression: Option<Compression>,
     /// What other programs did during the recording; `None`: not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<Noise>,
@@ -207,51 +204,6 @@ pub struct Noise {
     pub others: f64,
     /// Processors of the machine.
     pub processors: u32,
-}
-
-/// How well pages compress with lz4: a sample of those that left a recorder's window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Compression {
-    /// Pages that were tried.
-    pub tried: u64,
-    /// Of those, pages small enough to be stored compressed by zram: at most three quarters of a page.
-    pub compressible: u64,
-    /// Compressed bytes of the latter.
-    pub compressible_bytes: u64,
-    /// Mean seconds to compress and decompress a page, with both hashes, over all tried pages.
-    pub page_seconds: f64,
-    /// Pages of an equal sample of all that have left, each once; 0 in an old trace.
-    #[serde(default)]
-    pub alike: u64,
-    /// Compressed bytes of the latter, as they last left.
-    #[serde(default)]
-    pub alike_bytes: u64,
-}
-
-impl Compression {
-    /// The share of pages that compress to that size.
-    pub fn compressible_share(&self) -> f64 {
-        self.compressible as f64 / (self.tried as f64).max(1.0)
-    }
-
-    /// The part of a page that one takes which left, if all that compress are stored compressed: the mean over
-    /// evictions.
-    pub fn share_of_departures(&self) -> f64 {
-        self.compressible_share() / self.ratio() + 1.0 - self.compressible_share()
-    }
-
-    /// The same as the mean over pages, each once.
-    pub fn share_of_pages(&self) -> f64 {
-        match self.alike {
-            0 => self.share_of_departures(),
-            pages => self.alike_bytes as f64 / (pages * coldframe_recording::span::PAGE) as f64,
-        }
-    }
-
-    /// The compression ratio of these pages: 4096 bytes to the mean compressed size.
-    pub fn ratio(&self) -> f64 {
-        (self.compressible * coldframe_recording::span::PAGE) as f64 / (self.compressible_bytes as f64).max(1.0)
-    }
 }
 
 /// The recorder's measurements of one process.

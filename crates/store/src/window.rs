@@ -31,7 +31,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::block::{Block, Columns};
 use crate::error::TraceError;
 use crate::fidelity::Fidelity;
-use crate::provenance::{Compression, Mapping, ProcessFacts, ProgramFacts, Provenance, Task};
+use crate::provenance::{Mapping, ProcessFacts, ProgramFacts, Provenance, Task};
 pub use crate::recorded::Recorded;
 use crate::reference::{Kind, Reference};
 use crate::store::{Summary, Writer};
@@ -81,7 +81,7 @@ pub fn window(
     let fills: u64 = recorded.iter().map(|process| process.word(Word::ZeroFills)).sum();
     provenance.sample = (shift > 0 && fills > 0).then(|| rows.fills as f64 / fills as f64);
     provenance.tasks = std::mem::take(&mut rows.tasks);
-    let program = ProgramFacts { compression: compression(&recorded), ..whole(program, &group) };
+    let program = whole(program, &group);
     provenance.moments = together.moments(provenance.sample.unwrap_or(1.0));
     (provenance.program, provenance.group) = (Some(program), group);
     Ok((rows.finish(provenance)?, program))
@@ -98,16 +98,6 @@ fn whole(program: ProgramFacts, group: &[ProcessFacts]) -> ProgramFacts {
         processes: group.len() as u32,
         ..program
     }
-}
-
-/// Of the process that matters.
-fn compression(recorded: &[Recorded]) -> Option<Compression> {
-    let largest = recorded.iter().max_by_key(|process| process.word(Word::Managed))?;
-    let [tried, compressible, compressible_bytes, nanos, alike, alike_bytes] =
-        [Word::Tried, Word::Compressible, Word::CompressibleBytes, Word::PackNanos, Word::Alike, Word::AlikeBytes]
-            .map(|word| largest.word(word));
-    let page_seconds = nanos as f64 / tried as f64 / 1e9;
-    (tried > 0).then_some(Compression { tried, compressible, compressible_bytes, page_seconds, alike, alike_bytes })
 }
 
 fn provenance(command: &str, recorded: &[Recorded]) -> Provenance {

@@ -25,21 +25,16 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::Rel
 use std::sync::Arc;
 
 use coldframe_recording::entries::{
-    is_sampled, worked, Record, Word, CHUNK, COMMAND, HEAD, LEN, MAGIC, RECORD, RECORDS,
+    is_sampled, worked, Record, Word, CHUNK, COMMAND, HEAD, LEN, MAGIC, OTHER_COSTS, RECORD, RECORDS,
 };
 
 use crate::page::pages::Pages;
-use crate::record::compressibility::Trial;
 use crate::record::window::Knobs;
 use crate::swap::log::Log;
 use crate::sys::lock::Lock;
 use crate::sys::{self, High};
 use crate::{LiveError, Options, Recorder, Wait, PAGE};
 
-/// The other costs of an entry, as a part of its handler's work and its way. Used only to decide whether more entries
-/// are possible. Measured (`docs/accuracy-log.md`): 3 us in the kernel's fault and 1 to 3 us of cache misses, next to 4
-/// to 5 us in the handler and 3 us on the way.
-const OTHER_COSTS: f64 = 0.6;
 /// A period with fewer entries does not correct earlier ones: those that take as long as all the rest.
 const SHARE: f64 = 0.5;
 /// Nanoseconds that entries may take beyond their share before the recorder reacts, on top of the patience: two
@@ -64,9 +59,6 @@ const PERIOD: u64 = 64;
 /// if a virtual processor has halted (`docs/accuracy-log.md`); a thread that waits for a processor waits for a
 /// millisecond.
 const WAIT_NS: u64 = 50_000;
-/// A histogram of the processor time between two faults of a thread: its bins, and the nanoseconds of each.
-const BINS: usize = 1024;
-const BIN_NS: u64 = 50;
 /// Bytes of the file that are reserved at a time: 256 Ki records, which take the program two
 /// seconds at 10 us each. A guess.
 const STEP: usize = 4 << 20;
@@ -90,7 +82,6 @@ pub(crate) struct Recording {
     /// Nanoseconds of the process's processor time before the recording.
     before: u64,
     zeros: u128,
-    trial: Trial,
 }
 
 /// The counts of this period, and when it began.
@@ -107,11 +98,7 @@ struct Pace {
     /// The threads that have faulted: each one's last fault.
     threads: Vec<LastFault>,
     handlers: Vec<Watch>,
-    main: Option<Watch>,
     memory: Option<High>,
-    last: u32,
-    /// How often a thread has had that much processor time between two faults.
-    between: Vec<u32>,
 }
 
 /// A thread's last fault: when it was answered, and the thread's processor time then.
@@ -122,35 +109,22 @@ struct LastFault {
     time: u64,
 }
 
-/// The kernel's numbers for a thread. Files of `/proc` are opened once, before the program begins or continues. A
-/// descriptor that is opened and closed later would sometimes take a number that the program expects.
+/// A thread, and nanoseconds of its processor time.
 #[derive(Debug)]
 struct Watch {
     thread: u32,
-    /// `/proc/thread-self/schedstat`; `None`: the kernel has none.
-    file: Option<High>,
-    /// Nanoseconds that it has waited for a processor.
-    waited: u64,
-    /// Nanoseconds of its processor time.
     time: u64,
 }
 
 impl Watch {
-    fn begin() -> Watch {
-        Watch { thread: sys::thread(), file: open(c"/proc/thread-self/schedstat"), waited: 0, time: 0 }
-    }
-
     fn look(&mut self) {
-        let mut text = [0u8; 64];
-        let len = self.file.as_ref().map_or(0, |file| sys::read_start(file.as_raw_fd(), &mut text));
-        let words = std::str::from_utf8(&text[..len]).ok();
-        let waited = words.and_then(|words| words.split_ascii_whitespace().nth(1)?.parse().ok());
-        self.waited = waited.unwrap_or(self.waited);
         // A thread that has ended has no clock.
         self.time = self.time.max(sys::thread_time(self.thread));
     }
 }
 
+/// A file of `/proc` is opened once, before the program begins or continues. A descriptor that is opened and closed
+/// later would sometimes take a number that the program expects.
 pub(crate) fn open(path: &std::ffi::CStr) -> Option<High> {
     sys::open_file(path).ok().map(sys::move_high)
 }
@@ -158,44 +132,25 @@ pub(crate) fn open(path: &std::ffi::CStr) -> Option<High> {
 impl Pace {
     fn new() -> Pace {
         let (threads, handlers) = (Vec::with_capacity(1024), Vec::with_capacity(64));
-        let (main, memory) = (Some(Watch::begin()), open(c"/proc/self/statm"));
-        Pace { threads, handlers, main, memory, between: vec![0; BINS], ..Pace::default() }
+        Pace { threads, handlers, memory: open(c"/proc/self/statm"), ..Pace::default() }
     }
 
     /// The fault of a thread, which came at `started` and is answered `now`. `time`: the thread's processor time.
     /// Between two faults, a thread works, which its clock shows, and is on its way to the handler and back. Returns
-    /// the nanoseconds of its way, and those in which it has waited for something else; `None`: it is a new thread.
-    fn fault(&mut self, thread: u32, started: u64, now: u64, time: u64) -> Option<(u64, u64)> {
-        let before = std::mem::replace(&mut self.last, thread);
+    /// the nanoseconds of its way, or 0 if it has waited for something else; `None`: it is a new thread.
+    fn fault(&mut self, thread: u32, started: u64, now: u64, time: u64) -> Option<u64> {
         let this = LastFault { thread, answered: now, time };
         let Some(known) = self.threads.iter_mut().find(|last| last.thread == thread) else {
             let room = self.threads.len() < self.threads.capacity();
             if room {
                 self.threads.push(this);
             }
-            return if room { None } else { Some((0, 0)) };
+            return if room { None } else { Some(0) };
         };
         let last = std::mem::replace(known, this);
-        let worked = time.saturating_sub(last.time);
-        self.between[(worked / BIN_NS).min(BINS as u64 - 1) as usize] += 1;
-        let way = started.saturating_sub(last.answered).saturating_sub(worked);
-        Some(match way > WAIT_NS {
-            false => (way, 0),
-            true if before == thread => (0, way),
-            true => (0, 0),
-        })
+        let way = started.saturating_sub(last.answered).saturating_sub(time.saturating_sub(last.time));
+        Some(if way > WAIT_NS { 0 } else { way })
     }
-}
-
-/// The median of a histogram, as the middle of its bin; 0: it is empty.
-fn median(bins: &[u32]) -> u64 {
-    let all: u64 = bins.iter().map(|n| u64::from(*n)).sum();
-    let mut below = 0;
-    let bin = bins.iter().position(|n| {
-        below += u64::from(*n);
-        below > all / 2
-    });
-    bin.map_or(0, |bin| BIN_NS * bin as u64 + BIN_NS / 2)
 }
 
 /// Bytes of this process in RAM, by its `/proc/self/statm`.
@@ -298,7 +253,6 @@ impl Recording {
             own: 0,
             before: sys::process_time(),
             zeros,
-            trial: Trial::new(),
         };
         recording.head(0, 0, space);
         Ok(recording)
@@ -342,7 +296,7 @@ impl Recording {
 
     /// The calling thread is a handler of this process.
     pub(crate) fn joins(&self) {
-        let watch = Watch::begin();
+        let watch = Watch { thread: sys::thread(), time: 0 };
         let mut pace = self.pace.lock();
         if pace.handlers.len() < pace.handlers.capacity() {
             pace.handlers.push(watch);
@@ -370,10 +324,9 @@ impl Recording {
         mapped.word(Word::Handling).fetch_add(took, Relaxed);
         mapped.word(Word::Ended).store(now, Relaxed);
         let known = pace.fault(thread, started, now, time);
-        let (way, idle) = known.unwrap_or_default();
+        let way = known.unwrap_or_default();
         mapped.word(Word::Threads).fetch_add(u64::from(known.is_none()), Relaxed);
         mapped.word(Word::Ways).fetch_add(way, Relaxed);
-        mapped.word(Word::Idle).fetch_add(idle, Relaxed);
         // No knob changes the first touches.
         if !sampled || first || self.fixed {
             return;
@@ -410,37 +363,27 @@ impl Recording {
         let last = pace.threads.iter().map(|thread| thread.answered).max();
         let times = last.into_iter().chain([sys::now()]);
         times.for_each(|time| self.mapped.put(Record::Clock { time }));
-        pace.handlers.iter_mut().chain(&mut pace.main).for_each(Watch::look);
+        pace.handlers.iter_mut().for_each(Watch::look);
         // The file's pages are in this process's RAM, too.
         let written = self.mapped.word(Word::Records).load(Relaxed).min(RECORDS as u64) * RECORD as u64;
         let ours = (resident * PAGE) as u64 + self.own + written;
         let others = in_ram(pace.memory.as_ref()).saturating_sub(ours);
         self.mapped.word(Word::NotPaged).fetch_max(others, Relaxed);
         let handled: u64 = pace.handlers.iter().map(|one| one.time).sum();
-        let delayed = pace.handlers.iter().chain(&pace.main).map(|one| one.waited).sum();
         let set = |word, value| self.mapped.word(word).store(value, Relaxed);
         set(Word::Program, sys::process_time().saturating_sub(handled + self.before));
-        set(Word::Fault, median(&pace.between));
         set(Word::Handled, handled);
-        set(Word::Delayed, delayed);
     }
 
     /// A page has left the window, and has just been put into the aside mapping, at `aside`. Its owner is calling.
     pub(crate) fn leaves(&self, page: usize, aside: usize, pages: &Pages, log: &Log) {
-        // SAFETY: the page is there, or is the trial's copy of it.
-        let hash = |page| unsafe { log.sum(page) };
-        let (before, sum) = (pages.sum(page), hash(aside));
+        // SAFETY: the page is there.
+        let (before, sum) = (pages.sum(page), unsafe { log.sum(aside) });
         let changed = sum != if before == 0 { self.zeros } else { before };
-        let add = |word, n| _ = self.mapped.word(word).fetch_add(n, Relaxed);
-        add(if changed { Word::Changed } else { Word::Unchanged }, 1);
         if changed {
             self.mapped.put(Record::Changed { page: page as u32 });
         }
-        if changed || before == 0 {
-            self.trial.changed(page as u32, aside, add);
-        }
         pages.set_sum(page, sum);
-        self.trial.leaves(aside, |page| _ = hash(page), add);
     }
 
     pub(crate) fn released(&self, page: usize) {
@@ -452,9 +395,6 @@ impl Recording {
     pub(crate) fn end(&self, resident: usize) {
         let now = sys::now();
         let mut pace = self.pace.lock();
-        let last = pace.last;
-        let (_, idle) = pace.fault(last, now, now, sys::thread_time(last)).unwrap_or_default();
-        self.mapped.word(Word::Idle).fetch_add(idle, Relaxed);
         self.look(&mut pace, resident);
         self.mapped.word(Word::Ended).store(now, Relaxed);
         self.mapped.word(Word::Whole).store(1, Relaxed);
@@ -547,36 +487,23 @@ mod tests {
             let wait = if i % 10 == 9 { 5_000_000 } else { 0 };
             let started = now + 3_000 + 8_000 + wait;
             now = started + 4_000;
-            let (way, waited) = pace.fault(7, started, now, 500 + 3_000 * i).unwrap();
-            assert_eq!(waited, if wait > 0 { wait + 8_000 } else { 0 });
-            ways += way;
+            ways += pace.fault(7, started, now, 500 + 3_000 * i).unwrap();
         }
         assert_eq!(ways, 90 * 8_000);
     }
 
     #[test]
-    fn the_time_between_two_faults_is_mostly_a_faults_own() {
-        let mut pace = Pace::new();
-        assert_eq!(median(&pace.between), 0);
-        (0..101).for_each(|i| _ = pace.fault(7, i * 1_000_000, i * 1_000_000, i * (2_000 + i * 100)));
-        // 2.1 us, 2.3 us, ... 21.9 us.
-        assert_eq!(median(&pace.between), 12_125);
-    }
-
-    #[test]
-    fn threads_are_counted_once_and_a_wait_during_another_threads_faults_is_not_idle() {
+    fn threads_are_counted_once_and_a_wait_for_something_else_is_no_way() {
         let mut pace = Pace::new();
         assert_eq!([7, 8].map(|thread| pace.fault(thread, 1_000, 2_000, 100)), [None, None]);
-        assert_eq!(pace.fault(7, 12_000, 13_000, 3_100), Some((7_000, 0)));
-        assert_eq!(pace.fault(8, 1_000_000, 1_001_000, 100), Some((0, 0)));
+        assert_eq!(pace.fault(7, 12_000, 13_000, 3_100), Some(7_000));
+        assert_eq!(pace.fault(8, 1_000_000, 1_001_000, 100), Some(0));
     }
 
     #[test]
     fn the_kernel_knows_this_thread_and_its_process() {
-        let (mut watch, before) = (Watch::begin(), sys::process_time());
+        let (mut watch, before) = (Watch { thread: sys::thread(), time: 0 }, sys::process_time());
         watch.look();
-        // A kernel may not report how long a thread has waited.
-        assert!(watch.thread == sys::thread() && (watch.file.is_some() || watch.waited == 0));
         assert!(before > 0 && sys::process_time() >= before.max(watch.time) && watch.time > 0);
         // Read once: the other tests of this process allocate memory.
         let resident = in_ram(open(c"/proc/self/statm").as_ref());

@@ -137,7 +137,6 @@ measured! {
         /// A page from the kernel's swap in compressed RAM (zram, zswap), while another one is pushed out.
         zram_fault,
         /// A recorder's trial of a page as it was swapped there: lz4 in both directions, and two hashes.
-        zram_pack,
         /// The entry of a page into the recorder's window, while another page leaves the window.
         entry,
     }

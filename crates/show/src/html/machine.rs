@@ -38,6 +38,12 @@ fn headline(answer: &Answer) -> String {
     let (own, heap) = (human_seconds(answer.program_seconds), human_size(answer.managed_bytes));
     let program = escape(&answer.program);
     match answer.ram_bytes.and_then(|ram| answer.known(ram)) {
+        Some(size) if answer.by == Some(By::Plain) => {
+            let (ram, percent) = (human_size(size.ram_bytes), answer.slowdown_percent);
+            let text =
+                format!("{program} needs all of its {ram}: paged, it is over {percent:.0} % slower than its {own}.");
+            format!("<h1 id=\"answer\" data-ram=\"{}\">{text}</h1>", size.ram_bytes)
+        }
         Some(size) => {
             let (ram, time) = (human_size(size.ram_bytes), human_seconds(size.seconds));
             let text = match ram != heap && size.ram_bytes < answer.managed_bytes {
@@ -58,7 +64,7 @@ fn headline(answer: &Answer) -> String {
 /// How to run it so, and what comes on top.
 fn command(answer: &Answer) -> String {
     let words = escape(answer.command.as_deref().unwrap_or(&answer.program));
-    let run = match answer.ram_bytes {
+    let run = match answer.ram_bytes.filter(|_| answer.by != Some(By::Plain)) {
         Some(ram) => format!("<p><code>coldframe run --ram {} -- {words}</code></p>", ram_size(ram)),
         None => format!("<p><code>{words}</code></p>"),
     };
