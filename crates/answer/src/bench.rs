@@ -69,7 +69,7 @@ impl Bench<'_> {
         let deadline = limit.and_then(|limit| began.checked_add(limit));
         let child = Child::start(command, &self.program[0])?;
         let ended = child.wait(&Care { deadline, ..Care::that_ends(self.signals) })?;
-        let program = Program::of(ended, began.elapsed().as_secs_f64());
+        let program = Program::of(ended, began);
         self.ran(program, output(), false, 0)
     }
 

@@ -142,13 +142,15 @@ pub struct Ended {
     pub status: ExitStatus,
     /// `None`: it ended by itself.
     pub why: Option<Why>,
+    /// When it ended: its pagers' processes, which are waited for, end up to 20 ms later.
+    pub at: Instant,
 }
 
 /// A program that has been started.
 pub struct Child {
     process: std::process::Child,
     ending: Ending,
-    status: Option<ExitStatus>,
+    status: Option<(ExitStatus, Instant)>,
 }
 
 /// How far the end of a program is.
@@ -222,7 +224,7 @@ impl Child {
     /// Whether it still runs.
     pub fn look(&mut self, care: &Care) -> bool {
         if self.status.is_none() {
-            self.status = self.process.try_wait().ok().flatten();
+            self.status = self.process.try_wait().ok().flatten().map(|status| (status, Instant::now()));
         }
         if self.status.is_none() {
             self.ending.step(self.process.id(), care);
@@ -235,8 +237,8 @@ impl Child {
     /// # Errors
     /// It cannot be waited for.
     pub fn wait(self, care: &Care) -> Result<Ended, AnswerError> {
-        if let Some(status) = self.status {
-            return Ok(Ended { status, why: self.ending.why });
+        if let Some((status, at)) = self.status {
+            return Ok(Ended { status, why: self.ending.why, at });
         }
         let (program, mut ending) = (self.process.id(), self.ending);
         // Processes that have lost their parents come to this one.
@@ -260,9 +262,9 @@ impl Child {
             status
         });
         let failed = |e| AnswerError::new(5, format!("cannot wait for the program: {e}"));
-        let status = status.map_err(failed)?;
+        let (status, at) = status.map_err(failed)?;
         ending.end_others(care);
-        Ok(Ended { status, why: ending.why })
+        Ok(Ended { status, why: ending.why, at })
     }
 }
 
@@ -274,7 +276,7 @@ fn send(process: u32, signal: Signal) {
 }
 
 /// Waits for a child. The pagers' own processes that are left come to this process, and end soon after.
-fn await_end(program: u32, reap: bool) -> rustix::io::Result<ExitStatus> {
+fn await_end(program: u32, reap: bool) -> rustix::io::Result<(ExitStatus, Instant)> {
     let status = loop {
         match wait(WaitOptions::empty()) {
             Ok(Some((ended, status))) if ended.as_raw_pid() == program as i32 => break status,
@@ -282,6 +284,7 @@ fn await_end(program: u32, reap: bool) -> rustix::io::Result<ExitStatus> {
             Err(error) => return Err(error),
         }
     };
+    let at = Instant::now();
     for _ in 0..if reap { NAPS } else { 0 } {
         match wait(WaitOptions::NOHANG) {
             Ok(Some(_)) => {}
@@ -289,7 +292,7 @@ fn await_end(program: u32, reap: bool) -> rustix::io::Result<ExitStatus> {
             Err(_) => break,
         }
     }
-    Ok(ExitStatus::from_raw(status.as_raw()))
+    Ok((ExitStatus::from_raw(status.as_raw()), at))
 }
 
 /// The exit code that a shell reports for a status.

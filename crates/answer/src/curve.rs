@@ -1,6 +1,5 @@
 //! The curve: run time by RAM, where it thrashes, and the size to recommend.
 
-use coldframe_core::Bytes;
 use coldframe_plan::FRAMES_MIN;
 use coldframe_recording::span::PAGE;
 use schemars::JsonSchema;
@@ -101,7 +100,7 @@ impl<'a> Curve<'a> {
     /// # Errors
     /// As [`simulate`].
     pub fn find(rows: &'a Rows, question: &'a Question) -> Result<Curve<'a>, AnswerError> {
-        let needed = round_up(question.pager.ram_for(rows.peak()));
+        let needed = round_up(question.pager.ram_for(rows.peak()).0);
         let sampled = rows.sample < 1.0;
         let parts = if sampled { (0..PARTS).map(|i| rows.part(i, PARTS)).collect() } else { Vec::new() };
         let mut curve = Curve { rows, question, parts, tried: Vec::new(), needed };
@@ -116,7 +115,7 @@ impl<'a> Curve<'a> {
         curve.add(finer)?;
         curve.add(question.limits.ram.into_iter().collect())?;
         let more = POINTS.saturating_sub(curve.tried.len());
-        curve.add((1..=more as u64).map(|i| round_up(Bytes(needed + i * needed / POINTS as u64))).collect())?;
+        curve.add((1..=more as u64).map(|i| round_up(needed + i * needed / POINTS as u64)).collect())?;
         Ok(curve)
     }
 
@@ -317,7 +316,7 @@ pub(crate) fn round(bytes: f64) -> u64 {
     ((bytes / step as f64).round() as u64 * step).max(PAGE)
 }
 
-fn round_up(Bytes(bytes): Bytes) -> u64 {
+pub(crate) fn round_up(bytes: u64) -> u64 {
     bytes.next_multiple_of(step(bytes as f64))
 }
 
@@ -328,7 +327,7 @@ mod tests {
     #[test]
     fn sizes_are_round_and_what_is_needed_is_not_rounded_away() {
         assert_eq!(round((73 << 20) as f64 + 5.0), 73 << 20);
-        assert_eq!(round_up(Bytes((72 << 20) + 1)), 73 << 20);
+        assert_eq!(round_up((72 << 20) + 1), 73 << 20);
         assert_eq!(round(300_000.0), 73 * PAGE);
         // 13.7 MiB as 13.75.
         assert_eq!(round((14_004 << 10) as f64), 14_080 << 10);

@@ -80,7 +80,8 @@ pub struct Program {
 }
 
 impl Program {
-    pub(crate) fn of(ended: Ended, seconds: f64) -> Program {
+    pub(crate) fn of(ended: Ended, began: Instant) -> Program {
+        let seconds = ended.at.duration_since(began).as_secs_f64();
         Program { status: code(ended.status), seconds, why: ended.why }
     }
 }

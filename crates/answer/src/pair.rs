@@ -187,7 +187,7 @@ fn shown(bench: &Bench) -> Result<(Ran, u64), AnswerError> {
     };
     let ended = child.wait(&Care { look: &look, ..Care::that_ends(bench.signals) })?;
     let output = bench.streams.first_output();
-    let ran = bench.ran(Program::of(ended, began.elapsed().as_secs_f64()), output, false, 0)?;
+    let ran = bench.ran(Program::of(ended, began), output, false, 0)?;
     succeeded(ran.status)?;
     Ok((ran, peak.into_inner()))
 }

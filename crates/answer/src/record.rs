@@ -188,7 +188,7 @@ fn ran(order: &Order, out: &Path) -> Result<Ran, AnswerError> {
     };
     let ended = child.wait(&Care { deadline, others: &others, look: &look, ..Care::that_ends(&signals) })?;
     let worked = Tree::machine().busy_seconds().zip(before).map(|(after, before)| after - before);
-    let seconds = started.elapsed().as_secs_f64();
+    let seconds = ended.at.duration_since(started).as_secs_f64();
     let rests = looks.noted.into_inner().unwrap_or_default().rests;
     Ok(Ran { seconds, folder, native_seconds, worked, ended, rests })
 }

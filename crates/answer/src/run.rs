@@ -212,7 +212,7 @@ fn by_pager(order: &Order, listener: &dyn Listener) -> Result<PagerRun, AnswerEr
     let child = order.start(command)?;
     let process = child.id();
     let ended = child.wait(&Care { look: &look, reap: true, ..order.care() })?;
-    let mut program = Program::of(ended, began.elapsed().as_secs_f64());
+    let mut program = Program::of(ended, began);
     if mail.has_stopped(process) {
         program.status = STOPPED as u8;
     }

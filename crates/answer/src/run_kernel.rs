@@ -196,7 +196,6 @@ fn inside(ready: &Ready, order: &Order, guard: &mut Guard) -> Result<KernelRun, 
     let watch = LimitWatch::start(&tree, &group, &space, ram)?;
     let began = Instant::now();
     let ended = in_group(&group, order.command).and_then(|command| order.start(command)?.wait(&order.care()));
-    let seconds = began.elapsed().as_secs_f64();
     let watched = watch.end();
     let (counters, stall) = (group.counters(), group.stall());
     Ok(KernelRun {
@@ -225,7 +224,7 @@ fn inside(ready: &Ready, order: &Order, guard: &mut Guard) -> Result<KernelRun, 
             full_seconds: stall.map(|stall| stall.full.as_secs_f64()),
             device_seconds: watched.delay.as_secs_f64(),
         },
-        program: Program::of(ended?, seconds),
+        program: Program::of(ended?, began),
     })
 }
 

@@ -29,6 +29,8 @@ const LEAST: f64 = 20.0;
 /// Times the program's own time that further runs may take, and the whole answer.
 const RUNS: f64 = 2.0;
 const WHOLE: f64 = 5.0;
+/// Seconds of it for the last run's end, and for the page.
+const LAST: f64 = 1.0;
 /// A program that takes longer is not run again.
 const LONGEST: f64 = 600.0;
 /// A shorter run is repeated: three runs, of which the median counts.
@@ -184,7 +186,7 @@ impl<'a> Trials<'a> {
             }
         }
         trials.until = (Instant::now() + Duration::from_secs_f64(budget(plain.seconds)))
-            .min(began + Duration::from_secs_f64(LEAST.max(WHOLE * plain.seconds)));
+            .min(began + Duration::from_secs_f64(LEAST.max(WHOLE * plain.seconds) - LAST));
         trials.limit = limits.longest(plain.seconds);
         trials.measured.push(plain);
         Ok(trials)
@@ -283,11 +285,11 @@ impl<'a> Trials<'a> {
         Some(all.within(self.limit))
     }
 
-    /// The program alone once more, if it is short and time is left.
+    /// The program alone once more, if it is short and time is left. The last sizes do not change the limit any more.
     fn alone_again(&mut self, keep: f64) {
         let Some(plain) = self.measured.first().filter(|plain| plain.runs.len() < ALONE) else { return };
         let needed = (2.0 + keep) * self.limit;
-        if plain.seconds >= MIDDLE && plain.runs.len() > 1 || self.left().as_secs_f64() < needed {
+        if keep == 0.0 || (plain.seconds >= MIDDLE && plain.runs.len() > 1) || self.left().as_secs_f64() < needed {
             return;
         }
         self.listener.progress(self.began.elapsed().as_secs(), None, "running it alone");
@@ -298,12 +300,20 @@ impl<'a> Trials<'a> {
         }
     }
 
-    /// Measures a size again that was run once, or less than three times if it is short.
+    /// Measures a size again: a short program's three times in all, and near the limit five times.
     fn again(&mut self, way: Way, ram: u64) -> Option<bool> {
         let place = self.measured.iter().position(|one| one.by == By::from(way) && one.ram_bytes == Some(ram))?;
         let mut all = self.measured[place].clone();
-        let wanted = if all.seconds < SHORT { REPEATS } else { 2 };
-        while all.runs.len() < wanted && all.failed.is_none() && self.run(way, &mut all, 0.0).is_some() {}
+        let wanted = |all: &Measured, limit: f64| match (all.seconds < SHORT, (all.seconds / limit - 1.0).abs() < NEAR)
+        {
+            (true, true) => REPEATS + 2,
+            (true, false) => REPEATS,
+            (false, _) => 2,
+        };
+        while all.runs.len() < wanted(&all, self.limit)
+            && all.failed.is_none()
+            && self.run(way, &mut all, 0.0).is_some()
+        {}
         let good = all.within(self.limit);
         self.measured[place] = all;
         Some(good)

@@ -39,3 +39,12 @@ def test_the_marker_measures_the_tests_process(tmp_path: Path, cli: Cli) -> None
     assert "1 passed" in done.stdout and "2 failed" in done.stdout, done.stdout
     assert "no: python in 1 MiB: it takes " in done.stdout, done.stdout
     assert "assert 1 == 2" in done.stdout, done.stdout
+
+
+def test_where_coldframe_cannot_tell_the_test_is_skipped_with_its_words(tmp_path: Path) -> None:
+    (tmp_path / "test_ram.py").write_text("import pytest\n@pytest.mark.ram('1MiB')\ndef test_one(): pass\n")
+    (program := tmp_path / "coldframe").write_text("#!/bin/sh\necho '1 passed'; echo 'cannot tell: python needs about 1 MiB'; exit 6\n")
+    program.chmod(0o755)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "coldframe.pytest_plugin", "-rs", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "COLDFRAME_BIN": str(program)})
+    assert "1 skipped" in done.stdout and "cannot tell: python needs about 1 MiB" in done.stdout, done.stdout

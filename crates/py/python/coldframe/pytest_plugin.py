@@ -1,8 +1,9 @@
 """A memory budget for a test: `@pytest.mark.ram("64MiB")`, and `@pytest.mark.ram("64MiB", slowdown="5%")`.
 
 The test runs again in a process of its own under `coldframe check`. The budget is for the heap of that whole process: the
-interpreter, pytest, what the test imports, and the test. An empty test shows how much that is. Without the marker nothing
-happens, and the package itself is not imported.
+interpreter, pytest, what the test imports, and the test. An empty test shows how much that is. Where
+coldframe cannot tell, the test is skipped with its reason. Without the marker nothing happens, and the package itself is not
+imported.
 """
 
 import os
@@ -17,8 +18,8 @@ import pytest
 
 INSIDE = "COLDFRAME_RAM_INSIDE"
 """Set in the process that is measured, where the test runs as it is."""
-FAILED, UNABLE = 3, 4
-"""Exit codes of `coldframe check`: the program failed; this machine cannot record it."""
+FAILED, UNABLE, UNCERTAIN = 3, 4, 6
+"""Exit codes of `coldframe check`: the program failed; this machine cannot measure it; the measurements do not decide."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -47,15 +48,21 @@ def check(item: pytest.Function, limit: str, slowdown: str = "10%") -> None:
         done = subprocess.run(command, capture_output=True, text=True, **settings)
         if report.exists():
             item.add_report_section("call", "ram", report.read_text())
-    if done.returncode == UNABLE:
-        pytest.skip(done.stderr.strip())
+    if done.returncode in (UNABLE, UNCERTAIN):
+        pytest.skip(verdict(done) or done.stderr.strip())
     if done.returncode != 0:
         pytest.fail(said(done), pytrace=False)
 
 
 def said(done: subprocess.CompletedProcess[str]) -> str:
     """Why: the verdict, the test's own output, or what is wrong with the question."""
-    verdict = done.stdout.rfind("\nno: ")
-    if done.returncode == FAILED or verdict < 0:
+    if done.returncode == FAILED or not verdict(done):
         return done.stdout + done.stderr
-    return done.stdout[verdict + 1 :]
+    return verdict(done)
+
+
+def verdict(done: subprocess.CompletedProcess[str]) -> str:
+    """The lines of the verdict, which come after the test's own output; empty: there is none."""
+    text = "\n" + done.stdout
+    start = max(text.rfind("\nno: "), text.rfind("\ncannot tell: "))
+    return text[start + 1 :] if start >= 0 else ""
