@@ -36,9 +36,8 @@ const LONGEST: f64 = 600.0;
 /// A shorter run is repeated: three runs, of which the median counts.
 pub(crate) const SHORT: f64 = 1.0;
 pub(crate) const REPEATS: usize = 3;
-/// Runs alone in all, if time is left for them; a program of this length and more is run alone once more at most.
-const ALONE: usize = 9;
-const MIDDLE: f64 = 2.0 * SHORT;
+/// Runs alone in all, if time is left for them: of a short program, and of others.
+const ALONE: (usize, usize) = (9, 2);
 /// Sizes that are run by one pager.
 const SIZES: usize = 5;
 /// A run this near to the limit, as a part of it, is repeated.
@@ -69,7 +68,7 @@ pub struct Measured {
     pub ram_bytes: Option<u64>,
     /// The median of the runs, in seconds.
     pub seconds: f64,
-    /// They were ended after this time: they take longer.
+    /// Most of them were ended after this time: they take longer.
     pub more: bool,
     /// Each run, in seconds.
     pub runs: Vec<f64>,
@@ -77,6 +76,9 @@ pub struct Measured {
     pub page_reads: u64,
     /// Why they do not count: they ended otherwise than the recorded run.
     pub failed: Option<String>,
+    /// Runs that were ended because they took too long.
+    #[serde(skip)]
+    late: usize,
 }
 
 impl Measured {
@@ -94,7 +96,8 @@ impl Measured {
     /// Adds a run.
     pub(crate) fn add(&mut self, ran: &Ran) {
         self.runs.push(ran.seconds);
-        self.more |= ran.too_long;
+        self.late += usize::from(ran.too_long);
+        self.more = 2 * self.late > self.runs.len();
         self.page_reads = ran.page_reads;
         let mut sorted = self.runs.clone();
         sorted.sort_by(f64::total_cmp);
@@ -285,11 +288,11 @@ impl<'a> Trials<'a> {
         Some(all.within(self.limit))
     }
 
-    /// The program alone once more, if it is short and time is left. The last sizes do not change the limit any more.
+    /// The program alone once more, if time is left. The last sizes do not change the limit any more.
     fn alone_again(&mut self, keep: f64) {
-        let Some(plain) = self.measured.first().filter(|plain| plain.runs.len() < ALONE) else { return };
+        let most = if self.measured[0].seconds < SHORT { ALONE.0 } else { ALONE.1 };
         let needed = (2.0 + keep) * self.limit;
-        if keep == 0.0 || (plain.seconds >= MIDDLE && plain.runs.len() > 1) || self.left().as_secs_f64() < needed {
+        if keep == 0.0 || self.measured[0].runs.len() >= most || self.left().as_secs_f64() < needed {
             return;
         }
         self.listener.progress(self.began.elapsed().as_secs(), None, "running it alone");
@@ -353,7 +356,17 @@ impl Measured {
     /// No run yet.
     pub(crate) fn new(by: By, swap: Option<&str>, ram_bytes: Option<u64>) -> Measured {
         let swap = swap.map(Into::into);
-        Measured { by, swap, ram_bytes, seconds: 0.0, more: false, runs: Vec::new(), page_reads: 0, failed: None }
+        Measured {
+            by,
+            swap,
+            ram_bytes,
+            seconds: 0.0,
+            more: false,
+            runs: Vec::new(),
+            page_reads: 0,
+            failed: None,
+            late: 0,
+        }
     }
 }
 
@@ -439,6 +452,11 @@ mod tests {
         [9.0, 3.0].into_iter().for_each(|seconds| all.add(&ran(seconds)));
         assert_eq!((all.seconds, all.range()), (3.0, Some((2.0, 9.0))));
         assert!(all.within(3.0) && !all.within(2.9));
+        // A run that was ended is longer than the median, and most runs decide.
+        all.add(&Ran { too_long: true, ..ran(9.0) });
+        assert!(all.within(6.0) && !all.more);
+        (0..5).for_each(|_| all.add(&Ran { too_long: true, ..ran(9.0) }));
+        assert!(all.more && !all.within(10.0));
     }
 
     #[test]
