@@ -17,7 +17,7 @@ pub struct Counts {
     pub evictions: u64,
     /// Of those evictions, the dirty ones: their pages were written.
     pub dirty_evictions: u64,
-    /// Evictions forced because the walk budget was used up.
+    /// Evictions forced because the search's budget was used up.
     pub forced_evictions: u64,
     /// Frames examined in all searches.
     pub walk_sum: Walk,

@@ -12,6 +12,7 @@ use crate::ids::{FrameId, PageId};
 use crate::lists::{Links, List};
 use crate::machine::{After, Caps, Machine};
 use crate::place::Place;
+use crate::units::Walk;
 
 /// What a frame is used for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -184,6 +185,16 @@ impl Residents<'_> {
             self.unmap(frame);
         }
         referenced
+    }
+
+    /// Frames examined so far in this search.
+    pub fn walked(&self) -> Walk {
+        self.work.walk
+    }
+
+    /// Frames were examined, and no victim found.
+    pub(crate) fn walked_in_vain(&mut self, walk: Walk) {
+        self.work.walk += walk;
     }
 
     /// Whether clearing a reference bit costs nothing.

@@ -54,7 +54,7 @@ pub const ALL: &[&PolicySpec] = &[
 pub struct Victim {
     /// The frame of the victim. The policy has removed it from its lists.
     pub frame: FrameId,
-    /// Frames examined in this search.
+    /// Frames examined for it.
     pub walk: Walk,
     /// The victim was taken with any reference bit, because the walk's budget was used up.
     pub forced: bool,
@@ -67,6 +67,12 @@ pub trait Policy: Send {
 
     /// Chooses the victim and removes its frame from the lists. Called only if the policy holds at least one frame.
     fn victim(&mut self, residents: &mut Residents<'_>) -> Victim;
+
+    /// Another victim of the same search, on a machine that evicts several at once. `None`: the search's budget is
+    /// spent, and the batch ends. A policy without a budget always has one.
+    fn another_victim(&mut self, residents: &mut Residents<'_>) -> Option<Victim> {
+        Some(self.victim(residents))
+    }
 
     /// A page has been loaded into `frame` and mapped.
     fn insert(&mut self, frame: FrameId, residents: &mut Residents<'_>);

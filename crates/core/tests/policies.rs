@@ -281,17 +281,25 @@ proptest! {
         prop_assert_eq!(faults("fifo-sc:valid=100%", frames, &string), faults("fifo", frames, &string));
     }
 
+    /// The walk of one fault, for all victims of its batch together.
     #[test]
     fn pa_clock_never_walks_further_than_its_budget(
-        frames in 1usize..16, budget in 1u64..6, string in prop::collection::vec(0u32..16, 1..300),
+        frames in 1usize..16,
+        budget in 1u64..6,
+        batch in 1usize..9,
+        bare in any::<bool>(),
+        string in prop::collection::vec(0u32..16, 1..300),
     ) {
-        let mut rig = Rig::new(&format!("pa-clock:budget={budget}"), "parallel", frames, 16, HARDWARE);
+        let caps = if bare { Caps { reference_bit: false, ..HARDWARE } } else { HARDWARE };
+        let mut rig = Rig::with_batch(&format!("pa-clock:budget={budget}"), frames, 16, caps, batch);
         for &page in &string {
             if let Touch::TrueFault { walk, forced, .. } = rig.reference(page) {
                 prop_assert!(walk <= budget);
                 prop_assert!(!forced || walk == budget);
             }
         }
+        let counts = rig.engine.counts();
+        prop_assert!(counts.walk_max.0 <= budget && counts.forced_evictions <= counts.true_faults);
     }
 }
 
@@ -350,6 +358,16 @@ proptest! {
             let (walked, bound) = (rig.engine.counts().walk_max.0, times * frames as u64 + plus);
             prop_assert!(walked <= bound, "{policy} walked {walked} steps, more than {bound}");
         }
+    }
+}
+
+#[test]
+fn a_spent_budget_ends_the_batch_and_only_the_first_victim_is_forced() {
+    for (bit, evicted, forced) in [("clear", 3, 0), ("set", 1, 1)] {
+        let mut rig = Rig::with_batch(&format!("pa-clock:budget=3,insert-bit={bit}"), 8, 16, HARDWARE, 6);
+        (0..9).for_each(|page| _ = rig.reference(page));
+        let counts = rig.engine.counts();
+        assert_eq!((counts.evictions, counts.forced_evictions, counts.walk_max.0), (evicted, forced, 3), "{bit}");
     }
 }
 

@@ -6,22 +6,26 @@ use crate::page_state::PageState;
 use crate::policy::Victim;
 use crate::turn::Turn;
 
-pub(super) fn evict_one(turn: &mut Turn<'_>) -> FrameId {
-    let victim = choose(turn);
+/// Evicts a page; `None` if there is none, or if the search has found one already (`another`) and its budget is spent.
+pub(super) fn evict_one(turn: &mut Turn<'_>, another: bool) -> Option<FrameId> {
+    let victim = choose(turn, another)?;
     evict(turn, victim);
-    victim.frame
+    Some(victim.frame)
 }
 
 /// The policy's victim. Pages that have no place to go are passed over. If no page has a place, the first of them is
 /// evicted to its home slot.
-fn choose(turn: &mut Turn<'_>) -> Victim {
+fn choose(turn: &mut Turn<'_>, another: bool) -> Option<Victim> {
     let Turn { ram, backing, machine, work, .. } = turn;
-    let mut others = ram.choices() - 1;
+    let mut others = ram.choices().checked_sub(1)?;
     let (policy, mut residents) = ram.policy_and_residents(*machine, work);
     loop {
-        let victim = policy.victim(&mut residents);
+        let victim = match another {
+            true => policy.another_victim(&mut residents)?,
+            false => policy.victim(&mut residents),
+        };
         if others == 0 || backing.has_room_for(residents.page(victim.frame)) {
-            return victim;
+            return Some(victim);
         }
         others -= 1;
         policy.insert(victim.frame, &mut residents);
@@ -48,6 +52,4 @@ pub(super) fn evict(turn: &mut Turn<'_>, victim: Victim) {
     counts.homeless += u64::from(homeless);
     counts.swap_outs += u64::from(in_area);
     counts.forced_evictions += u64::from(victim.forced);
-    counts.walk_sum += victim.walk;
-    counts.walk_max = counts.walk_max.max(victim.walk);
 }

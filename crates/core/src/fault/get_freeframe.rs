@@ -23,19 +23,24 @@ pub(super) fn find_frame(turn: &mut Turn<'_>) -> FrameId {
     policy.true_fault(&mut residents);
     relieve(turn);
     let frame = turn.ram.frames.reserve().unwrap_or_else(|| evict_batch(turn));
-    turn.mark(Stage::GetFreeframe);
+    end_search(turn);
     frame
 }
 
-/// Evicts a batch. The first victim's frame goes to the fault; the other frames are free.
+fn end_search(turn: &mut Turn<'_>) {
+    let (counts, walk) = (&mut turn.counts, turn.work.walk);
+    counts.walk_sum += walk;
+    counts.walk_max = counts.walk_max.max(walk);
+    turn.mark(Stage::GetFreeframe);
+}
+
+/// Evicts a batch, until the search's budget is spent. The first victim's frame goes to the fault; the other frames are
+/// free.
 fn evict_batch(turn: &mut Turn<'_>) -> FrameId {
-    let frame = evict_one(turn);
+    let frame = evict_one(turn, false).expect("a frame is free, or the policy holds one");
     turn.ram.frames.hand_over(frame);
     for _ in 1..turn.config.evict_batch {
-        if turn.ram.choices() == 0 {
-            break;
-        }
-        let other = evict_one(turn);
+        let Some(other) = evict_one(turn, true) else { break };
         turn.ram.frames.release(other);
     }
     frame
@@ -50,6 +55,6 @@ pub(crate) fn frame_behind_slice(turn: &mut Turn<'_>) -> Option<FrameId> {
     let victim = policy.victim_behind_slice(&mut residents)?;
     evict(turn, victim);
     turn.ram.frames.hand_over(victim.frame);
-    turn.mark(Stage::GetFreeframe);
+    end_search(turn);
     Some(victim.frame)
 }

@@ -3,8 +3,9 @@
 //! A hand goes round the frames. A page whose reference bit is set loses the bit and stays; the first page without
 //! the bit is evicted, and the hand moves past it. In the worst case every bit is set and the hand walks frames + 1
 //! steps. PA-Clock (SWL section 3.2) walks only as many steps as the load of the page hides. Then it takes the page
-//! under the hand with any bit, so the search is always hidden. Do not use PA-Clock where the search is not hidden:
-//! without overlap its budget costs hits and gains nothing.
+//! under the hand with any bit, so the search is always hidden. Where a search takes a batch of victims, the budget is
+//! that of the search: the batch ends with it, and only the first victim is taken with any bit. Do not use PA-Clock
+//! where the search is not hidden: without overlap its budget costs hits and gains nothing.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -34,7 +35,7 @@ pub const PA_SPEC: PolicySpec = PolicySpec {
     params: &[
         Param {
             name: "budget",
-            help: "frames examined before the page at the hand is taken; 13 steps fit behind OneNAND's load (SWL figure 7)",
+            help: "frames that one search examines before it takes the page at the hand; 13 steps fit behind OneNAND's load (SWL figure 7)",
             kind: ParamKind::Count { min: 1, default: None },
         },
         INSERT_BIT,
@@ -60,9 +61,33 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Makes it for a number of frames; `budget` is the most frames that one search examines.
+    /// Makes it for a number of frames; `budget` is the most frames that one search examines, for all its victims together.
     pub fn new(frames: usize, budget: u32) -> Clock {
         Clock { in_circle: vec![false; frames].into_boxed_slice(), count: 0, hand: 0, budget }
+    }
+
+    /// Walks until a page without the bit, or until the budget is spent; then any page leaves, if one `must`.
+    fn search(&mut self, residents: &mut Residents<'_>, must: bool) -> Option<Victim> {
+        let left = u64::from(self.budget).saturating_sub(residents.walked().0);
+        let mut walk = 0;
+        loop {
+            // A frame that is free or reserved for a load is not part of the circle now.
+            while !self.in_circle[self.hand] {
+                self.advance();
+            }
+            let (frame, forced) = (FrameId::from(self.hand), walk == left);
+            if forced && !must {
+                residents.walked_in_vain(Walk(walk));
+                return None;
+            }
+            walk += u64::from(!forced);
+            let leaves = forced || !residents.referenced(frame, After::Clear);
+            self.advance();
+            if leaves {
+                self.remove(frame);
+                return Some(Victim { frame, walk: Walk(walk), forced });
+            }
+        }
     }
 
     fn advance(&mut self) {
@@ -75,24 +100,11 @@ impl Clock {
 
 impl Policy for Clock {
     fn victim(&mut self, residents: &mut Residents<'_>) -> Victim {
-        let mut walk = 0;
-        loop {
-            // A frame that is free or reserved for a load is not part of the circle now.
-            while !self.in_circle[self.hand] {
-                self.advance();
-            }
-            let frame = FrameId::from(self.hand);
-            let forced = walk == self.budget;
-            if !forced {
-                walk += 1;
-            }
-            let leaves = forced || !residents.referenced(frame, After::Clear);
-            self.advance();
-            if leaves {
-                self.remove(frame);
-                return Victim { frame, walk: Walk(u64::from(walk)), forced };
-            }
-        }
+        self.search(residents, true).expect("any page may leave")
+    }
+
+    fn another_victim(&mut self, residents: &mut Residents<'_>) -> Option<Victim> {
+        self.search(residents, false)
     }
 
     fn insert(&mut self, frame: FrameId, _: &mut Residents<'_>) {
