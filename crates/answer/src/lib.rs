@@ -19,6 +19,7 @@ use coldframe_sheet::here::Here;
 use coldframe_store::heat::{heat_of, Heat};
 use coldframe_store::{Provenance, Reader};
 
+mod awake;
 pub mod bench;
 pub mod bundle;
 pub mod calibrate;

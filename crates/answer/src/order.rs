@@ -24,6 +24,8 @@ pub struct Order<'a> {
     pub pager_only: Option<&'static str>,
     /// Its RAM, and how our pager pages it.
     pub options: Options,
+    /// Whether processors are kept awake while faults come fast.
+    pub awake: bool,
     /// Signals to coldframe: passed on, or the end of the program.
     pub signals: &'a Signals,
     /// Whether signals are passed on.
@@ -43,6 +45,7 @@ impl<'a> Order<'a> {
             swap: None,
             pager_only: None,
             options,
+            awake: true,
             signals,
             pass_on: true,
             patience: None,

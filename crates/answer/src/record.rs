@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Write;
+
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,7 @@ use coldframe_store::{Noise, ProgramFacts, Summary, TraceError};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::awake;
 use crate::child::{Care, Child, Ended, Signals, Why};
 use crate::error::AnswerError;
 use crate::not_paged::NotPaged;
@@ -123,15 +124,6 @@ pub(crate) const ELSEWHERE: u64 = 4;
 /// Bytes that a folder must have free: the recorder takes 4 MiB at a time, and the trace needs room, too.
 const ROOM: u64 = 8 << 20;
 
-/// Keeps the processors from sleeping until it is dropped: `Documentation/power/pm_qos_interface.rst`. A program that
-/// is recorded sleeps at each fault for some microseconds, and a processor that halts in the meantime, above all a
-/// virtual one, has cold caches afterwards: the fault then takes 20 us of the program's processor time instead of 5
-/// (`docs/accuracy-log.md`). `None`: only root may, and other recordings take longer.
-fn awake() -> Option<File> {
-    let mut latency = File::options().write(true).open("/dev/cpu_dma_latency").ok()?;
-    latency.write_all(&0i32.to_ne_bytes()).ok().map(|()| latency)
-}
-
 /// A program that has ended, and its recordings.
 struct Ran {
     folder: tempfile::TempDir,
@@ -174,7 +166,8 @@ fn ran(order: &Order, out: &Path) -> Result<Ran, AnswerError> {
     };
     let native_seconds = if order.overhead { Some(alone(command)?) } else { None };
     let signals = Signals::catch()?;
-    let _awake = awake();
+    // A fault takes 20 us of the program's processor time where the processor has slept, instead of 5.
+    let _awake = awake::hold();
     let (started, before) = (Instant::now(), Tree::machine().busy_seconds());
     let others = || alive(folder.path());
     let deadline = order.max_time.and_then(|time| Instant::now().checked_add(time));

@@ -11,6 +11,7 @@ use coldframe_live::{Options, StatsFile, STOPPED};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::awake::Awake;
 use crate::child::Care;
 use crate::disk::Counter;
 use crate::error::AnswerError;
@@ -87,6 +88,8 @@ pub struct PagerRun {
     pub device: Device,
     /// The swap area of `--system`; null without one.
     pub swap_area: Option<SwapAreaRun>,
+    /// For how many seconds the processors were kept awake, since faults came fast; null: without the right to do so.
+    pub awake_seconds: Option<f64>,
     /// What became of the program.
     pub program: Program,
     /// Whether a pager has started.
@@ -202,7 +205,9 @@ fn by_pager(order: &Order, listener: &dyn Listener) -> Result<PagerRun, AnswerEr
     let command = with_pager(order.command, &options)?;
     let (mail, next) = (stats.mail(), std::sync::Mutex::new(0));
     // A pager without stderr has its words printed here.
+    let awake = Awake::new(&stats, order.awake);
     let look = || {
+        awake.look();
         let mut next = next.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         while let Some(line) = mail.next(&mut next) {
             listener.warn(&line.to_string());
@@ -216,6 +221,7 @@ fn by_pager(order: &Order, listener: &dyn Listener) -> Result<PagerRun, AnswerEr
     if mail.has_stopped(process) {
         program.status = STOPPED as u8;
     }
+    let awake_seconds = awake.seconds();
     let disk_bytes_written = disk.and_then(|disk| disk.written());
     let started = stats.started();
     let chosen = if started { stats.chosen() } else { None };
@@ -235,6 +241,7 @@ fn by_pager(order: &Order, listener: &dyn Listener) -> Result<PagerRun, AnswerEr
         swap_area: SwapAreaRun::of(&options, &stats),
         config: options,
         stats,
+        awake_seconds,
         program,
         started,
     })

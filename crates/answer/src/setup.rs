@@ -6,17 +6,19 @@ use std::os::unix::fs::{chown, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 
+use crate::awake;
 use crate::error::AnswerError;
 
 /// The device: whoever may open it may handle the faults of their own programs, those in system calls too.
 pub const DEVICE: &str = "/dev/userfaultfd";
 /// The group that may open it.
 const GROUP: &str = "coldframe";
-/// The rule by which udev keeps that so.
+/// The rule by which udev keeps that so, also for the device that keeps processors awake.
 const RULE: &str = "/etc/udev/rules.d/60-coldframe.rules";
 const TEXT: &str = "\
 # Written by `coldframe doctor --setup`; `coldframe doctor --setup --undo` removes it.
 KERNEL==\"userfaultfd\", GROUP=\"coldframe\", MODE=\"0660\"
+KERNEL==\"cpu_dma_latency\", GROUP=\"coldframe\", MODE=\"0660\"
 ";
 
 /// Gives a user the right, or, with `undo`, takes it back from all. `say`: hears of each step.
@@ -54,7 +56,7 @@ fn install(user: Option<String>, say: &dyn Fn(&str)) -> Result<(), AnswerError> 
     )?;
     say(&format!("wrote {RULE}"));
     give(gid, 0o660)?;
-    say(&format!("{DEVICE} belongs to the group {GROUP} now"));
+    say(&format!("{DEVICE} and {} belong to the group {GROUP} now", awake::DEVICE));
     let Some(user) = user else {
         say(&format!("add users with: usermod -aG {GROUP} NAME"));
         return Ok(());
@@ -67,7 +69,7 @@ fn install(user: Option<String>, say: &dyn Fn(&str)) -> Result<(), AnswerError> 
 fn undo(say: &dyn Fn(&str)) -> Result<(), AnswerError> {
     if Path::new(DEVICE).exists() {
         give(0, 0o600)?;
-        say(&format!("{DEVICE} belongs to root alone again"));
+        say(&format!("{DEVICE} and {} belong to root alone again", awake::DEVICE));
     }
     if Path::new(RULE).exists() {
         written(RULE, fs::remove_file(RULE))?;
@@ -80,10 +82,14 @@ fn undo(say: &dyn Fn(&str)) -> Result<(), AnswerError> {
     Ok(())
 }
 
-/// The device as the rule has it: udev applies a rule only when a device appears.
+/// The devices as the rule has them: udev applies a rule only when a device appears. A kernel may have no power
+/// management.
 fn give(gid: u32, mode: u32) -> Result<(), AnswerError> {
-    let done = chown(DEVICE, Some(0), Some(gid));
-    written(DEVICE, done.and_then(|()| fs::set_permissions(DEVICE, fs::Permissions::from_mode(mode))))
+    for device in [DEVICE, awake::DEVICE].into_iter().filter(|device| Path::new(device).exists()) {
+        let done = chown(device, Some(0), Some(gid));
+        written(device, done.and_then(|()| fs::set_permissions(device, fs::Permissions::from_mode(mode))))?;
+    }
+    Ok(())
 }
 
 fn group() -> Option<u32> {

@@ -31,7 +31,8 @@ own and touches it again. If no swap is on, --swap makes one for this time.
 The numbers are kept as the sheet of the device `here`, in ~/.cache/coldframe/here.toml, each with its source. They \
 hold for one processor, kernel and disk; if one of these changes, they are measured again.
 
---setup makes the group `coldframe`, writes a rule for udev that lets this group open /dev/userfaultfd, applies it now, and \
+--setup makes the group `coldframe`, writes a rule for udev that lets this group open /dev/userfaultfd and \
+/dev/cpu_dma_latency (it keeps processors awake while faults come fast), applies it now, and \
 adds the user who calls sudo to the group. Members of the group can delay system calls of their own programs: the kernel's \
 developers keep that from other users because it has made bugs of the kernel easier to exploit.
 

@@ -68,6 +68,9 @@ pub struct Args {
     /// Encrypt and authenticate the pages in the swap file, with a key that is only in memory.
     #[arg(long)]
     encrypt: bool,
+    /// Let processors sleep while a page comes. Otherwise they are kept awake while faults come fast, where we may.
+    #[arg(long)]
+    no_awake: bool,
     /// Write the statistics as JSON to this file.
     #[arg(long)]
     stats: Option<PathBuf>,
@@ -85,6 +88,7 @@ impl Args {
             (self.swap_size.is_some() && self.swap.is_none(), "--swap-size"),
             (self.read_ahead.is_some(), "--read-ahead"),
             (self.encrypt, "--encrypt"),
+            (self.no_awake, "--no-awake"),
         ];
         given.into_iter().find_map(|(given, name)| given.then_some(name))
     }
@@ -120,6 +124,7 @@ impl Verb<Failure> for Args {
             by: Pager::parse(&self.by).unwrap_or(Pager::Auto),
             swap: self.swap.as_deref(),
             pager_only: self.pager_only(),
+            awake: !self.no_awake,
             ..Order::new(&self.program.words, self.options()?, &signals)
         };
         let run = run_program(&order, &Terminal::new(quiet))?;

@@ -396,9 +396,11 @@ mkdir etc
 cp -a /etc/passwd /etc/group /etc/login.defs etc/
 for file in shadow gshadow; do if [ -e /etc/$file ]; then cp -a /etc/$file etc/; fi; done
 mount --bind etc /etc
-mknod userfaultfd c $(stat -c '0x%t 0x%T' /dev/userfaultfd)
-chmod 600 userfaultfd
-mount --bind userfaultfd /dev/userfaultfd
+for device in userfaultfd cpu_dma_latency; do
+    mknod $device c $(stat -c '0x%t 0x%T' /dev/$device)
+    chmod 600 $device
+    mount --bind $device /dev/$device
+done
 as() { setpriv --reuid 65534 --regid 65534 --inh-caps=-all "$@"; }
 as --clear-groups "$COLDFRAME" doctor > before 2>&1 || true
 "$COLDFRAME" doctor --setup --user nobody
@@ -407,6 +409,7 @@ cat /etc/udev/rules.d/60-coldframe.rules
 stat -c '%A %U %G' /dev/userfaultfd
 gid=$(grep ^coldframe: /etc/group | cut -d: -f3)
 as --groups "$gid" "$COLDFRAME" doctor --format json > after || true
+as --groups "$gid" sh -c ': > /dev/cpu_dma_latency' && echo may keep processors awake
 "$COLDFRAME" doctor --setup --undo
 stat -c '%A %U %G' /dev/userfaultfd
 if grep -q ^coldframe: /etc/group || [ -e /etc/udev/rules.d/60-coldframe.rules ]; then echo left; fi
@@ -438,7 +441,12 @@ fn setup_lets_a_group_page_and_takes_it_back() {
     let output = command.env("COLUMNS", "80").env("XDG_CACHE_HOME", folder.path()).output().unwrap();
     let text = message(&output);
     assert!(output.status.success(), "{text}");
-    for words in ["KERNEL==\"userfaultfd\", GROUP=\"coldframe\"", "crw-rw---- root coldframe", "crw------- root root"] {
+    for words in [
+        "KERNEL==\"userfaultfd\", GROUP=\"coldframe\"",
+        "may keep processors awake",
+        "crw-rw---- root coldframe",
+        "crw------- root root",
+    ] {
         assert!(text.contains(words), "{words}: {text}");
     }
     assert!(!text.contains("\nleft\n"), "{text}");

@@ -63,14 +63,15 @@ fn by_pager(run: &PagerRun) -> String {
         all => format!("{:.1} %", 100.0 * (all - stats.evict_exposed_ns.min(all)) as f64 / all as f64),
     };
     format!(
-        "{}\nRAM {most} of at most {given}, {} managed; {} evictions, {} of them written ({} found unchanged)\n\
+        "{}\nRAM {most} of at most {given}, {} managed; {} evictions, {} of them written ({} found unchanged){}\n\
          {}: {} read, {} written in {} writes; search and eviction hidden behind the device: {hidden}\n\
-         {}{}{}{:.2} s, {} forks\n",
+         {}{}{}{}{:.2} s, {} forks\n",
         styled(&["fault", "count", "mean us", "p50", "p99", "p99.9", "max"], rows, 1),
         mib(stats.managed * PAGE as u64),
         human_count(stats.evictions),
         human_count(stats.dirty_evictions),
         human_count(stats.writes_saved),
+        some(stats.forced_evictions, "forced"),
         if options.slow.is_some() { "slow memory" } else { "device" },
         mib(stats.device_bytes_read),
         mib(stats.device_bytes_written),
@@ -78,9 +79,29 @@ fn by_pager(run: &PagerRun) -> String {
         run.swap_area.as_ref().map_or_else(String::new, area),
         stages(stats),
         chosen.map_or_else(String::new, |chosen| decided(chosen, stats, options.slow.is_some())),
+        awake(run),
         seconds,
         stats.forks,
     )
+}
+
+/// The end of a list: a number that is seldom other than 0.
+fn some(number: u64, what: &str) -> String {
+    if number > 0 {
+        format!(", {} {what}", human_count(number))
+    } else {
+        String::new()
+    }
+}
+
+fn awake(run: &PagerRun) -> String {
+    match run.awake_seconds {
+        None => {
+            "faults came fast, but this user may not keep the processors awake (`coldframe doctor --setup`)\n".into()
+        }
+        Some(0.0) => String::new(),
+        Some(seconds) => format!("processors kept awake for {seconds:.1} s, while faults came fast\n"),
+    }
 }
 
 /// The time of each stage of a true fault.

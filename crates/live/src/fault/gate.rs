@@ -65,12 +65,13 @@ impl Decider {
         for buffer in todo.spare.drain(..) {
             under_lock.spare.push(buffer);
         }
-        let pinned = engine.frames().pinned();
+        let (pinned, forced) = (engine.frames().pinned(), engine.counts().forced_evictions);
         let mut linux = Linux::new(work, under_lock, todo, more_follow);
         engine.handle(event, &mut linux as &mut dyn Machine);
         if engine.frames().pinned() != pinned {
             Stats::add(&work.stats.pinned, engine.frames().pinned().wrapping_sub(pinned) as u64);
         }
+        Stats::add(&work.stats.forced_evictions, engine.counts().forced_evictions - forced);
         if let Some(swap) = engine.swap() {
             under_lock.reported.add_to(swap, work.stats);
         }

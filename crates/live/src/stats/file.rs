@@ -16,6 +16,7 @@ use crate::sys::fatal::Mail;
 use crate::sys::High;
 use crate::{sys, LiveError};
 
+const RIGHTS: i32 = libc::PROT_READ | libc::PROT_WRITE;
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 /// Statistics that another process keeps, or will keep.
@@ -33,7 +34,7 @@ impl StatsFile {
     pub fn create() -> Result<StatsFile, LiveError> {
         let fd = memfd()?;
         let to_read = again(fd.as_raw_fd(), false).map_err(|e| LiveError::os("open the statistics", e))?;
-        let stats = map(to_read.as_raw_fd(), libc::PROT_READ)?;
+        let stats = map(fd.as_raw_fd(), RIGHTS)?;
         Ok(StatsFile { stats, fd: sys::move_high_inherited(to_read) })
     }
 
@@ -66,6 +67,17 @@ impl StatsFile {
     /// Their values now.
     pub fn snapshot(&self) -> Snapshot {
         self.stats.snapshot()
+    }
+
+    /// All faults so far that a pager has handled.
+    pub fn faults(&self) -> u64 {
+        let Stats { true_faults, false_faults, write_faults, .. } = self.stats;
+        [true_faults, false_faults, write_faults].map(|faults| faults.load(Ordering::Relaxed)).iter().sum()
+    }
+
+    /// Whether the processors are kept awake now. Only for who has made the statistics.
+    pub fn set_awake(&self, awake: bool) {
+        self.stats.awake.store(awake.into(), Ordering::Relaxed);
     }
 
     /// The pager's choices at its start.
@@ -109,7 +121,6 @@ pub fn is_later(options: &crate::Options) -> bool {
 
 /// The statistics of a pager: those it was given, or its own.
 pub(crate) fn of(fd: Option<RawFd>) -> Result<(&'static Stats, Option<High>), LiveError> {
-    const RIGHTS: i32 = libc::PROT_READ | libc::PROT_WRITE;
     let shared = shared(fd);
     if let (Some(fd), Some(_)) = (fd, shared) {
         if let Ok(fd) = again(fd, true) {

@@ -105,6 +105,8 @@ macro_rules! statistics {
         pub struct Stats {
             /// [`Stats::MAGIC`] when the page is in use.
             pub magic: AtomicU64,
+            /// Not 0 while who has started the run keeps the processors awake.
+            pub awake: AtomicU64,
             $($(#[$cdoc])* pub $counter: AtomicU64,)*
             $($(#[$hdoc])* pub $histogram: Histogram,)*
             /// What was measured and decided at the start: a [`Chosen`] as JSON, with zeros behind it.
@@ -185,6 +187,8 @@ statistics! {
         dirty_evictions,
         /// Of those, pages with unchanged bytes, which were not written.
         writes_saved,
+        /// Pages that left although they may be in use: the search's budget was spent.
+        forced_evictions,
         /// Pages written to the swap file.
         pages_written,
         /// Writes to the device; one write of the log holds up to 32 pages.
@@ -203,6 +207,8 @@ statistics! {
         prefetches_dropped,
         /// Calls that removed pages from the page table, each with one flush of the TLB.
         flushes,
+        /// Pages set aside, to see whether they are used before they leave; those that were moved took a flush each.
+        set_aside,
         /// Frames examined in all searches.
         walk_sum,
         /// Transfers that the device refused.
@@ -281,6 +287,11 @@ impl Stats {
     pub fn chosen(&self) -> Option<Chosen> {
         let bytes: Vec<u8> = self.chosen.iter().map(|b| b.load(Relaxed)).take_while(|b| *b != 0).collect();
         serde_json::from_slice(&bytes).ok().filter(|chosen: &Chosen| !chosen.policy.contains(char::is_control))
+    }
+
+    /// Whether the processors are kept awake. Then a thread need not poll: it wakes at once.
+    pub(crate) fn are_awake(&self) -> bool {
+        self.awake.load(Relaxed) != 0
     }
 
     /// The value of `magic`.

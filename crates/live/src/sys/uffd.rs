@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use linux_raw_sys::general as k;
 use linux_raw_sys::ioctl;
@@ -33,8 +33,37 @@ pub struct Uffd {
     /// It also reports touches of absent pages whose bytes are in a memory file.
     minor: bool,
     may_poll: bool,
-    /// Whether it does: the last message came soon.
-    polls: AtomicBool,
+    polling: Polling,
+}
+
+/// How long a reader polls for the next message before it sleeps: a thread on a processor that sleeps takes longer to
+/// wake than a page to bring in.
+#[derive(Debug, Default)]
+struct Polling {
+    /// The running mean of the last waits, in nanoseconds; a long wait counts as [`LONG_NS`].
+    wait: AtomicU64,
+    /// When polling would have taken the share that it may take.
+    free_at: AtomicU64,
+}
+
+impl Polling {
+    /// The nanoseconds to poll from `now` on: twice the mean wait, if that is short.
+    fn time(&self, now: u64) -> u64 {
+        let time = 2 * self.wait.load(Ordering::Relaxed);
+        if time <= POLL_NS && self.free_at.load(Ordering::Relaxed) <= now + SLACK_NS {
+            time
+        } else {
+            0
+        }
+    }
+
+    /// A message came `waited` nanoseconds after `began`; `polled` of them were spent on polling.
+    fn note(&self, began: u64, waited: u64, polled: u64) {
+        let wait = self.wait.load(Ordering::Relaxed);
+        self.wait.store((wait * 7 + waited.min(LONG_NS)) / 8, Ordering::Relaxed);
+        let free_at = self.free_at.load(Ordering::Relaxed).max(began);
+        self.free_at.store(free_at + polled * SHARE, Ordering::Relaxed);
+    }
 }
 
 /// `_IOWR(0xAA, 0x05, struct uffdio_move)`; linux-raw-sys has the structure but not the number.
@@ -48,10 +77,12 @@ const COPY_WP: u64 = 2;
 const MOVE_DONTWAKE: u64 = 1;
 const CONTINUE_DONTWAKE: u64 = 1;
 const CONTINUE_WP: u64 = 2;
-/// A handler polls this long for the next message before it sleeps, in nanoseconds, if it got the last one within
-/// [`NEAR_NS`]: a thread on a processor that sleeps takes longer to wake than a page to bring in. Both are guesses.
-const POLL_NS: u64 = 60_000;
-const NEAR_NS: u64 = 200_000;
+/// The most nanoseconds that a reader polls for one message: some wakes of a virtual processor. A guess.
+const POLL_NS: u64 = 100_000;
+const LONG_NS: u64 = 1_000_000;
+/// Polling takes at most one in this many nanoseconds of a processor, but for the first `SLACK_NS`.
+const SHARE: u64 = 4;
+const SLACK_NS: u64 = 10_000_000;
 const PROTECT_ON: u64 = 1;
 const PROTECT_DONTWAKE: u64 = 2;
 
@@ -107,7 +138,7 @@ impl Source {
         };
         let mut api = k::uffdio_api { api: k::UFFD_API.into(), features: wanted | more, ioctls: 0 };
         ioctl(&fd, ioctl::UFFDIO_API, &mut api)?;
-        Ok(Uffd { fd, can_move: !minor && more != 0, minor, may_poll: self.may_poll, polls: AtomicBool::new(false) })
+        Ok(Uffd { fd, can_move: !minor && more != 0, minor, may_poll: self.may_poll, polling: Polling::default() })
     }
 }
 
@@ -181,21 +212,22 @@ impl Uffd {
         let _ = ioctl(&self.fd, ioctl::UFFDIO_WAKE, &mut kernel_range(page..page + crate::PAGE));
     }
 
-    /// There is no message: polls for one, if the last one came soon, then sleeps.
-    fn await_message(&self) {
+    /// There is no message: polls for one, if the last ones came soon, then sleeps.
+    fn await_message(&self, may_poll: bool) {
         let began = super::now();
         let is_readable =
             |wait: bool| super::await_events([self.raw(), -1], wait).is_ok_and(|[is_readable, _]| is_readable != 0);
-        let until = began + if self.polls.load(Ordering::Relaxed) { POLL_NS } else { 0 };
-        while super::now() < until && !is_readable(false) {
-            std::hint::spin_loop();
+        let time = if may_poll && self.may_poll { self.polling.time(began) } else { 0 };
+        let mut polled = 0;
+        while polled < time && !is_readable(false) {
+            polled = super::now() - began;
         }
         is_readable(true);
-        let soon = self.may_poll && super::now() - began < NEAR_NS;
-        self.polls.store(soon, Ordering::Relaxed);
+        self.polling.note(began, super::now() - began, polled);
     }
 
-    pub fn read(&self) -> Sys<Message> {
+    /// The next message. `may_poll`: where a thread would wake late from sleep.
+    pub fn read(&self, may_poll: bool) -> Sys<Message> {
         // The message is 32 bytes: event, padding, flags (u64), address (u64), thread.
         let mut words = [0u64; 4];
         loop {
@@ -203,7 +235,7 @@ impl Uffd {
             // SAFETY: `words` takes one message.
             let got = again(|| unsafe { call(libc::SYS_read, a) });
             if got == Err(Errno::AGAIN) {
-                self.await_message();
+                self.await_message(may_poll);
                 continue;
             }
             got?;

@@ -77,6 +77,8 @@ pub struct Victim {
     pub address: usize,
     pub is_aside: bool,
     pub write: bool,
+    /// Whether it has changed since it was read is not known.
+    pub unsure: bool,
     /// It cannot leave: the kernel holds its frame.
     pub refused: bool,
     /// Its place in the staging memory, once it is there.
@@ -138,6 +140,11 @@ impl Laps {
         self.spent[stage as usize] += took;
         self.mark = now;
         took
+    }
+
+    /// When the last lap ended, if it is measured.
+    pub fn mark(&self) -> u64 {
+        self.mark
     }
 
     pub fn weight(&self) -> u64 {

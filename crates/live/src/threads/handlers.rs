@@ -137,7 +137,7 @@ fn run(shared: &Shared) {
     let mut consecutive = Consecutive::default();
     faults.work.reader.become_reader(me);
     while !shared.over.load(Ordering::Acquire) {
-        match faults.memory().uffd().read() {
+        match faults.memory().uffd().read(!faults.stats.are_awake()) {
             Ok(message) if message.address & !(PAGE - 1) == shared.control => shared.ends(faults),
             Ok(message) => serve(faults, &message, &mut consecutive),
             Err(Errno::AGAIN) => {}

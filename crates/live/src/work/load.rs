@@ -3,6 +3,8 @@
 
 use std::sync::atomic::Ordering;
 
+use coldframe_core::Stage;
+
 use super::Work;
 use crate::stats::Stats;
 use crate::swap::device::Device;
@@ -65,6 +67,7 @@ impl Work {
             load.source = requested;
             Stats::add(&self.stats.device_reads, u64::from(requested == Source::Requested));
         }
+        todo.laps.lap(Stage::LoadStopover);
     }
 
     #[allow(clippy::mut_from_ref)]
@@ -103,8 +106,9 @@ impl Work {
         if waited_for {
             Stats::add(&self.stats.evict_ns, victims);
             // The time of arrival is not known: a median read after the request.
-            let read = self.stats.device_read_ns.load(Ordering::Relaxed) * todo.laps.weight();
-            Stats::add(&self.stats.evict_exposed_ns, if there { victims.saturating_sub(read) } else { 0 });
+            let read = self.stats.device_read_ns.load(Ordering::Relaxed);
+            let late = todo.laps.mark().saturating_sub(todo.requested_at + read) * todo.laps.weight();
+            Stats::add(&self.stats.evict_exposed_ns, if there { late.min(victims) } else { 0 });
         }
     }
 
@@ -122,7 +126,7 @@ impl Work {
                 }
                 None => {
                     there = false;
-                    match sys::now() - todo.requested_at < self.poll_ns {
+                    match !self.stats.are_awake() && sys::now() - todo.requested_at < self.poll_ns {
                         true => std::hint::spin_loop(),
                         false => ring.sleep(left),
                     }

@@ -38,7 +38,7 @@ pub struct Work {
     /// lock: the holder of the engine's lock may be waiting for it.
     returned: Lock<Vec<usize>>,
     buffers: Range<usize>,
-    /// How long a thread polls before it sleeps, in nanoseconds.
+    /// How long a thread polls for the device before it sleeps, in nanoseconds, where a processor would sleep, too.
     poll_ns: u64,
     /// The device's last error; 0: the bytes were wrong.
     last_error: AtomicI32,

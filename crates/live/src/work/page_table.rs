@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::Work;
 use crate::page::pages::{Owner, Where};
+use crate::stats::Stats;
 use crate::sys::fatal;
 use crate::task::{CopyIn, Move, Task, Todo, Victim, VICTIMS};
 use crate::PAGE;
@@ -104,6 +105,7 @@ impl Work {
         if let Some(recording) = self.recording() {
             recording.leaves(page, self.memory.aside(page), self.pages(), self.log());
         }
+        Stats::add(&self.stats.set_aside, 1);
         self.pages().release(page, owner, Where::Aside);
     }
 
@@ -126,6 +128,7 @@ impl Work {
             self.memory.copy_aside(one.page, task.staging + one.staged * PAGE);
             self.pages().release(one.page, owner, Where::Aside);
         }
+        Stats::add(&self.stats.set_aside, pages.len() as u64);
         true
     }
 
