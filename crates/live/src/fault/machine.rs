@@ -144,16 +144,15 @@ impl<'a> Linux<'a> {
 
     fn evict(&mut self, page: usize) {
         let write = self.last.written.take() == Some(page);
-        let was = self.last.protected.take().filter(|(p, _)| *p == page).map(|(_, was)| was);
-        let is_aside = !(was.is_some() || self.stays(page)) && self.rest(page);
-        let unsure = write && (is_aside || was == Some(Where::Unsure));
+        let protected = self.last.protected.take().is_some_and(|(p, _)| p == page);
+        let is_aside = !(protected || self.stays(page)) && self.rest(page);
         let address = if is_aside { self.work.memory.aside(page) } else { self.work.memory.address(page) };
         Stats::add(&self.work.stats.evictions, 1);
         Stats::add(&self.work.stats.dirty_evictions, u64::from(write));
         if self.todo.victims.len() == VICTIMS {
             fatal::stop("internal error: more pages leave at once than there is room for");
         }
-        self.todo.victims.push(Victim { page, address, is_aside, write, unsure, ..Victim::default() });
+        self.todo.victims.push(Victim { page, address, is_aside, write, ..Victim::default() });
         if !self.work.memory.reserve.has_room() {
             self.work.zap(self.todo);
         }

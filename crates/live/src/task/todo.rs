@@ -77,8 +77,6 @@ pub struct Victim {
     pub address: usize,
     pub is_aside: bool,
     pub write: bool,
-    /// Whether it has changed since it was read is not known.
-    pub unsure: bool,
     /// It cannot leave: the kernel holds its frame.
     pub refused: bool,
     /// Its place in the staging memory, once it is there.

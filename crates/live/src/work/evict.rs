@@ -48,7 +48,6 @@ impl Work {
         let victims = &todo.victims[todo.zapped..];
         self.memory.have_left(victims.len());
         for victim in &victims[dirty..] {
-            self.note_written(false);
             self.pages().release(victim.page, Owner::task(todo.task), Where::Out);
         }
         todo.zapped += dirty;
@@ -160,9 +159,7 @@ impl Work {
             Stats::add(&self.stats.device_writes, pages);
             Stats::add(&self.stats.device_bytes_written, pages * PAGE as u64);
         }
-        // A page in the list that was not mapped readable is seldom unchanged.
-        let unsure = todo.victims.iter().filter(|victim| victim.unsure).count();
-        (0..unsure).for_each(|i| self.note_written(i >= saved));
+        (0..written).for_each(|i| self.note_written(i >= saved));
     }
 
     /// The share of the pages mapped readable lately that were written later. Above a tenth, hashing is cheaper than
