@@ -31,37 +31,47 @@ struct State {
     held: Option<File>,
     refused: bool,
     seconds: f64,
+    rate: Rate,
+}
+
+/// How fast faults come.
+struct Rate {
     /// The last look, and the faults until then.
     last: (Instant, u64),
-    fast_at: Instant,
+    fast_at: Option<Instant>,
+}
+
+impl Rate {
+    /// Whether they come fast at this look, or have lately.
+    fn is_fast(&mut self, now: Instant, faults: u64) -> bool {
+        let came = faults.saturating_sub(self.last.1);
+        if came as f64 > FAST * (now - self.last.0).as_secs_f64() {
+            self.fast_at = Some(now);
+        }
+        self.last = (now, faults);
+        self.fast_at.is_some_and(|at| now - at <= LINGER)
+    }
 }
 
 impl Awake<'_> {
     /// `wanted`: otherwise processors sleep as they like.
     pub(crate) fn new(stats: &StatsFile, wanted: bool) -> Awake<'_> {
-        let now = Instant::now();
-        let state = State { wanted, held: None, refused: false, seconds: 0.0, last: (now, 0), fast_at: now };
-        Awake(stats, Mutex::new(state))
+        let rate = Rate { last: (Instant::now(), 0), fast_at: None };
+        Awake(stats, Mutex::new(State { wanted, held: None, refused: false, seconds: 0.0, rate }))
     }
 
     /// To be called some ten times a second or more.
     pub(crate) fn look(&self) {
         let (now, faults) = (Instant::now(), self.0.faults());
         let state = &mut *self.1.lock().unwrap_or_else(PoisonError::into_inner);
-        let (took, came) = ((now - state.last.0).as_secs_f64(), faults.saturating_sub(state.last.1));
-        state.last = (now, faults);
-        if came as f64 > FAST * took {
-            state.fast_at = now;
-            if state.wanted && state.held.is_none() && !state.refused {
-                state.held = hold();
-                state.refused = state.held.is_none();
-            }
-        }
         if state.held.is_some() {
-            state.seconds += took;
-            if now - state.fast_at > LINGER {
-                state.held = None;
-            }
+            state.seconds += (now - state.rate.last.0).as_secs_f64();
+        }
+        if !state.rate.is_fast(now, faults) {
+            state.held = None;
+        } else if state.wanted && state.held.is_none() && !state.refused {
+            state.held = hold();
+            state.refused = state.held.is_none();
         }
         self.0.set_awake(state.held.is_some());
     }
@@ -70,5 +80,21 @@ impl Awake<'_> {
     pub(crate) fn seconds(&self) -> Option<f64> {
         let state = self.1.lock().unwrap_or_else(PoisonError::into_inner);
         (!state.refused).then_some(state.seconds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_of_faults_is_fast_and_so_is_a_short_pause_after_it() {
+        let start = Instant::now();
+        let mut rate = Rate { last: (start, 0), fast_at: None };
+        let mut is_fast = |ms, faults| rate.is_fast(start + Duration::from_millis(ms), faults);
+        assert!(!is_fast(20, 20), "1,000 a second");
+        assert!(is_fast(40, 41));
+        assert!(is_fast(240, 41));
+        assert!(!is_fast(260, 41));
     }
 }

@@ -266,3 +266,22 @@ fn retry(mut f: impl FnMut() -> Sys<()>) -> Sys<()> {
     }
     Err(Errno::AGAIN)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_polls_while_waits_are_short_and_takes_its_share_of_a_processor() {
+        let (polling, mut now, mut polled) = (Polling::default(), 0, 0);
+        for _ in 0..10_000 {
+            let time = polling.time(now).min(20_000);
+            polling.note(now, 20_000, time);
+            (now, polled) = (now + 25_000, polled + time);
+        }
+        let share = now / SHARE;
+        assert!(polled > share / 2 && polled <= share + SLACK_NS, "{polled} of {now}");
+        (0..32).for_each(|_| polling.note(now, LONG_NS, 0));
+        assert_eq!(polling.time(2 * now), 0, "a message is far");
+    }
+}
