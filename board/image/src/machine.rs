@@ -121,6 +121,7 @@ impl Machine for Board {
             Command::EraseBlock { block } => self.device.erase(block, &mut self.clock),
             Command::Evict { page, .. } | Command::Unmap { page } => self.table.unmap(self.address(page)),
             Command::Map { page, place, writable, .. } => self.map(page, place, writable),
+            Command::Zero { page, .. } => unreachable!("page {} comes in beside no other", page.0),
             Command::Resume { .. } => self.resumed = true,
             Command::Kill { task } => unreachable!("task {}: only an engine with slots kills", task.0),
             Command::Halt { page, .. } => panic!("page {} cannot be had from the chip", page.0),

@@ -116,6 +116,13 @@ pub enum Command {
         /// The reference bit it starts with.
         referenced: bool,
     },
+    /// Put a page of zeros into the page table, writable and with a clear reference bit.
+    Zero {
+        /// The page, which was never touched.
+        page: PageId,
+        /// Where it is.
+        frame: FrameId,
+    },
     /// Let the task repeat the access that faulted.
     Resume {
         /// The task.

@@ -13,6 +13,10 @@ pub struct Counts {
     pub write_faults: u64,
     /// True faults on pages never touched before; part of `true_faults`.
     pub cold_faults: u64,
+    /// Untouched pages that came in beside those.
+    pub beside: u64,
+    /// Of these, the ones that left RAM untouched.
+    pub untouched: u64,
     /// Pages evicted from a frame.
     pub evictions: u64,
     /// Of those evictions, the dirty ones: their pages were written.

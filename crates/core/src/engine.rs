@@ -4,17 +4,20 @@
 //! have been issued. Never call it from within `Machine::issue`. It cannot fail: a refusal by the device comes back as
 //! `Event::Failed` and ends, after some tries, in `Command::Halt` for the task that needs the page.
 
+use core::ops::Range;
+
 use crate::backing::Backing;
 use crate::buffers::Buffers;
 use crate::command::{Stage, Work};
 use crate::event::{Access, Event, Transfer};
+use crate::fault::first_touch::Blocks;
 use crate::fault::get_freeframe::frame_behind_slice;
 use crate::fault::handler::Handler;
 use crate::fault::held::{move_held, touched};
 use crate::fault::in_slot::{leave_slot, map_in_slot, read_in_slot};
 use crate::fault::resident;
 use crate::flights::{Flight, Flights, Waiting};
-use crate::frames::Frames;
+use crate::frames::{Frame, Frames};
 use crate::ids::{FrameId, PageId, SlotId};
 use crate::machine::Machine;
 use crate::page_state::{PageState, PageStates};
@@ -42,6 +45,7 @@ pub struct Engine {
     arrival: Arrival,
     pages: PageStates,
     ram: Ram,
+    blocks: Blocks,
     flights: Flights,
     buffers: Buffers,
     backing: Backing,
@@ -93,6 +97,14 @@ impl Engine {
         }
     }
 
+    /// The block of a page that was never touched, for `Event::Beside` after its fault; empty for other pages.
+    pub fn block_around(&self, page: PageId) -> Range<u32> {
+        match self.pages.find(page) {
+            Some(PageState::Untouched) => self.blocks.around(page),
+            _ => 0..0,
+        }
+    }
+
     /// Takes one event in and issues the commands that follow from it.
     ///
     /// # Panics
@@ -114,6 +126,7 @@ impl Engine {
             Event::Slice => return turn.begin_slice(),
             Event::Released { page } => turn.release(page),
             Event::WillNeed { page } => return turn.will_need(handler, page),
+            Event::Beside { page } => return turn.beside(page),
             Event::ReadOften { page } => return turn.read_often(handler, page),
             Event::Owned { task, page, backed } => return turn.slots().own(task, page, backed),
             Event::Foreground { task } => return turn.slots().foreground(task),
@@ -124,9 +137,9 @@ impl Engine {
     }
 
     fn turn<'a>(&'a mut self, machine: &'a mut dyn Machine) -> Turn<'a> {
-        let Engine { config, arrival, pages, ram, flights, buffers, backing, counts, .. } = self;
+        let Engine { config, arrival, pages, ram, blocks, flights, buffers, backing, counts, .. } = self;
         let (arrival, work) = (*arrival, Work::default());
-        Turn { config, arrival, pages, ram, flights, buffers, backing, counts, machine, work }
+        Turn { config, arrival, pages, ram, blocks, flights, buffers, backing, counts, machine, work }
     }
 }
 
@@ -163,7 +176,10 @@ impl Turn<'_> {
                     leave_slot(self, page);
                 } else {
                     self.counts.true_faults += 1;
-                    self.counts.cold_faults += u64::from(state == PageState::Untouched);
+                    if state == PageState::Untouched {
+                        self.counts.cold_faults += 1;
+                        self.blocks.fault(page, self.pages);
+                    }
                 }
                 handler.begin(self, ticket, Flight::new(Some(task), page, writing));
             }
@@ -266,7 +282,8 @@ impl Turn<'_> {
     /// A prefetch hint for a page in RAM makes it recent (SAP section 3.4: to make pages present moves them in the
     /// LRU list).
     fn renew(&mut self, frame: FrameId) {
-        if self.arrival.is_behind_slice() && self.ram.frames.get(frame).pins == 0 {
+        let Frame { pins, beside, .. } = *self.ram.frames.get(frame);
+        if self.arrival.is_behind_slice() && pins == 0 && !beside {
             let (policy, mut residents) = self.policy_and_residents();
             let renewed = policy.renew_behind_slice(frame, &mut residents);
             self.counts.prefetches_present += u64::from(renewed);

@@ -64,6 +64,14 @@ pub enum Event {
         /// The page.
         page: PageId,
     },
+    /// The page, never touched, is beside one that a task has just touched for the first time
+    /// ([`Engine::block_around`](crate::Engine::block_around)), and may come in with it. Sent only by a machine that
+    /// answers [`Machine::touched`](crate::Machine::touched), and not if the engine has slots that are rewritten in
+    /// place.
+    Beside {
+        /// The page.
+        page: PageId,
+    },
     /// The page must stay in RAM from now on. It must be mapped, in a frame or held in a buffer. Pins nest. The
     /// machine must leave enough frames unpinned: one for each load that can be in flight.
     Pinned {

@@ -39,10 +39,13 @@ pub struct Frame {
     pub dirty: bool,
     /// How often the page is pinned. A policy does not see pinned pages.
     pub pins: u32,
+    /// The page came in beside another one and was not looked at yet. A policy does not see it.
+    pub beside: bool,
 }
 
 impl Frame {
-    const FREE: Frame = Frame { used: Use::Free, mapped: false, referenced: false, dirty: false, pins: 0 };
+    const FREE: Frame =
+        Frame { used: Use::Free, mapped: false, referenced: false, dirty: false, pins: 0, beside: false };
 }
 
 /// All frames.
@@ -53,6 +56,8 @@ pub struct Frames {
     count: usize,
     /// Frames that have been returned.
     free: List,
+    /// Frames whose pages came in beside others, the oldest first.
+    beside: List,
     links: Links,
     pinned: usize,
 }
@@ -60,7 +65,8 @@ pub struct Frames {
 impl Frames {
     /// `n` free frames.
     pub fn new(n: usize) -> Frames {
-        Frames { frames: Vec::with_capacity(n), count: n, free: List::new(), links: Links::new(n), pinned: 0 }
+        let (free, beside) = (List::new(), List::new());
+        Frames { frames: Vec::with_capacity(n), count: n, free, beside, links: Links::new(n), pinned: 0 }
     }
 
     /// How many there are.
@@ -143,6 +149,35 @@ impl Frames {
     pub(crate) fn settle(&mut self, frame: FrameId, page: PageId) {
         debug_assert_eq!(self.frames[frame.index()].used, Use::Reserved);
         self.frames[frame.index()] = Frame { used: Use::Resident(page), ..Frame::FREE };
+    }
+
+    /// A page of zeros is in a reserved frame, beside another page.
+    pub(crate) fn settle_beside(&mut self, frame: FrameId, page: PageId, dirty: bool) {
+        self.settle(frame, page);
+        let state = self.get_mut(frame);
+        (state.mapped, state.dirty, state.beside) = (true, dirty, true);
+        self.beside.push_tail(&mut self.links, frame.index());
+    }
+
+    /// Pages that came in beside others and were not looked at yet.
+    pub(crate) fn beside(&self) -> usize {
+        self.beside.len()
+    }
+
+    /// The oldest of them; it is none of them any more.
+    pub(crate) fn take_beside(&mut self) -> Option<FrameId> {
+        let frame = FrameId::from(self.beside.head()?);
+        self.forget_beside(frame);
+        Some(frame)
+    }
+
+    /// Returns whether the frame was one of them.
+    pub(crate) fn forget_beside(&mut self, frame: FrameId) -> bool {
+        let was = core::mem::take(&mut self.get_mut(frame).beside);
+        if was {
+            self.beside.unlink(&mut self.links, frame.index());
+        }
+        was
     }
 
     pub(crate) fn release(&mut self, frame: FrameId) {

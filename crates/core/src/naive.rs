@@ -217,6 +217,13 @@ impl Machine for Immediate {
                 self.place[page.index()] = Some(place);
                 self.protected[page.index()] = false;
             }
+            Command::Zero { page, frame } => {
+                assert!(!self.table[page.index()].mapped, "mapped twice");
+                self.table[page.index()] = Entry { mapped: true, writable: true, referenced: false, dirty: false };
+                self.place[page.index()] = Some(Place::Frame(frame));
+                self.frames.insert(frame.0, 0);
+                self.protected[page.index()] = false;
+            }
             Command::Resume { task } => self.resumed.push(task),
             Command::CopySlot { page, from, to } => {
                 let value = match from {
@@ -258,5 +265,10 @@ impl Machine for Immediate {
     fn dirty(&mut self, page: PageId) -> bool {
         assert!(self.protected[page.index()] && self.caps.dirty_bit, "the dirty bit may still change");
         self.table[page.index()].dirty
+    }
+
+    fn touched(&mut self, page: PageId) -> bool {
+        let entry = self.table[page.index()];
+        entry.referenced || entry.dirty
     }
 }

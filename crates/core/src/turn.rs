@@ -9,6 +9,7 @@ use crate::buffers::Buffers;
 use crate::command::{Command, Stage, Work};
 use crate::config::Config;
 use crate::counts::Counts;
+use crate::fault::first_touch::Blocks;
 use crate::flights::Flights;
 use crate::frames::Residents;
 use crate::ids::{PageId, SlotId, TaskId};
@@ -24,6 +25,7 @@ pub struct Turn<'a> {
     pub(crate) arrival: Arrival,
     pub(crate) pages: &'a mut PageStates,
     pub(crate) ram: &'a mut Ram,
+    pub(crate) blocks: &'a mut Blocks,
     pub(crate) flights: &'a mut Flights,
     pub(crate) buffers: &'a mut Buffers,
     pub(crate) backing: &'a mut Backing,

@@ -35,6 +35,7 @@ impl Journal {
                     Event::Slice => tag(24, &[since]),
                     Event::Released { page } => tag(7, &[since, page.0.into()]),
                     Event::WillNeed { page } => tag(10, &[since, page.0.into()]),
+                    Event::Beside { page } => tag(27, &[since, page.0.into()]),
                     Event::Pinned { page } => tag(11, &[since, page.0.into()]),
                     Event::Unpinned { page } => tag(12, &[since, page.0.into()]),
                     Event::Owned { task, page, backed: Backed::Anonymous } => {
@@ -73,6 +74,7 @@ impl Journal {
                         &[page.0.into(), kind | u64::from(writable) << 2 | u64::from(referenced) << 3, number.into()],
                     )
                 }
+                Command::Zero { page, frame } => tag(44, &[page.0.into(), frame.0.into()]),
                 Command::Resume { task } => tag(38, &[task.0.into()]),
                 Command::CopySlot { page, from, to } => {
                     tag(42, &[page.0.into(), from.map_or(0, |s| u64::from(s.0) + 1), to.0.into()])
@@ -85,6 +87,7 @@ impl Journal {
                 tag(8, &[page.0.into(), u64::from(value) | u64::from(after == After::Clear) << 1])
             }
             Entry::Dirty { page, value } => tag(9, &[page.0.into(), u64::from(value)]),
+            Entry::Touched { page, value } => tag(30, &[page.0.into(), u64::from(value)]),
             Entry::Thread { thread } => tag(50, &[thread.into()]),
             Entry::Out { now, page } => {
                 tag(area::OUT, &[now.wrapping_sub(self.now), page.0.into()]);
@@ -153,6 +156,7 @@ impl Entries<'_> {
             6 => Some(Event::Failed { transfer: Transfer::Write(PageId(self.index()?)) }),
             7 => Some(Event::Released { page: PageId(self.index()?) }),
             10 => Some(Event::WillNeed { page: PageId(self.index()?) }),
+            27 => Some(Event::Beside { page: PageId(self.index()?) }),
             11 => Some(Event::Pinned { page: PageId(self.index()?) }),
             12 => Some(Event::Unpinned { page: PageId(self.index()?) }),
             13 | 14 => {
@@ -179,6 +183,7 @@ impl Entries<'_> {
                 return Ok(Some(Entry::Referenced { page, after, value: bits & 1 != 0 }));
             }
             9 => return Ok(Some(Entry::Dirty { page: page(self)?, value: self.number()? != 0 })),
+            30 => return Ok(Some(Entry::Touched { page: page(self)?, value: self.number()? != 0 })),
             area::OUT => return Ok(Some(Entry::Out { now: self.now, page: page(self)? })),
             50 => return Ok(Some(Entry::Thread { thread: self.index()? })),
             16..=21 => {
@@ -215,6 +220,7 @@ impl Entries<'_> {
                 };
                 Command::Map { page, place, writable: bits & 4 != 0, referenced: bits & 8 != 0 }
             }
+            44 => Command::Zero { page: page(self)?, frame: FrameId(self.index()?) },
             38 => Command::Resume { task: TaskId(self.index()?) },
             42 => Command::CopySlot {
                 page: page(self)?,

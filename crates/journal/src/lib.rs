@@ -71,6 +71,13 @@ pub enum Entry {
         /// Its value.
         value: bool,
     },
+    /// A page that came in beside another one was looked at.
+    Touched {
+        /// The page.
+        page: PageId,
+        /// Whether it was touched.
+        value: bool,
+    },
 }
 
 /// The result of a replay.
@@ -218,6 +225,12 @@ impl Machine for Journaled<'_> {
     fn dirty(&mut self, page: PageId) -> bool {
         let value = self.machine.dirty(page);
         self.journal.write(&Entry::Dirty { page, value });
+        value
+    }
+
+    fn touched(&mut self, page: PageId) -> bool {
+        let value = self.machine.touched(page);
+        self.journal.write(&Entry::Touched { page, value });
         value
     }
 }

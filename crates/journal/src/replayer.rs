@@ -79,4 +79,11 @@ impl Machine for Replayer<'_> {
         self.replayed.bits += 1;
         matches!(entry, Some(Entry::Dirty { value: true, .. }))
     }
+
+    fn touched(&mut self, page: PageId) -> bool {
+        let is_expected = |e: &Entry| matches!(e, Entry::Touched { page: p, .. } if *p == page);
+        let entry = self.next(&("whether the page was touched", page), is_expected);
+        self.replayed.bits += 1;
+        matches!(entry, Some(Entry::Touched { value: true, .. }))
+    }
 }

@@ -129,4 +129,8 @@ impl Machine for FaultyMachine<'_> {
     fn dirty(&mut self, page: PageId) -> bool {
         self.machine.dirty(page)
     }
+
+    fn touched(&mut self, page: PageId) -> bool {
+        self.machine.touched(page)
+    }
 }

@@ -336,6 +336,10 @@ impl Machine for View<'_> {
                 world.meters.enters(page, place, table);
                 table.map(world.number, page, writable, referenced);
             }
+            Command::Zero { page, .. } => {
+                world.meters.load(page, true);
+                table.map(world.number, page, true, false);
+            }
             Command::CopySlot { .. } => {
                 world.bus.submit(world.clock.now, world.config.collect.copy, None, world.class);
             }
@@ -363,5 +367,9 @@ impl Machine for View<'_> {
 
     fn dirty(&mut self, page: PageId) -> bool {
         self.table.dirty(self.world.number, page)
+    }
+
+    fn touched(&mut self, page: PageId) -> bool {
+        self.table.referenced(self.world.number, page, After::Keep)
     }
 }

@@ -5,6 +5,7 @@ use crate::backing::Backing;
 use crate::buffers::Buffers;
 use crate::config::{Below, Config, ConfigError};
 use crate::counts::Counts;
+use crate::fault::first_touch::Blocks;
 use crate::fault::handler::Handler;
 use crate::flights::Flights;
 use crate::page_state::{PageStates, NUMBERS};
@@ -55,6 +56,7 @@ impl Builder {
         Ok(Engine {
             pages: PageStates::new(pages),
             ram: Ram::new(&config, policy),
+            blocks: Blocks::new(frames),
             // With a frame for each fault in flight, a search always finds one.
             flights: Flights::new(buffers.min(frames), tasks),
             buffers: Buffers::new(buffers, handler.needs_xip),

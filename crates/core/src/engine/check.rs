@@ -24,7 +24,8 @@ impl Engine {
         }
         let pages = self.pages.iter().filter(|s| matches!(s, PageState::Resident(_))).count();
         assert_eq!(pages, resident, "a page claims a frame that is not its own");
-        assert_eq!(self.ram.choices() + self.frames().pinned(), resident, "the policy has lost count of its frames");
+        let known = self.ram.choices() + self.frames().pinned() + self.frames().beside();
+        assert_eq!(known, resident, "the policy has lost count of its frames");
         let (flying, waiting) = self.flights.check();
         let reserved = self.flights.iter().filter(|f| f.frame.is_some()).count();
         assert_eq!(self.frames().free() + reserved + resident, self.config.frames, "a frame has leaked");

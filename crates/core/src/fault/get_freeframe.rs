@@ -5,6 +5,7 @@
 //! for its frame first.
 
 use super::evict::{evict, evict_one};
+use super::first_touch::{untouched, LOOKS};
 use super::low_memory::relieve;
 use crate::command::Stage;
 use crate::ids::{FrameId, Ticket};
@@ -37,13 +38,19 @@ fn end_search(turn: &mut Turn<'_>) {
 /// Evicts a batch, until the search's budget is spent. The first victim's frame goes to the fault; the other frames are
 /// free.
 fn evict_batch(turn: &mut Turn<'_>) -> FrameId {
-    let frame = evict_one(turn, false).expect("a frame is free, or the policy holds one");
+    let mut looks = LOOKS;
+    let frame = free_one(turn, &mut looks, false).expect("a frame is free, or a page can leave");
     turn.ram.frames.hand_over(frame);
     for _ in 1..turn.config.evict_batch {
-        let Some(other) = evict_one(turn, true) else { break };
+        let Some(other) = free_one(turn, &mut looks, true) else { break };
         turn.ram.frames.release(other);
     }
     frame
+}
+
+/// The frame of a page that nobody has written to, or of the policy's victim, or of `another` one.
+fn free_one(turn: &mut Turn<'_>, looks: &mut usize, another: bool) -> Option<FrameId> {
+    untouched(turn, looks).or_else(|| evict_one(turn, another))
 }
 
 /// A free frame, or the frame of a page that the running slice has not touched; `None` if there is neither.

@@ -14,6 +14,7 @@ impl Faults {
             work.start_loads(todo);
             work.move_pages(todo);
             work.evict(todo);
+            work.put_zeros(todo);
             let victims = todo.laps.lap(Stage::GetFreeframe);
             work.finish_loads(todo, victims);
             todo.laps.lap(Stage::LoadStopover);

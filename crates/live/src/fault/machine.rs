@@ -19,16 +19,19 @@
 use std::ops::Range;
 
 use coldframe_core::{After, Command, Machine, PageId, Place, SlotId};
-use coldframe_journal::Entry;
+use coldframe_journal::Entry as Journal;
 
 use crate::page::pages::{Owner, Where};
 use crate::record::journal::JournalFile;
 use crate::stats::Stats;
 use crate::swap::area::Reported;
-use crate::sys::{self, fatal};
+use crate::sys::{self, fatal, Entry};
 use crate::task::{CopyIn, Load, Move, Todo, Victim, MOVES, VICTIMS};
 use crate::work::Work;
 use crate::PAGE;
+
+/// Entries of the page map that are looked at together.
+const LOOK: usize = 64;
 
 /// The part of the machine that the engine's lock guards.
 pub struct UnderLock {
@@ -62,6 +65,8 @@ pub struct Linux<'a> {
     /// Other events follow at once, and their loads go to the device together.
     more_follow: bool,
     last: LastCommands,
+    /// The page map from this page on, as far as it was looked at.
+    map: (usize, [Entry; LOOK]),
 }
 
 /// The last command of each kind in this event: commands for a page come in a row.
@@ -77,10 +82,11 @@ struct LastCommands {
 
 impl<'a> Linux<'a> {
     pub fn new(work: &'a Work, under_lock: &'a mut UnderLock, todo: &'a mut Todo, more_follow: bool) -> Linux<'a> {
-        Linux { work, under_lock, todo, more_follow, last: LastCommands::default() }
+        let map = (usize::MAX, [Entry::default(); LOOK]);
+        Linux { work, under_lock, todo, more_follow, last: LastCommands::default(), map }
     }
 
-    fn journal(&mut self, entry: Entry) {
+    fn journal(&mut self, entry: Journal) {
         if let Some(journal) = &mut self.under_lock.journal {
             journal.write(&entry);
         }
@@ -185,6 +191,25 @@ impl<'a> Linux<'a> {
         self.work.log().copy(page, to, scratch, self.work.pages(), self.work.stats);
     }
 
+    /// Takes a page that came in beside another one, if it is still zeros. Writes to it fault then.
+    fn is_untouched(&mut self, page: usize) -> bool {
+        let was = self.seize(page, |was| was.is_mapped().then_some(Where::Leaving));
+        let (first, entries) = &mut self.map;
+        if page.wrapping_sub(*first) >= LOOK {
+            let many = (self.work.memory.space.pages - page).min(LOOK);
+            let looked = self.work.memory.page_map.get().look(self.work.memory.address(page), &mut entries[..many]);
+            self.work.memory.must(looked, "find out whether a page was touched (/proc/self/pagemap)", page);
+            *first = page;
+        }
+        let (entry, scratch) = (entries[page - *first], self.work.tasks().get(self.todo.task).scratch());
+        let untouched = self.work.memory.is_zeros(page, entry, scratch);
+        match untouched {
+            true => self.last.protected = Some((page, Where::Clean)),
+            false => self.work.pages().release(page, self.owner(), was),
+        }
+        untouched
+    }
+
     fn map(&mut self, page: usize) {
         let write = self.todo.fault == Some((page, true));
         match self.last.moved.take() {
@@ -212,7 +237,7 @@ impl<'a> Linux<'a> {
 
 impl Machine for Linux<'_> {
     fn issue(&mut self, command: Command) {
-        self.journal(Entry::Command(command));
+        self.journal(Journal::Command(command));
         match command {
             Command::Stage { work, .. } => Stats::add(&self.work.stats.walk_sum, work.walk.0),
             Command::Load { ticket, page, into, from: _from } => {
@@ -247,6 +272,16 @@ impl Machine for Linux<'_> {
             Command::Map { page, place, .. } => {
                 fatal::stop(format_args!("internal error: page {} is mapped at {place:?}", page.0))
             }
+            Command::Zero { page, .. } => {
+                let page = page.index();
+                match self.take(page) {
+                    true => {
+                        self.work.memory.count_in(1);
+                        self.work.pages().release(page, self.owner(), Where::Dirty);
+                    }
+                    false => self.todo.zeros.push(page),
+                }
+            }
             Command::Kill { .. } => {
                 fatal::stop(format_args!("internal error: {command:?}, but there are no slots to run out of"))
             }
@@ -263,7 +298,13 @@ impl Machine for Linux<'_> {
 
     fn dirty(&mut self, page: PageId) -> bool {
         let value = self.last.protected.is_some_and(|(p, was)| p == page.index() && was != Where::Clean);
-        self.journal(Entry::Dirty { page, value });
+        self.journal(Journal::Dirty { page, value });
+        value
+    }
+
+    fn touched(&mut self, page: PageId) -> bool {
+        let value = !self.is_untouched(page.index());
+        self.journal(Journal::Touched { page, value });
         value
     }
 }

@@ -1,5 +1,6 @@
 //! Serves a fault: looks at its page, reports it to the engine, carries out what follows.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use coldframe_core::{Access, Event, PageId, Stage, TaskId};
@@ -11,7 +12,7 @@ use crate::stats::Stats;
 use crate::swap::log::SEGMENT;
 use crate::sys::lock::Guard;
 use crate::sys::{self, fatal};
-use crate::task::Laps;
+use crate::task::{Laps, Todo};
 use crate::PAGE;
 
 /// The state of the page when the fault was reported.
@@ -122,8 +123,10 @@ impl Faults {
         let access = if write { Access::Write } else { Access::Read };
         let event = Event::Fault { task: TaskId::from(number), page: PageId::from(page), access };
         let ahead = if is_aside { Ahead::default() } else { self.ahead(&mut decider, page) };
+        let block = if self.work.takes_blocks() { decider.engine().block_around(page.into()) } else { 0..0 };
         decider.deliver(&self.work, todo, event);
         ahead.pages[..ahead.len].iter().for_each(|page| decider.wish(&self.work, todo, page.index()));
+        self.bring_beside(&mut decider, todo, page, block);
         drop(decider);
         self.carry_out(todo);
         let requested = std::mem::take(&mut todo.requested_at);
@@ -138,6 +141,22 @@ impl Faults {
         self.gate.leave();
         self.work.tasks().free.give(number);
         true
+    }
+
+    /// The page is touched for the first time: what is untouched of its block and of its mapping may come in with it.
+    fn bring_beside(&self, decider: &mut Decider, todo: &mut Todo, page: usize, block: Range<u32>) {
+        let extent = if block.is_empty() { None } else { self.space().extent_of(page) };
+        let Range { start, end } = extent.unwrap_or_default();
+        for other in start.max(block.start as usize)..end.min(block.end as usize) {
+            let new = match self.pages().get(other) {
+                Where::Nowhere => self.memory().begin(other),
+                state => state == Where::Out && self.pages().slot(other).is_none() && !self.work.log().has_slot(other),
+            };
+            let event = Event::Beside { page: PageId::from(other) };
+            if new && other != page && decider.engine().accepts(&event) {
+                decider.deliver(&self.work, todo, event);
+            }
+        }
     }
 
     /// The engine's lock, if the page still needs a fault.

@@ -12,12 +12,13 @@ pub mod extents;
 pub mod kernel_owned;
 pub mod space;
 
+use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use crate::page::pages::{Pages, Where};
 use crate::stats::Stats;
-use crate::sys::{self, fatal, Errno, High, Own, OwnMemory, Sys, Uffd};
+use crate::sys::{self, fatal, Entry, Errno, High, Own, OwnMemory, PageMap, Sys, Uffd};
 use crate::{LiveError, PAGE};
 use budget::{Reserve, Sharing};
 use kernel_owned::KernelOwned;
@@ -33,6 +34,7 @@ pub struct Memory {
     /// This process, as the call that drops pages names it.
     pidfd: Own<High>,
     file: Own<OwnMemory>,
+    pub page_map: Own<PageMap>,
     /// Grows with each fork.
     epoch: AtomicU32,
     resident: AtomicUsize,
@@ -56,6 +58,7 @@ impl Memory {
         uffd: Uffd,
         reserve: Reserve,
         kernel_owned: KernelOwned,
+        page_map: PageMap,
         stats: &'static Stats,
     ) -> Result<Memory, LiveError> {
         Ok(Memory {
@@ -64,6 +67,7 @@ impl Memory {
             uffd: Own::new(uffd),
             pidfd: Own::new(own_pidfd()?),
             file: Own::new(OwnMemory::open()),
+            page_map: Own::new(page_map),
             epoch: AtomicU32::new(0),
             resident: AtomicUsize::new(0),
             reserve,
@@ -164,6 +168,31 @@ impl Memory {
         self.note_epoch(page);
         self.count_in(1);
         !there
+    }
+
+    /// Puts zeros into a range of absent pages with one call.
+    pub fn put_zeros(&self, range: Range<usize>) {
+        let pages = self.space.pages_of(&range);
+        self.must(self.uffd().zero(range), "put zeros into place (UFFDIO_ZEROPAGE)", pages.start);
+        self.count_in(pages.len());
+        pages.for_each(|page| self.note_epoch(page));
+    }
+
+    /// Whether a page of zeros was not written to since. If so, it stays protected. `entry` is what the page map has of
+    /// it; `scratch` is a page. Only for its owner.
+    pub fn is_zeros(&self, page: usize, entry: Entry, scratch: usize) -> bool {
+        if !entry.may_be_zeros() {
+            return false;
+        }
+        self.protect(page);
+        // SAFETY: the caller's page.
+        let read = unsafe { self.file.get().peek(self.address(page), scratch) };
+        // SAFETY: as above.
+        let zeros = read.is_ok() && unsafe { &*(scratch as *const [u64; PAGE / 8]) }.iter().all(|word| *word == 0);
+        if !zeros {
+            self.unprotect(page);
+        }
+        zeros
     }
 
     /// Maps a page where it is in slow memory; writes to it fault.
@@ -297,6 +326,7 @@ impl Memory {
         unsafe {
             *self.pidfd.renew() = pidfd;
             *self.file.renew() = OwnMemory::open();
+            *self.page_map.renew() = PageMap::open();
         }
         Ok(())
     }

@@ -8,9 +8,11 @@
 
 use std::ops::Range;
 
+use coldframe_core::{Event, PageId};
+
 use crate::fault::Faults;
 use crate::page::pages::Where;
-use crate::sys::{self, fatal, Signals, Sys};
+use crate::sys::{self, fatal, Entry, Signals, Sys};
 use crate::PAGE;
 
 /// Pages that are looked at, and given to the engine, at a time.
@@ -66,19 +68,28 @@ impl Faults {
 
     fn adopt(&self, range: Range<usize>) -> Sys<()> {
         for start in range.clone().step_by(STEP * PAGE) {
-            let mut there = [0u64; STEP];
+            let mut there = [Entry::default(); STEP];
             let there = &mut there[..(range.end - start).div_ceil(PAGE).min(STEP)];
-            self.memory().kernel_owned.look(start, there)?;
+            self.memory().page_map.get().look(start, there)?;
             let first = self.space().pages_of(&(start..start)).start;
-            let there = there.iter().enumerate().filter(|(_, there)| **there != 0).map(|(i, _)| first + i);
-            self.with_task(|_, todo| {
-                there.filter(|page| self.adopted(*page)).for_each(|page| todo.note_unevicted(page))
+            let there = there.iter().enumerate().filter(|(_, there)| there.has_content()).map(|(i, _)| first + i);
+            self.with_task(|decider, todo| {
+                for page in there.filter(|page| self.adopted(*page)) {
+                    let event = Event::Beside { page: PageId::from(page) };
+                    if decider.engine().accepts(&event) {
+                        decider.deliver(&self.work, todo, event);
+                    }
+                    if self.pages().get(page) == Where::Unevicted {
+                        todo.note_unevicted(page);
+                    }
+                }
             });
         }
         Ok(())
     }
 
-    /// The page is there, and the engine gets a fault of it. False: a fault of the program's was faster.
+    /// The page is there, and the engine gets it, beside no other; if it has no frame, by a fault. False: a fault of the
+    /// program's was faster.
     fn adopted(&self, page: usize) -> bool {
         let mut new = false;
         self.space().touch(page, || {

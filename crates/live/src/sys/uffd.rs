@@ -76,6 +76,7 @@ const COPY_DONTWAKE: u64 = 1;
 const COPY_WP: u64 = 2;
 const MOVE_DONTWAKE: u64 = 1;
 const CONTINUE_DONTWAKE: u64 = 1;
+const ZERO_DONTWAKE: u64 = 1;
 const CONTINUE_WP: u64 = 2;
 /// The most nanoseconds that a reader polls for one message: some wakes of a virtual processor. A guess.
 const POLL_NS: u64 = 100_000;
@@ -183,6 +184,27 @@ impl Uffd {
         let mode = COPY_DONTWAKE | if protected { COPY_WP } else { 0 };
         let (dst, src, len) = (to as u64, from as u64, crate::PAGE as u64);
         retry(|| ioctl(&self.fd, ioctl::UFFDIO_COPY, &mut k::uffdio_copy { dst, src, len, mode, copy: 0 }))
+    }
+
+    /// Puts zeros into absent pages, with one call if they are in one mapping of the kernel's; wakes no thread. Pages that
+    /// are there stay.
+    pub fn zero(&self, mut range: Range<usize>) -> Sys<()> {
+        crate::sys::pause::here();
+        let mut most = range.len();
+        while !range.is_empty() {
+            let part = kernel_range(range.start..range.end.min(range.start + most));
+            let mut ask = k::uffdio_zeropage { range: part, mode: ZERO_DONTWAKE, zeropage: 0 };
+            let done = ioctl(&self.fd, ioctl::UFFDIO_ZEROPAGE, &mut ask);
+            match done {
+                Ok(()) => range.start += part.len as usize,
+                Err(_) if ask.zeropage > 0 => range.start += ask.zeropage as usize,
+                Err(Errno::EXIST) => range.start += crate::PAGE,
+                Err(Errno::AGAIN) => give_way(),
+                Err(_) if most > crate::PAGE => most = crate::PAGE,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// Moves a page of this process to an empty place; wakes no thread. EBUSY if the frame is shared or pinned.

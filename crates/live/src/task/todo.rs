@@ -2,7 +2,7 @@
 
 use coldframe_core::{Stage, Ticket};
 
-use super::{LOADS, MOVES, VICTIMS};
+use super::{BLOCK, LOADS, MOVES, VICTIMS};
 use crate::sys;
 
 /// Pages of one task that cannot leave, at most.
@@ -91,6 +91,8 @@ pub struct Todo {
     pub fault: Option<(usize, bool)>,
     pub loads: Vec<Load>,
     pub copies: Vec<CopyIn>,
+    /// Untouched pages that come in as zeros, in order.
+    pub zeros: Vec<usize>,
     pub moves: Vec<Move>,
     pub victims: Vec<Victim>,
     /// Pages that could not leave; the engine believes that they are gone.
@@ -162,6 +164,7 @@ impl Todo {
             fault: None,
             loads: Vec::with_capacity(LOADS),
             copies: Vec::with_capacity(LOADS),
+            zeros: Vec::with_capacity(BLOCK),
             moves: Vec::with_capacity(MOVES),
             victims: Vec::with_capacity(VICTIMS),
             unevicted: Vec::with_capacity(UNEVICTED_MAX),
@@ -181,7 +184,7 @@ impl Todo {
     }
 
     pub fn done(&self) -> bool {
-        let lists = [self.loads.is_empty(), self.copies.is_empty(), self.moves.is_empty(), self.victims.is_empty()];
-        lists.iter().all(|empty| *empty)
+        let lists = [self.copies.is_empty(), self.zeros.is_empty(), self.moves.is_empty(), self.victims.is_empty()];
+        self.loads.is_empty() && lists.iter().all(|empty| *empty)
     }
 }

@@ -98,6 +98,12 @@ impl Work {
         self.recording.get().as_ref()
     }
 
+    /// Whether first touches come in blocks. A recording has each of them, and so has a swap area.
+    pub fn takes_blocks(&self) -> bool {
+        let watched = self.exact || self.recording().is_some();
+        !watched && !self.memory.space.is_of_file() && self.memory.page_map.get().is_open()
+    }
+
     /// Buffers that can be used again, into `spare`, which is empty.
     pub fn take_returned(&self, spare: &mut Vec<usize>) {
         std::mem::swap(spare, &mut *self.returned.lock());

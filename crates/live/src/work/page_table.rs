@@ -24,6 +24,12 @@ impl Work {
         }
     }
 
+    /// Untouched pages come in, as zeros.
+    pub fn put_zeros(&self, todo: &mut Todo) {
+        self.memory.space.runs(todo.zeros.iter().copied()).for_each(|range| self.memory.put_zeros(range));
+        todo.zeros.drain(..).for_each(|page| self.pages().release(page, Owner::task(todo.task), Where::Unsure));
+    }
+
     fn copy_one(&self, todo: &mut Todo, copy: CopyIn) {
         let CopyIn { page, from, write, content } = copy;
         // By hash if pages are often written to, and in a recording, which examines each page that leaves.
@@ -85,6 +91,8 @@ impl Work {
         } else if let Some(i) = todo.copies.iter().position(|copy| copy.page == page) {
             let copy = todo.copies.swap_remove(i);
             self.copy_one(todo, copy);
+        } else if todo.zeros.contains(&page) {
+            self.put_zeros(todo);
         } else {
             fatal::stop(format_args!("internal error: page {page} is this task's, which has nothing noted for it"));
         }
