@@ -24,7 +24,7 @@ use crate::{LiveError, Options, Snapshot, PAGE};
 ///   process, and the library calls [`Pager::end`] just before.
 /// - **memory**: [`Pager::anonymous`] makes a [`Region`]. Who manages memory himself calls [`Pager::map_at`] or
 ///   [`Pager::map_foreign`] first, then [`Pager::note`], [`Pager::discard`], [`Pager::will_need`], [`Pager::pin`] and
-///   [`Pager::unpin`] for mapped ranges, then [`Pager::unmap`]. Any thread may call them, but no signal handler that
+///   [`Pager::unpin`] for mapped ranges, then [`Pager::unmap`] or [`Pager::keep`]. Any thread may call them, but no signal handler that
 ///   has interrupted one of them.
 /// - **forks**: for a program, the library calls [`Pager::fork_prepare`], and after the fork [`Pager::fork_parent`] or
 ///   [`Pager::fork_child`] in the same thread. Between them nothing else of the pager may be called, and no page
@@ -84,6 +84,21 @@ impl Pager {
     pub fn unmap(&self, range: Range<usize>) -> Result<(), LiveError> {
         let _signals = Signals::block();
         self.inner.faults.unmap(&range).map_err(|e| LiveError::os("give memory back", e))
+    }
+
+    /// As `unmap`, for a block that the program has freed and may soon want again: it may be kept for a while.
+    ///
+    /// # Errors
+    /// As for `unmap`.
+    pub fn keep(&self, range: Range<usize>) -> Result<(), LiveError> {
+        let _signals = Signals::block();
+        self.inner.faults.keep(range).map_err(|e| LiveError::os("give memory back", e))
+    }
+
+    /// A kept block of at least `len` bytes, hardly longer, at a multiple of `align`. Its content is anything.
+    pub fn take_kept(&self, len: usize, align: usize) -> Option<Range<usize>> {
+        let _signals = Signals::block();
+        self.inner.faults.take_kept(len, align)
     }
 
     /// Lets the kernel put a mapping of the program itself into a range of the span, replacing whatever is there.

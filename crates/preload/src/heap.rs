@@ -1,6 +1,6 @@
 //! The program's heap. Blocks below 4 MiB come from mimalloc, in arenas of managed memory. Larger blocks are managed
-//! mappings of their own. They are unmapped as soon as they are freed, so that their bytes are never written to a
-//! device.
+//! mappings of their own. When they are freed, the pager keeps them for the next ones of their size; their bytes are never
+//! written to a device.
 //!
 //! ```text
 //! the span, in units of 32 MiB:  | arena: two units | direct blocks, mmap | arena | free ...
@@ -154,14 +154,18 @@ pub fn none() -> *mut c_void {
     null_mut()
 }
 
-/// A block with its own mapping, with room to grow to `room`.
-fn direct(len: usize, align: usize, room: usize) -> *mut c_void {
+/// A block with its own mapping, with room to grow to `room`; `zeros`: of zeros.
+fn direct(len: usize, align: usize, room: usize, zeros: bool) -> *mut c_void {
     let _inside = gate::enter();
     let (Some(len), Some(room)) = (len.checked_next_multiple_of(PAGE), room.checked_next_multiple_of(PAGE)) else {
         return none();
     };
     let map = |mapped| Some((memory::map(mapped, align.max(PAGE)).map_err(|e| say::full(&e)).ok()?, mapped));
-    let Some((at, mapped)) = (if room > len { map(room).or_else(|| map(len)) } else { map(len) }) else {
+    let kept = memory::take_kept(room, align.max(PAGE)).map(|kept| (kept.start, kept.len()));
+    if let Some((at, mapped)) = kept.filter(|_| zeros) {
+        memory::discard(at..at + mapped);
+    }
+    let Some((at, mapped)) = kept.or_else(|| map(room)).or_else(|| if room > len { map(len) } else { None }) else {
         return none();
     };
     REGISTRY.with(|blocks| blocks.insert(at, Direct { len, mapped }));
@@ -175,7 +179,7 @@ pub fn allocate(size: usize) -> *mut c_void {
             unsafe { mi::mi_malloc(size.max(LEAST)) }
         }),
         _ if size > isize::MAX as usize => none(),
-        _ => direct(size, PAGE, size),
+        _ => direct(size, PAGE, size, false),
     }
 }
 
@@ -186,7 +190,8 @@ pub fn zeroed(count: usize, size: usize) -> *mut c_void {
             // SAFETY: any size may be asked for.
             unsafe { mi::mi_zalloc(bytes.max(LEAST)) }
         }),
-        Some(bytes) => allocate(bytes),
+        Some(bytes) if bytes > isize::MAX as usize => none(),
+        Some(bytes) => direct(bytes, PAGE, bytes, true),
     }
 }
 
@@ -200,7 +205,7 @@ pub fn aligned(align: usize, size: usize) -> *mut c_void {
     }
     match size > isize::MAX as usize {
         true => none(),
-        false => direct(size.max(1), align, size.max(1)),
+        false => direct(size.max(1), align, size.max(1), false),
     }
 }
 
@@ -224,7 +229,7 @@ pub unsafe fn free(block: *mut c_void) {
     } else {
         match REGISTRY.with(|blocks| blocks.remove(&(block as usize))) {
             // This function cannot report that the kernel refused.
-            Some(Direct { mapped, .. }) => _ = pins::unmap(block as usize..block as usize + mapped),
+            Some(Direct { mapped, .. }) => _ = pins::keep(block as usize..block as usize + mapped),
             None => match behind(&next::FREE) {
                 // SAFETY: of that name, and of that type.
                 Some(theirs) => unsafe { call_at!(theirs, (block)) },
@@ -264,7 +269,7 @@ pub unsafe fn reallocate(block: *mut c_void, size: usize) -> *mut c_void {
         // SAFETY: as above; a block of mimalloc's.
         return match size {
             0..DIRECT => from_arena(|| unsafe { mi::mi_realloc(block, size.max(LEAST)) }),
-            _ => moved(unsafe { usable_size(block) }, direct(size, PAGE, size)),
+            _ => moved(unsafe { usable_size(block) }, direct(size, PAGE, size, true)),
         };
     }
     let _inside = gate::enter();
@@ -291,7 +296,7 @@ pub unsafe fn reallocate(block: *mut c_void, size: usize) -> *mut c_void {
         return block;
     }
     // A move loads the whole block. Room to grow costs only addresses and makes moves rare.
-    moved(old.len, direct(size, PAGE, size.saturating_mul(2)))
+    moved(old.len, direct(size, PAGE, size.saturating_mul(2), true))
 }
 
 /// # Safety

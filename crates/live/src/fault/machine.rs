@@ -19,13 +19,13 @@
 use std::ops::Range;
 
 use coldframe_core::{After, Command, Machine, PageId, Place, SlotId};
-use coldframe_journal::Entry as Journal;
+use coldframe_journal::Entry;
 
 use crate::page::pages::{Owner, Where};
 use crate::record::journal::JournalFile;
 use crate::stats::Stats;
 use crate::swap::area::Reported;
-use crate::sys::{self, fatal, Entry};
+use crate::sys::{self, fatal, MapEntry};
 use crate::task::{CopyIn, Load, Move, Todo, Victim, MOVES, VICTIMS};
 use crate::work::Work;
 use crate::PAGE;
@@ -66,7 +66,7 @@ pub struct Linux<'a> {
     more_follow: bool,
     last: LastCommands,
     /// The page map from this page on, as far as it was looked at.
-    map: (usize, [Entry; LOOK]),
+    map: (usize, [MapEntry; LOOK]),
 }
 
 /// The last command of each kind in this event: commands for a page come in a row.
@@ -82,11 +82,11 @@ struct LastCommands {
 
 impl<'a> Linux<'a> {
     pub fn new(work: &'a Work, under_lock: &'a mut UnderLock, todo: &'a mut Todo, more_follow: bool) -> Linux<'a> {
-        let map = (usize::MAX, [Entry::default(); LOOK]);
+        let map = (usize::MAX, [MapEntry::default(); LOOK]);
         Linux { work, under_lock, todo, more_follow, last: LastCommands::default(), map }
     }
 
-    fn journal(&mut self, entry: Journal) {
+    fn journal(&mut self, entry: Entry) {
         if let Some(journal) = &mut self.under_lock.journal {
             journal.write(&entry);
         }
@@ -237,7 +237,7 @@ impl<'a> Linux<'a> {
 
 impl Machine for Linux<'_> {
     fn issue(&mut self, command: Command) {
-        self.journal(Journal::Command(command));
+        self.journal(Entry::Command(command));
         match command {
             Command::Stage { work, .. } => Stats::add(&self.work.stats.walk_sum, work.walk.0),
             Command::Load { ticket, page, into, from: _from } => {
@@ -298,13 +298,13 @@ impl Machine for Linux<'_> {
 
     fn dirty(&mut self, page: PageId) -> bool {
         let value = self.last.protected.is_some_and(|(p, was)| p == page.index() && was != Where::Clean);
-        self.journal(Journal::Dirty { page, value });
+        self.journal(Entry::Dirty { page, value });
         value
     }
 
     fn touched(&mut self, page: PageId) -> bool {
         let value = !self.is_untouched(page.index());
-        self.journal(Journal::Touched { page, value });
+        self.journal(Entry::Touched { page, value });
         value
     }
 }

@@ -9,6 +9,7 @@
 
 pub mod budget;
 pub mod extents;
+pub mod kept;
 pub mod kernel_owned;
 pub mod space;
 
@@ -18,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use crate::page::pages::{Pages, Where};
 use crate::stats::Stats;
-use crate::sys::{self, fatal, Entry, Errno, High, Own, OwnMemory, PageMap, Sys, Uffd};
+use crate::sys::{self, fatal, Errno, High, MapEntry, Own, OwnMemory, PageMap, Sys, Uffd};
 use crate::{LiveError, PAGE};
 use budget::{Reserve, Sharing};
 use kernel_owned::KernelOwned;
@@ -44,6 +45,8 @@ pub struct Memory {
     /// This process does not page: the memory is as any other.
     plain: AtomicBool,
     pub kernel_owned: KernelOwned,
+    /// Whether a kept block may have pages in RAM.
+    pub kept_full: AtomicBool,
     pub stats: &'static Stats,
 }
 
@@ -74,6 +77,7 @@ impl Memory {
             sharing: Sharing::default(),
             plain: AtomicBool::new(false),
             kernel_owned,
+            kept_full: AtomicBool::new(false),
             stats,
         })
     }
@@ -180,7 +184,7 @@ impl Memory {
 
     /// Whether a page of zeros was not written to since. If so, it stays protected. `entry` is what the page map has of
     /// it; `scratch` is a page. Only for its owner.
-    pub fn is_zeros(&self, page: usize, entry: Entry, scratch: usize) -> bool {
+    pub fn is_zeros(&self, page: usize, entry: MapEntry, scratch: usize) -> bool {
         if !entry.may_be_zeros() {
             return false;
         }

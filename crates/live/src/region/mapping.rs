@@ -120,6 +120,7 @@ impl Faults {
             let opened = if protection & ALL == 0 { 0 } else { pages };
             // SAFETY: the range is free, or as new.
             unsafe { space::prepare(range)? };
+            self.make_room(opened);
             if !self.is_kernel_owned(opened) {
                 self.watch_all()?;
                 self.memory().uffd().register(range.clone())?;
@@ -155,7 +156,7 @@ impl Faults {
 
     /// Removes whatever is mapped in a range. `free`: a free mapping takes its place; otherwise the caller puts
     /// something there.
-    fn close(&self, range: &Range<usize>, free: bool) -> Sys<()> {
+    pub(super) fn close(&self, range: &Range<usize>, free: bool) -> Sys<()> {
         let there = self.space().extents().remove(range.clone());
         for (part, kind) in there.iter().filter(|_| !self.memory().is_plain()) {
             if let Kind::Managed(manner) = kind {

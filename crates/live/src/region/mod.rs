@@ -6,6 +6,7 @@
 //! This room knows neither threads nor forks.
 
 mod content;
+mod kept;
 pub mod mapping;
 mod take_over;
 mod unpaged;

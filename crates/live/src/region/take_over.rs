@@ -12,7 +12,7 @@ use coldframe_core::{Event, PageId};
 
 use crate::fault::Faults;
 use crate::page::pages::Where;
-use crate::sys::{self, fatal, Entry, Signals, Sys};
+use crate::sys::{self, fatal, MapEntry, Signals, Sys};
 use crate::PAGE;
 
 /// Pages that are looked at, and given to the engine, at a time.
@@ -39,6 +39,7 @@ impl Faults {
         let _changing = self.space().changing();
         let closed = self.space().managed_within(range.clone()).into_iter().filter(|(_, manner)| !manner.opened);
         let more = closed.map(|(part, _)| part.len() / PAGE).sum();
+        self.make_room(more);
         if !self.is_kernel_owned(more) {
             return self.watch_all();
         }
@@ -68,7 +69,7 @@ impl Faults {
 
     fn adopt(&self, range: Range<usize>) -> Sys<()> {
         for start in range.clone().step_by(STEP * PAGE) {
-            let mut there = [Entry::default(); STEP];
+            let mut there = [MapEntry::default(); STEP];
             let there = &mut there[..(range.end - start).div_ceil(PAGE).min(STEP)];
             self.memory().page_map.get().look(start, there)?;
             let first = self.space().pages_of(&(start..start)).start;

@@ -25,9 +25,9 @@ pub struct PageMap {
 
 /// What the map says of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Entry(u64);
+pub struct MapEntry(u64);
 
-impl Entry {
+impl MapEntry {
     pub fn has_content(self) -> bool {
         self.0 & (IN_RAM | SWAPPED) != 0 && self.0 & GUARD == 0
     }
@@ -50,7 +50,7 @@ impl PageMap {
     }
 
     /// The entries of the pages from `address` on.
-    pub fn look(&self, address: usize, entries: &mut [Entry]) -> Sys<()> {
+    pub fn look(&self, address: usize, entries: &mut [MapEntry]) -> Sys<()> {
         let (file, len) = (self.file.as_ref().map_or(-1, |file| file.as_raw_fd()), size_of_val(entries));
         let mut done = 0;
         while done < len {
