@@ -62,6 +62,9 @@ fn lane(pager: &Pager, plan: &Plan, number: usize, pages: usize, sample: f64) ->
     let config = LaneConfig { evict_batch: engine.evict_batch, caps: engine.caps, ..config };
     let mut lane = Lane::new(&config, number as u32, pages, 1)?;
     lane.set_read_ahead(pager.read_ahead);
+    if sample == 1.0 {
+        lane.set_blocks();
+    }
     lane.note_sources((BUFFERED as f64 * sample).round() as u32);
     Ok(lane)
 }
@@ -75,7 +78,11 @@ fn pass(
 ) -> Result<Vec<Counts>, AnswerError> {
     let pages = process.pages.len();
     let mut numbers = Numbering::new(0);
-    process.pages.iter().for_each(|page| _ = numbers.number(0, *page));
+    // The lanes number pages in the order of their addresses.
+    let mut sorted: Vec<usize> = (0..pages).collect();
+    sorted.sort_unstable_by_key(|page| process.pages[*page]);
+    let mut place = vec![0; pages];
+    sorted.iter().for_each(|page| place[*page] = numbers.number(0, process.pages[*page]));
     let mut table = PageTable::new(pages, plans.len());
     let masks = table.masks();
     let made = plans.iter().enumerate().map(|(i, plan)| lane(pager, plan, i, pages, sample));
@@ -84,20 +91,21 @@ fn pass(
     for (i, row) in process.rows.iter().enumerate() {
         while let Some((_, gone)) = released.next_if(|(at, _)| *at <= i) {
             for lane in &mut lanes {
-                gone.iter().for_each(|page| lane.tell(&mut table, Event::Released { page: PageId(*page) }));
+                gone.iter()
+                    .for_each(|page| lane.tell(&mut table, Event::Released { page: PageId(place[*page as usize]) }));
             }
         }
         let (page, writing) = ((row >> 1) as usize, row & 1 == 1);
-        let kind = PageRef::new(page as u32, writing, false).kind();
-        if table.hit(&masks, page, kind) {
+        let (dense, kind) = (place[page], PageRef::new(page as u32, writing, false).kind());
+        if table.hit(&masks, dense as usize, kind) {
             continue;
         }
-        let mut missing = table.miss(&masks, page, kind);
+        let mut missing = table.miss(&masks, dense as usize, kind);
         faults(page);
         while missing != 0 {
             let lane = &mut lanes[missing.trailing_zeros() as usize];
             missing &= missing - 1;
-            lane.fault(&mut table, PageId(page as u32), writing, false, Ps::ZERO, Some(&numbers));
+            lane.fault(&mut table, PageId(dense), writing, false, Ps::ZERO, Some(&numbers));
         }
     }
     Ok(lanes.iter().map(|lane| Counts::of(lane.engine().counts(), &lane.sources())).collect())

@@ -15,8 +15,8 @@ pub struct Counts {
     pub cold_faults: u64,
     /// Untouched pages that came in beside those.
     pub beside: u64,
-    /// Of these, the ones that left RAM untouched.
-    pub untouched: u64,
+    /// Of these, the ones that left RAM as they came, as zeros.
+    pub unfilled: u64,
     /// Pages evicted from a frame.
     pub evictions: u64,
     /// Of those evictions, the dirty ones: their pages were written.

@@ -66,7 +66,7 @@ pub enum Event {
     },
     /// The page, never touched, is beside one that a task has just touched for the first time
     /// ([`Engine::block_around`](crate::Engine::block_around)), and may come in with it. Sent only by a machine that
-    /// answers [`Machine::touched`](crate::Machine::touched), and not if the engine has slots that are rewritten in
+    /// answers [`Machine::filled`](crate::Machine::filled), and not if the engine has slots that are rewritten in
     /// place.
     Beside {
         /// The page.

@@ -52,10 +52,10 @@ pub trait Machine {
     /// the bytes when it carries out `Command::Write`, and may leave the slot as it is if the bytes are the same.
     fn dirty(&mut self, page: PageId) -> bool;
 
-    /// Whether a page of `Command::Zero` was touched since. The engine asks once, when it needs a frame. If not, no
-    /// access succeeds from now on without a fault, and `Command::Evict` follows. A machine that is not sure returns
+    /// Whether a page of `Command::Zero` was written to since. The engine asks once, when it needs a frame. If not, no
+    /// write succeeds from now on without a fault, and `Command::Evict` follows. A machine that is not sure returns
     /// true. One that sends no `Event::Beside` is not asked.
-    fn touched(&mut self, _page: PageId) -> bool {
+    fn filled(&mut self, _page: PageId) -> bool {
         true
     }
 }

@@ -267,8 +267,7 @@ impl Machine for Immediate {
         self.table[page.index()].dirty
     }
 
-    fn touched(&mut self, page: PageId) -> bool {
-        let entry = self.table[page.index()];
-        entry.referenced || entry.dirty
+    fn filled(&mut self, page: PageId) -> bool {
+        self.table[page.index()].dirty
     }
 }

@@ -87,7 +87,7 @@ impl Journal {
                 tag(8, &[page.0.into(), u64::from(value) | u64::from(after == After::Clear) << 1])
             }
             Entry::Dirty { page, value } => tag(9, &[page.0.into(), u64::from(value)]),
-            Entry::Touched { page, value } => tag(30, &[page.0.into(), u64::from(value)]),
+            Entry::Filled { page, value } => tag(30, &[page.0.into(), u64::from(value)]),
             Entry::Thread { thread } => tag(50, &[thread.into()]),
             Entry::Out { now, page } => {
                 tag(area::OUT, &[now.wrapping_sub(self.now), page.0.into()]);
@@ -183,7 +183,7 @@ impl Entries<'_> {
                 return Ok(Some(Entry::Referenced { page, after, value: bits & 1 != 0 }));
             }
             9 => return Ok(Some(Entry::Dirty { page: page(self)?, value: self.number()? != 0 })),
-            30 => return Ok(Some(Entry::Touched { page: page(self)?, value: self.number()? != 0 })),
+            30 => return Ok(Some(Entry::Filled { page: page(self)?, value: self.number()? != 0 })),
             area::OUT => return Ok(Some(Entry::Out { now: self.now, page: page(self)? })),
             50 => return Ok(Some(Entry::Thread { thread: self.index()? })),
             16..=21 => {

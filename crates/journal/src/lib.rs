@@ -72,10 +72,10 @@ pub enum Entry {
         value: bool,
     },
     /// A page that came in beside another one was looked at.
-    Touched {
+    Filled {
         /// The page.
         page: PageId,
-        /// Whether it was touched.
+        /// Whether it was written to.
         value: bool,
     },
 }
@@ -228,9 +228,9 @@ impl Machine for Journaled<'_> {
         value
     }
 
-    fn touched(&mut self, page: PageId) -> bool {
-        let value = self.machine.touched(page);
-        self.journal.write(&Entry::Touched { page, value });
+    fn filled(&mut self, page: PageId) -> bool {
+        let value = self.machine.filled(page);
+        self.journal.write(&Entry::Filled { page, value });
         value
     }
 }

@@ -80,10 +80,10 @@ impl Machine for Replayer<'_> {
         matches!(entry, Some(Entry::Dirty { value: true, .. }))
     }
 
-    fn touched(&mut self, page: PageId) -> bool {
-        let is_expected = |e: &Entry| matches!(e, Entry::Touched { page: p, .. } if *p == page);
-        let entry = self.next(&("whether the page was touched", page), is_expected);
+    fn filled(&mut self, page: PageId) -> bool {
+        let is_expected = |e: &Entry| matches!(e, Entry::Filled { page: p, .. } if *p == page);
+        let entry = self.next(&("whether the page was written to", page), is_expected);
         self.replayed.bits += 1;
-        matches!(entry, Some(Entry::Touched { value: true, .. }))
+        matches!(entry, Some(Entry::Filled { value: true, .. }))
     }
 }

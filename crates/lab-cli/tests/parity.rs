@@ -46,6 +46,8 @@ fn options(policy: &str) -> Options {
         max_memory: (PAGES * PAGE) as u64,
         policy: Some(policy.to_string()),
         evict_batch: Some(8),
+        // The simulator numbers a page at its first touch.
+        first_touches_in_blocks: false,
         ..Options::new((RAM * PAGE) as u64)
     }
 }
@@ -208,7 +210,7 @@ fn the_live_pager_and_the_answer_are_one_model() {
             let live = [
                 stats.true_faults,
                 stats.false_faults,
-                stats.cold_faults,
+                stats.cold_faults + stats.beside,
                 stats.device_reads + stats.log_hits,
                 stats.evictions,
                 // The pager looks at the bytes of some clean pages.

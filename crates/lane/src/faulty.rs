@@ -130,7 +130,7 @@ impl Machine for FaultyMachine<'_> {
         self.machine.dirty(page)
     }
 
-    fn touched(&mut self, page: PageId) -> bool {
-        self.machine.touched(page)
+    fn filled(&mut self, page: PageId) -> bool {
+        self.machine.filled(page)
     }
 }

@@ -1,6 +1,7 @@
 //! A lane: one engine with its clock, its device and its counts.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use coldframe_core::fault::handler::Handler;
 use coldframe_core::policy::{Made, PolicyChoice, PolicyError};
@@ -141,6 +142,7 @@ pub struct Lane {
     unpriced: bool,
     head: Head,
     streams: Option<Streams>,
+    blocks: bool,
     paging: Ps,
     quiet_faults: u64,
     /// Since when the program is stopped, because one of its pages is lost.
@@ -194,6 +196,7 @@ impl Lane {
             unpriced: config.device.program.is_none(),
             head,
             streams: None,
+            blocks: false,
             paging: Ps::ZERO,
             quiet_faults: 0,
             halted: None,
@@ -234,6 +237,12 @@ impl Lane {
         self.streams = (window_max > 0).then(|| Streams::new(window_max));
     }
 
+    /// From now on a page that is touched for the first time brings untouched pages beside it, as in the live pager. The
+    /// pages must be numbered in the order of their addresses.
+    pub fn set_blocks(&mut self) {
+        self.blocks = true;
+    }
+
     /// Keeps a journal from now on. Call it before the first reference.
     pub fn keep_journal(&mut self) {
         self.world.journal = Some(Journal::new(&self.head));
@@ -272,6 +281,7 @@ impl Lane {
         world.kind = FaultKind::Write;
         let access = if writing { Access::Write } else { Access::Read };
         let ahead = self.behind(page, numbers);
+        let block = if self.blocks { self.engine.block_around(page) } else { 0..0 };
         let Counts { evictions, dirty_evictions, .. } = *self.engine.counts();
         if let Some(sources) = &mut self.world.meters.sources {
             sources.begins(ahead.is_some());
@@ -279,6 +289,7 @@ impl Lane {
         self.world.resumed.clear();
         self.world.handle(&mut self.engine, table, Event::Fault { task: TaskId(0), page, access });
         let together = self.read_ahead(table, &ahead.unwrap_or_default());
+        self.bring_beside(table, page, block, numbers);
         let Lane { engine, world, .. } = self;
         while world.resumed.is_empty() && world.halted.is_empty() {
             assert!(world.wait(engine, table), "a task that stands still waits for the device");
@@ -325,6 +336,19 @@ impl Lane {
                 Some(ahead)
             }
             _ => None,
+        }
+    }
+
+    /// The page is touched for the first time: the untouched pages of its block may come in with it.
+    fn bring_beside(&mut self, table: &mut PageTable, page: PageId, block: Range<u32>, numbers: Option<&Numbering>) {
+        let address = |page: u32| numbers.map_or(i64::from(page), |numbers| numbers.place(page).1 as i64);
+        let near = |other: u32| address(other) - address(page.0) == i64::from(other) - i64::from(page.0);
+        let last = (self.world.stored.len() as u32).min(block.end);
+        for other in (block.start..last).filter(|other| near(*other)) {
+            let event = Event::Beside { page: PageId(other) };
+            if self.engine.accepts(&event) {
+                self.world.handle(&mut self.engine, table, event);
+            }
         }
     }
 

@@ -369,7 +369,7 @@ impl Machine for View<'_> {
         self.table.dirty(self.world.number, page)
     }
 
-    fn touched(&mut self, page: PageId) -> bool {
-        self.table.referenced(self.world.number, page, After::Keep)
+    fn filled(&mut self, page: PageId) -> bool {
+        self.table.dirty(self.world.number, page)
     }
 }

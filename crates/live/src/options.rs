@@ -100,6 +100,9 @@ pub struct Options {
     pub record: Option<crate::Recorder>,
     /// The most pages read ahead of a sequential stream, at most 31; 0: none.
     pub read_ahead: u32,
+    /// A page that is touched for the first time brings untouched pages beside it (`core/src/fault/first_touch.rs`).
+    #[serde(default)]
+    pub first_touches_in_blocks: bool,
     /// Slots of the largest aligned block of the swap file from which a page is read with those that left together with
     /// it, if such pages come back together: a power of two, at most 32; 0: none.
     #[serde(default)]
@@ -136,6 +139,7 @@ impl Options {
             journal: None,
             record: None,
             read_ahead: READ_AHEAD,
+            first_touches_in_blocks: true,
             block: 0,
             evict_batch: None,
             stats_fd: None,

@@ -5,13 +5,13 @@
 //!   block      |  .  .  .  F  .  .  .  .  |     aligned; F is the page that faulted
 //!   fault      Load F ... Map F
 //!   neighbours Zero, Zero, ...                  into free frames, behind all others on the list `beside`
-//!   search     Machine::touched?  yes: the policy gets the frame.  no: Evict, without a write
+//!   search     Machine::filled?  yes: the policy gets the frame.  no: Evict, without a write
 //! ```
 //! A search for a frame looks at these pages before it asks the policy, each page once. So a neighbour that nobody
-//! touches costs a frame for a while, and no write. The size of the block follows the touches: it grows while blocks
-//! next to each other are touched, and shrinks when most neighbours leave untouched. Linux has the idea in its larger
-//! folios of anonymous memory. When not to use it: a machine that does not see which page was touched
-//! ([`Machine::touched`](crate::Machine::touched)) never sends `Event::Beside`.
+//! writes to costs a frame for a while, and no write. The size of the block follows the touches: it grows while blocks
+//! next to each other are touched, and shrinks when most neighbours leave as they came. Linux has the idea in its larger
+//! folios of anonymous memory. When not to use it: a machine that does not see which page was written to
+//! ([`Machine::filled`](crate::Machine::filled)) never sends `Event::Beside`.
 
 use core::ops::Range;
 
@@ -39,16 +39,16 @@ pub(crate) struct Blocks {
     size: u32,
     most: u32,
     streak: u32,
-    /// Neighbours that were looked at since the size was judged last, and those of them that had been touched.
+    /// Neighbours that were looked at since the size was judged last, and those of them that had been written to.
     looked: u32,
-    touched: u32,
+    filled: u32,
 }
 
 impl Blocks {
     pub(crate) fn new(frames: usize) -> Blocks {
         let most = (frames / PART).clamp(1, MOST as usize) as u32;
         let most = if most.is_power_of_two() { most } else { most.next_power_of_two() / 2 };
-        Blocks { size: most.min(FIRST), most, streak: 0, looked: 0, touched: 0 }
+        Blocks { size: most.min(FIRST), most, streak: 0, looked: 0, filled: 0 }
     }
 
     /// The block of a page.
@@ -69,15 +69,15 @@ impl Blocks {
         }
     }
 
-    fn look(&mut self, touched: bool) {
+    fn look(&mut self, filled: bool) {
         self.looked += 1;
-        self.touched += u32::from(touched);
+        self.filled += u32::from(filled);
         if self.looked == JUDGED {
-            if 2 * self.touched < JUDGED {
+            if 2 * self.filled < JUDGED {
                 self.streak = 0;
                 self.size = (self.size / 2).max(1);
             }
-            (self.looked, self.touched) = (0, 0);
+            (self.looked, self.filled) = (0, 0);
         }
     }
 }
@@ -93,10 +93,10 @@ impl Turn<'_> {
     }
 }
 
-/// Looks at pages that came in beside others, the oldest first, and gives those that were touched to the policy. The
-/// frame of the first one that was not is free then. `looks`: how many more this search may look at. The newest block
+/// Looks at pages that came in beside others, the oldest first, and gives those that were written to to the policy.
+/// The frame of the first one that was not is free then. `looks`: how many more this search may look at. The newest block
 /// is left alone.
-pub(super) fn untouched(turn: &mut Turn<'_>, looks: &mut usize) -> Option<FrameId> {
+pub(super) fn unfilled(turn: &mut Turn<'_>, looks: &mut usize) -> Option<FrameId> {
     loop {
         let has_victim = turn.ram.choices() > 0;
         if has_victim && (*looks == 0 || turn.ram.frames.beside() <= turn.blocks.size as usize) {
@@ -106,10 +106,10 @@ pub(super) fn untouched(turn: &mut Turn<'_>, looks: &mut usize) -> Option<FrameI
         *looks = looks.saturating_sub(1);
         turn.work.walk += Walk(1);
         let page = turn.ram.frames.page(frame);
-        let touched = turn.machine.touched(page);
-        turn.blocks.look(touched);
-        if !touched {
-            turn.counts.untouched += 1;
+        let filled = turn.machine.filled(page);
+        turn.blocks.look(filled);
+        if !filled {
+            turn.counts.unfilled += 1;
             turn.counts.evictions += 1;
             turn.issue(Command::Evict { page, from: frame });
             turn.pages.set(page, PageState::Untouched);
@@ -127,7 +127,7 @@ mod tests {
     use crate::ids::FrameId;
 
     #[test]
-    fn a_block_grows_beside_memory_in_use_and_shrinks_when_most_of_it_stays_untouched() {
+    fn a_block_grows_beside_memory_in_use_and_shrinks_when_most_of_it_stays_empty() {
         let (mut blocks, mut pages) = (Blocks::new(4096), PageStates::new(4096));
         assert_eq!(blocks.around(PageId(21)), 16..32);
         for page in 0..1000 {

@@ -5,7 +5,7 @@
 //! for its frame first.
 
 use super::evict::{evict, evict_one};
-use super::first_touch::{untouched, LOOKS};
+use super::first_touch::{unfilled, LOOKS};
 use super::low_memory::relieve;
 use crate::command::Stage;
 use crate::ids::{FrameId, Ticket};
@@ -50,7 +50,7 @@ fn evict_batch(turn: &mut Turn<'_>) -> FrameId {
 
 /// The frame of a page that nobody has written to, or of the policy's victim, or of `another` one.
 fn free_one(turn: &mut Turn<'_>, looks: &mut usize, another: bool) -> Option<FrameId> {
-    untouched(turn, looks).or_else(|| evict_one(turn, another))
+    unfilled(turn, looks).or_else(|| evict_one(turn, another))
 }
 
 /// A free frame, or the frame of a page that the running slice has not touched; `None` if there is neither.

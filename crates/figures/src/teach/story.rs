@@ -97,7 +97,7 @@ impl Story {
                 Some(format!("page {}: its bit is clear, it leaves", page.0))
             }
             Entry::Dirty { page, value: true } => Some(format!("page {} is dirty", page.0)),
-            Entry::Dirty { .. } | Entry::Touched { .. } | Entry::Thread { .. } | Entry::Out { .. } => None,
+            Entry::Dirty { .. } | Entry::Filled { .. } | Entry::Thread { .. } | Entry::Out { .. } => None,
         }
     }
 

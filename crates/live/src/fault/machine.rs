@@ -65,8 +65,9 @@ pub struct Linux<'a> {
     /// Other events follow at once, and their loads go to the device together.
     more_follow: bool,
     last: LastCommands,
-    /// The page map from this page on, as far as it was looked at.
-    map: (usize, [MapEntry; LOOK]),
+    /// The pages whose entries of the page map are known, and these.
+    looked: Range<usize>,
+    map: [MapEntry; LOOK],
 }
 
 /// The last command of each kind in this event: commands for a page come in a row.
@@ -82,8 +83,8 @@ struct LastCommands {
 
 impl<'a> Linux<'a> {
     pub fn new(work: &'a Work, under_lock: &'a mut UnderLock, todo: &'a mut Todo, more_follow: bool) -> Linux<'a> {
-        let map = (usize::MAX, [MapEntry::default(); LOOK]);
-        Linux { work, under_lock, todo, more_follow, last: LastCommands::default(), map }
+        let (looked, map) = (0..0, [MapEntry::default(); LOOK]);
+        Linux { work, under_lock, todo, more_follow, last: LastCommands::default(), looked, map }
     }
 
     fn journal(&mut self, entry: Entry) {
@@ -192,22 +193,21 @@ impl<'a> Linux<'a> {
     }
 
     /// Takes a page that came in beside another one, if it is still zeros. Writes to it fault then.
-    fn is_untouched(&mut self, page: usize) -> bool {
+    fn is_unfilled(&mut self, page: usize) -> bool {
         let was = self.seize(page, |was| was.is_mapped().then_some(Where::Leaving));
-        let (first, entries) = &mut self.map;
-        if page.wrapping_sub(*first) >= LOOK {
-            let many = (self.work.memory.space.pages - page).min(LOOK);
-            let looked = self.work.memory.page_map.get().look(self.work.memory.address(page), &mut entries[..many]);
-            self.work.memory.must(looked, "find out whether a page was touched (/proc/self/pagemap)", page);
-            *first = page;
+        let Linux { work, looked, map, .. } = self;
+        if !looked.contains(&page) {
+            *looked = page..work.memory.space.pages.min(page + LOOK);
+            let found = work.memory.page_map.get().look(work.memory.address(page), &mut map[..looked.len()]);
+            work.memory.must(found, "find out whether a page was written to (/proc/self/pagemap)", page);
         }
-        let (entry, scratch) = (entries[page - *first], self.work.tasks().get(self.todo.task).scratch());
-        let untouched = self.work.memory.is_zeros(page, entry, scratch);
-        match untouched {
+        let (entry, scratch) = (map[page - looked.start], work.tasks().get(self.todo.task).scratch());
+        let unfilled = self.work.memory.is_zeros(page, entry, scratch);
+        match unfilled {
             true => self.last.protected = Some((page, Where::Clean)),
             false => self.work.pages().release(page, self.owner(), was),
         }
-        untouched
+        unfilled
     }
 
     fn map(&mut self, page: usize) {
@@ -302,9 +302,9 @@ impl Machine for Linux<'_> {
         value
     }
 
-    fn touched(&mut self, page: PageId) -> bool {
-        let value = !self.is_untouched(page.index());
-        self.journal(Entry::Touched { page, value });
+    fn filled(&mut self, page: PageId) -> bool {
+        let value = !self.is_unfilled(page.index());
+        self.journal(Entry::Filled { page, value });
         value
     }
 }

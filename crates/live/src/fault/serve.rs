@@ -124,7 +124,7 @@ impl Faults {
         let access = if write { Access::Write } else { Access::Read };
         let event = Event::Fault { task: TaskId::from(number), page: PageId::from(page), access };
         let ahead = if is_aside { Ahead::default() } else { self.ahead(&mut decider, page) };
-        let block = if self.work.takes_blocks() { decider.engine().block_around(page.into()) } else { 0..0 };
+        let block = if self.work.takes_blocks { decider.engine().block_around(page.into()) } else { 0..0 };
         decider.deliver(&self.work, todo, event);
         ahead.pages[..ahead.len].iter().for_each(|page| decider.wish(&self.work, todo, page.index()));
         self.bring_beside(&mut decider, todo, page, block);

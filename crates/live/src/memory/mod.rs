@@ -182,7 +182,7 @@ impl Memory {
         pages.for_each(|page| self.note_epoch(page));
     }
 
-    /// Whether a page of zeros was not written to since. If so, it stays protected. `entry` is what the page map has of
+    /// Whether a page that came as zeros was not written to since. If so, it stays protected. `entry` is what the page map has of
     /// it; `scratch` is a page. Only for its owner.
     pub fn is_zeros(&self, page: usize, entry: MapEntry, scratch: usize) -> bool {
         if !entry.may_be_zeros() {

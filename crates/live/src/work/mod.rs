@@ -46,6 +46,8 @@ pub struct Work {
     write_share: AtomicU32,
     /// The engine must learn only of real writes, since each dirty page that leaves is programmed.
     exact: bool,
+    /// Whether first touches come in blocks. A recording has each of them, and so has a swap area.
+    pub takes_blocks: bool,
     pinned: PinnedFrames,
     pub stats: &'static Stats,
 }
@@ -61,8 +63,10 @@ impl Work {
         poll_ns: u64,
         options: &Options,
     ) -> Work {
+        let each = options.swap.is_some() || options.record.is_some() || memory.space.is_of_file();
         Work {
             stats: memory.stats,
+            takes_blocks: options.first_touches_in_blocks && !each && memory.page_map.get().is_open(),
             memory,
             tasks: Own::new(tasks),
             log: Own::new(log),
@@ -96,12 +100,6 @@ impl Work {
 
     pub fn recording(&self) -> Option<&Recording> {
         self.recording.get().as_ref()
-    }
-
-    /// Whether first touches come in blocks. A recording has each of them, and so has a swap area.
-    pub fn takes_blocks(&self) -> bool {
-        let watched = self.exact || self.recording().is_some();
-        !watched && !self.memory.space.is_of_file() && self.memory.page_map.get().is_open()
     }
 
     /// Buffers that can be used again, into `spare`, which is empty.
