@@ -179,12 +179,20 @@ impl Memory {
         let pages = self.space.pages_of(&range);
         self.must(self.uffd().zero(range), "put zeros into place (UFFDIO_ZEROPAGE)", pages.start);
         self.count_in(pages.len());
-        pages.for_each(|page| self.note_epoch(page));
+        pages.for_each(|page| self.note_shared(page));
+    }
+
+    /// The frame of the page may be another's, too: of a child, or the kernel's page of zeros.
+    pub fn note_shared(&self, page: usize) {
+        self.pages.set_epoch(page, !self.epoch.load(Ordering::Relaxed));
     }
 
     /// Whether a page that came as zeros was not written to since. If so, it stays protected. `entry` is what the page map has of
     /// it; `scratch` is a page. Only for its owner.
     pub fn is_zeros(&self, page: usize, entry: MapEntry, scratch: usize) -> bool {
+        if entry.is_exclusive() {
+            self.note_epoch(page);
+        }
         if !entry.may_be_zeros() {
             return false;
         }

@@ -73,9 +73,13 @@ impl Faults {
             let there = &mut there[..(range.end - start).div_ceil(PAGE).min(STEP)];
             self.memory().page_map.get().look(start, there)?;
             let first = self.space().pages_of(&(start..start)).start;
-            let there = there.iter().enumerate().filter(|(_, there)| there.has_content()).map(|(i, _)| first + i);
+            let there = there.iter().enumerate().filter(|(_, there)| there.has_content());
             self.with_task(|decider, todo| {
-                for page in there.filter(|page| self.adopted(*page)) {
+                for (page, entry) in there.map(|(i, entry)| (first + i, entry)).filter(|(page, _)| self.adopted(*page))
+                {
+                    if entry.may_be_zeros() {
+                        self.memory().note_shared(page);
+                    }
                     let event = Event::Beside { page: PageId::from(page) };
                     if decider.engine().accepts(&event) {
                         decider.deliver(&self.work, todo, event);

@@ -32,6 +32,11 @@ impl MapEntry {
         self.0 & (IN_RAM | SWAPPED) != 0 && self.0 & GUARD == 0
     }
 
+    /// Whether the page has a frame that is mapped nowhere else.
+    pub fn is_exclusive(self) -> bool {
+        self.0 & (IN_RAM | EXCLUSIVE) == IN_RAM | EXCLUSIVE
+    }
+
     /// Whether the page may be the kernel's page of zeros, which a first write replaces.
     pub fn may_be_zeros(self) -> bool {
         self.0 & (IN_RAM | SWAPPED | EXCLUSIVE) == IN_RAM
