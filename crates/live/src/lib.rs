@@ -36,9 +36,9 @@
 //!   touch fits, the kernel owns the memory and the program has no faults of ours. The thread that opens more memory,
 //!   pins some, forks, or gets a file that can pin frames hands all of it to the engine first. It holds the lock of
 //!   address changes; other threads continue.
-//! - **Pages that were never touched**: the engine brings them in beside a first touch (`core/src/fault/first_touch.rs`)
-//!   as the kernel's page of zeros, which the first write replaces without a fault of ours. When the engine needs frames,
-//!   it asks which of them were written to (`/proc/self/pagemap`); the others are protected, checked and dropped.
+//! - **Pages that were never touched**: the engine brings them in beside a first touch (`core/src/fault/first_touch.rs`).
+//!   When it needs frames, it asks which of them were written to, and the thread with its lock looks; those that are still
+//!   zeros stay protected until they are dropped.
 //! - **Blocks that the program has freed** (`memory/kept.rs`): their ranges stay open. The thread that frees or wants a
 //!   block changes the list under the lock of the extents; a fault without a free frame drops their pages first.
 //! - **The engine** (`fault/`): a thread with the engine's lock waits only for a page in transfer; the thread that

@@ -31,7 +31,7 @@ const STREAK: u32 = 4;
 /// Neighbours after which the size is judged.
 const JUDGED: u32 = 64;
 /// Neighbours that one search looks at, as long as the policy has a victim.
-pub(super) const LOOKS: usize = 256;
+pub(super) const LOOKS: usize = 64;
 
 /// The size of the next block, and what it follows from.
 #[derive(Debug)]

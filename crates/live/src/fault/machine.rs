@@ -25,13 +25,10 @@ use crate::page::pages::{Owner, Where};
 use crate::record::journal::JournalFile;
 use crate::stats::Stats;
 use crate::swap::area::Reported;
-use crate::sys::{self, fatal, MapEntry};
+use crate::sys::{self, fatal};
 use crate::task::{CopyIn, Load, Move, Todo, Victim, MOVES, VICTIMS};
 use crate::work::Work;
 use crate::PAGE;
-
-/// Entries of the page map that are looked at together.
-const LOOK: usize = 64;
 
 /// The part of the machine that the engine's lock guards.
 pub struct UnderLock {
@@ -65,9 +62,6 @@ pub struct Linux<'a> {
     /// Other events follow at once, and their loads go to the device together.
     more_follow: bool,
     last: LastCommands,
-    /// The pages whose entries of the page map are known, and these.
-    looked: Range<usize>,
-    map: [MapEntry; LOOK],
 }
 
 /// The last command of each kind in this event: commands for a page come in a row.
@@ -83,8 +77,7 @@ struct LastCommands {
 
 impl<'a> Linux<'a> {
     pub fn new(work: &'a Work, under_lock: &'a mut UnderLock, todo: &'a mut Todo, more_follow: bool) -> Linux<'a> {
-        let (looked, map) = (0..0, [MapEntry::default(); LOOK]);
-        Linux { work, under_lock, todo, more_follow, last: LastCommands::default(), looked, map }
+        Linux { work, under_lock, todo, more_follow, last: LastCommands::default() }
     }
 
     fn journal(&mut self, entry: Entry) {
@@ -195,16 +188,8 @@ impl<'a> Linux<'a> {
     /// Takes a page that came in beside another one, if it is still zeros. Writes to it fault then.
     fn is_unfilled(&mut self, page: usize) -> bool {
         let was = self.seize(page, |was| was.is_mapped().then_some(Where::Leaving));
-        let Linux { work, looked, map, .. } = self;
-        if !looked.contains(&page) {
-            *looked = page..work.memory.space.pages.min(page + LOOK);
-            if work.memory.page_map.get().look(work.memory.address(page), &mut map[..looked.len()]).is_err() {
-                // A child may have no page map. Then all count as written to.
-                map.fill(MapEntry::default());
-            }
-        }
-        let (entry, scratch) = (map[page - looked.start], work.tasks().get(self.todo.task).scratch());
-        let unfilled = self.work.memory.is_zeros(page, entry, scratch);
+        let scratch = self.work.tasks().get(self.todo.task).scratch();
+        let unfilled = !self.work.may_be_pinned() && self.work.memory.is_zeros(page, scratch);
         match unfilled {
             true => self.last.protected = Some((page, Where::Clean)),
             false => self.work.pages().release(page, self.owner(), was),

@@ -32,7 +32,7 @@ use crate::swap::files::SwapFiles;
 use crate::swap::log::{Log, SEGMENT};
 use crate::swap::seal::Sealer;
 use crate::swap::slow::Slow;
-use crate::sys::{self, Errno, High, Notify, PageMap, Source};
+use crate::sys::{self, Errno, High, Notify, Source};
 use crate::task::{Tasks, LOADS, TASKS};
 use crate::threads::Threads;
 use crate::work::Work;
@@ -168,14 +168,9 @@ fn build(
     if let Some(recording) = &mut recording {
         recording.set_own(began);
     }
-    // Later it must be found out which pages are there.
-    let page_map = PageMap::open();
-    let kernel_owned = match kernel_owned && page_map.is_open() {
-        true => KernelOwned::up_to(plan.frames),
-        false => KernelOwned::default(),
-    };
+    let kernel_owned = if kernel_owned { KernelOwned::up_to(plan.frames) } else { KernelOwned::default() };
     stats.magic.store(Stats::MAGIC, Ordering::Release);
-    let memory = Memory::new(space, uffd, Reserve::of(plan.reserve), kernel_owned, page_map, stats)?;
+    let memory = Memory::new(space, uffd, Reserve::of(plan.reserve), kernel_owned, stats)?;
     let poll_ns = measured.read_ns + measured.read_ns / 2;
     let work = Work::new(memory, tasks, log, recording, loads, poll_ns, &options);
     let faults = Faults::new(work, Gate::new(Decider::new(engine, &options, under_lock)));

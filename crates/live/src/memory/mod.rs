@@ -19,12 +19,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use crate::page::pages::{Pages, Where};
 use crate::stats::Stats;
-use crate::sys::{self, fatal, Errno, High, MapEntry, Own, OwnMemory, PageMap, Sys, Uffd};
+use crate::sys::{self, fatal, Errno, High, Own, OwnMemory, Sys, Uffd};
 use crate::{LiveError, PAGE};
 use budget::{Reserve, Sharing};
 use kernel_owned::KernelOwned;
 use space::Space;
 
+/// The first bytes of a page that are looked at alone.
+const LINE: usize = 64;
 /// If a page is found dropped this often, it is an internal error.
 const LOOKS: u32 = 100;
 
@@ -35,7 +37,6 @@ pub struct Memory {
     /// This process, as the call that drops pages names it.
     pidfd: Own<High>,
     file: Own<OwnMemory>,
-    pub page_map: Own<PageMap>,
     /// Grows with each fork.
     epoch: AtomicU32,
     resident: AtomicUsize,
@@ -61,7 +62,6 @@ impl Memory {
         uffd: Uffd,
         reserve: Reserve,
         kernel_owned: KernelOwned,
-        page_map: PageMap,
         stats: &'static Stats,
     ) -> Result<Memory, LiveError> {
         Ok(Memory {
@@ -70,7 +70,6 @@ impl Memory {
             uffd: Own::new(uffd),
             pidfd: Own::new(own_pidfd()?),
             file: Own::new(OwnMemory::open()),
-            page_map: Own::new(page_map),
             epoch: AtomicU32::new(0),
             resident: AtomicUsize::new(0),
             reserve,
@@ -174,37 +173,37 @@ impl Memory {
         !there
     }
 
-    /// Puts zeros into a range of absent pages with one call.
+    /// Puts zeros into a range of absent pages, at most a block, with one call.
     pub fn put_zeros(&self, range: Range<usize>) {
         let pages = self.space.pages_of(&range);
-        self.must(self.uffd().zero(range), "put zeros into place (UFFDIO_ZEROPAGE)", pages.start);
+        self.must(self.uffd().fill(range, self.space.zeros), "put zeros into place (UFFDIO_COPY)", pages.start);
         self.count_in(pages.len());
-        pages.for_each(|page| self.note_shared(page));
+        pages.for_each(|page| self.note_epoch(page));
+    }
+
+    /// Whether a page that came as zeros was not written to since. If so, it stays protected. `scratch` is a page. Only
+    /// for its owner.
+    pub fn is_zeros(&self, page: usize, scratch: usize) -> bool {
+        // SAFETY: the caller's page.
+        let zeros = |len| unsafe {
+            let read = self.file.get().peek(self.address(page), scratch, len);
+            read.is_ok() && std::slice::from_raw_parts(scratch as *const u64, len / 8).iter().all(|word| *word == 0)
+        };
+        // Most are not, which their first bytes show.
+        if !zeros(LINE) {
+            return false;
+        }
+        self.protect(page);
+        let zeros = zeros(PAGE);
+        if !zeros {
+            self.unprotect(page);
+        }
+        zeros
     }
 
     /// The frame of the page may be another's, too: of a child, or the kernel's page of zeros.
     pub fn note_shared(&self, page: usize) {
         self.pages.set_epoch(page, !self.epoch.load(Ordering::Relaxed));
-    }
-
-    /// Whether a page that came as zeros was not written to since. If so, it stays protected. `entry` is what the page map has of
-    /// it; `scratch` is a page. Only for its owner.
-    pub fn is_zeros(&self, page: usize, entry: MapEntry, scratch: usize) -> bool {
-        if entry.is_exclusive() {
-            self.note_epoch(page);
-        }
-        if !entry.may_be_zeros() {
-            return false;
-        }
-        self.protect(page);
-        // SAFETY: the caller's page.
-        let read = unsafe { self.file.get().peek(self.address(page), scratch) };
-        // SAFETY: as above.
-        let zeros = read.is_ok() && unsafe { &*(scratch as *const [u64; PAGE / 8]) }.iter().all(|word| *word == 0);
-        if !zeros {
-            self.unprotect(page);
-        }
-        zeros
     }
 
     /// Maps a page where it is in slow memory; writes to it fault.
@@ -246,7 +245,7 @@ impl Memory {
             self.refill(page);
             self.protect(page);
             // SAFETY: the caller has a page for it.
-            match unsafe { self.file.get().peek(address, into) } {
+            match unsafe { self.file.get().peek(address, into, PAGE) } {
                 Ok(()) => return,
                 // Just dropped; or, if this repeats, swapped out and not readable as a file.
                 Err(Errno::FAULT) => {}
@@ -338,7 +337,6 @@ impl Memory {
         unsafe {
             *self.pidfd.renew() = pidfd;
             *self.file.renew() = OwnMemory::open();
-            *self.page_map.renew() = PageMap::open();
         }
         Ok(())
     }

@@ -25,11 +25,15 @@ use crate::{LiveError, PAGE};
 /// Pages whose first touch is noted together: 2 MiB.
 pub const CHUNK: usize = 512;
 
+/// Pages that come in together as zeros, at most (`core/src/fault/first_touch.rs`).
+pub const BLOCK: usize = 64;
+
 /// The address space, and which of its pages are in use.
 #[derive(Debug)]
 pub struct Space {
     pub start: usize,
     pub pages: usize,
+    /// A block of pages that nobody writes to.
     pub zeros: usize,
     /// The memory file that the span is a private mapping of, page by page.
     file: Option<RawFd>,
@@ -52,7 +56,7 @@ impl Space {
         let start = reserve(2 * len, at).map_err(no_room)?;
         let aside = start + len..start + 2 * len;
         let made = open_aside(&aside).map_err(no_room).and_then(|()| Table::new(pages.div_ceil(CHUNK)));
-        let zeros = sys::map_memory(PAGE).map_err(|e| LiveError::os("a page of zeros", e));
+        let zeros = sys::map_memory(BLOCK * PAGE).map_err(|e| LiveError::os("pages of zeros", e));
         let (touched, zeros) = match (made, zeros) {
             (Ok(touched), Ok(zeros)) => (touched, zeros),
             (Err(error), _) | (_, Err(error)) => {
@@ -303,7 +307,7 @@ impl Drop for Space {
         // SAFETY: no region is left.
         unsafe {
             sys::unmap_memory(self.start, 2 * self.pages * PAGE);
-            sys::unmap_memory(self.zeros, PAGE);
+            sys::unmap_memory(self.zeros, BLOCK * PAGE);
         }
     }
 }

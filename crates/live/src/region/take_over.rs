@@ -11,8 +11,9 @@ use std::ops::Range;
 use coldframe_core::{Event, PageId};
 
 use crate::fault::Faults;
+use crate::memory::kernel_owned::KernelOwned;
 use crate::page::pages::Where;
-use crate::sys::{self, fatal, MapEntry, Signals, Sys};
+use crate::sys::{self, fatal, Signals, Sys};
 use crate::PAGE;
 
 /// Pages that are looked at, and given to the engine, at a time.
@@ -69,15 +70,15 @@ impl Faults {
 
     fn adopt(&self, range: Range<usize>) -> Sys<()> {
         for start in range.clone().step_by(STEP * PAGE) {
-            let mut there = [MapEntry::default(); STEP];
+            let mut there = [0u64; STEP];
             let there = &mut there[..(range.end - start).div_ceil(PAGE).min(STEP)];
-            self.memory().page_map.get().look(start, there)?;
+            self.memory().kernel_owned.look(start, there)?;
             let first = self.space().pages_of(&(start..start)).start;
-            let there = there.iter().enumerate().filter(|(_, there)| there.has_content());
+            let there = there.iter().enumerate().filter(|(_, there)| KernelOwned::has_content(**there));
             self.with_task(|decider, todo| {
                 for (page, entry) in there.map(|(i, entry)| (first + i, entry)).filter(|(page, _)| self.adopted(*page))
                 {
-                    if entry.may_be_zeros() {
+                    if KernelOwned::is_shared(*entry) {
                         self.memory().note_shared(page);
                     }
                     let event = Event::Beside { page: PageId::from(page) };

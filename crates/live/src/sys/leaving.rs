@@ -72,16 +72,16 @@ impl OwnMemory {
         OwnMemory { file, process: super::pids::program() }
     }
 
-    /// Copies a page of this process, whatever rights the program has on it. EFAULT: it is absent. The copy never
+    /// Copies the first `len` bytes of a page of this process, whatever rights the program has on it. EFAULT: it is absent. The copy never
     /// sleeps in a fault: the kernel does not allow that for a reader of memory as a file.
     ///
     /// # Safety
-    /// `into` must be good for a page.
-    pub unsafe fn peek(&self, page: usize, into: usize) -> Sys<()> {
+    /// `into` must be good for `len` bytes.
+    pub unsafe fn peek(&self, page: usize, into: usize, len: usize) -> Sys<()> {
         let file = self.file.as_ref().filter(|_| self.process == super::pids::program()).ok_or(Errno::ACCESS)?;
         // SAFETY: the caller answers for `into`.
-        match unsafe { read_at(file.as_raw_fd(), into, crate::PAGE, page as u64) } {
-            Ok(crate::PAGE) => Ok(()),
+        match unsafe { read_at(file.as_raw_fd(), into, len, page as u64) } {
+            Ok(read) if read == len => Ok(()),
             _ if !is_there(page) => Err(Errno::FAULT),
             other => Err(other.err().unwrap_or(Errno::IO)),
         }

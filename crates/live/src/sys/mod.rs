@@ -19,7 +19,6 @@ mod leaving;
 pub mod lock;
 mod own;
 pub mod own_descriptors;
-mod page_map;
 pub mod pause;
 pub mod pids;
 mod process;
@@ -37,7 +36,6 @@ pub use leaving::{
     drop_pages, iovec, is_there, peek_elsewhere, put_back, read_pipe, set_apart, to_pipe, write_pipe, OwnMemory,
 };
 pub use own::Own;
-pub use page_map::{MapEntry, PageMap};
 pub use process::{await_events, close_range, dup_onto, leave_group_and_folder, reap, receive, send, sockets};
 pub use rustix::io::{retry_on_intr as again, Errno};
 pub use rustix::thread::sched_yield as give_way;

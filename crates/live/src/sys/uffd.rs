@@ -76,7 +76,6 @@ const COPY_DONTWAKE: u64 = 1;
 const COPY_WP: u64 = 2;
 const MOVE_DONTWAKE: u64 = 1;
 const CONTINUE_DONTWAKE: u64 = 1;
-const ZERO_DONTWAKE: u64 = 1;
 const CONTINUE_WP: u64 = 2;
 /// The most nanoseconds that a reader polls for one message: some wakes of a virtual processor. A guess.
 const POLL_NS: u64 = 100_000;
@@ -186,23 +185,29 @@ impl Uffd {
         retry(|| ioctl(&self.fd, ioctl::UFFDIO_COPY, &mut k::uffdio_copy { dst, src, len, mode, copy: 0 }))
     }
 
-    /// Puts zeros into absent pages, with one call if they are in one mapping of the kernel's; wakes no thread. Pages that
-    /// are there stay.
-    pub fn zero(&self, mut range: Range<usize>) -> Sys<()> {
+    /// Copies as many bytes as a range of absent pages has, with one call if they are in one mapping of the kernel's; wakes
+    /// no thread. Pages that are there stay.
+    pub fn fill(&self, mut to: Range<usize>, mut from: usize) -> Sys<()> {
         crate::sys::pause::here();
-        let mut most = range.len();
-        while !range.is_empty() {
-            let part = kernel_range(range.start..range.end.min(range.start + most));
-            let mut ask = k::uffdio_zeropage { range: part, mode: ZERO_DONTWAKE, zeropage: 0 };
-            let done = ioctl(&self.fd, ioctl::UFFDIO_ZEROPAGE, &mut ask);
-            match done {
-                Ok(()) => range.start += part.len as usize,
-                Err(_) if ask.zeropage > 0 => range.start += ask.zeropage as usize,
-                Err(Errno::EXIST) => range.start += crate::PAGE,
-                Err(Errno::AGAIN) => give_way(),
-                Err(_) if most > crate::PAGE => most = crate::PAGE,
+        let mut most = to.len();
+        while !to.is_empty() {
+            let (dst, src, len) = (to.start as u64, from as u64, to.len().min(most) as u64);
+            let mut ask = k::uffdio_copy { dst, src, len, mode: COPY_DONTWAKE, copy: 0 };
+            let done = match ioctl(&self.fd, ioctl::UFFDIO_COPY, &mut ask) {
+                Ok(()) => len as usize,
+                Err(_) if ask.copy > 0 => ask.copy as usize,
+                Err(Errno::EXIST) => crate::PAGE,
+                Err(Errno::AGAIN) => {
+                    give_way();
+                    0
+                }
+                Err(_) if most > crate::PAGE => {
+                    most = crate::PAGE;
+                    0
+                }
                 Err(error) => return Err(error),
-            }
+            };
+            (to.start, from) = (to.start + done, from + done);
         }
         Ok(())
     }

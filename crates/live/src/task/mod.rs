@@ -25,8 +25,6 @@ pub use todo::{CopyIn, Laps, Load, Move, Source, Todo, Victim};
 pub const MOVES: usize = 256;
 /// Victims of one fault: a batch, and the pages of a release.
 pub const VICTIMS: usize = 64;
-/// Pages that come in beside one that is touched for the first time, at most (`core/src/fault/first_touch.rs`).
-pub const BLOCK: usize = 64;
 /// Bytes of a task's staging memory: its victims, and one more page.
 const STAGING: usize = (VICTIMS + 1) * PAGE;
 

@@ -2,7 +2,8 @@
 
 use coldframe_core::{Stage, Ticket};
 
-use super::{BLOCK, LOADS, MOVES, VICTIMS};
+use super::{LOADS, MOVES, VICTIMS};
+use crate::memory::space::BLOCK;
 use crate::sys;
 
 /// Pages of one task that cannot leave, at most.

@@ -66,7 +66,7 @@ impl Work {
         let each = options.swap.is_some() || options.record.is_some() || memory.space.is_of_file();
         Work {
             stats: memory.stats,
-            takes_blocks: options.first_touches_in_blocks && !each && memory.page_map.get().is_open(),
+            takes_blocks: options.first_touches_in_blocks && !each,
             memory,
             tasks: Own::new(tasks),
             log: Own::new(log),

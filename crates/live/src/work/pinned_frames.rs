@@ -74,6 +74,11 @@ impl PinnedFrames {
 }
 
 impl Work {
+    /// Whether the kernel may write to a frame without a fault.
+    pub fn may_be_pinned(&self) -> bool {
+        self.pinned.expected.load(Ordering::SeqCst)
+    }
+
     /// Whether as many pages as there are frames have been refused in a row.
     pub fn all_refused(&self) -> bool {
         self.pinned.refused.load(Ordering::Relaxed) > self.pinned.frames
