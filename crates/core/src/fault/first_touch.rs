@@ -9,7 +9,8 @@
 //! ```
 //! A search for a frame looks at these pages before it asks the policy, each page once. So a neighbour that nobody
 //! writes to costs a frame for a while, and no write. The size of the block follows the touches: it grows while blocks
-//! next to each other are touched, and shrinks when most neighbours leave as they came. Linux has the idea in its larger
+//! next to each other are touched, and shrinks when touches are far from each other, or when most neighbours leave as
+//! they came. Linux has the idea in its larger
 //! folios of anonymous memory. When not to use it: a machine that does not see which page was written to
 //! ([`Machine::filled`](crate::Machine::filled)) never sends `Event::Beside`.
 
@@ -26,8 +27,10 @@ const FIRST: u32 = 16;
 const MOST: u32 = 64;
 /// A block takes at most this part of RAM.
 const PART: usize = 16;
-/// Faults in a row next to memory in use, after which the size doubles.
-const STREAK: u32 = 4;
+/// Faults in a row with blocks next to memory in use, after which the size doubles; and faults in a row with blocks in the
+/// open, after which it is halved.
+const STREAK: i32 = 4;
+const SCATTERED: i32 = 16;
 /// Neighbours after which the size is judged.
 const JUDGED: u32 = 64;
 /// Neighbours that one search looks at, as long as the policy has a victim.
@@ -38,7 +41,8 @@ pub(super) const LOOKS: usize = 64;
 pub(crate) struct Blocks {
     size: u32,
     most: u32,
-    streak: u32,
+    /// Faults in a row next to memory in use; negative: in the open.
+    streak: i32,
     /// Neighbours that were looked at since the size was judged last, and those of them that had been written to.
     looked: u32,
     filled: u32,
@@ -62,11 +66,16 @@ impl Blocks {
         let block = self.around(page);
         let in_use = |page: u32| pages.find(PageId(page)).is_some_and(|state| state != PageState::Untouched);
         let next_to = block.start.checked_sub(1).is_some_and(in_use) || in_use(block.end);
-        self.streak = if next_to { self.streak + 1 } else { 0 };
-        if self.streak == STREAK {
-            self.streak = 0;
-            self.size = (2 * self.size).min(self.most);
+        self.streak = if next_to { self.streak.max(0) + 1 } else { self.streak.min(0) - 1 };
+        match self.streak {
+            STREAK => self.resize(2 * self.size),
+            streak if streak == -SCATTERED => self.resize(self.size / 2),
+            _ => {}
         }
+    }
+
+    fn resize(&mut self, size: u32) {
+        (self.size, self.streak) = (size.clamp(1, self.most), 0);
     }
 
     fn look(&mut self, filled: bool) {
@@ -74,8 +83,7 @@ impl Blocks {
         self.filled += u32::from(filled);
         if self.looked == JUDGED {
             if 2 * self.filled < JUDGED {
-                self.streak = 0;
-                self.size = (self.size / 2).max(1);
+                self.resize(self.size / 2);
             }
             (self.looked, self.filled) = (0, 0);
         }
@@ -138,7 +146,9 @@ mod tests {
             }
         }
         assert_eq!(blocks.around(PageId(100)), 64..128);
-        (0..JUDGED * 6).for_each(|look| blocks.look(look % 3 == 0));
+        (0..JUDGED * 2).for_each(|look| blocks.look(look % 3 == 0));
+        assert_eq!(blocks.around(PageId(100)), 96..112);
+        (0..SCATTERED as u32 * 4).for_each(|i| blocks.fault(PageId(2000 + 32 * i), &pages));
         assert_eq!(blocks.around(PageId(100)), 100..101);
     }
 

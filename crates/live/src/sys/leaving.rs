@@ -72,8 +72,8 @@ impl OwnMemory {
         OwnMemory { file, process: super::pids::program() }
     }
 
-    /// Copies the first `len` bytes of a page of this process, whatever rights the program has on it. EFAULT: it is absent. The copy never
-    /// sleeps in a fault: the kernel does not allow that for a reader of memory as a file.
+    /// Copies the first `len` bytes of a page of this process, whatever rights the program has on it. EFAULT: it is
+    /// absent. The copy never sleeps in a fault: the kernel does not allow that for a reader of memory as a file.
     ///
     /// # Safety
     /// `into` must be good for `len` bytes.
