@@ -2,6 +2,7 @@
 
 mod common;
 
+use coldframe_live::StatsFile;
 use coldframe_toolbox::{have, GCC};
 use common::{check, compile, compile_cxx, good, library, paged, program, run, with, ROOMY};
 
@@ -60,6 +61,46 @@ int main(void) {
     return 0;
 }"#,
     );
+}
+
+/// With RAM for all, for one block and a half, and for less than one.
+#[test]
+fn a_large_block_comes_back_to_who_wants_its_size() {
+    let source = r#"
+enum { N = 8 << 20 };
+static void filled(char *p, int with) {
+    memset(p, with, N);
+    for (int i = 0; i < N; i += 1000) CHECK(p[i] == with);
+}
+int main(int argc, char **argv) {
+    for (int i = 1; i < 10; i++) {
+        char *p = malloc(N), *q; filled(p, i); free(p);
+        q = malloc(N - 100000); CHECK(q == p); free(q);
+        q = calloc(N, 1); CHECK(q == p);
+        for (int k = 0; k < N; k += 100) CHECK(q[k] == 0);
+        filled(q, i); q = realloc(q, 3 * N); CHECK(q != p && q[N - 1] == i); free(q);
+        q = malloc(3 * N); q[0] = 1; CHECK(mprotect(q, 4096, PROT_READ) == 0); free(q);
+        q = malloc(3 * N); q[0] = 1; free(q);
+        pid_t child = fork();
+        if (!child) { q = malloc(N); filled(q, 7); free(q); q = malloc(N); filled(q, 8); _exit(0); }
+        int status; CHECK(waitpid(child, &status, 0) == child && status == 0);
+    }
+    char *blocks[20];
+    for (int i = 0; i < 20; i++) blocks[i] = malloc(N);
+    for (int i = 0; i < 20; i++) free(blocks[i]);
+    sleep(1); free(malloc(N));
+    FILE *f = fopen("/proc/self/statm", "r"); long size, resident = 0;
+    CHECK(f && fscanf(f, "%ld %ld", &size, &resident) == 2 && resident < 16384);
+    return 0;
+}"#;
+    let Some(program) = program("kept", source) else { return };
+    for ram in [ROOMY, 12 << 20, 6 << 20] {
+        let (Some(mut command), stats) = (program.paged(ram), StatsFile::create().unwrap()) else { return };
+        good(with(&mut command, |options| options.stats_fd = Some(stats.fd())));
+        let counts = stats.snapshot();
+        assert!(ram > 8 << 20 || counts.device_writes > 0, "{counts:?}");
+        assert!(ram < ROOMY || counts.pages_written == 0, "{counts:?}");
+    }
 }
 
 #[test]
