@@ -143,7 +143,7 @@ fn costs(timings: &paged::Timings, disk: &[(&'static str, Latency)]) -> Option<C
     let memory = spread(&timings.from_memory).map(|all| less(all, evict_clean.mean));
     let here = Here {
         zero_fill_native: spread(&timings.native)?,
-        zero_fill: spread(&timings.zeros_written)?,
+        zero_fill: spread(&timings.zeros_in_blocks)?,
         device_fault: spread(&timings.random_read)?,
         read_ahead: spread(&timings.sequential_read)?,
         memory_fault: memory.or_else(|| spread(&timings.zeros_read))?,

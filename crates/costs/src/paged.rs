@@ -1,7 +1,8 @@
 //! The events of a pager. Each string of accesses causes only one kind of event.
 //!
 //! ```text
-//!   roomy    RAM for all        read zeros, write to them, write zeros      zero fill, first write
+//!   roomy    RAM for all        read zeros, write to them, write zeros      first write
+//!   blocks   RAM for all        write zeros, which come in blocks           zero fill
 //!   tight    RAM for a quarter  read zeros, write zeros, read in order,     what leaves beside zeros, clean and written; read-ahead;
 //!                               read shuffled, write shuffled               device fault; what leaves beside a load
 //!   memory   the log's buffers  write some, read others, read those again   memory fault
@@ -36,6 +37,7 @@ pub struct Timings {
     pub native_huge: Vec<f64>,
     pub zeros_read: Vec<f64>,
     pub zeros_written: Vec<f64>,
+    pub zeros_in_blocks: Vec<f64>,
     pub first_write: Vec<f64>,
     pub zeros_in_clean_out: Vec<f64>,
     pub zeros_in_dirty_out: Vec<f64>,
@@ -80,8 +82,13 @@ impl Bench {
             policy: policy.map(Into::into),
             max_memory: MEMORY,
             backing: backing.to_path_buf(),
+            first_touches_in_blocks: false,
             ..Options::new(bytes(frames) as u64)
         };
+        Bench::of(options, course)
+    }
+
+    fn of(options: Options, course: Course) -> Result<Bench, LiveError> {
         let pager = Pager::start(options)?;
         let region = pager.anonymous(bytes(course.pages))?;
         // SAFETY: the region's own memory, which lives beside it and is used by no other thread.
@@ -127,6 +134,11 @@ fn roomy(timings: &mut Timings, backing: &Path, course: Course) -> Result<(), Li
     timings.zeros_read.extend(bench.measure(0..half, Touch::Read, FAST, &[TRUE_FAULTS]));
     timings.first_write.extend(bench.measure(0..half, Touch::Write, FAST, &[|stats| stats.write_faults]));
     timings.zeros_written.extend(bench.measure(half..course.pages, Touch::Write, FAST, &[TRUE_FAULTS]));
+    drop(bench);
+    let ram = bytes(course.pages + course.pages / 4) as u64;
+    let mut bench = Bench::of(Options { max_memory: MEMORY, backing: backing.into(), ..Options::new(ram) }, course)?;
+    let came = [TRUE_FAULTS, |stats| stats.beside];
+    timings.zeros_in_blocks.extend(bench.measure(0..course.pages, Touch::Write, STREAM, &came));
     Ok(())
 }
 
