@@ -1,7 +1,6 @@
 //! A lane: one engine with its clock, its device and its counts.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 
 use coldframe_core::fault::handler::Handler;
 use coldframe_core::policy::{Made, PolicyChoice, PolicyError};
@@ -281,7 +280,7 @@ impl Lane {
         world.kind = FaultKind::Write;
         let access = if writing { Access::Write } else { Access::Read };
         let ahead = self.behind(page, numbers);
-        let block = if self.blocks { self.engine.block_around(page) } else { 0..0 };
+        let beside = self.beside(page, numbers);
         let Counts { evictions, dirty_evictions, .. } = *self.engine.counts();
         if let Some(sources) = &mut self.world.meters.sources {
             sources.begins(ahead.is_some());
@@ -289,7 +288,9 @@ impl Lane {
         self.world.resumed.clear();
         self.world.handle(&mut self.engine, table, Event::Fault { task: TaskId(0), page, access });
         let together = self.read_ahead(table, &ahead.unwrap_or_default());
-        self.bring_beside(table, page, block, numbers);
+        for page in beside {
+            self.world.handle(&mut self.engine, table, Event::Beside { page });
+        }
         let Lane { engine, world, .. } = self;
         while world.resumed.is_empty() && world.halted.is_empty() {
             assert!(world.wait(engine, table), "a task that stands still waits for the device");
@@ -339,17 +340,13 @@ impl Lane {
         }
     }
 
-    /// The page is touched for the first time: the untouched pages of its block may come in with it.
-    fn bring_beside(&mut self, table: &mut PageTable, page: PageId, block: Range<u32>, numbers: Option<&Numbering>) {
+    /// If the page is touched for the first time, the untouched pages of its block, which may come in with it.
+    fn beside(&self, page: PageId, numbers: Option<&Numbering>) -> Vec<PageId> {
+        let block = if self.blocks { self.engine.block_around(page) } else { 0..0 };
         let address = |page: u32| numbers.map_or(i64::from(page), |numbers| numbers.place(page).1 as i64);
-        let near = |other: u32| address(other) - address(page.0) == i64::from(other) - i64::from(page.0);
-        let last = (self.world.stored.len() as u32).min(block.end);
-        for other in (block.start..last).filter(|other| near(*other)) {
-            let event = Event::Beside { page: PageId(other) };
-            if self.engine.accepts(&event) {
-                self.world.handle(&mut self.engine, table, event);
-            }
-        }
+        let near = |other: &u32| address(*other) - address(page.0) == i64::from(*other) - i64::from(page.0);
+        let others = (block.start..block.end.min(self.world.stored.len() as u32)).filter(near).map(PageId);
+        others.filter(|other| *other != page && self.engine.accepts(&Event::Beside { page: *other })).collect()
     }
 
     /// Gives prefetch hints for pages. Returns whether a load was started.

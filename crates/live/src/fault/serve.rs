@@ -7,12 +7,13 @@ use coldframe_core::{Access, Event, PageId, Stage, TaskId};
 
 use super::gate::Decider;
 use super::Faults;
+use crate::memory::space::BLOCK;
 use crate::page::pages::{Owner, Where};
 use crate::stats::Stats;
 use crate::swap::log::SEGMENT;
 use crate::sys::lock::Guard;
 use crate::sys::{self, fatal};
-use crate::task::{Laps, Todo};
+use crate::task::Laps;
 use crate::PAGE;
 
 /// The state of the page when the fault was reported.
@@ -124,10 +125,12 @@ impl Faults {
         let access = if write { Access::Write } else { Access::Read };
         let event = Event::Fault { task: TaskId::from(number), page: PageId::from(page), access };
         let ahead = if is_aside { Ahead::default() } else { self.ahead(&mut decider, page) };
-        let block = if self.work.takes_blocks { decider.engine().block_around(page.into()) } else { 0..0 };
+        let beside = self.beside(&decider, page);
         decider.deliver(&self.work, todo, event);
         ahead.pages[..ahead.len].iter().for_each(|page| decider.wish(&self.work, todo, page.index()));
-        self.bring_beside(&mut decider, todo, page, block);
+        for page in &beside.pages[..beside.len] {
+            decider.deliver(&self.work, todo, Event::Beside { page: *page });
+        }
         drop(decider);
         self.carry_out(todo);
         let requested = std::mem::take(&mut todo.requested_at);
@@ -144,8 +147,11 @@ impl Faults {
         true
     }
 
-    /// The page is touched for the first time: what is untouched of its block and of its mapping may come in with it.
-    fn bring_beside(&self, decider: &mut Decider, todo: &mut Todo, page: usize, block: Range<u32>) {
+    /// If the page is touched for the first time: what is untouched of its block and of its mapping. Ask this before the
+    /// engine gets the fault, too.
+    fn beside(&self, decider: &Decider, page: usize) -> Ahead {
+        let mut beside = Ahead::default();
+        let block = if self.work.takes_blocks { decider.engine().block_around(page.into()) } else { 0..0 };
         let extent = if block.is_empty() { None } else { self.space().extent_of(page) };
         let Range { start, end } = extent.unwrap_or_default();
         for other in start.max(block.start as usize)..end.min(block.end as usize) {
@@ -153,11 +159,11 @@ impl Faults {
                 Where::Nowhere => self.memory().begin(other),
                 state => state == Where::Out && self.pages().slot(other).is_none() && !self.work.log().has_slot(other),
             };
-            let event = Event::Beside { page: PageId::from(other) };
-            if new && other != page && decider.engine().accepts(&event) {
-                decider.deliver(&self.work, todo, event);
+            if new && other != page && decider.engine().accepts(&Event::Beside { page: PageId::from(other) }) {
+                beside.add(other);
             }
         }
+        beside
     }
 
     /// The engine's lock, if the page still needs a fault.
@@ -207,17 +213,17 @@ impl Faults {
     }
 }
 
-/// The pages to read ahead with a fault.
+/// The pages to read ahead with a fault, or those that come in beside its page.
 struct Ahead {
-    pages: [PageId; SEGMENT],
+    pages: [PageId; BLOCK],
     len: usize,
 }
 
-const _: () = assert!(crate::READ_AHEAD_MAX as usize <= SEGMENT);
+const _: () = assert!(crate::READ_AHEAD_MAX as usize <= BLOCK && SEGMENT <= BLOCK);
 
 impl Default for Ahead {
     fn default() -> Ahead {
-        Ahead { pages: [PageId(0); SEGMENT], len: 0 }
+        Ahead { pages: [PageId(0); BLOCK], len: 0 }
     }
 }
 
