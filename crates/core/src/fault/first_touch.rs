@@ -20,7 +20,6 @@ use crate::command::Command;
 use crate::ids::{FrameId, PageId};
 use crate::page_state::{PageState, PageStates};
 use crate::turn::Turn;
-use crate::units::Walk;
 
 /// The first size of a block, and the largest, in pages.
 const FIRST: u32 = 16;
@@ -112,7 +111,6 @@ pub(super) fn unfilled(turn: &mut Turn<'_>, looks: &mut usize) -> Option<FrameId
         }
         let frame = turn.ram.frames.take_beside()?;
         *looks = looks.saturating_sub(1);
-        turn.work.walk += Walk(1);
         let page = turn.ram.frames.page(frame);
         let filled = turn.machine.filled(page);
         turn.blocks.look(filled);
