@@ -18,6 +18,9 @@ pub const PRELOAD: &str = "libcoldframe_preload.so";
 /// Programs that start another one in another root.
 const ROOTS: [&str; 4] = ["chroot", "schroot", "bwrap", "systemd-nspawn"];
 
+/// Folders that a program may be in, one in the other; a program in more does not load the library.
+const FOLDERS_MAX: usize = 64;
+
 /// The folder of temporary files, or one on a disk if that folder is in RAM.
 pub fn default_backing() -> PathBuf {
     let usual = std::env::temp_dir();
@@ -122,7 +125,7 @@ fn lacks(backing: &Path, matters: impl Fn(&Finding) -> bool) -> Result<(), Answe
 /// There is no preload library.
 pub fn with_pager(command: &[OsString], options: &Options) -> Result<Command, AnswerError> {
     // Ours is loaded first, then the user's own.
-    let mut preload = find_preload()?.into_os_string();
+    let mut preload = from_program(&find_preload()?);
     if let Some(own) = std::env::var_os("LD_PRELOAD").filter(|own| !own.is_empty()) {
         preload.push(OsStr::new(":"));
         preload.push(own);
@@ -130,6 +133,15 @@ pub fn with_pager(command: &[OsString], options: &Options) -> Result<Command, An
     let mut process = plain(command);
     process.arg0(&command[0]).env("LD_PRELOAD", preload).env("COLDFRAME_OPTIONS", options.encode());
     Ok(process)
+}
+
+/// The library's path, from the folder of the program that loads it. glibc puts that folder in place of `$ORIGIN`. The
+/// dynamic linker of musl does not, finds no such file and starts the program without the library; it could not load
+/// the library, and would not start the program.
+fn from_program(library: &Path) -> OsString {
+    let root = format!("$ORIGIN{}", "/..".repeat(FOLDERS_MAX));
+    let library = std::path::absolute(library).unwrap_or_else(|_| library.into());
+    OsString::from_iter([OsStr::new(&root), library.as_os_str()])
 }
 
 /// The command as it is.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use coldframe_toolbox::programs::{compiled, finish, stderr, stdout};
+use coldframe_toolbox::programs::{compiled, compiled_by, finish, stderr, stdout};
 use coldframe_toolbox::{have, GCC};
 use serde_json::Value;
 
@@ -181,6 +181,28 @@ fn a_run_gives_the_programs_own_status() {
     assert_eq!(status("kill -TERM $$"), Some(128 + 15));
     assert_eq!(status("kill -KILL $$"), Some(128 + 9));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "a swap file was left behind");
+}
+
+/// Directly, by a script's first line, and by a shell that still has the library for other programs.
+#[test]
+fn a_program_for_musl_that_a_paged_one_starts_runs_without_pager() {
+    let folder = tempfile::tempdir().unwrap();
+    if !have(&[("musl-gcc", "musl-tools")]) {
+        return;
+    }
+    let main = "#include <string.h>\nint main(int n, char **words) { return strcmp(words[n - 1], \"two words\") ? 1 : 7; }";
+    let child = compiled_by("musl-gcc", folder.path(), "child", main, &[]);
+    let (child, script) = (child.display(), folder.path().join("script"));
+    std::fs::write(&script, format!("#!{child}\nnot read\n")).unwrap();
+    let script = script.display();
+    let lines = format!(
+        "chmod +x {script}; {child} 'two words'; test $? = 7 && {script} 'two words'; test $? = 7 && \
+         grep -q libcoldframe_preload /proc/self/maps && exec {child} 'two words'"
+    );
+    let mut command = coldframe(&["--ram", "4MiB", "--"], folder.path());
+    command.args(["sh", "-c", &lines]);
+    let output = finish(command);
+    assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
 }
 
 #[test]

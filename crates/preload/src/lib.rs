@@ -44,7 +44,6 @@ mod caller;
 mod deepbind;
 mod descriptors;
 mod direct;
-mod exec;
 mod files;
 mod filter;
 mod fork;
