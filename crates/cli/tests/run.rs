@@ -190,7 +190,8 @@ fn a_program_for_musl_that_a_paged_one_starts_runs_without_pager() {
     if !have(&[("musl-gcc", "musl-tools")]) {
         return;
     }
-    let main = "#include <string.h>\nint main(int n, char **words) { return strcmp(words[n - 1], \"two words\") ? 1 : 7; }";
+    let main =
+        "#include <string.h>\nint main(int n, char **words) { return strcmp(words[n - 1], \"two words\") ? 1 : 7; }";
     let child = compiled_by("musl-gcc", folder.path(), "child", main, &[]);
     let (child, script) = (child.display(), folder.path().join("script"));
     std::fs::write(&script, format!("#!{child}\nnot read\n")).unwrap();

@@ -46,19 +46,12 @@ impl From<SlotsConfig> for Below {
 
 /// Why an engine cannot be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)] // The messages say what the fields are.
 pub enum ConfigError {
     /// A bound is zero.
-    Zero {
-        /// Which.
-        field: &'static str,
-    },
+    Zero { field: &'static str },
     /// A bound does not fit into 29 bits.
-    TooLarge {
-        /// Which.
-        field: &'static str,
-        /// What it was.
-        value: usize,
-    },
+    TooLarge { field: &'static str, value: usize },
     /// The machine places pages itself (`Caps::places`), and there is a swap area.
     Placed,
     /// The swap areas are not possible.

@@ -75,9 +75,6 @@ pub enum Order {
 /// Carries the orders of a swap area out.
 pub trait Flash {
     /// Carries an order out at once.
-    ///
-    /// # Errors
-    /// It failed.
     fn carry_out(&mut self, order: Order) -> Result<(), Refused>;
 }
 
@@ -153,20 +150,12 @@ impl AreaConfig {
 
 /// Why a swap area cannot be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)] // The messages say what the fields are.
 pub enum SwapError {
     /// Not 1 to 32 areas.
     Areas(usize),
     /// A number out of its bounds.
-    Bounds {
-        /// Which.
-        field: &'static str,
-        /// What was given.
-        value: u64,
-        /// The least.
-        min: u64,
-        /// The most.
-        max: u64,
-    },
+    Bounds { field: &'static str, value: u64, min: u64, max: u64 },
 }
 
 impl fmt::Display for SwapError {

@@ -48,9 +48,6 @@ pub fn measure(backing: &Path, course: Course) -> Result<Vec<(&'static str, Late
 }
 
 /// A page read from the device at a random place, one at a time.
-///
-/// # Errors
-/// The folder cannot be used.
 pub fn page_read(backing: &Path, course: Course) -> Result<Spread, LiveError> {
     let mut transfers = Transfers::new(backing, course)?;
     let times = transfers.writes(LONG).and_then(|_| transfers.times_of_reads()).map_err(|e| refused(backing, &e))?;

@@ -97,9 +97,6 @@ impl Costs {
 
 /// Measures this machine with a swap file in `backing`. Before each part, calls `step` with the number of finished
 /// parts and of all parts.
-///
-/// # Errors
-/// This machine does not allow it, or the folder cannot be used.
 pub fn measure(backing: &Path, extent: Extent, step: &mut dyn FnMut(u64, u64)) -> Result<Costs, LiveError> {
     let course = Course::of(extent);
     let parts = course.rounds + 1;
@@ -125,9 +122,6 @@ pub fn measure(backing: &Path, extent: Extent, step: &mut dyn FnMut(u64, u64)) -
 
 /// A page read from the disk of a folder at a random place: what can be measured without any right. It takes some
 /// tenths of a second.
-///
-/// # Errors
-/// The folder cannot be used.
 pub fn page_read(backing: &Path) -> Result<Spread, LiveError> {
     disk::page_read(backing, Course::of(Extent::Short))
 }

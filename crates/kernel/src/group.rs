@@ -56,9 +56,6 @@ impl Group {
     }
 
     /// Sets the hard limit. The kernel pushes out what is above it, and refuses if it cannot.
-    ///
-    /// # Errors
-    /// The kernel refuses.
     pub fn limit(&self, bytes: u64) -> io::Result<()> {
         write(&self.file(self.version.limit_file()), bytes.to_string())
     }

@@ -36,9 +36,6 @@ pub struct Guard {
 
 impl Guard {
     /// Starts it. `command`: a program that calls [`serve`] with its standard input and output.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub fn start(mut command: Command) -> Result<Guard, KernelError> {
         let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child =
@@ -48,9 +45,6 @@ impl Guard {
     }
 
     /// Makes a group for a program.
-    ///
-    /// # Errors
-    /// The kernel refuses.
     pub fn group(&mut self, place: &Place, name: &str) -> Result<Group, KernelError> {
         if place.enable {
             self.ask(&["enable", &place.parent.display().to_string()])?;
@@ -67,9 +61,6 @@ impl Guard {
     }
 
     /// Makes swap of this size and turns it on. Returns its name.
-    ///
-    /// # Errors
-    /// The kernel refuses.
     pub fn swap(&mut self, kind: &SwapKind, size: u64) -> Result<String, KernelError> {
         let verb = match kind {
             SwapKind::Zram => "zram",
@@ -81,9 +72,6 @@ impl Guard {
     }
 
     /// Records the limit of an existing group, and restores it at the end.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub(crate) fn hold(&mut self, group: &Group) -> Result<(), KernelError> {
         let (limit, oom) = (group.file(group.version().squeeze_file()), group.file("memory.oom_control"));
         // What is recorded last is restored first: once the limit is restored, the group's processes continue.

@@ -43,9 +43,6 @@ pub struct LimitWatch {
 
 impl LimitWatch {
     /// Sets the group's limit and starts to watch.
-    ///
-    /// # Errors
-    /// The kernel refuses the limit.
     pub fn start(tree: &Tree, group: &Group, space: &SwapSpace, ram: u64) -> Result<LimitWatch, KernelError> {
         let budget = Budget::new(ram);
         let file = group.file(group.version().limit_file());

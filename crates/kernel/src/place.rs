@@ -32,9 +32,6 @@ pub(crate) struct Mounted {
 
 impl Place {
     /// The place for this process.
-    ///
-    /// # Errors
-    /// There is no memory controller, or no folder that this user may write to.
     pub fn find(tree: &Tree) -> Result<Place, KernelError> {
         let (one, two) = (mounted(tree, Version::One), mounted(tree, Version::Two));
         if let Some(one) = one {

@@ -42,9 +42,6 @@ impl SwapKind {
     }
 
     /// Whether this kernel has it.
-    ///
-    /// # Errors
-    /// It does not: the remedy.
     pub fn there(&self, tree: &Tree) -> Result<(), KernelError> {
         let (folder, what, remedy) = match self {
             SwapKind::File(_) => return Ok(()),
@@ -94,9 +91,6 @@ impl Swaps {
     }
 
     /// An error if nothing can be swapped to.
-    ///
-    /// # Errors
-    /// There is no swap, or it is full.
     pub fn ready(&self) -> Result<(), KernelError> {
         let what = match self.0.is_empty() {
             true => "this machine has no swap",

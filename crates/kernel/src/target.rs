@@ -13,9 +13,6 @@ use coldframe_proc::Tree;
 const UNITS: [&str; 4] = [".service", ".scope", ".slice", ".socket"];
 
 /// The group that a name stands for.
-///
-/// # Errors
-/// There is no group of this name, or it is the root.
 pub fn group_of(tree: &Tree, name: &str) -> Result<Group, KernelError> {
     let hierarchy =
         [Version::One, Version::Two].into_iter().find_map(|version| Some((version, mounted(tree, version)?)));

@@ -63,9 +63,6 @@ pub fn thread() -> u32 {
 }
 
 /// Allocates this many zero bytes.
-///
-/// # Errors
-/// None.
 pub fn map_memory(len: usize) -> Result<usize, crate::LiveError> {
     Ok(Box::leak(vec![0u64; len.div_ceil(8)].into_boxed_slice()).as_mut_ptr() as usize)
 }

@@ -3,6 +3,7 @@
 /// Why a process cannot be watched.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // The messages say what the fields are.
 pub enum ProcError {
     /// No process has this number.
     #[error("process {0} is not there; find it with `pgrep -a NAME`")]
@@ -15,42 +16,20 @@ pub enum ProcError {
     Kernel(u32),
     /// Its memory may not be looked at.
     #[error("process {pid} belongs to {owner}, and only they and root may look at its memory; use sudo, in a container with CAP_SYS_PTRACE")]
-    Foreign {
-        /// The process.
-        pid: u32,
-        /// Whose it is.
-        owner: String,
-    },
+    Foreign { pid: u32, owner: String },
     /// The kernel does not count the bits.
     #[error("/proc/{pid}/{file} cannot be used: {source}; the kernel needs CONFIG_PROC_PAGE_MONITOR, and /proc must be writable")]
-    File {
-        /// The process.
-        pid: u32,
-        /// The file of its folder.
-        file: &'static str,
-        /// What the kernel says.
-        source: std::io::Error,
-    },
+    File { pid: u32, file: &'static str, source: std::io::Error },
     /// The kernel reclaims its pages, and clears bits for that.
     #[error(
         "{percent:.0} % of process {pid} is in swap: the kernel clears its bits, and they do not show what it needs; give it RAM, then try again"
     )]
-    Swapped {
-        /// The process.
-        pid: u32,
-        /// In swap.
-        percent: f64,
-    },
+    Swapped { pid: u32, percent: f64 },
     /// Huge pages have one bit each.
     #[error(
         "{percent:.0} % of process {pid} is in huge pages, which have one bit for 2 MiB: they do not show what it needs; start it with `coldframe -- PROGRAM`, which has none"
     )]
-    Huge {
-        /// The process.
-        pid: u32,
-        /// In huge pages.
-        percent: f64,
-    },
+    Huge { pid: u32, percent: f64 },
 }
 
 impl ProcError {

@@ -139,9 +139,6 @@ impl Process {
     }
 
     /// Text for [`mappings`](crate::mappings), with counts.
-    ///
-    /// # Errors
-    /// The process is gone, or another user's.
     pub fn smaps(&self) -> io::Result<String> {
         self.lossy("smaps")
     }

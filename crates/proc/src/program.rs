@@ -9,18 +9,14 @@ use crate::image::{self, Image};
 
 /// Why a program cannot be started.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // The messages say what the fields are.
 pub enum ProgramError {
     /// It is not there.
     #[error("{}: no such program", .0.display())]
     NotFound(PathBuf),
     /// It cannot be executed.
     #[error("{}: cannot be executed: {why}", path.display())]
-    NotExecutable {
-        /// Its file.
-        path: PathBuf,
-        /// The reason.
-        why: String,
-    },
+    NotExecutable { path: PathBuf, why: String },
 }
 
 impl ProgramError {
@@ -45,9 +41,6 @@ pub struct Target {
 }
 
 /// Finds the program as a shell would, and determines its kind.
-///
-/// # Errors
-/// It is not there, or cannot be executed.
 pub fn resolve(program: &OsStr, arguments: &[OsString], search: &OsStr) -> Result<Target, ProgramError> {
     let path = find(program, search)?;
     let mut line: Vec<Vec<u8>> = vec![program.as_bytes().to_vec()];
@@ -128,9 +121,6 @@ pub fn library_places(exe_dir: &Path, name: &str) -> Vec<PathBuf> {
 /// The dynamic linker of a 64-bit little-endian ELF binary; `None` if the binary is static. ELF-64 object file format,
 /// version 1.5: e_phoff at 32, e_phentsize at 54, e_phnum at 56; in a program header p_type at 0, p_offset at 8,
 /// p_filesz at 32.
-///
-/// # Errors
-/// The file cannot be read, or is not such a binary.
 pub fn interpreter(binary: &Path) -> std::io::Result<Option<PathBuf>> {
     use std::os::unix::fs::FileExt;
     const PT_INTERP: u64 = 3;

@@ -95,9 +95,6 @@ pub struct Watch {
 impl Watch {
     /// Begins to watch a process. `own`: it was started for this, and may be stopped now and then. Otherwise one whose
     /// bits say too little is refused.
-    ///
-    /// # Errors
-    /// It cannot be watched.
     pub fn of(root: u32, own: bool) -> Result<Watch, ProcError> {
         check(root)?;
         let budget = if own { STOPPED } else { RUNNING };

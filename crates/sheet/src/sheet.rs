@@ -36,60 +36,29 @@ pub const SHIPPED: &[(&str, &str)] = &[
 
 /// Why a sheet cannot be read or used.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[allow(missing_docs)] // The messages say what the fields are.
 pub enum SheetError {
     /// No shipped sheet has this name, and no file either.
     #[error("there is no device `{name}`; there are {shipped}, or give the path of a sheet in TOML")]
-    Unknown {
-        /// The name in question.
-        name: String,
-        /// The names of the shipped ones.
-        shipped: String,
-    },
+    Unknown { name: String, shipped: String },
     /// The file cannot be read.
     #[error("{path}: {reason}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
+    Io { path: PathBuf, reason: String },
     /// The file is not a sheet; the message names line and field.
     #[error("{file}: {reason}")]
-    Parse {
-        /// The file.
-        file: String,
-        /// Line, column and field, as the TOML reader reports them.
-        reason: String,
-    },
+    Parse { file: String, reason: String },
     /// A number is not possible, or has no source.
     #[error("{file}: field `{field}`: {reason}")]
-    Field {
-        /// The file, and the field's line in it.
-        file: String,
-        /// The field, `table.key`.
-        field: &'static str,
-        /// What is wrong, and what is accepted.
-        reason: String,
-    },
+    Field { file: String, field: &'static str, reason: String },
     /// The sheet of this machine is asked for, and there is none.
     #[error("this machine has no sheet yet; run `coldframe doctor --calibrate`, which measures it in some seconds")]
     NoHere,
     /// A measured cost of this machine is needed, and the sheet does not have it.
     #[error("device `{device}` has no `{field}`, which is measured, not found in a data sheet; run `coldframe doctor --calibrate` and give the device `here`")]
-    NotMeasured {
-        /// The device.
-        device: String,
-        /// The field, `table.key`.
-        field: &'static str,
-    },
+    NotMeasured { device: String, field: &'static str },
     /// A number is needed that the sheet does not have.
     #[error("device `{device}` has no `{field}`; add it to a copy of its sheet, with its source")]
-    Missing {
-        /// The device.
-        device: String,
-        /// The field, `table.key`.
-        field: &'static str,
-    },
+    Missing { device: String, field: &'static str },
 }
 
 impl SheetError {
@@ -176,9 +145,6 @@ fn unknown<T: Default + PartialEq>(part: &T) -> bool {
 
 /// The shipped sheet of this name (case does not matter); or the measured sheet of this machine for [`stored::NAME`];
 /// or the sheet in the file of this path.
-///
-/// # Errors
-/// There is no such sheet, or the file is not one.
 pub fn find(name: &str) -> Result<Sheet, SheetError> {
     if name == stored::NAME {
         return stored::read();
@@ -202,9 +168,6 @@ pub fn all() -> Vec<Sheet> {
 }
 
 /// Reads a sheet.
-///
-/// # Errors
-/// Not TOML, an unknown or missing field, a number without a source, or a quantity that cannot be read or is zero.
 pub fn parse(file: &str, text: &str) -> Result<Sheet, SheetError> {
     let sheet: Sheet =
         toml::from_str(text).map_err(|e| SheetError::Parse { file: file.into(), reason: e.to_string() })?;
@@ -272,17 +235,11 @@ impl Sheet {
     }
 
     /// Stopover buffers.
-    ///
-    /// # Errors
-    /// The sheet does not have them.
     pub fn buffers(&self) -> Result<u32, SheetError> {
         self.number("geometry.buffers").map(|buffers| buffers as u32)
     }
 
     /// Erases that a block is rated for.
-    ///
-    /// # Errors
-    /// The sheet does not have it.
     pub fn cycles(&self) -> Result<u64, SheetError> {
         self.number("endurance.cycles")
     }
@@ -293,9 +250,6 @@ macro_rules! numbers {
     ($($(#[$doc:meta])* $name:ident: $field:literal, $type:ident;)*) => {
         impl Sheet {$(
             $(#[$doc])*
-            ///
-            /// # Errors
-            /// The sheet does not have it.
             pub fn $name(&self) -> Result<$type, SheetError> {
                 self.number($field).map($type)
             }

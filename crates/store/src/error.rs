@@ -14,17 +14,15 @@ pub type Remedy = Cow<'static, str>;
 /// Any failure of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // The messages say what the fields are.
 pub enum TraceError {
     /// The operating system refused: missing file, no permission, no space, a directory.
     #[error("{}: cannot {action}: {source}; {remedy}", path.display())]
     Io {
-        /// The file concerned.
         path: PathBuf,
         /// What was attempted: `open`, `read`, `write`, ...
         action: &'static str,
-        /// The refusal.
         source: io::Error,
-        /// What to do.
         remedy: Remedy,
     },
     /// A line of a text trace breaks its format.
@@ -33,103 +31,63 @@ pub enum TraceError {
     /// Compressed data ends early or does not decode.
     #[error("{}: {format} data, byte {byte} of the decompressed text: {found}; {remedy}", path.display())]
     Compressed {
-        /// The file concerned.
         path: PathBuf,
         /// `gzip`, `xz`, `zstd` or `zlib`.
         format: &'static str,
         /// How many decompressed bytes were delivered before.
         byte: u64,
-        /// What the decoder met.
         found: String,
-        /// What to do.
         remedy: Remedy,
     },
     /// The file is not Parquet, or is truncated or corrupt.
     #[error("{}: row {row}: {found}; {remedy}", path.display())]
     Damaged {
-        /// The file concerned.
         path: PathBuf,
         /// The first row, counted from 0, that cannot be trusted; 0 when the file does not even open.
         row: u64,
-        /// What the decoder met.
         found: String,
-        /// What to do.
         remedy: Remedy,
     },
     /// A Parquet column is missing or has a type that this crate cannot take.
     #[error("{}: column `{column}`: {found}; {remedy}", path.display())]
-    Column {
-        /// The file concerned.
-        path: PathBuf,
-        /// Its column.
-        column: String,
-        /// What is there instead.
-        found: String,
-        /// What to do.
-        remedy: Remedy,
-    },
+    Column { path: PathBuf, column: String, found: String, remedy: Remedy },
     /// A row holds a value that no reference can have.
     #[error("{}: row {row}: {field}: {found}; {remedy}", path.display())]
     Row {
-        /// The file concerned, or the file being written.
         path: PathBuf,
         /// The row, counted from 0.
         row: u64,
-        /// The column.
         field: &'static str,
-        /// Its value, in words.
         found: String,
-        /// What to do.
         remedy: Remedy,
     },
     /// A record of a binary trace breaks its format.
     #[error("{}: record {record}, byte {byte}: {field}: {found}; {remedy}", path.display())]
     Record {
-        /// The file concerned.
         path: PathBuf,
         /// The record, counted from 0.
         record: u64,
         /// Where it begins, in bytes of the decompressed data.
         byte: u64,
-        /// The part of the record.
         field: &'static str,
-        /// What was found there.
         found: String,
-        /// What to do.
         remedy: Remedy,
     },
     /// The file does not say where it comes from.
     #[error("{}: provenance: {found}; {remedy}", path.display())]
-    Provenance {
-        /// The file concerned.
-        path: PathBuf,
-        /// What stands in its place.
-        found: String,
-        /// What to do.
-        remedy: Remedy,
-    },
+    Provenance { path: PathBuf, found: String, remedy: Remedy },
     /// A trace without a single reference.
     #[error("{}: no references in {lines} lines ({skipped} skipped); {remedy}", path.display())]
     Empty {
-        /// The file concerned.
         path: PathBuf,
-        /// Lines or rows read.
         lines: u64,
         /// Of these, skipped as the format asks.
         skipped: u64,
-        /// What to do.
         remedy: Remedy,
     },
     /// A request that makes no sense: an unknown format, a specification without a path, a level out of range.
     #[error("{what}: {found}; {remedy}")]
-    Usage {
-        /// What was asked for.
-        what: String,
-        /// What is wrong with it.
-        found: String,
-        /// What to do.
-        remedy: Remedy,
-    },
+    Usage { what: String, found: String, remedy: Remedy },
 }
 
 /// A malformed line, with all that is needed to show it.

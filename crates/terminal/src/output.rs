@@ -49,17 +49,11 @@ pub fn tell(text: &str) {
 }
 
 /// Prints text on stdout, in lines that fit.
-///
-/// # Errors
-/// It cannot be written.
 pub fn text(text: &str) -> Result<(), OutputError> {
     exact(None, &folded(text, width()))
 }
 
 /// Writes a file.
-///
-/// # Errors
-/// It cannot be written.
 pub fn file(path: &Path, text: &str) -> Result<(), OutputError> {
     exact(Some(path), text)
 }
@@ -74,9 +68,6 @@ pub struct Form {
 
 impl Form {
     /// Prints a result on stdout: its words, or JSON.
-    ///
-    /// # Errors
-    /// It cannot be written.
     pub fn print(&self, of: &impl serde::Serialize, words: impl FnOnce() -> String) -> Result<(), OutputError> {
         match self.is_json() {
             true => exact(None, &json(of)),
@@ -91,9 +82,6 @@ impl Form {
 }
 
 /// Prints a result on stdout: as JSON if the form says so, else its words.
-///
-/// # Errors
-/// It cannot be written.
 pub fn result(form: &str, of: &impl serde::Serialize, words: impl FnOnce() -> String) -> Result<(), OutputError> {
     match form {
         "json" => exact(None, &json(of)),
@@ -102,9 +90,6 @@ pub fn result(form: &str, of: &impl serde::Serialize, words: impl FnOnce() -> St
 }
 
 /// Writes to the file, or to stdout without one. On stdout, lines of text are wrapped; JSON is not changed.
-///
-/// # Errors
-/// It cannot be written.
 pub fn write(to: Option<&Path>, text: &str) -> Result<(), OutputError> {
     match to {
         None if !text.starts_with(['{', '[']) => exact(None, &folded(text, width())),
@@ -113,9 +98,6 @@ pub fn write(to: Option<&Path>, text: &str) -> Result<(), OutputError> {
 }
 
 /// Writes output for a program, or for a tool that wraps lines itself.
-///
-/// # Errors
-/// It cannot be written.
 pub fn exact(to: Option<&Path>, text: &str) -> Result<(), OutputError> {
     let Some(path) = to else {
         let mut stdout = std::io::stdout().lock();

@@ -249,50 +249,24 @@ impl Param {
 
 /// Why a policy cannot be made.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[allow(missing_docs)] // The messages say what the fields are.
 pub enum PolicyError {
     /// No policy of this name.
-    UnknownPolicy {
-        /// What was written.
-        name: String,
-    },
+    UnknownPolicy { name: String },
     /// The policy has no parameter of this name.
-    UnknownParam {
-        /// The policy.
-        policy: &'static str,
-        /// What was written.
-        param: String,
-    },
+    UnknownParam { policy: &'static str, param: String },
     /// A part is not `key=value`, or the value cannot be read.
-    BadValue {
-        /// The policy.
-        policy: &'static str,
-        /// The parameter, or the text in its place.
-        param: String,
-        /// What was written.
-        value: String,
-        /// The accepted values.
-        expected: &'static str,
-    },
+    BadValue { policy: &'static str, param: String, value: String, expected: &'static str },
     /// A parameter without a default was not given.
-    Missing {
-        /// The policy.
-        policy: &'static str,
-        /// The parameter.
-        param: &'static str,
-    },
+    Missing { policy: &'static str, param: &'static str },
     /// A parameter does not fit the number of frames.
     OutOfRange {
-        /// The policy.
         policy: &'static str,
-        /// The parameter.
         param: &'static str,
-        /// Its value.
         value: u32,
-        /// The least it may be.
         min: u32,
         /// The most it may be with this number of frames; below `min` if there is no fitting value.
         max: u32,
-        /// The number of frames.
         frames: usize,
     },
 }

@@ -10,9 +10,6 @@ use crate::sys::{self, Notify, Sys, Uffd};
 use crate::{LiveError, PAGE};
 
 /// Whether faults can be reported, those of system calls, too (`of_kernel`). Otherwise the kernel's reason.
-///
-/// # Errors
-/// They cannot.
 pub fn reports_faults(of_kernel: bool) -> std::io::Result<()> {
     let notify = if of_kernel { Notify::Message } else { Notify::UserMessage };
     Ok(Uffd::open(notify).map(drop)?)
@@ -48,17 +45,11 @@ fn with_page(trial: impl FnOnce(usize) -> Sys<usize>) -> bool {
 }
 
 /// Whether the swap file can be there.
-///
-/// # Errors
-/// It cannot.
 pub fn takes_swap_file(backing: &Path) -> Result<(), LiveError> {
     Device::swap(backing, None).map(drop)
 }
 
 /// The times of that device and of the page table.
-///
-/// # Errors
-/// They cannot be measured.
 pub fn measure(backing: &Path) -> Result<Measured, String> {
     let device = Device::swap(backing, None).map_err(|e| e.to_string())?;
     let uffd = Uffd::open(Notify::UserMessage).map_err(|e| sys::words(e).to_string())?;

@@ -114,10 +114,7 @@ impl Reader {
     }
 
     /// Skips the next `rows` rows, or the remaining ones, and returns how many those were. Whole row groups cost
-    /// nothing; the rest is decoded by the next [`Reader::read`].
-    ///
-    /// # Errors
-    /// None at present. Damage in the skipped rows is not noticed.
+    /// nothing; the rest is decoded by the next [`Reader::read`]. Damage in them is not noticed.
     pub fn skip(&mut self, rows: u64) -> Result<u64, TraceError> {
         let mut left = rows;
         while left > 0 && self.group < self.metadata.num_row_groups() {

@@ -87,9 +87,6 @@ enum Values {
 
 impl Table {
     /// Opens a file, and selects no columns yet.
-    ///
-    /// # Errors
-    /// The file is not Parquet, or is a stored trace already.
     pub fn open(path: &Path, source: Source) -> Result<Table, TraceError> {
         let metadata = footer(path, &source)?;
         if stored(&metadata).is_some() {
@@ -109,9 +106,6 @@ impl Table {
     }
 
     /// Selects the columns to read, which may have to be `integers`.
-    ///
-    /// # Errors
-    /// A column is missing, or its type is neither number nor text, or is no integer.
     pub fn select(&mut self, names: &[Name], integers: bool) -> Result<(), TraceError> {
         let find = |name| Column::find(&self.path, &self.metadata, name, integers);
         self.columns = names.iter().map(find).collect::<Result<_, _>>()?;
@@ -139,9 +133,6 @@ impl Table {
     }
 
     /// The next rows, at most `most`; 0 is the end.
-    ///
-    /// # Errors
-    /// The file is damaged or cannot be read.
     pub fn read(&mut self, most: usize) -> Result<usize, TraceError> {
         while self.group < self.metadata.num_row_groups() && self.offset == self.group_rows() {
             self.before += self.group_rows() as u64;
