@@ -35,9 +35,6 @@ impl FlashTime {
 }
 
 /// The device's time for these operations on slots of `slot` bytes, one after the other.
-///
-/// # Errors
-/// The sheet lacks a time, or its page size.
 pub fn flash_time(sheet: &Sheet, slot: Bytes, done: Operations) -> Result<FlashTime, SheetError> {
     let (load, program) = (time::load(sheet, slot)?, time::program(sheet, slot)?);
     let transfer = time::transfer(sheet, slot)?;

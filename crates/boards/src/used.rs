@@ -28,9 +28,6 @@ pub struct Moved {
 }
 
 /// The operations that move these bytes, in pages and blocks of the flash.
-///
-/// # Errors
-/// The sheet lacks its page size or, if bytes were written, its block size.
 pub fn operations(sheet: &Sheet, moved: Moved) -> Result<Operations, SheetError> {
     let page = sheet.page()?.0;
     let erases = match moved.written.0 {
@@ -42,18 +39,12 @@ pub fn operations(sheet: &Sheet, moved: Moved) -> Result<Operations, SheetError>
 }
 
 /// The device's time for them, one after the other.
-///
-/// # Errors
-/// The sheet lacks a time or a size.
 pub fn time(sheet: &Sheet, moved: Moved) -> Result<Ps, SheetError> {
     let done = operations(sheet, moved)?;
     Ok(flash_time(sheet, sheet.page()?, done)?.total())
 }
 
 /// The device's energy for them. An operation that did not happen needs no number in the sheet.
-///
-/// # Errors
-/// The sheet lacks an energy or a size.
 pub fn energy(sheet: &Sheet, moved: Moved) -> Result<Pj, SheetError> {
     Ok(energy_terms(sheet, moved)?.iter().fold(Pj(0), |sum, (_, term)| sum + *term))
 }
@@ -80,9 +71,6 @@ pub fn energy_terms(sheet: &Sheet, moved: Moved) -> Result<Vec<(&'static str, Pj
 
 /// Years until every block of the swap `area` has reached its rated number of erases, if the run continues as it did
 /// for `seconds`. `None`: nothing was written.
-///
-/// # Errors
-/// The sheet lacks its endurance.
 pub fn life_years(sheet: &Sheet, moved: Moved, area: Bytes, seconds: f64) -> Result<Option<f64>, SheetError> {
     let cycles = sheet.cycles()? as f64;
     let rate = moved.written.0 as f64 / seconds;

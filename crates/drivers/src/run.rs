@@ -77,9 +77,6 @@ impl Run {
     }
 
     /// Adds lanes. Their results come in the same order.
-    ///
-    /// # Errors
-    /// A configuration that does not fit.
     pub fn add_lanes(&mut self, configs: &[LaneConfig]) -> Result<(), RunError> {
         for configs in configs.chunks(lanes_a_group(configs.len(), rayon::current_num_threads())) {
             let lane = |(i, config)| Lane::new(config, i as u32, self.pages, self.tasks);
@@ -90,9 +87,6 @@ impl Run {
     }
 
     /// Adds one lane with a policy made for its frames and the trace's pages, in place of the configuration's own.
-    ///
-    /// # Errors
-    /// A configuration that does not fit.
     pub fn add_lane(
         &mut self,
         config: &LaneConfig,
@@ -123,9 +117,6 @@ impl Run {
     }
 
     /// Takes the rows of a block from `from` on. Returns false if the limit is reached; nothing more is then taken.
-    ///
-    /// # Errors
-    /// The trace touches more pages than its header says.
     pub fn feed(&mut self, block: &Block, from: usize) -> Result<bool, RunError> {
         let before = *self.front_end.counts();
         let mut references = std::mem::take(&mut self.buffer);

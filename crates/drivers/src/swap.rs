@@ -108,9 +108,6 @@ pub struct SwapRun {
 
 impl SwapRun {
     /// Empty areas for the slots of a trace.
-    ///
-    /// # Errors
-    /// Numbers out of their bounds.
     pub fn new(config: &SwapConfig, trace: &SwapTrace) -> Result<SwapRun, SwapError> {
         let pages = trace.slots().max(1);
         Ok(SwapRun {
@@ -299,9 +296,6 @@ impl SwapRun {
 }
 
 /// Runs a whole trace.
-///
-/// # Errors
-/// Numbers out of their bounds.
 pub fn run(config: &SwapConfig, trace: &SwapTrace) -> Result<SwapResult, SwapError> {
     let mut run = SwapRun::new(config, trace)?;
     trace.events.iter().for_each(|event| run.event(event));

@@ -62,9 +62,6 @@ pub fn run(
 
 impl Outcomes {
     /// In the form of the JSON output.
-    ///
-    /// # Errors
-    /// A swap trace cannot be hashed.
     pub fn results(&self, path: &Path) -> Result<Vec<SimResult>, ExperimentError> {
         Ok(match self {
             Outcomes::String(all) => all.iter().map(SimResult::from).collect(),

@@ -75,9 +75,6 @@ impl From<Settings> for InForce {
 
 impl InForce {
     /// As `-c` takes them.
-    ///
-    /// # Errors
-    /// The area has a backing, whose place and size are resolved.
     pub fn settings(&self) -> Result<Settings, ExperimentError> {
         if let Some(Backed { backing, .. }) = &self.swap.backed {
             return Err(ExperimentError::setting("swap.backing", format!("{backing} is resolved; give it once more")));

@@ -62,9 +62,6 @@ pub struct Hot {
 
 impl Info {
     /// Reads a trace, some of it several times.
-    ///
-    /// # Errors
-    /// The trace cannot be read.
     pub fn read(path: &Path) -> Result<Info, ExperimentError> {
         let reader = Reader::open(path)?;
         let provenance = reader.provenance().clone();

@@ -65,9 +65,6 @@ pub fn prices(
 }
 
 /// The name of main memory, if its accesses are counted and so can have a price.
-///
-/// # Errors
-/// It is given, but the front end counts no accesses.
 pub fn main_memory(
     settings: &Settings,
     of_system: Option<&str>,

@@ -43,9 +43,6 @@ pub fn wrong_field(file: &str, text: &str, field: &str, value: f64, remedy: &str
 }
 
 /// The first of these numbers that is not between 0 and 100000, or, if it may not, is 0, as an error.
-///
-/// # Errors
-/// There is one.
 pub fn check(file: &str, text: &str, numbers: &[(&str, f64)], may_be_zero: bool) -> Result<(), ExperimentError> {
     let wrong = |value: f64| !(0.0..1e5).contains(&value) || (value == 0.0 && !may_be_zero);
     let remedy = match may_be_zero {

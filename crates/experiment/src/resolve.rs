@@ -91,9 +91,6 @@ pub(crate) fn refuse(fields: &[(&str, bool, &str)]) -> Result<(), ExperimentErro
 }
 
 /// The transfers of the device that fail.
-///
-/// # Errors
-/// The rate is not between 0 and 1.
 fn failures(settings: &Settings) -> Result<Option<Failures>, ExperimentError> {
     let Some(text) = &settings.fail.rate else {
         return match settings.fail.seed {

@@ -66,9 +66,6 @@ pub struct Bin {
 }
 
 /// The histogram of a trace.
-///
-/// # Errors
-/// The trace cannot be read.
 pub fn reuse(path: &Path) -> Result<Reuse, ExperimentError> {
     let reader = Reader::open(path)?;
     let exact = reader.rows() <= EXACT_ROWS || reader.provenance().pages_1KiB <= EXACT_KIB;

@@ -247,9 +247,6 @@ impl Settings {
     }
 
     /// As a configuration file.
-    ///
-    /// # Errors
-    /// A number too large for TOML.
     pub fn to_toml(&self) -> Result<String, ExperimentError> {
         let bad = |e: toml::ser::Error| ExperimentError::Config { origin: "settings".into(), reason: e.to_string() };
         toml::to_string(self).map_err(bad)
@@ -321,9 +318,6 @@ pub struct Sweep {
 
 impl Sweep {
     /// The settings of every combination, in order.
-    ///
-    /// # Errors
-    /// Both RAM and frames are given.
     pub fn expand(&self, base: &Settings) -> Result<Vec<Settings>, ExperimentError> {
         if !self.rams.is_empty() && !self.frames.is_empty() {
             return Err(ExperimentError::setting("ram", "give --ram or --frames, not both: they mean the same thing"));
@@ -345,9 +339,6 @@ impl Sweep {
 }
 
 /// An optional time.
-///
-/// # Errors
-/// It cannot be read.
 pub fn time(field: &str, text: &Option<String>) -> Result<Option<Ps>, ExperimentError> {
     let read = |t: &String| quantity::time(t).map_err(|e| ExperimentError::quantity(field, e));
     text.as_ref().map(read).transpose()

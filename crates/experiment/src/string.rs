@@ -34,9 +34,6 @@ use trace::wanted;
 pub use trace::{facts, pages_touched, sha256, shortened};
 
 /// Runs every configuration over the trace and returns the results in their order.
-///
-/// # Errors
-/// Settings do not resolve, or the trace cannot be read or lacks what the settings need.
 pub fn run(
     path: &Path,
     all: &[Settings],

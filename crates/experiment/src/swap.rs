@@ -55,9 +55,6 @@ fn simulate(
 }
 
 /// Runs a plan over a trace that has been read, and passes the journal of its area to the receiver in pieces.
-///
-/// # Errors
-/// Numbers out of their bounds.
 pub fn outcome(plan: &SwapPlan, trace: &SwapTrace, journal: Option<Sink<'_>>) -> Result<SwapOutcome, ExperimentError> {
     let (result, slots) = simulate(&plan.config, trace, journal)?;
     let found = sim_result::SwapTrace::new(plan, &result, slots);
@@ -65,9 +62,6 @@ pub fn outcome(plan: &SwapPlan, trace: &SwapTrace, journal: Option<Sink<'_>>) ->
 }
 
 /// Reads a swap trace and runs every configuration over it. The journal is the first one's.
-///
-/// # Errors
-/// The trace cannot be read, or settings do not resolve.
 pub fn run(
     path: &Path,
     all: &[Settings],

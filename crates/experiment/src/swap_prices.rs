@@ -42,9 +42,6 @@ enum Electric {
 
 impl Area {
     /// `size` bytes of a backing. If another device than its own is given, copies are priced by that device's sheet.
-    ///
-    /// # Errors
-    /// No such device, a sheet that lacks a number, or an area larger than its device.
     pub fn of(backing: &Backing, device: Option<&str>, size: Bytes) -> Result<Area, ExperimentError> {
         let none = Area {
             name: backing.name,
@@ -96,9 +93,6 @@ impl Area {
     }
 
     /// The extra cost of reading one line here over DRAM; negative if DRAM costs more.
-    ///
-    /// # Errors
-    /// The sheet of DRAM lacks a number.
     pub fn line_excess(&self) -> Result<f64, ExperimentError> {
         let dram = sheet::find("LPDDR2-DRAM")?.bus_memory()?;
         let Electric::Bus(memory) = &self.electric else { return Ok(0.0) };

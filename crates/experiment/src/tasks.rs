@@ -61,9 +61,6 @@ pub fn share(task: &TaskResult, time: Ps) -> f64 {
 }
 
 /// Runs every configuration. `progress` gets the number of finished ones, and may end the run.
-///
-/// # Errors
-/// Settings do not resolve, or the trace cannot be read or has no references.
 pub fn run(
     path: &Path,
     all: &[Settings],

@@ -12,18 +12,12 @@ pub const ALL: &[Paper] =
     &[crate::swl::PAPER, crate::ddb::PAPER, crate::lobi::PAPER, crate::drswap::PAPER, crate::sap::PAPER];
 
 /// The curves of one paper, or of all.
-///
-/// # Errors
-/// No such paper, or a trace cannot be read.
 pub fn plots(paper: &str, traces: &Path) -> Result<Vec<Plot>, ExperimentError> {
     let plots: Result<Vec<_>, _> = of(paper)?.map(|paper| (paper.plots)(traces)).collect();
     Ok(plots?.concat())
 }
 
 /// All rows of one paper, or of all. `traces` is the folder with the shipped traces.
-///
-/// # Errors
-/// No such paper, or a trace cannot be read.
 pub fn rows(paper: &str, traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError> {
     let mut rows = Vec::new();
     for paper in of(paper)? {

@@ -193,9 +193,6 @@ fn blocks(pages: usize) -> usize {
 
 /// The effects of each part on this trace, and of all compatible sets. `machine` describes it: RAM, device,
 /// policy, scheduler and so on. Handler, swap area and prefetching come from the parts.
-///
-/// # Errors
-/// Settings that do not resolve, a trace that cannot be read.
 pub fn study(path: &Path, machine: &Settings, progress: &mut dyn FnMut(Progress)) -> Result<Study, ExperimentError> {
     let page = match &machine.page {
         Some(text) => quantity::bytes(text).map_err(|e| ExperimentError::quantity("page", e))?,
@@ -328,9 +325,6 @@ fn combination(set: &[&Part], outcomes: &[TasksOutcome]) -> Combination {
 }
 
 /// Whether these settings leave the parts to the study.
-///
-/// # Errors
-/// The first setting that is a part's own.
 pub fn check(settings: &Settings) -> Result<(), ExperimentError> {
     const WHY: &str = "is what a part sets; leave it out";
     const SYSTEM: &str = "brings defaults of its own; here every system's part is tried; leave it out";

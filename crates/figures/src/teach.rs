@@ -92,9 +92,6 @@ impl Played {
 }
 
 /// The lesson of this name.
-///
-/// # Errors
-/// There is no such lesson.
 pub fn find(name: &str) -> Result<&'static Lesson, ExperimentError> {
     ALL.iter().find(|lesson| lesson.name == name).ok_or_else(|| {
         let names = || ALL.iter().map(|lesson| lesson.name);
@@ -105,9 +102,6 @@ pub fn find(name: &str) -> Result<&'static Lesson, ExperimentError> {
 }
 
 /// A lesson under all its setups.
-///
-/// # Errors
-/// Its settings do not resolve.
 pub fn play(lesson: &'static Lesson) -> Result<Vec<Played>, ExperimentError> {
     lesson.setups.iter().map(|setup| play_one(setup, &lesson.references())).collect()
 }

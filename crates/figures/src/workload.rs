@@ -279,9 +279,6 @@ impl Making<'_> {
 }
 
 /// The trace of one category, and its provenance.
-///
-/// # Errors
-/// There is no such category.
 pub fn generate(p: &Parameters, category: &str) -> Result<(Block, Provenance), ExperimentError> {
     let Some(sizes) = p.categories.get(category) else {
         let names: Vec<_> = p.categories.keys().map(String::as_str).collect();

@@ -187,9 +187,6 @@ pub fn mutate(seed: &[u8], rng: &mut Rng) -> Vec<u8> {
 }
 
 /// Runs one mutation. The number is also the seed that replays it.
-///
-/// # Errors
-/// The reader panicked.
 pub fn one(target: &Target, number: u64) -> Result<(), String> {
     let mut rng = Rng::with_seed(number);
     let seed = &target.seeds[rng.usize(0..target.seeds.len())];

@@ -42,17 +42,11 @@ impl Limits {
 }
 
 /// Reads `5%` or `5`.
-///
-/// # Errors
-/// Not a number from 0 on.
 pub fn percent(field: &str, text: &str) -> Result<f64, ExperimentError> {
     number(field, text, '%', "a share such as 5%", |n| n >= 0.0)
 }
 
 /// Reads `5y` or `5`.
-///
-/// # Errors
-/// Not a positive number.
 pub fn years(field: &str, text: &str) -> Result<f64, ExperimentError> {
     number(field, text, 'y', "years such as 5y", |n| n > 0.0)
 }

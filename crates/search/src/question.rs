@@ -58,9 +58,6 @@ pub struct Question {
 
 impl Question {
     /// The question with a price for the program's own time, if the trace allows one, and with a limit.
-    ///
-    /// # Errors
-    /// A program time is given for a trace without references, or it is too short.
     pub fn priced(&self, trace: &Provenance) -> Result<Question, ExperimentError> {
         self.check_kind()?;
         let mut question = self.clone();

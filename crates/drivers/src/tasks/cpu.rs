@@ -63,9 +63,6 @@ pub struct Cpu {
 
 impl Cpu {
     /// A processor before the first task starts.
-    ///
-    /// # Errors
-    /// Parameters that do not fit the frames, or bounds of zero.
     pub fn new(config: &TasksConfig, specs: &[TaskSpec]) -> Result<Cpu, LaneError> {
         let tasks = specs.len();
         let pages = specs.iter().map(|spec| spec.first_page + spec.program.pages).max().unwrap_or(0) as usize;
@@ -134,9 +131,6 @@ impl Cpu {
     }
 
     /// As [`run`](Self::run), and hands the journal to `sink`, piece by piece.
-    ///
-    /// # Errors
-    /// The sink's error.
     pub fn run_with_journal<E>(&mut self, sink: &mut dyn FnMut(&[u8]) -> Result<(), E>) -> Result<TasksResult, E> {
         /// Turns of the loop between two pieces.
         const TURNS: usize = 1 << 12;

@@ -34,9 +34,6 @@ pub fn on_phone(
 }
 
 /// Resolves settings for tasks in the foreground.
-///
-/// # Errors
-/// Unknown names, impossible quantities, an area larger than its device, or a setting that such runs do not have.
 pub fn foreground(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Result<TasksPlan, ExperimentError> {
     refuse_others(settings)?;
     let front = front::front_key(&Settings::default(), None, trace, PAGE)?;

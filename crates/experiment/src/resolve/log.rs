@@ -56,9 +56,6 @@ fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ExperimentError> 
 }
 
 /// Resolves settings for a swap trace.
-///
-/// # Errors
-/// Unknown names, or impossible numbers.
 pub fn swaps(settings: &Settings) -> Result<SwapPlan, ExperimentError> {
     refuse_references(settings)?;
     let (s, defaults) = (&settings.swap, systems::of_log().1);

@@ -84,9 +84,6 @@ pub(super) fn stream(text: &str) -> Result<Stream, ExperimentError> {
 }
 
 /// A collector and its victims at a time, `name:victims`. The slides' abbreviations are accepted, too.
-///
-/// # Errors
-/// No such collector, or no such number of victims.
 pub fn collector(text: &str) -> Result<(&'static Collector, u32), ExperimentError> {
     const FIELD: &str = "swap.collector";
     let (name, victims) = text.split_once(':').unwrap_or((text, "1"));

@@ -106,9 +106,6 @@ impl Plan {
 }
 
 /// Resolves settings for one string of references.
-///
-/// # Errors
-/// Unknown names, impossible quantities, or parameters that do not fit.
 pub fn string(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Result<Plan, ExperimentError> {
     let system = names::system(settings)?;
     let defaults = system.map(|s| s.defaults);

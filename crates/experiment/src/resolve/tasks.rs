@@ -103,9 +103,6 @@ impl TasksPlan {
 }
 
 /// Resolves settings for several tasks.
-///
-/// # Errors
-/// Unknown names, impossible quantities, or a setting that such runs do not have.
 pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Result<TasksPlan, ExperimentError> {
     let (own, defaults) = systems::of_tasks();
     let mut settings = settings.clone();

@@ -22,9 +22,6 @@ pub(super) fn wanted(reader: &Reader) -> Wanted {
 }
 
 /// Pages that the trace touches, for RAM given in percent.
-///
-/// # Errors
-/// The trace cannot be read.
 pub fn pages_touched(path: &Path, front: &FrontKey) -> Result<usize, ExperimentError> {
     let mut reader = Reader::open(path)?;
     let trace = reader.provenance().clone();
@@ -54,9 +51,6 @@ pub(crate) fn pages_by_front(path: &Path) -> impl FnMut(&FrontKey) -> Result<usi
 
 /// The trace's string behind this front end, exact for OPT in memories of at least `pages` pages. `None`: more than
 /// `most` references are left.
-///
-/// # Errors
-/// The trace cannot be read, or the receiver of the progress ends the run.
 pub fn shortened(
     path: &Path,
     front: &FrontKey,
@@ -89,9 +83,6 @@ pub fn shortened(
 }
 
 /// What results say of a trace.
-///
-/// # Errors
-/// The file cannot be hashed.
 pub fn facts(path: &Path, trace: &Provenance) -> Result<Trace, ExperimentError> {
     Ok(Trace {
         path: path.display().to_string(),
@@ -135,9 +126,6 @@ fn reduction_note(trace: &Provenance) -> Option<String> {
 }
 
 /// The hash of a file, in hex.
-///
-/// # Errors
-/// It cannot be read.
 pub fn sha256(path: &Path) -> Result<String, ExperimentError> {
     let io = |e: std::io::Error| ExperimentError::Io { path: path.display().to_string(), reason: e.to_string() };
     let mut file = File::open(path).map_err(io)?;

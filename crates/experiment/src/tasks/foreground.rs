@@ -54,9 +54,6 @@ impl OnPhone {
 }
 
 /// Runs a plan in the foreground over rows in memory.
-///
-/// # Errors
-/// Parameters that do not fit the frames.
 pub fn run_on_phone(
     plan: &TasksPlan,
     rows: &Block,

@@ -68,9 +68,6 @@ pub struct Program {
 
 impl Program {
     /// Finds the working set, if none is given, and runs the pairs.
-    ///
-    /// # Errors
-    /// The trace cannot be read.
     pub fn measure(
         name: &'static str,
         path: &Path,
