@@ -1,13 +1,15 @@
 //! `coldframe run --by kernel`: programs that no pager of ours can reach, in less RAM than they use. Nothing stays
 //! behind, whatever ends coldframe.
 
+mod common;
+
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use coldframe_kernel::{Group, Place, Tree};
-use coldframe_toolbox::programs::{alone, can_page, compiled, copy_for_all, refused, stderr, stdout, until};
-use coldframe_toolbox::{have, skip, GCC};
+use coldframe_toolbox::programs::{can_page, compiled, copy_for_all, refused, stderr, stdout, until};
+use common::{alone, coldframe, place};
 use serde_json::Value;
 
 /// Writes 48 MiB and adds them up so many times; then prints the sum and ends with exit code 7.
@@ -24,24 +26,8 @@ int main(int count, char **words) {
 }
 "#;
 
-/// Whether this machine can: root, memory groups and zram.
-fn can() -> bool {
-    let tree = Tree::machine();
-    let root = rustix::process::geteuid().is_root();
-    let why = match (root, Place::find(&tree)) {
-        (false, _) => "not root, so the kernel's swap is not tried".to_string(),
-        (true, Err(error)) => error.to_string(),
-        (true, Ok(_)) if !tree.path("/sys/class/zram-control").is_dir() => "no zram (modprobe zram)".to_string(),
-        (true, Ok(_)) => return have(&[GCC]),
-    };
-    skip(&why);
-    false
-}
-
-fn coldframe(words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
-    command.arg("run").args(words).env("NO_COLOR", "1").stdin(Stdio::null());
-    command
+fn run(words: &[&str]) -> Command {
+    coldframe(&[&["run"], words].concat())
 }
 
 fn started(mut command: Command) -> Child {
@@ -67,16 +53,13 @@ fn zrams() -> Vec<String> {
 
 #[test]
 fn a_static_program_in_half_its_memory_says_the_same_and_leaves_nothing() {
-    let _alone = alone();
-    if !can() {
-        return;
-    }
+    let (Some(_alone), Some(_)) = (alone(), place()) else { return };
     let folder = tempfile::tempdir().unwrap();
     let program = compiled(folder.path(), "sums", SUMS, &["-static"]);
     let plain = Command::new(&program).arg("2").output().unwrap();
     let stats = folder.path().join("stats.json");
     let words = ["--ram", "24MiB", "--swap", "zram", "--stats", stats.to_str().unwrap(), "--"];
-    let mut command = coldframe(&words);
+    let mut command = run(&words);
     command.arg(&program).arg("2");
     let child = started(command);
     let process = child.id();
@@ -97,14 +80,11 @@ fn a_static_program_in_half_its_memory_says_the_same_and_leaves_nothing() {
 
 #[test]
 fn a_killed_coldframe_lets_the_program_end_and_then_leaves_nothing() {
-    let _alone = alone();
-    if !can() {
-        return;
-    }
+    let (Some(_alone), Some(_)) = (alone(), place()) else { return };
     let folder = tempfile::tempdir().unwrap();
     let (before, program) = (zrams(), compiled(folder.path(), "sums", SUMS, &["-static"]));
     let plain = Command::new(&program).arg("6").output().unwrap();
-    let mut command = coldframe(&["--by", "kernel", "--ram", "24MiB", "--swap", "zram", "--"]);
+    let mut command = run(&["--by", "kernel", "--ram", "24MiB", "--swap", "zram", "--"]);
     command.arg(&program).arg("6").process_group(0);
     let mut child = started(command);
     let process = child.id();
@@ -123,30 +103,23 @@ fn a_killed_coldframe_lets_the_program_end_and_then_leaves_nothing() {
 
 #[test]
 fn signals_reach_the_program_and_its_end_is_reported() {
-    let _alone = alone();
-    if !can() {
-        return;
-    }
+    let (Some(_alone), Some(_)) = (alone(), place()) else { return };
     let script = "trap 'echo heard; exit 9' TERM; echo ready; while :; do sleep 0.05; done";
-    let mut child =
-        started(coldframe(&["--by", "kernel", "--ram", "16MiB", "--swap", "zram", "--", "sh", "-c", script]));
+    let mut child = started(run(&["--by", "kernel", "--ram", "16MiB", "--swap", "zram", "--", "sh", "-c", script]));
     let mut ready = [0; 6];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).unwrap();
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(9), "heard\n"));
     for (words, code) in [(&["sh", "-c", "kill -KILL $$"][..], 137), (&["/etc/passwd"][..], 126)] {
-        let mut command = coldframe(&["--by", "kernel", "--ram", "16MiB", "--swap", "zram", "--"]);
+        let mut command = run(&["--by", "kernel", "--ram", "16MiB", "--swap", "zram", "--"]);
         assert_eq!(command.args(words).output().unwrap().status.code(), Some(code), "{words:?}");
     }
 }
 
 #[test]
 fn ways_of_paging_are_compared_with_equal_memory_and_the_fastest_can_be_pasted() {
-    let _alone = alone();
-    if !can() {
-        return;
-    }
+    let (Some(_alone), Some(_)) = (alone(), place()) else { return };
     let folder = tempfile::tempdir().unwrap();
     let program = compiled(folder.path(), "sums", SUMS, &["-static"]);
     let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
@@ -170,10 +143,7 @@ fn ways_of_paging_are_compared_with_equal_memory_and_the_fastest_can_be_pasted()
 
 #[test]
 fn every_way_of_paging_sorts_the_same_and_the_table_fits() {
-    let _alone = alone();
-    if !can() || !can_page() {
-        return;
-    }
+    let (Some(_alone), Some(_), true) = (alone(), place(), can_page()) else { return };
     let folder = tempfile::tempdir().unwrap();
     let numbers: String = (0..200_000u64).map(|i| format!("{}\n", i * 7919 % 200_003)).collect();
     std::fs::write(folder.path().join("n.txt"), numbers).unwrap();
@@ -203,25 +173,22 @@ fn every_way_of_paging_sorts_the_same_and_the_table_fits() {
 
 #[test]
 fn what_the_kernel_cannot_do_here_is_one_sentence_with_a_remedy() {
-    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("there");
     std::fs::write(&file, "mine").unwrap();
     let by_kernel = ["--by", "kernel", "--ram", "16MiB"];
-    let with = |more: &[&str]| coldframe(&[&by_kernel[..], more, &["--", "true"]].concat());
+    let with = |more: &[&str]| run(&[&by_kernel[..], more, &["--", "true"]].concat());
     refused(&mut with(&["--backing", "/tmp"]), 2, &["--backing", "--by pager"]);
     refused(
-        &mut coldframe(&["--by", "pager", "--ram", "16MiB", "--swap", "zram", "--", "true"]),
+        &mut run(&["--by", "pager", "--ram", "16MiB", "--swap", "zram", "--", "true"]),
         2,
         &["--swap", "--by kernel"],
     );
     let chroot = ["--by", "pager", "--ram", "16MiB", "--", "chroot", "/", "true"];
     if can_page() {
-        refused(&mut coldframe(&chroot), 4, &["chroot cannot be paged", "in the new root"]);
+        refused(&mut run(&chroot), 4, &["chroot cannot be paged", "in the new root"]);
     }
-    if !can() {
-        return;
-    }
+    let (Some(_alone), Some(_)) = (alone(), place()) else { return };
     refused(&mut with(&["--swap-size", "64MiB"]), 2, &["--swap-size is for our own pager", "--swap"]);
     refused(&mut with(&["--swap", file.to_str().unwrap()]), 2, &["there already", "new file"]);
     refused(&mut with(&["--swap", "/proc/swapfile"]), 4, &["/proc/swapfile", "new file"]);
@@ -230,7 +197,7 @@ fn what_the_kernel_cannot_do_here_is_one_sentence_with_a_remedy() {
         refused(&mut with(&[]), 4, &["no swap", "--swap zram"]);
         // Nobody can page a static program here, and the sentence has both reasons.
         let program = compiled(folder.path(), "sums", SUMS, &["-static"]);
-        let mut command = coldframe(&["--ram", "16MiB", "--"]);
+        let mut command = run(&["--ram", "16MiB", "--"]);
         refused(command.arg(program).arg("1"), 4, &["linked statically", "no swap"]);
     }
     // As a user without rights, with a program that this user can read.

@@ -1,10 +1,12 @@
 //! `check -- PROGRAM`: exit codes, baselines, exports, and the GitHub Action's steps.
 
+mod common;
+
 use std::path::Path;
 use std::process::{Command, Output};
 
 use coldframe_toolbox::have;
-use coldframe_toolbox::programs::{can_page, compiled};
+use common::folder_with;
 use serde_json::Value;
 
 /// Touches as many MiB as its argument says, several times over, and has allocated as much again.
@@ -23,9 +25,7 @@ int main(int count, char **words) {
 
 /// The folder with the program `touch`; `None`: this machine cannot do it.
 fn folder() -> Option<tempfile::TempDir> {
-    let folder = can_page().then(|| tempfile::tempdir().unwrap())?;
-    compiled(folder.path(), "touch", TOUCH, &[]);
-    Some(folder)
+    folder_with("touch", TOUCH, &[])
 }
 
 fn run(folder: &Path, words: &[&str]) -> (Option<i32>, String, String) {

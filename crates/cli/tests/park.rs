@@ -1,17 +1,18 @@
 //! `coldframe park` and `resume` on programs that run: pages leave and come back, and whatever ends, nothing stays
 //! frozen.
 
+mod common;
+
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::MutexGuard;
 
 use coldframe_kernel::{Guard, SwapKind, Tree};
 use coldframe_proc::{advise, scan, Advice, Place};
 use coldframe_toolbox::programs::{self, compiled, copy_for_all, open_to_all, until};
-use coldframe_toolbox::{have, skip, GCC};
+use common::{alone, coldframe, ready};
 
 /// Writes 32 MiB, then reads the first 4 MiB again and again, 1,024 pages; a child of it sleeps.
 const HOT: &str = r#"
@@ -35,12 +36,7 @@ impl Hot {
         let folder = tempfile::tempdir().unwrap();
         let program = compiled(folder.path(), "hot", HOT, &[]);
         open_to_all(folder.path());
-        let mut child =
-            Command::new(program).uid(user).gid(user).process_group(0).stdout(Stdio::piped()).spawn().unwrap();
-        let mut ready = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
-        assert_eq!(ready, "ready\n");
-        Hot(child)
+        Hot(ready(Command::new(program).uid(user).gid(user).process_group(0)))
     }
 
     fn process(&self) -> String {
@@ -78,30 +74,12 @@ fn status(process: &str, field: &str) -> String {
     line.unwrap_or("X").trim().to_string()
 }
 
-/// One test at a time makes swap, since another one says that there is none.
-fn alone() -> Option<MutexGuard<'static, ()>> {
-    let alone = programs::alone();
-    let why = match rustix::process::geteuid().is_root() {
-        false => "not root, so no swap is made",
-        true if !Path::new("/sys/class/zram-control").is_dir() => "no zram (modprobe zram)",
-        true => return have(&[GCC]).then_some(alone),
-    };
-    skip(why);
-    None
-}
-
 fn zram() -> Guard {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
     command.arg("kernel-guard");
     let mut guard = Guard::start(command).unwrap();
     guard.swap(&SwapKind::Zram, 256 << 20).unwrap();
     guard
-}
-
-fn coldframe(words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
-    command.args(words).env("NO_COLOR", "1");
-    command
 }
 
 fn message(words: &[&str]) -> String {

@@ -1,9 +1,11 @@
 //! The memory of several processes at one time, and memory that our pager does not serve.
 
-use std::path::Path;
-use std::process::{Command, Stdio};
+mod common;
 
-use coldframe_toolbox::programs::{can_page, compiled};
+use std::path::Path;
+use std::process::Command;
+
+use common::{coldframe, folder_with};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
@@ -41,22 +43,12 @@ int main(int count, char **words) {
 }
 "#;
 
-fn coldframe(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
-    command.env("NO_COLOR", "1").env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR")).stdin(Stdio::null());
-    command.current_dir(folder);
-    command
-}
-
-/// The folder with the program; `None`: programs cannot be compiled or paged here.
 fn folder() -> Option<tempfile::TempDir> {
-    let folder = can_page().then(|| tempfile::tempdir().unwrap())?;
-    compiled(folder.path(), "p", PROGRAM, &[]);
-    Some(folder)
+    folder_with("p", PROGRAM, &[])
 }
 
 fn answer(folder: &Path, program: &[&str]) -> Value {
-    let output = coldframe(folder).args(["--format", "json", "--"]).args(program).output().unwrap();
+    let output = coldframe(&[]).current_dir(folder).args(["--format", "json", "--"]).args(program).output().unwrap();
     let json = serde_json::from_slice(&output.stdout);
     json.unwrap_or_else(|error| panic!("{program:?}: {error}: {output:?}"))
 }
@@ -87,7 +79,8 @@ fn what_lives_at_one_time_is_added_up_and_what_is_shared_is_there_once() {
 fn a_limit_is_compared_with_what_all_processes_need_together() {
     let Some(folder) = folder() else { return };
     let check = |script: &str| {
-        let mut command = coldframe(folder.path());
+        let mut command = coldframe(&[]);
+        command.current_dir(folder.path());
         // A pager takes longer to start than these programs run.
         let words = ["check", "--max-slowdown", "400%", "--max-ram", "12MiB", "--", "sh", "-c", script];
         let output = command.args(words).output().unwrap();
@@ -107,7 +100,11 @@ fn memory_that_our_pager_does_not_serve_is_watched() {
         let answer = answer(folder.path(), &["./p", kind]);
         assert!(near(&answer["managed_bytes"], 8.0), "{kind}: {answer}");
     }
-    let check = coldframe(folder.path()).args(["check", "--max-ram", "4MiB", "--", "./p", "low"]).output().unwrap();
+    let check = coldframe(&[])
+        .current_dir(folder.path())
+        .args(["check", "--max-ram", "4MiB", "--", "./p", "low"])
+        .output()
+        .unwrap();
     assert_eq!(check.status.code(), Some(1), "{check:?}");
 }
 

@@ -6,9 +6,10 @@ use std::process::Command;
 
 use coldframe_toolbox::{have, skip, Tool, GCC};
 
-/// Small programs of different kinds: a compressor with threads, a database, shells, a compiler's helper, a Python
-/// program. Each row has the name in programs.toml, the command and its package.
-const HANDFUL: [(&str, Tool); 8] = [
+/// Small programs of different kinds: compressors, one with threads, a database, shells, a compiler's helper, Python
+/// programs. Each row has the name in programs.toml, the command and its package.
+const HANDFUL: [(&str, Tool); 10] = [
+    ("bzip2", ("bzip2", "bzip2")),
     ("pigz", ("pigz", "pigz")),
     ("sqlite", ("sqlite3", "sqlite3")),
     ("dash", ("dash", "dash")),
@@ -16,6 +17,7 @@ const HANDFUL: [(&str, Tool); 8] = [
     ("datamash", ("datamash", "datamash")),
     ("m4", ("m4", "m4")),
     ("python-pool", ("python3", "python3")),
+    ("numpy", ("/usr/lib/python3/dist-packages/numpy/version.py", "python3-numpy")),
     ("perl-fork", ("perl", "perl")),
 ];
 

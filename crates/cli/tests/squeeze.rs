@@ -1,13 +1,16 @@
 //! `coldframe squeeze` on groups that run: it finds what they need, and whatever ends it, the old limit is back.
 
-use std::io::BufRead;
+mod common;
+
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::MutexGuard;
 
 use coldframe_kernel::{Place, Tree, Version};
-use coldframe_toolbox::programs::{alone, compiled, copy_for_all, refused, stderr, stdout, until};
-use coldframe_toolbox::{have, skip, GCC};
+use coldframe_toolbox::programs::{compiled, copy_for_all, refused, stderr, stdout, until};
+use coldframe_toolbox::skip;
+use common::{alone, coldframe, ready};
 use serde_json::Value;
 
 /// Writes 48 MiB and reads the first 12 MiB again and again. With an argument, locks all of it.
@@ -26,18 +29,14 @@ int main(int count, char **words) {
 }
 "#;
 
-/// Where groups can be made; `None`: not here.
-fn place() -> Option<Place> {
-    let tree = Tree::machine();
-    let why = match (rustix::process::geteuid().is_root(), Place::find(&tree)) {
-        (false, _) => "not root, so no group is made to squeeze".to_string(),
-        (true, Err(error)) => error.to_string(),
-        (true, Ok(place)) if place.enable => format!("{} has no memory groups", place.parent.display()),
-        (true, Ok(_)) if !tree.path("/sys/class/zram-control").is_dir() => "no zram (modprobe zram)".to_string(),
-        (true, Ok(place)) => return have(&[GCC]).then_some(place),
-    };
-    skip(&why);
-    None
+/// Where groups to squeeze can be made while no other test makes swap; `None`: not here.
+fn place() -> Option<(MutexGuard<'static, ()>, Place)> {
+    let (alone, place) = (alone()?, common::place()?);
+    if place.enable {
+        skip(&format!("{} has no memory groups", place.parent.display()));
+        return None;
+    }
+    Some((alone, place))
 }
 
 /// A program in a group of its own. Both are gone at the end.
@@ -63,11 +62,7 @@ impl Running {
             std::fs::create_dir(folder).unwrap();
         }
         command.arg(&folders[0]).arg(folders.last().unwrap()).arg(&program).args(words);
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut ready = String::new();
-        std::io::BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
-        assert_eq!(ready, "ready\n");
-        Running { folders, version: place.version, child }
+        Running { folders, version: place.version, child: ready(&mut command) }
     }
 
     fn process(&self) -> String {
@@ -96,8 +91,7 @@ impl Drop for Running {
 }
 
 fn squeeze(words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
-    command.arg("squeeze").args(words).env("NO_COLOR", "1").stdin(Stdio::null());
+    let mut command = coldframe(&[&["squeeze"], words].concat());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -108,7 +102,7 @@ fn zram_is_swap() -> bool {
 
 #[test]
 fn it_finds_what_a_program_needs_and_puts_the_limit_back() {
-    let (_alone, Some(place)) = (alone(), place()) else { return };
+    let Some((_alone, place)) = place() else { return };
     let running = Running::start(place, "need", &[]);
     let (before, folder) = (running.limits(), tempfile::tempdir().unwrap());
     let (table, csv) = (folder.path().join("s.md"), folder.path().join("s.csv"));
@@ -129,7 +123,7 @@ fn it_finds_what_a_program_needs_and_puts_the_limit_back() {
 
 #[test]
 fn a_killed_coldframe_leaves_the_old_limit() {
-    let (_alone, Some(place)) = (alone(), place()) else { return };
+    let Some((_alone, place)) = place() else { return };
     let running = Running::start(place, "killed", &[]);
     let before = running.limits();
     let words = ["--yes", "--swap", "zram", "--for", "500ms", "--max-stall", "90%", &running.process()];
@@ -143,7 +137,7 @@ fn a_killed_coldframe_leaves_the_old_limit() {
 
 #[test]
 fn a_program_that_ends_meanwhile_ends_the_squeeze() {
-    let (_alone, Some(place)) = (alone(), place()) else { return };
+    let Some((_alone, place)) = place() else { return };
     let mut running = Running::start(place, "ends", &[]);
     let before = running.limits();
     let words = ["--yes", "--swap", "zram", "--for", "300ms", "--max-stall", "90%", &running.process()];
@@ -160,11 +154,10 @@ fn a_program_that_ends_meanwhile_ends_the_squeeze() {
 
 #[test]
 fn what_cannot_be_squeezed_is_one_sentence_with_a_remedy() {
-    let _alone = alone();
     for words in [&["--max-stall", "0%", "1"][..], &["--for", "1ms", "1"], &["--export", "a.html", "1"]] {
         refused(&mut squeeze(words), 2, &[words[0].trim_start_matches("--")]);
     }
-    let Some(place) = place() else { return };
+    let Some((_alone, place)) = place() else { return };
     refused(&mut squeeze(&["4194304"]), 4, &["no process 4194304", "ps"]);
     refused(&mut squeeze(&["no-such-container"]), 4, &["no running container or unit", "docker ps"]);
     refused(&mut squeeze(&["no-such.service"]), 4, &["no running unit", "systemctl"]);
@@ -185,7 +178,7 @@ fn what_cannot_be_squeezed_is_one_sentence_with_a_remedy() {
 
 #[test]
 fn without_yes_a_container_is_named_and_nothing_is_changed() {
-    let (_alone, Some(place)) = (alone(), place()) else { return };
+    let Some((_alone, place)) = place() else { return };
     let running = Running::start(place, "named", &[]);
     let (before, tools) = (running.limits(), tempfile::tempdir().unwrap());
     docker(tools.path(), &running.process());

@@ -1,13 +1,16 @@
 //! `coldframe -- PROGRAM` and `coldframe record -- PROGRAM`, with difficult programs: each gets an answer, or one
 //! sentence with the remedy.
 
+mod common;
+
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use coldframe_toolbox::command;
-use coldframe_toolbox::programs::{can_page, compiled, stderr, stdout};
+use coldframe_toolbox::programs::{stderr, stdout};
+use common::{coldframe, folder_with};
 use serde_json::Value;
 
 /// Takes 4 MiB, and then does what its first word says.
@@ -47,23 +50,15 @@ int main(int count, char **words) {
     return 0;
 }"#;
 
-fn coldframe() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
-    command.env("NO_COLOR", "1").env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR")).stdin(Stdio::null());
-    command
-}
-
 /// The compiled program, in the test's own folder; `None`: programs cannot be compiled or paged here.
 fn folder(options: &[&str]) -> Option<tempfile::TempDir> {
-    let folder = can_page().then(|| tempfile::tempdir().unwrap())?;
-    compiled(folder.path(), "program", PROGRAM, options);
-    Some(folder)
+    folder_with("program", PROGRAM, options)
 }
 
 /// Records the program with these options; returns the output and the statistics.
 fn recorded(folder: &Path, options: &[&str], program: &[&str]) -> (Output, Value) {
     let stats = folder.join("stats.json");
-    let mut command = coldframe();
+    let mut command = coldframe(&[]);
     command.current_dir(folder).arg("record").args(options).args(["-o", "t.parquet", "--stats", "stats.json", "--"]);
     let output = command.args(program).output().unwrap();
     nothing_is_left(folder);
@@ -123,7 +118,7 @@ fn a_program_that_goes_to_the_background_is_said_and_its_number() {
 fn a_signal_to_coldframe_ends_the_recording_and_the_trace_is_whole() {
     let Some(folder) = folder(&[]) else { return };
     for signal in ["-TERM", "-INT"] {
-        let mut command = coldframe();
+        let mut command = coldframe(&[]);
         command.current_dir(folder.path()).args(["record", "-o", "t.parquet", "--", "./program", "stays"]);
         let child = command.stderr(Stdio::piped()).spawn().unwrap();
         std::thread::sleep(std::time::Duration::from_millis(700));
@@ -140,7 +135,7 @@ fn a_signal_to_coldframe_ends_the_recording_and_the_trace_is_whole() {
 #[test]
 fn the_standard_input_stays_the_programs_own() {
     let Some(folder) = folder(&[]) else { return };
-    let mut command = coldframe();
+    let mut command = coldframe(&[]);
     command.current_dir(folder.path()).args(["record", "-o", "t.parquet", "--", "./program", "asks"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"A").unwrap();
@@ -149,7 +144,7 @@ fn the_standard_input_stays_the_programs_own() {
 
 /// The answer about `./program WORD`, which reads this text, and what it printed.
 fn answered(folder: &Path, options: &[&str], word: &str, text: &str) -> (Value, String) {
-    let mut command = coldframe();
+    let mut command = coldframe(&[]);
     command.current_dir(folder).args(options).args(["--", "./program", word]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
@@ -207,7 +202,7 @@ fn a_program_that_ends_otherwise_the_second_time_or_may_run_once_has_predictions
 #[test]
 fn a_static_program_is_refused_in_one_sentence() {
     let Some(folder) = folder(&["-static"]) else { return };
-    let mut command = coldframe();
+    let mut command = coldframe(&[]);
     command.current_dir(folder.path()).env("PATH", "/nonexistent").args(["record", "--", "./program"]);
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
@@ -223,7 +218,7 @@ fn what_cannot_be_started_leaves_no_folder_behind() {
     std::fs::set_permissions(folder.path().join("plain"), PermissionsExt::from_mode(0o644)).unwrap();
     for (program, code) in [("no-such-program-here", 127), ("./plain", 126)] {
         for verb in [&["--"][..], &["record", "--"]] {
-            let output = coldframe().current_dir(folder.path()).args(verb).arg(program).output().unwrap();
+            let output = coldframe(&[]).current_dir(folder.path()).args(verb).arg(program).output().unwrap();
             assert_eq!(output.status.code(), Some(code), "{verb:?} {program}: {}", stderr(&output));
             assert_eq!(stderr(&output).lines().count(), 1, "{}", stderr(&output));
             assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -237,11 +232,11 @@ fn a_folder_that_takes_no_trace_is_said_before_the_program_runs() {
     let program = folder.path().join("program");
     for out in ["/nonexistent/t.parquet", "/proc/t.parquet", "."] {
         let output =
-            coldframe().current_dir(folder.path()).args(["record", "-o", out, "--"]).arg(&program).output().unwrap();
+            coldframe(&[]).current_dir(folder.path()).args(["record", "-o", out, "--"]).arg(&program).output().unwrap();
         assert_eq!(output.status.code(), Some(5), "{out}: {}", stderr(&output));
         assert_eq!(stdout(&output), "", "{out}: the program has run");
     }
-    let output = coldframe().current_dir("/proc").arg("--").arg(&program).output().unwrap();
+    let output = coldframe(&[]).current_dir("/proc").arg("--").arg(&program).output().unwrap();
     assert_eq!((output.status.code(), stdout(&output)), (Some(5), String::new()), "{}", stderr(&output));
     assert!(stderr(&output).contains("go to a folder that you may write to"), "{}", stderr(&output));
 }

@@ -3,6 +3,7 @@
 
 mod support;
 
+use coldframe_core::fault::handler;
 use coldframe_core::policy::{texts, PolicyChoice};
 use coldframe_core::{Access, BufferId, Caps, Command, Counts, Event, PageId, Place, Stage, TaskId};
 use proptest::prelude::*;
@@ -254,22 +255,24 @@ fn a_load_that_fails_for_good_loses_no_buffer_and_no_held_page() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 120, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// Random tasks, pages, writes and failures under every policy, with a model of the contents next to the machine.
-    /// Each access sees the last write, whatever pages are held, moved or evicted. The engine's invariants are checked
-    /// after every event.
+    /// Random tasks, pages, writes and failures under every policy and handler, with a model of the contents next to the
+    /// machine. Each access sees the last write, whatever pages are held, moved or evicted. The engine's invariants are
+    /// checked after every event.
     #[test]
     fn every_read_sees_the_last_write(
-        frames in 2usize..7,
+        frames in 1usize..7,
+        batch in 1usize..4,
         buffers in 1u32..5,
         policy in prop::sample::select(texts(1).collect::<Vec<_>>()),
-        handler in prop::sample::select(BOTH.to_vec()),
+        handler in prop::sample::select(handler::ALL.iter().map(|handler| handler.name).collect::<Vec<_>>()),
         bare in any::<bool>(),
         steps in prop::collection::vec((0u32..3, 0u32..10, any::<bool>(), 0u32..12, any::<bool>()), 1..250),
     ) {
         let caps = Caps { reference_bit: !bare, dirty_bit: !bare, buffers, direct_read: false, places: false };
-        let mut rig = Rig::new(&policy, handler, frames, 10, caps);
+        prop_assume!(PolicyChoice::parse(&policy).unwrap().build(frames, 10).is_ok());
+        let mut rig = Rig::made((&policy, handler), frames, 10, caps, batch, |builder| builder);
         let mut contents = [0u64; 10];
         let mut standing = [None; 3];
         for (i, (task, page, writing, fails, wait)) in steps.into_iter().enumerate() {

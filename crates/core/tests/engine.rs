@@ -2,9 +2,8 @@
 
 mod support;
 
-use coldframe_core::policy::{texts, PolicyChoice};
+use coldframe_core::policy::texts;
 use coldframe_core::{Access, Caps, Command, Event, PageId, Stage, TaskId};
-use proptest::prelude::*;
 use support::{Rig, HARDWARE};
 
 const BARE: Caps = Caps { reference_bit: false, dirty_bit: false, buffers: 2, direct_read: false, places: false };
@@ -156,36 +155,6 @@ fn without_a_reference_bit_clock_decides_as_with_one() {
     let (with, without) = (run(HARDWARE), run(Caps { reference_bit: false, ..HARDWARE }));
     assert_eq!((with.0, with.1), (without.0, without.1));
     assert!(with.2 == 0 && without.2 > 0);
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 80, ..ProptestConfig::default() })]
-
-    /// A model of contents next to the machine: every read sees the last write, whatever pages are evicted and loaded,
-    /// with and without hardware bits, and with transfers that sometimes fail.
-    #[test]
-    fn every_read_sees_the_last_write(
-        frames in 1usize..6,
-        batch in 1usize..4,
-        policy in prop::sample::select(texts(1).collect::<Vec<_>>()),
-        bare in any::<bool>(),
-        steps in prop::collection::vec((0u32..3, 0u32..10, any::<bool>(), 0u32..12), 1..250),
-    ) {
-        let caps = if bare { BARE } else { Caps { buffers: 2, ..HARDWARE } };
-        prop_assume!(PolicyChoice::parse(&policy).unwrap().build(frames, 10).is_ok());
-        let mut rig = Rig::with_batch(&policy, frames, 10, caps, batch);
-        let mut contents = [0u64; 10];
-        for (i, (task, page, writing, fails)) in steps.into_iter().enumerate() {
-            rig.machine.failures = u32::from(fails == 0) * 2;
-            let id = PageId(page);
-            if writing {
-                contents[page as usize] = i as u64 + 1;
-                rig.write(task, id, i as u64 + 1);
-            }
-            prop_assert_eq!(rig.read(task, id), contents[page as usize]);
-            prop_assert!(rig.machine.halted.is_empty());
-        }
-    }
 }
 
 /// FIFO that evicts its `batch` oldest pages together when no frame is free: the definition, as a queue.

@@ -36,48 +36,34 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// The names in `memory.stat` of both versions. `total_` of v1 is the group with those below it
+    /// (Documentation/admin-guide/cgroup-v1/memory.rst, 5.2); v2 has nothing else.
     pub(crate) fn read(version: Version, folder: &Path) -> Counters {
         let stat = text(&folder.join("memory.stat"));
-        match version {
-            Version::One => one(&stat, folder),
-            Version::Two => two(&stat, folder),
+        let single = |file: &str| number(&folder.join(file)).unwrap_or(0);
+        let killed_in = |file: &str| field(&text(&folder.join(file)), "oom_kill").unwrap_or(0);
+        let of = |one: &str, two: &str| match version {
+            Version::One => field(&stat, &format!("total_{one}")).unwrap_or(0),
+            Version::Two => field(&stat, two).unwrap_or(0),
+        };
+        let same = |name: &str| of(name, name);
+        let (swapped, kernel, killed) = match version {
+            Version::One => (same("swap"), single("memory.kmem.usage_in_bytes"), killed_in("memory.oom_control")),
+            Version::Two => (single("memory.swap.current"), same("kernel"), killed_in("memory.events")),
+        };
+        Counters {
+            faults: same("pgfault"),
+            major_faults: same("pgmajfault"),
+            refaults: same("workingset_refault_anon"),
+            file_refaults: same("workingset_refault_file"),
+            data: of("rss", "anon"),
+            swapped,
+            files: of("cache", "file"),
+            mapped: of("mapped_file", "file_mapped"),
+            kernel,
+            locked: same("unevictable"),
+            zswap: if version == Version::Two { same("zswap") } else { 0 },
+            killed,
         }
-    }
-}
-
-/// `total_` is the group with those below it (Documentation/admin-guide/cgroup-v1/memory.rst, 5.2).
-fn one(stat: &str, folder: &Path) -> Counters {
-    let of = |name: &str| field(stat, &format!("total_{name}")).unwrap_or(0);
-    Counters {
-        faults: of("pgfault"),
-        major_faults: of("pgmajfault"),
-        refaults: of("workingset_refault_anon"),
-        file_refaults: of("workingset_refault_file"),
-        data: of("rss"),
-        swapped: of("swap"),
-        files: of("cache"),
-        mapped: of("mapped_file"),
-        kernel: number(&folder.join("memory.kmem.usage_in_bytes")).unwrap_or(0),
-        locked: of("unevictable"),
-        zswap: 0,
-        killed: field(&text(&folder.join("memory.oom_control")), "oom_kill").unwrap_or(0),
-    }
-}
-
-fn two(stat: &str, folder: &Path) -> Counters {
-    let of = |name: &str| field(stat, name).unwrap_or(0);
-    Counters {
-        faults: of("pgfault"),
-        major_faults: of("pgmajfault"),
-        refaults: of("workingset_refault_anon"),
-        file_refaults: of("workingset_refault_file"),
-        data: of("anon"),
-        swapped: number(&folder.join("memory.swap.current")).unwrap_or(0),
-        files: of("file"),
-        mapped: of("file_mapped"),
-        kernel: of("kernel"),
-        locked: of("unevictable"),
-        zswap: of("zswap"),
-        killed: field(&text(&folder.join("memory.events")), "oom_kill").unwrap_or(0),
     }
 }

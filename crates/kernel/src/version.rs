@@ -10,35 +10,30 @@ pub enum Version {
 }
 
 impl Version {
+    fn of(self, one: &'static str, two: &'static str) -> &'static str {
+        match self {
+            Version::One => one,
+            Version::Two => two,
+        }
+    }
+
     /// The file of the hard limit, in bytes.
     pub fn limit_file(self) -> &'static str {
-        match self {
-            Version::One => "memory.limit_in_bytes",
-            Version::Two => "memory.max",
-        }
+        self.of("memory.limit_in_bytes", "memory.max")
     }
 
     /// The file of the limit above which the kernel pushes out, and kills nothing. v1 has no other limit than the hard
     /// one.
     pub fn squeeze_file(self) -> &'static str {
-        match self {
-            Version::One => "memory.limit_in_bytes",
-            Version::Two => "memory.high",
-        }
+        self.of("memory.limit_in_bytes", "memory.high")
     }
 
     pub(crate) fn usage_file(self) -> &'static str {
-        match self {
-            Version::One => "memory.usage_in_bytes",
-            Version::Two => "memory.current",
-        }
+        self.of("memory.usage_in_bytes", "memory.current")
     }
 
+    /// With v2 since Linux 5.19.
     pub(crate) fn peak_file(self) -> &'static str {
-        match self {
-            Version::One => "memory.max_usage_in_bytes",
-            // Since Linux 5.19.
-            Version::Two => "memory.peak",
-        }
+        self.of("memory.max_usage_in_bytes", "memory.peak")
     }
 }

@@ -1,9 +1,14 @@
 //! System calls of a process that leaves another one's descriptors, session and folder.
 
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
 
-use rustix::net::{socketpair, AddressFamily, SocketFlags, SocketType};
+use rustix::cmsg_space;
+use rustix::net::{recvmsg, sendmsg, socketpair, AddressFamily, SocketFlags, SocketType};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 
 use super::{again, call, Errno, Sys};
 
@@ -11,43 +16,27 @@ pub fn sockets() -> Sys<(OwnedFd, OwnedFd)> {
     socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
 }
 
-/// A control message with one descriptor (`SCM_RIGHTS`): length, level, type, descriptor.
-#[repr(C, align(8))]
-struct Control {
-    len: usize,
-    level: i32,
-    kind: i32,
-    fd: i32,
-}
-
-const LEN: usize = 20;
-
-fn message(number: &mut u32, control: &mut Control, f: impl Fn(usize) -> Sys<usize>) -> Sys<usize> {
-    let mut piece = libc::iovec { iov_base: (number as *mut u32).cast(), iov_len: 4 };
-    // SAFETY: zero is a value of the structure.
-    let mut head: libc::msghdr = unsafe { std::mem::zeroed() };
-    (head.msg_iov, head.msg_iovlen) = (&mut piece, 1);
-    (head.msg_control, head.msg_controllen) = ((control as *mut Control).cast(), size_of::<Control>());
-    again(|| f((&raw mut head) as usize))
-}
-
 /// Sends a number and a descriptor. Never waits.
 pub fn send(socket: RawFd, number: u32, fd: RawFd) -> Sys<()> {
-    let mut control = Control { len: LEN, level: libc::SOL_SOCKET, kind: libc::SCM_RIGHTS, fd };
-    let flags = (libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) as usize;
-    // SAFETY: the message lives through the call.
-    let sent = |head| unsafe { call(libc::SYS_sendmsg, [socket as usize, head, flags, 0, 0, 0]) };
-    message(&mut { number }, &mut control, sent).map(drop)
+    // SAFETY: the caller's descriptors, which stay open meanwhile.
+    let (socket, fds) = unsafe { (BorrowedFd::borrow_raw(socket), [BorrowedFd::borrow_raw(fd)]) };
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(&fds));
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    again(|| sendmsg(socket, &[IoSlice::new(&number.to_ne_bytes())], &mut control, flags)).map(drop)
 }
 
 /// Receives what `send` has sent. Never waits.
 pub fn receive(socket: RawFd) -> Sys<(u32, RawFd)> {
-    let (mut number, mut control) = (0, Control { len: 0, level: 0, kind: 0, fd: -1 });
-    let flags = libc::MSG_DONTWAIT as usize;
-    // SAFETY: the message lives through the call.
-    let taken = |head| unsafe { call(libc::SYS_recvmsg, [socket as usize, head, flags, 0, 0, 0]) };
-    match message(&mut number, &mut control, taken)? {
-        4 if control.len == LEN && control.kind == libc::SCM_RIGHTS => Ok((number, control.fd)),
+    // SAFETY: as above.
+    let socket = unsafe { BorrowedFd::borrow_raw(socket) };
+    let (mut number, mut space) = ([0; 4], [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))]);
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let taken = again(|| recvmsg(socket, &mut [IoSliceMut::new(&mut number)], &mut control, RecvFlags::DONTWAIT))?;
+    let rights = |part| if let RecvAncillaryMessage::ScmRights(mut fds) = part { fds.next() } else { None };
+    match control.drain().find_map(rights) {
+        Some(fd) if taken.bytes == number.len() => Ok((u32::from_ne_bytes(number), fd.into_raw_fd())),
         _ => Err(Errno::IO),
     }
 }

@@ -1,13 +1,11 @@
-//! Encodes row groups in threads next to the thread that gathers rows, and writes them to the file in order.
+//! Encodes row groups, several at a time, and writes them to the file in order.
 //!
 //! Encoding is most of the work of writing (five sixths of it, measured on recordings), and row groups do not depend
-//! on each other. So a thread of its own encodes each of them into memory, as many at a time as there are processors.
-//! The file is identical to one written sequentially.
+//! on each other. So some are gathered, one for each processor, and encoded into memory together. The file is identical
+//! to one written sequentially.
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
-use std::thread::JoinHandle;
 
 use bytes::Bytes;
 use parquet::column::writer::{get_column_writer, get_typed_column_writer_mut, ColumnCloseResult};
@@ -16,74 +14,28 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::WriterPropertiesPtr;
 use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::SchemaDescPtr;
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::schema::{Field, FIELDS};
 use crate::block::{Block, Columns};
 
-/// The most row groups at a time. The gathering thread could not supply more; they would only fill the memory.
-const ENCODERS_MAX: usize = 4;
+/// The most row groups at a time: more would only fill the memory.
+const GROUPS_MAX: usize = 4;
 
-/// The row groups under way.
-pub(super) struct Encoders {
-    schema: SchemaDescPtr,
-    properties: WriterPropertiesPtr,
-    columns: Columns,
-    limit: usize,
-    /// In file order.
-    running: VecDeque<JoinHandle<(Block, Result<Chunks>)>>,
-    /// Emptied rows, for their memory.
-    spare: Vec<Block>,
+/// Row groups that are gathered together.
+pub(super) fn at_a_time() -> usize {
+    rayon::current_num_threads().min(GROUPS_MAX)
 }
 
 /// The encoded columns of a row group.
 type Chunks = Vec<(Bytes, ColumnCloseResult)>;
 
-impl Encoders {
-    pub(super) fn new(file: &SerializedFileWriter<File>, columns: Columns) -> Encoders {
-        Encoders {
-            schema: SchemaDescPtr::new(file.schema_descr().clone()),
-            properties: file.properties().clone(),
-            columns,
-            limit: std::thread::available_parallelism().map_or(1, |n| n.get()).min(ENCODERS_MAX),
-            running: VecDeque::new(),
-            spare: Vec::new(),
-        }
-    }
-
-    /// Takes a full row group, and writes those that must make room for it.
-    pub(super) fn add(&mut self, pending: &mut Block, file: &mut SerializedFileWriter<File>) -> Result<()> {
-        while self.running.len() >= self.limit {
-            self.write_next(file)?;
-        }
-        let pending = std::mem::replace(pending, self.spare.pop().unwrap_or_default());
-        let (schema, properties, columns) = (self.schema.clone(), self.properties.clone(), self.columns);
-        let encode = move || {
-            let chunks = encode(&pending, &schema, &properties, columns);
-            (pending, chunks)
-        };
-        self.running.push_back(std::thread::Builder::new().name("row group".into()).spawn(encode)?);
-        Ok(())
-    }
-
-    /// Writes all that are under way, and then `last`, which may be empty.
-    pub(super) fn finish(&mut self, last: &Block, file: &mut SerializedFileWriter<File>) -> Result<()> {
-        while !self.running.is_empty() {
-            self.write_next(file)?;
-        }
-        match last.len() {
-            0 => Ok(()),
-            _ => append(encode(last, &self.schema, &self.properties, self.columns)?, file),
-        }
-    }
-
-    fn write_next(&mut self, file: &mut SerializedFileWriter<File>) -> Result<()> {
-        let Some(thread) = self.running.pop_front() else { return Ok(()) };
-        let died = |_| ParquetError::General("the thread that encoded a row group died".into());
-        let (mut pending, chunks) = thread.join().map_err(died)?;
-        pending.clear();
-        self.spare.push(pending);
-        append(chunks?, file)
-    }
+/// Writes these row groups, each with some rows.
+pub(super) fn write(groups: &[Block], columns: Columns, file: &mut SerializedFileWriter<File>) -> Result<()> {
+    let schema = SchemaDescPtr::new(file.schema_descr().clone());
+    let properties = file.properties().clone();
+    let encoded: Vec<_> = groups.par_iter().map(|rows| encode(rows, &schema, &properties, columns)).collect();
+    encoded.into_iter().try_for_each(|chunks| append(chunks?, file))
 }
 
 fn append(chunks: Chunks, file: &mut SerializedFileWriter<File>) -> Result<()> {

@@ -1,6 +1,6 @@
 //! Writing a store: `create`, `write` blocks, `finish`.
 //!
-//! Rows are gathered in memory until a row group is full; other threads then encode it (`encode.rs`). Everything is
+//! Rows are gathered in memory until some row groups are full, which are then encoded (`encode.rs`). Everything is
 //! written to `PATH.partial`, and `finish` renames the file. So a file under its own name is always complete. A
 //! writer that is dropped without `finish`, for example after an error, removes its file. A path has only one writer
 //! at a time.
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use super::check::check;
 use super::count::Totals;
-use super::encode::Encoders;
+use super::encode::{at_a_time, write};
 use super::schema::{schema, Field, Wanted};
 use crate::block::{Block, Columns};
 use crate::error::TraceError;
@@ -82,9 +82,9 @@ pub struct Writer {
     partial: PathBuf,
     columns: Columns,
     file: Option<SerializedFileWriter<File>>,
-    encoders: Option<Encoders>,
-    /// The rows of the row group being gathered.
-    pending: Block,
+    /// Row groups: the first ones are `full`, the next one is being gathered, the others are empty.
+    groups: Vec<Block>,
+    full: usize,
     totals: Totals,
 }
 
@@ -140,13 +140,11 @@ impl Writer {
             partial,
             columns,
             file: None,
-            encoders: None,
-            pending: Block::default(),
+            groups: vec![Block::default(); at_a_time()],
+            full: 0,
             totals: Totals::default(),
         };
-        let file = file?;
-        writer.encoders = Some(Encoders::new(&file, columns));
-        writer.file = Some(file);
+        writer.file = Some(file?);
         Ok(writer)
     }
 
@@ -175,10 +173,12 @@ impl Writer {
         self.totals.add(block);
         let mut from = 0;
         while from < block.len() {
-            let to = block.len().min(from + GROUP_ROWS - self.pending.len());
-            self.pending.append(block, from..to, self.columns);
+            let group = &mut self.groups[self.full];
+            let to = block.len().min(from + GROUP_ROWS - group.len());
+            group.append(block, from..to, self.columns);
             from = to;
-            if self.pending.len() == GROUP_ROWS {
+            self.full += usize::from(group.len() == GROUP_ROWS);
+            if self.full == self.groups.len() {
                 self.flush()?;
             }
         }
@@ -195,7 +195,7 @@ impl Writer {
     /// # Errors
     /// [`TraceError::Io`] if the file system refuses; `PATH` is then untouched.
     pub fn finish(mut self, mut provenance: Provenance) -> Result<Summary, TraceError> {
-        self.flush_all()?;
+        self.flush()?;
         let totals = &self.totals;
         provenance.references = totals.references();
         provenance.instructions = totals.of(Kind::Fetch);
@@ -242,17 +242,13 @@ impl Writer {
         Ok(length)
     }
 
-    /// Starts to encode the gathered rows as a row group.
-    fn flush(&mut self) -> Result<(), TraceError> {
-        let (Some(file), Some(encoders)) = (&mut self.file, &mut self.encoders) else { return Ok(()) };
-        encoders.add(&mut self.pending, file).map_err(|error| write_error(&self.path, error))
-    }
-
     /// Writes all rows that are not in the file yet.
-    fn flush_all(&mut self) -> Result<(), TraceError> {
-        let (Some(file), Some(encoders)) = (&mut self.file, &mut self.encoders) else { return Ok(()) };
-        let result = encoders.finish(&self.pending, file);
-        self.pending.clear();
+    fn flush(&mut self) -> Result<(), TraceError> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let gathered = self.groups.iter().take_while(|group| !group.is_empty()).count();
+        let result = write(&self.groups[..gathered], self.columns, file);
+        self.groups.iter_mut().for_each(Block::clear);
+        self.full = 0;
         result.map_err(|error| write_error(&self.path, error))
     }
 }
