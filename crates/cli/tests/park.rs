@@ -7,11 +7,12 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 
 use coldframe_kernel::{Guard, SwapKind, Tree};
 use coldframe_proc::{advise, scan, Advice, Place};
 use coldframe_toolbox::programs::{self, compiled, copy_for_all, open_to_all, until};
+use coldframe_toolbox::skip;
 use common::{alone, coldframe, ready};
 
 /// Writes 32 MiB, then reads the first 4 MiB again and again, 1,024 pages; a child of it sleeps.

@@ -6,7 +6,7 @@ mod common;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use coldframe_toolbox::command;
 use coldframe_toolbox::programs::{stderr, stdout};

@@ -1,5 +1,6 @@
 //! Fork, spawn, and the order of handlers.
 
+#[macro_use]
 mod common;
 
 use coldframe_toolbox::{have, GCC};
@@ -309,11 +310,8 @@ int main(void) {
     );
 }
 
-#[test]
-fn a_child_of_clone3_by_number_has_the_memory_and_one_with_a_stack_of_its_own_is_not_to_be_had() {
-    everywhere(
-        "clone3",
-        r#"
+programs! {
+    a_child_of_clone3_by_number_has_the_memory_and_one_with_a_stack_of_its_own_is_not_to_be_had = everywhere r#"
 #include <linux/sched.h>
 enum { P = 4096, N = 16 << 20 };
 static char *p;
@@ -343,6 +341,5 @@ int main(void) {
     }
     work();
     return 0;
-}"#,
-    );
+}"#;
 }

@@ -1,16 +1,14 @@
 //! The addresses of blocks, and that they are valid blocks.
 
+#[macro_use]
 mod common;
 
 use coldframe_live::StatsFile;
 use coldframe_toolbox::{have, GCC};
 use common::{check, compile, compile_cxx, good, library, paged, program, run, with, ROOMY};
 
-#[test]
-fn every_block_of_the_program_is_managed() {
-    check(
-        "blocks",
-        r#"
+programs! {
+    every_block_of_the_program_is_managed = check r#"
 int main(void) {
     size_t sizes[] = {0, 1, 16, 100, 4096, 100000, 1 << 20, (4 << 20) - 1, 4 << 20, 50 << 20, 200 << 20};
     for (int i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -44,23 +42,15 @@ int main(void) {
     void *p; CHECK(posix_memalign(&p, 24, 1) == EINVAL && posix_memalign(&p, 4, 1) == EINVAL);
     errno = 77; free(malloc(10)); free(malloc(10 << 20)); CHECK(errno == 77);
     return 0;
-}"#,
-    );
-}
-
-#[test]
-fn a_block_that_grows_in_steps_stays_where_it_is_most_of_the_time() {
-    check(
-        "grows",
-        r#"
+}"#;
+    a_block_that_grows_in_steps_stays_where_it_is_most_of_the_time = check r#"
 int main(void) {
     char *a = malloc(8 << 20), *old; int moves = 0;
     for (size_t n = 8 << 20; n < 512 << 20; n += 4 << 20) { a[n - 1] = 1; old = a; a = realloc(a, n + (4 << 20)); moves += a != old; }
     CHECK(moves <= 8);
     for (size_t n = 8 << 20; n < 512 << 20; n += 4 << 20) CHECK(a[n - 1] == 1);
     return 0;
-}"#,
-    );
+}"#;
 }
 
 /// With RAM for all, for one block and a half, and for less than one.

@@ -1,5 +1,6 @@
 //! Programs that change their user, or what else their process may do, under a pager: it has no thread of the pager.
 
+#[macro_use]
 mod common;
 
 use std::process::Command;
@@ -71,11 +72,8 @@ fn with_statistics(name: &str, source: &str) -> Option<(Program, Command, StatsF
     Some((program, command, stats))
 }
 
-#[test]
-fn no_thread_keeps_the_rights_that_a_program_drops() {
-    check(
-        "drops",
-        r#"
+programs! {
+    no_thread_keeps_the_rights_that_a_program_drops = check r#"
 static volatile int stop;
 static void *other(void *x) { while (!stop) look(); return NULL; }
 int main(void) {
@@ -93,15 +91,8 @@ int main(void) {
     look(); stop = 1; CHECK(pthread_join(t, NULL) == 0); look();
     CHECK(setuid(0) == -1 && errno == EPERM);
     return 0;
-}"#,
-    );
-}
-
-#[test]
-fn a_child_drops_its_rights_after_the_fork() {
-    check(
-        "child",
-        r#"
+}"#;
+    a_child_drops_its_rights_after_the_fork = check r#"
 int main(void) {
     fill();
     pid_t child = fork(); CHECK(child >= 0);
@@ -119,15 +110,8 @@ int main(void) {
     CHECK(waitpid(child, &status, 0) == child && status == 0);
     CHECK(threads("Uid:\t0\t0\t0\t0\n") == 1); look();
     return 0;
-}"#,
-    );
-}
-
-#[test]
-fn a_program_enters_a_namespace_of_users() {
-    check(
-        "unshare",
-        r#"
+}"#;
+    a_program_enters_a_namespace_of_users = check r#"
 int main(void) {
     fill();
     int ends[2]; char c; CHECK(pipe(ends) == 0);
@@ -144,8 +128,7 @@ int main(void) {
     look(); CHECK(threads("Uid:\t65534") == 1);
     CHECK(unshare(1 << 30 | 1 << 2) == -1 && errno == EINVAL); look();
     return 0;
-}"#,
-    );
+}"#;
 }
 
 #[test]
@@ -204,12 +187,9 @@ fn may_all() -> bool {
     std::fs::read_to_string("/proc/sys/vm/unprivileged_userfaultfd").is_ok_and(|text| text.trim() == "1")
 }
 
-/// What the note of the program's process says about itself: threads, affinity, and what a filter for all threads does.
-#[test]
-fn the_program_finds_its_own_process_as_without_a_pager() {
-    check(
-        "guest",
-        r#"
+programs! {
+    /// What the note of the program's process says about itself: threads, affinity, and what a filter for all threads does.
+    the_program_finds_its_own_process_as_without_a_pager = check r#"
 #include <stddef.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -231,8 +211,7 @@ int main(void) {
     CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter) == 0); look();
     errno = 0; CHECK(waitpid(-1, NULL, 0) == -1 && errno == ECHILD);
     return 0;
-}"#,
-    );
+}"#;
 }
 
 #[test]
@@ -266,11 +245,8 @@ int main(void) {
     );
 }
 
-#[test]
-fn a_program_that_a_paged_one_becomes_has_no_child_that_it_has_not_made() {
-    check(
-        "becomes",
-        r#"
+programs! {
+    a_program_that_a_paged_one_becomes_has_no_child_that_it_has_not_made = check r#"
 int main(int argc, char **argv) {
     if (argc > 1) {
         // The pager's process of the program before this one is gone, and so is the news of it.
@@ -278,8 +254,7 @@ int main(int argc, char **argv) {
         return 0;
     }
     fill(); execl("/proc/self/exe", argv[0], "later", NULL); return 97;
-}"#,
-    );
+}"#;
 }
 
 /// A tracer waits for children of any kind until it has none.

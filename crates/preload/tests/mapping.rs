@@ -1,14 +1,12 @@
 //! mmap, mremap and related calls, and descriptors.
 
+#[macro_use]
 mod common;
 
 use common::{check, check_paged, everywhere, good, in_shell, program, with};
 
-#[test]
-fn large_private_anonymous_mappings_are_managed_and_no_others() {
-    check(
-        "which",
-        r#"
+programs! {
+    large_private_anonymous_mappings_are_managed_and_no_others = check r#"
 #define ANON (MAP_PRIVATE | MAP_ANONYMOUS)
 static void *map(size_t n, int flags, int fd) { void *p = mmap(NULL, n, 3, flags, fd, 0); CHECK(p != MAP_FAILED); *(char *)p = 1; return p; }
 int main(int argc, char **argv) {
@@ -27,8 +25,7 @@ int main(int argc, char **argv) {
     char *larger = mmap(NULL, 1ul << 42, PROT_NONE, ANON | MAP_NORESERVE, -1, 0);
     CHECK(larger != MAP_FAILED && !MANAGED(larger));
     return 0;
-}"#,
-    );
+}"#;
 }
 
 #[test]
@@ -129,11 +126,8 @@ int main(int argc, char **argv) {
     good(&mut in_shell(with(&mut ready, |options| options.stats_fd = Some(900)), "exec 900<>/dev/zero"));
 }
 
-#[test]
-fn pages_that_were_made_inaccessible_keep_their_bytes_out_of_ram() {
-    check(
-        "shut",
-        r#"
+programs! {
+    pages_that_were_made_inaccessible_keep_their_bytes_out_of_ram = check r#"
 enum { P = 4096, N = 64 << 20 };
 int main(void) {
     char *p = mmap(NULL, N, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -146,15 +140,8 @@ int main(void) {
     CHECK(mprotect(p + N / 2, N / 2, 3) == 0);
     for (int i = 0; i < N / P; i++) CHECK(p[i * P] == (char)(i % 251) && p[i * P + P - 1] == (char)(i % 251));
     return 0;
-}"#,
-    );
-}
-
-#[test]
-fn memory_that_is_given_back_twice_is_given_out_once() {
-    everywhere(
-        "twice",
-        r#"
+}"#;
+    memory_that_is_given_back_twice_is_given_out_once = everywhere r#"
 enum { N = 1 << 20 };
 static char *map(size_t n) { return mmap(NULL, n, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
 int main(void) {
@@ -165,15 +152,8 @@ int main(void) {
     for (int i = 0; i < 8; i++) { all[i] = map(N); memset(all[i], i, N); }
     for (int i = 0; i < 8; i++) for (int k = 0; k < N; k += 4096) CHECK(all[i][k] == i);
     return 0;
-}"#,
-    );
-}
-
-#[test]
-fn a_bad_pointer_is_a_signal_or_an_error_and_never_the_end() {
-    everywhere(
-        "bad",
-        r#"
+}"#;
+    a_bad_pointer_is_a_signal_or_an_error_and_never_the_end = everywhere r#"
 #include <setjmp.h>
 enum { N = 1 << 20 };
 static sigjmp_buf back;
@@ -199,15 +179,8 @@ int main(void) {
     CHECK(munmap(p + N / 2, N / 2) == 0);
     CHECK(read(zero, p + N / 2 - 4096, 8192) == 4096);
     return 0;
-}"#,
-    );
-}
-
-#[test]
-fn locks_and_advice_about_holes_are_answered_as_the_kernel_does() {
-    everywhere(
-        "holes",
-        r#"
+}"#;
+    locks_and_advice_about_holes_are_answered_as_the_kernel_does = everywhere r#"
 enum { P = 4096, N = 64 * P };
 int main(void) {
     char *p = mmap(NULL, 1 << 20, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -233,15 +206,8 @@ int main(void) {
     unsigned char in[16];
     CHECK(mincore(p, P, in) == 0 && (in[0] & 1) && mincore(p, 16 * P, in) == -1 && errno == ENOMEM);
     return 0;
-}"#,
-    );
-}
-
-#[test]
-fn a_child_has_what_the_program_has_said_it_shall_have() {
-    everywhere(
-        "child",
-        r#"
+}"#;
+    a_child_has_what_the_program_has_said_it_shall_have = everywhere r#"
 #include <setjmp.h>
 enum { N = 1 << 20 };
 static sigjmp_buf back;
@@ -264,15 +230,8 @@ int main(void) {
     int status; CHECK(waitpid(child, &status, 0) == child && status == 0);
     for (int i = 0; i < N; i += 4096) CHECK(kept[i] == 1 && wiped[i] == 2 && gone[i] == 3);
     return 0;
-}"#,
-    );
-}
-
-#[test]
-fn a_place_that_the_program_asks_for_is_given_if_it_is_free() {
-    everywhere(
-        "wishes",
-        r#"
+}"#;
+    a_place_that_the_program_asks_for_is_given_if_it_is_free = everywhere r#"
 enum { N = 1 << 20 };
 #define ANON (MAP_PRIVATE | MAP_ANONYMOUS)
 int main(int argc, char **argv) {
@@ -294,15 +253,8 @@ int main(int argc, char **argv) {
         CHECK(p != MAP_FAILED && (p == far || munmap(p, 16 * N) == 0));
     }
     return 0;
-}"#,
-    );
-}
-
-#[test]
-fn files_and_shared_memory_are_mapped_over_managed_memory_and_away_again() {
-    everywhere(
-        "files",
-        r#"
+}"#;
+    files_and_shared_memory_are_mapped_over_managed_memory_and_away_again = everywhere r#"
 enum { P = 4096, N = 1 << 20 };
 #define ANON (MAP_PRIVATE | MAP_ANONYMOUS)
 int main(int argc, char **argv) {
@@ -330,15 +282,8 @@ int main(int argc, char **argv) {
     memset(p, 3, 4 * N);
     CHECK(munmap(p, 4 * N) == 0);
     return 0;
-}"#,
-    );
-}
-
-#[test]
-fn memory_moves_with_its_content_and_leaves_out_what_has_none() {
-    everywhere(
-        "moves",
-        r#"
+}"#;
+    memory_moves_with_its_content_and_leaves_out_what_has_none = everywhere r#"
 enum { P = 4096, N = 1 << 20 };
 #define ANON (MAP_PRIVATE | MAP_ANONYMOUS)
 int main(void) {
@@ -365,8 +310,7 @@ int main(void) {
     CHECK(mremap(p, N, N, MREMAP_FIXED, q) == MAP_FAILED && errno == EINVAL);
     CHECK(mremap(p, N, 2 * N, MREMAP_MAYMOVE | MREMAP_FIXED, p + P) == MAP_FAILED && errno == EINVAL);
     return 0;
-}"#,
-    );
+}"#;
 }
 
 /// A garbage collector (libgc, which guile and others use) reads all writable data of libraries, including this one's.

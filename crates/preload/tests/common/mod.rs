@@ -195,6 +195,18 @@ pub fn check_paged(name: &str, source: &str, ram: u64, flags: &[&str]) -> Option
     Some(good(&mut program_with(name, source, flags)?.paged(ram)?))
 }
 
+/// Tests of C programs that check themselves, each by [`check`] or [`everywhere`].
+#[allow(unused_macros)] // as above
+macro_rules! programs {
+    ($($(#[$doc:meta])* $name:ident = $how:ident $source:expr;)*) => { $(
+        $(#[$doc])*
+        #[test]
+        fn $name() {
+            let _ = $how(stringify!($name), $source);
+        }
+    )* };
+}
+
 /// RAM for all memory of a test's program.
 pub const ROOMY: u64 = 1 << 30;
 
