@@ -93,10 +93,26 @@ fn group(version: Version, files: &[(&str, &str)]) -> (tempfile::TempDir, Group)
     (folder, Group::at(version, tree.path("/g"), None))
 }
 
+/// What both versions count here, by other names.
+const COUNTED: Counters = Counters {
+    faults: 30,
+    major_faults: 6,
+    refaults: 5,
+    file_refaults: 3,
+    data: 8192,
+    swapped: 12288,
+    files: 4096,
+    mapped: 7,
+    kernel: 77,
+    locked: 9,
+    zswap: 0,
+    killed: 2,
+};
+
 #[test]
 fn the_counters_of_v1_are_those_with_the_groups_below() {
     let stat = "rss 1\ntotal_cache 4096\ntotal_rss 8192\ntotal_mapped_file 7\ntotal_workingset_refault_anon 5\n\
-                total_swap 12288\ntotal_pgfault 30\ntotal_pgmajfault 6\ntotal_unevictable 9\n";
+                total_workingset_refault_file 3\ntotal_swap 12288\ntotal_pgfault 30\ntotal_pgmajfault 6\ntotal_unevictable 9\n";
     let (_folder, group) = group(
         Version::One,
         &[
@@ -109,20 +125,7 @@ fn the_counters_of_v1_are_those_with_the_groups_below() {
             ("cgroup.procs", "10\n11\n"),
         ],
     );
-    let expected = Counters {
-        faults: 30,
-        major_faults: 6,
-        refaults: 5,
-        data: 8192,
-        swapped: 12288,
-        files: 4096,
-        mapped: 7,
-        kernel: 77,
-        locked: 9,
-        killed: 2,
-        ..Counters::default()
-    };
-    assert_eq!(group.counters(), expected);
+    assert_eq!(group.counters(), COUNTED);
     assert_eq!((group.processes(), group.peak()), (vec![10, 11, 12], Some(99)));
     group.limit(1 << 20).unwrap();
     assert_eq!(fs::read_to_string(group.file("memory.limit_in_bytes")).unwrap(), "1048576");
@@ -142,21 +145,7 @@ fn the_counters_of_v2_have_other_names_and_files() {
             ("memory.pressure", "some avg10=0.00 total=2000000\nfull avg10=0.00 total=1000000\n"),
         ],
     );
-    let expected = Counters {
-        faults: 30,
-        major_faults: 6,
-        refaults: 5,
-        file_refaults: 3,
-        data: 8192,
-        swapped: 12288,
-        files: 4096,
-        mapped: 7,
-        kernel: 77,
-        locked: 9,
-        zswap: 50,
-        killed: 2,
-    };
-    assert_eq!((group.counters(), group.peak()), (expected, None));
+    assert_eq!((group.counters(), group.peak()), (Counters { zswap: 50, ..COUNTED }, None));
     assert_eq!(group.stall().unwrap().some.as_secs(), 2);
     group.limit(1 << 20).unwrap();
     assert_eq!(fs::read_to_string(group.file("memory.max")).unwrap(), "1048576");
