@@ -57,7 +57,6 @@ pub struct Ledger<T> {
     /// Page moves; in time, only the part that no load hides.
     pub page_move: T,
     pub main_read: T,
-    /// Reads in place.
     pub xip_read: T,
     pub main_write: T,
 }

@@ -17,7 +17,6 @@ pub struct Operations {
     pub erases: u64,
 }
 
-/// Where the device's time goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FlashTime {
     /// Reads, transfer included.

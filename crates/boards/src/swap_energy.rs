@@ -53,7 +53,6 @@ pub struct SwapLedger {
     pub background: Pj,
     /// Refresh, for the swap area's part of the chip.
     pub refresh: Pj,
-    /// Banks active.
     pub active: Pj,
     pub read: Pj,
     pub write: Pj,
@@ -77,7 +76,6 @@ impl SwapLedger {
     }
 }
 
-/// Bursts that carry one page.
 fn bursts(m: &BusMemory, page: Bytes) -> u64 {
     (page.0 * 8).div_ceil(m.burst * m.width)
 }

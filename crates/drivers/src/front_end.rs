@@ -63,7 +63,6 @@ pub struct FrontEndCounts {
     pub dcache_misses: u64,
     /// Cache blocks read from below the caches, paged or not.
     pub memory_reads: u64,
-    /// Those of paged pages.
     pub paged_reads: u64,
     pub memory_writes: u64,
 }

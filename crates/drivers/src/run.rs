@@ -39,10 +39,7 @@ pub enum RunError {
     Lane(#[from] LaneError),
     /// The trace has more pages than its own header says.
     #[error("the trace touches more than the {bound} pages that its header announces; import or record it again")]
-    TooManyPages {
-        /// The number in the header.
-        bound: usize,
-    },
+    TooManyPages { bound: usize },
 }
 
 pub struct Run {

@@ -118,7 +118,6 @@ pub fn shortened(string: &[PageRef], pages: usize) -> Vec<PageRef> {
     out
 }
 
-/// Shortens a string while it comes.
 pub struct Shortener {
     windows: Windows,
     references: Vec<PageRef>,

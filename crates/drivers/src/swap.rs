@@ -37,7 +37,6 @@ pub enum ReadAhead {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Keep {
     Trace,
-    /// When its page is touched.
     UntilTouched,
     /// When its page is read, as the wanted page or ahead: the slides list read-ahead under "swap slot release". A page
     /// that was read ahead is then in RAM without a copy, and nothing limits the number of such pages.

@@ -17,11 +17,9 @@ use crate::traced::Trace;
 
 /// The results of one driver's runs.
 pub enum Outcomes {
-    /// One string of references.
     String(Vec<RunResult>),
     /// Several tasks, under a scheduler or in the foreground in turn.
     Tasks(Vec<TasksOutcome>),
-    /// A swap trace.
     SwapTrace(Vec<SwapOutcome>),
 }
 

@@ -43,7 +43,6 @@ pub enum ExperimentError {
     /// The trace lacks what the question needs.
     #[error("{path}: {reason}")]
     Unfit {
-        /// The trace.
         path: String,
         /// What it lacks, and the remedy.
         reason: String,
@@ -53,12 +52,7 @@ pub enum ExperimentError {
     Stopped,
     /// A file cannot be read or written.
     #[error("{path}: {reason}")]
-    Io {
-        /// The file.
-        path: String,
-        /// Why.
-        reason: String,
-    },
+    Io { path: String, reason: String },
 }
 
 impl From<RunError> for ExperimentError {

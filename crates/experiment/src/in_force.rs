@@ -51,7 +51,6 @@ fn the_ratio_is_a_number(schema: &mut Schema) {
 
 /// The settings of an area with a backing that are in force.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[allow(missing_docs)] // As in `Settings`.
 pub struct Backed {
     pub backing: String,
     pub device: String,
@@ -83,7 +82,6 @@ impl InForce {
         Ok(Settings { machine, swap, ..self.settings.clone() })
     }
 
-    /// Pages that are read ahead, if any are.
     pub fn read_ahead(&self) -> Option<u32> {
         self.machine.settings.read_ahead.filter(|pages| *pages > 0)
     }

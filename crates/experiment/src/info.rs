@@ -15,7 +15,6 @@ use crate::string::sha256;
 /// Parts of touched memory that are compared, and parts of the trace.
 const STRETCHES: usize = 64;
 const COLUMNS: usize = 40;
-/// Regions that are named.
 const NAMED: usize = 6;
 
 /// All facts of a trace that need no simulation.

@@ -10,12 +10,10 @@ use crate::error::ExperimentError;
 use crate::settings::Settings;
 use crate::systems::front_end;
 
-/// The prices in force.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MemoryPrices {
     /// Main memory, as the configuration names it.
     pub ram: String,
-    /// Times.
     pub times: Price<Ps>,
     /// Energies, or the number that a sheet lacks.
     pub energies: Result<Price<Pj>, String>,
@@ -24,7 +22,6 @@ pub struct MemoryPrices {
 /// The times of a page, for the clock of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct PageTimes {
-    /// LoadStopover.
     pub load: Ps,
     /// TransHostMem.
     pub page_move: Ps,
@@ -82,7 +79,6 @@ pub fn main_memory(
     }
 }
 
-/// The number of each event in a lane behind this front end.
 pub fn counts(front: &FrontEndCounts, lane: &LaneResult) -> AccessCounts {
     AccessCounts {
         page_loads: lane.counts.page_loads,

@@ -3,7 +3,6 @@
 use coldframe_store::provenance::Mapping;
 use coldframe_store::Provenance;
 
-/// Names a mapping.
 pub fn mapping(mapping: &Mapping) -> String {
     match mapping.name.is_empty() {
         true => format!("anonymous {:#x} to {:#x} {}", mapping.start, mapping.end, mapping.protection),
@@ -25,7 +24,6 @@ pub struct Owners<'a> {
 }
 
 impl<'a> Owners<'a> {
-    /// For the pages of a trace.
     pub fn new(trace: &'a Provenance) -> Owners<'a> {
         let one_space = trace.tasks.windows(2).all(|pair| pair[0].space == pair[1].space);
         Owners { trace, one_space }
@@ -42,7 +40,6 @@ impl<'a> Owners<'a> {
         }
     }
 
-    /// For people.
     pub fn name(&self, owner: u32) -> String {
         match (self.one_space, self.trace.mappings.get(owner as usize)) {
             (false, _) => task(owner, self.trace),

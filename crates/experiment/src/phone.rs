@@ -16,7 +16,6 @@ pub const SERVICE: &str = "service";
 /// What runs the applications.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[allow(missing_docs)] // The file says what they are.
 pub struct MachineParameters {
     pub ram_mb: u64,
     pub files_min_mb: u64,

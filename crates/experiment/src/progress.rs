@@ -10,14 +10,11 @@ pub type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), ExperimentError>;
 /// The unit of a run's progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
-    /// Rows of the trace.
     Rows,
-    /// Configurations.
     Configurations,
 }
 
 impl Unit {
-    /// In words.
     pub const fn name(self) -> &'static str {
         match self {
             Unit::Rows => "rows",
@@ -31,9 +28,7 @@ impl Unit {
 pub struct Progress<'a> {
     /// Rows of the trace, or configurations, that are finished.
     pub done: u64,
-    /// The number of all of them.
     pub total: u64,
-    /// The unit.
     pub unit: Unit,
     stop: &'a Cell<bool>,
 }

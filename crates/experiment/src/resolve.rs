@@ -40,9 +40,7 @@ pub type Pages<'a> = &'a mut dyn FnMut(&FrontKey) -> Result<usize, ExperimentErr
 /// The source of a run's references.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Drive {
-    /// One string.
     String,
-    /// Tasks under a scheduler.
     Tasks,
     /// Tasks in the foreground in turn.
     Foreground,

@@ -21,28 +21,20 @@ pub use certainty::Certainty;
 /// The findings of a lane or an oracle.
 #[derive(Clone, Debug)]
 pub enum Simulated {
-    /// The engine.
     Lane(Box<LaneResult>),
-    /// An oracle.
     Oracle(OracleCounts),
 }
 
-/// The result of one configuration.
 #[derive(Clone, Debug)]
 pub struct RunResult {
-    /// The trace.
     pub trace: Trace,
     /// Different pages touched.
     pub pages: usize,
-    /// Every setting in force.
     pub config: InForce,
-    /// Policy as shown.
     pub policy: String,
     /// Handler; empty for an oracle.
     pub handler: String,
-    /// Frames.
     pub frames: usize,
-    /// Page size.
     pub page: Bytes,
     /// The front end's counts; cache and TLB only if there are some.
     pub front_end: FrontEndCounts,
@@ -54,11 +46,9 @@ pub struct RunResult {
     pub idle: Option<Ps>,
     /// The costs of a fault's stages; `None` for an oracle.
     pub prices: Option<StagePrices>,
-    /// Prices of accesses to memory, if they have any.
     pub memory: Option<MemoryPrices>,
     /// Time of all accesses to memory as if none were in place.
     pub memory_time: Ps,
-    /// The findings.
     pub simulated: Simulated,
     /// How sure its misses are.
     pub certainty: Certainty,
@@ -83,7 +73,6 @@ impl RunResult {
         self.front_end.references - self.front_end.quiet + quiet_faults
     }
 
-    /// True faults.
     pub fn true_faults(&self) -> u64 {
         match &self.simulated {
             Simulated::Lane(lane) => lane.counts.true_faults,
@@ -91,7 +80,6 @@ impl RunResult {
         }
     }
 
-    /// False faults.
     pub fn false_faults(&self) -> u64 {
         match &self.simulated {
             Simulated::Lane(lane) => lane.counts.false_faults,
@@ -137,12 +125,10 @@ impl RunResult {
         }
     }
 
-    /// RAM in bytes.
     pub fn ram(&self) -> Bytes {
         Bytes(self.frames as u64 * self.page.0)
     }
 
-    /// RAM as shown.
     pub fn ram_text(&self) -> String {
         show_bytes(self.ram())
     }

@@ -303,7 +303,6 @@ pub type Vary = (fn(&mut Settings, &str), Vec<String>);
 /// The lists that a run varies; an empty list means the setting's own value. Outermost first: `outer`, system, page,
 /// device, policy, handler, frames, `inner`.
 #[derive(Clone, Debug, Default)]
-#[allow(missing_docs)]
 pub struct Sweep {
     pub outer: Vec<Vary>,
     pub inner: Vec<Vary>,

@@ -6,6 +6,23 @@ use serde_json::Value;
 
 use crate::slots::SlotMap;
 
+/// A section of a result: each field with its value, made from what the driver has found.
+macro_rules! section {
+    ($(#[$about:meta])+ $name:ident($($found:ident: $of:ty),+) { $($(#[$meta:meta])+ $field:ident: $kind:ty = $value:expr;)+ }) => {
+        $(#[$about])+
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        pub struct $name {
+            $($(#[$meta])+ pub $field: $kind,)+
+        }
+
+        impl $name {
+            pub fn new($($found: $of),+) -> $name {
+                $name { $($field: $value),+ }
+            }
+        }
+    };
+}
+
 mod one_string;
 mod sections;
 mod swap_trace;
@@ -25,7 +42,6 @@ pub use tasks::{
 pub use crate::in_force::{Area, Backed, InForce, Machine};
 pub use crate::traced::Trace;
 
-/// Version of the JSON's schema.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The result of one configuration: a head that all drivers share, and the sections of its driver.
@@ -58,13 +74,11 @@ pub enum Sections {
 }
 
 impl SimResult {
-    /// By this program.
     pub fn new(trace: Trace, config: InForce, sections: Sections) -> SimResult {
         let version = env!("CARGO_PKG_VERSION").into();
         SimResult { schema_version: SCHEMA_VERSION, version, trace, config, sections }
     }
 
-    /// The JSON object.
     pub fn json(&self) -> Value {
         serde_json::to_value(self).expect("results are plain data")
     }
@@ -116,7 +130,6 @@ pub struct AreaView<'a> {
     pub programs: u64,
     /// Slots copied by collections.
     pub copies: u64,
-    /// Blocks erased.
     pub erases: u64,
     /// Erases of the most worn block.
     pub most_worn: u32,

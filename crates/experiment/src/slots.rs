@@ -100,7 +100,6 @@ impl SlotPicture {
         owners
     }
 
-    /// The picture, with the names of the owners.
     pub fn map(&self, name: impl Fn(u32) -> String) -> SlotMap {
         let largest = self.largest();
         let letter = |cell: &Cell| {

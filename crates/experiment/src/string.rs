@@ -42,7 +42,6 @@ pub fn run(
     simulate(path, all, Ask::default(), progress)
 }
 
-/// The cost of a page, and its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PlacedCost {
     /// Its address space.
@@ -56,7 +55,6 @@ pub struct PlacedCost {
 /// A trace with known facts, for several runs over it.
 #[derive(Clone, Copy)]
 pub struct Known<'a> {
-    /// Where it is.
     pub path: &'a Path,
     /// What results say of it.
     pub facts: &'a Trace,
@@ -125,7 +123,6 @@ pub(crate) struct Ask<'a> {
     pub(crate) journal: Option<Sink<'a>>,
     /// Rows after which to stop.
     pub(crate) rows_max: u64,
-    /// The costs of pages under each configuration.
     pub(crate) page_costs: Option<&'a mut [Vec<PlacedCost>]>,
     /// Facts about the trace, if they are known.
     pub(crate) facts: Option<&'a Trace>,

@@ -18,9 +18,7 @@ use crate::systems;
 pub struct SwapOutcome {
     /// The notes of the trace's recorder on its limits.
     pub notes: Vec<String>,
-    /// Every setting in force.
     pub config: InForce,
-    /// The findings.
     pub found: sim_result::SwapTrace,
 }
 

@@ -14,7 +14,6 @@ use crate::phone::MachineParameters;
 /// The place of the swap area, with every number read from its sheet.
 #[derive(Clone, Debug)]
 pub struct Area {
-    /// The backing's name.
     pub name: &'static str,
     /// The sheet's name; empty without an area.
     pub device: String,
@@ -156,7 +155,6 @@ pub struct PhonePrices {
     pub slot_read: Ps,
     /// Time in the block layer, for each page from or to a file.
     pub block_layer: Ps,
-    /// The card.
     pub card: DeviceTimes,
 }
 

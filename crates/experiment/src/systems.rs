@@ -22,10 +22,8 @@ pub mod zram;
 use backing::Backing;
 use front_end::FrontEnd;
 
-/// Every system.
 pub const ALL: &[&System] = &[&swl::SYSTEM, &ddb::SYSTEM, &lobi::SYSTEM, &drswap::SYSTEM, &sap::SYSTEM, &zram::SYSTEM];
 
-/// A system.
 pub struct System {
     /// The name on the command line.
     pub name: &'static str,
@@ -33,15 +31,12 @@ pub struct System {
     pub paper: &'static str,
     /// One line for help.
     pub summary: &'static str,
-    /// Its defaults.
     pub defaults: Defaults,
     /// The costs of the stages under a policy of this name, on the system's platform with its own page size.
     pub prices: fn(policy: &str) -> StagePrices,
-    /// Its default driver.
     pub driver: Driver,
     /// The place of pages that leave RAM.
     pub area: Area,
-    /// The front end of its experiments, if it has one.
     pub front_end: Option<&'static FrontEnd>,
     /// Its parts that a machine without the other systems can use, one at a time.
     pub parts: &'static [Part],
@@ -50,7 +45,6 @@ pub struct System {
 /// A system's part for a machine of tasks, as settings. Parts can be tried alone and together.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// Its name.
     pub name: &'static str,
     /// What it does, in at most 20 characters.
     pub text: &'static str,
@@ -65,10 +59,8 @@ pub struct Part {
     pub idle: fn(&TasksResult) -> &'static str,
 }
 
-/// The driver of a system, with its defaults.
 #[derive(Clone, Copy, Debug)]
 pub enum Driver {
-    /// One string of references.
     String,
     /// Several tasks under a scheduler.
     Tasks(&'static TasksDefaults),
@@ -76,10 +68,8 @@ pub enum Driver {
     Foreground(&'static ForegroundDefaults),
 }
 
-/// Defaults of tasks under a scheduler.
 #[derive(Clone, Copy, Debug)]
 pub struct TasksDefaults {
-    /// A reference.
     pub reference: Ps,
     /// Period of the scheduler tick.
     pub tick: Ps,
@@ -91,7 +81,6 @@ pub struct TasksDefaults {
     pub ready_min: usize,
 }
 
-/// Defaults of tasks in the foreground.
 #[derive(Clone, Copy, Debug)]
 pub struct ForegroundDefaults {
     /// Bytes of the swap area.
@@ -101,7 +90,6 @@ pub struct ForegroundDefaults {
 /// The place of pages that leave RAM.
 #[derive(Clone, Copy, Debug)]
 pub enum Area {
-    /// To their home slots.
     Home,
     /// To a log of erase blocks; swap traces can be run through it.
     Log(&'static LogDefaults),
@@ -114,13 +102,10 @@ pub enum Area {
 pub struct LogDefaults {
     /// Bytes of a slot.
     pub slot: Bytes,
-    /// Slots of an erase block.
     pub slots_per_block: u32,
-    /// Erase blocks.
     pub blocks: u32,
     /// A collection starts below this many blocks of erased slots.
     pub start: u32,
-    /// The device.
     pub device: &'static str,
     /// The cost of a run, in reads.
     pub cost: fn(&Operations) -> u64,
@@ -129,17 +114,12 @@ pub struct LogDefaults {
 /// Defaults that a system brings, in the words of the command line.
 #[derive(Clone, Copy, Debug)]
 pub struct Defaults {
-    /// Policy.
     pub policy: &'static str,
-    /// Handler.
     pub handler: &'static str,
-    /// Page size.
     pub page: Bytes,
     /// `I`, `D` or `ID`.
     pub stream: &'static str,
-    /// Front end.
     pub front_end: &'static str,
-    /// Device.
     pub device: &'static str,
     /// LoadStopover of one page as measured on the system's platform, if that differs from the sheet.
     pub load_stopover: Option<Ps>,
@@ -164,12 +144,10 @@ impl Defaults {
     };
 }
 
-/// The system of this name.
 pub fn find(name: &str) -> Option<&'static System> {
     ALL.iter().copied().find(|system| system.name == name)
 }
 
-/// The system of these settings, if they name a known one.
 pub fn of(settings: &crate::settings::Settings) -> Option<&'static System> {
     settings.system.as_deref().and_then(find)
 }
@@ -212,7 +190,6 @@ pub fn of_log() -> (&'static System, &'static LogDefaults) {
     })
 }
 
-/// The names of those systems, for messages.
 pub fn names(which: impl Fn(&System) -> bool) -> String {
     let names: Vec<&str> = ALL.iter().filter(|system| which(system)).map(|system| system.name).collect();
     names.join(" or ")

@@ -33,11 +33,8 @@ const AT_ONCE: usize = 4;
 /// A run: its settings and its result.
 #[derive(Clone, Debug)]
 pub struct TasksOutcome {
-    /// Every setting in force.
     pub config: InForce,
-    /// The trace.
     pub trace: Trace,
-    /// Frames.
     pub frames: usize,
     /// Bytes of a page.
     pub page: u64,
@@ -47,7 +44,6 @@ pub struct TasksOutcome {
     pub pages: usize,
     /// By task: its number in the trace, and its name there.
     pub names: Vec<(u32, String)>,
-    /// The findings.
     pub result: TasksResult,
     /// Energy of the devices that hold the pages, by term, or the number that a sheet lacks.
     pub energy: Result<Vec<(&'static str, Pj)>, String>,
@@ -160,11 +156,9 @@ impl Inputs {
 /// A trace's numbers for the driver of tasks.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted {
-    /// Tasks.
     pub tasks: usize,
     /// Pages that they touch together.
     pub pages: usize,
-    /// Of those, pages that are written to.
     pub written: usize,
 }
 

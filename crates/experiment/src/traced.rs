@@ -41,7 +41,6 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// The reduction, if the trace is a sample.
     pub fn sampled(&self) -> Option<Reduction> {
         self.reduction.filter(|reduction| reduction.rate().is_some())
     }

@@ -21,7 +21,6 @@ mod swap;
 #[derive(Clone, Copy, Debug)]
 pub struct Export {
     pub name: &'static str,
-    /// What it is, and what it loses.
     pub summary: &'static str,
     write: fn(&mut Job<'_>) -> Result<(), TraceError>,
 }

@@ -89,7 +89,6 @@ pub trait RowReader: Send {
     /// more.
     fn read(&mut self, block: &mut Block) -> Result<usize, TraceError>;
 
-    /// Which optional columns the rows have.
     fn columns(&self) -> Columns {
         Columns::default()
     }
@@ -100,14 +99,12 @@ pub trait RowReader: Send {
     fn facts(&self) -> Facts;
 }
 
-/// The progress of a reader, or of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// References stored; 0 of a reader alone.
     pub references: u64,
     /// Lines (of a binary format, records) read, skipped ones included.
     pub lines: u64,
-    /// Of these, skipped as the format asks.
     pub skipped: u64,
     /// Of these, left out because they break the format, as [`Options::skip_bad`] allows.
     pub bad: u64,
@@ -178,7 +175,6 @@ impl Spec {
     }
 }
 
-/// What to do with a swap trace.
 const SWAP: &str = "name it as it is, to coldframe-lab trace info or coldframe-lab sim --system lobi";
 
 const GUESS_BYTES: usize = 16 * 1024;

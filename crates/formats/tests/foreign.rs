@@ -282,34 +282,15 @@ fn directories_and_missing_files_are_io_errors() {
     }
 }
 
-/// A small store with all columns: constants, dictionaries, and times that only fit plain pages.
-fn small_store(path: &Path) -> Vec<u8> {
-    let columns = Columns { time: true, count: true, task: true };
-    let mut writer = Writer::create(path, columns).unwrap();
-    let mut time = 1u64;
-    let block: Block = (0..3000u64)
-        .map(|row| {
-            time = time.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            let kind = [Kind::Fetch, Kind::Fetch, Kind::Read, Kind::Write][(time >> 62) as usize];
-            Reference {
-                address: (time >> 40) & !7,
-                size: 8,
-                kind,
-                task: (row / 1000) as u32,
-                time,
-                count: 1 + (row % 3) as u32,
-            }
-        })
-        .collect();
-    writer.write(&block).unwrap();
-    writer.finish(Provenance::new("test", Fidelity::ExactReferences)).unwrap();
-    fs::read(path).unwrap()
-}
-
 #[test]
 fn truncated_stores_are_errors_and_never_panics() {
     let directory = tempfile::tempdir().unwrap();
-    let whole = small_store(&directory.path().join("t.parquet"));
+    let path = directory.path().join("t.parquet");
+    let mut writer = Writer::create(&path, Columns { time: true, count: true, task: true }).unwrap();
+    let row = |row: u64| Reference { time: row * row, ..Reference::new(row.pow(3) & !7, 8, Kind::Read) };
+    writer.write(&(0..3000).map(row).collect::<Block>()).unwrap();
+    writer.finish(Provenance::new("test", Fidelity::ExactReferences)).unwrap();
+    let whole = fs::read(&path).unwrap();
     assert_eq!(store::fuzz_read(&whole).unwrap(), 3000);
     for length in (0..whole.len()).step_by(7) {
         assert!(store::fuzz_read(&whole[..length]).is_err(), "{length} of {} bytes", whole.len());
@@ -317,26 +298,6 @@ fn truncated_stores_are_errors_and_never_panics() {
         let cut = [&whole[..length], &whole[(length + 5).min(whole.len())..]].concat();
         let _ = store::fuzz_read(&cut);
     }
-}
-
-#[test]
-fn stores_with_flipped_bits_never_panic() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut bytes = small_store(&directory.path().join("t.parquet"));
-    let mut refused = 0;
-    let footer = bytes.len() - 1500;
-    // Every byte of the footer, which steers the decoder, and every eleventh of the data.
-    let places: Vec<usize> = (0..footer).step_by(11).chain(footer..bytes.len()).collect();
-    for &place in &places {
-        for flip in [0x01, 0x80, 0xff] {
-            bytes[place] ^= flip;
-            refused += usize::from(store::fuzz_read(&bytes).is_err());
-            bytes[place] ^= flip;
-        }
-    }
-    // This crate's writer fills no checksum of Parquet, so a flip may only change values; most flips in the footer are
-    // noticed.
-    assert!(refused > 1500, "only {refused} of {} flips were noticed", 3 * places.len());
 }
 
 /// Sectors of 512 bytes, blocks of 4 KiB, milliseconds: all by hand.

@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::io::Write;
 
-use coldframe_formats::{format, import, parse_spec, Options};
+use coldframe_formats::{import, parse_spec, Options};
 use coldframe_store::{Block, Fidelity, Kind, Reader, Reference, Summary, TraceError, Wanted};
 
 fn read(format: &str, text: &[u8]) -> Result<common::Read, TraceError> {
@@ -92,16 +92,8 @@ fn a_bad_line_is_named_with_its_place_its_field_and_a_remedy() {
         ("din", b"1 10,4\n", 1, ("address", 2, 2), "then a blank"),
         ("din", b"1 10 \0\n", 1, ("line", 5, 1), "not a text trace"),
     ];
-    for &(format, text, line, (field, offset, len), remedy) in cases {
-        let shown = String::from_utf8_lossy(&text[..text.len().min(60)]);
-        let error = read(format, text).expect_err(&shown);
-        let TraceError::Line(bad) = &error else { panic!("{shown:?}: {error:?}") };
-        assert_eq!((bad.line, bad.field, bad.offset, bad.len), (line, field, offset, len), "{shown:?}: {error}");
-        assert_eq!(error.code(), 3);
-        assert!(bad.offset + bad.len <= bad.text.len(), "{shown:?}: the span leaves the line");
-        let message = error.to_string();
-        assert!(message.contains(remedy), "{shown:?}: {message}");
-        assert!(message.contains(&format!("t.txt:{line}:{}: {field}", offset + 1)), "{shown:?}: {message}");
+    for &(format, text, line, place, remedy) in cases {
+        common::bad_line(format, text, &Options::default(), (line, place), remedy);
     }
 }
 
@@ -281,42 +273,4 @@ fn a_real_lackey_trace_is_imported_with_the_counts_that_grep_gives() {
     reader.read(&mut block, Wanted::ALL).unwrap();
     assert_eq!(block.get(0), Reference::new(0x0040_1000, 7, Kind::Fetch));
     assert_eq!(block.get(5), Reference::new(0x0040_30d0, 4, Kind::Write));
-}
-
-#[test]
-fn no_bytes_make_a_reader_panic() {
-    // A small generator with a fixed seed; the fuzzer proper drives the same functions.
-    let mut state = 0x9e37_79b9_7f4a_7c15u64;
-    let mut next = move || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize
-    };
-    let pieces: [&[u8]; 16] = [
-        b"I  ",
-        b" L ",
-        b"0401ab70",
-        b",",
-        b"3",
-        b"\n",
-        b"\r",
-        b"==1== ",
-        b"\0",
-        b"0x",
-        b"ffffffffffffffff",
-        b"2 ",
-        b"\x1f\x8b",
-        b"\x28\xb5\x2f\xfd",
-        b"\xfd7zXZ\0",
-        XZ,
-    ];
-    for _ in 0..4000 {
-        let mut bytes: Vec<u8> = (0..next() % 12).flat_map(|_| pieces[next() % pieces.len()].to_vec()).collect();
-        if !bytes.is_empty() && next() % 4 == 0 {
-            let place = next() % bytes.len();
-            bytes[place] = next() as u8;
-        }
-        for format in format::FORMATS {
-            let _ = format::fuzz_read(format.name, &bytes);
-        }
-    }
 }

@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use coldframe_formats::{import, parse_spec, Options};
-use coldframe_store::{Fidelity, Kind, Provenance, Reader, Reference, TraceError};
+use coldframe_store::{Fidelity, Kind, Provenance, Reader, Reference};
 
 use common::{read, read_file};
 
@@ -116,15 +116,7 @@ fn a_bad_line_of_any_text_format_is_named_with_field_place_and_remedy() {
         ("csv", "0,0,r,1\n", 1, "size", 7, 0, "--columns"),
     ];
     for &(format, text, line, field, offset, len, remedy) in cases {
-        let error = read(format, text.as_bytes(), &declared(format)).expect_err(text);
-        let TraceError::Line(bad) = &error else { panic!("{text:?}: {error:?}") };
-        assert_eq!(
-            (bad.line, bad.field, bad.offset, bad.len),
-            (line, field, offset, len),
-            "{format} {text:?}: {error}"
-        );
-        assert!(error.to_string().contains(remedy), "{text:?}: {error}");
-        assert_eq!(error.code(), 3);
+        common::bad_line(format, text.as_bytes(), &declared(format), (line, (field, offset, len)), remedy);
     }
 }
 

@@ -26,7 +26,6 @@ impl AreaArgs {
         self.system.is_some()
     }
 
-    /// The area, if there is to be one.
     pub fn area(&self, bytes: Option<&str>) -> Result<Option<SwapArea>, Failure> {
         let Some(system) = &self.system else { return Ok(None) };
         let names = systems::names(systems::System::has_log);

@@ -18,10 +18,8 @@ pub enum Failure {
     /// An answer about this machine.
     #[error(transparent)]
     Answer(#[from] AnswerError),
-    /// A trace.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// A recording.
     #[error(transparent)]
     Record(#[from] RecordError),
     /// Writing results.
@@ -32,18 +30,15 @@ pub enum Failure {
     Other {
         /// What is wrong, and the remedy.
         message: String,
-        /// Exit code.
         code: u8,
     },
 }
 
 impl Failure {
-    /// Wrong usage.
     pub fn usage(message: impl Into<String>) -> Failure {
         Failure::Other { message: message.into(), code: 2 }
     }
 
-    /// The quantity of an option, if it is given.
     pub fn option<T>(
         name: &str,
         text: Option<&str>,
@@ -52,7 +47,6 @@ impl Failure {
         text.map(read).transpose().map_err(|e| Failure::usage(format!("{name}: {e}")))
     }
 
-    /// Shows it on stderr.
     pub fn report(&self) -> ExitCode {
         let code = match self {
             Failure::Experiment(error) => error.code(),

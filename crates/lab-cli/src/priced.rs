@@ -36,7 +36,6 @@ impl Price {
         }))
     }
 
-    /// For people.
     pub fn words(&self) -> String {
         match self {
             Price::Slow(slow) => slow.words(),
@@ -160,7 +159,6 @@ impl Flash {
     }
 }
 
-/// The value, or the name of the missing number.
 fn known<T>(value: Result<T, SheetError>, missing: &mut Vec<&'static str>) -> Option<T> {
     match value {
         Ok(value) => Some(value),

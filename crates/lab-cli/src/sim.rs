@@ -245,7 +245,7 @@ fn csv(results: &[RunResult]) -> String {
          forced_evictions,miss_ratio,paging_ps,true_latency_mean_ps,true_latency_max_ps,true_faults_min,true_faults_max\n",
     );
     for r in results {
-        let string = OneString::from(r);
+        let string = OneString::new(r);
         let OneString { counts, time_ps, .. } = &string;
         let or_empty = |n: Option<u64>| n.map(|n| n.to_string()).unwrap_or_default();
         let engine = |of: fn(&EngineCounts) -> u64| or_empty(counts.engine.as_ref().map(of));
@@ -278,7 +278,6 @@ fn csv(results: &[RunResult]) -> String {
     out
 }
 
-/// As tables.
 fn words(args: &Args, outcomes: &Outcomes) -> String {
     let path = args.trace.display();
     match outcomes {

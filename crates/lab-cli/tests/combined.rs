@@ -199,9 +199,7 @@ fn what_cannot_be_combined_is_refused_with_the_reason() {
     refused(WORKER, "--frames 9 --scheduler cfs --policy opt", "schedules no tasks");
     refused(WORKER, "--frames 9 --scheduler cfs --set machine.read_ahead=8", "streams of one string");
     refused(WORKER, "--frames 9 --swap-device nvm --layout linux-ftl", "translation layer");
-    refused(WORKER, "--frames 9 --swap-device nvm --handler delayed-dual-buffering", "handler");
     refused(WORKER, "--frames 9 --swap-device nvm --swap-size 1MiB --blocks 9", "swap.size");
-    refused(WORKER, "--frames 9 --swap-device nvm --swap-window block:8", "swap.read_ahead");
     refused(WORKER, "--frames 9 --scheduler cfs --swap-device nvm --set swap.keep=trace", "swap.keep");
     refused(WORKER, "--frames 9 --swap-device tape", "no backing `tape`");
     refused(WORKER, "--frames 9 --fail 2", "fail.rate");

@@ -96,16 +96,12 @@ fn what_cannot_be_is_refused_with_field_and_remedy() {
     let large = dir.write("large.toml", "# Larger than its device.\n[swap]\nsize = \"2GiB\"\n");
     let sim = |more: &str| format!("sim {trace} --system drswap --ram 1MiB {more}");
     for (line, code, message) in [
-        (sim("--swap-size 2GiB"), 2, "swap.size"),
-        (sim("--swap-device tape"), 2, "swap.backing"),
         (sim(&format!("-c {large}")), 2, "large.toml: line 3: setting `swap.size`"),
         (sim(&format!("--device {sheet}")), 2, "sheet.toml, line 18: field `power.act`"),
         (sim(&format!("--device {unknown}")), 2, "line 18"),
         (sim(&format!("--device {unknown}")), 2, "unknown field `porosity`"),
-        (sim("--device STT-MRAM --swap-size 129MiB"), 2, "128MiB of STT-MRAM"),
         (sim("--set swap.reads_max=often"), 2, "swap.reads_max"),
         (sim("--format csv"), 2, "csv"),
-        (format!("sim {trace} --ram 1MiB --set swap.backing=tape"), 2, "swap.backing"),
         (format!("generate phone --category chess -o {trace}"), 2, "browser"),
         (format!("generate phone --workload {broken} -o {trace}"), 2, "broken.toml"),
         (format!("generate phone --workload /nowhere.toml -o {trace}"), 5, "/nowhere.toml"),

@@ -33,7 +33,6 @@ pub fn sentence(advice: &Advice) -> String {
     }
 }
 
-/// The whole answer.
 pub fn words(advice: &Advice) -> String {
     let mut out = sentence(advice);
     if let Some(best) = &advice.best {

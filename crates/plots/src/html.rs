@@ -40,7 +40,6 @@ pub struct Page {
 }
 
 impl Page {
-    /// Of one answer for a board.
     pub fn of(answer: &Answer) -> Page {
         Page { advice: vec![answer.clone()], ..Page::default() }
     }
@@ -64,7 +63,6 @@ impl Page {
         }
     }
 
-    /// The version and the trace of all that was given.
     fn origins(&self) -> impl Iterator<Item = (&String, &Trace)> {
         let runs = self.runs.iter().map(|run| (&run.version, &run.trace));
         self.advice.iter().map(|advice| (&advice.version, &advice.trace)).chain(runs)
@@ -116,7 +114,6 @@ impl Page {
         }
     }
 
-    /// Which memory, and when.
     fn why(&self) -> String {
         let regions: String = self.advice.iter().map(answer::regions).collect();
         let map = self.heat.as_ref().map(|heat| heat::map(heat, self.here.is_empty())).unwrap_or_default();

@@ -6,7 +6,6 @@
 //! - [`html`] is a page with any of these, and [`board_export`] an answer of `search` as a file of another form.
 //! - [`png`] is a plot as a picture.
 #![forbid(unsafe_code)]
-#![warn(missing_docs)]
 
 pub mod board_answer;
 pub mod board_export;

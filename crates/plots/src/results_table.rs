@@ -8,7 +8,6 @@ use coldframe_show::table::Grid;
 
 use crate::Column;
 
-/// One row for each result.
 pub fn results(results: &[RunResult]) -> Grid {
     let mut columns: Vec<Column<RunResult>> = vec![
         ("policy", |r| r.policy.clone()),

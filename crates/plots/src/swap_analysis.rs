@@ -56,7 +56,6 @@ pub struct SwapAnalysis {
 
 /// The findings as they are printed for programs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-#[allow(missing_docs)] // The names say it.
 pub struct SwapInfo {
     pub swap_outs: u64,
     pub swap_ins: u64,
@@ -144,7 +143,6 @@ fn group(left: &[(u64, Option<u64>)], size: usize) -> Group {
 }
 
 impl SwapAnalysis {
-    /// As text.
     pub fn text(&self) -> String {
         let found = &self.found;
         let mut out = String::new();

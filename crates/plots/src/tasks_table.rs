@@ -24,7 +24,6 @@ pub fn failures(failures: u64, halted: u64) -> String {
     }
 }
 
-/// So many tasks.
 pub fn count_of(tasks: usize) -> String {
     if tasks == 1 {
         "1 task".into()

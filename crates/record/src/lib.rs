@@ -71,7 +71,6 @@ pub struct Limits {
     pub max_time: Option<Duration>,
 }
 
-/// What to record, and how.
 #[derive(Debug, Clone)]
 pub struct Recording {
     pub program: OsString,
@@ -84,7 +83,6 @@ pub struct Recording {
     pub limits: Limits,
     /// Set by the caller, for example at Ctrl-C: recording ends as at a limit.
     pub stop: Arc<AtomicBool>,
-    /// The plugin's path.
     pub plugin: Option<PathBuf>,
     /// For programs of another machine: the directory with that machine's `lib` (QEMU's `-L`).
     pub sysroot: Option<PathBuf>,
@@ -110,7 +108,6 @@ impl Recording {
 /// The progress of a recording, reported about ten times a second.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress {
-    /// References kept.
     pub references: u64,
     /// References skipped at the start.
     pub skipped: u64,

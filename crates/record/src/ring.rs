@@ -25,7 +25,6 @@ pub struct Ring {
     counted: Vec<bool>,
 }
 
-/// A chunk's header and words.
 #[derive(Default)]
 pub struct Chunk {
     pub task: u32,
@@ -38,7 +37,6 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// The text of an event.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes[wire::HEADER_BYTES as usize..]).into_owned()
     }

@@ -139,7 +139,6 @@ impl Sink {
         self.references_left.saturating_add(self.skip)
     }
 
-    /// The limit that was reached, if one was.
     pub fn limit(&self) -> Option<&'static str> {
         self.limit
     }
@@ -152,7 +151,6 @@ impl Sink {
         }
     }
 
-    /// The next rows are of this task.
     pub fn set_task(&mut self, task: u32) {
         if self.rows.task != task {
             self.turn();

@@ -37,7 +37,6 @@ impl Cache {
         Cache::default()
     }
 
-    /// In this folder, for this version of the program.
     pub fn in_folder(folder: PathBuf, version: impl Into<String>) -> Cache {
         Cache { folder: Some((folder, version.into())), ..Cache::default() }
     }

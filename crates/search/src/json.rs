@@ -141,12 +141,10 @@ pub struct Curve {
 }
 
 impl Answer {
-    /// As JSON.
     pub fn json(&self) -> Value {
         serde_json::to_value(self).expect("an answer is plain data")
     }
 
-    /// All configurations of the answer.
     pub fn candidates(&self) -> impl Iterator<Item = &Priced> {
         self.best.iter().chain(&self.next_smaller).chain(&self.front)
     }

@@ -29,7 +29,6 @@ impl Limits {
         slowdown.is_none() && p99.is_none() && life.is_none() && energy.is_none()
     }
 
-    /// For people.
     pub fn words(&self) -> String {
         let mut parts = Vec::new();
         parts.extend(self.slowdown.map(|s| format!("slowdown at most {s} %")));

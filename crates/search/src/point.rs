@@ -136,7 +136,6 @@ impl Point {
         }
     }
 
-    /// RAM in bytes.
     pub fn ram(&self) -> Bytes {
         Bytes(self.frames as u64 * self.page)
     }

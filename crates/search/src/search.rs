@@ -105,7 +105,6 @@ pub(super) struct Tried<'a> {
 
 /// A family's number and frames.
 type Job = (usize, usize);
-/// A run with the cost of each page.
 type Noted = (RunResult, Vec<PlacedCost>);
 
 /// The most pages times configurations whose costs are noted during a run. Each takes a page's cost, 16 bytes, and

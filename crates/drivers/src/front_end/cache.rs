@@ -34,19 +34,26 @@ impl Cache {
     /// Returns whether it was there.
     #[inline]
     pub fn look_up(&mut self, space: u32, item: u64) -> bool {
-        let set = (item & self.sets_mask) as usize;
+        self.place(space, item).1
+    }
+
+    /// As [`look_up`](Self::look_up), with the number of the way that holds the item from now on.
+    #[inline]
+    pub(super) fn place(&mut self, space: u32, item: u64) -> (usize, bool) {
+        let first = (item & self.sets_mask) as usize * self.ways;
         let tag = (item + 1).wrapping_add(u64::from(space).wrapping_mul(SPACE_STRIDE));
-        let ways = &mut self.tags[set * self.ways..][..self.ways];
-        if ways.contains(&tag) {
-            return true;
+        let ways = &mut self.tags[first..][..self.ways];
+        if let Some(way) = ways.iter().position(|held| *held == tag) {
+            return (first + way, true);
         }
-        let pointer = &mut self.pointer[set];
-        ways[*pointer as usize] = tag;
+        let pointer = &mut self.pointer[(item & self.sets_mask) as usize];
+        let way = usize::from(*pointer);
+        ways[way] = tag;
         *pointer += 1;
         if *pointer as usize == self.ways {
             *pointer = 0;
         }
-        false
+        (first + way, false)
     }
 }
 

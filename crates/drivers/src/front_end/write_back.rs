@@ -1,7 +1,9 @@
 //! A write-back cache that allocates on writes, for the front end `l1`.
 //!
-//! Like [`super::cache::Cache`], but a way stores its whole line number and a dirty bit, because a dirty line is
-//! written back when another line replaces it.
+//! A [`Cache`] whose ways also store the whole line number and a dirty bit, because a dirty line is written back when
+//! another line replaces it.
+
+use super::cache::Cache;
 
 /// A line of an address space: (space, line number).
 pub type Line = (u32, u64);
@@ -15,48 +17,29 @@ pub enum Outcome {
     },
 }
 
-#[derive(Clone, Copy)]
-struct Way {
-    line: Line,
-    dirty: bool,
-    filled: bool,
-}
-
 pub struct WriteBackCache {
-    ways: Box<[Way]>,
-    /// The way of each set that is replaced next: round-robin, as in ARM926.
-    pointer: Box<[u8]>,
-    n: usize,
-    sets_mask: u64,
+    tags: Cache,
+    /// The line in each way, and whether it is dirty.
+    ways: Box<[(Line, bool)]>,
 }
 
 impl WriteBackCache {
-    /// `sets` must be a power of two; 1 <= `ways` <= 255.
+    /// As [`Cache::new`].
     pub fn new(sets: usize, ways: usize) -> WriteBackCache {
-        assert!(sets.is_power_of_two() && (1..=255).contains(&ways), "{sets} sets of {ways} ways");
-        let empty = Way { line: (0, 0), dirty: false, filled: false };
-        WriteBackCache {
-            ways: vec![empty; sets * ways].into_boxed_slice(),
-            pointer: vec![0; sets].into_boxed_slice(),
-            n: ways,
-            sets_mask: sets as u64 - 1,
-        }
+        WriteBackCache { tags: Cache::new(sets, ways), ways: vec![((0, 0), false); sets * ways].into_boxed_slice() }
     }
 
     /// Reads or writes within a line.
     #[inline]
     pub fn access(&mut self, line: Line, writing: bool) -> Outcome {
-        let set = (line.1 & self.sets_mask) as usize;
-        let ways = &mut self.ways[set * self.n..][..self.n];
-        if let Some(i) = ways.iter().position(|way| way.filled && way.line == line) {
-            ways[i].dirty |= writing;
+        let (way, hit) = self.tags.place(line.0, line.1);
+        let (held, dirty) = &mut self.ways[way];
+        if hit {
+            *dirty |= writing;
             return Outcome::Hit;
         }
-        let pointer = &mut self.pointer[set];
-        let way = &mut ways[*pointer as usize];
-        let written_back = (way.filled && way.dirty).then_some(way.line);
-        *way = Way { line, dirty: writing, filled: true };
-        *pointer = (*pointer + 1) % self.n as u8;
+        let written_back = dirty.then_some(*held);
+        (*held, *dirty) = (line, writing);
         Outcome::Miss { written_back }
     }
 }

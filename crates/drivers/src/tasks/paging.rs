@@ -13,7 +13,6 @@ use coldframe_lane::watch::Watch;
 pub(super) enum Outcome {
     /// The task resumes; the fault was minor.
     Minor,
-    /// It waits for the device.
     Waits,
     /// It waits for a page that was on its way already: a minor fault.
     InFlight,

@@ -52,7 +52,6 @@ impl Program {
 /// the trace are dropped, because the scheduler decides them again. Tasks of one address space share pages.
 #[derive(Clone, Debug)]
 pub struct TraceTasks {
-    /// Number in the trace, and what it does.
     pub programs: Vec<(u32, Program)>,
     /// Pages that they touch together.
     pub pages: usize,

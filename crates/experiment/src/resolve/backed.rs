@@ -15,20 +15,16 @@ use crate::swap_prices::{prices, Area, PhonePrices};
 use crate::systems::backing::{self, Backing, Compression, PAGE};
 use crate::systems::{self, System};
 
-/// An area with every name resolved.
 #[derive(Clone, Debug)]
 pub struct BackedArea {
-    /// The place of the area.
     pub area: Area,
     /// The cost of pages to and from it on this phone.
     pub prices: PhonePrices,
-    /// The phone.
     pub phone: MachineParameters,
     /// References after which a page that is read in its slot is copied.
     pub reads_max: Option<u32>,
     /// The log on the backing; `None`: slots are rewritten in place.
     pub log: Option<LogArea>,
-    /// The settings in force.
     pub settings: Backed,
 }
 
@@ -48,7 +44,6 @@ pub(super) fn backed(
     in_area(settings, Area::of(&backing, device, size)?, phone(settings)?)
 }
 
-/// The same for a known area.
 pub(super) fn in_area(
     settings: &Settings,
     area: Area,

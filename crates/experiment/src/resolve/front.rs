@@ -150,7 +150,6 @@ fn ranges(text: &str) -> Result<Vec<(u64, u64)>, ExperimentError> {
         .collect()
 }
 
-/// The settings of a front end that are in force.
 pub(super) fn shown(front: &FrontKey) -> settings::FrontEnd {
     let ranges = |all: &Ranges| all.iter().map(|(a, b)| format!("{a:#x}-{b:#x}")).collect::<Vec<_>>().join(",");
     let time = |time: Ps| (time != Ps::ZERO).then(|| show_time(time));

@@ -24,27 +24,22 @@ const CACHE: usize = 1024;
 /// A swap area on flash under the engine.
 #[derive(Clone, Debug)]
 pub struct LogArea {
-    /// The area.
     pub areas: SwapAreas,
     /// The device's time for a collection.
     pub collect: CollectTimes,
-    /// The settings in force.
     pub settings: Swap,
 }
 
 /// A configuration for swap traces with every name resolved.
 #[derive(Clone, Debug)]
 pub struct SwapPlan {
-    /// For the simulator.
     pub config: SwapConfig,
-    /// The settings in force.
     pub settings: Swap,
     /// For times and life.
     pub sheet: Sheet,
 }
 
 impl SwapPlan {
-    /// Every setting in force.
     pub fn shown(&self) -> InForce {
         let (system, device) = (Some(systems::of_log().0.name.into()), Some(self.sheet.name.clone()));
         Settings { system, device, swap: self.settings.clone(), ..Settings::default() }.into()

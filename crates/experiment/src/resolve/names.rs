@@ -26,7 +26,6 @@ fn known<T>(
     })
 }
 
-/// The system that the settings name.
 pub(super) fn system(settings: &Settings) -> Result<Option<&'static System>, ExperimentError> {
     let Some(name) = &settings.system else { return Ok(None) };
     let names: Vec<_> = systems::ALL.iter().map(|s| s.name).collect();

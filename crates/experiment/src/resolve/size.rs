@@ -56,7 +56,6 @@ pub(super) fn frames(settings: &Settings, front: &FrontKey, touched: Pages<'_>) 
     Ok(frames as usize)
 }
 
-/// The bytes of this many pages.
 pub(super) fn bytes(pages: u64, front: &FrontKey) -> Bytes {
     Bytes(pages * front.page().0)
 }

@@ -19,30 +19,22 @@ use crate::systems::{self, System};
 /// The simulator of a configuration.
 #[derive(Clone, Debug)]
 pub enum Engine {
-    /// The engine with a policy.
     Lane(Box<LaneConfig>),
-    /// An oracle.
     Oracle(&'static OracleSpec),
 }
 
 /// A configuration of one string of references with every name resolved.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The system that is named.
     pub system: Option<&'static System>,
-    /// Front end.
     pub front: FrontKey,
     /// Policy or oracle.
     pub engine: Engine,
     /// Policy or oracle, with its parameters.
     pub policy: String,
-    /// Frames.
     pub frames: usize,
-    /// The device.
     pub sheet: Sheet,
-    /// The device as a configuration names it.
     pub device: String,
-    /// Prices of accesses to memory, if they have any.
     pub memory: Option<MemoryPrices>,
     /// The most pages of a sequential stream that are read ahead.
     pub read_ahead: u32,
@@ -59,7 +51,6 @@ impl Plan {
         }
     }
 
-    /// The oracle that answers, if there is one.
     pub fn oracle(&self) -> Option<&'static OracleSpec> {
         match &self.engine {
             Engine::Lane(_) => None,

@@ -22,7 +22,6 @@ use crate::systems::{self, System};
 /// The part of a [`TasksPlan`] that only tasks in the foreground have.
 #[derive(Clone, Debug)]
 pub struct ForegroundPlan {
-    /// The system that is named, or the default one.
     pub system: &'static System,
     /// Time of a reference if the trace has no times.
     pub reference: Ps,
@@ -31,17 +30,13 @@ pub struct ForegroundPlan {
 /// A configuration of tasks under a scheduler with every name resolved.
 #[derive(Clone, Debug)]
 pub struct TasksPlan {
-    /// What the tasks run on.
     pub base: Base,
-    /// For the simulator.
     pub config: TasksConfig,
     /// The swap area with a backing; `None`: home slots, or a log on the device.
     pub backed: Option<BackedArea>,
-    /// The settings of tasks in force.
     pub settings: Tasks,
 }
 
-/// What tasks run on.
 #[derive(Clone, Debug)]
 pub enum Base {
     /// A machine as for one string of references: system, page, policy, handler, device.
@@ -67,7 +62,6 @@ impl TasksPlan {
         }
     }
 
-    /// Every setting in force.
     pub fn shown(&self) -> InForce {
         let (mut shown, log) = match &self.base {
             Base::Machine(plan) => {

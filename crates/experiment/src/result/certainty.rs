@@ -3,16 +3,13 @@
 /// How sure the misses of a result are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Certainty {
-    /// The number is exact.
     Exact,
     /// The number is between two bounds.
     Between {
-        /// The lower bound.
         low: u64,
         /// The upper bound.
         high: u64,
     },
-    /// The number is an estimate.
     Estimated {
         /// Standard error, in misses.
         error: f64,

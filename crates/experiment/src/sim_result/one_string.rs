@@ -1,7 +1,8 @@
 //! The result of one string of references.
 
 use coldframe_boards::energy::AccessCounts;
-use coldframe_core::Pj;
+use coldframe_core::{Counts as EventCounts, Pj};
+use coldframe_drivers::front_end::FrontEndCounts;
 use coldframe_drivers::oracle::OracleCounts;
 use coldframe_lane::LaneResult;
 use coldframe_sheet::quantity::show_time;
@@ -11,31 +12,32 @@ use serde::{Deserialize, Serialize};
 use super::{Distribution, Failed, Latencies, Sections, SimResult, SwapArea, Terms, Trace};
 use crate::result::{Certainty, RunResult, Simulated};
 
-/// The findings for one string of references; an oracle only has counts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct OneString {
-    /// Counts.
-    pub counts: Counts,
-    /// DDB's equations 1 and 2, if accesses to memory have prices.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ledger: Option<PricedLedger>,
-    /// Energy of paging, if the sheets have energies.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub energy_pj: Option<PagingEnergy>,
-    /// The swap area, if it is a log.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub swap: Option<SwapArea>,
-    /// Times, in picoseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub time_ps: Option<Times>,
-    /// Latencies of faults.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fault_latency_ps: Option<FaultLatencies>,
-    /// Notes on the numbers.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-    /// The simulator's own time.
-    pub host: Host,
+section! {
+    /// The findings for one string of references; an oracle only has counts.
+    OneString(run: &RunResult) {
+        /// Counts.
+        counts: Counts = run.into();
+        /// DDB's equations 1 and 2, if accesses to memory have prices.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ledger: Option<PricedLedger> = PricedLedger::of(run);
+        /// Energy of paging, if the sheets have energies.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        energy_pj: Option<PagingEnergy> = PagingEnergy::of(run);
+        /// The swap area, if it is a log.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        swap: Option<SwapArea> = run.lane().and_then(|lane| Some(SwapArea::new(lane.swap.as_ref()?, run.slots.clone())));
+        /// Times, in picoseconds.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        time_ps: Option<Times> = run.lane().map(|lane| Times::new(run, lane));
+        /// Latencies of faults.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        fault_latency_ps: Option<FaultLatencies> = run.lane().map(FaultLatencies::new);
+        /// Notes on the numbers.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<String> = run.lane().map(|lane| notes(run, lane)).unwrap_or_default();
+        /// The simulator's own time.
+        host: Host = Host::new(run);
+    }
 }
 
 /// Counts of events. Events that neither the front end nor the engine counts are left out.
@@ -85,68 +87,76 @@ pub struct Counts {
     pub memory: Option<MemoryCounts>,
 }
 
-/// Lines of the instruction cache.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct InstructionCache {
-    /// Looked up.
-    pub icache_lookups: u64,
-    /// Misses.
-    pub icache_misses: u64,
+section! {
+    /// Lines of the instruction cache.
+    #[derive(Copy)]
+    InstructionCache(f: &FrontEndCounts) {
+        /// Looked up.
+        icache_lookups: u64 = f.icache_lookups;
+        /// Misses.
+        icache_misses: u64 = f.icache_misses;
+    }
 }
 
-/// Lines of the data cache, and accesses to memory below both caches.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct DataCache {
-    /// Looked up.
-    pub dcache_lookups: u64,
-    /// Misses.
-    pub dcache_misses: u64,
-    /// Cache blocks read.
-    pub memory_reads: u64,
-    /// Of these, those of paged pages.
-    pub paged_reads: u64,
-    /// Cache blocks written back.
-    pub memory_writes: u64,
+section! {
+    /// Lines of the data cache, and accesses to memory below both caches.
+    #[derive(Copy)]
+    DataCache(f: &FrontEndCounts) {
+        /// Looked up.
+        dcache_lookups: u64 = f.dcache_lookups;
+        /// Misses.
+        dcache_misses: u64 = f.dcache_misses;
+        /// Cache blocks read.
+        memory_reads: u64 = f.memory_reads;
+        /// Of these, those of paged pages.
+        paged_reads: u64 = f.paged_reads;
+        /// Cache blocks written back.
+        memory_writes: u64 = f.memory_writes;
+    }
 }
 
-/// Counts of engines only.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct EngineCounts {
-    /// Faults on pages in RAM that were not mapped.
-    pub false_faults: u64,
-    /// First writes to pages mapped read-only.
-    pub write_faults: u64,
-    /// Frames examined in all searches.
-    pub walk_sum: u64,
-    /// Frames examined in the longest search.
-    pub walk_max: u64,
-    /// Evictions forced because the walk budget was used up.
-    pub forced_evictions: u64,
-    /// Prefetches; no task waited for them.
-    pub prefetches: u64,
-    /// Prefetch hints that were dropped.
-    pub prefetches_dropped: u64,
-    /// Faults on pages that a prefetch was loading.
-    pub prefetch_waits: u64,
-    /// Loads started.
-    pub page_loads: u64,
-    /// Pages moved from a buffer to a frame.
-    pub page_moves: u64,
-    /// Of those, while the device was loading another page.
-    pub page_moves_dual: u64,
+section! {
+    /// Counts of engines only.
+    #[derive(Copy)]
+    EngineCounts(c: &EventCounts) {
+        /// Faults on pages in RAM that were not mapped.
+        false_faults: u64 = c.false_faults;
+        /// First writes to pages mapped read-only.
+        write_faults: u64 = c.write_faults;
+        /// Frames examined in all searches.
+        walk_sum: u64 = c.walk_sum.0;
+        /// Frames examined in the longest search.
+        walk_max: u64 = c.walk_max.0;
+        /// Evictions forced because the walk budget was used up.
+        forced_evictions: u64 = c.forced_evictions;
+        /// Prefetches; no task waited for them.
+        prefetches: u64 = c.prefetches;
+        /// Prefetch hints that were dropped.
+        prefetches_dropped: u64 = c.prefetches_dropped;
+        /// Faults on pages that a prefetch was loading.
+        prefetch_waits: u64 = c.prefetch_waits;
+        /// Loads started.
+        page_loads: u64 = c.page_loads;
+        /// Pages moved from a buffer to a frame.
+        page_moves: u64 = c.page_moves;
+        /// Of those, while the device was loading another page.
+        page_moves_dual: u64 = c.page_moves_dual;
+    }
 }
 
-/// Accesses to memory.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct MemoryCounts {
-    /// Page moves while the device was loading another page.
-    pub page_moves_overlapped: u64,
-    /// Reads from main memory.
-    pub reads_main: u64,
-    /// Reads in the device's buffers.
-    pub reads_xip: u64,
-    /// Writes to main memory.
-    pub writes_main: u64,
+section! {
+    /// Accesses to memory.
+    #[derive(Copy)]
+    MemoryCounts(n: AccessCounts) {
+        /// Page moves while the device was loading another page.
+        page_moves_overlapped: u64 = n.page_moves_dual;
+        /// Reads from main memory.
+        reads_main: u64 = n.main_reads;
+        /// Reads in the device's buffers.
+        reads_xip: u64 = n.xip_reads;
+        /// Writes to main memory.
+        writes_main: u64 = n.main_writes;
+    }
 }
 
 /// DDB's equations 1 and 2.
@@ -182,87 +192,71 @@ pub struct PagingEnergy {
     pub paging: u64,
 }
 
-/// Times, in picoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Times {
-    /// In faults.
-    pub paging: u64,
-    /// Processor time that loads hid.
-    pub hidden: u64,
-    /// `paging` by stage.
-    pub stages: Stages,
-    /// Outside of faults and accesses to memory, if it has a price.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub idle: Option<u64>,
-    /// The whole run, if it has a price.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub total: Option<u64>,
+section! {
+    /// Times, in picoseconds.
+    #[derive(Copy)]
+    Times(run: &RunResult, lane: &LaneResult) {
+        /// In faults.
+        paging: u64 = lane.paging.0;
+        /// Processor time that loads hid.
+        hidden: u64 = lane.hidden.0;
+        /// `paging` by stage.
+        stages: Stages = Stages::new(lane);
+        /// Outside of faults and accesses to memory, if it has a price.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        idle: Option<u64> = run.idle.map(|t| t.0);
+        /// The whole run, if it has a price.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        total: Option<u64> = run.time().map(|t| t.0);
+    }
 }
 
-/// Times in the stages of faults, in picoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Stages {
-    /// PreProcess.
-    pub pre_process: u64,
-    /// GetFreeframe.
-    pub get_freeframe: u64,
-    /// LoadStopover.
-    pub load_stopover: u64,
-    /// TransHostMem.
-    pub trans_host_mem: u64,
-    /// UpdateMMU.
-    pub update_mmu: u64,
-    /// PostProcess.
-    pub post_process: u64,
+section! {
+    /// Times in the stages of faults, in picoseconds.
+    #[derive(Copy)]
+    Stages(lane: &LaneResult) {
+        /// PreProcess.
+        pre_process: u64 = lane.stages[0].0;
+        /// GetFreeframe.
+        get_freeframe: u64 = lane.stages[1].0;
+        /// LoadStopover.
+        load_stopover: u64 = lane.stages[2].0;
+        /// TransHostMem.
+        trans_host_mem: u64 = lane.stages[3].0;
+        /// UpdateMMU.
+        update_mmu: u64 = lane.stages[4].0;
+        /// PostProcess.
+        post_process: u64 = lane.stages[5].0;
+    }
 }
 
-/// Latencies of faults.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct FaultLatencies {
-    /// Faults that had to load.
-    #[serde(rename = "true")]
-    pub true_faults: Latencies,
-    /// Faults on pages in RAM.
-    #[serde(rename = "false")]
-    pub false_faults: Latencies,
+section! {
+    /// Latencies of faults.
+    FaultLatencies(lane: &LaneResult) {
+        /// Faults that had to load.
+        #[serde(rename = "true")]
+        true_faults: Latencies = (&lane.true_latency).into();
+        /// Faults on pages in RAM.
+        #[serde(rename = "false")]
+        false_faults: Latencies = (&lane.false_latency).into();
+    }
 }
 
-/// The simulator's own time on this machine.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Host {
-    /// All configurations together.
-    pub seconds: f64,
-    /// References of this configuration for each of these seconds.
-    pub references_per_second: f64,
+section! {
+    /// The simulator's own time on this machine.
+    #[derive(Copy)]
+    Host(run: &RunResult) {
+        /// All configurations together.
+        seconds: f64 = run.host_seconds;
+        /// References of this configuration for each of these seconds.
+        references_per_second: f64 = run.front_end.references as f64 / run.host_seconds.max(1e-9);
+    }
 }
 
 impl From<&RunResult> for SimResult {
     fn from(run: &RunResult) -> SimResult {
         let trace = Trace { pages: Some(run.pages), ..run.trace.clone() };
-        SimResult::new(trace, run.config.clone(), Sections::String(Box::new(run.into())))
-    }
-}
-
-impl From<&RunResult> for OneString {
-    fn from(run: &RunResult) -> OneString {
-        let lane = run.lane();
-        let host = Host {
-            seconds: run.host_seconds,
-            references_per_second: run.front_end.references as f64 / run.host_seconds.max(1e-9),
-        };
-        OneString {
-            counts: run.into(),
-            ledger: PricedLedger::of(run),
-            energy_pj: PagingEnergy::of(run),
-            swap: lane.and_then(|lane| Some(SwapArea::new(lane.swap.as_ref()?, run.slots.clone()))),
-            time_ps: lane.map(|lane| Times::of(run, lane)),
-            fault_latency_ps: lane.map(|lane| FaultLatencies {
-                true_faults: (&lane.true_latency).into(),
-                false_faults: (&lane.false_latency).into(),
-            }),
-            notes: lane.map(|lane| notes(run, lane)).unwrap_or_default(),
-            host,
-        }
+        SimResult::new(trace, run.config.clone(), Sections::String(Box::new(OneString::new(run))))
     }
 }
 
@@ -278,16 +272,8 @@ impl From<&RunResult> for Counts {
         let f = &run.front_end;
         let counts = Counts {
             references: Some(run.references()),
-            icache: run
-                .has_icache
-                .then_some(InstructionCache { icache_lookups: f.icache_lookups, icache_misses: f.icache_misses }),
-            dcache: run.has_dcache.then_some(DataCache {
-                dcache_lookups: f.dcache_lookups,
-                dcache_misses: f.dcache_misses,
-                memory_reads: f.memory_reads,
-                paged_reads: f.paged_reads,
-                memory_writes: f.memory_writes,
-            }),
+            icache: run.has_icache.then(|| InstructionCache::new(f)),
+            dcache: run.has_dcache.then(|| DataCache::new(f)),
             tlb_misses: (run.has_icache && !run.has_dcache).then_some(f.tlb_misses),
             ..Counts::default()
         };
@@ -317,37 +303,18 @@ impl Counts {
 
     fn of_lane(self, lane: &LaneResult, accesses: Option<AccessCounts>) -> Counts {
         let c = &lane.counts;
-        let engine = EngineCounts {
-            false_faults: c.false_faults,
-            write_faults: c.write_faults,
-            walk_sum: c.walk_sum.0,
-            walk_max: c.walk_max.0,
-            forced_evictions: c.forced_evictions,
-            prefetches: c.prefetches,
-            prefetches_dropped: c.prefetches_dropped,
-            prefetch_waits: c.prefetch_waits,
-            page_loads: c.page_loads,
-            page_moves: c.page_moves,
-            page_moves_dual: c.page_moves_dual,
-        };
         Counts {
             true_faults: Some(c.true_faults),
             cold_faults: Some(c.cold_faults),
             evictions: Some(c.evictions),
             dirty_evictions: Some(c.dirty_evictions),
-            engine: Some(engine),
+            engine: Some(EngineCounts::new(c)),
             failed: Failed::new(c.failures, c.halts),
-            memory: accesses.map(|n| MemoryCounts {
-                page_moves_overlapped: n.page_moves_dual,
-                reads_main: n.main_reads,
-                reads_xip: n.xip_reads,
-                writes_main: n.main_writes,
-            }),
+            memory: accesses.map(MemoryCounts::new),
             ..self
         }
     }
 
-    /// Faults of any kind.
     pub fn faults(&self) -> u64 {
         self.true_faults.unwrap_or(0) + self.engine.map_or(0, |engine| engine.false_faults + engine.write_faults)
     }
@@ -384,20 +351,6 @@ impl PagingEnergy {
     fn sum(terms: &[(&'static str, Pj)]) -> PagingEnergy {
         let paging = terms.iter().map(|(_, energy)| energy.0).sum();
         PagingEnergy { terms: terms.iter().map(|(name, energy)| ((*name).into(), energy.0)).collect(), paging }
-    }
-}
-
-impl Times {
-    fn of(run: &RunResult, lane: &LaneResult) -> Times {
-        let [pre_process, get_freeframe, load_stopover, trans_host_mem, update_mmu, post_process] =
-            lane.stages.map(|time| time.0);
-        Times {
-            paging: lane.paging.0,
-            hidden: lane.hidden.0,
-            stages: Stages { pre_process, get_freeframe, load_stopover, trans_host_mem, update_mmu, post_process },
-            idle: run.idle.map(|t| t.0),
-            total: run.time().map(|t| t.0),
-        }
     }
 }
 

@@ -33,20 +33,16 @@ impl Failed {
     }
 }
 
-/// The use of pages that were loaded ahead.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Prefetched {
-    /// Pages loaded ahead.
-    pub loads: u64,
-    /// Of these, used.
-    pub used: u64,
-    /// Of these, evicted before they were used.
-    pub useless: u64,
-}
-
-impl From<Loaded> for Prefetched {
-    fn from(p: Loaded) -> Prefetched {
-        Prefetched { loads: p.loads, used: p.used, useless: p.useless }
+section! {
+    /// The use of pages that were loaded ahead.
+    #[derive(Copy)]
+    Prefetched(p: Loaded) {
+        /// Pages loaded ahead.
+        loads: u64 = p.loads;
+        /// Of these, used.
+        used: u64 = p.used;
+        /// Of these, evicted before they were used.
+        useless: u64 = p.useless;
     }
 }
 
@@ -95,45 +91,28 @@ impl From<&Latency> for Latencies {
     }
 }
 
-/// The work of a swap area on flash under an engine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SwapArea {
-    /// Slots programmed from RAM.
-    pub programs: u64,
-    /// Slots copied by collections.
-    pub copies: u64,
-    /// Blocks erased.
-    pub erases: u64,
-    /// Collections.
-    pub collections: u64,
-    /// How often it was full and a page went elsewhere.
-    pub area_full: u64,
-    /// Erases of the most worn block.
-    pub erases_max: u32,
-    /// Standard deviation of the blocks' erases.
-    pub erases_deviation: f64,
-    /// Erases over the blocks.
-    pub wear_map: WearMap,
-    /// The owner of each slot over time; `None` if it was not recorded.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub slots: Option<SlotMap>,
-}
-
-impl SwapArea {
-    /// From the counts and the owners.
-    pub fn new(done: &SwapDone, slots: Option<SlotMap>) -> SwapArea {
-        let (c, wear) = (&done.counts, flash::wear(&done.erases));
-        SwapArea {
-            programs: c.programs,
-            copies: c.copies,
-            erases: c.erases,
-            collections: c.collections,
-            area_full: c.areas_full,
-            erases_max: wear.max,
-            erases_deviation: wear.deviation,
-            wear_map: WearMap::new(&done.erases),
-            slots,
-        }
+section! {
+    /// The work of a swap area on flash under an engine.
+    SwapArea(done: &SwapDone, slots: Option<SlotMap>) {
+        /// Slots programmed from RAM.
+        programs: u64 = done.counts.programs;
+        /// Slots copied by collections.
+        copies: u64 = done.counts.copies;
+        /// Blocks erased.
+        erases: u64 = done.counts.erases;
+        /// Collections.
+        collections: u64 = done.counts.collections;
+        /// How often it was full and a page went elsewhere.
+        area_full: u64 = done.counts.areas_full;
+        /// Erases of the most worn block.
+        erases_max: u32 = flash::wear(&done.erases).max;
+        /// Standard deviation of the blocks' erases.
+        erases_deviation: f64 = flash::wear(&done.erases).deviation;
+        /// Erases over the blocks.
+        wear_map: WearMap = WearMap::new(&done.erases);
+        /// The owner of each slot over time; `None` if it was not recorded.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        slots: Option<SlotMap> = slots;
     }
 }
 
@@ -152,7 +131,6 @@ pub struct WearMap {
 }
 
 impl WearMap {
-    /// From each block's erases.
     pub fn new(erases: &[u32]) -> WearMap {
         let blocks_per_cell = erases.len().div_ceil(WEAR_CELLS_MAX).max(1);
         let erases_max = erases.chunks(blocks_per_cell).filter_map(|blocks| blocks.iter().copied().max()).collect();

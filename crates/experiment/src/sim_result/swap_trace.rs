@@ -34,78 +34,84 @@ pub struct SwapTrace {
     pub duration_ns: u64,
 }
 
-/// Counts of events.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SwapCounts {
-    /// Pages that left RAM with a write.
-    pub swap_outs: u64,
-    /// Pages that could not leave, since the area was full.
-    pub refused: u64,
-    /// Touches of pages that had left the page table.
-    pub touches: u64,
-    /// Of those, pages still in RAM.
-    pub touches_in_ram: u64,
-    /// Touches that waited for a read.
-    pub swap_ins: u64,
-    /// The same.
-    pub demand_reads: u64,
-    /// Slots read, including those read ahead.
-    pub reads: u64,
-    /// Slots read ahead.
-    pub read_ahead: u64,
-    /// Of those, used.
-    pub read_ahead_hits: u64,
-    /// Of those, never used.
-    pub read_ahead_wasted: u64,
-    /// Most pages in the swap cache at a time.
-    pub swap_cache_pages_max: u64,
-    /// Slots programmed from RAM.
-    pub programs: u64,
-    /// Slots copied by collections.
-    pub copies: u64,
-    /// The same.
-    pub erase_copies: u64,
-    /// Slots copied to level wear.
-    pub levelling_copies: u64,
-    /// Blocks erased.
-    pub erases: u64,
-    /// Collections.
-    pub collections: u64,
-    /// Copies that became invalid.
-    pub invalidations: u64,
-    /// Most copies at a time.
-    pub valid_slots_max: u64,
-    /// Events of slots without an earlier swap-out.
-    pub unknown_slots: u64,
-    /// Blocks that a failing device gave up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bad_blocks: Option<u64>,
+section! {
+    /// Counts of events.
+    #[derive(Copy)]
+    SwapCounts(r: &SwapResult) {
+        /// Pages that left RAM with a write.
+        swap_outs: u64 = r.swap_outs;
+        /// Pages that could not leave, since the area was full.
+        refused: u64 = r.refused;
+        /// Touches of pages that had left the page table.
+        touches: u64 = r.touches;
+        /// Of those, pages still in RAM.
+        touches_in_ram: u64 = r.in_ram;
+        /// Touches that waited for a read.
+        swap_ins: u64 = r.demand_reads;
+        /// The same.
+        demand_reads: u64 = r.demand_reads;
+        /// Slots read, including those read ahead.
+        reads: u64 = r.reads;
+        /// Slots read ahead.
+        read_ahead: u64 = r.cache.read_ahead;
+        /// Of those, used.
+        read_ahead_hits: u64 = r.cache.hits;
+        /// Of those, never used.
+        read_ahead_wasted: u64 = r.cache.wasted;
+        /// Most pages in the swap cache at a time.
+        swap_cache_pages_max: u64 = r.cache.held_max;
+        /// Slots programmed from RAM.
+        programs: u64 = r.flash.programs;
+        /// Slots copied by collections.
+        copies: u64 = r.flash.copies;
+        /// The same.
+        erase_copies: u64 = r.flash.copies;
+        /// Slots copied to level wear.
+        levelling_copies: u64 = r.flash.levelling_copies;
+        /// Blocks erased.
+        erases: u64 = r.flash.erases;
+        /// Collections.
+        collections: u64 = r.flash.collections;
+        /// Copies that became invalid.
+        invalidations: u64 = r.flash.invalidations;
+        /// Most copies at a time.
+        valid_slots_max: u64 = r.copies_max;
+        /// Events of slots without an earlier swap-out.
+        unknown_slots: u64 = r.unknown;
+        /// Blocks that a failing device gave up.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bad_blocks: Option<u64> = (r.flash.bad_blocks > 0).then_some(r.flash.bad_blocks);
+    }
 }
 
-/// Erases over the blocks of an area.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Wear {
-    /// Mean.
-    pub mean: f64,
-    /// Standard deviation.
-    pub standard_deviation: f64,
-    /// Of the least worn.
-    pub min: u32,
-    /// Of the most worn.
-    pub max: u32,
-    /// Blocks.
-    pub blocks: u32,
+section! {
+    /// Erases over the blocks of an area.
+    #[derive(Copy)]
+    Wear(wear: &flash::Wear, blocks: u32) {
+        /// Mean.
+        mean: f64 = wear.mean;
+        /// Standard deviation.
+        standard_deviation: f64 = wear.deviation;
+        /// Of the least worn.
+        min: u32 = wear.min;
+        /// Of the most worn.
+        max: u32 = wear.max;
+        /// Blocks.
+        blocks: u32 = blocks;
+    }
 }
 
-/// Times on the device, in picoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct DeviceTimes {
-    /// Reads.
-    pub reading: u64,
-    /// Programming from RAM.
-    pub programming: u64,
-    /// Copies and erases.
-    pub collecting: u64,
+section! {
+    /// Times on the device, in picoseconds.
+    #[derive(Copy)]
+    DeviceTimes(time: flash::FlashTime) {
+        /// Reads.
+        reading: u64 = time.reading.0;
+        /// Programming from RAM.
+        programming: u64 = time.programming.0;
+        /// Copies and erases.
+        collecting: u64 = time.collecting.0;
+    }
 }
 
 impl SwapTrace {
@@ -119,47 +125,14 @@ impl SwapTrace {
         let cycles = plan.sheet.cycles().ok();
         SwapTrace {
             counts: SwapCounts::new(r),
-            wear: Wear { mean: wear.mean, standard_deviation: wear.deviation, min: wear.min, max: wear.max, blocks },
+            wear: Wear::new(&wear, blocks),
             wear_map: WearMap::new(&r.erases),
             slots,
             cost: (log.cost)(&operations),
             write_amplification: flash::write_amplification(operations),
-            time_ps: time.map(|t| DeviceTimes {
-                reading: t.reading.0,
-                programming: t.programming.0,
-                collecting: t.collecting.0,
-            }),
+            time_ps: time.map(DeviceTimes::new),
             life_years: cycles.and_then(|cycles| flash::life_years(&wear, cycles, r.duration_ns)),
             duration_ns: r.duration_ns,
-        }
-    }
-}
-
-impl SwapCounts {
-    fn new(r: &SwapResult) -> SwapCounts {
-        let f = &r.flash;
-        SwapCounts {
-            swap_outs: r.swap_outs,
-            refused: r.refused,
-            touches: r.touches,
-            touches_in_ram: r.in_ram,
-            swap_ins: r.demand_reads,
-            demand_reads: r.demand_reads,
-            reads: r.reads,
-            read_ahead: r.cache.read_ahead,
-            read_ahead_hits: r.cache.hits,
-            read_ahead_wasted: r.cache.wasted,
-            swap_cache_pages_max: r.cache.held_max,
-            programs: f.programs,
-            copies: f.copies,
-            erase_copies: f.copies,
-            levelling_copies: f.levelling_copies,
-            erases: f.erases,
-            collections: f.collections,
-            invalidations: f.invalidations,
-            valid_slots_max: r.copies_max,
-            unknown_slots: r.unknown,
-            bad_blocks: (f.bad_blocks > 0).then_some(f.bad_blocks),
         }
     }
 }

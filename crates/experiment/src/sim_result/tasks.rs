@@ -1,7 +1,7 @@
 //! The result of several tasks, under a scheduler or in the foreground in turn.
 
 use coldframe_core::Ps;
-use coldframe_drivers::tasks::{TaskResult, TasksResult};
+use coldframe_drivers::tasks::{ForegroundResult, TaskResult, TasksResult};
 use coldframe_lane::Latency;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,34 +52,38 @@ pub struct Foreground {
     pub life_years: Option<f64>,
 }
 
-/// Counts of events, besides those of all tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ForegroundCounts {
-    /// Faults on pages that had to be loaded.
-    pub true_faults: u64,
-    /// First writes to pages mapped read-only.
-    pub write_faults: u64,
-    /// Pages copied from slots because they were read there often.
-    pub read_often: u64,
-    /// Pages read from the card.
-    pub card_reads: u64,
-    /// Pages written to the card.
-    pub card_writes: u64,
+section! {
+    /// Counts of events, besides those of all tasks.
+    #[derive(Copy)]
+    ForegroundCounts(r: &TasksResult) {
+        /// Faults on pages that had to be loaded.
+        true_faults: u64 = r.counts.true_faults;
+        /// First writes to pages mapped read-only.
+        write_faults: u64 = r.counts.write_faults;
+        /// Pages copied from slots because they were read there often.
+        read_often: u64 = r.counts.read_often;
+        /// Pages read from the card.
+        card_reads: u64 = r.device_reads;
+        /// Pages written to the card.
+        card_writes: u64 = r.device_writes;
+    }
 }
 
-/// Times, in picoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ForegroundTimes {
-    /// In faults.
-    pub paging: u64,
-    /// Mean wait of a task that comes back to the foreground.
-    pub switch_back_mean: u64,
-    /// Extra time of references to slots, compared with references to DRAM.
-    pub slot_reading: u64,
-    /// For copies that no task waited for.
-    pub background_copies: u64,
-    /// When the last reference was answered.
-    pub end: u64,
+section! {
+    /// Times, in picoseconds.
+    #[derive(Copy)]
+    ForegroundTimes(turns: &ForegroundResult) {
+        /// In faults.
+        paging: u64 = turns.paging.0;
+        /// Mean wait of a task that comes back to the foreground.
+        switch_back_mean: u64 = turns.switch_delay(None).0;
+        /// Extra time of references to slots, compared with references to DRAM.
+        slot_reading: u64 = turns.slot_reading.0;
+        /// For copies that no task waited for.
+        background_copies: u64 = turns.background_copies.0;
+        /// When the last reference was answered.
+        end: u64 = turns.end.0;
+    }
 }
 
 /// A task comes to the foreground.
@@ -113,139 +117,142 @@ pub struct SlotWrites {
     pub max: u32,
 }
 
-/// Counts of events of all tasks together. From `direct_reads` on, zeros are left out.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TasksCounts {
-    /// Major faults.
-    pub major_faults: u64,
-    /// Minor faults.
-    pub minor_faults: u64,
-    /// Of those, on pages that were on their way.
-    pub in_flight_faults: u64,
-    /// Faults on pages never touched before.
-    pub cold_faults: u64,
-    /// Pages that left a frame.
-    pub evictions: u64,
-    /// Of those, pages that had to be written.
-    pub dirty_evictions: u64,
-    /// Swapped pages mapped in their slots.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub direct_reads: u64,
-    /// References answered there.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub reads_in_slots: u64,
-    /// References answered in the device's buffers.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub xip_reads: u64,
-    /// Pages copied from slots.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub swap_ins: u64,
-    /// Pages copied to slots.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub swap_outs: u64,
-    /// Tasks ended because memory was short.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub kills: u64,
-    /// Pages without a slot, when no task could be ended.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub homeless: u64,
-    /// Transfers that the device refused.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub failures: u64,
-    /// Tasks stopped because their page was lost.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub halts: u64,
+section! {
+    /// Counts of events of all tasks together. From `direct_reads` on, zeros are left out.
+    #[derive(Copy)]
+    TasksCounts(r: &TasksResult) {
+        /// Major faults.
+        major_faults: u64 = r.major();
+        /// Minor faults.
+        minor_faults: u64 = r.faults() - r.major();
+        /// Of those, on pages that were on their way.
+        in_flight_faults: u64 = r.tasks.iter().map(|task| task.in_flight).sum();
+        /// Faults on pages never touched before.
+        cold_faults: u64 = r.counts.cold_faults;
+        /// Pages that left a frame.
+        evictions: u64 = r.counts.evictions;
+        /// Of those, pages that had to be written.
+        dirty_evictions: u64 = r.counts.dirty_evictions;
+        /// Swapped pages mapped in their slots.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        direct_reads: u64 = r.counts.direct_reads;
+        /// References answered there.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        reads_in_slots: u64 = r.reads_in_slots;
+        /// References answered in the device's buffers.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        xip_reads: u64 = r.xip_reads;
+        /// Pages copied from slots.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        swap_ins: u64 = r.counts.swap_ins;
+        /// Pages copied to slots.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        swap_outs: u64 = r.counts.swap_outs;
+        /// Tasks ended because memory was short.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        kills: u64 = r.counts.kills;
+        /// Pages without a slot, when no task could be ended.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        homeless: u64 = r.counts.homeless;
+        /// Transfers that the device refused.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        failures: u64 = r.counts.failures;
+        /// Tasks stopped because their page was lost.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        halts: u64 = r.counts.halts;
+    }
 }
 
-/// Pages of all tasks that were loaded ahead.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct AllPrefetched {
-    /// Outcome of the prefetches.
-    #[serde(flatten)]
-    pub pages: Prefetched,
-    /// Prefetch hints for pages in RAM, which became recent.
-    pub made_recent: u64,
+section! {
+    /// Pages of all tasks that were loaded ahead.
+    #[derive(Copy)]
+    AllPrefetched(r: &TasksResult) {
+        /// Outcome of the prefetches.
+        #[serde(flatten)]
+        pages: Prefetched = Prefetched::new(r.prefetched());
+        /// Prefetch hints for pages in RAM, which became recent.
+        made_recent: u64 = r.counts.prefetches_present;
+    }
 }
 
-/// How often the scheduler's prediction of the next task was right.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Predictions {
-    /// Right predictions.
-    pub right: u64,
-    /// Wrong predictions: another task ran.
-    pub wrong: u64,
+section! {
+    /// How often the scheduler's prediction of the next task was right.
+    #[derive(Copy)]
+    Predictions(r: &TasksResult) {
+        /// Right predictions.
+        right: u64 = r.prefetch.predicted;
+        /// Wrong predictions: another task ran.
+        wrong: u64 = r.prefetch.mispredicted;
+    }
 }
 
-/// Times of a run of tasks, in picoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TasksTimes {
-    /// Until the last task's end.
-    pub total: u64,
-    /// While no task can run.
-    pub idle: u64,
-    /// While the device works.
-    pub device_busy: u64,
+section! {
+    /// Times of a run of tasks, in picoseconds.
+    #[derive(Copy)]
+    TasksTimes(r: &TasksResult) {
+        /// Until the last task's end.
+        total: u64 = r.time.0;
+        /// While no task can run.
+        idle: u64 = r.idle.0;
+        /// While the device works.
+        device_busy: u64 = r.device_busy.0;
+    }
 }
 
-/// One of the tasks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Task {
-    /// Its number in the trace.
-    pub task: u32,
-    /// Its name there.
-    pub name: String,
-    /// Major faults.
-    pub major_faults: u64,
-    /// Minor faults.
-    pub minor_faults: u64,
-    /// Of those, on pages that were on their way.
-    pub in_flight_faults: u64,
-    /// Its pages that were loaded ahead.
-    pub prefetched: Prefetched,
-    /// Picoseconds on its references.
-    pub useful_ps: u64,
-    /// The time of its end, in picoseconds; `None`: it runs for ever.
-    pub ended_ps: Option<u64>,
-    /// Percent of the time until its end that it spent on its references.
-    pub share_percent: f64,
-    /// Waits for pages.
-    pub fault_wait_ps: Waits,
-    /// Waits between waking up and running.
-    pub ready_wait_ps: Waits,
+section! {
+    /// One of the tasks.
+    Task(id: u32, name: &str, task: &TaskResult, time: Ps) {
+        /// Its number in the trace.
+        task: u32 = id;
+        /// Its name there.
+        name: String = name.into();
+        /// Major faults.
+        major_faults: u64 = task.major;
+        /// Minor faults.
+        minor_faults: u64 = task.minor;
+        /// Of those, on pages that were on their way.
+        in_flight_faults: u64 = task.in_flight;
+        /// Its pages that were loaded ahead.
+        prefetched: Prefetched = Prefetched::new(task.prefetched);
+        /// Picoseconds on its references.
+        useful_ps: u64 = task.useful.0;
+        /// The time of its end, in picoseconds; `None`: it runs for ever.
+        ended_ps: Option<u64> = task.ended.map(|at| at.0);
+        /// Percent of the time until its end that it spent on its references.
+        share_percent: f64 = share(task, time);
+        /// Waits for pages.
+        fault_wait_ps: Waits = Waits::new(&task.stall);
+        /// Waits between waking up and running.
+        ready_wait_ps: Waits = Waits::new(&task.wait);
+    }
 }
 
-/// Waits in picoseconds; `None` if there was none.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Waits {
-    /// How many.
-    pub count: u64,
-    /// Mean.
-    pub mean: Option<u64>,
-    /// 99th percentile.
-    pub p99: Option<u64>,
-    /// Longest.
-    pub max: u64,
-}
-
-impl From<&Latency> for Waits {
-    fn from(l: &Latency) -> Waits {
-        let of = |time: Option<Ps>| time.map(|t| t.0);
-        Waits { count: l.count(), mean: of(l.mean()), p99: of(l.quantile(0.99)), max: l.max().0 }
+section! {
+    /// Waits in picoseconds; `None` if there was none.
+    #[derive(Copy)]
+    Waits(l: &Latency) {
+        /// How many.
+        count: u64 = l.count();
+        /// Mean.
+        mean: Option<u64> = l.mean().map(|time| time.0);
+        /// 99th percentile.
+        p99: Option<u64> = l.quantile(0.99).map(|time| time.0);
+        /// Longest.
+        max: u64 = l.max().0;
     }
 }
 
 impl From<&TasksOutcome> for SimResult {
     fn from(outcome: &TasksOutcome) -> SimResult {
         let r = &outcome.result;
-        let (p, made_recent) = (r.prefetched(), r.counts.prefetches_present);
         let tasks = outcome.names.iter().zip(&r.tasks).map(|((id, name), task)| Task::new(*id, name, task, r.time));
         let sections = Tasks {
-            counts: TasksCounts::from(r),
-            prefetched: AllPrefetched { pages: p.into(), made_recent },
-            predictions: Predictions { right: r.prefetch.predicted, wrong: r.prefetch.mispredicted },
+            counts: TasksCounts::new(r),
+            prefetched: AllPrefetched::new(r),
+            predictions: Predictions::new(r),
             switches: r.switches,
             references: r.references,
-            time_ps: TasksTimes { total: r.time.0, idle: r.idle.0, device_busy: r.device_busy.0 },
+            time_ps: TasksTimes::new(r),
             tasks: tasks.collect(),
             swap: r.swap.as_ref().map(|done| SwapArea::new(done, None)),
             foreground: outcome.on_phone.as_ref().and_then(|phone| Foreground::new(outcome, phone)),
@@ -258,27 +265,14 @@ impl From<&TasksOutcome> for SimResult {
 impl Foreground {
     fn new(outcome: &TasksOutcome, phone: &OnPhone) -> Option<Foreground> {
         let (r, turns) = (&outcome.result, outcome.result.foreground.as_ref()?);
-        let c = &r.counts;
         let switch = |s: &coldframe_drivers::tasks::Switch| Switch {
             task: outcome.names[s.task].0,
             cold: s.cold,
             delay_ps: s.delay.0,
         };
         Some(Foreground {
-            counts: ForegroundCounts {
-                true_faults: c.true_faults,
-                write_faults: c.write_faults,
-                read_often: c.read_often,
-                card_reads: r.device_reads,
-                card_writes: r.device_writes,
-            },
-            time_ps: ForegroundTimes {
-                paging: turns.paging.0,
-                switch_back_mean: turns.switch_delay(None).0,
-                slot_reading: turns.slot_reading.0,
-                background_copies: turns.background_copies.0,
-                end: turns.end.0,
-            },
+            counts: ForegroundCounts::new(r),
+            time_ps: ForegroundTimes::new(turns),
             switches: turns.switches.iter().map(switch).collect(),
             energy_pj: AreaEnergy {
                 terms: phone.energy.terms().into_iter().map(|(name, pj)| (name.into(), pj.0)).collect(),
@@ -288,46 +282,5 @@ impl Foreground {
             slot_writes: SlotWrites { mean: phone.slot_writes.mean, max: phone.slot_writes.max },
             life_years: phone.life_years,
         })
-    }
-}
-
-impl From<&TasksResult> for TasksCounts {
-    fn from(r: &TasksResult) -> TasksCounts {
-        let c = &r.counts;
-        TasksCounts {
-            major_faults: r.major(),
-            minor_faults: r.faults() - r.major(),
-            in_flight_faults: r.tasks.iter().map(|task| task.in_flight).sum(),
-            cold_faults: c.cold_faults,
-            evictions: c.evictions,
-            dirty_evictions: c.dirty_evictions,
-            direct_reads: c.direct_reads,
-            reads_in_slots: r.reads_in_slots,
-            xip_reads: r.xip_reads,
-            swap_ins: c.swap_ins,
-            swap_outs: c.swap_outs,
-            kills: c.kills,
-            homeless: c.homeless,
-            failures: c.failures,
-            halts: c.halts,
-        }
-    }
-}
-
-impl Task {
-    fn new(id: u32, name: &str, task: &TaskResult, time: Ps) -> Task {
-        Task {
-            task: id,
-            name: name.into(),
-            major_faults: task.major,
-            minor_faults: task.minor,
-            in_flight_faults: task.in_flight,
-            prefetched: task.prefetched.into(),
-            useful_ps: task.useful.0,
-            ended_ps: task.ended.map(|at| at.0),
-            share_percent: share(task, time),
-            fault_wait_ps: (&task.stall).into(),
-            ready_wait_ps: (&task.wait).into(),
-        }
     }
 }

@@ -10,7 +10,6 @@ pub const PAGE: Bytes = Bytes(4096);
 /// The place of a swap area.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Backing {
-    /// The name in tables.
     pub name: &'static str,
     /// Its sheet. `None`: the area is in the existing RAM, or there is no area and only the killer makes room.
     pub sheet: Option<&'static str>,
@@ -43,11 +42,9 @@ pub enum Path {
     Memory,
     /// The block layer, down to a memory copy ("fake I/O path", DR.Swap section V.F).
     FakeIo,
-    /// The block layer and the device.
     BlockLayer,
 }
 
-/// How pages are compressed.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Compression {
     /// The processor's time to compress a page of 4 KiB.
@@ -58,7 +55,6 @@ pub struct Compression {
     pub ratio: f64,
 }
 
-/// Every backing of every system.
 pub fn all() -> impl Iterator<Item = &'static Backing> {
     ALL.iter().flat_map(|system| match system.area {
         Area::Backed(_, all) => all,
@@ -66,7 +62,6 @@ pub fn all() -> impl Iterator<Item = &'static Backing> {
     })
 }
 
-/// The backing of this name.
 pub fn find(name: &str) -> Option<&'static Backing> {
     all().find(|backing| backing.name == name)
 }

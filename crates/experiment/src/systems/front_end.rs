@@ -13,11 +13,8 @@ use super::ALL;
 
 /// A front end. Two are equal if their names are.
 pub struct FrontEnd {
-    /// The name in settings.
     pub name: &'static str,
-    /// Other names for it.
     pub aliases: &'static [&'static str],
-    /// A line of its caches.
     pub line: Bytes,
     /// The references that it can see.
     pub sees: Stream,
@@ -27,11 +24,9 @@ pub struct FrontEnd {
     pub data_cache: bool,
     /// The default of what is demand paged.
     pub paged: Paged,
-    /// Time of an instruction.
     pub instruction: Ps,
     /// Time of an instruction cache miss.
     pub icache_miss: Ps,
-    /// Makes it.
     pub build: fn(&FrontKey, Spaces) -> Box<dyn front_end::FrontEnd>,
 }
 
@@ -56,17 +51,14 @@ impl fmt::Debug for FrontEnd {
     }
 }
 
-/// Every front end of every system.
 pub fn all() -> impl Iterator<Item = &'static FrontEnd> {
     ALL.iter().filter_map(|system| system.front_end)
 }
 
-/// The front end of this name.
 pub fn find(name: &str) -> Option<&'static FrontEnd> {
     all().find(|front_end| front_end.name == name || front_end.aliases.contains(&name))
 }
 
-/// The names of those front ends, for messages.
 pub fn names(which: impl Fn(&FrontEnd) -> bool) -> String {
     let names: Vec<&str> = all().filter(|front_end| which(front_end)).map(|front_end| front_end.name).collect();
     names.join(" or ")
@@ -85,7 +77,6 @@ pub struct FrontKey {
     pub reading: Option<Reading>,
     /// Demand-paged ranges; `None`: all.
     pub paged: Option<Vec<(u64, u64)>>,
-    /// Rows skipped.
     pub skip: u64,
     /// Accesses after which to stop.
     pub accesses: Option<u64>,
@@ -94,7 +85,6 @@ pub struct FrontKey {
 }
 
 impl FrontKey {
-    /// Makes the front end for a trace.
     pub fn build(&self, trace: &Provenance) -> Box<dyn front_end::FrontEnd> {
         match self.front_end {
             Some(front_end) => (front_end.build)(self, spaces(trace)),

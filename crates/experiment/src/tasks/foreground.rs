@@ -18,15 +18,12 @@ use crate::systems::front_end::spaces;
 /// What a run in the foreground has besides counts and times.
 #[derive(Clone, Debug)]
 pub struct OnPhone {
-    /// The swap area.
     pub area: Area,
-    /// The policy with its parameters.
     pub policy: String,
     /// Energy of the swap area by term.
     pub energy: SwapLedger,
     /// Energy of reading pages in their slots, which the equations leave out.
     pub in_slots: Pj,
-    /// Writes to its slots.
     pub slot_writes: Wear,
     /// Years until the most written slot reaches its rated writes, under this load without a pause.
     pub life_years: Option<f64>,

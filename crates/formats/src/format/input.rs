@@ -14,7 +14,6 @@ use bytes::{Buf, Bytes};
 use super::Progress;
 use coldframe_store::error::TraceError;
 
-/// Where a trace comes from.
 #[derive(Clone, Debug)]
 pub enum Input {
     Path(PathBuf),
@@ -209,7 +208,6 @@ fn head(input: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// Counts what passes.
 struct Counted {
     inner: Box<dyn Read + Send>,
     consumed: Arc<AtomicU64>,

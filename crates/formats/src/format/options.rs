@@ -59,7 +59,6 @@ impl Role {
 pub enum Column {
     /// By its place, from 1.
     Number(usize),
-    /// By its name in the header.
     Name(String),
 }
 

@@ -19,9 +19,9 @@
 
 use std::path::Path;
 
+use super::fields::{fault, Field, Fields, Separator};
 use super::input::Input;
 use super::lines::{Fault, Lines};
-use super::text::{hex, shown};
 use coldframe_store::error::{TraceError, TEXT_MAX};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,7 +106,7 @@ pub fn read_input(input: Input) -> Result<SwapTrace, TraceError> {
     let path = input.name().to_owned();
     let mut lines = Lines::new(input.stream()?);
     let header = match lines.next()? {
-        Some(line) => Header::parse(lines.line(line.clone())).map_err(|fault| lines.bad(&line, fault))?,
+        Some(line) => Header::parse(lines.line(line.clone())).map_err(|fault| lines.bad(&line, *fault))?,
         None => return Err(empty(path, 0, 0)),
     };
     let mut trace = SwapTrace::default();
@@ -121,7 +121,7 @@ pub fn read_input(input: Input) -> Result<SwapTrace, TraceError> {
                 trace.skipped += 1;
                 trace.notes.extend(limits(lines.line(line.clone())).filter(|_| trace.notes.len() < NOTES_MAX));
             }
-            Err(fault) => return Err(lines.bad(&line, fault)),
+            Err(fault) => return Err(lines.bad(&line, *fault)),
         }
     }
     if trace.events.is_empty() {
@@ -145,116 +145,71 @@ fn empty(path: std::path::PathBuf, lines: u64, skipped: u64) -> TraceError {
     TraceError::Empty { path, lines, skipped, remedy }
 }
 
-/// Where each column that we use stands.
-struct Header {
-    op: usize,
-    slot: usize,
-    time: Option<usize>,
-    pid: Option<usize>,
-    page: Option<usize>,
-    kind: Option<usize>,
-    flag: Option<usize>,
-    columns: usize,
-}
+/// The columns that are used.
+const COLUMNS: [&str; 7] = ["op", "slot", "ts_ns", "pid", "vpn", "type", "flag"];
+const LAYOUT: &str =
+    "the first line names the columns, ts_ns,op,slot,pid,vpn,type,flag in any order, op and slot among \
+                      them; an op is out, in, evict, fault or free, or alive, fork, exec, exit or mark (skipped)";
 
-const COLUMNS_MAX: usize = 64;
-
-const HEADER_REMEDY: &str =
-    "the first line names the columns, with op and slot among them: ts_ns,op,slot,pid,vpn,type,flag";
-const OP_REMEDY: &str = "an op is out, in, evict, fault or free, or alive, fork, exec, exit or mark (skipped)";
-const SLOT_REMEDY: &str = "a slot is a whole number from 0 to 16777215";
-const TIME_REMEDY: &str = "ts_ns is a whole number of nanoseconds and never falls; sort the rows by it";
-const PID_REMEDY: &str = "a pid is a whole number below 2^32, or empty";
-const PAGE_REMEDY: &str = "a page number has 1 to 16 hexadecimal digits without 0x, or is empty";
-const COLUMNS_REMEDY: &str = "a row has as many fields as the header; quotes are not known";
+/// The place in [`COLUMNS`] of each column of the trace.
+struct Header(Vec<Option<usize>>);
 
 impl Header {
-    fn parse(line: &[u8]) -> Result<Header, Fault> {
-        let names: Vec<&[u8]> = line.split(|b| *b == b',').collect();
-        let find = |name: &str| names.iter().position(|n| *n == name.as_bytes());
-        let fault = |found: String| Fault { field: "header", span: 0..line.len(), found, remedy: HEADER_REMEDY };
-        let must = |name: &str| find(name).ok_or_else(|| fault(format!("no column `{name}`")));
-        if names.len() > COLUMNS_MAX {
-            return Err(fault(format!("{} columns, more than {COLUMNS_MAX}", names.len())));
+    fn parse(line: &[u8]) -> Result<Header, Box<Fault>> {
+        let role = |name: &[u8]| COLUMNS.iter().position(|column| column.as_bytes() == name);
+        let header = Header(line.split(|byte| *byte == b',').map(role).collect());
+        match (0..2).find(|needed| !header.0.contains(&Some(*needed))) {
+            None => Ok(header),
+            Some(lacks) => Err(fault("header", 0..line.len(), format!("no column `{}`", COLUMNS[lacks]), LAYOUT)),
         }
-        Ok(Header {
-            op: must("op")?,
-            slot: must("slot")?,
-            time: find("ts_ns"),
-            pid: find("pid"),
-            page: find("vpn"),
-            kind: find("type"),
-            flag: find("flag"),
-            columns: names.len(),
-        })
     }
 
     /// The event of a line; `None` for one about a process.
-    fn row(&self, line: &[u8], before: u64) -> Result<Option<SwapEvent>, Fault> {
-        let mut fields: [&[u8]; COLUMNS_MAX] = [&[]; COLUMNS_MAX];
-        let mut count = 0;
-        for field in line.split(|b| *b == b',') {
-            if count < self.columns {
-                fields[count] = field;
+    fn row(&self, line: &[u8], before: u64) -> Result<Option<SwapEvent>, Box<Fault>> {
+        let mut fields = Fields::new(line, Separator::Byte(b','), LAYOUT);
+        let mut row: [Option<Field>; COLUMNS.len()] = [None; COLUMNS.len()];
+        for role in &self.0 {
+            match (fields.optional(role.map_or("row", |role| COLUMNS[role])), role) {
+                (Some(field), Some(role)) => row[*role] = row[*role].or(Some(field)),
+                (Some(_), None) => {}
+                (None, _) => break,
             }
-            count += 1;
         }
+        let [op, slot, time, pid, page, kind, flag] = row;
+        let short =
+            || fault("row", 0..line.len(), format!("fewer fields than the {} of the header", self.0.len()), LAYOUT);
+        let word = op.ok_or_else(short)?;
         // The last column of a recorder may be free text (a mark) with commas; only rows that we use must fit.
-        let op = match fields[self.op] {
+        let op = match word.text {
             b"out" => SwapOp::Out,
             b"in" => SwapOp::In,
             b"evict" => SwapOp::Evict,
             b"fault" => SwapOp::Fault,
             b"free" => SwapOp::Free,
             b"alive" | b"fork" | b"exec" | b"exit" | b"mark" => return Ok(None),
-            other => return Err(fault(line, other, "op", "no op", OP_REMEDY)),
+            _ => return Err(word.fault("is no op")),
         };
-        if count != self.columns {
-            let found = format!("{count} fields, not {}", self.columns);
-            return Err(Fault { field: "row", span: 0..line.len(), found, remedy: COLUMNS_REMEDY });
+        if self.0.iter().flatten().any(|role| row[*role].is_none()) {
+            return Err(short());
         }
-        let slot = number(line, fields[self.slot], "slot", SLOT_MAX.into(), SLOT_REMEDY)?;
-        let optional = |place: Option<usize>| place.map(|i| fields[i]).filter(|f| !f.is_empty());
-        let time_ns = match self.time.map(|i| fields[i]) {
-            Some(field) => number(line, field, "ts_ns", u64::MAX, TIME_REMEDY)?,
-            None => 0,
-        };
-        if time_ns < before {
-            let field = self.time.map_or(&[][..], |i| fields[i]);
-            return Err(fault(line, field, "ts_ns", "earlier than the row before", TIME_REMEDY));
+        fields.end()?;
+        let given = |field: Option<Field<'_>>, most: u64| field.map_or(Ok(0), |field| field.number(most));
+        let filled = |field: &Field<'_>| !field.text.is_empty();
+        let time_ns = given(time, u64::MAX)?;
+        if let Some(time) = time.filter(|_| time_ns < before) {
+            return Err(time.fault("is earlier than the row before; sort the rows by time"));
         }
-        let pid = optional(self.pid).map(|f| number(line, f, "pid", u32::MAX.into(), PID_REMEDY)).transpose()?;
-        let page_number = optional(self.page).map(|f| page(line, f)).transpose()?.unwrap_or(0);
-        let mut kind = [0; 3];
-        optional(self.kind).into_iter().for_each(|f| kind.iter_mut().zip(f).for_each(|(k, b)| *k = *b));
-        let flag = optional(self.flag).map_or(0, |f| f[0]);
-        Ok(Some(SwapEvent { time_ns, page_number, slot: slot as u32, pid: pid.unwrap_or(0) as u32, op, flag, kind }))
+        let letters = |field: Option<Field<'_>>, at: usize| field.and_then(|f| f.text.get(at).copied()).unwrap_or(0);
+        Ok(Some(SwapEvent {
+            time_ns,
+            page_number: page.filter(filled).map_or(Ok(0), |page| page.hexadecimal())?,
+            slot: given(slot, SLOT_MAX.into())? as u32,
+            pid: given(pid.filter(filled), u32::MAX.into())? as u32,
+            op,
+            flag: letters(flag, 0),
+            kind: [0, 1, 2].map(|at| letters(kind, at)),
+        }))
     }
-}
-
-fn number(line: &[u8], text: &[u8], field: &'static str, max: u64, remedy: &'static str) -> Result<u64, Fault> {
-    let digit = |value: Option<u64>, byte: &u8| {
-        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
-        value?.checked_mul(10)?.checked_add(digit)
-    };
-    let value = text.iter().fold((!text.is_empty()).then_some(0), digit);
-    value.filter(|v| *v <= max).ok_or_else(|| fault(line, text, field, "not such a number", remedy))
-}
-
-fn page(line: &[u8], text: &[u8]) -> Result<u64, Fault> {
-    let (value, digits) = hex(text);
-    if digits == text.len() && (1..=16).contains(&digits) {
-        return Ok(value);
-    }
-    Err(fault(line, text, "vpn", "not a hexadecimal number", PAGE_REMEDY))
-}
-
-#[cold]
-fn fault(line: &[u8], piece: &[u8], field: &'static str, what: &str, remedy: &'static str) -> Fault {
-    // `piece` is a part of `line`, or nothing.
-    let start = (piece.as_ptr() as usize).wrapping_sub(line.as_ptr() as usize);
-    let start = if start <= line.len() { start } else { line.len() };
-    Fault { field, span: start..start + piece.len(), found: format!("{}, {what}", shown(piece)), remedy }
 }
 
 #[cfg(test)]
@@ -302,12 +257,12 @@ mod tests {
             ("op,slot\nout,-1\n", 2, "slot", "16777215"),
             ("op,slot\nout,16777216\n", 2, "slot", "16777215"),
             ("op,slot\nout,99999999999999999999999\n", 2, "slot", "whole number"),
-            ("op,slot\nout,3,4\n", 2, "row", "3 fields, not 2"),
-            ("op,slot\nout\n", 2, "row", "1 fields, not 2"),
+            ("op,slot\nout,3,4\n", 2, "line", "one field too many"),
+            ("op,slot\nout\n", 2, "row", "fewer fields than the 2"),
             ("op,slot,ts_ns\nout,3,5\nin,3,4\n", 3, "ts_ns", "earlier"),
             ("op,slot,ts_ns\nout,3,\n", 2, "ts_ns", "nothing"),
-            ("op,slot,pid\nout,3,4294967296\n", 2, "pid", "2^32"),
-            ("op,slot,vpn\nout,3,0xff\n", 2, "vpn", "hexadecimal"),
+            ("op,slot,pid\nout,3,4294967296\n", 2, "pid", "4294967295"),
+            ("op,slot,vpn\nout,3,0xfg\n", 2, "vpn", "hexadecimal"),
         ] {
             let error = of(text).unwrap_err();
             let TraceError::Line(bad) = &error else { panic!("{text}: {error}") };

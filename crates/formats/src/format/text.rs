@@ -60,7 +60,6 @@ pub(super) fn open<P: Parse + Default>(input: Input, options: &Options) -> Resul
     Ok(read(input.stream()?, options, P::default()))
 }
 
-/// Reads lines with this parser.
 pub(super) fn read(stream: Stream, options: &Options, parser: impl Parse) -> Box<dyn RowReader> {
     Box::new(Text {
         lines: Lines::new(stream),

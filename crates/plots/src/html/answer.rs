@@ -155,7 +155,6 @@ fn thrash(points: &[Point]) -> Option<f64> {
     points.first().filter(|first| first.y > livable).map(|_| least.x)
 }
 
-/// The basis of the answer.
 pub fn sure(advice: &Answer) -> String {
     let bound = advice.search.opt_bound_bytes.filter(|bytes| *bytes > 0);
     let bound = bound.map(|bytes| format!("With {} or less no policy whatever meets the slowdown (OPT).", size(bytes)));

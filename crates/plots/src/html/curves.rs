@@ -12,7 +12,6 @@ use coldframe_show::html::words::{folded, note, section, Unit};
 /// A time of a distribution, in picoseconds.
 type Of = fn(&Distribution) -> u64;
 
-/// The latencies that are charted.
 const LATENCIES: [(&str, Of); 3] = [
     ("Median latency of a true fault", |l| l.p50),
     ("99th percentile of a true fault", |l| l.p99),
@@ -56,7 +55,6 @@ fn by_ram(title: &'static str, unit: Unit, lines: Vec<Line>, log_y: bool) -> Cha
     Chart { title, x: "RAM", unit, lines, log_y, zone: None, advised: None }
 }
 
-/// A point of a run, with its text.
 fn at(run: &Run<'_>, ram: u64, y: f64, value: &str) -> Point {
     let label = format!("{}, {}: {value}", run.name(), human_size(ram));
     Point { x: ram as f64, y, span: None, at: format!("/runs/{}", run.number), label }

@@ -6,7 +6,6 @@ use crate::html::run::Run;
 use coldframe_show::html::words::{energy, folded, note};
 use coldframe_show::plot::{escape, COLOURS};
 
-/// Runs shown.
 const SHOWN: usize = 12;
 /// The names of the terms: in the equations, and for readers.
 const NAMES: [(&str, &str); 10] = [

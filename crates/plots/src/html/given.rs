@@ -8,7 +8,6 @@ use coldframe_answer::{Answer as Here, DEVICE};
 use coldframe_experiment::sim_result::{SimResult, SCHEMA_VERSION};
 use coldframe_search::json::Answer;
 
-/// The remedy.
 pub const GIVE: &str = "give what `coldframe-lab sim` or `coldframe-lab advise` wrote with --format json";
 
 /// One of a file's objects.

@@ -8,9 +8,7 @@ use coldframe_show::html::words::text;
 
 /// A result of `sim`.
 pub struct Run<'a> {
-    /// Its number on the page.
     pub number: usize,
-    /// Its result.
     pub result: &'a SimResult,
     /// The settings in which the page's runs differ.
     differs: Differs,
@@ -25,7 +23,6 @@ struct Differs {
 }
 
 impl<'a> Run<'a> {
-    /// The runs of a page.
     pub fn all(results: &[&'a SimResult]) -> Vec<Run<'a>> {
         let differ = |of: fn(&SimResult) -> Option<&str>| results.windows(2).any(|pair| of(pair[0]) != of(pair[1]));
         let differs = Differs {
@@ -87,12 +84,10 @@ impl<'a> Run<'a> {
         Some(self.settings().frames? * page.0)
     }
 
-    /// RAM for people.
     pub fn ram_text(&self) -> String {
         self.ram().map_or_else(|| "-".into(), human_size)
     }
 
-    /// Name and RAM.
     pub fn title(&self) -> String {
         match self.ram() {
             Some(_) => format!("{}, {}", self.name(), self.ram_text()),

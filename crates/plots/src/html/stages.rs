@@ -9,7 +9,6 @@ use crate::html::run::Run;
 use coldframe_show::html::words::{folded, note};
 use coldframe_show::plot::{escape, COLOURS};
 
-/// Runs shown.
 const SHOWN: usize = 40;
 
 /// Stages by the paper's names.
@@ -54,7 +53,6 @@ fn legend(stages: &Means) -> String {
     format!("<p class=\"legend\">{}</p>", stages.iter().enumerate().map(key).collect::<String>())
 }
 
-/// As people read them.
 fn shown(means: &Means) -> Vec<String> {
     means.iter().map(|(_, mean)| fine_time(Ps(mean.round() as u64))).collect()
 }

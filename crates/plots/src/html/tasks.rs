@@ -7,7 +7,6 @@ use coldframe_experiment::sim_result::{Task, Tasks};
 use coldframe_show::html::words::{energy, folded, note, table, time, Row};
 use coldframe_show::plot::escape;
 
-/// Runs whose tasks are shown one by one.
 const SHOWN: usize = 6;
 
 /// The sections; empty where every run is of one string of references.
