@@ -52,6 +52,8 @@ pub struct SwapConfig {
     pub logs: u32,
     /// Whether the device hides its erase blocks behind a translation layer.
     pub translation: bool,
+    /// Whether a device with a translation layer is told of each freed slot (discard).
+    pub discard: bool,
     pub read_ahead: ReadAhead,
     pub cache: usize,
     pub keep: Keep,
@@ -312,6 +314,7 @@ mod tests {
             slots_per_block: 32,
             logs: 1,
             translation: false,
+            discard: false,
             read_ahead: ReadAhead::Slots(Window::Block(8)),
             cache: 1024,
             keep,

@@ -72,8 +72,6 @@ pub enum Activation {
 pub struct Prefetching {
     pub activation: Activation,
     pub list_max: usize,
-    /// Idle slices after which a page leaves its list; `None`: never.
-    pub idle_max: Option<u32>,
     /// The most background loads at a time.
     pub depth: u32,
     /// With fewer ready tasks than this, the running one included, nothing is prefetched. Algorithm 1 prints `nr_tasks
@@ -92,7 +90,6 @@ impl Prefetching {
     pub const NEVER: Prefetching = Prefetching {
         activation: Activation::Never,
         list_max: 0,
-        idle_max: None,
         depth: 0,
         ready_min: 0,
         follow: false,

@@ -20,7 +20,6 @@ const MS: Ps = Ps::from_us(1_000);
 
 const NONE: Prefetching = Prefetching {
     list_max: 1024,
-    idle_max: Some(2),
     depth: 8,
     ready_min: 2,
     past_switch: true,

@@ -33,6 +33,10 @@ fn simulate(
 ) -> Result<(SwapResult, SlotMap), ExperimentError> {
     let mut run = SwapRun::new(config, trace).map_err(|e| ExperimentError::setting("swap", e.to_string()))?;
     if journal.is_some() {
+        if config.logs > 1 {
+            let reason = "a journal does not say which log takes a page; leave swap.logs or the journal out";
+            return Err(ExperimentError::setting("swap.logs", reason));
+        }
         run.keep_journal(config);
     }
     let mut picture = SlotPicture::new(run.slots());

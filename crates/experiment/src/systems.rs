@@ -38,6 +38,8 @@ pub struct System {
     /// The place of pages that leave RAM.
     pub area: Area,
     pub front_end: Option<&'static FrontEnd>,
+    /// The command that runs it on Linux, where `run --system` does not.
+    pub live: Option<&'static str>,
     /// Its parts that a machine without the other systems can use, one at a time.
     pub parts: &'static [Part],
 }
@@ -73,8 +75,6 @@ pub struct TasksDefaults {
     pub reference: Ps,
     /// Period of the scheduler tick.
     pub tick: Ps,
-    /// Idle time units after which a page leaves a prefetching list.
-    pub idle_max: u32,
     /// Loads in the background at the same time.
     pub depth: u32,
     /// Ready tasks, including the running one, below which nothing is prefetched.

@@ -3,10 +3,11 @@
 //! The trace says what each task does and in which order. The scheduler decides who runs when, whatever the trace's
 //! own order of tasks was; in the foreground ([`OnPhone`]) it is the trace's order and time. All references are held in memory, 12 bytes for each run of references to one page.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use coldframe_core::{Pj, Ps};
-use coldframe_drivers::tasks::{Program, TaskResult, TaskSpec, TasksResult, TraceTasks};
+use coldframe_drivers::tasks::{Cpu, Program, TaskResult, TaskSpec, TasksResult, TraceTasks};
+use coldframe_drivers::RunError;
 use coldframe_store::{Fidelity, Provenance, Reader, Wanted};
 use rayon::prelude::*;
 
@@ -16,6 +17,7 @@ use crate::progress::{tell, Progress, Sink, Unit};
 use crate::resolve::{self, Drive, TasksPlan};
 use crate::settings::Settings;
 use crate::string::{self, pages_by_front};
+use crate::systems;
 use crate::systems::backing::PAGE;
 use crate::systems::front_end::spaces;
 use crate::traced::Trace;
@@ -88,6 +90,28 @@ pub fn run_prefix(
         tell(progress, (outcomes.len() as u64, plans.len() as u64), Unit::Configurations)?;
     }
     Ok(outcomes)
+}
+
+/// Runs every configuration over the programs of several traces side by side. RAM in percent is of all their pages.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_together(paths: &[PathBuf], all: &[Settings]) -> Result<Vec<TasksResult>, ExperimentError> {
+    let shift = systems::of_tasks().0.defaults.page.0.trailing_zeros();
+    let (mut specs, mut pages, mut traces) = (Vec::new(), 0, Vec::new());
+    for path in paths {
+        let trace = Reader::open(path)?.provenance().clone();
+        check(path, &trace)?;
+        let tasks = read(path, Some(shift), u64::MAX, &trace)?;
+        specs.extend(self::specs(&tasks).into_iter().map(|spec| TaskSpec { first_page: pages, ..spec }));
+        pages += tasks.pages as u32;
+        traces.push(trace);
+    }
+    let run = |settings| {
+        let plan = resolve::tasks(settings, &traces[0], &mut |_| Ok(pages as usize))?;
+        Ok(Cpu::new(&plan.config, &specs).map_err(RunError::from)?.run())
+    };
+    all.par_iter().map(run).collect()
 }
 
 /// A trace and its tasks, for several plans.

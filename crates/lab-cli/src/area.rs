@@ -35,7 +35,10 @@ impl AreaArgs {
             Some(found) if found.name == systems::measured().name => {
                 Some(format!("`{system}` is what runs without it: its handler, parallel, is the default"))
             }
-            Some(_) => Some(format!("`{system}` is simulated only, by `coldframe-lab sim --system {system}`")),
+            Some(found) => Some(match found.live {
+                Some(command) => format!("`{system}` runs as `{command}`"),
+                None => format!("`{system}` is simulated only, by `coldframe-lab sim --system {system}`"),
+            }),
         };
         if let Some(why) = why {
             return Err(Failure::usage(format!("--system: {why}; give {names}, whose swap area is run")));

@@ -10,7 +10,8 @@ pub struct AreaArgs {
     /// Number of erase blocks of the swap area.
     #[arg(long, value_name = "N", value_delimiter = ',')]
     blocks: Vec<String>,
-    /// log (LOBI), linux (on bare flash) or linux-ftl (on a device with a translation layer).
+    /// log (LOBI), linux (on bare flash), or on a device with a translation layer linux-ftl or linux-discard (told of
+    /// free slots).
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     layout: Vec<String>,
     /// Pages that are read together with a page: none, block:N (LOBI), aligned:N (Linux) or pages:N (Linux since 4.14).

@@ -29,6 +29,8 @@ fn what_cannot_be_run_is_explained() {
         ("--system nosuch", 2, "there is no system `nosuch`; give lobi"),
         ("--system swl", 2, "`swl` is what runs without it"),
         ("--system ddb", 2, "`ddb` is simulated only"),
+        ("--system drswap", 2, "`drswap` runs as `coldframe-lab run --slow node:1"),
+        ("--system sap", 2, "coldframe resume --soon NAME"),
     ] {
         refused(&format!("lab run --ram 1MiB {more} -- true"), code, &[word]);
     }

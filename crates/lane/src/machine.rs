@@ -327,7 +327,8 @@ impl Machine for View<'_> {
             Command::Evict { page, .. } => {
                 world.meters.leaves_place(page, table);
                 if let Some(watch) = &mut world.meters.watch {
-                    watch.leaves(page, table.referenced(world.number, page, After::Keep));
+                    let touched = table.referenced(world.number, page, After::Keep);
+                    watch.leaves(page, touched, world.class == Class::Background);
                 }
                 table.unmap(world.number, page);
             }
@@ -360,7 +361,7 @@ impl Machine for View<'_> {
     fn referenced(&mut self, page: PageId, after: After) -> bool {
         let referenced = self.table.referenced(self.world.number, page, after);
         if let Some(watch) = self.world.meters.watch.as_mut().filter(|_| referenced) {
-            watch.touched(page, self.world.clock.now);
+            watch.touched(page);
         }
         referenced
     }

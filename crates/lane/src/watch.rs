@@ -1,6 +1,10 @@
-//! Outcomes of pages that are prefetched for tasks: used or useless.
+//! Outcomes of pages that are prefetched for tasks: used or useless, and what they cost the other tasks.
+//!
+//! A prefetched page takes the frame of another. Each one that is used spares a major fault; each page that left for one
+//! and that a task then waits for costs one. The difference is a credit, at most the number of frames. When it is spent,
+//! prefetching goes on a page at a time until it pays again (SAP's "do no harm").
 
-use coldframe_core::{PageId, Ps, TaskId, Ticket};
+use coldframe_core::{Config, PageId, TaskId, Ticket};
 
 /// Prefetched pages of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -25,8 +29,6 @@ pub struct Watch {
     pub majors: Vec<(usize, PageId)>,
     /// By page: the task for which the page was prefetched, while no task has touched it.
     prefetched: Vec<Option<u32>>,
-    /// By page: when it was last found touched.
-    touched: Vec<Ps>,
     /// The task for which pages are prefetched.
     pub wished_for: u32,
     /// Outcomes by task.
@@ -35,29 +37,44 @@ pub struct Watch {
     for_nobody: Vec<bool>,
     /// Loads under way that no task waits for.
     pub background: u32,
+    /// By page: whether it left RAM for a prefetched page.
+    displaced: Vec<bool>,
+    credit: i64,
+    credit_max: i64,
 }
 
 impl Watch {
-    /// For that many pages and tasks.
-    pub fn new(pages: usize, tasks: usize) -> Watch {
+    /// For the pages and tasks of an engine.
+    pub fn new(&Config { pages, tasks, frames, .. }: &Config) -> Watch {
         Watch {
             waits_for: vec![None; tasks],
             tickets: vec![None; pages],
             loads: Vec::new(),
             majors: Vec::with_capacity(tasks),
             prefetched: vec![None; pages],
-            touched: vec![Ps::ZERO; pages],
             wished_for: 0,
             prefetches: vec![Prefetched::default(); tasks],
             for_nobody: vec![false; pages],
             background: 0,
+            displaced: vec![false; pages],
+            credit: frames as i64,
+            credit_max: frames as i64,
         }
     }
 
+    /// How many pages may be prefetched now.
+    pub fn allowance(&self) -> usize {
+        self.credit.max(1) as usize
+    }
+
+    fn spared(&mut self) {
+        self.credit = (self.credit + 1).min(self.credit_max);
+    }
+
     /// The task faults on the page.
-    pub fn faults(&mut self, task: usize, page: PageId, now: Ps) {
+    pub fn faults(&mut self, task: usize, page: PageId) {
         self.waits_for[task] = Some(page);
-        self.touched(page, now);
+        self.touched(page);
     }
 
     /// The task continues.
@@ -75,25 +92,25 @@ impl Watch {
         self.prefetched[page.index()].is_some()
     }
 
-    /// Whether the page has been touched since then, as far as its reference bit tells.
-    pub fn was_touched(&self, page: PageId, since: Ps) -> bool {
-        self.touched[page.index()] >= since
-    }
-
     /// The page has been touched.
-    pub fn touched(&mut self, page: PageId, now: Ps) {
-        self.touched[page.index()] = now;
+    pub fn touched(&mut self, page: PageId) {
         if let Some(task) = self.prefetched[page.index()].take() {
             self.prefetches[task as usize].used += 1;
+            self.spared();
         }
     }
 
-    /// The page leaves RAM, touched or not by its reference bit: no one may have read that bit.
-    pub fn leaves(&mut self, page: PageId, touched: bool) {
+    /// The page leaves RAM, touched or not by its reference bit: no one may have read that bit. `displaced`: for a page
+    /// that is prefetched.
+    pub fn leaves(&mut self, page: PageId, touched: bool, displaced: bool) {
+        self.displaced[page.index()] = displaced;
         if let Some(task) = self.prefetched[page.index()].take() {
             let outcomes = &mut self.prefetches[task as usize];
             outcomes.used += u64::from(touched);
             outcomes.useless += u64::from(!touched);
+            if touched {
+                self.spared();
+            }
         }
     }
 
@@ -108,8 +125,12 @@ impl Watch {
             self.loads.resize(ticket.index() + 1, None);
         }
         self.loads[ticket.index()] = Some(page);
+        let displaced = std::mem::take(&mut self.displaced[i]);
         match self.waits_for.iter().position(|waited| *waited == Some(page)) {
-            Some(task) => self.majors.push((task, page)),
+            Some(task) => {
+                self.credit = (self.credit - i64::from(displaced)).max(-self.credit_max);
+                self.majors.push((task, page));
+            }
             None => {
                 self.prefetched[i] = Some(self.wished_for);
                 self.prefetches[self.wished_for as usize].loads += 1;

@@ -1,6 +1,7 @@
 //! Clock with two hands: the front hand clears reference bits; the back hand, `spread` frames behind, evicts the
 //! first page that was not touched in between. The spread, and not the size of memory, decides how long a page may be
-//! idle. With few faults a small spread makes almost every page look idle; use one hand there.
+//! idle. With few faults a small spread makes almost every page look idle; use one hand there. With a budget it is
+//! PA-Clock with two arms (SWL section 3.2): after so many steps the page at the front hand leaves, whatever its bit.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -22,16 +23,23 @@ pub const SPEC: PolicySpec = PolicySpec {
             help: "frames from the back hand to the front hand, 1 to frames - 1",
             kind: ParamKind::Count { min: 1, default: None },
         },
+        Param {
+            name: "budget",
+            help: "frames examined before the page at the front hand is taken (SWL's PA-Clock with two arms)",
+            kind: ParamKind::Limit,
+        },
         INSERT_BIT,
     ],
     build: |args, frames, _| {
         let spread = args.count("spread", frames, 1, frames as u32 - 1)?;
-        Ok(Box::new(TwoHandedClock::new(frames, spread as usize)))
+        let budget = args.limit("budget").map_or(u64::MAX, u64::from);
+        Ok(Box::new(TwoHandedClock { budget, ..TwoHandedClock::new(frames, spread as usize) }))
     },
     #[cfg(feature = "naive")]
     naive: |args, frames| {
         let spread = args.count("spread", frames, 1, frames as u32 - 1).expect("tests give fitting values");
-        Box::new(naive::NaiveTwoHanded::new(frames, spread as usize, args.bit("insert-bit")))
+        let budget = args.limit("budget").map_or(u64::MAX, u64::from);
+        Box::new(naive::NaiveTwoHanded::new(frames, spread as usize, budget, args.bit("insert-bit")))
     },
 };
 
@@ -42,13 +50,20 @@ pub struct TwoHandedClock {
     count: usize,
     back: usize,
     spread: usize,
+    budget: u64,
 }
 
 impl TwoHandedClock {
-    /// For a number of frames, with 1 <= `spread` < `frames`.
+    /// For a number of frames, with 1 <= `spread` < `frames`; without a budget.
     pub fn new(frames: usize, spread: usize) -> TwoHandedClock {
         debug_assert!(spread >= 1 && spread < frames);
-        TwoHandedClock { in_circle: vec![false; frames].into_boxed_slice(), count: 0, back: 0, spread }
+        TwoHandedClock {
+            in_circle: vec![false; frames].into_boxed_slice(),
+            count: 0,
+            back: 0,
+            spread,
+            budget: u64::MAX,
+        }
     }
 }
 
@@ -58,6 +73,12 @@ impl Policy for TwoHandedClock {
         let mut walk = Walk::ZERO;
         loop {
             let (back, front) = (self.back, (self.back + self.spread) % frames);
+            if walk.0 == self.budget {
+                let full = (0..frames).map(|i| (front + i) % frames).find(|frame| self.in_circle[*frame]);
+                let frame = FrameId::from(full.expect("a frame holds a page"));
+                self.remove(frame);
+                return Victim { frame, walk, forced: true };
+            }
             self.back = (back + 1) % frames;
             if self.in_circle[front] {
                 residents.referenced(front.into(), After::Clear);
@@ -101,12 +122,13 @@ mod naive {
         queue: VecDeque<(u64, bool)>,
         frames: usize,
         spread: usize,
+        budget: u64,
         insert_bit: bool,
     }
 
     impl NaiveTwoHanded {
-        pub fn new(frames: usize, spread: usize, insert_bit: bool) -> NaiveTwoHanded {
-            NaiveTwoHanded { queue: VecDeque::new(), frames, spread, insert_bit }
+        pub fn new(frames: usize, spread: usize, budget: u64, insert_bit: bool) -> NaiveTwoHanded {
+            NaiveTwoHanded { queue: VecDeque::new(), frames, spread, budget, insert_bit }
         }
     }
 
@@ -122,6 +144,10 @@ mod naive {
             }
             let mut walk = 0;
             loop {
+                if walk == self.budget {
+                    let victim = core::mem::replace(&mut self.queue[self.spread], (page, self.insert_bit)).0;
+                    return Touch::TrueFault { victim: Some(victim), walk, forced: true };
+                }
                 walk += 1;
                 self.queue[self.spread].1 = false;
                 let head = self.queue.pop_front().expect("frames > 0");

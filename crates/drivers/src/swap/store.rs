@@ -2,7 +2,7 @@
 //!
 //! With a translation layer, the kernel's slots are numbers of the device's pages (`Layout::Linux` for the kernel is
 //! then a [`SlotMap`]), and the device keeps a log of its own below. A released slot stays valid for the device until
-//! it is written again.
+//! it is written again, unless the kernel tells the device of it (discard).
 
 use coldframe_core::swap::linux::{SlotMap, CLUSTER};
 use coldframe_core::swap::{Full, Perfect, Swap, SwapAreas, SwapError};
@@ -69,6 +69,7 @@ struct Translation {
     /// The kernel's slot of each page, and the page in each slot.
     slot: Vec<Option<u32>>,
     page: Vec<Option<PageId>>,
+    discard: bool,
 }
 
 impl Store {
@@ -86,7 +87,8 @@ impl Store {
         let slots = config.areas.iter().map(usable).sum::<u32>() * config.slots_per_block;
         let swap = Swap::new(slots.max(1) as usize, config.slots_per_block, &config.areas)?;
         let map = SlotMap::new(slots, CLUSTER);
-        let translation = Translation { map, slot: vec![None; pages], page: vec![None; slots as usize] };
+        let (slot, page) = (vec![None; pages], vec![None; slots as usize]);
+        let translation = Translation { map, slot, page, discard: config.discard };
         Ok(Store { device: Device::new(swap, config.failures), translation: Some(translation) })
     }
 
@@ -142,6 +144,9 @@ impl Store {
         let Some(slot) = kernel.slot[page.index()].take() else { return };
         kernel.page[slot as usize] = None;
         kernel.map.release(slot);
+        if kernel.discard {
+            self.device.release(PageId(slot));
+        }
     }
 
     /// The kernel's slot of a page, as a number within all areas.

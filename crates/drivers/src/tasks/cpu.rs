@@ -102,7 +102,7 @@ impl Cpu {
             paging,
             scheduler: (config.scheduler)(tasks, config.slice),
             tasks: specs.iter().map(Task::new).collect(),
-            lists: PrefetchLists::new(tasks, p.list_max, p.idle_max),
+            lists: PrefetchLists::new(tasks, p.list_max),
             prefetching: p,
             reference: config.reference,
             tick: config.tick,
@@ -302,13 +302,15 @@ impl Cpu {
             // Where nothing can be prefetched, slices need not be kept apart, and the policy is the plain one.
             if self.prefetching.activation != Activation::Never && self.lists.any_but(TaskId::from(task)) {
                 self.paging.begin_slice();
-                self.make_recent(task);
+                if std::mem::take(&mut self.tasks[task].arrived) {
+                    self.make_recent(task);
+                }
             }
         }
         self.timer = self.until_timer().map(|rest| now + rest);
     }
 
-    /// The task stops running. When it has used up a time unit its list is renewed, and it may be prefetched for again.
+    /// The task stops running. When it has used up a time unit, it may be prefetched for again.
     fn leave(&mut self, task: usize) {
         self.timer = None;
         if self.tasks[task].unit_used >= self.scheduler.slice() {
@@ -317,11 +319,7 @@ impl Cpu {
     }
 
     fn end_unit(&mut self, task: usize) {
-        let now = self.now();
-        let began = std::mem::replace(&mut self.tasks[task].unit_began, now);
         (self.tasks[task].unit_used, self.tasks[task].prefetched) = (Ps::ZERO, false);
-        let paging = &mut self.paging;
-        self.lists.end_slice(TaskId::from(task), |page| paging.was_used(page, began));
     }
 
     /// The task sleeps by its own choice, and its time unit ends.

@@ -1,6 +1,6 @@
 //! The machine below several tasks: one page table for all, and the tasks that wait for each page.
 
-use coldframe_core::{Access, After, Engine, Event, Machine, PageId, Ps, TaskId};
+use coldframe_core::{Access, After, Engine, Event, Machine, PageId, TaskId};
 
 use super::{PrefetchCounts, Prefetched};
 use coldframe_lane::bus::Class;
@@ -30,9 +30,9 @@ pub(super) struct Paging {
 impl Paging {
     /// The world watches what becomes of pages that are prefetched.
     pub(super) fn new(engine: Engine, mut world: World) -> Paging {
-        let (pages, tasks) = (engine.config().pages, engine.config().tasks);
-        world.meters.watch = Some(Box::new(Watch::new(pages, tasks)));
-        Paging { engine, world, table: PageTable::new(pages, 1), counts: PrefetchCounts::default() }
+        world.meters.watch = Some(Box::new(Watch::new(engine.config())));
+        let table = PageTable::new(engine.config().pages, 1);
+        Paging { engine, world, table, counts: PrefetchCounts::default() }
     }
 
     pub(super) fn watch(&mut self) -> &mut Watch {
@@ -45,8 +45,7 @@ impl Paging {
 
     /// A touch that the page table did not let through.
     pub(super) fn fault(&mut self, task: usize, page: PageId, writing: bool) -> Outcome {
-        let now = self.world.clock.now;
-        self.watch().faults(task, page, now);
+        self.watch().faults(task, page);
         let access = if writing { Access::Write } else { Access::Read };
         let majors = self.watched().majors.len();
         self.handle(Event::Fault { task: TaskId::from(task), page, access }, Class::Demand);
@@ -82,6 +81,11 @@ impl Paging {
         self.watch().wished_for = task as u32;
         self.handle(Event::WillNeed { page }, Class::Background);
         self.engine.counts().prefetches_dropped == before
+    }
+
+    /// How many pages may be prefetched now.
+    pub(super) fn allowance(&self) -> usize {
+        self.watched().allowance()
     }
 
     /// Ends of transfers that have come.
@@ -121,12 +125,6 @@ impl Paging {
     /// Another task runs from now on.
     pub(super) fn begin_slice(&mut self) {
         self.handle(Event::Slice, Class::Demand);
-    }
-
-    /// Whether the page has been touched since then, as far as its bit shows.
-    pub(super) fn was_used(&mut self, page: PageId, since: Ps) -> bool {
-        self.look(page);
-        self.watched().was_touched(page, since)
     }
 
     /// Notes the page's bit, without clearing it.

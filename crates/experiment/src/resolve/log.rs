@@ -13,7 +13,7 @@ use crate::settings::{FrontEnd, Machine, Settings, Swap, Tasks};
 use crate::systems::{self, LogDefaults};
 
 /// The names of slot allocations.
-pub const LAYOUTS: [&str; 3] = ["log", "linux", "linux-ftl"];
+pub const LAYOUTS: [&str; 4] = ["log", "linux", "linux-ftl", "linux-discard"];
 
 /// Linux's default cluster of pages read ahead (vm.page-cluster 3), and what LOBI starts with.
 const READ_AHEAD_DEFAULT: u32 = 8;
@@ -62,13 +62,18 @@ pub fn swaps(settings: &Settings) -> Result<SwapPlan, ExperimentError> {
         Some("until-read") => (Keep::UntilRead, "until-read"),
         Some(other) => return bad("keep", format!("`{other}` is not known; give trace, until-touched or until-read")),
     };
-    (shown.read_ahead, shown.keep) = (Some(text), Some(keep_text.into()));
+    let (layout, logs) = (self::layout(s)?, s.logs.unwrap_or(1));
+    if logs == 0 || (logs > 1 && layout != "log") {
+        return bad("logs", format!("{logs} logs with the layout {layout}; give 1 or more, and more than 1 with log"));
+    }
+    (shown.read_ahead, shown.keep, shown.logs) = (Some(text), Some(keep_text.into()), s.logs);
     Ok(SwapPlan {
         config: SwapConfig {
             areas,
             slots_per_block: slots_per_block(s),
-            logs: 1,
-            translation: shown.layout.as_deref() == Some("linux-ftl"),
+            logs,
+            translation: matches!(layout, "linux-ftl" | "linux-discard"),
+            discard: layout == "linux-discard",
             read_ahead,
             cache: CACHE,
             keep,
@@ -112,11 +117,9 @@ pub(super) fn under_engine(
     collect: CollectTimes,
     blocks_own: Option<u64>,
 ) -> Result<LogArea, ExperimentError> {
-    if s.layout.as_deref() == Some("linux-ftl") {
-        return bad(
-            "layout",
-            "linux-ftl is a device behind its own translation layer, which only swap traces have; give log or linux",
-        );
+    if let name @ ("linux-ftl" | "linux-discard") = layout(s)? {
+        let why = "is a device behind its own translation layer, which only swap traces have; give log or linux";
+        return bad("layout", format!("{name} {why}"));
     }
     refuse_kernel(s)?;
     let defaults = systems::of_log().1;
@@ -132,7 +135,12 @@ pub(super) fn under_engine(
 pub(super) fn refuse_kernel(s: &Swap) -> Result<(), ExperimentError> {
     const WHY: &str = "is for swap traces; under the engine a page that is loaded keeps its slot; leave it out";
     const ALONE: &str = "is for swap traces, and for tasks whose swap area is on flash; leave it out";
-    super::refuse(&[("swap.read_ahead", s.read_ahead.is_some(), ALONE), ("swap.keep", s.keep.is_some(), WHY)])
+    const LOGS: &str = "is for swap traces; under the engine one log takes all pages; leave it out";
+    super::refuse(&[
+        ("swap.read_ahead", s.read_ahead.is_some(), ALONE),
+        ("swap.keep", s.keep.is_some(), WHY),
+        ("swap.logs", s.logs.is_some(), LOGS),
+    ])
 }
 
 /// The slots that tasks read together with a page, and the setting in force; a page alone if nothing is set.

@@ -165,7 +165,6 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
         prefetching: Prefetching {
             activation: activation(&prefetch)?,
             list_max: LIST_MAX,
-            idle_max: Some(defaults.idle_max),
             depth: defaults.depth,
             ready_min: defaults.ready_min,
             follow,

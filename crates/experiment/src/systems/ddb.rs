@@ -31,6 +31,7 @@ pub const SYSTEM: System = System {
     driver: Driver::String,
     area: Area::Home,
     front_end: Some(&L1),
+    live: None,
     parts: &[PART],
 };
 

@@ -21,6 +21,7 @@ pub const SYSTEM: System = System {
     driver: Driver::Foreground(&FOREGROUND),
     area: Area::Backed("nvm-dr", &BACKINGS),
     front_end: None,
+    live: Some("coldframe-lab run --slow node:1 --ram 64MiB -- PROGRAM"),
     parts: &[PART],
 };
 

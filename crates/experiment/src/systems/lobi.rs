@@ -26,6 +26,7 @@ pub const SYSTEM: System = System {
         cost,
     }),
     front_end: None,
+    live: None,
     parts: &[PART],
 };
 

@@ -16,15 +16,10 @@ pub const SYSTEM: System = System {
     summary: "several tasks on one processor: the next task's pages are loaded before its turn",
     defaults: Defaults { policy: "second-chance", ..Defaults::PLAIN },
     prices,
-    driver: Driver::Tasks(&TasksDefaults {
-        reference: REFERENCE,
-        tick: TICK,
-        idle_max: IDLE_MAX,
-        depth: DEPTH,
-        ready_min: 2,
-    }),
+    driver: Driver::Tasks(&TasksDefaults { reference: REFERENCE, tick: TICK, depth: DEPTH, ready_min: 2 }),
     area: Area::Home,
     front_end: None,
+    live: Some("coldframe park NAME; coldframe resume --soon NAME"),
     parts: &[PART],
 };
 
@@ -53,9 +48,6 @@ pub const TICK: Ps = Ps::from_us(1_000);
 /// The time of a reference. The paper names no processor, only an emulated machine. We assume ten times the instruction
 /// of SWL's board (10 ns), the only board of the papers that is measured.
 pub const REFERENCE: Ps = Ps(10 * swl::INSTRUCTION.0);
-
-/// The paper does not say when a page leaves a list that is not full. We use two time units without use.
-pub const IDLE_MAX: u32 = 2;
 
 /// A prefetcher's loads in flight. The paper queues the whole list at once; the engine needs a limit.
 pub const DEPTH: u32 = 16;

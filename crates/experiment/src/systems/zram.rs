@@ -29,6 +29,7 @@ pub const SYSTEM: System = System {
     driver: Driver::Foreground(&drswap::FOREGROUND),
     area: Area::Backed("zram-lz4", &BACKINGS),
     front_end: None,
+    live: None,
     parts: &[],
 };
 

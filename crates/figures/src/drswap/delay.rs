@@ -27,17 +27,10 @@ pub(super) fn rows(grid: &Grid, golden: &Golden, rows: &mut Vec<Row>) {
     for (size, mib) in SWAP_MIB.into_iter().enumerate() {
         let [paper, ours] = [0, 1].map(|i: usize| mean(&|category| beyond(grid, golden, category, size, FLASH)[i]));
         let row = format!("{mib} MB: mean of flash beyond DRAM");
-        let why = format!("{FLASH_WHY}; the mean over table V's cells, not printed, is {paper:.0} ms");
-        rows.push(Row::new("table V", row, None, ours, "ms", Origin::NotPrinted).note(why));
+        let origin = if size == 0 { Origin::Fitted("time of a page-out", 1) } else { Origin::Predicted };
+        rows.push(Row::new("table V", row, paper.round(), ours, "ms", origin).note(FLASH_WHY));
     }
     let all = || categories().flat_map(|category| (0..SWAP_MIB.len()).map(move |size| (category, size)));
-    // What direct read spares of copies is the most by which a switch can be faster than with swap in DRAM.
-    let bars: Vec<_> = all().map(|(category, size)| beyond(grid, golden, category, size, DR_SWAP)).collect();
-    let spared = bars.iter().map(|[_, ours]| *ours).fold(0.0, f64::min);
-    let beyond_it = bars.iter().filter(|[printed, _]| *printed < spared).count() as f64;
-    let row = format!("bars of DR.Swap below DRAM's by more than copies take, of {}", bars.len());
-    let why = format!("all copies that direct read spares take {:.0} ms at most; {DR_WHY}", -spared);
-    rows.push(Row::new("figure 8", row, None, beyond_it, "bars", Origin::NotPrinted).note(why));
     let gain = |i: usize| {
         let delay = |category: usize, size: usize, column| {
             let on_dram: f64 = apps(golden, CATEGORIES[category]).iter().map(|ms| ms[size][0]).sum::<f64>() / 5.0;
@@ -62,10 +55,5 @@ fn beyond(grid: &Grid, golden: &Golden, category: usize, size: usize, (column, b
     [printed, ours].map(|sum| sum / apps.len() as f64)
 }
 
-const FLASH_WHY: &str = "the paper's phone waits some 300 ms longer on flash than on NVM; were all of table IV's some 200 swap-ins a switch waited for, that is \
-                         1.5 ms each, ten times what table II's port, table I's NAND and our assumed block layer take; and of ours \
-                         many are touched later in the visit, when nobody waits for the switch";
-
-const DR_WHY: &str =
-    "so these bars are not compared one by one: the paper's column differs from its own DRAM column both ways, as measurements of one application do; browsers have one DRAM and one flash column for 256 and 512 MB; \
-     shopping swaps 765 pages in at 256 MB and 1,136 at 512 MB, which no larger area does";
+const FLASH_WHY: &str = "the paper's value is the mean over table V's cells; a fault that needs a frame waits for the page-out to the card \
+                         (`machine.page_out_us` of the phone's file), as long as a card of that time takes for a random 4 KiB write";

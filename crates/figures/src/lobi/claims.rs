@@ -6,29 +6,31 @@ fn traces() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces")
 }
 
-/// "About 200 % better": Linux costs at least twice as much as LOBI (8) if a window's slots are freed at once.
+/// "About 200 % better" does not hold under one rule: the log costs what Linux's allocation costs, and windows that do not
+/// cross erase blocks bring little.
 #[test]
-fn lobi_costs_half_of_linux_on_the_generated_and_on_the_recorded_traces() {
-    for input in inputs(&traces()).unwrap().iter().take(3) {
+fn under_one_rule_linux_and_lobi_cost_nearly_the_same() {
+    for input in inputs(&traces()).unwrap() {
         for collector in ["greedy", "cost-benefit-age:4"] {
-            let [linux, log] = [0, 1].map(|i: usize| one(input, BLOCKS, &input.methods[i], collector).unwrap());
-            let times = linux.found.cost as f64 / log.found.cost as f64;
-            assert!(times > 2.0, "{}, {collector}: {times} times", input.name);
+            let times = |a, b| {
+                let [a, b] = [a, b].map(|method| one(&input, method, collector).unwrap().found.cost as f64);
+                a / b
+            };
+            let (alone, windows) = (times(&LINUX_ALONE, &LOG_ALONE), times(&LINUX, &LOBI));
+            let name = format!("{}, {}, {collector}", input.name, input.rule);
+            assert!((alone - 1.0).abs() < 0.01, "{name}: {alone} times a page at a time");
+            assert!((windows - 1.0).abs() < 0.1, "{name}: {windows} times with windows");
         }
     }
 }
 
-/// A user's result, with pages read ahead in the swap cache: a log costs less than Linux on a device that hides its
-/// blocks.
+/// A device that is not told of free slots copies pages of no use.
 #[test]
 fn the_log_costs_less_than_linux_behind_a_translation_layer() {
-    for (input, linux, log) in [(3, 0, 1), (4, 1, 2)] {
-        let input = &inputs(&traces()).unwrap()[input];
-        for collector in ["greedy", "cost-benefit-age:4"] {
-            let [linux, log] = [linux, log].map(|i: usize| one(input, BLOCKS, &input.methods[i], collector).unwrap());
-            let times = linux.found.cost as f64 / log.found.cost as f64;
-            assert!(times > 1.05, "{}, {collector}: {times} times", input.name);
-        }
+    let input = &inputs(&traces()).unwrap()[6];
+    for collector in ["greedy", "cost-benefit-age:4"] {
+        let [told, not, log] = [TOLD, NOT_TOLD, LOBI].map(|method| one(input, &method, collector).unwrap().found.cost);
+        assert!(not > told && 2 * not > 3 * log, "{collector}: {told} if told, {not} if not, {log} for the log");
     }
 }
 
@@ -36,8 +38,8 @@ fn the_log_costs_less_than_linux_behind_a_translation_layer() {
 #[test]
 fn larger_windows_cost_more() {
     for input in inputs(&traces()).unwrap() {
-        let windows = input.methods.iter().filter(|method| method.layout == "log" && method.logs == 1);
-        let costs: Vec<u64> = windows.map(|method| one(&input, BLOCKS, method, "greedy").unwrap().found.cost).collect();
+        let windows = SLIDES.iter().filter(|method| method.layout == "log" && method.logs == 1);
+        let costs: Vec<u64> = windows.map(|method| one(&input, method, "greedy").unwrap().found.cost).collect();
         assert!(costs.is_sorted(), "{}: {costs:?}", input.name);
     }
 }
@@ -46,17 +48,16 @@ fn larger_windows_cost_more() {
 /// collectors have no choice.
 #[test]
 fn lobi_costs_the_same_under_every_collector() {
-    let input = slides();
-    let (least, most) = least_and_most(&under_all(&input, &input.methods[1]).unwrap());
+    let input = &inputs(&traces()).unwrap()[0];
+    let (least, most) = least_and_most(&under_all(input, &LOBI).unwrap());
     assert!(most < 1.01 * least, "{least} to {most}");
 }
 
 /// "Store each process separately": what a process leaves behind at its end is then whole blocks.
 #[test]
 fn logs_by_process_halve_the_cost_where_processes_end() {
-    let input = &inputs(&traces()).unwrap()[4];
-    let cost = |method: &Method| one(input, BLOCKS, method, "greedy").unwrap().found.cost;
-    let [one_log, logs] = [2, 5].map(|i: usize| cost(&input.methods[i]));
+    let input = &inputs(&traces()).unwrap()[6];
+    let [one_log, logs] = [LOBI, LOGS].map(|method| one(input, &method, "greedy").unwrap().found.cost);
     assert!(2 * logs < one_log + one_log / 5, "{logs} with logs by process, {one_log} with one");
 }
 
@@ -65,9 +66,9 @@ fn logs_by_process_halve_the_cost_where_processes_end() {
 /// without).
 #[test]
 fn the_log_levels_wear() {
-    for input in inputs(&traces()).unwrap().into_iter().skip(3) {
+    for input in inputs(&traces()).unwrap().into_iter().filter(|input| input.keep != "until-read") {
         let wear = |spread_max: Option<u32>| {
-            let (blocks, keep) = (Some(BLOCKS.to_string()), Some(input.methods[0].keep.into()));
+            let (blocks, keep) = (Some(input.blocks.to_string()), Some(input.keep.into()));
             let swap = Swap { blocks, keep, ..Swap::default() };
             let mut plan = swaps(&Settings { swap, ..Settings::default() }).unwrap();
             plan.config.areas[0].spread_max = spread_max;

@@ -1,5 +1,7 @@
 //! The paper's stress test: workers that use their memory in turns.
 
+use std::path::Path;
+
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::{Arrival, LIST_MAX};
@@ -9,8 +11,9 @@ use coldframe_drivers::tasks::{
     Activation, Cpu, OnFault, Prefetching, Program, Step, TaskSpec, TasksConfig, TasksResult,
 };
 use coldframe_drivers::RunError;
+use coldframe_experiment::settings::{Settings, Tasks};
 use coldframe_experiment::systems::sap;
-use coldframe_experiment::ExperimentError;
+use coldframe_experiment::{tasks, ExperimentError};
 use coldframe_lane::machine::{MachineConfig, Zeros};
 use coldframe_lane::{DeviceTimes, PageRef};
 
@@ -25,24 +28,36 @@ pub(super) const KERNELS: [Kernel; 4] = [
     ("timer, xi 0", Activation::Timer(0.0)),
 ];
 
+/// Who runs, and what the processor does while a page is loaded.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Machine {
+    /// Workers in turns, and the processor waits.
+    Turns,
+    /// The paper's: CFS, and a worker that faults sleeps.
+    Cfs,
+}
+
 /// As in `stress` without `--vm-keep`, which the paper's command line does not contain: each iteration has its own
 /// region. One turn writes it (first touches), the next turn checks it (refaults), and then it is freed.
-pub(super) fn stress(ram_mb: u64, (_, activation): Kernel) -> Result<TasksResult, ExperimentError> {
+pub(super) fn stress(ram_mb: u64, (_, activation): Kernel, by: Machine) -> Result<TasksResult, ExperimentError> {
     const POLICY: &str = "second-chance";
     let device = DeviceTimes { load: LOAD, program: Some(PROGRAM) };
     let machine = MachineConfig::device(sap::prices(POLICY), device, Zeros::Once);
     let frames = (((ram_mb - 32) << 20) / sap::PAGE.0 + FRAMES_OF_32_MB) as usize;
     let handler = handler::find("sequential").expect("it is there");
-    let scheduler = scheduler::find("round-robin").expect("it is there");
+    let (scheduler, slice, on_fault) = match by {
+        Machine::Turns => ("round-robin", Some(WHOLE_TURN), OnFault::Keeps),
+        Machine::Cfs => ("cfs", None, OnFault::Sleeps),
+    };
+    let scheduler = scheduler::find(scheduler).expect("it is there");
     let config = TasksConfig {
         reference: Ps((LOAD.0 as f64 * LOADS_A_TOUCH) as u64),
         tick: sap::TICK,
-        slice: Some(WHOLE_TURN),
-        on_fault: OnFault::Keeps,
+        slice,
+        on_fault,
         prefetching: Prefetching {
             activation,
             list_max: LIST_MAX,
-            idle_max: Some(sap::IDLE_MAX),
             depth: sap::DEPTH,
             ready_min: READY_MIN,
             arrival: Arrival::MappedBehindSlice,
@@ -62,6 +77,30 @@ pub(super) fn stress(ram_mb: u64, (_, activation): Kernel) -> Result<TasksResult
     };
     let specs: Vec<_> = (0..super::golden().number("workers") as u32).map(worker).collect();
     Ok(Cpu::new(&config, &specs).map_err(RunError::from)?.run())
+}
+
+/// Major and all faults.
+pub(super) type Faults = (u64, u64);
+
+/// RAM of the sizes that are summed, in percent of what is meant: with several tasks a page more or less changes their
+/// order, and by chance what is in RAM together.
+const AROUND: [f64; 5] = [90.0, 95.0, 100.0, 105.0, 110.0];
+
+/// Six recorded programs (two chess engines, two ray tracers, two compressions) beside each other in a part of their pages,
+/// as `sim --system sap` runs them, under the kernels of section 5.2. Nothing is fitted.
+pub(super) fn recorded(traces: &Path, ram_percent: f64, scheduler: &str) -> Result<Vec<Faults>, ExperimentError> {
+    let paths = ["chess", "render", "bzip2"].map(|name| traces.join(format!("{name}.parquet")));
+    let twice: Vec<_> = paths.into_iter().flat_map(|path| [path.clone(), path]).collect();
+    let settings = |(prefetch, percent): (&str, f64)| Settings {
+        system: Some("sap".into()),
+        ram: Some(format!("{}%", ram_percent * percent / 100.0)),
+        tasks: Tasks { scheduler: Some(scheduler.into()), prefetch: Some(prefetch.into()), follow: None },
+        ..Settings::default()
+    };
+    let all = ["off", "75", "50"].into_iter().flat_map(|prefetch| AROUND.map(|percent| settings((prefetch, percent))));
+    let results = tasks::run_together(&twice, &all.collect::<Vec<_>>())?;
+    let sum = |of: &[TasksResult]| (of.iter().map(TasksResult::major).sum(), of.iter().map(TasksResult::faults).sum());
+    Ok(results.chunks(AROUND.len()).map(sum).collect())
 }
 
 /// Frames that the workers have with 32 MB; the kernel uses the rest. Fitted to table 1 and section 5.3.

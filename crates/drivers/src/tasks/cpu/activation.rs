@@ -24,11 +24,12 @@ impl Cpu {
         if self.scheduler.ready() < self.prefetching.ready_min || self.tasks[next].prefetched {
             return;
         }
-        self.tasks[next].prefetched = true;
+        (self.tasks[next].prefetched, self.tasks[next].arrived) = (true, true);
         self.predicted = Some(next);
         // This comes first. Otherwise the loads would push out listed pages that are in RAM.
         self.make_recent(next);
-        (self.pending, self.pending_for) = (self.lists.of(TaskId::from(next)).collect(), next);
+        let absent = self.lists.of(TaskId::from(next)).filter(|page| self.paging.is_absent(*page));
+        (self.pending, self.pending_for) = (absent.take(self.paging.allowance()).collect(), next);
         self.paging.counts.activations += 1;
         self.feed();
     }
@@ -67,11 +68,9 @@ impl Cpu {
     }
 
     /// Makes the pages that wait for the task the most recent. Otherwise its own faults would push them out before it
-    /// touches them: they are older than the pages of the slice before, which no task will touch soon.
+    /// touches them: they are older than the pages of the slice before, which no task will touch soon. Once is enough: a
+    /// task that sleeps on faults is dispatched thousands of times, and pages prefetched in vain would never leave.
     pub(super) fn make_recent(&mut self, task: usize) {
-        if !self.tasks[task].prefetched {
-            return;
-        }
         let waits = |page: &PageId| self.paging.waits(*page);
         let waiting: Vec<PageId> = self.lists.of(TaskId::from(task)).filter(waits).collect();
         for page in waiting {

@@ -13,7 +13,6 @@ pub(super) struct Task {
     /// The used part of its time unit, in any number of pieces. The schedulers' own counters restart when it has slept,
     /// so a task that sleeps on faults would never reach a fraction of its slice.
     pub(super) unit_used: Ps,
-    pub(super) unit_began: Ps,
     /// The used part of its last unit before it paused; none if it never paused. The next unit is expected to be as
     /// long (section 3.1: the moment lies between the release of the current job and that of the next).
     pub(super) unit_last: Option<Ps>,
@@ -27,6 +26,8 @@ pub(super) struct Task {
     pub(super) served: bool,
     /// Whether pages were prefetched for it since it ran last.
     pub(super) prefetched: bool,
+    /// Whether these pages have not been made recent at its dispatch yet.
+    pub(super) arrived: bool,
     /// When its last fault began.
     pub(super) faulted: Ps,
     /// The step before which its turn in the foreground ends; `None`: turns of a program have the same number of steps.
@@ -60,13 +61,13 @@ impl Task {
             rounds: 0,
             turns: 0,
             unit_used: Ps::ZERO,
-            unit_began: Ps::ZERO,
             unit_last: None,
             woken: Ps::ZERO,
             stalled: Ps::ZERO,
             writing: None,
             served: false,
             prefetched: false,
+            arrived: false,
             faulted: Ps::ZERO,
             turn_end: None,
             ended: false,
