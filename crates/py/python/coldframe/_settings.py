@@ -63,7 +63,9 @@ class Swap(TypedDict, total=False):
     """``swap.*``: A swap area on flash, or one whose slots are rewritten in place."""
 
     layout: str
-    """How slots are allocated: ``log``, ``linux`` on bare flash, or (swap traces) ``linux-ftl`` on a device with a translation layer. (name; default: log)"""
+    """How slots are allocated: ``log``, ``linux`` on bare flash, or (swap traces) on a device with a translation layer: ``linux-ftl``, or ``linux-discard`` if it is told of free slots. (name; default: log)"""
+    logs: int
+    """Swap traces: logs, to which processes are distributed by their numbers; each has an open block. (logs; default: 1)"""
     blocks: str
     """Erase blocks of each area, with its priority if there are several: ``1024``, or ``512@5,512@5,1024@0``. (erase blocks; default: 2048; with a backing: ``swap.size``)"""
     slots_per_block: int
