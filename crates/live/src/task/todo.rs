@@ -143,11 +143,6 @@ impl Laps {
         took
     }
 
-    /// When the last lap ended, if it is measured.
-    pub fn mark(&self) -> u64 {
-        self.mark
-    }
-
     pub fn weight(&self) -> u64 {
         self.weight
     }

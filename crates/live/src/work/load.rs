@@ -105,10 +105,9 @@ impl Work {
         }
         if waited_for {
             Stats::add(&self.stats.evict_ns, victims);
-            // The time of arrival is not known: a median read after the request.
-            let read = self.stats.device_read_ns.load(Ordering::Relaxed);
-            let late = todo.laps.mark().saturating_sub(todo.requested_at + read) * todo.laps.weight();
-            Stats::add(&self.stats.evict_exposed_ns, if there { late.min(victims) } else { 0 });
+            // The time of arrival is not known: a median read after the last request, with which `victims` begins.
+            let read = self.stats.device_read_ns.load(Ordering::Relaxed) * todo.laps.weight();
+            Stats::add(&self.stats.evict_exposed_ns, if there { victims.saturating_sub(read) } else { 0 });
         }
     }
 
