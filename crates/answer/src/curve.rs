@@ -177,10 +177,11 @@ impl<'a> Curve<'a> {
         ((self.rows.window + self.rows.window / OPEN) * PAGE).min(self.needed)
     }
 
-    /// The size to recommend.
+    /// The size to recommend: the smallest that is good at its worst, or else that in which nothing is paged.
     pub fn recommended(&self) -> Option<u64> {
         let limit = self.limit();
-        self.smallest(|point| point.worst() <= limit).map(|point| point.ram_bytes)
+        let all = || self.points().first().copied().filter(|full| full.seconds <= limit);
+        self.smallest(|point| point.worst() <= limit).or_else(all).map(|point| point.ram_bytes)
     }
 
     /// The program's own time.

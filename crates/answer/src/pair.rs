@@ -67,9 +67,11 @@ impl Pair {
         self.ended() && least <= longest(high, slowdown) && most > longest(low, slowdown)
     }
 
+    /// Whether more runs are needed. Less RAM makes no program faster: then other work has disturbed the runs alone.
     fn is_near(&self, slowdown: f64) -> bool {
         let off = self.paged.seconds / longest(self.plain.seconds, slowdown) - 1.0;
-        self.is_open(slowdown) || self.ended() && off.abs() < NEAR
+        let disturbed = self.paged.seconds < (1.0 - NEAR) * self.plain.seconds;
+        self.is_open(slowdown) || self.ended() && (disturbed || off.abs() < NEAR)
     }
 
     /// Whether the runs in less RAM ended as the first one did.
@@ -251,6 +253,7 @@ mod tests {
         assert_eq!(of(&[1.0], &[1.0]), (true, false, true));
         assert_eq!(of(&[1.0], &[0.9]), (true, false, false));
         assert_eq!(of(&[1.0], &[2.0]), (false, false, false));
+        assert_eq!(of(&[1.0], &[0.6]), (true, false, true));
         assert_eq!(of(&[1.0, 1.2, 1.1], &[1.15, 1.25, 1.2]), (true, true, true));
     }
 
