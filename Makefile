@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all help build symbols demo test oracle programs signals python board bench bench-ahead bench-live bench-compare bench-park bench-truth vm header schema settings papers papers-book fuzz soak lint docs dist clean
+.PHONY: all help build symbols demo test oracle programs signals python board bench bench-ahead bench-live bench-compare bench-park bench-truth vm header schema settings papers papers-book fuzz soak lint arm64 reproducible docs dist clean
 
 all: build
 
@@ -134,7 +134,7 @@ docs: build
 	@sh scripts/docs.sh $(BIN)
 
 # Build what a release hands out, in target/dist: for x86-64 and ARM one static program, a tarball, a Debian package, a
-# wheel, checksums. Takes minutes, prints what is missing. DISTFLAGS=--only x86_64: one machine; --no-wheel.
+# wheel, notices, a bill of materials, checksums. Takes minutes, prints what is missing. DISTFLAGS=--only x86_64: one machine; --no-wheel.
 dist:
 	@python3 scripts/dist.py $(DISTFLAGS)
 
@@ -152,10 +152,21 @@ soak:
 	$(MAKE) oracle MINUTES=$$half || failed=1; \
 	exit $$failed
 
+# Check the form, clippy's findings, licences, double versions and known holes of all crates (deny.toml).
 lint:
 	$(CARGO) fmt --all --check
 	cd board && $(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	@sh scripts/deny.sh
+	@python3 scripts/notices.py --check
+
+# Build for 64-bit ARM and run tests of that build under QEMU's user mode. Prints what is missing.
+arm64:
+	@sh scripts/arm64.sh
+
+# Build a release in two folders and compare all files. Takes minutes. PACKAGES=coldframe-preload: only this.
+reproducible:
+	@python3 scripts/reproducible.py $(if $(PACKAGES),--packages $(PACKAGES))
 
 clean:
 	$(CARGO) clean

@@ -47,6 +47,8 @@ for name in coldframe coldframe-lab; do
     completions $name fish usr/share/fish/vendor_completions.d/$name.fish
 done
 put 644 README.md usr/share/doc/coldframe/README.md
+# What others wrote that is within the programs; `scripts/notices.py` writes it.
+if [ -f "$built/THIRD-PARTY.txt" ]; then gzip -9 -n -c "$built/THIRD-PARTY.txt" >"$root/usr/share/doc/coldframe/THIRD-PARTY.txt.gz"; fi
 gzip -9 -n -c CHANGELOG.md >"$root/usr/share/doc/coldframe/changelog.gz"
 {
     echo "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/"
@@ -56,6 +58,8 @@ gzip -9 -n -c CHANGELOG.md >"$root/usr/share/doc/coldframe/changelog.gz"
     echo "Copyright: The coldframe developers"
     echo "License: Apache-2.0"
     echo " On Debian systems the text of the licence is in /usr/share/common-licenses/Apache-2.0."
+    echo
+    echo "Comment: Crates that are linked into the programs, with their licences: THIRD-PARTY.txt.gz"
     echo
     echo "Files: uPlot, within usr/bin/coldframe"
     sed -n 's/^Copyright (c) /Copyright: /p' crates/show/src/html/uplot/LICENSE

@@ -1,7 +1,11 @@
 """What a release hands out, in target/dist: for each machine two static programs that hold the libraries they load into
-other programs, a tarball, a Debian package and a wheel of them, and SHA256SUMS.
+other programs, a tarball, a Debian package and a wheel of them with the notices of what is linked into them, a bill of materials
+(CycloneDX), and SHA256SUMS.
 
     scripts/dist.py [--only x86_64|aarch64] [--no-wheel]
+
+Two builds of one commit by one compiler (the bill of materials names it) are equal, in whatever folder and at whatever time: files
+have the commit's time (or SOURCE_DATE_EPOCH), and no path of the builder is within (`scripts/reproducible.py` compares two).
 
 The program is linked with the C library statically. The libraries are loaded beside a program's own C library, so
 they must ask for no function that an old one lacks: they are linked against a stub of this machine's C library that
@@ -9,10 +13,13 @@ has the functions of OLDEST and before.
 """
 
 import argparse
+import gzip
 import hashlib
+import io
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -27,6 +34,7 @@ PROGRAMS = ["coldframe", "coldframe-lab"]
 LARGEST = 15_000_000
 """Bytes of a program."""
 LIBRARIES = ["libcoldframe_preload.so", "libcoldframe_plugin.so"]
+NOTICES = "THIRD-PARTY.txt"
 MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 """Our name of a machine, and Debian's."""
 WITHIN = """
@@ -61,6 +69,28 @@ class Missing(Exception):
 
 def run(*command: str | Path, **more: object) -> str:
     return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE, **more).stdout  # type: ignore[call-overload]
+
+
+def epoch() -> int:
+    """The time that all files have: the commit's."""
+    given = os.environ.get("SOURCE_DATE_EPOCH")
+    return int(given or run("git", "log", "-1", "--format=%ct", cwd=ROOT).strip())
+
+
+def nowhere() -> list[str]:
+    """The compilers' options by which no path of the builder is in what they make."""
+    home = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
+    sysroot = run("rustc", "--print", "sysroot", cwd=ROOT).strip()
+    return [f"{place}={name}" for place, name in [(ROOT, "/coldframe"), (home, "/cargo"), (sysroot, "/rust")]]
+
+
+def linker(compiler: str, links: list[str], folder: Path) -> Path:
+    """A linker with more options. As options of the compiler, whose hash is in all names, their paths would be in the result."""
+    folder.mkdir(parents=True, exist_ok=True)
+    script = folder / f"link-{len(links)}"
+    script.write_text(f'#!/bin/sh\nexec {shlex.join([compiler, *links])} "$@"\n')
+    script.chmod(0o755)
+    return script
 
 
 def compiler_of(machine: str) -> str:
@@ -108,11 +138,18 @@ def stub(compiler: str, folder: Path) -> list[str]:
     return [f"-L{folder}", f"{folder / 'within.o'}", "-Wl,--no-as-needed", *(f"{folder / name}" for name in moved), "-Wl,--as-needed"]
 
 
-def cargo(target: str, compiler: str, flags: list[str], packages: list[str], **more: str) -> Path:
+def environment(target: str, compiler: str, link: Path, flags: list[str]) -> dict[str, str]:
+    """What cargo and the C compiler are told for a target."""
+    name, small = target.upper().replace("-", "_"), target.replace("-", "_")
+    rust = [*flags, *(f"--remap-path-prefix={of}" for of in nowhere())]
+    c = " ".join(f"-ffile-prefix-map={of}" for of in nowhere())
+    env = os.environ | {f"CARGO_TARGET_{name}_RUSTFLAGS": " ".join(rust), f"CARGO_TARGET_{name}_LINKER": str(link)}
+    return env | {f"CC_{small}": compiler, f"CFLAGS_{small}": c, f"CXXFLAGS_{small}": c, "SOURCE_DATE_EPOCH": str(epoch())}
+
+
+def cargo(target: str, compiler: str, link: Path, flags: list[str], packages: list[str], **more: str) -> Path:
     """Builds packages for a target; gives the folder of what was built."""
-    name = target.upper().replace("-", "_")
-    env = os.environ | {f"CARGO_TARGET_{name}_RUSTFLAGS": " ".join(flags), f"CARGO_TARGET_{name}_LINKER": compiler}
-    env |= {f"CC_{target.replace('-', '_')}": compiler, **more}
+    env = environment(target, compiler, link, flags) | more
     chosen = [word for package in packages for word in ("-p", package)]
     done = subprocess.run(["cargo", "build", "--locked", "--profile", "small", "--target", target, *chosen], cwd=ROOT, env=env)
     if done.returncode:
@@ -131,8 +168,8 @@ def program(machine: str, folder: Path) -> Path:
     """Builds the two programs for a machine, each one file; gives the path of the first."""
     compiler = compiler_of(machine)
     target = f"{machine}-unknown-linux-gnu"
-    links = [f"-Clink-arg={word}" for word in stub(compiler, folder / "stub")]
-    built = cargo(target, compiler, links, ["coldframe-preload", "coldframe-qemu-plugin"])
+    link = linker(compiler, stub(compiler, folder / "stub"), folder)
+    built = cargo(target, compiler, link, [], ["coldframe-preload", "coldframe-qemu-plugin"])
     libraries = folder / "libraries"
     libraries.mkdir(exist_ok=True)
     for name in LIBRARIES:
@@ -140,7 +177,7 @@ def program(machine: str, folder: Path) -> Path:
             raise SystemExit(f"dist: glibc {OLDEST} has not what {name} asks for: {', '.join(lacks)}")
         shutil.copy2(built / name, libraries / name)
     static = ["-Ctarget-feature=+crt-static"]
-    built = cargo(target, compiler, static, ["coldframe-cli", "coldframe-lab"], COLDFRAME_BUNDLE=str(libraries))
+    built = cargo(target, compiler, linker(compiler, [], folder), static, ["coldframe-cli", "coldframe-lab"], COLDFRAME_BUNDLE=str(libraries))
     for name in PROGRAMS:
         made = built / name
         if made.stat().st_size > LARGEST:
@@ -150,18 +187,24 @@ def program(machine: str, folder: Path) -> Path:
 
 
 def tarball(machine: str, folder: Path, version: str, pages: Path) -> None:
-    """The program, its manual pages and completions, as a folder to unpack anywhere."""
+    """The program, its licences, manual pages and completions, as a folder to unpack anywhere."""
     name = f"coldframe-{version}-{machine}-linux"
-    with tarfile.open(OUT / f"{name}.tar.gz", "w:gz") as out:
-        for file, place in [*((folder / name, name) for name in PROGRAMS), (ROOT / "LICENSE", "LICENSE"), (ROOT / "README.md", "README.md")]:
+    texts = [(ROOT / "LICENSE", "LICENSE"), (folder / NOTICES, NOTICES), (ROOT / "README.md", "README.md")]
+    written = io.BytesIO()
+    with tarfile.open(fileobj=written, mode="w") as out:
+        for file, place in [*((folder / name, name) for name in PROGRAMS), *texts]:
             out.add(file, f"{name}/{place}", filter=of_nobody)
         for share in ("man", "bash-completion", "zsh", "fish"):
+            # Its files are in order of their names.
             out.add(pages / "usr/share" / share, f"{name}/share/{share}", filter=of_nobody)
+    (OUT / f"{name}.tar.gz").write_bytes(gzip.compress(written.getvalue(), mtime=epoch()))
 
 
 def of_nobody(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     entry.uid = entry.gid = 0
     entry.uname = entry.gname = "root"
+    entry.mtime = epoch()
+    entry.mode = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
     return entry
 
 
@@ -169,10 +212,8 @@ def wheel(machine: str, folder: Path) -> None:
     """The Python package with the program in it."""
     compiler = compiler_of(machine)
     target = f"{machine}-unknown-linux-gnu"
-    name = target.upper().replace("-", "_")
-    links = " ".join(f"-Clink-arg={word}" for word in stub(compiler, folder / "stub"))
-    env = os.environ | {f"CARGO_TARGET_{name}_RUSTFLAGS": links, f"CARGO_TARGET_{name}_LINKER": compiler}
-    env |= {f"CC_{target.replace('-', '_')}": compiler, "CARGO_BUILD_TARGET": target, "COLDFRAME_PROGRAMS": str(folder)}
+    link = linker(compiler, stub(compiler, folder / "stub"), folder)
+    env = environment(target, compiler, link, []) | {"CARGO_BUILD_TARGET": target, "COLDFRAME_PROGRAMS": str(folder)}
     env |= {"MATURIN_PEP517_ARGS": "--compatibility manylinux_{}_{}".format(*OLDEST)}
     python = ROOT / "target" / "venv" / "bin" / "python"
     if not python.exists():
@@ -198,8 +239,10 @@ def main() -> None:
         folder.mkdir(exist_ok=True)
         try:
             made = program(machine, folder)
+            sbom = OUT / f"coldframe-{machine}.cdx.json"
+            run(sys.executable, ROOT / "scripts/notices.py", "--machine", machine, "--notices", folder / NOTICES, "--sbom", sbom, "--check")
             speaks = made if machine == here else ROOT / "target" / f"one-file-{here}" / "coldframe"
-            package = Path(run("sh", ROOT / "scripts/deb.sh", folder, OUT, MACHINES[machine], speaks, cwd=ROOT).strip())
+            package = Path(run("sh", ROOT / "scripts/deb.sh", folder, OUT, MACHINES[machine], speaks, cwd=ROOT, env=os.environ | {"SOURCE_DATE_EPOCH": str(epoch())}).strip())
             version = package.name.split("_")[1]
             pages = folder / "pages"
             shutil.rmtree(pages, ignore_errors=True)

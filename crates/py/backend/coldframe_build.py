@@ -7,6 +7,7 @@ for them.
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,10 @@ def bring_program() -> None:
     COLDFRAME_PROGRAMS: a folder with programs that have their libraries within them (`scripts/dist.py`); nothing is built then.
     """
     shutil.rmtree(DATA, ignore_errors=True)
+    texts = DATA / "data" / "share" / "doc" / "coldframe"
+    texts.mkdir(parents=True)
+    shutil.copy2(ROOT / "LICENSE", texts)
+    subprocess.run([sys.executable, ROOT / "scripts/notices.py", "--notices", texts / "THIRD-PARTY.txt"], cwd=ROOT, check=True)
     if whole := os.environ.get("COLDFRAME_PROGRAMS"):
         (DATA / "scripts").mkdir(parents=True)
         for name in PROGRAMS:
