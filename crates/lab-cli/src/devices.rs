@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
+use coldframe_core::{Pj, Ps};
 use coldframe_experiment::ExperimentError;
+use coldframe_sheet::quantity::{human_count, human_energy, human_time};
 use coldframe_sheet::sheet::{all, find, Sheet};
 use coldframe_show::table::styled;
 
@@ -25,8 +27,9 @@ pub struct Args {
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
     match &args.name {
         None => {
-            let rows = || all().iter().map(|s| vec![s.name.clone(), s.title.clone()]).collect();
-            output::result(&args.format, &all(), || format!("{}\n", styled(&["device", ""], rows(), 2)))?;
+            let rows = || all().iter().map(row).collect();
+            let words = || format!("{}\n{NOTE}", styled(&COLUMNS, rows(), 2));
+            output::result(&args.format, &all(), words)?;
         }
         Some(name) => {
             let sheet = find(name).map_err(ExperimentError::from)?;
@@ -34,6 +37,27 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+const COLUMNS: [&str; 7] = ["device", "", "read", "write", "erase", "cycles", "energy"];
+const NOTE: &str = "Times of a page or, of memory read in place, of a cache block; energy of reading a page; `devices NAME` has the sources. \
+                    Your part: copy data/sheet-template.toml.\n";
+
+/// A device in the list.
+fn row(sheet: &Sheet) -> Vec<String> {
+    let time = |time: Option<Ps>| time.map_or("-".into(), human_time);
+    let load = sheet.load().ok().zip(sheet.transfer().ok()).map(|(load, transfer)| load + transfer);
+    let energy =
+        sheet.load_energy().ok().zip(sheet.transfer_energy().ok()).map(|(load, transfer)| Pj(load.0 + transfer.0));
+    vec![
+        sheet.name.clone(),
+        sheet.title.clone(),
+        time(load.or(sheet.read().ok())),
+        time(sheet.program().ok().or(sheet.write().ok())),
+        time(sheet.erase().ok()),
+        sheet.cycles().map_or("-".into(), human_count),
+        energy.map_or("-".into(), human_energy),
+    ]
 }
 
 fn one(sheet: &Sheet) -> String {

@@ -162,7 +162,8 @@ impl Flash {
 fn known<T>(value: Result<T, SheetError>, missing: &mut Vec<&'static str>) -> Option<T> {
     match value {
         Ok(value) => Some(value),
-        Err(SheetError::Missing { field, .. }) => {
+        Err(SheetError::Missing { fields, .. }) => {
+            let field = fields[0];
             if !missing.contains(&field) {
                 missing.push(field);
             }

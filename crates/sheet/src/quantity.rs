@@ -256,10 +256,10 @@ pub fn human_size(bytes: u64) -> String {
     }
 }
 
-/// A size in the form of `--ram`: exact, in MiB if quarters of one are enough.
+/// A size in the form of `--ram`: exact, and from one MiB on in MiB if eighths of one are enough.
 pub fn ram_size(bytes: u64) -> String {
     match bytes {
-        b if b % (1 << 30) != 0 && b % (1 << 18) == 0 => format!("{}MiB", b as f64 / 1_048_576.0),
+        b if b >= 1 << 20 && b % (1 << 30) != 0 && b % (1 << 17) == 0 => format!("{}MiB", b as f64 / 1_048_576.0),
         b => show_bytes(Bytes(b)),
     }
 }

@@ -1,6 +1,6 @@
 //! Data sheets: TOML files in which every number has its source.
 //!
-//! To add a device: copy `data/sheets/kfg1g16q2m.toml`, and add it to [`SHIPPED`].
+//! To add a device: copy `data/sheet-template.toml`, and add it to [`SHIPPED`].
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,15 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("stt-mram.toml", include_str!("../../../data/sheets/stt-mram.toml")),
     ("onenand-4k.toml", include_str!("../../../data/sheets/onenand-4k.toml")),
     ("cxl-ddr4.toml", include_str!("../../../data/sheets/cxl-ddr4.toml")),
+    ("w25q16bv.toml", include_str!("../../../data/sheets/w25q16bv.toml")),
+    ("emmc-5.1.toml", include_str!("../../../data/sheets/emmc-5.1.toml")),
+    ("ufs-3.1.toml", include_str!("../../../data/sheets/ufs-3.1.toml")),
+    ("sd-a2.toml", include_str!("../../../data/sheets/sd-a2.toml")),
+    ("nvme.toml", include_str!("../../../data/sheets/nvme.toml")),
 ];
+
+/// What a question about time needs of a flash device: if one is missing, all that are missing are named.
+const OF_FLASH: [&str; 5] = ["geometry.page", "geometry.buffers", "time.load", "time.transfer", "time.program"];
 
 /// Why a sheet cannot be read or used.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -57,8 +65,8 @@ pub enum SheetError {
     #[error("device `{device}` has no `{field}`, which is measured, not found in a data sheet; run `coldframe doctor --calibrate` and give the device `here`")]
     NotMeasured { device: String, field: &'static str },
     /// A number is needed that the sheet does not have.
-    #[error("device `{device}` has no `{field}`; add it to a copy of its sheet, with its source")]
-    Missing { device: String, field: &'static str },
+    #[error("device `{device}` has no `{}`; add it to a copy of its sheet, with its source", fields.join("`, `"))]
+    Missing { device: String, fields: Vec<&'static str> },
 }
 
 impl SheetError {
@@ -87,7 +95,7 @@ pub enum Kind {
     Nand,
     /// Byte-addressable memory that keeps its contents.
     Nvm,
-    /// NAND behind a controller and a block port.
+    /// NAND behind a controller and a block port: eMMC, UFS, SD, NVMe.
     Emmc,
     /// A computer with its disk and its kernel, as measured by `coldframe doctor --calibrate`.
     #[default]
@@ -229,9 +237,13 @@ impl Sheet {
 
     /// The number of this name, in the smallest unit.
     fn number(&self, field: &'static str) -> Result<u64, SheetError> {
-        let number = self.numbers().find(|number| number.field == field);
-        let missing = || SheetError::Missing { device: self.name.clone(), field };
-        Ok(number.ok_or_else(missing)?.read().expect("checked when read"))
+        let find = |field: &str| self.numbers().find(|number| number.field == field);
+        let missing = || {
+            let others = OF_FLASH.into_iter().filter(|other| OF_FLASH.contains(&field) && *other != field);
+            let fields = std::iter::once(field).chain(others.filter(|other| find(*other).is_none())).collect();
+            SheetError::Missing { device: self.name.clone(), fields }
+        };
+        Ok(find(field).ok_or_else(missing)?.read().expect("checked when read"))
     }
 
     /// Stopover buffers.
