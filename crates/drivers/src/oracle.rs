@@ -3,6 +3,7 @@
 use coldframe_lane::PageRef;
 
 pub mod arc;
+pub mod lfu;
 pub mod lru;
 pub mod opt;
 pub mod opt_curve;
@@ -26,6 +27,27 @@ pub trait Oracle: Send {
     fn finish(&mut self, pages: &[u64]) -> Vec<OracleCounts>;
 }
 
+/// An oracle with one number of frames.
+pub(crate) trait OneSize: Send {
+    fn reference(&mut self, page: u32, writing: bool);
+    fn counts(&self) -> OracleCounts;
+}
+
+/// One for each number of frames.
+pub(crate) struct Sizes<T>(Vec<T>);
+
+impl<T: OneSize> Oracle for Sizes<T> {
+    fn feed(&mut self, references: &[PageRef]) {
+        for one in &mut self.0 {
+            references.iter().for_each(|r| one.reference(r.page() as u32, r.writing()));
+        }
+    }
+
+    fn finish(&mut self, _: &[u64]) -> Vec<OracleCounts> {
+        self.0.iter().map(OneSize::counts).collect()
+    }
+}
+
 /// An oracle's name, help text and constructor.
 #[derive(Debug)]
 pub struct OracleSpec {
@@ -40,7 +62,7 @@ pub struct OracleSpec {
 }
 
 /// Every oracle, in the order in which help shows them.
-pub const ALL: &[&OracleSpec] = &[&lru::SPEC, &opt::SPEC, &arc::SPEC];
+pub const ALL: &[&OracleSpec] = &[&lru::SPEC, &opt::SPEC, &arc::SPEC, &lfu::SPEC];
 
 pub fn find(name: &str) -> Option<&'static OracleSpec> {
     ALL.iter().copied().find(|spec| spec.name == name)

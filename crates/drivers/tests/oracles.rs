@@ -48,6 +48,9 @@ fn micro_vectors_come_out_to_the_last_miss() {
             assert_eq!(counts[0].true_faults, expected, "{name}, {frames} frames, {string:?}");
         }
     }
+    // LFU keeps what was used twice through a scan; where all counts are equal, it is LRU.
+    let lfu = |frames, string: &[u32]| run_oracle("lfu", &[frames], &reads(string))[0].true_faults;
+    assert_eq!([lfu(3, BELADY), lfu(4, HOT), lfu(3, &[1, 1, 2, 2, 3, 4, 5, 6, 1, 2, 3])], [10, 9, 7]);
 }
 
 /// Counts that others print, for strings that a rule gives.

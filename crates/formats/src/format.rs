@@ -54,6 +54,7 @@ pub const FORMATS: &[Format] = &[
     csv::FORMAT,
     csv::BLOCKS,
     csv::TSV,
+    csv::BLANKS,
     parquet::FORMAT,
 ];
 

@@ -20,7 +20,12 @@ fn declared(format: &str) -> Options {
     let mut options = Options::default();
     match format {
         "oracleGeneral" => options.declare_units("address=4KiB").unwrap(),
-        "csv" | "tsv" => {
+        "keys" => {
+            options.declare_columns("kind=op,address=key,size=size").unwrap();
+            options.declare_units("address=4KiB").unwrap();
+            options.number_objects = true;
+        }
+        "csv" | "tsv" | "blanks" => {
             options.declare_columns("time=1,task=2,kind=3,address=4,size=5").unwrap();
             options.declare_units("time=s,address=512B,size=1B").unwrap();
         }
@@ -62,10 +67,19 @@ fn every_text_format_becomes_the_rows_that_its_layout_says() {
             0,
         ),
         ("tsv", "0\t0\tfetch\t1\t4\n", &[row(512, 4, Fetch, 0, 0)], 0),
+        ("blanks", " 0 3  R\t8 512 6 0\n", &[row(4096, 512, Load, 3, 0)], 0),
+        // Keys of a cache's objects: any text, any size, 0 for what it does not have.
+        (
+            "keys",
+            "op,key,size\nGET,\"user:7\",0\nset,b2,900000\nget,user:7,12\n",
+            &[row(0, 4096, Load, 0, 0), row(4096, 4096, Store, 0, 0), row(0, 4096, Load, 0, 0)],
+            1,
+        ),
     ];
     for (format, text, rows, skipped) in cases {
+        let name = if *format == "keys" { "csv" } else { format };
         let (read, _, skips) =
-            read(format, text.as_bytes(), &declared(format)).unwrap_or_else(|e| panic!("{format}: {e}"));
+            read(name, text.as_bytes(), &declared(format)).unwrap_or_else(|e| panic!("{format}: {e}"));
         assert_eq!(read, *rows, "{format}");
         assert_eq!(skips, *skipped, "{format}");
     }

@@ -65,6 +65,7 @@ pub fn targets() -> Vec<Target> {
         reader!("csv", vec![b"4096,512,r,1,5\n".to_vec()]),
         reader!("block-csv", vec![b"4096,512,r,1,5\n".to_vec()]),
         reader!("tsv", vec![b"4096\t512\tr\t1\t5\n".to_vec()]),
+        reader!("blanks", vec![b"4096 512 r 1 5\n".to_vec()]),
         reader!("parquet", vec![foreign()]),
         Target { name: "store", seeds: vec![store()], read: |d| drop(coldframe_store::store::fuzz_read(d)) },
         Target { name: "journal", seeds: vec![journal()], read: |d| drop(coldframe_journal::replay(d)) },

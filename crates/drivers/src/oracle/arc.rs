@@ -6,8 +6,7 @@
 
 use coldframe_core::lists::{Links, List};
 
-use super::{Oracle, OracleCounts, OracleSpec};
-use coldframe_lane::PageRef;
+use super::{OneSize, OracleCounts, OracleSpec, Sizes};
 
 pub const SPEC: OracleSpec = OracleSpec {
     name: "arc",
@@ -15,20 +14,6 @@ pub const SPEC: OracleSpec = OracleSpec {
     source: "Megiddo and Modha, FAST 2003, figure 4",
     build: |frames| Box::new(Sizes(frames.iter().map(|f| Arc::new(*f)).collect())),
 };
-
-struct Sizes(Vec<Arc>);
-
-impl Oracle for Sizes {
-    fn feed(&mut self, references: &[PageRef]) {
-        for arc in &mut self.0 {
-            references.iter().for_each(|r| arc.reference(r.page() as u32, r.writing()));
-        }
-    }
-
-    fn finish(&mut self, _: &[u64]) -> Vec<OracleCounts> {
-        self.0.iter().map(|arc| arc.counts).collect()
-    }
-}
 
 /// The list that a page is on.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -105,6 +90,12 @@ impl Arc {
             let page = self.oldest(On::T2);
             self.evict(page, On::B2);
         }
+    }
+}
+
+impl OneSize for Arc {
+    fn counts(&self) -> OracleCounts {
+        self.counts
     }
 
     fn reference(&mut self, page: u32, writing: bool) {

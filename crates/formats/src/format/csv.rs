@@ -5,12 +5,13 @@
 //! 0.5,W,4096,512                            --unit time=s,address=1B,size=1B
 //! ```
 //! A column given by name requires a header. Numbers are decimal, or hexadecimal with `0x` (or without it, with `--unit
-//! address=hex:1B`). Kinds are the usual words; numbers need `--kinds`.
+//! address=hex:1B`). Kinds are the usual words; numbers need `--kinds`. With `--number-objects` addresses are keys: any text,
+//! as in the traces of caches (Twitter, IBM, Meta).
 
 use super::declared::Declared;
 use super::fields::{Fields, Separator};
 use super::lines::Fault;
-use super::options::{self, Column, Options, Role, COLUMNS, KINDS, UNIT_ADDRESS, UNIT_SIZE, UNIT_TIME};
+use super::options::{self, Column, Options, Role, COLUMNS, KINDS, NUMBER_OBJECTS, UNIT_ADDRESS, UNIT_SIZE, UNIT_TIME};
 use super::tasks::Tasks;
 use super::text::{self, Parse, Parsed};
 use super::{Format, Input, RowReader};
@@ -24,9 +25,9 @@ pub(super) const FORMAT: Format = Format {
     example: "csv:trace.csv  (with --columns address=offset,size=length,kind=op --unit address=1B,size=1B)",
     fidelity: Fidelity::ExactReferences,
     skips: "the header, blank lines",
-    takes: &[COLUMNS, UNIT_ADDRESS, UNIT_SIZE, UNIT_TIME, KINDS],
+    takes: &[COLUMNS, UNIT_ADDRESS, UNIT_SIZE, UNIT_TIME, KINDS, NUMBER_OBJECTS],
     guess: None,
-    open: |input, options| open(input, options, "csv", b','),
+    open: |input, options| open(input, options, "csv", Separator::Byte(b',')),
 };
 pub(super) const BLOCKS: Format = Format {
     name: "block-csv",
@@ -40,7 +41,16 @@ pub(super) const TSV: Format = Format {
     name: "tsv",
     summary: "tabs between fields; needs --columns and --unit",
     example: "tsv:trace.tsv  (with --columns address=1,kind=2 --unit address=4KiB,size=4KiB)",
-    open: |input: Input, options: &Options| open(input, options, "tsv", b'\t'),
+    open: |input: Input, options: &Options| open(input, options, "tsv", Separator::Byte(b'\t')),
+    ..FORMAT
+};
+pub(super) const BLANKS: Format = Format {
+    name: "blanks",
+    summary: "blanks and tabs between fields, requests to a block device",
+    example:
+        "blanks:homes.blkparse  (with --columns time=1,address=4,size=5,kind=6 --unit time=ns,address=512B,size=512B)",
+    fidelity: Fidelity::BlockOnly,
+    open: |input: Input, options: &Options| open(input, options, "blanks", Separator::Blanks),
     ..FORMAT
 };
 
@@ -50,7 +60,7 @@ const LAYOUT: &str = "a line holds the columns that --columns names; check their
 const COLUMNS_MAX: usize = 1024;
 
 struct Table {
-    separator: u8,
+    separator: Separator,
     declared: Declared,
     /// The content of each field, once it is known: for columns named by words, after the header.
     roles: Vec<Option<Role>>,
@@ -61,7 +71,7 @@ fn open(
     input: Input,
     options: &Options,
     format: &'static str,
-    separator: u8,
+    separator: Separator,
 ) -> Result<Box<dyn RowReader>, TraceError> {
     let stream = input.stream()?;
     let time_ps = if options.has(Role::Time) { options.time_unit(format)? } else { 0 };
@@ -81,7 +91,7 @@ impl Parse for Table {
             return self.read_header(line);
         }
         let mut row = self.declared.row();
-        let mut fields = Fields::new(line, Separator::Byte(self.separator), LAYOUT);
+        let mut fields = Fields::new(line, self.separator, LAYOUT);
         for role in &self.roles {
             match role {
                 Some(role) => self.declared.put(*role, fields.next(role.name())?.unquoted(), &mut row)?,
@@ -117,7 +127,7 @@ impl Table {
     }
 
     fn read_header(&mut self, line: &[u8]) -> Result<Parsed, Box<Fault>> {
-        let mut fields = Fields::new(line, Separator::Byte(self.separator), LAYOUT);
+        let mut fields = Fields::new(line, self.separator, LAYOUT);
         let names: Vec<&[u8]> = std::iter::from_fn(|| fields.optional("header"))
             .take(COLUMNS_MAX)
             .map(|field| field.unquoted().text)

@@ -146,8 +146,8 @@ impl Options {
             return Some(*kind);
         }
         match word.to_ascii_lowercase().as_slice() {
-            b"r" | b"read" | b"load" => Some(Kind::Read),
-            b"w" | b"write" | b"store" => Some(Kind::Write),
+            b"r" | b"read" | b"load" | b"get" | b"gets" => Some(Kind::Read),
+            b"w" | b"write" | b"store" | b"set" | b"put" | b"add" | b"cas" | b"replace" => Some(Kind::Write),
             b"i" | b"fetch" | b"instruction" => Some(Kind::Fetch),
             _ => None,
         }
@@ -172,7 +172,7 @@ impl Options {
             Some((name, _)) => Err(usage(
                 &format!("{name} for `{}`", format.name),
                 "the format fixes this itself".into(),
-                "leave it out, or read the file as csv with declared columns",
+                "leave it out, or read a table as csv, tsv or blanks with declared columns",
             )),
         }
     }
@@ -186,6 +186,9 @@ impl Options {
 
     /// The declared bytes of a step of the size column, or of every access.
     pub(super) fn size_unit(&self, format: &str) -> Result<u64, TraceError> {
+        if self.number_objects {
+            return self.address_unit(format);
+        }
         let remedy =
             "declare the unit of the size column, as in --unit size=1B, or without such a column the size of every access";
         needed(self.size, format, "nothing says how many bytes an access touches", remedy)

@@ -25,7 +25,7 @@ pub struct Args {
     /// The trace to write [default: PATH with the suffix .parquet].
     #[arg(short)]
     output: Option<PathBuf>,
-    /// Meaning of the columns (csv, tsv, parquet), by name or number: address, size, kind, task, time.
+    /// Meaning of the columns (csv, tsv, blanks, parquet), by name or number: address, size, kind, task, time.
     #[arg(long, value_name = "ROLE=COLUMN,...")]
     columns: Vec<String>,
     /// Units that the format does not define: address=512B, size=1B, time=us; address=hex:1B for hexadecimal without
@@ -35,7 +35,8 @@ pub struct Args {
     /// Meaning of the values in the kind column.
     #[arg(long, value_name = "WORD=KIND,...")]
     kinds: Vec<String>,
-    /// Number the object ids in the order of their first request (oracleGeneral).
+    /// Number objects by their ids or keys in the order of their first request (oracleGeneral, csv, tsv, blanks). Each takes one
+    /// unit of address.
     #[arg(long)]
     number_objects: bool,
     /// Leave out and count lines that break the format, instead of stopping at the first.
@@ -55,6 +56,7 @@ fn after() -> String {
             coldframe-lab trace import lackey:ls.txt -o ls.parquet\n  zcat trace.din.gz | coldframe-lab trace import din:- -o trace.parquet\n  \
             coldframe-lab trace import csv:io.csv --columns time=ts,kind=op,address=offset,size=length --unit time=us,address=1B,size=1B\n  \
             coldframe-lab trace import block-csv:Financial1.spc --columns task=1,address=2,size=3,kind=4,time=5 --unit address=512B,size=1B,time=s\n  \
+            coldframe-lab trace import csv:cluster52.csv --columns time=1,address=2,kind=6 --unit time=s,address=4KiB --number-objects\n  \
             coldframe-lab trace import parquet:io.parquet --columns time=ts,kind=op,address=lba --unit time=s,address=512B,size=4KiB\n  \
             coldframe-lab trace import oracleGeneral:w1.bin.zst --unit address=4KiB --number-objects"
 }
