@@ -5,6 +5,7 @@ use std::path::Path;
 
 use coldframe_answer::Answer;
 use coldframe_show::html::{Html, Page};
+use coldframe_store::heat::Heat;
 use coldframe_toolbox::browse;
 use serde_json::{json, Value};
 
@@ -21,10 +22,11 @@ const CURVE: [Size; 6] = [
 ];
 const MIB: u64 = 1 << 20;
 
-/// An answer about this machine, as `coldframe -- PROGRAM` stores it.
-fn advice() -> Value {
+/// An answer about this machine, as `coldframe -- PROGRAM` stores it; all times are `scale` times as long.
+fn advice(scale: f64) -> Value {
     let point = |(ram, seconds, span): &Size| {
-        let (low, high) = (span.map_or(*seconds, |span| span.0), span.map(|span| span.1));
+        let seconds = scale * seconds;
+        let (low, high) = (span.map_or(seconds, |span| scale * span.0), span.map(|span| scale * span.1));
         json!({
             "ram_bytes": ram * MIB, "seconds": seconds, "seconds_low": low, "seconds_high": high, "true_faults": 9000, "zero_fills": 8000,
             "device_reads": 1000 + ram, "read_ahead": 0, "memory_loads": 0, "false_faults": 0, "evictions": 2000, "dirty_evictions": 900
@@ -32,12 +34,12 @@ fn advice() -> Value {
     };
     json!({
         "schema_version": 1, "version": "0.1.0", "method": "recorder", "kind": "advice", "recorded_seconds": 1.2, "memory_use": null, "device": "here", "program": "sort", "command": "sort <numbers>",
-        "trace": "trace.parquet", "program_seconds": 1.0, "not_paged_bytes": 4 * MIB, "managed_bytes": 60 * MIB, "needed_bytes": 64 * MIB,
+        "trace": "trace.parquet", "program_seconds": scale, "not_paged_bytes": 4 * MIB, "managed_bytes": 60 * MIB, "needed_bytes": 64 * MIB,
         "ram_bytes": 32 * MIB, "slowdown_percent": 30.0, "curve": CURVE.iter().map(point).collect::<Vec<_>>(),
         "thrash_bytes": 24 * MIB, "covered_bytes": 20 * MIB, "policy": "multi-queue", "read_ahead": 16, "evict_batch": 24, "sampled": null,
         "window_pages": 4096, "entries": 5000, "processes": 1, "threads": 1, "exit": 0, "measured": "measured here",
         "how_sure": ["costs: measured here"], "notes": [],
-        "runs": [{ "by": "pager", "swap": null, "ram_bytes": 24 * MIB, "seconds": 2.8, "more": false, "runs": [2.8], "page_reads": 9100, "failed": null }]
+        "runs": [{ "by": "pager", "swap": null, "ram_bytes": 24 * MIB, "seconds": scale * 2.8, "more": false, "runs": [scale * 2.8], "page_reads": 9100, "failed": null }]
     })
 }
 
@@ -72,6 +74,13 @@ for (const width of [500, 900, 1600]) {
     note("line", pixel(48 * MIB, 1.12)), note("measured", pixel(24 * MIB, 2.8));
     const press = (key) => figure.dispatchEvent(new inside.KeyboardEvent("keydown", { key, bubbles: true }));
     const read = () => figure.querySelector(".readout").textContent;
+    note("ticks", u.axes[1]._values.map((text, i) => text + "=" + u.axes[1]._splits[i]).join());
+    const map = page.querySelector("svg.map"), at = map.getBoundingClientRect(), below = page.querySelector(".heat").nextElementSibling;
+    const point = (kind, x, y) => map.dispatchEvent(new inside.PointerEvent(kind, { clientX: at.left + x * at.width, clientY: at.top + y * at.height, bubbles: true }));
+    point("pointermove", 0.9, 0.9); note("hover", below.textContent);
+    point("pointerdown", 0.1, 0.9); point("pointermove", 0.9, 0.1); point("pointerup", 0.9, 0.1); point("pointermove", 0.1, 0.1); note("marked", below.textContent);
+    note("table", [...page.querySelectorAll("#measured td")].map((cell) => cell.textContent).join());
+    note("copy", page.querySelectorAll("button.copy").length);
     press("Home"); note("first", read());
     press("ArrowRight"); press("ArrowRight"); note("third", read());
     press("Escape"); note("none", read());
@@ -83,10 +92,14 @@ for (const width of [500, 900, 1600]) {
 }
 </script></body></html>"##;
 
-/// A folder, and the page of the answer.
-fn report() -> (tempfile::TempDir, String) {
-    let answer: Answer = serde_json::from_value(advice()).unwrap();
-    (tempfile::tempdir().unwrap(), Page::of(&answer).html().unwrap())
+/// A folder, and the page of the answer, with a map of two rows and three columns.
+fn report(scale: f64) -> (tempfile::TempDir, String) {
+    let mut answer: Answer = serde_json::from_value(advice(scale)).unwrap();
+    answer.common_mut().origin = "2026-11-27, host web-1".into();
+    let (mut page, addresses) = (Page::of(&answer), vec![0x1000, 0x2000]);
+    let (reads, writes, working_set) = (vec![1, 0, 2, 0, 4, 0], vec![0, 8, 0, 0, 0, 16], vec![1, 1, 2]);
+    page.add_map(Heat { reads, writes, rows: 2, columns: 3, addresses, working_set, ..Heat::default() });
+    (tempfile::tempdir().unwrap(), page.html().unwrap())
 }
 
 /// A value that the surrounding page noted.
@@ -112,10 +125,13 @@ fn around(folder: &Path, report: &str) -> Option<String> {
 
 #[test]
 fn the_answer_is_a_sentence_and_a_chart_at_every_width() {
-    let (folder, text) = report();
+    let (folder, text) = report(1.0);
     let sentence = "With 32 MiB of RAM for its data instead of 60 MiB, sort takes 1.20 s instead of 1.00 s.";
     assert!(text.contains(&format!("<h1 id=\"answer\" data-ram=\"{}\">{sentence}</h1>", 32 * MIB)), "{text}");
-    assert!(text.contains("<code>coldframe run --ram 32MiB -- sort &lt;numbers&gt;</code>"));
+    assert!(text.contains("<code class=\"copy\">coldframe run --ram 32MiB -- sort &lt;numbers&gt;</code>"));
+    // What, when and where; and lines for services, with the 4 MiB that are not paged.
+    assert!(text.contains("sort &lt;numbers&gt;; 2026-11-27, host web-1; coldframe 0.1.0"), "{text}");
+    assert!(text.contains("MemoryHigh=36M"), "{text}");
     assert!(text.len() < 200_000, "{}", text.len());
     let Some(dom) = around(folder.path(), &text) else { return };
     for width in [500, 900, 1600] {
@@ -135,7 +151,7 @@ fn the_answer_is_a_sentence_and_a_chart_at_every_width() {
 
 #[test]
 fn the_arrow_keys_read_the_curve_and_the_legend_hides_a_line() {
-    let (folder, text) = report();
+    let (folder, text) = report(1.0);
     let Some(dom) = around(folder.path(), &text) else { return };
     for width in [500, 900, 1600] {
         let of = |name: &str| noted(&dom, &format!("{name}{width}"));
@@ -143,17 +159,44 @@ fn the_arrow_keys_read_the_curve_and_the_legend_hides_a_line() {
         let third = "24 MiB: 2.00 s (1.70 to 2.60 s), 2.00 times its own; 1 024 pages from disk";
         assert_eq!(of("third"), format!("{third}\n24 MiB: measured 2.80 s"));
         assert_eq!([of("none"), of("hidden"), of("pressed")], ["", third, "false"]);
+        assert_eq!(of("hover"), "800 ms to 1.2 s, from 0x1000 to 0x2000: 2 reads, 0 writes");
+        assert_eq!(of("marked"), "0 to 1.2 s, from 0x1000 to the end: 7 reads, 24 writes");
+        assert_eq!(of("table"), "24 MiB,our pager,2.8 s,one,2 s (1.7 s to 2.6 s)");
+        assert_eq!(of("copy"), "2");
+    }
+}
+
+/// A tick says the time at which it stands: from 100 s on there are minutes, and hours.
+#[test]
+fn the_ticks_of_long_runs_are_right() {
+    for (scale, ticks) in [(0.1, "500 ms"), (60.0, "2 min"), (100.0, "10 min"), (600.0, "1 h"), (20_000.0, "20 h")] {
+        let (folder, text) = report(scale);
+        let Some(dom) = around(folder.path(), &text) else { return };
+        let shown = noted(&dom, "ticks900");
+        let pairs: Vec<_> = shown.split(',').map(|pair| pair.split_once('=').unwrap()).collect();
+        assert!(pairs.len() > 2 && pairs.iter().any(|(text, _)| *text == ticks), "{scale}: {shown}");
+        for (text, place) in pairs {
+            let (number, unit) = text.split_once(' ').unwrap();
+            let seconds = match unit {
+                "h" => 3600.0,
+                "min" => 60.0,
+                "s" => 1.0,
+                "ms" => 1e-3,
+                other => panic!("{other} in {shown}"),
+            };
+            let [label, place] = [number, place].map(|text| text.parse::<f64>().unwrap());
+            assert!((label * seconds / place - 1.0).abs() < 0.01, "{scale}: {text} at {place} s");
+        }
     }
 }
 
 /// Without a script, pictures and tables show the same numbers.
 #[test]
 fn the_page_says_the_same_without_a_script() {
-    let (_folder, text) = report();
+    let (_folder, text) = report(1.0);
     let figure = text.split_once("<figure").unwrap().1.split_once("</figure>").unwrap().0;
-    // Six predicted sizes, one joint of both lines, one measured size, and the ring around the recommended one.
-    assert_eq!(figure.matches("<circle").count(), 6 + 1 + 1 + 1, "{figure}");
-    assert_eq!(figure.matches("class=\"zone\"").count(), 1);
-    assert!(figure.contains("advised: 32 MiB, 1.20 s") && figure.contains("class=\"band\""), "{figure}");
+    // Six predicted sizes, one joint of both lines, one measured size, the recommended one, and both ends of four ranges.
+    assert_eq!(figure.matches("<circle").count(), 6 + 1 + 1 + 1 + 2 * 4, "{figure}");
+    assert!(figure.contains("below 24 MiB: thrashes") && figure.contains("advised: 32 MiB, 1.20 s"), "{figure}");
     assert!(text.contains("<summary><h2>All sizes</h2></summary>"));
 }

@@ -116,7 +116,7 @@ impl Page {
 
     fn why(&self) -> String {
         let regions: String = self.advice.iter().map(answer::regions).collect();
-        let map = self.heat.as_ref().map(|heat| heat::map(heat, self.here.is_empty())).unwrap_or_default();
+        let map = self.heat.as_ref().map(|heat| heat::map(heat, self.here.is_empty(), None)).unwrap_or_default();
         match regions + &group::processes(&self.group) + &map {
             nothing if nothing.is_empty() => nothing,
             why => section("Why: which memory, and when", &why),

@@ -4,13 +4,11 @@
 //!   `experiment`.
 //! - [`board_answer`] is the answer of `search` in words.
 //! - [`html`] is a page with any of these, and [`board_export`] an answer of `search` as a file of another form.
-//! - [`png`] is a plot as a picture.
 #![forbid(unsafe_code)]
 
 pub mod board_answer;
 pub mod board_export;
 pub mod html;
-pub mod png;
 pub mod results_table;
 pub mod swap_analysis;
 pub mod swap_table;

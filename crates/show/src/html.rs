@@ -25,6 +25,7 @@ use words::{folded, section};
 const STYLE: &str = include_str!("html/style.css");
 const SCRIPT: &str = include_str!("html/compare.js");
 const DRAWING: &str = include_str!("html/plots.js");
+const PARTS: &str = include_str!("html/page.js");
 /// uPlot 1.6.32 as published, and its style.
 const PLOT: &str = include_str!("html/uplot/uPlot.iife.min.js");
 const PLOT_STYLE: &str = include_str!("html/uplot/uPlot.min.css");
@@ -59,7 +60,7 @@ pub fn framed(name: &str, body: &str, data: &Value) -> Result<String, AnswerErro
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><link rel=\"icon\" href=\"data:,\">\n\
          <style>\n{PLOT_STYLE}\n{STYLE}</style></head>\n<body>\n<main>{body}</main>{CHOSEN}\
          <script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{PLOT}</script>\n<script>\n{DRAWING}</script>\n\
-         <script>\n{SCRIPT}</script></body></html>\n"
+         <script>\n{{\n{PARTS}}}\n</script>\n<script>\n{SCRIPT}</script></body></html>\n"
     );
     match page.len() {
         n if n > BYTES_MAX => {
@@ -108,7 +109,8 @@ impl Html for Page {
     fn html(&self) -> Result<String, AnswerError> {
         let answer = |part: fn(&Answer) -> String| self.answer.as_ref().map(part).unwrap_or_default();
         let mut body = answer(machine::answer);
-        let map = self.heat.as_ref().map(|heat| heat::map(heat, false)).unwrap_or_default();
+        let seconds = self.answer.as_ref().map(|answer| answer.recorded_seconds);
+        let map = self.heat.as_ref().map(|heat| heat::map(heat, false, seconds)).unwrap_or_default();
         let why = group::processes(&self.group) + &map;
         if !why.is_empty() {
             body += &section("Why: which memory, and when", &why);
@@ -117,7 +119,8 @@ impl Html for Page {
         if !sure.is_empty() {
             body += &section("How sure", &sure);
         }
-        let details = answer(machine::sizes) + &provenance(&[]);
+        let texts = self.answer.as_ref().map(machine::provenance).unwrap_or_default();
+        let details = answer(machine::sizes) + &provenance(&texts);
         body += &format!("<section class=\"details\"><h2>Details</h2>{details}</section>");
         let name = self.answer.as_ref().map(|answer| answer.program.clone()).unwrap_or_default();
         let data = json!({ "advice": [], "here": self.answer.iter().collect::<Vec<_>>(), "runs": [] });

@@ -65,6 +65,15 @@ impl Axis {
     }
 }
 
+/// What a title says of a logarithmic axis.
+fn kind(log: bool) -> &'static str {
+    if log {
+        " (logarithmic)"
+    } else {
+        ""
+    }
+}
+
 /// A number with three digits, short enough for an axis.
 pub fn short(value: f64) -> String {
     let decimals = match value.abs() {
@@ -106,17 +115,23 @@ impl Plot {
                 }
             }
         }
-        let _ = writeln!(out, "{:>10}", self.y);
+        let _ = writeln!(out, "{:>10}{}", self.y, kind(self.log_y));
+        let mut last = String::new();
         for (row, line) in grid.iter().enumerate() {
             let place = 1.0 - row as f64 / (height - 1) as f64;
             let label = if row % 4 == 0 || row == height - 1 { short(y_axis.value(place)) } else { String::new() };
+            // Values that are the same to three digits have one tick.
+            let label = if label == last { String::new() } else { label };
+            last = if label.is_empty() { last } else { label.clone() };
             let _ = writeln!(out, "{label:>10} │{}", line.iter().collect::<String>().trim_end());
         }
         let _ = writeln!(out, "{:>10} └{}", "", "─".repeat(width));
-        let (low, high) = (short(x_axis.low), short(x_axis.high));
-        let middle = short(x_axis.value(0.5));
-        let gap = (width.saturating_sub(low.len() + middle.len() + high.len())) / 2;
-        let _ = writeln!(out, "{:>12}{low}{:gap$}{middle}{:gap$}{high}  {}", "", "", "", self.x);
+        // A line of its own: one that is too long for the page would be wrapped, and its ticks would move.
+        let (low, middle, high) = (short(x_axis.low), short(x_axis.value(0.5)), short(x_axis.high));
+        let (left, right) = (width / 2 - middle.len() / 2, width - width / 2 + middle.len() / 2);
+        let (left, right) = (left - low.len(), right - middle.len());
+        let _ = writeln!(out, "{:>12}{low}{:left$}{middle}{high:>right$}", "", "");
+        let _ = writeln!(out, "{:>12}{}{}", "", self.x, kind(self.log_x));
         for (i, series) in self.series.iter().enumerate() {
             let _ = writeln!(out, "{:>12}{} {}", "", MARKS[i % MARKS.len()], series.name);
         }
@@ -230,6 +245,8 @@ mod tests {
         let text = plot.text(21, 5);
         let rows: Vec<&str> = text.lines().filter_map(|l| l.split_once('│').map(|p| p.1)).collect();
         assert_eq!(rows, ["o", "", "          o", "", "                    o"]);
+        // The ticks stand at the left, in the middle and at the right of 21 columns, below the line.
+        assert!(text.contains("\n            1         2         4\n            x (logarithmic)\n"), "{text}");
         assert!(plot.svg().contains("<polyline"));
     }
 

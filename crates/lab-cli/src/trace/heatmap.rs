@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use coldframe_plots::png::png;
 use coldframe_sheet::quantity::human_count;
+use coldframe_show::html::heat::picture;
 use coldframe_store::heat::{heat, Heat, PAGE};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,21 +17,21 @@ use crate::output;
 #[command(after_help = "\
 Examples:
   coldframe-lab trace heatmap chess.parquet
-  coldframe-lab trace heatmap chess.parquet -o chess.png --columns 1200 --rows 800
+  coldframe-lab trace heatmap chess.parquet -o chess.svg --columns 400 --rows 200
 
-Addresses grow upwards and time grows to the right. Untouched memory is left out. Reads and fetches are blue, writes \
-are red; brighter means more. A grey line marks the begin of a phase: most pages of that column were not in the column \
-before.")]
+Addresses grow upwards and time grows to the right. Untouched memory is left out. In the picture what is mostly read is \
+blue, what is mostly written red; darker means more. In the terminal `|` marks the begin of a phase: most pages of that \
+column were not in the column before.")]
 pub struct Args {
     /// The trace.
     trace: PathBuf,
-    /// The picture to write (PNG). Without it, the map is drawn in the terminal.
+    /// The picture to write (SVG). Without it, the map is drawn in the terminal.
     #[arg(short)]
     output: Option<PathBuf>,
-    /// Columns of the map [default: as many as fit, in a picture 800].
+    /// Columns of the map [default: as many as fit, in a picture 240].
     #[arg(long)]
     columns: Option<usize>,
-    /// Rows of the map [default: 24, in a picture 600].
+    /// Rows of the map [default: 24, in a picture 120].
     #[arg(long)]
     rows: Option<usize>,
     /// How to print the numbers.
@@ -52,7 +52,7 @@ pub struct HeatMap<'a> {
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
-    let (columns, rows) = if args.output.is_some() { (800, 600) } else { (output::width().min(WIDEST) - LABEL, 24) };
+    let (columns, rows) = if args.output.is_some() { (240, 120) } else { (output::width().min(WIDEST) - LABEL, 24) };
     let heat = heat(&args.trace, args.rows.unwrap_or(rows), args.columns.unwrap_or(columns))?;
     if let Some(path) = &args.output {
         let write = std::fs::write(path, picture(&heat));
@@ -86,16 +86,6 @@ fn bright(count: u64, most: u64) -> u8 {
         0 => 0,
         _ => 60 + (195.0 * part) as u8,
     }
-}
-
-fn picture(heat: &Heat) -> Vec<u8> {
-    let most = heat.reads.iter().chain(&heat.writes).max().copied().unwrap_or(0);
-    png(heat.columns as u32, heat.rows as u32, |x, y| {
-        let cell = (heat.rows - 1 - y as usize) * heat.columns + x as usize;
-        let (red, blue) = (bright(heat.writes[cell], most), bright(heat.reads[cell], most));
-        let line = if x > 0 && heat.phases.contains(&(x as usize)) { 90 } else { 0 };
-        [red.max(line), line.max(red.min(blue) / 2), blue.max(line)]
-    })
 }
 
 fn terminal(heat: &Heat) -> String {

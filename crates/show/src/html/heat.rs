@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use coldframe_sheet::quantity::{human_count, human_size};
+use coldframe_sheet::quantity::{human_seconds, human_size};
 use coldframe_store::heat::{Heat, PAGE};
+use serde_json::json;
 
 /// Degrees of darkness.
 const DEGREES: [f64; 5] = [0.2, 0.4, 0.6, 0.8, 1.0];
@@ -25,9 +26,8 @@ pub fn cells(rows: usize, columns: usize, is: impl Fn(usize, usize) -> bool) -> 
     path
 }
 
-/// The map, with its axes, and the working set below it.
-/// `whole`: every reference is in the trace, so that bytes touched can be told.
-pub fn map(heat: &Heat, whole: bool) -> String {
+/// The touched cells: blue where they are mostly read, red where mostly written, darker with more touches.
+fn touched(heat: &Heat) -> String {
     let (rows, columns) = (heat.rows, heat.columns);
     let most = heat.reads.iter().zip(&heat.writes).map(|(r, w)| r + w).max().unwrap_or(1).max(1) as f64;
     let degree = |at: usize| {
@@ -45,28 +45,51 @@ pub fn map(heat: &Heat, whole: bool) -> String {
             let _ = write!(paths, "<path class=\"{class}\" opacity=\"{strength}\" d=\"{path}\"/>");
         }
     }
-    let caption: String = (0..rows).map(|row| stretch(heat, row)).collect();
+    paths
+}
+
+/// The map, with its axes, and the working set below it. The script says what is under the pointer or in a marked part.
+/// `whole`: every reference is in the trace, so that bytes touched can be told; `seconds`: how long it took, if that is known.
+pub fn map(heat: &Heat, whole: bool, seconds: Option<f64>) -> String {
+    let (rows, columns, paths) = (heat.rows, heat.columns, touched(heat));
     let low = heat.addresses.first().copied().unwrap_or(0);
     let high = heat.addresses.last().copied().unwrap_or(0);
+    let cells = json!({ "rows": rows, "columns": columns, "addresses": heat.addresses, "reads": heat.reads, "writes": heat.writes, "seconds": seconds });
+    let [from, middle, to] = times(seconds);
     format!(
         "<h3>Memory touched over the run</h3><div class=\"heat\"><p class=\"ends\"><span>{high:#x}</span><span>{low:#x}</span></p>\
-         <svg class=\"map\" viewBox=\"0 0 {columns} {rows}\" preserveAspectRatio=\"none\" role=\"img\" \
-         aria-label=\"memory touched, address upwards, time to the right\">{paths}{caption}</svg>{}{TIME}</div>\
+         <svg class=\"map\" tabindex=\"0\" viewBox=\"0 0 {columns} {rows}\" preserveAspectRatio=\"none\" role=\"img\" \
+         aria-label=\"memory touched, address upwards, time to the right\">{paths}<rect class=\"marked\"/></svg>\
+         <script type=\"application/json\" class=\"cells\">{cells}</script>{}\
+         <p class=\"ticks\"><span>{from}</span><span>{middle}</span><span>{to}</span></p></div>\
+         <p class=\"readout\" aria-live=\"polite\">Point at the map, or mark a part of it.</p>\
          <p class=\"legend\"><span class=\"key\"><i class=\"read\"></i>mostly read</span><span class=\"key\"><i class=\"written\"></i>mostly written</span>\
          <span class=\"key\">darker: touched more often; memory never touched is left out</span></p>",
         working_set(heat, whole),
     )
 }
 
-const TIME: &str = "<p class=\"ticks\"><span>start</span><span>middle of the run</span><span>end</span></p>";
+/// Begin, middle and end of the time axis.
+fn times(seconds: Option<f64>) -> [String; 3] {
+    match seconds {
+        Some(seconds) => ["0 s".into(), human_seconds(seconds / 2.0), human_seconds(seconds)],
+        None => ["start", "middle of the run", "end"].map(String::from),
+    }
+}
 
-/// The text about a row of the map.
-fn stretch(heat: &Heat, row: usize) -> String {
-    let of = |all: &[u64]| human_count(all.iter().skip(row * heat.columns).take(heat.columns).sum());
-    let (from, y) = (heat.addresses.get(row).copied().unwrap_or(0), heat.rows - 1 - row);
-    let (reads, writes) = (of(&heat.reads), of(&heat.writes));
-    let title = format!("from {from:#x}: {reads} reads, {writes} writes");
-    format!("<rect class=\"row\" y=\"{y}\" width=\"{}\" height=\"1\"><title>{title}</title></rect>", heat.columns)
+/// The map as a picture of its own.
+pub fn picture(heat: &Heat) -> String {
+    let (rows, columns, cells) = (heat.rows, heat.columns, touched(heat));
+    let (low, high) = (heat.addresses.first().unwrap_or(&0), heat.addresses.last().unwrap_or(&0));
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 800 400\" font-family=\"sans-serif\" font-size=\"12\">\n\
+         <style>.read{{fill:#1b6ca8}}.written{{fill:#d1495b}}</style><rect width=\"800\" height=\"400\" fill=\"white\"/>\n\
+         <text x=\"134\" y=\"30\" text-anchor=\"end\">{high:#x}</text><text x=\"134\" y=\"340\" text-anchor=\"end\">{low:#x}</text>\
+         <text x=\"140\" y=\"358\">start</text><text x=\"780\" y=\"358\" text-anchor=\"end\">end of the trace</text>\
+         <text x=\"140\" y=\"385\">blue: mostly read, red: mostly written, darker: more often; memory never touched is left out</text>\n\
+         <svg x=\"140\" y=\"20\" width=\"640\" height=\"320\" viewBox=\"0 0 {columns} {rows}\" preserveAspectRatio=\"none\">{cells}</svg>\
+         <rect x=\"140\" y=\"20\" width=\"640\" height=\"320\" fill=\"none\" stroke=\"#888\"/>\n</svg>\n"
+    )
 }
 
 /// Memory touched in each stretch of the run; empty where there are too few stretches.

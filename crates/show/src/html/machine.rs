@@ -4,9 +4,11 @@ use coldframe_sheet::quantity::{human_seconds, human_size, ram_size};
 
 use crate::html::chart::{charts, Chart, Line, Mark, Point};
 use crate::html::words::{count, folded, list, note, table, Row, Unit};
-use crate::machine_answer::range;
+use crate::machine_answer::{as_root, how_to_run, range};
 use crate::plot::escape;
-use coldframe_answer::{Answer, By, Known, Measured, Point as Size};
+use coldframe_answer::{Answer, By, Known, Measured, Point as Size, Recorded};
+
+use crate::squeezed::limits;
 
 /// The answer in a sentence, how to run it so, and the chart.
 pub fn answer(answer: &Answer) -> String {
@@ -19,7 +21,20 @@ pub fn answer(answer: &Answer) -> String {
         true => charts(&[chart]) + &note(&label),
         false => charts(&[chart]),
     };
-    headline(answer) + &command(answer) + &drawn
+    headline(answer) + &note(&origin(answer)) + &command(answer) + &drawn + "<div id=\"measured\"></div>"
+}
+
+/// What was measured, when and where.
+fn origin(answer: &Answer) -> String {
+    let words = answer.command.as_deref().unwrap_or(&answer.program);
+    let origin = if answer.origin.is_empty() { String::new() } else { format!("; {}", answer.origin) };
+    format!("{words}{origin}; coldframe {}", answer.version)
+}
+
+/// What the fold holds: the source of the numbers, and the configuration.
+pub fn provenance(answer: &Answer) -> Vec<String> {
+    let config = answer.recorded().and_then(Recorded::config);
+    [origin(answer), answer.measured.clone()].into_iter().chain(config).filter(|text| !text.is_empty()).collect()
 }
 
 /// The basis of the answer.
@@ -64,9 +79,14 @@ fn headline(answer: &Answer) -> String {
 /// How to run it so, and what comes on top.
 fn command(answer: &Answer) -> String {
     let words = escape(answer.command.as_deref().unwrap_or(&answer.program));
-    let run = match answer.ram_bytes.filter(|_| answer.by != Some(By::Plain)) {
-        Some(ram) => format!("<p><code>coldframe run --ram {} -- {words}</code></p>", ram_size(ram)),
-        None => format!("<p><code>{words}</code></p>"),
+    let how = how_to_run(answer).map(|how| (as_root(&how), how));
+    let run = match (how, answer.ram_bytes) {
+        (Some(((sudo, user), how)), Some(ram)) => format!(
+            "<p><code class=\"copy\">{sudo}coldframe run {how} -- {user}{words}</code></p><details><summary>For systemd, compose and \
+             Kubernetes, with all that is not paged</summary><pre class=\"copy\">{}</pre></details>",
+            limits(answer.in_all(ram), answer.in_all(answer.needed_bytes))
+        ),
+        _ => format!("<p><code class=\"copy\">{words}</code></p>"),
     };
     match answer.not_paged_bytes {
         0 => run,

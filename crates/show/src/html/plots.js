@@ -6,7 +6,7 @@ const css = (name) => getComputedStyle(document.documentElement).getPropertyValu
 const three = (v) => String(+v.toPrecision(3));
 const units = (v, of) => { const [by, unit] = of.find(([by]) => v >= by) ?? of[of.length - 1]; return three(v / by) + " " + unit; };
 const bytes = (v) => units(v, [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]]);
-const seconds = (v) => v === 0 ? "0" : units(v, [[3600, "h"], [100, "s"], [1, "s"], [1e-3, "ms"], [1e-6, "us"], [1e-9, "ns"]]);
+const seconds = (v) => v === 0 ? "0" : units(v, [[3600, "h"], [60, "min"], [1, "s"], [1e-3, "ms"], [1e-6, "us"], [1e-9, "ns"]]);
 const shown = { s: seconds, "": three };
 
 // Every second, third, ... so that they are few enough.
@@ -21,12 +21,17 @@ function sizes(low, high, most) {
   const all = [[1], [1, 1.5], [1, 1.25, 1.5, 1.75], [1, 1.125, 1.25, 1.375, 1.5, 1.625, 1.75, 1.875]].map(of);
   return thinned(all.find((values) => values.length >= 4) ?? all[3], most);
 }
-function tens(low, high, most) {
+// 1, 2 and 5 in each power of ten of the unit: of seconds up to 50 s, of minutes up to 20 min, of hours from there on.
+function tens(unit, low, high) {
   const all = [];
-  for (let p = Math.floor(Math.log10(low)); p <= Math.log10(high); p++) for (const m of [1, 2, 5]) all.push(m * 10 ** p);
-  const within = all.filter((v) => v >= low && v <= high);
-  return within.length <= most ? within : thinned(within.filter((v) => Math.abs(Math.log10(v) % 1) < 1e-9), most);
+  for (let p = -9; p <= 12; p++) for (const m of [1, 2, 5]) all.push(m * 10 ** p);
+  if (unit !== "s") return all.filter((v) => v >= low && v <= high);
+  const [minutes, hours] = [60, 3600].map((by) => all.filter((v) => v >= 1).map((v) => v * by));
+  return [...all.filter((v) => v < 60), ...minutes.filter((v) => v < 1800), ...hours].filter((v) => v >= low && v <= high);
 }
+// Few ticks of a logarithmic axis, and the steps of a linear one.
+const logarithmic = (unit, low, high, most) => thinned(tens(unit, low, high), most);
+const steps = (unit) => tens(unit, 1e-9, 1e9);
 
 // Columns of all lines over all sizes, and below and above each line that has a span.
 function columns(spec) {
@@ -97,7 +102,7 @@ function options(figure, spec, made, width) {
   const axes = [{ ...axis, label: spec.x, labelSize: 24, labelFont: axis.font, size: 30, filter: (u, all) => all,
     splits: (u, i, min, max) => sizes(min, max, room(u)), values: (u, all) => all.map(bytes) },
   { ...axis, size: 68, filter: (u, all) => all, values: (u, all) => all.map(show),
-    ...(spec.log ? { splits: (u, i, min, max) => tens(min, max, 9) } : {}) }];
+    ...(spec.log ? { splits: (u, i, min, max) => logarithmic(spec.unit, min, max, 9) } : { incrs: steps(spec.unit) }) }];
   const ends = [made.xs[0], made.xs[made.xs.length - 1]], wide = Math.max(1.02, (ends[1] / ends[0]) ** 0.04);
   return { width, height: Math.round(Math.min(420, Math.max(260, width * 0.5))), axes, bands: made.bands, series: made.series,
     legend: { show: false }, cursor: { drag: { x: false, y: false }, y: false },
@@ -149,7 +154,6 @@ function hide(figure) {
   const { u } = plots.get(figure) ?? {};
   const off = [...figure.closest(".charts")?.querySelectorAll(".legend button.off") ?? []].map((one) => Number(one.dataset.line));
   u?.series.forEach((series, i) => i && u.setSeries(i, { show: !off.includes(series.line) }));
-  for (const g of figure.querySelectorAll("g[data-line]")) g.classList.toggle("off", off.includes(Number(g.dataset.line)));
 }
 
 const figures = [...document.querySelectorAll("figure")];
