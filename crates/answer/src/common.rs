@@ -1,5 +1,6 @@
 //! What every answer about a program has.
 
+use coldframe_proc::Tree;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,9 @@ pub struct Common {
     pub kind: String,
     /// `here`: this machine.
     pub device: String,
+    /// When, on which host and kernel it was measured; empty: not known.
+    #[serde(default)]
+    pub origin: String,
     /// The program's name.
     pub program: String,
     /// Its command line.
@@ -86,6 +90,7 @@ impl Common {
             version: env!("CARGO_PKG_VERSION").into(),
             kind: "advice".into(),
             device: DEVICE.into(),
+            origin: origin(&Tree::machine()),
             ..Common::default()
         }
     }
@@ -111,6 +116,11 @@ impl Common {
         near.map_or(ram, |near| (near.together_bytes as f64 / near.ram_bytes.max(1) as f64 * ram as f64) as u64)
     }
 
+    /// RAM in all of a run with this size: with what is not paged, and of all processes.
+    pub fn in_all(&self, ram: u64) -> u64 {
+        self.together(ram).max(ram) + self.not_paged_bytes
+    }
+
     /// What is known of a size with the recommended pager, or else with the other one: measured, or else predicted.
     pub fn known(&self, ram: u64) -> Option<Known> {
         let count = |run: &&Measured| run.failed.is_none();
@@ -129,6 +139,13 @@ impl Common {
         });
         measured.or_else(|| self.at(ram).map(Known::predicted))
     }
+}
+
+/// `2026-11-27, host web-1, Linux 6.18.44, 2 CPUs`.
+fn origin(tree: &Tree) -> String {
+    let (host, kernel) = (tree.text("/proc/sys/kernel/hostname"), tree.kernel_release());
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("{}, host {}, Linux {kernel}, {processors} CPUs", coldframe_costs::today(), host.trim())
 }
 
 /// What is known of a size of RAM.
@@ -170,7 +187,14 @@ impl Known {
 
 /// The name of a command line's program.
 pub(crate) fn program(command: Option<&str>) -> String {
-    let first = command.and_then(|words| words.split_whitespace().next()).unwrap_or("the program");
-    // A shell's quotes around a word are not part of it.
-    first.rsplit('/').next().unwrap_or(first).trim_matches('\'').into()
+    let words = command.and_then(shlex::split).unwrap_or_default();
+    let name = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();
+    match &words[..] {
+        // What a shell runs is the program.
+        [shell, option, script, ..] if option == "-c" && ["sh", "bash", "dash"].contains(&name(shell).as_str()) => {
+            name(script.split_whitespace().next().unwrap_or(shell))
+        }
+        [first, ..] => name(first),
+        [] => "the program".into(),
+    }
 }

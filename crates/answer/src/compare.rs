@@ -1,6 +1,7 @@
 //! One program in less RAM, each way that this machine can give: our pager, the kernel's swap on a file, on zram,
 //! behind zswap.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -59,11 +60,14 @@ pub fn compare(of: &Comparison, listener: &dyn Listener) -> Result<Compared, Ans
     let folder = folder.map_err(|e| AnswerError::new(5, format!("no folder for swap files: {e}; {remedy}")))?;
     let (signals, streams) = (Signals::catch()?, Streams::new()?);
     let bench = Bench { program: of.command, folder: folder.path(), streams: &streams, signals: &signals };
-    let runs = Runs { bench, listener };
     let (ways, left_out) = ways(of.command, folder.path(), &backing, of.backing.is_some());
     let Some(first_way) = ways.first() else { return Err(AnswerError::new(4, left_out.join("; "))) };
+    // The plain runs, the run that shows how much memory there is, and all others.
+    let all = of.runs as usize * (1 + of.ram.len() * ways.len()) + 1;
+    let runs = Runs { bench, listener, all, begun: Cell::new(0) };
     let first = runs.plain()?;
     let expected = first.output;
+    listener.note(&format!("coldframe: {all} runs take {:.0} s or more\n", all as f64 * first.seconds));
     let patience = of.max_time.unwrap_or(Duration::from_secs(10) + 10 * Duration::from_secs_f64(first.seconds));
     let memory_bytes = runs.memory(first_way, patience)?;
     let sizes = of.ram.iter().map(|text| size(text, memory_bytes)).collect::<Result<Vec<_>, _>>()?;
@@ -177,16 +181,25 @@ fn size(text: &str, memory: u64) -> Result<u64, AnswerError> {
 struct Runs<'a> {
     bench: Bench<'a>,
     listener: &'a dyn Listener,
+    /// The number of all runs, and of those that have begun.
+    all: usize,
+    begun: Cell<usize>,
 }
 
 impl Runs<'_> {
+    fn note(&self, words: &str) {
+        self.begun.set(self.begun.get() + 1);
+        self.listener.note(&format!("coldframe: run {} of {}: {words}\n", self.begun.get(), self.all));
+    }
+
     fn plain(&self) -> Result<Ran, AnswerError> {
-        self.listener.note("coldframe: plain\n");
+        self.note("plain");
         self.bench.plain(None)
     }
 
     /// Bytes of memory that can leave: measured with a pager that lets all of it stay.
     fn memory(&self, way: &Way, patience: Duration) -> Result<u64, AnswerError> {
+        self.note(&format!("{} with all of its memory", way.name));
         let (ran, run) = self.bench.paged(way.paging(), ALL, patience)?;
         if ran.too_long {
             let message = format!("{}: with all of its memory it took too long; give more --max-time", way.name);
@@ -202,7 +215,7 @@ impl Runs<'_> {
     }
 
     fn paged(&self, way: &Way, ram: u64, patience: Duration) -> Result<Ran, AnswerError> {
-        self.listener.note(&format!("coldframe: {} in {}\n", way.name, ram_size(ram)));
+        self.note(&format!("{} in {}", way.name, ram_size(ram)));
         Ok(self.bench.paged(way.paging(), ram, patience)?.0)
     }
 }

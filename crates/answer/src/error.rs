@@ -40,6 +40,9 @@ pub enum AnswerError {
         "nothing was recorded: {0}; give a program that works on data, or record its code and stack with --level page"
     )]
     Unserved(String),
+    /// The program takes so little memory that no size of RAM is less.
+    #[error("{0}")]
+    Nothing(String),
     /// Anything else.
     #[error("{message}")]
     Other {
@@ -73,6 +76,7 @@ impl AnswerError {
             AnswerError::Process(error) => error.code(),
             AnswerError::Program(error) => error.code(),
             AnswerError::Unserved(_) => 3,
+            AnswerError::Nothing(_) => 1,
             AnswerError::Other { code, .. } => *code,
         }
     }

@@ -50,7 +50,8 @@ impl Machine {
     /// As [`answer`]; the heap is so small that there is nothing to save.
     pub fn about(&self, reading: &Reading, limits: &Limits) -> Result<Recorded, AnswerError> {
         if let Some(facts) = &reading.provenance.program {
-            nothing_to_save(facts.managed_bytes)?;
+            let command = reading.provenance.command.as_deref().unwrap_or_default();
+            nothing_to_save(command, facts.exit, facts.managed_bytes)?;
         }
         self.priced(reading, limits)
     }

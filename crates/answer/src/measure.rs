@@ -16,7 +16,8 @@ use crate::kinds::Answer;
 use crate::listener::Listener;
 use crate::machine::Machine;
 use crate::pager::Pager;
-use crate::program::{binary, default_backing, pageable};
+use crate::prices::swap_file;
+use crate::program::{binary, default_backing, line, pageable};
 use crate::record::{served, Order, PATIENCE};
 use crate::streams::Streams;
 use crate::trials::{once, By, First, Trials};
@@ -79,6 +80,7 @@ impl Measuring<'_> {
             patience: PATIENCE,
             max_time: self.limits.time,
             streams,
+            listener: Some(self.listener),
             ..Order::default()
         };
         let recording = match served(&order, &trace)? {
@@ -89,12 +91,13 @@ impl Measuring<'_> {
                 return self.watched(&why);
             }
         };
-        nothing_to_save(recording.managed_bytes)?;
+        nothing_to_save(&line(self.command), recording.status, recording.managed_bytes)?;
         let status = recording.status.filter(|_| recording.limit.is_none());
         let left = (!recording.processes_left.is_empty()).then_some("it has gone to the background");
         let first = Run { seconds: recording.seconds, status: status.map(|status| status as u8), once: left };
         let mut shown = (None, Vec::new());
         let answered = |seconds: Option<f64>| {
+            self.listener.progress(0, None, "computing its time in less RAM");
             let reading = Reading::read(&trace, seconds, Some(MAP))?;
             let mut answer = machine.about(&reading, self.limits)?;
             answer.common.not_paged = recording.not_paged.clone();
@@ -148,7 +151,7 @@ impl Measuring<'_> {
         let common = answer.common_mut();
         common.runs = trials.measured;
         // A swap file of these runs is gone; the user makes another one.
-        let own = default_backing().join("coldframe.swap").display().to_string();
+        let own = swap_file();
         let made = folder.path().display().to_string();
         let gone = |swap: &&mut String| swap.starts_with(&made);
         common.runs.iter_mut().filter_map(|run| run.swap.as_mut()).filter(gone).for_each(|swap| swap.clone_from(&own));

@@ -18,9 +18,14 @@ pub fn prices() -> Result<Vec<Price>, AnswerError> {
         return Ok(known);
     }
     let fault = page_read(&backing)?;
-    let source = format!("4 KiB read from the disk of {}, measured now", backing.display());
-    let make = swap_is_compressed().is_none().then(|| "FILE".to_string());
+    let source = format!("the disk of {}, measured now", backing.display());
+    let make = swap_is_compressed().is_none().then(swap_file);
     Ok(vec![Price { fault, ahead: fault, kind: "disk".into(), compressed: false, make, source }])
+}
+
+/// A swap file that the user can make.
+pub(crate) fn swap_file() -> String {
+    default_backing().join("coldframe.swap").display().to_string()
 }
 
 /// The prices of a page from the swap that is on: as this machine is known, or measured now. If none is on, those of
@@ -30,7 +35,7 @@ pub fn swaps() -> Vec<Price> {
     let cost = |key: &'static str| sheet.as_ref().and_then(|sheet| sheet.cost(key).ok());
     let price = |compressed, fault, ahead, when: &str| {
         let zram = SwapKind::Zram.to_string();
-        let (kind, new) = if compressed { (zram.clone(), zram) } else { ("disk".into(), "FILE".into()) };
+        let (kind, new) = if compressed { (zram.clone(), zram) } else { ("disk".into(), swap_file()) };
         let source = format!("the kernel's swap on {kind}, {when}");
         Price { fault, ahead, kind, compressed, make: on.is_none().then_some(new), source }
     };

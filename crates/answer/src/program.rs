@@ -144,6 +144,11 @@ fn from_program(library: &Path) -> OsString {
     OsString::from_iter([OsStr::new(&root), library.as_os_str()])
 }
 
+/// Whether this user may make swap.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
 /// The command as it is.
 pub fn plain(command: &[OsString]) -> Command {
     let mut process = Command::new(&command[0]);

@@ -27,6 +27,7 @@ use serde::Serialize;
 use crate::awake;
 use crate::child::{Care, Child, Ended, Signals, Why};
 use crate::error::AnswerError;
+use crate::listener::Listener;
 use crate::not_paged::NotPaged;
 use crate::program::{self, default_backing, line, pageable, with_pager};
 use crate::raw;
@@ -109,6 +110,8 @@ pub struct Order<'a> {
     pub max_time: Option<Duration>,
     /// The streams of further runs, if there will be some.
     pub streams: Option<&'a Streams>,
+    /// Who hears how far it is.
+    pub listener: Option<&'a dyn Listener>,
 }
 
 /// The patience of a user who waits for an answer, in nanoseconds. Most programs take a small part of it
@@ -178,10 +181,17 @@ fn ran(order: &Order, out: &Path) -> Result<Ran, AnswerError> {
     let look = || {
         looks.note(started);
         order.streams.iter().for_each(|streams| streams.look(id));
+        let Some(listener) = order.listener else { return };
+        // An interactive program has the terminal for itself.
+        match order.streams.is_some_and(Streams::is_interactive) {
+            true => listener.finish(),
+            false => listener.progress(0, None, "recording it"),
+        }
     };
     let ended = child.wait(&Care { deadline, others: &others, look: &look, ..Care::that_ends(&signals) })?;
     let worked = Tree::machine().busy_seconds().zip(before).map(|(after, before)| after - before);
     let seconds = ended.at.duration_since(started).as_secs_f64();
+    order.listener.iter().for_each(|listener| listener.progress(0, None, "reading the recording"));
     let rests = looks.noted.into_inner().unwrap_or_default().rests;
     Ok(Ran { seconds, folder, native_seconds, worked, ended, rests })
 }

@@ -97,7 +97,7 @@ impl Recorded {
     /// The assumptions of the answer, the most important first.
     fn rests_on(&self, rows: &Rows) -> Vec<String> {
         let mut notes = Vec::from_iter(
-            (!self.common.measured.is_empty()).then(|| format!("the costs of paging were {}", self.common.measured)),
+            (!self.common.measured.is_empty()).then(|| format!("The costs of paging were {}", self.common.measured)),
         );
         let threads = rows.processes.iter().map(|process| process.threads).max().unwrap_or(1);
         if threads > 1 {
@@ -115,12 +115,12 @@ impl Recorded {
             ));
         }
         if self.window_pages > 0 {
-            notes.push(format!("below {} these are lower bounds", human_size(self.common.covered_bytes)));
+            notes.push(format!("Below {} it may take longer", human_size(self.common.covered_bytes)));
         }
         if let Some(inferred) = rows.inferred {
             notes.push(inferred.into());
         }
-        notes.push("pages that are loaded for reading and then written with the same bytes count as clean".into());
+        notes.push("Pages that are loaded for reading and then written with the same bytes count as clean".into());
         notes
     }
 

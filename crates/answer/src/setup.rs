@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{chown, PermissionsExt};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::awake;
 use crate::error::AnswerError;
@@ -38,6 +38,9 @@ pub fn setup(user: Option<String>, undone: bool, say: &dyn Fn(&str)) -> Result<(
 }
 
 fn install(user: Option<String>, say: &dyn Fn(&str)) -> Result<(), AnswerError> {
+    if let Some(user) = user.as_ref().filter(|user| !exists(user)) {
+        return Err(AnswerError::usage(format!("--user {user}: there is no such user; nothing was changed")));
+    }
     if !Path::new(DEVICE).exists() {
         let message = format!("{DEVICE} is not there: this kernel is older than Linux 6.1 or has no CONFIG_USERFAULTFD, or a container hides it (docker run --device {DEVICE})");
         return Err(AnswerError::new(4, message));
@@ -90,6 +93,12 @@ fn give(gid: u32, mode: u32) -> Result<(), AnswerError> {
         written(device, done.and_then(|()| fs::set_permissions(device, fs::Permissions::from_mode(mode))))?;
     }
     Ok(())
+}
+
+/// Whether there is such a user, in /etc/passwd or in a directory of users.
+fn exists(user: &str) -> bool {
+    let known = Command::new("id").args(["-u", "--", user]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    known.is_ok_and(|status| status.success())
 }
 
 fn group() -> Option<u32> {

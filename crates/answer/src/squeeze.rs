@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use coldframe_kernel::{group_of, Guard, KernelError, Squeeze, SwapKind, SwapSpace, Tree, Version};
-pub use coldframe_kernel::{End, Step};
+use coldframe_kernel::{group_of, process_of, Guard, KernelError, Squeeze, SwapKind, SwapSpace, Tree, Version};
+pub use coldframe_kernel::{End, Step, PART};
 use coldframe_sheet::quantity::human_size;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -92,7 +92,8 @@ pub fn squeeze(order: &Order, listener: &dyn Listener, words: fn(&Step) -> Strin
         return Err(AnswerError::usage(message));
     }
     let tree = Tree::machine();
-    let group = group_of(&tree, order.name)?;
+    let group = group_of(&tree, order.name)
+        .or_else(|error| group_of(&tree, &process_of(&tree, order.name, error)?.to_string()))?;
     let kind = order.swap.map(SwapKind::parse);
     kind.as_ref().map_or(Ok(()), |kind| swappable(&tree, kind))?;
     let mut squeeze = Squeeze::new(&tree, group, kind.as_ref().map_or(0, |kind| kind.size(&tree, None)))?;
@@ -144,6 +145,12 @@ impl Squeezed {
         }
     }
 
+    /// Steps and seconds until a quarter of its memory is left, which few programs bear.
+    pub fn longest(&self) -> (u64, f64) {
+        let quarter = (0.25f64.ln() / (1.0 - 1.0 / PART as f64).ln()).ceil();
+        (quarter as u64, quarter * self.watch_seconds)
+    }
+
     /// Takes memory away until something ends it.
     fn take(
         &mut self,
@@ -153,14 +160,15 @@ impl Squeezed {
         words: fn(&Step) -> String,
     ) -> Result<(), AnswerError> {
         let signals = Signals::catch()?;
-        let most = order.max_stall_percent / 100.0;
+        let (most, (steps, seconds)) = (order.max_stall_percent / 100.0, self.longest());
+        listener.note(&format!("coldframe: up to {steps} steps, {seconds:.0} s; Ctrl-C ends it\n"));
         let end = loop {
             let step = match squeeze.watch(order.watch, most, || signals.came()) {
                 Ok(step) => step,
                 Err(end) => break end,
             };
             let stalled = step.stalled_percent > order.max_stall_percent;
-            listener.progress(self.steps.len() as u64, None, &words(&step));
+            listener.progress(self.steps.len() as u64 + 1, Some(steps), &words(&step));
             self.add(step, stalled);
             if stalled {
                 break End::Stall;

@@ -195,6 +195,11 @@ impl Streams {
         }
     }
 
+    /// Whether the first run reads from a terminal.
+    pub fn is_interactive(&self) -> bool {
+        self.interactive.load(Relaxed)
+    }
+
     /// The output of the first run, which has ended; `None`: it is not known.
     pub fn first_output(&self) -> Option<Output> {
         if let Some(reading) = lock(&self.reading).take() {
@@ -211,7 +216,7 @@ impl Streams {
     pub fn lost(&self) -> Option<&'static str> {
         match &self.source {
             Source::Pipe(kept) if kept.lost.load(Relaxed) => Some("it reads more input than could be kept"),
-            Source::Terminal(_) if self.interactive.load(Relaxed) => Some("it reads from the terminal"),
+            Source::Terminal(_) if self.is_interactive() => Some("it reads from the terminal"),
             _ => None,
         }
     }

@@ -1,4 +1,4 @@
-//! The counters of a program that our pager pages now.
+//! The counters of programs that our pager pages now.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -9,10 +9,17 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::AnswerError;
+use crate::program::line;
 
 /// A look at a run.
 #[derive(Serialize, JsonSchema)]
 pub struct Top {
+    /// A process of the run.
+    pub process: u32,
+    /// Its command line.
+    pub program: String,
+    /// Its user.
+    pub user: String,
     /// Seconds since the look before; null: totals.
     pub seconds: Option<f64>,
     /// The counters and times of all processes of the run.
@@ -27,29 +34,23 @@ pub struct Paged {
 }
 
 impl Paged {
-    /// The run of this process, or the only one.
+    /// The run of this process, by its number or name; or all runs.
     ///
     /// # Errors
-    /// There is none, or several.
-    pub fn find(pid: Option<u32>) -> Result<Paged, AnswerError> {
-        let (pid, path) = match pid {
-            Some(pid) => (
-                pid,
-                StatsFile::find(pid).ok_or_else(|| {
-                    AnswerError::new(
-                        3,
-                        format!("process {pid} is not paged by coldframe, has ended, or belongs to somebody else"),
-                    )
-                })?,
-            ),
-            None => only()?,
-        };
-        Ok(Paged { pid, stats: StatsFile::open(&path)? })
+    /// There is none.
+    pub fn find(name: Option<&str>) -> Result<Vec<Paged>, AnswerError> {
+        let open = |(pid, path): (u32, PathBuf)| Ok(Paged { pid, stats: StatsFile::open(&path)? });
+        let Some(name) = name else { return all()?.into_iter().map(open).collect() };
+        let pid = Tree::machine().named(name)?;
+        let gone = format!("process {pid} is not paged by coldframe, has ended, or belongs to somebody else");
+        Ok(vec![open((pid, StatsFile::find(pid).ok_or(AnswerError::new(3, gone))?))?])
     }
 
-    /// Its counters now.
-    pub fn look(&self) -> Snapshot {
-        self.stats.snapshot()
+    /// Its counters now; `seconds`: since the look before.
+    pub fn look(&self, seconds: Option<f64>) -> Top {
+        let process = Process::of(self.pid);
+        let (program, user) = (line(&process.command_line()), process.owner());
+        Top { process: self.pid, program, user, seconds, now: self.stats.snapshot() }
     }
 
     /// Whether it still runs.
@@ -58,20 +59,16 @@ impl Paged {
     }
 }
 
-/// The only run.
-fn only() -> Result<(u32, PathBuf), AnswerError> {
+/// All runs: a process of each, and its file.
+fn all() -> Result<Vec<(u32, PathBuf)>, AnswerError> {
     let (pids, own) = (Tree::machine().processes().into_iter(), std::process::id());
     let mut all: Vec<(u32, PathBuf)> =
         pids.filter(|pid| *pid != own).filter_map(|pid| Some((pid, StatsFile::find(pid)?))).collect();
     // All processes of a run have the same file.
     all.sort_unstable();
     all.dedup_by_key(|(_, path)| std::fs::metadata(path).ok().map(|m| m.ino()));
-    match all.len() {
-        0 => Err(AnswerError::new(3, "no process is paged by coldframe now; start one with `coldframe run`")),
-        1 => Ok(all.swap_remove(0)),
-        _ => {
-            let list: Vec<_> = all.iter().map(|(pid, _)| format!("{pid} ({})", Process::of(*pid).name())).collect();
-            Err(AnswerError::new(3, format!("several runs are under way; give one of {}", list.join(", "))))
-        }
+    match all.is_empty() {
+        true => Err(AnswerError::new(3, "no process is paged by coldframe now; start one with `coldframe run`")),
+        false => Ok(all),
     }
 }

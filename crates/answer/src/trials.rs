@@ -121,8 +121,6 @@ pub struct Trials<'a> {
     bench: &'a Bench<'a>,
     listener: &'a dyn Listener,
     first: First,
-    /// The start of the answer.
-    began: Instant,
     /// The end of all runs.
     until: Instant,
     limits: Limits,
@@ -164,10 +162,10 @@ impl<'a> Trials<'a> {
         let until = Instant::now() + Duration::from_secs_f64(budget(first.seconds));
         let (measured, remarks) = (Vec::new(), Vec::new());
         let limits = *limits;
-        let mut trials = Trials { bench, listener, first, began, until, limits, limit: 0.0, measured, remarks };
+        let mut trials = Trials { bench, listener, first, until, limits, limit: 0.0, measured, remarks };
         let mut plain = Measured::new(By::Plain, None, None);
         loop {
-            listener.progress(plain.runs.len() as u64, None, "running it alone");
+            listener.progress(0, None, "running it alone");
             let ran = match bench.plain(Some(trials.left())) {
                 Ok(ran) => ran,
                 Err(_) if bench.signals.came() => {
@@ -330,7 +328,7 @@ impl<'a> Trials<'a> {
         }
         let share = (left / SIZES as f64).min(PATIENT.1 * self.limit).max(PATIENT.0 * self.limit + LATE).min(left);
         let words = format!("running it in {}", coldframe_sheet::quantity::human_size(ram));
-        self.listener.progress(self.began.elapsed().as_secs(), None, &words);
+        self.listener.progress(0, None, &words);
         let (ran, _) = self.bench.paged(way, ram, Duration::from_secs_f64(share)).ok()?;
         all.failed = self.unlike(&ran);
         all.add(&ran);

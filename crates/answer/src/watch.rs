@@ -5,11 +5,12 @@ use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use coldframe_live::FRAMES_MIN;
-use coldframe_proc::{Process, Progress, Watch, Watched as Bits, PAGE};
+use coldframe_proc::{Process, Progress, Tree, Watch, Watched as Bits, PAGE};
 use coldframe_sheet::quantity::human_size;
 use rustix::thread::disable_transparent_huge_pages;
 
 use crate::child::{Care, Child, Ended, Signals, Why};
+use crate::common::program as program_of;
 use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::prices::prices;
@@ -46,8 +47,11 @@ pub fn program(
     let look = || streams.iter().for_each(|streams| streams.look(process));
     let bits = match Watch::of(process, true) {
         Ok(watch) => watch.run(&mut |progress| {
-            show(listener, progress, None);
             look();
+            match streams.is_some_and(Streams::is_interactive) {
+                true => listener.finish(),
+                false => show(listener, progress, None),
+            }
             child.look(&care)
         }),
         // A program that has ended by now has nothing to show.
@@ -88,11 +92,12 @@ impl Observed {
     }
 }
 
-/// Watches a process that runs, until the time is up or a signal comes.
+/// Watches a process that runs, by its number or name, until the time is up or a signal comes.
 ///
 /// # Errors
 /// It cannot be watched, or does not use enough memory.
-pub fn process(process: u32, limits: &Limits, listener: &dyn Listener) -> Result<Watched, AnswerError> {
+pub fn process(name: &str, limits: &Limits, listener: &dyn Listener) -> Result<Watched, AnswerError> {
+    let process = Tree::machine().named(name)?;
     let watch = Watch::of(process, false)?;
     let command = command_of(process);
     let signals = Signals::catch()?;
@@ -123,12 +128,12 @@ fn start(command: &[OsString], streams: Option<&Streams>) -> Result<Child, Answe
 fn show(listener: &dyn Listener, progress: Progress, all: Option<Duration>) {
     let heap = human_size(progress.heap_bytes);
     let seconds = progress.elapsed.as_secs();
-    listener.progress(seconds, all.map(|all| all.as_secs()), &format!("watching: {seconds} s, {heap} of heap"));
+    listener.progress(seconds, all.map(|all| all.as_secs()), &format!("watching it: {heap} of heap"));
 }
 
 fn answer(bits: &Bits, question: &BitsQuestion) -> Result<Watched, AnswerError> {
     let heap = bits.peak_pages as u64 * PAGE;
-    nothing_to_save(heap)?;
+    nothing_to_save(&question.command, question.exit, heap)?;
     if bits.covered == 0.0 {
         let heap = human_size(heap);
         let message = format!("too little was seen of its work to say what it needs of its heap of {heap}; watch it for longer, or when it has work to do");
@@ -137,15 +142,18 @@ fn answer(bits: &Bits, question: &BitsQuestion) -> Result<Watched, AnswerError> 
     Ok(Watched::of(bits, question))
 }
 
-/// Refuses a heap that no size of RAM is less than.
-pub(crate) fn nothing_to_save(heap: u64) -> Result<(), AnswerError> {
+/// Refuses a heap that no size of RAM is less than. `exit`: the exit code of the program, if it has ended by itself.
+pub(crate) fn nothing_to_save(command: &str, exit: Option<i32>, heap: u64) -> Result<(), AnswerError> {
     let least = FRAMES_MIN as u64 * PAGE;
     if heap > least {
         return Ok(());
     }
-    let (heap, least) = (human_size(heap), human_size(least));
-    let message = format!("its heap takes {heap}, and no --ram is less than {least}: there is nothing to save");
-    Err(AnswerError::new(1, message))
+    let (name, heap, least) = (program_of(Some(command)), human_size(heap), human_size(least));
+    let ended =
+        exit.filter(|code| *code != 0).map_or(String::new(), |code| format!(" ended with exit code {code} and"));
+    Err(AnswerError::Nothing(format!(
+        "{name}{ended} takes {heap} of heap, and no --ram is less than {least}: there is nothing to save."
+    )))
 }
 
 /// The command line of a process, as a shell reads it.

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::common::{program, Common};
-use crate::curve::{Point, THRASHES};
+use crate::curve::{round, round_up, Point, THRASHES};
 use crate::not_paged::NotPaged;
 use crate::stretches::{covered, faults, Faults};
 use crate::swap::{best, Price, Split};
@@ -122,9 +122,11 @@ fn bytes(pages: f64) -> u64 {
 }
 
 fn curve(watched: &Bits, own: f64, price: &Price, split: Split) -> Vec<Point> {
-    let needed = watched.peak_pages.ceil().max(FRAMES_MIN as f64);
-    let sizes = (0..=STEPS * HALVINGS).map(|i| needed * 0.5f64.powf(f64::from(i) / f64::from(STEPS)));
-    let mut sizes: Vec<u64> = sizes.map(|pages| (pages.round() as u64).max(FRAMES_MIN as u64)).collect();
+    let least = FRAMES_MIN as u64;
+    let needed = round_up(bytes(watched.peak_pages)).max(least * PAGE);
+    let smaller = (1..=STEPS * HALVINGS).map(|i| round(needed as f64 * 0.5f64.powf(f64::from(i) / f64::from(STEPS))));
+    let sizes = std::iter::once(needed).chain(smaller);
+    let mut sizes: Vec<u64> = sizes.map(|bytes| (bytes / PAGE).max(least)).collect();
     sizes.dedup();
     sizes.into_iter().map(|pages| point(watched, own, price, split, pages)).collect()
 }
@@ -157,10 +159,13 @@ fn rests_on(watched: &Bits, question: &BitsQuestion, price: &Price, split: Split
     let own = 100.0 * watched.own_seconds / watched.seconds.max(1e-9);
     let stretches = watched.stretches.len();
     let mut all = vec![
-        format!("about: from referenced bits in {stretches} stretches (LRU)"),
-        format!("a fault: {}", price.source),
-        format!("below {} these are lower bounds", human_size(bytes(split.ram(covered(&watched.stretches))))),
+        format!("An estimate from its pages' referenced bits, read {stretches} times"),
+        format!("Below {} it may take longer", human_size(bytes(split.ram(covered(&watched.stretches))))),
     ];
+    if !question.why.is_empty() {
+        all.push(format!("Not recorded: {}", question.why));
+    }
+    all.push(format!("A page that comes back costs what it takes from {}", price.source));
     if price.compressed {
         let guess = if watched.compressed.is_none() { ", a guess" } else { "" };
         all.push(format!("a page in zram takes {:.0} % of its size{guess}", 100.0 * split.share));
@@ -173,9 +178,6 @@ fn rests_on(watched: &Bits, question: &BitsQuestion, price: &Price, split: Split
     }
     if watched.processes > 1 {
         all.push(format!("{} processes, which share this RAM", watched.processes));
-    }
-    if !question.why.is_empty() {
-        all.push(format!("not recorded: {}", question.why));
     }
     all.push(format!("watching took {own:.1} %"));
     all

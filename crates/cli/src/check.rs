@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use coldframe_answer::check::{check, Check};
+use coldframe_answer::program::line;
 use coldframe_answer::Need;
 use coldframe_show::export::{self, Exported};
 use coldframe_show::html::Page;
@@ -70,6 +71,14 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
+/// The command line; of a shell that runs a script (`bash -c`), the script.
+fn case(command: &[OsString]) -> String {
+    match command {
+        [_, option, script] if option == "-c" => script.to_string_lossy().into_owned(),
+        _ => line(command),
+    }
+}
+
 impl Verb<Failure> for Args {
     fn run(self, quiet: bool) -> Result<ExitCode, Failure> {
         export::known(&self.export)?;
@@ -85,12 +94,13 @@ impl Verb<Failure> for Args {
             // The page is about a recording.
             need: self.need || self.export.iter().any(|file| file.extension().is_some_and(|suffix| suffix == "html")),
         };
+        self.form.keep_apart()?;
         let done = check(&question, &Terminal::new(quiet))?;
         if let (Some(file), Some((need, _))) = (&self.write_baseline, &done.need) {
             output::file(file, &output::json(need))?;
         }
         self.form.print(&done.verdict, || verdict_answer::words(&done.verdict))?;
-        Exported::verdict(&done.verdict)
+        Exported::verdict(&done.verdict, &case(&self.command))
             .write(&self.export, &done.need.as_ref().map_or_else(Page::default, |(_, answer)| Page::of(answer)))?;
         Ok(ExitCode::from(match (done.verdict.certain, done.verdict.within) {
             (false, _) => CANNOT_TELL,

@@ -24,9 +24,9 @@ use coldframe_terminal::listener::Terminal;
 /// A question about a program.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Answer about this process, which runs already.
+    /// Answer about this process, which runs already: its number or name.
     #[arg(long, value_name = "N", conflicts_with_all = ["program", "once", "open"])]
-    pid: Option<u32>,
+    pid: Option<String>,
     /// End after this time [default: 30s with --pid].
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     time: Option<Duration>,
@@ -71,14 +71,27 @@ impl Args {
 
 pub fn run(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
     export::known(&args.export)?;
-    match args.pid {
+    let done = match &args.pid {
         Some(process) => running(args, process, quiet),
         None => program(args, quiet),
+    };
+    match done {
+        // An answer, too: JSON stays alone on stdout.
+        Err(Failure::Answer(AnswerError::Nothing(words))) => {
+            let words = paragraph(&words, 0);
+            if args.form.is_json() {
+                output::tell(&words)
+            } else {
+                output::text(&words)?
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        done => done,
     }
 }
 
 /// The answer about a process that runs.
-fn running(args: &Args, process: u32, quiet: bool) -> Result<ExitCode, Failure> {
+fn running(args: &Args, process: &str, quiet: bool) -> Result<ExitCode, Failure> {
     let time = args.time.unwrap_or(WATCHED);
     if time < WATCHED_MIN {
         return Err(Failure::usage(format!("--for: {time:?} is too short; give at least {WATCHED_MIN:?}")));
@@ -133,6 +146,7 @@ fn open(page: &Path) {
 /// The answer, and its files.
 fn answered(args: &Args, folder: &Path, quiet: bool) -> Result<ExitCode, Failure> {
     let terminal = Terminal::new(quiet);
+    args.form.keep_apart()?;
     let measured = measure(&args.program, folder, &args.limits(), &terminal)?;
     write(folder, &measured, &args.export)?;
     let config = measured.answer.recorded().and_then(Recorded::config);

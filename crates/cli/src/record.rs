@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use coldframe_answer::record as window;
+use coldframe_answer::{record as window, Listener};
 use coldframe_sheet::quantity::human_count;
 use coldframe_show::recording;
 
+use coldframe_terminal::listener::Terminal;
 use coldframe_terminal::verb::Verb;
 
 use crate::failure::Failure;
@@ -63,18 +64,21 @@ pub struct Args {
 impl Verb<Failure> for Args {
     fn run(self, quiet: bool) -> Result<ExitCode, Failure> {
         let out = self.output.clone().unwrap_or_else(|| default_output(&self.program.words));
+        let terminal = Terminal::new(quiet);
         let order = window::Order {
             command: &self.program.words,
             pages: self.window,
             overhead: self.overhead,
             max_time: self.time,
             patience: window::PATIENCE,
-            streams: None,
+            listener: Some(&terminal),
+            ..window::Order::default()
         };
         if self.raw {
             return raw(&self, &order, quiet);
         }
         let recorded = window::record(&order, &out)?;
+        terminal.finish();
         if !quiet {
             output::tell(&recording::words(&recorded));
         }

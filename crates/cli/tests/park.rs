@@ -126,7 +126,9 @@ fn a_parked_program_leaves_ram_and_what_it_used_is_fetched_before_it_runs() {
         let used = parked.split("has used ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<f64>().ok());
         // The kernel does not push out the few that are on their way to its lists.
         assert!(used.is_some_and(|mib| (3.6..5.0).contains(&mib)), "{parked}");
-        assert!(message(&["park", "--list"]).lines().any(|line| line.contains(&name) && line.contains("parked")));
+        assert!(message(&["park", "--list"])
+            .lines()
+            .any(|line| line.contains(&name) && line.contains("parked") && line.contains("hot")));
         let all: serde_json::Value = serde_json::from_str(&message(&["park", "--list", "--format", "json"])).unwrap();
         let own = all["programs"].as_array().unwrap().iter().find(|one| one["name"] == name.as_str()).unwrap();
         assert!(own["parked"] == true && own["bytes"]["swapped"].as_u64() >= Some(30 << 20), "{own}");

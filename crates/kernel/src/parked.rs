@@ -25,7 +25,7 @@ use crate::pages::{but_one_part, Pages};
 use crate::place::{mounted, path_of};
 use crate::processes::is_stopped;
 use crate::swap::Swaps;
-use crate::target::group_of;
+use crate::target::{group_of, process_of};
 use crate::version::Version;
 use crate::{Guard, KernelError};
 use coldframe_proc::{field, text, Tree};
@@ -69,6 +69,12 @@ impl Target {
 pub struct Program {
     /// The name that it was parked by.
     pub name: String,
+    /// Its first process.
+    pub process: u32,
+    /// The name of that process's program.
+    pub program: String,
+    /// The user of that process.
+    pub user: String,
     /// Whether it stands still.
     pub parked: bool,
     /// Its memory.
@@ -112,7 +118,10 @@ impl Parked {
     pub(crate) fn find(tree: &Tree, name: &str) -> Result<Parked, KernelError> {
         let target = match name.parse() {
             Ok(process) => Target::Process(process),
-            Err(_) => Target::Group(group_of(tree, name)?),
+            Err(_) => match group_of(tree, name) {
+                Ok(group) => Target::Group(group),
+                Err(error) => Target::Process(process_of(tree, name, error)?),
+            },
         };
         if let Target::Process(process) = target {
             check_allowed(process)?;
@@ -164,7 +173,10 @@ impl Parked {
     pub(crate) fn status(&self) -> Program {
         let of = |place| Pages::of(&self.processes(), place).bytes();
         let bytes = Bytes { ram: of(Place::Ram), swapped: of(Place::Swap), listed: self.list.bytes() };
-        Program { name: self.name.clone(), parked: self.is_parked(), bytes }
+        let process = self.processes().first().copied().unwrap_or(0);
+        let of = Process::of(process);
+        let (program, user) = (of.name(), of.owner());
+        Program { name: self.name.clone(), process, program, user, parked: self.is_parked(), bytes }
     }
 
     /// Stops it and pushes its pages out. `requester`: the process that asks for this.
@@ -332,7 +344,7 @@ impl Parked {
         let own = self.target.freezer().and_then(|file| Some(file.parent()?.to_path_buf())).unwrap_or_default();
         self.frozen("may run, but ", &own)?;
         let listed = if while_running { self.list.bytes() } else { 0 };
-        Ok(Program { name: self.name.clone(), parked: false, bytes: Bytes { listed, ..Bytes::default() } })
+        Ok(Program { parked: false, bytes: Bytes { listed, ..Bytes::default() }, ..self.status() })
     }
 
     /// Whether its guard has not ended. Otherwise the program continues.

@@ -25,7 +25,7 @@ use crate::{Guard, KernelError};
 use coldframe_proc::{field, text, Tree};
 
 /// A step takes this part of the memory away.
-const PART: u64 = 16;
+pub const PART: u64 = 16;
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A step.
@@ -154,9 +154,9 @@ impl Squeeze {
     pub fn others(&self) -> Option<&'static str> {
         match self.pressure == self.tree.path("/proc/pressure/memory") {
             true if text(&self.pressure).is_empty() => {
-                Some("any device, as this kernel does not count waiting for memory (psi=1 does)")
+                Some("any device; this kernel does not count waiting for memory (psi=1 does)")
             }
-            true => Some("memory on the whole machine, as this kernel does not count it for the group"),
+            true => Some("memory on the whole machine; this kernel does not count it for the group"),
             false => None,
         }
     }

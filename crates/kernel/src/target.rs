@@ -7,7 +7,7 @@ use crate::group::Group;
 use crate::place::{mounted, path_of};
 use crate::version::Version;
 use crate::KernelError;
-use coldframe_proc::Tree;
+use coldframe_proc::{ProcError, Tree};
 
 /// The ends of units' names.
 const UNITS: [&str; 4] = [".service", ".scope", ".slice", ".socket"];
@@ -22,17 +22,18 @@ pub fn group_of(tree: &Tree, name: &str) -> Result<Group, KernelError> {
     let mount = place.mount;
     let folder = match name.parse::<u32>() {
         Ok(process) => of_process(tree, version, process)?,
-        Err(_) if name.starts_with('/') => folder(tree, &mount, name)
-            .ok_or_else(|| lacks(format!("there is no group {name} in {}", mount.display()), "systemd-cgls lists them"))?,
-        Err(_) if UNITS.iter().any(|end| name.ends_with(end)) => {
-            unit(name).ok_or_else(|| lacks(format!("systemd has no running unit {name}"), "systemctl list-units (with --user: yours) lists them"))?
-        }
+        Err(_) if name.starts_with('/') => folder(tree, &mount, name).ok_or_else(|| {
+            lacks(format!("there is no group {name} in {}", mount.display()), "systemd-cgls lists them")
+        })?,
+        Err(_) if UNITS.iter().any(|end| name.ends_with(end)) => unit(name).ok_or_else(|| {
+            lacks(format!("systemd has no running unit {name}"), "systemctl list-units (with --user: yours) lists them")
+        })?,
         Err(_) => match container(name) {
             Some(process) => of_process(tree, version, process)?,
             None => unit(name).ok_or_else(|| {
                 lacks(
-                    format!("there is no running container or unit {name}"),
-                    "docker ps, podman ps and systemctl list-units list them; a process is a number, a group begins with /",
+                    format!("there is no running container, unit or process {name}"),
+                    "docker ps, podman ps, systemctl list-units and ps -e list them; a group begins with /",
                 )
             })?,
         },
@@ -45,6 +46,17 @@ pub fn group_of(tree: &Tree, name: &str) -> Result<Group, KernelError> {
         ));
     }
     Ok(Group::at(version, folder, None))
+}
+
+/// The process that a name stands for which is no group's, as `error` says.
+///
+/// # Errors
+/// No process has this name, or several have.
+pub fn process_of(tree: &Tree, name: &str, error: KernelError) -> Result<u32, KernelError> {
+    tree.named(name).map_err(|why| match why {
+        ProcError::Several(..) => KernelError::Refused(why.to_string()),
+        _ => error,
+    })
 }
 
 fn lacks(what: String, remedy: &str) -> KernelError {

@@ -258,8 +258,11 @@ fn one_command_records_advises_and_reports() {
     assert_eq!(code, Some(0), "{message}{errors}");
     let (code, message, _) = run("advise sort.coldframe/trace.parquet --program-time 1s --min-life 5y");
     assert_eq!((code, message.as_str()), (Some(2), ""), "a life is for a board");
-    let (code, _, errors) = run("-- true");
-    assert!(code == Some(1) && errors.contains("nothing to save"), "{errors}");
+    let (code, message, _) = run("-- true");
+    assert!(code == Some(0) && message.contains("nothing to save"), "{message}");
+    let (code, message, errors) = run("--format json -- sh -c 'echo words; exit 3'");
+    assert!(code == Some(0) && message.is_empty() && errors.contains("words"), "{message}{errors}");
+    assert!(errors.contains(" ended with exit code 3 and takes "), "{errors}");
     let (code, _, errors) = run("--once");
     assert!(code == Some(2) && errors.contains("a program is missing"), "{errors}");
 }

@@ -1,7 +1,6 @@
 //! Whether a process may be watched, and its processor time.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 
 use crate::error::ProcError;
 use crate::process::Process;
@@ -22,22 +21,10 @@ pub fn check(pid: u32) -> Result<(), ProcError> {
     let writable = |_| fs::OpenOptions::new().write(true).open(process.file("clear_refs")).map(drop);
     match fs::read(process.file("smaps_rollup")).and_then(writable) {
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            Err(ProcError::Foreign { pid, owner: owner(pid) })
+            Err(ProcError::Foreign { pid, owner: process.owner() })
         }
         _ => Ok(()),
     }
-}
-
-/// The user of a process, with its number; a program that protects itself belongs to root.
-fn owner(pid: u32) -> String {
-    let uid = fs::metadata(Process::of(pid).file(".")).map_or(0, |folder| folder.uid());
-    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let of = |line: &str| {
-        let mut words = line.split(':');
-        let name = words.next()?.to_string();
-        (words.nth(1)?.parse() == Ok(uid)).then_some(name)
-    };
-    users.lines().find_map(of).unwrap_or_else(|| format!("user {uid}"))
 }
 
 /// Nanoseconds of processor time of all threads of a process, also of those that have ended; 0 if it is not there. It

@@ -8,6 +8,12 @@ pub enum ProcError {
     /// No process has this number.
     #[error("process {0} is not there; find it with `pgrep -a NAME`")]
     None(u32),
+    /// No process has this name.
+    #[error("no process is named {0}; find it with `pgrep -a NAME`")]
+    Unnamed(String),
+    /// Several processes have this name: their numbers and command lines.
+    #[error("several processes are named {0}; give one of these numbers: {1}")]
+    Several(String, String),
     /// It has ended, and its parent has not asked for its status.
     #[error("process {0} has ended; find one that runs with `pgrep -a NAME`")]
     Ended(u32),
@@ -36,8 +42,10 @@ impl ProcError {
     /// The exit code: 2 for a process that cannot be meant, 4 if something is not allowed here.
     pub fn code(&self) -> u8 {
         match self {
-            ProcError::None(_) | ProcError::Ended(_) | ProcError::Kernel(_) => 2,
-            _ => 4,
+            ProcError::Swapped { .. } | ProcError::Huge { .. } | ProcError::Foreign { .. } | ProcError::File { .. } => {
+                4
+            }
+            _ => 2,
         }
     }
 }

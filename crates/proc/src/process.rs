@@ -3,6 +3,7 @@
 
 use std::fs::{read, read_to_string};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use crate::text::{numbers_in, text};
@@ -126,6 +127,18 @@ impl Process {
     pub fn command_line(&self) -> Vec<String> {
         let bytes = read(self.file("cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&bytes).trim_end_matches('\0').split('\0').map(String::from).collect()
+    }
+
+    /// Its user; a program that protects itself belongs to root.
+    pub fn owner(&self) -> String {
+        let uid = std::fs::metadata(self.file(".")).map_or(0, |folder| folder.uid());
+        let users = read_to_string("/etc/passwd").unwrap_or_default();
+        let of = |line: &str| {
+            let mut words = line.split(':');
+            let name = words.next()?.to_string();
+            (words.nth(1)?.parse() == Ok(uid)).then_some(name)
+        };
+        users.lines().find_map(of).unwrap_or_else(|| format!("user {uid}"))
     }
 
     /// The groups that it is in, one for each hierarchy.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::error::ProcError;
 use crate::process::Process;
 use crate::text::{field, numbers_in, text};
 
@@ -74,6 +75,32 @@ impl Tree {
     /// The numbers of all processes.
     pub fn processes(&self) -> Vec<u32> {
         numbers_in(&self.path("/proc"))
+    }
+
+    /// The process that a number or the name of its program stands for. Its descendants may have the same name.
+    ///
+    /// # Errors
+    /// No process has this name, or several have.
+    pub fn named(&self, name: &str) -> Result<u32, ProcError> {
+        if let Ok(pid) = name.parse() {
+            return Ok(pid);
+        }
+        let is = |pid: &u32| {
+            let own = self.process(*pid).name();
+            // The kernel keeps 15 bytes of a name.
+            *pid != std::process::id() && own.len() == name.len().min(15) && name.starts_with(&own)
+        };
+        let mut all: Vec<u32> = self.processes().into_iter().filter(is).collect();
+        for pid in all.clone() {
+            let descendants = self.process(pid).with_descendants();
+            all.retain(|other| *other == pid || !descendants.contains(other));
+        }
+        let line = |pid: &u32| format!("{pid} ({})", self.process(*pid).command_line().join(" "));
+        match all[..] {
+            [pid] => Ok(pid),
+            [] => Err(ProcError::Unnamed(name.into())),
+            _ => Err(ProcError::Several(name.into(), all.iter().map(line).collect::<Vec<_>>().join(", "))),
+        }
     }
 
     /// Bytes of a field of `/proc/meminfo`; zero if it is not there.

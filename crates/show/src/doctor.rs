@@ -103,7 +103,7 @@ mod tests {
             finding("memory cgroup", Health::Note, "version 1, limit 9223372036854771712 bytes", ""),
             finding("kernel swap", Health::Note, "none; the pager does not need it", ""),
             finding("swap file", Health::Good, "/tmp: ext4, 44261 MiB free", ""),
-            finding("measured", Health::Note, "4 KiB read 60.9 us (median): --wait brief", ""),
+            finding("measured", Health::Note, "a page of 4 KiB comes back in 60.9 us (median)", ""),
             finding("preload library", Health::Good, "/usr/lib/coldframe/libcoldframe_preload.so", ""),
         ];
         let text = folded(&lines_of(&findings, true, false, 80), 80);

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use coldframe_answer::{Answer, AnswerError, Point, Verdict};
+use coldframe_sheet::quantity::{human_count, human_seconds, human_size};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -53,6 +54,8 @@ pub struct Exported {
     pub program: String,
     /// Yes or no, if that was asked.
     pub within: Option<bool>,
+    /// Its command line, if the answer is a test's.
+    pub command: String,
     /// The answer in words.
     pub words: String,
     /// The names of the columns: with their units, as in JSON.
@@ -99,6 +102,7 @@ impl Exported {
         Exported {
             program: program.into(),
             within: None,
+            command: String::new(),
             words,
             columns: columns.iter().map(|(name, _)| *name).collect(),
             rows: rows.iter().map(|row| columns.iter().map(|(_, value)| value(row)).collect()).collect(),
@@ -114,11 +118,12 @@ impl Exported {
         Exported { seconds, ..Exported::of(&answer.program, words, &CURVE, &answer.curve, answer) }
     }
 
-    /// Yes or no about a program.
-    pub fn verdict(verdict: &Verdict) -> Exported {
+    /// Yes or no about a program, and its command line.
+    pub fn verdict(verdict: &Verdict, command: &str) -> Exported {
         let (words, one) = (verdict_answer::words(verdict), std::slice::from_ref(verdict));
         let (within, seconds) = (Some(verdict.within && verdict.certain), verdict.program_seconds);
-        Exported { within, seconds, ..Exported::of(&verdict.program, words, &VERDICT, one, verdict) }
+        let command = command.into();
+        Exported { within, seconds, command, ..Exported::of(&verdict.program, words, &VERDICT, one, verdict) }
     }
 
     /// Writes the files: each in the form of its suffix; `page`: what the suffix `html` gives.
@@ -167,9 +172,11 @@ impl Exported {
         };
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         let title = format!("### {mark}memory of `{}`\n\n", self.program.replace('`', "'"));
-        let table = line(self.columns.iter().map(ToString::to_string).collect())
+        let table = line(self.columns.iter().map(|name| heading(name)).collect())
             + &line(self.columns.iter().map(|_| "---:".into()).collect());
-        let rows: String = self.rows.iter().map(|row| line(row.iter().map(cell).collect())).collect();
+        let rounded =
+            |row: &Vec<Value>| line(self.columns.iter().zip(row).map(|(of, cell)| rounded(of, cell)).collect());
+        let rows: String = self.rows.iter().map(rounded).collect();
         format!("{title}```text\n{}```\n\n{table}{rows}", self.words.replace("```", "'''"))
     }
 
@@ -197,11 +204,12 @@ impl Exported {
 
     /// A suite with one test.
     fn junit(&self, within: bool) -> String {
-        let (name, words, seconds) = (escape(&self.program), escape(self.words.trim_end()), self.seconds);
+        let (name, words, seconds) = (escape(&self.command), escape(self.words.trim_end()), self.seconds);
         let printed = match within {
             true => format!("<system-out>{words}</system-out>"),
             false => {
-                let first = words.lines().next().unwrap_or_default();
+                // The sentence, without the breaks of its lines.
+                let first = words.split(".\n").next().unwrap_or_default().replace('\n', " ");
                 format!("<failure message=\"{first}\" type=\"ram\">{words}</failure>")
             }
         };
@@ -210,6 +218,29 @@ impl Exported {
              time=\"{seconds:.3}\">\n<testcase classname=\"coldframe\" name=\"{name}\" time=\"{seconds:.3}\">{printed}</testcase>\n</testsuite>\n",
             u8::from(!within)
         )
+    }
+}
+
+/// The heading of a column of rounded numbers: its name without its unit, which each cell has.
+fn heading(column: &str) -> String {
+    let name = column
+        .trim_end_matches("_percent")
+        .trim_end_matches("_bytes")
+        .trim_end_matches("_seconds")
+        .trim_end_matches("_ps");
+    name.replace('_', " ").replace("seconds", "time")
+}
+
+/// A value as tables for people have it: rounded, with the unit that its column's name says.
+fn rounded(column: &str, value: &Value) -> String {
+    let Some(number) = value.as_f64() else { return cell(value) };
+    let sign = if number < 0.0 { "-" } else { "" };
+    match column {
+        _ if column.ends_with("_bytes") => format!("{sign}{}", human_size(number.abs() as u64)),
+        _ if column.ends_with("_ps") => human_seconds(number / 1e12),
+        _ if column.contains("seconds") => human_seconds(number),
+        _ if column.ends_with("_percent") => format!("{number:.1} %"),
+        _ => format!("{sign}{}", human_count(number.abs().round() as u64)),
     }
 }
 
@@ -233,7 +264,8 @@ mod tests {
         Exported {
             program: "a\"b<c".into(),
             within,
-            words: "no: a\"b needs 3 MiB & more\n".into(),
+            command: "./a b".into(),
+            words: "no: a\"b needs 3.5 MiB & more\nthan before.\nMeasured: once.\n".into(),
             columns: vec!["ram_bytes", "seconds"],
             rows: vec![vec![json!(4096), json!(1.5)], vec![json!(8192), Value::Null]],
             seconds: 1.5,
@@ -246,15 +278,16 @@ mod tests {
         let (yes, page) = (exported(Some(false)), Page::default());
         let text = |suffix| yes.text(suffix, &page).unwrap();
         assert_eq!(text("csv"), "ram_bytes,seconds\n4096,1.5\n8192,\n");
-        assert!(text("md").contains("| 4096 | 1.5 |\n| 8192 |  |\n"));
+        assert!(text("md").contains("| ram | time |\n| ---: | ---: |\n| 4 KiB | 1.50 s |\n| 8 KiB |  |\n"));
         let prom = text("prom");
         assert!(prom.contains("\ncoldframe_seconds{program=\"a\\\"b<c\",ram_bytes=\"4096\"} 1.5\n"), "{prom}");
         assert!(!prom.contains("8192") && prom.contains("coldframe_within{program=\"a\\\"b<c\"} 0\n"), "{prom}");
         let junit = text("xml");
         assert!(
-            junit.contains("failures=\"1\"") && junit.contains("a&quot;b&lt;c") && junit.contains("&amp; more"),
+            junit.contains("failures=\"1\"") && junit.contains("<testcase classname=\"coldframe\" name=\"./a b\""),
             "{junit}"
         );
+        assert!(junit.contains("message=\"no: a&quot;b needs 3.5 MiB &amp; more than before\" "), "{junit}");
         assert_eq!(serde_json::from_str::<Value>(&text("json")).unwrap(), yes.json);
     }
 

@@ -5,7 +5,7 @@ use coldframe_sheet::quantity::human_size;
 
 use crate::table::styled;
 
-/// All that are or were parked.
+/// All that are or were parked, the one with most memory in RAM first.
 pub fn table(all: &Parked) -> String {
     if all.programs.is_empty() {
         return "No program is parked.\n".into();
@@ -13,9 +13,21 @@ pub fn table(all: &Parked) -> String {
     let row = |of: &Program| {
         let state = if of.parked { "parked" } else { "runs" };
         let [ram, swap, used] = [of.bytes.ram, of.bytes.swapped, of.bytes.listed].map(human_size);
-        vec![of.name.clone(), state.into(), ram, swap, used]
+        vec![
+            of.name.clone(),
+            of.program.clone(),
+            of.user.clone(),
+            state.into(),
+            of.process.to_string(),
+            ram,
+            swap,
+            used,
+        ]
     };
-    format!("{}\n", styled(&["program", "", "in RAM", "in swap", "used"], all.programs.iter().map(row).collect(), 2))
+    let headings = ["name", "program", "user", "", "process", "in RAM", "in swap", "used"];
+    let mut programs: Vec<&Program> = all.programs.iter().collect();
+    programs.sort_by_key(|of| std::cmp::Reverse(of.bytes.ram));
+    format!("{}\n", styled(&headings, programs.into_iter().map(row).collect(), 4))
 }
 
 /// One that has just been parked.

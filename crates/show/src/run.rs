@@ -1,6 +1,6 @@
-//! A run in words: faults, stages, device traffic, waits.
+//! A run in words: faults, traffic, waits. The stages of faults and what the pager has decided are in its JSON.
 
-use coldframe_answer::run::{Chosen, PagerRun, Run, Snapshot, SwapAreaRun, Times, PAGE};
+use coldframe_answer::run::{PagerRun, Run, SwapAreaRun, Times, PAGE};
 use coldframe_answer::run_kernel::{KernelRun, Stall};
 use coldframe_sheet::quantity::{human_count, human_size};
 
@@ -32,7 +32,7 @@ fn disk(run: &PagerRun) -> String {
 
 /// A run by our pager.
 fn by_pager(run: &PagerRun) -> String {
-    let (options, stats, chosen, seconds) = (&run.config, &run.stats, run.chosen.as_ref(), run.program.seconds);
+    let (options, stats, seconds) = (&run.config, &run.stats, run.program.seconds);
     let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
     let (most, given) = (mib(stats.resident_max * PAGE as u64), mib(options.ram));
     if stats.true_faults == 0 {
@@ -52,33 +52,26 @@ fn by_pager(run: &PagerRun) -> String {
         ]
     };
     let rows = vec![
-        row(if options.slow.is_some() { "copied, to be written" } else { "page from the device" }, stats.device_fault),
+        row(if options.slow.is_some() { "copied, to be written" } else { "page from the disk" }, stats.device_fault),
         row("page from RAM or zeros", stats.memory_fault),
-        row("false fault", stats.false_fault),
+        row("page that was still in RAM", stats.false_fault),
         row("first write", stats.write_fault),
-        row("wait for the device", stats.device_wait),
+        row("wait for the disk", stats.device_wait),
     ];
-    let hidden = match stats.evict_ns {
-        0 => "not observable".to_string(),
-        all => format!("{:.1} %", 100.0 * (all - stats.evict_exposed_ns.min(all)) as f64 / all as f64),
-    };
     format!(
-        "{}\nRAM {most} of at most {given}, {} managed; {} evictions, {} of them written ({} found unchanged){}\n\
-         {}: {} read, {} written in {} writes; search and eviction hidden behind the device: {hidden}\n\
-         {}{}{}{}{:.2} s, {} forks\n",
+        "{}\nRAM {most} of at most {given}; {} pages left it, {} of them written ({} found unchanged){}\n\
+         {}: {} read, {} written in {} writes\n\
+         {}{}{:.2} s, {} forks\n",
         styled(&["fault", "count", "mean us", "p50", "p99", "p99.9", "max"], rows, 1),
-        mib(stats.managed * PAGE as u64),
         human_count(stats.evictions),
         human_count(stats.dirty_evictions),
         human_count(stats.writes_saved),
         some(stats.forced_evictions, "forced"),
-        if options.slow.is_some() { "slow memory" } else { "device" },
+        if options.slow.is_some() { "slow memory" } else { "disk" },
         mib(stats.device_bytes_read),
         mib(stats.device_bytes_written),
         human_count(stats.device_writes),
         run.swap_area.as_ref().map_or_else(String::new, area),
-        stages(stats),
-        chosen.map_or_else(String::new, |chosen| decided(chosen, stats, options.slow.is_some())),
         awake(run),
         seconds,
         stats.forks,
@@ -102,36 +95,6 @@ fn awake(run: &PagerRun) -> String {
         Some(0.0) => String::new(),
         Some(seconds) => format!("processors kept awake for {seconds:.1} s, while faults came fast\n"),
     }
-}
-
-/// The time of each stage of a true fault.
-fn stages(stats: &Snapshot) -> String {
-    let Some(faults) = std::num::NonZero::new(stats.true_faults) else { return String::new() };
-    let stages = [
-        ("PreProcess", stats.pre_process_ns),
-        ("GetFreeframe", stats.get_freeframe_ns),
-        ("LoadStopover", stats.load_stopover_ns),
-        ("TransHostMem + UpdateMMU", stats.trans_host_mem_ns),
-        ("PostProcess", stats.post_process_ns),
-    ];
-    let each = stages.map(|(stage, ns)| format!("{stage} {:.1}", ns as f64 / faults.get() as f64 / 1e3));
-    format!("a true fault's stages, mean us: {}\n", each.join(", "))
-}
-
-fn decided(chosen: &Chosen, stats: &Snapshot, slow: bool) -> String {
-    let us = |ns: u64| ns as f64 / 1e3;
-    let (read, step) = (us(stats.device_read_ns), us(stats.walk_step_ns));
-    let measured = match slow {
-        true => String::new(),
-        false => format!("; measured: device read {read:.1} us, walk step {step:.1} us"),
-    };
-    format!(
-        "{}, {} victims at a time, wait {}{}\n",
-        chosen.policy,
-        chosen.evict_batch,
-        serde_json::json!(chosen.wait).as_str().unwrap_or_default(),
-        measured
-    )
 }
 
 /// The events of a swap area.

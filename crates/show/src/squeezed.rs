@@ -36,13 +36,14 @@ pub fn words(of: &Squeezed) -> String {
         if of.processes == 1 { "one process".into() } else { format!("{} processes", of.processes) },
     );
     let Some(end) = of.end else {
-        let (watch, others, most) =
-            (human_seconds(of.watch_seconds), of.others.unwrap_or("memory"), percent(of.max_stall_percent));
+        let (watch, most, (steps, seconds)) =
+            (human_seconds(of.watch_seconds), percent(of.max_stall_percent), of.longest());
         let would = format!(
-            "Would be lowered by a sixteenth every {watch}, until some process waits for {others} for more than {most} of \
-             the time, and then put back. Nothing was changed; --yes does it."
+            "The limit would go down by a sixteenth every {watch} until some process waits for memory for more than {most} of the \
+             time; {steps} steps take {}. Then the old limit comes back. Nothing was changed; --yes does it.",
+            human_seconds(seconds)
         );
-        return paragraph(&what, 0) + &paragraph(&would, 0);
+        return paragraph(&what, 0) + &paragraph(&would, 0) + &waits(of);
     };
     let back = if of.restored { "The old limit is back." } else { "The old limit is NOT back: see above." };
     let row = |step: &Step| {
@@ -53,14 +54,17 @@ pub fn words(of: &Squeezed) -> String {
     let headings = ["limit", "in RAM", "in swap", "pages back/s", "waited"];
     let table = styled(&headings, of.steps.iter().map(row).collect(), 1);
     let mut text = format!("{}\n{table}\n\n{}", paragraph(&format!("{what}. {back}"), 0), paragraph(&why(of, end), 0));
-    if let Some(others) = of.others {
-        text += &paragraph(&format!("Waited: for {others}."), 0);
-    }
+    text += &waits(of);
     if of.compressed_bytes > 0 {
         let size = human_size(of.compressed_bytes);
         text += &paragraph(&format!("What left takes {size} of the machine's RAM, compressed."), 0);
     }
     text + &lines(of)
+}
+
+/// Whose waits count, if not the group's own.
+fn waits(of: &Squeezed) -> String {
+    of.others.map_or(String::new(), |others| paragraph(&format!("Waits are those for {others}."), 0))
 }
 
 fn why(of: &Squeezed, end: End) -> String {
@@ -88,11 +92,18 @@ fn lines(of: &Squeezed) -> String {
     let saved = 100.0 * (1.0 - least as f64 / before.max(1) as f64);
     format!(
         "It can do with {least} MiB, {saved:.0} % less, for what it did meanwhile ({} waited).\n\
-         Lines to paste; the first two where it can swap:\n  systemd     MemoryHigh={least}M\n  compose     mem_limit: \
-         {least}m\n              memswap_limit: -1\n  Kubernetes  resources:\n                requests: {{memory: \
-         {least}Mi}}\n                limits: {{memory: {}Mi}}\n",
+         Lines to paste; the first two where it can swap:\n{}",
         percent(step.stalled_percent),
-        before.max(least)
+        limits(advised, of.before_bytes.max(advised))
+    )
+}
+
+/// Lines for units and containers: what is enough, and the most that it takes.
+pub(crate) fn limits(enough: u64, most: u64) -> String {
+    let (least, most) = (mib(enough), mib(most));
+    format!(
+        "  systemd     MemoryHigh={least}M\n  compose     mem_limit: {least}m\n              memswap_limit: -1\n  Kubernetes  \
+         resources:\n                requests: {{memory: {least}Mi}}\n                limits: {{memory: {most}Mi}}\n"
     )
 }
 

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use coldframe_answer::run::{Snapshot, Times, PAGE};
+use coldframe_answer::top::Top;
 use coldframe_sheet::quantity::human_count;
 
 use crate::table::styled;
@@ -16,21 +17,43 @@ fn bars(counts: &[u64]) -> String {
     steps.iter().map(|step| BARS[(step * 8).div_ceil(most) as usize]).collect()
 }
 
+/// The runs, the one with most page reads first. `looks`: of each run, at least two, the newest last.
+pub fn list(runs: &[&VecDeque<Top>], interval: Option<Duration>) -> String {
+    let seconds = interval.map_or(1.0, |i| i.as_secs_f64());
+    let of = |looks: &&VecDeque<Top>| {
+        let [now, before] = [1, 2].map(|back| &looks[looks.len() - back]);
+        let reads = now.now.device_bytes_read.saturating_sub(before.now.device_bytes_read) / PAGE as u64;
+        let (ram, most) = (mib(now.now.resident), mib(now.now.frames));
+        let rate = human_count((reads as f64 / seconds) as u64);
+        (reads, vec![now.program.clone(), now.user.clone(), now.process.to_string(), ram, most, rate])
+    };
+    let mut rows: Vec<_> = runs.iter().map(of).collect();
+    rows.sort_by_key(|(reads, _)| std::cmp::Reverse(*reads));
+    let reads = if interval.is_some() { "reads/s" } else { "reads in all" };
+    let headings = ["program", "user", "process", "RAM", "of", reads];
+    format!("{}\n", styled(&headings, rows.into_iter().map(|(_, row)| row).collect(), 2))
+}
+
+fn mib(pages: u64) -> String {
+    format!("{:.1} MiB", (pages * PAGE as u64) as f64 / (1 << 20) as f64)
+}
+
 /// The rates since the look before; without an interval, totals. `looks`: at least two looks, the newest last.
-pub fn table(looks: &VecDeque<Snapshot>, interval: Option<Duration>) -> String {
-    let (now, before) = (&looks[looks.len() - 1], &looks[looks.len() - 2]);
+pub fn table(looks: &VecDeque<Top>, interval: Option<Duration>) -> String {
+    let of = &looks[looks.len() - 1];
+    let (now, before) = (&of.now, &looks[looks.len() - 2].now);
     let seconds = interval.map_or(1.0, |i| i.as_secs_f64());
     let rate = |n: u64, b: u64| human_count((n.saturating_sub(b) as f64 / seconds) as u64);
     let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
     let row = |name: &str, of: fn(&Snapshot) -> Times| {
         let (n, b) = (of(now), of(before));
-        let counts: Vec<u64> = looks.iter().map(|look| of(look).count).collect();
+        let counts: Vec<u64> = looks.iter().map(|look| of(&look.now).count).collect();
         vec![name.to_string(), bars(&counts), rate(n.count, b.count), us(n.p50_ns), us(n.p99_ns), us(n.p999_ns)]
     };
     let mut rows = vec![
-        row("page from the device", |look| look.device_fault),
+        row("page from the disk", |look| look.device_fault),
         row("page from RAM or zeros", |look| look.memory_fault),
-        row("false fault", |look| look.false_fault),
+        row("page that was still in RAM", |look| look.false_fault),
         row("first write", |look| look.write_fault),
     ];
     let per = if interval.is_some() { "/s" } else { "in all" };
@@ -41,15 +64,16 @@ pub fn table(looks: &VecDeque<Snapshot>, interval: Option<Duration>) -> String {
         rows.iter_mut().for_each(|row| drop(row.remove(1)));
     }
     let text = headings.len() - 4;
-    let mib = |pages: u64| format!("{:.1} MiB", (pages * PAGE as u64) as f64 / (1 << 20) as f64);
     let bytes = |n: u64, b: u64| format!("{:.1} MiB", n.saturating_sub(b) as f64 / seconds / (1 << 20) as f64);
     format!(
-        "{}\nRAM {} of {}, {} managed, {} processes; device {per}: {} read, {} written; evictions {per}: {}\n",
+        "{}, process {} of {}, {} of them\n{}\nRAM {} of {}; disk {per}: {} read, {} written; pages out {per}: {}\n",
+        of.program,
+        of.process,
+        of.user,
+        now.processes,
         styled(&headings, rows, text),
         mib(now.resident),
         mib(now.frames),
-        mib(now.managed),
-        now.processes,
         bytes(now.device_bytes_read, before.device_bytes_read),
         bytes(now.device_bytes_written, before.device_bytes_written),
         rate(now.evictions, before.evictions),

@@ -1,8 +1,10 @@
 //! Writes results to stdout or to a file. A reader that closes the pipe early is not an error.
 
+use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use coldframe_show::text::folded;
 
@@ -75,11 +77,32 @@ impl Form {
         }
     }
 
+    /// Keeps stdout for JSON, if that is wanted: what programs write there goes to stderr from now on.
+    ///
+    /// # Errors
+    /// There are no more files.
+    pub fn keep_apart(&self) -> Result<(), OutputError> {
+        let apart = || {
+            let own = rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), 3)?;
+            rustix::stdio::dup2_stdout(std::io::stderr())?;
+            let _ = OWN.set(own.into());
+            Ok(())
+        };
+        if self.is_json() {
+            apart().map_err(OutputError::of("standard output"))
+        } else {
+            Ok(())
+        }
+    }
+
     /// Whether JSON is wanted.
     pub fn is_json(&self) -> bool {
         self.format == "json"
     }
 }
+
+/// Where results go if stdout is that of programs.
+static OWN: OnceLock<File> = OnceLock::new();
 
 /// Prints a result on stdout: as JSON if the form says so, else its words.
 pub fn result(form: &str, of: &impl serde::Serialize, words: impl FnOnce() -> String) -> Result<(), OutputError> {
@@ -100,7 +123,10 @@ pub fn write(to: Option<&Path>, text: &str) -> Result<(), OutputError> {
 /// Writes output for a program, or for a tool that wraps lines itself.
 pub fn exact(to: Option<&Path>, text: &str) -> Result<(), OutputError> {
     let Some(path) = to else {
-        let mut stdout = std::io::stdout().lock();
+        let mut stdout: Box<dyn Write> = match OWN.get() {
+            Some(own) => Box::new(own),
+            None => Box::new(std::io::stdout().lock()),
+        };
         return match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
             done => done.map_err(OutputError::of("standard output")),
