@@ -23,15 +23,16 @@ def copied(to: Path) -> None:
     """The committed and changed files of the tree, without those that git ignores."""
     to.mkdir(parents=True)
     names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
-    subprocess.run(["tar", "--null", "-cf", to.parent / "tree.tar", "-T", "-"], cwd=ROOT, input=names, check=True)
-    subprocess.run(["tar", "-xf", to.parent / "tree.tar"], cwd=to, check=True)
+    archive = str(to.parent / "tree.tar")
+    subprocess.run(["tar", "--null", "-cf", archive, "-T", "-"], cwd=ROOT, input=names, check=True)
+    subprocess.run(["tar", "-xf", archive], cwd=to, check=True)
 
 
 def built(tree: Path, packages: list[str], epoch: str) -> dict[str, str]:
     """Each file that was made, with its hash."""
     env = {name: value for name, value in os.environ.items() if name != "CARGO_TARGET_DIR"} | {"SOURCE_DATE_EPOCH": epoch}
     if not packages:
-        command = [sys.executable, tree / "scripts/dist.py", "--only", platform.machine(), "--no-wheel"]
+        command = [sys.executable, str(tree / "scripts/dist.py"), "--only", platform.machine(), "--no-wheel"]
         subprocess.run(command, check=True, env=env)
         files = [file for file in (tree / "target/dist").iterdir() if file.name != "SHA256SUMS"]
     else:

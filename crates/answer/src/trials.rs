@@ -293,7 +293,7 @@ impl<'a> Trials<'a> {
         if keep == 0.0 || self.measured[0].runs.len() >= most || self.left().as_secs_f64() < needed {
             return;
         }
-        self.listener.progress(self.began.elapsed().as_secs(), None, "running it alone");
+        self.listener.progress(0, None, "running it alone");
         let Ok(ran) = self.bench.plain(Some(self.left())) else { return };
         if !ran.too_long && self.unlike(&ran).is_none() {
             self.measured[0].add(&ran);

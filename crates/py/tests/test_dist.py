@@ -58,7 +58,7 @@ def test_no_option_of_the_compiler_has_a_path_that_it_does_not_take_away(monkeyp
 
 def test_notices_and_the_bill_name_all_that_is_linked(tmp_path: Path) -> None:
     notices, bill = tmp_path / "notices", tmp_path / "sbom"
-    command = [sys.executable, ROOT / "scripts/notices.py", "--notices", notices, "--sbom", bill, "--check"]
+    command: list[str | Path] = [sys.executable, ROOT / "scripts/notices.py", "--notices", notices, "--sbom", bill, "--check"]
     subprocess.run(command, check=True, cwd=tmp_path)
     text, sbom = notices.read_text(), json.loads(bill.read_text())
     parts = {(part["name"], part["version"]): part for part in sbom["components"]}
