@@ -24,7 +24,7 @@ use coldframe_terminal::listener::Terminal;
 /// A question about a program.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Answer about this process, which runs already: its number or name.
+    /// Answer about a running process: number or name.
     #[arg(long, value_name = "N", conflicts_with_all = ["program", "once", "open"])]
     pid: Option<String>,
     /// End after this time [default: 30s with --pid].

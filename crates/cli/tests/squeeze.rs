@@ -159,7 +159,7 @@ fn what_cannot_be_squeezed_is_one_sentence_with_a_remedy() {
     }
     let Some((_alone, place)) = place() else { return };
     refused(&mut squeeze(&["4194304"]), 4, &["no process 4194304", "ps"]);
-    refused(&mut squeeze(&["no-such-container"]), 4, &["no running container or unit", "docker ps"]);
+    refused(&mut squeeze(&["no-such-container"]), 4, &["no running container, unit or process", "docker ps"]);
     refused(&mut squeeze(&["no-such.service"]), 4, &["no running unit", "systemctl"]);
     refused(&mut squeeze(&["/no/such/group"]), 4, &["no group /no/such/group"]);
     refused(&mut squeeze(&["--swap", "zram", &std::process::id().to_string()]), 4, &["group"]);

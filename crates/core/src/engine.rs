@@ -7,10 +7,10 @@
 use core::ops::Range;
 
 use crate::backing::Backing;
+use crate::block_size::Blocks;
 use crate::buffers::Buffers;
 use crate::command::{Stage, Work};
 use crate::event::{Access, Event, Transfer};
-use crate::fault::first_touch::Blocks;
 use crate::fault::get_freeframe::frame_behind_slice;
 use crate::fault::handler::Handler;
 use crate::fault::held::{move_held, touched};

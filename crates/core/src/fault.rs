@@ -12,7 +12,7 @@ use crate::ids::{FrameId, TaskId};
 use crate::turn::Turn;
 
 mod evict;
-pub(crate) mod first_touch;
+mod first_touch;
 pub(crate) mod get_freeframe;
 pub mod handler;
 pub(crate) mod held;

@@ -28,6 +28,7 @@
 extern crate alloc;
 
 mod backing;
+mod block_size;
 mod buffers;
 pub mod command;
 mod config;

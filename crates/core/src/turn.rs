@@ -5,11 +5,11 @@
 //! pages are outside of RAM. Work on several rooms is here.
 
 use crate::backing::Backing;
+use crate::block_size::Blocks;
 use crate::buffers::Buffers;
 use crate::command::{Command, Stage, Work};
 use crate::config::Config;
 use crate::counts::Counts;
-use crate::fault::first_touch::Blocks;
 use crate::flights::Flights;
 use crate::frames::Residents;
 use crate::ids::{PageId, SlotId, TaskId};

@@ -35,7 +35,7 @@ impl Journal {
                     Event::Slice => tag(24, &[since]),
                     Event::Released { page } => tag(7, &[since, page.0.into()]),
                     Event::WillNeed { page } => tag(10, &[since, page.0.into()]),
-                    Event::Beside { page } => tag(27, &[since, page.0.into()]),
+                    Event::Beside { page } => tag(28, &[since, page.0.into()]),
                     Event::Pinned { page } => tag(11, &[since, page.0.into()]),
                     Event::Unpinned { page } => tag(12, &[since, page.0.into()]),
                     Event::Owned { task, page, backed: Backed::Anonymous } => {
@@ -156,7 +156,7 @@ impl Entries<'_> {
             6 => Some(Event::Failed { transfer: Transfer::Write(PageId(self.index()?)) }),
             7 => Some(Event::Released { page: PageId(self.index()?) }),
             10 => Some(Event::WillNeed { page: PageId(self.index()?) }),
-            27 => Some(Event::Beside { page: PageId(self.index()?) }),
+            28 => Some(Event::Beside { page: PageId(self.index()?) }),
             11 => Some(Event::Pinned { page: PageId(self.index()?) }),
             12 => Some(Event::Unpinned { page: PageId(self.index()?) }),
             13 | 14 => {

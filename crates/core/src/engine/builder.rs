@@ -2,10 +2,10 @@
 
 use super::Engine;
 use crate::backing::Backing;
+use crate::block_size::Blocks;
 use crate::buffers::Buffers;
 use crate::config::{Below, Config, ConfigError};
 use crate::counts::Counts;
-use crate::fault::first_touch::Blocks;
 use crate::fault::handler::Handler;
 use crate::flights::Flights;
 use crate::page_state::{PageStates, NUMBERS};

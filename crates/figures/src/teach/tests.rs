@@ -106,9 +106,9 @@ fn the_times_shown_for_a_fault_add_up_to_it() {
         for played in play(lesson).unwrap() {
             for step in &played.steps {
                 let shown_times: u64 = step.lines.iter().map(|line| hundredths(line)).sum();
-                // As its own line shows it, to a hundredth.
+                // Each line is rounded to a hundredth, and so is the sum.
                 let fault = (step.fault.unwrap_or_default().0 as f64 / 1e4).round() as u64;
-                assert_eq!(shown_times, fault, "{}: {:#?}", lesson.name, step.lines);
+                assert!(shown_times.abs_diff(fault) <= 1, "{}, {fault}: {:#?}", lesson.name, step.lines);
             }
         }
     }

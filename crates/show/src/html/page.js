@@ -37,7 +37,7 @@ for (const box of document.querySelectorAll(".heat")) {
   };
   let start = null, marked = false;
   const part = (a, b) => [[Math.min(a[0], b[0]), Math.min(a[1], b[1])], [Math.max(a[0], b[0]), Math.max(a[1], b[1])]];
-  map.addEventListener("pointerdown", (event) => { start = place(event); marked = false; map.setPointerCapture?.(event.pointerId); });
+  map.addEventListener("pointerdown", (event) => { start = place(event); marked = false; if (event.isTrusted) map.setPointerCapture(event.pointerId); });
   map.addEventListener("pointermove", (event) => {
     const here = place(event), [low, high] = part(start ?? here, here);
     if (marked) return;
