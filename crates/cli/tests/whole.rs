@@ -163,7 +163,8 @@ fn an_answer_measures_the_program_alone_and_in_less_ram_with_the_same_input() {
     let runs = answer["runs"].as_array().unwrap();
     let of = |by: &str| runs.iter().filter(|run| run["by"] == by).collect::<Vec<_>>();
     assert_eq!(of("plain").len(), 1, "{answer}");
-    assert_eq!(of("plain")[0]["runs"].as_array().unwrap().len(), 3, "a short program runs three times: {answer}");
+    let alone = of("plain")[0]["runs"].as_array().unwrap().len();
+    assert!((3..=9).contains(&alone), "a short program runs three times and between the sizes: {answer}");
     assert_eq!(of("plain")[0]["seconds"], answer["program_seconds"]);
     assert!(!of("pager").is_empty() && of("pager").iter().all(|run| run["failed"].is_null()), "{answer}");
     let ram = &answer["ram_bytes"];

@@ -94,10 +94,14 @@ fn latencies_shown_are_those_of_the_lane() {
 /// A stage's line, and a page that leaves: `PreProcess: 2.93 us`, in hundredths of a microsecond.
 fn hundredths(line: &str) -> u64 {
     let counts = line.split(':').next().is_some_and(|name| !name.contains(' ') || name.ends_with("is written"));
-    let time = line.split_once(": ").filter(|_| counts).map_or("0", |(_, rest)| rest);
+    let time = line.split_once(": ").filter(|_| counts).map_or("0 us", |(_, rest)| rest);
     let number = time.split([' ', ',']).next().unwrap();
-    assert!(number == "0" || time.split([' ', ',']).nth(1) == Some("us"), "{line}");
-    (number.parse::<f64>().unwrap() * 100.0).round() as u64
+    let unit = match time.split([' ', ',']).nth(1) {
+        Some("us") => 100.0,
+        Some("ns") => 0.1,
+        unit => panic!("{unit:?}: {line}"),
+    };
+    (number.parse::<f64>().unwrap() * unit).round() as u64
 }
 
 #[test]
