@@ -179,7 +179,7 @@ int main(int argc, char **argv) {
     let Some((_program, mut command, stats)) = with_statistics("attack", source) else { return };
     good(&mut command);
     let counts = stats.snapshot();
-    assert!(counts.true_faults > 1000 && counts.counters().iter().all(|(_, n)| *n < 1 << 40), "{counts:?}");
+    assert!(counts.evictions > 1000 && counts.counters().iter().all(|(_, n)| *n < 1 << 40), "{counts:?}");
 }
 
 /// Whether every user may have a userfaultfd here.
