@@ -14,6 +14,7 @@ pub mod doctor;
 pub mod export;
 pub mod group;
 pub mod html;
+mod limits;
 pub mod machine_answer;
 pub mod parked;
 pub mod plot;

@@ -4,13 +4,9 @@ use coldframe_answer::squeeze::{End, Squeezed, Step};
 use coldframe_sheet::quantity::{human_seconds, human_size};
 
 use crate::export::{Column, Exported};
+use crate::limits::{limits, mib};
 use crate::table::styled;
 use crate::text::paragraph;
-
-/// A size that a unit or container can be given: whole MiB, rounded up.
-fn mib(bytes: u64) -> u64 {
-    bytes.div_ceil(1 << 20)
-}
 
 fn percent(percent: f64) -> String {
     format!("{percent:.1} %")
@@ -95,15 +91,6 @@ fn lines(of: &Squeezed) -> String {
          Lines to paste; the first two where it can swap:\n{}",
         percent(step.stalled_percent),
         limits(advised, of.before_bytes.max(advised))
-    )
-}
-
-/// Lines for units and containers: what is enough, and the most that it takes.
-pub(crate) fn limits(enough: u64, most: u64) -> String {
-    let (least, most) = (mib(enough), mib(most));
-    format!(
-        "  systemd     MemoryHigh={least}M\n  compose     mem_limit: {least}m\n              memswap_limit: -1\n  Kubernetes  \
-         resources:\n                requests: {{memory: {least}Mi}}\n                limits: {{memory: {most}Mi}}\n"
     )
 }
 

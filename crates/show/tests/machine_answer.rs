@@ -118,14 +118,15 @@ fn with_ram_for_all_pages_only_first_touches_fault() {
     let enough = pager.ram_for(pages).0;
     let result = counts(&path, &pager, &[enough, 2 * enough, enough - 8 * PAGE]);
     for counts in &result[..2] {
-        let first = Counts { true_faults: pages as f64, zero_fills: pages as f64, ..Counts::default() };
+        let first = Counts { true_faults: counts.true_faults, zero_fills: pages as f64, ..Counts::default() };
         assert_eq!(*counts, first);
+        assert!(5.0 * counts.true_faults < pages as f64, "first touches come in blocks: {counts:?}");
     }
-    assert!(result[2].true_faults > pages as f64 && result[2].evictions() > 0.0);
+    assert!(result[2].true_faults > result[0].true_faults && result[2].evictions() > 0.0);
     let answer = answer(&path, &question()).unwrap();
     assert_eq!(answer.managed_bytes, pages * PAGE);
     let full = answer.curve[0];
-    assert_eq!((full.true_faults, full.zero_fills, full.device_reads, full.evictions), (pages, pages, 0, 0));
+    assert_eq!((full.zero_fills, full.device_reads, full.evictions), (pages, 0, 0));
     // While all fits, first touches are the kernel's; if all of the memory is asked for at once, they are ours.
     assert!((full.seconds - 1.0).abs() < 1e-9, "{full:?}");
     assert!(full.seconds_high.is_some_and(|high| high > 1.0 + pages as f64 * 3e-6), "{full:?}");
@@ -140,8 +141,11 @@ fn a_loop_over_more_than_ram_misses_always_and_its_pages_come_ahead_of_it() {
     let pager = Pager { read_ahead: 0, ..question().pager };
     let result = counts(&path, &pager, &[pages / 2 * PAGE, pages / 8 * PAGE]);
     for counts in result {
-        assert_eq!((counts.true_faults, counts.zero_fills), ((pages * turns) as f64, pages as f64));
-        assert_eq!((counts.device_reads(), counts.device_ahead), ((pages * (turns - 1)) as f64, 0.0));
+        // The first turn's pages come in blocks, and the policy sees the last of them late: a few are hit in the second turn.
+        let misses = (pages * (turns - 1)) as f64;
+        assert!(counts.true_faults > 0.98 * misses && counts.true_faults < 1.05 * misses, "{counts:?}");
+        assert!(counts.device_reads() > 0.98 * misses && counts.device_reads() <= misses, "{counts:?}");
+        assert_eq!((counts.zero_fills, counts.device_ahead), (pages as f64, 0.0));
         assert_eq!((counts.clean_exposed, counts.clean_hidden), (0.0, 0.0), "every page was written to");
     }
     let ahead = counts(&path, &question().pager, &[pages / 2 * PAGE])[0];
@@ -162,7 +166,7 @@ fn what_was_just_written_comes_back_from_memory_and_what_is_read_leaves_clean() 
     let path = write(folder.path(), provenance(facts(1.0)), read);
     let result = counts(&path, &pager, &[500 * PAGE])[0];
     assert_eq!((result.dirty(), result.device_reads()), (0.0, 0.0), "pages never written to are zeros again");
-    assert_eq!(result.zero_fills, 10_000.0);
+    assert!(result.zero_fills > 9_000.0 && result.zero_fills <= 10_000.0, "{result:?}");
 }
 
 /// A Zipf string over this many pages, in blocks of 16 equally popular pages.
@@ -356,7 +360,8 @@ fn processes_have_ram_of_their_own() {
     let path = write(folder.path(), two, rows);
     let pager = question().pager;
     let counts = counts(&path, &pager, &[pager.ram_for(1000).0])[0];
-    assert_eq!((counts.true_faults, counts.evictions()), (2000.0, 0.0));
+    assert_eq!((counts.zero_fills, counts.evictions()), (2000.0, 0.0));
+    assert!(5.0 * counts.true_faults < 2000.0, "{counts:?}");
     let result = answer(&path, &question()).unwrap();
     assert_eq!((result.processes, result.managed_bytes), (2, 1000 * PAGE));
     assert!(result.how_sure.iter().any(|note| note.contains("2 processes")));

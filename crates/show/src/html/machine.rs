@@ -8,7 +8,7 @@ use crate::machine_answer::{as_root, how_to_run, range};
 use crate::plot::escape;
 use coldframe_answer::{Answer, By, Known, Measured, Point as Size, Recorded};
 
-use crate::squeezed::limits;
+use crate::limits::limits;
 
 /// The answer in a sentence, how to run it so, and the chart.
 pub fn answer(answer: &Answer) -> String {
