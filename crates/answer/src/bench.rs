@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use coldframe_kernel::{SwapKind, Tree};
 use coldframe_live::Options;
 
-use crate::child::{Care, Child, Signals, Why};
+use crate::child::{below_since, Care, Child, Signals, Why};
 use crate::error::AnswerError;
 use crate::listener::Silent;
 use crate::order::{Order, Program};
@@ -67,8 +67,9 @@ impl Bench<'_> {
         let output = self.streams.again(&mut command)?;
         let began = Instant::now();
         let deadline = limit.and_then(|limit| began.checked_add(limit));
+        let others = below_since();
         let child = Child::start(command, &self.program[0])?;
-        let ended = child.wait(&Care { deadline, ..Care::that_ends(self.signals) })?;
+        let ended = child.wait(&Care { deadline, others: &others, ..Care::that_ends(self.signals) })?;
         let program = Program::of(ended, began);
         self.ran(program, output(), false, 0)
     }

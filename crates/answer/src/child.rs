@@ -15,6 +15,7 @@ use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use coldframe_proc::{Process, Tree};
 use rustix::process::{kill_process, set_child_subreaper, wait, Pid, Signal, WaitOptions};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
@@ -266,6 +267,21 @@ impl Child {
         ending.end_others(care);
         Ok(Ended { status, why: ending.why, at })
     }
+}
+
+/// All that runs below coldframe now. Orphans of a program come to coldframe.
+pub(crate) fn below() -> Vec<u32> {
+    let lives = |id: &u32| Process::of(*id).stat().is_some_and(|stat| !stat.ended());
+    // A pager ends with its program.
+    let is_pager = |id: &u32| Process::of(*id).name() == "coldframe-pager";
+    let all = Tree::machine().own_process().with_descendants();
+    all.into_iter().skip(1).filter(|id| lives(id) && !is_pager(id)).collect()
+}
+
+/// What has come below coldframe since then: a program that is started now, and all that it starts.
+pub(crate) fn below_since() -> impl Fn() -> Vec<u32> + Sync {
+    let before = below();
+    move || below().into_iter().filter(|id| !before.contains(id)).collect()
 }
 
 fn send(process: u32, signal: Signal) {

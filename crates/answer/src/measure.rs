@@ -143,6 +143,9 @@ impl Measuring<'_> {
         if trials.plain().is_some() {
             less_ram(&mut trials, &mut answer, folder.path());
         }
+        // Later runs alone count, too.
+        let common = answer.common_mut();
+        common.program_seconds = trials.plain().unwrap_or(common.program_seconds);
         self.listener.finish();
         if let (Answer::Recorder(answer), true) = (&mut answer, trials.measured.iter().any(|one| one.by == By::Kernel))
         {

@@ -120,7 +120,10 @@ pub fn measured(
     match kernel.filter(|_| way.by == Pager::Ours && pair.as_ref().is_none_or(|pair| !pair.within(slowdown))) {
         Some(kernel) => {
             let plain = pair.as_ref().map_or(plain, |pair| pair.plain.clone());
-            let other = measuring.by(kernel, plain)?;
+            let other = match measuring.by(kernel, plain) {
+                Err(error) if pair.is_none() || signals.came() => return Err(error),
+                other => other.ok().flatten(),
+            };
             Ok(other.filter(|other| other.within(slowdown) || pair.is_none()).or(pair))
         }
         None => Ok(pair),

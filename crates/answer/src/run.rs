@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::awake::Awake;
-use crate::child::Care;
+use crate::child::{below_since, Care};
 use crate::disk::Counter;
 use crate::error::AnswerError;
 use crate::listener::Listener;
@@ -213,10 +213,10 @@ fn by_pager(order: &Order, listener: &dyn Listener) -> Result<PagerRun, AnswerEr
             listener.warn(&line.to_string());
         }
     };
-    let began = Instant::now();
+    let (began, others) = (Instant::now(), below_since());
     let child = order.start(command)?;
     let process = child.id();
-    let ended = child.wait(&Care { look: &look, reap: true, ..order.care() })?;
+    let ended = child.wait(&Care { look: &look, reap: true, others: &others, ..order.care() })?;
     let mut program = Program::of(ended, began);
     if mail.has_stopped(process) {
         program.status = STOPPED as u8;

@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
+use crate::child::{below_since, Care};
 use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::order::{Order, Program};
@@ -194,8 +195,9 @@ fn inside(ready: &Ready, order: &Order, guard: &mut Guard) -> Result<KernelRun, 
     };
     let group = guard.group(&ready.place, &name)?;
     let watch = LimitWatch::start(&tree, &group, &space, ram)?;
-    let began = Instant::now();
-    let ended = in_group(&group, order.command).and_then(|command| order.start(command)?.wait(&order.care()));
+    let (began, others) = (Instant::now(), below_since());
+    let care = Care { others: &others, ..order.care() };
+    let ended = in_group(&group, order.command).and_then(|command| order.start(command)?.wait(&care));
     let watched = watch.end();
     let (counters, stall) = (group.counters(), group.stall());
     Ok(KernelRun {

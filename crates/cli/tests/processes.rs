@@ -5,6 +5,7 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
+use coldframe_proc::{Process, Tree};
 use common::{coldframe, folder_with};
 use serde_json::Value;
 
@@ -90,7 +91,10 @@ fn a_limit_is_compared_with_what_all_processes_need_together() {
     let check = |script: &str| within("400%", script);
     // Two at a time get 6 MiB each, and each of them uses 8 all the time.
     assert!(check("./p naps & ./p naps & wait").1);
-    assert_ne!(within("10%", "./p many & ./p many & wait").0, Some(0));
+    assert_eq!(within("10%", "./p many & ./p many & wait").0, Some(1));
+    // The runs that took too long have left no process behind.
+    let left = |id: &u32| Process::of(*id).file("cwd").read_link().is_ok_and(|cwd| cwd.starts_with(folder.path()));
+    assert!(!Tree::machine().processes().iter().any(left), "a process is left");
     let good = ["./p many", "./p heap; ./p heap", "./p reads"];
     assert_eq!(good.map(check), [(Some(0), false); 3]);
 }
