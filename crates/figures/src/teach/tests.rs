@@ -99,6 +99,7 @@ fn hundredths(line: &str) -> u64 {
     let unit = match time.split([' ', ',']).nth(1) {
         Some("us") => 100.0,
         Some("ns") => 0.1,
+        _ if number == "0" => 0.0,
         unit => panic!("{unit:?}: {line}"),
     };
     (number.parse::<f64>().unwrap() * unit).round() as u64
