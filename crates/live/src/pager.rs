@@ -206,16 +206,17 @@ impl Pager {
 
     /// Before a fork, called by the forking thread of a pager `for_program` (otherwise this happens by itself), which
     /// blocks all signals until the fork is over. When it returns, no fault is in flight and none begins.
-    pub fn fork_prepare(&self) {
-        self.inner.fork_prepare();
+    /// `shares`: the child will share this process's table of descriptors.
+    pub fn fork_prepare(&self, shares: bool) {
+        self.inner.fork_prepare(shares);
     }
 
-    /// After the fork, in the parent.
+    /// After the fork, in the parent. `child` is the number of a child that shares the table of descriptors.
     ///
     /// # Errors
     /// The kernel refused to let a child have the memory. If there is a child, it has ended at once.
-    pub fn fork_parent(&self) -> std::io::Result<()> {
-        self.inner.fork_parent().map_err(std::io::Error::from)
+    pub fn fork_parent(&self, child: usize) -> std::io::Result<()> {
+        self.inner.fork_parent(child).map_err(std::io::Error::from)
     }
 
     /// After the fork, in the child: from now on it pages for itself, in a budget of its own.

@@ -32,10 +32,16 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, len: usize, advice: c_int
     }
     let Some(range) = pages_or_errno(address, len, libc::EINVAL) else { return -1 };
     let stops_at_holes = matches!(advice, libc::MADV_POPULATE_READ | libc::MADV_POPULATE_WRITE);
-    through(range, stops_at_holes, |part, owner| match owner {
-        Owner::Managed(manner) => advise(part, manner, advice),
-        _ => pass(libc::SYS_madvise, [part.start, part.len(), advice as usize, 0, 0, 0]),
-    })
+    let each = || {
+        through(range, stops_at_holes, |part, owner| match owner {
+            Owner::Managed(manner) => advise(part, manner, advice),
+            _ => pass(libc::SYS_madvise, [part.start, part.len(), advice as usize, 0, 0, 0]),
+        })
+    };
+    match advice {
+        GUARD_INSTALL | GUARD_REMOVE | DONTNEED_LOCKED => memory::at_once(each),
+        _ => each(),
+    }
 }
 
 /// Replaces the C library's function. The kernel would drop only what is in RAM of the program's own memory.

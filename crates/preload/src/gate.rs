@@ -18,7 +18,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{compiler_fence, fence, AtomicBool, AtomicPtr, AtomicU32, Ordering::*};
 
 use crate::say::say;
-use crate::sys;
+use crate::{sys, threads};
 
 /// The place of a thread. It is never freed; a later thread uses it again.
 #[repr(align(64))]
@@ -121,6 +121,7 @@ fn register() -> &'static Slot {
 }
 
 unsafe extern "C" fn leave(slot: *mut c_void) {
+    threads::keep_robust_list();
     // SAFETY: this thread's own variable, and the slot that `register` gave with it.
     unsafe {
         *own() = std::ptr::null();

@@ -13,6 +13,7 @@
 //!   table; descriptors from elsewhere
 //! - [`next`]: the functions behind those that are replaced
 //! - [`pins`], [`rings`], [`threads`]: memory that must stay in RAM, and its owners
+//! - [`splice`]: pages that a pipe refers to
 //! - [`process_vm`], which is process_vm_writev and process_vm_readv
 //! - [`limits`], [`filter`]: limits on the process's resources, and on its system calls
 //! - [`deepbind`]: libraries that would otherwise not use any of this
@@ -67,6 +68,7 @@ mod remap;
 mod rings;
 mod say;
 mod shim;
+mod splice;
 mod stacks;
 mod start;
 mod sys;

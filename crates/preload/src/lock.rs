@@ -23,10 +23,11 @@ fn each(
     if !memory::meets(range.start, range.len()) {
         return kernel(address, len) as c_int;
     }
-    through(range, true, |part, owner| match owner {
+    let each = |part: Range<usize>, owner| match owner {
         Owner::Managed(manner) => own(part, manner),
         _ => kernel(part.start, part.len()),
-    })
+    };
+    memory::at_once(|| through(range, true, each))
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]

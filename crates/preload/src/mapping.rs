@@ -87,7 +87,7 @@ pub unsafe extern "C" fn mmap_from(
     let own = caller::is_libc(caller) || caller::is_linker(caller);
     let answer = match flags & FIXED {
         0 => anywhere(call, own),
-        _ if memory::meets(call.at, len) => fixed(call),
+        _ if memory::meets(call.at, len) => memory::at_once(|| fixed(call)),
         _ => call.pass(),
     };
     answer as *mut c_void
@@ -143,7 +143,7 @@ fn granted(call: MmapCall, there: Range<usize>) -> isize {
     if call.is_private_memory() && call.flags & libc::MAP_STACK == 0 {
         return new(Spot::Free(there.start), there.len(), call);
     }
-    foreign(MmapCall { at: there.start, flags: call.flags | libc::MAP_FIXED, ..call }, there)
+    memory::at_once(|| foreign(MmapCall { at: there.start, flags: call.flags | libc::MAP_FIXED, ..call }, there))
 }
 
 fn new(spot: Spot, len: usize, call: MmapCall) -> isize {
@@ -223,8 +223,12 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_int {
         return pass(libc::SYS_munmap, [at, len, 0, 0, 0, 0]) as c_int;
     }
     let Some(range) = pages_or_errno(at, len, libc::EINVAL) else { return -1 };
+    memory::at_once(|| unmapped(range))
+}
+
+fn unmapped(range: Range<usize>) -> c_int {
     let there = parts(range.clone());
-    if WISH.load(Relaxed) == at
+    if WISH.load(Relaxed) == range.start
         && !there.iter().any(|(_, owner)| matches!(owner, Owner::Managed(manner) if manner.opened))
     {
         INSISTED.store(range.len(), Relaxed);
@@ -283,7 +287,7 @@ fn protect(call: i64, address: usize, len: usize, protection: c_int, key: c_int)
     if protection & !(RIGHTS | SEMAPHORES | libc::PROT_GROWSDOWN | libc::PROT_GROWSUP) != 0 {
         return failed(libc::EINVAL) as c_int;
     }
-    through(range, true, |part, owner| {
+    let each = |part: Range<usize>, owner| {
         let managed = matches!(owner, Owner::Managed(_));
         if managed && protection & RIGHTS != 0 && memory::open(part.clone()).is_err() {
             return failed(libc::ENOMEM);
@@ -294,5 +298,6 @@ fn protect(call: i64, address: usize, len: usize, protection: c_int, key: c_int)
             memory::note(part, move |manner| manner.protection = protection & RIGHTS);
         }
         answer as isize
-    })
+    };
+    memory::at_once(|| through(range, true, each))
 }

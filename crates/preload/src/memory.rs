@@ -8,7 +8,8 @@ use coldframe_live::extents::{Kind, Manner};
 use coldframe_live::{own_descriptors, LiveError, Options, Pager, Spot, PAGE};
 use coldframe_recording::span;
 
-use crate::{gate, stacks, sys};
+use crate::sys::{self, Lock};
+use crate::{gate, stacks};
 
 static PAGER: OnceLock<Pager> = OnceLock::new();
 static READY: AtomicBool = AtomicBool::new(false);
@@ -115,6 +116,14 @@ pub unsafe fn copy(from: usize, to: usize, len: usize) {
         // SAFETY: a part of what the caller answers for.
         unsafe { target.copy_from_nonoverlapping(first as *const u8, last - first) };
     }
+}
+
+/// Runs a change of the memory that takes several steps, some of them the kernel's: no fork comes between them, no
+/// other such change, and no signal handler that forks. Changes do not nest.
+pub fn at_once<T>(work: impl FnOnce() -> T) -> T {
+    static CHANGES: Lock<()> = Lock::new(());
+    let _inside = gate::enter();
+    sys::undisturbed(|| CHANGES.with(|()| work()))
 }
 
 /// Runs `work` inside the gate, so that no fork copies a pager in the middle of its work. All signals are blocked,

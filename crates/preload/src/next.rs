@@ -35,6 +35,7 @@ functions! {
     FORK = c"fork",
     FORK_ALONE = c"_Fork",
     CLONE = c"clone",
+    DLMOPEN = c"dlmopen",
     WAIT4 = c"wait4",
     WAITID = c"waitid",
     FOPEN = c"fopen",

@@ -18,6 +18,10 @@ pub enum Why {
     Mutex,
     /// A word at this address that the kernel clears when a thread ends, and the memory around it.
     Thread,
+    /// The robust list of a thread: its number, and the place in the list.
+    Robust,
+    /// A page that a pipe refers to: the pipe's descriptor in the upper half, and a count.
+    Pipe,
     /// A file of the C library, during a fork.
     File,
 }

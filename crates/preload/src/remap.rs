@@ -54,7 +54,7 @@ pub unsafe extern "C" fn mremap(
         return pass(libc::SYS_mremap, [at, old_len, new_len, flags as usize, to, 0]) as *mut c_void;
     }
     let answer = match checked(at, old_len, new_len, flags, to) {
-        Ok(call) => resize(call),
+        Ok(call) => memory::at_once(|| resize(call)),
         Err(error) => failed(error),
     };
     answer as *mut c_void

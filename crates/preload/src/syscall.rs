@@ -8,7 +8,7 @@ use crate::say::once;
 use crate::shim::with_caller;
 use crate::{
     advice, caller, descriptors, direct, filter, limits, lock, mapping, memory, pinning, process_vm, ranges, received,
-    remap, rings, sys, threads, waits,
+    remap, rings, splice, sys, threads, waits,
 };
 
 /// The same on every machine; newer than some C libraries.
@@ -35,9 +35,8 @@ unsafe extern "C" fn syscall_from(
         waits::makes(a, a & 0xff);
     }
     if crate::fork::copies(number, a, b) {
-        // SAFETY: the kernel makes a copy, which returns from here too.
-        let made = unsafe { crate::fork::around(|| sys::call(number, [a, b, c, d, e, f])) };
-        return sys::answer(made) as c_long;
+        // SAFETY: the caller's call.
+        return unsafe { crate::fork::by_number(number, [a, b, c, d, e, f]) as c_long };
     }
     // SAFETY: the caller's call, with the arguments that it has for the kernel.
     unsafe {
@@ -82,6 +81,14 @@ unsafe extern "C" fn syscall_from(
                 let options = waits::options_by_id(a as c_uint, d as c_int);
                 ranges::pass(number, [a, b, c, options as usize, e, 0]) as c_long
             }
+            libc::SYS_clone
+                if !threads::pinned_for_clone(a as c_int, if cfg!(target_arch = "x86_64") { d } else { e }) =>
+            {
+                ranges::failed(libc::ENOMEM) as c_long
+            }
+            libc::SYS_futex => threads::futex([a, b, c, d, e, f]) as c_long,
+            libc::SYS_set_robust_list => threads::set_robust_list(a, b) as c_long,
+            libc::SYS_vmsplice => splice::vmsplice(a as c_int, b as *const _, c, d as c_uint) as c_long,
             libc::SYS_set_tid_address => {
                 threads::cleared_at_the_end(a);
                 pass()

@@ -2,16 +2,18 @@
 //! these words stay in RAM: robust mutexes (otherwise the next owner would never learn of the last owner's death),
 //! mutexes with priority inheritance (otherwise FUTEX_LOCK_PI would fail, and the C library end the program), the
 //! control block of a thread whose stack the program made in managed memory (otherwise a joining thread would wait for
-//! ever), and other words that the program lets the kernel clear at the end.
+//! ever), other words that the program lets the kernel clear at the end, a robust list of its own, and the words that
+//! `futex` by number writes.
 //!
-//! Not covered: such futexes that a program uses without the C library's mutexes, and such mutexes
-//! whose memory is freed without pthread_mutex_destroy. The latter stay in RAM until the memory is unmapped.
+//! Not covered: threads with a list of their own that end by a system call past the C library, and such mutexes whose
+//! memory is freed without pthread_mutex_destroy. The latter stay in RAM until the memory is unmapped.
 
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicU32, Ordering::Acquire};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 
 use crate::next::next;
 use crate::pins::{self, Pinned, Why};
+use crate::ranges::{failed, pass};
 use crate::say::once;
 use crate::{memory, sys};
 
@@ -159,12 +161,22 @@ unsafe extern "C" fn begin(start: *mut Start) -> Start {
     todo
 }
 
-/// Releases the pins of threads that have ended: the kernel has cleared their word.
+/// Releases the pins of threads that have ended: the kernel has cleared their word, or does not know their number.
 fn sweep() {
     for word in pins::owners(Why::Thread) {
         // SAFETY: a pinned word is in memory that is mapped: what is unmapped is forgotten.
         if unsafe { (*(word as *const AtomicU32)).load(Acquire) } == 0 {
             pins::release((Why::Thread, word));
+        }
+    }
+    for place in pins::owners(Why::Robust) {
+        // SAFETY: no pointers, and no signal is sent.
+        let lives = unsafe {
+            let own = sys::call(libc::SYS_getpid, [0; 6]) as usize;
+            sys::call(libc::SYS_tgkill, [own, place >> 16, 0, 0, 0, 0]) == 0
+        };
+        if !lives {
+            pins::release((Why::Robust, place));
         }
     }
 }
@@ -192,10 +204,94 @@ pub fn pinned_for_clone(flags: c_int, word: usize) -> bool {
     flags & CLEARS != CLEARS || cleared_at_the_end(word)
 }
 
+/// A futex of the program's own. Where the kernel writes the word, it cannot wait for its page, which stays in RAM during
+/// the call.
+pub fn futex(arguments: [usize; 6]) -> isize {
+    let [word, operation, _, _, other, _] = arguments;
+    let written = match operation as c_int & libc::FUTEX_CMD_MASK {
+        libc::FUTEX_LOCK_PI | libc::FUTEX_LOCK_PI2 | libc::FUTEX_TRYLOCK_PI | libc::FUTEX_UNLOCK_PI => word,
+        libc::FUTEX_WAKE_OP | libc::FUTEX_CMP_REQUEUE_PI | libc::FUTEX_WAIT_REQUEUE_PI => other,
+        _ => return pass(libc::SYS_futex, arguments),
+    };
+    let _pinned = Pinned::new(written, size_of::<u32>()).map_err(|_| too_many());
+    pass(libc::SYS_futex, arguments)
+}
+
+/// Some thread has a robust list that is not the C library's.
+static ROBUST: AtomicBool = AtomicBool::new(false);
+
+/// The owner of a part of a thread's robust list.
+fn robust(place: usize) -> pins::Owner {
+    (Why::Robust, (sys::thread() as usize) << 16 | place)
+}
+
+/// A robust list of the program's own: when its thread ends, the kernel goes along it. The head stays in RAM from now on,
+/// and the rest when the thread ends.
+pub fn set_robust_list(head: usize, len: usize) -> isize {
+    sweep();
+    if memory::meets(head, len) {
+        match Pinned::new(head, len) {
+            Ok(pinned) => pinned.belong_to(robust(0)),
+            Err(_) => {
+                too_many();
+                return failed(libc::ENOMEM);
+            }
+        }
+    }
+    ROBUST.store(true, Relaxed);
+    pass(libc::SYS_set_robust_list, [head, len, 0, 0, 0, 0])
+}
+
+/// A word of the program's memory, if there is one.
+fn word_at(address: usize) -> Option<usize> {
+    let mut word = 0usize;
+    let (to, from) = (iovec(&raw mut word as usize), iovec(address));
+    let at = |vector: &libc::iovec| std::ptr::from_ref(vector) as usize;
+    // SAFETY: the kernel reads what is there, and writes the word.
+    let read = unsafe {
+        let own = sys::call(libc::SYS_getpid, [0; 6]) as usize;
+        sys::call(libc::SYS_process_vm_readv, [own, at(&to), 1, at(&from), 1, 0])
+    };
+    (read == size_of::<usize>() as isize).then_some(word)
+}
+
+fn iovec(address: usize) -> libc::iovec {
+    libc::iovec { iov_base: address as *mut c_void, iov_len: size_of::<usize>() }
+}
+
+/// The calling thread ends: its robust list and the words on it stay in RAM until it is gone.
+pub fn keep_robust_list() {
+    /// The kernel goes no further (ROBUST_LIST_LIMIT).
+    const LONGEST: usize = 2048;
+    if !ROBUST.load(Relaxed) {
+        return;
+    }
+    let (mut head, mut len) = (0usize, 0usize);
+    // SAFETY: the kernel writes the two.
+    unsafe { sys::call(libc::SYS_get_robust_list, [0, &raw mut head as usize, &raw mut len as usize, 0, 0, 0]) };
+    // `struct robust_list_head`: the first entry, from an entry to its word, an entry on its way in or out.
+    let field = |i: usize| word_at(head + i * size_of::<usize>());
+    let (Some(first), Some(offset), Some(pending)) = (field(0), field(1), field(2)) else { return };
+    let keep = |place: usize, address: usize, len: usize| match Pinned::new(address, len) {
+        Ok(pinned) => pinned.belong_to(robust(place)),
+        Err(_) => too_many(),
+    };
+    // The lowest bit of an address says that the word is one with priority inheritance.
+    let following = |entry: &usize| word_at(*entry & !1);
+    let entries = std::iter::successors(Some(first), following).take_while(|entry| *entry & !1 != head);
+    for (i, entry) in entries.take(LONGEST).chain(Some(pending)).map(|entry| entry & !1).enumerate() {
+        if entry != 0 {
+            keep(2 * i + 1, entry, size_of::<usize>());
+            keep(2 * i + 2, entry.wrapping_add(offset), size_of::<u32>());
+        }
+    }
+}
+
 /// A thread of a recorded program, in whose process the pager's threads are, ends by the bare system call. If it is the
 /// program's last thread, the process ends with the code of that thread, as it would without a pager (Linux 5.17 and
 /// newer; before, the code was the first thread's).
 pub fn leave_process(code: usize) {
+    keep_robust_list();
     let pager = memory::pager();
     let mut text = [0u8; 4096];
     let Some((all, first_is_gone)) = threads_now(&mut text) else { return };

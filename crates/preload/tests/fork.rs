@@ -310,7 +310,97 @@ int main(void) {
     );
 }
 
+/// Slow memory needs a descriptor for each child.
+#[test]
+fn a_child_that_is_refused_once_is_made_the_next_time() {
+    let source = r#"
+int main(void) {
+    fill(1);
+    struct rlimit few = {100, 100}; CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    for (int way = 0; way < 4; way++) {
+        int last = -1, next; while ((next = dup(2)) >= 0) last = next;
+        pid_t child = way == 1 ? _Fork() : way == 2 ? syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork();
+        if (child == 0) _exit(3);
+        CHECK(child == -1 && errno == EAGAIN && waitpid(-1, NULL, 0) == -1 && errno == ECHILD);
+        for (int fd = last; fd > last - 20; fd--) close(fd);
+        child = way == 3 ? _Fork() : fork();
+        if (child == 0) { look(1); _exit(0); }
+        ends(child);
+    }
+    return 0;
+}"#;
+    let Some(program) = program("refused", &format!("{MEMORY}{source}")) else { return };
+    if let Some(mut command) = program.paged(4 << 20) {
+        good(with(&mut command, |options| options.slow = Some("/dev/shm".into())));
+    }
+}
+
 programs! {
+    /// The kernel writes them while no page can be brought in.
+    the_words_of_a_child_are_written_though_their_pages_are_out = everywhere r#"
+#include <sched.h>
+enum { N = (16 << 20) / 4 };
+static unsigned *p; static char stack[256 << 10];
+static int ends(void *word) { _exit(word && *(int *)word != syscall(SYS_gettid)); }
+int main(void) {
+    alarm(120);
+    p = malloc(N * 4);
+    for (int way = 0; way < 8; way++) {
+        for (int i = 0; i < N; i++) p[i] = i;
+        unsigned at = (way * 37 + 5) * 1024 + 9, *word = p + at, *of_child = p + at + 5000; int fd = -1, status;
+        int flags = (way & 1 ? CLONE_PIDFD : CLONE_PARENT_SETTID) | (way & 2 ? CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID : 0) | SIGCHLD;
+        void *argument = way & 2 ? of_child : NULL;
+        pid_t child = way & 4 ? clone(ends, stack + sizeof stack, flags, argument, word, NULL, of_child)
+#ifdef __x86_64__
+            : syscall(SYS_clone, flags, 0, word, of_child, 0);
+#else
+            : syscall(SYS_clone, flags, 0, word, 0, of_child);
+#endif
+        if (child == 0) ends(argument);
+        CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+        CHECK(way & 1 ? *word < at && close(*word) == 0 : *word == child);
+        for (unsigned i = 0; i < N; i++) CHECK(i == at || p[i] == i);
+    }
+    return 0;
+}"#;
+
+    a_child_that_shares_the_descriptors_leaves_its_parents_memory_alone = everywhere r#"
+#include <sched.h>
+enum { N = (16 << 20) / 4 };
+static unsigned *p; static char stack[256 << 10]; static int file;
+static void look(unsigned more) { for (unsigned i = 0; i < N; i++) CHECK(p[i] == i * 7 + more); }
+static int child(void *x) { look(0); close(file); file = 0; usleep(20000); look(0); for (int i = 0; i < N; i++) p[i] += 5; look(5); return 3; }
+int main(void) {
+    p = malloc(N * 4);
+    for (int i = 0; i < N; i++) p[i] = i * 7;
+    for (int round = 0; round < 3; round++) {
+        int status; file = dup(2);
+        pid_t made = clone(child, stack + sizeof stack, CLONE_FILES | SIGCHLD, NULL); CHECK(made > 0); look(0);
+        for (int i = 0; i < N; i++) p[i] += 9;
+        look(9); CHECK(waitpid(made, &status, 0) == made && status == 3 << 8 && close(file) == -1 && errno == EBADF); look(9);
+        for (int i = 0; i < N; i++) p[i] -= 9;
+    }
+    return 0;
+}"#;
+
+    a_child_of_another_c_library_has_the_memory = everywhere r#"
+#include <dlfcn.h>
+enum { N = 16 << 20 };
+static void look(char *p, char *q) { for (int i = 0; i < N; i++) CHECK(p[i] == (char)(i * 7 >> 3)); for (int i = 0; i < N / 4; i++) CHECK(q[i] == 3); }
+int main(void) {
+    char *p = malloc(N); for (int i = 0; i < N; i++) p[i] = i * 7 >> 3;
+    for (int round = 0; round < 2; round++) { // the second time, the handlers are registered once more
+        void *library = dlmopen(round ? LM_ID_BASE : LM_ID_NEWLM, "libc.so.6", RTLD_NOW); CHECK(library);
+        if (round) { Lmid_t one; CHECK(dlinfo(dlmopen(LM_ID_NEWLM, "libc.so.6", RTLD_NOW), RTLD_DI_LMID, &one) == 0); CHECK(library = dlmopen(one, "libc.so.6", RTLD_NOW)); }
+        int (*fork_)(void) = dlsym(library, "fork"), status, child; void *(*malloc_)(size_t) = dlsym(library, "malloc");
+        char *q = malloc_(N / 4); memset(q, 3, N / 4);
+        child = fork_();
+        if (child == 0) { look(p, q); memset(p, 1, N); _exit(0); }
+        CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0); look(p, q);
+    }
+    return 0;
+}"#;
+
     a_child_of_clone3_by_number_has_the_memory_and_one_with_a_stack_of_its_own_is_not_to_be_had = everywhere r#"
 #include <linux/sched.h>
 enum { P = 4096, N = 16 << 20 };
@@ -335,8 +425,6 @@ int main(void) {
     CHECK(syscall(SYS_clone3, NULL, sizeof args) == -1 && errno == EFAULT);
     if (getenv("LD_PRELOAD")) {
         args.flags = 0, args.stack = (uintptr_t)malloc(N), args.stack_size = N;
-        CHECK(syscall(SYS_clone3, &args, sizeof args) == -1 && errno == ENOSYS);
-        args.stack = args.stack_size = 0, args.flags = CLONE_PARENT_SETTID, args.parent_tid = (uintptr_t)malloc(N);
         CHECK(syscall(SYS_clone3, &args, sizeof args) == -1 && errno == ENOSYS);
     }
     work();

@@ -129,6 +129,27 @@ fn it_is_there_however_the_program_has_come_by_the_file() {
 }
 
 #[test]
+fn the_reader_of_a_pipe_finds_what_was_written_to_a_page_that_the_pipe_refers_to() {
+    let source = r#"
+#include <sys/uio.h>
+enum { P = 4096, N = 16 << 20 };
+int main(void) {
+    char *p = aligned_alloc(P, N), got[3 * P]; int ends[2]; memset(p, 1, N);
+    for (int k = 0; k < 400; k++) {
+        char *q = p + (k * 97 % 4000) * P; struct iovec v[2] = {{q, P}, {q + P, 2 * P}};
+        CHECK(pipe(ends) == 0); memset(q, 2, 3 * P);
+        CHECK((k & 1 ? vmsplice(ends[1], v, 2, 0) : syscall(SYS_vmsplice, ends[1], v, 2, 0)) == 3 * P);
+        if (k % 20 == 0) for (int i = 0; i < N; i += P) if (p + i < q || p + i >= q + 3 * P) p[i + 8]++;
+        memset(q, 3, 3 * P);
+        CHECK(read(ends[0], got, 3 * P) == 3 * P); for (int i = 0; i < 3 * P; i++) CHECK(got[i] == 3);
+        close(ends[0]); close(ends[1]);
+    }
+    return 0;
+}"#;
+    common::everywhere("given", source);
+}
+
+#[test]
 fn memory_that_the_kernel_fills_unseen_is_not_given_to_it() {
     let source = r#"
 int main(int argc, char **argv) {

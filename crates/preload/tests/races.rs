@@ -131,6 +131,33 @@ int main(void) {
     );
 }
 
+#[test]
+fn a_child_has_the_rights_that_the_kernel_gives_it_though_they_change_meanwhile() {
+    everywhere(
+        "changing",
+        r#"
+enum { P = 4096 };
+static char *p; static volatile int over;
+static void *change(void *x) { for (int i = 0; !over; i++) CHECK(mprotect(p, 16 * P, i & 1 ? 3 : 1) == 0); return x; }
+static int can_write(char *at) { int null = open("/dev/zero", O_RDONLY), can = read(null, at, 1) == 1; close(null); return can; }
+int main(void) {
+    pthread_t thread;
+    p = mmap(NULL, 16 * P, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(p != MAP_FAILED && pthread_create(&thread, NULL, change, NULL) == 0);
+    for (int i = 0; i < 60; i++) {
+        pid_t child = fork(); int status;
+        if (child == 0) {
+            int before = can_write(p); char *more = mremap(p, 16 * P, 4000 * P, MREMAP_MAYMOVE);
+            CHECK(more != MAP_FAILED && can_write(more + 3000 * P) == before); _exit(0);
+        }
+        CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    }
+    over = 1;
+    return pthread_join(thread, NULL);
+}"#,
+    );
+}
+
 /// While it compacts memory, the kernel may say of a page that it moved that there is one already (Linux 6.18 to 7.2).
 #[test]
 fn no_page_is_lost_while_the_kernel_compacts_memory() {

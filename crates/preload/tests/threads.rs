@@ -116,6 +116,54 @@ int main(void) {
 }
 
 #[test]
+fn the_kernel_marks_a_robust_list_of_the_programs_own() {
+    let main = r#"
+#include <linux/futex.h>
+#include <stddef.h>
+struct entry { struct robust_list list; char a[2 * P]; unsigned word; char b[2 * P]; };
+static struct robust_list_head *head; static struct entry *entry[3];
+static void *dies(void *by_call) {
+    *head = (struct robust_list_head){{&entry[0]->list}, offsetof(struct entry, word), NULL};
+    for (int i = 0; i < 3; i++) entry[i]->list.next = i < 2 ? &entry[i + 1]->list : &head->list, entry[i]->word = syscall(SYS_gettid);
+    CHECK(syscall(SYS_set_robust_list, head, sizeof *head) == 0);
+    press();
+    if (by_call) syscall(SYS_exit, 0);
+    return NULL;
+}
+int main(void) {
+    head = malloc(4 * P);
+    for (int i = 0; i < 3; i++) entry[i] = malloc(sizeof *entry[i]);
+    for (long round = 0; round < 200; round++) {
+        pthread_t thread; CHECK(pthread_create(&thread, NULL, dies, (void *)(round & 1)) == 0 && pthread_join(thread, NULL) == 0);
+        for (int i = 0; i < 3; i++) { for (int k = 0; k < 1000 && !(entry[i]->word & FUTEX_OWNER_DIED); k++) usleep(1000); CHECK(entry[i]->word == FUTEX_OWNER_DIED); }
+    }
+    return 0;
+}"#;
+    check_paged("list", &format!("{PRESS}{main}"), RAM, &[]);
+}
+
+#[test]
+fn a_futex_call_writes_a_word_though_its_page_is_out() {
+    let main = r#"
+#include <linux/futex.h>
+static char *at; static unsigned *lock;
+static void *takes(void *x) { CHECK(syscall(SYS_futex, lock, FUTEX_LOCK_PI, 0, NULL, NULL, 0) == 0); CHECK(syscall(SYS_futex, lock, FUTEX_UNLOCK_PI, 0) == 0); return x; }
+int main(void) {
+    at = calloc(8, P), lock = (unsigned *)(at + 2 * P); unsigned *other = (unsigned *)(at + 6 * P);
+    for (int i = 1; i <= 4; i++) {
+        pthread_t thread;
+        press(); CHECK(syscall(SYS_futex, lock, i & 1 ? FUTEX_LOCK_PI : FUTEX_TRYLOCK_PI, 0, NULL, NULL, 0) == 0);
+        CHECK(pthread_create(&thread, NULL, takes, NULL) == 0); usleep(20000);
+        press(); CHECK(syscall(SYS_futex, lock, FUTEX_UNLOCK_PI, 0) == 0 && pthread_join(thread, NULL) == 0);
+        press(); CHECK(syscall(SYS_futex, at, FUTEX_WAKE_OP, 1, 1L, other, FUTEX_OP(FUTEX_OP_ADD, 3, FUTEX_OP_CMP_EQ, 0)) == 0 && *other == 3 * i);
+        press(); CHECK(syscall(SYS_futex, at, FUTEX_CMP_REQUEUE_PI, 1, 1L, lock, 0) == 0 && *lock == 0);
+    }
+    return 0;
+}"#;
+    check_paged("futex", &format!("{PRESS}{main}"), RAM, &[]);
+}
+
+#[test]
 fn a_mutex_with_priority_inheritance_is_taken_while_pages_leave() {
     let main = r#"
 struct big { char a[2 * P]; pthread_mutex_t m; char b[2 * P]; };

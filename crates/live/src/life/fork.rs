@@ -8,7 +8,7 @@
 //!   child     its own userfaultfd, rings, pipes, threads and budget; the parent's swap file is only read
 //! ```
 //! If a child does not get one of these, it cannot page. It then runs without paging (`region/unpaged.rs`); it is not
-//! stopped.
+//! stopped. A child that shares its parent's table of descriptors runs so, too: what it closes, its parent loses.
 //!
 //! A frame that is or was shared with a child must be write-protected before it goes into the pipe of an eviction: a
 //! write would go to a new frame that is not there. Each page knows the epoch in which it was mapped, and a fork begins
@@ -34,8 +34,9 @@ struct Ready {
     /// Both ends of a pipe. The child keeps the second end open while it can see the parent's slots. None: there were
     /// no descriptors, and the slots that the child sees are kept for ever.
     alive: Option<(High, High)>,
-    /// None: it does not page, since slow memory serves one process.
+    /// None: it does not page, since slow memory serves one process, or since it shares the descriptors.
     device: Option<Result<Device, LiveError>>,
+    shares: bool,
     /// The kernel refused to let the memory be inherited: there must be no child.
     refused: Option<Errno>,
 }
@@ -56,7 +57,7 @@ impl Forks {
 
 impl Inner {
     /// Signals are blocked, here and until the fork is over.
-    pub fn fork_prepare(&self) {
+    pub fn fork_prepare(&self, shares: bool) {
         self.faults.take_over();
         self.faults.space().hold_still();
         self.faults.gate.close();
@@ -69,19 +70,25 @@ impl Inner {
         let pipe = sys::with_room(|_| sys::pipe(0)).ok();
         let alive = pipe.map(|(read, write)| (sys::move_high(read), sys::move_high(write)));
         let slow = self.faults.space().is_of_file();
-        let refused = refused.or((slow && alive.is_none()).then_some(Errno::AGAIN));
-        let device = (!slow).then(|| self.forks.files.another());
-        *self.forks.ready.lock() = Some(Ready { alive, device, refused });
+        let waits = slow || shares;
+        let refused = refused.or((waits && alive.is_none()).then_some(Errno::AGAIN));
+        let device = (!waits).then(|| self.forks.files.another());
+        *self.forks.ready.lock() = Some(Ready { alive, device, shares, refused });
     }
 
     /// Returns the reason if there must be no child. If a child was made all the same, it has ended at once.
-    pub fn fork_parent(&self) -> Sys<()> {
+    pub fn fork_parent(&self, child: usize) -> Sys<()> {
         let mut refused = None;
         if !self.faults.memory().is_plain() {
             self.keep_to_itself();
             let ready = self.forks.ready.lock().take();
             refused = ready.as_ref().and_then(|ready| ready.refused);
+            let shares = ready.as_ref().is_some_and(|ready| ready.shares);
             let mut alive = ready.and_then(|ready| ready.alive);
+            if let (true, Some((read, _)), Ok(child)) = (shares && child > 0, &alive, sys::pidfd(child)) {
+                // It has all of its memory, or has ended. Then the log learns that nobody reads the slots.
+                let _ = sys::await_events([read.as_raw_fd(), child.as_raw_fd()], true);
+            }
             if self.faults.space().is_of_file() {
                 if let Some((read, _)) = alive.take().map(|(read, write)| (read, drop(write))) {
                     // The child copies all pages out of slow memory first.
@@ -103,13 +110,16 @@ impl Inner {
             self.open_gate();
             return self.faults.settle(|_, _| Ok(()));
         }
-        let Some(Ready { alive, device, refused }) = self.forks.ready.lock().take() else {
+        let Some(Ready { alive, device, shares, refused }) = self.forks.ready.lock().take() else {
             fatal::stop("internal error: a fork that was not prepared")
         };
         if let Some(error) = refused {
             fatal::stop(format_args!("the kernel refused to share memory with a child: {}", sys::words(error)));
         }
         // Open until this process and its forks are gone, or run another program.
+        if shares {
+            return self.share_descriptors(alive);
+        }
         self.forks.alive.lock().extend(alive.map(|(_read, write)| write));
         let own = device.map(|device| device.and_then(|device| sys::with_room(|_| self.become_own(device))));
         self.faults.memory().forget_threads();
@@ -130,6 +140,22 @@ impl Inner {
                 self.forks.alive.lock().clear();
             }
         }
+    }
+
+    /// In a child that has its parent's descriptors: it reads all pages by them, tells the parent, and closes none.
+    fn share_descriptors(&self, alive: Option<(High, High)>) {
+        self.faults.memory().forget_threads();
+        self.open_gate();
+        self.faults.run_unpaged(Some(&LiveError::Missing {
+            feature: "a pager for it",
+            reason: "it shares its parent's table of descriptors".to_string(),
+            remedy: "make it without CLONE_FILES",
+        }));
+        if let Some((read, write)) = alive {
+            let _ = rustix::io::write(&*write, b"x");
+            let _numbers = (read.into_raw(), write.into_raw());
+        }
+        self.forks.alive.lock().drain(..).for_each(|inherited| _ = inherited.into_raw());
     }
 
     /// Makes all that a pager needs. The gate is shut, and this is the child's only thread.

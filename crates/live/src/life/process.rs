@@ -42,13 +42,13 @@ extern "C" fn before_fork() {
     let mask = sys::block_signals();
     std::mem::forget(PAGERS.lock());
     MASK.store(mask, Relaxed);
-    pagers().for_each(Inner::fork_prepare);
+    pagers().for_each(|pager| pager.fork_prepare(false));
 }
 
 extern "C" fn parent_after_fork() {
     for pager in pagers().rev() {
         // If there must be no child, the child has reported this and ended.
-        let _ = pager.fork_parent();
+        let _ = pager.fork_parent(0);
     }
     after_fork();
 }

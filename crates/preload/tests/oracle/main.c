@@ -8,7 +8,7 @@ static unsigned char plain[SCRATCH];
 unsigned char *scratch(void) { return plain; }
 
 static const struct op *const groups[] = {map_ops, heap_ops, io_ops, ring_ops, process_ops, thread_ops, signal_ops, stack_ops, limit_ops, storm_ops,
-    narrow_ops, bare_ops, child_ops, NULL};
+    narrow_ops, bare_ops, child_ops, kernel_ops, NULL};
 
 static int left_out(const char *class) {
     size_t len = strlen(class);

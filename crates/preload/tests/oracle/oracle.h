@@ -114,7 +114,7 @@ struct op {
     void (*run)(void);
 };
 extern const struct op map_ops[], heap_ops[], io_ops[], ring_ops[], process_ops[], thread_ops[], signal_ops[], stack_ops[], limit_ops[],
-    storm_ops[], narrow_ops[], bare_ops[], child_ops[];
+    storm_ops[], narrow_ops[], bare_ops[], child_ops[], kernel_ops[];
 extern int depth;          /* forks between the first process and this one */
 extern const char *myself; /* path of this program */
 extern const char *without;
