@@ -141,6 +141,31 @@ fn systems_are_named_in_their_files_and_nowhere_else() {
     assert!(know.is_empty(), "these files name a system: {know:#?}");
 }
 
+/// A policy, a verb: one file, and a row in the one table that all others read.
+#[test]
+fn a_policy_and_a_verb_are_one_file_and_one_row() {
+    for (folder, is_one, table, row, others) in [
+        ("core/src/policy", "const SPEC: PolicySpec", "core/src/policy.rs", "::SPEC", "core/src"),
+        ("cli/src", "impl Verb<Failure> for Args", "cli/src/main.rs", "Args>(", "cli/src"),
+    ] {
+        let crates = root().join("crates");
+        let (folder, table) = (crates.join(folder), crates.join(table));
+        let own: Vec<_> = files(&folder, "rs").into_iter().filter(|path| code(path).contains(is_one)).collect();
+        assert!(own.len() >= 8, "{own:?}");
+        for path in own {
+            let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+            let rows =
+                code(&table).lines().filter(|line| line.contains(&format!("{name}::")) && line.contains(row)).count();
+            assert!(rows >= 1, "{} has no row in {}", path.display(), table.display());
+            for other in files(&crates.join(others), "rs").iter().filter(|other| **other != path && **other != table) {
+                let names =
+                    code(other).contains(&format!("crate::{name}::")) || code(other).contains(&format!("\"{name}\""));
+                assert!(!names, "{} names {name}; ask the table", other.display());
+            }
+        }
+    }
+}
+
 /// The compiler's lint makes a function that is unsafe mark its unsafe operations as others do, so that they are seen.
 #[test]
 fn unsafe_stays_where_it_is_allowed_and_says_why() {
