@@ -36,9 +36,6 @@ pub struct Calibrated {
 }
 
 /// Measures this machine, and new swap of these kinds; with `show`, only if it is not known.
-///
-/// # Errors
-/// This machine cannot page; the folder cannot be used.
 pub fn calibrate(
     backing: &Path,
     swaps: &[String],

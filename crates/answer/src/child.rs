@@ -56,9 +56,6 @@ impl Flags {
 
 impl Signals {
     /// Catches the signals from now on.
-    ///
-    /// # Errors
-    /// A signal cannot be caught.
     pub fn catch() -> Result<Signals, AnswerError> {
         static FLAGS: OnceLock<Result<Flags, String>> = OnceLock::new();
         let flags = FLAGS.get_or_init(|| Flags::catch().map_err(|error| error.to_string()));
@@ -203,9 +200,6 @@ impl Ending {
 
 impl Child {
     /// Starts a process for the program of this name.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub fn start(mut process: Command, name: &OsStr) -> Result<Child, AnswerError> {
         let child = process.spawn();
         let failed = |error| AnswerError::new(126, format!("{} cannot be started: {error}", name.display()));
@@ -234,9 +228,6 @@ impl Child {
     }
 
     /// Waits for its end.
-    ///
-    /// # Errors
-    /// It cannot be waited for.
     pub fn wait(self, care: &Care) -> Result<Ended, AnswerError> {
         if let Some((status, at)) = self.status {
             return Ok(Ended { status, why: self.ending.why, at });

@@ -96,9 +96,6 @@ pub struct Curve<'a> {
 
 impl<'a> Curve<'a> {
     /// Simulates the sizes from the program's need down to a sixteenth of it, then finer sizes where it matters.
-    ///
-    /// # Errors
-    /// As [`simulate`].
     pub fn find(rows: &'a Rows, question: &'a Question) -> Result<Curve<'a>, AnswerError> {
         let needed = round_up(question.pager.ram_for(rows.peak()).0);
         let sampled = rows.sample < 1.0;

@@ -33,9 +33,9 @@ pub fn doctor(backing: &Path) -> Doctor {
 }
 
 fn preload() -> Finding {
-    let (health, found, remedy) = match find_preload() {
+    let (health, state, remedy) = match find_preload() {
         Ok(path) => (Health::Good, path.display().to_string(), ""),
         Err(why) => (Health::Missing, why.to_string(), "cargo build --release -p coldframe-preload"),
     };
-    Finding { name: "preload library", health, found, remedy: remedy.into() }
+    Finding { name: "preload library", health, state, remedy: remedy.into() }
 }

@@ -49,7 +49,6 @@ pub mod park;
 pub mod price;
 mod prices;
 pub mod program;
-pub mod raw;
 pub mod record;
 pub mod recorded;
 pub mod rows;
@@ -110,9 +109,6 @@ pub struct Reading {
 impl Reading {
     /// Reads a trace. `seconds`: the stand-alone time, if it is known better than from the trace; `map`: rows and
     /// columns of a map of touched memory.
-    ///
-    /// # Errors
-    /// The trace cannot be read or lacks the program's facts.
     pub fn read(path: &Path, seconds: Option<f64>, map: Option<(usize, usize)>) -> Result<Reading, AnswerError> {
         let mut reader = Reader::open(path)?;
         let provenance = reader.provenance().clone();
@@ -175,9 +171,6 @@ impl Limits {
 }
 
 /// The run time of a recorded program, by RAM.
-///
-/// # Errors
-/// This version does not know the policy.
 pub fn answer(reading: &Reading, question: &Question) -> Result<Recorded, AnswerError> {
     let rows = &reading.rows;
     let curve = Curve::find(rows, question)?;

@@ -21,18 +21,12 @@ pub struct Machine {
 
 impl Machine {
     /// This machine. The costs of paging here are measured if they are not known.
-    ///
-    /// # Errors
-    /// This machine cannot page.
     pub fn known(listener: &dyn Listener) -> Result<Machine, AnswerError> {
         let sheet = machine_sheet::sheet(&default_backing(), Extent::Whole, listener)?;
         Machine::of(sheet)
     }
 
     /// The machine of a sheet.
-    ///
-    /// # Errors
-    /// The sheet lacks a cost.
     pub fn of(sheet: Sheet) -> Result<Machine, AnswerError> {
         let here = Here::of(&sheet)?;
         let evict_dirty_read = sheet.cost("live.evict_dirty_read").ok();
@@ -57,9 +51,6 @@ impl Machine {
     }
 
     /// The answer about a recording with a heap of any size.
-    ///
-    /// # Errors
-    /// As [`answer`].
     pub fn priced(&self, reading: &Reading, limits: &Limits) -> Result<Recorded, AnswerError> {
         let measured = self.sheet.machine.as_ref().map_or("", |machine| machine.measured.as_str());
         let question = Question {

@@ -25,9 +25,6 @@ const SECONDS: u32 = 8;
 
 /// The kept sheet of this machine, if it applies to this machine and to the disk of `backing`. Otherwise the machine
 /// is measured, and the sheet is kept.
-///
-/// # Errors
-/// A folder that cannot be used, a machine that cannot page.
 pub fn sheet(backing: &Path, extent: Extent, listener: &dyn Listener) -> Result<Sheet, AnswerError> {
     known(backing).map_or_else(|| measured(backing, extent, &[], listener).map(|(sheet, _)| sheet), Ok)
 }
@@ -39,9 +36,6 @@ pub fn known(backing: &Path) -> Option<Sheet> {
 
 /// Measures this machine, the swap that is on, and new swap of these kinds. Keeps the sheet, if possible, and returns
 /// its file.
-///
-/// # Errors
-/// A folder that cannot be used, a machine that cannot page.
 pub fn measured(
     backing: &Path,
     extent: Extent,

@@ -9,9 +9,6 @@ use crate::program::default_backing;
 use crate::swap::Price;
 
 /// The prices of a page from the kernel's swap, at least one: without those of [`swaps`] it is that of the disk.
-///
-/// # Errors
-/// There is no folder to measure the disk.
 pub fn prices() -> Result<Vec<Price>, AnswerError> {
     let (backing, known) = (default_backing(), swaps());
     if !known.is_empty() {

@@ -39,9 +39,6 @@ pub fn line<W: AsRef<OsStr>>(command: &[W]) -> String {
 }
 
 /// The binary that the kernel will load.
-///
-/// # Errors
-/// There is none.
 pub fn binary(command: &[OsString]) -> Result<PathBuf, AnswerError> {
     let search = std::env::var_os("PATH").unwrap_or_default();
     let (program, arguments) = command.split_first().expect("a command line has a program");
@@ -49,9 +46,6 @@ pub fn binary(command: &[OsString]) -> Result<PathBuf, AnswerError> {
 }
 
 /// Whether our pager can serve the program's heap.
-///
-/// # Errors
-/// It cannot: the reason and the remedy.
 pub fn manageable(binary: &Path) -> Result<(), AnswerError> {
     let refuse = |why: &str| Err(AnswerError::new(4, format!("{} cannot be paged: {why}", binary.display())));
     let mode = std::fs::metadata(binary).map(|m| m.permissions().mode()).unwrap_or(0);
@@ -77,9 +71,6 @@ pub fn manageable(binary: &Path) -> Result<(), AnswerError> {
 }
 
 /// The preload library.
-///
-/// # Errors
-/// It is not where it should be.
 pub fn find_preload() -> Result<PathBuf, AnswerError> {
     bundle::library(PRELOAD)?.ok_or_else(|| {
         let exe = std::env::current_exe().unwrap_or_default();
@@ -94,17 +85,11 @@ pub fn find_preload() -> Result<PathBuf, AnswerError> {
 }
 
 /// What this machine lacks to page with this folder for the swap file.
-///
-/// # Errors
-/// It lacks something.
 pub fn allowed(backing: &Path) -> Result<(), AnswerError> {
     lacks(backing, |_| true)
 }
 
 /// Whether our pager can record the program.
-///
-/// # Errors
-/// It cannot: the reason and the remedy.
 pub fn pageable(command: &[OsString]) -> Result<(), AnswerError> {
     manageable(&binary(command)?)?;
     find_preload()?;
@@ -116,13 +101,10 @@ fn lacks(backing: &Path, matters: impl Fn(&Finding) -> bool) -> Result<(), Answe
     let missing = |finding: &Finding| finding.health == Health::Missing && matters(finding);
     let Some(missing) = examine(backing).into_iter().find(missing) else { return Ok(()) };
     let code = if missing.name == "swap file" { 5 } else { 4 };
-    Err(AnswerError::new(code, format!("{}: {}; {}", missing.name, missing.found, missing.remedy)))
+    Err(AnswerError::new(code, format!("{}: {}; {}", missing.name, missing.state, missing.remedy)))
 }
 
 /// The command that starts the program with our pager.
-///
-/// # Errors
-/// There is no preload library.
 pub fn with_pager(command: &[OsString], options: &Options) -> Result<Command, AnswerError> {
     // Ours is loaded first, then the user's own.
     let mut preload = from_program(&find_preload()?);

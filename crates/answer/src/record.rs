@@ -20,7 +20,7 @@ use coldframe_recording::entries::{Word, LEN};
 use coldframe_recording::span;
 use coldframe_sheet::quantity::human_size;
 use coldframe_store::window::{window, Recorded as Process};
-use coldframe_store::{Noise, ProgramFacts, Summary, TraceError};
+use coldframe_store::{Noise, ProgramFacts, TraceError};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -30,7 +30,6 @@ use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::not_paged::NotPaged;
 use crate::program::{self, default_backing, line, pageable, with_pager};
-use crate::raw;
 use crate::stand_alone::stand_alone;
 use crate::streams::Streams;
 
@@ -218,7 +217,15 @@ pub fn record(order: &Order, out: &Path) -> Result<Recording, AnswerError> {
     let noise = noise(worked, &processes, seconds);
     let largest = processes.iter().max_by_key(|process| process.word(Word::Managed));
     let rest = largest.and_then(|process| rests.get(&(process.word(Word::Process) as u32)));
-    let (summary, facts) = traced(processes, &line(order.command), seconds, status.code(), noise, out)?;
+    let facts = ProgramFacts {
+        seconds: stand_alone(&processes, seconds),
+        recorded_seconds: seconds,
+        exit: status.code(),
+        noise,
+        threads: processes.iter().map(|process| process.word(Word::Threads)).sum::<u64>() as u32,
+        ..ProgramFacts::default()
+    };
+    let (summary, facts) = window(processes, &line(order.command), facts, out)?;
     let limit = ended.why.map(|why| match why {
         Why::Signal => "a signal",
         Why::Deadline => "--for",
@@ -249,9 +256,6 @@ pub fn record(order: &Order, out: &Path) -> Result<Recording, AnswerError> {
 }
 
 /// Records the program. The inner error: why our pager does not serve its memory, or most of it.
-///
-/// # Errors
-/// As [`record`].
 pub fn served(order: &Order, out: &Path) -> Result<Result<Recording, String>, AnswerError> {
     match record(order, out) {
         Err(AnswerError::Unserved(why)) => Ok(Err(why)),
@@ -262,41 +266,6 @@ pub fn served(order: &Order, out: &Path) -> Result<Result<Recording, String>, An
         }
         recorded => recorded.map(Ok),
     }
-}
-
-/// Runs the program and writes its recordings to `out` as they are (`raw.rs`). Returns how it ended, and the bytes.
-///
-/// # Errors
-/// As [`record`].
-pub fn record_raw(order: &Order, out: &Path) -> Result<(ExitStatus, u64), AnswerError> {
-    let Ran { folder, seconds, ended, .. } = ran(order, out)?;
-    read(folder.path(), ended.status)?;
-    let bytes = raw::write(folder.path(), &line(order.command), seconds, ended.status.code(), out)?;
-    Ok((ended.status, bytes))
-}
-
-/// Writes the recordings of a command, which took `seconds` and ended with the code `exit` beside other programs, as a
-/// trace.
-///
-/// # Errors
-/// Nothing was recorded; the trace cannot be written.
-pub fn traced(
-    processes: Vec<Process>,
-    line: &str,
-    seconds: f64,
-    exit: Option<i32>,
-    noise: Option<Noise>,
-    out: &Path,
-) -> Result<(Summary, ProgramFacts), AnswerError> {
-    let facts = ProgramFacts {
-        seconds: stand_alone(&processes, seconds),
-        recorded_seconds: seconds,
-        exit,
-        noise,
-        threads: processes.iter().map(|process| process.word(Word::Threads)).sum::<u64>() as u32,
-        ..ProgramFacts::default()
-    };
-    Ok(window(processes, line, facts, out)?)
 }
 
 /// A folder beside the trace for the recordings; it is deleted when dropped.

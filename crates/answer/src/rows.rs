@@ -74,9 +74,6 @@ pub struct Process {
 
 impl Rows {
     /// Reads a trace. `seconds`: the program's own time, if it is known better than from the trace.
-    ///
-    /// # Errors
-    /// The trace cannot be read, or does not have the program's own time.
     pub fn read(path: &Path, reader: &mut Reader, seconds: Option<f64>) -> Result<Rows, AnswerError> {
         let provenance = reader.provenance().clone();
         let unfit = |reason: String| AnswerError::new(3, format!("{}: {reason}", path.display()));

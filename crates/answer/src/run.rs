@@ -172,9 +172,6 @@ impl SwapAreaRun {
 }
 
 /// Runs the program and waits for it.
-///
-/// # Errors
-/// Nobody can page it here; it cannot be started.
 pub fn run(order: &Order, listener: &dyn Listener) -> Result<Run, AnswerError> {
     let binary = binary(order.command)?;
     let pager = || {

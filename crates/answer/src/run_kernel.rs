@@ -34,9 +34,6 @@ pub struct Ready {
 }
 
 /// Whether the kernel can page a program here.
-///
-/// # Errors
-/// It cannot: the reason and the remedy.
 pub fn ready(swap: Option<SwapKind>) -> Result<Ready, AnswerError> {
     let root = rustix::process::geteuid().is_root();
     match ready_here(swap) {
@@ -46,9 +43,6 @@ pub fn ready(swap: Option<SwapKind>) -> Result<Ready, AnswerError> {
 }
 
 /// The same without a start of this command in a scope of its own.
-///
-/// # Errors
-/// As [`ready`].
 pub fn ready_here(swap: Option<SwapKind>) -> Result<Ready, AnswerError> {
     let tree = Tree::machine();
     match &swap {
@@ -59,9 +53,6 @@ pub fn ready_here(swap: Option<SwapKind>) -> Result<Ready, AnswerError> {
 }
 
 /// Whether this user can make this swap here.
-///
-/// # Errors
-/// It cannot be made: the reason and the remedy.
 pub fn swappable(tree: &Tree, kind: &SwapKind) -> Result<(), AnswerError> {
     if !rustix::process::geteuid().is_root() {
         let message = "--swap makes and turns on swap, which only root may; run it as root, or without --swap";
@@ -231,9 +222,6 @@ fn inside(ready: &Ready, order: &Order, guard: &mut Guard) -> Result<KernelRun, 
 }
 
 /// This program, for a hidden verb.
-///
-/// # Errors
-/// Its file is not known.
 pub fn this(verb: &str) -> Result<Command, AnswerError> {
     let exe = std::env::current_exe();
     let exe = exe.map_err(|e| AnswerError::new(4, format!("coldframe does not find its own program: {e}")))?;

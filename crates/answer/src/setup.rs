@@ -22,9 +22,6 @@ KERNEL==\"cpu_dma_latency\", GROUP=\"coldframe\", MODE=\"0660\"
 ";
 
 /// Gives a user the right, or, with `undo`, takes it back from all. `say`: hears of each step.
-///
-/// # Errors
-/// Only root may; this kernel has no such device; something cannot be written.
 pub fn setup(user: Option<String>, undone: bool, say: &dyn Fn(&str)) -> Result<(), AnswerError> {
     let again = if undone { "sudo coldframe doctor --setup --undo" } else { "sudo coldframe doctor --setup" };
     if !rustix::process::geteuid().is_root() {

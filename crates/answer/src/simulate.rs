@@ -15,9 +15,6 @@ use crate::error::AnswerError;
 use crate::rows::{Process, Rows};
 
 /// The counts of a run for each of these sizes of RAM, in bytes; every process has this much.
-///
-/// # Errors
-/// The pager's configuration is not possible.
 pub fn simulate(rows: &Rows, pager: &Pager, sizes: &[u64]) -> Result<Vec<Counts>, AnswerError> {
     if sizes.is_empty() {
         return Ok(Vec::new());
@@ -43,9 +40,6 @@ pub fn simulate(rows: &Rows, pager: &Pager, sizes: &[u64]) -> Result<Vec<Counts>
 }
 
 /// How often each page of a process faults with this much RAM, in bytes.
-///
-/// # Errors
-/// As [`simulate`].
 pub fn faulting(process: &Process, pager: &Pager, ram: u64, sample: f64) -> Result<Vec<u32>, AnswerError> {
     let mut faults = vec![0; process.pages.len()];
     pass(process, pager, &[pager.with(ram).sampled(sample)], sample, &mut |page| faults[page] += 1)?;

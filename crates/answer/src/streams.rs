@@ -143,9 +143,6 @@ pub struct Streams {
 
 impl Streams {
     /// The streams of coldframe itself, for a program.
-    ///
-    /// # Errors
-    /// There is no folder for temporary files.
     pub fn new() -> Result<Streams, AnswerError> {
         let stdin = std::io::stdin();
         let kind = std::fs::metadata("/proc/self/fd/0").map(|data| data.file_type());
@@ -164,9 +161,6 @@ impl Streams {
     }
 
     /// The streams of the first run, which the user sees.
-    ///
-    /// # Errors
-    /// There are no more pipes.
     pub fn first(&self, command: &mut Command) -> Result<(), AnswerError> {
         if let Source::Pipe(_) = &self.source {
             command.stdin(self.input().map_err(failed)?);

@@ -35,9 +35,6 @@ pub struct Paged {
 
 impl Paged {
     /// The run of this process, by its number or name; or all runs.
-    ///
-    /// # Errors
-    /// There is none.
     pub fn find(name: Option<&str>) -> Result<Vec<Paged>, AnswerError> {
         let open = |(pid, path): (u32, PathBuf)| Ok(Paged { pid, stats: StatsFile::open(&path)? });
         let Some(name) = name else { return all()?.into_iter().map(open).collect() };

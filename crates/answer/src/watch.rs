@@ -31,9 +31,6 @@ pub struct Observed {
 }
 
 /// Runs the program and watches it. `streams`: those of further runs, if there will be some.
-///
-/// # Errors
-/// It cannot be started or watched.
 pub fn program(
     command: &[OsString],
     limits: &Limits,
@@ -76,9 +73,6 @@ impl Observed {
     }
 
     /// The answer about it. `why`: why it was not recorded; `seconds`: the stand-alone time, if it was measured.
-    ///
-    /// # Errors
-    /// It does not use enough memory.
     pub fn answer(&self, why: &str, limits: &Limits, seconds: Option<f64>) -> Result<Watched, AnswerError> {
         let (exit, command, prices) = (self.ended.status.code(), self.command.clone(), prices()?);
         let (why, limits) = (why.into(), *limits);
@@ -93,9 +87,6 @@ impl Observed {
 }
 
 /// Watches a process that runs, by its number or name, until the time is up or a signal comes.
-///
-/// # Errors
-/// It cannot be watched, or does not use enough memory.
 pub fn process(name: &str, limits: &Limits, listener: &dyn Listener) -> Result<Watched, AnswerError> {
     let process = Tree::machine().named(name)?;
     let watch = Watch::of(process, false)?;

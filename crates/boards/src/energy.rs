@@ -79,9 +79,6 @@ impl<T: Copy + Add<Output = T>> Ledger<T> {
 }
 
 /// The times of one page of `page` bytes on `flash` above main memory `ram`.
-///
-/// # Errors
-/// A sheet lacks a number; the message names it.
 pub fn times(flash: &Sheet, ram: &Sheet, page: Bytes) -> Result<Price<Ps>, SheetError> {
     Ok(Price {
         page_load: time::load(flash, page)?,
@@ -93,9 +90,6 @@ pub fn times(flash: &Sheet, ram: &Sheet, page: Bytes) -> Result<Price<Ps>, Sheet
 }
 
 /// The energies of one page. A load senses whole flash pages; a move is in proportion to the bytes, as in [`time`].
-///
-/// # Errors
-/// A sheet lacks a number; the message names it.
 pub fn energies(flash: &Sheet, ram: &Sheet, page: Bytes) -> Result<Price<Pj>, SheetError> {
     let flash_page = flash.page()?.0;
     Ok(Price {

@@ -50,9 +50,6 @@ pub fn energy(sheet: &Sheet, moved: Moved) -> Result<Pj, SheetError> {
 }
 
 /// The same by term, without operations that did not happen.
-///
-/// # Errors
-/// As [`energy`].
 pub fn energy_terms(sheet: &Sheet, moved: Moved) -> Result<Vec<(&'static str, Pj)>, SheetError> {
     let done = operations(sheet, moved)?;
     let mut terms = Vec::new();

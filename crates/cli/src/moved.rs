@@ -9,14 +9,13 @@ use coldframe_answer::program::line;
 use crate::failure::Failure;
 
 /// Verbs, and the words that stand for them now.
-pub const MOVED: [(&str, &str); 21] = [
+pub const MOVED: [(&str, &str); 19] = [
     ("attach", "coldframe --pid"),
     ("setup", "coldframe doctor --setup"),
     ("calibrate", "coldframe doctor --calibrate"),
     ("sim", "coldframe-lab sim"),
     ("advise", "coldframe-lab advise"),
     ("replay", "coldframe-lab replay"),
-    ("report", "coldframe-lab report"),
     ("papers", "coldframe-lab papers"),
     ("teach", "coldframe-lab teach"),
     ("generate", "coldframe-lab generate"),
@@ -27,7 +26,6 @@ pub const MOVED: [(&str, &str); 21] = [
     ("info", "coldframe-lab trace info"),
     ("heatmap", "coldframe-lab trace heatmap"),
     ("cut", "coldframe-lab trace cut"),
-    ("reduce", "coldframe-lab trace reduce"),
     ("merge", "coldframe-lab trace merge"),
     ("mix", "coldframe-lab trace mix"),
     ("convert", "coldframe-lab trace convert"),

@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use coldframe_answer::{record as window, Listener};
-use coldframe_sheet::quantity::human_count;
 use coldframe_show::recording;
 
 use coldframe_terminal::listener::Terminal;
@@ -23,7 +22,6 @@ Examples:
   coldframe record -o sort.parquet -- sort file
   coldframe record --for 30s -- redis-server --save ''
   coldframe record --window 256 --overhead -- python3 script.py
-  coldframe record --raw -o app.raw -- ./app; coldframe-lab trace import app.raw -o app.parquet
 
 The program runs natively, up to three times as long and 10 s more. This machine's pager keeps a window of the heap's pages \
 mapped, first in first out, and the other pages in RAM. Each page that enters the window is a row of the trace. With a \
@@ -42,9 +40,6 @@ pub struct Args {
     /// The trace to write [default: PROGRAM.parquet].
     #[arg(short)]
     output: Option<PathBuf>,
-    /// Write a small raw file, for `coldframe-lab trace import` on another machine [default: PROGRAM.raw].
-    #[arg(long)]
-    raw: bool,
     /// Size of the window without sampling [default: window and sample fit the program, within 10 s].
     #[arg(long, value_name = "PAGES")]
     window: Option<usize>,
@@ -74,9 +69,6 @@ impl Verb<Failure> for Args {
             listener: Some(&terminal),
             ..window::Order::default()
         };
-        if self.raw {
-            return raw(&self, &order, quiet);
-        }
         let recorded = window::record(&order, &out)?;
         terminal.finish();
         if !quiet {
@@ -87,20 +79,6 @@ impl Verb<Failure> for Args {
         }
         Ok(ExitCode::SUCCESS)
     }
-}
-
-/// A raw file.
-fn raw(args: &Args, order: &window::Order, quiet: bool) -> Result<ExitCode, Failure> {
-    if args.stats.is_some() {
-        return Err(Failure::usage("--stats does not go with --raw: the import computes them; leave it out"));
-    }
-    let out = args.output.clone().unwrap_or_else(|| default_output(&args.program.words).with_extension("raw"));
-    let (status, bytes) = window::record_raw(order, &out)?;
-    if !quiet {
-        let (out, bytes) = (out.display(), human_count(bytes));
-        output::tell(&format!("coldframe: {out}: {bytes} bytes; the program ended with {status}\n"));
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// A trace named after the program.

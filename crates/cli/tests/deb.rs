@@ -65,7 +65,7 @@ fn the_package_installs_and_its_program_finds_its_libraries_and_has_its_pages() 
     let findings = doctor["findings"].as_array().unwrap();
     let library = findings.iter().find(|finding| finding["name"] == "preload library").unwrap();
     assert_eq!(library["health"], "good", "{library}");
-    assert!(library["found"].as_str().unwrap().ends_with("usr/lib/coldframe/libcoldframe_preload.so"), "{library}");
+    assert!(library["state"].as_str().unwrap().ends_with("usr/lib/coldframe/libcoldframe_preload.so"), "{library}");
     assert!(root.join("usr/lib/coldframe/libcoldframe_plugin.so").exists());
     let verbs = verbs(&text(Command::new(&program).arg("--help")));
     assert!(verbs.len() > 10, "{verbs:?}");

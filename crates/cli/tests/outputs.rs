@@ -19,7 +19,6 @@ trace info t.parquet
 trace info $/swap-desktop.csv.zst
 trace heatmap t.parquet
 !trace cut $/shop.parquet -o part.parquet --rows 10000
-trace reduce $/worker.parquet -o small.parquet --above 64KiB
 generate phone --category browser -o phone.parquet
 trace merge phone.parquet phone.parquet -o both.parquet
 trace mix --task $/worker.parquet*2 --task $/memload.parquet --slice 10000 -o mix.parquet
@@ -35,7 +34,7 @@ sim mix.parquet --system sap --ram 50%
 sim mix.parquet --system drswap --ram 50% --swap-size 64MiB --swap-device emmc,nvm-dr
 sim $/swap-desktop.csv.zst --layout log,linux-ftl --blocks 1024
 sim $/worker.parquet --ram 50% --swap-device zram-lz4,nvm --swap-size 50%
-advise $/worker.parquet --device NAND01GW3B2B --policy clock --no-cache -o advised.toml
+advise $/worker.parquet --device NAND01GW3B2B --policy clock -o advised.toml
 park --list
 policies
 devices
@@ -56,12 +55,11 @@ advise sort.parquet --device here
 check --max-ram 512MiB -- sort -o sorted n.txt
 ";
 /// Verbs that the commands do not try, and the reason.
-const OTHERS: [(&str, &str); 7] = [
+const OTHERS: [(&str, &str); 6] = [
     ("compare", "it makes swap for the whole machine; tests/by_kernel.rs runs it, one test at a time; its JSON is checked below"),
     ("squeeze", "it needs a group to squeeze; a test beside its words checks their width, one below its JSON"),
     ("resume", "it needs a parked program; tests/park.rs runs it"),
     ("top", "a running program's, and its table is run's; its JSON is checked below"),
-    ("report", "a page, not lines; lab-cli/tests/report.rs reads it"),
     ("completions", "a script for a shell"),
     ("man", "a page for man, which breaks its lines"),
 ];

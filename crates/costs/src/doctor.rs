@@ -29,14 +29,14 @@ pub struct Finding {
     pub name: &'static str,
     /// Its state.
     pub health: Health,
-    /// What was found.
-    pub found: String,
+    /// What it is like.
+    pub state: String,
     /// The remedy, in one line; empty if none is needed.
     pub remedy: String,
 }
 
-fn finding(name: &'static str, health: Health, found: impl Into<String>, remedy: &str) -> Finding {
-    Finding { name, health, found: found.into(), remedy: if health == Health::Good { "" } else { remedy }.to_string() }
+fn finding(name: &'static str, health: Health, state: impl Into<String>, remedy: &str) -> Finding {
+    Finding { name, health, state: state.into(), remedy: if health == Health::Good { "" } else { remedy }.to_string() }
 }
 
 /// Examines everything but times; `backing` is the folder of the swap file.
@@ -89,8 +89,8 @@ fn reported(name: &'static str, tried: std::io::Result<()>, setting: &str) -> Fi
     let Err(error) = tried else { return finding(name, Health::Good, "allowed", "") };
     match error.kind() {
         ErrorKind::InvalidInput | ErrorKind::Unsupported => {
-            let found = format!("this kernel cannot protect pages against writes ({error})");
-            finding(name, Health::Missing, found, "Linux 6.1 or newer, on ARM 6.10, with CONFIG_USERFAULTFD")
+            let state = format!("this kernel cannot protect pages against writes ({error})");
+            finding(name, Health::Missing, state, "Linux 6.1 or newer, on ARM 6.10, with CONFIG_USERFAULTFD")
         }
         _ => finding(name, Health::Missing, format!("{error}{setting}"), right()),
     }
@@ -132,11 +132,11 @@ fn rings() -> Finding {
     match io_uring::IoUring::new(2) {
         Ok(_) => finding("io_uring", Health::Good, "allowed", ""),
         Err(error) => {
-            let found = format!("{error} (kernel.io_uring_disabled={disabled})");
+            let state = format!("{error} (kernel.io_uring_disabled={disabled})");
             finding(
                 "io_uring",
                 Health::Warning,
-                found,
+                state,
                 "sysctl -w kernel.io_uring_disabled=0; without it reads are plain and overlap with nothing",
             )
         }
@@ -151,13 +151,13 @@ fn huge_pages() -> Finding {
 fn cgroup() -> Option<Finding> {
     let v2 = read("/sys/fs/cgroup/memory.max").map(|max| format!("version 2, memory.max {max}"));
     let v1 = || read("/sys/fs/cgroup/memory/memory.limit_in_bytes").map(|max| format!("version 1, limit {max} bytes"));
-    v2.or_else(v1).map(|found| finding("memory cgroup", Health::Note, found, ""))
+    v2.or_else(v1).map(|state| finding("memory cgroup", Health::Note, state, ""))
 }
 
 fn swap() -> Finding {
     let count = Tree::machine().swap_areas().len();
-    let found = if count == 0 { "none".to_string() } else { format!("{count} in use") };
-    finding("kernel swap", Health::Note, format!("{found}; the pager does not need it"), "")
+    let state = if count == 0 { "none".to_string() } else { format!("{count} in use") };
+    finding("kernel swap", Health::Note, format!("{state}; the pager does not need it"), "")
 }
 
 /// Bytes that a file system must have free.
@@ -175,8 +175,8 @@ fn folder(path: &Path) -> Finding {
         return finding(name, Health::Warning, format!("{shown} is {kind}"), remedy);
     }
     if free < FREE_MIN {
-        let found = format!("{shown}: {free} bytes free");
-        return finding(name, Health::Warning, found, "make room, or --backing elsewhere");
+        let state = format!("{shown}: {free} bytes free");
+        return finding(name, Health::Warning, state, "make room, or --backing elsewhere");
     }
     finding(name, Health::Good, format!("{shown}: {kind}, {} MiB free", free >> 20), "")
 }
@@ -185,14 +185,14 @@ fn folder(path: &Path) -> Finding {
 pub fn latency(path: &Path) -> Finding {
     match trials::measure(path) {
         Ok(m) => {
-            let found = format!("a page of 4 KiB comes back in {:.1} us (median)", m.read_ns as f64 / 1e3);
-            finding("measured", Health::Note, found, "")
+            let state = format!("a page of 4 KiB comes back in {:.1} us (median)", m.read_ns as f64 / 1e3);
+            finding("measured", Health::Note, state, "")
         }
         Err(error) => {
             // An error of the pager ends with its remedy.
             let message = error.to_string();
-            let (found, remedy) = message.rsplit_once("; ").unwrap_or((&message, "give another --backing"));
-            finding("measured", Health::Missing, found, remedy)
+            let (state, remedy) = message.rsplit_once("; ").unwrap_or((&message, "give another --backing"));
+            finding("measured", Health::Missing, state, remedy)
         }
     }
 }

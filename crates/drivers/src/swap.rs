@@ -11,7 +11,7 @@
 //! - An area that is full leaves the page in RAM.
 
 use coldframe_core::swap::{AreaConfig, Counts, SwapError};
-use coldframe_core::{PageId, Ps, SlotId};
+use coldframe_core::{PageId, Ps};
 use coldframe_formats::swap::{SwapEvent, SwapOp, SwapTrace};
 
 use coldframe_lane::faulty::Failures;
@@ -258,15 +258,6 @@ impl SwapRun {
                 }
             }
         }
-    }
-
-    /// The copy in a slot, by the kernel's slot number, which is the trace's name for the copy.
-    pub fn copy_in(&self, slot: u32) -> Option<u32> {
-        self.store.page_in(SlotId(slot)).map(|page| page.0)
-    }
-
-    pub fn slots(&self) -> u32 {
-        self.store.slots()
     }
 
     pub fn result(&self) -> SwapResult {

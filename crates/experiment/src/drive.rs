@@ -68,8 +68,8 @@ impl Outcomes {
                 let notes = all.first().map(|outcome| outcome.notes.clone()).unwrap_or_default();
                 let (path, sha256) = (path.display().to_string(), sha256(path)?);
                 let trace = Trace { path, sha256, notes, ..Trace::default() };
-                let found = |of: &SwapOutcome| Sections::SwapTrace(of.found.clone());
-                all.iter().map(|of| SimResult::new(trace.clone(), of.config.clone(), found(of))).collect()
+                let result = |of: &SwapOutcome| Sections::SwapTrace(of.result.clone());
+                all.iter().map(|of| SimResult::new(trace.clone(), of.config.clone(), result(of))).collect()
             }
         })
     }

@@ -3,13 +3,10 @@
 use std::path::Path;
 
 use coldframe_drivers::run::IdlePrices;
-use coldframe_drivers::Stream;
-use coldframe_formats::reduce::Method;
-use coldframe_store::{Fidelity, Provenance, Reduction};
+use coldframe_store::{Fidelity, Provenance};
 
 use crate::error::ExperimentError;
 use crate::resolve::Plan;
-use crate::reuse::CLASSES;
 use crate::settings::Settings;
 use crate::systems::{self, front_end};
 
@@ -47,25 +44,18 @@ fn refusal(trace: &Provenance, plan: &Plan) -> Option<String> {
             "the front end {name} needs every reference, but the trace is reduced; record it with --level exact"
         ));
     }
-    match (trace.fidelity, &trace.reduction, oracle(plan)) {
-        (Fidelity::Sampled, ..) => Some(
-            "the trace is sampled: it shows working sets and heat, but no policy's misses; record every reference or fault".into(),
-        ),
-        (Fidelity::Faults, _, Some(_)) => {
-            Some("an oracle needs every reference, but the trace holds faults only; record it anew".into())
-        }
-        (_, Some(reduction), name) => reduced(trace, reduction, plan, name),
-        (_, None, name) => windowed(trace, plan, name),
+    if trace.fidelity == Fidelity::Sampled {
+        let reason =
+            "the trace is sampled: it shows working sets and heat, but no policy's misses; record every reference";
+        return Some(reason.into());
     }
-}
-
-fn oracle(plan: &Plan) -> Option<&'static str> {
-    plan.oracle().map(|spec| spec.name)
+    windowed(trace, plan)
 }
 
 /// A recording through a window bounds the misses of LRU and OPT from twice its size on.
-fn windowed(trace: &Provenance, plan: &Plan, oracle: Option<&str>) -> Option<String> {
+fn windowed(trace: &Provenance, plan: &Plan) -> Option<String> {
     let window = trace.window?;
+    let oracle = plan.oracle().map(|spec| spec.name);
     if !matches!(oracle, Some("lru" | "opt")) {
         let policy = &plan.policy;
         return Some(format!(
@@ -83,55 +73,4 @@ fn windowed(trace: &Provenance, plan: &Plan, oracle: Option<&str>) -> Option<Str
             least * page
         )
     })
-}
-
-/// Checks against what a reduction preserves.
-fn reduced(trace: &Provenance, reduction: &Reduction, plan: &Plan, oracle: Option<&str>) -> Option<String> {
-    let policy = &plan.policy;
-    let (front, frames) = (&plan.front, plan.frames as f64);
-    if front.skip > 0 || front.accesses.is_some() {
-        return Some(
-            "limit.* counts references that the reduced trace does not have; cut the whole trace, then reduce it"
-                .into(),
-        );
-    }
-    if front.stream != Stream::Both && !only(trace, front.stream) {
-        let stream = front.stream.name();
-        return Some(format!(
-            "the trace was reduced with all its references, which says nothing of stream {stream} alone; give ID"
-        ));
-    }
-    match (reduction.method, reduction.rate().unwrap_or(1.0)) {
-        (Method::Compaction { .. }, _) if !matches!(oracle, Some("lru" | "opt")) => Some(format!(
-            "the trace is compacted, which keeps the misses of lru and opt, but not those of {policy}; give --policy lru,opt, or the whole trace"
-        )),
-        (Method::Compaction { pages }, _) if plan.frames < pages as usize => Some(format!(
-            "{} frames are asked for, but the trace is compacted, which keeps misses from {pages} frames on; give more RAM, or \
-             reduce the whole trace with a smaller --above",
-            plan.frames
-        )),
-        (Method::HashSample { .. }, _) if oracle != Some("lru") => Some(format!(
-            "the trace is a sample of pages, which estimates the misses of lru; {policy} needs the other pages, too; give --policy lru, or the whole trace"
-        )),
-        (Method::HashSample { .. }, _) if trace.page_size != Some(1 << front.page_shift) => Some(format!(
-            "the pages of {} bytes were sampled, which is no sample of pages of {} bytes; give --page {0}",
-            trace.page_size.unwrap_or_default(),
-            1u64 << front.page_shift
-        )),
-        (Method::HashSample { .. }, rate) if frames * rate < CLASSES as f64 => Some(format!(
-            "{frames} frames are asked for, of which the sample's {CLASSES} parts have less than one each; give {} frames or more, or a larger sample",
-            (CLASSES as f64 / rate).ceil()
-        )),
-        _ => None,
-    }
-}
-
-/// Whether the trace has no other references than those of the stream.
-fn only(trace: &Provenance, stream: Stream) -> bool {
-    let data = trace.reads + trace.writes;
-    match stream {
-        Stream::Instructions => data == 0,
-        Stream::Data => trace.instructions == 0,
-        Stream::Both => true,
-    }
 }

@@ -1,15 +1,14 @@
-//! The content of a trace: its origin, its hottest memory, and the distances between references to a page.
+//! The content of a trace: its origin, its working set and its hottest memory.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use coldframe_store::heat::{heat, Heat, PAGE};
-use coldframe_store::{Fidelity, Mapping, Provenance, Reader};
+use coldframe_store::{Mapping, Provenance, Reader};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::ExperimentError;
-use crate::reuse::{reuse, Reuse};
 use crate::string::sha256;
 
 /// Parts of touched memory that are compared, and parts of the trace.
@@ -41,8 +40,6 @@ pub struct Info {
     pub phases: Vec<usize>,
     /// The regions with the most references.
     pub hottest: Vec<Hot>,
-    /// Reuse distances; a sample of references has none.
-    pub reuse: Option<Reuse>,
 }
 
 /// A region with many references: all mappings of one name, or a part of the heat map if there are none.
@@ -65,7 +62,6 @@ impl Info {
         let reader = Reader::open(path)?;
         let provenance = reader.provenance().clone();
         let heat = heat(path, STRETCHES, COLUMNS)?;
-        let reuse = if distances_known(provenance.fidelity) { Some(reuse(path)?) } else { None };
         Ok(Info {
             path: path.to_path_buf(),
             rows: reader.rows(),
@@ -76,14 +72,8 @@ impl Info {
             working_set_pages_4KiB: heat.working_set.clone(),
             phases: heat.phases.clone(),
             heat,
-            reuse,
         })
     }
-}
-
-/// Whether the references between two references to the same page are in the trace, all or in a known share.
-fn distances_known(fidelity: Fidelity) -> bool {
-    !matches!(fidelity, Fidelity::Sampled | Fidelity::Window | Fidelity::Faults)
 }
 
 /// The regions with the most references. A page belongs to the mapping of its first byte, or otherwise to a mapping

@@ -10,7 +10,7 @@
 //!   turns on a phone, [`swap`] over a kernel's swaps. [`drive`] chooses among the three.
 //! - [`sim_result`] is the outcome of any of the three as JSON.
 //! - [`in_force`] are the settings of a result, [`traced`] its trace.
-//! - [`info`] and [`reuse`] need no run: they describe a trace.
+//! - [`info`] needs no run: it describes a trace.
 #![forbid(unsafe_code)]
 
 pub mod drive;
@@ -24,10 +24,8 @@ pub mod phone;
 pub mod progress;
 pub mod resolve;
 pub mod result;
-pub mod reuse;
 pub mod settings;
 pub mod sim_result;
-pub mod slots;
 pub mod string;
 pub mod swap;
 pub mod swap_prices;

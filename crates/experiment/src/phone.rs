@@ -55,9 +55,6 @@ pub fn check(file: &str, text: &str, numbers: &[(&str, f64)], may_be_zero: bool)
 }
 
 /// Reads the machine of a file's text.
-///
-/// # Errors
-/// Not TOML, an unknown or missing field, or an impossible number; the message names file, line or field.
 pub fn parse(file: &str, text: &str) -> Result<MachineParameters, ExperimentError> {
     let parsed =
         toml::from_str(text).map_err(|e| ExperimentError::Config { origin: file.into(), reason: e.to_string() });
@@ -74,9 +71,6 @@ pub fn parse(file: &str, text: &str) -> Result<MachineParameters, ExperimentErro
 }
 
 /// The machine of a file.
-///
-/// # Errors
-/// The file cannot be read, or as [`parse`].
 pub fn read(path: &str) -> Result<MachineParameters, ExperimentError> {
     let text = std::fs::read_to_string(path);
     parse(path, &text.map_err(|e| ExperimentError::Io { path: path.into(), reason: e.to_string() })?)

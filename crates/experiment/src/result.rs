@@ -11,7 +11,6 @@ use coldframe_sheet::StagePrices;
 
 use crate::in_force::InForce;
 use crate::memory::{self, MemoryPrices};
-use crate::slots::SlotMap;
 use crate::traced::Trace;
 
 mod certainty;
@@ -52,8 +51,6 @@ pub struct RunResult {
     pub simulated: Simulated,
     /// How sure its misses are.
     pub certainty: Certainty,
-    /// The owner of each slot of its swap area over time, as [`crate::slots`] draws it; `None` without an area.
-    pub slots: Option<SlotMap>,
     /// Energy of the pages moved, by term, if main memory has no price and the device's sheet has energies.
     pub device_energy: Vec<(&'static str, Pj)>,
     /// Seconds that the whole run took on this machine, all configurations together.
@@ -63,9 +60,6 @@ pub struct RunResult {
 impl RunResult {
     /// Page references that the memory management unit saw.
     pub fn references(&self) -> u64 {
-        if let Some(whole) = self.trace.sampled() {
-            return whole.references;
-        }
         let quiet_faults = match &self.simulated {
             Simulated::Lane(lane) => lane.quiet_faults,
             Simulated::Oracle(_) => self.front_end.quiet,
@@ -89,31 +83,23 @@ impl RunResult {
 
     /// True faults per reference, or per instruction if an instruction cache hides most references.
     pub fn miss_ratio(&self) -> f64 {
-        self.per_reference(self.true_faults() as f64)
-    }
-
-    fn per_reference(&self, misses: f64) -> f64 {
         let of = if self.has_icache { self.front_end.instructions } else { self.references() };
-        misses / of.max(1) as f64
+        self.true_faults() as f64 / of.max(1) as f64
     }
 
-    /// The miss ratio as text, with its error; empty for a recording through a window, since its hits are not known.
+    /// The miss ratio as text; empty for a recording through a window, since its hits are not known.
     pub fn miss_ratio_text(&self) -> String {
         match self.certainty {
             Certainty::Exact => format!("{:.6}", self.miss_ratio()),
             Certainty::Between { .. } => "-".into(),
-            Certainty::Estimated { error } => format!("{:.6} +- {:.6}", self.miss_ratio(), self.per_reference(error)),
         }
     }
 
-    /// True faults as text: one number, two bounds, or with the standard error.
+    /// True faults as text: one number or two bounds.
     pub fn true_faults_text(&self) -> String {
         match self.certainty {
             Certainty::Exact => human_count(self.true_faults()),
             Certainty::Between { low, high } => format!("{} to {}", human_count(low), human_count(high)),
-            Certainty::Estimated { error } => {
-                format!("{} +- {}", human_count(self.true_faults()), human_count(error.ceil() as u64))
-            }
         }
     }
 

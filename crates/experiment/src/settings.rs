@@ -212,9 +212,6 @@ pub(crate) fn is_default<T: Default + PartialEq>(table: &T) -> bool {
 
 impl Settings {
     /// Settings from a configuration file's text, then from `key.path=value` texts.
-    ///
-    /// # Errors
-    /// Not TOML, an unknown key, a value of the wrong type; with file, line and field.
     pub fn read(config: Option<(&str, &str)>, sets: &[String]) -> Result<Settings, ExperimentError> {
         let mut table = toml::Table::new();
         if let Some((origin, text)) = config {
@@ -237,9 +234,6 @@ impl Settings {
 
 impl Settings {
     /// As [`Settings::read`], with the text of a file.
-    ///
-    /// # Errors
-    /// As [`Settings::read`], or the file cannot be read.
     pub fn of(config: Option<&Path>, sets: &[String]) -> Result<Settings, ExperimentError> {
         let Some(path) = config else { return Settings::read(None, sets) };
         let name = path.display().to_string();

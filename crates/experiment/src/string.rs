@@ -11,7 +11,6 @@ use coldframe_store::{Block, Reader};
 
 use crate::error::ExperimentError;
 use crate::fitness;
-use crate::owner::Owners;
 use crate::progress::{tell, Progress, Sink, Unit};
 use crate::resolve::string as resolve;
 use crate::result::RunResult;
@@ -70,17 +69,11 @@ impl Known<'_> {
     }
 
     /// As [`run`].
-    ///
-    /// # Errors
-    /// As [`run`].
     pub fn run(&self, all: &[Settings], progress: &mut dyn FnMut(Progress)) -> Result<Vec<RunResult>, ExperimentError> {
         simulate(self.path, all, self.ask(), progress)
     }
 
     /// Like [`run`]; also finds the cost of each page that faulted, under each configuration.
-    ///
-    /// # Errors
-    /// As [`run`]; an oracle has no costs.
     pub fn page_costs(
         &self,
         all: &[Settings],
@@ -97,9 +90,6 @@ pub type MakePolicy<'a> = &'a mut dyn FnMut(usize, usize) -> Made;
 
 /// Runs one configuration with a policy that has no name here; the result shows it as `name`. Its stages have Clock's
 /// prices unless the settings give others.
-///
-/// # Errors
-/// As [`run`]; the settings name a policy.
 pub fn run_with_policy(
     path: &Path,
     settings: &Settings,
@@ -147,9 +137,7 @@ pub(crate) fn simulate(
     let began = Instant::now();
     let mut reader = Reader::open(path)?;
     let trace = reader.provenance().clone();
-    let sample = trace.reduction.filter(|reduction| reduction.rate().is_some());
-    let mut counted = pages_by_front(path);
-    let mut footprint = |front: &FrontKey| sample.map_or_else(|| counted(front), |sample| Ok(sample.pages as usize));
+    let mut footprint = pages_by_front(path);
     fitness::check_energy(path, &trace, all)?;
     let plans = all.iter().map(|s| resolve(s, &trace, &mut footprint)).collect::<Result<Vec<_>, _>>()?;
     fitness::check(path, &trace, &plans)?;
@@ -163,16 +151,15 @@ pub(crate) fn simulate(
     if ask.page_costs.is_some() {
         shares.iter_mut().flat_map(|share| share.run.lanes_mut()).for_each(Lane::note_pages);
     }
-    let owners = Owners::new(&trace);
     match ask.short {
         Some(short) => play(short, &mut shares, ask.rows_max, progress)?,
-        None => go_through(&mut reader, &mut shares, &owners, &mut ask, progress)?,
+        None => go_through(&mut reader, &mut shares, &mut ask, progress)?,
     }
     if let Some(costs) = ask.page_costs {
         placed_costs(&mut shares, costs);
     }
     let facts = ask.facts.map_or_else(|| facts(path, &trace), |facts| Ok(facts.clone()))?;
-    let mut results = bracket(collect(&plans, &mut shares, &facts, &owners), requested);
+    let mut results = bracket(collect(&plans, &mut shares, &facts), requested);
     if results.iter().any(|r| r.references() == 0) {
         let reason =
             "no reference is left after limit.skip, stream and front_end.paged; give less to skip, or another stream";
@@ -187,7 +174,6 @@ pub(crate) fn simulate(
 fn go_through(
     reader: &mut Reader,
     shares: &mut [Share],
-    owners: &Owners<'_>,
     ask: &mut Ask<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), ExperimentError> {
@@ -198,7 +184,6 @@ fn go_through(
     while rows > 0 {
         let (fed, read) = rayon::join(|| feed(shares, &block, at, rows), || reader.read(&mut next, wanted));
         fed?;
-        shares.iter_mut().for_each(|share| share.look_at_slots(owners));
         if let Some(sink) = &mut ask.journal {
             drain_journal(shares, sink)?;
         }

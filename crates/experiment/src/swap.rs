@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use coldframe_drivers::swap::{SwapConfig, SwapResult, SwapRun};
-use coldframe_formats::swap::{read, SwapOp, SwapTrace};
+use coldframe_formats::swap::{read, SwapTrace};
 
 use crate::error::ExperimentError;
 use crate::progress::{tell, Progress, Sink, Unit};
 use crate::resolve::{swaps, SwapPlan};
 use crate::settings::Settings;
 use crate::sim_result::{self, InForce};
-use crate::slots::{SlotMap, SlotPicture};
 use crate::systems;
 
 /// The result of one configuration.
@@ -19,18 +18,17 @@ pub struct SwapOutcome {
     /// The notes of the trace's recorder on its limits.
     pub notes: Vec<String>,
     pub config: InForce,
-    pub found: sim_result::SwapTrace,
+    pub result: sim_result::SwapTrace,
 }
 
-/// How often the owners of slots are noted in a whole trace.
-const LOOKS: usize = 64;
+/// How often the journal is handed out in a whole trace.
+const PIECES: usize = 64;
 
-/// The run, and the owner of each slot over time.
 fn simulate(
     config: &SwapConfig,
     trace: &SwapTrace,
     mut journal: Option<Sink<'_>>,
-) -> Result<(SwapResult, SlotMap), ExperimentError> {
+) -> Result<SwapResult, ExperimentError> {
     let mut run = SwapRun::new(config, trace).map_err(|e| ExperimentError::setting("swap", e.to_string()))?;
     if journal.is_some() {
         if config.logs > 1 {
@@ -39,28 +37,19 @@ fn simulate(
         }
         run.keep_journal(config);
     }
-    let mut picture = SlotPicture::new(run.slots());
-    let mut owners = vec![0; trace.slots().max(1)];
-    for events in trace.events.chunks(trace.events.len().div_ceil(LOOKS).max(1)) {
-        for event in events {
-            if event.op == SwapOp::Out {
-                owners[event.slot as usize] = event.pid;
-            }
-            run.event(event);
-        }
-        picture.look(|slot| run.copy_in(slot).map(|copy| owners[copy as usize]));
+    for events in trace.events.chunks(trace.events.len().div_ceil(PIECES).max(1)) {
+        events.iter().for_each(|event| run.event(event));
         if let Some(sink) = &mut journal {
             sink(&run.drain_journal())?;
         }
     }
-    Ok((run.result(), picture.map(|pid| format!("process {pid}"))))
+    Ok(run.result())
 }
 
 /// Runs a plan over a trace that has been read, and passes the journal of its area to the receiver in pieces.
 pub fn outcome(plan: &SwapPlan, trace: &SwapTrace, journal: Option<Sink<'_>>) -> Result<SwapOutcome, ExperimentError> {
-    let (result, slots) = simulate(&plan.config, trace, journal)?;
-    let found = sim_result::SwapTrace::new(plan, &result, slots);
-    Ok(SwapOutcome { notes: trace.notes.clone(), config: plan.shown(), found })
+    let result = sim_result::SwapTrace::new(plan, &simulate(&plan.config, trace, journal)?);
+    Ok(SwapOutcome { notes: trace.notes.clone(), config: plan.shown(), result })
 }
 
 /// Reads a swap trace and runs every configuration over it. The journal is the first one's.
@@ -84,6 +73,6 @@ impl SwapOutcome {
     /// Bytes of the areas.
     pub fn bytes(&self) -> u64 {
         let slots = self.config.swap.log.slots_per_block.unwrap_or_default();
-        u64::from(self.found.wear.blocks) * u64::from(slots) * systems::of_log().1.slot.0
+        u64::from(self.result.wear.blocks) * u64::from(slots) * systems::of_log().1.slot.0
     }
 }

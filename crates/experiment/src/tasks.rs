@@ -69,9 +69,6 @@ pub fn run(
 
 /// Like [`run`], over the work of the tasks in the first `rows` rows of the trace. With a receiver of its journal, the
 /// first configuration runs alone.
-///
-/// # Errors
-/// As [`run`].
 pub fn run_prefix(
     path: &Path,
     all: &[Settings],
@@ -93,9 +90,6 @@ pub fn run_prefix(
 }
 
 /// Runs every configuration over the programs of several traces side by side. RAM in percent is of all their pages.
-///
-/// # Errors
-/// As [`run`].
 pub fn run_together(paths: &[PathBuf], all: &[Settings]) -> Result<Vec<TasksResult>, ExperimentError> {
     let shift = systems::of_tasks().0.defaults.page.0.trailing_zeros();
     let (mut specs, mut pages, mut traces) = (Vec::new(), 0, Vec::new());
@@ -187,9 +181,6 @@ pub struct Counted {
 }
 
 /// Counts tasks and pages of 1 << `shift` bytes.
-///
-/// # Errors
-/// As [`run`].
 pub fn counted(path: &Path, shift: u32) -> Result<Counted, ExperimentError> {
     let trace = Reader::open(path)?.provenance().clone();
     check(path, &trace)?;
@@ -210,9 +201,6 @@ fn check(path: &Path, trace: &Provenance) -> Result<(), ExperimentError> {
     match trace.fidelity {
         Fidelity::Sampled => {
             unfit("the trace is sampled, so that its tasks' references are not known; record every reference")
-        }
-        Fidelity::Faults => {
-            unfit("the trace holds faults only, so that its tasks' time is not known; record every reference")
         }
         _ if trace.references == 0 => unfit("the trace has no references"),
         _ => Ok(()),

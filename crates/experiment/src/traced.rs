@@ -1,6 +1,6 @@
 //! What results say of their trace.
 
-use coldframe_store::{Cut, Reduction};
+use coldframe_store::Cut;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,9 +26,6 @@ pub struct Trace {
     /// Pages of its recording window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_pages: Option<u64>,
-    /// How it was reduced, and from what.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reduction: Option<Reduction>,
     /// The cuts that made it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cuts: Vec<Cut>,
@@ -38,10 +35,4 @@ pub struct Trace {
     /// Its recorder's notes on its limits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-}
-
-impl Trace {
-    pub fn sampled(&self) -> Option<Reduction> {
-        self.reduction.filter(|reduction| reduction.rate().is_some())
-    }
 }

@@ -60,9 +60,6 @@ pub struct Parameters {
 }
 
 /// Reads parameters.
-///
-/// # Errors
-/// Not TOML, an unknown or missing field, or an impossible number; the message names file, line or field.
 pub fn parse(file: &str, text: &str) -> Result<Parameters, ExperimentError> {
     let p: Parameters =
         toml::from_str(text).map_err(|e| ExperimentError::Config { origin: file.into(), reason: e.to_string() })?;
@@ -96,9 +93,6 @@ pub fn parse(file: &str, text: &str) -> Result<Parameters, ExperimentError> {
 }
 
 /// The parameters in a file.
-///
-/// # Errors
-/// The file cannot be read, or as [`parse`].
 pub fn read(path: &str) -> Result<Parameters, ExperimentError> {
     let text = std::fs::read_to_string(path);
     parse(path, &text.map_err(|e| ExperimentError::Io { path: path.into(), reason: e.to_string() })?)

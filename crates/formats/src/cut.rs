@@ -17,11 +17,10 @@ use coldframe_store::store::{Reader, Summary, Wanted, Writer};
 pub fn cut(from: &Path, to: &Path, part: Part, level: i32) -> Result<Summary, TraceError> {
     crate::import::refuse_same_file(Some(from), to)?;
     let mut reader = Reader::open(from)?;
-    crate::reduce::refuse_reduced(from, reader.provenance(), "a part of it has not")?;
     if timed(&part) && !reader.columns().time {
         return Err(TraceError::Usage {
             what: from.display().to_string(),
-            found: "it has no times to cut at".into(),
+            problem: "it has no times to cut at".into(),
             remedy: "cut by rows, with --skip and --rows".into(),
         });
     }

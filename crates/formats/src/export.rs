@@ -58,12 +58,11 @@ struct Job<'a> {
 pub fn export(from: &Path, format: &str, to: &Path, page: u64) -> Result<u64, TraceError> {
     let export = EXPORTS.iter().find(|export| export.name == format).ok_or_else(|| TraceError::Usage {
         what: format!("format `{format}`"),
-        found: "it cannot be written".into(),
+        problem: "it cannot be written".into(),
         remedy: format!("the formats are {}", EXPORTS.iter().map(|e| e.name).collect::<Vec<_>>().join(", ")).into(),
     })?;
     crate::import::refuse_same_file(Some(from), to)?;
     let reader = Reader::open(from)?;
-    crate::reduce::refuse_reduced(from, reader.provenance(), "another tool's format does not tell")?;
     admit_page(page, reader.provenance().page_size)?;
     let partial = partial(to);
     let file = File::create(&partial).map_err(|error| TraceError::io(&partial, "create", error))?;
@@ -83,8 +82,8 @@ fn partial(to: &Path) -> PathBuf {
 }
 
 fn admit_page(page: u64, own: Option<u64>) -> Result<(), TraceError> {
-    let error = |found: String, remedy: &'static str| {
-        Err(TraceError::Usage { what: format!("page of {page} bytes"), found, remedy: remedy.into() })
+    let error = |problem: String, remedy: &'static str| {
+        Err(TraceError::Usage { what: format!("page of {page} bytes"), problem, remedy: remedy.into() })
     };
     match own {
         _ if !page.is_power_of_two() || !(512..=1 << 30).contains(&page) => error(

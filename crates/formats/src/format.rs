@@ -31,8 +31,6 @@ mod lines;
 mod msr;
 mod options;
 mod oracle_general;
-mod parquet;
-mod perf;
 pub mod swap;
 mod tasks;
 mod text;
@@ -45,7 +43,6 @@ pub use options::{Column, Options, Role};
 pub const FORMATS: &[Format] = &[
     lackey::FORMAT, //
     din::FORMAT,
-    perf::FORMAT,
     damon::FORMAT,
     blkparse::FORMAT,
     oracle_general::FORMAT,
@@ -55,7 +52,6 @@ pub const FORMATS: &[Format] = &[
     csv::BLOCKS,
     csv::TSV,
     csv::BLANKS,
-    parquet::FORMAT,
 ];
 
 /// Opens an input as a format, with what the user declares about it.
@@ -147,9 +143,9 @@ pub struct Spec {
 /// # Errors
 /// [`TraceError::Usage`] if the format is unknown (with the nearest known name) or the path is missing.
 pub fn parse_spec(text: &str) -> Result<Spec, TraceError> {
-    let error = |found: String, remedy: String| TraceError::Usage {
+    let error = |problem: String, remedy: String| TraceError::Usage {
         what: format!("trace `{text}`"),
-        found,
+        problem,
         remedy: remedy.into(),
     };
     let Some((name, path)) = text.split_once(':').filter(|_| !Path::new(text).exists()) else {
@@ -251,8 +247,7 @@ fn fuzz_options(format: &Format) -> Options {
     let mut options = Options::default();
     let declare = |options: &mut Options| -> Result<(), TraceError> {
         if format.takes.contains(&options::COLUMNS) {
-            let last = if format.name == parquet::FORMAT.name { "time=4" } else { "task=4,time=5" };
-            options.declare_columns(&format!("address=1,size=2,kind=3,{last}"))?;
+            options.declare_columns("address=1,size=2,kind=3,task=4,time=5")?;
         }
         if format.takes.contains(&options::UNIT_ADDRESS) {
             options.declare_units("address=512B")?;

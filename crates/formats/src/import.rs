@@ -86,7 +86,7 @@ pub(crate) fn refuse_same_file(from: Option<&Path>, out: &Path) -> Result<(), Tr
     }
     Err(TraceError::Usage {
         what: format!("output {}", out.display()),
-        found: "it is the input as well".into(),
+        problem: "it is the input as well".into(),
         remedy: "name another file".into(),
     })
 }

@@ -7,7 +7,7 @@
 //!
 //! - [`mod@format`] reads other tools' traces; [`swap`] reads swap traces, which hold no references.
 //! - [`import()`] turns one into a store, [`export()`] a store into another tool's trace, [`merge()`] several stores into
-//!   one, [`mod@reduce`] one into a smaller one, [`cut()`] takes a part of one.
+//!   one, [`cut()`] takes a part of one.
 
 #![forbid(unsafe_code)]
 
@@ -16,11 +16,9 @@ mod export;
 pub mod format;
 mod import;
 mod merge;
-pub mod reduce;
 
 pub use cut::cut;
 pub use export::{export, Export, EXPORTS};
 pub use format::{open, parse_spec, swap, Facts, Format, Options, Progress, RowReader, Spec, FORMATS};
 pub use import::import;
-pub use merge::{merge, merged, Order};
-pub use reduce::{reduce, Keep, Reduced};
+pub use merge::{merge, Order};

@@ -50,20 +50,10 @@ pub fn merge(from: &[PathBuf], order: Order, to: &Path) -> Result<Summary, Trace
     writer.finish(provenance)
 }
 
-/// The same without a file: `take` gets the rows, block after block. Returns their provenance.
-///
-/// # Errors
-/// As [`merge()`], and the errors of `take`.
-pub fn merged(from: &[PathBuf], order: Order, take: Take<'_>) -> Result<Provenance, TraceError> {
-    let (mut sources, provenance) = open(from, order)?;
-    stream(&mut sources, order, take)?;
-    Ok(provenance)
-}
-
 fn open(from: &[PathBuf], order: Order) -> Result<(Vec<Source>, Provenance), TraceError> {
     if from.is_empty() || from.len() > SOURCES_MAX {
-        let found = format!("{} traces", from.len());
-        return Err(usage("merging", found, "give 1 to 256 traces"));
+        let problem = format!("{} traces", from.len());
+        return Err(usage("merging", problem, "give 1 to 256 traces"));
     }
     match order {
         Order::References(0) | Order::Nanoseconds(0) => {
@@ -97,8 +87,8 @@ fn gives_times(order: Order) -> bool {
     !matches!(order, Order::References(_))
 }
 
-fn usage(what: &str, found: String, remedy: &'static str) -> TraceError {
-    TraceError::Usage { what: what.into(), found, remedy: remedy.into() }
+fn usage(what: &str, problem: String, remedy: &'static str) -> TraceError {
+    TraceError::Usage { what: what.into(), problem, remedy: remedy.into() }
 }
 
 fn sources(from: &[PathBuf], order: Order) -> Result<Vec<Source>, TraceError> {
@@ -106,7 +96,6 @@ fn sources(from: &[PathBuf], order: Order) -> Result<Vec<Source>, TraceError> {
     let mut sources = Vec::new();
     for path in from {
         let reader = Reader::open(path)?;
-        crate::reduce::refuse_reduced(path, reader.provenance(), "others between its references undo")?;
         if timed(order) && !reader.columns().time {
             let what = path.display().to_string();
             return Err(usage(&what, "it has no times".into(), "mix it in slices of references, as in --slice 10000"));

@@ -182,7 +182,7 @@ fn corrupt_or_unknown_compression_is_named() {
         (&b"BZh91AY"[..], "unpack it first, or pipe"),
         (&[4, 0x22, 0x4d, 0x18, 0, 0], "unpack it first, or pipe"),
         (b"PK\x03\x04..", "unpack it first"),
-        (b"PAR1....PAR1", "parquet:PATH"),
+        (b"PAR1....PAR1", "csv:PATH"),
     ] {
         let error = read("din", bytes).unwrap_err();
         assert_eq!(error.code(), 3);

@@ -108,19 +108,6 @@ fn a_bad_line_of_any_text_format_is_named_with_field_place_and_remedy() {
         ("fio", "fio version 3 iolog\n1 f jump\n", 2, "action", 4, 4, "write_iolog"),
         ("fio", "fio version 3 iolog\n1 f read 0\n", 2, "length", 10, 0, "OFFSET LENGTH"),
         ("fio", "fio version 3 iolog\nx f read 0 1\n", 2, "timestamp", 0, 1, "MICROSECONDS"),
-        ("perf", "ls 1/1 2.0: page-faults: 10 10\n", 1, "cpu", 0, 30, "-F comm,pid,tid,cpu"),
-        ("perf", "ls [0] 2.0: page-faults: 10 10\n", 1, "pid/tid", 0, 2, "COMM PID/TID"),
-        ("perf", "ls 1/1 [0] 2.0: cycles: 10 10\n", 1, "event", 16, 7, "page-faults"),
-        ("perf", "ls 1/1 [0] 2.0: page-faults: xyz 10\n", 1, "address", 29, 3, "ADDRESS IP"),
-        (
-            "perf",
-            "ls 1 [0] 2.0: exceptions:page_fault_user: address=0x10 ip=0x1 error_code=6\n",
-            1,
-            "error_code",
-            62,
-            12,
-            "page-faults",
-        ),
         ("blkparse", "8,0 0 1 0.0 1 D W 8 8 [x]\n", 1, "+", 20, 1, "SECTOR + BLOCKS"),
         ("blkparse", "8 0 1 0.0 1 D W 8 + 8 [x]\n", 1, "device", 0, 1, "DEVICE CPU"),
         ("blkparse", "8,0 0 1 0.0 1 ZZ W 8 + 8 [x]\n", 1, "action", 14, 2, "without -f"),
@@ -195,24 +182,9 @@ fn blkparse_text_is_the_requests_issued_to_the_device() {
     assert_eq!(skipped, 34);
 }
 
-/// Counted in the files with grep: 30 lines of page-faults, of one thread; 60 lines of tracepoints.
 #[test]
-fn real_output_of_perf_and_fio_is_read_to_its_last_line() {
+fn real_output_of_fio_is_read_to_its_last_line() {
     let options = Options::default();
-    let (rows, lines, skipped) = read_file("perf", &data("perf-page-faults.txt"), &options).unwrap();
-    assert_eq!((rows.len(), lines, skipped), (30, 30, 0));
-    assert!(rows.iter().all(|row| row.kind == Load && row.size == 1 && row.task == rows[0].task));
-    // First line: 22517.027420592, address 5595c9e781e0; second: 22517.027457704.
-    assert_eq!((rows[0].address, rows[0].time, rows[1].time), (0x5595_c9e7_81e0, 0, 37_112));
-    let text = fs::read_to_string(data("perf-tracepoints.txt")).unwrap();
-    let (rows, lines, _) = read_file("perf", &data("perf-tracepoints.txt"), &options).unwrap();
-    assert_eq!((lines, rows.len()), (60, 60));
-    let writes = text.lines().filter(|line| {
-        ["0x2", "0x3", "0x6", "0x7"].iter().any(|code| line.trim_end().ends_with(&format!("error_code={code}")))
-    });
-    assert_eq!(rows.iter().filter(|row| row.kind == Store).count(), writes.count());
-    let fetches = text.lines().filter(|line| line.contains("error_code=0x14"));
-    assert_eq!(rows.iter().filter(|row| row.kind == Fetch).count(), fetches.count());
     let (rows, lines, skipped) = read_file("fio", &data("job.iolog"), &options).unwrap();
     let text = fs::read_to_string(data("job.iolog")).unwrap();
     assert_eq!(lines, text.lines().count() as u64);
@@ -356,7 +328,6 @@ fn marks_tasks_and_clock_reach_the_header_of_the_store() {
     let out = directory.path().join("t.parquet");
     for (spec, fidelity, tasks) in [
         (format!("blkparse:{}", data("sample.blkparse.txt").display()), Fidelity::BlockOnly, 1),
-        (format!("perf:{}", data("perf-page-faults.txt").display()), Fidelity::Faults, 1),
         (format!("fio:{}", data("job.iolog").display()), Fidelity::BlockOnly, 1),
     ] {
         let summary = import(&parse_spec(&spec).unwrap(), &out, &mut |_| ()).unwrap();
@@ -372,8 +343,6 @@ fn a_bare_path_is_guessed_only_where_the_contents_leave_no_choice() {
     for (file, format) in [
         ("histogram.lackey", "lackey"),
         ("two_lines.lackey.xz", "lackey"),
-        ("perf-page-faults.txt", "perf"),
-        ("perf-tracepoints.txt", "perf"),
         ("job.iolog", "fio"),
         ("sample.blkparse.txt", "blkparse"),
     ] {

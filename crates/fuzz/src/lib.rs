@@ -50,13 +50,6 @@ pub fn targets() -> Vec<Target> {
                 drop(coldframe_formats::swap::read_input(input));
             },
         },
-        reader!(
-            "perf",
-            vec![
-                b"ls 5/5 [001] 2740.171361519: page-faults: 563085d435c0 ffff81752b6a\n".to_vec(),
-                b"a b 5 [0] 1.5: exceptions:page_fault_user: address=0x7f3a ip=0x1 error_code=0x14\n".to_vec(),
-            ]
-        ),
         reader!("damon", vec![DAMO.to_vec()]),
         reader!("blkparse", vec![b"8,0 3 1 0.000000001 697 D W 223490 + 8 [kj]\n".to_vec()]),
         reader!("oracleGeneral", vec![words(&[1, 7, 0, 100, 0, 0]).repeat(3)]),
@@ -66,7 +59,6 @@ pub fn targets() -> Vec<Target> {
         reader!("block-csv", vec![b"4096,512,r,1,5\n".to_vec()]),
         reader!("tsv", vec![b"4096\t512\tr\t1\t5\n".to_vec()]),
         reader!("blanks", vec![b"4096 512 r 1 5\n".to_vec()]),
-        reader!("parquet", vec![foreign()]),
         Target { name: "store", seeds: vec![store()], read: |d| drop(coldframe_store::store::fuzz_read(d)) },
         Target { name: "journal", seeds: vec![journal()], read: |d| drop(coldframe_journal::replay(d)) },
         Target {
@@ -126,11 +118,6 @@ fn store() -> Vec<u8> {
     let bytes = write();
     let _ = std::fs::remove_file(&path);
     bytes.expect("a small trace can be written")
-}
-
-/// Four rows, as pandas writes them (`crates/formats/tests/data`).
-fn foreign() -> Vec<u8> {
-    include_bytes!("../../formats/tests/data/pandas.parquet").to_vec()
 }
 
 /// A few faults, written by hand.
@@ -226,7 +213,6 @@ mod tests {
     #[test]
     fn the_seeds_are_good_or_nearly_so() {
         assert!(coldframe_store::store::fuzz_read(&store()).is_ok());
-        assert_eq!(coldframe_formats::format::fuzz_read("parquet", &foreign()).unwrap(), 4);
         let replayed = coldframe_journal::replay(&journal());
         assert!(replayed.unwrap_err().to_string().contains("its end"), "the seed ends in the middle of a fault");
     }

@@ -132,9 +132,6 @@ impl Entries<'_> {
     }
 
     /// The next entry; `None` at the end.
-    ///
-    /// # Errors
-    /// Something that is no entry.
     pub fn next_entry(&mut self) -> Result<Option<Entry>, JournalError> {
         if self.at == self.bytes.len() {
             return Ok(None);

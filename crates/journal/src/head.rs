@@ -44,9 +44,6 @@ impl Head {
     }
 
     /// A fresh engine with this configuration.
-    ///
-    /// # Errors
-    /// No engine can have this head; the error gives line and field.
     pub fn engine(&self) -> Result<Engine, JournalError> {
         let bad = |line, field, reason: String| JournalError::Head { line, field, reason };
         let choice = PolicyChoice::parse(&self.policy).map_err(|e| bad(2, "policy", e.to_string()))?;
@@ -214,9 +211,6 @@ impl<'a> Lines<'a> {
 }
 
 /// Reads the head of a journal; the entries follow.
-///
-/// # Errors
-/// The head is not valid.
 pub fn open(bytes: &[u8]) -> Result<(Head, Entries<'_>), JournalError> {
     const MAX: usize = 1 << 31;
     let mut lines = Lines::open(bytes, "")?;

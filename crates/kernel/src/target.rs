@@ -49,9 +49,6 @@ pub fn group_of(tree: &Tree, name: &str) -> Result<Group, KernelError> {
 }
 
 /// The process that a name stands for which is no group's, as `error` says.
-///
-/// # Errors
-/// No process has this name, or several have.
 pub fn process_of(tree: &Tree, name: &str, error: KernelError) -> Result<u32, KernelError> {
     tree.named(name).map_err(|why| match why {
         ProcError::Several(..) => KernelError::Refused(why.to_string()),

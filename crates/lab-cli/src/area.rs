@@ -31,11 +31,11 @@ impl AreaArgs {
         let names = systems::names(systems::System::has_log);
         let why = match systems::find(system) {
             None => Some(format!("there is no system `{system}`")),
-            Some(found) if found.has_log() => None,
-            Some(found) if found.name == systems::measured().name => {
+            Some(known) if known.has_log() => None,
+            Some(known) if known.name == systems::measured().name => {
                 Some(format!("`{system}` is what runs without it: its handler, parallel, is the default"))
             }
-            Some(found) => Some(match found.live {
+            Some(known) => Some(match known.live {
                 Some(command) => format!("`{system}` runs as `{command}`"),
                 None => format!("`{system}` is simulated only, by `coldframe-lab sim --system {system}`"),
             }),

@@ -21,7 +21,6 @@ mod policies;
 mod priced;
 mod record;
 mod replay;
-mod report;
 mod run;
 #[cfg(test)]
 mod schemas;
@@ -61,7 +60,6 @@ enum Verb {
     Record(record::Args),
     Run(Box<run::Args>),
     Replay(replay::Args),
-    Report(report::Args),
     Papers(papers::Args),
     Teach(teach::Args),
     Generate(generate::Args),
@@ -82,7 +80,6 @@ fn main() -> ExitCode {
         Verb::Record(args) => record::run(args, quiet),
         Verb::Run(args) => run::run(*args, quiet),
         Verb::Replay(args) => replay::run(args),
-        Verb::Report(args) => report::run(args),
         Verb::Papers(args) => papers::run(args, quiet),
         Verb::Teach(args) => teach::run(args),
         Verb::Generate(args) => generate::run(args),

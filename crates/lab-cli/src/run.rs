@@ -158,13 +158,13 @@ fn slow_place(place: String) -> String {
 /// Pages ahead of a stream, and slots of a block.
 fn read_ahead(text: &str) -> Result<(u32, u32), Failure> {
     let blocks = (1..=5).map(|i| 1 << i);
-    let found = match text.split_once(':') {
+    let parsed = match text.split_once(':') {
         None => text.parse().ok().filter(|pages| *pages <= READ_AHEAD_MAX).map(|pages| (pages, 0)),
         Some(("block", slots)) => blocks.into_iter().find(|n: &u32| n.to_string() == slots).map(|n| (READ_AHEAD, n)),
         Some(_) => None,
     };
     let remedy = || Failure::usage(format!("--read-ahead: `{text}`; give 0 to {READ_AHEAD_MAX} pages, or block:8"));
-    found.ok_or_else(remedy)
+    parsed.ok_or_else(remedy)
 }
 
 fn options(args: &Args) -> Result<Options, Failure> {

@@ -10,7 +10,7 @@ use coldframe_sheet::Sheet;
 use coldframe_toolbox::schemas::{of, schemas};
 use schemars::JsonSchema;
 
-use crate::trace::{convert, heatmap, import, info, merge, reduce};
+use crate::trace::{convert, heatmap, import, info, merge};
 use crate::{generate, policies, replay, teach};
 
 /// An output that has one of two forms.
@@ -37,7 +37,6 @@ fn the_schema_of_each_output_is_what_its_type_makes() {
         ("papers", of::<Vec<Row>>()),
         ("papers-on", of::<Vec<Study>>()),
         ("policies", of::<policies::Names>()),
-        ("reduce", of::<reduce::ReducedTrace>()),
         ("replay", of::<replay::Agreement>()),
         ("sim", of::<Either<SimResult, Vec<SimResult>>>()),
         ("teach", of::<Either<Vec<teach::Listed>, LessonRuns>>()),

@@ -12,9 +12,8 @@ pub mod heatmap;
 pub mod import;
 pub mod info;
 pub mod merge;
-pub mod reduce;
 
-/// Import, show, cut, reduce, merge and convert traces.
+/// Import, show, cut, merge and convert traces.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -27,7 +26,6 @@ enum Verb {
     Info(info::Args),
     Heatmap(heatmap::Args),
     Cut(cut::Args),
-    Reduce(reduce::Args),
     Merge(merge::Args),
     Mix(merge::MixArgs),
     Convert(convert::Args),
@@ -40,7 +38,6 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         Verb::Info(args) => info::run(args),
         Verb::Heatmap(args) => heatmap::run(args),
         Verb::Cut(args) => cut::run(args),
-        Verb::Reduce(args) => reduce::run(args),
         Verb::Merge(args) => merge::run(args),
         Verb::Mix(args) => merge::mix(args),
         Verb::Convert(args) => convert::run(args),

@@ -5,7 +5,7 @@ use coldframe_toolbox::command::{done, json, refused, run, shipped, Folder};
 use serde_json::Value;
 
 /// Two policies, so a search takes a second.
-const FEW: &str = "--policy clock,sieve --handler parallel --no-cache";
+const FEW: &str = "--policy clock,sieve --handler parallel";
 
 #[test]
 fn sim_with_the_advised_configuration_gives_the_advised_numbers_and_less_ram_misses() {
@@ -99,7 +99,7 @@ fn several_tasks_are_scheduled_prefetch_is_searched_and_sim_repeats_the_answer()
     let (mix, config) = (folder.at("mix.parquet"), folder.at("config.toml"));
     let (bzip2, game) = (shipped("bzip2.parquet"), shipped("game.parquet"));
     done(&format!("trace mix --task {bzip2}*2 --task {game} --slice 20000 -o {mix}"));
-    let how = "--system sap --policy second-chance --handler sequential --no-cache --work 1000000000000";
+    let how = "--system sap --policy second-chance --handler sequential --work 1000000000000";
     let advice = json(&format!("advise {mix} --max-slowdown 40% -o {config} {how}"));
     let names: Vec<&str> = advice["curves"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
     for when in ["off", "75", "50"] {
@@ -129,7 +129,7 @@ fn sum(of: &Value, fields: [&str; 2]) -> Option<u64> {
 #[test]
 fn a_swap_area_of_a_known_size_is_simulated_under_every_collector_and_as_linux_hands_out_slots() {
     let trace = shipped("bzip2.parquet");
-    let limits = "--max-slowdown 20% --swap-size 4MiB --policy clock --handler parallel --no-cache";
+    let limits = "--max-slowdown 20% --swap-size 4MiB --policy clock --handler parallel";
     let advice = json(&format!("advise {trace} {limits}"));
     let names: Vec<&str> = advice["curves"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
     for part in ["collector greedy", "collector cost-benefit", "collector cost-age-times", "slots of linux"] {
@@ -163,26 +163,9 @@ fn read_ahead_is_searched_and_the_advised_run_is_in_the_answer() {
 }
 
 #[test]
-fn what_the_cache_knows_is_the_same_and_half_a_line_is_none() {
-    let (folder, trace) = (Folder::new(), shipped("bzip2.parquet"));
-    let line = format!("advise {trace} --policy clock --handler parallel --cache {}", folder.at(""));
-    let ask = || json(&line);
-    let (first, second) = (ask(), ask());
-    assert_eq!(first["best"], second["best"]);
-    assert_eq!(first["search"]["cached"], 0);
-    assert_eq!(second["search"]["cached"], second["search"]["configurations"]);
-    let file = std::fs::read_dir(folder.path("")).unwrap().next().unwrap().unwrap().path();
-    let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, &text[..text.len() - 40]).unwrap();
-    let third = ask();
-    assert_eq!(first["best"], third["best"]);
-    assert!(third["search"]["cached"].as_u64() < second["search"]["cached"].as_u64());
-}
-
-#[test]
 fn halving_finds_no_smaller_ram_than_trying_all() {
     let trace = shipped("bzip2.parquet");
-    let ask = |work: u64| json(&format!("advise {trace} --handler parallel --no-cache --work {work}"));
+    let ask = |work: u64| json(&format!("advise {trace} --handler parallel --work {work}"));
     let (halved, all) = (ask(1), ask(100_000_000_000));
     assert_eq!(
         (halved["search"]["exhaustive"].as_bool(), all["search"]["exhaustive"].as_bool()),

@@ -60,8 +60,6 @@ fn traces_larger_than_the_address_space_are_imported_and_read() {
         &["trace", "info", "t.parquet"][..],
         &["trace", "heatmap", "t.parquet"],
         &["sim", "t.parquet", "--ram", "1MiB", "--policy", "clock,lru"],
-        &["trace", "reduce", "t.parquet", "-o", "r.parquet", "--above", "1MiB"],
-        &["trace", "reduce", "t.parquet", "-o", "s.parquet", "--sample", "10%"],
         &["trace", "mix", "--task", "t.parquet*2", "--slice", "10000", "-o", "m.parquet"],
     ] {
         let child = limited(words, folder.path()).spawn().unwrap();

@@ -1,120 +1,42 @@
-//! `report`: the page's numbers equal the JSON's, a browser renders it without a console message, and bad input is
-//! refused.
+//! Pages and the main answer as a user gets them: the page of a board has the numbers of its JSON, and a browser renders it
+//! without a console message; one command records, advises and shows.
 
 use std::path::Path;
 use std::process::Command;
 
-use coldframe_toolbox::command::{command, done, error, json, run, shipped, Folder};
+use coldframe_toolbox::command::{command, error, json, run, shipped, Folder};
 use coldframe_toolbox::{browse, program, skip};
 use serde_json::Value;
 
-struct Page {
-    folder: Folder,
-    runs: Value,
-    advice: Value,
-}
-
-impl Page {
-    fn new() -> Page {
-        let (folder, trace) = (Folder::new(), shipped("bzip2.parquet"));
-        let runs = json(&format!("sim {trace} --policy clock,opt --ram 10%,30%,100%"));
-        let advice = json(&format!("advise {trace} --policy clock --handler parallel --no-cache"));
-        let files = [("advice.json", &advice), ("runs.json", &runs)];
-        let files = files.map(|(name, value)| folder.write(name, value.to_string())).join(" ");
-        done(&format!("report {files} --trace {trace} -o {}", folder.at("report.html")));
-        Page { runs, advice, folder }
-    }
-
-    /// The runs on the page: the given ones, then the recommended one.
-    fn shown(&self) -> Vec<Value> {
-        self.runs.as_array().unwrap().iter().cloned().chain([self.advice["run"].clone()]).collect()
-    }
-
-    fn text(&self) -> String {
-        std::fs::read_to_string(self.folder.path("report.html")).unwrap()
-    }
-
-    /// Checks that the text, from the file or from a browser, shows the JSON's numbers.
-    fn agrees(&self, text: &str) {
-        assert!(text.contains(&format!("data-ram=\"{}\"", self.advice["best"]["ram_bytes"])));
-        for (i, run) in self.shown().iter().enumerate() {
-            let at = format!("data-at=\"/runs/{i}\"");
-            let row = format!("{at} class=\"row\" data-faults=\"{}\"", run["counts"]["true_faults"]);
-            assert!(text.contains(&row), "{row}");
-            let latency = &run["fault_latency_ps"]["true"];
-            let Some(strip) = text.split(&format!("<div class=\"strip\" {at}>")).nth(1) else {
-                assert_eq!(run["config"]["policy"], "opt", "a run without a strip");
-                continue;
-            };
-            for mark in ["p50", "p90", "p99", "p999", "max"] {
-                let shown = strip.split(&format!("data-{mark}=\"")).nth(1).unwrap().split('"').next().unwrap();
-                assert_eq!(shown, latency[mark].to_string(), "{mark} of run {i}");
-            }
-        }
-    }
-}
-
 #[test]
-fn runs_of_several_tasks_have_their_numbers_on_the_page() {
-    let folder = Folder::new();
-    let (bzip2, game, mix) = (shipped("bzip2.parquet"), shipped("game.parquet"), folder.at("mix.parquet"));
-    done(&format!("trace mix --task {bzip2}*2 --task {game} --slice 20000 -o {mix}"));
-    let sim = |how: &str, name: &str| {
-        let value = json(&format!("sim {mix} --ram 25% {how}"));
-        (folder.write(name, value.to_string()), value)
+fn the_page_of_a_board_has_the_numbers_of_its_json_and_a_browser_has_nothing_to_say() {
+    let (folder, trace) = (Folder::new(), shipped("bzip2.parquet"));
+    let page = folder.path("report.html");
+    let advise = format!("advise {trace} --policy clock --handler parallel --export {}", page.display());
+    let advice = json(&advise);
+    let text = std::fs::read_to_string(&page).unwrap();
+    let shows = |text: &str| {
+        assert!(text.contains(&format!("data-ram=\"{}\"", advice["best"]["ram_bytes"])));
+        assert!(text.contains("<h2>Why: which memory") && text.contains("<h2>How sure"));
     };
-    let (first, sap) = sim("--system sap --prefetch off,75", "sap.json");
-    let (second, drswap) = sim("--system drswap --swap-size 64MiB --swap-device emmc,nvm-dr", "drswap.json");
-    let page = folder.at("page.html");
-    done(&format!("report {first} {second} --trace {mix} -o {page}"));
-    let text = std::fs::read_to_string(page).unwrap();
-    let shown = |kind: &str, values: Vec<&Value>| {
-        for value in values {
-            assert!(text.contains(&format!("data-{kind}=\"{value}\"")), "{kind} {value}");
-        }
-    };
-    for (all, (kind, field)) in [(&sap, ("major", "major_faults")), (&drswap, ("swap-ins", "swap_ins"))] {
-        let runs = all.as_array().unwrap();
-        assert_eq!(runs.len(), 2);
-        shown(kind, runs.iter().map(|run| &run["counts"][field]).collect());
-    }
-    for words in ["cfs, prefetch off", "cfs, prefetch 75", "emmc of 64MiB", "nvm-dr of 64MiB"] {
-        assert!(text.contains(words), "{words}");
-    }
-    // The sections that need a string of references are absent.
-    assert!(!text.contains("All runs") && !text.contains("Miss ratio by RAM"));
-}
-
-#[test]
-fn the_page_is_one_small_file_without_network_with_the_numbers_of_its_json() {
-    let page = Page::new();
-    let text = page.text();
-    page.agrees(&text);
+    shows(&text);
     assert!(text.len() < 1_000_000, "{}", text.len());
     // The licence comment of the vendored script contains its home address; there is no other address.
     assert_eq!(text.matches("/*! https://github.com/leeoniya/uPlot (v").count(), 1);
-    let text = text.replace("/*! https://github.com/leeoniya/uPlot (v", "");
+    let offline = text.replace("/*! https://github.com/leeoniya/uPlot (v", "");
     for word in ["https://", "src=", "@import", "url("] {
-        assert!(!text.contains(word), "{word}");
+        assert!(!offline.contains(word), "{word}");
     }
-    assert_eq!(text.matches("http://").count(), text.matches("http://www.w3.org/2000/svg").count());
     let data = text.split_once("id=\"data\">").unwrap().1.split_once("</script>").unwrap().0;
     let data: Value = serde_json::from_str(data).unwrap();
-    assert_eq!(data["runs"], Value::Array(page.shown()));
-    let mut advice = page.advice.clone();
-    advice.as_object_mut().unwrap().remove("run");
-    assert_eq!(data["advice"][0], advice);
-}
-
-#[test]
-fn a_browser_renders_the_page_and_has_nothing_to_say() {
-    let page = Page::new();
-    let Some((dom, console)) = browse(&page.folder.path(""), "report.html") else { return };
+    let mut expected = advice.clone();
+    expected.as_object_mut().unwrap().remove("run");
+    assert_eq!(data["advice"], expected);
+    let Some((dom, console)) = browse(&folder.path(""), "report.html") else { return };
     assert_eq!(console, Vec::<String>::new());
     // The script sets this attribute last.
     assert!(dom.contains("data-ready=\"yes\""), "{dom}");
-    page.agrees(&dom);
-    assert!(dom.matches("<circle").count() > 20);
+    shows(&dom);
 }
 
 /// A page that shows the report in frames as wide as a phone and a desktop, and selects two points as a reader would.
@@ -129,11 +51,10 @@ for (const width of [390, 1280]) {
     const click = (path) => frame.contentDocument.querySelector(`[data-at="${path}"]`)
       .dispatchEvent(new frame.contentWindow.MouseEvent("click", { bubbles: true }));
     const rows = () => [...frame.contentDocument.querySelectorAll("#compared tr")].map((row) => row.textContent);
-    click("/runs/0");
+    click("/advice/best");
     body["one" + width] = rows().length;
-    click("/runs/1");
-    body["faults" + width] = rows().find((row) => row.startsWith("counts.true_faults"));
-    body["same" + width] = rows().filter((row) => row.startsWith("trace.")).length;
+    click("/advice/next_smaller");
+    body["ram" + width] = rows().find((row) => row.startsWith("ram_bytes"));
     body["chosen" + width] = frame.contentDocument.getElementById("chosen").hidden ? "hidden" : "seen";
   };
   document.body.appendChild(frame);
@@ -142,87 +63,22 @@ for (const width of [390, 1280]) {
 
 #[test]
 fn it_fits_a_phone_and_two_points_can_be_compared() {
-    let page = Page::new();
-    let report = serde_json::to_string(&page.text()).unwrap().replace("</", "<\\/");
-    page.folder.write("around.html", AROUND.replace("REPORT", &report));
-    let Some((dom, console)) = browse(&page.folder.path(""), "around.html") else { return };
+    let (folder, trace) = (Folder::new(), shipped("bzip2.parquet"));
+    let page = folder.path("report.html");
+    let advice = json(&format!("advise {trace} --policy clock --export {}", page.display()));
+    let report = serde_json::to_string(&std::fs::read_to_string(page).unwrap()).unwrap().replace("</", "<\\/");
+    folder.write("around.html", AROUND.replace("REPORT", &report));
+    let Some((dom, console)) = browse(&folder.path(""), "around.html") else { return };
     assert_eq!(console, Vec::<String>::new());
-    let faults = |run: usize| page.runs[run]["counts"]["true_faults"].to_string();
-    assert_ne!(faults(0), faults(1));
+    let [best, less] = ["best", "next_smaller"].map(|one| advice[one]["ram_bytes"].to_string());
+    assert_ne!(best, less);
     for width in [390, 1280] {
-        let has = |name: &str, value: &str| {
+        for (name, value) in [("w", "fits"), ("ram", &format!("ram_bytes{best}{less}")), ("chosen", "seen")] {
             let attribute = format!("data-{name}{width}=\"{value}\"");
             assert!(dom.contains(&attribute), "{attribute} in {}", &dom[..dom.len().min(600)]);
-        };
-        has("w", "fits");
-        has("faults", &format!("counts.true_faults{}{}", faults(0), faults(1)));
-        has("same", "0");
-        has("chosen", "seen");
+        }
         assert!(!dom.contains(&format!("data-one{width}=\"0\"")));
     }
-}
-
-/// Each part of the page is drawn for results that have its data.
-#[test]
-fn stages_energy_wear_and_slots_are_drawn_where_the_results_have_them() {
-    let folder = Folder::new();
-    let [ddb, swap, page] = ["ddb.json", "swap.json", "report.html"].map(|name| folder.at(name));
-    done(&format!("sim {} --system ddb --ram 16KiB -o {ddb}", shipped("fft.parquet")));
-    let swaps = shipped("swap-desktop.csv.zst");
-    done(&format!("sim {swaps} --system lobi --blocks 1024 --layout log,linux-ftl -o {swap}"));
-    done(&format!("report {ddb} {swap} -o {page}"));
-    let text = std::fs::read_to_string(page).unwrap();
-    for heading in
-        ["How long a true fault takes", "Where the time of a fault goes", "Energy of paging", "Wear", "Slots"]
-    {
-        assert!(text.contains(&format!("<h2>{heading}")), "{heading}");
-    }
-    let json = |path: &str| -> Value { serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap() };
-    let (ddb, swap) = (json(&ddb), json(&swap));
-    // The mean of a load: the time of all loads, divided by all faults.
-    let of = |pointer: &str| ddb.pointer(pointer).and_then(Value::as_u64).unwrap();
-    let faults = of("/counts/true_faults") + of("/counts/false_faults") + of("/counts/write_faults");
-    let load = of("/time_ps/stages/load_stopover") as f64 / faults as f64 / 1e6;
-    assert!(text.contains(&format!("LoadStopover {load:.2} us")), "{load}");
-    // Each block of each area is a square, and the wear is its erases.
-    for run in swap.as_array().unwrap() {
-        let cells = run["wear_map"]["erases_max"].as_array().unwrap();
-        assert_eq!(cells.iter().map(|cell| cell.as_u64().unwrap()).max(), run["wear"]["max"].as_u64());
-        assert_eq!(run["wear_map"]["blocks_per_cell"].as_u64().unwrap() * cells.len() as u64, 1024);
-        let owners = run["slots"]["owners"].as_array().unwrap();
-        assert_eq!((owners.len(), run["slots"]["owner"].as_array().unwrap().len()), (7, 32));
-    }
-    assert_eq!(text.matches("<title>block ").count(), 2 * 256);
-}
-
-#[test]
-fn what_is_no_result_of_this_version_is_refused() {
-    let folder = Folder::new();
-    let out = folder.at("out.html");
-    let trace = std::fs::read(shipped("fft.parquet")).unwrap();
-    let cases: [(&[u8], &str); 10] = [
-        (b"", "is empty"),
-        (b"{\"schema_version\": 1, \"counts\"", "ends in the middle"),
-        (b"no result", "is no JSON"),
-        (b"[]", "holds no result"),
-        (&trace, "--trace"),
-        (b"\xff\xfe\x00\x01", "is binary"),
-        (b"{\"schema_version\": 99, \"version\": \"7.0\", \"counts\": {}}", "schema version 99 (of coldframe 7.0)"),
-        (b"{\"counts\": {}}", "is no result"),
-        (b"{\"schema_version\": 1, \"kind\": \"other\"}", "kind `other`"),
-        (b"{\"schema_version\": 1, \"kind\": \"advice\"}", "lacks most of a result"),
-    ];
-    for (bytes, message) in cases {
-        let file = folder.write("in.json", bytes);
-        let output = run(&format!("report {file} -o {out}"));
-        let errors = error(&output);
-        assert_eq!(output.status.code(), Some(3), "{errors}");
-        // The message gives the problem, the file and the remedy.
-        assert!(errors.contains(message) && errors.contains(&file), "{message}: {errors}");
-        assert!(errors.contains("--format json") || errors.contains("run it again"), "{errors}");
-        assert!(!Path::new(&out).exists());
-    }
-    assert_eq!(run(&format!("report {out}")).status.code(), Some(5));
 }
 
 #[test]
@@ -253,9 +109,6 @@ fn one_command_records_advises_and_reports() {
     assert!(config.contains(&format!("ram = \"{}KiB\"", advice["ram_bytes"].as_u64().unwrap() / 1024)), "{config}");
     let (code, message, errors) = run("-q run -c sort.coldframe/config.toml -- sort numbers");
     assert_eq!((code, message.lines().count()), (Some(0), 100_000), "{errors}");
-    // `report` can read the answer again.
-    let (code, message, errors) = run("report sort.coldframe/advice.json -o again.html");
-    assert_eq!(code, Some(0), "{message}{errors}");
     let (code, message, _) = run("advise sort.coldframe/trace.parquet --program-time 1s --min-life 5y");
     assert_eq!((code, message.as_str()), (Some(2), ""), "a life is for a board");
     let (code, message, _) = run("-- true");

@@ -140,9 +140,6 @@ fn sure(advice: &Advice) -> String {
             out += &format!("; by successive halving: {}\n", rungs.join(", "));
         }
     }
-    if s.cached > 0 {
-        out += &format!("  of all runs {} were known from before\n", human_count(s.cached as u64));
-    }
     match &s.bound {
         Ok(bound) if bound.ram == Bytes(0) => {
             out += "  bound: OPT would meet the slowdown at every smaller size that was looked at\n"

@@ -47,7 +47,7 @@ pub struct Group {
 #[derive(Clone, Debug)]
 pub struct SwapAnalysis {
     /// As they are printed for programs.
-    pub found: SwapInfo,
+    pub info: SwapInfo,
     /// Time from swap-out to the first touch of each copy, in the order of swap-outs; `None`: it was never touched.
     pub lifetimes_ns: Vec<Option<u64>>,
     /// (time, slot) of swap-outs and swap-ins.
@@ -108,7 +108,7 @@ pub fn analyse(trace: &SwapTrace) -> SwapAnalysis {
     processes.sort_by_key(|o| (std::cmp::Reverse(o.outs + o.ins), o.pid));
     let lifetimes_ns: Vec<_> = left.iter().map(|(out, back)| back.map(|b| b - out)).collect();
     let [swap_outs, swap_ins, evictions, faults, frees] = counts;
-    let found = SwapInfo {
+    let info = SwapInfo {
         swap_outs,
         swap_ins,
         evictions,
@@ -119,7 +119,7 @@ pub fn analyse(trace: &SwapTrace) -> SwapAnalysis {
         lifetime_median_s: quantile(&lifetimes_ns, 0.5),
         groups: GROUPS.iter().map(|size| group(&left, *size)).collect(),
     };
-    SwapAnalysis { found, lifetimes_ns, positions }
+    SwapAnalysis { info, lifetimes_ns, positions }
 }
 
 /// The quantile of lifetimes of touched copies, in seconds; `None`: none was touched.
@@ -144,25 +144,25 @@ fn group(left: &[(u64, Option<u64>)], size: usize) -> Group {
 
 impl SwapAnalysis {
     pub fn text(&self) -> String {
-        let found = &self.found;
+        let info = &self.info;
         let mut out = String::new();
         for (name, count) in [
-            ("swap-outs", found.swap_outs),
-            ("swap-ins", found.swap_ins),
-            ("evictions", found.evictions),
-            ("faults", found.faults),
-            ("frees", found.frees),
+            ("swap-outs", info.swap_outs),
+            ("swap-ins", info.swap_ins),
+            ("evictions", info.evictions),
+            ("faults", info.faults),
+            ("frees", info.frees),
         ] {
             out += &format!("{name:<14}{}\n", human_count(count));
         }
-        out += &format!("{:<14}{:.1} % of swap-outs follow the slot before\n", "sequential", found.sequential_percent);
+        out += &format!("{:<14}{:.1} % of swap-outs follow the slot before\n", "sequential", info.sequential_percent);
         if let [Some(low), Some(median), Some(high)] = [0.1, 0.5, 0.9].map(|part| quantile(&self.lifetimes_ns, part)) {
             out += &format!(
                 "{:<14}{low:.2} s, {median:.2} s, {high:.2} s (10, 50, 90 % of the copies that were touched)\n",
                 "lifetime"
             );
         }
-        for g in &found.groups {
+        for g in &info.groups {
             let percent = g.together as f64 / g.of.max(1) as f64 * 100.0;
             out += &format!(
                 "{:<14}{percent:.1} % of {} groups came back within a second\n",
@@ -170,13 +170,13 @@ impl SwapAnalysis {
                 g.of
             );
         }
-        let rows = found.processes.iter().take(10).map(|o| {
-            let part = (o.outs + o.ins) as f64 / (found.swap_outs + found.swap_ins).max(1) as f64 * 100.0;
+        let rows = info.processes.iter().take(10).map(|o| {
+            let part = (o.outs + o.ins) as f64 / (info.swap_outs + info.swap_ins).max(1) as f64 * 100.0;
             vec![o.pid.to_string(), human_count(o.outs), human_count(o.ins), format!("{part:.1} %")]
         });
         out + &format!(
             "{} processes, the largest:\n{}\n",
-            found.processes.len(),
+            info.processes.len(),
             styled(&["process", "out", "in", "of all"], rows.collect(), 1)
         )
     }
@@ -240,11 +240,11 @@ mod tests {
         let text = "ts_ns,op,slot,pid\n0,out,1,7\n1,out,2,7\n2,out,9,8\n3000000000,in,1,7\n3500000000,in,2,7\n4000000000,free,1,7\n";
         let trace = coldframe_formats::swap::read_input(Input::Bytes(text.as_bytes().to_vec().into())).unwrap();
         let a = analyse(&trace);
-        let found = &a.found;
-        assert_eq!((found.swap_outs, found.swap_ins, found.faults, found.frees), (3, 2, 0, 1));
-        assert_eq!((found.processes[0].pid, found.processes[0].outs, found.processes[0].ins), (7, 2, 2));
+        let info = &a.info;
+        assert_eq!((info.swap_outs, info.swap_ins, info.faults, info.frees), (3, 2, 0, 1));
+        assert_eq!((info.processes[0].pid, info.processes[0].outs, info.processes[0].ins), (7, 2, 2));
         assert_eq!(a.lifetimes_ns, [Some(3_000_000_000), Some(3_499_999_999), None]);
-        assert!((found.sequential_percent - 100.0 / 3.0).abs() < 1e-9);
+        assert!((info.sequential_percent - 100.0 / 3.0).abs() < 1e-9);
         let pair = group(&[(0, Some(5)), (1, Some(2_000_000_000)), (2, Some(7)), (3, Some(8))], 2);
         assert_eq!((pair.together, pair.of), (1, 2));
     }

@@ -40,7 +40,7 @@ struct Scan {
     start: u64,
     end: u64,
     walk_end: u64,
-    found: u64,
+    vec: u64,
     room: u64,
     pages_max: u64,
     inverted: u64,
@@ -84,9 +84,9 @@ pub fn scan(pid: u32, place: Place) -> Result<Vec<Range<u64>>> {
         Place::Ram => (PRESENT | FILE | ZERO, FILE | ZERO),
         Place::Swap => (SWAPPED, 0),
     };
-    let (mut found, mut regions) = (Vec::new(), [Region::default(); BATCH]);
+    let (mut ranges, mut regions) = (Vec::new(), [Region::default(); BATCH]);
     let mut scan = Scan { size: size_of::<Scan>() as u64, end: END, all_of, inverted, ..Scan::default() };
-    (scan.found, scan.room, scan.returned) = (regions.as_mut_ptr() as u64, BATCH as u64, PRESENT | SWAPPED);
+    (scan.vec, scan.room, scan.returned) = (regions.as_mut_ptr() as u64, BATCH as u64, PRESENT | SWAPPED);
     loop {
         // SAFETY: both structures live through the call, which fills in no more than `room` regions.
         let count = unsafe { libc::ioctl(file.as_raw_fd(), PAGEMAP_SCAN, &mut scan) };
@@ -95,10 +95,10 @@ pub fn scan(pid: u32, place: Place) -> Result<Vec<Range<u64>>> {
             let old = matches!(error.raw_os_error(), Some(libc::ENOTTY | libc::EINVAL));
             return Err(if old { ErrorKind::Unsupported.into() } else { error });
         }
-        found.extend(regions[..count as usize].iter().map(|region| region.start..region.end));
+        ranges.extend(regions[..count as usize].iter().map(|region| region.start..region.end));
         scan.start = scan.walk_end;
         if scan.walk_end >= scan.end {
-            return Ok(found);
+            return Ok(ranges);
         }
     }
 }
@@ -185,13 +185,13 @@ mod tests {
             libc::munmap(map.byte_add(len / 4), len / 2);
             map as u64
         };
-        let found = match scan(own, Place::Ram) {
+        let ranges = match scan(own, Place::Ram) {
             Err(error) if error.kind() == ErrorKind::Unsupported => return eprintln!("skipped: Linux before 6.7"),
-            found => found.unwrap(),
+            ranges => ranges.unwrap(),
         };
-        let within = |at: u64| found.iter().any(|range| range.contains(&at));
+        let within = |at: u64| ranges.iter().any(|range| range.contains(&at));
         let quarter = len as u64 / 4;
-        assert!(within(start) && !within(start + quarter) && within(start + 3 * quarter), "{found:x?}");
+        assert!(within(start) && !within(start + quarter) && within(start + 3 * quarter), "{ranges:x?}");
         let pages: Vec<u64> = (start..start + len as u64).step_by(PAGE as usize).collect();
         touch(own, &pages, 3, &|| false).unwrap();
         assert!(touch(1 << 23, &pages, 3, &|| false).is_err());

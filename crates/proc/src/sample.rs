@@ -46,14 +46,14 @@ impl Sample {
         }
         for _ in 0..PAGES {
             let mut at = self.next() % whole;
-            let found = heap.iter().find(|(_, area)| match at.checked_sub(area.counts.rss) {
+            let holder = heap.iter().find(|(_, area)| match at.checked_sub(area.counts.rss) {
                 Some(left) => {
                     at = left;
                     false
                 }
                 None => true,
             });
-            let Some(page) = found.and_then(|(pid, area)| self.page(*pid, area)) else { continue };
+            let Some(page) = holder.and_then(|(pid, area)| self.page(*pid, area)) else { continue };
             let small = lz4_flex::block::compress(&page).len();
             self.bytes += match page.iter().all(|byte| *byte == page[0]) {
                 // A page of one word takes no room.
@@ -123,8 +123,8 @@ mod tests {
         let area = Area::of(mappings.iter().find(|one| one.start <= at && at < one.end).unwrap());
         let all = HashMap::from([((own, area.start), area)]);
         (0..20).for_each(|_| sample.take(&all));
-        let found = sample.compressed().unwrap();
-        assert!((0.40..0.65).contains(&found), "{found} of {} pages", sample.pages);
+        let ratio = sample.compressed().unwrap();
+        assert!((0.40..0.65).contains(&ratio), "{ratio} of {} pages", sample.pages);
         assert!(words.len() == 512 * 1024);
     }
 

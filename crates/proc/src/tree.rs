@@ -78,9 +78,6 @@ impl Tree {
     }
 
     /// The process that a number or the name of its program stands for. Its descendants may have the same name.
-    ///
-    /// # Errors
-    /// No process has this name, or several have.
     pub fn named(&self, name: &str) -> Result<u32, ProcError> {
         if let Ok(pid) = name.parse() {
             return Ok(pid);

@@ -265,14 +265,14 @@ impl Watch {
         }
         self.open.looks.push(Look { again: self.again, ..look });
         self.open.pages = self.open.pages.max(pages);
-        let seen = &mut self.watched;
-        if pages >= seen.peak_pages {
-            (seen.peak_pages, seen.huge) = (pages, huge / pages.max(1.0));
+        let watched = &mut self.watched;
+        if pages >= watched.peak_pages {
+            (watched.peak_pages, watched.huge) = (pages, huge / pages.max(1.0));
         }
-        seen.swapped = seen.swapped.max(swap / (pages + swap).max(1.0));
+        watched.swapped = watched.swapped.max(swap / (pages + swap).max(1.0));
         let rest = rest(all.values()) * 1024;
-        if rest > seen.rest_bytes {
-            (seen.rest_bytes, seen.rest) = (rest, Rest::of(&self.processes, &[]));
+        if rest > watched.rest_bytes {
+            (watched.rest_bytes, watched.rest) = (rest, Rest::of(&self.processes, &[]));
         }
         self.before = all;
     }

@@ -6,7 +6,7 @@ use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_experiment::ExperimentError;
 use coldframe_plots::board_answer;
 use coldframe_search::limits::{percent, years};
-use coldframe_search::{json, Cache, Limits, Question};
+use coldframe_search::{json, Limits, Question};
 use coldframe_sheet::quantity::{self, QuantityError};
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -16,21 +16,18 @@ use crate::settings::{checked, shown};
 use crate::watch::watched;
 
 /// The answer: as `coldframe-lab advise --format json` prints it, as one sentence, as the whole text, and the advised
-/// settings if there are some. `question_json`: limits and lists as JSON; `cache`: the folder of earlier results, and
-/// the build that they belong to.
+/// settings if there are some. `question_json`: limits and lists as JSON.
 #[pyfunction]
-#[pyo3(signature = (path, config, question_json, cache=None, progress=None))]
+#[pyo3(signature = (path, config, question_json, progress=None))]
 pub fn advise(
     py: Python<'_>,
     path: PathBuf,
     config: &str,
     question_json: &str,
-    cache: Option<(PathBuf, String)>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, String, String, Option<String>)> {
     let question = question(config, question_json).map_err(raise)?;
-    let mut cache = cache.map_or_else(Cache::none, |(folder, build)| Cache::in_folder(folder, build));
-    let advice = watched(py, progress, |tell| coldframe_search::advise(&path, &question, &mut cache, tell))?;
+    let advice = watched(py, progress, |tell| coldframe_search::advise(&path, &question, tell))?;
     let settings = advice.best.as_ref().map(|best| best.point.config.settings()).transpose().map_err(raise)?;
     Ok((
         json::Answer::from(&advice).json().to_string(),

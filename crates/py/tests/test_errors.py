@@ -94,7 +94,7 @@ def test_limits_of_advice() -> None:
     for limits in ({"max_p99": "5"}, {"max_slowdown": "much"}, {"min_life": "-1y"}, {"max_energy": "2"}, {"max_ram": "x"}):
         (name,) = limits
         with pytest.raises(coldframe.SettingError, match=name):
-            coldframe.advise(BZIP2, **limits, cache=False)  # type: ignore[arg-type]
+            coldframe.advise(BZIP2, **limits)  # type: ignore[arg-type]
 
 
 def test_a_folder_that_cannot_be_written() -> None:

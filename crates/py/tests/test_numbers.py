@@ -72,10 +72,10 @@ def answer(advice: dict[str, Any]) -> dict[str, Any]:
 
 def test_advise_is_advise(cli: Cli) -> None:
     arguments = ["--max-slowdown", "20%", "--max-p99", "1ms", "--policy", "clock,fifo", "--handler", "parallel"]
-    theirs = cli("advise", CJPEG, *arguments, "--no-cache", "--format", "json")
-    words = cli("advise", CJPEG, *arguments, "--no-cache")
+    theirs = cli("advise", CJPEG, *arguments, "--format", "json")
+    words = cli("advise", CJPEG, *arguments)
     limits = {"max_slowdown": "20%", "max_p99": "1ms"}
-    ours = coldframe.advise(CJPEG, **limits, policies=["clock", "fifo"], handlers=["parallel"], cache=False)
+    ours = coldframe.advise(CJPEG, **limits, policies=["clock", "fifo"], handlers=["parallel"])
     assert theirs.returncode == 0, theirs.stderr
     assert answer(ours.json) == answer(json.loads(theirs.stdout))
     assert str(ours) == words.stdout
@@ -86,7 +86,7 @@ def test_advise_is_advise(cli: Cli) -> None:
 
 
 def test_advice_that_cannot_be_given_says_what_binds(cli: Cli) -> None:
-    ours = coldframe.advise(CJPEG, max_p99="1ns", policies=["clock"], cache=False)
-    theirs = cli("advise", CJPEG, "--max-p99", "1ns", "--policy", "clock", "--no-cache", "--format", "json")
+    ours = coldframe.advise(CJPEG, max_p99="1ns", policies=["clock"])
+    theirs = cli("advise", CJPEG, "--max-p99", "1ns", "--policy", "clock", "--format", "json")
     assert theirs.returncode == 1 and not ours.met and ours.config is None and ours.ram_bytes is None
     assert answer(ours.json) == answer(json.loads(theirs.stdout))

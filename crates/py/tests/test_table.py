@@ -76,5 +76,5 @@ def test_notebooks_get_a_table(results: coldframe.Results) -> None:
     assert html.count("<tr>") == 1 + len(results) and "opt" in html
     assert "<script" not in coldframe.Result(results[0].text.replace("clock", "<script>"))._repr_html_()
     assert "exact-references" in coldframe.Trace(TRACE)._repr_html_()
-    advice = coldframe.advise(TRACE, policies=["clock"], handlers=["parallel"], cache=False)
+    advice = coldframe.advise(TRACE, policies=["clock"], handlers=["parallel"])
     assert advice.sentence[:20] in advice._repr_html_()

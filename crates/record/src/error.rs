@@ -26,8 +26,8 @@ pub enum RecordError {
     #[error("{tool} did not start with the plugin ({version}); its own message is above; {remedy}")]
     NotStarted { tool: String, version: String, remedy: &'static str },
     /// A request that makes no sense.
-    #[error("{what}: {found}; {remedy}")]
-    Usage { what: String, found: String, remedy: String },
+    #[error("{what}: {problem}; {remedy}")]
+    Usage { what: String, problem: String, remedy: String },
     #[error(transparent)]
     Trace(#[from] TraceError),
     #[error("cannot {action}: {source}")]

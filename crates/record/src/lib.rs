@@ -148,7 +148,7 @@ pub fn record(order: &Recording, progress: &mut dyn FnMut(Progress)) -> Result<O
         if !bytes.is_power_of_two() || !(1 << wire::PAGE_SHIFT_MIN..1 << 31).contains(&bytes) {
             return Err(RecordError::Usage {
                 what: format!("page size {bytes}"),
-                found: "not a power of two from 64 on".into(),
+                problem: "not a power of two from 64 on".into(),
                 remedy: "use 1KiB or 4KiB".into(),
             });
         }

@@ -104,8 +104,6 @@ pub struct Search {
     pub families: usize,
     /// Runs.
     pub configurations: usize,
-    /// Of these, found in the cache.
-    pub cached: usize,
     /// Whether every family ran over the whole trace.
     pub exhaustive: bool,
     /// Otherwise: the families left after each part of the trace.
@@ -197,7 +195,6 @@ fn search(advice: &Advice) -> Search {
     Search {
         families: s.families,
         configurations: s.configurations,
-        cached: s.cached,
         exhaustive: s.rungs.is_empty() && s.short.is_none(),
         rungs: s.rungs.iter().map(|(rows, families)| Rung { rows: *rows, families: *families }).collect(),
         shortened_references: s.short.map(|short| short.references),

@@ -4,11 +4,10 @@
 //! - `first` looks at the trace before the search.
 //! - [`point`] is the result of one configuration. [`mod@cost`] prices a point relative to the same configuration with
 //!   all the RAM that it could use.
-//! - [`search`] looks for the smallest RAM, and [`cache`] keeps points by content.
+//! - [`search`] looks for the smallest RAM.
 //! - [`regions`] names the memory that costs most; [`json`] is the answer for machines.
 #![forbid(unsafe_code)]
 
-pub mod cache;
 pub mod cost;
 mod first;
 pub mod json;
@@ -29,7 +28,6 @@ use coldframe_experiment::result::RunResult;
 use coldframe_experiment::string;
 use coldframe_experiment::tasks;
 
-pub use cache::Cache;
 pub use cost::{Cost, Range};
 use first::First;
 pub use limits::Limits;
@@ -76,12 +74,7 @@ pub struct Advice {
 ///
 /// # Errors
 /// As [`experiment::run`]; a limit needs a number that the trace or the device's sheet lacks.
-pub fn advise(
-    path: &Path,
-    question: &Question,
-    cache: &mut Cache,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Advice, ExperimentError> {
+pub fn advise(path: &Path, question: &Question, progress: &mut dyn FnMut(Progress)) -> Result<Advice, ExperimentError> {
     let trace = Reader::open(path)?.provenance().clone();
     check_fidelity(path, &trace)?;
     let question = question.priced(&trace)?;
@@ -89,8 +82,7 @@ pub fn advise(
     let first = First::look(path, &question, &families[0], &trace, progress)?;
     let footprint = first.footprint;
     let facts = string::facts(path, &trace)?;
-    cache.open(&facts.sha256)?;
-    let mut tried = Tried::new((path, &facts), &question, families, first, cache, progress)?;
+    let mut tried = Tried::new((path, &facts), &question, families, first, progress)?;
     let searched = tried.search()?;
     let page = tried.page();
     let best = tried.best();
@@ -122,15 +114,6 @@ fn check_fidelity(path: &Path, trace: &Provenance) -> Result<(), ExperimentError
         Fidelity::ExactReferences | Fidelity::PageReferences => return Ok(()),
         Fidelity::Window => {
             "holds only the entries of pages into a window: the hits within it, and so the program's time, are not in it"
-        }
-        Fidelity::Compacted => {
-            "is compacted: it keeps the misses of lru and opt, but not those of the policies that are advised, nor their time"
-        }
-        Fidelity::HashSampled => {
-            "is a sample of pages: it estimates lru's misses, but the searches and waits of a fault need all pages"
-        }
-        Fidelity::Faults => {
-            "holds only the faults of the recording machine: what more or less RAM would do needs the hits"
         }
         Fidelity::BlockOnly => "holds only what reached a block device: the program's hits and its time are not in it",
         Fidelity::Sampled => "is a sample: it shows working sets and heat, but no policy's misses",

@@ -1,8 +1,7 @@
-//! The result of one configuration: the counts and times that a price needs, and that the cache keeps.
+//! The result of one configuration: the counts and times that a price needs.
 
 use coldframe_core::{Bytes, Ps};
 use coldframe_lane::Latency;
-use serde::{Deserialize, Serialize};
 
 use coldframe_experiment::result::RunResult;
 use coldframe_experiment::settings::Settings;
@@ -10,7 +9,7 @@ use coldframe_experiment::sim_result::InForce;
 use coldframe_experiment::tasks::TasksOutcome;
 
 /// One configuration and its result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// Every setting in force, as `-c` takes it.
     pub config: InForce,
@@ -33,16 +32,12 @@ pub struct Point {
     /// Of these, pages that had never been written: if there is no file behind them, there is nothing to load.
     pub zero_loads: u64,
     /// The program's own time; `None`: it has no price.
-    #[serde(with = "maybe_ps")]
     pub own: Option<Ps>,
     /// Time in faults, and the extra time of reads in place over reads from main memory.
-    #[serde(with = "ps")]
     pub paging: Ps,
     /// 99th percentile of the latency of true faults; zero without faults.
-    #[serde(with = "ps")]
     pub p99: Ps,
     /// Longest true fault.
-    #[serde(with = "ps")]
     pub longest: Ps,
     /// Pages were written, and the device's sheet has no time for writes: `paging` is a lower bound.
     pub writes_unpriced: bool,
@@ -55,7 +50,7 @@ pub struct Point {
 }
 
 /// What a simulated swap area did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Swapped {
     /// Slots programmed from RAM.
     pub programs: u64,
@@ -152,33 +147,5 @@ impl Point {
         let collector = layout.map(|l| format!(", slots of {l}")).unwrap_or_default() + &collector;
         let ahead = self.config.read_ahead().map(|pages| format!(", read-ahead {pages}")).unwrap_or_default();
         format!("{}, {}, {}{ahead}{collector}{tasks}", or_nothing(policy), or_nothing(handler), or_nothing(device))
-    }
-}
-
-/// A time as its picoseconds.
-mod ps {
-    use coldframe_core::Ps;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub fn serialize<S: Serializer>(time: &Ps, to: S) -> Result<S::Ok, S::Error> {
-        time.0.serialize(to)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Ps, D::Error> {
-        u64::deserialize(from).map(Ps)
-    }
-}
-
-/// A time that may not be known.
-mod maybe_ps {
-    use coldframe_core::Ps;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub fn serialize<S: Serializer>(time: &Option<Ps>, to: S) -> Result<S::Ok, S::Error> {
-        time.map(|time| time.0).serialize(to)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Ps>, D::Error> {
-        Ok(Option::deserialize(from)?.map(Ps))
     }
 }

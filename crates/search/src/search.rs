@@ -17,7 +17,6 @@ use coldframe_sheet::quantity::show_bytes;
 use coldframe_sheet::Sheet;
 use coldframe_store::{Provenance, Reader};
 
-use crate::cache::{self, Cache};
 use crate::first::{First, SMALLEST};
 use crate::point::Point;
 use crate::question::Question;
@@ -61,8 +60,6 @@ pub struct Searched {
     pub families: usize,
     /// Configurations priced on the whole trace.
     pub configurations: usize,
-    /// Of all configurations asked for, those found in the cache.
-    pub cached: usize,
     /// Rows and families of each rung of the halving; empty: every family ran over the whole trace.
     pub rungs: Vec<Rung>,
     /// The shortened string, if all families were tried on one, and the families that then ran over the whole trace.
@@ -99,7 +96,6 @@ pub(super) struct Tried<'a> {
     /// The only size to try, if the settings have one.
     only: Option<usize>,
     page: Bytes,
-    cache: &'a mut Cache,
     progress: &'a mut dyn FnMut(Progress),
 }
 
@@ -117,7 +113,6 @@ impl<'a> Tried<'a> {
         question: &'a Question,
         families: Vec<Settings>,
         first: First,
-        cache: &'a mut Cache,
         progress: &'a mut dyn FnMut(Progress),
     ) -> Result<Tried<'a>, ExperimentError> {
         let First { footprint: whole, short } = first;
@@ -162,7 +157,6 @@ impl<'a> Tried<'a> {
             whole,
             only,
             page,
-            cache,
             progress,
         })
     }
@@ -193,7 +187,6 @@ impl<'a> Tried<'a> {
         Ok(Searched {
             families: self.families.len(),
             configurations: self.families.iter().map(|f| f.points.len()).sum(),
-            cached: self.cache.hits(),
             rungs,
             short,
             bound: self.bound(&sizes)?,
@@ -289,32 +282,23 @@ impl<'a> Tried<'a> {
         Ok(new)
     }
 
-    /// The result of each job on the first `rows` rows, from the cache or simulated all at once. Sizes that a
+    /// The result of each job on the first `rows` rows, simulated all at once. Sizes that a
     /// policy's parameters do not fit are left out.
     fn points(&mut self, jobs: &[Job], rows: u64) -> Result<Vec<(Job, Point)>, ExperimentError> {
-        let mut known = Vec::new();
         let mut todo = Vec::new();
         for job in jobs {
             let settings = with_frames(&self.families[job.0].settings, job.1);
-            let plan = match resolve::string(&settings, &self.trace, &mut |_| Ok(self.whole)) {
+            match resolve::string(&settings, &self.trace, &mut |_| Ok(self.whole)) {
                 Err(ExperimentError::Policy(_)) if job.1 < self.whole => continue,
                 plan => plan?,
             };
-            let key = cache::key(&plan, &settings.tasks, rows, self.played().map(Short::exact_from));
-            match self.cache.get(&key) {
-                Some(point) => known.push((*job, point)),
-                None => todo.push((*job, settings, key)),
-            }
+            todo.push((*job, settings));
         }
-        let todo = dealt(todo);
-        let settings: Vec<Settings> = todo.iter().map(|(_, settings, _)| settings.clone()).collect();
-        let points = match settings.is_empty() {
-            true => Vec::new(),
-            false => self.simulate(&settings, rows)?,
-        };
-        self.cache.put(todo.iter().map(|(_, _, key)| key.clone()).zip(points.iter().cloned()).collect())?;
-        known.extend(todo.into_iter().map(|(job, ..)| job).zip(points));
-        Ok(known)
+        let (jobs, settings): (Vec<Job>, Vec<Settings>) = dealt(todo).into_iter().unzip();
+        if settings.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(jobs.into_iter().zip(self.simulate(&settings, rows)?).collect())
     }
 
     fn simulate(&mut self, settings: &[Settings], rows: u64) -> Result<Vec<Point>, ExperimentError> {
@@ -362,7 +346,7 @@ impl<'a> Tried<'a> {
 
 /// Distributes jobs. Neighbours share a page table and a thread, so they get sizes of all kinds: small sizes fault
 /// most.
-fn dealt<T>(mut todo: Vec<(Job, Settings, T)>) -> Vec<(Job, Settings, T)> {
+fn dealt(mut todo: Vec<(Job, Settings)>) -> Vec<(Job, Settings)> {
     let hands = todo.len().div_ceil(LANES).max(rayon::current_num_threads()).max(1);
     todo.sort_by_key(|((family, frames), ..)| (*frames, *family));
     let mut numbered: Vec<_> = todo.into_iter().enumerate().map(|(i, job)| (i % hands, job)).collect();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use coldframe_experiment::string::run;
 use coldframe_experiment::Settings;
-use coldframe_search::{advise, Advice, Cache, Question};
+use coldframe_search::{advise, Advice, Question};
 use coldframe_store::{Block, Columns, Fidelity, Kind, Provenance, Reference, Writer};
 
 const PAGES: u64 = 600;
@@ -59,7 +59,7 @@ fn answer(path: &Path, work_max: u64) -> Advice {
     // limit.
     question.base.front_end.instruction = Some("10us".into());
     question.limits.slowdown = Some(20.0);
-    advise(path, &question, &mut Cache::none(), &mut |_| ()).unwrap()
+    advise(path, &question, &mut |_| ()).unwrap()
 }
 
 #[test]

@@ -106,9 +106,6 @@ pub fn percent(text: &str) -> Result<f64, QuantityError> {
 }
 
 /// A time as the standard library has it, in whole nanoseconds.
-///
-/// # Errors
-/// As [`time`].
 pub fn duration(text: &str) -> Result<std::time::Duration, QuantityError> {
     time(text).map(|time| std::time::Duration::from_nanos(time.0 / 1000))
 }

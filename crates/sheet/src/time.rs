@@ -7,25 +7,16 @@ use crate::sheet::{Sheet, SheetError};
 
 /// LoadStopover: the cell array to the stopover buffer. The array senses whole flash pages, so a part of a page takes
 /// as long as the whole.
-///
-/// # Errors
-/// The sheet has no `time.load` or `geometry.page`.
 pub fn load(sheet: &Sheet, size: Bytes) -> Result<Ps, SheetError> {
     Ok(sheet.load()? * size.0.div_ceil(sheet.page()?.0))
 }
 
 /// TransHostMem: the stopover buffer to the host, in proportion to the bytes.
-///
-/// # Errors
-/// The sheet has no `time.transfer` or `geometry.page`.
 pub fn transfer(sheet: &Sheet, size: Bytes) -> Result<Ps, SheetError> {
     Ok(Ps((sheet.transfer()?.0 * size.0).div_ceil(sheet.page()?.0)))
 }
 
 /// Programs the flash pages that hold `size` bytes, without the transfer.
-///
-/// # Errors
-/// The sheet has no `time.program` or `geometry.page`.
 pub fn program(sheet: &Sheet, size: Bytes) -> Result<Ps, SheetError> {
     Ok(sheet.program()? * size.0.div_ceil(sheet.page()?.0))
 }

@@ -19,7 +19,7 @@ fn lines_of(findings: &[Finding], good: bool, all: bool, width: usize) -> String
     let mut text = format!("{}\n", verdict(good));
     for one in bad(findings) {
         let remedy = if one.remedy.is_empty() { String::new() } else { format!(". Remedy: {}", one.remedy) };
-        text += &lines(&format!("{}: {}{remedy}", one.name, one.found), width);
+        text += &lines(&format!("{}: {}{remedy}", one.name, one.state), width);
     }
     if !good {
         text += &lines(WITHOUT, width);
@@ -31,7 +31,7 @@ fn lines_of(findings: &[Finding], good: bool, all: bool, width: usize) -> String
     for name in if good { &NOTED[..] } else { &NOTED[..1] } {
         text += &of(Health::Note)
             .find(|one| one.name == *name)
-            .map_or(String::new(), |one| format!("{name}: {}\n", one.found));
+            .map_or(String::new(), |one| format!("{name}: {}\n", one.state));
     }
     text + "More: coldframe doctor --all\n"
 }
@@ -70,7 +70,7 @@ fn table(findings: &[Finding], good: bool, width: usize) -> String {
         Health::Missing => "MISSING",
         Health::Note => "",
     };
-    let row = |f: &Finding| vec![f.name.to_string(), word(f.health).to_string(), f.found.clone(), f.remedy.clone()];
+    let row = |f: &Finding| vec![f.name.to_string(), word(f.health).to_string(), f.state.clone(), f.remedy.clone()];
     let verdict = verdict(good);
     let table = styled(&["", "", "found", "remedy"], findings.iter().map(row).collect(), 4);
     format!("{}\n{verdict}\n", table.within(width).0)
@@ -84,10 +84,10 @@ mod tests {
 
     #[test]
     fn all_is_well_in_eight_lines_and_what_is_not_has_its_remedy() {
-        let finding = |name, health, found: &str, remedy: &str| Finding {
+        let finding = |name, health, state: &str, remedy: &str| Finding {
             name,
             health,
-            found: found.into(),
+            state: state.into(),
             remedy: remedy.into(),
         };
         // As on a machine without problems.
@@ -120,7 +120,7 @@ mod tests {
         let finding = |name, health, remedy: &str| Finding {
             name,
             health,
-            found: "Operation not permitted (os error 1) (vm.unprivileged_userfaultfd=0)".into(),
+            state: "Operation not permitted (os error 1) (vm.unprivileged_userfaultfd=0)".into(),
             remedy: remedy.into(),
         };
         let findings = [
@@ -146,7 +146,7 @@ mod tests {
         let long = |n| "a sentence that goes on and on, as those about userfaultfd without rights do; ".repeat(n);
         let path = format!("/nowhere/{}", "folder/".repeat(20));
         let finding =
-            |found, remedy| Finding { name: "pages are held in a pipe", health: Health::Missing, found, remedy };
+            |state, remedy| Finding { name: "pages are held in a pipe", health: Health::Missing, state, remedy };
         let findings = [finding(long(3), long(4)), finding(path, String::new())];
         for width in [80, 200] {
             let text = table(&findings, false, width);

@@ -22,9 +22,6 @@ fn suffix(path: &Path) -> Option<&'static str> {
 }
 
 /// Whether all files have a suffix that is a form. Asked before a program runs for minutes.
-///
-/// # Errors
-/// One has none.
 pub fn known(files: &[PathBuf]) -> Result<(), AnswerError> {
     match files.iter().find(|file| suffix(file).is_none()) {
         None => Ok(()),
@@ -36,9 +33,6 @@ pub fn known(files: &[PathBuf]) -> Result<(), AnswerError> {
 }
 
 /// Whether all files have a suffix for a table: no page, and no test report.
-///
-/// # Errors
-/// One has not.
 pub fn tables(files: &[PathBuf]) -> Result<(), AnswerError> {
     known(files)?;
     match files.iter().find(|file| matches!(suffix(file), Some("html" | "xml"))) {

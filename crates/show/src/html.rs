@@ -29,32 +29,21 @@ const PARTS: &str = include_str!("html/page.js");
 /// uPlot 1.6.32 as published, and its style.
 const PLOT: &str = include_str!("html/uplot/uPlot.iife.min.js");
 const PLOT_STYLE: &str = include_str!("html/uplot/uPlot.min.css");
-/// Columns of the map: a page stays far below its bound.
-pub const MAP_COLUMNS: usize = 120;
-/// Rows of the map.
-pub const MAP_ROWS: usize = 40;
 /// Most bytes of a page.
 pub const BYTES_MAX: usize = 2_000_000;
 /// The text about the chosen point, which the script fills in.
-const CHOSEN: &str =
-    "<aside id=\"chosen\" hidden><button type=\"button\" id=\"close\">close</button><div id=\"pair\"></div>\
+const CHOSEN: &str = "<aside id=\"chosen\" hidden><button type=\"button\" id=\"close\">close</button>\
      <table><thead id=\"names\"></thead><tbody id=\"compared\"></tbody></table></aside><div id=\"tip\" hidden></div>";
 
 /// Anything that is shown as a page.
 pub trait Html {
     /// The page.
-    ///
-    /// # Errors
-    /// It would be too large.
     fn html(&self) -> Result<String, AnswerError>;
 }
 
 /// A whole page: its name, its body, and the data that its script reads.
-///
-/// # Errors
-/// It would be too large.
 pub fn framed(name: &str, body: &str, data: &Value) -> Result<String, AnswerError> {
-    let (title, data) = (escape(&format!("{name} - coldframe-lab report")), data.to_string().replace("</", "<\\/"));
+    let (title, data) = (escape(&format!("{name} - coldframe report")), data.to_string().replace("</", "<\\/"));
     let page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><link rel=\"icon\" href=\"data:,\">\n\
@@ -110,7 +99,7 @@ impl Html for Page {
         let answer = |part: fn(&Answer) -> String| self.answer.as_ref().map(part).unwrap_or_default();
         let mut body = answer(machine::answer);
         let seconds = self.answer.as_ref().map(|answer| answer.recorded_seconds);
-        let map = self.heat.as_ref().map(|heat| heat::map(heat, false, seconds)).unwrap_or_default();
+        let map = self.heat.as_ref().map(|heat| heat::map(heat, seconds)).unwrap_or_default();
         let why = group::processes(&self.group) + &map;
         if !why.is_empty() {
             body += &section("Why: which memory, and when", &why);
@@ -123,7 +112,7 @@ impl Html for Page {
         let details = answer(machine::sizes) + &provenance(&texts);
         body += &format!("<section class=\"details\"><h2>Details</h2>{details}</section>");
         let name = self.answer.as_ref().map(|answer| answer.program.clone()).unwrap_or_default();
-        let data = json!({ "advice": [], "here": self.answer.iter().collect::<Vec<_>>(), "runs": [] });
+        let data = json!({ "here": self.answer });
         framed(&name, &body, &data)
     }
 }

@@ -29,40 +29,40 @@ pub enum TraceError {
     #[error("{0}")]
     Line(Box<BadLine>),
     /// Compressed data ends early or does not decode.
-    #[error("{}: {format} data, byte {byte} of the decompressed text: {found}; {remedy}", path.display())]
+    #[error("{}: {format} data, byte {byte} of the decompressed text: {problem}; {remedy}", path.display())]
     Compressed {
         path: PathBuf,
         /// `gzip`, `xz`, `zstd` or `zlib`.
         format: &'static str,
         /// How many decompressed bytes were delivered before.
         byte: u64,
-        found: String,
+        problem: String,
         remedy: Remedy,
     },
     /// The file is not Parquet, or is truncated or corrupt.
-    #[error("{}: row {row}: {found}; {remedy}", path.display())]
+    #[error("{}: row {row}: {problem}; {remedy}", path.display())]
     Damaged {
         path: PathBuf,
         /// The first row, counted from 0, that cannot be trusted; 0 when the file does not even open.
         row: u64,
-        found: String,
+        problem: String,
         remedy: Remedy,
     },
     /// A Parquet column is missing or has a type that this crate cannot take.
-    #[error("{}: column `{column}`: {found}; {remedy}", path.display())]
-    Column { path: PathBuf, column: String, found: String, remedy: Remedy },
+    #[error("{}: column `{column}`: {problem}; {remedy}", path.display())]
+    Column { path: PathBuf, column: String, problem: String, remedy: Remedy },
     /// A row holds a value that no reference can have.
-    #[error("{}: row {row}: {field}: {found}; {remedy}", path.display())]
+    #[error("{}: row {row}: {field}: {problem}; {remedy}", path.display())]
     Row {
         path: PathBuf,
         /// The row, counted from 0.
         row: u64,
         field: &'static str,
-        found: String,
+        problem: String,
         remedy: Remedy,
     },
     /// A record of a binary trace breaks its format.
-    #[error("{}: record {record}, byte {byte}: {field}: {found}; {remedy}", path.display())]
+    #[error("{}: record {record}, byte {byte}: {field}: {problem}; {remedy}", path.display())]
     Record {
         path: PathBuf,
         /// The record, counted from 0.
@@ -70,12 +70,12 @@ pub enum TraceError {
         /// Where it begins, in bytes of the decompressed data.
         byte: u64,
         field: &'static str,
-        found: String,
+        problem: String,
         remedy: Remedy,
     },
     /// The file does not say where it comes from.
-    #[error("{}: provenance: {found}; {remedy}", path.display())]
-    Provenance { path: PathBuf, found: String, remedy: Remedy },
+    #[error("{}: provenance: {problem}; {remedy}", path.display())]
+    Provenance { path: PathBuf, problem: String, remedy: Remedy },
     /// A trace without a single reference.
     #[error("{}: no references in {lines} lines ({skipped} skipped); {remedy}", path.display())]
     Empty {
@@ -86,8 +86,8 @@ pub enum TraceError {
         remedy: Remedy,
     },
     /// A request that makes no sense: an unknown format, a specification without a path, a level out of range.
-    #[error("{what}: {found}; {remedy}")]
-    Usage { what: String, found: String, remedy: Remedy },
+    #[error("{what}: {problem}; {remedy}")]
+    Usage { what: String, problem: String, remedy: Remedy },
 }
 
 /// A malformed line, with all that is needed to show it.
@@ -106,7 +106,7 @@ pub struct BadLine {
     /// The part of the line: `kind`, `address`, `size`, `label`, `line`.
     pub field: &'static str,
     /// What was found there.
-    pub found: String,
+    pub problem: String,
     /// What to do.
     pub remedy: Remedy,
 }
@@ -116,8 +116,8 @@ pub const TEXT_MAX: usize = 200;
 
 impl fmt::Display for BadLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let BadLine { path, line, offset, field, found, remedy, .. } = self;
-        write!(f, "{}:{line}:{}: {field}: {found}; {remedy}", path.display(), offset + 1)
+        let BadLine { path, line, offset, field, problem, remedy, .. } = self;
+        write!(f, "{}:{line}:{}: {field}: {problem}; {remedy}", path.display(), offset + 1)
     }
 }
 
@@ -149,11 +149,11 @@ impl TraceError {
     }
 
     /// A row of a store that cannot be what a writer wrote.
-    pub fn damaged(path: &Path, row: u64, found: impl fmt::Display) -> TraceError {
+    pub fn damaged(path: &Path, row: u64, problem: impl fmt::Display) -> TraceError {
         TraceError::Damaged {
             path: path.to_owned(),
             row,
-            found: found.to_string(),
+            problem: problem.to_string(),
             remedy: "the file is truncated or corrupt: copy or record it again".into(),
         }
     }
@@ -185,7 +185,7 @@ mod tests {
             len: 2,
             text: " L zz,8".into(),
             field: "address",
-            found: "`zz`, not hexadecimal".into(),
+            problem: "`zz`, not hexadecimal".into(),
             remedy: "record again".into(),
         }));
         assert_eq!(error.to_string(), "a.lackey:7:4: address: `zz`, not hexadecimal; record again");

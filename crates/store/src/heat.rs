@@ -61,14 +61,11 @@ pub fn heat(from: &Path, rows: usize, columns: usize) -> Result<Heat, TraceError
 }
 
 /// The same of a trace that has been opened, from its first row.
-///
-/// # Errors
-/// As [`heat`].
 pub fn heat_of(reader: &mut Reader, from: &Path, rows: usize, columns: usize) -> Result<Heat, TraceError> {
     if !(1..=SIDE_MAX).contains(&rows) || !(1..=SIDE_MAX).contains(&columns) {
         return Err(TraceError::Usage {
             what: format!("grid of {columns} by {rows}"),
-            found: "a side is out of range".into(),
+            problem: "a side is out of range".into(),
             remedy: format!("give 1 to {SIDE_MAX} columns and rows").into(),
         });
     }

@@ -26,6 +26,6 @@ pub mod window;
 pub use block::{Block, Columns};
 pub use error::{BadLine, TraceError};
 pub use fidelity::Fidelity;
-pub use provenance::{Cut, Mapping, Moment, Noise, Part, ProcessFacts, ProgramFacts, Provenance, Reduction, Task};
+pub use provenance::{Cut, Mapping, Moment, Noise, Part, ProcessFacts, ProgramFacts, Provenance, Task};
 pub use reference::{Kind, Reference};
 pub use store::{Reader, Summary, Wanted, Writer};

@@ -39,9 +39,6 @@ pub struct Provenance {
     /// The moments at which several processes had the most memory in RAM together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moments: Vec<Moment>,
-    /// How the trace was reduced, and from what; `None` if it was not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reduction: Option<Reduction>,
     /// The cuts from a longer trace, the last cut last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cuts: Vec<Cut>,
@@ -57,7 +54,7 @@ pub struct Provenance {
     /// The tasks that the `task` column names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<Task>,
-    /// Remarks for the reader of results: reductions done, readings taken.
+    /// Remarks for the reader of results: readings taken.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 
@@ -88,7 +85,7 @@ impl Provenance {
     }
 }
 
-/// The part to keep: rows that meet all conditions. In a trace that is not reduced, a row is a reference.
+/// The part to keep: rows that meet all conditions. Without a column of counts, a row is a reference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
     /// Rows left out at the start.
@@ -127,48 +124,6 @@ impl fmt::Display for Cut {
         until_ns.map_or(Ok(()), |until| write!(f, ", until {} s", seconds(until)))?;
         let kinds = if instructions_only { ", the instruction fetches only" } else { "" };
         write!(f, "{kinds}, of {} rows", self.of_rows)
-    }
-}
-
-/// How a trace was reduced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Method {
-    /// Safely Allowed Drop: in memories of at least `pages` pages, the misses of LRU and OPT are those of the whole
-    /// trace.
-    Compaction {
-        /// Pages, of the trace's page size or larger.
-        pages: u64,
-    },
-    /// All references to the pages whose hash is below `threshold` of `modulus`.
-    HashSample {
-        /// Number of hashes kept.
-        threshold: u64,
-        /// Number of different hashes.
-        modulus: u64,
-    },
-}
-
-/// How a trace was reduced, and from what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Reduction {
-    /// The method.
-    pub method: Method,
-    /// The fidelity of the whole trace.
-    pub of: Fidelity,
-    /// References to pages in the whole trace.
-    pub references: u64,
-    /// Different pages in the whole trace.
-    pub pages: u64,
-}
-
-impl Reduction {
-    /// The share of pages that a sample kept; `None` for another method.
-    pub fn rate(&self) -> Option<f64> {
-        match self.method {
-            Method::HashSample { threshold, modulus } => Some(threshold as f64 / modulus.max(1) as f64),
-            Method::Compaction { .. } => None,
-        }
     }
 }
 

@@ -32,9 +32,9 @@ impl Recorded {
             let (path, remedy) = (path.to_owned(), "check the path and its permissions".into());
             TraceError::Io { path, action: "read", source, remedy }
         })?;
-        let damaged = |found: String| {
+        let damaged = |problem: String| {
             let remedy = "record the program again".into();
-            TraceError::Damaged { path: path.to_owned(), row: 0, found, remedy }
+            TraceError::Damaged { path: path.to_owned(), row: 0, problem, remedy }
         };
         let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap_or_default());
         let head = bytes.get(..HEAD).ok_or_else(|| damaged("it is shorter than a recording's head".into()))?;

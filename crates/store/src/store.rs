@@ -22,14 +22,11 @@ mod decode;
 mod encode;
 mod reader;
 mod schema;
-mod table;
 mod writer;
 
 pub use reader::Reader;
 pub use reader::Source;
-pub use schema::remedy;
 pub use schema::{Wanted, SIZE_MAX};
-pub use table::{Cell, Name, Table};
 pub use writer::{Summary, Writer, LEVEL_DEFAULT, LEVEL_SHIPPED};
 
 /// Reads `data` as a stored trace to its end, in several ways. For fuzzing: any result is fine, except a panic.

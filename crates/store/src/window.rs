@@ -48,9 +48,6 @@ const MATTERS: u64 = 16;
 /// Writes the recordings of one command's processes as one trace to `to`: one process after the other, without those
 /// that do not matter. `program` has what is known of the command as a whole; the rest is filled in from the
 /// recordings.
-///
-/// # Errors
-/// Nothing was recorded; as [`Writer`].
 pub fn window(
     mut recorded: Vec<Recorded>,
     command: &str,

@@ -10,7 +10,7 @@ use miette::{GraphicalReportHandler, LabeledSpan, MietteDiagnostic, NamedSource,
 pub fn report(failure: &dyn Display, code: u8, bad_line: Option<&BadLine>) -> ExitCode {
     eprintln!("error: {failure}");
     if let Some(line) = bad_line {
-        let label = LabeledSpan::at(line.offset..line.offset + line.len, line.found.clone());
+        let label = LabeledSpan::at(line.offset..line.offset + line.len, line.problem.clone());
         let title = format!("{}, line {}", line.path.display(), line.line);
         let source = NamedSource::new(title, line.text.clone());
         let report =

@@ -78,9 +78,6 @@ impl Form {
     }
 
     /// Keeps stdout for JSON, if that is wanted: what programs write there goes to stderr from now on.
-    ///
-    /// # Errors
-    /// There are no more files.
     pub fn keep_apart(&self) -> Result<(), OutputError> {
         let apart = || {
             let own = rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), 3)?;

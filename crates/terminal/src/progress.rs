@@ -31,14 +31,14 @@ impl Line {
     /// A line that is not shown yet.
     pub fn new(quiet: bool) -> Line {
         let (work, began) = (Arc::<Mutex<Work>>::default(), Instant::now());
-        let seen = Arc::clone(&work);
+        let shared = Arc::clone(&work);
         let drawing = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let (end, ended) = channel();
             let draw = move || {
                 let (bar, mut wait) = (ProgressBar::new(1), PATIENCE);
                 while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
                     wait = INTERVAL;
-                    locked(&seen).draw(&bar, began.elapsed());
+                    locked(&shared).draw(&bar, began.elapsed());
                 }
                 bar.finish_and_clear();
             };

@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 
 /// The documents of a folder and of those in it, without what is generated.
 pub fn markdown_under(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
         let path = entry.path();
         let name = entry.file_name();
         if path.is_dir() && name != "target" && name != "generated" && !name.to_string_lossy().starts_with('.') {
-            found.extend(markdown_under(&path));
+            files.extend(markdown_under(&path));
         } else if path.extension().is_some_and(|suffix| suffix == "md") {
-            found.push(path);
+            files.push(path);
         }
     }
-    found
+    files
 }
 
 /// The lines of a document's `sh` blocks, with continued lines joined, and the number of their first line.

@@ -158,13 +158,6 @@ impl Store {
         }
     }
 
-    pub(super) fn slots(&self) -> u32 {
-        match &self.translation {
-            None => self.device.swap.block_count() as u32 * self.device.swap.slots_per_block(),
-            Some(kernel) => kernel.page.len() as u32,
-        }
-    }
-
     pub(super) fn page_in(&self, slot: SlotId) -> Option<PageId> {
         match &self.translation {
             None => self.device.swap.page_in(slot),

@@ -65,9 +65,6 @@ impl TraceTasks {
     /// Programs from the blocks of a trace, which `next` fills until it returns false. Pages have `1 << shift` bytes.
     /// A reduced trace does not say when the later references of a run were made (a loop's fetches are one run, whatever
     /// data it goes through meanwhile). So all its references are spread evenly over the steps.
-    ///
-    /// # Errors
-    /// The error of `next`.
     pub fn read<E>(
         shift: u32,
         spaces: &Spaces,
@@ -96,9 +93,6 @@ impl TraceTasks {
 
     /// The same by address space, with the trace's interleaving and times, if it has some, as
     /// [`turns`](Self::turns). `backed` says what the page of a row belongs to.
-    ///
-    /// # Errors
-    /// The error of `next`.
     pub fn in_turns<E>(
         shift: u32,
         spaces: &Spaces,

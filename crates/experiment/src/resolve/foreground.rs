@@ -20,9 +20,6 @@ use crate::systems::backing::{Backing, PAGE};
 const REFERENCE: Ps = Ps(1_000);
 
 /// The plan for this backing, with `ram` and `size` bytes.
-///
-/// # Errors
-/// As [`foreground`].
 pub fn on_phone(
     settings: &Settings,
     backing: &Backing,

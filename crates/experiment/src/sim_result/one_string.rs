@@ -25,7 +25,7 @@ section! {
         energy_pj: Option<PagingEnergy> = PagingEnergy::of(run);
         /// The swap area, if it is a log.
         #[serde(skip_serializing_if = "Option::is_none")]
-        swap: Option<SwapArea> = run.lane().and_then(|lane| Some(SwapArea::new(lane.swap.as_ref()?, run.slots.clone())));
+        swap: Option<SwapArea> = run.lane().and_then(|lane| lane.swap.as_ref()).map(SwapArea::new);
         /// Times, in picoseconds.
         #[serde(skip_serializing_if = "Option::is_none")]
         time_ps: Option<Times> = run.lane().map(|lane| Times::new(run, lane));
@@ -64,9 +64,6 @@ pub struct Counts {
     /// The upper bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub true_faults_max: Option<u64>,
-    /// Standard error, if they are estimated.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub true_faults_error: Option<u64>,
     /// Faults on pages never touched before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cold_faults: Option<u64>,
@@ -294,9 +291,6 @@ impl Counts {
             }
             Certainty::Between { low, high } => {
                 Counts { references: None, true_faults_min: Some(low), true_faults_max: Some(high), ..self }
-            }
-            Certainty::Estimated { error } => {
-                Counts { true_faults, cold_faults, true_faults_error: Some(error.ceil() as u64), ..self }
             }
         }
     }

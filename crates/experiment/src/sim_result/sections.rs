@@ -8,8 +8,6 @@ use coldframe_lane::{Latency, SwapDone};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::slots::SlotMap;
-
 /// Picoseconds or picojoules, by the name of the term.
 pub type Terms = BTreeMap<String, u64>;
 
@@ -93,7 +91,7 @@ impl From<&Latency> for Latencies {
 
 section! {
     /// The work of a swap area on flash under an engine.
-    SwapArea(done: &SwapDone, slots: Option<SlotMap>) {
+    SwapArea(done: &SwapDone) {
         /// Slots programmed from RAM.
         programs: u64 = done.counts.programs;
         /// Slots copied by collections.
@@ -108,46 +106,5 @@ section! {
         erases_max: u32 = flash::wear(&done.erases).max;
         /// Standard deviation of the blocks' erases.
         erases_deviation: f64 = flash::wear(&done.erases).deviation;
-        /// Erases over the blocks.
-        wear_map: WearMap = WearMap::new(&done.erases);
-        /// The owner of each slot over time; `None` if it was not recorded.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        slots: Option<SlotMap> = slots;
-    }
-}
-
-/// Most cells of a map of erase blocks.
-const WEAR_CELLS_MAX: usize = 256;
-
-/// Erases over the blocks of an area, in their order.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct WearMap {
-    /// Blocks.
-    pub blocks: usize,
-    /// Neighbours that share a cell.
-    pub blocks_per_cell: usize,
-    /// The erases of the most worn block of each cell.
-    pub erases_max: Vec<u32>,
-}
-
-impl WearMap {
-    pub fn new(erases: &[u32]) -> WearMap {
-        let blocks_per_cell = erases.len().div_ceil(WEAR_CELLS_MAX).max(1);
-        let erases_max = erases.chunks(blocks_per_cell).filter_map(|blocks| blocks.iter().copied().max()).collect();
-        WearMap { blocks: erases.len(), blocks_per_cell, erases_max }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_wear_map_is_bounded_and_shows_the_most_worn_of_each_cell() {
-        let few = WearMap::new(&[3, 0, 7]);
-        assert_eq!((few.blocks_per_cell, few.erases_max), (1, vec![3, 0, 7]));
-        let many = WearMap::new(&(0..1000).collect::<Vec<u32>>());
-        assert_eq!((many.blocks_per_cell, many.erases_max.len()), (4, 250));
-        assert_eq!((many.erases_max[0], many.erases_max[249]), (3, 999));
     }
 }

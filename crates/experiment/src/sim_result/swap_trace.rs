@@ -5,9 +5,7 @@ use coldframe_drivers::swap::SwapResult;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::WearMap;
 use crate::resolve::SwapPlan;
-use crate::slots::SlotMap;
 use crate::systems;
 
 /// The findings for a swap area under a swap trace.
@@ -17,10 +15,6 @@ pub struct SwapTrace {
     pub counts: SwapCounts,
     /// The wear of its blocks.
     pub wear: Wear,
-    /// Erases over the blocks.
-    pub wear_map: WearMap,
-    /// The process that owned each slot.
-    pub slots: SlotMap,
     /// Reads, copies and erases by the slides' formula.
     pub cost: u64,
     /// Writes to flash for each write from RAM; `None` without one.
@@ -115,7 +109,7 @@ section! {
 }
 
 impl SwapTrace {
-    pub(crate) fn new(plan: &SwapPlan, r: &SwapResult, slots: SlotMap) -> SwapTrace {
+    pub(crate) fn new(plan: &SwapPlan, r: &SwapResult) -> SwapTrace {
         let (flash, log) = (&r.flash, systems::of_log().1);
         let operations =
             Operations { reads: r.reads, programs: flash.programs, copies: flash.copies, erases: flash.erases };
@@ -126,8 +120,6 @@ impl SwapTrace {
         SwapTrace {
             counts: SwapCounts::new(r),
             wear: Wear::new(&wear, blocks),
-            wear_map: WearMap::new(&r.erases),
-            slots,
             cost: (log.cost)(&operations),
             write_amplification: flash::write_amplification(operations),
             time_ps: time.map(DeviceTimes::new),

@@ -254,7 +254,7 @@ impl From<&TasksOutcome> for SimResult {
             references: r.references,
             time_ps: TasksTimes::new(r),
             tasks: tasks.collect(),
-            swap: r.swap.as_ref().map(|done| SwapArea::new(done, None)),
+            swap: r.swap.as_ref().map(SwapArea::new),
             foreground: outcome.on_phone.as_ref().and_then(|phone| Foreground::new(outcome, phone)),
         };
         let trace = Trace { pages: Some(outcome.pages), ..outcome.trace.clone() };

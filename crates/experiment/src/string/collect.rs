@@ -3,35 +3,28 @@
 use coldframe_boards::used::{self, Moved};
 use coldframe_core::{Bytes, Pj};
 
-use super::certainty::estimates;
 use super::share::Share;
-use crate::owner::Owners;
 use crate::resolve::Plan;
 use crate::result::{Certainty, RunResult, Simulated};
-use crate::slots::SlotMap;
 use crate::traced::Trace;
 
-pub(super) fn collect(plans: &[Plan], shares: &mut [Share], facts: &Trace, owners: &Owners<'_>) -> Vec<RunResult> {
+pub(super) fn collect(plans: &[Plan], shares: &mut [Share], facts: &Trace) -> Vec<RunResult> {
     let mut simulated: Vec<Option<(Simulated, Certainty)>> = vec![None; plans.len()];
-    let mut slots: Vec<Option<SlotMap>> = vec![None; plans.len()];
     for share in shares.iter_mut() {
-        for (i, picture) in share.lanes.iter().zip(&share.slots) {
-            slots[*i] = picture.as_ref().map(|picture| picture.map(|owner| owners.name(owner)));
-        }
         for (i, result) in share.lanes.iter().zip(share.run.lane_results()) {
             simulated[*i] = Some((Simulated::Lane(Box::new(result)), Certainty::Exact));
         }
-        for (i, answer) in oracle_answers(share, plans, facts) {
+        for (i, answer) in oracle_answers(share) {
             simulated[i] = Some(answer);
         }
     }
-    let result = |plan: &Plan, simulated: Option<(Simulated, Certainty)>, slots: Option<SlotMap>| {
+    let result = |plan: &Plan, simulated: Option<(Simulated, Certainty)>| {
         let share = shares.iter().find(|share| share.front == plan.front).expect("each plan has a share");
         let (simulated, certainty) = simulated.expect("each plan has been run");
         let device_energy = if plan.memory.is_some() { Vec::new() } else { device_energy(plan, &simulated) };
         RunResult {
             trace: facts.clone(),
-            pages: facts.sampled().map_or(share.run.pages_touched(), |whole| whole.pages as usize),
+            pages: share.run.pages_touched(),
             policy: plan.lane().map_or_else(|| plan.policy.clone(), |lane| lane.policy.short()),
             handler: plan.lane().map(|lane| lane.handler.name.into()).unwrap_or_default(),
             config: plan.shown(),
@@ -46,12 +39,11 @@ pub(super) fn collect(plans: &[Plan], shares: &mut [Share], facts: &Trace, owner
             memory_time: share.run.memory(),
             simulated,
             certainty,
-            slots,
             device_energy,
             host_seconds: 0.0,
         }
     };
-    plans.iter().zip(simulated).zip(slots).map(|((plan, simulated), slots)| result(plan, simulated, slots)).collect()
+    plans.iter().zip(simulated).map(|(plan, simulated)| result(plan, simulated)).collect()
 }
 
 /// For all loads and writes, including a collection's copies; empty if the sheet lacks an energy.
@@ -64,14 +56,8 @@ fn device_energy(plan: &Plan, simulated: &Simulated) -> Vec<(&'static str, Pj)> 
 }
 
 /// The results of a share's oracles, by configuration.
-fn oracle_answers(share: &mut Share, plans: &[Plan], facts: &Trace) -> Vec<(usize, (Simulated, Certainty))> {
+fn oracle_answers(share: &mut Share) -> Vec<(usize, (Simulated, Certainty))> {
     let answers = share.run.oracle_results();
-    if let Some((whole, rate)) = facts.reduction.and_then(|reduction| Some((reduction, reduction.rate()?))) {
-        // For a sample, one oracle takes the answers of all.
-        let members: Vec<usize> = share.oracles.iter().flat_map(|(_, members)| members.clone()).collect();
-        let frames: Vec<usize> = members.iter().map(|i| plans[*i].frames).collect();
-        return members.into_iter().zip(estimates(&answers, &frames, &whole, rate)).collect();
-    }
     let exact = |(i, counts): (&usize, _)| (*i, (Simulated::Oracle(counts), Certainty::Exact));
     let oracles = share.oracles.iter().zip(answers);
     oracles.flat_map(|((_, members), counts)| members.iter().zip(counts).map(exact).collect::<Vec<_>>()).collect()

@@ -1,17 +1,13 @@
 //! Shares of a sweep: configurations behind one front end. Each block of the trace goes through the front end once.
 
-use coldframe_core::SlotId;
 use coldframe_drivers::oracle::OracleSpec;
 use coldframe_drivers::{FrontEnd, Run};
 use coldframe_store::{Block, Provenance};
 use rayon::prelude::*;
 
-use super::certainty::sampled_lru;
 use super::{MakePolicy, PlacedCost};
 use crate::error::ExperimentError;
-use crate::owner::Owners;
 use crate::resolve::{Engine, Plan};
-use crate::slots::SlotPicture;
 use crate::systems::front_end::FrontKey;
 
 /// A share of a sweep: all configurations behind one front end.
@@ -22,8 +18,6 @@ pub(super) struct Share {
     pub(super) lanes: Vec<usize>,
     /// The configurations that each oracle answers.
     pub(super) oracles: Vec<(&'static OracleSpec, Vec<usize>)>,
-    /// For lanes with a swap area.
-    pub(super) slots: Vec<Option<SlotPicture>>,
     pub(super) done: bool,
 }
 
@@ -38,7 +32,7 @@ pub(super) fn shares(
         if !shares.iter().any(|share| share.front == plan.front) {
             let front = plan.front.clone();
             let run = Run::new(front_end(&front), front.idle, front.pages_max(trace));
-            shares.push(Share { front, run, lanes: Vec::new(), oracles: Vec::new(), slots: Vec::new(), done: false });
+            shares.push(Share { front, run, lanes: Vec::new(), oracles: Vec::new(), done: false });
         }
     }
     for share in &mut shares {
@@ -60,37 +54,14 @@ pub(super) fn shares(
             None => share.run.add_lanes(&configs)?,
         }
         for (lane, plan) in share.run.lanes_mut().zip(&share.lanes) {
-            share
-                .slots
-                .push(lane.engine().swap().map(|s| SlotPicture::new(s.block_count() as u32 * s.slots_per_block())));
             lane.set_read_ahead(plans[*plan].read_ahead);
         }
         for (spec, members) in &share.oracles {
             let frames: Vec<usize> = members.iter().map(|i| plans[*i].frames).collect();
-            match trace.reduction.and_then(|reduction| reduction.rate()) {
-                Some(rate) => sampled_lru(&frames, rate).into_iter().for_each(|oracle| share.run.add_oracle(oracle)),
-                None => share.run.add_oracle((spec.build)(&frames)),
-            }
+            share.run.add_oracle((spec.build)(&frames));
         }
     }
     Ok(shares)
-}
-
-impl Share {
-    /// Notes the present owner of each slot of the lanes' swap areas.
-    pub(super) fn look_at_slots(&mut self, owners: &Owners<'_>) {
-        if self.slots.iter().all(Option::is_none) {
-            return;
-        }
-        let (places, shift) = (self.run.places().to_vec(), self.front.page_shift);
-        for (lane, picture) in self.run.lanes_mut().zip(&mut self.slots) {
-            let (Some(swap), Some(picture)) = (lane.engine().swap(), picture) else { continue };
-            picture.look(|slot| {
-                let (space, page) = places.get(swap.page_in(SlotId(slot))?.index())?;
-                Some(owners.of(*space, page << shift))
-            });
-        }
-    }
 }
 
 /// Passes a block, which begins with row `at` of the trace, to every share that is not finished.

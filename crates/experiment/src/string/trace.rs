@@ -5,13 +5,11 @@ use std::io::Read;
 use std::path::Path;
 
 use coldframe_drivers::shorten::{Short, Shortener};
-use coldframe_formats::reduce::Method;
 use coldframe_store::{Block, Provenance, Reader, Wanted};
 use sha2::{Digest, Sha256};
 
 use crate::error::ExperimentError;
 use crate::progress::{tell, Progress, Unit};
-use crate::reuse::CLASSES;
 use crate::systems::front_end::FrontKey;
 use crate::traced::Trace;
 
@@ -92,7 +90,6 @@ pub fn facts(path: &Path, trace: &Provenance) -> Result<Trace, ExperimentError> 
         instructions: Some(trace.instructions),
         pages: None,
         window_pages: trace.window,
-        reduction: trace.reduction,
         cuts: trace.cuts.clone(),
         caveat: caveat(trace),
         notes: Vec::new(),
@@ -102,27 +99,14 @@ pub fn facts(path: &Path, trace: &Provenance) -> Result<Trace, ExperimentError> 
 /// A note for readers of results, if the trace does not have every reference.
 fn caveat(trace: &Provenance) -> Option<String> {
     let cuts = trace.cuts.iter().map(|cut| format!("A part of a trace: {cut}."));
-    let all: Vec<String> = reduction_note(trace).into_iter().chain(cuts).collect();
-    (!all.is_empty()).then(|| all.join(" "))
-}
-
-/// What the recording or the reduction has kept.
-fn reduction_note(trace: &Provenance) -> Option<String> {
-    if let Some(window) = trace.window {
-        return Some(format!(
+    let window = trace.window.map(|window| {
+        format!(
             "Recorded through a window of {window} pages: true faults are bounds, the rows' own with more and less RAM by the window; \
              hits were not seen, so there is no miss ratio."
-        ));
-    }
-    let whole = trace.reduction?;
-    let of = format!("of {} references to {} pages", whole.references, whole.pages);
-    Some(match whole.method {
-        Method::Compaction { pages } => format!("Compacted, {of}: misses of lru and opt are those of the whole trace from {pages} frames on."),
-        Method::HashSample { .. } => format!(
-            "A sample of {:.4} % of the pages, {of}: misses are estimates with their standard error, from {CLASSES} parts of the sample.",
-            100.0 * whole.rate().unwrap_or(1.0)
-        ),
-    })
+        )
+    });
+    let all: Vec<String> = window.into_iter().chain(cuts).collect();
+    (!all.is_empty()).then(|| all.join(" "))
 }
 
 /// The hash of a file, in hex.

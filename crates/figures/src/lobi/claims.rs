@@ -13,7 +13,7 @@ fn under_one_rule_linux_and_lobi_cost_nearly_the_same() {
     for input in inputs(&traces()).unwrap() {
         for collector in ["greedy", "cost-benefit-age:4"] {
             let times = |a, b| {
-                let [a, b] = [a, b].map(|method| one(&input, method, collector).unwrap().found.cost as f64);
+                let [a, b] = [a, b].map(|method| one(&input, method, collector).unwrap().result.cost as f64);
                 a / b
             };
             let (alone, windows) = (times(&LINUX_ALONE, &LOG_ALONE), times(&LINUX, &LOBI));
@@ -31,8 +31,12 @@ fn under_one_rule_linux_and_lobi_cost_nearly_the_same() {
 fn the_log_costs_less_than_linux_behind_a_translation_layer() {
     let input = &inputs(&traces()).unwrap()[6];
     for collector in ["greedy", "cost-benefit-age:4"] {
-        let [told, not, log] = [TOLD, NOT_TOLD, LOBI].map(|method| one(input, &method, collector).unwrap().found.cost);
-        assert!(not > told && 2 * not > 3 * log, "{collector}: {told} if told, {not} if not, {log} for the log");
+        let [discard, none, log] =
+            [DISCARD, NO_DISCARD, LOBI].map(|method| one(input, &method, collector).unwrap().result.cost);
+        assert!(
+            none > discard && 2 * none > 3 * log,
+            "{collector}: {discard} with discard, {none} without, {log} for the log"
+        );
     }
 }
 
@@ -42,7 +46,7 @@ fn larger_windows_cost_more() {
     for input in inputs(&traces()).unwrap() {
         let windows =
             SLIDES.iter().filter(|method| method.layout == "log" && method.logs == 1 && method.read_ahead != "none");
-        let costs: Vec<u64> = windows.map(|method| one(&input, method, "greedy").unwrap().found.cost).collect();
+        let costs: Vec<u64> = windows.map(|method| one(&input, method, "greedy").unwrap().result.cost).collect();
         assert!(costs.is_sorted(), "{}: {costs:?}", input.name);
     }
 }
@@ -60,7 +64,7 @@ fn lobi_costs_the_same_under_every_collector() {
 #[test]
 fn logs_by_process_halve_the_cost_where_processes_end() {
     let input = &inputs(&traces()).unwrap()[6];
-    let [one_log, logs] = [LOBI, LOGS].map(|method| one(input, &method, "greedy").unwrap().found.cost);
+    let [one_log, logs] = [LOBI, LOGS].map(|method| one(input, &method, "greedy").unwrap().result.cost);
     assert!(2 * logs < one_log + one_log / 5, "{logs} with logs by process, {one_log} with one");
 }
 
@@ -75,7 +79,7 @@ fn the_log_levels_wear() {
             let swap = Swap { blocks, keep, ..Swap::default() };
             let mut plan = swaps(&Settings { swap, ..Settings::default() }).unwrap();
             plan.config.areas[0].spread_max = spread_max;
-            outcome(&plan, &input.trace, None).unwrap().found.wear
+            outcome(&plan, &input.trace, None).unwrap().result.wear
         };
         let (with, without) = (wear(Some(2)), wear(None));
         let name = input.name;

@@ -109,8 +109,8 @@ const LINUX_ALONE: Method = method("Linux, greedy, a page at a time", "linux", "
 const LOG_ALONE: Method = method("the log", "log", "none");
 
 /// Linux on a device that hides its erase blocks, and is told or not told of free slots.
-const TOLD: Method = method("Linux on a device told of free slots", "linux-discard", "aligned:8");
-const NOT_TOLD: Method = method("Linux on a device not told", "linux-ftl", "aligned:8");
+const DISCARD: Method = method("Linux on a device told of free slots", "linux-discard", "aligned:8");
+const NO_DISCARD: Method = method("Linux on a device not told", "linux-ftl", "aligned:8");
 
 /// The slides' methods.
 const SLIDES: &[Method] = &[
@@ -125,7 +125,7 @@ const SLIDES: &[Method] = &[
 
 /// A user's methods, and those of them that find room on the x86 trace, which nearly fills the area.
 const PRACTICE: &[Method] =
-    &[Method { printed: None, ..LINUX }, Method { printed: None, ..LOBI }, LOGS, TOLD, NOT_TOLD];
+    &[Method { printed: None, ..LINUX }, Method { printed: None, ..LOBI }, LOGS, DISCARD, NO_DISCARD];
 const BARE: &[Method] = PRACTICE.split_at(3).0;
 
 /// The slides' collectors: GR, CB, CATA and CBA with 1 to 4 victims.
@@ -238,7 +238,7 @@ fn under_all(input: &Input, method: &Method) -> Result<Vec<SwapOutcome>, Experim
 }
 
 fn least_and_most(outcomes: &[SwapOutcome]) -> (f64, f64) {
-    let costs = || outcomes.iter().map(|o| o.found.cost as f64);
+    let costs = || outcomes.iter().map(|o| o.result.cost as f64);
     (costs().fold(f64::INFINITY, f64::min), costs().fold(0.0, f64::max))
 }
 
@@ -271,17 +271,19 @@ fn cost_rows(g: &Golden, input: &Input, rows: &mut Vec<Row>) -> Result<Vec<f64>,
     }
     let least: Vec<f64> = spans.iter().map(|span| span.0).collect();
     let at = |method: &Method| input.methods.iter().position(|other| other.name == method.name);
-    for (a, b) in [(&LINUX, &LOBI), (&TOLD, &LOBI), (&NOT_TOLD, &LOBI), (&LINUX, &LOGS), (&LINUX_ALONE, &LOG_ALONE)] {
+    for (a, b) in
+        [(&LINUX, &LOBI), (&DISCARD, &LOBI), (&NO_DISCARD, &LOBI), (&LINUX, &LOGS), (&LINUX_ALONE, &LOG_ALONE)]
+    {
         let (Some(i), Some(of)) = (at(a), at(b)) else { continue };
         let row = format!("{name}: {} to {}", a.name, b.name);
         // The collectors with age keep survivors apart in a log, which Linux's allocation cannot.
-        let greedy = |i: usize| all[i][0].found.cost as f64;
+        let greedy = |i: usize| all[i][0].result.cost as f64;
         let times = if b.name == LOG_ALONE.name { greedy(i) / greedy(of) } else { least[i] / least[of] };
         let row = Row::new("factor of two", row, g.number("factor_about"), times, "times", origin);
         rows.push(row.to(0.01).note(if b.logs > 1 { WHY_LOGS } else { why }));
     }
-    for of in [&LINUX, &NOT_TOLD].into_iter().filter(|of| input.keep == "trace" && at(of).is_some()) {
-        let life = |method| at(method).and_then(|i| all[i][0].found.life_years).unwrap_or_default();
+    for of in [&LINUX, &NO_DISCARD].into_iter().filter(|of| input.keep == "trace" && at(of).is_some()) {
+        let life = |method| at(method).and_then(|i| all[i][0].result.life_years).unwrap_or_default();
         let row = format!("{name}: life, {} to {}", LOBI.name, of.name);
         let row = Row::new("wear", row, None, life(&LOBI) / life(of), "times", Origin::NotPrinted);
         rows.push(row.note(format!(
@@ -299,16 +301,16 @@ fn cost_note(why: &str, outcomes: &[SwapOutcome]) -> String {
     let most = |of: fn(&SwapOutcome) -> u64| outcomes.iter().map(of).max().unwrap_or(0);
     let mut note = format!(
         "{why}; mean over the collectors: {} reads, {} copies, {} erases; at most {} of 32768 slots hold a page",
-        mean(|o| o.found.counts.reads),
-        mean(|o| o.found.counts.copies),
-        mean(|o| o.found.counts.erases),
-        most(|o| o.found.counts.valid_slots_max),
+        mean(|o| o.result.counts.reads),
+        mean(|o| o.result.counts.copies),
+        mean(|o| o.result.counts.erases),
+        most(|o| o.result.counts.valid_slots_max),
     );
-    let held = most(|o| o.found.counts.swap_cache_pages_max);
+    let held = most(|o| o.result.counts.swap_cache_pages_max);
     if held > 0 {
         note += &format!("; at most {held} pages wait in RAM that were read ahead and not touched, which the slides' cost does not count");
     }
-    let refused = most(|o| o.found.counts.refused);
+    let refused = most(|o| o.result.counts.refused);
     if refused > 0 {
         note += &format!("; {refused} swap-outs found the area full");
     }
@@ -349,13 +351,13 @@ mod tests {
             input.blocks = 1024;
             for collector in ["greedy", "cost-benefit-age:4"] {
                 let o = one(&input, method, collector).unwrap();
-                assert!(o.found.counts.erases >= 63_505 / 32 - 1024, "{method:?}: {}", o.found.counts.erases);
-                assert_eq!((o.found.counts.programs, o.found.counts.refused), (63_505, 0), "{method:?}");
-                assert!(o.found.counts.reads >= 37_916 - o.found.counts.read_ahead_hits, "{method:?}");
-                assert_eq!(o.found.counts.demand_reads + o.found.counts.read_ahead_hits, 37_916, "{method:?}");
+                assert!(o.result.counts.erases >= 63_505 / 32 - 1024, "{method:?}: {}", o.result.counts.erases);
+                assert_eq!((o.result.counts.programs, o.result.counts.refused), (63_505, 0), "{method:?}");
+                assert!(o.result.counts.reads >= 37_916 - o.result.counts.read_ahead_hits, "{method:?}");
+                assert_eq!(o.result.counts.demand_reads + o.result.counts.read_ahead_hits, 37_916, "{method:?}");
             }
             input.blocks = 2048;
-            assert_eq!(one(&input, method, "greedy").unwrap().found.counts.erases, 0, "{method:?}");
+            assert_eq!(one(&input, method, "greedy").unwrap().result.counts.erases, 0, "{method:?}");
         }
     }
 }

@@ -71,13 +71,13 @@ fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, Exper
     stress_rows(&g, Machine::Turns, "stress, turns", TURNS_NOTE, &mut rows)?;
     stress_rows(&g, Machine::Cfs, "stress, CFS", CFS_NOTE, &mut rows)?;
     progress("recorded programs");
-    let found = recorded(traces, 25.0, "cfs")?;
-    table1_rows(&g, "recorded, CFS", &found, (Origin::Predicted, RECORDED_NOTE), &mut rows);
+    let faults = recorded(traces, 25.0, "cfs")?;
+    table1_rows(&g, "recorded, CFS", &faults, (Origin::Predicted, RECORDED_NOTE), &mut rows);
     for scheduler in ["cfs", "eevdf"] {
-        let found = recorded(traces, 15.0, scheduler)?;
-        for (with, (kernel, _)) in found[1..].iter().zip(&KERNELS[1..]) {
+        let faults = recorded(traces, 15.0, scheduler)?;
+        for (with, (kernel, _)) in faults[1..].iter().zip(&KERNELS[1..]) {
             let row = format!("recorded, 15 % of RAM, {scheduler}, {kernel}: harm");
-            let row = Row::new("section 3.4", row, 0.0, change(found[0].0, with.0), "%", Origin::Predicted);
+            let row = Row::new("section 3.4", row, 0.0, change(faults[0].0, with.0), "%", Origin::Predicted);
             rows.push(row.stated(-100.0..=0.0).note(HARM_NOTE));
         }
     }
@@ -85,10 +85,10 @@ fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, Exper
 }
 
 /// The changes of major and of all faults by prefetching, from those without it.
-fn table1_rows(g: &Golden, name: &str, found: &[Faults], (origin, note): (Origin, &str), rows: &mut Vec<Row>) {
+fn table1_rows(g: &Golden, name: &str, faults: &[Faults], (origin, note): (Origin, &str), rows: &mut Vec<Row>) {
     for (i, printed) in ["prefetch_75", "prefetch_50"].into_iter().enumerate() {
         let [major, total] = g.numbers(&format!("table1_change_percent.{printed}"));
-        let (none, with, kernel) = (found[0], found[i + 1], KERNELS[i + 1].0);
+        let (none, with, kernel) = (faults[0], faults[i + 1], KERNELS[i + 1].0);
         for (what, paper, ours) in [("major", major, change(none.0, with.0)), ("all", total, change(none.1, with.1))] {
             let row = format!("{name}, {kernel}: {what} faults");
             rows.push(Row::new("table 1", row, paper, ours, "%", origin).note(note));

@@ -18,7 +18,7 @@ pub(super) fn write(job: &mut Job<'_>) -> Result<(), TraceError> {
     if fidelity != Fidelity::BlockOnly {
         return Err(TraceError::Usage {
             what: "format `swap`".into(),
-            found: format!("a {fidelity} trace does not say what is written back, and when"),
+            problem: format!("a {fidelity} trace does not say what is written back, and when"),
             remedy: "give a block trace of the device that was swapped to".into(),
         });
     }
@@ -45,12 +45,12 @@ pub(super) fn write(job: &mut Job<'_>) -> Result<(), TraceError> {
         None if devices.len() <= 1 => done,
         None => Err(TraceError::Usage {
             what: "format `swap`".into(),
-            found: format!("{} devices, and a swap area is one", devices.len()),
+            problem: format!("{} devices, and a swap area is one", devices.len()),
             remedy: "import the requests of one device".into(),
         }),
         Some(page) => Err(TraceError::Usage {
             what: "format `swap`".into(),
-            found: format!("page {page} of the device, and a swap area has at most {SLOT_MAX}"),
+            problem: format!("page {page} of the device, and a swap area has at most {SLOT_MAX}"),
             remedy: "give larger pages with --page, or trace a device or partition of at most 64 GiB".into(),
         }),
     }

@@ -135,8 +135,8 @@ impl Table {
         for (role, column) in &self.declared.options.columns {
             let Column::Name(name) = column else { continue };
             let Some(at) = names.iter().position(|known| *known == name.as_bytes()) else {
-                let found = format!("no column `{name}` in this header");
-                return Err(super::fields::fault("header", 0..line.len(), found, LAYOUT));
+                let problem = format!("no column `{name}` in this header");
+                return Err(super::fields::fault("header", 0..line.len(), problem, LAYOUT));
             };
             place(&mut self.roles, at, *role);
         }

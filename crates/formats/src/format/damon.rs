@@ -103,7 +103,7 @@ fn text(stream: &mut Stream) -> Result<Vec<u8>, TraceError> {
             path: stream.name().to_owned(),
             format: "zlib",
             byte: text.len() as u64,
-            found: other.map_or_else(|error| error.to_string(), |_| format!("more than {TEXT_MAX} bytes of JSON")),
+            problem: other.map_or_else(|error| error.to_string(), |_| format!("more than {TEXT_MAX} bytes of JSON")),
             remedy: REMEDY.into(),
         }),
     }
@@ -123,7 +123,7 @@ fn bad_json(stream: &Stream, text: &[u8], error: &serde_json::Error) -> TraceErr
         len: usize::from(offset < shown.len()),
         text: shown,
         field: "json",
-        found: error.to_string(),
+        problem: error.to_string(),
         remedy: REMEDY.into(),
     }))
 }
@@ -169,9 +169,9 @@ impl Json {
         number.ok_or_else(|| self.bad(field, format!("{value}, not a whole number")))
     }
 
-    fn bad(&self, field: &'static str, found: String) -> TraceError {
+    fn bad(&self, field: &'static str, problem: String) -> TraceError {
         let path = self.stream.name().to_owned();
-        TraceError::Record { path, record: self.regions, byte: 0, field, found, remedy: REMEDY.into() }
+        TraceError::Record { path, record: self.regions, byte: 0, field, problem, remedy: REMEDY.into() }
     }
 }
 

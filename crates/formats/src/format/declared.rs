@@ -22,8 +22,6 @@ pub(super) struct Declared {
 }
 
 impl Declared {
-    /// # Errors
-    /// A declaration that a table needs is missing.
     pub(super) fn new(options: &Options, format: &'static str, time_ps: u64) -> Result<Declared, TraceError> {
         options.require_addresses(format)?;
         let (size, address) = (options.size_unit(format)?, options.address_unit(format)?);

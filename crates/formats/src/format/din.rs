@@ -70,9 +70,9 @@ fn bad_label(line: &[u8], from: usize) -> Box<Fault> {
     let length = rest.iter().position(|byte| b" \t".contains(byte)).unwrap_or(rest.len());
     if length == 1 && matches!(rest[0], b'0'..=b'2') {
         let end = line.len();
-        let found = "nothing, not a hexadecimal address here".to_owned();
-        return Box::new(Fault { field: "address", span: end..end, found, remedy: ADDRESS_REMEDY });
+        let problem = "nothing, not a hexadecimal address here".to_owned();
+        return Box::new(Fault { field: "address", span: end..end, problem, remedy: ADDRESS_REMEDY });
     }
-    let found = format!("{}, not a label", shown(&rest[..length]));
-    Box::new(Fault { field: "label", span: from..from + length, found, remedy: LABEL_REMEDY })
+    let problem = format!("{}, not a label", shown(&rest[..length]));
+    Box::new(Fault { field: "label", span: from..from + length, problem, remedy: LABEL_REMEDY })
 }

@@ -78,11 +78,6 @@ impl<'a> Fields<'a> {
         Some(Field { text: &rest[from..to], name, from: start + from, layout: self.layout })
     }
 
-    /// The rest that has not been cut yet.
-    pub(super) fn rest(&self) -> &'a [u8] {
-        &self.line[self.at.min(self.line.len())..]
-    }
-
     /// Refuses further fields.
     pub(super) fn end(&mut self) -> Result<(), Box<Fault>> {
         match self.optional("line") {
@@ -165,8 +160,8 @@ impl<'a> Field<'a> {
 }
 
 #[cold]
-pub(super) fn fault(field: &'static str, span: Range<usize>, found: String, remedy: &'static str) -> Box<Fault> {
-    Box::new(Fault { field, span, found, remedy })
+pub(super) fn fault(field: &'static str, span: Range<usize>, problem: String, remedy: &'static str) -> Box<Fault> {
+    Box::new(Fault { field, span, problem, remedy })
 }
 
 /// Decimal digits and nothing else, within 64 bits.

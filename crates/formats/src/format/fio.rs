@@ -84,8 +84,8 @@ impl Fio {
             b"fio version 2 iolog" => 2,
             b"fio version 3 iolog" => 3,
             _ => {
-                let found = format!("{}, not an iolog of version 2 or 3", text::shown(line));
-                return Err(super::fields::fault("version", 0..line.len(), found, LAYOUT));
+                let problem = format!("{}, not an iolog of version 2 or 3", text::shown(line));
+                return Err(super::fields::fault("version", 0..line.len(), problem, LAYOUT));
             }
         };
         Ok(Parsed::Skip)

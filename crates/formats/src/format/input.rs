@@ -37,7 +37,10 @@ const MAGICS: &[(&[u8], Magic)] = &[
     (b"PK\x03\x04", Magic::Refused("a zip archive", "unpack it first")),
     (
         b"PAR1",
-        Magic::Refused("a Parquet file", "name it as a stored trace, or as parquet:PATH if another tool wrote it"),
+        Magic::Refused(
+            "a Parquet file",
+            "name it as a stored trace; if another tool wrote it, export it as csv and name it csv:PATH",
+        ),
     ),
 ];
 
@@ -91,7 +94,7 @@ impl Input {
                     path: name,
                     format: "input",
                     byte: 0,
-                    found: format!("this is {what}, not text"),
+                    problem: format!("this is {what}, not text"),
                     remedy: remedy.into(),
                 });
             }
@@ -164,7 +167,7 @@ impl Stream {
                     path: self.name.clone(),
                     format: self.format.unwrap_or("plain"),
                     byte: self.delivered,
-                    found: format!("more than {most} bytes, which this format would have to hold in memory"),
+                    problem: format!("more than {most} bytes, which this format would have to hold in memory"),
                     remedy: remedy.into(),
                 });
             }
@@ -187,7 +190,7 @@ impl Stream {
             Some(format) if error.raw_os_error().is_none() => format,
             _ => return TraceError::io(&self.name, "read", error),
         };
-        let (found, remedy) = match error.kind() {
+        let (problem, remedy) = match error.kind() {
             io::ErrorKind::UnexpectedEof => (
                 "truncated: the compressed data stop in the middle".to_owned(),
                 "copy or record the file again; it is not whole",
@@ -196,7 +199,7 @@ impl Stream {
                 (format!("corrupt: {error}"), "copy or record the file again, or check it with the tool that packed it")
             }
         };
-        TraceError::Compressed { path: self.name.clone(), format, byte: self.delivered, found, remedy: remedy.into() }
+        TraceError::Compressed { path: self.name.clone(), format, byte: self.delivered, problem, remedy: remedy.into() }
     }
 }
 

@@ -79,8 +79,8 @@ impl Lackey {
             return Ok(Parsed::Skip);
         }
         let span = 0..line.len().min(3);
-        let found = format!("{}, no kind of access", shown(&line[span.clone()]));
-        Err(Box::new(Fault { field: "kind", span, found, remedy: KIND_REMEDY }))
+        let problem = format!("{}, no kind of access", shown(&line[span.clone()]));
+        Err(Box::new(Fault { field: "kind", span, problem, remedy: KIND_REMEDY }))
     }
 
     /// Valgrind's preamble gives the command: `==1234== Command: ls -l`.
@@ -113,12 +113,12 @@ fn size(text: &[u8]) -> Option<u32> {
 
 #[cold]
 fn bad_size(line: &[u8], from: usize) -> Box<Fault> {
-    let found = format!("{}, not a size here", shown(&line[from..]));
-    Box::new(Fault { field: "size", span: from..line.len(), found, remedy: SIZE_REMEDY })
+    let problem = format!("{}, not a size here", shown(&line[from..]));
+    Box::new(Fault { field: "size", span: from..line.len(), problem, remedy: SIZE_REMEDY })
 }
 
 #[cold]
 fn wraps(line: &[u8]) -> Box<Fault> {
-    let found = format!("{} runs past 2^64", shown(&line[3..]));
-    Box::new(Fault { field: "address", span: 3..line.len(), found, remedy: WRAP_REMEDY })
+    let problem = format!("{} runs past 2^64", shown(&line[3..]));
+    Box::new(Fault { field: "address", span: 3..line.len(), problem, remedy: WRAP_REMEDY })
 }

@@ -18,23 +18,23 @@ pub(super) struct Fault {
     pub(super) field: &'static str,
     /// The bytes of a line at fault; empty where something is missing.
     pub(super) span: Range<usize>,
-    pub(super) found: String,
+    pub(super) problem: String,
     pub(super) remedy: &'static str,
 }
 
 /// A value that no store can hold is a fault of the line or record, in every format.
 #[inline]
 pub(super) fn admit(row: &Reference) -> Result<(), Box<Fault>> {
-    let fault = |field, found, remedy| Err(Box::new(Fault { field, span: 0..usize::MAX, found, remedy }));
+    let fault = |field, problem, remedy| Err(Box::new(Fault { field, span: 0..usize::MAX, problem, remedy }));
     if !(1..=SIZE_MAX).contains(&row.size) {
         let remedy =
             "a size is 1 byte to 1 GiB; check the units and the format; keys of objects: add --number-objects; --skip-bad leaves such lines of text out";
         return fault("size", format!("{} bytes", row.size), remedy);
     }
     if row.address.checked_add(u64::from(row.size) - 1).is_none() {
-        let found = format!("{:#x} and {} bytes run past 2^64", row.address, row.size);
+        let problem = format!("{:#x} and {} bytes run past 2^64", row.address, row.size);
         let remedy = "the access must end within 64 bits of address; check the units and the format";
-        return fault("address", found, remedy);
+        return fault("address", problem, remedy);
     }
     Ok(())
 }
@@ -58,9 +58,6 @@ impl Lines {
     }
 
     /// The place of the next line, without its end (LF or CR LF); `None` after the last. A last line may lack its end.
-    ///
-    /// # Errors
-    /// Those of the stream; a line longer than [`LINE_MAX`] or with a NUL byte.
     #[inline]
     pub(super) fn next(&mut self) -> Result<Option<Range<usize>>, TraceError> {
         let line = match memchr::memchr(b'\n', &self.buffer[self.start..self.end]) {
@@ -127,10 +124,10 @@ impl Lines {
     /// Refuses what cannot be a line of text.
     #[cold]
     fn admit(&self, line: &Range<usize>) -> Result<(), TraceError> {
-        let fault = |span, found: String, remedy| Err(self.bad(line, Fault { field: "line", span, found, remedy }));
+        let fault = |span, problem: String, remedy| Err(self.bad(line, Fault { field: "line", span, problem, remedy }));
         if line.len() > LINE_MAX {
-            let found = format!("more than {LINE_MAX} bytes without an end");
-            return fault(0..line.len(), found, "this is not a text trace: check the format and the path");
+            let problem = format!("more than {LINE_MAX} bytes without an end");
+            return fault(0..line.len(), problem, "this is not a text trace: check the format and the path");
         }
         let remedy = "this is not a text trace (or UTF-16): check the format, or convert it to ASCII";
         match memchr::memchr(0, self.line(line.clone())) {
@@ -150,7 +147,7 @@ impl Lines {
             len: fault.span.len().min(text.len() - offset),
             text,
             field: fault.field,
-            found: fault.found,
+            problem: fault.problem,
             remedy: fault.remedy.into(),
         }))
     }

@@ -8,7 +8,7 @@ use coldframe_store::reference::Kind;
 /// Declarations of a user about one trace. The default declares nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Which column holds what (`csv`, `tsv`, `parquet`).
+    /// Which column holds what (`csv`, `tsv`).
     pub columns: Vec<(Role, Column)>,
     /// Bytes for each step of an address (a sector, an object number).
     pub address: Option<u64>,
@@ -179,9 +179,9 @@ impl Options {
 
     /// The declared bytes of an address step, which `format` needs.
     pub(super) fn address_unit(&self, format: &str) -> Result<u64, TraceError> {
-        let found = "the trace does not say how many bytes a step of its addresses is";
+        let problem = "the trace does not say how many bytes a step of its addresses is";
         let remedy = "declare it, as in --unit address=512B (sectors) or address=4KiB (page numbers)";
-        needed(self.address, format, found, remedy)
+        needed(self.address, format, problem, remedy)
     }
 
     /// The declared bytes of a step of the size column, or of every access.
@@ -196,19 +196,19 @@ impl Options {
 
     /// Refuses a table in which no column holds addresses.
     pub(super) fn require_addresses(&self, format: &str) -> Result<(), TraceError> {
-        let found = "no column is declared to hold addresses";
-        needed(self.has(Role::Address).then_some(()), format, found, "declare it, as in --columns address=offset")
+        let problem = "no column is declared to hold addresses";
+        needed(self.has(Role::Address).then_some(()), format, problem, "declare it, as in --columns address=offset")
     }
 
     /// The declared picoseconds of a tick, which `format` needs.
     pub(super) fn time_unit(&self, format: &str) -> Result<u64, TraceError> {
-        let found = "the trace does not say what its times count";
-        needed(self.time_ps, format, found, "declare it, as in --unit time=ns")
+        let problem = "the trace does not say what its times count";
+        needed(self.time_ps, format, problem, "declare it, as in --unit time=ns")
     }
 }
 
-fn needed<T>(declared: Option<T>, format: &str, found: &str, remedy: &'static str) -> Result<T, TraceError> {
-    declared.ok_or_else(|| usage(&format!("`{format}`"), found.to_owned(), remedy))
+fn needed<T>(declared: Option<T>, format: &str, problem: &str, remedy: &'static str) -> Result<T, TraceError> {
+    declared.ok_or_else(|| usage(&format!("`{format}`"), problem.to_owned(), remedy))
 }
 
 fn pair<'a>(option: &str, part: &'a str, remedy: &'static str) -> Result<(&'a str, &'a str), TraceError> {
@@ -216,8 +216,8 @@ fn pair<'a>(option: &str, part: &'a str, remedy: &'static str) -> Result<(&'a st
     pair.ok_or_else(|| usage(option, format!("`{part}` has no `=` with words around it"), remedy))
 }
 
-pub(super) fn usage(what: &str, found: String, remedy: &'static str) -> TraceError {
-    TraceError::Usage { what: what.to_owned(), found, remedy: remedy.into() }
+pub(super) fn usage(what: &str, problem: String, remedy: &'static str) -> TraceError {
+    TraceError::Usage { what: what.to_owned(), problem, remedy: remedy.into() }
 }
 
 /// `512B`, `4KiB`, `1MiB`; at least 1 byte, at most 1 GiB.

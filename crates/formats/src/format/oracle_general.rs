@@ -81,8 +81,8 @@ impl Objects {
             }
             None if held.is_empty() => Ok(None),
             None => {
-                let found = format!("the data end after {} of {RECORD} bytes", held.len());
-                Err(self.bad(self.records, "record", found, "the file is cut off: copy or record it again"))
+                let problem = format!("the data end after {} of {RECORD} bytes", held.len());
+                Err(self.bad(self.records, "record", problem, "the file is cut off: copy or record it again"))
             }
         }
     }
@@ -114,9 +114,9 @@ impl Objects {
             size = u64::from(size).clamp(1, self.unit) as u32;
         }
         let address = id.checked_mul(self.unit).ok_or_else(|| {
-            let found = format!("{id} x {} bytes is more than 64 bits", self.unit);
+            let problem = format!("{id} x {} bytes is more than 64 bits", self.unit);
             let remedy = "these ids are names, not places: add --number-objects, or declare a smaller unit";
-            Box::new(Fault { field: "id", span: 0..0, found, remedy })
+            Box::new(Fault { field: "id", span: 0..0, problem, remedy })
         })?;
         let time = self.clock.since_start(u64::from(time) * NANOSECONDS);
         let row = Reference { time, ..Reference::new(address, size, Kind::Read) };
@@ -124,9 +124,9 @@ impl Objects {
         Ok(row)
     }
 
-    fn bad(&self, record: u64, field: &'static str, found: String, remedy: &'static str) -> TraceError {
+    fn bad(&self, record: u64, field: &'static str, problem: String, remedy: &'static str) -> TraceError {
         let path = self.stream.name().to_owned();
-        TraceError::Record { path, record, byte: record * RECORD as u64, field, found, remedy: remedy.into() }
+        TraceError::Record { path, record, byte: record * RECORD as u64, field, problem, remedy: remedy.into() }
     }
 }
 
@@ -142,7 +142,7 @@ impl RowReader for Objects {
         for _ in 0..block.capacity() {
             let Some(record) = self.take()? else { break };
             let row = self.request(&record);
-            let row = row.map_err(|flaw| self.bad(self.records - 1, flaw.field, flaw.found, flaw.remedy))?;
+            let row = row.map_err(|flaw| self.bad(self.records - 1, flaw.field, flaw.problem, flaw.remedy))?;
             block.push_request(row, COLUMNS);
         }
         Ok(block.end_requests(COLUMNS))

@@ -99,9 +99,6 @@ pub fn read(path: &Path) -> Result<SwapTrace, TraceError> {
 }
 
 /// Reads a swap trace.
-///
-/// # Errors
-/// As [`read`].
 pub fn read_input(input: Input) -> Result<SwapTrace, TraceError> {
     let path = input.name().to_owned();
     let mut lines = Lines::new(input.stream()?);

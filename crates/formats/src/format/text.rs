@@ -23,9 +23,6 @@ pub(super) enum Parsed {
 /// A text format: how to read one of its lines.
 pub(super) trait Parse: Send + 'static {
     /// Reads a line. Tasks with names or address spaces of their own are noted in `tasks`.
-    ///
-    /// # Errors
-    /// A fault, if the line is not as the format says.
     fn parse(&mut self, line: &[u8], tasks: &mut Tasks) -> Result<Parsed, Box<Fault>>;
 
     /// Which optional columns [`Parsed::Request`] fills.
@@ -227,8 +224,8 @@ fn bad_address(line: &[u8], from: usize, digits: usize, remedy: &'static str) ->
     let rest = &line[from..];
     let length = rest.iter().position(|byte| b" \t,".contains(byte)).unwrap_or(rest.len());
     let what = if digits > 16 { "more than 64 bits" } else { "not a hexadecimal address here" };
-    let found = format!("{}, {what}", shown(&rest[..length]));
-    Box::new(Fault { field: "address", span: from..from + length, found, remedy })
+    let problem = format!("{}, {what}", shown(&rest[..length]));
+    Box::new(Fault { field: "address", span: from..from + length, problem, remedy })
 }
 
 #[cfg(test)]

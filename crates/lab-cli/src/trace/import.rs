@@ -1,6 +1,6 @@
 //! `coldframe-lab trace import`: another tool's trace to Parquet.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use coldframe_formats::{import, parse_spec, Options, FORMATS};
@@ -9,13 +9,11 @@ use coldframe_store::{Reader, Summary};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use coldframe_answer::{raw, record};
-
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
 
-/// Turn another tool's trace, or a raw recording (record --raw), into a Parquet trace.
+/// Turn another tool's trace into a Parquet trace.
 #[derive(clap::Args)]
 #[command(after_help = after())]
 pub struct Args {
@@ -25,7 +23,7 @@ pub struct Args {
     /// The trace to write [default: PATH with the suffix .parquet].
     #[arg(short)]
     output: Option<PathBuf>,
-    /// Meaning of the columns (csv, tsv, blanks, parquet), by name or number: address, size, kind, task, time.
+    /// Meaning of the columns (csv, tsv, blanks), by name or number: address, size, kind, task, time.
     #[arg(long, value_name = "ROLE=COLUMN,...")]
     columns: Vec<String>,
     /// Units that the format does not define: address=512B, size=1B, time=us; address=hex:1B for hexadecimal without
@@ -57,14 +55,10 @@ fn after() -> String {
             coldframe-lab trace import csv:io.csv --columns time=ts,kind=op,address=offset,size=length --unit time=us,address=1B,size=1B\n  \
             coldframe-lab trace import block-csv:Financial1.spc --columns task=1,address=2,size=3,kind=4,time=5 --unit address=512B,size=1B,time=s\n  \
             coldframe-lab trace import csv:cluster52.csv --columns time=1,address=2,kind=6 --unit time=s,address=4KiB --number-objects\n  \
-            coldframe-lab trace import parquet:io.parquet --columns time=ts,kind=op,address=lba --unit time=s,address=512B,size=4KiB\n  \
             coldframe-lab trace import oracleGeneral:w1.bin.zst --unit address=4KiB --number-objects"
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
-    if raw::is_raw(Path::new(&args.spec)) {
-        return recording(&args, Path::new(&args.spec));
-    }
     let mut spec = parse_spec(&args.spec)?;
     spec.options = declarations(&args)?;
     if spec.guessed && !quiet {
@@ -89,16 +83,10 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         );
     })?;
     drop(line);
-    let imported = Imported { format: spec.format.name, guessed: spec.guessed, ..Imported::new(summary, out)? };
-    imported.print(&args.format, spec.format.skips)
-}
-
-/// A raw recording of `record --raw`.
-fn recording(args: &Args, path: &Path) -> Result<ExitCode, Failure> {
-    let (ran, processes) = raw::read(path)?;
-    let out = args.output.clone().unwrap_or_else(|| path.with_extension("parquet"));
-    let (summary, _) = record::traced(processes, &ran.command, ran.seconds, ran.exit, None, &out)?;
-    Imported::new(summary, out)?.print(&args.format, "none")
+    let notes = Reader::open(&out)?.provenance().notes.clone();
+    let imported = Imported { summary, path: out, format: spec.format.name, guessed: spec.guessed, notes };
+    output::result(&args.format, &imported, || words(&imported, spec.format.skips))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// An imported trace.
@@ -112,20 +100,6 @@ pub struct Imported {
     notes: Vec<String>,
 }
 
-impl Imported {
-    /// From a raw recording.
-    fn new(summary: Summary, path: PathBuf) -> Result<Imported, Failure> {
-        let notes = Reader::open(&path)?.provenance().notes.clone();
-        Ok(Imported { summary, path, format: "raw", guessed: true, notes })
-    }
-
-    /// `skips`: the lines that the format says to skip.
-    fn print(&self, form: &str, skips: &str) -> Result<ExitCode, Failure> {
-        output::result(form, self, || words(&self.path, skips, &self.summary, &self.notes))?;
-        Ok(ExitCode::SUCCESS)
-    }
-}
-
 fn declarations(args: &Args) -> Result<Options, Failure> {
     let mut options = Options { number_objects: args.number_objects, skip_bad: args.skip_bad, ..Options::default() };
     args.columns.iter().try_for_each(|text| options.declare_columns(text))?;
@@ -134,10 +108,12 @@ fn declarations(args: &Args) -> Result<Options, Failure> {
     Ok(options)
 }
 
-fn words(out: &Path, skips: &str, summary: &Summary, notes: &[String]) -> String {
+/// `skips`: the lines that the format says to skip.
+fn words(imported: &Imported, skips: &str) -> String {
+    let Imported { summary, path, notes, .. } = imported;
     let mut text = format!(
         "{}: {} references read ({} fetches, {} reads, {} writes), {} of {} lines or records skipped ({skips}), {} bytes\n",
-        out.display(),
+        path.display(),
         human_count(summary.references),
         human_count(summary.instructions),
         human_count(summary.reads),

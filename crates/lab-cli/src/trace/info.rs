@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use coldframe_experiment::drive::is_swap_trace;
 use coldframe_experiment::info::Info;
-use coldframe_experiment::reuse::Reuse;
 use coldframe_experiment::string::sha256;
 use coldframe_plots::swap_analysis::{analyse, SwapInfo};
 use coldframe_sheet::quantity::human_count;
@@ -48,7 +47,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
 }
 
 fn words(info: &Info) -> String {
-    let Info { provenance: trace, rows, bytes, sha256, heat, hottest, reuse, .. } = info;
+    let Info { provenance: trace, rows, bytes, sha256, heat, hottest, .. } = info;
     let mut text = String::new();
     let mut line = |key: &str, value: &str| text += &lines(key, value, output::width());
     line("trace", &info.path.display().to_string());
@@ -57,10 +56,6 @@ fn words(info: &Info) -> String {
     line("fidelity", trace.fidelity.name());
     if let Some(page) = trace.page_size {
         line("reduced to", &format!("pages of {page} bytes"));
-    }
-    if let Some(whole) = trace.reduction {
-        let text = format!("{} references to {} pages", human_count(whole.references), human_count(whole.pages));
-        line("reduced from", &text);
     }
     line("references", &human_count(trace.references));
     let split = [("  fetches", trace.instructions), ("  reads", trace.reads), ("  writes", trace.writes)];
@@ -79,12 +74,6 @@ fn words(info: &Info) -> String {
         let name = if h.name.is_empty() { "no named mapping" } else { &h.name };
         let pages = human_count(h.pages);
         line("hottest", &format!("{share:>5.1} % in {name}, {pages} pages of 4 KiB, most at {:#x}", h.address));
-    }
-    if reuse.is_none() {
-        line("reuse", &format!("not known: a {} trace lacks the references between", trace.fidelity));
-    }
-    for (key, text) in reuse.iter().flat_map(reuse_lines) {
-        line(&key, &text);
     }
     line("rows", &human_count(*rows));
     let each = *bytes as f64 / trace.references.max(1) as f64;
@@ -110,20 +99,6 @@ fn lines(key: &str, value: &str, width: usize) -> String {
     wrap(&format!("{key:<KEY$}"), value, KEY, width).join("\n") + "\n"
 }
 
-/// For people: one line for each bin with references.
-fn reuse_lines(reuse: &Reuse) -> Vec<(String, String)> {
-    let share = |references: f64| 100.0 * references / reuse.references.max(1) as f64;
-    let (kib, followed) = (reuse.page / 1024, 100.0 * reuse.followed);
-    let mut lines =
-        vec![("reuse".to_owned(), format!("by pages of {kib} KiB touched since, {followed:.1} % of pages followed"))];
-    for bin in reuse.bins.iter().filter(|bin| bin.references != 0.0) {
-        let error = if reuse.followed < 1.0 { format!(" +- {:.3}", share(bin.error)) } else { String::new() };
-        lines.push((format!("  up to {}", human_count(bin.up_to)), format!("{:>8.4} %{error}", share(bin.references))));
-    }
-    lines.push(("  first".to_owned(), format!("{:>8.4} %", share(reuse.first as f64))));
-    lines
-}
-
 fn swap_trace(args: &Args) -> Result<ExitCode, Failure> {
     let trace = coldframe_formats::swap::read(&args.trace)?;
     let analysis = analyse(&trace);
@@ -135,7 +110,7 @@ fn swap_trace(args: &Args) -> Result<ExitCode, Failure> {
     let (path, sha256) = (&args.trace, sha256(&args.trace)?);
     output::result(
         &args.format,
-        &SwapTraceInfo { analysis: analysis.found.clone(), path, sha256, notes: &trace.notes },
+        &SwapTraceInfo { analysis: analysis.info.clone(), path, sha256, notes: &trace.notes },
         words,
     )?;
     Ok(ExitCode::SUCCESS)
@@ -169,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_long_value_goes_on_below_itself_and_keeps_its_blanks() {
-        assert_eq!(lines("reuse", "  1.5 % of all", 80), "reuse           1.5 % of all\n");
+        assert_eq!(lines("rows", "  1.5 % of all", 80), "rows            1.5 % of all\n");
         let text = lines("hottest", "92.2 % in /usr/lib/libbz2.so, 6 pages of 4 KiB", 40);
         assert_eq!(
             text,

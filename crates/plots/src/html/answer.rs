@@ -2,27 +2,26 @@
 
 use std::fmt::Write;
 
-use crate::html::curves;
 use coldframe_answer::THRASHES;
 use coldframe_search::cost::Range;
-use coldframe_search::json::{Answer, Priced};
+use coldframe_search::json::{Answer, Curve, Priced};
 use coldframe_search::Region;
 use coldframe_show::html::chart::{charts, Chart, Line, Mark, Point};
 use coldframe_show::html::words::{count, figure, folded, list, note, size, table, text, time as shown, Row, Unit};
 use coldframe_show::plot::escape;
 
 /// The answer in a sentence, its chart, and its price.
-pub fn answer(number: usize, advice: &Answer) -> String {
+pub fn answer(advice: &Answer) -> String {
     let binds: String = advice.binds.iter().map(|bind| format!("<p>{}</p>", escape(bind))).collect();
-    let chart = time(number, advice);
-    let chart = if chart.says_something() { chart } else { curves::searched(advice) };
+    let chart = time(advice);
+    let chart = if chart.says_something() { chart } else { searched(advice) };
     let mut label =
         chart.zone.map_or("", |_| "Shaded: it takes more than twice as long as with the most RAM tried.").to_string();
     if !chart.says_something() {
         label.clear();
     }
     let drawn = charts(&[chart]) + &if label.is_empty() { label } else { note(&label) };
-    headline(advice) + &what(advice) + &binds + &drawn + &prices(number, advice)
+    headline(advice) + &what(advice) + &binds + &drawn + &prices(advice)
 }
 
 /// The regions that cost most; empty where that is not known.
@@ -64,11 +63,11 @@ fn what(advice: &Answer) -> String {
     note(&format!("Simulated{on}{with}; {}, {references} references, {}", trace.path, text(&trace.fidelity)))
 }
 
-fn prices(number: usize, advice: &Answer) -> String {
+fn prices(advice: &Answer) -> String {
     let (best, less) = (advice.best.as_ref(), advice.next_smaller.as_ref());
     let rows: Vec<Row> = [("advised", "best", best), ("less", "next_smaller", less)]
         .into_iter()
-        .filter_map(|(name, key, one)| Some(price(name, &format!(" data-at=\"/advice/{number}/{key}\""), one?)))
+        .filter_map(|(name, key, one)| Some(price(name, &format!(" data-at=\"/advice/{key}\""), one?)))
         .collect();
     let mut out = match rows.is_empty() {
         true => String::new(),
@@ -111,7 +110,7 @@ fn region(region: &Region) -> Row {
 
 /// Run time by RAM: the best configuration of each size (the Pareto front). If the program's own time is not known, the
 /// time of paging.
-fn time(number: usize, advice: &Answer) -> Chart<'static> {
+fn time(advice: &Answer) -> Chart<'static> {
     let seconds = |ps: f64| ps / 1e12;
     let own = advice.candidates().find_map(|one| one.own_time_ps);
     let point = |at: String, c: &Priced| {
@@ -137,8 +136,8 @@ fn time(number: usize, advice: &Answer) -> Chart<'static> {
         Point { x: c.ram_bytes as f64, y, span, at, label }
     };
     let all = advice.front.iter().enumerate();
-    let mut points: Vec<Point> = all.map(|(i, c)| point(format!("/advice/{number}/front/{i}"), c)).collect();
-    let best = advice.best.as_ref().map(|best| point(format!("/advice/{number}/best"), best));
+    let mut points: Vec<Point> = all.map(|(i, c)| point(format!("/advice/front/{i}"), c)).collect();
+    let best = advice.best.as_ref().map(|best| point("/advice/best".into(), best));
     let advised = best.as_ref().map(|p| (p.x, p.y, format!("advised: {}", size(p.x as u64))));
     points.extend(best.filter(|best| points.iter().all(|p| p.x != best.x)));
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -163,13 +162,32 @@ pub fn sure(advice: &Answer) -> String {
 
 /// Every policy that was tried, folded; empty where that says nothing.
 pub fn tried(advice: &Answer) -> String {
-    let chart = curves::searched(advice);
+    let chart = searched(advice);
     if !chart.says_something() {
         return String::new();
     }
     let bound = chart.lines.iter().any(|line| line.mark == Mark::Bound);
     let label = note("OPT, which knows the future, where the bound needed it: no policy misses less.");
     folded("Misses of every policy that was tried", &(charts(&[chart]) + if bound { &label } else { "" }))
+}
+
+/// The misses of all that was tried, the fewest of each policy at each size.
+fn searched(advice: &Answer) -> Chart<'static> {
+    let references = (advice.trace.references.unwrap_or(0) as f64).max(1.0);
+    let line = |curve: &Curve| {
+        let mark = if curve.policy == "opt" { Mark::Bound } else { Mark::Line };
+        let point = |(ram, faults, _): &(u64, u64, Option<f64>)| {
+            let label = format!("{}, {}: {} true faults", curve.policy, size(*ram), count(*faults));
+            Point { x: *ram as f64, y: *faults as f64 / references, span: None, at: String::new(), label }
+        };
+        let mut points: Vec<Point> = curve.points.iter().map(point).collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));
+        points.dedup_by(|next, first| next.x == first.x);
+        Line { name: curve.policy.clone(), points, mark }
+    };
+    let lines = advice.curves.iter().map(line).collect();
+    let title = "Miss ratio of every policy that was tried";
+    Chart { title, x: "RAM", unit: Unit::Number, lines, log_y: true, zone: None, advised: None }
 }
 
 /// Both ends of a range; where it is not known, a dash.

@@ -121,7 +121,7 @@ pub fn paged(program: impl AsRef<Path>, ram: u64) -> Option<Command> {
     let backing = if Path::new("/var/tmp").is_dir() { PathBuf::from("/var/tmp") } else { std::env::temp_dir() };
     let missing = coldframe_costs::doctor::examine(&backing).into_iter().find(|found| found.health == Health::Missing);
     if let Some(missing) = missing {
-        skip(&format!("{}: {}", missing.name, missing.found));
+        skip(&format!("{}: {}", missing.name, missing.state));
         return None;
     }
     let mut options = Options::new(ram);

@@ -52,7 +52,6 @@ def advise(
     path: str,
     config: str,
     question_json: str,
-    cache: tuple[str, str] | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> tuple[str, str, str, str | None]: ...
 @final

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from . import _native
-from ._build import BUILD
 from ._html import heading, paragraph, size, table
 from ._settings import Settings
 from .config import Config
@@ -82,17 +81,15 @@ def advise(
     schedulers: Sequence[str] = (),
     prefetches: Sequence[str] = (),
     work: int | None = None,
-    cache: str | os.PathLike[str] | bool = True,
     progress: Tell | None = None,
 ) -> Advice:
     """The smallest RAM that meets the limits, searched as ``coldframe-lab advise`` does; without a limit at most 5 % slower.
 
     Limits are texts with units: ``"5%"``, ``"200us"``, ``"5y"``, ``"2mJ"``, ``"512KiB"``. What ``config`` sets is not varied;
-    ``schedulers`` and ``prefetches`` are for a configuration of the system ``sap``. Results are kept in ``cache``, by default
-    ``~/.cache/coldframe``; ``False`` keeps none.
+    ``schedulers`` and ``prefetches`` are for a configuration of the system ``sap``.
     """
     path = (trace if isinstance(trace, Trace) else Trace(trace)).path
-    asked = {
+    question = {
         "max_slowdown": max_slowdown,
         "max_p99": max_p99,
         "min_life": min_life,
@@ -109,15 +106,13 @@ def advise(
         "prefetches": list(prefetches),
         "work": work,
     }
-    folder = cache_folder() if cache is True else None if cache is False else Path(cache)
-    kept = None if folder is None else (str(folder), BUILD)
-    answer = _native.advise(path, as_config(config).json, json.dumps(asked), kept, _tell(progress))
+    answer = _native.advise(path, as_config(config).json, json.dumps(question), _tell(progress))
     text, sentence, words, settings = answer
     return Advice(text, sentence, words, None if settings is None else Config._of(settings))
 
 
 def cache_folder() -> Path:
-    """Where results and fetched traces are kept."""
+    """Where fetched traces are kept."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "coldframe"
 
 

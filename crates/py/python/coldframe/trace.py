@@ -58,7 +58,7 @@ class Trace:
 
     @cached_property
     def info(self) -> dict[str, Any]:
-        """What ``coldframe-lab trace info --format json`` prints: provenance, working set, phases, the hottest memory, reuse distances."""
+        """What ``coldframe-lab trace info --format json`` prints: provenance, working set, phases, the hottest memory."""
         info: dict[str, Any] = json.loads(_native.info(self.path))
         return info
 

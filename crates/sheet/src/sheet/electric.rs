@@ -49,9 +49,6 @@ pub struct Card {
 
 impl Sheet {
     /// The numbers of a memory on the bus. A sheet without `power.refresh` means that the memory needs none.
-    ///
-    /// # Errors
-    /// The sheet lacks a number; the message names it.
     pub fn bus_memory(&self) -> Result<BusMemory, SheetError> {
         let power = |field| self.number(field).map(MicroWatt);
         let time = |field| self.number(field).map(Ps);
@@ -77,9 +74,6 @@ impl Sheet {
     }
 
     /// The numbers of a card.
-    ///
-    /// # Errors
-    /// The sheet lacks a number; the message names it.
     pub fn card(&self) -> Result<Card, SheetError> {
         let millivolts = self.number("supply.voltage")?;
         // Equations 7 to 9: mV times uA are nW; rounded down to whole microwatts.

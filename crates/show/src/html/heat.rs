@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use coldframe_sheet::quantity::{human_seconds, human_size};
-use coldframe_store::heat::{Heat, PAGE};
+use coldframe_sheet::quantity::human_seconds;
+use coldframe_store::heat::Heat;
 use serde_json::json;
 
 /// Degrees of darkness.
@@ -49,8 +49,8 @@ fn touched(heat: &Heat) -> String {
 }
 
 /// The map, with its axes, and the working set below it. The script says what is under the pointer or in a marked part.
-/// `whole`: every reference is in the trace, so that bytes touched can be told; `seconds`: how long it took, if that is known.
-pub fn map(heat: &Heat, whole: bool, seconds: Option<f64>) -> String {
+/// `seconds`: how long it took, if that is known.
+pub fn map(heat: &Heat, seconds: Option<f64>) -> String {
     let (rows, columns, paths) = (heat.rows, heat.columns, touched(heat));
     let low = heat.addresses.first().copied().unwrap_or(0);
     let high = heat.addresses.last().copied().unwrap_or(0);
@@ -65,7 +65,7 @@ pub fn map(heat: &Heat, whole: bool, seconds: Option<f64>) -> String {
          <p class=\"readout\" aria-live=\"polite\">Point at the map, or mark a part of it.</p>\
          <p class=\"legend\"><span class=\"key\"><i class=\"read\"></i>mostly read</span><span class=\"key\"><i class=\"written\"></i>mostly written</span>\
          <span class=\"key\">darker: touched more often; memory never touched is left out</span></p>",
-        working_set(heat, whole),
+        working_set(heat),
     )
 }
 
@@ -93,7 +93,7 @@ pub fn picture(heat: &Heat) -> String {
 }
 
 /// Memory touched in each stretch of the run; empty where there are too few stretches.
-fn working_set(heat: &Heat, whole: bool) -> String {
+fn working_set(heat: &Heat) -> String {
     let most = heat.working_set.iter().copied().max().unwrap_or(0);
     if most == 0 || heat.working_set.len() < 2 {
         return String::new();
@@ -104,11 +104,10 @@ fn working_set(heat: &Heat, whole: bool) -> String {
         let _ = write!(bars, "M{column} 100v-{height:.1}h1v{height:.1}z");
     }
     let columns = heat.working_set.len();
-    let most = if whole { human_size(most * PAGE) } else { "most".into() };
     format!(
-        "<p class=\"ends\"><span>{most}</span><span>0</span></p><svg class=\"set\" viewBox=\"0 0 {columns} 100\" preserveAspectRatio=\"none\" \
-         role=\"img\" aria-label=\"memory touched in each stretch of the run, on a scale from 0 to {most}\"><path class=\"read\" d=\"{bars}\">\
-         <title>memory touched in each {columns}th of the run, from 0 to {most}</title></path></svg>"
+        "<p class=\"ends\"><span>most</span><span>0</span></p><svg class=\"set\" viewBox=\"0 0 {columns} 100\" preserveAspectRatio=\"none\" \
+         role=\"img\" aria-label=\"memory touched in each stretch of the run, on a scale from 0 to the most\"><path class=\"read\" d=\"{bars}\">\
+         <title>memory touched in each {columns}th of the run, from 0 to the most</title></path></svg>"
     )
 }
 

@@ -1,7 +1,7 @@
 //! Values of results as text, tables and sections.
 
-use coldframe_core::{Pj, Ps};
-use coldframe_sheet::quantity::{human_count, human_energy, human_seconds, human_size, human_time};
+use coldframe_core::Ps;
+use coldframe_sheet::quantity::{human_count, human_seconds, human_size, human_time};
 
 use crate::plot::escape;
 
@@ -62,7 +62,7 @@ fn digits(value: f64) -> f64 {
 }
 
 /// A round number without needless digits.
-pub fn short(value: f64) -> String {
+fn short(value: f64) -> String {
     match value.abs() {
         0.0 => "0".into(),
         v if (1e-3..1e7).contains(&v) => format!("{}", (value * 1e6).round() / 1e6),
@@ -98,16 +98,6 @@ pub fn size(bytes: u64) -> String {
 /// A whole number; where it is not known, a dash.
 pub fn count(n: impl Into<Option<u64>>) -> String {
     n.into().map_or_else(|| "-".into(), human_count)
-}
-
-/// A number as a script reads it.
-pub fn plain(n: Option<u64>) -> String {
-    n.map_or_else(|| "null".into(), |n| n.to_string())
-}
-
-/// Picojoules.
-pub fn energy(pj: u64) -> String {
-    human_energy(Pj(pj))
 }
 
 /// A row of a table: attributes, and its cells; the first is text, the others numbers.

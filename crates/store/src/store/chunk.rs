@@ -188,7 +188,7 @@ struct Checked {
 
 impl Checked {
     fn check(&mut self, page: &Page) -> Result<()> {
-        let fault = |found: &str| Err(ParquetError::General(found.to_owned()));
+        let fault = |problem: &str| Err(ParquetError::General(problem.to_owned()));
         match page {
             Page::DictionaryPage { buf, num_values, .. } => {
                 // Text is kept as 4 bytes of length and the text.

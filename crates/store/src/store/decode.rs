@@ -20,7 +20,7 @@ pub(super) enum Failure {
     Value {
         row: usize,
         field: Field,
-        found: String,
+        problem: String,
     },
 }
 

@@ -51,7 +51,7 @@ impl Reader {
     /// # Errors
     /// [`TraceError::Io`] if the file cannot be read, [`TraceError::Damaged`] if it is not whole Parquet,
     /// [`TraceError::Column`] if a column is missing or of a wrong type, and [`TraceError::Provenance`] if it has no
-    /// provenance: such a file has to be imported as `parquet:PATH`.
+    /// provenance.
     pub fn open(path: impl AsRef<Path>) -> Result<Reader, TraceError> {
         let path = path.as_ref();
         let source = Source::open(path).map_err(|error| TraceError::io(path, "open", error))?;
@@ -177,7 +177,7 @@ impl Reader {
         count.read(&mut block.count, rows)?;
         block.rows = rows;
         let suspect = Wanted { size: size.suspect(), kind: kind.suspect(), count: count.suspect(), ..Wanted::ADDRESS };
-        check(block, suspect).map_err(|(row, field, found)| Failure::Value { row, field, found })
+        check(block, suspect).map_err(|(row, field, problem)| Failure::Value { row, field, problem })
     }
 
     fn open_group(&self, wanted: Wanted) -> Result<Group, Failure> {
@@ -217,11 +217,11 @@ impl Reader {
             Failure::Parquet(error) => explain(&self.path, position, error),
             Failure::Short => TraceError::damaged(&self.path, position, "a column ends before its row group"),
             Failure::Panic => TraceError::damaged(&self.path, position, "the Parquet decoder gave up"),
-            Failure::Value { row, field, found } => TraceError::Row {
+            Failure::Value { row, field, problem } => TraceError::Row {
                 path: self.path.clone(),
                 row: position + row as u64,
                 field: field.name(),
-                found,
+                problem,
                 remedy: field.remedy().into(),
             },
         }
@@ -257,7 +257,7 @@ pub(super) fn footer(path: &Path, source: &Source) -> Result<ParquetMetaData, Tr
         return Err(TraceError::Damaged {
             path: path.to_owned(),
             row: 0,
-            found: if length == 0 { "the file is empty" } else { "not a Parquet file" }.into(),
+            problem: if length == 0 { "the file is empty" } else { "not a Parquet file" }.into(),
             remedy: "name a stored trace, or import another format as FORMAT:PATH".into(),
         });
     }
@@ -279,15 +279,15 @@ pub(super) fn stored(metadata: &ParquetMetaData) -> Option<&str> {
 }
 
 fn provenance(path: &Path, metadata: &ParquetMetaData) -> Result<Provenance, TraceError> {
-    let (found, remedy) = match stored(metadata).map(serde_json::from_str) {
+    let (problem, remedy) = match stored(metadata).map(serde_json::from_str) {
         Some(Ok(provenance)) => return Ok(provenance),
         Some(Err(cause)) => (format!("unreadable: {cause}"), "record or import the trace again with this version"),
         None => (
             "no `coldframe` key in the file metadata, so nothing says what the rows stand for".into(),
-            "import the file as parquet:PATH",
+            "name a trace that `record` or `import` wrote; a table of another tool is imported as csv:PATH",
         ),
     };
-    Err(TraceError::Provenance { path: path.to_owned(), found, remedy: remedy.into() })
+    Err(TraceError::Provenance { path: path.to_owned(), problem, remedy: remedy.into() })
 }
 
 /// Refuses a column of a codec that is not built in. Our files use zstd; pandas and DuckDB default to snappy.
@@ -300,7 +300,7 @@ pub(super) fn codec(path: &Path, column: &str, metadata: &ParquetMetaData, index
         Some(codec) => Err(TraceError::Column {
             path: path.to_owned(),
             column: column.to_owned(),
-            found: format!("compressed with {codec}"),
+            problem: format!("compressed with {codec}"),
             remedy: "write the file with zstd, snappy or no compression".into(),
         }),
     }

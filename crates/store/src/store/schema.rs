@@ -128,11 +128,6 @@ impl Field {
     }
 }
 
-/// The remedy for a value out of range in the column of this name.
-pub fn remedy(column: &str) -> Option<&'static str> {
-    FIELDS.into_iter().find(|field| field.name() == column).map(Field::remedy)
-}
-
 /// The schema of a file with these columns.
 pub(super) fn schema(columns: Columns) -> Result<TypePtr, parquet::errors::ParquetError> {
     let fields = FIELDS
@@ -157,7 +152,7 @@ pub(super) fn places(path: &Path, schema: &SchemaDescriptor) -> Result<[Option<u
         let bad = index.map(|index| schema.column(index)).filter(|column| {
             column.physical_type() != field.physical() || column.max_rep_level() > 0 || column.max_def_level() > 0
         });
-        let found = match bad {
+        let problem = match bad {
             Some(column) => format!("type {}, which no stored trace has here", column.physical_type()),
             None if index.is_none() && field.required() => "missing".to_owned(),
             None => {
@@ -169,7 +164,7 @@ pub(super) fn places(path: &Path, schema: &SchemaDescriptor) -> Result<[Option<u
         return Err(TraceError::Column {
             path: path.to_owned(),
             column: field.name().to_owned(),
-            found,
+            problem,
             remedy: remedy.into(),
         });
     }

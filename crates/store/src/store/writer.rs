@@ -109,7 +109,7 @@ impl Writer {
             Some(level).filter(|level| (1..=22).contains(level)).and_then(|level| ZstdLevel::try_new(level).ok());
         let level = valid.ok_or_else(|| TraceError::Usage {
             what: format!("compression level {level}"),
-            found: "no such level".into(),
+            problem: "no such level".into(),
             remedy: "choose 1 (fast) to 22 (small)".into(),
         })?;
         let partial = partial_path(path)?;
@@ -159,15 +159,15 @@ impl Writer {
         if block.size().len() != block.len() || block.kind().len() != block.len() {
             return Err(TraceError::Usage {
                 what: "writing a block".into(),
-                found: "it was read without its sizes or kinds".into(),
+                problem: "it was read without its sizes or kinds".into(),
                 remedy: "read it with Wanted::ACCESS or more".into(),
             });
         }
-        check(block, Wanted::ALL).map_err(|(row, field, found)| TraceError::Row {
+        check(block, Wanted::ALL).map_err(|(row, field, problem)| TraceError::Row {
             path: self.path.clone(),
             row: self.totals.rows + row as u64,
             field: field.name(),
-            found,
+            problem,
             remedy: field.remedy().into(),
         })?;
         self.totals.add(block);
