@@ -78,11 +78,10 @@ bench-live:
 bench-truth: build
 	@python3 scripts/truth.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) $(TRUTHFLAGS)
 
-# Run the demo's program, or PROGRAM='NAME ARGUMENTS', with half and a third of its memory, each way that this machine
-# can page it: our pager and, as root, the kernel's swap on a file, zram and zswap.
+# Our pager beside the kernel's swap (as root), for about ten programs in 75 and 50 % of their memory. Half an hour.
+# PROGRAMS=a,b: only these; COMPAREFLAGS='--ram 33% --runs 3': other sizes, or fewer runs.
 bench-compare: build
-	@mkdir -p target/demo && $(or $(CC),cc) -O1 -o target/demo/shop data/traces/shop.c
-	@$(BIN) compare --ram 50%,33% -- $(or $(PROGRAM),target/demo/shop 1000000 400000)
+	@python3 scripts/compare.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) $(COMPAREFLAGS)
 
 # As root: time from the switch to the 100th answer of three servers that take turns: SIGCONT, `coldframe resume`, and
 # `resume --soon`, on zram and on a swap file. PARKFLAGS='--ram 240MiB --turn 4000': in RAM for one and a half of them.

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Our pager beside the kernel's swap for about ten programs: `coldframe compare` for each, and means. `make bench-compare`.
+
+    python3 scripts/compare.py target/release/coldframe [--only NAME,NAME] [--ram 75%,50%] [--runs 5]
+
+The programs are those of truth.py. A row has one size of RAM; a cell is the median time in plain runs, and in brackets
+how many runs were killed, late or wrong. The last lines have the geometric mean of our pager's time beside each rival's,
+over the rows in which all runs of both are good, and how often only one of the two is.
+"""
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+
+import truth
+
+NAMES = "c++,numpy,m.py,perl,node,sqlite3,gawk,jq,php,ruby,lua,cc1"
+OURS, RIVALS = "pager", ["kernel, file", "kernel, zram"]
+
+
+def cell(arm: dict, plain: dict) -> tuple[float | None, str]:
+    """The median in plain runs if all runs are good, and how it is shown."""
+    good = [one for one in arm["runs"] if not (one["killed"] or one["too_long"]) and (one["equal"] or plain["varies"]) and one["status"] == 0]
+    bad, median = len(arm["runs"]) - len(good), arm["median_seconds"]
+    times = median / plain["median_seconds"] if median else None
+    shown = "failed" if arm["failed"] else (f"{times:.2f}" if times else "none") + (f" ({bad})" if bad else "")
+    return (None if bad or arm["failed"] else times), shown
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("coldframe")
+    parser.add_argument("--only", default=NAMES, help="names of programs, separated by commas")
+    parser.add_argument("--ram", default="75%,50%", help="sizes of RAM, of the program's memory")
+    parser.add_argument("--runs", default="5", help="runs of each kind")
+    asked = parser.parse_args()
+    programs = {program.name: program for program in truth.PROGRAMS}
+    if unknown := set(asked.only.split(",")) - set(programs):
+        parser.error(f"--only: no such program: {', '.join(sorted(unknown))}; there are {', '.join(programs)}")
+    pairs: dict[tuple[str, str], list[tuple[float | None, float | None]]] = {}
+    with tempfile.TemporaryDirectory(prefix="compare-", dir="/var/tmp") as folder:
+        truth.inputs(folder)
+        os.environ["XDG_CACHE_HOME"] = f"{folder}/cache"
+        print(f"{'program':9}{'plain':>7} {'RAM':>10}" + "".join(f"{way:>16}" for way in [OURS, *RIVALS]), flush=True)
+        for name in asked.only.split(","):
+            if reason := truth.missing(programs[name], folder):
+                print(f"{name}: skipped: {reason}", file=sys.stderr)
+                continue
+            words = [os.path.abspath(asked.coldframe), "-q", "compare", "--ram", asked.ram, "--runs", asked.runs, "--format", "json"]
+            ran = subprocess.run([*words, "--", *programs[name].words], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            if ran.returncode > 1:
+                print(f"{name}: {ran.stderr.strip().splitlines()[-1]}", file=sys.stderr)
+                continue
+            found = json.loads(ran.stdout)
+            for share, size in zip(asked.ram.split(","), found["sizes"]):
+                cells = {arm["by"]: cell(arm, found["plain"]) for arm in size["arms"]}
+                for rival in RIVALS:
+                    if OURS in cells and rival in cells:
+                        pairs.setdefault((share, rival), []).append((cells[OURS][0], cells[rival][0]))
+                shown = "".join(f"{cells.get(way, (None, '-'))[1]:>16}" for way in [OURS, *RIVALS])
+                print(f"{name:9}{found['plain']['median_seconds']:6.2f}s {size['ram_bytes'] / 2**20:7.1f}MiB{shown}", flush=True)
+    print()
+    for (share, rival), both in pairs.items():
+        good = [math.log(ours / theirs) for ours, theirs in both if ours and theirs]
+        mean = f"{math.exp(sum(good) / len(good)):.2f} ({len(good)} rows)" if good else "unknown"
+        only = sum(1 for ours, theirs in both if ours and not theirs), sum(1 for ours, theirs in both if theirs and not ours)
+        print(f"{share}: {OURS} / {rival}: {mean}; only {OURS} is good: {only[0]}, only {rival}: {only[1]}")
+    print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors")
+
+
+if __name__ == "__main__":
+    main()
