@@ -31,10 +31,12 @@ mod lines;
 mod msr;
 mod options;
 mod oracle_general;
+mod records;
 pub mod swap;
 mod tasks;
 mod text;
 mod time;
+mod vscsi;
 
 pub use input::Input;
 pub use options::{Column, Options, Role};
@@ -47,6 +49,7 @@ pub const FORMATS: &[Format] = &[
     blkparse::FORMAT,
     oracle_general::FORMAT,
     msr::FORMAT,
+    vscsi::FORMAT,
     fio::FORMAT,
     csv::FORMAT,
     csv::BLOCKS,

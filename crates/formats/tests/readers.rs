@@ -150,6 +150,35 @@ fn libcachesim_traces_are_requests_of_numbered_objects() {
     );
 }
 
+/// CloudPhysics' records of 32 bytes, and the same in 40.
+fn vscsi(records: &[(u16, u32, u64, u64)]) -> [Vec<u8>; 2] {
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    for (i, (command, bytes, sector, us)) in (0u32..).zip(records) {
+        let (i, command, one) = (i.to_le_bytes(), command.to_le_bytes(), 1u32.to_le_bytes());
+        let (bytes, sector, us) = (bytes.to_le_bytes(), sector.to_le_bytes(), us.to_le_bytes());
+        first.extend([&i[..], &bytes, &one, &command, &[0, 1], &sector, &us].concat());
+        second.extend([&command[..], &[0, 2], &i, &bytes, &one, &sector, &us, &[7; 8]].concat());
+    }
+    [first, second]
+}
+
+#[test]
+fn cloudphysics_traces_of_both_layouts_are_reads_and_writes_of_sectors() {
+    // 0x35 flushes the disk's cache.
+    let requests =
+        [(0x28, 4096, 8, 1_000_000), (0x35, 0, 0, 1_000_001), (0x2a, 512, 3, 1_000_250), (0x88, 0, 1, 1_000_300)];
+    let rows = [row(4096, 4096, Load, 0, 0), row(1536, 512, Store, 0, 250_000)];
+    for bytes in vscsi(&requests) {
+        let (found, _, skipped) = read("vscsi", &bytes, &Options::default()).unwrap();
+        assert_eq!((&found[..], skipped), (&rows[..], 2));
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("w105.vscsitrace");
+        fs::write(&path, &bytes).unwrap();
+        let spec = parse_spec(path.to_str().unwrap()).unwrap();
+        assert_eq!((spec.format.name, spec.guessed), ("vscsi", true));
+    }
+}
+
 #[test]
 fn a_bad_record_is_named_with_its_number_byte_field_and_remedy() {
     let cases: Vec<(&str, Vec<u8>, &str, &str)> = vec![
@@ -158,6 +187,12 @@ fn a_bad_record_is_named_with_its_number_byte_field_and_remedy() {
             oracle(&[(1, 1, 1)])[..7].to_vec(),
             "record 0, byte 0: record: the data end after 7 of 24",
             "cut off",
+        ),
+        (
+            "vscsi",
+            [&vscsi(&[(0x28, 512, 1, 1); 4])[0][..], &[0; 32]].concat(),
+            "record 4, byte 128: version: 0x0000 is not of layout 1",
+            "check the format",
         ),
         ("oracleGeneral", oracle(&[(1, 1, 1), (1, 1, 0)]), "record 1, byte 24: size: 0 bytes", "1 byte to 1 GiB"),
     ];

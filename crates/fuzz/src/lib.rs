@@ -53,6 +53,7 @@ pub fn targets() -> Vec<Target> {
         reader!("damon", vec![DAMO.to_vec()]),
         reader!("blkparse", vec![b"8,0 3 1 0.000000001 697 D W 223490 + 8 [kj]\n".to_vec()]),
         reader!("oracleGeneral", vec![words(&[1, 7, 0, 100, 0, 0]).repeat(3)]),
+        reader!("vscsi", vec![words(&[1, 512, 1, 0x0100_002a, 9, 0, 5, 0]).repeat(3)]),
         reader!("msr", vec![b"128166372003061629,src1,0,Read,7014609920,24576,41286\n".to_vec()]),
         reader!("fio", vec![b"fio version 3 iolog\n26 f add\n175 f write 0 4096\n".to_vec()]),
         reader!("csv", vec![b"4096,512,r,1,5\n".to_vec()]),
