@@ -183,8 +183,8 @@ fn less_ram(trials: &mut Trials, answer: &mut Answer, folder: &Path) {
         trials.at(way, ram, 2.0);
     }
     // Something is left for the same size once more, for the kernel, and for all of its RAM.
-    let found = ours.then(|| trials.search(pager, start, top, if kernel.is_some() { 2.0 } else { 1.0 })).flatten();
-    let by_kernel = kernel.and_then(|way| match found {
+    let by_pager = ours.then(|| trials.search(pager, start, top, if kernel.is_some() { 2.0 } else { 1.0 })).flatten();
+    let by_kernel = kernel.and_then(|way| match by_pager {
         Some(ram) => trials.at(way, ram, 0.0).and_then(|good| good.then_some(ram)),
         None => trials.search(way, start, top, 1.0).or_else(|| trials.at(way, top, 0.0)?.then_some(top)),
     });
@@ -194,13 +194,13 @@ fn less_ram(trials: &mut Trials, answer: &mut Answer, folder: &Path) {
     let common = answer.common_mut();
     // What no run has refuted stays recommended, as a prediction.
     let unrefuted = common.ram_bytes.filter(|ram| !trials.refutes(*ram));
-    common.ram_bytes = found.or(by_kernel).or(unrefuted);
+    common.ram_bytes = by_pager.or(by_kernel).or(unrefuted);
     if common.ram_bytes.is_none() {
         (common.ram_bytes, common.by) = (Some(top), Some(By::Plain));
         return;
     }
     let of = |by| trials.measured.iter().find(|one| one.by == by && one.ram_bytes == common.ram_bytes);
-    let faster = match (of(By::Pager).filter(|_| found.is_some()), of(By::Kernel).filter(|_| by_kernel.is_some())) {
+    let faster = match (of(By::Pager).filter(|_| by_pager.is_some()), of(By::Kernel).filter(|_| by_kernel.is_some())) {
         (Some(ours), Some(kernel)) => Some(if kernel.seconds < ours.seconds { kernel } else { ours }),
         (ours, kernel) => ours.or(kernel),
     };

@@ -209,7 +209,7 @@ impl Streams {
     /// Why another run has not the input of the first one.
     pub fn lost(&self) -> Option<&'static str> {
         match &self.source {
-            Source::Pipe(kept) if kept.lost.load(Relaxed) => Some("it reads more input than could be kept"),
+            Source::Pipe(input) if input.lost.load(Relaxed) => Some("it reads more input than could be kept"),
             Source::Terminal(_) if self.is_interactive() => Some("it reads from the terminal"),
             _ => None,
         }
@@ -234,13 +234,13 @@ impl Streams {
         };
         match &self.source {
             Source::File { offset } => at("/proc/self/fd/0", *offset),
-            Source::Pipe(kept) if kept.read.swap(true, Relaxed) => {
-                at(&format!("/proc/self/fd/{}", kept.file.as_raw_fd()), 0)
+            Source::Pipe(input) if input.read.swap(true, Relaxed) => {
+                at(&format!("/proc/self/fd/{}", input.file.as_raw_fd()), 0)
             }
-            Source::Pipe(kept) => {
+            Source::Pipe(input) => {
                 let (from, to) = io::pipe()?;
-                let kept = Arc::clone(kept);
-                thread::spawn(move || kept.keep(to));
+                let input = Arc::clone(input);
+                thread::spawn(move || input.keep(to));
                 Ok(from.into())
             }
             Source::Terminal(_) | Source::Other => Ok(Stdio::null()),

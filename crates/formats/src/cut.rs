@@ -59,9 +59,9 @@ fn timed(part: &Part) -> bool {
 
 /// Whether a row is in the part by its time and kind.
 fn holds(part: &Part, row: &Reference) -> bool {
-    let early = part.from_ns.is_some_and(|from| row.time < from);
+    let before_start = part.from_ns.is_some_and(|from| row.time < from);
     let late = part.until_ns.is_some_and(|until| row.time >= until);
-    !early && !late && (!part.instructions_only || row.kind == Kind::Fetch)
+    !before_start && !late && (!part.instructions_only || row.kind == Kind::Fetch)
 }
 
 #[cfg(test)]

@@ -21,12 +21,12 @@ impl Clock {
         if time == Ps::ZERO {
             return;
         }
-        let beside = match self.loading {
+        let during_load = match self.loading {
             Some((_, end)) => end.saturating_sub(self.now).min(time),
             None => Ps::ZERO,
         };
-        self.hidden += beside;
-        self.stages[stage as usize] += time - beside;
+        self.hidden += during_load;
+        self.stages[stage as usize] += time - during_load;
         self.now += time;
     }
 

@@ -274,7 +274,7 @@ impl Lane {
         world.kind = FaultKind::Write;
         let access = if writing { Access::Write } else { Access::Read };
         let ahead = self.behind(page, numbers);
-        let beside = self.beside(page, numbers);
+        let neighbours = self.neighbours(page, numbers);
         let Counts { evictions, dirty_evictions, .. } = *self.engine.counts();
         if let Some(sources) = &mut self.world.meters.sources {
             sources.begins(ahead.is_some());
@@ -282,7 +282,7 @@ impl Lane {
         self.world.resumed.clear();
         self.world.handle(&mut self.engine, table, Event::Fault { task: TaskId(0), page, access });
         let together = self.read_ahead(table, &ahead.unwrap_or_default());
-        for page in beside {
+        for page in neighbours {
             self.world.handle(&mut self.engine, table, Event::Beside { page });
         }
         let Lane { engine, world, .. } = self;
@@ -335,7 +335,7 @@ impl Lane {
     }
 
     /// If the page is touched for the first time, the untouched pages of its block, which may come in with it.
-    fn beside(&self, page: PageId, numbers: Option<&Numbering>) -> Vec<PageId> {
+    fn neighbours(&self, page: PageId, numbers: Option<&Numbering>) -> Vec<PageId> {
         let block = if self.blocks { self.engine.block_around(page) } else { 0..0 };
         let address = |page: u32| numbers.map_or(i64::from(page), |numbers| numbers.place(page).1 as i64);
         let near = |other: &u32| address(*other) - address(page.0) == i64::from(*other) - i64::from(page.0);

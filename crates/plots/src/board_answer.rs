@@ -124,20 +124,20 @@ fn sure(advice: &Advice) -> String {
     let kinds = human_count(s.families as u64);
     out +=
         &format!("  searched: {kinds} kinds of configuration, {} runs in full", human_count(s.configurations as u64));
-    match (&s.short, s.rungs.is_empty()) {
+    match (&s.short, s.rounds.is_empty()) {
         (Some(short), _) => {
             let left = human_count(short.families as u64);
-            let kept = human_count(short.references);
+            let left = human_count(short.references);
             out += &format!(
-                "; all kinds were tried on {kept} of {references} references, of each page the first and the last in a window of {WINDOW}; only \
+                "; all kinds were tried on {left} of {references} references, of each page the first and the last in a window of {WINDOW}; only \
                  the {left} that need the least there went through the whole trace, and every number here is from that\n"
             );
         }
         (None, true) => out += ", all kinds at all sizes\n",
         (None, false) => {
-            let rungs: Vec<String> =
-                s.rungs.iter().map(|(rows, kinds)| format!("{kinds} on {} rows", human_count(*rows))).collect();
-            out += &format!("; by successive halving: {}\n", rungs.join(", "));
+            let rounds: Vec<String> =
+                s.rounds.iter().map(|(rows, kinds)| format!("{kinds} on {} rows", human_count(*rows))).collect();
+            out += &format!("; by successive halving: {}\n", rounds.join(", "));
         }
     }
     match &s.bound {

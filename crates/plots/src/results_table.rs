@@ -35,8 +35,9 @@ fn of_lane(r: &RunResult, show: impl Fn(&LaneResult) -> String) -> String {
 
 /// Nobody who has a block trace asks for times of the chip of a board, which is the device if none is given.
 fn latency(r: &RunResult, of: impl Fn(&Latency) -> Option<Ps>) -> String {
-    let asked = r.trace.fidelity.as_deref() != Some("block-only") || r.config.settings.device.as_deref() != Some(BOARD);
-    time(r.lane().filter(|_| asked).and_then(|lane| of(&lane.true_latency)))
+    let has_times =
+        r.trace.fidelity.as_deref() != Some("block-only") || r.config.settings.device.as_deref() != Some(BOARD);
+    time(r.lane().filter(|_| has_times).and_then(|lane| of(&lane.true_latency)))
 }
 
 /// The device if none is given.

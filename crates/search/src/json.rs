@@ -107,7 +107,7 @@ pub struct Search {
     /// Whether every family ran over the whole trace.
     pub exhaustive: bool,
     /// Otherwise: the families left after each part of the trace.
-    pub rungs: Vec<Rung>,
+    pub rounds: Vec<Round>,
     /// If every family was tried on a shortened string instead: its references. The families near the answer, and the
     /// numbers of the answer, come from the whole trace.
     #[serde(default)]
@@ -120,7 +120,7 @@ pub struct Search {
 
 /// Families that were tried on the first rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Rung {
+pub struct Round {
     /// Rows.
     pub rows: u64,
     /// Families.
@@ -195,8 +195,8 @@ fn search(advice: &Advice) -> Search {
     Search {
         families: s.families,
         configurations: s.configurations,
-        exhaustive: s.rungs.is_empty() && s.short.is_none(),
-        rungs: s.rungs.iter().map(|(rows, families)| Rung { rows: *rows, families: *families }).collect(),
+        exhaustive: s.rounds.is_empty() && s.short.is_none(),
+        rounds: s.rounds.iter().map(|(rows, families)| Round { rows: *rows, families: *families }).collect(),
         shortened_references: s.short.map(|short| short.references),
         opt_bound_bytes: s.bound.as_ref().ok().map(|b| b.ram.0),
         no_bound: s.bound.as_ref().err().cloned(),

@@ -46,7 +46,7 @@ const WORK_MAX: u64 = 4_000_000_000;
 const WORK_MAX_TASKS: u64 = 1_000_000_000;
 
 /// Rows and families of a step of the halving.
-pub type Rung = (u64, usize);
+pub type Round = (u64, usize);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shortened {
@@ -60,8 +60,8 @@ pub struct Searched {
     pub families: usize,
     /// Configurations priced on the whole trace.
     pub configurations: usize,
-    /// Rows and families of each rung of the halving; empty: every family ran over the whole trace.
-    pub rungs: Vec<Rung>,
+    /// Rows and families of each round of the halving; empty: every family ran over the whole trace.
+    pub rounds: Vec<Round>,
     /// The shortened string, if all families were tried on one, and the families that then ran over the whole trace.
     pub short: Option<Shortened>,
     /// The bound by OPT for all policies; the error says why it is not known.
@@ -168,7 +168,7 @@ impl<'a> Tried<'a> {
     pub(super) fn search(&mut self) -> Result<Searched, ExperimentError> {
         let sizes = self.sizes();
         let all: Vec<usize> = (0..self.families.len()).collect();
-        let (mut short, mut rungs) = (None, Vec::new());
+        let (mut short, mut rounds) = (None, Vec::new());
         let families = match self.is_too_much(all.len(), &sizes) {
             false => self.everywhere(all, &sizes)?,
             true if self.short_serves()? => {
@@ -178,7 +178,7 @@ impl<'a> Tried<'a> {
             }
             true => {
                 let families;
-                (families, rungs) = self.halve(all, &sizes, &|s, left| s.is_too_much(left, &sizes))?;
+                (families, rounds) = self.halve(all, &sizes, &|s, left| s.is_too_much(left, &sizes))?;
                 self.everywhere(families, &sizes)?
             }
         };
@@ -187,7 +187,7 @@ impl<'a> Tried<'a> {
         Ok(Searched {
             families: self.families.len(),
             configurations: self.families.iter().map(|f| f.points.len()).sum(),
-            rungs,
+            rounds,
             short,
             bound: self.bound(&sizes)?,
         })
@@ -243,19 +243,19 @@ impl<'a> Tried<'a> {
         mut families: Vec<usize>,
         sizes: &[usize],
         too_much: &dyn Fn(&Self, usize) -> bool,
-    ) -> Result<(Vec<usize>, Vec<Rung>), ExperimentError> {
-        let mut rungs = Vec::new();
+    ) -> Result<(Vec<usize>, Vec<Round>), ExperimentError> {
+        let mut rounds = Vec::new();
         let mut rows = self.rows >> families.len().ilog2();
         while too_much(self, families.len()) {
             rows = (rows * 2).clamp(1, self.rows);
-            rungs.push((rows, families.len()));
+            rounds.push((rows, families.len()));
             let jobs: Vec<Job> = families.iter().flat_map(|f| sizes.iter().map(|s| (*f, *s))).collect();
             let points = self.points(&jobs, rows)?;
             let mut scored: Vec<_> = families.iter().map(|f| (self.score(*f, &points), *f)).collect();
             scored.sort_unstable();
             families = scored[..families.len().div_ceil(2)].iter().map(|(_, family)| *family).collect();
         }
-        Ok((families, rungs))
+        Ok((families, rounds))
     }
 
     /// The least frames that meet the limits on a prefix, then the total time in faults at all sizes.

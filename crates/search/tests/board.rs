@@ -69,7 +69,7 @@ fn what_a_shortened_search_advises_is_what_the_search_of_everything_advises_and_
     assert!(trace(&path) > 100_000);
     let (short, all) = (answer(&path, 1), answer(&path, u64::MAX));
     let searched = short.search.short.expect("one unit of work is too little for everything");
-    assert!(searched.references > 0 && searched.families <= 4 && short.search.rungs.is_empty());
+    assert!(searched.references > 0 && searched.families <= 4 && short.search.rounds.is_empty());
     assert!(all.search.short.is_none() && short.search.configurations * 4 < all.search.configurations);
     let (best, expected) = (short.best.as_ref().unwrap(), all.best.as_ref().unwrap());
     let (frames, least) = (best.point.frames as f64, expected.point.frames as f64);

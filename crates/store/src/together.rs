@@ -119,17 +119,17 @@ impl Together {
         });
         let mut all: Vec<Moment> = scaled.collect();
         all.sort_by_key(|moment| std::cmp::Reverse(moment.sum()));
-        let mut kept: Vec<Moment> = Vec::new();
+        let mut largest: Vec<Moment> = Vec::new();
         for moment in all {
             let more = |other: &Moment| {
                 let pairs = moment.bytes.iter().zip(&other.bytes);
                 moment.bytes.len() <= other.bytes.len() && pairs.into_iter().all(|(own, other)| own <= other)
             };
-            if !kept.iter().any(more) {
-                kept.push(moment);
+            if !largest.iter().any(more) {
+                largest.push(moment);
             }
         }
-        kept
+        largest
     }
 }
 

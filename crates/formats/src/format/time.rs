@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
     start: Option<u64>,
-    early: u64,
+    before_first: u64,
 }
 
 impl Clock {
@@ -12,7 +12,7 @@ impl Clock {
     #[inline]
     pub(super) fn since_start(&mut self, time: u64) -> u64 {
         let start = *self.start.get_or_insert(time);
-        self.early += u64::from(time < start);
+        self.before_first += u64::from(time < start);
         time.saturating_sub(start)
     }
 
@@ -23,8 +23,9 @@ impl Clock {
 
     /// A note on times before the first one, if there were any.
     pub(super) fn note(&self) -> Option<String> {
-        let early = self.early;
-        (early > 0).then(|| format!("{early} rows bear a time before that of the first row; theirs is stored as 0"))
+        let before_first = self.before_first;
+        (before_first > 0)
+            .then(|| format!("{before_first} rows bear a time before that of the first row; theirs is stored as 0"))
     }
 }
 
