@@ -39,7 +39,7 @@
 //! - **Pages that were never touched**: the engine brings them in beside a first touch (`core/src/fault/first_touch.rs`).
 //!   When it needs frames, it asks which of them were written to, and the thread with its lock looks; those that are still
 //!   zeros stay protected until they are dropped.
-//! - **Blocks that the program has freed** (`memory/kept.rs`): their ranges stay open. The thread that frees or wants a
+//! - **Blocks that the program has freed** (`memory/block_cache.rs`): their ranges stay open. The thread that frees or wants a
 //!   block changes the list under the lock of the extents; a fault without a free frame drops their pages first.
 //! - **The engine** (`fault/`): a thread with the engine's lock waits only for a page in transfer; the thread that
 //!   transfers that page never needs the lock.

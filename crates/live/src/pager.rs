@@ -86,7 +86,7 @@ impl Pager {
         self.inner.faults.unmap(&range).map_err(|e| LiveError::os("give memory back", e))
     }
 
-    /// As `unmap`, for a block that the program has freed and may soon want again: it may be kept for a while.
+    /// As `unmap`, for a block that the program has freed and may soon want again: it may stay cached for a while.
     ///
     /// # Errors
     /// As for `unmap`.
@@ -95,10 +95,10 @@ impl Pager {
         self.inner.faults.keep(range).map_err(|e| LiveError::os("give memory back", e))
     }
 
-    /// A kept block of at least `len` bytes, hardly longer, at a multiple of `align`. Its content is anything.
-    pub fn take_kept(&self, len: usize, align: usize) -> Option<Range<usize>> {
+    /// A cached block of at least `len` bytes, hardly longer, at a multiple of `align`. Its content is anything.
+    pub fn take_cached(&self, len: usize, align: usize) -> Option<Range<usize>> {
         let _signals = Signals::block();
-        self.inner.faults.take_kept(len, align)
+        self.inner.faults.take_cached(len, align)
     }
 
     /// Lets the kernel put a mapping of the program itself into a range of the span, replacing whatever is there.

@@ -161,11 +161,11 @@ fn direct(len: usize, align: usize, room: usize, zeros: bool) -> *mut c_void {
         return none();
     };
     let map = |mapped| Some((memory::map(mapped, align.max(PAGE)).map_err(|e| say::full(&e)).ok()?, mapped));
-    let kept = memory::take_kept(room, align.max(PAGE)).map(|kept| (kept.start, kept.len()));
-    if let Some((at, mapped)) = kept.filter(|_| zeros) {
+    let cached = memory::take_cached(room, align.max(PAGE)).map(|cached| (cached.start, cached.len()));
+    if let Some((at, mapped)) = cached.filter(|_| zeros) {
         memory::discard(at..at + mapped);
     }
-    let Some((at, mapped)) = kept.or_else(|| map(room)).or_else(|| if room > len { map(len) } else { None }) else {
+    let Some((at, mapped)) = cached.or_else(|| map(room)).or_else(|| if room > len { map(len) } else { None }) else {
         return none();
     };
     REGISTRY.with(|blocks| blocks.insert(at, Direct { len, mapped }));

@@ -80,7 +80,7 @@ inside! {
     map_at(spot: Spot, len: usize, protection: i32) -> Result<usize, LiveError>;
     unmap(range: Range<usize>) -> Result<(), LiveError>;
     keep(range: Range<usize>) -> Result<(), LiveError>;
-    take_kept(len: usize, align: usize) -> Option<Range<usize>>;
+    take_cached(len: usize, align: usize) -> Option<Range<usize>>;
     foreign_gone(range: Range<usize>) -> ();
     extents(range: Range<usize>) -> Vec<(Range<usize>, Kind)>;
     note(range: Range<usize>, change: impl Fn(&mut Manner) + 'static) -> ();

@@ -108,7 +108,7 @@ impl Faults {
 
     /// Reports the fault to the engine. Returns false if the page has moved by now; the caller then looks again.
     fn fault(&self, page: usize, write: bool, started: u64, thread: u32) -> bool {
-        self.empty_kept();
+        self.empty_cache();
         let number = self.take_task();
         let task = self.work.tasks().get(number);
         // SAFETY: the task was free and is this thread's now.

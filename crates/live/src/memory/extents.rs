@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::kept::Kept;
+use super::block_cache::BlockCache;
 
 /// Where memory goes that may be anywhere, if the span reaches this far: 1.5 TiB. Language runtimes like to ask for
 /// lower addresses (Java below 32 GiB and in steps of 32 GiB up to 320 GiB, sbcl 64 GiB, GHC 264 GiB and a TiB from
@@ -57,13 +57,13 @@ pub struct Extents {
     span: Range<usize>,
     map: BTreeMap<usize, (usize, Kind)>,
     /// Managed extents that the program has given up.
-    pub kept: Kept,
+    pub block_cache: BlockCache,
 }
 
 impl Extents {
     /// A span that is all free.
     pub fn new(span: Range<usize>) -> Extents {
-        Extents { span, map: BTreeMap::new(), kept: Kept::default() }
+        Extents { span, map: BTreeMap::new(), block_cache: BlockCache::default() }
     }
 
     /// A free place for `len` bytes at a multiple of `align`, a power of two. The place stays free.

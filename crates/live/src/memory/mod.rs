@@ -7,9 +7,9 @@
 //! A page that is found absent although it should be there was dropped by a raw system call of the program
 //! (MADV_DONTNEED), and is zeros then: `refill`.
 
+pub mod block_cache;
 pub mod budget;
 pub mod extents;
-pub mod kept;
 pub mod kernel_owned;
 pub mod space;
 
@@ -46,8 +46,8 @@ pub struct Memory {
     /// This process does not page: the memory is as any other.
     plain: AtomicBool,
     pub kernel_owned: KernelOwned,
-    /// Whether a kept block may have pages in RAM.
-    pub kept_full: AtomicBool,
+    /// Whether a cached block may have pages in RAM.
+    pub cache_full: AtomicBool,
     pub stats: &'static Stats,
 }
 
@@ -76,7 +76,7 @@ impl Memory {
             sharing: Sharing::default(),
             plain: AtomicBool::new(false),
             kernel_owned,
-            kept_full: AtomicBool::new(false),
+            cache_full: AtomicBool::new(false),
             stats,
         })
     }

@@ -5,8 +5,8 @@
 //! cause events that are no fault. The door ([`crate::Pager`]) calls them for the program, and a fork for the child.
 //! This room knows neither threads nor forks.
 
+mod block_cache;
 mod content;
-mod kept;
 pub mod mapping;
 mod take_over;
 mod unpaged;

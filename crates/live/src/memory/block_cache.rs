@@ -1,5 +1,5 @@
 //! Blocks that the program has freed and may soon want again. Their mappings stay, and their content is of no use, so
-//! their pages are the first to leave, without a write (`region/kept.rs`).
+//! their pages are the first to leave, without a write (`region/block_cache.rs`).
 
 use std::ops::Range;
 
@@ -23,16 +23,16 @@ struct Block {
 
 /// The oldest block is the first.
 #[derive(Debug)]
-pub struct Kept(Vec<Block>);
+pub struct BlockCache(Vec<Block>);
 
-impl Default for Kept {
-    fn default() -> Kept {
-        Kept(Vec::with_capacity(BLOCKS))
+impl Default for BlockCache {
+    fn default() -> BlockCache {
+        BlockCache(Vec::with_capacity(BLOCKS))
     }
 }
 
-impl Kept {
-    /// Whether a block of this length may be kept, when all that [`Kept::overdue`] returns has been given back.
+impl BlockCache {
+    /// Whether a block of this length may be cached, when all that [`BlockCache::overdue`] returns has been given back.
     pub fn takes(len: usize) -> bool {
         len <= LONGEST
     }
@@ -41,7 +41,7 @@ impl Kept {
         self.0.push(Block { range, since, full });
     }
 
-    /// The newest block that serves, and is kept no more.
+    /// The newest block that serves, and takes it out.
     pub fn take(&mut self, len: usize, align: usize) -> Option<Range<usize>> {
         let fits = |block: &Block| {
             let has = block.range.len();
@@ -62,7 +62,7 @@ impl Kept {
         (!self.0.is_empty()).then(|| self.0.remove(0).range)
     }
 
-    /// The oldest block with pages in RAM. It is kept no more.
+    /// The oldest block with pages in RAM. It is taken out.
     pub fn oldest_full(&mut self) -> Option<(Range<usize>, u64)> {
         let found = self.0.iter().position(|block| block.full)?;
         let Block { range, since, .. } = self.0.remove(found);
@@ -78,23 +78,23 @@ mod tests {
 
     #[test]
     fn a_block_serves_the_next_wish_of_about_its_size() {
-        let mut kept = Kept::default();
-        kept.add(0..16 * MIB, 1, true);
-        kept.add(64 * MIB..80 * MIB, 2, false);
-        assert_eq!(kept.take(17 * MIB, 1), None);
-        assert_eq!(kept.take(13 * MIB, 1), None);
-        assert_eq!(kept.take(15 * MIB, 1), Some(64 * MIB..80 * MIB), "the newest");
-        assert_eq!((kept.oldest_full(), kept.oldest_full()), (Some((0..16 * MIB, 1)), None));
+        let mut cache = BlockCache::default();
+        cache.add(0..16 * MIB, 1, true);
+        cache.add(64 * MIB..80 * MIB, 2, false);
+        assert_eq!(cache.take(17 * MIB, 1), None);
+        assert_eq!(cache.take(13 * MIB, 1), None);
+        assert_eq!(cache.take(15 * MIB, 1), Some(64 * MIB..80 * MIB), "the newest");
+        assert_eq!((cache.oldest_full(), cache.oldest_full()), (Some((0..16 * MIB, 1)), None));
     }
 
     #[test]
-    fn what_is_kept_has_a_bound_and_an_age() {
-        let mut kept = Kept::default();
-        assert!(Kept::takes(32 * MIB) && !Kept::takes(33 * MIB));
-        (0..4).for_each(|i| kept.add(i * 16 * MIB..(i + 1) * 16 * MIB, i as u64, true));
-        assert_eq!(kept.overdue(AGE_NS, 0), None);
-        assert_eq!(kept.overdue(4, 16 * MIB), Some(0..16 * MIB));
-        assert_eq!(kept.overdue(4, 16 * MIB), None);
-        assert_eq!(kept.overdue(AGE_NS + 2, 0), Some(16 * MIB..32 * MIB));
+    fn the_cache_has_a_bound_and_an_age() {
+        let mut cache = BlockCache::default();
+        assert!(BlockCache::takes(32 * MIB) && !BlockCache::takes(33 * MIB));
+        (0..4).for_each(|i| cache.add(i * 16 * MIB..(i + 1) * 16 * MIB, i as u64, true));
+        assert_eq!(cache.overdue(AGE_NS, 0), None);
+        assert_eq!(cache.overdue(4, 16 * MIB), Some(0..16 * MIB));
+        assert_eq!(cache.overdue(4, 16 * MIB), None);
+        assert_eq!(cache.overdue(AGE_NS + 2, 0), Some(16 * MIB..32 * MIB));
     }
 }
