@@ -6,7 +6,6 @@ use coldframe_drivers::front_end::FrontEndCounts;
 use coldframe_drivers::oracle::OracleCounts;
 use coldframe_lane::LaneResult;
 use coldframe_sheet::quantity::human_count;
-use coldframe_sheet::quantity::show_bytes;
 use coldframe_sheet::StagePrices;
 
 use crate::in_force::InForce;
@@ -113,10 +112,6 @@ impl RunResult {
 
     pub fn ram(&self) -> Bytes {
         Bytes(self.frames as u64 * self.page.0)
-    }
-
-    pub fn ram_text(&self) -> String {
-        show_bytes(self.ram())
     }
 
     /// Time of the whole run by the virtual clock, if it has a price.
