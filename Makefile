@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all help build symbols demo test oracle programs signals python board bench bench-ahead bench-live bench-compare bench-park bench-truth vm header schema settings papers papers-book fuzz soak lint arm64 reproducible docs dist clean
+.PHONY: all help build symbols demo test oracle programs signals python board bench bench-ahead bench-live bench-compare bench-park bench-turns bench-truth vm header schema settings papers papers-book fuzz soak lint arm64 reproducible docs dist clean
 
 all: build
 
@@ -87,6 +87,11 @@ bench-compare: build
 # `resume --soon`, on zram and on a swap file. PARKFLAGS='--ram 240MiB --turn 4000': in RAM for one and a half of them.
 bench-park: build
 	@python3 scripts/park.py $(BIN) $(PARKFLAGS)
+
+# As root: the same servers, in RAM for one and a half of them, take turns of two seconds: SIGSTOP and SIGCONT, and
+# `coldframe turns`, on a swap file.
+bench-turns: build
+	@python3 scripts/park.py $(BIN) --on file --ram 240MiB --turns 2 $(PARKFLAGS)
 
 # As root: a heap in slow memory that is read where it lies (DR.Swap) against the kernel's swap on zram, at equal DRAM.
 bench-slow: build

@@ -7,6 +7,10 @@ half-way through it the next server may be told that its turn comes soon. Rounds
 `coldframe resume`, and `coldframe resume --soon` before it; each on zram, then on a swap file, which are made and taken
 away. A parked server's group is pressed empty, as other programs would do it. The clock starts when the server may run:
 what the commands take until then (kill, and coldframe, measured on a name that is not there) is taken off.
+
+With `--turns` the servers take turns by the clock, each with a client that asks without a pause: SIGSTOP and SIGCONT by
+this script, then `coldframe turns`, in blocks, one after the other. The clock starts at the last answer of the server
+before, so that all that a switch takes counts.
 """
 
 import argparse
@@ -19,6 +23,8 @@ import socket
 import statistics
 import subprocess
 import sys
+import signal
+import threading
 import time
 
 KEYS, BYTES, EACH = 120_000, 1000, 8
@@ -157,6 +163,78 @@ def measure(coldframe, servers, rounds, length, starts):
     return found
 
 
+class Client(threading.Thread):
+    """Asks one server without a pause, and keeps the time of each answer."""
+
+    def __init__(self, server, weights):
+        super().__init__(daemon=True)
+        self.server, self.weights, self.times = server, weights, []
+
+    def run(self):
+        try:
+            while True:
+                self.server.request(self.weights)
+                self.times.append(time.perf_counter())
+        except (OSError, AssertionError):
+            pass
+
+
+def stop_and_continue(servers, seconds, until):
+    """Turns with nothing but signals."""
+    for server in servers[1:]:
+        server.process.send_signal(signal.SIGSTOP)
+    for runs, following in itertools.cycle(zip(servers, servers[1:] + servers[:1])):
+        time.sleep(seconds)
+        runs.process.send_signal(signal.SIGSTOP)
+        following.process.send_signal(signal.SIGCONT)
+        if time.perf_counter() > until:
+            break
+    for server in servers:
+        server.process.send_signal(signal.SIGCONT)
+
+
+def measure_turns(coldframe, servers, blocks, seconds):
+    weights = list(itertools.accumulate(1 / (i + 1) for i in range(KEYS)))
+    clients = [Client(server, weights) for server in servers]
+    for client in clients:
+        client.start()
+    found, length = {}, 4 * len(servers) * seconds
+    for block in range(2 * blocks):
+        begin, way = time.perf_counter(), ("SIGCONT", "turns")[block % 2]
+        if way == "SIGCONT":
+            stop_and_continue(servers, seconds, begin + length)
+        else:
+            words = [coldframe, "-q", "turns", "--slice", f"{seconds}s", *(server.pid for server in servers)]
+            turns = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+            time.sleep(length)
+            turns.send_signal(signal.SIGINT)
+            assert turns.wait() == 0
+        answers = sorted((at, i) for i, client in enumerate(clients) for at in client.times if at > begin)
+        runs = [(i, [at for at, _ in run]) for i, run in itertools.groupby(answers, key=lambda one: one[1])]
+        # Between blocks all of them run.
+        runs = [run for run in runs if run[1][-1] - run[1][0] > seconds / 2]
+        # The first round is for the lists, and the last turn is cut short.
+        for (_, before), (i, run) in list(zip(runs, runs[1:]))[len(servers):-1]:
+            times = [1e3 * (at - before[-1]) for at in run]
+            if len(times) > 99:
+                found.setdefault((servers[i].kind, way), []).append((times[0], times[99], 1e3 * len(times) / times[-1]))
+    return found
+
+
+def show_turns(kind, found, servers):
+    print(f"{kind}, load {os.getloadavg()[0]:.1f}; medians in ms (quartiles of the 100th answer), answers in a second")
+    print(f"{'server':8} {'way':8} {'turns':>5} {'first':>7} {'100th':>7} {'':15} {'ratio':>6} {'answers/s':>10} {'ratio':>6}")
+    middle = lambda rows, i: statistics.median(row[i] for row in rows)
+    for server in servers:
+        plain = found[server.kind, "SIGCONT"]
+        for way in ("SIGCONT", "turns"):
+            rows = found[server.kind, way]
+            low, _, high = statistics.quantiles((row[1] for row in rows), n=4)
+            sooner, more = middle(plain, 1) / middle(rows, 1), middle(rows, 2) / middle(plain, 2)
+            print(f"{server.kind:8} {way:8} {len(rows):5} {middle(rows, 0):7.1f} {middle(rows, 1):7.1f} "
+                  f"{f'({low:.1f}-{high:.1f})':15} {sooner:6.2f} {middle(rows, 2):10.0f} {more:6.2f}")
+
+
 def show(kind, found, servers):
     load = os.getloadavg()[0]
     print(f"{kind}, load {load:.1f}; medians in ms (quartiles of the 100th answer), and the 100th beside SIGCONT's")
@@ -180,6 +258,7 @@ def main():
     asked.add_argument("--rounds", type=int, default=6)
     asked.add_argument("--on", choices=["zram", "file"])
     asked.add_argument("--turn", type=int, default=400, help="requests of a turn")
+    asked.add_argument("--turns", type=float, metavar="SECONDS", help="turns by `coldframe turns` of so many seconds")
     asked.add_argument("--ram", help="all servers in one group with so much RAM, and nothing presses them out")
     asked.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     asked = asked.parse_args()
@@ -204,6 +283,8 @@ def main():
         for kind in kinds:
             servers.append(Server(kind, 21000 + len(servers), not asked.ram))
             servers[-1].fill()
+        if asked.turns:
+            return show_turns(asked.on, measure_turns(coldframe, servers, asked.rounds, asked.turns), servers)
         show(asked.on, measure(coldframe, servers, asked.rounds, asked.turn, starts), servers)
     finally:
         for server in servers:

@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
-"""DR.Swap live against the kernel's swap on zram, at equal DRAM: a heap of 256 MiB in 64 MiB.
+"""DR.Swap live against the kernel's swap on zram, at equal DRAM, a heap of 256 MiB in 64 MiB; and against a heap that
+lies in the slow memory and is not paged.
 
     python3 scripts/slow.py target/release/coldframe [--runs 3] [--delay 200] [--format json]
 
 Needs root, zram and a C compiler. The stand-in for slow memory is DRAM, so a delay is added: a second run counts the
 accesses to pages outside DRAM (bit 61 of /proc/self/pagemap), and each counts as --delay nanoseconds more. zram's own memory
 is outside the 64 MiB; slow memory's 256 MiB, too.
+
+Without a pager, all in slow memory (`numactl --membind`), each access is outside DRAM; interleaved with a quarter of the
+pages in DRAM, three in four are. On a machine with one node the program runs in DRAM, and the same delay is added to its
+accesses; with two, `--place node:1 --delay 0` measures that node. The ways take turns in each run.
 
     zipf 80/20    4 in 5 accesses go to a fifth of the pages, at random; 1 in 10 writes
     zipf 95/5     the same, 19 in 20 to a twentieth
@@ -16,6 +21,7 @@ is outside the 64 MiB; slow memory's 256 MiB, too.
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -31,12 +37,12 @@ SOURCE = r"""
 #include <time.h>
 #include <unistd.h>
 enum { PAGE = 4096 };
-static uint64_t x = 88172645463325252u, outside; static int pagemap = -1;
+static uint64_t x = 88172645463325252u, outside, probes; static int pagemap = -1;
 static uint64_t chance(void) { x ^= x << 13; x ^= x >> 7; return x ^= x << 17; }
 static void probe(const void *at) {
     if (pagemap < 0) return;
     uint64_t entry = 0; if (pread(pagemap, &entry, 8, (uintptr_t)at / PAGE * 8) != 8) exit(3);
-    outside += entry >> 61 & 1;
+    outside += entry >> 61 & 1; probes++;
 }
 static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1e9 + t.tv_nsec; }
 int main(int argc, char **argv) {
@@ -46,7 +52,7 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < words; i++) a[i] = i % 4 ? i << 8 : (i << 8) | (chance() & 255);
     double began = now();
     for (long op = -ops / 5; op < ops; op++) {
-        if (op == 0) { began = now(); outside = 0; }
+        if (op == 0) { began = now(); outside = probes = 0; }
         if (hot == 0) {
             uint64_t key = chance() % words << 8; size_t low = 0, high = words;
             while (low < high) { size_t mid = (low + high) / 2; uint64_t got = a[mid]; probe(a + mid); if (got < key) low = mid + 1; else high = mid; }
@@ -58,12 +64,21 @@ int main(int argc, char **argv) {
         if (chance() % 10 == 0) *at += op; else sum += *at;
         probe(at);
     }
-    fprintf(stderr, "{\"ns\": %.1f, \"outside\": %.4f, \"sum\": %lu}\n", (now() - began) / ops, (double)outside / ops, (unsigned long)sum);
+    fprintf(stderr, "{\"ns\": %.1f, \"outside\": %.4f, \"probes\": %.4f, \"sum\": %lu}\n", (now() - began) / ops, (double)outside / ops, (double)probes / ops, (unsigned long)sum);
     return 0;
 }
 """
 # Name, percent of the accesses, to this percent of the pages, operations.
 WORK = [("zipf 80/20", 80, 20, 400_000), ("zipf 95/5", 95, 5, 400_000), ("index", 0, 0, 30_000)]
+
+
+def run_alone(before: list, program: str, work: tuple) -> dict:
+    """The program's own figures without a pager."""
+    _, hot, part, ops = work
+    done = subprocess.run([*before, program, str(hot), str(part), str(ops), "0"], capture_output=True, text=True, timeout=600)
+    if done.returncode != 0:
+        sys.exit(f"slow.py: {program} ended with {done.returncode}: {done.stderr[-400:]}")
+    return json.loads(done.stderr.splitlines()[-1])
 
 
 def run(coldframe: str, program: str, how: list, work: tuple, probed: bool) -> tuple:
@@ -97,26 +112,40 @@ def main() -> None:
             file.write(SOURCE)
         subprocess.run([os.environ.get("CC", "cc"), "-O1", "-o", program, source], check=True)
         slow, zram = ["--slow", asked.place], ["--by", "kernel", "--swap", "zram"]
+        node = asked.place.removeprefix("node:")
+        two = node.isdigit() and node != "0"
+        if two and not shutil.which("numactl"):
+            sys.exit("slow.py: a second node needs numactl, for the rows without a pager (apt-get install numactl)")
+        alone = {"membind": ["numactl", f"--membind={node}"] if two else [],
+                 "interleave": ["numactl", f"--interleave=0,{node}"] if two else []}
         for work in WORK:
-            times = {"slow": [], "zram": []}
+            times = {"slow": [], "zram": [], "membind": [], "interleave": []}
             for _ in range(asked.runs):
                 for name, how in (("slow", slow), ("zram", zram)):
                     own, stats = run(asked.coldframe, program, how, work, False)
                     times[name].append(own["ns"])
                     if name == "slow":
                         copied = stats["counts"]["device_bytes_read"] / (work[3] * 1.2)
-            outside = run(asked.coldframe, program, slow, work, True)[0]["outside"]
-            ours, theirs = (statistics.median(times[name]) for name in ("slow", "zram"))
-            delayed = ours + outside * asked.delay
-            rows.append({"work": work[0], "slow_ns": ours, "outside": outside, "delayed_ns": delayed, "zram_ns": theirs, "faster": theirs / delayed, "copied_bytes": copied})
+                for name, before in alone.items():
+                    times[name].append(run_alone(before, program, work)["ns"])
+            probed = run(asked.coldframe, program, slow, work, True)[0]
+            ours, theirs, bound, mixed = (statistics.median(times[name]) for name in ("slow", "zram", "membind", "interleave"))
+            delayed = ours + probed["outside"] * asked.delay
+            bound += probed["probes"] * asked.delay
+            mixed += (1 - RAM_MIB / HEAP_MIB) * probed["probes"] * asked.delay
+            rows.append({"work": work[0], "slow_ns": ours, "outside": probed["outside"], "delayed_ns": delayed, "zram_ns": theirs,
+                         "membind_ns": bound, "interleave_ns": mixed, "faster": theirs / delayed, "beside_membind": bound / delayed,
+                         "copied_bytes": copied})
             print(f"{work[0]}: done", file=sys.stderr) if sys.stderr.isatty() else None
     if asked.format == "json":
         print(json.dumps({"delay_ns": asked.delay, "runs": asked.runs, "rows": rows}, indent=2))
         return
     print(f"medians of {asked.runs} runs, ns an operation; {HEAP_MIB} MiB in {RAM_MIB} MiB; {asked.delay:.0f} ns for an access outside DRAM")
-    print(f"{'':11} {'in place':>9} {'outside':>8} {'with delay':>10} {'zram':>8} {'faster':>7} {'copied':>7}")
+    print("times of the others divided by ours: faster than zram, than the whole heap in slow memory (membind)")
+    print(f"{'':11} {'in place':>9} {'outside':>8} {'with delay':>10} {'zram':>8} {'membind':>8} {'interleave':>10} {'zram':>6} {'membind':>8} {'copied':>7}")
     for row in rows:
-        print(f"{row['work']:11} {row['slow_ns']:9.0f} {row['outside']:8.3f} {row['delayed_ns']:10.0f} {row['zram_ns']:8.0f} {row['faster']:6.1f}x {row['copied_bytes']:6.0f}B")
+        print(f"{row['work']:11} {row['slow_ns']:9.0f} {row['outside']:8.3f} {row['delayed_ns']:10.0f} {row['zram_ns']:8.0f} {row['membind_ns']:8.0f} "
+              f"{row['interleave_ns']:10.0f} {row['faster']:5.1f}x {row['beside_membind']:7.2f}x {row['copied_bytes']:6.0f}B")
 
 
 if __name__ == "__main__":

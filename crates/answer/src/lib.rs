@@ -64,6 +64,7 @@ pub mod stretches;
 mod swap;
 pub mod top;
 pub mod trials;
+pub mod turns;
 pub mod verdict;
 pub mod watch;
 mod watched;

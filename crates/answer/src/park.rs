@@ -6,6 +6,7 @@ use std::process::Stdio;
 
 pub use coldframe_kernel::{Bytes, Program};
 use coldframe_kernel::{Guard, KernelError, Parking, Tree};
+use coldframe_sheet::sheet::stored;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -24,7 +25,17 @@ fn parking() -> Result<Parking, AnswerError> {
     let folder = if rustix::process::geteuid().is_root() { Some("/run".into()) } else { own };
     let message = "XDG_RUNTIME_DIR is not set; set it to a folder of your own, for the sockets of parked programs";
     let folder = folder.ok_or_else(|| AnswerError::new(4, message))?;
-    Ok(Parking::at(folder.join("coldframe"), env!("CARGO_PKG_VERSION")))
+    Ok(Parking::at(folder.join("coldframe"), lists(), env!("CARGO_PKG_VERSION")))
+}
+
+/// The folder for what programs used, for their next start.
+pub(crate) fn lists() -> PathBuf {
+    stored::folder().unwrap_or_default().join("lists")
+}
+
+/// A guard of a stopped program.
+pub(crate) fn guard() -> Result<Guard, KernelError> {
+    Guard::start(this("kernel-guard").map_err(|e| KernelError::Refused(e.to_string()))?)
 }
 
 /// All programs that are or were parked.
@@ -83,10 +94,6 @@ fn start(name: &str) -> Result<(), AnswerError> {
 /// There is no folder for its socket.
 pub fn keep(name: &str) -> Result<(), AnswerError> {
     let _ = rustix::process::setsid();
-    let guard = || {
-        let command = this("kernel-guard").map_err(|e| KernelError::Refused(e.to_string()))?;
-        Guard::start(command)
-    };
     let reply = |line: &str| {
         let mut stdout = std::io::stdout();
         let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());

@@ -9,6 +9,7 @@ use coldframe_answer::run::PagerRun;
 use coldframe_answer::run_kernel::KernelRun;
 use coldframe_answer::squeeze::Squeezed;
 use coldframe_answer::top::Top;
+use coldframe_answer::turns::Turns;
 use coldframe_answer::{Answer, Need, Verdict};
 use coldframe_toolbox::schemas::{of, schemas};
 
@@ -27,5 +28,6 @@ fn the_schema_of_each_output_is_what_its_type_makes() {
         ("run-kernel", of::<KernelRun>()),
         ("squeeze", of::<Squeezed>()),
         ("top", of::<Top>()),
+        ("turns", of::<Turns>()),
     ]);
 }

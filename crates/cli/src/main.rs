@@ -26,6 +26,7 @@ mod record;
 mod run;
 mod squeeze;
 mod top;
+mod turns;
 
 use failure::Failure;
 
@@ -43,6 +44,7 @@ const VERBS: &[Row<Failure>] = &[
     Row::of::<squeeze::Args>("squeeze", SERVICE),
     Row::of::<park::Args>("park", SERVICE),
     Row::of::<park::ResumeArgs>("resume", SERVICE),
+    Row::of::<turns::Args>("turns", SERVICE),
     Row::of::<doctor::Args>("doctor", MACHINE),
     Row::of::<manual::Completions>("completions", MACHINE),
     Row::of::<manual::Man>("man", MACHINE),
@@ -56,9 +58,9 @@ const USAGE: &str = "coldframe [OPTIONS] -- PROGRAM...
        coldframe VERB [OPTIONS]";
 
 const AFTER: &str = "\
-`coldframe -- PROGRAM` also writes a report, into the folder PROGRAM.coldframe. Traces, boards and papers: `coldframe-lab`.
-Exit codes: 0 done; 1 the answer is no; 2 usage; 3 bad input; 4 this machine lacks a feature; 5 I/O; 126, 127 as in \
-shells; `run`: the program's.";
+`coldframe -- PROGRAM` also writes a report: PROGRAM.coldframe. Traces, boards, papers: `coldframe-lab`. Exit \
+codes: 0 done; 1 no; 2 usage; 3 bad input; 4 this machine lacks a feature; 5 I/O; 126, 127 as in shells; `run`: \
+the program's.";
 
 /// The command line.
 fn command() -> Command {

@@ -48,7 +48,7 @@ Examples:
   coldframe resume --soon jupyter-b.service; coldframe park jupyter-a.service; coldframe resume jupyter-b.service
 
 `--soon` only fetches, while another program still runs (scheduler-assisted prefetching, SAP): `resume` then starts it \
-with its pages in RAM. The list is what it used between its last resume and its last park, so the first resume has none. \
+with its pages in RAM. The list is what it used between its last resume and its last park, so the first resume has that of the program's last start, or none. \
 Without `--soon` the list is fetched beside the program if swap is on a disk; if swap is compressed RAM, that would only \
 take the program's time.
 

@@ -55,10 +55,11 @@ advise sort.parquet --device here
 check --max-ram 512MiB -- sort -o sorted n.txt
 ";
 /// Verbs that the commands do not try, and the reason.
-const OTHERS: [(&str, &str); 6] = [
+const OTHERS: [(&str, &str); 7] = [
     ("compare", "it makes swap for the whole machine; tests/by_kernel.rs runs it, one test at a time; its JSON is checked below"),
     ("squeeze", "it needs a group to squeeze; a test beside its words checks their width, one below its JSON"),
     ("resume", "it needs a parked program; tests/park.rs runs it"),
+    ("turns", "it needs programs that run, and swap; tests/park.rs runs it and checks its JSON"),
     ("top", "a running program's, and its table is run's; its JSON is checked below"),
     ("completions", "a script for a shell"),
     ("man", "a page for man, which breaks its lines"),

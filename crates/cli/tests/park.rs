@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 
 use coldframe_kernel::{Guard, SwapKind, Tree};
 use coldframe_proc::{advise, scan, Advice, Place};
@@ -35,8 +35,12 @@ struct Hot(Child);
 impl Hot {
     fn start(user: u32) -> Hot {
         let folder = tempfile::tempdir().unwrap();
-        let program = compiled(folder.path(), "hot", HOT, &[]);
-        open_to_all(folder.path());
+        Hot::start_in(folder.path(), user)
+    }
+
+    fn start_in(folder: &Path, user: u32) -> Hot {
+        let program = compiled(folder, "hot", HOT, &[]);
+        open_to_all(folder);
         Hot(ready(Command::new(program).uid(user).gid(user).process_group(0)))
     }
 
@@ -92,6 +96,19 @@ fn message(words: &[&str]) -> String {
 /// The one sentence that a command fails with.
 fn refused(mut command: impl std::borrow::BorrowMut<Command>, says: &[&str]) {
     programs::refused(command.borrow_mut(), 4, says);
+}
+
+/// `coldframe turns` under way with its options and programs.
+fn turns(options: &[&str], programs: &[&str]) -> Child {
+    let words = [&["-q", "turns", "--format", "json"], options, programs].concat();
+    coldframe(&words).stdout(Stdio::piped()).spawn().unwrap()
+}
+
+/// What it prints at its end.
+fn printed(turns: Child) -> serde_json::Value {
+    let output = turns.wait_with_output().unwrap();
+    assert!(output.status.success());
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 /// The processes of coldframe that hold a program: its parking process, and that process's guard.
@@ -182,6 +199,92 @@ fn whoever_is_killed_the_program_runs_on() {
     kill(&name);
     until("it has ended", || status(&name, "State").starts_with('Z'));
     refused(coldframe(&["resume", &name]), &["ended"]);
+    assert!(swap.end());
+}
+
+#[test]
+fn programs_take_turns_with_their_pages_fetched_and_run_on_after_ctrl_c() {
+    let Some(_alone) = alone() else { return };
+    let (swap, a, b) = (zram(), Hot::start(0), Hot::start(0));
+    let running = turns(&["--slice", "400ms"], &[&a.process(), &b.process()]);
+    for _ in 0..3 {
+        until("the first one's turn", || b.states() == "TT" && !a.states().contains('T'));
+        until("the second one's turn", || a.states() == "TT" && !b.states().contains('T'));
+    }
+    assert!(Command::new("kill").args(["-INT", &running.id().to_string()]).status().unwrap().success());
+    let done = printed(running);
+    a.runs();
+    b.runs();
+    assert_eq!((&done["end"], done["programs"].as_array().map(Vec::len)), (&"signal".into(), Some(2)), "{done}");
+    for (one, hot) in done["programs"].as_array().unwrap().iter().zip([&a, &b]) {
+        assert!(one["name"] == hot.process() && one["turns"].as_u64() >= Some(3) && one["ended"] == false, "{done}");
+        // The list of its second turn, of 4 MiB, is fetched before the third one.
+        assert!(one["fetched_bytes"].as_u64() >= Some(3 << 20), "{done}");
+    }
+    assert!(swap.end());
+}
+
+#[test]
+fn turns_end_early_when_a_program_is_idle_and_for_good_when_one_is_left() {
+    let Some(_alone) = alone() else { return };
+    let (swap, hot) = (zram(), Hot::start(0));
+    let mut idle = Command::new("sleep").arg("1000").spawn().unwrap();
+    let running = turns(&["--slice", "20s", "--until-idle"], &[&idle.id().to_string(), &hot.process()]);
+    until("sleep's turn", || hot.states() == "TT");
+    until("the other one's turn, since sleep sleeps", || status(&idle.id().to_string(), "State").starts_with('T'));
+    hot.runs();
+    idle.kill().unwrap();
+    idle.wait().unwrap();
+    let done = printed(running);
+    assert_eq!((&done["end"], &done["programs"][0]["idle_turns"]), (&"one_left".into(), &1.into()), "{done}");
+    assert!(done["programs"][0]["ended"] == true && done["programs"][1]["ended"] == false, "{done}");
+    hot.runs();
+    assert!(swap.end());
+}
+
+#[test]
+fn killed_turns_and_refused_turns_leave_all_programs_running() {
+    let Some(_alone) = alone() else { return };
+    let (swap, a, b) = (zram(), Hot::start(0), Hot::start(0));
+    let (name, other) = (a.process(), b.process());
+    for turn_of_a in [true, false] {
+        let mut running = turns(&["--slice", "500ms"], &[&name, &other]);
+        until("a turn", || [&a, &b].map(|hot| hot.states() == "TT") == [!turn_of_a, turn_of_a]);
+        running.kill().unwrap();
+        running.wait().unwrap();
+        a.runs();
+        b.runs();
+    }
+    let child = std::fs::read_to_string(format!("/proc/{name}/task/{name}/children")).unwrap();
+    let usage = |words: &[&str], says: &[&str]| programs::refused(&mut coldframe(words), 2, says);
+    usage(&["turns", &name, &other, &name], &["both have process", "name each program once"]);
+    usage(&["turns", &name, child.trim()], &["both have process"]);
+    usage(&["turns", "--slice", "1ms", &name, &other], &["--slice at least 100ms"]);
+    refused(coldframe(&["turns", &name, "4194304"]), &["4194304 is not there"]);
+    a.runs();
+    b.runs();
+    assert!(swap.end());
+}
+
+#[test]
+fn the_next_start_of_a_program_has_the_list_of_the_last_one() {
+    let Some(_alone) = alone() else { return };
+    let (swap, folder) = (zram(), tempfile::tempdir().unwrap());
+    let first = Hot::start_in(folder.path(), 0);
+    let name = first.process();
+    message(&["park", &name]);
+    message(&["resume", &name]);
+    first.runs();
+    until("it has read its 4 MiB", || first.swapped() <= 28);
+    message(&["park", &name]);
+    drop(first);
+    let second = Hot::start_in(folder.path(), 0);
+    message(&["park", &second.process()]);
+    let fetched = message(&["resume", "--soon", &second.process()]);
+    let mib = fetched.split(' ').next().and_then(|word| word.parse::<f64>().ok());
+    assert!(mib.is_some_and(|mib| (3.6..5.0).contains(&mib)), "{fetched}");
+    message(&["resume", &second.process()]);
+    second.runs();
     assert!(swap.end());
 }
 

@@ -10,6 +10,7 @@
 //!    └─ Guard    a process that makes groups and swap devices, and removes them when this process is gone
 //!         ├─ Group ── limit, counters, pressure;  LimitWatch ── keeps the limit while the program runs
 //!         ├─ Parking ── stops programs and pushes them out, remembers what they used, fetches it before they run again
+//!    │           (`Parked`: one of them, in the process that holds it; `Lists`: what they used, for their next start)
 //!         └─ Squeeze ── lowers the limit of an existing group (`group_of`), step by step
 //! ```
 //!
@@ -26,6 +27,7 @@ mod files;
 mod group;
 mod guard;
 mod limit_watch;
+mod lists;
 mod pages;
 mod parked;
 mod parking;
@@ -45,7 +47,7 @@ pub use error::KernelError;
 pub use group::{join, Group};
 pub use guard::{serve, Guard};
 pub use limit_watch::{GroupUsage, LimitWatch};
-pub use parked::{Bytes, Program};
+pub use parked::{Bytes, Parked, Program};
 pub use parking::Parking;
 pub use place::Place;
 pub use pressure::Stall;

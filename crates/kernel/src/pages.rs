@@ -31,7 +31,8 @@ impl Pages {
     }
 }
 
-fn common(a: &[Range<u64>], b: &[Range<u64>]) -> Vec<Range<u64>> {
+/// The parts of ranges that are in both.
+pub(crate) fn common(a: &[Range<u64>], b: &[Range<u64>]) -> Vec<Range<u64>> {
     let (mut common, mut i, mut j) = (Vec::new(), 0, 0);
     while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
         let both = x.start.max(y.start)..x.end.min(y.end);

@@ -8,7 +8,7 @@
 //!
 //! Two processes hold the freeze: this one and its [`Guard`]. If either ends, the other lets the program continue.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -20,12 +20,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::files::write;
-use crate::group::Group;
+use crate::lists::Lists;
 use crate::pages::{but_one_part, Pages};
 use crate::place::{mounted, path_of};
-use crate::processes::is_stopped;
+use crate::processes::{is_stopped, waiting};
 use crate::swap::Swaps;
-use crate::target::{group_of, process_of};
+use crate::target::Target;
 use crate::version::Version;
 use crate::{Guard, KernelError};
 use coldframe_proc::{field, text, Tree};
@@ -40,29 +40,6 @@ const AT_A_TIME: usize = 32;
 /// How long a program may take to stop: one in the middle of a read from a disk stops after it.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(1);
-
-/// What is stopped: a process with its descendants, or a group.
-#[derive(Debug)]
-enum Target {
-    Process(u32),
-    Group(Group),
-}
-
-impl Target {
-    fn processes(&self) -> Vec<u32> {
-        match self {
-            Target::Group(group) => group.processes(),
-            Target::Process(root) => Process::of(*root).with_descendants(),
-        }
-    }
-
-    /// The file that stops all processes of a group at once: with v2 only.
-    fn freezer(&self) -> Option<PathBuf> {
-        let Target::Group(group) = self else { return None };
-        let file = group.file("cgroup.freeze");
-        rustix::fs::access(&file, rustix::fs::Access::WRITE_OK).is_ok().then_some(file)
-    }
-}
 
 /// A program that is or was parked.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -92,11 +69,12 @@ pub struct Bytes {
     pub listed: u64,
 }
 
-/// How a program is parked.
+/// How a program is parked, in the process that holds it: if that process ends or drops this, the program runs on.
 #[derive(Debug)]
-pub(crate) struct Parked {
+pub struct Parked {
     tree: Tree,
     pub(crate) name: String,
+    lists: Lists,
     target: Target,
     /// Processes stopped by a signal, parents first.
     stopped: Vec<u32>,
@@ -109,26 +87,23 @@ pub(crate) struct Parked {
     /// All pages that can leave were pushed out when it was parked.
     pushed: bool,
     list: Pages,
+    /// The pages of files that it had mapped when it was stopped. Others' need of RAM takes them away.
+    files: Pages,
     turn: u64,
     fetching: Option<(Arc<AtomicBool>, JoinHandle<()>)>,
 }
 
 impl Parked {
-    /// A program that runs.
-    pub(crate) fn find(tree: &Tree, name: &str) -> Result<Parked, KernelError> {
-        let target = match name.parse() {
-            Ok(process) => Target::Process(process),
-            Err(_) => match group_of(tree, name) {
-                Ok(group) => Target::Group(group),
-                Err(error) => Target::Process(process_of(tree, name, error)?),
-            },
-        };
+    /// A program that runs; `lists`: the folder for what programs used, for their next start.
+    pub fn find(tree: &Tree, name: &str, lists: &Path) -> Result<Parked, KernelError> {
+        let target = Target::find(tree, name)?;
         if let Target::Process(process) = target {
             check_allowed(process)?;
         }
         Ok(Parked {
             tree: tree.clone(),
             name: name.into(),
+            lists: Lists(lists.into()),
             target,
             stopped: Vec::new(),
             guard: None,
@@ -136,25 +111,33 @@ impl Parked {
             out: Pages::default(),
             pushed: false,
             list: Pages::default(),
+            files: Pages::default(),
             turn: 0,
             fetching: None,
         })
     }
 
     /// Its processes that have not ended.
-    fn processes(&self) -> Vec<u32> {
+    pub fn processes(&self) -> Vec<u32> {
         let mut all = self.target.processes();
         all.retain(|process| is_stopped(&self.tree, *process).is_some());
         all
     }
 
     /// Whether its process, or a process of its group, has not ended.
-    pub(crate) fn is_alive(&self) -> bool {
+    pub fn is_alive(&self) -> bool {
         let there = |process: &u32| is_stopped(&self.tree, *process).is_some();
         match &self.target {
             Target::Process(root) => there(root),
             Target::Group(group) => group.processes().iter().any(there),
         }
+    }
+
+    /// Nanoseconds that it has run; `None`: it waits for a device, or the kernel does not count them.
+    pub fn run_ns(&self) -> Option<u64> {
+        let processes = self.processes();
+        let sum = processes.iter().map(|process| self.tree.process(*process).run_ns()).sum();
+        (sum > 0 && !waiting(&self.tree, &processes)).then_some(sum)
     }
 
     pub(crate) fn is_parked(&self) -> bool {
@@ -170,21 +153,34 @@ impl Parked {
         self.turn > 0
     }
 
-    pub(crate) fn status(&self) -> Program {
+    /// Bytes of its list.
+    pub fn listed(&self) -> u64 {
+        self.list.bytes()
+    }
+
+    /// What it is, and its memory now.
+    pub fn status(&self) -> Program {
         let of = |place| Pages::of(&self.processes(), place).bytes();
-        let bytes = Bytes { ram: of(Place::Ram), swapped: of(Place::Swap), listed: self.list.bytes() };
+        let bytes = Bytes { ram: of(Place::Ram), swapped: of(Place::Swap), listed: self.listed() };
         let process = self.processes().first().copied().unwrap_or(0);
         let of = Process::of(process);
         let (program, user) = (of.name(), of.owner());
         Program { name: self.name.clone(), process, program, user, parked: self.is_parked(), bytes }
     }
 
-    /// Stops it and pushes its pages out. `requester`: the process that asks for this.
+    /// Stops it and pushes its pages out.
     pub(crate) fn park(
         &mut self,
         guard: &dyn Fn() -> Result<Guard, KernelError>,
         requester: u32,
     ) -> Result<Program, KernelError> {
+        self.halt(guard, requester)?;
+        self.push_out();
+        Ok(self.status())
+    }
+
+    /// Stops it. `requester`: the process that asks for this.
+    pub fn halt(&mut self, guard: &dyn Fn() -> Result<Guard, KernelError>, requester: u32) -> Result<(), KernelError> {
         self.refusal(requester)?;
         self.cancel_fetch();
         // It was parked, and another program has continued it.
@@ -193,14 +189,22 @@ impl Parked {
         let mut guard = guard()?;
         let stopped = self.stop(&mut guard);
         self.guard = Some(guard);
-        stopped.inspect_err(|_| self.continue_all())?;
+        stopped.inspect_err(|_| self.continue_all())
+    }
+
+    /// Makes the list of one that was stopped, and pushes its pages out.
+    pub fn push_out(&mut self) {
         let processes = self.processes();
         let in_ram = Pages::of(&processes, Place::Ram);
-        self.list = self.out.and(&in_ram);
+        self.list = match self.turn {
+            0 => self.lists.load(&processes).and(&in_ram),
+            _ => self.out.and(&in_ram),
+        };
+        self.files = Pages::of(&processes, Place::File);
         self.turn += 1;
         self.push(&in_ram);
         self.out = Pages::of(&processes, Place::Swap);
-        Ok(self.status())
+        self.lists.save(&self.list);
     }
 
     fn refusal(&self, requester: u32) -> Result<(), KernelError> {
@@ -285,7 +289,7 @@ impl Parked {
     }
 
     /// Loads the list while other programs run, then calls `say` with the state before.
-    pub(crate) fn prefetch(&mut self, say: impl FnOnce(Program) + Send + 'static) {
+    pub fn prefetch(&mut self, say: impl FnOnce(Program) + Send + 'static) {
         self.note_swapped();
         let state = self.status();
         self.fetch(false, move || say(state));
@@ -295,10 +299,15 @@ impl Parked {
     fn fetch(&mut self, while_running: bool, done: impl FnOnce() + Send + 'static) {
         self.cancel_fetch();
         let batch = if while_running { AT_A_TIME } else { usize::MAX };
+        let files = if while_running { Pages::default() } else { self.files.clone() };
         let (list, turn, stop) = (self.list.clone(), self.turn, Arc::new(AtomicBool::new(false)));
         let stopped = stop.clone();
         let work = move || {
             let stop = || stopped.load(Relaxed);
+            for (process, ranges) in &files.0 {
+                // Without the right to give advice they come in when they are needed.
+                let _ = open(*process).map(|handle| advise(&handle, ranges, Advice::WillNeed, &stop));
+            }
             for (process, ranges) in &list.0 {
                 let mut batches = ranges.chunks(batch);
                 let advised = open(*process).map(|handle| {
@@ -333,7 +342,8 @@ impl Parked {
         }
     }
 
-    pub(crate) fn resume(&mut self) -> Result<Program, KernelError> {
+    /// Lets it run; the rest of its list is loaded beside it if swap is on a disk.
+    pub fn resume(&mut self) -> Result<Program, KernelError> {
         self.note_swapped();
         self.continue_all();
         // Decompression takes the time of the program, not of a disk. A fetch that has begun continues.
@@ -348,7 +358,7 @@ impl Parked {
     }
 
     /// Whether its guard has not ended. Otherwise the program continues.
-    pub(crate) fn check_guard(&mut self) -> bool {
+    pub fn check_guard(&mut self) -> bool {
         let held = self.guard.as_mut().is_none_or(Guard::is_alive);
         if !held {
             self.continue_all();
@@ -356,7 +366,8 @@ impl Parked {
         held
     }
 
-    fn continue_all(&mut self) {
+    /// Lets it run, without its list.
+    pub fn continue_all(&mut self) {
         match self.target.freezer() {
             Some(file) => drop(write(&file, "0")),
             None => self.stopped.iter().rev().for_each(|process| {
@@ -367,7 +378,7 @@ impl Parked {
     }
 
     /// Ends a guard with no cleanups left. Not called while its program waits for its first pages.
-    pub(crate) fn end_idle_guard(&mut self) {
+    pub fn end_idle_guard(&mut self) {
         self.idle.take().map(Guard::end);
     }
 

@@ -15,6 +15,7 @@ use std::time::Duration;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fs::{flock, FlockOperation};
 
+use crate::files::hash;
 use crate::parked::{Parked, Program};
 use crate::{Guard, KernelError};
 use coldframe_proc::Tree;
@@ -26,19 +27,19 @@ const LOOK: i64 = 1;
 #[derive(Debug, Clone)]
 pub struct Parking {
     folder: PathBuf,
+    lists: PathBuf,
     build: String,
 }
 
 impl Parking {
-    /// In this folder. `build` distinguishes the parking processes of other builds.
-    pub fn at(folder: impl Into<PathBuf>, build: &str) -> Parking {
-        Parking { folder: folder.into(), build: build.into() }
+    /// In this folder, with the lists of earlier starts in `lists`. `build` distinguishes the parking processes of other
+    /// builds.
+    pub fn at(folder: impl Into<PathBuf>, lists: impl Into<PathBuf>, build: &str) -> Parking {
+        Parking { folder: folder.into(), lists: lists.into(), build: build.into() }
     }
 
-    /// A hash (FNV-1a), since the path of a socket is short and a name may be long.
     fn socket(&self, name: &str) -> PathBuf {
-        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        self.folder.join(format!("{:016x}.park", name.bytes().fold(0xcbf2_9ce4_8422_2325, step)))
+        self.folder.join(format!("{:016x}.park", hash(name)))
     }
 
     /// Asks the parking process of a program to `park` it, to fetch its list `soon`, to `resume` it, or to `list` it;
@@ -80,7 +81,7 @@ impl Parking {
         guard: &dyn Fn() -> Result<Guard, KernelError>,
         ready: impl FnOnce(),
     ) -> Result<(), KernelError> {
-        let mut parked = Parked::find(tree, name)?;
+        let mut parked = Parked::find(tree, name, &self.lists)?;
         let socket = self.socket(name);
         let listener = self.listen(&socket)?;
         ready();

@@ -1,4 +1,4 @@
-//! The group that a user names: a process, a folder of the cgroup tree, a container, a unit of systemd.
+//! What a user names: a process, a folder of the cgroup tree, a container, a unit of systemd.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,10 +7,44 @@ use crate::group::Group;
 use crate::place::{mounted, path_of};
 use crate::version::Version;
 use crate::KernelError;
-use coldframe_proc::{ProcError, Tree};
+use coldframe_proc::{ProcError, Process, Tree};
 
 /// The ends of units' names.
 const UNITS: [&str; 4] = [".service", ".scope", ".slice", ".socket"];
+
+/// What is stopped: a process with its descendants, or a group.
+#[derive(Debug)]
+pub(crate) enum Target {
+    Process(u32),
+    Group(Group),
+}
+
+impl Target {
+    /// What a name stands for.
+    pub(crate) fn find(tree: &Tree, name: &str) -> Result<Target, KernelError> {
+        Ok(match name.parse() {
+            Ok(process) => Target::Process(process),
+            Err(_) => match group_of(tree, name) {
+                Ok(group) => Target::Group(group),
+                Err(error) => Target::Process(process_of(tree, name, error)?),
+            },
+        })
+    }
+
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        match self {
+            Target::Group(group) => group.processes(),
+            Target::Process(root) => Process::of(*root).with_descendants(),
+        }
+    }
+
+    /// The file that stops all processes of a group at once: with v2 only.
+    pub(crate) fn freezer(&self) -> Option<PathBuf> {
+        let Target::Group(group) = self else { return None };
+        let file = group.file("cgroup.freeze");
+        rustix::fs::access(&file, rustix::fs::Access::WRITE_OK).is_ok().then_some(file)
+    }
+}
 
 /// The group that a name stands for.
 pub fn group_of(tree: &Tree, name: &str) -> Result<Group, KernelError> {

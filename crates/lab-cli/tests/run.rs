@@ -30,7 +30,7 @@ fn what_cannot_be_run_is_explained() {
         ("--system swl", 2, "`swl` is what runs without it"),
         ("--system ddb", 2, "`ddb` is simulated only"),
         ("--system drswap", 2, "`drswap` runs as `coldframe-lab run --slow node:1"),
-        ("--system sap", 2, "coldframe resume --soon NAME"),
+        ("--system sap", 2, "coldframe turns --slice 2s A B C"),
     ] {
         refused(&format!("lab run --ram 1MiB {more} -- true"), code, &[word]);
     }

@@ -13,19 +13,21 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use crate::process::Process;
 use crate::PAGE;
 
-/// What is asked about pages without a file.
+/// Which pages are asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// Mapped, in RAM.
+    /// Without a file, mapped, in RAM.
     Ram,
-    /// In swap, or only in the swap cache.
+    /// Without a file, in swap, or only in the swap cache.
     Swap,
+    /// Of a file, mapped, in RAM: code and data of the program and its libraries.
+    File,
 }
 
 /// What the kernel is asked to do with pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Advice {
-    /// Read them into the swap cache.
+    /// Read them into the swap cache, or a file's into the page cache.
     WillNeed = libc::MADV_WILLNEED as isize,
     /// Push them out.
     PageOut = libc::MADV_PAGEOUT as isize,
@@ -83,6 +85,7 @@ pub fn scan(pid: u32, place: Place) -> Result<Vec<Range<u64>>> {
     let (all_of, inverted) = match place {
         Place::Ram => (PRESENT | FILE | ZERO, FILE | ZERO),
         Place::Swap => (SWAPPED, 0),
+        Place::File => (PRESENT | FILE, 0),
     };
     let (mut ranges, mut regions) = (Vec::new(), [Region::default(); BATCH]);
     let mut scan = Scan { size: size_of::<Scan>() as u64, end: END, all_of, inverted, ..Scan::default() };

@@ -111,11 +111,20 @@ impl Process {
         all
     }
 
-    /// Nanoseconds that its threads were ready and had no processor (`proc_pid_schedstat(5)`); 0 if the kernel does not
-    /// count them.
+    /// Nanoseconds that its threads were ready and had no processor; 0 if the kernel does not count them.
     pub fn ready_ns(&self) -> u64 {
+        self.schedule_ns(1)
+    }
+
+    /// Nanoseconds that its threads had a processor; 0 if the kernel does not count them.
+    pub fn run_ns(&self) -> u64 {
+        self.schedule_ns(0)
+    }
+
+    /// `proc_pid_schedstat(5)`.
+    fn schedule_ns(&self, field: usize) -> u64 {
         let texts = self.threads().into_iter().map(|thread| text(&self.file(&format!("task/{thread}/schedstat"))));
-        texts.filter_map(|text| text.split(' ').nth(1)?.parse::<u64>().ok()).sum()
+        texts.filter_map(|text| text.split(' ').nth(field)?.parse::<u64>().ok()).sum()
     }
 
     /// The name of its program.

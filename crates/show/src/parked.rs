@@ -1,7 +1,8 @@
-//! Parked programs in words.
+//! Parked programs, and programs that took turns, in words.
 
 use coldframe_answer::park::{Parked, Program};
-use coldframe_sheet::quantity::human_size;
+use coldframe_answer::turns::{Turned, Turns, TurnsEnd};
+use coldframe_sheet::quantity::{human_seconds, human_size};
 
 use crate::table::styled;
 
@@ -49,4 +50,21 @@ pub fn resumed(name: &str, of: &Program, soon: bool) -> String {
         (false, 0) => format!("{name} runs.\n"),
         (false, _) => format!("{name} runs; {listed} that it used before are fetched beside it.\n"),
     }
+}
+
+/// Programs that took turns.
+pub fn turns(of: &Turns) -> String {
+    let row = |one: &Turned| {
+        let (ran, fetched) = (human_seconds(one.seconds), human_size(one.fetched_bytes));
+        let state = if one.ended { "ended" } else { "runs" };
+        let (process, [turns, idle]) = (one.process.to_string(), [one.turns, one.idle_turns].map(|n| n.to_string()));
+        vec![one.name.clone(), one.program.clone(), process, turns, idle, ran, fetched, state.into()]
+    };
+    let headings = ["name", "program", "process", "turns", "idle", "ran", "fetched", "now"];
+    let end = match of.end {
+        TurnsEnd::Signal => "All of them run.",
+        TurnsEnd::OneLeft => "Fewer than two programs are left, so there are no more turns.",
+    };
+    let table = styled(&headings, of.programs.iter().map(row).collect(), 2);
+    format!("{table}\n{} of turns. {end}\n", human_seconds(of.seconds))
 }

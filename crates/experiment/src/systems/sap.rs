@@ -19,7 +19,7 @@ pub const SYSTEM: System = System {
     driver: Driver::Tasks(&TasksDefaults { reference: REFERENCE, tick: TICK, depth: DEPTH, ready_min: 2 }),
     area: Area::Home,
     front_end: None,
-    live: Some("coldframe park NAME; coldframe resume --soon NAME"),
+    live: Some("coldframe turns --slice 2s A B C"),
     parts: &[PART],
 };
 

@@ -66,6 +66,11 @@ fn write(folder: &Path, text: &str) -> Option<PathBuf> {
     written.ok().map(|()| path)
 }
 
+/// The folder for what coldframe keeps from one start to the next; `None`: there is none.
+pub fn folder() -> Option<PathBuf> {
+    folders().into_iter().next()
+}
+
 /// Folders for the sheet, the best first.
 fn folders() -> Vec<PathBuf> {
     let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
