@@ -1,7 +1,7 @@
 //! Programs that take turns by themselves: who runs, when the next one's list is fetched, when a turn ends.
 //!
 //! ```text
-//!   A runs ──── near its end: fetch B's list ── the slice is over: stop A ─ B runs ─ push A out ──── ...
+//!   A runs ──── near its end: fetch B's list ── the slice is over: stop A ─ B runs ──── push A out ──── ...
 //! ```
 //! This process holds all stopped programs, each with a guard: if it ends, in whatever way, all of them run.
 
@@ -31,7 +31,7 @@ const LEAD: u32 = 2;
 const LEAD_PARTS: [f64; 2] = [0.1, 0.5];
 /// The part of a turn after which the pages of the program before are pushed out: its first answers do not wait behind
 /// them in the disk's queue.
-const PAUSE: f64 = 0.0;
+const PAUSE: f64 = 0.2;
 /// A program is idle if it waits for no device and has less than this part of a processor's time ...
 const IDLE_SHARE: f64 = 0.01;
 /// ... for this part of the slice ...
