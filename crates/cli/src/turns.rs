@@ -11,7 +11,7 @@ use crate::flags::{time, Form};
 use coldframe_terminal::listener::Terminal;
 use coldframe_terminal::verb::Verb;
 
-/// Have programs take turns, each with its pages in RAM when it begins.
+/// Have programs take turns, each with its pages fetched before.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
