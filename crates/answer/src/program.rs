@@ -8,7 +8,7 @@ use std::process::Command;
 
 use coldframe_costs::doctor::{examine, is_ram, Finding, Health};
 use coldframe_live::Options;
-use coldframe_proc::{interpreter, library_places, resolve};
+use coldframe_proc::{interpreter, library_places, resolve, sanitizer};
 
 use crate::bundle;
 use crate::error::AnswerError;
@@ -66,7 +66,12 @@ pub fn manageable(binary: &Path) -> Result<(), AnswerError> {
         Ok(Some(linker)) if !linker.exists() => {
             refuse(&format!("it is for another machine: its dynamic linker {} is not here", linker.display()))
         }
-        Ok(Some(_)) => Ok(()),
+        Ok(Some(_)) => match sanitizer(binary) {
+            Some(name) => {
+                refuse(&format!("it was built with {name}, which keeps notes of all memory at addresses of its own"))
+            }
+            None => Ok(()),
+        },
     }
 }
 

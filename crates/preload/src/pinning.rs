@@ -89,7 +89,7 @@ pub fn given(descriptor: c_int) -> c_int {
     if descriptor < 0 || !memory::ready() {
         return descriptor;
     }
-    let error = match serves_files(descriptor) {
+    let error = match serves_files(descriptor) || makes_userfaultfds(descriptor) {
         true => libc::EPERM,
         false if ANNOUNCED.load(Relaxed) || !is_direct(descriptor) || announce("a file") => return descriptor,
         false => libc::EOPNOTSUPP,
@@ -108,6 +108,27 @@ fn serves_files(descriptor: c_int) -> bool {
         once!("the program does not get /dev/fuse: what it reads there could be lost");
     }
     is_fuse
+}
+
+/// Whether it is `/dev/userfaultfd`: a range of memory can belong to only one userfaultfd.
+fn makes_userfaultfds(descriptor: c_int) -> bool {
+    const MISCELLANEOUS: u32 = 10;
+    let is_one = |status: &libc::stat| {
+        status.st_mode & libc::S_IFMT == libc::S_IFCHR && libc::major(status.st_rdev) == MISCELLANEOUS
+    };
+    let Some(status) = sys::status(descriptor).filter(is_one) else { return false };
+    // SAFETY: all bytes zero is a value of it, and the call writes it.
+    let device = unsafe {
+        let mut device: libc::stat = std::mem::zeroed();
+        let path = c"/dev/userfaultfd".as_ptr() as usize;
+        sys::call(libc::SYS_newfstatat, [libc::AT_FDCWD as usize, path, &raw mut device as usize, 0, 0, 0]);
+        device
+    };
+    let makes = is_one(&device) && device.st_rdev == status.st_rdev;
+    if makes {
+        once!("the program wants a userfaultfd of its own and does not get it");
+    }
+    makes
 }
 
 /// Decryption of TLS in the kernel is held in the same way.

@@ -150,6 +150,18 @@ int main(void) {
 }
 
 #[test]
+fn a_userfaultfd_of_the_programs_own_is_refused_however_it_is_asked_for() {
+    let source = r#"
+int main(int argc, char **argv) {
+    int device = open("/dev/userfaultfd", O_RDWR);
+    CHECK(argc > 1 || (device == -1 && (errno == EPERM || errno == ENOENT)));
+    CHECK(argc > 1 || (syscall(SYS_userfaultfd, O_CLOEXEC) == -1 && errno == EPERM));
+    return 0;
+}"#;
+    common::check_paged("own-userfaultfd", source, 4 << 20, &[]);
+}
+
+#[test]
 fn memory_that_the_kernel_fills_unseen_is_not_given_to_it() {
     let source = r#"
 int main(int argc, char **argv) {

@@ -50,7 +50,7 @@ pub use halt::start;
 pub use maps::{mappings, Counts, Mapping};
 pub use pages::{advise, scan, touch, Advice, Place};
 pub use process::{Cgroup, Process, Stat};
-pub use program::{find_library, interpreter, library_places, resolve, tool, ProgramError, Target};
+pub use program::{find_library, interpreter, library_places, resolve, sanitizer, tool, ProgramError, Target};
 pub use rest::Rest;
 pub use text::{field, text};
 pub use tree::{Mount, SwapArea, Tree};

@@ -236,11 +236,12 @@ fn reserve(len: usize, at: Option<usize>) -> Sys<usize> {
     unsafe { sys::call(libc::SYS_mmap, [at.unwrap_or(0), len, 0, flags as usize, usize::MAX, 0]) }
 }
 
-/// Makes the aside mapping accessible. Pages move only between ranges of equal rights, so it must be writable.
+/// Makes the aside mapping accessible. Pages move only between ranges of equal rights, so it must be writable. A core
+/// dump has no use for it.
 fn open_aside(aside: &Range<usize>) -> Sys<()> {
     sys::set_rights(aside, libc::PROT_READ | libc::PROT_WRITE)?;
     // SAFETY: our own new memory.
-    unsafe { prepare(aside) }
+    unsafe { prepare(aside).and_then(|()| sys::advise(aside.clone(), libc::MADV_DONTDUMP)) }
 }
 
 /// No huge pages and no merged ones: a page that leaves RAM alone must have its own frame. Kernels without these
