@@ -201,6 +201,7 @@ impl Ending {
 impl Child {
     /// Starts a process for the program of this name.
     pub fn start(mut process: Command, name: &OsStr) -> Result<Child, AnswerError> {
+        adopt_orphans();
         let child = process.spawn();
         let failed = |error| AnswerError::new(126, format!("{} cannot be started: {error}", name.display()));
         child.map(Child::of).map_err(failed)
@@ -208,6 +209,7 @@ impl Child {
 
     /// Of a process that is there already.
     pub fn of(process: std::process::Child) -> Child {
+        adopt_orphans();
         Child { process, ending: Ending::default(), status: None }
     }
 
@@ -233,8 +235,6 @@ impl Child {
             return Ok(Ended { status, why: self.ending.why, at });
         }
         let (program, mut ending) = (self.process.id(), self.ending);
-        // Processes that have lost their parents come to this one.
-        let _ = set_child_subreaper(Some(rustix::process::getpid()));
         let (ends, ended) = channel::<()>();
         let status = std::thread::scope(|scope| {
             let watching = scope.spawn(move || {
@@ -258,6 +258,11 @@ impl Child {
         ending.end_others(care);
         Ok(Ended { status, why: ending.why, at })
     }
+}
+
+/// Processes that have lost their parents, and the pagers' own processes, come to this one.
+fn adopt_orphans() {
+    let _ = set_child_subreaper(Some(rustix::process::getpid()));
 }
 
 /// All that runs below coldframe now. Orphans of a program come to coldframe.

@@ -112,7 +112,6 @@ pub use stats::{Chosen, Histogram, Snapshot, Stats, Times};
 pub use swap::device::swap_file;
 pub use sys::fatal::{say, Mail, STOPPED};
 pub use sys::own_descriptors;
-pub use threads::pager_process::reap_old;
 
 /// System calls that do not go through the C library, for a library that replaces its functions.
 pub mod calls {

@@ -21,7 +21,7 @@ const ERROR: u32 = libc::SECCOMP_RET_ERRNO;
 
 /// Calls that a forked child makes, under the same filter, to give its pager a process of its own. It can do without
 /// them, as without those of [`WANTED`].
-const IN_A_CHILD: [i64; 10] = [
+const IN_A_CHILD: [i64; 13] = [
     libc::SYS_openat,
     libc::SYS_socketpair,
     libc::SYS_sendmsg,
@@ -32,6 +32,9 @@ const IN_A_CHILD: [i64; 10] = [
     libc::SYS_setpgid,
     libc::SYS_chdir,
     libc::SYS_capset,
+    libc::SYS_pipe2,
+    libc::SYS_fcntl,
+    libc::SYS_wait4,
 ];
 
 fn bearable(filter: &[libc::sock_filter]) -> bool {

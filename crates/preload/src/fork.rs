@@ -27,7 +27,7 @@ use crate::memory::{self, pager};
 use crate::next::{call_at, next, none};
 use crate::ranges::{failed, parts, Owner};
 use crate::sys::Lock;
-use crate::{files, gate, say, stacks, sys, threads, waits};
+use crate::{files, gate, say, stacks, sys, threads};
 
 extern "C" {
     fn _IO_list_lock();
@@ -184,7 +184,6 @@ unsafe extern "C" fn child() {
     }
     AGAIN.store(0, Relaxed);
     stacks::free_all();
-    waits::start();
     gate::start(); // before a pager process shares the memory
     stacks::run(|| pager().fork_child());
     gate::open_in_child();
@@ -343,7 +342,6 @@ pub unsafe fn clone3(arguments: usize, len: usize) -> isize {
         }
         let [flags, pidfd, child, parent, _, stack, _, _, chosen, count, ..] = own;
         if arguments == 0 || len < LEAST || flags & libc::CLONE_VM as u64 != 0 {
-            waits::makes(flags as usize, own[4] as usize);
             if !threads::pinned_for_clone(flags as c_int, child as usize) {
                 return failed(libc::ENOMEM);
             }
@@ -356,7 +354,6 @@ pub unsafe fn clone3(arguments: usize, len: usize) -> isize {
             std::ptr::copy_nonoverlapping(chosen as *const u32, numbers.as_mut_ptr(), count as usize);
             own[8] = numbers.as_ptr() as u64;
         }
-        waits::makes(flags as usize, own[4] as usize);
         let make = |flags, [pidfd, parent, child]: Words| {
             own[..4].copy_from_slice(&[flags as u64, pidfd as u64, child as u64, parent as u64]);
             sys::call(libc::SYS_clone3, [own.as_ptr() as usize, len, 0, 0, 0, 0])
@@ -396,7 +393,6 @@ pub unsafe extern "C" fn clone(
     block: usize,
     child_number: usize,
 ) -> c_int {
-    waits::makes(flags as usize, flags as usize & 0xff);
     let make = |body: Body, flags: c_int, what, parent: usize, child: usize| {
         next!(CLONE, (body, stack, flags, what, parent, block, child), none())
     };

@@ -18,7 +18,7 @@
 //! - [`limits`], [`filter`]: limits on the process's resources, and on its system calls
 //! - [`deepbind`]: libraries that would otherwise not use any of this
 //! - [`fork`], [`gate`], [`files`]: a child finds memory and heap as its parent left them
-//! - [`waits`]: a tracer that waits for any child does not wait for the pager's process
+//! - [`kill`]: a signal to all processes does not reach the pagers
 //! - [`memory`]: the pager
 //! - [`stacks`]: the stacks on which it works in the program's threads
 //!
@@ -50,6 +50,7 @@ mod filter;
 mod fork;
 mod gate;
 mod heap;
+mod kill;
 mod libc_symbols;
 mod limits;
 mod lock;
@@ -75,7 +76,6 @@ mod sys;
 mod syscall;
 mod threads;
 mod unmanaged;
-mod waits;
 
 #[cfg(not(test))]
 #[global_allocator]

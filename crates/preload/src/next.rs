@@ -36,8 +36,6 @@ functions! {
     FORK_ALONE = c"_Fork",
     CLONE = c"clone",
     DLMOPEN = c"dlmopen",
-    WAIT4 = c"wait4",
-    WAITID = c"waitid",
     FOPEN = c"fopen",
     FREOPEN = c"freopen",
     TMPFILE = c"tmpfile",

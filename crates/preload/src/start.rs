@@ -46,7 +46,6 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
         fail(MACHINE, "the C library is not glibc (no libc.so.6); only programs for glibc can be run");
     }
     let (later, direct) = (coldframe_live::is_later(&options), received::inherited());
-    coldframe_live::reap_old();
     // Before a pager process shares the memory: afterwards the kernel would wait for a grace period, some 10 ms.
     gate::start();
     match memory::start(options, direct) {

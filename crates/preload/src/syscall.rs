@@ -7,8 +7,8 @@ use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use crate::say::once;
 use crate::shim::with_caller;
 use crate::{
-    advice, caller, descriptors, direct, filter, limits, lock, mapping, memory, pinning, process_vm, ranges, received,
-    remap, rings, splice, sys, threads, waits,
+    advice, caller, descriptors, direct, filter, kill, limits, lock, mapping, memory, pinning, process_vm, ranges,
+    received, remap, rings, splice, sys, threads,
 };
 
 /// The same on every machine; newer than some C libraries.
@@ -31,9 +31,6 @@ unsafe extern "C" fn syscall_from(
         return pass();
     }
     let address = a as *mut c_void;
-    if number == libc::SYS_clone {
-        waits::makes(a, a & 0xff);
-    }
     if crate::fork::copies(number, a, b) {
         // SAFETY: the caller's call.
         return unsafe { crate::fork::by_number(number, [a, b, c, d, e, f]) as c_long };
@@ -73,19 +70,12 @@ unsafe extern "C" fn syscall_from(
                 direct::openat_from(a as c_int, b as *const c_char, c as c_int, d as c_uint, caller).into()
             }
             libc::SYS_openat2 => direct::openat2_from(a as c_int, b as *const c_char, c as *const _, d, caller).into(),
-            libc::SYS_wait4 => {
-                let options = waits::options(a as c_int <= 0, c as c_int);
-                ranges::pass(number, [a, b, options as usize, d, 0, 0]) as c_long
-            }
-            libc::SYS_waitid => {
-                let options = waits::options_by_id(a as c_uint, d as c_int);
-                ranges::pass(number, [a, b, c, options as usize, e, 0]) as c_long
-            }
             libc::SYS_clone
                 if !threads::pinned_for_clone(a as c_int, if cfg!(target_arch = "x86_64") { d } else { e }) =>
             {
                 ranges::failed(libc::ENOMEM) as c_long
             }
+            libc::SYS_kill => kill::kill(a as c_int, b as c_int).into(),
             libc::SYS_futex => threads::futex([a, b, c, d, e, f]) as c_long,
             libc::SYS_set_robust_list => threads::set_robust_list(a, b) as c_long,
             libc::SYS_vmsplice => splice::vmsplice(a as c_int, b as *const _, c, d as c_uint) as c_long,

@@ -23,20 +23,34 @@ enum { SIZE = 16 << 20 };
 static char *big;
 static void fill(void) { big = malloc(SIZE); CHECK(MANAGED(big)); for (long i = 0; i < SIZE; i += 4096) big[i] = i >> 12; }
 static void look(void) { for (long i = 0; i < SIZE; i += 4096) CHECK(big[i] == (char)(i >> 12)); }
-/* The pager's own process has no right, and none of this process's files. Its end would end this process. */
-static void rights(void) {
-    char path[300], text[4096] = ""; int found = 0;
-    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int) syscall(SYS_gettid));
-    FILE *list = fopen(path, "r"); int child;
-    while (list && fscanf(list, "%d", &child) == 1) {
-        snprintf(path, sizeof path, "/proc/%d/status", child);
-        FILE *file = fopen(path, "r"); CHECK(file); size_t n = fread(text, 1, sizeof text - 1, file); text[n] = 0; fclose(file);
-        if (strncmp(text, "Name:\tcoldframe-pager\n", 22)) continue;
-        CHECK(strstr(text, "CapEff:\t0000000000000000") && strstr(text, "CapPrm:\t0000000000000000") && strstr(text, "NoNewPrivs:\t1") && strstr(text, "Seccomp:\t2"));
-        snprintf(path, sizeof path, "/proc/%d/fd/2", child); CHECK(access(path, F_OK) == -1);
-        found++;
+static char *status_of(int process) {
+    static char text[4096]; char path[64];
+    snprintf(path, sizeof path, "/proc/%d/status", process);
+    int file = open(path, O_RDONLY); ssize_t n = file < 0 ? 0 : read(file, text, sizeof text - 1);
+    text[n < 0 ? 0 : n] = 0; close(file);
+    return text;
+}
+/* The pager's process of another one has the same memory. */
+static int pager_of(int process) {
+    int found = 0;
+    for (int try = 0; try < 50 && !found; try++) {
+        DIR *all = opendir("/proc"); struct dirent *entry;
+        while ((entry = readdir(all))) {
+            char size[64], *text = status_of(atoi(entry->d_name));
+            if (strncmp(text, "Name:\tcoldframe-pager\n", 22) || !(text = strstr(text, "VmSize:"))) continue;
+            snprintf(size, sizeof size, "%.*s", (int)strcspn(text, "\n") + 1, text);
+            if (strstr(status_of(process), size)) found = atoi(entry->d_name);
+        }
+        closedir(all);
     }
-    fclose(list); CHECK(found == 1);
+    CHECK(found); return found;
+}
+/* The pager's own process has no right, and none of this process's files. Its end would end this process. It is no child. */
+static void rights(void) {
+    char path[64]; int pager = pager_of(getpid()); char *text = status_of(pager);
+    CHECK(strstr(text, "CapEff:\t0000000000000000") && strstr(text, "CapPrm:\t0000000000000000") && strstr(text, "NoNewPrivs:\t1") && strstr(text, "Seccomp:\t2"));
+    snprintf(path, sizeof path, "PPid:\t%d\n", getpid()); CHECK(!strstr(text, path));
+    snprintf(path, sizeof path, "/proc/%d/fd/2", pager); CHECK(access(path, F_OK) == -1);
 }
 /* Each thread of the process has these lines in its status. */
 static int threads(const char *line) {
@@ -219,11 +233,6 @@ fn a_program_whose_pager_is_killed_ends_and_one_that_is_killed_takes_its_pager_a
     check(
         "ends",
         r#"
-static int pager_of(int of) {
-    char path[100]; int child = 0; snprintf(path, sizeof path, "/proc/%d/task/%d/children", of, of);
-    FILE *list = fopen(path, "r"); CHECK(list && fscanf(list, "%d", &child) == 1); fclose(list);
-    return child;
-}
 static void gone(int process) { for (int i = 0; i < 5000; i++) { if (kill(process, 0)) return; usleep(1000); waitpid(process, NULL, __WALL | WNOHANG); } CHECK(!"it is gone"); }
 int main(void) {
     fill(); CHECK(syscall(SYS_prctl, 36 /* PR_SET_CHILD_SUBREAPER */, 1, 0, 0, 0) == 0);
@@ -241,6 +250,33 @@ int main(void) {
     }
     look();
     return 0;
+}"#,
+    );
+}
+
+/// Programs that wait for all their children, or end them.
+#[test]
+fn a_program_has_no_child_that_it_has_not_made_and_memory_lives_as_long_as_its_last_user() {
+    check(
+        "children",
+        r#"
+static int children(void) { char text[4096] = ""; int file = open("/proc/thread-self/children", O_RDONLY); read(file, text, sizeof text - 1); close(file); return strlen(text) > 0; }
+static char stack[64 << 10]; static int ready[2];
+static int later(void *x) { usleep(300000); look(); big[5] = 1; CHECK(write(ready[1], "y", 1) == 1); _exit(0); }
+int main(void) {
+    int status; char c = 0;
+    fill(); CHECK(!children() && waitpid(-1, &status, __WALL) == -1 && errno == ECHILD);
+    CHECK(waitpid(-1, &status, __WCLONE) == -1 && errno == ECHILD);
+    pid_t child = fork();
+    if (child == 0) { CHECK(!children()); look(); pause(); }
+    CHECK(kill(child, SIGKILL) == 0 && waitpid(-1, &status, __WALL) == child && waitpid(-1, &status, __WALL) == -1 && errno == ECHILD);
+    // A child ends; another one has its memory, and goes on.
+    CHECK(pipe(ready) == 0);
+    child = fork();
+    if (child == 0) { look(); CHECK(clone(later, stack + sizeof stack, CLONE_VM, NULL) > 0); _exit(0); }
+    CHECK(waitpid(child, &status, 0) == child && status == 0 && close(ready[1]) == 0);
+    CHECK(read(ready[0], &c, 1) == 1 && c == 'y');
+    look(); return 0;
 }"#,
     );
 }

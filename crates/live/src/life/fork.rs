@@ -135,6 +135,9 @@ impl Inner {
                 self.faults.after_fork();
             }
             own => {
+                // Its parent's pager does not wait for this process.
+                // SAFETY: a forked child has one thread, and this is it.
+                unsafe { self.threads.forget_process() };
                 self.faults.run_unpaged(own.and_then(Result::err).as_ref());
                 // The parents' swap files are not read any more.
                 self.forks.alive.lock().clear();

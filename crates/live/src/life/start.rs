@@ -46,8 +46,8 @@ pub fn start(options: Options) -> Result<Arc<Inner>, LiveError> {
 }
 
 pub fn start_for_program(options: Options) -> Result<Arc<Inner>, LiveError> {
-    // Handlers, writer, and the pager process itself.
-    sys::thread::reserve(options.handlers.max(1) + 2);
+    // Handlers, writer, the pager process itself, and the one that makes it.
+    sys::thread::reserve(options.handlers.max(1) + 3);
     // A recorder reads the clocks of the program's threads, which only threads of the same process may.
     let own_process = options.record.is_none();
     let inner = made(options, Source::find(Notify::Message).map_err(missing)?, own_process)?;

@@ -36,7 +36,8 @@ pub use leaving::{
     drop_pages, iovec, is_there, peek_elsewhere, put_back, read_pipe, set_apart, to_pipe, write_pipe, OwnMemory,
 };
 pub use own::Own;
-pub use process::{await_events, close_range, dup_onto, leave_group_and_folder, reap, receive, send, sockets};
+pub use process::{adopts_orphans, await_events, close_range, deadly_pipe, dup_onto, leave_group_and_folder};
+pub use process::{reap, receive, send, sockets};
 pub use rustix::io::{retry_on_intr as again, Errno};
 pub use rustix::thread::sched_yield as give_way;
 pub use signals::{block_signals, restore_signals, take_signal, Signals};
@@ -256,11 +257,6 @@ pub fn getpid() -> usize {
 pub fn pidfd(process: usize) -> Sys<OwnedFd> {
     // SAFETY: no pointers; the descriptor is new and ours.
     unsafe { call(libc::SYS_pidfd_open, [process, 0, 0, 0, 0, 0]).map(|fd| OwnedFd::from_raw_fd(fd as RawFd)) }
-}
-
-pub fn parent() -> usize {
-    // SAFETY: no arguments.
-    unsafe { call(libc::SYS_getppid, [0; 6]) }.unwrap_or(0)
 }
 
 pub fn own_pidfd() -> Sys<OwnedFd> {

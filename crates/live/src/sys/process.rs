@@ -77,8 +77,35 @@ pub fn leave_group_and_folder() {
 }
 
 /// Waits for the end of a child, with any exit signal.
-pub fn reap(child: usize) -> bool {
-    let how = (libc::__WALL | libc::WNOHANG) as usize;
+pub fn reap(child: usize) {
     // SAFETY: no pointers.
-    again(|| unsafe { call(libc::SYS_wait4, [child, 0, how, 0, 0, 0]) }) != Ok(0)
+    let _ = again(|| unsafe { call(libc::SYS_wait4, [child, 0, libc::__WALL as usize, 0, 0, 0]) });
 }
+
+/// Whether orphans below this process become its children; sets it where asked.
+pub fn adopts_orphans(set: Option<bool>) -> bool {
+    let mut adopts = 0i32;
+    let a = match set {
+        Some(set) => [libc::PR_SET_CHILD_SUBREAPER as usize, usize::from(set), 0, 0, 0, 0],
+        None => [libc::PR_GET_CHILD_SUBREAPER as usize, &raw mut adopts as usize, 0, 0, 0, 0],
+    };
+    // SAFETY: the kernel writes a number, or takes one.
+    let _ = unsafe { call(libc::SYS_prctl, a) };
+    adopts != 0
+}
+
+/// A pipe whose reading end brings SIGKILL to this process as soon as nobody has the writing end.
+pub fn deadly_pipe() -> Sys<(OwnedFd, OwnedFd)> {
+    let (read, write) = super::pipe(0)?;
+    let set = |command: i32, value: usize| {
+        // SAFETY: no pointers; the descriptor is ours.
+        unsafe { call(libc::SYS_fcntl, [read.as_raw_fd() as usize, command as usize, value, 0, 0, 0]) }
+    };
+    set(F_SETSIG, libc::SIGKILL as usize)?;
+    set(libc::F_SETOWN, super::getpid())?;
+    set(libc::F_SETFL, libc::O_ASYNC as usize)?;
+    Ok((read, write))
+}
+
+/// `include/uapi/asm-generic/fcntl.h`
+const F_SETSIG: i32 = 10;

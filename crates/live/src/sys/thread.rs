@@ -106,9 +106,10 @@ fn give_block(block: usize) {
 /// What a thread shares with its process, besides memory.
 pub const THREAD: i32 =
     libc::CLONE_FS | libc::CLONE_FILES | libc::CLONE_SIGHAND | libc::CLONE_THREAD | libc::CLONE_SYSVSEM;
-/// A process that shares this one's memory; it has copies of the descriptors and of all else. Its end sends SIGKILL to
-/// this process. A debugger does not follow it, since it would take it for a thread of its own.
-pub const PROCESS: i32 = libc::CLONE_UNTRACED | libc::SIGKILL;
+/// A process that shares this one's memory; it has copies of the descriptors and of all else. It is no child of this
+/// process: a process in between makes it and ends, and its end is no news to anybody. A debugger does not follow it,
+/// since it would take it for a thread of its own.
+pub const PROCESS: i32 = libc::CLONE_UNTRACED;
 
 /// Starts a [`THREAD`] or a [`PROCESS`] called "coldframe", with every signal blocked, that runs `body(argument)` and
 /// ends. It has the caller's credentials, without capabilities. A forked child does not inherit it or its stack.
@@ -154,17 +155,82 @@ pub unsafe fn spawn(body: Body, argument: *mut c_void, flags: i32) -> Sys<RawThr
 /// As for `spawn`; `top` is at the upper end of a stack.
 unsafe fn bare(linker: &Linker, top: *mut Top, flags: i32) -> Sys<usize> {
     let Some(block) = take_block(linker) else { return Err(Errno::NOMEM) };
-    let flags = flags | libc::CLONE_VM | libc::CLONE_SETTLS | libc::CLONE_CHILD_CLEARTID;
+    let call = Call { flags: flags | libc::CLONE_VM | libc::CLONE_SETTLS | libc::CLONE_CHILD_CLEARTID, top, block };
     // SAFETY: the block is new; the caller answers for the rest.
     let result = unsafe {
         fill_header(block);
-        clone(flags as usize, top as usize, 0, (*top).alive.as_ptr() as usize, block)
+        if flags == PROCESS {
+            between(linker, call)
+        } else {
+            call.make()
+        }
     };
     if result < 0 {
         give_block(block);
         return Err(Errno::from_raw_os_error(-result as i32));
     }
     Ok(block)
+}
+
+/// A thread or a process that is to be made.
+#[derive(Clone, Copy)]
+struct Call {
+    flags: i32,
+    top: *mut Top,
+    block: usize,
+}
+
+impl Call {
+    /// # Safety
+    /// As for `bare`.
+    unsafe fn make(self) -> isize {
+        // SAFETY: the caller answers for it.
+        unsafe { clone(self.flags as usize, self.top as usize, 0, (*self.top).alive.as_ptr() as usize, self.block) }
+    }
+}
+
+/// Makes a process by one in between, which ends at once: so its parent is the nearest subreaper above this process.
+///
+/// # Safety
+/// As for `bare`.
+unsafe fn between(linker: &Linker, call: Call) -> isize {
+    struct Made(Call, isize);
+    unsafe extern "C" fn make(made: *mut c_void) {
+        // SAFETY: `between` waits until this process is gone.
+        unsafe { (*made.cast::<Made>()).1 = (*made.cast::<Made>()).0.make() };
+    }
+    const SHARED: i32 = libc::CLONE_VM | libc::CLONE_FILES | libc::CLONE_FS | libc::CLONE_UNTRACED;
+    let len = STACK + PAGE;
+    let (Ok(stack), Some(block)) = (sys::map_memory(len), take_block(linker)) else {
+        return -(libc::ENOMEM as isize);
+    };
+    let mut made = Made(call, -(libc::EAGAIN as isize));
+    let top = (stack + len - size_of::<Top>()) as *mut Top;
+    // SAFETY: our own new memory; `made` lives until the process in between is gone. A subreaper would be the parent
+    // itself: a program that was executed by one is none for a moment.
+    unsafe {
+        let enter = enter as *const () as usize;
+        let (argument, alive) = ((&raw mut made) as usize, AtomicU32::new(1));
+        top.write(Top { enter, argument, body: make, alive });
+        fill_header(block);
+        let adopts = sys::adopts_orphans(None);
+        if adopts {
+            sys::adopts_orphans(Some(false));
+        }
+        let flags = SHARED | libc::CLONE_SETTLS | libc::CLONE_CHILD_CLEARTID;
+        let child = Call { flags, top, block }.make();
+        if child > 0 {
+            sys::reap(child as usize);
+        } else {
+            made.1 = child;
+        }
+        if adopts {
+            sys::adopts_orphans(Some(true));
+        }
+        give_block(block);
+        sys::unmap_memory(stack, len);
+    }
+    made.1
 }
 
 /// The header of a glibc thread on x86-64 (`sysdeps/x86_64/nptl/tls.h`): its own address at 0 and 16; at 40 and 48 the

@@ -7,16 +7,16 @@
 //!                     │             ▲                                 │                          │
 //!   pager process     └► settles ───┴► handlers, writer               └► notes it                └► ends
 //! ```
-//! The pager process is a child of the program that `wait` does not report, since its end sends no SIGCHLD. Its end
-//! sends SIGKILL instead. So if the pager process fails or is killed, the program does not wait for ever for a page,
-//! nor reads a wrong one. If the program executes another one, the kernel sends that program SIGCHLD; there
-//! [`reap_old`] reaps the pager process.
+//! The pager process is no child of the program: its parent is the nearest subreaper above, `coldframe run` or init. Only
+//! a subreaper within the program itself, above the process that is paged, inherits it. It has the only writing end of a
+//! pipe, and the kernel sends the program SIGKILL when that is closed. So if the pager process fails or is killed, the
+//! program does not wait for ever for a page, nor reads a wrong one.
 //!
-//! The pager process learns of the program's end from a pidfd, and from a socket: the program's end of it is closed on
-//! exec.
+//! The pager process serves all processes that share the memory, and ends with the last of them: each has a copy of the
+//! program's end of a socket, which is closed on exec.
 
 use std::ffi::c_void;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering::*};
 
 use super::Threads;
@@ -30,6 +30,8 @@ use crate::LiveError;
 pub struct PagerProcess {
     thread: RawThread,
     socket: High,
+    /// Brings SIGKILL when the pager process is gone.
+    _lives: High,
 }
 
 /// By this name top and gdb show the pager process.
@@ -39,6 +41,8 @@ struct Start {
     threads: *const Threads,
     faults: *const Faults,
     socket: RawFd,
+    /// The writing end of the pipe that shows the program that this process lives.
+    lives: RawFd,
     ready: AtomicU32,
 }
 
@@ -55,12 +59,20 @@ impl Threads {
     pub(super) unsafe fn start_process(&self, faults: &Faults) -> Result<PagerProcess, LiveError> {
         let failed = |error: Errno| LiveError::os("a process that handles faults", error);
         let (ours, theirs) = sys::sockets().map_err(failed)?;
-        let (threads, socket, ready) = (self, theirs.as_raw_fd(), AtomicU32::new(BEGINS));
-        let mut start = Start { threads, faults, socket, ready };
+        let (read, write) = sys::deadly_pipe().map_err(failed)?;
+        let (socket, lives, ready) = (theirs.as_raw_fd(), write.as_raw_fd(), AtomicU32::new(BEGINS));
+        let mut start = Start { threads: self, faults, socket, lives, ready };
         PROGRAM.store(sys::getpid(), Relaxed);
         // SAFETY: `start` lives until the pager process is ready, and the pager as long as the pager process.
-        let thread = unsafe { spawn(run, (&raw mut start).cast(), PROCESS) }.map_err(failed)?;
-        let pager_process = PagerProcess { thread, socket: sys::move_high(ours) };
+        let thread = match unsafe { spawn(run, (&raw mut start).cast(), PROCESS) } {
+            Ok(thread) => thread,
+            Err(error) => {
+                drop(read); // first, or it would end this process
+                return Err(failed(error));
+            }
+        };
+        drop(write);
+        let pager_process = PagerProcess { thread, socket: sys::move_high(ours), _lives: sys::move_high(read) };
         loop {
             match start.ready.load(Acquire) {
                 BEGINS => sys::futex_wait(&start.ready, BEGINS),
@@ -91,33 +103,31 @@ unsafe extern "C" fn run(start: *mut c_void) {
     let (threads, faults) = unsafe { (&*start.threads, &*start.faults) };
     PAGER.store(sys::getpid(), Relaxed);
     // SAFETY: as above, and the program waits.
-    let settled = settle(faults, start).and_then(|program| unsafe { threads.start_threads(faults) }.map(|()| program));
+    let settled = settle(faults, start).and_then(|socket| unsafe { threads.start_threads(faults) }.map(|()| socket));
     match settled {
         Ok(_) => rights::only_work(PROGRAM.load(Relaxed)),
         // Memory that is no longer watched is the program's alone.
-        Err(_) => _ = sys::close_range(0..RawFd::MAX),
+        Err(_) => _ = sys::close_range(0..start.lives).and_then(|()| sys::close_range(start.lives + 1..RawFd::MAX)),
     }
+    let lives = start.lives;
     start.ready.store(settled.as_ref().map_or_else(|error| error.raw_os_error() as u32, |_| READY), Release);
     sys::futex_wake(&start.ready, 1);
     match settled {
-        Ok(program) => watch(faults.work.log(), &program, start.socket),
-        // The program says why. It ends, or does not page.
-        Err(_) => loop {
-            if sys::parent() != PROGRAM.load(Relaxed) {
-                sys::exit_group(0);
-            }
-            sys::sleep_us(1_000_000);
-        },
+        Ok(socket) => watch(faults.work.log(), socket),
+        // The program says why, and closes its end of the pipe. It ends, or does not page.
+        Err(_) => {
+            let _ = sys::await_events([lives, -1], true);
+            sys::exit_group(0);
+        }
     }
 }
 
-/// Leaves all that is the program's. Returns the program's pidfd.
-fn settle(faults: &Faults, start: &Start) -> Sys<OwnedFd> {
+/// Leaves all that is the program's. Returns the socket.
+fn settle(faults: &Faults, start: &Start) -> Sys<RawFd> {
     let _ = rustix::thread::set_name(NAME);
     crate::sys::descriptors::allow_all();
-    let program = sys::pidfd(PROGRAM.load(Relaxed))?;
     faults.memory().take_pidfd(&sys::pidfd(sys::getpid())?)?;
-    let mut open: Vec<RawFd> = own_descriptors::all().chain([program.as_raw_fd(), start.socket]).collect();
+    let mut open: Vec<RawFd> = own_descriptors::all().chain([start.lives, start.socket]).collect();
     open.sort_unstable();
     let mut from = 0;
     for descriptor in open {
@@ -126,44 +136,20 @@ fn settle(faults: &Faults, start: &Start) -> Sys<OwnedFd> {
     }
     sys::close_range(from..RawFd::MAX)?;
     // A filter of the program's may refuse this.
-    sys::await_events([program.as_raw_fd(), start.socket], false)?;
+    sys::await_events([start.socket, -1], false)?;
     sys::leave_group_and_folder();
     sys::pids::open_status();
     rights::drop_all()?;
-    Ok(program)
+    Ok(start.socket)
 }
 
-fn watch(log: &Log, program: &OwnedFd, socket: RawFd) -> ! {
+fn watch(log: &Log, socket: RawFd) -> ! {
     loop {
-        let [ended, events] = sys::await_events([program.as_raw_fd(), socket], true).unwrap_or_default();
+        let [events, _] = sys::await_events([socket, -1], true).unwrap_or_default();
         match if events & libc::POLLIN != 0 { sys::receive(socket) } else { Err(Errno::AGAIN) } {
             Ok((epoch, alive)) => log.follow(epoch, alive),
-            Err(_) if ended | events & libc::POLLHUP != 0 => sys::exit_group(0),
+            Err(_) if events & libc::POLLHUP != 0 => sys::exit_group(0),
             Err(_) => {}
-        }
-    }
-}
-
-/// The pager process of a program that has executed another one ends at once. An emulator's pager process, as the
-/// emulated program finds it, lives on.
-const REAPING_MS: u32 = 1000;
-
-/// In a program that was executed by one with a pager process: reaps that process, which is a child of this program
-/// now.
-pub fn reap_old() {
-    let mut text = [0u8; 4096];
-    let len = sys::read_file(c"/proc/thread-self/children", &mut text);
-    for child in std::str::from_utf8(&text[..len]).unwrap_or_default().split_ascii_whitespace() {
-        let mut name = [0u8; 16];
-        let path = std::ffi::CString::new(format!("/proc/{child}/comm")).unwrap_or_default();
-        let len = sys::read_file(&path, &mut name);
-        if let (true, Ok(child)) = (name[..len].strip_suffix(b"\n") == Some(NAME.to_bytes()), child.parse()) {
-            for _ in 0..REAPING_MS {
-                if sys::reap(child) {
-                    break;
-                }
-                sys::sleep_us(1000);
-            }
         }
     }
 }
