@@ -28,7 +28,6 @@ pub mod child;
 mod common;
 pub mod compare;
 pub mod compared;
-pub mod configured;
 pub mod counts;
 mod curve;
 mod disk;

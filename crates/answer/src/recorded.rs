@@ -123,16 +123,4 @@ impl Recorded {
         notes.push("Pages that are loaded for reading and then written with the same bytes count as clean".into());
         notes
     }
-
-    /// The advised settings, as `coldframe run -c` reads them; `None`: no size is advised.
-    pub fn config(&self) -> Option<String> {
-        let ram = self.common.ram_bytes.filter(|_| self.common.by != Some(By::Plain))?;
-        let (kib, policy, read_ahead) = (ram / 1024, &self.policy, self.read_ahead);
-        Some(format!(
-            "# Advised by coldframe {} for {}.\nram = \"{kib}KiB\"\npolicy = \"{policy}\"\nhandler = \"parallel\"\n\n[machine]\n\
-             read_ahead = {read_ahead}\n",
-            self.common.version,
-            self.common.command.as_deref().unwrap_or(&self.common.program).replace('\n', " "),
-        ))
-    }
 }

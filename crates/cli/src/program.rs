@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _, Command};
 use coldframe_answer::measure::{measure, Measured};
-use coldframe_answer::{watch, Answer, AnswerError, Limits, Recorded};
+use coldframe_answer::{watch, Answer, AnswerError, Limits};
 use coldframe_show::export::{self, Exported};
 use coldframe_show::group;
 use coldframe_show::html::{Html, Page};
@@ -98,7 +98,7 @@ fn running(args: &Args, process: &str, quiet: bool) -> Result<ExitCode, Failure>
     }
     let limits = Limits { time: Some(time), ..args.limits() };
     let answer = Answer::ReferencedBits(watch::process(process, &limits, &Terminal::new(quiet))?);
-    args.form.print(&answer, || words(&answer, None, None, ""))?;
+    args.form.print(&answer, || words(&answer, None, ""))?;
     Exported::here(&answer).write(&args.export, &Page::of(&answer))?;
     Ok(code(&answer))
 }
@@ -149,11 +149,9 @@ fn answered(args: &Args, folder: &Path, quiet: bool) -> Result<ExitCode, Failure
     args.form.keep_apart()?;
     let measured = measure(&args.program, folder, &args.limits(), &terminal)?;
     write(folder, &measured, &args.export)?;
-    let config = measured.answer.recorded().and_then(Recorded::config);
-    let config = config.map(|_| folder.join("config.toml").display().to_string());
     let remarks: String = measured.remarks.iter().map(|remark| paragraph(&format!("Note: {remark}."), 0)).collect();
     let (more, report) = (group::words(&measured.group) + &remarks, folder.join(REPORT));
-    let text = words(&measured.answer, config.as_deref(), (!quiet).then_some(report.as_path()), &more);
+    let text = words(&measured.answer, (!quiet).then_some(report.as_path()), &more);
     args.form.print(&measured.answer, || text)?;
     Ok(code(&measured.answer))
 }
@@ -161,9 +159,6 @@ fn answered(args: &Args, folder: &Path, quiet: bool) -> Result<ExitCode, Failure
 /// Writes the files to keep.
 fn write(folder: &Path, measured: &Measured, exports: &[PathBuf]) -> Result<(), Failure> {
     output::file(&folder.join("advice.json"), &output::json(&measured.answer))?;
-    if let Some(config) = measured.answer.recorded().and_then(Recorded::config) {
-        output::file(&folder.join("config.toml"), &config)?;
-    }
     let mut page = Page::of(&measured.answer);
     measured.heat.iter().for_each(|heat| page.add_map(heat.clone()));
     page.add_group(&measured.group);

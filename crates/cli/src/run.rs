@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use coldframe_answer::child::Signals;
-use coldframe_answer::configured::Configured;
 use coldframe_answer::pager::Pager;
 use coldframe_answer::run::{run as run_program, Order};
 use coldframe_live::{Options, READ_AHEAD, READ_AHEAD_MAX};
@@ -21,7 +20,6 @@ use coldframe_terminal::verb::Verb;
 Examples:
   coldframe run --ram 64MiB -- redis-server --save ''
   coldframe run --ram 256MiB --backing /mnt/flash --stats run.json -- python3 script.py
-  coldframe -- prog; coldframe run -c prog.coldframe/config.toml -- prog
   coldframe run --by kernel --swap zram --ram 64MiB -- ./static-program
 
 --ram is for what can leave: the program's heap and its large private anonymous mappings. Its code, stacks and files \
@@ -41,11 +39,8 @@ shells; 2 usage; 4 the program cannot be paged on this machine (see `coldframe d
 used.")]
 pub struct Args {
     /// RAM for the program's heap and anonymous mappings: a size.
-    #[arg(long, value_name = "SIZE", value_parser = ram_size, required_unless_present = "config")]
-    ram: Option<u64>,
-    /// Configuration file, as `coldframe -- PROGRAM` and `coldframe-lab advise` write it: RAM, policy, handler and read-ahead. Flags come first.
-    #[arg(short, value_name = "CONFIG.toml")]
-    config: Option<PathBuf>,
+    #[arg(long, value_name = "SIZE", value_parser = ram_size)]
+    ram: u64,
     /// Who pages: our pager, the kernel (a memory cgroup and its swap), or the first of them that can.
     #[arg(long, value_parser = ["auto", "pager", "kernel"], default_value = "auto")]
     by: String,
@@ -93,27 +88,16 @@ impl Args {
         given.into_iter().find_map(|(given, name)| given.then_some(name))
     }
 
-    fn options(&self) -> Result<Options, Failure> {
-        let configured = self.config.as_deref().map(Configured::read).transpose()?;
-        let file_read_ahead = configured.as_ref().map(Configured::read_ahead);
-        let configured = configured.unwrap_or_default();
-        let ram = match (self.ram, configured.ram) {
-            (Some(ram), _) => ram,
-            (None, Some(text)) => {
-                ram_size(&text).map_err(|e| Failure::usage(format!("the configuration's ram: {e}")))?
-            }
-            (None, None) => return Err(Failure::usage("--ram: the configuration says no RAM; give --ram SIZE")),
-        };
-        let mut options = Options::new(ram);
+    fn options(&self) -> Options {
         let backing = self.backing.folder();
-        options.backing = std::path::absolute(&backing).unwrap_or(backing);
-        options.backing_max = self.swap_size;
-        options.max_memory = self.max_memory;
-        options.read_ahead = self.read_ahead.or(file_read_ahead).unwrap_or(READ_AHEAD);
-        options.encrypt = self.encrypt;
-        options.policy = configured.policy;
-        options.handler = configured.handler.unwrap_or(options.handler);
-        Ok(options)
+        Options {
+            backing: std::path::absolute(&backing).unwrap_or(backing),
+            backing_max: self.swap_size,
+            max_memory: self.max_memory,
+            read_ahead: self.read_ahead.unwrap_or(READ_AHEAD),
+            encrypt: self.encrypt,
+            ..Options::new(self.ram)
+        }
     }
 }
 
@@ -125,7 +109,7 @@ impl Verb<Failure> for Args {
             swap: self.swap.as_deref(),
             pager_only: self.pager_only(),
             awake: !self.no_awake,
-            ..Order::new(&self.program.words, self.options()?, &signals)
+            ..Order::new(&self.program.words, self.options(), &signals)
         };
         let run = run_program(&order, &Terminal::new(quiet))?;
         if let Some(path) = &self.stats {

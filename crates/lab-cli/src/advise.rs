@@ -98,7 +98,7 @@ pub struct Args {
     /// Limit of work: trace rows times configurations. Above it, the search uses a shortened trace first.
     #[arg(long, value_name = "N")]
     work: Option<u64>,
-    /// Write the advised settings to this file, for `sim -c` and `run -c`.
+    /// Write the advised settings to this file, for `sim -c`.
     #[arg(short, value_name = "CONFIG.toml")]
     output: Option<PathBuf>,
     /// Write the answer to this file, too; its suffix says the form: json, csv, md, html or prom. May repeat.
@@ -139,6 +139,7 @@ impl Args {
             ("--prefetch", !self.prefetch.is_empty()),
             ("--set", !self.set.is_empty()),
             ("-c", self.config.is_some()),
+            ("-o", self.output.is_some()),
             ("--work", self.work.is_some()),
         ];
         given.into_iter().find_map(|(option, given)| given.then_some(option))
@@ -163,16 +164,10 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
 
 /// The answer for this machine.
 fn here(args: &Args) -> Result<ExitCode, Failure> {
-    let recorded = answer_here(args)?;
-    let config = recorded.config();
-    let answer = Answer::Recorder(recorded);
-    if let (Some(path), Some(config)) = (&args.output, &config) {
-        output::file(path, config)?;
-    }
+    let answer = Answer::Recorder(answer_here(args)?);
     let most = Failure::option("--max-ram", args.max_ram.as_deref(), quantity::bytes)?;
     let fits = answer.ram_bytes.is_some_and(|ram| most.is_none_or(|most| ram <= most.0));
-    let written = args.output.as_ref().filter(|_| config.is_some()).map(|path| path.display().to_string());
-    output::result(&args.format, &answer, || machine_answer::words(&answer, written.as_deref(), None, ""))?;
+    output::result(&args.format, &answer, || machine_answer::words(&answer, None, ""))?;
     Exported::here(&answer).write(&args.export, &Page::of(&answer))?;
     Ok(ExitCode::from(u8::from(!fits)))
 }

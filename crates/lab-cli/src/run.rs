@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use coldframe_answer::child::Signals;
-use coldframe_answer::configured::Configured;
 use coldframe_answer::pager::Pager;
 use coldframe_answer::program::default_backing;
 use coldframe_answer::run::{run as run_program, Order, Run};
@@ -28,7 +27,6 @@ Examples:
   coldframe-lab run --ram 8MiB --system lobi --collector cost-benefit --swap-size 64MiB --journal j -- sort file; coldframe-lab replay j
   coldframe-lab run --slow node:1 --ram 64MiB -- redis-server --save ''
   coldframe-lab run --ram 4MiB --device LOBI-NAND --swap-size 128MiB -- python3 script.py
-  coldframe-lab advise prog.parquet -o config.toml; coldframe-lab run -c config.toml -- prog
 
 It is `coldframe run --by pager` with the options of the five systems. --ram is for what can leave: the program's heap and its \
 large private anonymous mappings. Statistics are printed on stderr when the program has ended.
@@ -51,11 +49,8 @@ changed, so no page is mapped writable before its first write.
 Exit codes: as `coldframe run`.")]
 pub struct Args {
     /// RAM for the program's heap and anonymous mappings: a size.
-    #[arg(long, required_unless_present = "config")]
-    ram: Option<String>,
-    /// Configuration file, as `coldframe-lab advise -o` writes it: RAM, policy, handler and read-ahead. Flags come first.
-    #[arg(short, value_name = "CONFIG.toml")]
-    config: Option<PathBuf>,
+    #[arg(long)]
+    ram: String,
     /// Page replacement policy. Without `budget` and `valid`, pa-clock and fifo-sc adapt to the device.
     #[arg(long)]
     policy: Option<String>,
@@ -171,19 +166,14 @@ fn options(args: &Args) -> Result<Options, Failure> {
     let bytes = |option: &str, text: &str| {
         quantity::bytes(text).map(|b| b.0).map_err(|e| Failure::usage(format!("{option}: {e}")))
     };
-    let configured = args.config.as_deref().map(Configured::read).transpose()?.unwrap_or_default();
-    let file_read_ahead = args.config.as_ref().map(|_| configured.read_ahead());
-    let Some(ram_text) = args.ram.clone().or(configured.ram) else {
-        return Err(Failure::usage("--ram: the configuration says no RAM; give --ram SIZE"));
-    };
     let (read_ahead, block) = match args.read_ahead.as_deref() {
-        None => (file_read_ahead.unwrap_or(READ_AHEAD), 0),
+        None => (READ_AHEAD, 0),
         Some(text) => read_ahead(text)?,
     };
-    let ram = bytes("--ram", &ram_text)?;
+    let ram = bytes("--ram", &args.ram)?;
     if ram < (FRAMES_MIN * PAGE) as u64 {
         let least = FRAMES_MIN * PAGE / 1024;
-        return Err(Failure::usage(format!("--ram: {ram_text} is too little; give at least {least}KiB")));
+        return Err(Failure::usage(format!("--ram: {} is too little; give at least {least}KiB", args.ram)));
     }
     let batches = 1..=32.min((ram / PAGE as u64 / 2) as u32);
     if args.evict_batch.is_some_and(|batch| !batches.contains(&batch)) {
@@ -196,8 +186,8 @@ fn options(args: &Args) -> Result<Options, Failure> {
     let inject = args.inject.as_deref().map(serde_json::from_str::<Inject>).transpose();
     let usual = Options::new(ram);
     Ok(Options {
-        policy: args.policy.clone().or(configured.policy),
-        handler: args.handler.clone().or(configured.handler).unwrap_or_else(|| "parallel".into()),
+        policy: args.policy.clone(),
+        handler: args.handler.clone().unwrap_or_else(|| "parallel".into()),
         backing: std::path::absolute(&backing).unwrap_or(backing),
         slow: args.slow.clone().map(slow_place),
         backing_max: args

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use coldframe_toolbox::command::{command, error, json, run, shipped, Folder};
+use coldframe_toolbox::command::{command, json, shipped, Folder};
 use coldframe_toolbox::{browse, program, skip};
 use serde_json::Value;
 
@@ -104,10 +104,9 @@ fn one_command_records_advises_and_reports() {
     let advice: Value = serde_json::from_str(&at("advice.json")).unwrap();
     assert_eq!((advice["device"].as_str(), advice["program"].as_str()), (Some("here"), Some("sort")));
     assert!(advice["curve"].as_array().is_some_and(|curve| curve.len() >= 5), "{advice}");
-    // `run` accepts the recommended configuration.
-    let config = at("config.toml");
-    assert!(config.contains(&format!("ram = \"{}KiB\"", advice["ram_bytes"].as_u64().unwrap() / 1024)), "{config}");
-    let (code, message, errors) = run("-q run -c sort.coldframe/config.toml -- sort numbers");
+    // `run` takes the recommended size.
+    let ram = advice["ram_bytes"].as_u64().unwrap() / 1024;
+    let (code, message, errors) = run(&format!("-q run --ram {ram}KiB -- sort numbers"));
     assert_eq!((code, message.lines().count()), (Some(0), 100_000), "{errors}");
     let (code, message, _) = run("advise sort.coldframe/trace.parquet --program-time 1s --min-life 5y");
     assert_eq!((code, message.as_str()), (Some(2), ""), "a life is for a board");
@@ -142,21 +141,4 @@ fn the_demo_runs_to_its_end_and_says_what_it_cannot_do() {
         message.lines().any(|line| line.starts_with("$ coldframe run --by kernel ") && line.contains("KiB --")),
         "{message}"
     );
-}
-
-#[test]
-fn a_configuration_that_a_live_run_cannot_have_is_refused_by_its_field() {
-    let folder = Folder::new();
-    for (text, code, message) in [
-        ("ram = \"50%\"", 2, "give --ram SIZE"),
-        ("page = \"1KiB\"\nframes = 9", 2, "page is 1KiB"),
-        ("policy = \"clock\"", 2, "says no RAM"),
-        ("polcy = \"clock\"", 2, "polcy"),
-    ] {
-        let output = run(&format!("run -c {} -- true", folder.write("config.toml", text)));
-        let errors = error(&output);
-        assert_eq!(output.status.code(), Some(code), "{text}: {errors}");
-        assert!(errors.contains(message), "{text}: {errors}");
-    }
-    assert_eq!(run("run -c /nowhere.toml -- true").status.code(), Some(5));
 }

@@ -107,7 +107,7 @@ impl Exported {
 
     /// The answer for this machine.
     pub fn here(answer: &Answer) -> Exported {
-        let words = machine_answer::words(answer, None, None, "");
+        let words = machine_answer::words(answer, None, "");
         let seconds = answer.program_seconds;
         Exported { seconds, ..Exported::of(&answer.program, words, &CURVE, &answer.curve, answer) }
     }

@@ -17,13 +17,12 @@ const LINES: usize = 18;
 /// Lines for the command.
 const COMMAND: usize = 2;
 
-/// The whole answer. `config`: the file with the advised settings, `report`: the page, if there are any; `more`: lines
-/// between the answer and its commands. If other lines are long, the table has fewer sizes; then what the
+/// The whole answer. `report`: the page, if there is one; `more`: lines between the answer and its commands. If other lines are long, the table has fewer sizes; then what the
 /// answer rests on, and how long memory rests are left out: the page has them.
-pub fn words(answer: &Answer, config: Option<&str>, report: Option<&Path>, more: &str) -> String {
+pub fn words(answer: &Answer, report: Option<&Path>, more: &str) -> String {
     let forms = (0..=SPARE).rev().flat_map(|spare| (ROWS_MIN..=ROWS).rev().map(move |rows| (rows, spare)));
     let forms = forms.chain((2..ROWS_MIN).rev().map(|rows| (rows, 0)));
-    let (mut text, commands) = (String::new(), commands(answer, config, report));
+    let (mut text, commands) = (String::new(), commands(answer, report));
     for (rows, spare) in forms {
         text = with(answer, rows, spare);
         if text.lines().count() + commands.lines().count() <= LINES {
@@ -392,10 +391,9 @@ fn pager_options(answer: &Answer, ram: u64) -> String {
 }
 
 /// The commands to paste: a run with the advised RAM, and the page.
-fn commands(answer: &Answer, config: Option<&str>, report: Option<&Path>) -> String {
+fn commands(answer: &Answer, report: Option<&Path>) -> String {
     let mut out = String::new();
     if let Some(how) = how_to_run(answer) {
-        let how = config.filter(|_| !how.contains(" --by ")).map_or(how, |path| format!("-c {path}"));
         let (sudo, user) = as_root(&how);
         let how = format!("{sudo}coldframe run {how} -- {user}");
         let of = |program: &str| command(format!("{how}{program}").split_whitespace(), 0, 2) + "\n";

@@ -246,19 +246,13 @@ fn the_answer_has_its_keys_in_order_and_fits_a_terminal() {
     assert!(least.seconds > 1.2 * result.curve[0].seconds, "{least:?}");
     let again: Answer = serde_json::from_value(json).unwrap();
     assert_eq!(again, result);
-    let text =
-        words(&result, Some("python3.coldframe/config.toml"), Some(Path::new("python3.coldframe/report.html")), "");
+    let text = words(&result, Some(Path::new("python3.coldframe/report.html")), "");
     assert!(text.lines().count() <= 18, "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let sizes = [result.managed_bytes + (11 << 20), result.managed_bytes].map(human_size);
     let needs = format!("python3 takes about 2.00 s and needs {}: {} of heap, 11 MiB not paged", sizes[0], sizes[1]);
     assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").starts_with(&needs), "{text}");
-    assert!(
-        text.contains("Recommended: --ram ") && text.contains("coldframe run -c python3.coldframe/config.toml"),
-        "{text}"
-    );
-    let config = result.recorded().unwrap().config().unwrap();
-    assert!(config.contains(&format!("ram = \"{}KiB\"", result.ram_bytes.unwrap() / 1024)), "{config}");
+    assert!(text.contains("Recommended: --ram ") && text.contains("coldframe run --ram "), "{text}");
 }
 
 #[test]
@@ -309,7 +303,7 @@ fn the_kernels_zram_has_a_sentence_with_its_command_and_the_text_fits() {
     let folder = tempfile::tempdir().unwrap();
     let loops = || (0..20u64).flat_map(|_| (0..4000).map(|page| touch(page * 7919 % 4000, Kind::Write)));
     let result = answer(&write(folder.path(), provenance(facts(1.0)), loops()), &question()).unwrap();
-    let text = words(&result, None, None, "");
+    let text = words(&result, None, "");
     let one = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(one.contains("By the kernel, with swap on zram (--by kernel --swap zram): --ram "), "{text}");
     let fits = |text: &str| text.lines().count() <= 18 && text.lines().all(|line| line.chars().count() <= 80);
@@ -323,13 +317,10 @@ fn the_kernels_zram_has_a_sentence_with_its_command_and_the_text_fits() {
         ..Common::clone(&result)
     };
     let longest = Answer::Recorder(Recorded { common, ..result.recorded().unwrap().clone() });
-    let text = words(&longest, Some("program.coldframe/config.toml"), Some(Path::new("p/report.html")), "");
+    let text = words(&longest, Some(Path::new("p/report.html")), "");
     assert!(fits(&text) && text.contains("--swap zram"), "{text}");
     let last: Vec<&str> = text.lines().rev().take(2).collect();
-    assert!(
-        last[0] == "xdg-open p/report.html" && last[1].contains("`coldframe run -c program.coldframe/config.toml --`"),
-        "{text}"
-    );
+    assert!(last[0] == "xdg-open p/report.html" && last[1].contains("put `coldframe run --ram "), "{text}");
 }
 
 #[test]
