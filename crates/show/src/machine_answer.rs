@@ -17,8 +17,9 @@ const LINES: usize = 18;
 /// Lines for the command.
 const COMMAND: usize = 2;
 
-/// The whole answer. `report`: the page, if there is one; `more`: lines between the answer and its commands. If other lines are long, the table has fewer sizes; then what the
-/// answer rests on, and how long memory rests are left out: the page has them.
+/// The whole answer. `report`: the page, if there is one; `more`: lines between the answer and its commands. If other
+/// lines are long, the table has fewer sizes; then what the answer rests on, and how long memory rests are left out: the
+/// page has them.
 pub fn words(answer: &Answer, report: Option<&Path>, more: &str) -> String {
     let forms = (0..=SPARE).rev().flat_map(|spare| (ROWS_MIN..=ROWS).rev().map(move |rows| (rows, spare)));
     let forms = forms.chain((2..ROWS_MIN).rev().map(|rows| (rows, 0)));
