@@ -6,7 +6,7 @@ use crate::html::chart::{charts, Chart, Line, Mark, Point};
 use crate::html::words::{count, folded, list, note, table, Row, Unit};
 use crate::machine_answer::{as_root, how_to_run, range};
 use crate::plot::escape;
-use coldframe_answer::{Answer, By, Known, Measured, Point as Size, Recorded};
+use coldframe_answer::{Answer, By, Known, Measured, Point as Size};
 
 use crate::limits::limits;
 
@@ -33,8 +33,9 @@ fn origin(answer: &Answer) -> String {
 
 /// What the fold holds: the source of the numbers, and the configuration.
 pub fn provenance(answer: &Answer) -> Vec<String> {
-    let config = answer.recorded().and_then(Recorded::config);
-    [origin(answer), answer.measured.clone()].into_iter().chain(config).filter(|text| !text.is_empty()).collect()
+    let pager =
+        answer.recorded().map(|of| format!("our pager: policy {}, read-ahead {} pages", of.policy, of.read_ahead));
+    [origin(answer), answer.measured.clone()].into_iter().chain(pager).filter(|text| !text.is_empty()).collect()
 }
 
 /// The basis of the answer.
