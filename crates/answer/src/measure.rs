@@ -182,11 +182,11 @@ fn less_ram(trials: &mut Trials, answer: &mut Answer, folder: &Path) {
     if let (Some(ram), Some(way)) = (answer.given_ram_bytes, if ours { Some(pager) } else { kernel }) {
         trials.at(way, ram, 2.0);
     }
-    // Something is left for the same size once more, for the kernel, and for all of its RAM.
+    // Something is left for the same size once more, and for the kernel.
     let by_pager = ours.then(|| trials.search(pager, start, top, if kernel.is_some() { 2.0 } else { 1.0 })).flatten();
     let by_kernel = kernel.and_then(|way| match by_pager {
         Some(ram) => trials.at(way, ram, 0.0).and_then(|good| good.then_some(ram)),
-        None => trials.search(way, start, top, 1.0).or_else(|| trials.at(way, top, 0.0)?.then_some(top)),
+        None => trials.search(way, start, top, 1.0),
     });
     if !ours && kernel.is_none() {
         return;

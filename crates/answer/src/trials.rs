@@ -235,8 +235,10 @@ impl<'a> Trials<'a> {
     /// `keep`: how many runs of the program's length are left for later.
     pub fn search(&mut self, way: Way, start: u64, top: u64, keep: f64) -> Option<u64> {
         let mut search = Search::new(start, top);
-        for _ in 0..SIZES {
+        for size in 0..SIZES {
             let Some(ram) = search.next() else { break };
+            // One size is measured, whatever else has no time then.
+            let keep = if size == 0 { 0.0 } else { keep };
             let Some(good) = self.at(way, ram, keep) else {
                 let why = match (self.bench.signals.came(), self.left().as_secs_f64() < (1.0 + keep) * self.limit) {
                     (true, _) => "a signal came",
@@ -395,17 +397,17 @@ impl Search {
     /// The next size; `None`: it is found, or there is none.
     fn next(&self) -> Option<u64> {
         let least = FRAMES_MIN as u64 * PAGE;
+        let close = |good: u64, bad: u64| (good - bad) as f64 <= CLOSE * good as f64;
         let next = match (self.bad, self.good) {
             (None, None) => self.start,
-            (Some(bad), None) if bad >= self.top => return None,
-            // First all of its RAM: if that is too slow, no size is good.
-            (Some(_), None) => self.top,
+            // All of its RAM needs no run: that is what is recommended if no smaller size is good.
+            (Some(bad), None) if bad >= self.top || close(self.top, bad) => return None,
+            (Some(bad), None) => ((bad as f64) * (self.top as f64)).sqrt() as u64,
             (None, Some(good)) => (good as f64 * LESS) as u64,
             (Some(bad), Some(good)) => ((bad as f64) * (good as f64)).sqrt() as u64,
         };
         let next = round(next as f64).max(least);
         let open = self.good.is_none_or(|good| next < good) && self.bad.is_none_or(|bad| next > bad);
-        let close = |good: u64, bad: u64| (good - bad) as f64 <= CLOSE * good as f64;
         let found = self.good.zip(self.bad).is_some_and(|(good, bad)| good <= bad || close(good, bad));
         (open && !found).then_some(next)
     }
@@ -432,13 +434,14 @@ mod tests {
     #[test]
     fn the_search_begins_at_the_curves_size_and_ends_near_the_smallest_good_one() {
         assert_eq!(searched(40, 100, 39), (vec![40, 28, 33, 36, 38], Some(40)));
-        assert_eq!(searched(40, 100, 70), (vec![40, 100, 63, 79, 71], Some(71)));
+        assert_eq!(searched(40, 100, 70), (vec![40, 63, 79, 71, 67], Some(71)));
         assert_eq!(searched(40, 100, 10).0, [40, 28, 19, 13, 9]);
     }
 
     #[test]
-    fn if_all_ram_is_too_little_no_further_size_is_run() {
-        assert_eq!(searched(40, 100, 200), (vec![40, 100], None));
+    fn all_ram_is_never_run() {
+        assert_eq!(searched(40, 100, 200), (vec![40, 63, 79, 89, 94], None));
+        assert_eq!(searched(95, 100, 200), (vec![95], None));
     }
 
     #[test]

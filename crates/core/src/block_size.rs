@@ -1,5 +1,7 @@
 //! How many pages a block of first touches has (`fault/first_touch.rs`). The size follows the touches: it grows while blocks next to
-//! each other are touched, and shrinks when touches are far from each other, or when most neighbours leave as they came.
+//! each other are touched, and shrinks when touches are far from each other, or when most neighbours leave as they came. After that
+//! it grows again only if many more blocks next to each other are touched, or neighbours stay: as memory fills up, a random touch
+//! is next to memory in use, too.
 
 use core::ops::Range;
 
@@ -15,13 +17,20 @@ const PART: usize = 16;
 /// open, after which it is halved.
 const STREAK: i32 = 4;
 const SCATTERED: i32 = 16;
+/// Faults in a row next to memory in use, after which a size that was judged too large is tried again.
+const TRIED_AGAIN: u32 = 64;
 /// Neighbours after which the size is judged.
 const JUDGED: u32 = 64;
+
 /// The size of the next block, and what it follows from.
 #[derive(Debug)]
 pub(crate) struct Blocks {
     pub(crate) size: u32,
     most: u32,
+    /// The largest size for now.
+    bound: u32,
+    /// Faults in a row next to memory in use since the bound was changed.
+    row: u32,
     /// Faults in a row next to memory in use; negative: in the open.
     streak: i32,
     /// Neighbours that were looked at since the size was judged last, and those of them that had been written to.
@@ -33,7 +42,7 @@ impl Blocks {
     pub(crate) fn new(frames: usize) -> Blocks {
         let most = (frames / PART).clamp(1, MOST as usize) as u32;
         let most = if most.is_power_of_two() { most } else { most.next_power_of_two() / 2 };
-        Blocks { size: most.min(FIRST), most, streak: 0, looked: 0, filled: 0 }
+        Blocks { size: most.min(FIRST), most, bound: most, row: 0, streak: 0, looked: 0, filled: 0 }
     }
 
     /// The block of a page.
@@ -47,6 +56,10 @@ impl Blocks {
         let block = self.around(page);
         let in_use = |page: u32| pages.find(PageId(page)).is_some_and(|state| state != PageState::Untouched);
         let next_to = block.start.checked_sub(1).is_some_and(in_use) || in_use(block.end);
+        self.row = if next_to { self.row + 1 } else { 0 };
+        if self.row == TRIED_AGAIN {
+            self.bind(2 * self.bound);
+        }
         self.streak = if next_to { self.streak.max(0) + 1 } else { self.streak.min(0) - 1 };
         match self.streak {
             STREAK => self.resize(2 * self.size),
@@ -56,7 +69,11 @@ impl Blocks {
     }
 
     fn resize(&mut self, size: u32) {
-        (self.size, self.streak) = (size.clamp(1, self.most), 0);
+        (self.size, self.streak) = (size.clamp(1, self.bound), 0);
+    }
+
+    fn bind(&mut self, bound: u32) {
+        (self.bound, self.row) = (bound.clamp(1, self.most), 0);
     }
 
     pub(crate) fn look(&mut self, filled: bool) {
@@ -64,7 +81,10 @@ impl Blocks {
         self.filled += u32::from(filled);
         if self.looked == JUDGED {
             if 2 * self.filled < JUDGED {
-                self.resize(self.size / 2);
+                self.bind(self.size / 2);
+                self.resize(self.bound);
+            } else {
+                self.bind(2 * self.bound);
             }
             (self.looked, self.filled) = (0, 0);
         }
@@ -92,6 +112,21 @@ mod tests {
         assert_eq!(blocks.around(PageId(100)), 96..112);
         (0..SCATTERED as u32 * 4).for_each(|i| blocks.fault(PageId(2000 + 32 * i), &pages));
         assert_eq!(blocks.around(PageId(100)), 100..101);
+    }
+
+    #[test]
+    fn a_size_that_was_too_large_is_tried_again_after_many_faults_next_to_memory_in_use() {
+        let (mut blocks, mut pages) = (Blocks::new(4096), PageStates::new(4096));
+        (0..4096).for_each(|page| pages.set(PageId(page), PageState::Resident(FrameId(0))));
+        (0..JUDGED).for_each(|_| blocks.look(false));
+        assert_eq!(blocks.size, 8);
+        (1..TRIED_AGAIN).for_each(|page| blocks.fault(PageId(page), &pages));
+        assert_eq!(blocks.size, 8);
+        (0..2 * STREAK as u32).for_each(|page| blocks.fault(PageId(page + 64), &pages));
+        assert_eq!(blocks.size, 16);
+        (0..JUDGED).for_each(|_| blocks.look(true));
+        (0..STREAK as u32).for_each(|page| blocks.fault(PageId(page + 64), &pages));
+        assert_eq!(blocks.size, 32);
     }
 
     #[test]
