@@ -10,7 +10,6 @@ use crate::curve::Curve;
 use crate::memory_use::MemoryUse;
 use crate::rows::Rows;
 use crate::swap::{with_swap, SwapAnswer};
-use crate::trials::By;
 use crate::Question;
 
 /// The run time of a recorded program by RAM on this machine.

@@ -126,11 +126,11 @@ fn sure(advice: &Advice) -> String {
         &format!("  searched: {kinds} kinds of configuration, {} runs in full", human_count(s.configurations as u64));
     match (&s.short, s.rounds.is_empty()) {
         (Some(short), _) => {
-            let left = human_count(short.families as u64);
-            let left = human_count(short.references);
+            let families = human_count(short.families as u64);
+            let part = human_count(short.references);
             out += &format!(
-                "; all kinds were tried on {left} of {references} references, of each page the first and the last in a window of {WINDOW}; only \
-                 the {left} that need the least there went through the whole trace, and every number here is from that\n"
+                "; all kinds were tried on {part} of {references} references, of each page the first and the last in a window of {WINDOW}; only \
+                 the {families} that need the least there went through the whole trace, and every number here is from that\n"
             );
         }
         (None, true) => out += ", all kinds at all sizes\n",
