@@ -205,7 +205,8 @@ fn what_cannot_be_run_is_explained() {
 
 /// `coldframe top` finds the run by the process that was started, and prints Prometheus's format.
 fn top_shows(run: u32) {
-    let pid = String::from_utf8(Command::new("pgrep").args(["-P", &run.to_string()]).output().unwrap().stdout).unwrap();
+    let pid = String::from_utf8(Command::new("pgrep").args(["-P", &run.to_string(), "redis"]).output().unwrap().stdout)
+        .unwrap();
     let mut top = Command::new(env!("CARGO_BIN_EXE_coldframe"));
     top.args(["top", pid.trim(), "--once", "--format", "prometheus"]);
     let output = finish(top);

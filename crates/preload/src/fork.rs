@@ -184,7 +184,7 @@ unsafe extern "C" fn child() {
     }
     AGAIN.store(0, Relaxed);
     stacks::free_all();
-    gate::start(); // before a pager process shares the memory
+    gate::start(threads::keep_robust_list); // before a pager process shares the memory
     stacks::run(|| pager().fork_child());
     gate::open_in_child();
     done();

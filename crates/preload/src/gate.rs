@@ -16,9 +16,10 @@ use std::arch::{asm, global_asm};
 use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::atomic::{compiler_fence, fence, AtomicBool, AtomicPtr, AtomicU32, Ordering::*};
+use std::sync::OnceLock;
 
 use crate::say::say;
-use crate::{sys, threads};
+use crate::sys;
 
 /// The place of a thread. It is never freed; a later thread uses it again.
 #[repr(align(64))]
@@ -79,8 +80,13 @@ fn membarrier(command: usize) -> bool {
     unsafe { sys::call(libc::SYS_membarrier, [command, 0, 0, 0, 0, 0]) == 0 }
 }
 
-/// Call this before the first entry and before a pager process starts; again in a forked child.
-pub fn start() {
+/// What a thread that was inside does at its end.
+static LAST: OnceLock<fn()> = OnceLock::new();
+
+/// Call this before the first entry and before a pager process starts; again in a forked child. `last`: what each
+/// thread that was inside does at its end.
+pub fn start(last: fn()) {
+    let _ = LAST.set(last);
     STRONG.store(!membarrier(MEMBARRIER_REGISTER_PRIVATE_EXPEDITED), SeqCst);
     if KEY.load(Relaxed) == 0 {
         let mut key = 0;
@@ -121,7 +127,7 @@ fn register() -> &'static Slot {
 }
 
 unsafe extern "C" fn leave(slot: *mut c_void) {
-    threads::keep_robust_list();
+    LAST.get().inspect(|last| last());
     // SAFETY: this thread's own variable, and the slot that `register` gave with it.
     unsafe {
         *own() = std::ptr::null();
@@ -205,7 +211,7 @@ mod tests {
     fn a_handler_that_interrupts_a_thread_which_has_only_knocked_waits_too() {
         let _alone = ALONE.lock();
         static OPENED: AtomicBool = AtomicBool::new(false);
-        start();
+        start(|| ());
         drop(enter());
         // SAFETY: this thread's own variable; `enter` has given it a slot.
         let slot = unsafe { (*own()).as_ref() }.unwrap();
@@ -229,7 +235,7 @@ mod tests {
         static WITHIN: AtomicU32 = AtomicU32::new(0);
         static ENTRIES: AtomicU32 = AtomicU32::new(0);
         static STOP: AtomicBool = AtomicBool::new(false);
-        start();
+        start(|| ());
         std::thread::scope(|scope| {
             for slow in [false, false, true] {
                 scope.spawn(move || {

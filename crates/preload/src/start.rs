@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_int, CStr};
 use coldframe_live::Options;
 
 use crate::say::{fail, say};
-use crate::{caller, deepbind, files, fork, gate, heap, malloc, memory, next, received, stacks, unmanaged};
+use crate::{caller, deepbind, files, fork, gate, heap, malloc, memory, next, received, stacks, threads, unmanaged};
 
 /// The result of `Options::encode`, from `coldframe run`.
 const OPTIONS: &[u8] = b"COLDFRAME_OPTIONS";
@@ -47,7 +47,7 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
     }
     let (later, direct) = (coldframe_live::is_later(&options), received::inherited());
     // Before a pager process shares the memory: afterwards the kernel would wait for a grace period, some 10 ms.
-    gate::start();
+    gate::start(threads::keep_robust_list);
     match memory::start(options, direct) {
         Ok(()) => {}
         // The program that started this one cannot know that a pager needs more rights than the program itself.

@@ -126,7 +126,6 @@ unsafe extern "C" fn run(start: *mut c_void) {
 fn settle(faults: &Faults, start: &Start) -> Sys<RawFd> {
     let _ = rustix::thread::set_name(NAME);
     crate::sys::descriptors::allow_all();
-    faults.memory().take_pidfd(&sys::pidfd(sys::getpid())?)?;
     let mut open: Vec<RawFd> = own_descriptors::all().chain([start.lives, start.socket]).collect();
     open.sort_unstable();
     let mut from = 0;
@@ -135,6 +134,8 @@ fn settle(faults: &Faults, start: &Start) -> Sys<RawFd> {
         from = descriptor + 1;
     }
     sys::close_range(from..RawFd::MAX)?;
+    // Now there are free descriptors, even if the program has hardly any.
+    faults.memory().take_pidfd(&sys::pidfd(sys::getpid())?)?;
     // A filter of the program's may refuse this.
     sys::await_events([start.socket, -1], false)?;
     sys::leave_group_and_folder();
