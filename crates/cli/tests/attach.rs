@@ -293,14 +293,18 @@ fn what_cannot_be_watched_is_reported_in_one_sentence() {
     // By its name, which the kernel cuts.
     let nap = folder.path().join("coldframe-naps-here");
     std::fs::copy("/bin/sleep", &nap).unwrap();
-    let _one = Running::start(Command::new(&nap).arg("60"));
+    let napping = || {
+        let running = Running::start(Command::new(&nap).arg("60"));
+        // A name changes at the end of exec.
+        while !std::fs::read_to_string(format!("/proc/{}/comm", running.id())).unwrap().starts_with("coldframe-naps") {
+            std::thread::yield_now();
+        }
+        running
+    };
+    let _one = napping();
     let name = nap.file_name().unwrap().to_str().unwrap();
     refused(answer_about(folder.path(), &[name, "--for", "200ms"]), 0, "nothing to save");
-    let other = Running::start(Command::new(&nap).arg("60"));
-    // A name changes at the end of exec.
-    while !std::fs::read_to_string(format!("/proc/{}/comm", other.id())).unwrap().starts_with("coldframe-naps") {
-        std::thread::yield_now();
-    }
+    let _other = napping();
     refused(answer_about(folder.path(), &[name]), 2, "several processes are named coldframe-naps-here");
     refused(answer_about(folder.path(), &["coldframe-none"]), 2, "no process is named coldframe-none");
     if rustix::process::geteuid().is_root() {
