@@ -59,10 +59,8 @@ def main():
     for i, (policy, handler) in enumerate(ROWS):
         middle = {name: statistics.median(each[i][name] for each in found) for name in found[0][i]}
         beside = statistics.median(each[i]["seconds"] / each[0]["seconds"] for each in found)
-        numbers = "{faults:6.0f} {p50:6.0f} {p99:6.0f} {p999:7.0f} {max:8.0f}".format(**middle)
-        # What the sequential handler does comes before the load.
-        hidden = "-" if handler == "sequential" else f"{middle['hidden']:.0f} %"
-        print(f"{policy:11} {handler:10} {numbers} {hidden:>6} {beside:5.2f}")
+        numbers = "{faults:6.0f} {p50:6.0f} {p99:6.0f} {p999:7.0f} {max:8.0f} {hidden:4.0f} %".format(**middle)
+        print(f"{policy:11} {handler:10} {numbers} {beside:5.2f}")
 
 
 main()

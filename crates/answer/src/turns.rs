@@ -145,11 +145,12 @@ pub fn turns(order: &Order, listener: &dyn Listener) -> Result<Turns, AnswerErro
             end = TurnsEnd::Signal;
             break;
         }
-        if queue.front().is_some_and(|next| !next.parked.is_alive()) {
-            // The next turn is of the one behind it.
+        while queue.front().is_some_and(|next| !next.parked.is_alive()) {
             ended.extend(queue.pop_front().map(Member::ended));
+        }
+        if queue.is_empty() && over != Over::Ended {
             queue.push_front(runs);
-            continue;
+            break;
         }
         queue.iter_mut().for_each(Member::push_out);
         let halted = over != Over::Ended && runs.halts()?;
