@@ -4,10 +4,12 @@
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use coldframe_kernel::{SwapKind, Tree};
 use coldframe_live::Options;
+use coldframe_proc::Process;
 
 use crate::child::{below_since, Care, Child, Signals, Why};
 use crate::error::AnswerError;
@@ -18,6 +20,9 @@ use crate::program::plain;
 use crate::run::{run, Run};
 use crate::run_kernel::ready_here;
 use crate::streams::{Output, Streams};
+
+/// The time between two looks at the RAM of a program that runs alone: one takes 20 us.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// A program, and what all of its runs share.
 pub struct Bench<'a> {
@@ -46,6 +51,8 @@ pub struct Ran {
     pub output: Option<Output>,
     /// Pages that came back from the device.
     pub page_reads: u64,
+    /// The most RAM that its first process has had at a time; 0: not known.
+    pub peak_bytes: u64,
 }
 
 /// Who pages a run, and with which swap.
@@ -69,9 +76,11 @@ impl Bench<'_> {
         let deadline = limit.and_then(|limit| began.checked_add(limit));
         let others = below_since();
         let child = Child::start(command, &self.program[0])?;
-        let ended = child.wait(&Care { deadline, others: &others, ..Care::that_ends(self.signals) })?;
-        let program = Program::of(ended, began);
-        self.ran(program, output(), false, 0)
+        let (process, peak) = (Process::of(child.id()), AtomicU64::new(0));
+        let look = || _ = peak.fetch_max(process.peak_bytes(), Relaxed);
+        let care = Care { deadline, others: &others, look: &look, pause: PAUSE, ..Care::that_ends(self.signals) };
+        let program = Program::of(child.wait(&care)?, began);
+        Ok(Ran { peak_bytes: peak.into_inner(), ..self.ran(program, output(), false, 0)? })
     }
 
     /// Runs the program in that much RAM; it is ended after this time. Returns all that is known of the run, too.
@@ -116,7 +125,8 @@ impl Bench<'_> {
             return Err(AnswerError::new(130, "stopped; nothing is left behind"));
         }
         let too_long = program.why == Some(Why::Deadline);
-        Ok(Ran { seconds: program.seconds, status: program.status, too_long, killed, output, page_reads })
+        let Program { status, seconds, .. } = program;
+        Ok(Ran { seconds, status, too_long, killed, output, page_reads, peak_bytes: 0 })
     }
 }
 

@@ -23,7 +23,7 @@ use crate::error::AnswerError;
 
 /// How long a program may take to end after SIGTERM; the same as with an emulator.
 pub const GRACE: Duration = Duration::from_secs(2);
-/// How often signals and limits are checked.
+/// How often signals and limits are checked, if nothing else is wanted.
 const LOOK: Duration = Duration::from_millis(20);
 /// Naps until the last process of a pager has ended.
 const NAPS: u32 = 20;
@@ -101,6 +101,8 @@ pub struct Care<'a> {
     pub others: &'a (dyn Fn() -> Vec<u32> + Sync),
     /// Done at each look.
     pub look: &'a (dyn Fn() + Sync),
+    /// The time between two looks.
+    pub pause: Duration,
     /// Whether a pager's own processes, which come to coldframe, are waited for.
     pub reap: bool,
 }
@@ -108,7 +110,8 @@ pub struct Care<'a> {
 impl<'a> Care<'a> {
     /// Signals are passed on, and there is no time limit.
     pub fn of(signals: &'a Signals) -> Care<'a> {
-        Care { signals, pass_on: true, deadline: None, grace: GRACE, others: &Vec::new, look: &|| {}, reap: false }
+        let (others, look) = (&Vec::new, &|| {});
+        Care { signals, pass_on: true, deadline: None, grace: GRACE, others, look, pause: LOOK, reap: false }
     }
 
     /// Signals end the program.
@@ -240,7 +243,7 @@ impl Child {
             let watching = scope.spawn(move || {
                 loop {
                     (care.look)();
-                    if ended.recv_timeout(LOOK) != Err(RecvTimeoutError::Timeout) {
+                    if ended.recv_timeout(care.pause) != Err(RecvTimeoutError::Timeout) {
                         break;
                     }
                     ending.step(program, care);

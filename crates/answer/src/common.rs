@@ -1,16 +1,22 @@
 //! What every answer about a program has.
 
+use coldframe_live::FRAMES_MIN;
 use coldframe_proc::Tree;
+use coldframe_recording::span::PAGE;
+use coldframe_sheet::quantity::human_size;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::curve::Point;
+use crate::curve::{round_up, Point};
 use crate::not_paged::NotPaged;
 use crate::trials::{By, Measured};
 use crate::SCHEMA_VERSION;
 
 /// The name of this machine as a device.
 pub const DEVICE: &str = "here";
+
+/// The least part of the memory for which a sentence tells that it was read and never written.
+const TOLD: f64 = 0.05;
 
 /// What every answer has.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -93,6 +99,25 @@ impl Common {
             origin: origin(&Tree::machine()),
             ..Common::default()
         }
+    }
+
+    /// Without pages that were read and never written, if the program's one process has had that much RAM at most when it
+    /// ran alone: the kernel maps one page of zeros for all of them.
+    pub(crate) fn only_read(&mut self, peak: u64) {
+        let all = self.managed_bytes + self.not_paged_bytes;
+        let heap = peak.saturating_sub(self.not_paged_bytes).max(FRAMES_MIN as u64 * PAGE);
+        if self.processes != 1 || heap >= self.managed_bytes {
+            return;
+        }
+        if (all - peak) as f64 > TOLD * all as f64 {
+            let size = human_size(self.managed_bytes - heap);
+            self.notes.push(format!("{size} of heap were read and never written, which takes no RAM without a pager"));
+        }
+        self.managed_bytes = heap;
+        self.together_bytes = self.together_bytes.min(heap);
+        let needed = round_up(heap);
+        self.needed_bytes = self.needed_bytes.min(needed);
+        self.ram_bytes = self.ram_bytes.map(|ram| ram.min(needed));
     }
 
     /// The point of a size on the curve.

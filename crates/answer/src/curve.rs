@@ -298,15 +298,16 @@ fn error(times: &[f64]) -> f64 {
     }
 }
 
-/// A size for people: to about one part in 64, and from 4 MiB on in quarters of a MiB.
+/// A size for people: to about one part in 64, from 4 MiB on in quarters of a MiB, and from 2 MiB on in eighths.
 fn step(bytes: f64) -> u64 {
     let step = (bytes / 64.0).max(PAGE as f64) as u64;
-    let least = if bytes >= (4 << 20) as f64 { QUARTER } else { PAGE };
+    let least = match (bytes / f64::from(1 << 20)) as u64 {
+        0..2 => PAGE,
+        2..4 => 1 << 17,
+        4.. => 1 << 18,
+    };
     least.max(1 << step.ilog2())
 }
-
-/// A quarter of a MiB.
-const QUARTER: u64 = 1 << 18;
 
 /// A size for people, the nearest one.
 pub(crate) fn round(bytes: f64) -> u64 {
@@ -327,7 +328,8 @@ mod tests {
         assert_eq!(round((73 << 20) as f64 + 5.0), 73 << 20);
         assert_eq!(round_up((72 << 20) + 1), 73 << 20);
         assert_eq!(round(300_000.0), 73 * PAGE);
-        // 13.7 MiB as 13.75.
+        // 13.7 MiB as 13.75, and 3.9 MiB as 3.875.
+        assert_eq!(round((4_000 << 10) as f64), 3_968 << 10);
         assert_eq!(round((14_004 << 10) as f64), 14_080 << 10);
     }
 }

@@ -18,7 +18,7 @@ use crate::machine::Machine;
 use crate::pager::Pager;
 use crate::prices::swap_file;
 use crate::program::{binary, default_backing, line, pageable};
-use crate::record::{served, Order, PATIENCE};
+use crate::record::{served, Order, PATIENCE, PATIENCE_WITH_RUNS};
 use crate::streams::Streams;
 use crate::trials::{once, By, First, Trials};
 use crate::watch::{self, nothing_to_save};
@@ -60,6 +60,9 @@ pub fn measure(
     }
 }
 
+/// A program that takes less than so many seconds has its peak between two looks.
+const LEAST: f64 = 0.1;
+
 /// An answer that is being made.
 struct Measuring<'a> {
     command: &'a [OsString],
@@ -77,7 +80,7 @@ impl Measuring<'_> {
         let streams = (!self.limits.once).then_some(self.streams);
         let order = Order {
             command: self.command,
-            patience: PATIENCE,
+            patience: if self.limits.once { PATIENCE } else { PATIENCE_WITH_RUNS },
             max_time: self.limits.time,
             streams,
             listener: Some(self.listener),
@@ -140,6 +143,9 @@ impl Measuring<'_> {
         let first = First { status, output: streams.first_output(), seconds: first.seconds };
         let mut trials = Trials::alone(&bench, first, self.began, self.limits, self.listener)?;
         let mut answer = answered(trials.plain())?;
+        if let (Answer::Recorder(answer), Some(LEAST..)) = (&mut answer, trials.plain()) {
+            answer.common.only_read(trials.peak_bytes);
+        }
         if trials.plain().is_some() {
             less_ram(&mut trials, &mut answer, folder.path());
         }
@@ -182,27 +188,28 @@ fn less_ram(trials: &mut Trials, answer: &mut Answer, folder: &Path) {
     if let (Some(ram), Some(way)) = (answer.given_ram_bytes, if ours { Some(pager) } else { kernel }) {
         trials.at(way, ram, 2.0);
     }
-    // Something is left for the same size once more, and for the kernel.
-    let by_pager = ours.then(|| trials.search(pager, start, top, if kernel.is_some() { 2.0 } else { 1.0 })).flatten();
-    let by_kernel = kernel.and_then(|way| match by_pager {
-        Some(ram) => trials.at(way, ram, 0.0).and_then(|good| good.then_some(ram)),
-        None => trials.search(way, start, top, 1.0),
-    });
-    if !ours && kernel.is_none() {
+    let start = start.min(top);
+    let ways = match (ours.then_some(pager), kernel) {
+        (Some(pager), Some(kernel)) => Vec::from(trials.faster([pager, kernel], start, 1.0)),
+        (one, other) => one.or(other).into_iter().collect(),
+    };
+    // The faster way is searched, the other one tried with the size that was found, or searched if there is none.
+    let mut found = None;
+    for way in &ways {
+        match found {
+            // Something is left for the same size once more.
+            None => found = trials.search(*way, start, top, 1.0),
+            Some(ram) => _ = trials.at(*way, ram, 0.0),
+        }
+    }
+    if ways.is_empty() {
         return;
     }
     let common = answer.common_mut();
     // What no run has refuted stays recommended, as a prediction.
     let unrefuted = common.ram_bytes.filter(|ram| !trials.refutes(*ram));
-    common.ram_bytes = by_pager.or(by_kernel).or(unrefuted);
-    if common.ram_bytes.is_none() {
-        (common.ram_bytes, common.by) = (Some(top), Some(By::Plain));
-        return;
-    }
-    let of = |by| trials.measured.iter().find(|one| one.by == by && one.ram_bytes == common.ram_bytes);
-    let faster = match (of(By::Pager).filter(|_| by_pager.is_some()), of(By::Kernel).filter(|_| by_kernel.is_some())) {
-        (Some(ours), Some(kernel)) => Some(if kernel.seconds < ours.seconds { kernel } else { ours }),
-        (ours, kernel) => ours.or(kernel),
+    (common.ram_bytes, common.by) = match found.or(unrefuted) {
+        Some(ram) => (Some(ram), trials.best(ram)),
+        None => (Some(top), Some(By::Plain)),
     };
-    common.by = faster.map(|one| one.by);
 }

@@ -116,6 +116,8 @@ pub struct Order<'a> {
 /// The patience of a user who waits for an answer, in nanoseconds. Most programs take a small part of it
 /// (`coldframe_live`, `record/recorder.rs`).
 pub const PATIENCE: u64 = 10_000_000_000;
+/// The same where further runs decide: they need the time more.
+pub const PATIENCE_WITH_RUNS: u64 = PATIENCE / 4;
 /// The patience of a check: more, since its number must be the same each time.
 pub const PATIENCE_OF_CHECK: u64 = 4 * PATIENCE;
 

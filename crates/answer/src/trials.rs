@@ -1,9 +1,10 @@
 //! Measured runs of an answer: the program alone, and in less RAM where the recommendation is decided.
 //!
 //! ```text
-//!   recorded run ─► alone (3 runs if it takes less than 1 s, else 1) ─► at most 5 sizes of RAM, the first from the curve:
-//!                                                                      too slow: more RAM; fast enough: less RAM
-//!                   after each size, a short program alone again      ─► the recommended size once more, and by the kernel
+//!   recorded run ─► alone (3 runs if it takes less than 1 s, else 1)
+//!                ─► the curve's size by our pager and by the kernel: the faster one goes on
+//!                ─► at most 5 sizes of RAM: too slow: more RAM; fast enough: less RAM; after each a short program alone again
+//!                ─► the recommended size once more, and by the other pager
 //! ```
 //! All of them together take no longer than [`budget`]. A run that exceeds its share is ended, and counts as "more than".
 //! The machine's speed drifts by some percent within seconds, so runs alone lie between those in less RAM, and the median
@@ -128,6 +129,8 @@ pub struct Trials<'a> {
     limit: f64,
     /// All runs, by kind.
     pub measured: Vec<Measured>,
+    /// The most RAM that the program has had at a time when it ran alone; 0: not known.
+    pub peak_bytes: u64,
     /// Why there are no more runs, or what to know of these, one sentence each.
     pub remarks: Vec<String>,
 }
@@ -162,7 +165,7 @@ impl<'a> Trials<'a> {
         let until = Instant::now() + Duration::from_secs_f64(budget(first.seconds));
         let (measured, remarks) = (Vec::new(), Vec::new());
         let limits = *limits;
-        let mut trials = Trials { bench, listener, first, until, limits, limit: 0.0, measured, remarks };
+        let mut trials = Trials { bench, listener, first, until, limits, limit: 0.0, measured, peak_bytes: 0, remarks };
         let mut plain = Measured::new(By::Plain, None, None);
         loop {
             listener.progress(0, None, "running it alone");
@@ -182,6 +185,7 @@ impl<'a> Trials<'a> {
                 return Ok(trials);
             }
             plain.add(&ran);
+            trials.peak_bytes = trials.peak_bytes.max(ran.peak_bytes);
             if plain.runs.len() >= REPEATS || plain.seconds >= SHORT {
                 break;
             }
@@ -239,7 +243,7 @@ impl<'a> Trials<'a> {
             let Some(ram) = search.next() else { break };
             // One size is measured, whatever else has no time then.
             let keep = if size == 0 { 0.0 } else { keep };
-            let Some(good) = self.at(way, ram, keep) else {
+            let Some(good) = self.known(way, ram).or_else(|| self.at(way, ram, keep)) else {
                 let why = match (self.bench.signals.came(), self.left().as_secs_f64() < (1.0 + keep) * self.limit) {
                     (true, _) => "a signal came",
                     (false, true) => "no time was left",
@@ -248,6 +252,7 @@ impl<'a> Trials<'a> {
                 self.note(format!("further sizes of RAM were not run: {why}"));
                 break;
             };
+            self.alone_again(keep);
             search.note(ram, good);
         }
         // The search prefers sizes whose run happened to be fast.
@@ -258,6 +263,35 @@ impl<'a> Trials<'a> {
             }
         }
         search.good
+    }
+
+    /// Whether a run in this RAM was fast enough, if there was one.
+    fn known(&self, way: Way, ram: u64) -> Option<bool> {
+        Some(self.of(way, ram)?.within(self.limit))
+    }
+
+    /// The runs in this RAM.
+    fn of(&self, way: Way, ram: u64) -> Option<&Measured> {
+        self.measured.iter().find(|one| one.by == By::from(way) && one.ram_bytes == Some(ram))
+    }
+
+    /// The faster one of two ways in this RAM, of which each is tried; the first one if no run is possible.
+    pub fn faster<'w>(&mut self, ways: [Way<'w>; 2], ram: u64, keep: f64) -> [Way<'w>; 2] {
+        for way in ways {
+            self.at(way, ram, keep);
+        }
+        let [first, second] = ways.map(|way| self.of(way, ram).map_or(f64::INFINITY, |one| one.seconds));
+        if second < first {
+            [ways[1], ways[0]]
+        } else {
+            ways
+        }
+    }
+
+    /// Who was the fastest in this RAM, and fast enough.
+    pub fn best(&self, ram: u64) -> Option<By> {
+        let good = self.measured.iter().filter(|one| one.ram_bytes == Some(ram) && one.within(self.limit));
+        good.min_by(|one, other| one.seconds.total_cmp(&other.seconds)).map(|one| one.by)
     }
 
     /// Whether a run in this RAM or more was too slow.
@@ -283,9 +317,9 @@ impl<'a> Trials<'a> {
         if all.runs.is_empty() {
             return None;
         }
-        self.measured.push(all.clone());
-        self.alone_again(keep);
-        Some(all.within(self.limit))
+        let good = all.within(self.limit);
+        self.measured.push(all);
+        Some(good)
     }
 
     /// The program alone once more, if time is left. The last sizes do not change the limit any more.
@@ -384,7 +418,7 @@ struct Search {
 impl Search {
     fn new(start: u64, top: u64) -> Search {
         let least = FRAMES_MIN as u64 * PAGE;
-        Search { start: start.max(least), top: top.max(start).max(least), bad: None, good: None }
+        Search { start: start.min(top).max(least), top: top.max(least), bad: None, good: None }
     }
 
     fn note(&mut self, ram: u64, good: bool) {
@@ -446,7 +480,15 @@ mod tests {
 
     #[test]
     fn the_median_counts_and_one_run_has_no_range() {
-        let ran = |seconds| Ran { seconds, status: 0, too_long: false, killed: false, output: None, page_reads: 7 };
+        let ran = |seconds| Ran {
+            seconds,
+            status: 0,
+            too_long: false,
+            killed: false,
+            output: None,
+            page_reads: 7,
+            peak_bytes: 0,
+        };
         let mut all = Measured::new(By::Pager, None, Some(1 << 20));
         all.add(&ran(2.0));
         assert_eq!((all.seconds, all.range()), (2.0, None));

@@ -94,12 +94,14 @@ fn reads(how: &str, direct: bool, disturb: bool, wait: Duration, count: u32) {
         let held = std::fs::File::open(&file).unwrap();
         let number = held.as_raw_fd();
         if how == "-" {
-            // SAFETY: one system call.
-            unsafe {
-                command.pre_exec(
-                    move || if libc::dup2(number, 3) == 3 { Ok(()) } else { Err(std::io::Error::last_os_error()) },
-                )
+            // Where the file is descriptor 3 itself, dup2 leaves it to be closed at the start of the program.
+            // SAFETY: two system calls.
+            let inherit = move || match unsafe { libc::dup2(number, 3) == 3 && libc::fcntl(3, libc::F_SETFD, 0) == 0 } {
+                true => Ok(()),
+                false => Err(std::io::Error::last_os_error()),
             };
+            // SAFETY: `inherit` makes system calls only.
+            unsafe { command.pre_exec(inherit) };
         }
         let output = common::run(command.arg(format!("{how}{}", file.display())).arg(count.to_string()).args(more));
         let stdout = String::from_utf8_lossy(&output.stdout);

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use crate::text::{numbers_in, text};
+use crate::text::{field, numbers_in, text};
 
 /// A process by its number, whether it is there or not.
 #[derive(Debug, Clone)]
@@ -125,6 +125,12 @@ impl Process {
     fn schedule_ns(&self, field: usize) -> u64 {
         let texts = self.threads().into_iter().map(|thread| text(&self.file(&format!("task/{thread}/schedstat"))));
         texts.filter_map(|text| text.split(' ').nth(field)?.parse::<u64>().ok()).sum()
+    }
+
+    /// The most RAM that its program has had at a time, with its files: `VmHWM` of `proc_pid_status(5)`; 0: it has ended.
+    /// Pages that were read and never written take none: the kernel maps one page of zeros for all of them.
+    pub fn peak_bytes(&self) -> u64 {
+        field(&text(&self.file("status")), "VmHWM").unwrap_or(0)
     }
 
     /// The name of its program.
