@@ -51,7 +51,7 @@ pub struct Ran {
     pub output: Option<Output>,
     /// Pages that came back from the device.
     pub page_reads: u64,
-    /// The most RAM that its first process has had at a time; 0: not known.
+    /// The most anonymous memory that its first process has had in RAM at a time; 0: not known.
     pub peak_bytes: u64,
 }
 
@@ -77,7 +77,7 @@ impl Bench<'_> {
         let others = below_since();
         let child = Child::start(command, &self.program[0])?;
         let (process, peak) = (Process::of(child.id()), AtomicU64::new(0));
-        let look = || _ = peak.fetch_max(process.peak_bytes(), Relaxed);
+        let look = || _ = peak.fetch_max(process.anonymous_peak_bytes(), Relaxed);
         let care = Care { deadline, others: &others, look: &look, pause: PAUSE, ..Care::that_ends(self.signals) };
         let program = Program::of(child.wait(&care)?, began);
         Ok(Ran { peak_bytes: peak.into_inner(), ..self.ran(program, output(), false, 0)? })

@@ -15,8 +15,8 @@ use crate::SCHEMA_VERSION;
 /// The name of this machine as a device.
 pub const DEVICE: &str = "here";
 
-/// The least part of the memory for which a sentence tells that it was read and never written.
-const TOLD: f64 = 0.05;
+/// Of more of the heap than this it is not said that it was written: looks at a program that runs miss some of it.
+const MOST_READ: f64 = 0.95;
 
 /// What every answer has.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -101,22 +101,17 @@ impl Common {
         }
     }
 
-    /// Without pages that were read and never written, if the program's one process has had that much RAM at most when it
-    /// ran alone: the kernel maps one page of zeros for all of them.
+    /// Leaves out pages that were read and never written, if there are many: without a pager the kernel maps one page of
+    /// zeros for all of them. `peak`: the most anonymous memory that the program's one process has had when it ran alone.
     pub(crate) fn only_read(&mut self, peak: u64) {
-        let all = self.managed_bytes + self.not_paged_bytes;
-        let heap = peak.saturating_sub(self.not_paged_bytes).max(FRAMES_MIN as u64 * PAGE);
-        if self.processes != 1 || heap >= self.managed_bytes {
+        let part = peak as f64 / self.managed_bytes.max(1) as f64;
+        if self.processes != 1 || part > MOST_READ {
             return;
         }
-        if (all - peak) as f64 > TOLD * all as f64 {
-            let size = human_size(self.managed_bytes - heap);
-            self.notes.push(format!("{size} of heap were read and never written, which takes no RAM without a pager"));
-        }
-        self.managed_bytes = heap;
-        self.together_bytes = self.together_bytes.min(heap);
-        let needed = round_up(heap);
-        self.needed_bytes = self.needed_bytes.min(needed);
+        let size = human_size(self.managed_bytes - peak);
+        self.notes.push(format!("{size} of heap were read and never written, which takes no RAM without a pager"));
+        let needed = round_up((self.needed_bytes as f64 * part) as u64).max(FRAMES_MIN as u64 * PAGE);
+        (self.managed_bytes, self.together_bytes, self.needed_bytes) = (peak, peak, needed);
         self.ram_bytes = self.ram_bytes.map(|ram| ram.min(needed));
     }
 
@@ -221,5 +216,32 @@ pub(crate) fn program(command: Option<&str>) -> String {
         }
         [first, ..] => name(first),
         [] => "the program".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_that_were_only_read_count_as_no_memory_of_one_process() {
+        let mib = 1 << 20;
+        let of = |processes| Common {
+            processes,
+            managed_bytes: 48 * mib,
+            needed_bytes: 50 * mib,
+            ram_bytes: Some(37 * mib),
+            ..Common::new()
+        };
+        let mut one = of(1);
+        one.only_read(24 * mib);
+        assert_eq!((one.managed_bytes, one.needed_bytes, one.ram_bytes), (24 * mib, 25 * mib, Some(25 * mib)));
+        assert!(one.notes[0].starts_with("24 MiB of heap were read and never written"));
+        // Looks miss a little, and say nothing of several processes.
+        for (mut other, peak) in [(of(1), 47 * mib), (of(2), 24 * mib)] {
+            let before = other.clone();
+            other.only_read(peak);
+            assert_eq!(other, before);
+        }
     }
 }

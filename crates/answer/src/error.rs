@@ -8,6 +8,8 @@ use coldframe_proc::{ProcError, ProgramError};
 use coldframe_sheet::SheetError;
 use coldframe_store::TraceError;
 
+use crate::nothing::Nothing;
+
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum AnswerError {
@@ -42,7 +44,7 @@ pub enum AnswerError {
     Unserved(String),
     /// The program takes so little memory that no size of RAM is less.
     #[error("{0}")]
-    Nothing(String),
+    Nothing(Nothing),
     /// Anything else.
     #[error("{message}")]
     Other {

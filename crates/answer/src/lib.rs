@@ -41,6 +41,7 @@ pub mod measure;
 pub mod memory_use;
 pub mod need;
 mod not_paged;
+pub mod nothing;
 mod order;
 pub mod pager;
 pub mod pair;

@@ -7,10 +7,10 @@ use coldframe_sheet::Sheet;
 use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::machine_sheet;
+use crate::nothing::Nothing;
 use crate::prices::swaps;
 use crate::program::default_backing;
 use crate::recorded::Recorded;
-use crate::watch::nothing_to_save;
 use crate::{answer, pager, Costs, Limits, Question, Reading};
 
 /// A machine, as the answers need it.
@@ -45,7 +45,7 @@ impl Machine {
     pub fn about(&self, reading: &Reading, limits: &Limits) -> Result<Recorded, AnswerError> {
         if let Some(facts) = &reading.provenance.program {
             let command = reading.provenance.command.as_deref().unwrap_or_default();
-            nothing_to_save(command, facts.exit, facts.managed_bytes)?;
+            Nothing::refuse(command, facts.exit, facts.managed_bytes)?;
         }
         self.priced(reading, limits)
     }

@@ -15,13 +15,14 @@ use crate::error::AnswerError;
 use crate::kinds::Answer;
 use crate::listener::Listener;
 use crate::machine::Machine;
+use crate::nothing::Nothing;
 use crate::pager::Pager;
 use crate::prices::swap_file;
 use crate::program::{binary, default_backing, line, pageable};
 use crate::record::{served, Order, PATIENCE, PATIENCE_WITH_RUNS};
 use crate::streams::Streams;
 use crate::trials::{once, By, First, Trials};
-use crate::watch::{self, nothing_to_save};
+use crate::watch;
 use crate::{Limits, Reading};
 
 /// Rows and columns of the map of touched memory: a page with it stays far below its bound.
@@ -94,7 +95,7 @@ impl Measuring<'_> {
                 return self.watched(&why);
             }
         };
-        nothing_to_save(&line(self.command), recording.status, recording.managed_bytes)?;
+        Nothing::refuse(&line(self.command), recording.status, recording.managed_bytes)?;
         let status = recording.status.filter(|_| recording.limit.is_none());
         let left = (!recording.processes_left.is_empty()).then_some("it has gone to the background");
         let first = Run { seconds: recording.seconds, status: status.map(|status| status as u8), once: left };

@@ -129,7 +129,7 @@ pub struct Trials<'a> {
     limit: f64,
     /// All runs, by kind.
     pub measured: Vec<Measured>,
-    /// The most RAM that the program has had at a time when it ran alone; 0: not known.
+    /// The most anonymous memory that the program has had in RAM at a time when it ran alone; 0: not known.
     pub peak_bytes: u64,
     /// Why there are no more runs, or what to know of these, one sentence each.
     pub remarks: Vec<String>,

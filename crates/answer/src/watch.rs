@@ -4,15 +4,14 @@
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use coldframe_live::FRAMES_MIN;
 use coldframe_proc::{Process, Progress, Tree, Watch, Watched as Bits, PAGE};
 use coldframe_sheet::quantity::human_size;
 use rustix::thread::disable_transparent_huge_pages;
 
 use crate::child::{Care, Child, Ended, Signals, Why};
-use crate::common::program as program_of;
 use crate::error::AnswerError;
 use crate::listener::Listener;
+use crate::nothing::Nothing;
 use crate::prices::prices;
 use crate::program::{line, plain};
 use crate::streams::Streams;
@@ -124,27 +123,13 @@ fn show(listener: &dyn Listener, progress: Progress, all: Option<Duration>) {
 
 fn answer(bits: &Bits, question: &BitsQuestion) -> Result<Watched, AnswerError> {
     let heap = bits.peak_pages as u64 * PAGE;
-    nothing_to_save(&question.command, question.exit, heap)?;
+    Nothing::refuse(&question.command, question.exit, heap)?;
     if bits.covered == 0.0 {
         let heap = human_size(heap);
         let message = format!("too little was seen of its work to say what it needs of its heap of {heap}; watch it for longer, or when it has work to do");
         return Err(AnswerError::new(1, message));
     }
     Ok(Watched::of(bits, question))
-}
-
-/// Refuses a heap that no size of RAM is less than. `exit`: the exit code of the program, if it has ended by itself.
-pub(crate) fn nothing_to_save(command: &str, exit: Option<i32>, heap: u64) -> Result<(), AnswerError> {
-    let least = FRAMES_MIN as u64 * PAGE;
-    if heap > least {
-        return Ok(());
-    }
-    let (name, heap, least) = (program_of(Some(command)), human_size(heap), human_size(least));
-    let ended =
-        exit.filter(|code| *code != 0).map_or(String::new(), |code| format!(" ended with exit code {code} and"));
-    Err(AnswerError::Nothing(format!(
-        "{name}{ended} takes {heap} of heap, and no --ram is less than {least}: there is nothing to save."
-    )))
 }
 
 /// The command line of a process, as a shell reads it.

@@ -3,6 +3,7 @@
 use coldframe_answer::calibrate::Calibrated;
 use coldframe_answer::compared::Compared;
 use coldframe_answer::doctor::Doctor;
+use coldframe_answer::nothing::Nothing;
 use coldframe_answer::park::Parked;
 use coldframe_answer::record::Recording;
 use coldframe_answer::run::PagerRun;
@@ -22,6 +23,7 @@ fn the_schema_of_each_output_is_what_its_type_makes() {
         ("compare", of::<Compared>()),
         ("doctor", of::<Doctor>()),
         ("need", of::<Need>()),
+        ("nothing", of::<Nothing>()),
         ("park", of::<Parked>()),
         ("record", of::<Recording>()),
         ("run", of::<PagerRun>()),

@@ -76,14 +76,9 @@ pub fn run(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
         None => program(args, quiet),
     };
     match done {
-        // An answer, too: JSON stays alone on stdout.
-        Err(Failure::Answer(AnswerError::Nothing(words))) => {
-            let words = paragraph(&words, 0);
-            if args.form.is_json() {
-                output::tell(&words)
-            } else {
-                output::text(&words)?
-            }
+        // An answer, too.
+        Err(Failure::Answer(AnswerError::Nothing(nothing))) => {
+            args.form.print(&nothing, || paragraph(&nothing.to_string(), 0))?;
             Ok(ExitCode::SUCCESS)
         }
         done => done,

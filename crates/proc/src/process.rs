@@ -127,10 +127,13 @@ impl Process {
         texts.filter_map(|text| text.split(' ').nth(field)?.parse::<u64>().ok()).sum()
     }
 
-    /// The most RAM that its program has had at a time, with its files: `VmHWM` of `proc_pid_status(5)`; 0: it has ended.
-    /// Pages that were read and never written take none: the kernel maps one page of zeros for all of them.
-    pub fn peak_bytes(&self) -> u64 {
-        field(&text(&self.file("status")), "VmHWM").unwrap_or(0)
+    /// At least the most RAM of anonymous memory that its program has had at a time so far, if what it has of files has not
+    /// become more since: `VmHWM` of `proc_pid_status(5)` without files and shared memory; 0: it has ended. Pages that were
+    /// read and never written take none: the kernel maps one page of zeros for all of them.
+    pub fn anonymous_peak_bytes(&self) -> u64 {
+        let status = text(&self.file("status"));
+        let [peak, files, shared] = ["VmHWM", "RssFile", "RssShmem"].map(|name| field(&status, name).unwrap_or(0));
+        peak.saturating_sub(files + shared)
     }
 
     /// The name of its program.
