@@ -38,11 +38,27 @@ pub(crate) struct Blocks {
     filled: u32,
 }
 
+fn most_of(frames: usize) -> u32 {
+    let most = (frames / PART).clamp(1, MOST as usize) as u32;
+    if most.is_power_of_two() {
+        most
+    } else {
+        most.next_power_of_two() / 2
+    }
+}
+
 impl Blocks {
     pub(crate) fn new(frames: usize) -> Blocks {
-        let most = (frames / PART).clamp(1, MOST as usize) as u32;
-        let most = if most.is_power_of_two() { most } else { most.next_power_of_two() / 2 };
+        let most = most_of(frames);
         Blocks { size: most.min(FIRST), most, bound: most, row: 0, streak: 0, looked: 0, filled: 0 }
+    }
+
+    /// RAM has this many frames from now on.
+    pub(crate) fn fit(&mut self, frames: usize) {
+        let (old, most) = (self.most, most_of(frames));
+        self.most = most;
+        self.bound = if self.bound == old { most } else { self.bound.min(most) };
+        self.size = self.size.min(self.bound);
     }
 
     /// The block of a page.

@@ -11,7 +11,7 @@ use crate::block_size::Blocks;
 use crate::buffers::Buffers;
 use crate::command::{Stage, Work};
 use crate::event::{Access, Event, Transfer};
-use crate::fault::get_freeframe::frame_behind_slice;
+use crate::fault::get_freeframe::{frame_behind_slice, lend};
 use crate::fault::handler::Handler;
 use crate::fault::held::{move_held, touched};
 use crate::fault::in_slot::{leave_slot, map_in_slot, read_in_slot};
@@ -132,6 +132,8 @@ impl Engine {
             Event::Foreground { task } => return turn.slots().foreground(task),
             Event::Pinned { page } => return turn.pin(page),
             Event::Unpinned { page } => return turn.unpin(page),
+            Event::Lend { frames } => return lend(turn, frames as usize),
+            Event::Borrow { frames } => return turn.has_frames(|lent| lent - frames as usize),
         }
         turn.admit(handler);
     }

@@ -104,6 +104,18 @@ pub enum Event {
         /// The page.
         page: PageId,
     },
+    /// The engine gives this many frames away: free ones first, then those of victims. From now on it has so many fewer.
+    /// Enough must stay for all pins and all loads that can be in flight. Not if the engine has slots that are rewritten
+    /// in place.
+    Lend {
+        /// How many.
+        frames: u32,
+    },
+    /// So many frames that it has given away are the engine's again.
+    Borrow {
+        /// How many.
+        frames: u32,
+    },
     /// Another task runs from now on: a new slice begins in the policy's recency order.
     Slice,
     /// The page's bytes are no longer needed (unmapped, or its last task ended). The page must not be in flight.

@@ -52,6 +52,11 @@ impl Flights {
         }
     }
 
+    /// Loads that can be in flight at a time.
+    pub(crate) fn most(&self) -> usize {
+        self.flights.len()
+    }
+
     pub(crate) fn take_ticket(&mut self) -> Option<Ticket> {
         self.tickets.pop()
     }

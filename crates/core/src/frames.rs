@@ -54,6 +54,8 @@ pub struct Frames {
     /// Frames that have been handed out so far; the capacity is for all of them.
     frames: Vec<Frame>,
     count: usize,
+    /// So many of the free ones are given away.
+    lent: usize,
     /// Frames that have been returned.
     free: List,
     /// Frames whose pages came in beside others, the oldest first.
@@ -66,22 +68,33 @@ impl Frames {
     /// `n` free frames.
     pub fn new(n: usize) -> Frames {
         let (free, beside) = (List::new(), List::new());
-        Frames { frames: Vec::with_capacity(n), count: n, free, beside, links: Links::new(n), pinned: 0 }
+        Frames { frames: Vec::with_capacity(n), count: n, lent: 0, free, beside, links: Links::new(n), pinned: 0 }
     }
 
-    /// How many there are.
+    /// How many the engine has now.
     pub fn len(&self) -> usize {
-        self.count
+        self.count - self.lent
+    }
+
+    /// How many it has given away.
+    pub fn lent(&self) -> usize {
+        self.lent
+    }
+
+    /// So many of the free frames are given away from now on.
+    pub(crate) fn set_lent(&mut self, lent: usize) {
+        debug_assert!(lent <= self.free() + self.lent);
+        self.lent = lent;
     }
 
     /// Always false: an engine has at least one frame.
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.len() == 0
     }
 
     /// How many are free.
     pub fn free(&self) -> usize {
-        self.count - self.frames.len() + self.free.len()
+        self.count - self.frames.len() + self.free.len() - self.lent
     }
 
     /// How many are pinned.
@@ -132,6 +145,9 @@ impl Frames {
 
     pub(crate) fn reserve(&mut self) -> Option<FrameId> {
         let reserved = Frame { used: Use::Reserved, ..Frame::FREE };
+        if self.free() == 0 {
+            return None;
+        }
         if self.frames.len() < self.count {
             self.frames.push(reserved);
             return Some(FrameId::from(self.frames.len() - 1));

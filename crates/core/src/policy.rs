@@ -102,6 +102,9 @@ pub trait Policy: Send {
     /// The page in `frame` was resident but not mapped and has been touched: a false fault.
     fn promote(&mut self, _frame: FrameId, _residents: &mut Residents<'_>) {}
 
+    /// RAM has this many frames from now on, at most as many as the policy was made for: shares of RAM follow.
+    fn resize(&mut self, _frames: usize) {}
+
     /// The page in `frame` is gone although the policy did not choose it.
     fn remove(&mut self, frame: FrameId);
 
@@ -112,6 +115,11 @@ pub trait Policy: Send {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// The part of a share of `all` frames that goes to `frames` of them, at least 1.
+fn share(of_all: usize, frames: usize, all: usize) -> usize {
+    (of_all * frames / all).max(1)
 }
 
 /// A policy that has been made for an engine.

@@ -26,6 +26,12 @@ impl Ram {
         Ram { frames: Frames::new(config.frames), policy, insert_bit, caps: config.caps }
     }
 
+    /// So many of the free frames are given away from now on.
+    pub(crate) fn set_lent(&mut self, lent: usize) {
+        self.frames.set_lent(lent);
+        self.policy.resize(self.frames.len());
+    }
+
     /// Frames among which the policy can choose.
     pub(crate) fn choices(&self) -> usize {
         self.policy.len()

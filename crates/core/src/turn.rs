@@ -55,6 +55,20 @@ impl Turn<'_> {
         self.backing.slot_for(page, self.pages, self.machine)
     }
 
+    /// From now on the engine has all of its frames but those that are lent.
+    pub(crate) fn has_frames(&mut self, lent: impl FnOnce(usize) -> usize) {
+        self.ram.set_lent(lent(self.ram.frames.lent()));
+        self.blocks.fit(self.ram.frames.len());
+    }
+
+    /// Victims that are evicted together: while frames are lent, an eighth of the others at most.
+    pub(crate) fn evict_batch(&self) -> usize {
+        match self.ram.frames.lent() {
+            0 => self.config.evict_batch,
+            _ => self.config.evict_batch.min(self.ram.frames.len() / 8).max(1),
+        }
+    }
+
     /// Counts a move from a buffer to a frame. The processor makes the move; the device may be loading at the same
     /// time.
     pub(crate) fn count_move(&mut self) {

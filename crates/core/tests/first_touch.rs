@@ -46,8 +46,8 @@ fn a_first_touch_brings_its_block_and_what_nobody_writes_to_leaves_first_without
 
 proptest! {
     #[test]
-    fn whatever_is_touched_written_pinned_and_released_no_byte_is_lost(
-        steps in prop::collection::vec((0u32..PAGES as u32, 0u8..8), 1..400),
+    fn whatever_is_touched_written_pinned_released_and_lent_no_byte_is_lost(
+        steps in prop::collection::vec((0u32..PAGES as u32, 0u8..10), 1..400),
         policy in 0..texts(8).count(),
         frames in 20usize..100,
         batch in 1usize..9,
@@ -69,6 +69,14 @@ proptest! {
                     rig.tell(Event::Released { page: id });
                     rig.machine.forget(id);
                     model[page as usize] = 0;
+                }
+                8 | 9 => {
+                    let frames = 1 + page % 16;
+                    let event = if what == 8 { Event::Lend { frames } } else { Event::Borrow { frames } };
+                    if rig.engine.accepts(&event) {
+                        rig.tell(event);
+                        rig.settle();
+                    }
                 }
                 _ if rig.engine.accepts(&Event::Pinned { page: id }) => {
                     rig.tell(Event::Pinned { page: id });

@@ -309,7 +309,7 @@ proptest! {
     /// Several loads in flight at a time and released pages, with and without hardware bits: `Engine::check` after each
     /// event.
     #[test]
-    fn every_policy_keeps_count_of_its_frames_through_loads_in_flight_and_released_pages(
+    fn every_policy_keeps_count_of_its_frames_through_loads_in_flight_released_pages_and_lent_frames(
         frames in 1usize..9,
         bare in any::<bool>(),
         steps in prop::collection::vec((0u32..4, 0u32..12, 0u32..12, 0u32..12), 1..120),
@@ -325,6 +325,11 @@ proptest! {
                 for (task, page) in [a, b, c].into_iter().enumerate() {
                     if rig.machine.read(PageId(page)).is_none() {
                         rig.fault(task as u32, page, Access::Read);
+                    }
+                }
+                for event in [Event::Borrow { frames: kind }, Event::Lend { frames: a % 3 }] {
+                    if rig.engine.accepts(&event) {
+                        rig.tell(event);
                     }
                 }
                 rig.settle();

@@ -8,6 +8,9 @@
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
+use coldframe_core::fault::handler;
+use coldframe_core::{Caps, Config, Event};
+use coldframe_journal::{Entry, Head, Journal};
 use fastrand::Rng;
 
 /// A reader under test.
@@ -61,7 +64,7 @@ pub fn targets() -> Vec<Target> {
         reader!("tsv", vec![b"4096\t512\tr\t1\t5\n".to_vec()]),
         reader!("blanks", vec![b"4096 512 r 1 5\n".to_vec()]),
         Target { name: "store", seeds: vec![store()], read: |d| drop(coldframe_store::store::fuzz_read(d)) },
-        Target { name: "journal", seeds: vec![journal()], read: |d| drop(coldframe_journal::replay(d)) },
+        Target { name: "journal", seeds: vec![journal(), lent()], read: |d| drop(coldframe_journal::replay(d)) },
         Target {
             name: "settings",
             seeds: vec![b"policy = \"clock\"\nframes = 3\n[limit]\nskip = 1\n[time]\nprogram = \"1us\"\n".to_vec()],
@@ -128,6 +131,17 @@ fn journal() -> Vec<u8> {
     // Fault of task 0 on page 1, PreProcess, Load, LoadStopover, GetFreeframe; Loaded, Move, ...
     [head.as_bytes(), &[1, 0, 0, 1, 16, 0, 0, 0, 32, 0, 1, 1, 0, 18, 0, 0, 0, 17, 0, 0, 0, 3, 5, 0, 33, 1, 0, 0]]
         .concat()
+}
+
+/// Frames given away and got back.
+fn lent() -> Vec<u8> {
+    let caps = Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false, places: false };
+    let config = Config { frames: 8, pages: 8, tasks: 1, evict_batch: 1, caps };
+    let mut journal = Journal::new(&Head::new("clock", handler::ALL[0], config));
+    for event in [Event::Lend { frames: 6 }, Event::Borrow { frames: 5 }, Event::Lend { frames: 1 }] {
+        journal.write(&Entry::Event { now: 7, event });
+    }
+    journal.drain()
 }
 
 const TELLING: [&[u8]; 16] = [
@@ -216,5 +230,6 @@ mod tests {
         assert!(coldframe_store::store::fuzz_read(&store()).is_ok());
         let replayed = coldframe_journal::replay(&journal());
         assert!(replayed.unwrap_err().to_string().contains("its end"), "the seed ends in the middle of a fault");
+        assert_eq!(coldframe_journal::replay(&lent()).unwrap().events, 3);
     }
 }

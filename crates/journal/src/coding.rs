@@ -38,6 +38,8 @@ impl Journal {
                     Event::Beside { page } => tag(28, &[since, page.0.into()]),
                     Event::Pinned { page } => tag(11, &[since, page.0.into()]),
                     Event::Unpinned { page } => tag(12, &[since, page.0.into()]),
+                    Event::Lend { frames } => tag(22, &[since, frames.into()]),
+                    Event::Borrow { frames } => tag(29, &[since, frames.into()]),
                     Event::Owned { task, page, backed: Backed::Anonymous } => {
                         tag(13, &[since, task.0.into(), page.0.into()])
                     }
@@ -139,7 +141,7 @@ impl Entries<'_> {
         let start = self.at;
         let bad = |reason| JournalError::Entry { byte: start, reason };
         let tag = self.byte()?;
-        if let 1..=7 | 10..=15 | 23..=29 = tag {
+        if let 1..=7 | 10..=15 | 22..=29 = tag {
             self.now = self.now.wrapping_add(self.number()?);
         }
         let event = match tag {
@@ -156,6 +158,8 @@ impl Entries<'_> {
             28 => Some(Event::Beside { page: PageId(self.index()?) }),
             11 => Some(Event::Pinned { page: PageId(self.index()?) }),
             12 => Some(Event::Unpinned { page: PageId(self.index()?) }),
+            22 => Some(Event::Lend { frames: self.index()? }),
+            29 => Some(Event::Borrow { frames: self.index()? }),
             13 | 14 => {
                 let backed = if tag == 13 { Backed::Anonymous } else { Backed::File };
                 Some(Event::Owned { task: TaskId(self.index()?), page: PageId(self.index()?), backed })

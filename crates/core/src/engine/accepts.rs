@@ -41,6 +41,11 @@ impl Engine {
             }
             Event::Foreground { task } => task.index() < self.config.tasks && self.backing.slots.as_ref().is_some(),
             Event::ReadOften { page } => matches!(page_state(page), Some(PageState::InSlot(_))),
+            Event::Lend { frames } => {
+                let stay = self.frames().pinned() + self.flights.most() + frames as usize;
+                self.backing.slots.is_none() && stay <= self.frames().len()
+            }
+            Event::Borrow { frames } => self.frames().len() + frames as usize <= self.config.frames,
             Event::Unpinned { page } => self.frame_of(page).is_some_and(|frame| self.frames().get(frame).pins > 0),
         }
     }

@@ -28,7 +28,8 @@ impl Engine {
         assert_eq!(known, resident, "the policy has lost count of its frames");
         let (flying, waiting) = self.flights.check();
         let reserved = self.flights.iter().filter(|f| f.frame.is_some()).count();
-        assert_eq!(self.frames().free() + reserved + resident, self.config.frames, "a frame has leaked");
+        assert_eq!(self.frames().free() + reserved + resident, self.frames().len(), "a frame has leaked");
+        assert!(self.frames().pinned() + reserved <= self.frames().len(), "frames are lent that are in use");
         self.buffers.check(self.flights.iter().filter_map(|f| f.buffer));
         self.check_held();
         self.check_slots();

@@ -41,11 +41,22 @@ fn evict_batch(turn: &mut Turn<'_>) -> FrameId {
     let mut looks = LOOKS;
     let frame = free_one(turn, &mut looks, false).expect("a frame is free, or a page can leave");
     turn.ram.frames.hand_over(frame);
-    for _ in 1..turn.config.evict_batch {
+    for _ in 1..turn.evict_batch() {
         let Some(other) = free_one(turn, &mut looks, true) else { break };
         turn.ram.frames.release(other);
     }
     frame
+}
+
+/// Gives frames away: free ones, then those of victims, each found by a search of its own.
+pub(crate) fn lend(turn: &mut Turn<'_>, frames: usize) {
+    let mut looks = LOOKS;
+    while turn.ram.frames.free() < frames {
+        let frame = free_one(turn, &mut looks, false).expect("pins and loads have left enough");
+        turn.ram.frames.release(frame);
+        end_search(turn);
+    }
+    turn.has_frames(|lent| lent + frames);
 }
 
 /// The frame of a page that nobody has written to, or of the policy's victim, or of `another` one.

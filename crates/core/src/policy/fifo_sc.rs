@@ -20,7 +20,7 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-use super::{Param, ParamKind, Policy, PolicySpec, Victim};
+use super::{share, Param, ParamKind, Policy, PolicySpec, Victim};
 use crate::frames::Residents;
 use crate::ids::FrameId;
 use crate::lists::{Links, List};
@@ -101,6 +101,8 @@ pub struct FifoSc {
     downgraded: Box<[u64]>,
     slice: u64,
     capacity: usize,
+    /// The capacity for all of RAM.
+    capacity_most: usize,
     downgrade: Downgrade,
 }
 
@@ -117,6 +119,7 @@ impl FifoSc {
             downgraded: vec![0; frames].into_boxed_slice(),
             slice: 1,
             capacity: valid,
+            capacity_most: valid,
             downgrade,
         }
     }
@@ -209,6 +212,10 @@ impl Policy for FifoSc {
             let frame = self.downgrade_head();
             residents.downgrade(frame);
         }
+    }
+
+    fn resize(&mut self, frames: usize) {
+        self.capacity = share(self.capacity_most, frames, self.invalid.len());
     }
 
     fn remove(&mut self, frame: FrameId) {

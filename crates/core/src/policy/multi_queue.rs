@@ -68,7 +68,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use core::cmp::Ordering;
 
-use super::{Param, ParamKind, Policy, PolicySpec, Victim};
+use super::{share, Param, ParamKind, Policy, PolicySpec, Victim};
 use crate::frames::Residents;
 use crate::ids::FrameId;
 use crate::lists::{Links, List};
@@ -127,6 +127,8 @@ pub struct MultiQueue {
     since: Box<[u64]>,
     loads: u64,
     watch_share: usize,
+    /// The share of watched frames and the ghosts for all of RAM.
+    shares: (usize, usize),
     ghosts: Ghosts,
     fates: Fates,
     ruling_period: u64,
@@ -137,6 +139,8 @@ pub struct MultiQueue {
 #[derive(Debug)]
 struct Ghosts {
     ring: Box<[(u32, u8)]>,
+    /// So many places of the ring are in use.
+    most: usize,
     next: usize,
     /// For each page its place in the ring plus 1, or 0. The table starts as zeros, so the memory for pages never
     /// used is never touched.
@@ -145,7 +149,8 @@ struct Ghosts {
 
 impl Ghosts {
     fn new(ghosts: usize, pages: usize) -> Ghosts {
-        Ghosts { ring: vec![(0, 0); ghosts].into_boxed_slice(), next: 0, place: vec![0; pages].into_boxed_slice() }
+        let (ring, place) = (vec![(0, 0); ghosts].into_boxed_slice(), vec![0; pages].into_boxed_slice());
+        Ghosts { ring, most: ghosts, next: 0, place }
     }
 
     /// Remembers a page. Returns the level of the ghost that is forgotten for it.
@@ -158,7 +163,7 @@ impl Ghosts {
         }
         self.ring[self.next] = (page as u32, level);
         self.place[page] = here;
-        self.next = (self.next + 1) % self.ring.len();
+        self.next = (self.next + 1) % self.most;
         forgotten.then_some(old_level)
     }
 
@@ -215,6 +220,7 @@ impl MultiQueue {
             since: vec![0; frames].into_boxed_slice(),
             loads: 0,
             watch_share: watched,
+            shares: (watched, ghosts),
             ghosts: Ghosts::new(ghosts, pages),
             fates: Fates::default(),
             ruling_period: (frames as u64 / RULINGS).max(1),
@@ -310,6 +316,15 @@ impl Policy for MultiQueue {
         if self.loads.is_multiple_of(self.ruling_period) {
             self.rule();
         }
+    }
+
+    fn resize(&mut self, frames: usize) {
+        let (all, (watched, ghosts)) = (self.level.len(), self.shares);
+        self.watch_share = share(watched, frames, all);
+        self.ruling_period = (frames as u64 / RULINGS).max(1);
+        // What is remembered behind these places stays until RAM grows again.
+        self.ghosts.most = share(ghosts, frames, all);
+        self.ghosts.next %= self.ghosts.most;
     }
 
     fn remove(&mut self, frame: FrameId) {

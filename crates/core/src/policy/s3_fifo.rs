@@ -39,7 +39,7 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-use super::{Param, ParamKind, Policy, PolicySpec, Victim, INSERT_BIT};
+use super::{share, Param, ParamKind, Policy, PolicySpec, Victim, INSERT_BIT};
 use crate::frames::Residents;
 use crate::ids::FrameId;
 use crate::lists::{Links, List};
@@ -87,6 +87,8 @@ pub struct S3Fifo {
     is_ghost: Box<[bool]>,
     small_share: usize,
     main_share: usize,
+    /// The share of the small queue of all of RAM.
+    small_most: usize,
 }
 
 impl S3Fifo {
@@ -104,6 +106,7 @@ impl S3Fifo {
             is_ghost: vec![false; pages].into_boxed_slice(),
             small_share: small,
             main_share: frames - small,
+            small_most: small,
         }
     }
 
@@ -116,7 +119,7 @@ impl S3Fifo {
     fn remember(&mut self, page: usize) {
         self.ghosts.push_tail(&mut self.ghost_links, page);
         self.is_ghost[page] = true;
-        if self.ghosts.len() > self.main_share {
+        while self.ghosts.len() > self.main_share {
             let oldest = self.ghosts.pop_head(&mut self.ghost_links).expect("there is one");
             self.is_ghost[oldest] = false;
         }
@@ -176,6 +179,11 @@ impl Policy for S3Fifo {
         } else {
             self.small.push_tail(&mut self.links, frame.index());
         }
+    }
+
+    fn resize(&mut self, frames: usize) {
+        self.small_share = share(self.small_most, frames, self.in_main.len());
+        self.main_share = frames - self.small_share;
     }
 
     fn remove(&mut self, frame: FrameId) {
