@@ -1,6 +1,8 @@
 //! What a recording shows in addition to run times: where and when memory is touched, what faults most at the
 //! recommended size, how long memory is untouched, and what else the machine did in the meantime.
 
+use std::collections::BTreeMap;
+
 use crate::error::AnswerError;
 use coldframe_recording::span::PAGE;
 use coldframe_store::Noise;
@@ -36,7 +38,7 @@ pub struct MemoryUse {
 }
 
 /// Touched memory without large gaps.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Mapping {
     /// Its first touched address.
     pub start: u64,
@@ -44,6 +46,9 @@ pub struct Mapping {
     pub bytes: u64,
     /// Its part of all faults, in percent.
     pub faults_percent: f64,
+    /// The program or library that has mapped or allocated most of it; `None`: not known, or small blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 /// How long a page was not touched, at any time, in seconds of the program's own time. Touches within the recorder's
@@ -66,7 +71,10 @@ impl MemoryUse {
         Ok(MemoryUse {
             heat: heat(process),
             working_set_bytes: working_set(process, times.as_deref(), rows.sample),
-            who: who(process, &faulting(process, pager, ram, rows.sample)?, (GAP / rows.sample) as u64),
+            who: named(
+                who(process, &faulting(process, pager, ram, rows.sample)?, (GAP / rows.sample) as u64),
+                &rows.mappings,
+            ),
             idle: times.and_then(|times| idle(process, &times, rows.facts.seconds)),
             noise: rows.facts.noise,
         })
@@ -132,11 +140,25 @@ fn who(process: &Process, faults: &[u32], gap: u64) -> Vec<Mapping> {
         let (start, percent) = (process.pages[number] * PAGE, 100.0 * f64::from(faults[number]) / all);
         match mappings.last_mut().filter(|one| start <= one.start + one.bytes + gap * PAGE) {
             Some(one) => (one.bytes, one.faults_percent) = (start + PAGE - one.start, one.faults_percent + percent),
-            None => mappings.push(Mapping { start, bytes: PAGE, faults_percent: percent }),
+            None => mappings.push(Mapping { start, bytes: PAGE, faults_percent: percent, by: None }),
         }
     }
     mappings.sort_by(|a, b| b.faults_percent.total_cmp(&a.faults_percent));
     mappings.truncate(NAMED);
+    mappings
+}
+
+/// With the names of who made most of each. Memory at one place may have been made several times.
+fn named(mut mappings: Vec<Mapping>, made: &[coldframe_store::Mapping]) -> Vec<Mapping> {
+    for one in &mut mappings {
+        let mut bytes: BTreeMap<&str, u64> = BTreeMap::new();
+        for by in made {
+            let common = by.end.min(one.start + one.bytes).saturating_sub(by.start.max(one.start));
+            *bytes.entry(&by.name).or_default() += common;
+        }
+        let most = bytes.into_iter().max_by_key(|(_, bytes)| *bytes);
+        one.by = most.filter(|(_, bytes)| 2 * bytes >= one.bytes).map(|(name, _)| name.into());
+    }
     mappings
 }
 
@@ -201,7 +223,15 @@ mod tests {
     fn mappings_are_named_by_their_faults() {
         let faults: Vec<u32> = (0..10).map(|_| 1).chain([30]).collect();
         let mappings = who(&process(), &faults, GAP as u64);
-        assert_eq!(mappings[0], Mapping { start: 100 * PAGE, bytes: PAGE, faults_percent: 75.0 });
+        assert_eq!(mappings[0], Mapping { start: 100 * PAGE, bytes: PAGE, faults_percent: 75.0, by: None });
         assert_eq!((mappings[1].start, mappings[1].bytes, mappings.len()), (0, 10 * PAGE, 2));
+        let made = |name: &str, pages: std::ops::Range<u64>| coldframe_store::Mapping {
+            name: name.into(),
+            start: pages.start * PAGE,
+            end: pages.end * PAGE,
+            protection: String::new(),
+        };
+        let by = named(mappings, &[made("libz.so.1", 0..6), made("python3", 4..8), made("libz.so.1", 200..300)]);
+        assert_eq!((by[0].by.as_deref(), by[1].by.as_deref()), (None, Some("libz.so.1")));
     }
 }

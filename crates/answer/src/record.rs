@@ -219,6 +219,11 @@ pub fn record(order: &Order, out: &Path) -> Result<Recording, AnswerError> {
     let noise = noise(worked, &processes, seconds);
     let largest = processes.iter().max_by_key(|process| process.word(Word::Managed));
     let rest = largest.and_then(|process| rests.get(&(process.word(Word::Process) as u32)));
+    // `new` of C++ calls malloc for the program.
+    let passes_on = |name: &str| name.starts_with("libstdc++");
+    let text = |caller: &u64| rest?.texts.iter().find(|(start, end, _)| (start..end).contains(&caller));
+    let name = |caller: u64| text(&caller).map(|(_, _, name)| name.clone()).filter(|name| !passes_on(name));
+    let mappings = largest.map(|process| process.mappings(name).collect()).unwrap_or_default();
     let facts = ProgramFacts {
         seconds: stand_alone(&processes, seconds),
         recorded_seconds: seconds,
@@ -227,7 +232,7 @@ pub fn record(order: &Order, out: &Path) -> Result<Recording, AnswerError> {
         threads: processes.iter().map(|process| process.word(Word::Threads)).sum::<u64>() as u32,
         ..ProgramFacts::default()
     };
-    let (summary, facts) = window(processes, &line(order.command), facts, out)?;
+    let (summary, facts) = window(processes, &line(order.command), facts, mappings, out)?;
     let limit = ended.why.map(|why| match why {
         Why::Signal => "a signal",
         Why::Deadline => "--for",

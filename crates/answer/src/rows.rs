@@ -8,7 +8,7 @@ use std::path::Path;
 use coldframe_lane::numbering::Numbering;
 use coldframe_recording::span::{AddressKind, ReleaseReader, Span, PAGE};
 use coldframe_store::window::notes_of_bounds;
-use coldframe_store::{Block, Fidelity, Kind, Moment, ProgramFacts, Reader, Reference, Wanted};
+use coldframe_store::{Block, Fidelity, Kind, Mapping, Moment, ProgramFacts, Reader, Reference, Wanted};
 
 use crate::error::AnswerError;
 
@@ -51,6 +51,8 @@ pub struct Rows {
     pub processes: Vec<Process>,
     /// What several processes had in RAM together, where it was most.
     pub moments: Vec<Moment>,
+    /// Large mappings and blocks of the largest process, and who made them.
+    pub mappings: Vec<Mapping>,
     /// Facts that were inferred, since the trace lacks them.
     pub inferred: Option<&'static str>,
     /// The recorder's notes.
@@ -112,6 +114,7 @@ impl Rows {
             sample,
             processes,
             moments: provenance.moments,
+            mappings: provenance.mappings.into_iter().filter(|one| one.name != MANAGED).collect(),
             inferred: None,
             notes: provenance.notes,
         };
@@ -154,7 +157,15 @@ impl Rows {
     pub fn part(&self, number: u64, parts: u64) -> Rows {
         let processes = self.processes.iter().map(|process| process.part(number, parts)).collect();
         let (command, notes) = (self.command.clone(), self.notes.clone());
-        Rows { sample: self.sample / parts as f64, processes, command, notes, moments: Vec::new(), ..*self }
+        Rows {
+            sample: self.sample / parts as f64,
+            processes,
+            command,
+            notes,
+            moments: Vec::new(),
+            mappings: Vec::new(),
+            ..*self
+        }
     }
 
     /// For a trace without unmapped memory in which more pages were touched than were in RAM at a time: pages that

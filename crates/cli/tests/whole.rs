@@ -241,3 +241,13 @@ fn a_folder_that_takes_no_trace_is_said_before_the_program_runs() {
     assert_eq!((output.status.code(), stdout(&output)), (Some(5), String::new()), "{}", stderr(&output));
     assert!(stderr(&output).contains("go to a folder that you may write to"), "{}", stderr(&output));
 }
+
+#[test]
+fn who_faults_is_a_mapping_with_the_name_of_the_program_that_made_it() {
+    let Some(folder) = folder(&[]) else { return };
+    let arguments = ["--once", "--for", "1s", "--format", "json", "--", "./program", "stays"];
+    let output = coldframe(&arguments).current_dir(folder.path()).output().unwrap();
+    let answer: Value = serde_json::from_str(&stdout(&output)).unwrap_or_default();
+    let who = &answer["memory_use"]["who"][0];
+    assert!(who["by"] == "program" && who["bytes"].as_u64() >= Some(4 << 20), "{who} {}", stderr(&output));
+}

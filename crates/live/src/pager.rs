@@ -157,6 +157,14 @@ impl Pager {
         self.inner.faults.space().span()
     }
 
+    /// Notes in a recording, if there is one, who has mapped or allocated this memory: an address in the program.
+    pub fn note_caller(&self, range: Range<usize>, caller: usize) {
+        if let Some(recording) = self.inner.faults.work.recording() {
+            let first = (range.start - self.span().start) / PAGE;
+            recording.mapping(first..first + range.len() / PAGE, caller);
+        }
+    }
+
     /// From now on, no page leaves whose frame the kernel holds. Call it before a device, a server of files or an
     /// io_uring can write past the page table. Returns false if this kernel cannot do that (Linux before 6.8).
     pub fn expect_pinned_frames(&self) -> bool {

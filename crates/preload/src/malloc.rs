@@ -19,6 +19,10 @@ fn is_managed(size: usize, caller: usize) -> bool {
     memory::ready() && !caller::is_linker(caller) && (size >= LIBC_LARGE || !caller::is_libc(caller))
 }
 
+fn named(block: *mut c_void, size: usize, caller: usize) -> *mut c_void {
+    memory::named(block as usize, size, caller) as *mut c_void
+}
+
 /// The program's own malloc and realloc, if they are not ours: it has an allocator inside its executable, or one was
 /// preloaded before this library. That allocator's `free` then gets the blocks of our `strdup`, so they must be
 /// blocks of that allocator.
@@ -44,7 +48,7 @@ fn as_the_program(size: usize, caller: usize) -> *mut c_void {
 with_caller!(malloc(1) => malloc_from);
 extern "C" fn malloc_from(size: usize, caller: usize) -> *mut c_void {
     match is_managed(size, caller) {
-        true => heap::allocate(size),
+        true => named(heap::allocate(size), size, caller),
         // SAFETY: any size may be asked for.
         false => unsafe { unmanaged::malloc(size) },
     }
@@ -53,7 +57,7 @@ extern "C" fn malloc_from(size: usize, caller: usize) -> *mut c_void {
 with_caller!(calloc(2) => calloc_from);
 extern "C" fn calloc_from(count: usize, size: usize, caller: usize) -> *mut c_void {
     match is_managed(count.saturating_mul(size), caller) {
-        true => heap::zeroed(count, size),
+        true => named(heap::zeroed(count, size), count.saturating_mul(size), caller),
         // SAFETY: any size may be asked for.
         false => unsafe { unmanaged::calloc(count, size) },
     }
@@ -71,7 +75,7 @@ unsafe extern "C" fn realloc_from(block: *mut c_void, size: usize, caller: usize
                 heap::free(block);
                 return null_mut();
             }
-            return heap::reallocate(block, size);
+            return named(heap::reallocate(block, size), size, caller);
         }
     }
     // A block from before the start, or one that the C library has given to the program, moves when the program
@@ -95,7 +99,7 @@ with_caller!(memalign, aligned_alloc(2) => memalign_from);
 extern "C" fn memalign_from(align: usize, size: usize, caller: usize) -> *mut c_void {
     match (is_managed(size, caller), align.checked_next_power_of_two()) {
         (_, None) => heap::none(),
-        (true, Some(align)) => heap::aligned(align, size),
+        (true, Some(align)) => named(heap::aligned(align, size), size, caller),
         // SAFETY: as above; it mends alignments that are none.
         (false, Some(align)) => unsafe { unmanaged::memalign(align, size) },
     }

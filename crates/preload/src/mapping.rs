@@ -90,7 +90,7 @@ pub unsafe extern "C" fn mmap_from(
         _ if memory::meets(call.at, len) => memory::at_once(|| fixed(call)),
         _ => call.pass(),
     };
-    answer as *mut c_void
+    memory::named(answer as usize, len, caller) as *mut c_void
 }
 
 fn anywhere(call: MmapCall, own: bool) -> isize {

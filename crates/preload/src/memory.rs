@@ -92,6 +92,17 @@ inside! {
     unpin(range: Range<usize>) -> ();
 }
 
+/// The least block whose caller a recording notes: an arena of Python before 3.10, or a page of V8.
+const NAMED: usize = 256 << 10;
+
+/// Notes for a recording who has mapped or allocated a large block; returns the block's address.
+pub fn named(block: usize, len: usize, caller: usize) -> usize {
+    if len >= NAMED && manages(block) {
+        pager().note_caller(block..block.saturating_add(len), caller);
+    }
+    block
+}
+
 /// Zeroed memory that the program may read and write; `len` and `align` are multiples of a page.
 pub fn map(len: usize, align: usize) -> Result<usize, LiveError> {
     map_at(Spot::Anywhere(align), len, libc::PROT_READ | libc::PROT_WRITE)

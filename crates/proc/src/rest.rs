@@ -19,6 +19,8 @@ pub struct Rest {
     pub stacks: u64,
     /// All other mapped files, by their paths.
     pub files: BTreeMap<String, u64>,
+    /// The code of programs and libraries: first address, address after it, the file's name.
+    pub texts: Vec<(u64, u64, String)>,
 }
 
 impl Rest {
@@ -37,6 +39,9 @@ impl Rest {
         let code: HashSet<&str> =
             mappings.iter().filter(|one| one.rights.contains('x')).map(|mapping| mapping.name).collect();
         let (mut files, mut programs) = (BTreeMap::new(), 0);
+        let text = |mapping: &&Mapping| mapping.inode != 0 && mapping.rights.contains('x');
+        let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_string();
+        self.texts.extend(mappings.iter().filter(text).map(|one| (one.start, one.end, name(one.name))));
         for mapping in mappings {
             let (name, bytes) = (mapping.name, mapping.counts.rss * 1024);
             match mapping.inode {

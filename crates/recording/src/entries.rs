@@ -159,6 +159,15 @@ pub enum Record {
         /// Of the chunks one in 2^shift.
         shift: u32,
     },
+    /// Memory was mapped or allocated.
+    Mapping {
+        /// The first page.
+        page: u32,
+        /// How many.
+        pages: u32,
+        /// The address in the program or a library to which the call returns.
+        caller: u64,
+    },
     /// The time.
     Clock {
         /// Nanoseconds of CLOCK_MONOTONIC.
@@ -179,6 +188,7 @@ impl Record {
             Record::Released { page, pages } => [word(4, page, 0), pages],
             Record::Window { pages, shift } => [word(5, 0, 0), u64::from(pages) | u64::from(shift) << 32],
             Record::Clock { time } => [word(6, 0, 0), time],
+            Record::Mapping { page, pages, caller } => [word(7, page, pages), caller],
         }
     }
 
@@ -191,6 +201,7 @@ impl Record {
             4 => Some(Record::Released { page, pages: value }),
             5 => Some(Record::Window { pages: value as u32, shift: (value >> 32) as u32 }),
             6 => Some(Record::Clock { time: value }),
+            7 => Some(Record::Mapping { page, pages: thread, caller: value }),
             _ => None,
         }
     }
@@ -235,6 +246,7 @@ mod tests {
             Record::Released { page, pages: 1 << 40 },
             Record::Window { pages: 64, shift: 9 },
             Record::Clock { time: u64::MAX },
+            Record::Mapping { page, pages: u32::MAX, caller: u64::MAX },
         ] {
             let words = record.encode();
             assert_ne!(words[0], 0);

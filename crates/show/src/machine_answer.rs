@@ -78,16 +78,21 @@ fn squeezed(all: &[f64], columns: usize) -> Vec<f64> {
     (0..columns).map(|i| part(i).iter().sum::<f64>() / part(i).len() as f64).collect()
 }
 
+/// The mappings that fault most, and who made them.
+pub fn who(memory_use: &MemoryUse) -> Option<String> {
+    let mut all = memory_use.who.iter().enumerate().map(|(i, one)| {
+        let of = if i == 0 { "of its faults are in a mapping of" } else { "in" };
+        let by = one.by.as_ref().map_or(String::new(), |by| format!(" made by {by}"));
+        format!("{:.0} % {of} {}{by}", one.faults_percent, human_size(one.bytes))
+    });
+    let first = all.next()?;
+    Some(format!("Who: {}.", [first].into_iter().chain(all).collect::<Vec<_>>().join(", ")))
+}
+
 /// Who faults, what is idle, if there is room for it, and what else the machine did.
 fn remarks(memory_use: &MemoryUse, room: bool) -> String {
     let mut out = String::new();
-    let mut who = memory_use.who.iter().enumerate().map(|(i, one)| {
-        let of = if i == 0 { "of its faults are in a mapping of" } else { "in" };
-        format!("{:.0} % {of} {}", one.faults_percent, human_size(one.bytes))
-    });
-    if let Some(first) = who.next() {
-        out += &filled(&format!("Who: {}.", [first].into_iter().chain(who).collect::<Vec<_>>().join(", ")));
-    }
+    who(memory_use).iter().for_each(|who| out += &filled(who));
     if let Some(idle) = memory_use.idle.as_ref().filter(|_| room) {
         let [half, quarter, last] = [idle.p50_seconds, idle.p75_seconds, idle.p99_seconds].map(human_seconds);
         out += &filled(&format!("Idle: half of it rests for {half} or more, a quarter {quarter}, 1 % {last}."));
@@ -216,7 +221,7 @@ fn shown(answer: &Answer, rows: usize) -> Vec<Known> {
 }
 
 /// What a recording shows besides.
-fn memory_use(answer: &Answer) -> Option<&MemoryUse> {
+pub fn memory_use(answer: &Answer) -> Option<&MemoryUse> {
     answer.recorded()?.memory_use.as_ref()
 }
 

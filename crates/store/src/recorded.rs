@@ -9,7 +9,7 @@ use coldframe_recording::entries::{Record, Word, COMMAND, HEAD, MAGIC, RECORD, R
 use coldframe_recording::span::{Span, PAGE};
 
 use crate::error::TraceError;
-use crate::provenance::ProcessFacts;
+use crate::provenance::{Mapping, ProcessFacts};
 
 /// The unit of `st_blocks` in bytes: stat(3type).
 const BLOCK: u64 = 512;
@@ -74,6 +74,18 @@ impl Recorded {
             seconds: self.word(Word::Ended).saturating_sub(self.word(Word::Started)) as f64 / 1e9,
             left_out: false,
         }
+    }
+
+    /// The mappings and blocks that are named after what made them: `by` has a name for an address in a program or library.
+    pub fn mappings<'a>(&'a self, by: impl Fn(u64) -> Option<String> + 'a) -> impl Iterator<Item = Mapping> + 'a {
+        self.records.iter().filter_map(move |record| match *record {
+            Record::Mapping { page, pages, caller } => {
+                let start = self.word(Word::Base) + u64::from(page) * PAGE;
+                let end = start + u64::from(pages) * PAGE;
+                by(caller).map(|name| Mapping { name, start, end, protection: "rw-p".into() })
+            }
+            _ => None,
+        })
     }
 
     /// Nanoseconds of CLOCK_MONOTONIC at its end, as far as it is known.

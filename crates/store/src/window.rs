@@ -52,6 +52,7 @@ pub fn window(
     mut recorded: Vec<Recorded>,
     command: &str,
     program: ProgramFacts,
+    mappings: Vec<Mapping>,
     to: &Path,
 ) -> Result<(Summary, ProgramFacts), TraceError> {
     recorded.sort_by_key(|process| process.word(Word::Started));
@@ -74,6 +75,8 @@ pub fn window(
         return Err(TraceError::Empty { path, lines: 0, skipped: 0, remedy });
     }
     let mut provenance = provenance(command, &recorded);
+    // In front of the span that holds them all.
+    provenance.mappings.splice(0..0, mappings);
     // The share of first touches that are in the sample: closer to the truth than the nominal rate of sampling.
     let fills: u64 = recorded.iter().map(|process| process.word(Word::ZeroFills)).sum();
     provenance.sample = (shift > 0 && fills > 0).then(|| rows.fills as f64 / fills as f64);

@@ -32,7 +32,7 @@ fn entry(page: u32, write: bool, thread: u32) -> Record {
 
 fn trace(files: &[PathBuf], to: &Path) -> Result<(Vec<Reference>, Reader), TraceError> {
     let recorded = files.iter().map(|file| Recorded::read(file)).collect::<Result<Vec<_>, _>>()?;
-    window(recorded, "a command", ProgramFacts::default(), to)?;
+    window(recorded, "a command", ProgramFacts::default(), Vec::new(), to)?;
     let mut reader = Reader::open(to)?;
     let mut block = Block::new();
     reader.read(&mut block, Wanted::ALL)?;

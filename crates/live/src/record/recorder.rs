@@ -19,6 +19,7 @@
 //! again.
 
 use std::fs::File;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::Release};
@@ -86,7 +87,12 @@ pub(crate) struct Recording {
     /// Nanoseconds of the process's processor time before the recording.
     before: u64,
     zeros: u128,
+    /// Mappings whose callers are noted.
+    mappings: AtomicUsize,
 }
+
+/// The most mappings whose callers are noted. A guess: a program with more has small ones.
+const MAPPINGS: usize = 4096;
 
 /// The counts of this period, and when it began.
 #[derive(Debug, Default)]
@@ -257,6 +263,7 @@ impl Recording {
             own: 0,
             before: sys::process_time(),
             zeros,
+            mappings: AtomicUsize::new(0),
         };
         recording.head(0, 0, space);
         Ok(recording)
@@ -393,6 +400,13 @@ impl Recording {
     pub(crate) fn released(&self, page: usize) {
         if self.samples(page) {
             self.mapped.put(Record::Released { page: page as u32, pages: 1 });
+        }
+    }
+
+    pub(crate) fn mapping(&self, pages: Range<usize>, caller: usize) {
+        if self.mappings.fetch_add(1, Relaxed) < MAPPINGS {
+            let (page, pages) = (pages.start as u32, pages.len() as u32);
+            self.mapped.put(Record::Mapping { page, pages, caller: caller as u64 });
         }
     }
 

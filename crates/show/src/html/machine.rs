@@ -4,7 +4,7 @@ use coldframe_sheet::quantity::{human_seconds, human_size, ram_size};
 
 use crate::html::chart::{charts, Chart, Line, Mark, Point};
 use crate::html::words::{count, folded, list, note, table, Row, Unit};
-use crate::machine_answer::{as_root, how_to_run, range};
+use crate::machine_answer::{as_root, how_to_run, memory_use, range, who};
 use crate::plot::escape;
 use coldframe_answer::{Answer, By, Known, Measured, Point as Size};
 
@@ -21,7 +21,8 @@ pub fn answer(answer: &Answer) -> String {
         true => charts(&[chart]) + &note(&label),
         false => charts(&[chart]),
     };
-    headline(answer) + &note(&origin(answer)) + &command(answer) + &drawn + "<div id=\"measured\"></div>"
+    let who = memory_use(answer).and_then(who).map_or(String::new(), |who| note(&who));
+    headline(answer) + &note(&origin(answer)) + &command(answer) + &drawn + &who + "<div id=\"measured\"></div>"
 }
 
 /// What was measured, when and where.
@@ -53,13 +54,12 @@ pub fn sizes(answer: &Answer) -> String {
 fn headline(answer: &Answer) -> String {
     let (own, heap) = (human_seconds(answer.program_seconds), human_size(answer.managed_bytes));
     let program = escape(&answer.program);
+    if let (Some(bytes), Some(By::Plain)) = (answer.ram_bytes, answer.by) {
+        let (ram, percent) = (human_size(bytes), answer.slowdown_percent);
+        let text = format!("{program} needs all of its {ram}: paged, it is over {percent:.0} % slower than its {own}.");
+        return format!("<h1 id=\"answer\" data-ram=\"{bytes}\">{text}</h1>");
+    }
     match answer.ram_bytes.and_then(|ram| answer.known(ram)) {
-        Some(size) if answer.by == Some(By::Plain) => {
-            let (ram, percent) = (human_size(size.ram_bytes), answer.slowdown_percent);
-            let text =
-                format!("{program} needs all of its {ram}: paged, it is over {percent:.0} % slower than its {own}.");
-            format!("<h1 id=\"answer\" data-ram=\"{}\">{text}</h1>", size.ram_bytes)
-        }
         Some(size) => {
             let (ram, time) = (human_size(size.ram_bytes), human_seconds(size.seconds));
             let text = match ram != heap && size.ram_bytes < answer.managed_bytes {
