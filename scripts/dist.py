@@ -87,7 +87,8 @@ def nowhere() -> list[str]:
 def linker(compiler: str, links: list[str], folder: Path) -> Path:
     """A linker with more options. As options of the compiler, whose hash is in all names, their paths would be in the result."""
     folder.mkdir(parents=True, exist_ok=True)
-    script = folder / f"link-{len(links)}"
+    # Not `link`: the compiler would take it for the one of Windows.
+    script = folder / f"linker-{len(links)}"
     script.write_text(f'#!/bin/sh\nexec {shlex.join([compiler, *links])} "$@"\n')
     script.chmod(0o755)
     return script
@@ -135,7 +136,9 @@ def stub(compiler: str, folder: Path) -> list[str]:
         soname = "libc.so.6" if name == "libc.so" else name
         run(compiler, "-shared", "-nostdlib", f"-Wl,-soname,{soname}", *more, "-o", folder / name, folder / source)
     run(compiler, "-O2", "-fPIC", "-c", "-o", folder / "within.o", folder / "within.c")
-    return [f"-L{folder}", f"{folder / 'within.o'}", "-Wl,--no-as-needed", *(f"{folder / name}" for name in moved), "-Wl,--as-needed"]
+    # Programs that cargo runs while it builds are linked so, too, and this machine's libgcc may ask for what is newer.
+    moved = ["-Wl,--no-as-needed", *(f"{folder / name}" for name in moved), "-Wl,--as-needed", "-Wl,--allow-shlib-undefined"]
+    return [f"-L{folder}", f"{folder / 'within.o'}", *moved]
 
 
 def environment(target: str, compiler: str, link: Path, flags: list[str]) -> dict[str, str]:

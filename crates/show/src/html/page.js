@@ -1,7 +1,7 @@
 // What was measured beside what was predicted. The map of touched memory: the line below it says what is under the pointer, or in
 // the part that a drag has marked. And a button at each command that copies it.
 "use strict";
-const answer = JSON.parse(document.getElementById("data").textContent).here, runs = (answer?.runs ?? []).filter((run) => run.ram_bytes && !run.failed);
+const answer = JSON.parse(document.getElementById("data").textContent).here, runs = (answer?.runs ?? []).filter((run) => run.ram_bytes && !run.failed).sort((a, b) => b.ram_bytes - a.ram_bytes);
 if (runs.length) {
   const table = document.getElementById("measured").appendChild(document.createElement("table"));
   const row = (tag, cells) => {
