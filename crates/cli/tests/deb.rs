@@ -93,3 +93,30 @@ fn what_is_not_built_is_named() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && errors.contains("coldframe is missing; build it with `make dist`"), "{errors}");
 }
+
+#[test]
+fn the_linker_of_a_release_links_a_program_and_a_library_for_an_old_c_library() {
+    if !have(&[("readelf", "binutils"), ("python3", "python3")]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let script = "import sys; from pathlib import Path; sys.path.insert(0, 'scripts'); import dist
+folder = Path(sys.argv[1]); compiler = dist.compiler_of(dist.platform.machine())
+print(dist.linker(compiler, dist.stub(compiler, folder / 'stub'), folder))";
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let link = text(Command::new("python3").args(["-B", "-c", script]).arg(folder.path()).current_dir(root));
+    std::fs::write(
+        folder.path().join("a.rs"),
+        "#[no_mangle] pub extern \"C\" fn a() { println!(\"a\") } fn main() { a() }",
+    )
+    .unwrap();
+    for kind in ["bin", "cdylib"] {
+        let mut rustc = Command::new(option_env!("RUSTC").unwrap_or("rustc"));
+        rustc.args(["a.rs", "-o", kind, "--crate-type", kind]).arg(format!("-Clinker={}", link.trim()));
+        text(rustc.current_dir(folder.path()));
+    }
+    let asked = text(Command::new("readelf").args(["-W", "--version-info", "cdylib"]).current_dir(folder.path()));
+    let versions =
+        asked.split("Name: GLIBC_2.").skip(1).filter_map(|text| text.split_whitespace().next()?.parse::<u32>().ok());
+    assert!(versions.clone().count() > 0 && versions.max() <= Some(28), "{asked}");
+}
