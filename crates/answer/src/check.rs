@@ -56,7 +56,9 @@ pub fn check(check: &Check, listener: &dyn Listener) -> Result<Checked, AnswerEr
     }
     binary(check.command)?;
     let slowdown = check.limits().slowdown;
-    let pair = check.max_ram.map(|ram| measured(check.command, ram, slowdown, listener)).transpose()?.flatten();
+    let pair = check.max_ram.map(|ram| measured(check.command, ram, slowdown, listener));
+    listener.finish();
+    let pair = pair.transpose()?.flatten();
     if pair.is_some() && check.baseline.is_none() && !check.whole && !check.need {
         let (program, seconds) = (program(Some(&line(check.command))), pair.as_ref().map(|pair| pair.plain.seconds));
         return Ok(Checked {

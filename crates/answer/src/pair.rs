@@ -149,7 +149,7 @@ impl Measuring<'_> {
         let mut pair = Pair { plain, paged: Measured::new(way.into(), way.swap, Some(ram)) };
         let by = if way.by == Pager::Ours { "our pager" } else { "the kernel" };
         loop {
-            self.listener.note(&format!("coldframe: in {} of RAM, by {by}\n", human_size(ram)));
+            self.listener.progress(0, None, &format!("running it in {} by {by}", human_size(ram)));
             let patience = Duration::from_secs_f64(1.0 + PATIENT * longest(pair.plain.seconds, slowdown));
             let (ran, run) = self.bench.paged(way, ram, patience)?;
             if let (Run::Pager(run), true) = (&run, pair.paged.runs.is_empty()) {
