@@ -149,7 +149,7 @@ pub struct Limits {
 
 /// Extra seconds that are never too many: about what a pager takes to start and to end. They matter for programs of less
 /// than a tenth of a second.
-const UNNOTICED: f64 = 0.01;
+pub const UNNOTICED: f64 = 0.01;
 
 impl Default for Limits {
     fn default() -> Limits {

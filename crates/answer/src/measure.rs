@@ -10,7 +10,6 @@ use coldframe_store::ProcessFacts;
 
 use crate::bench::{kernel_swap, Bench, Way};
 use crate::child::Signals;
-use crate::curve::round_up;
 use crate::error::AnswerError;
 use crate::kinds::Answer;
 use crate::listener::Listener;
@@ -180,7 +179,7 @@ struct Run {
 
 /// Runs it in less RAM: by our pager if that has recorded it, and by the kernel if that is possible here.
 fn less_ram(trials: &mut Trials, answer: &mut Answer, folder: &Path) {
-    let top = round_up(answer.needed_bytes.max(answer.managed_bytes + answer.not_paged_bytes));
+    let top = answer.needed_bytes;
     let start = answer.ram_bytes.unwrap_or(answer.needed_bytes);
     let ours = answer.recorded().is_some();
     let swap = kernel_swap(folder);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use coldframe_answer::program::is_root;
-use coldframe_answer::{Answer, By, Known, Measured, MemoryUse, Method, NotPaged, Watched};
+use coldframe_answer::{Answer, By, Known, Measured, MemoryUse, Method, NotPaged, Watched, UNNOTICED};
 use coldframe_sheet::quantity::{human_count, human_seconds, human_size, ram_size};
 
 use crate::text::{command, paragraph, width};
@@ -299,6 +299,9 @@ fn thrashes(answer: &Answer) -> String {
 fn recommended(answer: &Answer) -> String {
     let (percent, own) = (answer.slowdown_percent, answer.program_seconds.max(1e-9));
     let slower = |seconds: f64| match 100.0 * (seconds / own - 1.0) {
+        more if more > percent && seconds - own <= UNNOTICED => {
+            format!("{} longer than alone", human_seconds(seconds - own))
+        }
         more if more >= 0.5 => format!("{more:.0} % slower than alone"),
         _ => "as fast as alone".into(),
     };
@@ -312,7 +315,10 @@ fn recommended(answer: &Answer) -> String {
             format!(": --ram {ram} takes {over}{time}, {}", slower(run.seconds))
         });
         let why = most.unwrap_or_default();
-        return match unpaged.map(human_size) {
+        return match unpaged.map(|ram| human_size(answer.in_all(ram))) {
+            Some(all) if why.is_empty() => {
+                format!("Recommended: all of its {all}, unpaged; no run in less was possible.")
+            }
             Some(all) => {
                 format!("Recommended: all of its {all}, unpaged; paged, it is over {percent:.0} % slower{why}.")
             }

@@ -55,7 +55,7 @@ fn headline(answer: &Answer) -> String {
     let (own, heap) = (human_seconds(answer.program_seconds), human_size(answer.managed_bytes));
     let program = escape(&answer.program);
     if let (Some(bytes), Some(By::Plain)) = (answer.ram_bytes, answer.by) {
-        let (ram, percent) = (human_size(bytes), answer.slowdown_percent);
+        let (ram, percent) = (human_size(answer.in_all(bytes)), answer.slowdown_percent);
         let text = format!("{program} needs all of its {ram}: paged, it is over {percent:.0} % slower than its {own}.");
         return format!("<h1 id=\"answer\" data-ram=\"{bytes}\">{text}</h1>");
     }
