@@ -221,6 +221,7 @@ def wheel(machine: str, folder: Path) -> None:
     python = ROOT / "target" / "venv" / "bin" / "python"
     if not python.exists():
         raise Missing("target/venv; run `make python` first")
+    env["PATH"] = f"{python.parent}:{env['PATH']}"
     pip = [python, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps", "--no-build-isolation"]
     run(*pip, "--wheel-dir", OUT, ROOT, env=env)
 
