@@ -39,6 +39,7 @@ pub mod fault;
 mod flights;
 pub mod frames;
 pub mod ids;
+mod leaves;
 pub mod lists;
 pub mod machine;
 #[cfg(feature = "naive")]

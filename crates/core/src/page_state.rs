@@ -1,10 +1,8 @@
 //! The place of each page, one word a page. Zero means "never touched", so a table costs no RAM until its pages are
 //! used.
 
-use alloc::boxed::Box;
-use alloc::vec;
-
 use crate::ids::{BufferId, FrameId, PageId, SlotId, Ticket};
+use crate::leaves::Leaves;
 
 /// Where a page is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,29 +63,32 @@ impl PageState {
 
 /// The states of all pages.
 #[derive(Debug)]
-pub(crate) struct PageStates(Box<[u32]>);
+pub(crate) struct PageStates {
+    words: Leaves,
+    pages: usize,
+}
 
 impl PageStates {
     /// States of this many pages, none of which was touched.
     pub(crate) fn new(pages: usize) -> PageStates {
-        PageStates(vec![0; pages].into_boxed_slice())
+        PageStates { words: Leaves::new(pages), pages }
     }
 
     /// The state of a page; `None` beyond the last.
     pub(crate) fn find(&self, page: PageId) -> Option<PageState> {
-        self.0.get(page.index()).map(|word| PageState::unpack(*word))
+        (page.index() < self.pages).then(|| self.get(page))
     }
 
     pub(crate) fn get(&self, page: PageId) -> PageState {
-        PageState::unpack(self.0[page.index()])
+        PageState::unpack(self.words.get(page.index()))
     }
 
     pub(crate) fn set(&mut self, page: PageId, state: PageState) {
-        self.0[page.index()] = state.pack();
+        self.words.set(page.index(), state.pack());
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = PageState> + '_ {
-        self.0.iter().map(|word| PageState::unpack(*word))
+        (0..self.pages).map(|page| PageState::unpack(self.words.get(page)))
     }
 }
 

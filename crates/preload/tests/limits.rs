@@ -35,6 +35,30 @@ int main(void) {
 }
 
 #[test]
+fn a_page_here_and_there_costs_tables_for_itself_only() {
+    // One page in 4 MiB, and one in 2 MiB and a bit: each page table entry, and each page of a plain table, is another one.
+    let main = r#"
+static long anonymous(void) {
+    char line[256]; long kib = 0; FILE *status = fopen("/proc/self/status", "r");
+    while (fgets(line, sizeof line, status)) if (sscanf(line, "RssAnon: %ld", &kib) == 1) break;
+    fclose(status); return kib;
+}
+static void touch(size_t pages, size_t apart) {
+    long before = anonymous(), bad = 0;
+    char *all = mmap(NULL, pages * apart, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(all != MAP_FAILED);
+    for (size_t i = 0; i < pages; i++) all[i * apart] = i;
+    for (size_t i = 0; i < pages; i++) bad += all[i * apart] != (char)i;
+    long more = anonymous() - before;
+    fprintf(stderr, "%zu pages: %ld KiB\n", pages, more);
+    CHECK(bad == 0 && more <= 13 * (long)pages * 4 / 10);
+    munmap(all, pages * apart);
+}
+int main(void) { touch(6000, (size_t)4 << 20); touch(3000, ((size_t)2 << 20) + 4096); return 0; }"#;
+    check_paged("sparse", &format!("{PAGING}{main}"), RAM, &[]);
+}
+
+#[test]
 fn a_small_file_size_limit_at_the_start_bounds_the_swap_file_and_ends_nobody_by_a_signal() {
     let source = format!("{PAGING}int main(void) {{ page(); fork_and_page(); return 0; }}");
     let Some(program) = program("small", &source) else { return };

@@ -71,6 +71,7 @@ use core::cmp::Ordering;
 use super::{share, Param, ParamKind, Policy, PolicySpec, Victim};
 use crate::frames::Residents;
 use crate::ids::FrameId;
+use crate::leaves::Leaves;
 use crate::lists::{Links, List};
 use crate::machine::After;
 use crate::units::Walk;
@@ -142,34 +143,33 @@ struct Ghosts {
     /// So many places of the ring are in use.
     most: usize,
     next: usize,
-    /// For each page its place in the ring plus 1, or 0. The table starts as zeros, so the memory for pages never
-    /// used is never touched.
-    place: Box<[u32]>,
+    /// For each page its place in the ring plus 1, or 0.
+    place: Leaves,
 }
 
 impl Ghosts {
     fn new(ghosts: usize, pages: usize) -> Ghosts {
-        let (ring, place) = (vec![(0, 0); ghosts].into_boxed_slice(), vec![0; pages].into_boxed_slice());
-        Ghosts { ring, most: ghosts, next: 0, place }
+        Ghosts { ring: vec![(0, 0); ghosts].into(), most: ghosts, next: 0, place: Leaves::new(pages) }
     }
 
     /// Remembers a page. Returns the level of the ghost that is forgotten for it.
     fn remember(&mut self, page: usize, level: u8) -> Option<u8> {
         let (old, old_level) = self.ring[self.next];
         let here = self.next as u32 + 1;
-        let forgotten = self.place[old as usize] == here;
+        let forgotten = self.place.get(old as usize) == here;
         if forgotten {
-            self.place[old as usize] = 0;
+            self.place.set(old as usize, 0);
         }
         self.ring[self.next] = (page as u32, level);
-        self.place[page] = here;
+        self.place.set(page, here);
         self.next = (self.next + 1) % self.most;
         forgotten.then_some(old_level)
     }
 
     /// Removes the page's ghost and returns its level.
     fn recall(&mut self, page: usize) -> Option<u8> {
-        let place = core::mem::take(&mut self.place[page]);
+        let place = self.place.get(page);
+        self.place.set(page, 0);
         (place > 0).then(|| self.ring[place as usize - 1].1)
     }
 }

@@ -31,8 +31,10 @@ impl std::ops::Deref for Pages {
 
 impl Pages {
     pub fn new(len: usize) -> Result<Pages, LiveError> {
+        let state = States::new(len)?;
+        let len = state.leaves.entries();
         Ok(Pages {
-            state: States::new(len)?,
+            state,
             slot: Table::new(len)?,
             epoch: Table::new(len)?,
             sum: Wide::new(len)?,
@@ -43,41 +45,43 @@ impl Pages {
 
     /// Slot of the page's bytes; `None`: the page is zeros.
     pub fn slot(&self, page: usize) -> Option<u64> {
-        self.slot[page].load(Ordering::Acquire).checked_sub(1)
+        self.slot[self.leaves.entry(page)].load(Ordering::Acquire).checked_sub(1)
     }
 
     /// Gives the page another slot; returns the old one.
     pub fn set_slot(&self, page: usize, slot: Option<u64>) -> Option<u64> {
-        self.slot[page].swap(slot.map_or(0, |s| s + 1), Ordering::AcqRel).checked_sub(1)
+        self.slot[self.leaves.begin(page)].swap(slot.map_or(0, |s| s + 1), Ordering::AcqRel).checked_sub(1)
     }
 
     pub fn epoch(&self, page: usize) -> u32 {
-        self.epoch[page].load(Ordering::Relaxed)
+        self.epoch[self.leaves.entry(page)].load(Ordering::Relaxed)
     }
 
     /// A table that is only read costs no RAM. Without forks, this one is never written to.
     pub fn set_epoch(&self, page: usize, epoch: u32) {
         if self.epoch(page) != epoch {
-            self.epoch[page].store(epoch, Ordering::Relaxed);
+            self.epoch[self.leaves.begin(page)].store(epoch, Ordering::Relaxed);
         }
     }
 
     /// The hash of the slot's bytes. Only for the owner of the page's transition.
     pub fn sum(&self, page: usize) -> u128 {
-        self.sum.get(page)
+        self.sum.get(self.leaves.entry(page))
     }
 
     pub fn set_sum(&self, page: usize, sum: u128) {
-        self.sum.set(page, sum);
+        self.sum.set(self.leaves.begin(page), sum);
     }
 
     pub fn seal(&self, page: usize) -> (u64, u128) {
-        (self.nonce[page].load(Ordering::Relaxed), self.seal.get(page))
+        let entry = self.leaves.entry(page);
+        (self.nonce[entry].load(Ordering::Relaxed), self.seal.get(entry))
     }
 
     pub fn set_seal(&self, page: usize, nonce: u64, tag: u128) {
-        self.nonce[page].store(nonce, Ordering::Relaxed);
-        self.seal.set(page, tag);
+        let entry = self.leaves.begin(page);
+        self.nonce[entry].store(nonce, Ordering::Relaxed);
+        self.seal.set(entry, tag);
     }
 }
 

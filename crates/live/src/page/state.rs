@@ -21,6 +21,7 @@
 //! page. No thread waits for itself: if a thread holds the engine's lock and meets a page of its own, it first
 //! carries out the noted commands for that page.
 
+use crate::page::leaves::Leaves;
 use crate::page::parking::Parking;
 use crate::sys::sync::{AtomicU16, Ordering};
 use crate::sys::table::Table;
@@ -91,21 +92,28 @@ fn word(state: Where, owner: Owner) -> u16 {
 #[derive(Debug)]
 pub struct States {
     words: Table<AtomicU16>,
+    pub(super) leaves: Leaves,
     parking: Parking,
 }
 
 impl States {
     pub fn new(len: usize) -> Result<States, LiveError> {
-        Ok(States { words: Table::new(len)?, parking: Parking::default() })
+        let leaves = Leaves::new(len)?;
+        Ok(States { words: Table::new(leaves.entries())?, leaves, parking: Parking::default() })
+    }
+
+    /// A page that was never touched has a word of zeros that it shares with others, and that nobody changes.
+    fn word(&self, page: usize) -> &AtomicU16 {
+        &self.words[self.leaves.entry(page)]
     }
 
     pub fn get(&self, page: usize) -> Where {
-        Where::from(self.words[page].load(Ordering::Acquire))
+        Where::from(self.word(page).load(Ordering::Acquire))
     }
 
     /// The place of a page now, and whether `owner` is changing it.
     pub fn look(&self, page: usize, owner: Owner) -> (Where, bool) {
-        let now = self.words[page].load(Ordering::Acquire);
+        let now = self.word(page).load(Ordering::Acquire);
         let state = Where::from(now);
         (state, state.is_owned() && now == word(state, owner))
     }
@@ -113,47 +121,47 @@ impl States {
     /// Takes a page that is at rest as `from`. It is then `to` (`Busy` or `Leaving`), and only `owner` changes it
     /// until it releases the page. Returns false if the page is not `from` any more.
     pub fn acquire(&self, page: usize, from: Where, to: Where, owner: Owner) -> bool {
-        debug_assert!(!from.is_owned() && to.is_owned());
+        debug_assert!(!from.is_owned() && to.is_owned() && from != Where::Nowhere);
         let (from, to) = (word(from, owner), word(to, owner));
-        self.words[page].compare_exchange(from, to, Ordering::SeqCst, Ordering::Acquire).is_ok()
+        self.word(page).compare_exchange(from, to, Ordering::SeqCst, Ordering::Acquire).is_ok()
     }
 
     /// The owner cannot evict the page.
     pub fn refuse(&self, page: usize, owner: Owner) {
-        self.words[page].store(word(Where::Refused, owner), Ordering::SeqCst);
+        self.word(page).store(word(Where::Refused, owner), Ordering::SeqCst);
     }
 
     /// Releases a page as `to`, and wakes the threads that wait for it. A refused page that is to be `Out` is
     /// `Unevicted`. A release by a thread that is not the owner ends the program.
     pub fn release(&self, page: usize, owner: Owner, to: Where) {
-        let word_now = self.words[page].load(Ordering::Acquire);
+        let word_now = self.word(page).load(Ordering::Acquire);
         let mine = Where::from(word_now).is_owned() && word_now == word(Where::from(word_now), owner);
         if !mine || to.is_owned() {
             broken(page, word_now, owner, to);
         }
         let refused = to == Where::Out && Where::from(word_now) == Where::Refused;
-        self.words[page].store(word(if refused { Where::Unevicted } else { to }, owner), Ordering::SeqCst);
+        self.word(page).store(word(if refused { Where::Unevicted } else { to }, owner), Ordering::SeqCst);
         self.parking.wake(page);
     }
 
     /// Changes a page from one state without an owner to another. For the engine's states, under its lock, and for
     /// regions that come and go.
     pub fn set(&self, page: usize, to: Where) {
-        let before = self.words[page].swap(word(to, Owner(0)), Ordering::AcqRel);
+        let before = self.words[self.leaves.begin(page)].swap(word(to, Owner(0)), Ordering::AcqRel);
         if Where::from(before).is_owned() || to.is_owned() {
             broken(page, before, Owner::BRIEF, to);
         }
     }
 
     pub fn wait(&self, page: usize) {
-        self.parking.wait(page, || Where::from(self.words[page].load(Ordering::SeqCst)).is_owned());
+        self.parking.wait(page, || Where::from(self.word(page).load(Ordering::SeqCst)).is_owned());
     }
 
     /// In a forked child, for each page in use: a page whose owner is a thread of the parent now belongs to the
     /// child.
     pub fn disown(&self, page: usize, to: Where) {
         if self.get(page).is_owned() {
-            self.words[page].store(word(to, Owner(0)), Ordering::SeqCst);
+            self.word(page).store(word(to, Owner(0)), Ordering::SeqCst);
         }
     }
 
