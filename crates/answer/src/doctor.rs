@@ -7,6 +7,7 @@ pub use coldframe_costs::doctor::{Finding, Health, RIGHT};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::guards::left;
 use crate::program::find_preload;
 use crate::SCHEMA_VERSION;
 
@@ -28,6 +29,12 @@ pub fn doctor(backing: &Path) -> Doctor {
         findings.push(latency(backing));
     }
     findings.push(preload());
+    findings.extend(left().map(|left| Finding {
+        name: "guards",
+        health: Health::Warning,
+        state: format!("one was killed, and has left {}", left.what),
+        remedy: left.undo,
+    }));
     let run_works = findings.iter().all(|one| one.health != Health::Missing);
     Doctor { schema_version: SCHEMA_VERSION, run_works, findings }
 }

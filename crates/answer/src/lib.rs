@@ -33,6 +33,7 @@ mod curve;
 mod disk;
 pub mod doctor;
 mod error;
+pub mod guards;
 mod kinds;
 mod listener;
 pub mod machine;

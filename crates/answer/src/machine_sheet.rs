@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use coldframe_costs::doctor::file_system;
 use coldframe_costs::{self as costs, swap_costs, Costs, Extent, SwapCosts, ROOM};
-use coldframe_kernel::{Guard, SwapKind, Tree};
+use coldframe_kernel::{SwapKind, Tree};
 use coldframe_live::{PAGE, READ_AHEAD_MAX};
 use coldframe_sheet::quantity::show_time;
 use coldframe_sheet::sheet::machine::Machine;
@@ -12,9 +12,10 @@ use coldframe_sheet::sheet::{stored, Kind, Sourced};
 use coldframe_sheet::Sheet;
 
 use crate::error::AnswerError;
+use crate::guards::guard;
 use crate::listener::Listener;
 use crate::program::allowed;
-use crate::run_kernel::{swappable, this};
+use crate::run_kernel::swappable;
 
 /// The version of the measurement in `coldframe_costs`. Raise it if its numbers can no longer be compared with
 /// older ones.
@@ -68,7 +69,7 @@ pub fn measured(
 
 /// The costs of a swap that is made for this time.
 fn of_new(kind: &SwapKind) -> Result<SwapCosts, AnswerError> {
-    let mut guard = Guard::start(this("kernel-guard")?)?;
+    let mut guard = guard()?;
     let costs = guard.swap(kind, SWAP).map(|_| swap_costs());
     guard.end();
     costs?.ok_or_else(|| {

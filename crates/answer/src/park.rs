@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 pub use coldframe_kernel::{Bytes, Program};
-use coldframe_kernel::{Guard, KernelError, Parking, Tree};
+use coldframe_kernel::{KernelError, Parking, Tree};
 use coldframe_sheet::sheet::stored;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::AnswerError;
+use crate::guards::{folder, guard};
 use crate::run_kernel::this;
 
 /// Programs that are or were parked.
@@ -21,21 +22,14 @@ pub struct Parked {
 }
 
 fn parking() -> Result<Parking, AnswerError> {
-    let own = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let folder = if rustix::process::geteuid().is_root() { Some("/run".into()) } else { own };
     let message = "XDG_RUNTIME_DIR is not set; set it to a folder of your own, for the sockets of parked programs";
-    let folder = folder.ok_or_else(|| AnswerError::new(4, message))?;
-    Ok(Parking::at(folder.join("coldframe"), lists(), env!("CARGO_PKG_VERSION")))
+    let folder = folder().ok_or_else(|| AnswerError::new(4, message))?;
+    Ok(Parking::at(folder, lists(), env!("CARGO_PKG_VERSION")))
 }
 
 /// The folder for what programs used, for their next start.
 pub(crate) fn lists() -> PathBuf {
     stored::folder().unwrap_or_default().join("lists")
-}
-
-/// A guard of a stopped program.
-pub(crate) fn guard() -> Result<Guard, KernelError> {
-    Guard::start(this("kernel-guard").map_err(|e| KernelError::Refused(e.to_string()))?)
 }
 
 /// All programs that are or were parked.

@@ -1,5 +1,4 @@
-//! A run by the kernel: a memory group with the kernel's swap; and the processes of coldframe that such a run needs:
-//! the guard, and the one that becomes the program.
+//! A run by the kernel: a memory group with the kernel's swap; and the process of coldframe that becomes the program.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -12,10 +11,10 @@ use std::time::Instant;
 use coldframe_kernel::{join, Group, Guard, KernelError, LimitWatch, Place, SwapKind, SwapSpace, Swaps, Tree};
 use schemars::JsonSchema;
 use serde::Serialize;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::child::{below_since, Care};
 use crate::error::AnswerError;
+use crate::guards::{self, guard};
 use crate::listener::Listener;
 use crate::order::{Order, Program};
 use crate::program::plain;
@@ -164,7 +163,10 @@ pub struct Stall {
 /// # Errors
 /// The group, the swap or the program cannot be made; what was made is taken away.
 pub fn by_kernel(ready: Ready, order: &Order, listener: &dyn Listener) -> Result<KernelRun, AnswerError> {
-    let mut guard = Guard::start(this("kernel-guard")?)?;
+    if RUNS.load(Relaxed) == 0 {
+        guards::warn(listener);
+    }
+    let mut guard = guard()?;
     let done = inside(&ready, order, &mut guard);
     if !guard.end() && std::io::stderr().is_terminal() {
         let left = "processes of the program still run; when they have ended, their group and swap are taken away\n";
@@ -248,15 +250,4 @@ pub fn become_program(doors: &[PathBuf], command: &[OsString]) -> AnswerError {
     let error = plain(command).exec();
     let code = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
     AnswerError::new(code, format!("{} cannot be started: {error}", command[0].display()))
-}
-
-/// The guard's process. It is in a session of its own, so that neither Ctrl-C nor the end of the terminal reaches it.
-/// Returns what it could not take away.
-pub fn guard() -> Vec<String> {
-    let _ = rustix::process::setsid();
-    let ignored = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
-        let _ = signal_hook::flag::register(signal, ignored.clone());
-    }
-    coldframe_kernel::serve(&Tree::machine(), std::io::stdin().lock(), std::io::stdout().lock())
 }

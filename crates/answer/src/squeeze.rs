@@ -10,8 +10,9 @@ use serde::Serialize;
 
 use crate::child::Signals;
 use crate::error::AnswerError;
+use crate::guards::{guard, warn};
 use crate::listener::Listener;
-use crate::run_kernel::{swappable, this};
+use crate::run_kernel::swappable;
 use crate::SCHEMA_VERSION;
 
 /// What to squeeze, and how.
@@ -91,6 +92,7 @@ pub fn squeeze(order: &Order, listener: &dyn Listener, words: fn(&Step) -> Strin
         let message = "give --for at least 100ms, and --max-stall more than 0% and less than 100%";
         return Err(AnswerError::usage(message));
     }
+    warn(listener);
     let tree = Tree::machine();
     let group = group_of(&tree, order.name)
         .or_else(|error| group_of(&tree, &process_of(&tree, order.name, error)?.to_string()))?;
@@ -99,10 +101,10 @@ pub fn squeeze(order: &Order, listener: &dyn Listener, words: fn(&Step) -> Strin
     let mut squeeze = Squeeze::new(&tree, group, kind.as_ref().map_or(0, |kind| kind.size(&tree, None)))?;
     let mut squeezed = Squeezed::new(order, &squeeze);
     if order.yes {
-        let mut guard = Guard::start(this("kernel-guard")?)?;
+        let mut guard = guard()?;
         let done = begin(&mut guard, kind.as_ref(), &mut squeeze).map_err(AnswerError::from);
         let space = SwapSpace::on(&tree, squeeze.group().version());
-        let done = done.and_then(|()| squeezed.take(&mut squeeze, order, listener, words));
+        let done = done.and_then(|()| squeezed.take(&mut squeeze, &guard, order, listener, words));
         squeezed.compressed_bytes = space.compressed();
         guard.end();
         done?;
@@ -155,15 +157,17 @@ impl Squeezed {
     fn take(
         &mut self,
         squeeze: &mut Squeeze,
+        guard: &Guard,
         order: &Order,
         listener: &dyn Listener,
         words: fn(&Step) -> String,
     ) -> Result<(), AnswerError> {
         let signals = Signals::catch()?;
+        let stop = || signals.came() || !guard.is_alive();
         let (most, (steps, seconds)) = (order.max_stall_percent / 100.0, self.longest());
         listener.note(&format!("coldframe: up to {steps} steps, {seconds:.0} s; Ctrl-C ends it\n"));
         let end = loop {
-            let step = match squeeze.watch(order.watch, most, || signals.came()) {
+            let step = match squeeze.watch(order.watch, most, stop) {
                 Ok(step) => step,
                 Err(end) => break end,
             };
@@ -174,12 +178,16 @@ impl Squeezed {
                 break End::Stall;
             }
             match squeeze.lower() {
-                _ if signals.came() => break End::Stopped,
+                _ if stop() => break End::Stopped,
                 Ok(()) => {}
                 Err(end) => break end,
             }
         };
         listener.finish();
+        if !guard.is_alive() {
+            listener
+                .warn("coldframe: the guard was killed, so the squeeze ends; another one puts the old limit back\n");
+        }
         self.end = Some(end);
         self.usable()
     }

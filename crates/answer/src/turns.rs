@@ -16,8 +16,9 @@ use serde::Serialize;
 
 use crate::child::Signals;
 use crate::error::AnswerError;
+use crate::guards::{guard, warn};
 use crate::listener::Listener;
-use crate::park::{guard, lists};
+use crate::park::lists;
 use crate::SCHEMA_VERSION;
 
 /// A shorter turn is spent on the switch.
@@ -123,6 +124,7 @@ enum Over {
 /// # Errors
 /// A program is not there, is named twice, or cannot be stopped: all of them run.
 pub fn turns(order: &Order, listener: &dyn Listener) -> Result<Turns, AnswerError> {
+    warn(listener);
     if order.slice < SLICE_MIN || order.names.len() < 2 {
         let message = "give --slice at least 100ms, and the names of two programs or more";
         return Err(AnswerError::usage(message));

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use coldframe_answer::run_kernel;
+use coldframe_answer::{guards, run_kernel};
 
 use coldframe_terminal::verb::Verb;
 
@@ -33,7 +33,7 @@ pub struct GuardArgs {}
 
 impl Verb<Failure> for GuardArgs {
     fn run(self, _: bool) -> Result<ExitCode, Failure> {
-        let complaints = run_kernel::guard();
+        let complaints = guards::serve();
         complaints.iter().for_each(|complaint| eprintln!("coldframe: {complaint}"));
         Ok(ExitCode::from(if complaints.is_empty() { 0 } else { 5 }))
     }

@@ -3,9 +3,11 @@
 
 use std::process::ExitCode;
 
+use coldframe_answer::guards;
 use coldframe_answer::park::{self, Parked};
 use coldframe_show::parked;
 
+use coldframe_terminal::listener::Terminal;
 use coldframe_terminal::verb::Verb;
 
 use crate::failure::Failure;
@@ -68,7 +70,8 @@ pub struct KeepArgs {
 }
 
 impl Verb<Failure> for Args {
-    fn run(self, _: bool) -> Result<ExitCode, Failure> {
+    fn run(self, quiet: bool) -> Result<ExitCode, Failure> {
+        guards::warn(&Terminal::new(quiet));
         let Some(name) = self.name else {
             let all = park::list()?;
             self.form.print(&all, || parked::table(&all))?;
@@ -81,7 +84,8 @@ impl Verb<Failure> for Args {
 }
 
 impl Verb<Failure> for ResumeArgs {
-    fn run(self, _: bool) -> Result<ExitCode, Failure> {
+    fn run(self, quiet: bool) -> Result<ExitCode, Failure> {
+        guards::warn(&Terminal::new(quiet));
         let done = park::resume(&self.name, self.soon)?;
         output::text(&parked::resumed(&self.name, &done, self.soon))?;
         Ok(ExitCode::SUCCESS)

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use coldframe_kernel::{Group, Place, Tree};
-use coldframe_toolbox::programs::{can_page, compiled, copy_for_all, refused, stderr, stdout, until};
-use common::{alone, coldframe, place};
+use coldframe_toolbox::programs::{can_page, compiled, copy_for_all, open_to_all, refused, stderr, stdout, until};
+use common::{alone, coldframe, kill_guard, place, ready, reverted_as_named};
 use serde_json::Value;
 
 /// Writes 48 MiB and adds them up so many times; then prints the sum and ends with exit code 7.
@@ -79,26 +79,71 @@ fn a_static_program_in_half_its_memory_says_the_same_and_leaves_nothing() {
 }
 
 #[test]
-fn a_killed_coldframe_lets_the_program_end_and_then_leaves_nothing() {
+fn whoever_is_killed_the_program_ends_and_nothing_stays_or_what_stays_is_named() {
     let (Some(_alone), Some(_)) = (alone(), place()) else { return };
     let folder = tempfile::tempdir().unwrap();
     let (before, program) = (zrams(), compiled(folder.path(), "sums", SUMS, &["-static"]));
     let plain = Command::new(&program).arg("6").output().unwrap();
-    let mut command = run(&["--by", "kernel", "--ram", "24MiB", "--swap", "zram", "--"]);
-    command.arg(&program).arg("6").process_group(0);
-    let mut child = started(command);
-    let process = child.id();
-    // The group that counts memory comes first.
-    let group = || groups(process).into_iter().next();
-    let version = Place::find(&Tree::machine()).unwrap().version;
-    until("the program swaps", || group().is_some_and(|g| Group::at(version, g, None).counters().swapped > 1 << 20));
-    let made: Vec<_> = zrams().into_iter().filter(|name| !before.contains(name)).collect();
-    assert!(!made.is_empty());
-    child.kill().unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!((stdout(&output), stderr(&output)), (stdout(&plain), String::new()));
-    until("the group is taken away", || groups(process).is_empty());
-    until("the device is taken away", || !made.iter().any(|name| zrams().contains(name)));
+    for (guard, coldframe) in [(false, true), (true, false), (true, true)] {
+        let mut command = run(&["--by", "kernel", "--ram", "24MiB", "--swap", "zram", "-q", "--"]);
+        command.arg(&program).arg("6").process_group(0);
+        let mut child = started(command);
+        let process = child.id();
+        // The group that counts memory comes first.
+        let group = || groups(process).into_iter().next();
+        let version = Place::find(&Tree::machine()).unwrap().version;
+        let swaps = || group().is_some_and(|g| Group::at(version, g, None).counters().swapped > 1 << 20);
+        until("the program swaps", swaps);
+        let made: Vec<_> = zrams().into_iter().filter(|name| !before.contains(name)).collect();
+        assert!(!made.is_empty());
+        if guard {
+            kill_guard(process);
+        }
+        if coldframe {
+            child.kill().unwrap();
+        }
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((stdout(&output), stderr(&output)), (stdout(&plain), String::new()));
+        if guard && coldframe {
+            assert!(!groups(process).is_empty() && made.iter().any(|name| zrams().contains(name)));
+            reverted_as_named();
+        }
+        until("the group is taken away", || groups(process).is_empty());
+        until("the device is taken away", || !made.iter().any(|name| zrams().contains(name)));
+    }
+}
+
+/// Moves the new swap file away and puts a link to another file in its place.
+const BENDS: &str = r#"
+#include <stdio.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    puts("ready"); fflush(stdout);
+    for (;;) if (!rename(words[1], words[2])) return symlink(words[3], words[1]);
+}
+"#;
+
+#[test]
+fn a_link_that_another_user_puts_in_place_of_the_swap_file_is_not_swapped_to() {
+    let (Some(_alone), Some(_)) = (alone(), place()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (theirs, victim) = (folder.path().join("theirs"), folder.path().join("victim"));
+    std::fs::create_dir(&theirs).unwrap();
+    std::os::unix::fs::chown(&theirs, Some(65534), None).unwrap();
+    std::fs::write(&victim, vec![7; 4 << 20]).unwrap();
+    let bends = compiled(folder.path(), "bends", BENDS, &[]);
+    open_to_all(folder.path());
+    for i in 0..5 {
+        let (swap, away) = (theirs.join(format!("swap-{i}")), theirs.join(format!("away-{i}")));
+        let mut attack = ready(Command::new(&bends).arg(&swap).arg(&away).arg(&victim).uid(65534));
+        let mut command = run(&["--by", "kernel", "--ram", "16MiB", "--swap"]);
+        let output = command.arg(&swap).args(["--", "cat", "/proc/swaps"]).output().unwrap();
+        let _ = attack.kill();
+        attack.wait().unwrap();
+        assert!(!stdout(&output).contains("victim") && !Tree::machine().text("/proc/swaps").contains("theirs"));
+        assert!(std::fs::read(&victim).unwrap().iter().all(|byte| *byte == 7));
+        assert!(!away.exists(), "the swap file is removed where it is by then");
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use coldframe_kernel::{Guard, SwapKind, Tree};
 use coldframe_proc::{advise, scan, Advice, Place};
 use coldframe_toolbox::programs::{self, compiled, copy_for_all, open_to_all, until};
 use coldframe_toolbox::skip;
-use common::{alone, coldframe, ready};
+use common::{alone, coldframe, ready, reverted_as_named};
 
 /// Writes 32 MiB, then reads the first 4 MiB again and again, 1,024 pages; a child of it sleeps.
 const HOT: &str = r#"
@@ -82,7 +82,7 @@ fn status(process: &str, field: &str) -> String {
 fn zram() -> Guard {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
     command.arg("kernel-guard");
-    let mut guard = Guard::start(command).unwrap();
+    let mut guard = Guard::start(command, None).unwrap();
     guard.swap(&SwapKind::Zram, 256 << 20).unwrap();
     guard
 }
@@ -183,6 +183,14 @@ fn whoever_is_killed_the_program_runs_on() {
         kill(if which == "guard" { &guard } else { &parked_by });
         hot.runs();
     }
+    message(&["park", &name]);
+    let (parked_by, guard) = parking_process(&name);
+    assert!(Command::new("kill").args(["-STOP", &guard]).status().unwrap().success());
+    kill(&parked_by);
+    kill(&guard);
+    assert_eq!(hot.states(), "TT");
+    reverted_as_named();
+    hot.runs();
     // The killed process's socket is still there.
     refused(coldframe(&["resume", &name]), &["is not parked"]);
     message(&["park", &name]);

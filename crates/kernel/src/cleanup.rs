@@ -1,30 +1,80 @@
-//! What the guard changes on the machine. Each change is recorded as a [`Cleanup`], which `crate::undo` reverts.
+//! What the guard changes on the machine. Each change is recorded as a [`Cleanup`], which `crate::undo` reverts, and in
+//! a file of the guard's (`crate::record`): if the guard is killed, another one reads it, or the next command names what
+//! is left.
 
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{fstat, statat, AtFlags, Stat, CWD};
 use rustix::process::{pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
+use serde::{Deserialize, Serialize};
 
 use crate::files::write;
+use crate::record::Record;
+use coldframe_proc::Process;
 
 /// A change to revert.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Cleanup {
     /// The folder of a group. It goes when its last process has ended.
     Folder(PathBuf),
     /// A file of the kernel, and its old contents.
     Value(PathBuf, String),
-    Zram(u32),
-    File(PathBuf),
-    Swap(PathBuf),
-    Stopped(OwnedFd),
+    /// A device by its number, and its folder in /sys: a later device of that number has another one.
+    Zram(u32, Inode),
+    File(PathBuf, Inode),
+    /// What is swapped to. Other users may have moved it, so that the path is only a guess.
+    Swap(PathBuf, Inode),
+    /// A process, and when it began.
+    Stopped(u32, u64),
+}
+
+/// Which file it is: device and inode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Inode(u64, u64);
+
+impl Inode {
+    pub(crate) fn of(file: impl AsFd) -> Option<Inode> {
+        fstat(file).ok().map(Inode::from)
+    }
+
+    /// Of a path, not of what a link there leads to.
+    pub(crate) fn at(path: &Path) -> Option<Inode> {
+        Inode::within(CWD, path)
+    }
+
+    /// Of a path from a folder.
+    pub(crate) fn within(folder: impl AsFd, path: &Path) -> Option<Inode> {
+        statat(folder, path, AtFlags::SYMLINK_NOFOLLOW).ok().map(Inode::from)
+    }
+}
+
+impl From<Stat> for Inode {
+    fn from(stat: Stat) -> Inode {
+        Inode(stat.st_dev, stat.st_ino)
+    }
+}
+
+/// The changes of a guard, the first one first.
+#[derive(Debug, Default)]
+pub(crate) struct Cleanups {
+    pub(crate) list: Vec<Cleanup>,
+    pub(crate) record: Option<Record>,
     /// A file and a pipe that holds its pages in RAM. Only that they stay open matters.
-    Pinned(#[allow(dead_code)] File, #[allow(dead_code)] [OwnedFd; 2]),
+    pub(crate) pinned: Vec<(File, [OwnedFd; 2])>,
+}
+
+impl Cleanups {
+    /// A change that is made at this moment, or comes next.
+    pub(crate) fn push(&mut self, cleanup: Cleanup) {
+        self.record.iter_mut().for_each(|record| record.add(&cleanup));
+        self.list.push(cleanup);
+    }
 }
 
 /// Makes a group.
-pub(crate) fn folder(path: &Path, cleanups: &mut Vec<Cleanup>) -> Result<String, String> {
+pub(crate) fn folder(path: &Path, cleanups: &mut Cleanups) -> Result<String, String> {
     let failed = |e| format!("{} cannot be made: {e}; run it as root", path.display());
     std::fs::create_dir(path).map_err(failed)?;
     cleanups.push(Cleanup::Folder(path.into()));
@@ -32,29 +82,24 @@ pub(crate) fn folder(path: &Path, cleanups: &mut Vec<Cleanup>) -> Result<String,
 }
 
 /// Records the contents of a file. A file that is gone at the end (its group has ended) is not restored.
-pub(crate) fn keep(path: &Path, cleanups: &mut Vec<Cleanup>) -> Result<String, String> {
+pub(crate) fn keep(path: &Path, cleanups: &mut Cleanups) -> Result<String, String> {
     let old = std::fs::read_to_string(path).map_err(|e| format!("{}: {e}; run it as root", path.display()))?;
     cleanups.push(Cleanup::Value(path.into(), old.trim().to_string()));
     Ok(String::new())
 }
 
 /// Stops all processes of a group.
-pub(crate) fn freeze(file: &Path, cleanups: &mut Vec<Cleanup>) -> Result<String, String> {
+pub(crate) fn freeze(file: &Path, cleanups: &mut Cleanups) -> Result<String, String> {
     keep(file, cleanups)?;
     write(file, "1").map_err(|e| format!("{}: {e}; run it as root", file.display())).map(|()| String::new())
 }
 
-pub(crate) fn stop(process: &str, cleanups: &mut Vec<Cleanup>) -> Result<String, String> {
+pub(crate) fn stop(process: &str, cleanups: &mut Cleanups) -> Result<String, String> {
     let failed =
         |e| format!("process {process} cannot be stopped: {e}; run it as the user of that process, or as root");
     let pid = process.parse().ok().and_then(Pid::from_raw).ok_or_else(|| format!("{process} is no process"))?;
+    let number = pid.as_raw_nonzero().get() as u32;
     let handle = pidfd_open(pid, PidfdFlags::empty()).map_err(failed)?;
-    pidfd_send_signal(&handle, Signal::STOP).map_err(failed)?;
-    cleanups.push(Cleanup::Stopped(handle));
-    Ok(String::new())
-}
-
-pub(crate) fn last_line(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    text.trim().lines().last().unwrap_or("it failed without a word").trim().to_string()
+    cleanups.push(Cleanup::Stopped(number, Process::of(number).stat().map_or(0, |stat| stat.began)));
+    pidfd_send_signal(&handle, Signal::STOP).map_err(failed).map(|()| String::new())
 }

@@ -1,30 +1,32 @@
-//! Swap devices, made and removed: zram, and a file (swapon(8), Documentation/admin-guide/blockdev/zram.rst).
+//! Swap devices, made and removed: zram, and a file (swapon(8), Documentation/admin-guide/blockdev/zram.rst). A file may
+//! be in a folder of another user, who can put a link in its place at any time. So it is opened once, and what is done
+//! to it is done by that descriptor, or after a look at its inode.
 
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::fs::{File, OpenOptions};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rustix::fs::{fallocate, ioctl_setflags, FallocateFlags, IFlags};
+use rustix::fs::{fallocate, ioctl_setflags, open, FallocateFlags, IFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::cleanup::{keep, last_line, Cleanup};
+use crate::cleanup::{keep, Cleanup, Cleanups, Inode};
 use crate::files::write;
-use coldframe_proc::Tree;
+use coldframe_proc::{swap_off, swap_on, Tree, PAGE};
 
 const CONTROL: &str = "/sys/class/zram-control";
-/// Used before the machine's own swap.
-const PRIORITY: &str = "32767";
 /// Where the tools are that a user's PATH may lack.
 const TOOLS: &str = "/usr/sbin:/sbin:/usr/bin:/bin";
 /// The largest zram device: as zram-generator's on Fedora, the machine's RAM or this. Its table takes 0.4 % of its
 /// size.
 pub(crate) const ZRAM_MAX: u64 = 8 << 30;
-/// Smaller swap is not worth a device; mkswap refuses less than ten pages.
+/// Smaller swap is not worth a device.
 const LEAST: u64 = 1 << 20;
 
 /// Makes a zram device and swaps to it. Each step is recorded at once, so that a device that is half made is removed,
 /// too.
-pub(crate) fn zram(tree: &Tree, size: u64, cleanups: &mut Vec<Cleanup>) -> Result<String, String> {
+pub(crate) fn zram(tree: &Tree, size: u64, cleanups: &mut Cleanups) -> Result<String, String> {
     let control = tree.path(CONTROL);
     if !control.is_dir() {
         let _ = Command::new("modprobe").arg("zram").env("PATH", TOOLS).output();
@@ -32,27 +34,30 @@ pub(crate) fn zram(tree: &Tree, size: u64, cleanups: &mut Vec<Cleanup>) -> Resul
     let number = std::fs::read_to_string(control.join("hot_add"))
         .map_err(|e| format!("this machine gives no zram device ({e}); as root: modprobe zram, or --swap FILE"))?;
     let number: u32 = number.trim().parse().map_err(|_| format!("zram gives no device but {number}"))?;
-    cleanups.push(Cleanup::Zram(number));
-    let block = tree.path(format!("/sys/block/zram{number}"));
+    let block = folder(tree, number);
+    cleanups.push(Cleanup::Zram(number, Inode::at(&block).ok_or("its folder is not there")?));
     // A kernel without lz4 has another compressor, which stays.
     let _ = write(&block.join("comp_algorithm"), "lz4");
     write(&block.join("disksize"), size.to_string()).map_err(|e| format!("zram{number} gets no size: {e}"))?;
-    let device = format!("/dev/zram{number}");
-    on(&tree.path(&device), cleanups)?;
-    Ok(device)
+    let path = tree.path(format!("/dev/zram{number}"));
+    let device = OpenOptions::new().write(true).open(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    on(&device, &path, size, cleanups)?;
+    Ok(path.display().to_string())
+}
+
+/// A zram device's folder.
+pub(crate) fn folder(tree: &Tree, number: u32) -> PathBuf {
+    tree.path(format!("/sys/devices/virtual/block/zram{number}"))
 }
 
 /// Removes a zram device.
-pub(crate) fn remove(tree: &Tree, number: u32) -> Result<(), String> {
-    let failed = |e: std::io::Error| {
-        format!("zram{number} stays ({e}); as root: swapoff /dev/zram{number}; zramctl --reset /dev/zram{number}")
-    };
-    write(&tree.path(format!("/sys/block/zram{number}/reset")), "1").map_err(failed)?;
-    write(&tree.path(CONTROL).join("hot_remove"), number.to_string()).map_err(failed)
+pub(crate) fn remove(tree: &Tree, number: u32) -> std::io::Result<()> {
+    write(&folder(tree, number).join("reset"), "1")?;
+    write(&tree.path(CONTROL).join("hot_remove"), number.to_string())
 }
 
 /// Turns zswap on. Its old settings are recorded.
-pub(crate) fn zswap(tree: &Tree, cleanups: &mut Vec<Cleanup>) -> Result<(), String> {
+pub(crate) fn zswap(tree: &Tree, cleanups: &mut Cleanups) -> Result<(), String> {
     // A kernel without lz4 keeps its compressor. Half of the RAM: the group's limit goes down by what zswap takes.
     for (name, value) in [("compressor", "lz4"), ("max_pool_percent", "50"), ("enabled", "Y")] {
         let path = tree.path(format!("/sys/module/zswap/parameters/{name}"));
@@ -63,11 +68,11 @@ pub(crate) fn zswap(tree: &Tree, cleanups: &mut Vec<Cleanup>) -> Result<(), Stri
     Ok(())
 }
 
-pub(crate) fn file(path: &Path, size: u64, cleanups: &mut Vec<Cleanup>) -> Result<String, String> {
+pub(crate) fn file(path: &Path, size: u64, cleanups: &mut Cleanups) -> Result<String, String> {
     let shown = path.display();
-    let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let file = made.map_err(|e| format!("{shown}: {e}; give --swap the path of a new file on a disk"))?;
-    cleanups.push(Cleanup::File(path.into()));
+    cleanups.push(Cleanup::File(path.into(), Inode::of(&file).ok_or("it has no inode")?));
     // Btrfs swaps only to a file whose pages it does not copy on writing; other file systems have no such flag.
     let _ = ioctl_setflags(&file, IFlags::NOCOW);
     fallocate(&file, FallocateFlags::empty(), 0, size.max(LEAST)).map_err(|e| match e {
@@ -79,42 +84,44 @@ pub(crate) fn file(path: &Path, size: u64, cleanups: &mut Vec<Cleanup>) -> Resul
         }
         _ => format!("{shown}: {e}; {REMEDY}"),
     })?;
-    file.sync_all().map_err(|e| format!("{shown}: {e}"))?;
-    on(path, cleanups)?;
+    on(&file, path, size.max(LEAST), cleanups)?;
     Ok(shown.to_string())
 }
 
 /// What to do where a file cannot be swapped to: as swapon(8), which says EINVAL for tmpfs, overlay and others.
 const REMEDY: &str = "give --swap a path on a disk with ext4, xfs or btrfs";
 
-fn on(path: &Path, cleanups: &mut Vec<Cleanup>) -> Result<(), String> {
-    for (tool, arguments) in [("mkswap", &[][..]), ("swapon", &["-p", PRIORITY][..])] {
-        let done = Command::new(tool).args(arguments).arg(path).env("PATH", TOOLS).env("LC_ALL", "C").output();
-        let done = done.map_err(|e| format!("{tool} cannot be started ({e}); install util-linux"))?;
-        if !done.status.success() {
-            let why = match last_line(&done.stderr) {
-                why if why.ends_with("Invalid argument") => "its file system cannot swap".into(),
-                why => why,
-            };
-            return Err(format!("{}: {why}; {REMEDY}", path.display()));
-        }
-    }
-    cleanups.push(Cleanup::Swap(path.into()));
-    Ok(())
+/// Writes the head of a swap area (`union swap_header` of include/linux/swap.h) and swaps to it.
+fn on(file: &File, path: &Path, size: u64, cleanups: &mut Cleanups) -> Result<(), String> {
+    let (page, version, last) = (PAGE as usize, 1u32, (size / PAGE - 1) as u32);
+    let mut head = vec![0; page];
+    head[1024..1028].copy_from_slice(&version.to_ne_bytes());
+    head[1028..1032].copy_from_slice(&last.to_ne_bytes());
+    head[page - 10..].copy_from_slice(b"SWAPSPACE2");
+    cleanups.push(Cleanup::Swap(path.into(), Inode::of(file).ok_or("it has no inode")?));
+    let done = file.write_all_at(&head, 0).and_then(|()| file.sync_all()).and_then(|()| swap_on(file));
+    done.map_err(|e| {
+        let why = if Errno::from_io_error(&e) == Some(Errno::INVAL) {
+            "its file system cannot swap".into()
+        } else {
+            e.to_string()
+        };
+        format!("{}: {why}; {REMEDY}", path.display())
+    })
+}
+
+/// The path now of what is swapped to.
+pub(crate) fn area(tree: &Tree, inode: Inode) -> Option<PathBuf> {
+    let mut paths = tree.swap_areas().into_iter().map(|area| tree.path(area.name.replace("\\040", " ")));
+    paths.find(|path| Inode::at(path) == Some(inode))
 }
 
 /// Ends swapping to a device or file. Its pages are loaded into RAM first.
-pub(crate) fn off(path: &Path) -> Result<(), String> {
-    let failed = |why: String| format!("{} stays on as swap: {why}; as root: swapoff {0}", path.display());
-    let done = Command::new("swapoff")
-        .arg(path)
-        .env("PATH", TOOLS)
-        .env("LC_ALL", "C")
-        .output()
-        .map_err(|e| failed(e.to_string()))?;
-    match done.status.success() {
-        true => Ok(()),
-        false => Err(failed(last_line(&done.stderr))),
+pub(crate) fn off(path: &Path, inode: Inode) -> std::io::Result<()> {
+    let file: OwnedFd = open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    match Inode::of(&file) == Some(inode) {
+        true => swap_off(&file),
+        false => Err(std::io::Error::other("it has been moved")),
     }
 }
 

@@ -6,18 +6,22 @@
 //!             ◄── ok TAB what was made, or no TAB why ──
 //!             ── end of file ──► reverts all changes, the last one first; a group is removed when it is empty
 //! ```
+//! If the guard is killed, its owner has another one do that at its end, by the first one's record (`crate::record`). If
+//! both are killed, the next command names what is left ([`crate::left_behind`]).
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::cleanup::{folder, freeze, keep, stop, Cleanup};
+use rustix::process::{waitid, Pid, WaitId, WaitIdOptions};
+
+use crate::cleanup::{folder, freeze, keep, stop, Cleanups};
 use crate::files::write;
 use crate::group::Group;
 use crate::place::Place;
+use crate::record::Record;
 use crate::swap::SwapKind;
-use crate::undo::undo;
 use crate::version::Version;
 use crate::{devices, pin, KernelError};
 use coldframe_proc::Tree;
@@ -29,19 +33,27 @@ const LOOK: Duration = Duration::from_millis(2);
 /// The guard's process, as its owner sees it.
 #[derive(Debug)]
 pub struct Guard {
+    command: Command,
+    record: Option<PathBuf>,
     child: Child,
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
 }
 
 impl Guard {
-    /// Starts it. `command`: a program that calls [`serve`] with its standard input and output.
-    pub fn start(mut command: Command) -> Result<Guard, KernelError> {
+    /// Starts it. `command`: a program that calls [`serve`] with its standard input and output. `record`: the path of a
+    /// file for its changes.
+    pub fn start(mut command: Command, record: Option<PathBuf>) -> Result<Guard, KernelError> {
         let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child =
             started.map_err(|e| KernelError::Refused(format!("the guard process cannot be started: {e}")))?;
         let (to, from) = (child.stdin.take(), child.stdout.take().expect("it is piped"));
-        Ok(Guard { child, to, from: BufReader::new(from) })
+        let mut guard = Guard { command, record, child, to, from: BufReader::new(from) };
+        if let Some(record) = guard.record.as_ref().map(|record| record.display().to_string()) {
+            // Without a record it reverts its changes, too, unless it is killed.
+            let _ = guard.ask(&["record", &record]);
+        }
+        Ok(guard)
     }
 
     /// Makes a group for a program.
@@ -85,8 +97,11 @@ impl Guard {
         Ok(())
     }
 
-    pub(crate) fn is_alive(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None))
+    /// False: it was killed.
+    pub fn is_alive(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        // An error: another thread has waited for it, so it has ended.
+        matches!(waitid(WaitId::Pid(Pid::from_child(&self.child)), options), Ok(None))
     }
 
     pub(crate) fn ask(&mut self, words: &[&str]) -> Result<String, KernelError> {
@@ -102,24 +117,35 @@ impl Guard {
         }
     }
 
-    /// Has all changes reverted. False: processes of the group still run; the guard waits for them, alone.
+    /// Has all changes reverted, by another guard if this one was killed. False: processes of the group still run; the
+    /// guard waits for them, alone.
     pub fn end(mut self) -> bool {
+        let killed = self.close();
+        let record = self.record.filter(|record| killed == Some(true) && record.exists());
+        match record.map(|record| Guard::start(self.command, Some(record))) {
+            Some(Ok(mut another)) => another.close().is_some(),
+            _ => killed.is_some(),
+        }
+    }
+
+    /// Ends its input and waits for it. `None`: it still waits for processes of a group; else whether it was killed.
+    fn close(&mut self) -> Option<bool> {
         self.to = None;
         let until = Instant::now() + PATIENCE;
         while Instant::now() < until {
-            // An error: another thread has waited for it, so it has ended.
             if !self.is_alive() {
-                return true;
+                // An error: another thread has waited for it, and knows how it ended.
+                return Some(self.child.wait().map_or(true, |status| status.code().is_none()));
             }
             std::thread::sleep(LOOK);
         }
-        false
+        None
     }
 }
 
 /// The guard's work, until its input ends. Returns what could not be reverted, each with the remedy.
 pub fn serve(tree: &Tree, input: impl BufRead, mut output: impl Write) -> Vec<String> {
-    let mut cleanups = Vec::new();
+    let mut cleanups = Cleanups::default();
     for line in input.lines() {
         let Ok(line) = line else { break };
         let reply = match make(tree, &line, &mut cleanups) {
@@ -130,15 +156,20 @@ pub fn serve(tree: &Tree, input: impl BufRead, mut output: impl Write) -> Vec<St
             break;
         }
     }
-    cleanups.into_iter().rev().filter_map(|cleanup| undo(cleanup, tree).err()).collect()
+    cleanups.undo(tree)
 }
 
-fn make(tree: &Tree, line: &str, cleanups: &mut Vec<Cleanup>) -> Result<String, String> {
+fn make(tree: &Tree, line: &str, cleanups: &mut Cleanups) -> Result<String, String> {
     let (verb, rest) = line.split_once('\t').unwrap_or((line, ""));
     let path = Path::new(rest);
     let (size, file) = rest.split_once('\t').unwrap_or_default();
     let (size, file) = (size.parse().unwrap_or(0), Path::new(file));
     match verb {
+        "record" => {
+            let (record, changes) = Record::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
+            (cleanups.record, cleanups.list) = (Some(record), changes);
+            Ok(String::new())
+        }
         "group" => folder(path, cleanups),
         "pin" => pin::pin(tree, path, cleanups),
         "keep" => keep(path, cleanups),

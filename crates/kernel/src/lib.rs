@@ -15,7 +15,8 @@
 //! ```
 //!
 //! Only the guard changes the machine, so that a killed coldframe leaves nothing behind. The one exception is the limit
-//! of a group that the guard has made or whose old limit the guard knows.
+//! of a group that the guard has made or whose old limit the guard knows. What killed guards leave is on record
+//! (`left_behind`).
 #![forbid(unsafe_code)]
 
 mod budget;
@@ -35,6 +36,7 @@ mod pin;
 mod place;
 mod pressure;
 mod processes;
+mod record;
 mod squeeze;
 mod swap;
 mod target;
@@ -51,7 +53,9 @@ pub use parked::{Bytes, Parked, Program};
 pub use parking::Parking;
 pub use place::Place;
 pub use pressure::Stall;
+pub use record::left_behind;
 pub use squeeze::{End, Squeeze, Step, PART};
 pub use swap::{SwapKind, SwapSpace, Swaps};
 pub use target::{group_of, process_of};
+pub use undo::Left;
 pub use version::Version;

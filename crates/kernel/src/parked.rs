@@ -359,7 +359,7 @@ impl Parked {
 
     /// Whether its guard has not ended. Otherwise the program continues.
     pub fn check_guard(&mut self) -> bool {
-        let held = self.guard.as_mut().is_none_or(Guard::is_alive);
+        let held = self.guard.as_ref().is_none_or(Guard::is_alive);
         if !held {
             self.continue_all();
         }

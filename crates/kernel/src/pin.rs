@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use rustix::pipe::{fcntl_setpipe_size, pipe, splice, SpliceFlags};
 
-use crate::cleanup::Cleanup;
+use crate::cleanup::Cleanups;
 use crate::files::write;
 use coldframe_proc::Tree;
 
@@ -28,7 +28,7 @@ const FOLDERS: [&str; 3] = ["/var/tmp", "/tmp", "."];
 const IN_RAM: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 
 /// Pins pages in the group of a folder. This process joins the group for that, and goes back.
-pub(crate) fn pin(tree: &Tree, group: &Path, cleanups: &mut Vec<Cleanup>) -> Result<String, String> {
+pub(crate) fn pin(tree: &Tree, group: &Path, cleanups: &mut Cleanups) -> Result<String, String> {
     let on_disk = |folder: &PathBuf| rustix::fs::statfs(folder).is_ok_and(|fs| !IN_RAM.contains(&(fs.f_type as u64)));
     let Some(folder) = FOLDERS.iter().map(PathBuf::from).find(on_disk) else {
         return Err("no folder for a temporary file is on a disk".into());
@@ -39,7 +39,7 @@ pub(crate) fn pin(tree: &Tree, group: &Path, cleanups: &mut Vec<Cleanup>) -> Res
     let pinned = pages(&folder);
     write(&back, "0").map_err(|e| format!("{}: {e}", back.display()))?;
     let (file, pipe) = pinned.map_err(|e| format!("{}: {e}", folder.display()))?;
-    cleanups.push(Cleanup::Pinned(file, pipe));
+    cleanups.pinned.push((file, pipe));
     Ok(String::new())
 }
 

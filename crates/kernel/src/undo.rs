@@ -1,12 +1,14 @@
-//! Reverts each change that the guard has made.
+//! Reverts each change that the guard has made, or names it.
 
+use std::fs::remove_dir;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::process::{pidfd_send_signal, Signal};
+use rustix::fs::{openat, unlinkat, AtFlags, Mode, OFlags, CWD};
+use rustix::process::{pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
 
-use crate::cleanup::Cleanup;
+use crate::cleanup::{Cleanup, Cleanups, Inode};
 use crate::devices;
 use crate::files::write;
 use coldframe_proc::{field, text, Tree};
@@ -15,46 +17,129 @@ use coldframe_proc::{field, text, Tree};
 const LOOK: Duration = Duration::from_millis(5);
 const LOOK_MAX: Duration = Duration::from_millis(200);
 
-/// Reverts a change. The error names what is left and the command that removes it.
-pub(crate) fn undo(cleanup: Cleanup, tree: &Tree) -> Result<(), String> {
-    match cleanup {
-        Cleanup::Folder(folder) => patiently(|| remove(&folder)),
-        Cleanup::Value(path, old) => restore(&path, &old),
-        Cleanup::Zram(number) => devices::remove(tree, number),
-        Cleanup::File(path) => {
-            std::fs::remove_file(&path).map_err(|e| format!("{} stays ({e}); remove it", path.display()))
+/// A change that nobody has reverted: what it is, and the command that reverts it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// As `the group /sys/fs/cgroup/memory/coldframe-77`.
+    pub what: String,
+    /// A line for a shell.
+    pub undo: String,
+}
+
+impl Cleanups {
+    /// Reverts all changes, the last one first. Returns what could not be reverted, each with the remedy; that stays on
+    /// record.
+    pub(crate) fn undo(self, tree: &Tree) -> Vec<String> {
+        let (mut complaints, mut left) = (Vec::new(), Vec::new());
+        for cleanup in self.list.into_iter().rev() {
+            if let Err(complaint) = undo(&cleanup, tree) {
+                complaints.push(complaint);
+                left.insert(0, cleanup);
+            }
         }
-        Cleanup::Swap(path) => patiently(|| Some(devices::off(&path)).filter(is_final)),
-        // An error: it has ended.
-        Cleanup::Stopped(process) => pidfd_send_signal(&process, Signal::CONT).or(Ok(())),
-        Cleanup::Pinned(..) => Ok(()),
+        self.record.into_iter().for_each(|record| record.end(&left));
+        complaints
     }
 }
 
-fn restore(path: &Path, old: &str) -> Result<(), String> {
-    let old = match path.file_name().and_then(|name| name.to_str()) {
+/// Reverts a change, if it has not been reverted. The error names what is left and the command that removes it.
+fn undo(cleanup: &Cleanup, tree: &Tree) -> Result<(), String> {
+    if let Cleanup::Stopped(process, began) = cleanup {
+        let handle = Pid::from_raw(*process as i32).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
+        let same = tree.process(*process).stat().is_some_and(|stat| stat.began == *began);
+        // An error: it has ended.
+        let _ = handle.filter(|_| same).map(|handle| handle.and_then(|it| pidfd_send_signal(it, Signal::CONT)));
+    }
+    let Some(left) = cleanup.left(tree) else { return Ok(()) };
+    let failed = |why: String| format!("{} stays ({why}); as root: {}", left.what, left.undo);
+    match cleanup {
+        Cleanup::Folder(folder) => patiently(|| remove(folder)).map_err(failed),
+        Cleanup::Value(path, old) => {
+            let done = write(path, restored(path, old));
+            done.map_err(|e| format!("{} is not restored ({e}); as root: {}", path.display(), left.undo))
+        }
+        Cleanup::Zram(number, _) => devices::remove(tree, *number).map_err(|e| failed(e.to_string())),
+        Cleanup::File(path, inode) => remove_file(path, *inode).map_err(|e| failed(e.to_string())),
+        Cleanup::Swap(path, inode) => {
+            let now = devices::area(tree, *inode).unwrap_or_else(|| path.clone());
+            patiently(|| Some(devices::off(&now, *inode)).filter(is_final)).map_err(|e| failed(e.to_string()))?;
+            // Another user has moved it.
+            let moved = (now != *path).then(|| remove_file(&now, *inode));
+            moved.unwrap_or(Ok(())).map_err(|e| failed(e.to_string()))
+        }
+        Cleanup::Stopped(..) => Ok(()),
+    }
+}
+
+impl Cleanup {
+    /// What is left of it; `None`: it has been reverted.
+    pub(crate) fn left(&self, tree: &Tree) -> Option<Left> {
+        let left = |what: String, undo: String| Some(Left { what, undo });
+        match self {
+            Cleanup::Folder(folder) if folder.exists() => match text(&folder.join("cgroup.procs")).lines().count() {
+                0 => left(format!("the group {}", folder.display()), format!("rmdir {}", quoted(folder))),
+                // In a loop: the line is right while they run, too.
+                n => left(
+                    format!("the group {}, in which {n} processes run", folder.display()),
+                    format!("until rmdir {}; do sleep 1; done", quoted(folder)),
+                ),
+            },
+            Cleanup::Value(path, old) if path.exists() && restored(path, &text(path)) != restored(path, old) => {
+                let (now, old) = (text(path), restored(path, old));
+                let what = format!("{} in {} (it was {old})", restored(path, &now), path.display());
+                left(what, format!("echo {old} > {}", quoted(path)))
+            }
+            Cleanup::Zram(number, inode) if Inode::at(&devices::folder(tree, *number)) == Some(*inode) => left(
+                format!("the device /dev/zram{number}"),
+                format!("echo 1 > /sys/block/zram{number}/reset; echo {number} > /sys/class/zram-control/hot_remove"),
+            ),
+            Cleanup::File(path, inode) if Inode::at(path) == Some(*inode) => {
+                left(format!("the file {}", path.display()), format!("rm {}", quoted(path)))
+            }
+            Cleanup::Swap(_, inode) => {
+                let path = devices::area(tree, *inode)?;
+                left(format!("swap on {}", path.display()), format!("swapoff {}", quoted(&path)))
+            }
+            Cleanup::Stopped(process, began) => {
+                tree.process(*process).stat().filter(|stat| stat.began == *began && stat.stopped())?;
+                left(
+                    format!("process {process} ({}), which stands still", tree.process(*process).name()),
+                    format!("kill -CONT {process}"),
+                )
+            }
+            _ => None,
+        }
+    }
+}
+
+/// For a shell.
+fn quoted(path: &Path) -> String {
+    let path = path.display().to_string();
+    match path.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+:@,".contains(c)) {
+        true => path,
+        false => format!("'{}'", path.replace('\'', r"'\''")),
+    }
+}
+
+/// What is written to a file so that it has these contents.
+fn restored<'a>(path: &Path, contents: &'a str) -> &'a str {
+    match path.file_name().and_then(|name| name.to_str()) {
         // The list of controllers is read as names, and written as names with a sign.
-        Some("cgroup.subtree_control") if old.split_whitespace().any(|name| name == "memory") => return Ok(()),
+        Some("cgroup.subtree_control")
+            if contents.split_whitespace().any(|name| name.trim_start_matches('+') == "memory") =>
+        {
+            "+memory"
+        }
         Some("cgroup.subtree_control") => "-memory",
         // Three lines are read, and the value of the first is written.
-        Some("memory.oom_control") => {
-            if field(old, "oom_kill_disable") == Some(1) {
-                "1"
-            } else {
-                "0"
-            }
-        }
-        _ => old,
-    };
-    match write(path, old) {
-        Ok(()) => Ok(()),
-        Err(_) if !path.exists() => Ok(()),
-        Err(e) => Err(format!("{0} is not restored ({e}); as root: echo {old} > {0}", path.display())),
+        Some("memory.oom_control") if field(contents, "oom_kill_disable") == Some(1) => "1",
+        Some("memory.oom_control") => "0",
+        _ => contents,
     }
 }
 
 /// Again and again, until it is done or can never be done.
-fn patiently(mut act: impl FnMut() -> Option<Result<(), String>>) -> Result<(), String> {
+fn patiently<E>(mut act: impl FnMut() -> Option<Result<(), E>>) -> Result<(), E> {
     let mut nap = LOOK;
     loop {
         if let Some(done) = act() {
@@ -67,17 +152,27 @@ fn patiently(mut act: impl FnMut() -> Option<Result<(), String>>) -> Result<(), 
 
 /// Swap can hold pages of another group that is at its limit. The kernel then has no memory for them (ENOMEM) until
 /// that group ends or has room.
-fn is_final(off: &Result<(), String>) -> bool {
-    !matches!(off, Err(why) if why.contains("Cannot allocate memory"))
+fn is_final(off: &std::io::Result<()>) -> bool {
+    !matches!(off, Err(why) if why.kind() == ErrorKind::OutOfMemory)
 }
 
 fn remove(folder: &Path) -> Option<Result<(), String>> {
-    match std::fs::remove_dir(folder) {
+    match remove_dir(folder) {
         Ok(()) => Some(Ok(())),
         Err(e) if e.kind() == ErrorKind::NotFound => Some(Ok(())),
         // It has processes, or some that have just ended.
         Err(e) if e.kind() == ErrorKind::ResourceBusy || !text(&folder.join("cgroup.procs")).is_empty() => None,
-        Err(e) => Some(Err(format!("{0} stays ({e}); remove it: rmdir {0}", folder.display()))),
+        Err(e) => Some(Err(e.to_string())),
+    }
+}
+
+/// Removes a file from the folder that it is in, whatever becomes of that folder's path meanwhile.
+fn remove_file(path: &Path, inode: Inode) -> std::io::Result<()> {
+    let (folder, name) = (path.parent().unwrap_or(Path::new("/")), path.file_name().unwrap_or_default());
+    let folder = openat(CWD, folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    match Inode::within(&folder, Path::new(name)) == Some(inode) {
+        true => Ok(unlinkat(&folder, name, AtFlags::empty())?),
+        false => Ok(()),
     }
 }
 
@@ -87,15 +182,21 @@ mod tests {
 
     #[test]
     fn swap_that_cannot_be_taken_away_for_want_of_memory_is_tried_again_and_nothing_else_is() {
-        let busy = || Err("swapoff failed: Cannot allocate memory".to_string());
+        let busy = || Err(std::io::Error::from(rustix::io::Errno::NOMEM));
         let mut left = [busy(), busy(), Ok(())].into_iter();
-        assert_eq!(patiently(|| left.next().filter(is_final)), Ok(()));
+        assert!(patiently(|| left.next().filter(is_final)).is_ok());
         assert_eq!(left.len(), 0);
         let mut tries = 0;
         let refused = patiently(|| {
             tries += 1;
-            Some(Err("swapoff failed: Operation not permitted".to_string())).filter(is_final)
+            Some(Err(rustix::io::Errno::PERM.into())).filter(is_final)
         });
         assert_eq!((tries, refused.is_err()), (1, true));
+    }
+
+    #[test]
+    fn a_path_in_a_line_for_a_shell_is_one_word() {
+        assert_eq!(quoted(Path::new("/sys/fs/cgroup/a-1.slice")), "/sys/fs/cgroup/a-1.slice");
+        assert_eq!(quoted(Path::new("/a b/$(c)'")), r"'/a b/$(c)'\'''");
     }
 }

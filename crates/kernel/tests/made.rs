@@ -242,7 +242,7 @@ fn the_guard_says_what_it_cannot_make_and_what_it_cannot_take_away() {
     assert_eq!(replies.len(), 5);
     assert!(replies[..4].iter().all(|answer| answer.starts_with("no\t")) && replies[4] == "ok\t", "{replies:?}");
     assert!(replies[2].contains("modprobe zram") && replies[3].contains("dance"), "{replies:?}");
-    let stays = format!("{} stays", group.display());
+    let stays = format!("the group {} stays", group.display());
     assert!(complaints.len() == 1 && complaints[0].starts_with(&stays), "{complaints:?}");
 }
 

@@ -8,7 +8,8 @@
 //!    └─ Process ── stat, thread_stats, children, cgroups, pages, command_line
 //!        └─ smaps, maps ── mappings
 //! ```
-//! `pages` is where the pages of a process are, and how its owner brings them in or pushes them out.
+//! `pages` is where the pages of a process are, and how its owner brings them in or pushes them out; `swap_on` is what root
+//! swaps to.
 //!
 //! ## Watching a working set
 //! The processor notes in each page table entry that its page was referenced. The owner of a process may clear these
@@ -40,6 +41,7 @@ mod process;
 mod program;
 mod rest;
 mod sample;
+mod swap_on;
 mod text;
 mod tree;
 mod watch;
@@ -52,6 +54,7 @@ pub use pages::{advise, scan, touch, Advice, Place};
 pub use process::{Cgroup, Process, Stat};
 pub use program::{find_library, interpreter, library_places, resolve, sanitizer, tool, ProgramError, Target};
 pub use rest::Rest;
+pub use swap_on::{swap_off, swap_on};
 pub use text::{field, text};
 pub use tree::{Mount, SwapArea, Tree};
 pub use watch::{Progress, Watch};

@@ -27,6 +27,8 @@ pub struct Stat {
     /// Ticks of a hundredth of a second that it has waited for block devices, swap among them. The kernel counts them if
     /// `kernel.task_delayacct` is on.
     pub delay_ticks: u64,
+    /// When it began, in ticks since the machine did: another process of its number began later.
+    pub began: u64,
 }
 
 impl Stat {
@@ -203,7 +205,8 @@ fn stat(text: &str) -> Option<Stat> {
     // The manual counts fields from 1; the state is the third.
     let field = |number: usize| words.get(number - 4).copied().unwrap_or("0");
     let (group, flags) = (field(5).parse().unwrap_or(0), field(9).parse().unwrap_or(0));
-    Some(Stat { state, group, flags, delay_ticks: field(42).parse().unwrap_or(0) })
+    let (delay_ticks, began) = (field(42).parse().unwrap_or(0), field(22).parse().unwrap_or(0));
+    Some(Stat { state, group, flags, delay_ticks, began })
 }
 
 /// `NUMBER:CONTROLLER,CONTROLLER:PATH`.
@@ -231,7 +234,7 @@ mod tests {
         let before =
             "1 (a) b (c) d) S 2 55 4 5 6 2097152 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30";
         let text = format!("{before} 31 32 33 34 35 36 37 38 39 77");
-        assert_eq!(stat(&text), Some(Stat { state: 'S', group: 55, flags: 0x20_0000, delay_ticks: 77 }));
+        assert_eq!(stat(&text), Some(Stat { state: 'S', group: 55, flags: 0x20_0000, delay_ticks: 77, began: 20 }));
         assert_eq!(stat("77 (a) T"), Some(Stat { state: 'T', ..Stat::default() }));
         assert_eq!(stat("no process"), None);
         assert!(stat("7 (x) Z 1").unwrap().ended() && stat("7 (x) t 1").unwrap().stopped());

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::MutexGuard;
 
 use coldframe_kernel::{Place, Tree};
+use coldframe_proc::Process;
 use coldframe_toolbox::programs::{self, can_page, compiled};
 use coldframe_toolbox::{have, skip, GCC};
 
@@ -39,6 +40,25 @@ pub fn alone() -> Option<MutexGuard<'static, ()>> {
 /// Where groups can be made; `None`: not here.
 pub fn place() -> Option<Place> {
     Place::find(&Tree::machine()).inspect_err(|error| skip(&error.to_string())).ok()
+}
+
+/// Kills the guard of a process of coldframe.
+pub fn kill_guard(process: u32) {
+    let is_guard = |child: &u32| Process::of(*child).command_line().iter().any(|word| word == "kernel-guard");
+    let guard = Process::of(process).children().into_iter().find(is_guard).expect("it has a guard");
+    assert!(Command::new("kill").args(["-KILL", &guard.to_string()]).status().unwrap().success());
+    programs::until("the guard has ended", || Process::of(guard).stat().is_none_or(|stat| stat.ended()));
+}
+
+/// The line that reverts what killed guards have left; it is run. Both commands name it.
+pub fn reverted_as_named() {
+    let named = programs::stderr(&coldframe(&["park", "--list"]).output().unwrap());
+    let line = named.lines().skip_while(|line| !line.contains("a guard was killed")).nth(1).unwrap_or_default().trim();
+    let doctor = || programs::stdout(&coldframe(&["doctor", "--format", "json"]).output().unwrap());
+    assert!(!line.is_empty() && doctor().contains("one was killed"), "{named}");
+    assert!(Command::new("sh").args(["-c", line]).status().unwrap().success(), "{line}");
+    assert!(!doctor().contains("one was killed"), "{}", doctor());
+    assert_eq!(programs::stderr(&coldframe(&["park", "--list"]).output().unwrap()), "");
 }
 
 /// A program that has been started and has said that it is ready.

@@ -1,0 +1,53 @@
+//! The guards of this user: how they are started, and what killed ones have left.
+
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use coldframe_kernel::{left_behind, Guard, KernelError, Left, Tree};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+use crate::error::AnswerError;
+use crate::listener::Listener;
+use crate::run_kernel::this;
+
+/// The folder for what concerns this user's machine until it is restarted; `None`: the user has none.
+pub(crate) fn folder() -> Option<PathBuf> {
+    let own = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let folder = if rustix::process::geteuid().is_root() { Some("/run".into()) } else { own };
+    folder.map(|folder| folder.join("coldframe"))
+}
+
+/// Starts a guard.
+pub(crate) fn guard() -> Result<Guard, KernelError> {
+    let command = this("kernel-guard").map_err(|e: AnswerError| KernelError::Refused(e.to_string()))?;
+    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
+    let name = format!("{}-{now:x}.guard", std::process::id());
+    Guard::start(command, folder().map(|folder| folder.join(name)))
+}
+
+/// What killed guards have left, and the line that reverts it; `None`: nothing.
+pub(crate) fn left() -> Option<Left> {
+    let all = left_behind(&Tree::machine(), &folder()?);
+    let joined = |part: fn(&Left) -> &str, between: &str| all.iter().map(part).collect::<Vec<_>>().join(between);
+    (!all.is_empty()).then(|| Left { what: joined(|left| &left.what, "; "), undo: joined(|left| &left.undo, "; ") })
+}
+
+/// Names that.
+pub fn warn(listener: &dyn Listener) {
+    if let Some(Left { what, undo }) = left() {
+        let line =
+            format!("coldframe: a guard was killed earlier, and has left {what}. This line reverts it:\n  {undo}\n");
+        listener.warn(&line);
+    }
+}
+
+/// The guard's process. It is in a session of its own, so that neither Ctrl-C nor the end of the terminal reaches it.
+/// Returns what it could not take away.
+pub fn serve() -> Vec<String> {
+    let _ = rustix::process::setsid();
+    let ignored = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
+        let _ = signal_hook::flag::register(signal, ignored.clone());
+    }
+    coldframe_kernel::serve(&Tree::machine(), std::io::stdin().lock(), std::io::stdout().lock())
+}
