@@ -11,6 +11,9 @@ what the commands take until then (kill, and coldframe, measured on a name that 
 With `--turns` the servers take turns by the clock, each with a client that asks without a pause: SIGSTOP and SIGCONT by
 this script, then `coldframe turns`, in blocks, one after the other. The clock starts at the last answer of the server
 before, so that all that a switch takes counts.
+
+With `--restart` each round starts a server anew, fills it, parks it and presses it out, and times its first turn: with SIGCONT,
+with `resume --soon` and `resume` by no list, and by the list that an earlier start has left on disk.
 """
 
 import argparse
@@ -19,6 +22,7 @@ import itertools
 import os
 import random
 import shutil
+import tempfile
 import socket
 import statistics
 import subprocess
@@ -221,6 +225,55 @@ def measure_turns(coldframe, servers, blocks, seconds):
     return found
 
 
+RESTARTS = ("SIGCONT", "no list", "list")
+
+
+def measure_restarts(coldframe, kinds, rounds, length, starts):
+    weights = list(itertools.accumulate(1 / (i + 1) for i in range(KEYS)))
+    found = {}
+    for number, kind in enumerate(kinds):
+        with tempfile.TemporaryDirectory() as folder:
+            kept, used = os.path.join(folder, "kept"), os.path.join(folder, "used")
+            # The first start makes the list, in two turns.
+            for turn in range(-1, rounds * len(RESTARTS)):
+                way = RESTARTS[turn % len(RESTARTS)]
+                shutil.rmtree(used, ignore_errors=True)
+                if turn >= 0 and way == "list":
+                    shutil.copytree(kept, used)
+                environment = os.environ | {"XDG_CACHE_HOME": kept if turn < 0 else used}
+                call = lambda *words: subprocess.run(words, check=True, stdout=subprocess.DEVNULL, env=environment)
+                server = Server(kind, 21000 + number, True)
+                try:
+                    server.fill()
+                    # Another start asks for other values of the same distribution.
+                    server.random.seed(turn)
+                    for _ in range(2 if turn < 0 else 0):
+                        call(coldframe, "park", server.pid)
+                        server.group.press()
+                        call(coldframe, "resume", server.pid)
+                        for _ in range(length):
+                            server.request(weights)
+                    call(coldframe, "park", server.pid)
+                    if turn < 0:
+                        continue
+                    server.group.press()
+                    if way != "SIGCONT":
+                        call(coldframe, "resume", "--soon", server.pid)
+                    begin = time.perf_counter()
+                    command = ("kill", "-CONT", server.pid) if way == "SIGCONT" else (coldframe, "resume", server.pid)
+                    running, times = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment), []
+                    for _ in range(length):
+                        server.request(weights)
+                        times.append(1e3 * (time.perf_counter() - begin) - starts["SIGCONT" if way == "SIGCONT" else "resume"])
+                    running.wait()
+                    found.setdefault((kind, way), []).append((times[0], times[99], times[-1]))
+                finally:
+                    server.process.kill()
+                    server.process.wait()
+                    server.group.end()
+    return found
+
+
 def show_turns(kind, found, servers):
     print(f"{kind}, load {os.getloadavg()[0]:.1f}; medians in ms (quartiles of the 100th answer), answers in a second")
     print(f"{'server':8} {'way':8} {'turns':>5} {'first':>7} {'100th':>7} {'':15} {'ratio':>6} {'answers/s':>10} {'ratio':>6}")
@@ -235,20 +288,20 @@ def show_turns(kind, found, servers):
                   f"{f'({low:.1f}-{high:.1f})':15} {sooner:6.2f} {middle(rows, 2):10.0f} {more:6.2f}")
 
 
-def show(kind, found, servers):
+def show(kind, found, kinds, ways=WAYS):
     load = os.getloadavg()[0]
     print(f"{kind}, load {load:.1f}; medians in ms (quartiles of the 100th answer), and the 100th beside SIGCONT's")
     print(f"{'server':8} {'way':8} {'first':>7} {'100th':>7} {'':15} {'last':>7} {'ratio':>6}")
-    for server in servers:
-        for way in WAYS:
-            rows = found[server.kind, way]
+    for server in kinds:
+        for way in ways:
+            rows = found[server, way]
             first, hundredth, last = ([row[i] for row in rows] for i in range(3))
             low, _, high = statistics.quantiles(hundredth, n=4)
             # Of rounds next to each other, as the load changes.
-            beside = [found[server.kind, "SIGCONT"][i][1] / rows[i][1] for i in range(len(rows))]
+            beside = [found[server, "SIGCONT"][i][1] / rows[i][1] for i in range(len(rows))]
             middle = statistics.median
             quartiles = f"({low:.1f}-{high:.1f})"
-            print(f"{server.kind:8} {way:8} {middle(first):7.1f} {middle(hundredth):7.1f} {quartiles:15} "
+            print(f"{server:8} {way:8} {middle(first):7.1f} {middle(hundredth):7.1f} {quartiles:15} "
                   f"{middle(last):7.1f} {middle(beside):6.2f}")
 
 
@@ -259,6 +312,7 @@ def main():
     asked.add_argument("--on", choices=["zram", "file"])
     asked.add_argument("--turn", type=int, default=400, help="requests of a turn")
     asked.add_argument("--turns", type=float, metavar="SECONDS", help="turns by `coldframe turns` of so many seconds")
+    asked.add_argument("--restart", action="store_true", help="the first turn of servers that are started anew")
     asked.add_argument("--ram", help="all servers in one group with so much RAM, and nothing presses them out")
     asked.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     asked = asked.parse_args()
@@ -278,6 +332,8 @@ def main():
     starts = {"SIGCONT": takes("kill", "-CONT", "4194305"), "resume": takes(coldframe, "resume", "4194305")}
     starts["--soon"] = starts["resume"]
     print(f"starting kill takes {starts['SIGCONT']:.1f} ms, coldframe {starts['resume']:.1f} ms")
+    if asked.restart:
+        return show(asked.on, measure_restarts(coldframe, kinds, asked.rounds, asked.turn, starts), kinds, RESTARTS)
     servers = []
     try:
         for kind in kinds:
@@ -285,7 +341,7 @@ def main():
             servers[-1].fill()
         if asked.turns:
             return show_turns(asked.on, measure_turns(coldframe, servers, asked.rounds, asked.turns), servers)
-        show(asked.on, measure(coldframe, servers, asked.rounds, asked.turn, starts), servers)
+        show(asked.on, measure(coldframe, servers, asked.rounds, asked.turn, starts), kinds)
     finally:
         for server in servers:
             server.process.kill()

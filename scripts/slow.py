@@ -16,6 +16,7 @@ accesses; with two, `--place node:1 --delay 0` measures that node. The ways take
     zipf 95/5     the same, 19 in 20 to a twentieth
     index         a binary search in a sorted array, which is only read
     copied        bytes that came back into DRAM, for each operation
+    often         pages that did so since they were read often: they take minutes to be found, which --warm gives
 """
 
 import argparse
@@ -47,12 +48,12 @@ static void probe(const void *at) {
 static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1e9 + t.tv_nsec; }
 int main(int argc, char **argv) {
     int hot = atoi(argv[1]), part = atoi(argv[2]); long ops = atol(argv[3]); size_t bytes = 256u << 20, words = bytes / 8, pages = bytes / PAGE;
-    if (atoi(argv[4])) pagemap = open("/proc/self/pagemap", O_RDONLY);
+    long warm = ops / 5 * atol(argv[5]); int file = -1; if (atoi(argv[4])) file = open("/proc/self/pagemap", O_RDONLY);
     uint64_t *a = malloc(bytes), sum = 0;
     for (size_t i = 0; i < words; i++) a[i] = i % 4 ? i << 8 : (i << 8) | (chance() & 255);
     double began = now();
-    for (long op = -ops / 5; op < ops; op++) {
-        if (op == 0) { began = now(); outside = probes = 0; }
+    for (long op = -warm; op < ops; op++) {
+        if (op == 0) { began = now(); pagemap = file; }
         if (hot == 0) {
             uint64_t key = chance() % words << 8; size_t low = 0, high = words;
             while (low < high) { size_t mid = (low + high) / 2; uint64_t got = a[mid]; probe(a + mid); if (got < key) low = mid + 1; else high = mid; }
@@ -72,21 +73,21 @@ int main(int argc, char **argv) {
 WORK = [("zipf 80/20", 80, 20, 400_000), ("zipf 95/5", 95, 5, 400_000), ("index", 0, 0, 30_000)]
 
 
-def run_alone(before: list, program: str, work: tuple) -> dict:
+def run_alone(before: list, program: str, work: tuple, warm: int) -> dict:
     """The program's own figures without a pager."""
     _, hot, part, ops = work
-    done = subprocess.run([*before, program, str(hot), str(part), str(ops), "0"], capture_output=True, text=True, timeout=600)
+    done = subprocess.run([*before, program, str(hot), str(part), str(ops), "0", str(warm)], capture_output=True, text=True, timeout=600)
     if done.returncode != 0:
         sys.exit(f"slow.py: {program} ended with {done.returncode}: {done.stderr[-400:]}")
     return json.loads(done.stderr.splitlines()[-1])
 
 
-def run(coldframe: str, program: str, how: list, work: tuple, probed: bool) -> tuple:
+def run(coldframe: str, program: str, how: list, work: tuple, probed: bool, warm: int) -> tuple:
     """The program's own figures, and the pager's statistics."""
     _, hot, part, ops = work
     with tempfile.NamedTemporaryFile() as stats:
         program_of = f"{coldframe}-lab" if "--slow" in how else coldframe
-        command = [program_of, "run", "-q", "--stats", stats.name, "--ram", f"{RAM_MIB}MiB", *how, "--", program, str(hot), str(part), str(ops), str(int(probed))]
+        command = [program_of, "run", "-q", "--stats", stats.name, "--ram", f"{RAM_MIB}MiB", *how, "--", program, str(hot), str(part), str(ops), str(int(probed)), str(warm)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600)
         lines = [line for line in done.stderr.splitlines() if line.startswith("{\"ns\"")]
         if done.returncode != 0 or not lines:
@@ -100,6 +101,8 @@ def main() -> None:
     parser.add_argument("coldframe")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--delay", type=float, default=200, help="nanoseconds more for an access outside DRAM")
+    parser.add_argument("--warm", type=int, default=1, help="fifths of the operations that go before the measured ones")
+    parser.add_argument("--only", default="", help="patterns with this word")
     parser.add_argument("--place", default="node:0", help="slow memory")
     parser.add_argument("--format", choices=["table", "json"], default="table")
     asked = parser.parse_args()
@@ -118,34 +121,35 @@ def main() -> None:
             sys.exit("slow.py: a second node needs numactl, for the rows without a pager (apt-get install numactl)")
         alone = {"membind": ["numactl", f"--membind={node}"] if two else [],
                  "interleave": ["numactl", f"--interleave=0,{node}"] if two else []}
-        for work in WORK:
+        for work in (one for one in WORK if asked.only in one[0]):
             times = {"slow": [], "zram": [], "membind": [], "interleave": []}
             for _ in range(asked.runs):
                 for name, how in (("slow", slow), ("zram", zram)):
-                    own, stats = run(asked.coldframe, program, how, work, False)
+                    own, stats = run(asked.coldframe, program, how, work, False, asked.warm)
                     times[name].append(own["ns"])
                     if name == "slow":
-                        copied = stats["counts"]["device_bytes_read"] / (work[3] * 1.2)
+                        copied = stats["counts"]["device_bytes_read"] / (work[3] * (1 + asked.warm / 5))
+                        promoted = stats["counts"]["promotions"]
                 for name, before in alone.items():
-                    times[name].append(run_alone(before, program, work)["ns"])
-            probed = run(asked.coldframe, program, slow, work, True)[0]
+                    times[name].append(run_alone(before, program, work, asked.warm)["ns"])
+            probed = run(asked.coldframe, program, slow, work, True, asked.warm)[0]
             ours, theirs, bound, mixed = (statistics.median(times[name]) for name in ("slow", "zram", "membind", "interleave"))
             delayed = ours + probed["outside"] * asked.delay
             bound += probed["probes"] * asked.delay
             mixed += (1 - RAM_MIB / HEAP_MIB) * probed["probes"] * asked.delay
             rows.append({"work": work[0], "slow_ns": ours, "outside": probed["outside"], "delayed_ns": delayed, "zram_ns": theirs,
                          "membind_ns": bound, "interleave_ns": mixed, "faster": theirs / delayed, "beside_membind": bound / delayed,
-                         "copied_bytes": copied})
+                         "copied_bytes": copied, "promotions": promoted})
             print(f"{work[0]}: done", file=sys.stderr) if sys.stderr.isatty() else None
     if asked.format == "json":
         print(json.dumps({"delay_ns": asked.delay, "runs": asked.runs, "rows": rows}, indent=2))
         return
     print(f"medians of {asked.runs} runs, ns an operation; {HEAP_MIB} MiB in {RAM_MIB} MiB; {asked.delay:.0f} ns for an access outside DRAM")
     print("times of the others divided by ours: faster than zram, than the whole heap in slow memory (membind)")
-    print(f"{'':11} {'in place':>9} {'outside':>8} {'with delay':>10} {'zram':>8} {'membind':>8} {'interleave':>10} {'zram':>6} {'membind':>8} {'copied':>7}")
+    print(f"{'':11} {'in place':>9} {'outside':>8} {'with delay':>10} {'zram':>8} {'membind':>8} {'interleave':>10} {'zram':>6} {'membind':>8} {'copied':>7} {'often':>6}")
     for row in rows:
         print(f"{row['work']:11} {row['slow_ns']:9.0f} {row['outside']:8.3f} {row['delayed_ns']:10.0f} {row['zram_ns']:8.0f} {row['membind_ns']:8.0f} "
-              f"{row['interleave_ns']:10.0f} {row['faster']:5.1f}x {row['beside_membind']:7.2f}x {row['copied_bytes']:6.0f}B")
+              f"{row['interleave_ns']:10.0f} {row['faster']:5.1f}x {row['beside_membind']:7.2f}x {row['copied_bytes']:6.0f}B {row['promotions']:6}")
 
 
 if __name__ == "__main__":

@@ -133,7 +133,7 @@ impl<'a> Linux<'a> {
         let Some((_, was)) = self.last.protected.take_if(|(protected, _)| *protected == page) else {
             // In slow memory; no other page is unmapped that was not protected.
             self.seize(page, |was| (was == Where::InSlot).then_some(Where::Leaving));
-            self.work.memory.unmap_slot(page);
+            self.work.memory.unmap_slots(self.work.memory.space.addresses_of(&(page..page + 1)));
             return self.work.pages().release(page, self.owner(), Where::Out);
         };
         if self.todo.moves.len() == MOVES {
@@ -148,6 +148,7 @@ impl<'a> Linux<'a> {
         let is_aside = !(protected || self.stays(page)) && self.rest(page);
         let address = if is_aside { self.work.memory.aside(page) } else { self.work.memory.address(page) };
         Stats::add(&self.work.stats.evictions, 1);
+        self.work.samples.leaves();
         Stats::add(&self.work.stats.dirty_evictions, u64::from(write));
         if self.todo.victims.len() == VICTIMS {
             fatal::stop("internal error: more pages leave at once than there is room for");

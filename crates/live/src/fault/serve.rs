@@ -56,8 +56,11 @@ impl Faults {
                     self.work.reader.hand_over();
                     self.pages().wait(page);
                 }
-                // The kernel has taken it out of the page table, or another thread was faster.
+                // It was taken out of the page table, as a sample or by the kernel, or another thread was faster.
                 Where::InSlot if !write => {
+                    if self.work.samples.is_read_often(page, started) && self.promote(page) {
+                        return;
+                    }
                     if self.pages().acquire(page, state, Where::Busy, Owner::BRIEF) {
                         self.memory().map_slot(page);
                         return self.pages().release(page, Owner::BRIEF, Where::InSlot);
@@ -71,6 +74,19 @@ impl Faults {
             }
             waited = true;
         }
+    }
+
+    /// Copies a page that is read often out of slow memory. Returns false if that is not possible now.
+    fn promote(&self, page: usize) -> bool {
+        let event = Event::ReadOften { page: PageId::from(page) };
+        self.with_task(|decider, todo| {
+            if self.pages().get(page) == Where::InSlot && decider.engine().accepts(&event) {
+                decider.deliver(&self.work, todo, event);
+            }
+        });
+        let is_in_ram = self.pages().get(page).is_mapped();
+        Stats::add(&self.stats.promotions, is_in_ram.into());
+        is_in_ram
     }
 
     /// The first write to a page that was mapped read-only.

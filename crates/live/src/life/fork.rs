@@ -66,14 +66,26 @@ impl Inner {
             return;
         }
         self.faults.work.log().fork_prepare();
+        let slow = self.faults.space().is_of_file();
+        if slow {
+            self.fill_dropped();
+        }
         let refused = self.inherit(true).err();
         let pipe = sys::with_room(|_| sys::pipe(0)).ok();
         let alive = pipe.map(|(read, write)| (sys::move_high(read), sys::move_high(write)));
-        let slow = self.faults.space().is_of_file();
         let waits = slow || shares;
         let refused = refused.or((waits && alive.is_none()).then_some(Errno::AGAIN));
         let device = (!waits).then(|| self.forks.files.another());
         *self.forks.ready.lock() = Some(Ready { alive, device, shares, refused });
+    }
+
+    /// Pages that a raw system call has dropped are zeros in a child, too, and not what is in their slots.
+    fn fill_dropped(&self) {
+        let (space, memory) = (self.faults.space(), self.faults.memory());
+        for (range, _) in space.frozen() {
+            let touched = space.touched(space.pages_of(&range)).flatten();
+            touched.filter(|page| memory.pages.get(*page).is_mapped()).for_each(|page| _ = memory.refill(page));
+        }
     }
 
     /// Returns the reason if there must be no child. If a child was made all the same, it has ended at once.

@@ -211,10 +211,10 @@ impl Memory {
         self.must(self.uffd().map_file_page(self.address(page)), "map a page of slow memory (UFFDIO_CONTINUE)", page);
     }
 
-    pub fn unmap_slot(&self, page: usize) {
-        let address = self.address(page);
-        // SAFETY: the file keeps its bytes.
-        self.must(unsafe { sys::drop_range(address..address + PAGE) }, "drop a page", page);
+    pub fn unmap_slots(&self, range: Range<usize>) {
+        let page = self.space.pages_of(&range).start;
+        // SAFETY: the file keeps their bytes.
+        self.must(unsafe { sys::drop_range(range) }, "drop a page", page);
     }
 
     pub fn count_in(&self, pages: usize) {

@@ -191,6 +191,8 @@ statistics! {
         writes_saved,
         /// Pages that left although they may be in use: the search's budget was spent.
         forced_evictions,
+        /// Pages that were copied out of slow memory since they are read often.
+        promotions,
         /// Pages written to the swap file.
         pages_written,
         /// Writes to the device; one write of the log holds up to 32 pages.

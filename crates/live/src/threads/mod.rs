@@ -9,7 +9,7 @@ use std::ffi::c_void;
 
 use crate::fault::Faults;
 use crate::sys::{High, Own, Signals, Sys};
-use crate::work::{Sleepers, Work};
+use crate::work::{Sampler, Sleepers, Work};
 use crate::LiveError;
 use handlers::HandlerPool;
 use pager_process::PagerProcess;
@@ -95,6 +95,7 @@ impl Threads {
 unsafe extern "C" fn write(work: *mut c_void) {
     // SAFETY: `start_threads` gave it, and it lives until this thread has been joined.
     let work = unsafe { &*work.cast::<Work>() };
-    let mut sleepers = Sleepers::of(work);
-    work.log().write_on(work.pages(), work.stats, || sleepers.visit());
+    let (mut sleepers, mut sampler) = (Sleepers::of(work), Sampler::of(work));
+    let visit = || sampler.as_mut().map(Sampler::visit).into_iter().chain(sleepers.visit()).min();
+    work.log().write_on(work.pages(), work.stats, visit);
 }

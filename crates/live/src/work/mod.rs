@@ -9,6 +9,7 @@ mod kernel_reads;
 mod load;
 mod page_table;
 mod pinned_frames;
+mod samples;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
@@ -27,6 +28,8 @@ use crate::{LiveError, Options, Recorder, PAGE};
 
 pub use kernel_reads::Sleepers;
 use pinned_frames::PinnedFrames;
+pub use samples::Sampler;
+use samples::Samples;
 
 pub struct Work {
     pub memory: Memory,
@@ -49,6 +52,8 @@ pub struct Work {
     /// Whether first touches come in blocks. A recording has each of them, and so has a swap area.
     pub takes_blocks: bool,
     pinned: PinnedFrames,
+    /// Reads in slow memory.
+    pub samples: Samples,
     pub stats: &'static Stats,
 }
 
@@ -79,6 +84,7 @@ impl Work {
             write_share: AtomicU32::new(0),
             exact: options.swap.is_some(),
             pinned: PinnedFrames::new(options.ram as usize / PAGE),
+            samples: Samples::new(options.ram as usize / PAGE),
         }
     }
 

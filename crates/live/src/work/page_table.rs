@@ -41,10 +41,6 @@ impl Work {
             false => Where::Clean,
         };
         let put = self.memory.put_in(page, from, content, to == Where::Clean);
-        if content && self.memory.space.is_of_file() {
-            // Its slot is free (DR.Swap). So the file has no bytes of a page that a raw system call drops later.
-            self.log().forget(page, self.pages().set_slot(page, None));
-        }
         self.pages().release(page, Owner::task(todo.task), if put { to } else { Where::Dirty });
         todo.spare.push(from);
     }
