@@ -25,8 +25,8 @@ Examples:
 --ram is for what can leave: the program's heap and its large private anonymous mappings. Its code, stacks and files \
 are not counted; they need memory on top of --ram. Statistics are printed on stderr when the program has ended.
 
---by pager: our pager has the rest in a swap file of its own. Each process that the program starts has a budget of its \
-own. --by kernel: the program and all that it starts share one memory cgroup, and the kernel decides what leaves, to \
+--by pager: our pager has the rest in a swap file of its own. The program and all that it starts have --ram together: who \
+pages most gets frames, who is idle keeps 512KiB. With --each, each process has --ram. --by kernel: the program and all that it starts share one memory cgroup, and the kernel decides what leaves, to \
 the swap of this machine or to what --swap makes. Any program can be run so: static, setuid, musl, Go. The limit of the \
 cgroup is --ram and what was measured beside the heap, less the RAM that zram or zswap takes, so that --ram means the \
 same. Files read into the cache count in --ram, and leave first. As root, or with cgroup v2 in a session of systemd. \
@@ -41,6 +41,9 @@ pub struct Args {
     /// RAM for the program's heap and anonymous mappings: a size.
     #[arg(long, value_name = "SIZE", value_parser = ram_size)]
     ram: u64,
+    /// Each process has a budget of its own, of this size. Otherwise all processes of the run have one.
+    #[arg(long)]
+    each: bool,
     /// Who pages: our pager, the kernel (a memory cgroup and its swap), or the first of them that can.
     #[arg(long, value_parser = ["auto", "pager", "kernel"], default_value = "auto")]
     by: String,
@@ -84,6 +87,7 @@ impl Args {
             (self.read_ahead.is_some(), "--read-ahead"),
             (self.encrypt, "--encrypt"),
             (self.no_awake, "--no-awake"),
+            (self.each, "--each"),
         ];
         given.into_iter().find_map(|(given, name)| given.then_some(name))
     }
@@ -96,6 +100,7 @@ impl Args {
             max_memory: self.max_memory,
             read_ahead: self.read_ahead.unwrap_or(READ_AHEAD),
             encrypt: self.encrypt,
+            one_budget: !self.each,
             ..Options::new(self.ram)
         }
     }

@@ -63,6 +63,10 @@ impl SwapArea {
 pub struct Options {
     /// RAM for all managed pages together, in bytes; rounded down to whole pages, at least [`FRAMES_MIN`] of them.
     pub ram: u64,
+    /// `ram` is for all programs with the same statistics together: each has frames while it needs them. Only for
+    /// [`crate::Pager::start_for_program`]; a recording, a swap area and slow memory are for one process each.
+    #[serde(default)]
+    pub one_budget: bool,
     /// As on the command line (`fifo`, `pa-clock:budget=13`); `None`: chosen for the device at the start. The
     /// calibration supplies a missing `budget` of `pa-clock`, and a missing `valid` of `fifo-sc` or `pa-fifo-sc`.
     pub policy: Option<String>,
@@ -125,6 +129,7 @@ impl Options {
     pub fn new(ram: u64) -> Options {
         Options {
             ram,
+            one_budget: false,
             policy: None,
             handler: coldframe_plan::HANDLER.to_string(),
             max_memory: 64 << 30,

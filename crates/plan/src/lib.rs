@@ -13,6 +13,9 @@ use coldframe_core::{Bytes, Caps, Config};
 pub const PAGE: usize = 4096;
 /// The least RAM, in frames: eight times the least batch of victims, since a batch takes at most an eighth.
 pub const FRAMES_MIN: usize = 8 * BATCH_MIN;
+/// The fewest frames of a process that shares a budget with others: 512 KiB. A half is for all loads that can be in
+/// flight; of the rest, a reserve and a batch of victims leave some for pins.
+pub const FLOOR: usize = 128;
 /// Faults that can be served at a time. A guess: more than the processors of most machines.
 pub const TASKS: usize = 32;
 /// Loads that one fault or one list of prefetch hints can have in flight: twice the pages that come with one fault or
@@ -133,7 +136,7 @@ impl Pager {
     /// The pager with this much RAM, in bytes.
     pub fn with(&self, ram: u64) -> Plan {
         let frames = ram as usize / PAGE;
-        Plan::of(frames, fitting(self.evict_batch, frames))
+        Plan::of_share(frames, self.evict_batch)
     }
 
     /// The least RAM whose engine has this many frames.
@@ -173,6 +176,11 @@ impl Plan {
         let wanted = evict_batch.max((4 * evict_batch).min(frames / 64));
         let (reserve, buffers) = (wanted.min(frames / 8), (TASKS + LOADS / 2).min(frames / 4));
         Plan { frames: frames - reserve, reserve, evict_batch, buffers }
+    }
+
+    /// For a share of a budget: the batch follows, too.
+    pub fn of_share(frames: usize, evict_batch: usize) -> Plan {
+        Plan::of(frames, fitting(evict_batch, frames))
     }
 
     /// The same with no frame in reserve: a recorder's window has exactly the frames that were asked for.

@@ -44,7 +44,7 @@ impl Decider {
     /// victims.
     pub fn for_pins(&self) -> (usize, usize, usize) {
         let (engine, config) = (&self.engine, self.engine.config());
-        (config.frames, engine.frames().pinned(), config.caps.buffers as usize + config.evict_batch)
+        (engine.frames().len(), engine.frames().pinned(), config.caps.buffers as usize + config.evict_batch)
     }
 
     pub fn journal(&mut self) -> &mut Option<JournalFile> {

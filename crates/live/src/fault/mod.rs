@@ -6,6 +6,7 @@
 
 mod carry_out;
 pub mod gate;
+mod lending;
 pub mod machine;
 pub mod serve;
 

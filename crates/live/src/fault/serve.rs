@@ -137,6 +137,9 @@ impl Faults {
         todo.laps = Laps::begin(self.stats.true_faults.load(Ordering::Relaxed), started);
         todo.laps.lap(Stage::PreProcess);
         let is_aside = self.pages().get(page) == Where::Aside;
+        if !is_aside {
+            self.want_frame(&mut decider, todo, started);
+        }
         todo.fault = Some((page, write));
         let access = if write { Access::Write } else { Access::Read };
         let event = Event::Fault { task: TaskId::from(number), page: PageId::from(page), access };

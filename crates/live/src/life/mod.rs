@@ -64,7 +64,7 @@ impl Inner {
         let decider = self.faults.gate.lock();
         [
             (&stats.processes, 1),
-            (&stats.frames, self.options.ram as usize / PAGE),
+            (&stats.frames, if memory.share.is_on() { 0 } else { self.options.ram as usize / PAGE }),
             (&stats.resident, memory.resident()),
             (&stats.managed, managed.iter().map(|(range, _)| range.len() / PAGE).sum()),
             (&stats.pinned, decider.engine().frames().pinned()),

@@ -18,7 +18,7 @@ use crate::fault::gate::{Decider, Gate};
 use crate::fault::machine::UnderLock;
 use crate::fault::Faults;
 use crate::measure::{self, Measured};
-use crate::memory::budget::Reserve;
+use crate::memory::budget::{Reserve, Share};
 use crate::memory::kernel_owned::KernelOwned;
 use crate::memory::space::{self, Space};
 use crate::memory::Memory;
@@ -46,8 +46,8 @@ pub fn start(options: Options) -> Result<Arc<Inner>, LiveError> {
 }
 
 pub fn start_for_program(options: Options) -> Result<Arc<Inner>, LiveError> {
-    // Handlers, writer, the pager process itself, and the one that makes it.
-    sys::thread::reserve(options.handlers.max(1) + 3);
+    // Handlers, writer, the lender, the pager process itself, and the one that makes it.
+    sys::thread::reserve(options.handlers.max(1) + 3 + usize::from(options.one_budget));
     // A recorder reads the clocks of the program's threads, which only threads of the same process may.
     let own_process = options.record.is_none();
     let inner = made(options, Source::find(Notify::Message).map_err(missing)?, own_process)?;
@@ -57,7 +57,7 @@ pub fn start_for_program(options: Options) -> Result<Arc<Inner>, LiveError> {
 }
 
 /// A pager with its threads; `own_process`: in a pager process.
-fn made(options: Options, mut source: Source, own_process: bool) -> Result<Arc<Inner>, LiveError> {
+fn made(mut options: Options, mut source: Source, own_process: bool) -> Result<Arc<Inner>, LiveError> {
     // A recording computes the cost of a fault from the processor time of the handler threads.
     source.may_poll &= options.record.is_none();
     let began = (recorder::in_ram(recorder::open(c"/proc/self/statm").as_ref()), sys::now());
@@ -67,9 +67,12 @@ fn made(options: Options, mut source: Source, own_process: bool) -> Result<Arc<I
     super::locked::refuse_locked()?;
     // Before the statistics, which are in a file themselves.
     crate::swap::device::refuse_small(&options.backing)?;
+    let alone = options.record.is_some() || options.swap.is_some() || options.slow.is_some();
+    options.one_budget &= own_process && !alone;
     let stats = crate::stats::file::of(options.stats_fd)?;
     let known = stats.0.measured();
     let inner = Arc::new(build(options, source, kernel_owned, stats, known, began)?);
+    inner.faults.begin_at_floor();
     inner.count_in();
     let locked = inner.keep_plaintext();
     if known.is_none() {
@@ -170,7 +173,8 @@ fn build(
     }
     let kernel_owned = if kernel_owned { KernelOwned::up_to(plan.frames) } else { KernelOwned::default() };
     stats.magic.store(Stats::MAGIC, Ordering::Release);
-    let memory = Memory::new(space, uffd, Reserve::of(plan.reserve), kernel_owned, stats)?;
+    let share = Share::new(stats, if options.one_budget { frames } else { 0 }, batch);
+    let memory = Memory::new(space, uffd, Reserve::of(plan.reserve), share, kernel_owned, stats)?;
     let poll_ns = measured.read_ns + measured.read_ns / 2;
     let work = Work::new(memory, tasks, log, recording, loads, poll_ns, &options);
     let faults = Faults::new(work, Gate::new(Decider::new(engine, &options, under_lock)));

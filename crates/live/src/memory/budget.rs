@@ -2,12 +2,16 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use coldframe_plan::{Plan, FLOOR};
+
+use crate::stats::shares::Place;
+use crate::stats::Stats;
 use crate::sys;
 
 /// Frames that the engine does not get, for pages that the engine takes as gone and that are still in memory.
 #[derive(Debug)]
 pub struct Reserve {
-    frames: usize,
+    frames: AtomicUsize,
     /// Pages that the engine takes as gone and that are still in memory.
     leaving: AtomicUsize,
 }
@@ -15,17 +19,122 @@ pub struct Reserve {
 impl Reserve {
     /// That many of them (`coldframe_plan::Plan`).
     pub fn of(frames: usize) -> Reserve {
-        Reserve { frames, leaving: AtomicUsize::new(0) }
+        Reserve { frames: AtomicUsize::new(frames), leaving: AtomicUsize::new(0) }
+    }
+
+    pub fn resize(&self, frames: usize) {
+        self.frames.store(frames, Ordering::Relaxed);
     }
 
     /// One more page is leaving. Returns false if the reserve is used up; the caller then takes its victims out at
     /// once, before the engine continues.
     pub fn has_room(&self) -> bool {
-        self.leaving.fetch_add(1, Ordering::Relaxed) < self.frames
+        self.leaving.fetch_add(1, Ordering::Relaxed) < self.frames.load(Ordering::Relaxed)
     }
 
     pub fn left(&self, pages: usize) {
         self.leaving.fetch_sub(pages, Ordering::Relaxed);
+    }
+}
+
+/// This process's share of the one budget of a run (`stats/shares.rs`). It changes under the engine's lock.
+#[derive(Debug)]
+pub struct Share {
+    stats: &'static Stats,
+    /// Frames of the run; 0: this process has a budget of its own.
+    budget: usize,
+    /// Victims that are evicted together if the share allows.
+    batch: usize,
+    /// Frames that this process has.
+    has: AtomicUsize,
+    /// The number of its place plus 1; 0: it has none.
+    place: AtomicUsize,
+}
+
+impl Share {
+    pub fn new(stats: &'static Stats, budget: usize, batch: usize) -> Share {
+        Share { stats, budget, batch, has: AtomicUsize::new(FLOOR.min(budget)), place: AtomicUsize::new(0) }
+    }
+
+    pub fn is_on(&self) -> bool {
+        self.budget > 0
+    }
+
+    pub fn frames(&self) -> usize {
+        self.has.load(Ordering::Relaxed)
+    }
+
+    /// Frames that it keeps in any case.
+    pub fn floor(&self) -> usize {
+        FLOOR.min(self.budget)
+    }
+
+    /// The least share with so many frames for the engine.
+    pub fn of_pages(&self, pages: usize) -> usize {
+        let mut share = pages;
+        while self.plan(share).frames < pages {
+            share += pages - self.plan(share).frames;
+        }
+        share
+    }
+
+    /// What the engine has of a share.
+    pub fn plan(&self, frames: usize) -> Plan {
+        Plan::of_share(frames, self.batch)
+    }
+
+    pub fn place(&self) -> Option<&'static Place> {
+        self.place.load(Ordering::Relaxed).checked_sub(1).map(|number| self.stats.shares.place(number))
+    }
+
+    pub fn set_place(&self, number: Option<usize>) {
+        self.place.store(number.map_or(0, |number| number + 1), Ordering::Relaxed);
+    }
+
+    /// Frames that nobody has.
+    pub fn free(&self) -> usize {
+        self.budget.saturating_sub(self.stats.shares.sum())
+    }
+
+    /// Takes up to `frames` that nobody has; if there are fewer, asks others for the rest. Returns whether it has got any.
+    pub fn grow(&self, frames: usize) -> bool {
+        let Some(me) = self.place.load(Ordering::Relaxed).checked_sub(1) else { return false };
+        let frames = frames.min(self.budget.saturating_sub(self.frames()));
+        let taken = if frames > 0 { self.stats.shares.take(me, frames, self.budget) } else { 0 };
+        if taken < frames {
+            self.stats.shares.ask(me, frames - taken, self.budget, sys::now());
+        }
+        if taken > 0 {
+            self.stats.shares.place(me).floor.store(self.floor() as u32, Ordering::Relaxed);
+            self.has.fetch_add(taken, Ordering::Relaxed);
+        }
+        taken > 0
+    }
+
+    /// The engine has so many frames of the share fewer. Others get them by `give`.
+    pub fn shrink(&self, frames: usize) {
+        self.has.fetch_sub(frames, Ordering::Relaxed);
+    }
+
+    /// The pages of these frames have left.
+    pub fn give(&self, frames: usize) {
+        if let Some(place) = self.place() {
+            place.share.fetch_sub(frames as u32, Ordering::SeqCst);
+        }
+    }
+
+    /// It cannot give more for now.
+    pub fn keep_all(&self) {
+        if let Some(place) = self.place() {
+            place.floor.store(self.frames() as u32, Ordering::Relaxed);
+        }
+    }
+
+    /// If more is out than the budget has, the idlest are asked, perhaps this process.
+    pub fn ask_for_excess(&self) {
+        if let Some(me) = self.place.load(Ordering::Relaxed).checked_sub(1) {
+            self.stats.shares.ask(me, 0, self.budget, sys::now());
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! count as resident.
 
 use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::sys::{self, High, Sys};
 use crate::PAGE;
@@ -23,7 +23,7 @@ const FEW: u64 = 80;
 pub struct KernelOwned {
     on: AtomicBool,
     /// Pages that the program may touch at most.
-    most: usize,
+    most: AtomicUsize,
     /// `/proc/self/pagemap`, opened before the program begins.
     pagemap: Option<High>,
 }
@@ -34,7 +34,7 @@ impl KernelOwned {
         // Where descriptors are few, the pager goes without.
         let few = sys::with_room(|soft| soft < FEW);
         let pagemap = if few { None } else { sys::open_file(c"/proc/self/pagemap").ok().map(sys::move_high) };
-        KernelOwned { on: AtomicBool::new(pagemap.is_some()), most, pagemap }
+        KernelOwned { on: AtomicBool::new(pagemap.is_some()), most: AtomicUsize::new(most), pagemap }
     }
 
     pub fn is_on(&self) -> bool {
@@ -42,7 +42,11 @@ impl KernelOwned {
     }
 
     pub fn has_room(&self, pages: usize) -> bool {
-        pages <= self.most
+        pages <= self.most.load(Ordering::Relaxed)
+    }
+
+    pub fn resize(&self, most: usize) {
+        self.most.store(most, Ordering::Relaxed);
     }
 
     pub fn end(&self) {

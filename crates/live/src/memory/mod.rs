@@ -21,7 +21,7 @@ use crate::page::pages::{Pages, Where};
 use crate::stats::Stats;
 use crate::sys::{self, fatal, Errno, High, Own, OwnMemory, Sys, Uffd};
 use crate::{LiveError, PAGE};
-use budget::{Reserve, Sharing};
+use budget::{Reserve, Share, Sharing};
 use kernel_owned::KernelOwned;
 use space::Space;
 
@@ -42,6 +42,7 @@ pub struct Memory {
     resident: AtomicUsize,
     /// Frames for pages that the engine takes as gone.
     pub reserve: Reserve,
+    pub share: Share,
     sharing: Sharing,
     /// This process does not page: the memory is as any other.
     plain: AtomicBool,
@@ -61,6 +62,7 @@ impl Memory {
         space: Space,
         uffd: Uffd,
         reserve: Reserve,
+        share: Share,
         kernel_owned: KernelOwned,
         stats: &'static Stats,
     ) -> Result<Memory, LiveError> {
@@ -73,6 +75,7 @@ impl Memory {
             epoch: AtomicU32::new(0),
             resident: AtomicUsize::new(0),
             reserve,
+            share,
             sharing: Sharing::default(),
             plain: AtomicBool::new(false),
             kernel_owned,

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use coldframe_core::{Event, PageId};
-use coldframe_plan::HINTS;
+use coldframe_plan::{FLOOR, HINTS};
 
 use crate::fault::gate::Decider;
 use crate::fault::serve::Kind;
@@ -140,8 +140,15 @@ impl Faults {
     }
 
     fn pin_resident(&self, decider: &mut Decider, todo: &mut Todo, page: usize) -> Result<(), LiveError> {
-        let (frames, pinned, keep) = decider.for_pins();
-        if pinned + keep >= frames {
+        let full = |decider: &Decider| {
+            let (frames, pinned, keep) = decider.for_pins();
+            pinned + keep >= frames
+        };
+        if full(decider) {
+            self.borrow(decider, todo, FLOOR);
+        }
+        if full(decider) {
+            let (frames, pinned, keep) = decider.for_pins();
             return Err(LiveError::Pinned { requested: 1, pinned, frames, keep });
         }
         decider.deliver(&self.work, todo, Event::Pinned { page: PageId::from(page) });
@@ -152,7 +159,8 @@ impl Faults {
     /// Frames that pins may take besides those that they have.
     pub fn frames_to_pin(&self) -> usize {
         let mut left = 0;
-        self.with_task(|decider, _| {
+        self.with_task(|decider, todo| {
+            self.borrow(decider, todo, FLOOR);
             let (frames, pinned, keep) = decider.for_pins();
             left = frames.saturating_sub(pinned + keep);
         });

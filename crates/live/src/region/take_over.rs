@@ -51,7 +51,8 @@ impl Faults {
 
     /// Whether the program may touch `more` pages, and none has to be watched.
     pub(super) fn is_kernel_owned(&self, more: usize) -> bool {
-        self.memory().kernel_owned.is_on() && self.memory().kernel_owned.has_room(self.memory().resident() + more)
+        let (memory, pages) = (self.memory(), self.memory().resident() + more);
+        memory.kernel_owned.is_on() && (memory.kernel_owned.has_room(pages) || self.borrow_for(pages))
     }
 
     /// From now on memory is watched. The caller changes the space.

@@ -2,6 +2,7 @@
 //! them while the program runs and after it has ended. A program's children add to the same counters.
 
 pub mod file;
+pub mod shares;
 
 use std::sync::atomic::{AtomicU64, AtomicU8, Ordering::Relaxed};
 
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::sys::fatal::Mail;
 use crate::Wait;
+use shares::Shares;
 
 /// Buckets of a histogram: 8 for each power of two of nanoseconds, up to about 16 s.
 const BUCKETS: usize = 256;
@@ -113,6 +115,8 @@ macro_rules! statistics {
             pub chosen: [AtomicU8; 512],
             /// From processes without stderr.
             pub mail: Mail,
+            /// The frames of each process, where all have one budget.
+            pub shares: Shares,
         }
 
         /// The statistics at one moment.
@@ -133,10 +137,14 @@ macro_rules! statistics {
 
             /// Their values now.
             pub fn snapshot(&self) -> Snapshot {
-                Snapshot {
+                let mut snapshot = Snapshot {
                     $($counter: read(&self.$counter),)*
                     $($histogram: self.$histogram.summary(),)*
+                };
+                if self.shares.are_used() {
+                    snapshot.frames = self.shares.sum() as u64;
                 }
+                snapshot
             }
         }
 

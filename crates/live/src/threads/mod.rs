@@ -3,11 +3,13 @@
 //! [`Threads`] in order: `start`, `stop`. In a forked child: `forget`, `forget_process` and `start`.
 
 mod handlers;
+mod lender;
 pub mod pager_process;
 
 use std::ffi::c_void;
 
 use crate::fault::Faults;
+use crate::sys::thread::RawThread;
 use crate::sys::{High, Own, Signals, Sys};
 use crate::work::{Sampler, Sleepers, Work};
 use crate::LiveError;
@@ -18,13 +20,15 @@ pub struct Threads {
     handlers: usize,
     /// The handler threads, if they are in this process.
     pool: Own<Option<HandlerPool>>,
+    /// The thread that gives frames back to the run, if there is one.
+    lender: Own<Option<RawThread>>,
     /// The process that all threads are in, if they are in one of their own.
     pager_process: Own<Option<PagerProcess>>,
 }
 
 impl Threads {
     pub fn new(handlers: usize) -> Threads {
-        Threads { handlers, pool: Own::new(None), pager_process: Own::new(None) }
+        Threads { handlers, pool: Own::new(None), lender: Own::new(None), pager_process: Own::new(None) }
     }
 
     /// Starts the threads: in a process of their own (`own_process`), or in this one.
@@ -52,6 +56,9 @@ impl Threads {
             log.writer.start(write, (&raw const faults.work).cast_mut().cast())?;
             let pool = HandlerPool::start(faults, self.handlers).inspect_err(|_| log.writer.stop());
             *self.pool.renew() = Some(pool?);
+            if faults.memory().share.is_on() {
+                *self.lender.renew() = Some(lender::start(faults)?);
+            }
         }
         Ok(())
     }
@@ -70,6 +77,10 @@ impl Threads {
     pub unsafe fn forget(&self, faults: &Faults) {
         // SAFETY: the caller answers for it.
         unsafe { self.pool.renew() }.take().into_iter().for_each(HandlerPool::forget_in_child);
+        // Its place is the parent's.
+        faults.memory().share.set_place(None);
+        // SAFETY: as above.
+        unsafe { self.lender.renew() }.take().into_iter().for_each(RawThread::forget_in_child);
         faults.work.reader.forget();
     }
 

@@ -1,0 +1,114 @@
+//! Frames that go from one process of a run to another: the engine has as many as the process's share of the budget
+//! allows (`memory/budget.rs`).
+
+use coldframe_core::Event;
+use coldframe_plan::{Plan, BATCH_MAX};
+
+use super::gate::Decider;
+use super::Faults;
+use crate::sys::Signals;
+use crate::task::Todo;
+
+/// Frames that a process takes at a time: an eighth of what it has, within these bounds. A guess: 256 KiB are two
+/// batches of victims, and 4 MiB leave in some 10 ms.
+const STEP_MIN: usize = 64;
+const STEP_MAX: usize = 1024;
+
+impl Faults {
+    /// Before its first page: the process has its floor. The engine is made for the whole budget.
+    pub fn begin_at_floor(&self) {
+        let share = &self.memory().share;
+        if share.is_on() {
+            self.with_task(|decider, todo| _ = self.shrink(decider, todo, 0));
+        }
+    }
+
+    /// A fault is about to need a frame.
+    pub(super) fn want_frame(&self, decider: &mut Decider, todo: &mut Todo, now: u64) {
+        let Some(place) = self.memory().share.place() else { return };
+        place.note_fault(now);
+        if decider.engine().frames().free() == 0 {
+            self.borrow(decider, todo, (self.memory().share.frames() / 8).clamp(STEP_MIN, STEP_MAX));
+        }
+    }
+
+    /// Takes up to `frames` that no process has, and asks another one for the others.
+    pub fn borrow(&self, decider: &mut Decider, todo: &mut Todo, frames: usize) {
+        let share = &self.memory().share;
+        if share.is_on() && share.grow(frames) {
+            let plan = share.plan(share.frames());
+            let frames = plan.frames.saturating_sub(decider.engine().frames().len()) as u32;
+            decider.deliver(&self.work, todo, Event::Borrow { frames });
+            self.follow(&plan);
+        }
+    }
+
+    /// While the kernel owns the memory: takes frames for so many pages, if there are as many free ones. The caller
+    /// changes the space. Returns whether there is room now.
+    pub fn borrow_for(&self, pages: usize) -> bool {
+        let share = &self.memory().share;
+        let lacking = share.of_pages(pages).saturating_sub(share.frames());
+        if !share.is_on() || lacking > share.free() {
+            return false;
+        }
+        self.with_task(|decider, todo| self.borrow(decider, todo, lacking.max(STEP_MIN)));
+        self.memory().kernel_owned.has_room(pages)
+    }
+
+    /// Gives frames back, down to the floor. First those of no page; then the engine has to own the memory.
+    pub fn give_back(&self, asked: usize) {
+        let share = &self.memory().share;
+        let mut left = asked.min(share.frames().saturating_sub(share.floor()));
+        {
+            let _signals = Signals::block();
+            let _changing = self.space().changing();
+            if self.memory().kernel_owned.is_on() {
+                let room = share.plan(share.frames()).frames.saturating_sub(self.memory().resident());
+                left -= self.give(left.min(room));
+            }
+        }
+        if left > 0 {
+            self.take_over();
+        }
+        while left > 0 {
+            match self.give(left.min(BATCH_MAX)) {
+                // More is pinned than the floor leaves.
+                0 => return share.keep_all(),
+                given => left -= given,
+            }
+        }
+    }
+
+    /// Gives so many frames back, or none. When this returns, the pages have left.
+    fn give(&self, frames: usize) -> usize {
+        let mut given = false;
+        if frames > 0 {
+            self.with_task(|decider, todo| given = self.shrink(decider, todo, frames));
+        }
+        if given {
+            self.memory().share.give(frames);
+        }
+        frames * usize::from(given)
+    }
+
+    /// The engine evicts what a share smaller by `frames` has no room for, unless pins forbid it.
+    fn shrink(&self, decider: &mut Decider, todo: &mut Todo, frames: usize) -> bool {
+        let share = &self.memory().share;
+        let plan = share.plan(share.frames() - frames);
+        let lent = decider.engine().frames().len().saturating_sub(plan.frames) as u32;
+        let event = Event::Lend { frames: lent };
+        let may = decider.engine().accepts(&event);
+        if may {
+            share.shrink(frames);
+            decider.deliver(&self.work, todo, event);
+            self.follow(&plan);
+        }
+        may
+    }
+
+    /// What depends on the size of the share.
+    fn follow(&self, plan: &Plan) {
+        self.memory().reserve.resize(plan.reserve);
+        self.memory().kernel_owned.resize(plan.frames);
+    }
+}
