@@ -125,8 +125,8 @@ pub fn paged(program: impl AsRef<Path>, ram: u64) -> Option<Command> {
         return None;
     }
     let mut options = Options::new(ram);
-    // As on the command line: asynchronous waiting, with rings.
-    options.max_memory = Options::MAX_MEMORY;
+    // As on the command line: asynchronous waiting, with rings, and one budget.
+    (options.max_memory, options.one_budget) = (Options::MAX_MEMORY, true);
     (options.wait, options.backing) = (Wait::Brief, backing);
     let mut command = Command::new(program.as_ref());
     command.env("LD_PRELOAD", library()).env("COLDFRAME_OPTIONS", options.encode());
