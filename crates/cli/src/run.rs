@@ -25,12 +25,13 @@ Examples:
 --ram is for what can leave: the program's heap and its large private anonymous mappings. Its code, stacks and files \
 are not counted; they need memory on top of --ram. Statistics are printed on stderr when the program has ended.
 
---by pager: our pager has the rest in a swap file of its own. The program and all that it starts have --ram together: who \
-pages most gets frames, who is idle keeps 512KiB. With --each, each process has --ram. --by kernel: the program and all that it starts share one memory cgroup, and the kernel decides what leaves, to \
-the swap of this machine or to what --swap makes. Any program can be run so: static, setuid, musl, Go. The limit of the \
-cgroup is --ram and what was measured beside the heap, less the RAM that zram or zswap takes, so that --ram means the \
-same. Files read into the cache count in --ram, and leave first. As root, or with cgroup v2 in a session of systemd. \
---by auto, the default: our pager if it can, else the kernel, with a note.
+--by pager: our pager has the rest in a swap file of its own. The program and all that it starts have --ram together: a \
+process that pages takes frames that nobody has, then those of one that pages less; an idle one keeps 512KiB. With --each, \
+each process has --ram. --by kernel: the program and all that it starts share one memory cgroup, and the kernel decides \
+what leaves, to the swap of this machine or to what --swap makes. Any program can be run so: static, setuid, musl, Go. The \
+limit of the cgroup is --ram and what was measured beside the heap, less the RAM that zram or zswap takes, so that --ram \
+means the same. Files read into the cache count in --ram, and leave first. As root, or with cgroup v2 in a session of \
+systemd. --by auto, the default: our pager if it can, else the kernel, with a note.
 
 `coldframe-lab run` has more options of our pager: policies, handlers, swap areas, slow memory, journals.
 
@@ -41,7 +42,7 @@ pub struct Args {
     /// RAM for the program's heap and anonymous mappings: a size.
     #[arg(long, value_name = "SIZE", value_parser = ram_size)]
     ram: u64,
-    /// Each process has a budget of its own, of this size. Otherwise all processes of the run have one.
+    /// Each process has --ram for itself. Otherwise the program and all that it starts have it together.
     #[arg(long)]
     each: bool,
     /// Who pages: our pager, the kernel (a memory cgroup and its swap), or the first of them that can.

@@ -54,6 +54,8 @@
 //!   program.
 //! - **The messages** (`task/message_reader.rs`): one handler thread reads the messages and serves them. Before it
 //!   waits, another one takes over.
+//! - **A frame of a run** (`stats/shares.rs`, `fault/lending.rs`): where the processes of a run have one budget, a process
+//!   takes frames for its engine under the engine's lock. Only its own lender thread (`threads/lender.rs`) gives some back.
 //! - **A fork** (`life/fork.rs`): all that the child needs is reserved before the fork. If that fails, the child runs
 //!   without paging (`region/unpaged.rs`); it is not ended.
 //!

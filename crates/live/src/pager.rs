@@ -227,7 +227,7 @@ impl Pager {
         self.inner.fork_parent(child).map_err(std::io::Error::from)
     }
 
-    /// After the fork, in the child: from now on it pages for itself, in a budget of its own.
+    /// After the fork, in the child: from now on it pages for itself.
     pub fn fork_child(&self) {
         self.inner.fork_child();
     }

@@ -1,12 +1,16 @@
-//! The journal of a pager with a full disk: the journal ends, the program continues, and the written part replays.
+//! The journal of a pager: with a full disk it ends, the program continues, and the written part replays; and frames that
+//! go to another process of the run and come back are in it.
 
 mod common;
 
 use std::ffi::CString;
-use std::path::Path;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 
-use coldframe_live::PAGE;
-use common::{in_child, pager, round_of, stamp};
+use coldframe_core::Event;
+use coldframe_journal::Entry;
+use coldframe_live::{Options, Pager, StatsFile, PAGE};
+use common::{forked, in_child, pager, rewrite, round_of, stamp, succeeds, wait_for};
 
 /// Mounts a file system of this size on a folder, for this process alone. False: not allowed here.
 fn small_disk(at: &Path, bytes: usize) -> bool {
@@ -55,4 +59,50 @@ fn a_full_disk_ends_the_journal_and_not_the_program() {
         let words = stderr.matches("the journal ends after").count();
         assert!(words == 1 || stderr.contains("skipped"), "{handlers} handlers: {stderr}");
     }
+}
+
+#[test]
+fn who_gives_frames_to_another_process_has_that_in_its_journal_and_all_its_bytes() {
+    const PAGES: usize = 900;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    succeeds(|| {
+        let stats = StatsFile::create().unwrap();
+        let pager = |journal: Option<PathBuf>| {
+            let (max_memory, stats_fd) = (1 << 28, Some(stats.fd()));
+            let options = Options { max_memory, one_budget: true, stats_fd, journal, ..Options::new(4 << 20) };
+            Pager::start_for_program(options).unwrap()
+        };
+        let ((mut filled, mut fills), (mut done, mut ends)) = (std::io::pipe().unwrap(), std::io::pipe().unwrap());
+        let gives = forked(|| {
+            let pager = pager(Some(path.clone()));
+            let region = pager.anonymous(PAGES * PAGE).unwrap();
+            rewrite(&region, PAGES, 1..=1);
+            fills.write_all(b"x").unwrap();
+            done.read_exact(&mut [0]).unwrap();
+            rewrite(&region, PAGES, 2..=2);
+            pager.check();
+            pager.flush_journal();
+        });
+        let takes = forked(|| {
+            filled.read_exact(&mut [0]).unwrap();
+            let pager = pager(None);
+            rewrite(&pager.anonymous(PAGES * PAGE).unwrap(), PAGES, 1..=20);
+            ends.write_all(b"x").unwrap();
+        });
+        assert_eq!((wait_for(takes), wait_for(gives)), (0, 0));
+    });
+    let bytes = std::fs::read(&path).unwrap();
+    coldframe_journal::replay(&bytes).unwrap();
+    let (_, mut entries) = coldframe_journal::open(&bytes).unwrap();
+    let (mut lent, mut borrowed) = (0, 0);
+    while let Some(entry) = entries.next_entry().unwrap() {
+        match entry {
+            Entry::Event { event: Event::Lend { frames }, .. } => lent += frames,
+            Entry::Event { event: Event::Borrow { frames }, .. } => borrowed += frames,
+            _ => {}
+        }
+    }
+    // It begins with its floor, has room for its pages, gives some away, and gets some back.
+    assert!(borrowed as usize > PAGES - 128 && lent > 896 + 64, "{lent} lent, {borrowed} borrowed");
 }

@@ -24,7 +24,7 @@
 //!
 //! | environment | |
 //! |---|---|
-//! | `LD_PRELOAD` | this library; it stays there, so that programs started by the program page too, each in a budget of its own |
+//! | `LD_PRELOAD` | this library; it stays there, so that programs started by the program page too |
 //! | `COLDFRAME_OPTIONS` | `Options::encode` of the live crate; `base` is 0x8000_0000 if not given |
 //!
 //! If this library cannot start, it says so on file descriptor 2. The first program of a run then ends, with 2 for a

@@ -160,9 +160,14 @@ impl Faults {
     pub fn frames_to_pin(&self) -> usize {
         let mut left = 0;
         self.with_task(|decider, todo| {
-            self.borrow(decider, todo, FLOOR);
-            let (frames, pinned, keep) = decider.for_pins();
-            left = frames.saturating_sub(pinned + keep);
+            let count = |decider: &Decider| {
+                let (frames, pinned, keep) = decider.for_pins();
+                frames.saturating_sub(pinned + keep)
+            };
+            if count(decider) < FLOOR {
+                self.borrow(decider, todo, FLOOR);
+            }
+            left = count(decider);
         });
         left
     }
