@@ -89,7 +89,9 @@ def linker(compiler: str, links: list[str], folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     # Not `link`: the compiler would take it for the one of Windows.
     script = folder / f"linker-{len(links)}"
-    script.write_text(f'#!/bin/sh\nexec {shlex.join([compiler, *links])} "$@"\n')
+    # What cargo runs while it builds needs this machine's C library.
+    own = f'case "$*" in *build_script*) exec {compiler} "$@";; esac'
+    script.write_text(f'#!/bin/sh\n{own}\nexec {shlex.join([compiler, *links])} "$@"\n')
     script.chmod(0o755)
     return script
 
@@ -136,9 +138,7 @@ def stub(compiler: str, folder: Path) -> list[str]:
         soname = "libc.so.6" if name == "libc.so" else name
         run(compiler, "-shared", "-nostdlib", f"-Wl,-soname,{soname}", *more, "-o", folder / name, folder / source)
     run(compiler, "-O2", "-fPIC", "-c", "-o", folder / "within.o", folder / "within.c")
-    # Programs that cargo runs while it builds are linked so, too, and this machine's libgcc may ask for what is newer.
-    moved = ["-Wl,--no-as-needed", *(f"{folder / name}" for name in moved), "-Wl,--as-needed", "-Wl,--allow-shlib-undefined"]
-    return [f"-L{folder}", f"{folder / 'within.o'}", *moved]
+    return [f"-L{folder}", f"{folder / 'within.o'}", "-Wl,--no-as-needed", *(f"{folder / name}" for name in moved), "-Wl,--as-needed"]
 
 
 def environment(target: str, compiler: str, link: Path, flags: list[str]) -> dict[str, str]:

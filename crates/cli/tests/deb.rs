@@ -110,9 +110,9 @@ print(dist.linker(compiler, dist.stub(compiler, folder / 'stub'), folder))";
         "#[no_mangle] pub extern \"C\" fn a() { println!(\"a\") } fn main() { a() }",
     )
     .unwrap();
-    for kind in ["bin", "cdylib"] {
+    for (kind, name) in [("bin", "build_script_build"), ("cdylib", "cdylib")] {
         let mut rustc = Command::new(option_env!("RUSTC").unwrap_or("rustc"));
-        rustc.args(["a.rs", "-o", kind, "--crate-type", kind]).arg(format!("-Clinker={}", link.trim()));
+        rustc.args(["a.rs", "-o", name, "--crate-type", kind]).arg(format!("-Clinker={}", link.trim()));
         text(rustc.current_dir(folder.path()));
     }
     let asked = text(Command::new("readelf").args(["-W", "--version-info", "cdylib"]).current_dir(folder.path()));
