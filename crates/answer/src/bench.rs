@@ -95,7 +95,8 @@ impl Bench<'_> {
             Ok(())
         };
         let max_memory = Options::MAX_MEMORY;
-        let options = Options { backing: self.folder.to_owned(), max_memory, ..Options::new(ram) };
+        // As `coldframe run` without --each.
+        let options = Options { backing: self.folder.to_owned(), max_memory, one_budget: true, ..Options::new(ram) };
         let order = Order {
             by: way.by,
             swap: way.swap,

@@ -4,16 +4,12 @@
 //!   alone, seen by the user ─► (alone twice more if it is short) ─► in --max-ram ─┬─ clearly within, or not ─► verdict
 //!                                          a turn of both again, at most RUNS ◄───┴─ near the limit
 //! ```
-//! If our pager is too slow, the kernel's swap is tried, where it can be. The kernel has one budget for all processes. Our
-//! pager gives each process its own: if all together had more than the limit, a recording says what each has at one time,
-//! and each gets the share with which all keep within the limit.
+//! If our pager is too slow, the kernel's swap is tried, where it can be. All processes have that RAM together.
 
 use std::ffi::OsString;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use coldframe_live::FRAMES_MIN;
 use coldframe_recording::span::PAGE;
 use coldframe_sheet::quantity::human_size;
 use schemars::JsonSchema;
@@ -26,11 +22,11 @@ use crate::listener::Listener;
 use crate::order::Program;
 use crate::pager::Pager;
 use crate::program::{default_backing, pageable, plain};
-use crate::record::{served, Order, ELSEWHERE, PATIENCE};
+use crate::record::ELSEWHERE;
 use crate::run::Run;
 use crate::streams::Streams;
 use crate::trials::{By, Measured, REPEATS, SHORT};
-use crate::{Limits, Reading};
+use crate::Limits;
 
 /// The most runs of a kind.
 const RUNS: usize = 5;
@@ -50,7 +46,7 @@ fn longest(alone: f64, slowdown: f64) -> f64 {
 pub struct Pair {
     /// Alone.
     pub plain: Measured,
-    /// In that RAM: of each process by our pager, of all together by the kernel.
+    /// In that RAM, of all processes together.
     pub paged: Measured,
 }
 
@@ -145,7 +141,7 @@ struct Measuring<'a> {
 impl Measuring<'_> {
     /// Runs by one pager, and more runs alone. `None`: our pager does not serve its memory.
     fn by(&self, way: Way, plain: Measured) -> Result<Option<Pair>, AnswerError> {
-        let (slowdown, mut ram) = (self.slowdown, self.ram);
+        let (slowdown, ram) = (self.slowdown, self.ram);
         let mut pair = Pair { plain, paged: Measured::new(way.into(), way.swap, Some(ram)) };
         let by = if way.by == Pager::Ours { "our pager" } else { "the kernel" };
         loop {
@@ -153,17 +149,9 @@ impl Measuring<'_> {
             let patience = Duration::from_secs_f64(1.0 + PATIENT * longest(pair.plain.seconds, slowdown));
             let (ran, run) = self.bench.paged(way, ram, patience)?;
             if let (Run::Pager(run), true) = (&run, pair.paged.runs.is_empty()) {
-                let stats = &run.stats;
-                let (heap, all) = (stats.resident_max * PAGE, stats.together_max * PAGE);
-                if stats.evictions == 0 && self.peak > self.ram && self.peak > (1 + ELSEWHERE) * heap {
+                let heap = run.stats.resident_max * PAGE;
+                if run.stats.evictions == 0 && self.peak > self.ram && self.peak > (1 + ELSEWHERE) * heap {
                     return Ok(None);
-                }
-                if ram == self.ram && all > self.ram && stats.together_max > stats.resident_max {
-                    ram = share(self.bench.program, self.ram, self.bench.folder)?;
-                    pair.paged.ram_bytes = Some(ram);
-                    if ram != self.ram {
-                        continue;
-                    }
                 }
             }
             pair.add(&ran, self.status);
@@ -214,24 +202,6 @@ fn succeeded(status: u8) -> Result<(), AnswerError> {
             Err(AnswerError::new(3, message))
         }
     }
-}
-
-/// The most RAM for each process with which all of them keep within `ram` at one time.
-fn share(command: &[OsString], ram: u64, folder: &Path) -> Result<u64, AnswerError> {
-    let trace = folder.join("trace.parquet");
-    if served(&Order { command, patience: PATIENCE, ..Order::default() }, &trace)?.is_err() {
-        return Ok(ram);
-    }
-    let rows = Reading::read(&trace, None, None)?.rows;
-    if rows.sum() <= ram || rows.together(ram) <= ram {
-        return Ok(ram);
-    }
-    let (mut good, mut bad) = (FRAMES_MIN as u64, ram / PAGE);
-    while bad - good > 1 {
-        let pages = (good + bad) / 2;
-        (good, bad) = if rows.together(pages * PAGE) <= ram { (pages, bad) } else { (good, pages) };
-    }
-    Ok(good * PAGE)
 }
 
 #[cfg(test)]

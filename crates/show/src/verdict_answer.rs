@@ -77,15 +77,11 @@ fn runs(verdict: &Verdict, pair: &Pair) -> String {
         Some((low, high)) => format!("{} runs, {} to {}", all.runs.len(), human_seconds(low), human_seconds(high)),
     };
     let by = if pair.paged.by == By::Kernel { "the kernel" } else { "our pager" };
-    let share = match pair.paged.ram_bytes.filter(|ram| verdict.max_ram_bytes != Some(*ram)) {
-        Some(ram) => format!(", {} for each process, so that all keep within the limit", human_size(ram)),
-        None => String::new(),
-    };
     let near = match pair.is_open(verdict.slowdown_percent / 100.0) {
         true => " Single runs are on both sides of the limit; the medians decide.",
         false => "",
     };
-    format!("Measured: alone {}; by {by}{share}: {}.{near}", of(&pair.plain), of(&pair.paged))
+    format!("Measured: alone {}; by {by}: {}.{near}", of(&pair.plain), of(&pair.paged))
 }
 
 fn rests_on(need: &Need) -> String {
