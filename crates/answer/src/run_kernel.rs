@@ -143,8 +143,11 @@ pub struct Memory {
     pub limit_bytes: u64,
     /// Bytes that do not count in `--ram`: code, stacks, page tables.
     pub outside_heap_bytes: u64,
-    /// Bytes of RAM that compressed pages took.
+    /// Bytes of RAM that compressed pages took, at most.
     pub compressed_bytes: u64,
+    /// The most bytes of RAM at one time of what counts in `--ram`: data in the group, and compressed pages. More than
+    /// `--ram` if the data does not compress.
+    pub together_bytes: u64,
 }
 
 /// Time in which the program waited for memory.
@@ -213,6 +216,7 @@ fn inside(ready: &Ready, order: &Order, guard: &mut Guard) -> Result<KernelRun, 
             limit_bytes: watched.limit,
             outside_heap_bytes: watched.outside_heap,
             compressed_bytes: watched.compressed,
+            together_bytes: watched.together,
         },
         stall: Stall {
             some_seconds: stall.map(|stall| stall.some.as_secs_f64()),

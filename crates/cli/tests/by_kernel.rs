@@ -79,6 +79,18 @@ fn a_static_program_in_half_its_memory_says_the_same_and_leaves_nothing() {
 }
 
 #[test]
+fn more_ram_than_given_for_data_that_does_not_compress_is_named() {
+    let (Some(_alone), Some(_)) = (alone(), place()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    // Any bits instead of small numbers.
+    let program = compiled(folder.path(), "sums", &SUMS.replace("x % 1000", "x"), &["-static"]);
+    let output =
+        run(&["--by", "kernel", "--ram", "16MiB", "--swap", "zram", "--"]).arg(program).arg("2").output().unwrap();
+    let words = stderr(&output);
+    assert!(words.contains("instead of 16 MiB: compressed pages took") && words.contains("--swap FILE"), "{words}");
+}
+
+#[test]
 fn whoever_is_killed_the_program_ends_and_nothing_stays_or_what_stays_is_named() {
     let (Some(_alone), Some(_)) = (alone(), place()) else { return };
     let folder = tempfile::tempdir().unwrap();

@@ -43,6 +43,11 @@ impl Budget {
         self.outside_heap = Some(self.outside_heap().max(outside_heap));
     }
 
+    /// The kernel has refused the last limit, since it could not push out enough: this one is still in force.
+    pub(crate) fn refused(&mut self, limit: u64) {
+        self.limit = limit;
+    }
+
     /// The new limit for this many bytes of compressed pages that no group pays for; `None`: the present limit is close
     /// enough.
     pub(crate) fn follow(&mut self, compressed: u64) -> Option<u64> {
@@ -72,5 +77,7 @@ mod tests {
         assert_eq!(budget.follow(0), None, "what lay beside once stays");
         assert_eq!(budget.follow(10 * MIB), Some(56 * MIB));
         assert_eq!(budget.follow(640 * MIB), Some(10 * MIB), "an eighth is left");
+        budget.refused(56 * MIB);
+        assert_eq!(budget.follow(640 * MIB), Some(10 * MIB), "it is asked for again");
     }
 }

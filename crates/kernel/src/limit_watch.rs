@@ -30,6 +30,8 @@ pub struct GroupUsage {
     pub outside_heap: u64,
     /// The most RAM that compressed pages took outside the group, bytes.
     pub compressed: u64,
+    /// The most RAM at one time of what counts in the budget: data in the group, and compressed pages outside, bytes.
+    pub together: u64,
     /// Time that the processes have waited for block devices, where the kernel counts it.
     pub delay: Duration,
 }
@@ -57,6 +59,7 @@ impl LimitWatch {
             budget,
             usage: GroupUsage::default(),
             delays: BTreeMap::new(),
+            cached: 0,
         };
         let stop = ended.clone();
         let thread = std::thread::spawn(move || {
@@ -86,6 +89,8 @@ struct Looker {
     budget: Budget,
     usage: GroupUsage,
     delays: BTreeMap<u32, u64>,
+    /// Bytes of files that nobody has mapped, when all was looked at last.
+    cached: u64,
 }
 
 impl Looker {
@@ -95,15 +100,21 @@ impl Looker {
             let counted = self.group.counters();
             let private: u64 = processes.iter().map(|process| outside_heap(&self.tree, *process)).sum();
             self.budget.observe(private + counted.kernel.saturating_sub(counted.zswap) + counted.mapped);
+            self.cached = counted.files.saturating_sub(counted.mapped);
             for process in processes {
                 self.delays.insert(process, delay_ticks(&self.tree, process));
             }
         }
         let compressed = self.space.compressed();
         self.usage.compressed = self.usage.compressed.max(compressed);
+        let data = self.group.usage().saturating_sub(self.budget.outside_heap() + self.cached);
+        self.usage.together = self.usage.together.max(data + compressed);
+        let before = self.budget.limit();
         if let Some(limit) = self.budget.follow(compressed) {
             // The kernel refuses if it cannot push out enough now; the next look asks again.
-            let _ = self.group.limit(limit);
+            if self.group.limit(limit).is_err() {
+                self.budget.refused(before);
+            }
         }
     }
 

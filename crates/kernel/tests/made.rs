@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Cursor;
 use std::path::Path;
 
-use coldframe_kernel::{serve, Counters, Group, Place, SwapKind, SwapSpace, Swaps, Tree, Version};
+use coldframe_kernel::{serve, Counters, Group, LimitWatch, Place, SwapKind, SwapSpace, Swaps, Tree, Version};
 
 /// A made tree: files by their absolute paths.
 fn made(files: &[(&str, &str)]) -> (tempfile::TempDir, Tree) {
@@ -180,6 +180,27 @@ fn the_ram_of_compressed_pages_is_that_of_zram_and_zswap_since_the_start() {
     fs::write(tree.path("/proc/meminfo"), "Zswap:  12 kB\n").unwrap();
     fs::write(tree.path("/proc/vmstat"), "pswpin 2\npswpout 4\nzswpin 5\nzswpout 10\n").unwrap();
     assert_eq!((space.compressed(), space.out(), space.back()), (12288, 4 * 4096, 2 * 4096));
+}
+
+#[test]
+fn while_the_program_runs_its_limit_falls_by_what_compressed_pages_take_and_rises_again() {
+    let (stat, mib) = ("/sys/block/zram3/mm_stat", |mib: u64| format!("0 0 {} 0 0 0 0 0\n", mib << 20));
+    let (_folder, tree) =
+        made(&[(stat, &mib(1)), ("/g/memory.limit_in_bytes", ""), ("/g/memory.usage_in_bytes", "8388608")]);
+    let (group, space) =
+        (Group::at(Version::One, tree.path("/g"), None), SwapSpace::of(&tree, Version::One, "/dev/zram3".into()));
+    let watch = LimitWatch::start(&tree, &group, &space, 8 << 20).unwrap();
+    let limit = || fs::read_to_string(group.file("memory.limit_in_bytes")).unwrap();
+    for (compressed, expected) in [(1, 8u64), (6, 3), (25, 1), (2, 7)] {
+        fs::write(tree.path(stat), mib(compressed)).unwrap();
+        let began = std::time::Instant::now();
+        while limit() != (expected << 20).to_string() {
+            assert!(began.elapsed().as_secs() < 60, "{} for {compressed} MiB", limit());
+            std::thread::yield_now();
+        }
+    }
+    let usage = watch.end();
+    assert_eq!((usage.compressed, usage.together, usage.limit), (24 << 20, 32 << 20, 7 << 20));
 }
 
 /// The guard's answers, which come while it serves.

@@ -1,5 +1,6 @@
 //! The constructor. It runs before all others (`-z initfirst`). So it may not use anything that the C library's own
-//! constructor sets up: `environ` is not set yet, and the environment comes as an argument.
+//! constructor sets up. It sets `environ` itself: what it calls may be another preloaded library's function, which reads
+//! the environment at its first call, before its own constructor (libfaketime).
 
 use std::ffi::{c_char, c_int, CStr};
 
@@ -15,6 +16,10 @@ const OPTIONS: &[u8] = b"COLDFRAME_OPTIONS";
 const SETTING: u8 = 2;
 const MACHINE: u8 = 4;
 
+extern "C" {
+    static mut environ: *const *const c_char;
+}
+
 #[cfg(not(test))]
 #[used]
 // The number puts it before mimalloc's own constructor.
@@ -22,6 +27,8 @@ const MACHINE: u8 = 4;
 static CONSTRUCTOR: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) = constructor;
 
 unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment: *const *const c_char) {
+    // SAFETY: the C library's constructor sets it to the same, and no other thread runs.
+    unsafe { environ = environment };
     // The following calls may be the first to allocate. An allocator in the executable then registers handlers of its
     // own.
     fork::register();

@@ -141,6 +141,29 @@ int main(void) {
     check_paged("own", &format!("{OWN}{main}"), RAM, &[]);
 }
 
+/// Another preloaded library stands before the C library, as libfaketime does: its functions read the environment when
+/// they are first called, which may be before its own constructor.
+#[test]
+fn a_preloaded_library_behind_ours_finds_the_environment_at_its_first_call() {
+    let other = r#"
+#include <dlfcn.h>
+static int has = -1, calls;
+static void first(void) { if (has < 0) { char *e = getenv("OTHER"); has = e && !strcmp(e, "set"); } calls++; }
+__attribute__((constructor)) static void begin(void) { first(); }
+int clock_gettime(clockid_t c, struct timespec *t) { first(); return syscall(SYS_clock_gettime, c, t); }
+int close(int d) { first(); return ((int (*)(int))dlsym(RTLD_NEXT, "close"))(d); }
+long sysconf(int name) { first(); return ((long (*)(int))dlsym(RTLD_NEXT, "sysconf"))(name); }
+int has_environment(void) { return has == 1 && calls > 1; }"#;
+    let main = r#"
+#include <dlfcn.h>
+int main(void) { int (*has)(void) = dlsym(RTLD_DEFAULT, "has_environment"); close(-1); CHECK(has && has()); return 0; }"#;
+    let Some(program) = common::program_with("finds", main, &["-ldl"]) else { return };
+    let other = common::compile(program.dir.path(), "other.so", other, &["-shared", "-fPIC", "-ldl"]);
+    let Some(mut command) = program.paged(RAM) else { return };
+    let order = format!("{}:{}", library().display(), other.display());
+    good(command.env("LD_PRELOAD", order).env("OTHER", "set"));
+}
+
 /// This library's own constructor is the first to allocate, and the allocator in the executable then registers its
 /// handlers (jemalloc in rustc does). The allocator's handlers still run before this library's `prepare`: after it, no
 /// handler would load the pages that they touch.

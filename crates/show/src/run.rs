@@ -116,23 +116,32 @@ fn area(area: &SwapAreaRun) -> String {
     )
 }
 
+/// The budget follows compressed pages within some 20 ms: less than this part over `--ram` is not named.
+const OVER: u64 = 8;
+
 /// A run by the kernel.
 fn by_kernel(run: &KernelRun) -> String {
     let (counts, memory) = (&run.counts, &run.memory);
-    let compressed = match memory.compressed_bytes {
-        0 => String::new(),
-        bytes => format!(", {} of it for compressed pages", human_size(bytes)),
+    let (ram, compressed) = (human_size(run.config.ram), human_size(memory.compressed_bytes));
+    let ram = match memory.compressed_bytes {
+        0 => ram,
+        _ if memory.together_bytes <= run.config.ram + run.config.ram / OVER => {
+            format!("{ram}, {compressed} of it for compressed pages")
+        }
+        _ => format!(
+            "{} instead of {ram}: compressed pages took {compressed}, since this data hardly compresses; give --swap FILE",
+            human_size(memory.together_bytes)
+        ),
     };
     format!(
         "by the kernel: {} faults, {} of them from swap or files; {} pages came back\n\
-         RAM {}{compressed}\n\
+         RAM {ram}\n\
          on top: {} beside the heap{}\n\
          swap {}: {} out, {} in (of the whole machine)\n\
          {}\n{}{:.2} s\n",
         human_count(counts.faults),
         human_count(counts.major_faults),
         human_count(counts.refaults),
-        human_size(run.config.ram),
         human_size(memory.outside_heap_bytes),
         memory.peak_bytes.map_or_else(String::new, |peak| format!("; at most {} in the group", human_size(peak))),
         run.config.swap,
