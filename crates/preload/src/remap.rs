@@ -70,7 +70,8 @@ fn checked(at: usize, old_len: usize, new_len: usize, flags: c_int, to: usize) -
     if flags & !KNOWN != 0 || moves && flags & libc::MREMAP_MAYMOVE == 0 || stays && from.len() != len {
         return Err(libc::EINVAL);
     }
-    let end = to.checked_add(len).ok_or(libc::EINVAL)?;
+    // A call of four arguments has anything in the fifth.
+    let end = if moves { to.checked_add(len).ok_or(libc::EINVAL)? } else { 0 };
     // With MREMAP_DONTUNMAP the new address is checked, too, although it is only a hint then.
     if moves && (!to.is_multiple_of(PAGE) || from.start < end && to < from.end) {
         return Err(libc::EINVAL);
