@@ -15,7 +15,7 @@ import statistics
 import subprocess
 
 TREE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PAPERS = ["swl", "ddb", "sap", "drswap", "lobi"]
+PAPERS = {"swl": "SWL", "ddb": "DDB", "sap": "SAP", "drswap": "DR.Swap", "lobi": "LOBI"}
 ORIGINS = ["printed input", "identity", "fitted", "predicted", "not printed"]
 
 
@@ -82,7 +82,7 @@ def main() -> None:
             continue
         for together, when, found in zip(everything, ("before", "after"), (old, new)):
             together += found.values()
-            print(line(paper, when, list(found.values())))
+            print(line(PAPERS[paper], when, list(found.values())))
     if not asked.rows:
         print(line("all", "before", everything[0]))
         print(line("all", "after", everything[1]))

@@ -22,7 +22,7 @@ accesses; with two, `--place node:1 --delay 0` measures that node. The ways take
 import argparse
 import json
 import os
-import shutil
+import re
 import statistics
 import subprocess
 import sys
@@ -35,6 +35,7 @@ SOURCE = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 enum { PAGE = 4096 };
@@ -42,13 +43,19 @@ static uint64_t x = 88172645463325252u, outside, probes; static int pagemap = -1
 static uint64_t chance(void) { x ^= x << 13; x ^= x >> 7; return x ^= x << 17; }
 static void probe(const void *at) {
     if (pagemap < 0) return;
+    if (pagemap == 0) {
+        void *page = (void *)((uintptr_t)at & -PAGE); int node = 0; syscall(SYS_move_pages, 0, 1ul, &page, NULL, &node, 0);
+        outside += node == 1; probes++; return;
+    }
     uint64_t entry = 0; if (pread(pagemap, &entry, 8, (uintptr_t)at / PAGE * 8) != 8) exit(3);
     outside += entry >> 61 & 1; probes++;
 }
 static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1e9 + t.tv_nsec; }
 int main(int argc, char **argv) {
-    int hot = atoi(argv[1]), part = atoi(argv[2]); long ops = atol(argv[3]); size_t bytes = 256u << 20, words = bytes / 8, pages = bytes / PAGE;
-    long warm = ops / 5 * atol(argv[5]); int file = -1; if (atoi(argv[4])) file = open("/proc/self/pagemap", O_RDONLY);
+    unsigned long nodes = argc > 7 ? atol(argv[7]) : 0;
+    if (nodes && syscall(SYS_set_mempolicy, atoi(argv[6]), &nodes, 64ul)) { perror("set_mempolicy"); return 4; }
+    int hot = atoi(argv[1]), part = atoi(argv[2]); long ops = atol(argv[3]); size_t bytes = (size_t)(getenv("HEAP_MIB") ? atoi(getenv("HEAP_MIB")) : 256) << 20, words = bytes / 8, pages = bytes / PAGE;
+    long warm = ops / 5 * atol(argv[5]); int file = -1; if (atoi(argv[4])) file = atoi(argv[4]) == 2 ? 0 : open("/proc/self/pagemap", O_RDONLY);
     uint64_t *a = malloc(bytes), sum = 0;
     for (size_t i = 0; i < words; i++) a[i] = i % 4 ? i << 8 : (i << 8) | (chance() & 255);
     double began = now();
@@ -73,27 +80,73 @@ int main(int argc, char **argv) {
 WORK = [("zipf 80/20", 80, 20, 400_000), ("zipf 95/5", 95, 5, 400_000), ("index", 0, 0, 30_000)]
 
 
-def run_alone(before: list, program: str, work: tuple, warm: int) -> dict:
+def run_alone(policy: list, program: str, work: tuple, warm: int, probed: int = 0) -> dict:
     """The program's own figures without a pager."""
     _, hot, part, ops = work
-    done = subprocess.run([*before, program, str(hot), str(part), str(ops), "0", str(warm)], capture_output=True, text=True, timeout=600)
+    done = subprocess.run([program, str(hot), str(part), str(ops), str(probed), str(warm), *policy], capture_output=True, text=True, timeout=600)
     if done.returncode != 0:
         sys.exit(f"slow.py: {program} ended with {done.returncode}: {done.stderr[-400:]}")
     return json.loads(done.stderr.splitlines()[-1])
 
 
-def run(coldframe: str, program: str, how: list, work: tuple, probed: bool, warm: int) -> tuple:
+def run(coldframe: str, program: str, how: list, work: tuple, probed: int, warm: int, ram: int = RAM_MIB) -> tuple:
     """The program's own figures, and the pager's statistics."""
     _, hot, part, ops = work
     with tempfile.NamedTemporaryFile() as stats:
         program_of = f"{coldframe}-lab" if "--slow" in how else coldframe
-        command = [program_of, "run", "-q", "--stats", stats.name, "--ram", f"{RAM_MIB}MiB", *how, "--", program, str(hot), str(part), str(ops), str(int(probed)), str(warm)]
+        command = [program_of, "run", "-q", "--stats", stats.name, "--ram", f"{ram}MiB", *how, "--", program, str(hot), str(part), str(ops), str(probed), str(warm)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600)
         lines = [line for line in done.stderr.splitlines() if line.startswith("{\"ns\"")]
         if done.returncode != 0 or not lines:
             sys.exit(f"slow.py: `{' '.join(command)}` ended with {done.returncode}: {done.stderr[-400:]}")
         with open(stats.name) as file:
             return json.loads(lines[0]), json.load(file)
+
+
+BALLOON = """import mmap, os, sys, ctypes
+mask = ctypes.c_ulong(1)
+ctypes.CDLL(None).syscall(238, 2, ctypes.byref(mask), 64)
+taken = mmap.mmap(-1, int(sys.argv[1]), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x2000 | 0x8000)
+print("taken", flush=True); sys.stdin.read()
+"""
+
+
+def counted(name: str) -> int:
+    return sum(int(line.split()[1]) for line in open("/proc/vmstat") if line.startswith(name))
+
+
+def write(path: str, text: str) -> None:
+    with open(path, "w") as file:
+        file.write(text)
+
+
+def where(coldframe: str, program: str) -> None:
+    """On a machine with two nodes: which part of the accesses goes to node 1, also under the kernel's demotion. An emulated
+    machine takes milliseconds for a fault of ours, so that the heaps are an eighth, but for the kernel's."""
+    free = lambda: int(re.search(r"MemFree:\s+(\d+)", open("/sys/devices/system/node/node0/meminfo").read()).group(1)) << 10
+    show = lambda work, way, own, more="": print(f"{work[0]:11} {way:10} {own['outside'] / own['probes']:6.3f} of {own['probes']:.1f} accesses in node 1{more}", flush=True)
+    for work in (WORK[0][:3] + (20_000,),):
+        os.environ["HEAP_MIB"] = str(HEAP_MIB // 8)
+        write("/proc/sys/kernel/numa_balancing", "0")
+        own, stats = run(coldframe, program, ["--slow", "node:1"], work, 2, 1, RAM_MIB // 8)
+        show(work, "ours", own, f", {stats['counts']['device_bytes_read'] >> 12} pages copied")
+        show(work, "membind", run_alone(["2", "2"], program, work, 1, 2))
+        show(work, "interleave", run_alone(["3", "3"], program, work, 1, 2))
+        work = (*work[:3], 40 * work[3])
+        os.environ["HEAP_MIB"] = str(HEAP_MIB)
+        write("/sys/kernel/mm/numa/demotion_enabled", "1")
+        write("/proc/sys/kernel/numa_balancing", "2")
+        write("/proc/sys/vm/drop_caches", "3")
+        taking = [sys.executable, "-c", BALLOON, str(free() - (RAM_MIB << 20))]
+        with subprocess.Popen(taking, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as balloon:
+            assert balloon.stdout.readline() == "taken\n"
+            before = counted("pgdemote"), counted("pgpromote_success")
+            own = run_alone([], program, work, 1, 2)
+            down, up = counted("pgdemote") - before[0], counted("pgpromote_success") - before[1]
+            balloon.stdin.close()
+        show(work, "demotion", own, f", {down} pages moved down, {up} up")
+        write("/proc/sys/kernel/numa_balancing", "0")
+        write("/sys/kernel/mm/numa/demotion_enabled", "0")
 
 
 def main() -> None:
@@ -103,9 +156,15 @@ def main() -> None:
     parser.add_argument("--delay", type=float, default=200, help="nanoseconds more for an access outside DRAM")
     parser.add_argument("--warm", type=int, default=1, help="fifths of the operations that go before the measured ones")
     parser.add_argument("--only", default="", help="patterns with this word")
+    parser.add_argument("--where", metavar="PROGRAM", help="count where accesses go, with this program (--write makes it), on a machine with two nodes")
+    parser.add_argument("--write", metavar="PROGRAM", help="compile the program, and end")
     parser.add_argument("--place", default="node:0", help="slow memory")
     parser.add_argument("--format", choices=["table", "json"], default="table")
     asked = parser.parse_args()
+    if asked.write:
+        return subprocess.run([os.environ.get("CC", "cc"), "-O1", "-xc", "-o", asked.write, "-"], input=SOURCE, text=True, check=True) and None
+    if asked.where:
+        return where(asked.coldframe, asked.where)
     if os.geteuid() != 0 or not os.path.exists("/sys/class/zram-control"):
         sys.exit("slow.py: needs root and zram (modprobe zram), for the kernel's swap to compare with")
     rows = []
@@ -117,23 +176,22 @@ def main() -> None:
         slow, zram = ["--slow", asked.place], ["--by", "kernel", "--swap", "zram"]
         node = asked.place.removeprefix("node:")
         two = node.isdigit() and node != "0"
-        if two and not shutil.which("numactl"):
-            sys.exit("slow.py: a second node needs numactl, for the rows without a pager (apt-get install numactl)")
-        alone = {"membind": ["numactl", f"--membind={node}"] if two else [],
-                 "interleave": ["numactl", f"--interleave=0,{node}"] if two else []}
+        # MPOL_BIND and MPOL_INTERLEAVE, with the nodes as a mask.
+        alone = {"membind": ["2", str(1 << int(node))] if two else [], "interleave": ["3", str(1 << int(node) | 1)] if two else []}
         for work in (one for one in WORK if asked.only in one[0]):
             times = {"slow": [], "zram": [], "membind": [], "interleave": []}
             for _ in range(asked.runs):
-                for name, how in (("slow", slow), ("zram", zram)):
-                    own, stats = run(asked.coldframe, program, how, work, False, asked.warm)
+                # A long warm-up would take zram hours.
+                for name, how in (("slow", slow), ("zram", zram))[: 2 if asked.warm == 1 else 1]:
+                    own, stats = run(asked.coldframe, program, how, work, 0, asked.warm)
                     times[name].append(own["ns"])
                     if name == "slow":
                         copied = stats["counts"]["device_bytes_read"] / (work[3] * (1 + asked.warm / 5))
                         promoted = stats["counts"]["promotions"]
-                for name, before in alone.items():
-                    times[name].append(run_alone(before, program, work, asked.warm)["ns"])
-            probed = run(asked.coldframe, program, slow, work, True, asked.warm)[0]
-            ours, theirs, bound, mixed = (statistics.median(times[name]) for name in ("slow", "zram", "membind", "interleave"))
+                for name, policy in alone.items():
+                    times[name].append(run_alone(policy, program, work, asked.warm)["ns"])
+            probed = run(asked.coldframe, program, slow, work, 1, asked.warm)[0]
+            ours, theirs, bound, mixed = (statistics.median(times[name] or [float("nan")]) for name in ("slow", "zram", "membind", "interleave"))
             delayed = ours + probed["outside"] * asked.delay
             bound += probed["probes"] * asked.delay
             mixed += (1 - RAM_MIB / HEAP_MIB) * probed["probes"] * asked.delay

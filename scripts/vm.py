@@ -45,6 +45,14 @@ RAM_DISK = """mkdir -p "$1/etc/initramfs-tools/conf.d" "$1/usr/share/initramfs-t
 echo MODULES=list > "$1/etc/initramfs-tools/conf.d/vm"; \
 printf "virtio_pci\\nvirtio_blk\\next4\\n" > "$1/usr/share/initramfs-tools/modules.d/vm"
 """.strip()
+# A second node without processors, slower by its table (HMAT), as CXL memory is: the kernel puts it on a lower tier.
+NODES = ["-m", "2048", "-machine", "hmat=on"]
+for _node, _mib, _ns, _rate in ((0, 1536, 100, "10G"), (1, 512, 300, "5G")):
+    _of = f"initiator=0,target={_node},hierarchy=memory"
+    NODES += ["-object", f"memory-backend-ram,id=m{_node},size={_mib}M"]
+    NODES += ["-numa", f"node,nodeid={_node},memdev=m{_node},initiator=0" + (",cpus=0-1" if _node == 0 else "")]
+    NODES += ["-numa", f"hmat-lb,{_of},data-type=access-latency,latency={_ns}"]
+    NODES += ["-numa", f"hmat-lb,{_of},data-type=access-bandwidth,bandwidth={_rate}"]
 USERS = 'chroot "$1" useradd -m user'
 PATIENCE_CHECK_S = 240
 END = "END"
@@ -188,9 +196,11 @@ def made_root() -> str:
 
 def job(built: str) -> str:
     """A second disk: an archive of what is tested."""
-    path = os.path.join(PLACE, "job.tar")
+    path, slow = os.path.join(PLACE, "job.tar"), os.path.join(PLACE, "slow")
+    subprocess.run([sys.executable, f"{HERE}/slow.py", "-", "--write", slow], check=True)
+    tested = [f"{built}/{name}" for name in ("coldframe", "coldframe-lab", "libcoldframe_preload.so")]
     with tarfile.open(path, "w") as archive:
-        for file in (f"{built}/coldframe", f"{built}/libcoldframe_preload.so", __file__, f"{HERE}/vm.checks"):
+        for file in (*tested, slow, __file__, f"{HERE}/slow.py", f"{HERE}/vm.checks"):
             archive.add(file, os.path.join("vm", os.path.basename(file)))
     return path
 
@@ -204,7 +214,7 @@ def boot(folder: str, version: str, disk: str, arguments: argparse.Namespace) ->
     line += f"systemd.run='tar xf /dev/vdb -C /opt' systemd.run='python3 /opt/vm/vm.py {words}'"
     console = os.path.join(PLACE, f"console-{version}")
     drives = [f"file={PLACE}/root.ext4,if=virtio,format=raw,snapshot=on", f"file={disk},if=virtio,format=raw,readonly=on"]
-    command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "1536"]
+    command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", *NODES]
     command += ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-append", line]
     command += ["-kernel", f"{folder}/vmlinuz-{version}", "-initrd", f"{folder}/initrd.img-{version}"]
     command += [word for drive in drives for word in ("-drive", drive)] + ["-serial", f"file:{console}", "-serial", "stdio"]
