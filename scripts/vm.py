@@ -209,7 +209,7 @@ def boot(folder: str, version: str, disk: str, arguments: argparse.Namespace) ->
     """Boots a kernel, and prints what the checks say. The number of checks that failed; None if it hung."""
     words = f'--inside --only "{arguments.only}"' + (" --show" if arguments.show else "")
     # On a busy host, emulated timers are late: the kernel must not judge by them whether they work. A panic ends the machine.
-    line = "console=ttyS0 root=/dev/vda rootfstype=ext4 rw quiet mitigations=off no_timer_check panic=-1 systemd.show_status=no "
+    line = "console=ttyS0 root=/dev/vda rootfstype=ext4 rw quiet mitigations=off numa_balancing=disable no_timer_check panic=-1 systemd.show_status=no "
     line += "systemd.mask=systemd-udev-trigger.service systemd.run_success_action=poweroff systemd.run_failure_action=poweroff "
     line += f"systemd.run='tar xf /dev/vdb -C /opt' systemd.run='python3 /opt/vm/vm.py {words}'"
     console = os.path.join(PLACE, f"console-{version}")
