@@ -43,8 +43,8 @@ pub enum AnswerError {
     )]
     Unserved(String),
     /// The program takes so little memory that no size of RAM is less.
-    #[error("{0}")]
-    Nothing(Nothing),
+    #[error(transparent)]
+    Nothing(#[from] Nothing),
     /// Anything else.
     #[error("{message}")]
     Other {

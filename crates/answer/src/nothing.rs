@@ -8,7 +8,6 @@ use coldframe_sheet::quantity::human_size;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::error::AnswerError;
 use crate::SCHEMA_VERSION;
 
 /// There is nothing to save.
@@ -35,7 +34,7 @@ impl Nothing {
     ///
     /// # Errors
     /// The heap is that small.
-    pub(crate) fn refuse(command: &str, exit: Option<i32>, managed_bytes: u64) -> Result<(), AnswerError> {
+    pub(crate) fn refuse(command: &str, exit: Option<i32>, managed_bytes: u64) -> Result<(), Nothing> {
         let least_bytes = FRAMES_MIN as u64 * PAGE;
         if managed_bytes > least_bytes {
             return Ok(());
@@ -43,9 +42,11 @@ impl Nothing {
         let program = crate::common::program(Some(command));
         let (version, kind) = (env!("CARGO_PKG_VERSION").into(), "nothing-to-save".into());
         let schema_version = SCHEMA_VERSION;
-        Err(AnswerError::Nothing(Nothing { schema_version, version, kind, program, managed_bytes, least_bytes, exit }))
+        Err(Nothing { schema_version, version, kind, program, managed_bytes, least_bytes, exit })
     }
 }
+
+impl std::error::Error for Nothing {}
 
 impl fmt::Display for Nothing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
