@@ -4,6 +4,7 @@ use coldframe_costs::Extent;
 use coldframe_sheet::here::Here;
 use coldframe_sheet::Sheet;
 
+use crate::common::program as program_of;
 use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::machine_sheet;
@@ -45,7 +46,7 @@ impl Machine {
     pub fn about(&self, reading: &Reading, limits: &Limits) -> Result<Recorded, AnswerError> {
         if let Some(facts) = &reading.provenance.program {
             let command = reading.provenance.command.as_deref().unwrap_or_default();
-            Nothing::refuse(command, facts.exit, facts.managed_bytes)?;
+            Nothing::refuse(program_of(Some(command)), facts.exit, facts.managed_bytes)?;
         }
         self.priced(reading, limits)
     }

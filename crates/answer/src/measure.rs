@@ -10,6 +10,7 @@ use coldframe_store::ProcessFacts;
 
 use crate::bench::{kernel_swap, Bench, Way};
 use crate::child::Signals;
+use crate::common::program as program_of;
 use crate::error::AnswerError;
 use crate::kinds::Answer;
 use crate::listener::Listener;
@@ -94,7 +95,7 @@ impl Measuring<'_> {
                 return self.watched(&why);
             }
         };
-        Nothing::refuse(&line(self.command), recording.status, recording.managed_bytes)?;
+        Nothing::refuse(program_of(Some(&line(self.command))), recording.status, recording.managed_bytes)?;
         let status = recording.status.filter(|_| recording.limit.is_none());
         let left = (!recording.processes_left.is_empty()).then_some("it has gone to the background");
         let first = Run { seconds: recording.seconds, status: status.map(|status| status as u8), once: left };

@@ -30,16 +30,15 @@ pub struct Nothing {
 }
 
 impl Nothing {
-    /// Refuses a heap that no size of RAM is less than. `command`: as a shell reads it.
+    /// Refuses a heap that no size of RAM is less than. `program`: its name.
     ///
     /// # Errors
     /// The heap is that small.
-    pub(crate) fn refuse(command: &str, exit: Option<i32>, managed_bytes: u64) -> Result<(), Nothing> {
+    pub(crate) fn refuse(program: String, exit: Option<i32>, managed_bytes: u64) -> Result<(), Nothing> {
         let least_bytes = FRAMES_MIN as u64 * PAGE;
         if managed_bytes > least_bytes {
             return Ok(());
         }
-        let program = crate::common::program(Some(command));
         let (version, kind) = (env!("CARGO_PKG_VERSION").into(), "nothing-to-save".into());
         let schema_version = SCHEMA_VERSION;
         Err(Nothing { schema_version, version, kind, program, managed_bytes, least_bytes, exit })

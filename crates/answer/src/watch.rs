@@ -9,6 +9,7 @@ use coldframe_sheet::quantity::human_size;
 use rustix::thread::disable_transparent_huge_pages;
 
 use crate::child::{Care, Child, Ended, Signals, Why};
+use crate::common::program as program_of;
 use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::nothing::Nothing;
@@ -123,7 +124,7 @@ fn show(listener: &dyn Listener, progress: Progress, all: Option<Duration>) {
 
 fn answer(bits: &Bits, question: &BitsQuestion) -> Result<Watched, AnswerError> {
     let heap = bits.peak_pages as u64 * PAGE;
-    Nothing::refuse(&question.command, question.exit, heap)?;
+    Nothing::refuse(program_of(Some(&question.command)), question.exit, heap)?;
     if bits.covered == 0.0 {
         let heap = human_size(heap);
         let message = format!("too little was seen of its work to say what it needs of its heap of {heap}; watch it for longer, or when it has work to do");

@@ -11,7 +11,8 @@ use std::process::Command;
 use rustix::fs::{fallocate, ioctl_setflags, open, FallocateFlags, IFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::cleanup::{keep, Cleanup, Cleanups, Inode};
+use crate::change::{Cleanup, Inode};
+use crate::cleanup::{keep, Cleanups};
 use crate::files::write;
 use coldframe_proc::{swap_off, swap_on, Tree, PAGE};
 

@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod budget;
+mod change;
 mod cleanup;
 mod counters;
 mod devices;
@@ -27,6 +28,7 @@ mod error;
 mod files;
 mod group;
 mod guard;
+mod left;
 mod limit_watch;
 mod lists;
 mod pages;
@@ -48,12 +50,12 @@ pub use counters::Counters;
 pub use error::KernelError;
 pub use group::{join, Group};
 pub use guard::{serve, Guard};
+pub use left::left_behind;
 pub use limit_watch::{GroupUsage, LimitWatch};
 pub use parked::{Bytes, Parked, Program};
 pub use parking::Parking;
 pub use place::Place;
 pub use pressure::Stall;
-pub use record::left_behind;
 pub use squeeze::{End, Squeeze, Step, PART};
 pub use swap::{SwapKind, SwapSpace, Swaps};
 pub use target::{group_of, process_of};

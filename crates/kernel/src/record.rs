@@ -12,12 +12,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{flock, FlockOperation};
 
-use crate::cleanup::Cleanup;
-use crate::undo::Left;
-use coldframe_proc::Tree;
+use crate::change::Cleanup;
 
 /// How its name ends.
-const END: &str = "guard";
+pub(crate) const END: &str = "guard";
 
 #[derive(Debug)]
 pub(crate) struct Record {
@@ -52,31 +50,9 @@ impl Record {
     }
 }
 
-fn changes(mut file: &File) -> Vec<Cleanup> {
+/// The changes in a record.
+pub(crate) fn changes(mut file: &File) -> Vec<Cleanup> {
     let mut lines = String::new();
     let _ = file.rewind().and_then(|()| file.read_to_string(&mut lines));
     lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
-}
-
-/// What killed guards with records in this folder have left, the last change first. Records of which nothing is left
-/// are removed.
-pub fn left_behind(tree: &Tree, folder: &Path) -> Vec<Left> {
-    let mut paths: Vec<_> = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|one| one.path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|end| end == END));
-    paths.sort();
-    let mut all = Vec::new();
-    for path in paths {
-        let Ok(file) = File::open(&path) else { continue };
-        // Its guard lives, or is new and has changed nothing.
-        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-            continue;
-        }
-        let changes = changes(&file);
-        let left: Vec<_> = changes.iter().rev().filter_map(|change| change.left(tree)).collect();
-        if left.is_empty() && !changes.is_empty() {
-            let _ = std::fs::remove_file(&path);
-        }
-        all.extend(left);
-    }
-    all
 }

@@ -8,7 +8,8 @@ use std::time::Duration;
 use rustix::fs::{openat, unlinkat, AtFlags, Mode, OFlags, CWD};
 use rustix::process::{pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
 
-use crate::cleanup::{Cleanup, Cleanups, Inode};
+use crate::change::{Cleanup, Inode};
+use crate::cleanup::Cleanups;
 use crate::devices;
 use crate::files::write;
 use coldframe_proc::{field, text, Tree};
