@@ -1,6 +1,7 @@
 //! The guards of this user: how they are started, and what killed ones have left.
 
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::SystemTime;
 
 use coldframe_kernel::{left_behind, Guard, KernelError, Left, Tree};
@@ -8,13 +9,21 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::error::AnswerError;
 use crate::listener::Listener;
-use crate::run_kernel::this;
 
 /// The folder for what concerns this user's machine until it is restarted; `None`: the user has none.
 pub(crate) fn folder() -> Option<PathBuf> {
     let own = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let folder = if rustix::process::geteuid().is_root() { Some("/run".into()) } else { own };
     folder.map(|folder| folder.join("coldframe"))
+}
+
+/// This program, for a hidden verb.
+pub(crate) fn this(verb: &str) -> Result<Command, AnswerError> {
+    let exe = std::env::current_exe();
+    let exe = exe.map_err(|e| AnswerError::new(4, format!("coldframe does not find its own program: {e}")))?;
+    let mut command = Command::new(exe);
+    command.arg(verb);
+    Ok(command)
 }
 
 /// Starts a guard.

@@ -11,8 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::error::AnswerError;
-use crate::guards::{folder, guard};
-use crate::run_kernel::this;
+use crate::guards::{folder, guard, this};
 
 /// Programs that are or were parked.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::child::{below_since, Care};
 use crate::error::AnswerError;
-use crate::guards::{self, guard};
+use crate::guards::{self, guard, this};
 use crate::listener::Listener;
 use crate::order::{Order, Program};
 use crate::program::plain;
@@ -225,15 +225,6 @@ fn inside(ready: &Ready, order: &Order, guard: &mut Guard) -> Result<KernelRun, 
         },
         program: Program::of(ended?, began),
     })
-}
-
-/// This program, for a hidden verb.
-pub fn this(verb: &str) -> Result<Command, AnswerError> {
-    let exe = std::env::current_exe();
-    let exe = exe.map_err(|e| AnswerError::new(4, format!("coldframe does not find its own program: {e}")))?;
-    let mut command = Command::new(exe);
-    command.arg(verb);
-    Ok(command)
 }
 
 /// The command that joins the group and becomes the program.
