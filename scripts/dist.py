@@ -106,11 +106,10 @@ def compiler_of(machine: str) -> str:
     return compiler
 
 
-def stub(compiler: str, folder: Path) -> list[str]:
-    """Writes a stub of the C library as it was at OLDEST; gives the linker's options for it."""
-    libc = run(compiler, "-print-file-name=libc.so.6").strip()
+def old(compiler: str, folder: Path, library: str) -> None:
+    """Writes a stub of a library of this machine, such as libc.so.6, as it was at OLDEST."""
     newest: dict[str, tuple[tuple[int, ...], str, int]] = {}
-    for line in run("readelf", "-W", "--dyn-syms", libc).splitlines():
+    for line in run("readelf", "-W", "--dyn-syms", run(compiler, f"-print-file-name={library}").strip()).splitlines():
         fields = line.split()
         found = len(fields) == 8 and fields[6] != "UND" and re.fullmatch(r"(\w+)@@?GLIBC_([\d.]+)", fields[7])
         if not found:
@@ -125,18 +124,29 @@ def stub(compiler: str, folder: Path) -> list[str]:
         code += [".data" if data else ".text", f".globl s{number}", f".type s{number},%{'object' if data else 'function'}"]
         code += [f"s{number}: .skip {size if data else 1}", f".size s{number}, .-s{number}"]
         code += [f".symver s{number}, {name}@@{named[version]}"]
+    source, versions = folder / f"{library}.s", folder / f"{library}.versions"
+    source.write_text("\n".join(code) + "\n")
+    ordered = [named[version] for version in sorted(named)]
+    versions.write_text("".join(f"{name} {{}} {after};\n" for name, after in zip(ordered, ["", *ordered])))
+    shared(compiler, folder / library.removesuffix(".6"), library, source, f"-Wl,--version-script={versions}")
+
+
+def shared(compiler: str, to: Path, name: str, source: Path, *more: str) -> None:
+    """Builds a library of this name that needs no other."""
+    run(compiler, "-shared", "-nostdlib", f"-Wl,-soname,{name}", *more, "-o", to, source)
+
+
+def stub(compiler: str, folder: Path) -> list[str]:
+    """Writes stubs of the C library and its mathematics as they were at OLDEST; gives the linker's options for them."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "libc.s").write_text("\n".join(code) + "\n")
+    old(compiler, folder, "libc.so.6")
+    old(compiler, folder, "libm.so.6")
     (folder / "nothing.s").write_text("")
     (folder / "within.c").write_text(WITHIN)
-    ordered = [named[version] for version in sorted(named)]
-    (folder / "versions").write_text("".join(f"{name} {{}} {after};\n" for name, after in zip(ordered, ["", *ordered])))
-    script = f"-Wl,--version-script={folder / 'versions'}"
     # Functions that moved into libc.so.6 in glibc 2.34 are in these two before.
     moved = ["libpthread.so.0", "libdl.so.2"]
-    for name, source, more in [("libc.so", "libc.s", [script]), *((name, "nothing.s", []) for name in moved)]:
-        soname = "libc.so.6" if name == "libc.so" else name
-        run(compiler, "-shared", "-nostdlib", f"-Wl,-soname,{soname}", *more, "-o", folder / name, folder / source)
+    for name in moved:
+        shared(compiler, folder / name, name, folder / "nothing.s")
     run(compiler, "-O2", "-fPIC", "-c", "-o", folder / "within.o", folder / "within.c")
     return [f"-L{folder}", f"{folder / 'within.o'}", "-Wl,--no-as-needed", *(f"{folder / name}" for name in moved), "-Wl,--as-needed"]
 
