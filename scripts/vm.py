@@ -212,6 +212,7 @@ def boot(folder: str, version: str, disk: str, arguments: argparse.Namespace) ->
     line = "console=ttyS0 root=/dev/vda rootfstype=ext4 rw quiet mitigations=off numa_balancing=disable no_timer_check panic=-1 systemd.show_status=no "
     line += "systemd.mask=systemd-udev-trigger.service systemd.run_success_action=poweroff systemd.run_failure_action=poweroff "
     line += f"systemd.run='tar xf /dev/vdb -C /opt' systemd.run='python3 /opt/vm/vm.py {words}'"
+    line += " coldframe.only" if arguments.only else ""
     console = os.path.join(PLACE, f"console-{version}")
     drives = [f"file={PLACE}/root.ext4,if=virtio,format=raw,snapshot=on", f"file={disk},if=virtio,format=raw,readonly=on"]
     command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", *NODES]
