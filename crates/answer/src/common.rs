@@ -145,9 +145,12 @@ impl Common {
     /// What is known of a size with the recommended pager, or else with the other one: measured, or else predicted.
     pub fn known(&self, ram: u64) -> Option<Known> {
         let count = |run: &&Measured| run.failed.is_none();
+        // All of its RAM, without a pager.
+        let alone = self.plain().filter(|_| self.by == Some(By::Plain) && ram == self.needed_bytes);
         let first = if self.by == Some(By::Kernel) { By::Kernel } else { By::Pager };
         let other = if first == By::Kernel { By::Pager } else { By::Kernel };
-        let run = self.run(first, ram).filter(count).or_else(|| self.run(other, ram).filter(count));
+        let paged = || self.run(first, ram).filter(count).or_else(|| self.run(other, ram).filter(count));
+        let run = alone.or_else(paged);
         let measured = run.map(|run| Known {
             ram_bytes: ram,
             by_kernel: run.by == By::Kernel,

@@ -76,8 +76,8 @@ fn schema_of(line: &str) -> &str {
 }
 
 /// Schemas of outputs that no verb prints with `--format json` alone: `advise` and `coldframe -- PROGRAM` print an
-/// answer, `check` writes a need, `record` writes its statistics.
-const FILES: [&str; 3] = ["answer", "need", "record"];
+/// answer, or that there is nothing to save, `check` writes a need, `record` writes its statistics.
+const FILES: [&str; 4] = ["answer", "need", "nothing", "record"];
 /// The schema of `papers --on`.
 const STUDY: &str = "papers-on";
 /// The schema of `doctor --calibrate`.

@@ -207,9 +207,10 @@ impl Pager {
         self.inner.faults.space().pages_of(&range)
     }
 
-    /// Bytes that `pin` may still take.
-    pub fn may_pin(&self) -> usize {
-        self.inner.faults.frames_to_pin() * PAGE
+    /// Whether `pin` may take so many more bytes.
+    pub fn may_pin(&self, bytes: usize) -> bool {
+        let wanted = bytes.div_ceil(PAGE);
+        self.inner.faults.frames_to_pin(wanted) >= wanted
     }
 
     /// Before a fork, called by the forking thread of a pager `for_program` (otherwise this happens by itself), which

@@ -43,7 +43,7 @@ unsafe fn fit(buffers: usize, count: usize) -> bool {
     // SAFETY: the caller's.
     let buffers = unsafe { std::slice::from_raw_parts(buffers as *const libc::iovec, count) };
     let new: usize = buffers.iter().map(|one| pins::pages(one.iov_base as usize, one.iov_len).len()).sum();
-    let fit = new == 0 || held() + new <= pager.may_pin();
+    let fit = new == 0 || pager.may_pin(held() + new);
     if !fit {
         let what = "buffers of an io_uring are more than may stay in RAM; --ram is too small for them";
         once!("{what}; the program gets an error from io_uring instead");

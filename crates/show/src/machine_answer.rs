@@ -197,19 +197,19 @@ fn with_given_ram(answer: &Answer) -> String {
     format!(" With --ram {ram} it takes {time}, {times:.*} times as long.", if times < 10.0 { 2 } else { 0 })
 }
 
-/// The sizes to show, the most important first: what it needs, the advised one, the given one, a half, a quarter, the one
-/// above which
-/// it does not thrash, the least.
+/// The sizes to show, the most important first: what it needs, the advised one, the given one, the largest one that was
+/// run in less, a half, a quarter, the one above which it does not thrash, the others that were run, the least.
 fn shown(answer: &Answer, rows: usize) -> Vec<Known> {
     let predicted = answer.curve.iter().filter(|point| point.seconds_high.is_some()).map(|point| point.ram_bytes);
     let measured = answer.runs.iter().filter(|run| run.failed.is_none()).filter_map(|run| run.ram_bytes);
-    let sizes: Vec<u64> = predicted.chain(measured).collect();
+    let unpaged = answer.ram_bytes.filter(|_| answer.by == Some(By::Plain));
+    let sizes: Vec<u64> = predicted.chain(measured).chain(unpaged).collect();
     let near = |ram: u64| sizes.iter().copied().min_by_key(|size| size.abs_diff(ram));
     let full = answer.needed_bytes;
     let measured = answer.runs.iter().filter_map(|run| run.ram_bytes);
-    let wanted =
-        [Some(full), answer.ram_bytes, answer.given_ram_bytes, Some(full / 2), Some(full / 4), answer.thrash_bytes];
-    let wanted = wanted.into_iter().flatten().chain(measured).chain([full / 16]);
+    let most = measured.clone().filter(|ram| *ram < full).max();
+    let wanted = [Some(full), answer.ram_bytes, answer.given_ram_bytes, most, Some(full / 2), Some(full / 4)];
+    let wanted = wanted.into_iter().flatten().chain(answer.thrash_bytes).chain(measured).chain([full / 16]);
     let mut all: Vec<Known> = Vec::new();
     for known in wanted.filter_map(near).filter_map(|ram| answer.known(ram)) {
         if all.len() < rows && all.iter().all(|other| other.ram_bytes != known.ram_bytes) {

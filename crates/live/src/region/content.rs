@@ -156,16 +156,18 @@ impl Faults {
         Ok(())
     }
 
-    /// Frames that pins may take besides those that they have.
-    pub fn frames_to_pin(&self) -> usize {
+    /// Frames that pins may take besides those that they have. If these are fewer than `wanted`, the process takes frames
+    /// that no other has.
+    pub fn frames_to_pin(&self, wanted: usize) -> usize {
         let mut left = 0;
         self.with_task(|decider, todo| {
             let count = |decider: &Decider| {
                 let (frames, pinned, keep) = decider.for_pins();
                 frames.saturating_sub(pinned + keep)
             };
-            if count(decider) < FLOOR {
-                self.borrow(decider, todo, FLOOR);
+            let lacking = wanted.saturating_sub(count(decider));
+            if lacking > 0 {
+                self.borrow(decider, todo, self.memory().share.of_pages(lacking));
             }
             left = count(decider);
         });
