@@ -155,8 +155,7 @@ impl Check<'_> {
         let reading = Reading::read(&trace, seconds, None)?;
         let answer = Answer::Recorder(machine.priced(&reading, &self.limits())?);
         let sheet: Sheet = machine.sheet().clone();
-        let mut need = Need::of(&answer, &reading.provenance.group, Some(sheet));
-        need.need_bytes = reading.rows.together(need.need_bytes);
+        let need = Need::of(&answer, &reading.provenance.group, Some(sheet));
         Ok(Ok((need, answer)))
     }
 }

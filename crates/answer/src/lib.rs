@@ -179,5 +179,6 @@ pub fn answer(reading: &Reading, question: &Question) -> Result<Recorded, Answer
     let mut answer = Recorded::new(reading.trace.clone(), rows, question, &curve);
     let ram = answer.common.ram_bytes.unwrap_or(answer.common.needed_bytes / 2);
     answer.memory_use = Some(MemoryUse::of(rows, &question.pager, ram)?);
+    answer.in_one_budget(rows);
     Ok(answer)
 }

@@ -156,7 +156,8 @@ fn least(answer: &Answer, extra: f64) -> (u64, bool) {
             break;
         }
     }
-    (least.max(answer.covered_bytes).min(answer.managed_bytes), least < answer.covered_bytes)
+    let most = answer.managed_bytes.max(answer.together_bytes);
+    (least.max(answer.covered_bytes).min(most), least < answer.covered_bytes)
 }
 
 #[cfg(test)]

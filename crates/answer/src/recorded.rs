@@ -1,12 +1,13 @@
 //! The answer from a recording, as data: the content of `advice.json`.
 
+use coldframe_live::FRAMES_MIN;
 use coldframe_recording::span::PAGE;
 use coldframe_sheet::quantity::human_size;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::common::{program, Common};
-use crate::curve::Curve;
+use crate::curve::{round_up, Curve, Point};
 use crate::memory_use::MemoryUse;
 use crate::rows::Rows;
 use crate::swap::{with_swap, SwapAnswer};
@@ -93,6 +94,33 @@ impl Recorded {
         answer
     }
 
+    /// Of several processes: `coldframe run` gives all of them one `--ram`, and the curve was found with one for each. So its
+    /// sizes become what all have together then.
+    pub(crate) fn in_one_budget(&mut self, rows: &Rows) {
+        if rows.processes.len() < 2 {
+            return;
+        }
+        let all = |ram: u64| round_up(rows.together(ram).max(FRAMES_MIN as u64 * PAGE));
+        let common = &mut self.common;
+        common.curve.iter_mut().for_each(|point| point.ram_bytes = all(point.ram_bytes));
+        common.curve.dedup_by_key(|point| point.ram_bytes);
+        if let Some(kernel) = &mut self.kernel {
+            kernel.curve.iter_mut().for_each(|size| size.ram_bytes = all(size.ram_bytes));
+            kernel.curve.dedup_by_key(|size| size.ram_bytes);
+        }
+        common.needed_bytes = all(common.needed_bytes);
+        common.ram_bytes = common.ram_bytes.map(all);
+        common.thrash_bytes = common.thrash_bytes.map(all);
+        common.covered_bytes = rows.together(common.covered_bytes);
+        // A given size costs at most what the next smaller one does.
+        let smaller =
+            common.given_ram_bytes.and_then(|ram| common.curve.iter().position(|point| point.ram_bytes <= ram));
+        if let (Some(ram_bytes), Some(place)) = (common.given_ram_bytes, smaller) {
+            common.curve.insert(place, Point { ram_bytes, ..common.curve[place] });
+            common.curve.dedup_by_key(|point| point.ram_bytes);
+        }
+    }
+
     /// The assumptions of the answer, the most important first.
     fn rests_on(&self, rows: &Rows) -> Vec<String> {
         let mut notes = Vec::from_iter(
@@ -104,7 +132,9 @@ impl Recorded {
         }
         if self.common.processes > 1 {
             let processes = self.common.processes;
-            notes.push(format!("{processes} processes: each has so much RAM, and their waits are added up"));
+            notes.push(format!(
+                "{processes} processes share this RAM; predictions give each the same part, and add up their waits"
+            ));
         }
         if let Some(Sampled { share, error_percent }) = self.sampled {
             let share = 100.0 * share;

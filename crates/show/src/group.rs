@@ -18,7 +18,7 @@ pub fn words(group: &[ProcessFacts]) -> String {
     matter.sort_by_key(|process| std::cmp::Reverse(process.managed_bytes));
     let mut out = String::new();
     if matter.len() > 1 {
-        out += &format!("{} processes, each with a --ram of its own:\n\n{}\n", matter.len(), table(&matter));
+        out += &format!("{} processes, which share --ram:\n\n{}\n", matter.len(), table(&matter));
     }
     if !left.is_empty() {
         out += &left_out(&left);
@@ -99,7 +99,7 @@ mod tests {
         let long = format!("sort {}", "x".repeat(200));
         let mut group = vec![process("sort a", 9, false), process(&long, 20, false)];
         let text = words(&group);
-        assert!(text.starts_with("2 processes, each with a --ram of its own:\n\n"), "{text}");
+        assert!(text.starts_with("2 processes, which share --ram:\n\n"), "{text}");
         assert!(text.find("20 MiB") < text.find("9 MiB"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         group.extend((0..10).map(|_| process("cc1", 5, false)));

@@ -25,7 +25,7 @@ pub fn processes(group: &[ProcessFacts]) -> String {
         (0, 0) => String::new(),
         (smaller, left) => note(&format!("Not shown: {smaller} smaller ones, and {left} too small to matter.")),
     };
-    let caption = note(&format!("{} processes, each with a --ram of its own.", matter.len()));
+    let caption = note(&format!("{} processes, which share --ram.", matter.len()));
     caption + &table(&["process", "heap", "not paged", "time", "pid"], &rows) + &more
 }
 
