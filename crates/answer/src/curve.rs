@@ -223,7 +223,7 @@ impl<'a> Curve<'a> {
         let counts = &tried.counts;
         Point {
             ram_bytes: tried.ram,
-            together_bytes: self.rows.together(tried.ram),
+            together_bytes: self.rows.together(tried.ram, 0),
             seconds: self.alone() + mean,
             seconds_low: (self.alone() + mean - faster).max(0.0),
             seconds_high: (tried.ram >= self.covered()).then_some(self.alone() + mean + slower),

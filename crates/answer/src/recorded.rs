@@ -100,8 +100,11 @@ impl Recorded {
         if rows.processes.len() < 2 {
             return;
         }
-        let all = |ram: u64| round_up(rows.together(ram).max(FRAMES_MIN as u64 * PAGE));
         let common = &mut self.common;
+        let margin = common.needed_bytes.saturating_sub(common.managed_bytes);
+        // What a child still shares with its parent is lost below that.
+        let needed = round_up(rows.together(common.needed_bytes, margin));
+        let all = |ram: u64| round_up(rows.together(ram, margin)).clamp(FRAMES_MIN as u64 * PAGE, needed);
         common.curve.iter_mut().for_each(|point| point.ram_bytes = all(point.ram_bytes));
         common.curve.dedup_by_key(|point| point.ram_bytes);
         if let Some(kernel) = &mut self.kernel {
@@ -111,7 +114,7 @@ impl Recorded {
         common.needed_bytes = all(common.needed_bytes);
         common.ram_bytes = common.ram_bytes.map(all);
         common.thrash_bytes = common.thrash_bytes.map(all);
-        common.covered_bytes = rows.together(common.covered_bytes);
+        common.covered_bytes = rows.together(common.covered_bytes, margin);
         // A given size costs at most what the next smaller one does.
         let smaller =
             common.given_ram_bytes.and_then(|ram| common.curve.iter().position(|point| point.ram_bytes <= ram));

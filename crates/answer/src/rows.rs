@@ -149,8 +149,9 @@ impl Rows {
     }
 
     /// The most bytes that all processes have in RAM at a time if each has this much RAM, also if it needs less.
-    pub fn together(&self, ram: u64) -> u64 {
-        self.moments.iter().map(|moment| moment.within(ram)).max().unwrap_or(ram)
+    /// `margin`: what each needs above its pages.
+    pub fn together(&self, ram: u64, margin: u64) -> u64 {
+        self.moments.iter().map(|moment| moment.within(ram, margin)).max().unwrap_or(ram)
     }
 
     /// The part `number` of `parts` of the pages, by the hash of their chunks.

@@ -197,12 +197,13 @@ impl Moment {
         self.bytes.iter().sum::<u64>() - self.shared_bytes
     }
 
-    /// The same if each process has this much RAM of its own. Once pages of a process have left, those that come back
-    /// are not shared any more.
-    pub fn within(&self, ram: u64) -> u64 {
-        match self.bytes.first().is_some_and(|largest| *largest > ram) {
-            true => self.bytes.iter().map(|bytes| ram.min(*bytes)).sum(),
-            false => self.sum(),
+    /// The same if each process has at most this much RAM. Once pages of a process have left, those that come back
+    /// are not shared any more. `margin`: what each process needs above its pages.
+    pub fn within(&self, ram: u64, margin: u64) -> u64 {
+        let all: u64 = self.bytes.iter().map(|bytes| ram.min(bytes + margin)).sum();
+        match self.bytes.first().is_some_and(|largest| largest + margin > ram) {
+            true => all,
+            false => all - self.shared_bytes,
         }
     }
 }

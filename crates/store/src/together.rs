@@ -281,6 +281,7 @@ mod tests {
     #[test]
     fn with_less_ram_each_process_has_at_most_that_much() {
         let moment = Moment { bytes: vec![100, 60, 10], shared_bytes: 50 };
-        assert_eq!([200, 100, 70, 20, 5].map(|ram| moment.within(ram)), [120, 120, 140, 50, 15]);
+        assert_eq!([200, 100, 70, 20, 5].map(|ram| moment.within(ram, 0)), [120, 120, 140, 50, 15]);
+        assert_eq!([200, 105, 104, 20].map(|ram| moment.within(ram, 5)), [135, 135, 184, 55]);
     }
 }
