@@ -37,7 +37,7 @@ pub struct Bench<'a> {
 }
 
 /// A run that has ended.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Ran {
     /// Its time.
     pub seconds: f64,

@@ -209,15 +209,7 @@ mod tests {
     use super::*;
 
     fn pair(plain: &[f64], runs: &[f64]) -> Pair {
-        let ran = |seconds| Ran {
-            seconds,
-            status: 0,
-            too_long: false,
-            killed: false,
-            output: None,
-            page_reads: 0,
-            peak_bytes: 0,
-        };
+        let ran = |seconds| Ran { seconds, ..Ran::default() };
         let mut pair =
             Pair { plain: Measured::new(By::Plain, None, None), paged: Measured::new(By::Pager, None, Some(1)) };
         plain.iter().for_each(|seconds| pair.plain.add(&ran(*seconds)));
@@ -240,8 +232,7 @@ mod tests {
 
     #[test]
     fn a_run_that_was_ended_or_ended_otherwise_is_not_within() {
-        let ran =
-            Ran { seconds: 1.0, status: 0, too_long: false, killed: false, output: None, page_reads: 0, peak_bytes: 0 };
+        let ran = Ran { seconds: 1.0, ..Ran::default() };
         for ran in [Ran { too_long: true, ..ran }, Ran { killed: true, ..ran }, Ran { status: 3, ..ran }] {
             let mut one = pair(&[1.0], &[]);
             one.add(&ran, 0);

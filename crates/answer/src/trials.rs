@@ -480,15 +480,7 @@ mod tests {
 
     #[test]
     fn the_median_counts_and_one_run_has_no_range() {
-        let ran = |seconds| Ran {
-            seconds,
-            status: 0,
-            too_long: false,
-            killed: false,
-            output: None,
-            page_reads: 7,
-            peak_bytes: 0,
-        };
+        let ran = |seconds| Ran { seconds, page_reads: 7, ..Ran::default() };
         let mut all = Measured::new(By::Pager, None, Some(1 << 20));
         all.add(&ran(2.0));
         assert_eq!((all.seconds, all.range()), (2.0, None));
