@@ -267,13 +267,16 @@ fn how(known: &Known, by_kernel: bool) -> &'static str {
 /// Times the least time from which on the most of a range says all.
 const WIDE: f64 = 20.0;
 
-/// `0.95 to 1.1 s`: both ends, with one unit if it is the same; or that there is only one run.
+/// `0.95 to 1.1 s`: both ends, with one unit if it is the same; or that there is only one run, or nothing to predict.
 pub fn range(known: &Known) -> String {
     let Some((low, high)) = known.range else { return "one run".into() };
     if high.is_some_and(|high| high > WIDE * low) {
         return format!("up to {}", human_seconds(high.unwrap_or(f64::INFINITY)));
     }
     let (low, high) = (human_seconds(low), human_seconds(high.unwrap_or(f64::INFINITY)));
+    if known.runs == 0 && low == high {
+        return "no paging".into();
+    }
     match (low.split_once(' '), high.split_once(' ')) {
         (Some((number, one)), Some((_, other))) if one == other => format!("{number} to {high}"),
         _ => format!("{low} to {high}"),
