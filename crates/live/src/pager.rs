@@ -207,10 +207,10 @@ impl Pager {
         self.inner.faults.space().pages_of(&range)
     }
 
-    /// Whether `pin` may take so many more bytes.
-    pub fn may_pin(&self, bytes: usize) -> bool {
-        let wanted = bytes.div_ceil(PAGE);
-        self.inner.faults.frames_to_pin(wanted) >= wanted
+    /// Whether the kernel may hold so many bytes in all. They have their frames until the next call of this, which is
+    /// due when the kernel holds them.
+    pub fn may_hold(&self, bytes: usize) -> bool {
+        self.inner.faults.promise(bytes.div_ceil(PAGE))
     }
 
     /// Before a fork, called by the forking thread of a pager `for_program` (otherwise this happens by itself), which

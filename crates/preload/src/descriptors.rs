@@ -17,12 +17,21 @@ fn raw(number: i64, a: usize, b: usize, c: usize) -> c_int {
 
 with_caller!(close(1) => close_from);
 /// close. This library closes only its own descriptors.
-pub unsafe extern "C" fn close_from(descriptor: c_int, caller: usize) -> c_int {
+unsafe extern "C" fn close_from(descriptor: c_int, caller: usize) -> c_int {
+    let raw = || raw(libc::SYS_close, descriptor as usize, 0, 0);
     // Nothing more for this library's own calls: they also come while a fork has shut the gate.
-    if !caller::is_own(caller) && own_descriptors::has(descriptor) {
+    if caller::is_own(caller) {
+        return raw();
+    }
+    closed(descriptor, || next!(CLOSE, (descriptor), raw()))
+}
+
+/// Closes a descriptor of the program's by this call.
+pub fn closed(descriptor: c_int, close: impl FnOnce() -> c_int) -> c_int {
+    if own_descriptors::has(descriptor) {
         return failed(libc::EBADF) as c_int;
     }
-    next!(CLOSE, (descriptor), raw(libc::SYS_close, descriptor as usize, 0, 0))
+    close()
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -67,41 +76,49 @@ fn is_taken(to: c_int) -> bool {
 
 with_caller!(dup(1) => dup_from);
 unsafe extern "C" fn dup_from(from: c_int, caller: usize) -> c_int {
-    let dup = || next!(DUP, (from), raw(libc::SYS_dup, from as usize, 0, 0));
+    let raw = || raw(libc::SYS_dup, from as usize, 0, 0);
     if caller::is_own(caller) {
-        return dup();
+        return raw();
     }
     if own_descriptors::has(from) {
         return failed(libc::EBADF) as c_int;
     }
-    copied(from, dup())
+    copied(from, next!(DUP, (from), raw()))
+}
+
+/// Copies a descriptor to a number that the program has chosen, by this call.
+pub fn copied_to(from: c_int, to: c_int, copy: impl FnOnce() -> c_int) -> c_int {
+    if own_descriptors::has(from) || is_taken(to) {
+        return failed(libc::EBADF) as c_int;
+    }
+    copied(from, copy())
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn dup2(from: c_int, to: c_int) -> c_int {
-    if own_descriptors::has(from) || is_taken(to) {
-        return failed(libc::EBADF) as c_int;
-    }
     // aarch64 has no such call, but its C library has the function.
-    copied(from, next!(DUP2, (from, to), raw(libc::SYS_dup3, from as usize, to as usize, 0)))
+    copied_to(from, to, || next!(DUP2, (from, to), raw(libc::SYS_dup3, from as usize, to as usize, 0)))
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
-    if own_descriptors::has(from) || is_taken(to) {
-        return failed(libc::EBADF) as c_int;
-    }
-    copied(from, next!(DUP3, (from, to, flags), raw(libc::SYS_dup3, from as usize, to as usize, flags as usize)))
+    let raw = || raw(libc::SYS_dup3, from as usize, to as usize, flags as usize);
+    copied_to(from, to, || next!(DUP3, (from, to, flags), raw()))
 }
 
 with_caller!(fcntl, fcntl64(3) => fcntl_from);
 /// fcntl. Its third argument, a number or a pointer, is passed as if the function were not variadic.
-pub unsafe extern "C" fn fcntl_from(descriptor: c_int, command: c_int, argument: usize, caller: usize) -> c_int {
-    let pass = |argument: usize| {
-        let arguments = (descriptor as usize, command as usize, argument);
-        next!(FCNTL, (descriptor, command, argument), raw(libc::SYS_fcntl, arguments.0, arguments.1, arguments.2))
-    };
-    if !memory::ready() || caller::is_own(caller) {
+unsafe extern "C" fn fcntl_from(descriptor: c_int, command: c_int, argument: usize, caller: usize) -> c_int {
+    let raw = |argument: usize| raw(libc::SYS_fcntl, descriptor as usize, command as usize, argument);
+    if caller::is_own(caller) {
+        return raw(argument);
+    }
+    controlled(descriptor, command, argument, |argument| next!(FCNTL, (descriptor, command, argument), raw(argument)))
+}
+
+/// fcntl of the program's by this call.
+pub fn controlled(descriptor: c_int, command: c_int, argument: usize, pass: impl Fn(usize) -> c_int) -> c_int {
+    if !memory::ready() {
         return pass(argument);
     }
     if own_descriptors::has(descriptor) {
@@ -109,7 +126,7 @@ pub unsafe extern "C" fn fcntl_from(descriptor: c_int, command: c_int, argument:
     }
     match command {
         libc::F_SETFL => {
-            let (flags, direct) = direct::set_flags(descriptor, argument as c_int, caller);
+            let (flags, direct) = direct::set_flags(descriptor, argument as c_int);
             let result = pass(flags as usize);
             if result >= 0 {
                 (if direct { direct::note } else { direct::forget })(descriptor);

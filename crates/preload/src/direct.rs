@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use crate::next::next;
 use crate::ranges::pass;
 use crate::say::once;
-use crate::shim::with_caller;
+use crate::shim::{exported, with_caller};
 use crate::sys::{self, Lock};
 use crate::{caller, memory, pinning};
 
-/// Whether to remove the flag: not for this library's own files.
-fn concerns(flags: c_int, caller: usize) -> bool {
-    flags & libc::O_DIRECT != 0 && memory::ready() && !caller::is_own(caller)
+/// Whether to remove the flag.
+fn concerns(flags: c_int) -> bool {
+    flags & libc::O_DIRECT != 0 && memory::ready()
 }
 
 fn without(flags: c_int) -> c_int {
@@ -25,10 +25,9 @@ fn without(flags: c_int) -> c_int {
 }
 
 /// Calls `open` with the remaining flags, and notes the original ones. FORTIFY's functions have no mode.
-fn opened(flags: c_int, caller: usize, open: impl FnOnce(c_int) -> c_int) -> c_int {
-    if !concerns(flags, caller) {
-        let descriptor = open(flags);
-        return if caller::is_own(caller) { descriptor } else { pinning::given(descriptor) };
+pub fn opened(flags: c_int, open: impl FnOnce(c_int) -> c_int) -> c_int {
+    if !concerns(flags) {
+        return pinning::given(open(flags));
     }
     let descriptor = pinning::given(open(without(flags)));
     if descriptor >= 0 {
@@ -42,51 +41,56 @@ fn raw(folder: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int 
 }
 
 with_caller!(open, open64(3) => open_from);
-pub unsafe extern "C" fn open_from(path: *const c_char, flags: c_int, mode: c_uint, caller: usize) -> c_int {
-    opened(flags, caller, |flags| next!(OPEN, (path, flags, mode), raw(libc::AT_FDCWD, path, flags, mode)))
+unsafe extern "C" fn open_from(path: *const c_char, flags: c_int, mode: c_uint, caller: usize) -> c_int {
+    if caller::is_own(caller) {
+        return raw(libc::AT_FDCWD, path, flags, mode);
+    }
+    opened(flags, |flags| next!(OPEN, (path, flags, mode), raw(libc::AT_FDCWD, path, flags, mode)))
 }
 
 with_caller!(openat, openat64(4) => openat_from);
-pub unsafe extern "C" fn openat_from(
+unsafe extern "C" fn openat_from(
     folder: c_int,
     path: *const c_char,
     flags: c_int,
     mode: c_uint,
     caller: usize,
 ) -> c_int {
-    opened(flags, caller, |flags| next!(OPENAT, (folder, path, flags, mode), raw(folder, path, flags, mode)))
+    if caller::is_own(caller) {
+        return raw(folder, path, flags, mode);
+    }
+    opened(flags, |flags| next!(OPENAT, (folder, path, flags, mode), raw(folder, path, flags, mode)))
 }
 
-with_caller!(__open_2, __open64_2(2) => open_2_from);
-unsafe extern "C" fn open_2_from(path: *const c_char, flags: c_int, caller: usize) -> c_int {
-    opened(flags, caller, |flags| next!(OPEN_2, (path, flags), raw(libc::AT_FDCWD, path, flags, 0)))
+unsafe fn open_2(path: *const c_char, flags: c_int) -> c_int {
+    opened(flags, |flags| next!(OPEN_2, (path, flags), raw(libc::AT_FDCWD, path, flags, 0)))
 }
 
-with_caller!(__openat_2, __openat64_2(3) => openat_2_from);
-unsafe extern "C" fn openat_2_from(folder: c_int, path: *const c_char, flags: c_int, caller: usize) -> c_int {
-    opened(flags, caller, |flags| next!(OPENAT_2, (folder, path, flags), raw(folder, path, flags, 0)))
+unsafe fn openat_2(folder: c_int, path: *const c_char, flags: c_int) -> c_int {
+    opened(flags, |flags| next!(OPENAT_2, (folder, path, flags), raw(folder, path, flags, 0)))
 }
 
-with_caller!(open_by_handle_at(3) => by_handle_from);
-unsafe extern "C" fn by_handle_from(mount: c_int, handle: *mut c_void, flags: c_int, caller: usize) -> c_int {
+unsafe fn by_handle(mount: c_int, handle: *mut c_void, flags: c_int) -> c_int {
     let raw =
         |flags| pass(libc::SYS_open_by_handle_at, [mount as usize, handle as usize, flags as usize, 0, 0, 0]) as c_int;
-    opened(flags, caller, |flags| next!(OPEN_BY_HANDLE_AT, (mount, handle, flags), raw(flags)))
+    opened(flags, |flags| next!(OPEN_BY_HANDLE_AT, (mount, handle, flags), raw(flags)))
+}
+
+exported! {
+    __open_2(path: *const c_char, flags: c_int) -> c_int => open_2(path, flags);
+    __open64_2(path: *const c_char, flags: c_int) -> c_int => open_2(path, flags);
+    __openat_2(folder: c_int, path: *const c_char, flags: c_int) -> c_int => openat_2(folder, path, flags);
+    __openat64_2(folder: c_int, path: *const c_char, flags: c_int) -> c_int => openat_2(folder, path, flags);
+    open_by_handle_at(mount: c_int, handle: *mut c_void, flags: c_int) -> c_int => by_handle(mount, handle, flags);
+    openat2(folder: c_int, path: *const c_char, how: *const How, len: usize) -> c_int => by_how(folder, path, how, len);
 }
 
 /// `struct open_how`: flags, mode, resolve.
 type How = [u64; 3];
 
-with_caller!(openat2(4) => openat2_from);
 /// openat2, for which most C libraries have no function. A longer structure than is known here goes to the kernel
 /// unchanged.
-pub unsafe extern "C" fn openat2_from(
-    folder: c_int,
-    path: *const c_char,
-    how: *const How,
-    len: usize,
-    caller: usize,
-) -> c_int {
+pub unsafe fn by_how(folder: c_int, path: *const c_char, how: *const How, len: usize) -> c_int {
     let raw =
         |how: *const How| pass(libc::SYS_openat2, [folder as usize, path as usize, how as usize, len, 0, 0]) as c_int;
     if how.is_null() || len != size_of::<How>() {
@@ -96,13 +100,13 @@ pub unsafe extern "C" fn openat2_from(
     let [flags, mode, resolve] = unsafe { how.read_unaligned() };
     // The upper half has no O_DIRECT; the kernel refuses unknown bits there.
     let rest = flags & !u64::from(u32::MAX);
-    opened(flags as c_int, caller, |flags| raw(&[rest | u64::from(flags as u32), mode, resolve]))
+    opened(flags as c_int, |flags| raw(&[rest | u64::from(flags as u32), mode, resolve]))
 }
 
 /// The flags for F_SETFL, and whether O_DIRECT was among them. A pipe's O_DIRECT means something else (packets) and
 /// stays.
-pub fn set_flags(descriptor: c_int, flags: c_int, caller: usize) -> (c_int, bool) {
-    if !concerns(flags, caller) || !on_a_device(descriptor) {
+pub fn set_flags(descriptor: c_int, flags: c_int) -> (c_int, bool) {
+    if !concerns(flags) || !on_a_device(descriptor) {
         return (flags, false);
     }
     (without(flags), true)

@@ -11,7 +11,7 @@
 //!   managed memory or the pager's descriptors
 //! - [`direct`], [`pinning`], [`received`]: O_DIRECT; other files and devices by which the kernel writes past the page
 //!   table; descriptors from elsewhere
-//! - [`next`]: the functions behind those that are replaced
+//! - [`next`], [`own_calls`]: the functions behind those that are replaced, for the program and for this library
 //! - [`pins`], [`rings`], [`threads`]: memory that must stay in RAM, and its owners
 //! - [`splice`]: pages that a pipe refers to
 //! - [`process_vm`], which is process_vm_writev and process_vm_readv
@@ -58,6 +58,7 @@ mod malloc;
 mod mapping;
 mod memory;
 mod next;
+mod own_calls;
 mod pinning;
 mod pins;
 mod pool;

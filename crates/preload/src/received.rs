@@ -60,6 +60,12 @@ unsafe fn in_message(message: *const libc::msghdr) {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn recvmsg(socket: c_int, message: *mut libc::msghdr, flags: c_int) -> isize {
     let result = next!(RECVMSG, (socket, message, flags), none() as isize);
+    // SAFETY: the result of that call.
+    unsafe { one(result, message) }
+}
+
+/// The result of recvmsg.
+pub unsafe fn one(result: isize, message: *const libc::msghdr) -> isize {
     if result >= 0 {
         // SAFETY: the call has succeeded.
         unsafe { in_message(message) };
@@ -76,6 +82,12 @@ pub unsafe extern "C" fn recvmmsg(
     time: *mut c_void,
 ) -> c_int {
     let result = next!(RECVMMSG, (socket, messages, count, flags, time), none());
+    // SAFETY: as above.
+    unsafe { several(result, messages) }
+}
+
+/// The result of recvmmsg.
+pub unsafe fn several(result: c_int, messages: *const libc::mmsghdr) -> c_int {
     for i in 0..usize::try_from(result).unwrap_or(0) {
         // SAFETY: that many have been received.
         unsafe { in_message(&(*messages.add(i)).msg_hdr) };

@@ -43,7 +43,7 @@ unsafe fn fit(buffers: usize, count: usize) -> bool {
     // SAFETY: the caller's.
     let buffers = unsafe { std::slice::from_raw_parts(buffers as *const libc::iovec, count) };
     let new: usize = buffers.iter().map(|one| pins::pages(one.iov_base as usize, one.iov_len).len()).sum();
-    let fit = new == 0 || pager.may_pin(held() + new);
+    let fit = new == 0 || pager.may_hold(held() + new);
     if !fit {
         let what = "buffers of an io_uring are more than may stay in RAM; --ram is too small for them";
         once!("{what}; the program gets an error from io_uring instead");
@@ -64,10 +64,14 @@ pub unsafe fn register(ring: usize, opcode: c_uint, argument: usize, count: usiz
     };
     // SAFETY: the caller's buffers, and the caller's call.
     unsafe {
-        match fit(buffers, buffer_count) {
-            true => sys::call(libc::SYS_io_uring_register, [ring, opcode as usize, argument, count, 0, 0]),
-            false => -(libc::ENOMEM as isize),
+        if !fit(buffers, buffer_count) {
+            return -(libc::ENOMEM as isize);
         }
+        let result = sys::call(libc::SYS_io_uring_register, [ring, opcode as usize, argument, count, 0, 0]);
+        if buffers != 0 {
+            memory::pager().may_hold(0);
+        }
+        result
     }
 }
 

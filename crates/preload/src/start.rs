@@ -1,13 +1,14 @@
 //! The constructor. It runs before all others (`-z initfirst`). So it may not use anything that the C library's own
-//! constructor sets up. It sets `environ` itself: what it calls may be another preloaded library's function, which reads
-//! the environment at its first call, before its own constructor (libfaketime).
+//! constructor sets up. It sets `environ` itself, which the C library's constructor does too.
 
 use std::ffi::{c_char, c_int, CStr};
 
 use coldframe_live::Options;
 
 use crate::say::{fail, say};
-use crate::{caller, deepbind, files, fork, gate, heap, malloc, memory, next, received, stacks, threads, unmanaged};
+use crate::{
+    caller, deepbind, files, fork, gate, heap, malloc, memory, next, own_calls, received, stacks, threads, unmanaged,
+};
 
 /// The result of `Options::encode`, from `coldframe run`.
 const OPTIONS: &[u8] = b"COLDFRAME_OPTIONS";
@@ -29,6 +30,8 @@ static CONSTRUCTOR: unsafe extern "C" fn(c_int, *const *const c_char, *const *co
 unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment: *const *const c_char) {
     // SAFETY: the C library's constructor sets it to the same, and no other thread runs.
     unsafe { environ = environment };
+    caller::find();
+    own_calls::bind();
     // The following calls may be the first to allocate. An allocator in the executable then registers handlers of its
     // own.
     fork::register();
@@ -47,7 +50,6 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
     next::find();
     unmanaged::find();
     files::find();
-    caller::find();
     malloc::find();
     if !caller::known() {
         fail(MACHINE, "the C library is not glibc (no libc.so.6); only programs for glibc can be run");

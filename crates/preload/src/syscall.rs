@@ -1,6 +1,6 @@
 //! The C library's `syscall`, for programs that do not use its wrappers. Calls that concern managed memory or the
-//! pager's descriptors are handled like the wrappers. A userfaultfd of the program's own is refused, since a range
-//! can belong to only one.
+//! pager's descriptors are handled like the wrappers, but always by the kernel itself: the function of another preloaded
+//! library may be made of this one. A userfaultfd of the program's own is refused, since a range can belong to only one.
 
 use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
@@ -27,6 +27,12 @@ unsafe extern "C" fn syscall_from(
     caller: usize,
 ) -> c_long {
     let pass = || ranges::pass(number, [a, b, c, d, e, f]) as c_long;
+    // The same call, with another value of one of its arguments.
+    let with = |i: usize, value: usize| {
+        let mut all = [a, b, c, d, e, f];
+        all[i] = value;
+        ranges::pass(number, all) as c_int
+    };
     if !memory::ready() || caller::is_own(caller) {
         return pass();
     }
@@ -65,11 +71,9 @@ unsafe extern "C" fn syscall_from(
             // A sealed mapping could never be unmapped.
             SYS_MSEAL if memory::meets(a, b) => ranges::failed(libc::EPERM) as c_long,
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_open => direct::open_from(a as *const c_char, b as c_int, c as c_uint, caller).into(),
-            libc::SYS_openat => {
-                direct::openat_from(a as c_int, b as *const c_char, c as c_int, d as c_uint, caller).into()
-            }
-            libc::SYS_openat2 => direct::openat2_from(a as c_int, b as *const c_char, c as *const _, d, caller).into(),
+            libc::SYS_open => direct::opened(b as c_int, |flags| with(1, flags as usize)).into(),
+            libc::SYS_openat => direct::opened(c as c_int, |flags| with(2, flags as usize)).into(),
+            libc::SYS_openat2 => direct::by_how(a as c_int, b as *const c_char, c as *const _, d).into(),
             libc::SYS_clone
                 if !threads::pinned_for_clone(a as c_int, if cfg!(target_arch = "x86_64") { d } else { e }) =>
             {
@@ -96,20 +100,20 @@ unsafe extern "C" fn syscall_from(
             libc::SYS_process_vm_writev | libc::SYS_process_vm_readv => {
                 process_vm::copy(number, a as c_int, (b as *const _, c), (d as *const _, e), f) as c_long
             }
-            libc::SYS_fcntl => descriptors::fcntl_from(a as c_int, b as c_int, c, caller).into(),
-            libc::SYS_close => descriptors::close_from(a as c_int, caller).into(),
+            libc::SYS_fcntl => descriptors::controlled(a as c_int, b as c_int, c, |argument| with(2, argument)).into(),
+            libc::SYS_close => descriptors::closed(a as c_int, || pass() as c_int).into(),
             libc::SYS_close_range => descriptors::close_range(a as c_uint, b as c_uint, c as c_int).into(),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_dup2 => descriptors::dup2(a as c_int, b as c_int).into(),
-            libc::SYS_dup3 => descriptors::dup3(a as c_int, b as c_int, c as c_int).into(),
+            libc::SYS_dup2 => descriptors::copied_to(a as c_int, b as c_int, || pass() as c_int).into(),
+            libc::SYS_dup3 => descriptors::copied_to(a as c_int, b as c_int, || pass() as c_int).into(),
             libc::SYS_setsockopt => {
                 pinning::setsockopt(a as c_int, b as c_int, c as c_int, d as *const c_void, e as u32).into()
             }
             libc::SYS_socket => pinning::socket(a as c_int, b as c_int, c as c_int).into(),
             libc::SYS_fanotify_init => pinning::fanotify_init(a as u32, b as u32).into(),
             libc::SYS_pidfd_getfd => received::received(pass() as c_int).into(),
-            libc::SYS_recvmsg => received::recvmsg(a as c_int, b as *mut _, c as c_int) as c_long,
-            libc::SYS_recvmmsg => received::recvmmsg(a as c_int, b as *mut _, c as u32, d as c_int, e as *mut _).into(),
+            libc::SYS_recvmsg => received::one(pass() as isize, b as *const _) as c_long,
+            libc::SYS_recvmmsg => received::several(pass() as c_int, b as *const _).into(),
             _ => pass(),
         }
     }

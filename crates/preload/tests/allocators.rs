@@ -141,27 +141,52 @@ int main(void) {
     check_paged("own", &format!("{OWN}{main}"), RAM, &[]);
 }
 
-/// Another preloaded library stands before the C library, as libfaketime does: its functions read the environment when
-/// they are first called, which may be before its own constructor.
+/// Other preloaded libraries' functions, as libfaketime's: they run when the program calls them, not before their own
+/// constructor and not in the pager, whose clock would stand still here. They may be made of the C library's `syscall`.
 #[test]
-fn a_preloaded_library_behind_ours_finds_the_environment_at_its_first_call() {
+fn the_functions_of_other_preloaded_libraries_are_the_programs_and_may_use_syscall() {
     let other = r#"
-#include <dlfcn.h>
-static int has = -1, calls;
-static void first(void) { if (has < 0) { char *e = getenv("OTHER"); has = e && !strcmp(e, "set"); } calls++; }
-__attribute__((constructor)) static void begin(void) { first(); }
-int clock_gettime(clockid_t c, struct timespec *t) { first(); return syscall(SYS_clock_gettime, c, t); }
-int close(int d) { first(); return ((int (*)(int))dlsym(RTLD_NEXT, "close"))(d); }
-long sysconf(int name) { first(); return ((long (*)(int))dlsym(RTLD_NEXT, "sysconf"))(name); }
-int has_environment(void) { return has == 1 && calls > 1; }"#;
+#include <stdarg.h>
+#include <sys/socket.h>
+#define LAST(type, name) va_list all; va_start(all, name); type last = va_arg(all, type); va_end(all)
+static int begun, early, strange, calls;
+static pid_t process;
+static void count(void) { early += !begun; strange += begun && syscall(SYS_getpid) != process; calls++; }
+__attribute__((constructor)) static void begin(void) { char *e = getenv("OTHER"); process = syscall(SYS_getpid); begun = e && !strcmp(e, "set"); }
+int other_is_good(void) { return begun && !early && !strange && calls == 8; }
+int clock_gettime(clockid_t c, struct timespec *t) { count(); memset(t, 0, sizeof *t); return 0; }
+ssize_t read(int d, void *at, size_t n) { count(); return syscall(SYS_read, d, at, n); }
+long sysconf(int name) { count(); return -1; }
+int poll(void *all, unsigned long n, int time) { count(); return syscall(SYS_poll, all, n, time); }
+int close(int d) { count(); return syscall(SYS_close, d); }
+int open(const char *path, int flags, ...) { LAST(int, flags); count(); return syscall(SYS_openat, AT_FDCWD, path, flags, last); }
+int open64(const char *path, int flags, ...) { LAST(int, flags); count(); return syscall(SYS_openat, AT_FDCWD, path, flags, last); }
+int fcntl(int d, int command, ...) { LAST(long, command); count(); return syscall(SYS_fcntl, d, command, last); }
+int dup2(int from, int to) { count(); return syscall(SYS_dup3, from, to, 0); }
+int dup3(int from, int to, int flags) { count(); return syscall(SYS_dup3, from, to, flags); }
+ssize_t recvmsg(int d, struct msghdr *m, int flags) { count(); return syscall(SYS_recvmsg, d, m, flags); }
+"#;
     let main = r#"
 #include <dlfcn.h>
-int main(void) { int (*has)(void) = dlsym(RTLD_DEFAULT, "has_environment"); close(-1); CHECK(has && has()); return 0; }"#;
+#include <sys/socket.h>
+int main(void) {
+    struct timespec t = {1, 1}; struct msghdr m = {0}; int (*good)(void) = dlsym(RTLD_DEFAULT, "other_is_good"); char c;
+    char *p = malloc(16 << 20); for (int i = 0; i < 16 << 20; i += 4096) p[i] = i >> 12;
+    int d = open("/dev/null", O_RDWR); CHECK(d >= 0 && fcntl(d, F_GETFD) == 0 && dup2(d, d + 1) == d + 1 && dup3(d, d + 2, 0) == d + 2);
+    CHECK(read(d, &c, 1) == 0 && clock_gettime(CLOCK_MONOTONIC, &t) == 0 && t.tv_sec == 0);
+    CHECK(recvmsg(d, &m, 0) == -1 && errno == ENOTSOCK && close(d) == 0);
+    for (int i = 0; i < 16 << 20; i += 4096) CHECK(p[i] == (char)(i >> 12));
+    pid_t child = fork(); int status;
+    if (child == 0) { for (int i = 0; i < 16 << 20; i += 4096) CHECK(p[i] == (char)(i >> 12)); _exit(0); }
+    CHECK(waitpid(child, &status, 0) == child && status == 0); CHECK(good && good());
+    return 0;
+}"#;
     let Some(program) = common::program_with("finds", main, &["-ldl"]) else { return };
-    let other = common::compile(program.dir.path(), "other.so", other, &["-shared", "-fPIC", "-ldl"]);
+    let other = common::compile(program.dir.path(), "other.so", other, &["-shared", "-fPIC"]);
     let Some(mut command) = program.paged(RAM) else { return };
-    let order = format!("{}:{}", library().display(), other.display());
-    good(command.env("LD_PRELOAD", order).env("OTHER", "set"));
+    for order in [[library(), other.clone()], [other, library()]] {
+        good(command.env("LD_PRELOAD", std::env::join_paths(order).unwrap()).env("OTHER", "set"));
+    }
 }
 
 /// This library's own constructor is the first to allocate, and the allocator in the executable then registers its

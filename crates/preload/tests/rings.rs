@@ -107,6 +107,39 @@ int main(void) {
     );
 }
 
+/// The buffers' owner is idle, and two hungry processes of the run ask for its frames all the time.
+#[test]
+fn fixed_buffers_stay_where_the_kernel_has_them_while_other_processes_want_the_frames() {
+    checked(
+        "wanted",
+        r#"
+static void hungry(int end) {
+    char c; int n = 0; other = calloc(1, OTHER); CHECK(fcntl(end, F_SETFL, O_NONBLOCK) == 0);
+    while (read(end, &c, 1) < 0) { press(); n++; for (int i = 0; i < OTHER; i += P) CHECK(other[i] == (char)n); }
+    _exit(0);
+}
+int main(void) {
+    int ends[2], status; CHECK(pipe(ends) == 0); pid_t child[2];
+    for (int i = 0; i < 2; i++) if ((child[i] = fork()) == 0) { close(ends[1]); hungry(ends[0]); }
+    begin(); make(); int fd = file();
+    for (int again = 0; again < 10; again++) {
+        for (int b = 0; b < BUFFERS; b++) fill(buffers + b * LEN, again + b);
+        CHECK(syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, vectors, BUFFERS) == 0);
+        usleep(50000); for (int b = 0; b < BUFFERS; b++) transfer(IORING_OP_WRITE_FIXED, fd, b, buffers + b * LEN, b * LEN);
+        for (int b = 0; b < BUFFERS; b++) memset(buffers + b * LEN, 0xee, LEN);
+        usleep(50000); for (int b = 0; b < BUFFERS; b++) transfer(IORING_OP_READ_FIXED, fd, b, buffers + b * LEN, b * LEN);
+        usleep(50000); for (int b = 0; b < BUFFERS; b++) CHECK(filled(buffers + b * LEN, again + b));
+        round_trips(fd, again % 2);
+        CHECK(syscall(SYS_io_uring_register, ring, IORING_UNREGISTER_BUFFERS, NULL, 0) == 0);
+        usleep(50000); // Nothing holds them any more: they leave.
+    }
+    close(ends[1]);
+    for (int i = 0; i < 2; i++) CHECK(waitpid(child[i], &status, 0) == child[i] && status == 0);
+    return 0;
+}"#,
+    );
+}
+
 /// SIEVE chooses among the newest pages first, and a page that cannot leave comes back as the newest.
 #[test]
 fn a_policy_that_chooses_the_same_held_pages_again_finds_others_in_the_end() {

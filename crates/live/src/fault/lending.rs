@@ -1,12 +1,14 @@
 //! Frames that go from one process of a run to another: the engine has as many as the process's share of the budget
 //! allows (`memory/budget.rs`).
 
+use std::sync::atomic::Ordering::SeqCst;
+
 use coldframe_core::Event;
 use coldframe_plan::{Plan, BATCH_MAX};
 
 use super::gate::Decider;
 use super::Faults;
-use crate::sys::Signals;
+use crate::sys::{pids, Signals};
 use crate::task::Todo;
 
 /// Frames that a process takes at a time: an eighth of what it has, within these bounds. A guess: 256 KiB are two
@@ -32,15 +34,55 @@ impl Faults {
         }
     }
 
-    /// Takes up to `frames` that no process has, and asks another one for the others.
-    pub fn borrow(&self, decider: &mut Decider, todo: &mut Todo, frames: usize) {
+    /// Takes up to `frames` that no process has, and asks another one for the others (`Share::grow`).
+    fn borrow(&self, decider: &mut Decider, todo: &mut Todo, frames: usize) {
         let share = &self.memory().share;
         if share.is_on() && share.grow(frames) {
-            let plan = share.plan(share.frames());
-            let frames = plan.frames.saturating_sub(decider.engine().frames().len()) as u32;
-            decider.deliver(&self.work, todo, Event::Borrow { frames });
-            self.follow(&plan);
+            self.grown(decider, todo);
         }
+    }
+
+    /// The share has grown.
+    fn grown(&self, decider: &mut Decider, todo: &mut Todo) {
+        let share = &self.memory().share;
+        let plan = share.plan(share.frames());
+        let frames = plan.frames.saturating_sub(decider.engine().frames().len()) as u32;
+        decider.deliver(&self.work, todo, Event::Borrow { frames });
+        self.follow(&plan);
+    }
+
+    /// Frames that pins may take besides those that they have. If these are fewer than `wanted`, other processes have to
+    /// give them.
+    pub fn frames_to_pin(&self, wanted: usize) -> usize {
+        let (share, mut left, mut lacking) = (&self.memory().share, 0, 0);
+        let count = |decider: &Decider| {
+            let (frames, pinned, others) = decider.for_pins();
+            (frames.saturating_sub(pinned + others), pinned + others)
+        };
+        self.with_task(|decider, _| {
+            let (free, taken) = count(decider);
+            left = free;
+            lacking = if free < wanted { share.of_pages(taken + wanted).saturating_sub(share.frames()) } else { 0 };
+        });
+        if share.is_on() && lacking > 0 && share.may_have(lacking) && share.demand(lacking) {
+            self.with_task(|decider, todo| {
+                self.grown(decider, todo);
+                left = count(decider).0;
+            });
+        }
+        left
+    }
+
+    /// Whether the kernel may hold so many pages in all. Until the next call of this, other processes do not get their
+    /// frames.
+    pub fn promise(&self, pages: usize) -> bool {
+        let promised = &self.memory().share.promised;
+        promised.store(pages, SeqCst);
+        let may = self.frames_to_pin(pages) >= pages;
+        if !may {
+            promised.store(0, SeqCst);
+        }
+        may
     }
 
     /// While the kernel owns the memory: takes frames for so many pages, if there are as many free ones. The caller
@@ -73,7 +115,7 @@ impl Faults {
         while left > 0 {
             match self.give(left.min(BATCH_MAX)) {
                 // More is pinned than the floor leaves.
-                0 => return share.keep_all(),
+                0 => return share.keep(share.frames()),
                 given => left -= given,
             }
         }
@@ -91,13 +133,21 @@ impl Faults {
         frames * usize::from(given)
     }
 
-    /// The engine evicts what a share smaller by `frames` has no room for, unless pins forbid it.
+    /// Pages that the kernel holds or is about to hold: it holds them before they are `promised` no more.
+    fn held(&self) -> usize {
+        let promised = self.memory().share.promised.load(SeqCst);
+        let held = if self.work.may_be_pinned() && pids::is_pager() { pids::pinned_pages() } else { 0 };
+        promised.max(held)
+    }
+
+    /// The engine evicts what a share smaller by `frames` has no room for, unless pins or the kernel forbid it.
     fn shrink(&self, decider: &mut Decider, todo: &mut Todo, frames: usize) -> bool {
         let share = &self.memory().share;
         let plan = share.plan(share.frames() - frames);
         let lent = decider.engine().frames().len().saturating_sub(plan.frames) as u32;
         let event = Event::Lend { frames: lent };
-        let may = decider.engine().accepts(&event);
+        let (_, pinned, others) = decider.for_pins();
+        let may = decider.engine().accepts(&event) && (frames == 0 || pinned + others + self.held() <= plan.frames);
         if may {
             share.shrink(frames);
             decider.deliver(&self.work, todo, event);

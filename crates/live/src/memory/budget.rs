@@ -37,6 +37,10 @@ impl Reserve {
     }
 }
 
+/// Others give frames within this time, or keep them. A guess: many times what the longest write takes.
+const GIVING_NS: u64 = 1_000_000_000;
+const GIVING_US: u64 = 200;
+
 /// This process's share of the one budget of a run (`stats/shares.rs`). It changes under the engine's lock.
 #[derive(Debug)]
 pub struct Share {
@@ -49,11 +53,14 @@ pub struct Share {
     has: AtomicUsize,
     /// The number of its place plus 1; 0: it has none.
     place: AtomicUsize,
+    /// Pages that the kernel is about to hold.
+    pub promised: AtomicUsize,
 }
 
 impl Share {
     pub fn new(stats: &'static Stats, budget: usize, batch: usize) -> Share {
-        Share { stats, budget, batch, has: AtomicUsize::new(FLOOR.min(budget)), place: AtomicUsize::new(0) }
+        let (has, zero) = (AtomicUsize::new(FLOOR.min(budget)), || AtomicUsize::new(0));
+        Share { stats, budget, batch, has, place: zero(), promised: zero() }
     }
 
     pub fn is_on(&self) -> bool {
@@ -102,13 +109,36 @@ impl Share {
         let frames = frames.min(self.budget.saturating_sub(self.frames()));
         let taken = if frames > 0 { self.stats.shares.take(me, frames, self.budget) } else { 0 };
         if taken < frames {
-            self.stats.shares.ask(me, frames - taken, self.budget, sys::now());
+            self.stats.shares.ask(me, frames - taken, false, self.budget, sys::now());
         }
         if taken > 0 {
-            self.stats.shares.place(me).floor.store(self.floor() as u32, Ordering::Relaxed);
+            self.keep(self.floor());
             self.has.fetch_add(taken, Ordering::Relaxed);
         }
         taken > 0
+    }
+
+    /// Whether the budget is not too small for so many more.
+    pub fn may_have(&self, more: usize) -> bool {
+        self.frames() + more <= self.budget
+    }
+
+    /// Takes all of these frames, and waits until others have given them: then it returns true. Meanwhile nobody else
+    /// gets any.
+    pub fn demand(&self, frames: usize) -> bool {
+        let Some(me) = self.place.load(Ordering::Relaxed).checked_sub(1) else { return false };
+        let (shares, end) = (&self.stats.shares, sys::now() + GIVING_NS);
+        shares.place(me).share.fetch_add(frames as u32, Ordering::SeqCst);
+        while shares.sum() > self.budget {
+            if sys::now() > end {
+                self.give(frames);
+                return false;
+            }
+            shares.ask(me, 0, true, self.budget, sys::now());
+            sys::sleep_us(GIVING_US);
+        }
+        self.has.fetch_add(frames, Ordering::Relaxed);
+        true
     }
 
     /// The engine has so many frames of the share fewer. Others get them by `give`.
@@ -123,17 +153,17 @@ impl Share {
         }
     }
 
-    /// It cannot give more for now.
-    pub fn keep_all(&self) {
+    /// Others ask for what it has beyond these.
+    pub fn keep(&self, frames: usize) {
         if let Some(place) = self.place() {
-            place.floor.store(self.frames() as u32, Ordering::Relaxed);
+            place.floor.store(frames as u32, Ordering::Relaxed);
         }
     }
 
     /// If more is out than the budget has, the idlest are asked, perhaps this process.
     pub fn ask_for_excess(&self) {
         if let Some(me) = self.place.load(Ordering::Relaxed).checked_sub(1) {
-            self.stats.shares.ask(me, 0, self.budget, sys::now());
+            self.stats.shares.ask(me, 0, false, self.budget, sys::now());
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use coldframe_core::{Event, PageId};
-use coldframe_plan::{FLOOR, HINTS};
+use coldframe_plan::HINTS;
 
 use crate::fault::gate::Decider;
 use crate::fault::serve::Kind;
@@ -96,9 +96,11 @@ impl Faults {
             return Ok(());
         }
         for page in pages.clone() {
-            if let Err(error) = self.pin_page(page) {
-                self.unpin_pages(pages.start..page);
-                return Err(error);
+            while let Err(error) = self.pin_page(page) {
+                if !matches!(error, LiveError::Pinned { .. }) || self.frames_to_pin(1) == 0 {
+                    self.unpin_pages(pages.start..page);
+                    return Err(error);
+                }
             }
         }
         Ok(())
@@ -145,33 +147,12 @@ impl Faults {
             pinned + keep >= frames
         };
         if full(decider) {
-            self.borrow(decider, todo, FLOOR);
-        }
-        if full(decider) {
             let (frames, pinned, keep) = decider.for_pins();
             return Err(LiveError::Pinned { requested: 1, pinned, frames, keep });
         }
         decider.deliver(&self.work, todo, Event::Pinned { page: PageId::from(page) });
         debug_assert!(todo.done(), "pinning moves nothing");
         Ok(())
-    }
-
-    /// Frames that pins may take besides those that they have. If these are fewer than `wanted`, the process takes frames
-    /// that no other has.
-    pub fn frames_to_pin(&self, wanted: usize) -> usize {
-        let mut left = 0;
-        self.with_task(|decider, todo| {
-            let count = |decider: &Decider| {
-                let (frames, pinned, keep) = decider.for_pins();
-                frames.saturating_sub(pinned + keep)
-            };
-            let lacking = wanted.saturating_sub(count(decider));
-            if lacking > 0 {
-                self.borrow(decider, todo, self.memory().share.of_pages(lacking));
-            }
-            left = count(decider);
-        });
-        left
     }
 
     pub fn unpin_pages(&self, pages: Range<usize>) {

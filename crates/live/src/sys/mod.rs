@@ -165,9 +165,9 @@ pub fn futex_wake(word: &AtomicU32, count: usize) {
 }
 
 /// Like `futex_wait`, for a word that the kernel clears when a thread ends. The kernel wakes such waiters by a shared
-/// futex.
-pub fn futex_wait_shared(word: &AtomicU32, value: u32) {
-    let _ = futex::wait(word, futex::Flags::empty(), value, None);
+/// futex. At most `us` microseconds, if there is such a number.
+pub fn futex_wait_shared(word: &AtomicU32, value: u32, us: Option<u64>) {
+    let _ = futex::wait(word, futex::Flags::empty(), value, us.map(timespec).as_ref());
 }
 
 pub fn futex_wake_shared(word: &AtomicU32) {

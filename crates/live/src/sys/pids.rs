@@ -4,6 +4,7 @@ use std::os::fd::IntoRawFd;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering::Relaxed};
 
 use super::{getpid, open_file, read_start};
+use crate::PAGE;
 
 /// Process ids of the program and of its pager process; 0: the pager's threads are in the program's process. A pager
 /// process sets the second when it begins, and a forked child clears it.
@@ -38,12 +39,12 @@ pub fn is_pager() -> bool {
     PAGER.load(Relaxed) == getpid()
 }
 
-/// In a pager process: whether memory of the program is pinned permanently (`VmPin`), buffers of an io_uring or of
-/// RDMA.
-pub fn has_pinned_memory() -> bool {
+/// In a pager process: pages of the program that are pinned permanently (`VmPin`), buffers of an io_uring or of RDMA.
+pub fn pinned_pages() -> usize {
     let mut text = [0u8; 2048];
     let len = read_start(STATUS.load(Relaxed), &mut text);
     let mut lines = text[..len].split(|byte| *byte == b'\n');
     let line = lines.find_map(|line| line.strip_prefix(b"VmPin:")).unwrap_or_default();
-    line.iter().any(|byte| (b'1'..=b'9').contains(byte))
+    let digits = line.iter().filter(|byte| byte.is_ascii_digit());
+    digits.fold(0, |kib, digit| 10 * kib + usize::from(digit - b'0')) / (PAGE >> 10)
 }

@@ -352,7 +352,7 @@ impl RawThread {
         // SAFETY: the stack is there until the end of this function.
         let alive = unsafe { &(*self.top()).alive };
         while alive.load(Ordering::Acquire) != 0 {
-            sys::futex_wait_shared(alive, 1);
+            sys::futex_wait_shared(alive, 1, None);
         }
         self.block.into_iter().for_each(give_block);
         // SAFETY: the thread is gone: the kernel clears the word as the last use of its memory.

@@ -9,6 +9,9 @@ use crate::fault::Faults;
 use crate::sys::thread::{spawn, RawThread, THREAD};
 use crate::sys::{self, Sys};
 
+/// A guess: pins last for a moment, or for long.
+const LATER_US: u64 = 1_000_000;
+
 struct Start {
     faults: *const Faults,
     ready: AtomicU32,
@@ -61,7 +64,12 @@ unsafe extern "C" fn run(start: *mut c_void) {
     share.ask_for_excess();
     loop {
         match place.asked.load(SeqCst) {
-            0 => sys::futex_wait_shared(&place.asked, 0),
+            // What it could not give for a while, it may be able to give later.
+            0 if place.floor.load(Relaxed) as usize > share.floor() => {
+                sys::futex_wait_shared(&place.asked, 0, Some(LATER_US));
+                share.keep(share.floor());
+            }
+            0 => sys::futex_wait_shared(&place.asked, 0, None),
             asked => {
                 faults.give_back(asked as usize);
                 place.asked.store(0, SeqCst);

@@ -133,7 +133,7 @@ impl Work {
         if left {
             at.store(time, Ordering::SeqCst);
         }
-        if !pids::has_pinned_memory() {
+        if pids::pinned_pages() == 0 {
             return;
         }
         // The kernel counts a buffer only when all of it is pinned.
