@@ -178,8 +178,81 @@ static void op_subreaper(void) {
     must(child < 0 || waitpid(child, &status, 0) == child, "a child is waited for");
     say_status(status);
 }
+/* A subreaper gets the children of its children; what else it inherits does not count here. */
+static void op_reaps(void) {
+    if (depth >= 3) return;
+    unsigned n = between(1, 4), look = between(1, 100);
+    pid_t child = fork();
+    if (child == 0) {
+        become_child();
+        must(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0, "a subreaper");
+        for (unsigned i = 0; i < n; i++)
+            if (fork() == 0) {
+                if (fork() == 0) usleep(3000), check_some(3), _exit(7);
+                churn(100);
+                _exit(7);
+            }
+        unsigned reaped = 0;
+        for (int status; waitpid(-1, &status, 0) > 0;) reaped += status == 7 << 8;
+        if (reaped != 2 * n || errno != ECHILD) _exit(98);
+        raw_child(look);
+    }
+    say(" %u", n);
+    int status = 0;
+    must(child < 0 || waitpid(child, &status, 0) == child, "a child is waited for");
+    say_status(status);
+}
+
+/* A child shares its memory with a process that goes on when the child has ended, was killed or has become another
+ * program. */
+static int later[2];
+static pid_t sharer;
+static unsigned look_later;
+static int lives_on(void *nothing) {
+    while (syscall(SYS_getppid) == sharer) usleep(200);
+    check_some(8);
+    struct range r;
+    if (pick(&r, 100)) write_range(&r);
+    unsigned char *at = mmap(NULL, 60 * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    must(at != MAP_FAILED, "memory of a process that outlives another");
+    fill(at, 60 * PAGE, 21, 0);
+    churn(400);
+    int status = 0, good = same(at, 60 * PAGE, 21, 0) && munmap(at, 60 * PAGE) == 0;
+    pid_t child = _Fork();
+    if (child == 0) raw_child(look_later);
+    check_some(8);
+    good = good && child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) < 50;
+    _exit(write(later[1], good ? "good" : "bad!", 4) != 4);
+}
+static void op_outlives(void) {
+    if (depth >= 3) return;
+    static char stack[256 << 10];
+    unsigned how = below(3), flags = one_in(2) ? CLONE_FILES | CLONE_FS : 0;
+    look_later = between(1, 200);
+    must(pipe(later) == 0, "a pipe");
+    pid_t child = fork();
+    if (child == 0) {
+        become_child();
+        sharer = getpid();
+        churn(300);
+        if (clone(lives_on, stack + sizeof stack, CLONE_VM | flags | SIGCHLD, NULL) < 0) _exit(98);
+        if (one_in(2)) usleep(1000);
+        if (how == 0) kill(sharer, SIGKILL);
+        if (how == 1 && !flags) execl("/bin/true", "true", NULL);
+        _exit(5);
+    }
+    close(later[1]);
+    int status = 0;
+    char word[5] = "";
+    must(child < 0 || waitpid(child, &status, 0) == child, "a child is waited for");
+    say_status(status);
+    say(" later %s", read(later[0], word, 4) == 4 ? word : "nothing");
+    close(later[0]);
+}
 
 const struct op child_ops[] = {
+    {"reaps", "subreaper", 1, op_reaps},
+    {"outlives", "outlives", 2, op_outlives},
     {"wait-all", "wait-all", 1, op_wait_all},
     {"subreaper", "pager-process", 1, op_subreaper},
     {"who", "who", 3, op_who},

@@ -79,6 +79,7 @@ impl Oracle {
             .args(["-O1", "-fno-builtin", "-pthread", "-w", "-Wl,-z,now", "-o"])
             .arg(&program)
             .args(files)
+            .arg("-ldl")
             .status()
             .unwrap();
         assert!(built.success(), "the oracle does not compile");

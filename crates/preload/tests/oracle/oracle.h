@@ -104,6 +104,9 @@ void say_child(int way); /* starts this program to say what it is */
 int child_ways(void);
 int who(void);
 
+/* process.c: what a child does whose fork the C library's handlers did not see */
+void raw_child(unsigned look) __attribute__((noreturn));
+
 /* bare.c: a system call without the C library; -1 and errno */
 long bare(long number, long a, long b, long c, long d, long e, long f);
 

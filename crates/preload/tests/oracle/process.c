@@ -1,5 +1,6 @@
 /* Processes: fork and similar calls, while the parent works, and this program executed again. */
 #include "oracle.h"
+#include <dlfcn.h>
 #include <spawn.h>
 
 extern char **environ;
@@ -143,7 +144,7 @@ static void op_orphan(void) {
     children--;
 }
 /* A fork that the C library's handlers do not see: the child may only do what a signal handler may. */
-static void raw_child(unsigned look) {
+void raw_child(unsigned look) {
     unsigned char sum = 0;
     for (struct slab *s = slabs; s < slabs + SLABS && look; s++)
         for (unsigned i = 0; i < s->n && look; i += 3, look--) {
@@ -176,6 +177,34 @@ static void op_clone(void) {
     if (pick(&r, 100)) write_range(&r);
     children--;
     say_end(child);
+}
+
+/* The same by the C library of another link namespace, which has handlers and a heap of its own. */
+static void op_fork_other(void) {
+    static void *other;
+    if (depth >= DEEPEST) return;
+    if (!other) other = dlmopen(LM_ID_NEWLM, "libc.so.6", RTLD_NOW);
+    must(other != NULL, "another C library");
+    pid_t (*fork_there)(void) = dlsym(other, one_in(3) ? "_Fork" : "fork");
+    void *(*take)(size_t) = dlsym(other, "malloc"), (*give)(void *) = dlsym(other, "free");
+    size_t len = between(1, 200) * 1000;
+    unsigned char *block = take(len);
+    unsigned look = between(1, 300);
+    must(block != NULL, "another heap's block");
+    fill(block, len, 5, 0);
+    churn(200);
+    pid_t child = fork_there();
+    if (child == 0) {
+        if (!same(block, len, 5, 0)) _exit(98);
+        raw_child(look);
+    }
+    struct range r;
+    children++;
+    if (pick(&r, 100)) write_range(&r);
+    children--;
+    say_end(child);
+    must(same(block, len, 5, 0), "another heap's bytes");
+    give(block);
 }
 
 /* A command line in managed memory, for this program. */
@@ -303,6 +332,7 @@ const struct op process_ops[] = {
     {"orphan", "orphan", 2, op_orphan},
     {"fork-raw", "fork-raw", 2, op_fork_raw},
     {"clone", "clone", 2, op_clone},
+    {"fork-other", "fork-other", 1, op_fork_other},
     {"exec", "exec", 3, op_exec},
     {"spawn-sum", "spawn", 3, op_spawn_sum},
     {"shell", "shell", 1, op_shell},
