@@ -5,7 +5,9 @@ lies in the slow memory and is not paged.
     python3 scripts/slow.py target/release/coldframe [--runs 3] [--delay 200] [--format json]
 
 Needs root, zram and a C compiler. The stand-in for slow memory is DRAM, so a delay is added: a second run counts the
-accesses to pages outside DRAM (bit 61 of /proc/self/pagemap), and each counts as --delay nanoseconds more. zram's own memory
+accesses to pages outside DRAM (bit 61 of /proc/self/pagemap), and each counts as --delay nanoseconds more. Pages that are
+written in slow memory look as those in DRAM do: of the accesses to both, the share counts that such pages have beyond a
+quarter of the heap, as if the pages in DRAM were used no more than the others. zram's own memory
 is outside the 64 MiB; slow memory's 256 MiB, too.
 
 Without a pager, all in slow memory (`numactl --membind`), each access is outside DRAM; interleaved with a quarter of the
@@ -39,7 +41,7 @@ SOURCE = r"""
 #include <time.h>
 #include <unistd.h>
 enum { PAGE = 4096 };
-static uint64_t x = 88172645463325252u, outside, probes; static int pagemap = -1;
+static uint64_t x = 88172645463325252u, outside, private, probes; static int pagemap = -1;
 static uint64_t chance(void) { x ^= x << 13; x ^= x >> 7; return x ^= x << 17; }
 static void probe(const void *at) {
     if (pagemap < 0) return;
@@ -48,7 +50,8 @@ static void probe(const void *at) {
         outside += node == 1; probes++; return;
     }
     uint64_t entry = 0; if (pread(pagemap, &entry, 8, (uintptr_t)at / PAGE * 8) != 8) exit(3);
-    outside += entry >> 61 & 1; probes++;
+    if (entry >> 61 & 1) outside++; else private++;
+    probes++;
 }
 static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1e9 + t.tv_nsec; }
 int main(int argc, char **argv) {
@@ -72,7 +75,12 @@ int main(int argc, char **argv) {
         if (chance() % 10 == 0) *at += op; else sum += *at;
         probe(at);
     }
-    fprintf(stderr, "{\"ns\": %.1f, \"outside\": %.4f, \"probes\": %.4f, \"sum\": %lu}\n", (now() - began) / ops, (double)outside / ops, (double)probes / ops, (unsigned long)sum);
+    double ns = (now() - began) / ops, slow = 0;
+    if (pagemap > 0) {
+        size_t own = 0; for (size_t i = 0; i < pages; i++) { uint64_t entry = 0; if (pread(pagemap, &entry, 8, ((uintptr_t)a / PAGE + i) * 8) == 8) own += entry >> 61 == 4; }
+        if (own > pages / 4) slow = 1 - pages / 4.0 / own;
+    }
+    fprintf(stderr, "{\"ns\": %.1f, \"outside\": %.4f, \"probes\": %.4f, \"sum\": %lu}\n", ns, (outside + private * slow) / ops, (double)probes / ops, (unsigned long)sum);
     return 0;
 }
 """

@@ -120,6 +120,59 @@ fn what_is_only_read_is_copied_back_only_if_it_is_read_often() {
     assert!(counts.device_bytes_read < (64 + counts.promotions) * 4096, "{counts:?}");
 }
 
+/// Three threads write pages at random, let the kernel write and drop others, and the process forks, until copies for
+/// writes have had their time: then most pages are private (not bit 61) beside a RAM for a sixteenth.
+const IN_PLACE: &str = r#"
+enum { P = 4096, PAGES = 8192, THREADS = 3 };
+static uint64_t *at, stamp[PAGES]; static uint64_t *word(int i) { return at + (size_t)i * 512; }
+static void look(int i) { for (int k = 0; k < 512; k += 37) CHECK(word(i)[k] == (stamp[i] ? stamp[i] + k : 0)); }
+static void *work(void *mine) {
+    unsigned s = (uintptr_t)mine + 1; int ends[2]; CHECK(!pipe(ends));
+    for (int r = 0; r < 12000; r++) {
+        int i = rand_r(&s) % (PAGES / THREADS) * THREADS + (uintptr_t)mine;
+        look(i);
+        switch (rand_r(&s) % 16) {
+            case 0: syscall(SYS_madvise, word(i), P, MADV_DONTNEED); stamp[i] = 0; look(i); break;
+            case 1: CHECK(!madvise(word(i), P, MADV_DONTNEED)); stamp[i] = 0; look(i); break;
+            case 2: CHECK(write(ends[1], word(i), P) == P && read(ends[0], word(i), P) == P); look(i); break;
+            case 3: CHECK(!mlock(word(i), P)); look(i); CHECK(!munlock(word(i), P)); break;
+            default: stamp[i] = r + 1; for (int k = 0; k < 512; k++) word(i)[k] = stamp[i] + k;
+        }
+    }
+    return NULL;
+}
+int main(void) {
+    at = mmap(NULL, PAGES * P, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int pagemap = open("/proc/self/pagemap", O_RDONLY), in_place = 0; CHECK(pagemap >= 0);
+    for (int i = 0; i < PAGES; i++) { stamp[i] = i + 1; for (int k = 0; k < 512; k++) word(i)[k] = stamp[i] + k; }
+    for (int round = 0; round < 3; round++) {
+        pthread_t threads[THREADS];
+        for (uintptr_t t = 0; t < THREADS; t++) pthread_create(&threads[t], NULL, work, (void *)t);
+        int pid = fork(), status;
+        if (!pid) _exit(0);
+        CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+        for (int t = 0; t < THREADS; t++) pthread_join(threads[t], NULL);
+        if (!(pid = fork())) { for (int i = 0; i < PAGES; i++) look(i); _exit(0); }
+        CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+    }
+    for (int i = 0; i < PAGES; i++) {
+        uint64_t entry; look(i); CHECK(pread(pagemap, &entry, 8, ((uintptr_t)at / P + i) * 8) == 8);
+        in_place += entry >> 63 && !(entry >> 61 & 1);
+    }
+    return in_place < PAGES / 2;
+}
+"#;
+
+#[test]
+fn what_is_written_often_is_written_in_place_and_no_byte_is_wrong() {
+    let Some(program) = program("in_place", IN_PLACE) else { return };
+    let stats = coldframe_live::StatsFile::create().unwrap();
+    let Some(mut command) = slow(&program.path, 2 << 20, "node:0", |o| o.stats_fd = Some(stats.fd())) else { return };
+    good(&mut command);
+    let counts = stats.snapshot();
+    assert!(counts.in_place > 4096 && counts.resident_max <= 512, "{counts:?}");
+}
+
 /// Reads the first pages, which have left RAM, until none of them is one of the memory file's (bit 61).
 const OFTEN: &str = r#"
 enum { P = 4096, PAGES = 4096, HOT = 4 };

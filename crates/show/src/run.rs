@@ -66,7 +66,9 @@ fn by_pager(run: &PagerRun) -> String {
         human_count(stats.evictions),
         human_count(stats.dirty_evictions),
         human_count(stats.writes_saved),
-        some(stats.forced_evictions, "forced") + &some(stats.promotions, "copied since they are read often"),
+        some(stats.forced_evictions, "forced")
+            + &some(stats.promotions, "copied since they are used often")
+            + &some(stats.in_place, "written in place"),
         if options.slow.is_some() { "slow memory" } else { "disk" },
         mib(stats.device_bytes_read),
         mib(stats.device_bytes_written),

@@ -132,7 +132,12 @@ impl<'a> Linux<'a> {
     fn unmap(&mut self, page: usize) {
         let Some((_, was)) = self.last.protected.take_if(|(protected, _)| *protected == page) else {
             // In slow memory; no other page is unmapped that was not protected.
-            self.seize(page, |was| (was == Where::InSlot).then_some(Where::Leaving));
+            let here = |was| matches!(was, Where::InSlot | Where::InPlace);
+            if self.seize(page, |was| here(was).then_some(Where::Leaving)) == Where::InPlace {
+                let scratch = self.work.tasks().get(self.todo.task).scratch();
+                self.work.memory.peek(page, scratch);
+                self.work.log().write_slot(page, scratch, self.work.pages());
+            }
             self.work.memory.unmap_slots(self.work.memory.space.addresses_of(&(page..page + 1)));
             return self.work.pages().release(page, self.owner(), Where::Out);
         };

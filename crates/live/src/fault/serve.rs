@@ -58,7 +58,7 @@ impl Faults {
                 }
                 // It was taken out of the page table, as a sample or by the kernel, or another thread was faster.
                 Where::InSlot if !write => {
-                    if self.work.samples.is_read_often(page, started) && self.promote(page) {
+                    if self.work.samples.is_used_often(page, started) && self.promote(page) {
                         return;
                     }
                     if self.pages().acquire(page, state, Where::Busy, Owner::BRIEF) {
@@ -66,8 +66,23 @@ impl Faults {
                         return self.pages().release(page, Owner::BRIEF, Where::InSlot);
                     }
                 }
+                // Taken as a sample, or dropped by a bare call of the program.
+                Where::InPlace => {
+                    if self.work.samples.is_used_often(page, started) && self.promote(page) {
+                        return;
+                    }
+                    if self.pages().acquire(page, state, Where::Busy, Owner::BRIEF) {
+                        match kind {
+                            Kind::Protected => self.memory().unprotect(page),
+                            Kind::Missing => _ = self.memory().refill(page),
+                        }
+                        return self.pages().release(page, Owner::BRIEF, Where::InPlace);
+                    }
+                }
+                Where::InSlot if self.work.samples.copies_are_dear(started) => self.write_in_place(page),
                 Where::Out | Where::Aside | Where::InSlot => {
                     if self.fault(page, write, started, thread) {
+                        self.work.samples.copied(state == Where::InSlot, started);
                         return;
                     }
                 }
@@ -76,11 +91,32 @@ impl Faults {
         }
     }
 
-    /// Copies a page that is read often out of slow memory. Returns false if that is not possible now.
-    fn promote(&self, page: usize) -> bool {
+    /// Makes the pages of a block that are in their slots writable, as private pages in slow memory; their slots are
+    /// freed. The engine does not learn of it. A fork waits for this, since the child reads the slots.
+    fn write_in_place(&self, page: usize) {
+        drop(self.gate.enter());
+        let (memory, Some(slow)) = (self.memory(), &self.work.log().slow) else {
+            unreachable!("a page is in its slot")
+        };
+        let first = page / BLOCK * BLOCK;
+        let mine = |page: &usize| self.pages().acquire(*page, Where::InSlot, Where::Busy, Owner::BRIEF);
+        let taken: Vec<usize> = (first..memory.space.pages.min(first + BLOCK)).filter(mine).collect();
+        for run in memory.space.runs(taken.iter().copied()) {
+            let pages = memory.space.pages_of(&run);
+            memory.unmap_slots(run);
+            slow.on_node(|slots| pages.clone().for_each(|page| memory.put_in_place(page, slots + page * PAGE)));
+            slow.free(pages.start, pages.len());
+        }
+        taken.iter().for_each(|page| self.pages().release(*page, Owner::BRIEF, Where::InPlace));
+        Stats::add(&self.stats.in_place, taken.len() as u64);
+        self.gate.leave();
+    }
+
+    /// Copies a page that is used often out of slow memory. Returns false if that is not possible now.
+    pub fn promote(&self, page: usize) -> bool {
         let event = Event::ReadOften { page: PageId::from(page) };
         self.with_task(|decider, todo| {
-            if self.pages().get(page) == Where::InSlot && decider.engine().accepts(&event) {
+            if matches!(self.pages().get(page), Where::InSlot | Where::InPlace) && decider.engine().accepts(&event) {
                 decider.deliver(&self.work, todo, event);
             }
         });

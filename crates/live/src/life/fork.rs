@@ -84,7 +84,8 @@ impl Inner {
         let (space, memory) = (self.faults.space(), self.faults.memory());
         for (range, _) in space.frozen() {
             let touched = space.touched(space.pages_of(&range)).flatten();
-            touched.filter(|page| memory.pages.get(*page).is_mapped()).for_each(|page| _ = memory.refill(page));
+            let here = |state: Where| state.is_mapped() || state == Where::InPlace;
+            touched.filter(|page| here(memory.pages.get(*page))).for_each(|page| _ = memory.refill(page));
         }
     }
 

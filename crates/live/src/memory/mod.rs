@@ -214,6 +214,12 @@ impl Memory {
         self.must(self.uffd().map_file_page(self.address(page)), "map a page of slow memory (UFFDIO_CONTINUE)", page);
     }
 
+    /// Copies a page in, which is absent, and in slow memory: it takes no RAM.
+    pub fn put_in_place(&self, page: usize, from: usize) {
+        self.must(self.uffd().copy(self.address(page), from, false), "put a page into slow memory (UFFDIO_COPY)", page);
+        self.note_epoch(page);
+    }
+
     pub fn unmap_slots(&self, range: Range<usize>) {
         let page = self.space.pages_of(&range).start;
         // SAFETY: the file keeps their bytes.

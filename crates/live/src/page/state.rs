@@ -8,7 +8,7 @@
 //!    ├── Leaving ◄──────────┘   zap, and the bytes are safe
 //!    │    │  ▲ │ Command::Unmap: moved to the aside mapping
 //!         │  └─ Aside ────► Busy ──► Dirty or Unsure: a false fault moves it back
-//!    ├── InSlot ◄─► Out: slow memory, read in place
+//!    ├── InSlot ◄─► Out: slow memory, read in place      InSlot ────► Busy ───► InPlace ───► Out: written in place
 //!         └► Refused ──► Unevicted ──► Busy ──► Dirty: its frame is pinned, so it never left; the engine learns this
 //! ```
 //! `Busy`, `Leaving` and `Refused` pages have an owner. Only the owner may change the page, and it gives its number
@@ -49,12 +49,15 @@ pub enum Where {
     Unevicted = 9,
     /// In the page table, where it is in slow memory, and writes to it fault.
     InSlot = 10,
+    /// In the page table and writable, in slow memory but not in its slot. The engine has it in its slot.
+    InPlace = 11,
 }
 
 impl Where {
     fn from(word: u16) -> Where {
         use Where::*;
-        const ALL: [Where; 11] = [Nowhere, Out, Clean, Dirty, Unsure, Busy, Leaving, Aside, Refused, Unevicted, InSlot];
+        const ALL: [Where; 12] =
+            [Nowhere, Out, Clean, Dirty, Unsure, Busy, Leaving, Aside, Refused, Unevicted, InSlot, InPlace];
         ALL[usize::from(word >> OWNER_BITS)]
     }
 

@@ -116,6 +116,7 @@ impl Faults {
                 Where::Nowhere if self.memory().begin(page) => {}
                 Where::Nowhere => return Err(self.hole(page)),
                 Where::Out | Where::Aside => self.serve(address, true, Kind::Missing, 0),
+                Where::InPlace => _ = self.promote(page),
                 Where::Clean | Where::InSlot => self.serve(address, true, Kind::Protected, 0),
                 Where::Busy | Where::Leaving | Where::Refused => self.pages().wait(page),
                 Where::Unevicted => sys::sleep_us(20),

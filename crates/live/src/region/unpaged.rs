@@ -81,7 +81,7 @@ impl Faults {
         };
         match (self.pages().get(page), self.pages().slot(page)) {
             (Where::Aside, _) => copy(self.memory().aside(page)),
-            (state, _) if state.is_mapped() && address != self.memory().address(page) => {
+            (state, _) if (state.is_mapped() || state == Where::InPlace) && address != self.memory().address(page) => {
                 copy(self.memory().address(page));
             }
             (Where::Out | Where::InSlot, Some(slot)) => self.work.bring(page, slot, address),

@@ -199,8 +199,10 @@ statistics! {
         writes_saved,
         /// Pages that left although they may be in use: the search's budget was spent.
         forced_evictions,
-        /// Pages that were copied out of slow memory since they are read often.
+        /// Pages that were copied out of slow memory since they are used often.
         promotions,
+        /// Pages of slow memory that became writable there, since copies for writes took too long.
+        in_place,
         /// Pages written to the swap file.
         pages_written,
         /// Writes to the device; one write of the log holds up to 32 pages.

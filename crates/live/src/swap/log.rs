@@ -184,9 +184,18 @@ impl Log {
     /// In slow memory: the page's slot holds its bytes, also if they are zeros (`zeros`: a page of them).
     pub fn fill_slot(&self, page: usize, zeros: usize, pages: &Pages) {
         if let Some(slow) = self.slow.as_ref().filter(|_| pages.slot(page).is_none()) {
-            slow.put(self.device(), page, zeros);
+            slow.put(self.device(), page, zeros, true);
             pages.set_sum(page, self.summer.zero());
             pages.set_slot(page, Some(page as u64));
+        }
+    }
+
+    /// In slow memory: the slot of a page that was written in place has its bytes again.
+    pub fn write_slot(&self, page: usize, from: usize, pages: &Pages) {
+        if let Some(slow) = &self.slow {
+            slow.put(self.device(), page, from, true);
+            // SAFETY: the caller's page.
+            pages.set_sum(page, unsafe { self.sum(from) });
         }
     }
 
@@ -215,7 +224,7 @@ impl Log {
             return Ok(false);
         }
         if let Some(slow) = &self.slow {
-            slow.put(self.device(), index, from);
+            slow.put(self.device(), index, from, old.is_none());
             pages.set_sum(index, sum);
             pages.set_slot(index, Some(index as u64));
             return Ok(true);
@@ -246,7 +255,7 @@ impl Log {
         // Slots of the parent processes are not this process's to free.
         match (slot.filter(|slot| slot >> FILE_SHIFT == self.own_number()), &self.slow) {
             (Some(slot), None) => state.release(index(slot)),
-            (Some(slot), Some(slow)) => slow.free(index(slot)),
+            (Some(slot), Some(slow)) => slow.free(index(slot), 1),
             (None, _) => {}
         }
     }

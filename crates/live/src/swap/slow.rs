@@ -4,6 +4,9 @@
 //! The managed addresses are a private mapping of this file, so a page's slot is at the page's own place in the file. A
 //! read of a page that is out maps its slot, write-protected; a write copies the page to DRAM.
 //!
+//! The file has no memory policy, since the kernel would take the private copies in RAM by it, too: a thread that writes to
+//! a new slot has the node's policy meanwhile.
+//!
 //! The kernel must not swap the file out: it would bring such a page back at a touch, without a message. So what is
 //! written is locked.
 
@@ -28,6 +31,7 @@ pub struct Slow {
     /// The file, mapped, so that what is touched here stays in memory.
     at: usize,
     len: usize,
+    node: Option<Policy>,
 }
 
 impl Slow {
@@ -51,21 +55,12 @@ impl Slow {
         let at = ftruncate(&file, len as u64).and_then(|_| sys::map_file(file.as_raw_fd(), len, libc::PROT_READ));
         let at = at.map_err(|e| bad(format!("its memory cannot be mapped: {}", sys::words(e))))?;
         let device = Device::new(sys::move_high(file), Path::new(place), None, None);
-        let slow = Slow { file: device.raw(), at, len };
-        if let Some(Ok(n)) = node {
-            slow.bind(n).map_err(|e| bad(format!("the kernel gives no memory of this node: {}", sys::words(e))))?;
-        }
+        let node = node.and_then(Result::ok).map(Policy::only).transpose();
+        let node = node.and_then(|node| node.map(|only| only.during(|| ()).map(|()| only)).transpose());
+        let node = node.map_err(|e| bad(format!("the kernel gives no memory of this node: {}", sys::words(e))))?;
+        let slow = Slow { file: device.raw(), at, len, node };
         slow.stay_in_memory()?;
         Ok((slow, device))
-    }
-
-    /// Only this node's memory.
-    fn bind(&self, node: usize) -> Sys<()> {
-        let mut mask = [0u64; 16];
-        *mask.get_mut(node / 64).ok_or(Errno::INVAL)? |= 1 << (node % 64);
-        let arguments = [self.at, self.len, libc::MPOL_BIND as usize, mask.as_ptr() as usize, 64 * mask.len(), 0];
-        // SAFETY: the mask lives through the call.
-        unsafe { sys::call(libc::SYS_mbind, arguments) }.map(drop)
     }
 
     fn stay_in_memory(&self) -> Result<(), LiveError> {
@@ -87,8 +82,15 @@ impl Slow {
         self.file
     }
 
-    /// Writes a page into its slot. While there is no room for it, this waits.
-    pub fn put(&self, device: &Device, page: usize, from: usize) {
+    /// Writes a page into its slot, which may be a `new` one. While there is no room for it, this waits.
+    pub fn put(&self, device: &Device, page: usize, from: usize, new: bool) {
+        match new {
+            true => self.on_node(|_| self.write(device, page, from)),
+            false => self.write(device, page, from),
+        }
+    }
+
+    fn write(&self, device: &Device, page: usize, from: usize) {
         let mut reported = false;
         loop {
             // SAFETY: a page of the caller's.
@@ -110,10 +112,19 @@ impl Slow {
         unsafe { ((self.at + page * PAGE) as *const u8).read_volatile() };
     }
 
-    pub fn free(&self, page: usize) {
+    /// Runs `work`, whose new memory is of the slow node, with the address of the slots. A thread of the program seldom
+    /// comes here, and a filter of the program's could end it for the policy: there only the place is another.
+    pub fn on_node(&self, work: impl Fn(usize)) {
+        let node = self.node.filter(|_| !sys::pids::pager_is_elsewhere());
+        if node.is_none_or(|node| node.during(|| work(self.at)).is_err()) {
+            work(self.at);
+        }
+    }
+
+    pub fn free(&self, page: usize, pages: usize) {
         let mode = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE) as usize;
         // SAFETY: no pointers. If it fails, the memory is only used longer.
-        let _ = unsafe { sys::call(libc::SYS_fallocate, [self.file as usize, mode, page * PAGE, PAGE, 0, 0]) };
+        let _ = unsafe { sys::call(libc::SYS_fallocate, [self.file as usize, mode, page * PAGE, pages * PAGE, 0, 0]) };
     }
 }
 
@@ -121,6 +132,39 @@ impl Drop for Slow {
     fn drop(&mut self) {
         // SAFETY: no thread reads it any more.
         unsafe { sys::unmap_memory(self.at, self.len) };
+    }
+}
+
+/// A thread's policy for new memory: its mode, and the nodes as a mask.
+#[derive(Clone, Copy, Debug)]
+struct Policy {
+    mode: libc::c_int,
+    nodes: [u64; 16],
+}
+
+impl Policy {
+    fn only(node: usize) -> Sys<Policy> {
+        let mut nodes = [0; 16];
+        *nodes.get_mut(node / 64).ok_or(Errno::INVAL)? = 1 << (node % 64);
+        Ok(Policy { mode: libc::MPOL_BIND, nodes })
+    }
+
+    /// Runs `work` with this policy; if that is refused, not at all.
+    fn during(&self, work: impl FnOnce()) -> Sys<()> {
+        let mut before = Policy { mode: 0, nodes: [0; 16] };
+        let bits = 8 * size_of_val(&before.nodes);
+        let into = [&raw mut before.mode as usize, before.nodes.as_mut_ptr() as usize, bits, 0, 0, 0];
+        // SAFETY: there is room for both.
+        unsafe { sys::call(libc::SYS_get_mempolicy, into) }?;
+        // SAFETY: the mask lives through the call.
+        let set = |to: &Policy| unsafe {
+            sys::call(libc::SYS_set_mempolicy, [to.mode as usize, to.nodes.as_ptr() as usize, bits, 0, 0, 0])
+        };
+        set(self)?;
+        work();
+        // What was allowed a moment ago.
+        let _ = set(&before);
+        Ok(())
     }
 }
 

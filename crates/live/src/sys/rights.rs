@@ -52,7 +52,9 @@ pub const WANTED: [i64; 12] = [
     libc::SYS_prctl,
 ];
 /// Others, in its own process only.
-const ITS_OWN: [i64; 8] = [
+const ITS_OWN: [i64; 10] = [
+    libc::SYS_get_mempolicy,
+    libc::SYS_set_mempolicy,
     libc::SYS_clock_gettime,
     libc::SYS_pkey_mprotect,
     libc::SYS_fallocate,

@@ -1,4 +1,4 @@
-//! Finds the pages of slow memory that are read often enough for a copy in RAM to pay. Linux shows no program the
+//! Finds the pages of slow memory that are used often enough for a copy in RAM to pay. Linux shows no program the
 //! referenced bit of a page, so pages are sampled as NUMA balancing does: some at a time are taken out of the page
 //! table, and the next touch of such a page faults.
 //!
@@ -9,6 +9,9 @@
 //! ```
 //! *Soon* is a time in which such a page is read [`READS`] times before it leaves RAM again; a page leaves after as many
 //! evictions as there are frames. So a program whose writes push pages out fast has few copies, or none.
+//!
+//! A page that is written in place is protected instead, so that only its writes count. Pages come to be written in place
+//! when copies for writes have taken more than their share of the time.
 //!
 //! The log's writer samples, since slow memory has no log. It takes no lock: a handler has the engine copy the page
 //! ([`crate::fault::serve`]).
@@ -33,6 +36,10 @@ const WATCHED: usize = 512;
 /// fault of 8 us and more (40 on a virtual machine), so they take a percent or two of the time.
 const TOUCHES: u64 = 4;
 
+/// Copies for writes take at most one in this many nanoseconds of the time, but for the first ones: a tenth of a second.
+const SHARE: u64 = 8;
+const SLACK_NS: u64 = SHARE * 100_000_000;
+
 const OUT: u64 = 1;
 const READ: u64 = 2;
 const AGAIN: u64 = 3;
@@ -47,6 +54,8 @@ pub struct Samples {
     /// Touches of pages that were taken out, and pages that have left RAM, since the last tick.
     touches: AtomicU64,
     left: AtomicU64,
+    /// When copies for writes would have taken their share.
+    free_at: AtomicU64,
     frames: u64,
 }
 
@@ -55,7 +64,21 @@ impl Samples {
     pub fn new(frames: usize) -> Samples {
         let zero = || AtomicU64::new(0);
         let (words, since) = ([const { AtomicU64::new(0) }; WATCHED], [const { AtomicU64::new(0) }; WATCHED]);
-        Samples { words, since, soon: zero(), touches: zero(), left: zero(), frames: frames as u64 }
+        let frames = frames as u64;
+        Samples { words, since, soon: zero(), touches: zero(), left: zero(), free_at: zero(), frames }
+    }
+
+    /// A write fault that began at `started` has ended; `copy`: it copied a page out of its slot.
+    pub fn copied(&self, copy: bool, started: u64) {
+        if copy {
+            let free_at = self.free_at.load(Relaxed).max(started);
+            self.free_at.store(free_at + (sys::now() - started) * SHARE, Relaxed);
+        }
+    }
+
+    /// Whether copies for writes have taken more than their share.
+    pub fn copies_are_dear(&self, now: u64) -> bool {
+        self.free_at.load(Relaxed) > now + SLACK_NS
     }
 
     /// A page has left RAM.
@@ -63,8 +86,8 @@ impl Samples {
         self.left.fetch_add(1, Relaxed);
     }
 
-    /// A page that had been taken out is read at `now`. Returns whether it is read often.
-    pub fn is_read_often(&self, page: usize, now: u64) -> bool {
+    /// A page that had been taken out is used at `now`. Returns whether it is used often.
+    pub fn is_used_often(&self, page: usize, now: u64) -> bool {
         self.touches.fetch_add(1, Relaxed);
         let found = (0..WATCHED).find(|i| self.words[*i].load(Relaxed) / 4 == page as u64 && self.state(*i) != 0);
         let Some(i) = found else { return false };
@@ -140,14 +163,20 @@ impl Sampler<'_> {
         let (pages, space) = (work.pages(), &work.memory.space);
         let (mut taken, mut count, mut last) = ([0; WATCHED], 0, None);
         let mut take = |page: usize| {
-            let mine = pages.acquire(page, Where::InSlot, Where::Busy, Owner::BRIEF);
-            if mine {
+            let in_place = pages.acquire(page, Where::InPlace, Where::Busy, Owner::BRIEF);
+            if in_place {
+                work.memory.protect(page);
+                pages.release(page, Owner::BRIEF, Where::InPlace);
+            }
+            let in_slot = !in_place && pages.acquire(page, Where::InSlot, Where::Busy, Owner::BRIEF);
+            if in_slot {
                 (taken[count], count) = (page, count + 1);
             }
-            mine
+            in_place || in_slot
         };
+        let is_slow = |page: &usize| matches!(pages.get(*page), Where::InSlot | Where::InPlace);
         let touched = space.touched(self.cursor..space.pages).flatten().take(LOOKS);
-        let mut new = touched.inspect(|page| last = Some(*page)).filter(|page| pages.get(*page) == Where::InSlot);
+        let mut new = touched.inspect(|page| last = Some(*page)).filter(is_slow);
         work.samples.renew(now, self.fresh, &mut new, &mut take);
         drop(new);
         self.cursor = last.map_or(0, |page| page + 1);
@@ -163,12 +192,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_read_often_if_it_is_read_soon_twice() {
+    fn a_page_is_used_often_if_it_is_read_soon_twice() {
         let samples = Samples::new(8);
         samples.soon.store(10, Relaxed);
         let tick = |now, new: &[usize]| samples.renew(now, 2, &mut new.iter().copied(), |page| page != 7);
         tick(100, &[5, 7, 6, 9]);
-        let read = |page, now| samples.is_read_often(page, now);
+        let read = |page, now| samples.is_used_often(page, now);
         assert!(!read(5, 110) && !read(6, 111) && !read(9, 101), "once soon, late, not watched");
         tick(200, &[6]);
         assert!(!read(6, 201) && read(5, 210), "once soon, twice soon");
