@@ -23,15 +23,10 @@ unsafe extern "C" fn close_from(descriptor: c_int, caller: usize) -> c_int {
     if caller::is_own(caller) {
         return raw();
     }
-    closed(descriptor, || next!(CLOSE, (descriptor), raw()))
-}
-
-/// Closes a descriptor of the program's by this call.
-pub fn closed(descriptor: c_int, close: impl FnOnce() -> c_int) -> c_int {
     if own_descriptors::has(descriptor) {
         return failed(libc::EBADF) as c_int;
     }
-    close()
+    next!(CLOSE, (descriptor), raw())
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]

@@ -3,7 +3,7 @@
 //! pager's process with a clock that may stand still. The dynamic linker has put the first function of each name into
 //! this library's table of addresses; [`bind`] replaces those that are not the C library's.
 
-use std::ffi::{c_void, CStr};
+use std::ffi::{c_char, c_void, CStr};
 
 use coldframe_live::PAGE;
 
@@ -19,8 +19,7 @@ extern "C" {
 static DLOPEN: Symbol = Symbol::own(c"dlopen");
 static DLSYM: Symbol = Symbol::own(c"dlsym");
 
-/// Tags of the dynamic section (ELF specification): strings, symbols; tables of relocations, and the tags of their
-/// lengths.
+/// Tags of the dynamic section (ELF specification): strings and symbols; tables of relocations, and their lengths.
 const STRINGS: usize = 5;
 const SYMBOLS: usize = 6;
 const RELOCATIONS: [(usize, usize); 2] = [(7, 8), (23, 2)];
@@ -29,7 +28,7 @@ const ENTRIES: [u64; 2] = if cfg!(target_arch = "x86_64") { [6, 7] } else { [102
 const FUNCTION: u8 = 2;
 
 /// The C library's function of that name; 0: it has none.
-unsafe fn find(name: *const i8) -> usize {
+unsafe fn find(name: *const c_char) -> usize {
     let own = |symbol: &Symbol, name: &CStr| if symbol.address() == 0 { look(name) } else { symbol.address() };
     // SAFETY: the linker's functions of these names have these types.
     unsafe {
@@ -39,8 +38,8 @@ unsafe fn find(name: *const i8) -> usize {
     }
 }
 
-/// The addresses that are not the C library's, and what belongs there.
-unsafe fn foreign(base: usize, dynamic: usize) -> Vec<(*mut usize, usize)> {
+/// Replaces the addresses that are not the C library's.
+unsafe fn replace(base: usize, dynamic: usize) {
     // SAFETY: the caller's dynamic section, which an entry of zeros ends; a linker may have turned values there into
     // addresses. What they refer to is a part of this library.
     unsafe {
@@ -51,17 +50,15 @@ unsafe fn foreign(base: usize, dynamic: usize) -> Vec<(*mut usize, usize)> {
             let count = value(*len) / size_of::<libc::Elf64_Rela>();
             std::slice::from_raw_parts(placed(*table) as *const libc::Elf64_Rela, count)
         });
-        let replaced = |relocation: &libc::Elf64_Rela| {
+        for relocation in relocations.filter(|relocation| ENTRIES.contains(&(relocation.r_info & 0xffff_ffff))) {
             let symbol = &*(placed(SYMBOLS) as *const libc::Elf64_Sym).add((relocation.r_info >> 32) as usize);
             let place = (base + relocation.r_offset as usize) as *mut usize;
             let is_function = symbol.st_shndx == 0 && symbol.st_info & 15 == FUNCTION;
-            if !ENTRIES.contains(&(relocation.r_info & 0xffff_ffff)) || !is_function || caller::is_libc(*place) {
-                return None;
+            if is_function && *place != 0 && !caller::is_libc(*place) {
+                let own = find((placed(STRINGS) + symbol.st_name as usize) as *const c_char);
+                *place = if own == 0 { *place } else { own };
             }
-            let own = find((placed(STRINGS) + symbol.st_name as usize) as *const i8);
-            (*place != 0 && own != 0 && own != *place).then_some((place, own))
-        };
-        relocations.filter_map(replaced).collect()
+        }
     }
 }
 
@@ -77,15 +74,11 @@ pub fn bind() {
             let header = headers.iter().find(|header| header.p_type == kind);
             header.map_or(base..base, |h| base + h.p_vaddr as usize..base + (h.p_vaddr + h.p_memsz) as usize)
         };
-        let foreign = foreign(base, part(libc::PT_DYNAMIC).start);
-        if foreign.is_empty() {
-            return;
-        }
         let fixed = part(libc::PT_GNU_RELRO);
         let (start, end) = (fixed.start / PAGE * PAGE, fixed.end / PAGE * PAGE);
         let protect = |how: i32| sys::call(libc::SYS_mprotect, [start, end - start, how as usize, 0, 0, 0]);
         protect(libc::PROT_READ | libc::PROT_WRITE);
-        foreign.into_iter().for_each(|(place, own)| place.write(own));
+        replace(base, part(libc::PT_DYNAMIC).start);
         protect(libc::PROT_READ);
     }
 }

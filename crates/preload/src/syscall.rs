@@ -4,6 +4,8 @@
 
 use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
+use coldframe_live::own_descriptors;
+
 use crate::say::once;
 use crate::shim::with_caller;
 use crate::{
@@ -101,7 +103,7 @@ unsafe extern "C" fn syscall_from(
                 process_vm::copy(number, a as c_int, (b as *const _, c), (d as *const _, e), f) as c_long
             }
             libc::SYS_fcntl => descriptors::controlled(a as c_int, b as c_int, c, |argument| with(2, argument)).into(),
-            libc::SYS_close => descriptors::closed(a as c_int, || pass() as c_int).into(),
+            libc::SYS_close if own_descriptors::has(a as c_int) => ranges::failed(libc::EBADF) as c_long,
             libc::SYS_close_range => descriptors::close_range(a as c_uint, b as c_uint, c as c_int).into(),
             #[cfg(target_arch = "x86_64")]
             libc::SYS_dup2 => descriptors::copied_to(a as c_int, b as c_int, || pass() as c_int).into(),

@@ -149,6 +149,7 @@ fn the_functions_of_other_preloaded_libraries_are_the_programs_and_may_use_sysca
 #include <stdarg.h>
 #include <sys/socket.h>
 #define LAST(type, name) va_list all; va_start(all, name); type last = va_arg(all, type); va_end(all)
+#define OPEN(name) int name(const char *path, int flags, ...) { LAST(int, flags); count(); return syscall(SYS_openat, AT_FDCWD, path, flags, last); }
 static int begun, early, strange, calls;
 static pid_t process;
 static void count(void) { early += !begun; strange += begun && syscall(SYS_getpid) != process; calls++; }
@@ -159,8 +160,7 @@ ssize_t read(int d, void *at, size_t n) { count(); return syscall(SYS_read, d, a
 long sysconf(int name) { count(); return -1; }
 int poll(void *all, unsigned long n, int time) { count(); return syscall(SYS_poll, all, n, time); }
 int close(int d) { count(); return syscall(SYS_close, d); }
-int open(const char *path, int flags, ...) { LAST(int, flags); count(); return syscall(SYS_openat, AT_FDCWD, path, flags, last); }
-int open64(const char *path, int flags, ...) { LAST(int, flags); count(); return syscall(SYS_openat, AT_FDCWD, path, flags, last); }
+OPEN(open) OPEN(open64)
 int fcntl(int d, int command, ...) { LAST(long, command); count(); return syscall(SYS_fcntl, d, command, last); }
 int dup2(int from, int to) { count(); return syscall(SYS_dup3, from, to, 0); }
 int dup3(int from, int to, int flags) { count(); return syscall(SYS_dup3, from, to, flags); }

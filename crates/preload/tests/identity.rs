@@ -293,6 +293,27 @@ int main(int argc, char **argv) {
 }"#;
 }
 
+/// The last user of the memory may be a program that runs another one and has few descriptors: its end of the socket
+/// is closed before the pipe is.
+#[test]
+fn a_program_with_few_descriptors_runs_others_and_no_end_of_a_pager_ends_them() {
+    let source = r#"
+int main(int argc, char **argv) {
+    if (argc > 1) return 7;
+    for (int i = 0; i < 60; i++) {
+        pid_t child = i % 2 ? syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork(); int status;
+        if (child == 0) { execl("/proc/self/exe", "later", "later", NULL); _exit(97); }
+        CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    }
+    return 0;
+}"#;
+    let Some(program) = program("few", source) else { return };
+    for limit in ["ulimit -n 64", "ulimit -n 256"] {
+        let Some(ready) = program.paged(4 << 20) else { return };
+        good(&mut common::in_shell(&ready, limit));
+    }
+}
+
 /// A tracer waits for children of any kind until it has none.
 #[test]
 fn a_wait_for_children_of_any_kind_ends_as_without_a_pager() {

@@ -64,7 +64,7 @@ impl Faults {
             left = free;
             lacking = if free < wanted { share.of_pages(taken + wanted).saturating_sub(share.frames()) } else { 0 };
         });
-        if share.is_on() && lacking > 0 && share.may_have(lacking) && share.demand(lacking) {
+        if lacking > 0 && share.demand(lacking) {
             self.with_task(|decider, todo| {
                 self.grown(decider, todo);
                 left = count(decider).0;

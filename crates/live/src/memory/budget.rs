@@ -118,15 +118,13 @@ impl Share {
         taken > 0
     }
 
-    /// Whether the budget is not too small for so many more.
-    pub fn may_have(&self, more: usize) -> bool {
-        self.frames() + more <= self.budget
-    }
-
     /// Takes all of these frames, and waits until others have given them: then it returns true. Meanwhile nobody else
     /// gets any.
     pub fn demand(&self, frames: usize) -> bool {
         let Some(me) = self.place.load(Ordering::Relaxed).checked_sub(1) else { return false };
+        if self.frames() + frames > self.budget {
+            return false;
+        }
         let (shares, end) = (&self.stats.shares, sys::now() + GIVING_NS);
         shares.place(me).share.fetch_add(frames as u32, Ordering::SeqCst);
         while shares.sum() > self.budget {

@@ -36,7 +36,7 @@ pub use leaving::{
     drop_pages, iovec, is_there, peek_elsewhere, put_back, read_pipe, set_apart, to_pipe, write_pipe, OwnMemory,
 };
 pub use own::Own;
-pub use process::{adopts_orphans, await_events, close_range, deadly_pipe, dup_onto, leave_group_and_folder};
+pub use process::{adopts_orphans, await_events, close_range, deadly_pipe, disarm, dup_onto, leave_group_and_folder};
 pub use process::{reap, receive, send, sockets};
 pub use rustix::io::{retry_on_intr as again, Errno};
 pub use rustix::thread::sched_yield as give_way;

@@ -107,5 +107,12 @@ pub fn deadly_pipe() -> Sys<(OwnedFd, OwnedFd)> {
     Ok((read, write))
 }
 
+/// The reading end brings nothing any more, whoever has it.
+pub fn disarm(read: RawFd) {
+    let (off, request) = (0i32, libc::FIOASYNC as usize);
+    // SAFETY: the kernel reads a number. A pager process may not call fcntl.
+    let _ = unsafe { call(libc::SYS_ioctl, [read as usize, request, &raw const off as usize, 0, 0, 0]) };
+}
+
 /// `include/uapi/asm-generic/fcntl.h`
 const F_SETSIG: i32 = 10;

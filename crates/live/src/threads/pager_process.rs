@@ -10,7 +10,8 @@
 //! The pager process is no child of the program: its parent is the nearest subreaper above, `coldframe run` or init. Only
 //! a subreaper within the program itself, above the process that is paged, inherits it. It has the only writing end of a
 //! pipe, and the kernel sends the program SIGKILL when that is closed. So if the pager process fails or is killed, the
-//! program does not wait for ever for a page, nor reads a wrong one.
+//! program does not wait for ever for a page, nor reads a wrong one. When the memory has no user any more, it takes that
+//! back first: a program that runs another one may have closed the socket and not yet the pipe.
 //!
 //! The pager process serves all processes that share the memory, and ends with the last of them: each has a copy of the
 //! program's end of a socket, which is closed on exec.
@@ -41,7 +42,8 @@ struct Start {
     threads: *const Threads,
     faults: *const Faults,
     socket: RawFd,
-    /// The writing end of the pipe that shows the program that this process lives.
+    /// The ends of the pipe that shows the program that this process lives, for reading and for writing.
+    deadly: RawFd,
     lives: RawFd,
     ready: AtomicU32,
 }
@@ -60,8 +62,9 @@ impl Threads {
         let failed = |error: Errno| LiveError::os("a process that handles faults", error);
         let (ours, theirs) = sys::sockets().map_err(failed)?;
         let (read, write) = sys::deadly_pipe().map_err(failed)?;
-        let (socket, lives, ready) = (theirs.as_raw_fd(), write.as_raw_fd(), AtomicU32::new(BEGINS));
-        let mut start = Start { threads: self, faults, socket, lives, ready };
+        let (socket, ready) = (theirs.as_raw_fd(), AtomicU32::new(BEGINS));
+        let (deadly, lives) = (read.as_raw_fd(), write.as_raw_fd());
+        let mut start = Start { threads: self, faults, socket, deadly, lives, ready };
         PROGRAM.store(sys::getpid(), Relaxed);
         // SAFETY: `start` lives until the pager process is ready, and the pager as long as the pager process.
         let thread = match unsafe { spawn(run, (&raw mut start).cast(), PROCESS) } {
@@ -109,11 +112,11 @@ unsafe extern "C" fn run(start: *mut c_void) {
         // Memory that is no longer watched is the program's alone.
         Err(_) => _ = sys::close_range(0..start.lives).and_then(|()| sys::close_range(start.lives + 1..RawFd::MAX)),
     }
-    let lives = start.lives;
+    let (deadly, lives) = (start.deadly, start.lives);
     start.ready.store(settled.as_ref().map_or_else(|error| error.raw_os_error() as u32, |_| READY), Release);
     sys::futex_wake(&start.ready, 1);
     match settled {
-        Ok(socket) => watch(faults.work.log(), socket),
+        Ok(socket) => watch(faults.work.log(), socket, deadly),
         // The program says why, and closes its end of the pipe. It ends, or does not page.
         Err(_) => {
             let _ = sys::await_events([lives, -1], true);
@@ -126,7 +129,7 @@ unsafe extern "C" fn run(start: *mut c_void) {
 fn settle(faults: &Faults, start: &Start) -> Sys<RawFd> {
     let _ = rustix::thread::set_name(NAME);
     crate::sys::descriptors::allow_all();
-    let mut open: Vec<RawFd> = own_descriptors::all().chain([start.lives, start.socket]).collect();
+    let mut open: Vec<RawFd> = own_descriptors::all().chain([start.deadly, start.lives, start.socket]).collect();
     open.sort_unstable();
     let mut from = 0;
     for descriptor in open {
@@ -144,12 +147,15 @@ fn settle(faults: &Faults, start: &Start) -> Sys<RawFd> {
     Ok(start.socket)
 }
 
-fn watch(log: &Log, socket: RawFd) -> ! {
+fn watch(log: &Log, socket: RawFd, deadly: RawFd) -> ! {
     loop {
         let [events, _] = sys::await_events([socket, -1], true).unwrap_or_default();
         match if events & libc::POLLIN != 0 { sys::receive(socket) } else { Err(Errno::AGAIN) } {
             Ok((epoch, alive)) => log.follow(epoch, alive),
-            Err(_) if events & libc::POLLHUP != 0 => sys::exit_group(0),
+            Err(_) if events & libc::POLLHUP != 0 => {
+                sys::disarm(deadly);
+                sys::exit_group(0)
+            }
             Err(_) => {}
         }
     }

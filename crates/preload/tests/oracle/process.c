@@ -185,7 +185,7 @@ static void op_fork_other(void) {
     if (depth >= DEEPEST) return;
     if (!other) other = dlmopen(LM_ID_NEWLM, "libc.so.6", RTLD_NOW);
     must(other != NULL, "another C library");
-    pid_t (*fork_there)(void) = dlsym(other, one_in(3) ? "_Fork" : "fork");
+    pid_t (*fork_there)(void) = dlsym(other, "fork");
     void *(*take)(size_t) = dlsym(other, "malloc"), (*give)(void *) = dlsym(other, "free");
     size_t len = between(1, 200) * 1000;
     unsigned char *block = take(len);
