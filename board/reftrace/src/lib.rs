@@ -15,35 +15,11 @@ use std::io::{BufWriter, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-#[repr(C)]
-struct Block(u8);
-#[repr(C)]
-struct Instruction(u8);
+#[allow(dead_code)] // the recorder of programs uses the rest
+#[path = "../../../crates/qemu-plugin/src/api.rs"]
+mod api;
 
-// From QEMU's `include/qemu/qemu-plugin.h`, version 1 of the interface; Debian packages no such file.
-extern "C" {
-    fn qemu_plugin_register_vcpu_tb_trans_cb(id: u64, call: extern "C" fn(u64, *const Block));
-    fn qemu_plugin_register_atexit_cb(id: u64, call: extern "C" fn(u64, *mut c_void), data: *mut c_void);
-    fn qemu_plugin_tb_n_insns(block: *const Block) -> usize;
-    fn qemu_plugin_tb_get_insn(block: *const Block, index: usize) -> *mut Instruction;
-    fn qemu_plugin_insn_vaddr(instruction: *const Instruction) -> u64;
-    fn qemu_plugin_register_vcpu_tb_exec_cb(
-        block: *const Block,
-        call: extern "C" fn(c_uint, *mut c_void),
-        flags: c_int,
-        data: *mut c_void,
-    );
-    fn qemu_plugin_register_vcpu_mem_cb(
-        instruction: *mut Instruction,
-        call: extern "C" fn(c_uint, u32, u64, *mut c_void),
-        flags: c_int,
-        read_write: c_int,
-        data: *mut c_void,
-    );
-    fn qemu_plugin_mem_is_store(info: u32) -> bool;
-}
-const NO_REGISTERS: c_int = 0;
-const READ_WRITE: c_int = 3;
+use api::Block;
 
 /// QEMU reads which version of the interface is meant.
 #[no_mangle]
@@ -92,7 +68,7 @@ extern "C" fn on_entered(_: c_uint, address: *mut c_void) {
 extern "C" fn on_access(_: c_uint, info: u32, address: u64, _: *mut c_void) {
     if in_range(address) {
         // SAFETY: a pure function of the word that QEMU has passed.
-        let store = unsafe { qemu_plugin_mem_is_store(info) };
+        let store = unsafe { api::qemu_plugin_mem_is_store(info) };
         note(u8::from(store), address);
         note(2, FETCHED.load(Ordering::Relaxed));
     }
@@ -102,12 +78,18 @@ extern "C" fn on_translated(_: u64, block: *const Block) {
     // SAFETY: the block and its instructions live during this call, the only time when they may be queried and
     // subscribed to.
     unsafe {
-        for index in 0..qemu_plugin_tb_n_insns(block) {
-            let instruction = qemu_plugin_tb_get_insn(block, index);
-            qemu_plugin_register_vcpu_mem_cb(instruction, on_access, NO_REGISTERS, READ_WRITE, std::ptr::null_mut());
+        for index in 0..api::qemu_plugin_tb_n_insns(block) {
+            let instruction = api::qemu_plugin_tb_get_insn(block, index);
+            api::qemu_plugin_register_vcpu_mem_cb(
+                instruction,
+                on_access,
+                api::NO_REGISTERS,
+                api::READ_WRITE,
+                std::ptr::null_mut(),
+            );
         }
-        let first = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(block, 0)) as usize as *mut c_void;
-        qemu_plugin_register_vcpu_tb_exec_cb(block, on_entered, NO_REGISTERS, first);
+        let first = api::qemu_plugin_insn_vaddr(api::qemu_plugin_tb_get_insn(block, 0)) as usize as *mut c_void;
+        api::qemu_plugin_register_vcpu_tb_exec_cb(block, on_entered, api::NO_REGISTERS, first);
     }
 }
 
@@ -150,8 +132,8 @@ pub unsafe extern "C" fn qemu_plugin_install(
     *RECORDER.lock().expect("no recorder has panicked") = Some(recorder);
     // SAFETY: the calls have the types that the interface wants, and live as long as the library.
     unsafe {
-        qemu_plugin_register_vcpu_tb_trans_cb(id, on_translated);
-        qemu_plugin_register_atexit_cb(id, at_exit, std::ptr::null_mut());
+        api::qemu_plugin_register_vcpu_tb_trans_cb(id, on_translated);
+        api::qemu_plugin_register_atexit_cb(id, at_exit, std::ptr::null_mut());
     }
     0
 }

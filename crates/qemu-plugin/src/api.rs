@@ -1,4 +1,4 @@
-//! Declarations of QEMU's plugin API, version 1 (QEMU 4.2 to 8.x), and of the few C library calls used.
+//! Declarations of QEMU's plugin API, version 1 (QEMU 4.2 to 8.x).
 //!
 //! Debian has no package with `qemu-plugin.h`, and none is needed: these are the functions of
 //! `include/qemu/qemu-plugin.h` that this plugin calls, by name and type. Only `lib.rs` and its modules call them.
@@ -42,12 +42,6 @@ extern "C" {
     pub fn qemu_plugin_insn_vaddr(instruction: *const Instruction) -> u64;
     pub fn qemu_plugin_insn_size(instruction: *const Instruction) -> usize;
     pub fn qemu_plugin_register_vcpu_tb_exec_cb(block: *const Block, call: OnExecuted, flags: c_int, data: *mut c_void);
-    pub fn qemu_plugin_register_vcpu_insn_exec_cb(
-        instruction: *mut Instruction,
-        call: OnExecuted,
-        flags: c_int,
-        data: *mut c_void,
-    );
     pub fn qemu_plugin_register_vcpu_mem_cb(
         instruction: *mut Instruction,
         call: OnAccess,
@@ -58,28 +52,3 @@ extern "C" {
     pub fn qemu_plugin_mem_is_store(info: u32) -> bool;
     pub fn qemu_plugin_mem_size_shift(info: u32) -> c_uint;
 }
-
-extern "C" {
-    pub fn mmap(
-        at: *mut c_void,
-        bytes: usize,
-        protection: c_int,
-        flags: c_int,
-        file: c_int,
-        offset: i64,
-    ) -> *mut c_void;
-    pub fn pthread_atfork(
-        prepare: Option<extern "C" fn()>,
-        parent: Option<extern "C" fn()>,
-        child: Option<extern "C" fn()>,
-    ) -> c_int;
-    pub fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
-    pub fn execve(path: *const c_char, arguments: *const *const c_char, environment: *const *const c_char) -> c_int;
-    pub fn access(path: *const c_char, mode: c_int) -> c_int;
-    pub fn kill(process: c_int, signal: c_int) -> c_int;
-    pub fn gettid() -> c_int;
-}
-
-pub const PROT_READ_WRITE: c_int = 3;
-pub const MAP_SHARED: c_int = 1;
-pub const MAP_FAILED: *mut c_void = usize::MAX as *mut c_void;

@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use crate::guest::{self, Memory};
 use crate::image::{self, Image};
 use crate::stream::Streams;
-use crate::{api, shared, wire};
+use crate::{shared, wire};
 
 /// What a process needs to become QEMU again; fixed at installation.
 struct Itself {
@@ -136,7 +136,7 @@ fn follow(itself: &Itself, vcpu: u32, path: u64, arguments: u64, environment: u6
     let preloads = itself.front.iter().any(|argument| argument.starts_with(b"LD_PRELOAD="));
     let environment = to_c(environment.into_iter().filter(|e| !(preloads && e.starts_with(b"LD_PRELOAD="))).collect());
     // SAFETY: null-terminated arrays of null-terminated strings that live until the call fails.
-    unsafe { api::execve(c"/proc/self/exe".as_ptr(), pointers(&line).as_ptr(), pointers(&environment).as_ptr()) };
+    unsafe { libc::execve(c"/proc/self/exe".as_ptr(), pointers(&line).as_ptr(), pointers(&environment).as_ptr()) };
     shared::send_event(wire::EVENT_FAILED, "", b"");
     native(&path, "QEMU could not be started again");
 }
@@ -152,10 +152,9 @@ fn not_an_option(path: &Path) -> Vec<u8> {
 }
 
 fn executable(path: &Path) -> bool {
-    const X_OK: i32 = 1;
     let Ok(text) = CString::new(path.as_os_str().as_bytes()) else { return false };
     // SAFETY: a valid string.
-    path.is_file() && unsafe { api::access(text.as_ptr(), X_OK) } == 0
+    path.is_file() && unsafe { libc::access(text.as_ptr(), libc::X_OK) } == 0
 }
 
 fn to_c(strings: Vec<Vec<u8>>) -> Vec<CString> {

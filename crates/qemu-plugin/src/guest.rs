@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{api, shared, wire};
+use crate::{shared, wire};
 
 /// Sends the mappings once for each program.
 pub fn send_first_maps() {
@@ -25,7 +25,7 @@ pub fn send_maps() {
 pub fn base() -> Option<u64> {
     // SAFETY: a lookup by name; QEMU's `guest_base` is a `uintptr_t` that is constant once the program is loaded.
     unsafe {
-        let base = api::dlsym(std::ptr::null_mut(), c"guest_base".as_ptr());
+        let base = libc::dlsym(std::ptr::null_mut(), c"guest_base".as_ptr());
         (!base.is_null()).then(|| *base.cast::<usize>() as u64)
     }
 }

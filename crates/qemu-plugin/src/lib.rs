@@ -1,7 +1,6 @@
-//! The QEMU plugin of `coldframe record`: writes what a guest program references into shared memory.
+//! The QEMU plugin of `coldframe-lab record`: writes what a guest program references into shared memory.
 //!
-//! QEMU loads it by `-plugin libcoldframe_plugin.so,shm=PATH,recorder=PID[,page=LOG2]`. It
-//! registers one callback for each translation block and one for each data access, and none for single instructions.
+//! QEMU loads it by `-plugin libcoldframe_plugin.so,shm=PATH,recorder=PID`. It registers one callback for each translation block and one for each data access, and none for single instructions.
 //! `wire.rs` describes what the callbacks write; `coldframe-record` reads it.
 //!
 //! Rules for this code. It runs inside another program's process, on that program's threads. So it must never panic
@@ -21,16 +20,13 @@ mod guest;
 #[allow(dead_code)] // the recorder uses the rest
 #[path = "../../proc/src/image.rs"]
 mod image;
-mod instruction;
-mod length;
-mod pages;
 mod shared;
 mod stream;
 #[allow(dead_code)] // the recorder uses the rest
 mod wire;
 
 use std::ffi::{c_char, c_int, c_uint, c_void, CStr};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use api::{Block, Info};
 use stream::Streams;
@@ -38,10 +34,6 @@ use stream::Streams;
 /// QEMU's loader reads this, and refuses the plugin if it does not support this version.
 #[no_mangle]
 pub static qemu_plugin_version: c_int = 1;
-
-/// Set once in `qemu_plugin_install`, read-only afterwards.
-static WIDE_IN_HALVES: AtomicBool = AtomicBool::new(false);
-static PAGE_SHIFT: AtomicU32 = AtomicU32::new(0);
 
 /// QEMU's loader calls this once, right after loading.
 ///
@@ -83,21 +75,14 @@ fn install(id: u64, info: &Info, arguments: &[String]) -> Result<(), String> {
     let options = Options::parse(arguments)?;
     shared::map(&options.shm, options.recorder)?;
     exec::prepare(&target);
-    instruction::set_machine(&target);
-    WIDE_IN_HALVES.store(target == "x86_64" || target == "i386", Relaxed);
-    PAGE_SHIFT.store(options.page_shift.unwrap_or(0), Relaxed);
-    let content = if options.page_shift.is_some() { wire::CONTENT_PAGES } else { wire::CONTENT_EXACT };
-    Streams::set_content(content);
-
-    let translated = if options.page_shift.is_some() { pages::on_block_translated } else { on_block_translated };
     // SAFETY: the functions have the types of QEMU's header; `id` is ours.
     unsafe {
-        if api::pthread_atfork(Some(before_fork), None, Some(in_child)) != 0 {
+        if libc::pthread_atfork(Some(before_fork), None, Some(in_child)) != 0 {
             return Err("pthread_atfork failed: no memory".into());
         }
         api::qemu_plugin_register_vcpu_init_cb(id, on_vcpu_init);
         api::qemu_plugin_register_vcpu_exit_cb(id, on_vcpu_exit);
-        api::qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
+        api::qemu_plugin_register_vcpu_tb_trans_cb(id, on_block_translated);
         api::qemu_plugin_register_vcpu_syscall_cb(id, exec::on_syscall);
         api::qemu_plugin_register_vcpu_syscall_ret_cb(id, exec::on_syscall_return);
         api::qemu_plugin_register_atexit_cb(id, at_exit, std::ptr::null_mut());
@@ -110,31 +95,24 @@ fn install(id: u64, info: &Info, arguments: &[String]) -> Result<(), String> {
 struct Options {
     shm: String,
     recorder: i32,
-    page_shift: Option<u32>,
 }
 
 impl Options {
     fn parse(arguments: &[String]) -> Result<Self, String> {
-        let mut options = Options { shm: String::new(), recorder: 0, page_shift: None };
+        let mut options = Options { shm: String::new(), recorder: 0 };
         for argument in arguments {
             let bad = || format!("argument '{argument}' not understood");
             let (name, value) = argument.split_once('=').ok_or_else(bad)?;
             match name {
                 "shm" => options.shm = value.into(),
                 "recorder" => options.recorder = value.parse().map_err(|_| bad())?,
-                "page" => options.page_shift = Some(value.parse().map_err(|_| bad())?),
                 _ => return Err(bad()),
             }
         }
-        match options.page_shift {
-            Some(shift) if !(wire::PAGE_SHIFT_MIN..32).contains(&shift) => {
-                Err(format!("page=2^{shift} is out of range"))
-            }
-            _ if options.shm.is_empty() => {
-                Err("shm=PATH is missing; this plugin is loaded by `coldframe record`".into())
-            }
-            _ => Ok(options),
+        if options.shm.is_empty() {
+            return Err("shm=PATH is missing; this plugin is loaded by `coldframe-lab record`".into());
         }
+        Ok(options)
     }
 }
 
@@ -161,11 +139,11 @@ extern "C" fn in_child() {
     exec::announce();
 }
 
-/// Exact level: describes the block once, then asks for one callback for each run of it and for each data access.
+/// Describes the block once, then asks for one callback for each run of it and for each data access.
 extern "C" fn on_block_translated(_: u64, block: *const Block) {
     // SAFETY: `block` and its instructions are valid during this call; the callbacks have the right types.
     unsafe {
-        let count = instruction::count(block);
+        let count = api::qemu_plugin_tb_n_insns(block);
         if count == 0 {
             return;
         }

@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicU8, Ordering};
 use std::time::Duration;
 
-use crate::{api, wire};
+use crate::wire;
 
 /// A chunk, as `wire.rs` describes it.
 #[repr(C)]
@@ -16,9 +16,6 @@ pub struct Chunk {
     pub tid: AtomicU32,
     pub content: AtomicU32,
     pub used: AtomicU64,
-    pub instructions: AtomicU64,
-    pub reads: AtomicU64,
-    pub writes: AtomicU64,
     pub space: AtomicU64,
     pub words: [AtomicU64; wire::CHUNK_WORDS as usize],
 }
@@ -26,7 +23,7 @@ pub struct Chunk {
 const _: () = assert!(size_of::<Chunk>() as u64 == wire::CHUNK_BYTES);
 const _: () = assert!(std::mem::offset_of!(Chunk, words) as u64 == wire::HEADER_BYTES);
 const _: () = assert!(std::mem::offset_of!(Chunk, used) as u64 == wire::USED_AT);
-const _: () = assert!(std::mem::offset_of!(Chunk, writes) as u64 == wire::WRITES_AT);
+const _: () = assert!(std::mem::offset_of!(Chunk, space) as u64 == wire::SPACE_AT);
 
 /// Start of the mapping; null until `map` succeeded, constant afterwards.
 static BASE: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
@@ -39,16 +36,16 @@ pub fn map(path: &str, recorder: i32) -> Result<(), String> {
     let file = OpenOptions::new().read(true).write(true).open(path).map_err(|e| format!("{path}: {e}"))?;
     // SAFETY: a fresh shared mapping of the whole file; the recorder never shrinks it.
     let base = unsafe {
-        api::mmap(
+        libc::mmap(
             std::ptr::null_mut(),
             wire::TOTAL_BYTES as usize,
-            api::PROT_READ_WRITE,
-            api::MAP_SHARED,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED,
             file.as_raw_fd(),
             0,
         )
     };
-    if base == api::MAP_FAILED {
+    if base == libc::MAP_FAILED {
         return Err(format!("{path}: cannot map {} bytes", wire::TOTAL_BYTES));
     }
     BASE.store(base.cast(), Ordering::Release);
@@ -145,7 +142,7 @@ pub fn acquire(task: u32, content: u32) -> Option<&'static Chunk> {
         std::thread::sleep(Duration::from_micros(30));
         // If the recorder was killed, it frees no chunk any more: the program continues alone.
         // SAFETY: signal 0 only asks whether the process exists.
-        if waited % 4096 == 4095 && unsafe { api::kill(RECORDER.load(Ordering::Relaxed), 0) } != 0 {
+        if waited % 4096 == 4095 && unsafe { libc::kill(RECORDER.load(Ordering::Relaxed), 0) } != 0 {
             stop();
         }
     }
@@ -160,12 +157,9 @@ fn take(index: usize, task: u32, content: u32) -> &'static Chunk {
     chunk.task.store(task, Ordering::Relaxed);
     chunk.pid.store(process(), Ordering::Relaxed);
     // SAFETY: no arguments, cannot fail.
-    chunk.tid.store(unsafe { api::gettid() } as u32, Ordering::Relaxed);
+    chunk.tid.store(unsafe { libc::gettid() } as u32, Ordering::Relaxed);
     chunk.content.store(content, Ordering::Relaxed);
     chunk.space.store(SPACE.load(Ordering::Relaxed), Ordering::Relaxed);
-    for counter in [&chunk.instructions, &chunk.reads, &chunk.writes] {
-        counter.store(0, Ordering::Relaxed);
-    }
     chunk
 }
 

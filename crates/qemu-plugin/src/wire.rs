@@ -7,7 +7,7 @@
 //! ```text
 //! 0          control page        STOP_AT, NEXT_SEQUENCE_AT, ...
 //! 4096       chunk states        one byte each: FREE -> OWNED -> FULL -> FREE
-//! 8192       chunks              CHUNKS x CHUNK_BYTES: a header of 64 bytes, then words of 8 bytes
+//! 8192       chunks              CHUNKS x CHUNK_BYTES: a header of 40 bytes, then words of 8 bytes
 //! CODE_AT    code arena          block descriptions, appended, never moved: a block's id is its offset / 8
 //! ```
 //!
@@ -19,7 +19,7 @@
 //! before its block first runs, so a reader that finds a block's id in a FULL chunk can read the description.
 
 /// Changes with the layout; the plugin refuses any other value.
-pub const MAGIC: u64 = 0x636f_6c64_6672_0002;
+pub const MAGIC: u64 = 0x636f_6c64_6672_0003;
 
 pub const MAGIC_AT: u64 = 0;
 /// One byte, set by the recorder: not zero means that recording has ended.
@@ -54,20 +54,15 @@ pub const TASK_AT: u64 = 8;
 pub const PID_AT: u64 = 12;
 pub const TID_AT: u64 = 16;
 pub const CONTENT_AT: u64 = 20;
-/// Words in use (bytes for [`Content::Event`]).
+/// Words in use (bytes of an event).
 pub const USED_AT: u64 = 24;
-/// Page level only: instructions, loads and stores that the words of this chunk represent.
-pub const INSTRUCTIONS_AT: u64 = 32;
-pub const READS_AT: u64 = 40;
-pub const WRITES_AT: u64 = 48;
-pub const SPACE_AT: u64 = 56;
-pub const HEADER_BYTES: u64 = 64;
+pub const SPACE_AT: u64 = 32;
+pub const HEADER_BYTES: u64 = 40;
 pub const CHUNK_WORDS: u64 = (CHUNK_BYTES - HEADER_BYTES) / 8;
 
 /// The kind of content in a chunk's body.
-pub const CONTENT_EXACT: u32 = 1;
-pub const CONTENT_PAGES: u32 = 2;
-pub const CONTENT_EVENT: u32 = 3;
+pub const CONTENT_REFERENCES: u32 = 1;
+pub const CONTENT_EVENT: u32 = 2;
 
 /// Events are text: the word, a newline, then the text listed here.
 pub const EVENT_START: &str = "start"; // path of the program that this address space runs, also after fork
@@ -76,7 +71,7 @@ pub const EVENT_NATIVE: &str = "native"; // path, newline, why; the process now 
 pub const EVENT_FAILED: &str = "failed"; // the exec announced last did not happen
 pub const EVENT_MAPS: &str = "maps"; // guest base in hexadecimal, newline, part of /proc/self/maps
 
-// Exact level. A word without the top bit: a block starts, and the word is its id.
+// References. A word without the top bit: a block starts, and the word is its id.
 // With the top bit: a data access of the block that runs.
 //
 //   63   62..60      59     58..49             48   47..0
@@ -91,15 +86,3 @@ pub const ADDRESS_MASK: u64 = (1 << 48) - 1;
 
 // A block's description in the arena: address, number of instructions, then one byte of size for each, padded to 8.
 pub const BLOCK_HEADER_WORDS: u64 = 2;
-
-// Page level. One word for each run.
-//
-//   63..44   43..42              41..0
-//   count    0 I, 1 read, 2 write   page number
-
-pub const RUN_COUNT_SHIFT: u32 = 44;
-pub const RUN_COUNT_MAX: u64 = (1 << 20) - 1;
-pub const RUN_KIND_SHIFT: u32 = 42;
-pub const RUN_PAGE_MASK: u64 = (1 << 42) - 1;
-/// 48 address bits less 42 bits of page number.
-pub const PAGE_SHIFT_MIN: u32 = 6;

@@ -61,6 +61,16 @@ impl Code {
         self.blocks[id] = span;
         Ok(span)
     }
+
+    /// Whether the last instruction of a block was not executed there. If an instruction crosses the page's end, QEMU's
+    /// x86 translator gives it up, unless it is the first of its block, and begins the next block with it. Up to 7.2 the
+    /// plugin is still shown the instruction in the block before, with the bytes before the border.
+    #[inline]
+    fn is_given_up(&self, block: Span, next: Span) -> bool {
+        let Some(last) = block.count.checked_sub(1).map(|last| (block.start + last) as usize) else { return false };
+        let first = next.start as usize;
+        self.address[last] == self.address[first] && self.size[last] < self.size[first]
+    }
 }
 
 /// The state of a guest thread between two chunks.
@@ -75,7 +85,7 @@ struct Progress {
     held: Option<(u64, u32, u32)>,
 }
 
-/// Exact level: interleaves the instructions of each block with its data accesses.
+/// Interleaves the instructions of each block with its data accesses.
 ///
 /// A block's word says that the block starts; an access's word names its instruction. So the instructions up to that
 /// one come first, and the rest when the next block starts. If an instruction loads and stores one place, one write
@@ -102,11 +112,16 @@ impl Exact {
         }
         for &word in &chunk.words {
             if word & wire::ACCESS == 0 {
+                let next = self.code.block(ring, word as usize)?;
+                if self.code.is_given_up(at.block, next) {
+                    at.block.count -= 1;
+                    self.instructions -= 1;
+                }
                 self.give(&mut at, sink, u32::MAX);
                 at.last = None;
                 // Here no row can grow any more.
                 sink.turn_if_full();
-                at.block = self.code.block(ring, word as usize)?;
+                at.block = next;
                 at.given = 0;
                 self.instructions += u64::from(at.block.count);
             } else {
@@ -182,16 +197,4 @@ impl Exact {
             self.give(&mut at, sink, u32::MAX);
         }
     }
-}
-
-/// Page level: one word, one row.
-pub fn pages(chunk: &Chunk, shift: u32, sink: &mut Sink) {
-    sink.set_task(chunk.task);
-    // Column by column, so that the compiler can vectorise each.
-    let (rows, words) = (&mut sink.rows, &chunk.words);
-    rows.address.extend(words.iter().map(|word| (word & wire::RUN_PAGE_MASK) << shift));
-    rows.size.resize(rows.address.len(), 1 << shift);
-    rows.kind.extend(words.iter().map(|word| (word >> wire::RUN_KIND_SHIFT & 3) as u32));
-    rows.count.extend(words.iter().map(|word| (word >> wire::RUN_COUNT_SHIFT).max(1) as u32));
-    sink.turn_if_full();
 }

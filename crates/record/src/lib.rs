@@ -1,7 +1,7 @@
 //! Records the references of unmodified programs as a finished trace.
 //!
 //! ```text
-//! program under QEMU user mode --plugin--> shared memory --ring--> expand --rows--> Parquet    (x86-64, ARM, AArch64)
+//! program under QEMU user mode --plugin--> shared memory --ring--> expand --rows, runs--> Parquet    (x86-64, ARM, AArch64)
 //! ```
 //!
 //! [`record`] does all of it: it finds the program and QEMU, starts the program, drains the ring, applies the
@@ -13,11 +13,10 @@
 //! [`Level::Exact`]: every instruction fetch and every data access of the program's own instructions, in program
 //! order for each thread. An instruction that loads and stores one place is one write. Not recorded: the kernel's
 //! reads and writes in system calls. Counted although not executed: the rest of a block of code that an access ended
-//! by a signal (a handled SIGSEGV). Order between threads and processes: in stretches of up to 8184 words, in the
+//! by a signal (a handled SIGSEGV). Order between threads and processes: in stretches of up to 8187 words, in the
 //! order in which they were handed over.
 //!
-//! [`Level::Pages`]: the fetches and the data accesses, each collapsed to runs on one page; see the plugin's
-//! `pages.rs`. Each stream alone is exact for FIFO, LRU, Clock, PA-Clock, FIFO-SC, ARC and OPT: third and later
+//! [`Level::Pages`]: the fetches and the data accesses, each collapsed to runs on one page; see `runs.rs`. Each stream alone is exact for FIFO, LRU, Clock, PA-Clock, FIFO-SC, ARC and OPT: third and later
 //! references of a run change nothing, and counts of two and more are kept. Dirty pages are exact, too. In both
 //! streams together, the order of the runs' beginnings is exact to the instruction. A run's later references count at
 //! its beginning, too, so recency between a fetch page and a data page is approximate.
@@ -31,6 +30,7 @@ mod process;
 mod qemu;
 mod ring;
 mod rows;
+mod runs;
 #[allow(dead_code)] // the plugin uses the rest
 #[path = "../../qemu-plugin/src/wire.rs"]
 mod wire;
@@ -145,7 +145,7 @@ pub struct Outcome {
 /// See [`RecordError`]. No file is left then, and the program is not running any more.
 pub fn record(order: &Recording, progress: &mut dyn FnMut(Progress)) -> Result<Outcome, RecordError> {
     if let Level::Pages(bytes) = order.level {
-        if !bytes.is_power_of_two() || !(1 << wire::PAGE_SHIFT_MIN..1 << 31).contains(&bytes) {
+        if !bytes.is_power_of_two() || !(64..1 << 31).contains(&bytes) {
             return Err(RecordError::Usage {
                 what: format!("page size {bytes}"),
                 problem: "not a power of two from 64 on".into(),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use coldframe_store::{Fidelity, Provenance, Task};
 
-use crate::expand::{self, Exact};
+use crate::expand::Exact;
 use crate::maps::Maps;
 use crate::process::Process;
 use crate::ring::{Chunk, Ring};
@@ -38,15 +38,14 @@ pub fn record(order: &Recording, target: &Target, progress: &mut dyn FnMut(Progr
     let emulator = emulator(target, &order.search_path)?;
     let plugin = plugin(order)?;
     let ring = Ring::create().map_err(RecordError::io("create shared memory"))?;
-    let counts = matches!(order.level, Level::Pages(_));
-    let sink = Sink::create(&order.out, counts, &order.limits)?;
+    let sink = Sink::create(&order.out, order.level, &order.limits)?;
     let mut command = Command::new(&emulator);
     command.args(["-seed", "1"]);
     if let Some(sysroot) = &order.sysroot {
         command.arg("-L").arg(sysroot);
     }
     // The plugin relies on this order: it becomes QEMU again with the arguments before `-0`.
-    command.arg("-plugin").arg(plugin_option(&plugin, &ring, order));
+    command.arg("-plugin").arg(plugin_option(&plugin, &ring));
     let (name, rest) = target.arguments.split_first().map_or((None, &[][..]), |(name, rest)| (Some(name), rest));
     command.arg("-0").arg(name.unwrap_or(&OsString::new()));
     command.arg(if target.binary.as_os_str().as_bytes().starts_with(b"-") {
@@ -64,17 +63,11 @@ pub fn record(order: &Recording, target: &Target, progress: &mut dyn FnMut(Progr
         maps: Maps::default(),
         emulator: emulator.canonicalize().unwrap_or(emulator),
         bits: if matches!(target.image, Image::Elf { bits: 32, .. }) { 32 } else { 64 },
-        shift: match order.level {
-            Level::Pages(bytes) => Some(bytes.trailing_zeros()),
-            Level::Exact => None,
-        },
-        instructions: 0,
         tasks: BTreeMap::new(),
         programs: BTreeMap::new(),
         native: BTreeMap::new(),
         not_recorded: Vec::new(),
         limit: None,
-        enough: false,
     };
     session.run(progress)?;
     session.finish(order, target)
@@ -92,13 +85,9 @@ fn plugin(order: &Recording) -> Result<PathBuf, RecordError> {
 }
 
 /// QEMU separates options by commas; a comma in the path is doubled.
-fn plugin_option(plugin: &Path, ring: &Ring, order: &Recording) -> OsString {
+fn plugin_option(plugin: &Path, ring: &Ring) -> OsString {
     let path = plugin.to_string_lossy().replace(',', ",,");
-    let page = match order.level {
-        Level::Pages(bytes) => format!(",page={}", bytes.trailing_zeros()),
-        Level::Exact => String::new(),
-    };
-    format!("{path},shm={},recorder={}{page}", ring.path(), std::process::id()).into()
+    format!("{path},shm={},recorder={}", ring.path(), std::process::id()).into()
 }
 
 struct Session {
@@ -109,9 +98,6 @@ struct Session {
     maps: Maps,
     emulator: PathBuf,
     bits: u8,
-    /// Page level: log2 of the page's size.
-    shift: Option<u32>,
-    instructions: u64,
     /// By number: the address space.
     tasks: BTreeMap<u32, u32>,
     /// The program that each address space holds.
@@ -120,8 +106,6 @@ struct Session {
     native: BTreeMap<u32, (String, String)>,
     not_recorded: Vec<String>,
     limit: Option<&'static str>,
-    /// What the program still holds in its chunks reaches the limit on references.
-    enough: bool,
 }
 
 impl Session {
@@ -142,7 +126,7 @@ impl Session {
                 }
             }
             self.limit = self.limit.or(self.process.limit()).or(self.sink.limit());
-            if (self.limit.is_some() || self.enough) && !ended {
+            if self.limit.is_some() && !ended {
                 // Before the program is asked to end: it might be waiting for room.
                 self.ring.stop().map_err(read())?;
                 self.snapshot_maps();
@@ -150,8 +134,6 @@ impl Session {
             }
             if last_progress.elapsed() > PROGRESS {
                 last_progress = Instant::now();
-                // A loop in one page is one run, and the chunk that holds the run is not full for hours.
-                self.enough |= self.limit.is_none() && self.ring.held().map_err(read())? >= self.sink.wanted();
                 let (references, skipped) = (self.sink.written, self.sink.skipped);
                 progress(Progress { references, skipped, seconds: self.process.seconds() });
             }
@@ -167,14 +149,9 @@ impl Session {
     fn chunk(&mut self, chunk: &Chunk) -> std::io::Result<()> {
         match chunk.content {
             wire::CONTENT_EVENT => self.event(chunk),
-            wire::CONTENT_EXACT => {
+            wire::CONTENT_REFERENCES => {
                 self.note_task(chunk);
                 self.exact.chunk(&self.ring, chunk, &mut self.sink)?;
-            }
-            wire::CONTENT_PAGES => {
-                self.note_task(chunk);
-                self.instructions += chunk.instructions;
-                expand::pages(chunk, self.shift.unwrap_or_default(), &mut self.sink);
             }
             _ => {}
         }
@@ -246,7 +223,7 @@ impl Session {
                 .push("more code or threads than the recorder has room for; some references are missing".into());
         }
         let status = self.process.ended().map_err(RecordError::io("wait for the program"))?.unwrap_or_default();
-        let instructions = self.instructions + self.exact.instructions;
+        let instructions = self.exact.instructions;
         let provenance = self.provenance(order, target, instructions);
         let summary = self.sink.finish(provenance)?;
         let seconds = self.process.seconds();

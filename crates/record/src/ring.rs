@@ -31,7 +31,6 @@ pub struct Chunk {
     pub pid: u32,
     pub space: u32,
     pub content: u32,
-    pub instructions: u64,
     pub words: Vec<u64>,
     bytes: Vec<u8>,
 }
@@ -127,20 +126,6 @@ impl Ring {
         Ok(chunks)
     }
 
-    /// References, page level, in the chunks that still belong to threads: no fewer than this.
-    pub fn held(&mut self) -> io::Result<u64> {
-        self.file.read_exact_at(&mut self.states, wire::STATES_AT)?;
-        let mut references = 0u64;
-        for index in (0..self.states.len()).filter(|index| self.states[*index] == wire::OWNED) {
-            for counter in [wire::INSTRUCTIONS_AT, wire::READS_AT, wire::WRITES_AT] {
-                let mut count = [0; 8];
-                self.file.read_exact_at(&mut count, Self::place(index) + counter)?;
-                references = references.saturating_add(u64::from_le_bytes(count));
-            }
-        }
-        Ok(references)
-    }
-
     /// Notes the chunks that are full, the next to take last.
     fn look(&mut self) -> io::Result<()> {
         self.file.read_exact_at(&mut self.states, wire::STATES_AT)?;
@@ -174,7 +159,6 @@ impl Ring {
         chunk.pid = half(wire::PID_AT);
         chunk.content = half(wire::CONTENT_AT);
         chunk.space = half(wire::SPACE_AT);
-        chunk.instructions = word(wire::INSTRUCTIONS_AT);
         let unit = if chunk.content == wire::CONTENT_EVENT { 1 } else { 8 };
         let length = (word(wire::USED_AT).saturating_mul(unit)).min(wire::CHUNK_WORDS * 8);
         chunk.bytes.resize((wire::HEADER_BYTES + length) as usize, 0);

@@ -1,4 +1,4 @@
-//! The plugin's page level once more, slow and simple: exact references collapse to runs on pages.
+//! The page level once more, slow and simple: exact references collapse to runs on pages.
 
 use coldframe_store::{Kind, Reference};
 
