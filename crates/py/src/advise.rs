@@ -30,7 +30,7 @@ pub fn advise(
     let advice = watched(py, progress, |tell| coldframe_search::advise(&path, &question, tell))?;
     let settings = advice.best.as_ref().map(|best| best.point.config.settings()).transpose().map_err(raise)?;
     Ok((
-        json::Answer::from(&advice).json().to_string(),
+        json::Answer::new(&advice).json().to_string(),
         board_answer::sentence(&advice),
         board_answer::words(&advice),
         settings.as_ref().map(shown),

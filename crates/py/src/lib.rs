@@ -16,7 +16,6 @@ mod errors;
 mod policy;
 mod settings;
 mod simulate;
-mod table;
 mod trace;
 mod watch;
 
@@ -26,13 +25,9 @@ mod _native {
     #[pymodule_export]
     use crate::advise::advise;
     #[pymodule_export]
-    use crate::policy::Residents;
-    #[pymodule_export]
     use crate::settings::{key, settings, settings_file, settings_toml, size};
     #[pymodule_export]
     use crate::simulate::{check, simulate, simulate_policy};
-    #[pymodule_export]
-    use crate::table::Table;
     #[pymodule_export]
     use crate::trace::{footprint, info, provenance, sha256};
 

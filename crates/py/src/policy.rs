@@ -1,9 +1,9 @@
 //! A policy that is a Python object, for teaching.
 //!
 //! A borrowed machine cannot be passed to the interpreter, so a search has two steps. First the reference bits of all
-//! resident pages are read. Then the object looks at them and says which bits it clears and which pages it unmaps,
-//! and this is done in its order. Nothing runs between the two steps, so the outcome is the same as with single
-//! queries.
+//! resident pages are read. Then the object (a `Taught` of `python/coldframe/policy.py`) looks at them and says which
+//! bits it clears and which pages it unmaps, and this is done in its order. Nothing runs between the two steps, so the
+//! outcome is the same as with single queries.
 //!
 //! An exception, or a frame without a page, ends the simulation. Until it has ended, the first resident page is
 //! evicted.
@@ -14,7 +14,6 @@ use coldframe_core::frames::Residents as Machine;
 use coldframe_core::policy::{Made, Policy, Victim};
 use coldframe_core::units::Walk;
 use coldframe_core::{After, FrameId};
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 /// Makes the policy and keeps its first failure.
@@ -35,9 +34,7 @@ impl Teacher {
     pub fn policy(&self, frames: usize) -> Made {
         let made = Python::attach(|py| self.make.call1(py, (frames,)));
         let object = made.map_err(|error| keep(&self.failure, error)).ok();
-        let hears = |object: &Py<PyAny>| Python::attach(|py| object.bind(py).hasattr("true_fault").unwrap_or(false));
-        let hears_faults = object.as_ref().is_some_and(hears);
-        let taught = Taught { object, hears_faults, held: vec![false; frames], failure: self.failure.clone() };
+        let taught = Taught { object, held: vec![false; frames], failure: self.failure.clone() };
         Made { policy: Box::new(taught), insert_bit: true }
     }
 
@@ -62,110 +59,20 @@ fn keep(failure: &Failure, error: PyErr) {
 struct Taught {
     /// `None` after a failure.
     object: Option<Py<PyAny>>,
-    /// Whether the object has a method for true faults.
-    hears_faults: bool,
     /// By frame: whether the policy may choose it.
     held: Vec<bool>,
     failure: Failure,
 }
 
-/// The resident pages, as a policy sees them during one call.
-#[pyclass(module = "coldframe._native")]
-pub struct Residents {
-    frames: Vec<Option<Resident>>,
-    done: Vec<Act>,
-    looks: u32,
-}
-
-#[derive(Clone, Copy)]
-struct Resident {
-    page: u32,
-    referenced: bool,
-}
-
-#[derive(Clone, Copy)]
-enum Act {
-    Clear(FrameId),
-    Downgrade(FrameId),
-}
-
-#[pymethods]
-impl Residents {
-    /// How many frames there are.
-    #[getter]
-    fn frames(&self) -> usize {
-        self.frames.len()
-    }
-
-    /// Frames that hold a page of this policy, in order.
-    #[getter]
-    fn held(&self) -> Vec<usize> {
-        self.frames.iter().enumerate().filter(|(_, resident)| resident.is_some()).map(|(frame, _)| frame).collect()
-    }
-
-    /// The number of the page in a frame, in order of first touch.
-    fn page(&self, frame: usize) -> PyResult<u32> {
-        self.resident(frame).map(|resident| resident.page)
-    }
-
-    /// Whether the page was touched since its bit was cleared. Each call is a step of the walk.
-    #[pyo3(signature = (frame, clear=true))]
-    fn referenced(&mut self, frame: usize, clear: bool) -> PyResult<bool> {
-        let was = self.resident(frame)?.referenced;
-        self.looks += 1;
-        if clear {
-            self.act(frame, Act::Clear(frame.into()));
-        }
-        Ok(was)
-    }
-
-    /// Removes the page from the page table but keeps it in RAM: its next touch is a false fault.
-    fn downgrade(&mut self, frame: usize) -> PyResult<()> {
-        self.resident(frame)?;
-        self.act(frame, Act::Downgrade(frame.into()));
-        Ok(())
-    }
-}
-
-impl Residents {
-    fn new(held: &[bool], machine: &mut Machine<'_>) -> Residents {
-        let mut look = |(frame, held): (usize, &bool)| {
-            let frame = FrameId::from(frame);
-            held.then(|| Resident { page: machine.page(frame).0, referenced: machine.referenced(frame, After::Keep) })
-        };
-        Residents { frames: held.iter().enumerate().map(&mut look).collect(), done: Vec::new(), looks: 0 }
-    }
-
-    fn resident(&self, frame: usize) -> PyResult<Resident> {
-        self.frames.get(frame).copied().flatten().ok_or_else(|| nothing_there(frame, self.frames.len()))
-    }
-
-    fn act(&mut self, frame: usize, act: Act) {
-        self.done.push(act);
-        if let Some(resident) = &mut self.frames[frame] {
-            resident.referenced = false;
-        }
-    }
-
-    fn carry_out(&self, machine: &mut Machine<'_>) {
-        for act in &self.done {
-            match *act {
-                Act::Clear(frame) => drop(machine.referenced(frame, After::Clear)),
-                Act::Downgrade(frame) => machine.downgrade(frame),
-            }
-        }
-    }
-}
-
-fn nothing_there(frame: usize, frames: usize) -> PyErr {
-    PyValueError::new_err(format!("frame {frame} holds no page of this policy; frames are 0 to {}", frames - 1))
-}
+/// What the object answers: the victim, if one is sought, and whether it was forced; steps of the walk; frames whose bit
+/// it clears, or whose page it downgrades (`true`).
+type Said = (Option<(usize, bool)>, u32, Vec<(u32, bool)>);
 
 impl Taught {
-    /// Calls a method. A failure is kept, and the object is not called again.
-    fn call<T>(&mut self, call: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<T>) -> Option<T> {
+    /// Calls the object. A failure is kept, and the object is not called again.
+    fn call<T>(&mut self, call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> Option<T> {
         let object = self.object.as_ref()?;
-        match Python::attach(|py| call(py, object)) {
+        match Python::attach(|py| call(object.bind(py))) {
             Ok(value) => Some(value),
             Err(error) => {
                 keep(&self.failure, error);
@@ -175,37 +82,26 @@ impl Taught {
         }
     }
 
-    fn looking<T>(
-        &mut self,
-        machine: &mut Machine<'_>,
-        call: impl FnOnce(Python<'_>, &Py<PyAny>, &Py<Residents>) -> PyResult<T>,
-    ) -> Option<(T, u32)> {
-        let residents = Residents::new(&self.held, machine);
-        let (value, residents) = self.call(|py, object| {
-            let residents = Py::new(py, residents)?;
-            let value = call(py, object, &residents)?;
-            Ok((value, residents))
+    /// Tells the object of an event, and does to the pages what it answers. The victim, if one is sought.
+    fn tell(&mut self, event: &str, frame: Option<FrameId>, machine: &mut Machine<'_>) -> Option<Victim> {
+        let mut page = |(frame, held): (usize, &bool)| {
+            let frame = FrameId::from(frame);
+            held.then(|| (machine.page(frame).0, machine.referenced(frame, After::Keep)))
+        };
+        let pages: Vec<Option<(u32, bool)>> = self.held.iter().enumerate().map(&mut page).collect();
+        let (chosen, looks, acts): Said = self.call(|object| match frame {
+            Some(frame) => object.call_method1("tell", (event, pages, frame.0))?.extract(),
+            None => object.call_method1("tell", (event, pages))?.extract(),
         })?;
-        let looks = Python::attach(|py| {
-            let residents = residents.borrow(py);
-            residents.carry_out(machine);
-            residents.looks
-        });
-        Some((value, looks))
-    }
-
-    /// The frame that the object chose, if it holds a page.
-    fn choose(&mut self, machine: &mut Machine<'_>) -> Option<Victim> {
-        let held = self.held.clone();
-        let chosen = self.looking(machine, |py, object, residents| {
-            let answer = object.call_method1(py, "victim", (residents,))?;
-            let (frame, forced) = read_answer(answer.bind(py))?;
-            match held.get(frame) {
-                Some(true) => Ok((frame, forced)),
-                _ => Err(nothing_there(frame, held.len())),
+        for (frame, downgrade) in acts {
+            let frame = FrameId(frame);
+            if downgrade {
+                machine.downgrade(frame);
+            } else {
+                machine.referenced(frame, After::Clear);
             }
-        });
-        let ((frame, forced), looks) = chosen?;
+        }
+        let (frame, forced) = chosen?;
         Some(Victim { frame: frame.into(), walk: Walk(looks.max(1).into()), forced })
     }
 
@@ -215,49 +111,31 @@ impl Taught {
     }
 }
 
-/// A frame, or a frame and whether it was taken with any reference bit.
-fn read_answer(answer: &Bound<'_, PyAny>) -> PyResult<(usize, bool)> {
-    let wrong = || {
-        let returned = answer.repr().map_or_else(|_| "something".into(), |text| text.to_string());
-        PyTypeError::new_err(format!("victim() returned {returned}; give a frame, or (frame, forced)"))
-    };
-    match answer.extract::<usize>() {
-        Ok(frame) => Ok((frame, false)),
-        Err(_) => answer.extract::<(usize, bool)>().map_err(|_| wrong()),
-    }
-}
-
 impl Policy for Taught {
     fn true_fault(&mut self, machine: &mut Machine<'_>) {
-        if self.hears_faults {
-            self.looking(machine, |py, object, residents| {
-                object.call_method1(py, "true_fault", (residents,)).map(drop)
-            });
+        if self.call(|object| object.getattr("hears_faults")?.extract()) == Some(true) {
+            self.tell("true_fault", None, machine);
         }
     }
 
     fn victim(&mut self, machine: &mut Machine<'_>) -> Victim {
-        let victim = self.choose(machine).unwrap_or_else(|| self.first());
+        let victim = self.tell("victim", None, machine).unwrap_or_else(|| self.first());
         self.held[victim.frame.index()] = false;
         victim
     }
 
     fn insert(&mut self, frame: FrameId, machine: &mut Machine<'_>) {
         self.held[frame.index()] = true;
-        self.looking(machine, |py, object, residents| {
-            object.call_method1(py, "insert", (frame.0, residents)).map(drop)
-        });
+        self.tell("insert", Some(frame), machine);
     }
 
     fn promote(&mut self, frame: FrameId, machine: &mut Machine<'_>) {
-        self.looking(machine, |py, object, residents| {
-            object.call_method1(py, "promote", (frame.0, residents)).map(drop)
-        });
+        self.tell("promote", Some(frame), machine);
     }
 
     fn remove(&mut self, frame: FrameId) {
         self.held[frame.index()] = false;
-        self.call(|py, object| object.call_method1(py, "remove", (frame.0,)).map(drop));
+        self.call(|object| object.call_method1("remove", (frame.0,)).map(drop));
     }
 
     fn len(&self) -> usize {

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from . import _native
 from ._html import microseconds, paragraph, size, table
+from ._table import Table
 from .config import Config
 from .errors import FileError
 
@@ -108,7 +109,7 @@ class Result:
 
 
 class Results:
-    """Results in the order of their configurations; to Arrow's libraries a table with a row each.
+    """Results in the order of their configurations; to Arrow's libraries a table with a row each, which needs pyarrow.
 
     It has a sequence's length, indices and slices but is none by type: polars would take it for a column of objects.
 
@@ -129,9 +130,9 @@ class Results:
         return not self.missing
 
     @cached_property
-    def table(self) -> _native.Table:
-        """The table, as Arrow's libraries take it; its columns are the same for all results."""
-        return _native.Table([result.text for result in self._results])
+    def table(self) -> Table:
+        """The table, as Arrow's libraries take it; its columns are the same for all results. Needs pyarrow."""
+        return Table([result.text for result in self._results])
 
     def __len__(self) -> int:
         return len(self._results)
@@ -158,7 +159,7 @@ class Results:
         return self.table.__arrow_c_stream__(requested_schema)
 
     def to_polars(self) -> polars.DataFrame:
-        """As polars' frame; needs polars."""
+        """As polars' frame; needs polars and pyarrow."""
         import polars
 
         return polars.DataFrame(self)

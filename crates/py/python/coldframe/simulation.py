@@ -7,7 +7,7 @@ from collections.abc import Callable
 from . import _native
 from ._settings import Settings
 from .config import Config
-from .policy import Policy
+from .policy import Policy, Taught
 from .progress import Progress, Tell
 from .results import Result
 from .trace import Trace
@@ -31,7 +31,7 @@ def simulate(
     if policy is None:
         return Result(_native.simulate(path, [settings.json], tell)[0])
     name = f"python:{getattr(policy, '__name__', type(policy).__name__)}"
-    return Result(_native.simulate_policy(path, settings.json, name, policy, tell))
+    return Result(_native.simulate_policy(path, settings.json, name, lambda frames: Taught(policy(frames)), tell))
 
 
 def as_config(config: Config | Settings | None) -> Config:

@@ -21,6 +21,7 @@ from typing import Any
 
 from . import _native
 from ._build import BUILD
+from ._table import Table
 from .config import Config
 from .errors import FileError, MachineError, TraceError
 from .trace import Trace
@@ -122,7 +123,7 @@ class Kept:
         ours = {config: self._relabelled(text) for config, text in found.items()}
         self.results.update(ours)
         if self.keys and len(self.results) == len(self.keys):
-            table = _native.Table([self.results[config] for config in self.keys])
+            table = Table([self.results[config] for config in self.keys])
             self.sweep = self._store.put_sweep(list(self.keys.values()), table.parquet())
         return ours
 
