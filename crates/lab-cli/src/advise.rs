@@ -155,7 +155,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     if let (Some(path), Some(_)) = (&args.output, &advice.best) {
         write_config(path, &advice)?;
     }
-    let data = json::Answer::from(&advice);
+    let data = json::Answer::new(&advice);
     output::result(&args.format, &data, || words::words(&advice))?;
     board_export::exported(&data, words::words(&advice)).write(&args.export, &BoardPage(&data))?;
     // 1: the answer is no.

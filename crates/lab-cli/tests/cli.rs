@@ -1,6 +1,6 @@
-//! The command as a user sees it: contract, bad input, journals, help.
+//! The command as a user sees it: contract, journals, names.
 
-use coldframe_toolbox::command::{done, json, refused, run, shipped, Folder};
+use coldframe_toolbox::command::{done, json, run, shipped, Folder};
 use serde_json::Value;
 
 /// Ten instructions that touch pages 1 and 2, a modify, and a load that crosses from page 4 to page 5.
@@ -75,18 +75,9 @@ fn a_sweep_is_an_array_with_the_policy_outermost_and_each_config_reads_back() {
     assert_eq!(again["config"], one["config"]);
 }
 
-/// Writes a JSON object of this depth as TOML, with the tables last.
+/// A result's settings as a configuration file.
 fn toml(config: &Value) -> String {
-    let mut text = String::new();
-    let object = config.as_object().unwrap();
-    for (key, value) in object.iter().filter(|(_, v)| !v.is_object()) {
-        text += &format!("{key} = {value}\n");
-    }
-    for (key, value) in object.iter().filter(|(_, v)| v.is_object()) {
-        text += &format!("[{key}]\n");
-        value.as_object().unwrap().iter().for_each(|(k, v)| text += &format!("{k} = {v}\n"));
-    }
-    text
+    toml::to_string(config).unwrap()
 }
 
 #[test]
@@ -115,106 +106,6 @@ fn a_journal_replays_to_the_same_commands_and_a_forged_one_does_not() {
     assert_eq!(failed(&bytes[..bytes.len() - 1]).0, Some(3), "the last command is cut in two");
     assert_eq!(failed(&bytes[..100]).0, Some(3));
     assert_eq!(failed(b"not a journal").0, Some(3));
-}
-
-/// Each row: a line, the exit code, and the word that the message must contain.
-#[test]
-fn bad_input_is_refused_by_name_with_the_documented_exit_code() {
-    let files = Folder::new();
-    let [chess, sqlite, djpeg] = ["chess", "sqlite", "djpeg"].map(|name| shipped(&format!("{name}.parquet")));
-    let whole = std::fs::read(&chess).unwrap();
-    let cut = files.write("cut.parquet", &whole[..whole.len() / 2]);
-    let junk = files.write("junk.lk", "I  00001000,4\nI  zz001000,4\n");
-    let config = files.write("bad.toml", "policy = \"fifo\"\n[limit]\nskpi = 3\n");
-    let head = "name = \"x\"\nkind = \"onenand\"\ntitle = \"\"\n";
-    let sheet = files.write("sheet.toml", format!("{head}[time]\nload = {{ value = \"-3us\", source = \"me\" }}\n"));
-    let swap = files.write("swap.csv", "op,slot\nout,1\nout,x\n");
-    let (good, out) = (files.write("good.csv", SWAP), files.at("out.parquet"));
-    let rows = |start: &str, rows: &[(&str, i32, &str)]| {
-        rows.iter().for_each(|(more, code, word)| refused(&format!("{start} {more}"), *code, &[word]));
-    };
-    rows(
-        &format!("sim {chess}"),
-        &[
-            ("--ram 100", 2, "smaller than one page"),
-            ("--ram lots", 2, "`lots` cannot be read"),
-            ("--ram -4KiB", 2, "`-4KiB` cannot be read"),
-            ("--frames 0", 2, "frames"),
-            ("--frames 99999999999", 2, "frames"),
-            ("--frames 4,8 --journal /dev/null", 2, "one configuration"),
-            ("--system lobi --frames 4 --set swap.keep=trace", 2, "for swap traces"),
-            (&format!("-c {config} --frames 4"), 2, "line 3"),
-            (&format!("--device {sheet} --frames 4"), 2, "time.load"),
-        ],
-    );
-    rows(
-        &format!("sim {chess} --frames 4"),
-        &[
-            ("--page 0", 2, "`page`: is 0"),
-            ("--page 3000", 2, "power of two"),
-            ("--ram 64KiB", 2, "not both"),
-            ("--policy clok", 2, "did you mean `clock`"),
-            ("--policy pa-clock", 2, "needs `budget`"),
-            ("--policy pa-clock:budget=0", 2, "budget"),
-            ("--policy fifo-sc:valid=5", 2, "give 1 to 4"),
-            ("--policy lru:x=1", 2, "has no parameters"),
-            ("--handler paralel", 2, "did you mean `parallel`"),
-            ("--system swel", 2, "did you mean `swl`"),
-            ("--device floppy", 2, "KFG1G16Q2M"),
-            ("--set front_end.reading=B --system swl", 2, "give A, C or D"),
-            ("--set front_end.paged=0x20-0x10 --system swl", 2, "no address range"),
-            ("--set limit.skp=1", 2, "skp"),
-            ("--set time.program=3", 2, "time.program"),
-            ("--stream D", 3, "no reference is left"),
-            ("--set limit.skip=999999999", 3, "no reference is left"),
-            ("--set main_memory=SRAM64K", 2, "needs the front end l1"),
-        ],
-    );
-    rows(
-        &format!("sim {djpeg} --system ddb --frames 8"),
-        &[
-            ("--set machine.buffers=0", 2, "`machine.buffers`: is 0"),
-            ("--set machine.buffers=-1", 2, "buffers"),
-            ("--set machine.buffers=4000000000", 2, "`machine.buffers`: is 4000000000"),
-            ("--page 2KiB", 2, "does not divide the buffers of 1KiB"),
-            ("--page 16", 2, "smaller than a cache line"),
-            ("--device KFG1G16Q2M", 2, "KFG1G16Q2M` has no `time.read`"),
-            ("--device StrataFlash", 2, "StrataFlash` has no"),
-            ("--set main_memory=KFG1G16Q2M", 2, "KFG1G16Q2M` has no `time.read`"),
-            ("--set time.xip_read=10ns", 2, "`time.xip_read`: is shorter"),
-            ("--set front_end.reading=A", 2, "front_end.reading"),
-            ("--set front_end.paged=everything", 2, "no address range"),
-            ("--handler delayed-dual-bufering", 2, "did you mean `delayed-dual-buffering`"),
-        ],
-    );
-    rows(
-        &format!("sim {sqlite} --frames 4"),
-        &[("--system swl --page 4KiB", 3, "reduced"), ("--page 1KiB", 2, "4KiB"), ("--front-end l1", 3, "reduced")],
-    );
-    rows(
-        &format!("sim {good}"),
-        &[
-            ("--system drswap", 2, "only a swap area can take it"),
-            ("--policy lru", 2, "for traces of references"),
-            ("--ram 1MiB", 2, "`ram`"),
-            ("--system lobi --blocks 3", 2, "`blocks` is 3"),
-            ("--system lobi --format csv", 2, "table or json"),
-        ],
-    );
-    let import = |spec: &str| format!("trace import {spec} -o {out}");
-    for (line, code, word) in [
-        (format!("sim {chess} --frames 1 --policy two-handed-clock:spread=1"), 2, "give it more frames"),
-        ("sim no-such.parquet --frames 4".into(), 5, "no-such.parquet"),
-        (format!("sim {cut} --frames 4"), 3, "cut.parquet"),
-        (format!("trace info {junk}"), 3, "junk.lk"),
-        (import(&format!("lackey:{junk}")), 3, "line 2"),
-        (import("x"), 2, "x"),
-        (format!("sim {swap} --system lobi"), 3, "swap.csv:3:5: slot"),
-        ("record -- no-such-program-here".into(), 127, "no-such-program-here"),
-        (format!("trace cut {chess} -o {chess}"), 2, "input"),
-    ] {
-        refused(&line, code, &[word]);
-    }
 }
 
 /// Two pages are swapped out, swapped in and freed. Blocks have two slots.

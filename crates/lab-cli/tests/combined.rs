@@ -23,10 +23,6 @@ fn journaled(folder: &Folder, trace: &str, words: &str) -> (Value, u64) {
     (result, replayed["commands"].as_u64().unwrap_or_else(|| panic!("{replayed}")))
 }
 
-fn refused(trace: &str, words: &str, message: &str) {
-    command::refused(&format!("sim {trace} {words}"), 2, &[message]);
-}
-
 /// Three workers that take turns.
 fn mix(folder: &Folder) -> String {
     let path = folder.at("mix.parquet");
@@ -136,9 +132,6 @@ fn compressed_ram_is_a_backing_like_any_other() {
             journaled(&folder, WORKER, &format!("--system {system} --scheduler cfs --frames 400 --swap-size 1MiB"));
         assert!(count(&result, "swap_outs") > 0, "{system}: {}", result["counts"]);
     }
-    refused(WORKER, "--system zram --ram 1MiB --swap-size 64MiB", "leave no frame");
-    refused(WORKER, "--swap-device nvm --ram 1MiB --set swap.ratio=3", "does not");
-    refused(WORKER, "--system zram --ram 8MiB --set swap.ratio=0", "swap.ratio");
 }
 
 /// A swap trace drives a swap area without paging. Its journal replays, even if programs, copies and erases fail.
@@ -191,19 +184,4 @@ fn the_tables_say_what_failed() {
         assert!(table("--fail 1%").contains("The device failed"), "{driver}");
         assert!(!table("").contains("failed"), "{driver}");
     }
-}
-
-#[test]
-fn what_cannot_be_combined_is_refused_with_the_reason() {
-    refused(WORKER, "--frames 9 --scheduler cfs --front-end swl", "front_end.name");
-    refused(WORKER, "--frames 9 --scheduler cfs --policy opt", "schedules no tasks");
-    refused(WORKER, "--frames 9 --scheduler cfs --set machine.read_ahead=8", "streams of one string");
-    refused(WORKER, "--frames 9 --swap-device nvm --layout linux-ftl", "translation layer");
-    refused(WORKER, "--frames 9 --swap-device nvm --swap-size 1MiB --blocks 9", "swap.size");
-    refused(WORKER, "--frames 9 --scheduler cfs --swap-device nvm --set swap.keep=trace", "swap.keep");
-    refused(WORKER, "--frames 9 --swap-device tape", "no backing `tape`");
-    refused(WORKER, "--frames 9 --fail 2", "fail.rate");
-    refused(WORKER, "--frames 9 --fail 1%:x", "RATE:SEED");
-    refused(WORKER, "--frames 9,10 --scheduler cfs --journal /tmp/none", "one configuration");
-    refused(SWAPS, "--system lobi --scheduler cfs", "swap trace");
 }

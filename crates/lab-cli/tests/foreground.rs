@@ -1,6 +1,6 @@
 //! `generate phone` and `sim --system drswap` as a user sees them.
 
-use coldframe_toolbox::command::{done, json, refused, shipped, Folder};
+use coldframe_toolbox::command::{done, json, shipped, Folder};
 
 /// Our value in a row of `coldframe-lab papers drswap`. A test of the study compares this snapshot with the output.
 fn papers_row(name: &str) -> f64 {
@@ -82,30 +82,4 @@ fn shipped_ram() -> String {
     let line = shipped.lines().find(|line| line.starts_with("ram_mb")).expect("the file says so");
     let digits: String = line.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
     format!("{digits}MB")
-}
-
-#[test]
-fn what_cannot_be_is_refused_with_field_and_remedy() {
-    let dir = Folder::new();
-    let (phone, trace) = (dir.write("p.toml", small_phone()), dir.at("t.parquet"));
-    done(&format!("generate phone --workload {phone} --category pair -o {trace}"));
-    let broken = dir.write("broken.toml", small_phone().replace("seed = ", "sed = "));
-    let pcm = include_str!("../../../data/sheets/lpddr2-pcm.toml");
-    let sheet = dir.write("sheet.toml", pcm.replace("\"156.0mW\"", "\"-156.0mW\""));
-    let unknown = dir.write("unknown.toml", pcm.replace("act =", "porosity ="));
-    let large = dir.write("large.toml", "# Larger than its device.\n[swap]\nsize = \"2GiB\"\n");
-    let sim = |more: &str| format!("sim {trace} --system drswap --ram 1MiB {more}");
-    for (line, code, message) in [
-        (sim(&format!("-c {large}")), 2, "large.toml: line 3: setting `swap.size`"),
-        (sim(&format!("--device {sheet}")), 2, "sheet.toml, line 18: field `power.act`"),
-        (sim(&format!("--device {unknown}")), 2, "line 18"),
-        (sim(&format!("--device {unknown}")), 2, "unknown field `porosity`"),
-        (sim("--set swap.reads_max=often"), 2, "swap.reads_max"),
-        (sim("--format csv"), 2, "csv"),
-        (format!("generate phone --category chess -o {trace}"), 2, "browser"),
-        (format!("generate phone --workload {broken} -o {trace}"), 2, "broken.toml"),
-        (format!("generate phone --workload /nowhere.toml -o {trace}"), 5, "/nowhere.toml"),
-    ] {
-        refused(&line, code, &[message]);
-    }
 }

@@ -1,6 +1,6 @@
-//! `papers` and `teach` as a user sees them: pictures, parts on a trace, lessons, and what is refused.
+//! `papers` and `teach` as a user sees them: pictures, parts on a trace, lessons.
 
-use coldframe_toolbox::command::{done, json, refused, shipped, Folder};
+use coldframe_toolbox::command::{done, json, shipped, Folder};
 
 #[test]
 fn the_figures_of_a_paper_are_drawn_as_svg() {
@@ -15,7 +15,7 @@ fn the_figures_of_a_paper_are_drawn_as_svg() {
     assert_eq!(drawn.matches("<polyline").count(), 8);
 }
 
-/// A table of 80 columns, a picture, JSON. Options that a part sets are refused.
+/// A table of 80 columns, a picture, JSON.
 #[test]
 fn the_papers_parts_on_a_trace_of_ones_own() {
     let (folder, worker) = (Folder::new(), shipped("worker.parquet"));
@@ -35,9 +35,6 @@ fn the_papers_parts_on_a_trace_of_ones_own() {
     let times = studies[0]["combinations"].as_array().unwrap().iter().map(|one| one["fault_time_ps"].as_u64().unwrap());
     let times: Vec<u64> = times.collect();
     assert!(times.iter().min() < times.first());
-    for set in ["handler=parallel", "swap.layout=log", "system=swl"] {
-        refused(&format!("{on} --set {set}"), 2, &["leave it out"]);
-    }
 }
 
 #[test]
@@ -54,11 +51,4 @@ fn a_lesson_is_printed_whole_if_input_is_no_terminal() {
         assert!(names.contains(name), "{name}");
         done(&format!("teach {name} --all"));
     }
-}
-
-#[test]
-fn what_is_not_there_is_refused_with_what_is() {
-    refused("papers iliad --all -q", 2, &["there are swl, ddb"]);
-    refused("papers ddb -o figures.png", 2, &["figures.png"]);
-    refused("teach pa-clok --all -q", 2, &["did you mean `pa-clock`"]);
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-use coldframe_toolbox::command::{done, error as stderr, refused};
+use coldframe_toolbox::command::{done, error as stderr};
 use coldframe_toolbox::programs::{compiled, finish};
 use coldframe_toolbox::{have, GCC};
 use serde_json::Value;
@@ -13,27 +13,6 @@ fn coldframe(arguments: &[&str], folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe-lab"));
     command.arg("run").args(["--backing", folder.to_str().unwrap()]).args(arguments).env("NO_COLOR", "1");
     command
-}
-
-#[test]
-fn what_cannot_be_run_is_explained() {
-    for (more, code, word) in [
-        ("--handlers 0", 2, "1 to 16"),
-        ("--evict-batch 0", 2, "1 to 32"),
-        ("--device floppy", 2, "there is no device `floppy`"),
-        ("--policy fifos", 2, "fifos"),
-        ("--handler none", 2, "sequential, parallel"),
-        ("--journal /no/such/j", 5, "/no/such/j"),
-        ("--collector greedy", 2, "--system <NAME>"),
-        ("--system lobi --collector greedy:9", 2, "give 1 to 4 victims"),
-        ("--system nosuch", 2, "there is no system `nosuch`; give lobi"),
-        ("--system swl", 2, "`swl` is what runs without it"),
-        ("--system ddb", 2, "`ddb` is simulated only"),
-        ("--system drswap", 2, "`drswap` runs as `coldframe-lab run --slow node:1"),
-        ("--system sap", 2, "coldframe turns --slice 2s A B C"),
-    ] {
-        refused(&format!("lab run --ram 1MiB {more} -- true"), code, &[word]);
-    }
 }
 
 #[test]
