@@ -3,14 +3,9 @@
 //!
 //! Prints one line for each measurement: millions of references per second (median of interleaved rounds), the ratio to
 //! the floor, and the required ratio. Absolute numbers mean little on a shared machine; the ratios are from one run.
-//!
-//! If `python3 -c 'import libcachesim'` works (`PYTHON` names another interpreter), libCacheSim's Clock runs on the
-//! same string.
 
 use std::hint::black_box;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Instant;
 
 use coldframe_core::fault::handler::parallel::HANDLER as PARALLEL;
@@ -180,38 +175,4 @@ fn main() {
         "64 configurations cost {:.2} times one on {cores} cores (asked: less than 24 on two)",
         rates[3] / rates[5]
     );
-    peer(&string, rates[1]);
-}
-
-/// libCacheSim's Clock over the same string, where it is installed.
-fn peer(string: &[PageRef], ours: f64) {
-    let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/libcachesim_clock.py");
-    let file = std::env::temp_dir().join(format!("coldframe-bench-{}.oracleGeneral", std::process::id()));
-    let write = || -> std::io::Result<()> {
-        let mut out = std::io::BufWriter::new(std::fs::File::create(&file)?);
-        for reference in string.iter().take(20_000_000) {
-            out.write_all(&0u32.to_le_bytes())?;
-            out.write_all(&(reference.page() as u64).to_le_bytes())?;
-            out.write_all(&1u32.to_le_bytes())?;
-            out.write_all(&(-1i64).to_le_bytes())?;
-        }
-        out.flush()
-    };
-    let done = write().and_then(|()| Command::new(&python).arg(script).arg(&file).arg(FRAMES.to_string()).output());
-    let _ = std::fs::remove_file(&file);
-    let rate = done
-        .ok()
-        .filter(|o| o.status.success())
-        .and_then(|o| String::from_utf8(o.stdout).ok()?.trim().parse::<f64>().ok());
-    match rate {
-        Some(rate) => println!(
-            "libCacheSim Clock            {:>8.1} M/s  ours is {:.1} times that (asked: at least 5)",
-            rate / 1e6,
-            ours / rate
-        ),
-        None => {
-            println!("libCacheSim: not measured, since `{python}` cannot import libcachesim (pip install libcachesim)")
-        }
-    }
 }

@@ -46,11 +46,15 @@ pub trait Scheduler {
     /// The used part of that slice.
     fn used(&self) -> Ps;
 
-    /// Puts the running task, if there is one, back among the ready tasks, and lets the next task run.
-    fn switch(&mut self) -> Option<usize>;
+    /// Puts the running task, if there is one, back among the ready tasks, and lets this ready one run.
+    fn run(&mut self, task: Option<usize>);
 
-    /// The same, but the next task is this ready task (section 3.2: a scheduler that follows its prediction).
-    fn switch_to(&mut self, task: usize);
+    /// Lets the next task run.
+    fn switch(&mut self) -> Option<usize> {
+        let next = self.next(Ps::ZERO);
+        self.run(next);
+        next
+    }
 
     /// The task that `switch` would let run if the running task ran for this time and nothing else happened. No side
     /// effect.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A section of a result: each field with its value, made from what the driver has found.
+#[macro_export]
 macro_rules! section {
     ($(#[$about:meta])+ $name:ident($($from:ident: $of:ty),+) { $($(#[$meta:meta])+ $field:ident: $kind:ty = $value:expr;)+ }) => {
         $(#[$about])+

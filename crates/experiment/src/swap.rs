@@ -48,7 +48,7 @@ fn simulate(
 
 /// Runs a plan over a trace that has been read, and passes the journal of its area to the receiver in pieces.
 pub fn outcome(plan: &SwapPlan, trace: &SwapTrace, journal: Option<Sink<'_>>) -> Result<SwapOutcome, ExperimentError> {
-    let result = sim_result::SwapTrace::new(plan, &simulate(&plan.config, trace, journal)?);
+    let result = sim_result::SwapTrace::of(plan, &simulate(&plan.config, trace, journal)?);
     Ok(SwapOutcome { notes: trace.notes.clone(), config: plan.shown(), result })
 }
 

@@ -46,23 +46,6 @@ impl Cfs {
         self.entities.iter().enumerate().filter(|(_, e)| e.ready)
     }
 
-    /// The task with the least key, if the running task runs for this time first.
-    fn leftmost(&self, running_for: Ps) -> Option<usize> {
-        let key = |(task, e): &(usize, &Entity)| match self.running == Some(*task) {
-            true => (e.vruntime + running_for.0, u64::MAX),
-            false => (e.vruntime, e.joined),
-        };
-        self.ready_ones().min_by_key(key).map(|(task, _)| task)
-    }
-
-    fn run(&mut self, task: Option<usize>) {
-        if let Some(before) = self.running {
-            self.joins += 1;
-            self.entities[before].joined = self.joins;
-        }
-        (self.running, self.used) = (task, Ps::ZERO);
-    }
-
     fn update_min_vruntime(&mut self) {
         let least = self.ready_ones().map(|(_, e)| e.vruntime).min();
         self.min_vruntime = self.min_vruntime.max(least.unwrap_or(0));
@@ -108,18 +91,21 @@ impl Scheduler for Cfs {
         self.used
     }
 
-    fn switch(&mut self) -> Option<usize> {
-        let next = self.leftmost(Ps::ZERO);
-        self.run(next);
-        next
+    fn run(&mut self, task: Option<usize>) {
+        if let Some(before) = self.running {
+            self.joins += 1;
+            self.entities[before].joined = self.joins;
+        }
+        (self.running, self.used) = (task, Ps::ZERO);
     }
 
-    fn switch_to(&mut self, task: usize) {
-        self.run(Some(task));
-    }
-
+    /// The task with the least key, if the running task runs for this time first.
     fn next(&self, running_for: Ps) -> Option<usize> {
-        self.leftmost(running_for)
+        let key = |(task, e): &(usize, &Entity)| match self.running == Some(*task) {
+            true => (e.vruntime + running_for.0, u64::MAX),
+            false => (e.vruntime, e.joined),
+        };
+        self.ready_ones().min_by_key(key).map(|(task, _)| task)
     }
 
     /// `check_preempt_wakeup`.

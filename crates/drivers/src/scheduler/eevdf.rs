@@ -94,17 +94,6 @@ impl Eevdf {
             self.sums = self.sums.with(&new);
         }
     }
-
-    /// `pick_eevdf`.
-    fn pick(&self, running_for: Ps) -> Option<usize> {
-        let mean = self.mean(running_for);
-        let eligible = |(_, e): &(usize, Entity)| e.vruntime <= mean;
-        self.ready_ones(running_for).filter(eligible).min_by_key(|(task, e)| (e.deadline, *task)).map(|(task, _)| task)
-    }
-
-    fn run(&mut self, task: Option<usize>) {
-        (self.running, self.used) = (task, Ps::ZERO);
-    }
 }
 
 impl Entity {
@@ -156,18 +145,15 @@ impl Scheduler for Eevdf {
         self.used
     }
 
-    fn switch(&mut self) -> Option<usize> {
-        let next = self.pick(Ps::ZERO);
-        self.run(next);
-        next
+    fn run(&mut self, task: Option<usize>) {
+        (self.running, self.used) = (task, Ps::ZERO);
     }
 
-    fn switch_to(&mut self, task: usize) {
-        self.run(Some(task));
-    }
-
+    /// `pick_eevdf`.
     fn next(&self, running_for: Ps) -> Option<usize> {
-        self.pick(running_for)
+        let mean = self.mean(running_for);
+        let eligible = |(_, e): &(usize, Entity)| e.vruntime <= mean;
+        self.ready_ones(running_for).filter(eligible).min_by_key(|(task, e)| (e.deadline, *task)).map(|(task, _)| task)
     }
 
     fn preempts(&self, _: usize) -> bool {

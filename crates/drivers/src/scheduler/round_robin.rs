@@ -21,13 +21,6 @@ impl RoundRobin {
     pub fn new(tasks: usize, slice: Ps) -> RoundRobin {
         RoundRobin { queue: VecDeque::with_capacity(tasks), running: None, slice, used: vec![Ps::ZERO; tasks] }
     }
-
-    fn put_back(&mut self) {
-        if let Some(task) = self.running.take() {
-            self.used[task] = Ps::ZERO;
-            self.queue.push_back(task);
-        }
-    }
 }
 
 impl Scheduler for RoundRobin {
@@ -59,16 +52,13 @@ impl Scheduler for RoundRobin {
         self.running.map_or(Ps::ZERO, |task| self.used[task])
     }
 
-    fn switch(&mut self) -> Option<usize> {
-        self.put_back();
-        self.running = self.queue.pop_front();
-        self.running
-    }
-
-    fn switch_to(&mut self, task: usize) {
-        self.put_back();
-        self.queue.retain(|waiting| *waiting != task);
-        self.running = Some(task);
+    fn run(&mut self, task: Option<usize>) {
+        if let Some(before) = self.running {
+            self.used[before] = Ps::ZERO;
+            self.queue.push_back(before);
+        }
+        self.queue.retain(|waiting| Some(*waiting) != task);
+        self.running = task;
     }
 
     fn next(&self, _: Ps) -> Option<usize> {

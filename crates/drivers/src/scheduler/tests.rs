@@ -132,7 +132,7 @@ proptest! {
                 }
                 Step::Follow(task) if predicting.waits(task) => {
                     running = Some(task);
-                    [&mut predicting, &mut silent].into_iter().for_each(|s| s.switch_to(task));
+                    [&mut predicting, &mut silent].into_iter().for_each(|s| s.run(Some(task)));
                 }
                 _ => {}
             }

@@ -272,7 +272,7 @@ impl Cpu {
         let follow = predicted.filter(|task| self.prefetching.follow && self.scheduler.waits(*task));
         let next = match follow {
             Some(task) => {
-                self.scheduler.switch_to(task);
+                self.scheduler.run(Some(task));
                 Some(task)
             }
             None => self.scheduler.switch(),

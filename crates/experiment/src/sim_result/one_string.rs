@@ -1,7 +1,7 @@
 //! The result of one string of references.
 
-use coldframe_boards::energy::AccessCounts;
-use coldframe_core::{Counts as EventCounts, Pj};
+use coldframe_boards::energy::{t_total, AccessCounts, Ledger};
+use coldframe_core::{Counts as EventCounts, Pj, Ps};
 use coldframe_drivers::front_end::FrontEndCounts;
 use coldframe_drivers::oracle::OracleCounts;
 use coldframe_lane::LaneResult;
@@ -156,37 +156,40 @@ section! {
     }
 }
 
-/// DDB's equations 1 and 2.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PricedLedger {
-    /// By the paper's names.
-    pub counts: Terms,
-    /// In picoseconds.
-    pub time_ps: LedgerTimes,
+section! {
+    /// DDB's equations 1 and 2.
+    PricedLedger(n: AccessCounts, time: Ledger<Ps>, idle_time: Ps) {
+        /// By the paper's names.
+        counts: Terms = named(n);
+        /// In picoseconds.
+        time_ps: LedgerTimes = LedgerTimes::new(&time, idle_time);
+    }
 }
 
-/// Time by equation 1, and the total.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct LedgerTimes {
-    /// By term.
-    #[serde(flatten)]
-    pub terms: Terms,
-    /// Their sum.
-    pub paging: u64,
-    /// Outside of faults and accesses to memory.
-    pub idle: u64,
-    /// Both together.
-    pub total: u64,
+section! {
+    /// Time by equation 1, and the total.
+    LedgerTimes(time: &Ledger<Ps>, idle_time: Ps) {
+        /// By term.
+        #[serde(flatten)]
+        terms: Terms = time.terms().into_iter().map(|(name, t)| (name.into(), t.0)).collect();
+        /// Their sum.
+        paging: u64 = time.total().0;
+        /// Outside of faults and accesses to memory.
+        idle: u64 = idle_time.0;
+        /// Both together.
+        total: u64 = t_total(time, idle_time).0;
+    }
 }
 
-/// Energy of paging, in picojoules.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PagingEnergy {
-    /// By term.
-    #[serde(flatten)]
-    pub terms: Terms,
-    /// Their sum.
-    pub paging: u64,
+section! {
+    /// Energy of paging, in picojoules.
+    PagingEnergy(by_term: &[(&'static str, Pj)]) {
+        /// By term.
+        #[serde(flatten)]
+        terms: Terms = by_term.iter().map(|(name, energy)| ((*name).into(), energy.0)).collect();
+        /// Their sum.
+        paging: u64 = by_term.iter().map(|(_, energy)| energy.0).sum();
+    }
 }
 
 section! {
@@ -232,10 +235,10 @@ section! {
     FaultLatencies(lane: &LaneResult) {
         /// Faults that had to load.
         #[serde(rename = "true")]
-        true_faults: Latencies = (&lane.true_latency).into();
+        true_faults: Latencies = Latencies::new(&lane.true_latency);
         /// Faults on pages in RAM.
         #[serde(rename = "false")]
-        false_faults: Latencies = (&lane.false_latency).into();
+        false_faults: Latencies = Latencies::new(&lane.false_latency);
     }
 }
 
@@ -316,35 +319,28 @@ impl Counts {
 
 impl PricedLedger {
     fn of(run: &RunResult) -> Option<PricedLedger> {
-        let (n, time) = (run.accesses()?, run.t_paging()?);
-        let counts = [
-            ("N_pl", n.page_loads),
-            ("N_pm", n.page_moves),
-            ("N_pmdual", n.page_moves_dual),
-            ("N_rdmain", n.main_reads),
-            ("N_rdxip", n.xip_reads),
-            ("N_wrmain", n.main_writes),
-        ];
-        let time_ps = LedgerTimes {
-            terms: time.terms().into_iter().map(|(name, t)| (name.into(), t.0)).collect(),
-            paging: time.total().0,
-            idle: run.idle.unwrap_or_default().0,
-            total: run.t_total()?.0,
-        };
-        Some(PricedLedger { counts: counts.into_iter().map(|(name, n)| (name.into(), n)).collect(), time_ps })
+        Some(PricedLedger::new(run.accesses()?, run.t_paging()?, run.idle?))
     }
+}
+
+/// With the paper's names.
+fn named(n: AccessCounts) -> Terms {
+    let counts = [
+        ("N_pl", n.page_loads),
+        ("N_pm", n.page_moves),
+        ("N_pmdual", n.page_moves_dual),
+        ("N_rdmain", n.main_reads),
+        ("N_rdxip", n.xip_reads),
+        ("N_wrmain", n.main_writes),
+    ];
+    counts.into_iter().map(|(name, n)| (name.into(), n)).collect()
 }
 
 impl PagingEnergy {
     /// By DDB's equation 3; without prices of main memory, the energy of the pages moved.
     fn of(run: &RunResult) -> Option<PagingEnergy> {
-        let by_equation = run.t_total().and(run.e_paging()).map(|ledger| PagingEnergy::sum(&ledger.terms()));
-        by_equation.or_else(|| (!run.device_energy.is_empty()).then(|| PagingEnergy::sum(&run.device_energy)))
-    }
-
-    fn sum(terms: &[(&'static str, Pj)]) -> PagingEnergy {
-        let paging = terms.iter().map(|(_, energy)| energy.0).sum();
-        PagingEnergy { terms: terms.iter().map(|(name, energy)| ((*name).into(), energy.0)).collect(), paging }
+        let by_equation = run.t_total().and(run.e_paging()).map(|ledger| PagingEnergy::new(&ledger.terms()));
+        by_equation.or_else(|| (!run.device_energy.is_empty()).then(|| PagingEnergy::new(&run.device_energy)))
     }
 }
 

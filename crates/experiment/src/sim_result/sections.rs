@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use coldframe_boards::flash;
+use coldframe_core::Ps;
 use coldframe_drivers::tasks::Prefetched as Loaded;
 use coldframe_lane::{Latency, SwapDone};
 use schemars::JsonSchema;
@@ -44,48 +45,34 @@ section! {
     }
 }
 
-/// Latencies of faults of one kind.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Latencies {
-    /// Faults.
-    pub count: u64,
-    /// `None` without faults.
-    #[serde(flatten)]
-    pub distribution: Option<Distribution>,
+section! {
+    /// Latencies of faults of one kind.
+    Latencies(of: &Latency) {
+        /// Faults.
+        count: u64 = of.count();
+        /// `None` without faults.
+        #[serde(flatten)]
+        distribution: Option<Distribution> = of.mean().map(|mean| Distribution::new(of, mean, |q| of.quantile(q).unwrap_or_default().0));
+    }
 }
 
-/// Latencies in picoseconds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Distribution {
-    /// Mean.
-    pub mean: u64,
-    /// Median.
-    pub p50: u64,
-    /// 90th percentile.
-    pub p90: u64,
-    /// 99th percentile.
-    pub p99: u64,
-    /// 99.9th percentile.
-    pub p999: u64,
-    /// Longest.
-    pub max: u64,
-    /// The lower and the upper end of each bin, and the number of faults in it.
-    pub bins: Vec<(u64, u64, u64)>,
-}
-
-impl From<&Latency> for Latencies {
-    fn from(of: &Latency) -> Latencies {
-        let at = |q: f64| of.quantile(q).unwrap_or_default().0;
-        let distribution = of.mean().map(|mean| Distribution {
-            mean: mean.0,
-            p50: at(0.5),
-            p90: at(0.9),
-            p99: at(0.99),
-            p999: at(0.999),
-            max: of.max().0,
-            bins: of.bins().iter().map(|bin| (bin.from.0, bin.to.0, bin.count)).collect(),
-        });
-        Latencies { count: of.count(), distribution }
+section! {
+    /// Latencies in picoseconds.
+    Distribution(of: &Latency, all: Ps, at: impl Fn(f64) -> u64) {
+        /// Mean.
+        mean: u64 = all.0;
+        /// Median.
+        p50: u64 = at(0.5);
+        /// 90th percentile.
+        p90: u64 = at(0.9);
+        /// 99th percentile.
+        p99: u64 = at(0.99);
+        /// 99.9th percentile.
+        p999: u64 = at(0.999);
+        /// Longest.
+        max: u64 = of.max().0;
+        /// The lower and the upper end of each bin, and the number of faults in it.
+        bins: Vec<(u64, u64, u64)> = of.bins().iter().map(|bin| (bin.from.0, bin.to.0, bin.count)).collect();
     }
 }
 

@@ -8,24 +8,27 @@ use serde::{Deserialize, Serialize};
 use crate::resolve::SwapPlan;
 use crate::systems;
 
-/// The findings for a swap area under a swap trace.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SwapTrace {
-    /// Counts.
-    pub counts: SwapCounts,
-    /// The wear of its blocks.
-    pub wear: Wear,
-    /// Reads, copies and erases by the slides' formula.
-    pub cost: u64,
-    /// Writes to flash for each write from RAM; `None` without one.
-    pub write_amplification: Option<f64>,
-    /// Times, in picoseconds; `None`: the device's sheet lacks a time.
-    pub time_ps: Option<DeviceTimes>,
-    /// Years until the most worn block reaches its rated erases; `None`: nothing was erased, or the sheet has no
-    /// rating.
-    pub life_years: Option<f64>,
-    /// Of the trace.
-    pub duration_ns: u64,
+section! {
+    /// The findings for a swap area under a swap trace.
+    SwapTrace(plan: &SwapPlan, r: &SwapResult, done: Operations, worn: &flash::Wear) {
+        /// Counts.
+        counts: SwapCounts = SwapCounts::new(r);
+        /// The wear of its blocks.
+        wear: Wear = Wear::new(worn, plan.config.areas.iter().map(|area| area.blocks).sum());
+        /// Reads, copies and erases by the slides' formula.
+        cost: u64 = (systems::of_log().1.cost)(&done);
+        /// Writes to flash for each write from RAM; `None` without one.
+        write_amplification: Option<f64> = flash::write_amplification(done);
+        /// Times, in picoseconds; `None`: the device's sheet lacks a time.
+        time_ps: Option<DeviceTimes> =
+            flash::flash_time(&plan.sheet, systems::of_log().1.slot, done).ok().map(DeviceTimes::new);
+        /// Years until the most worn block reaches its rated erases; `None`: nothing was erased, or the sheet has no
+        /// rating.
+        life_years: Option<f64> =
+            plan.sheet.cycles().ok().and_then(|cycles| flash::life_years(worn, cycles, r.duration_ns));
+        /// Of the trace.
+        duration_ns: u64 = r.duration_ns;
+    }
 }
 
 section! {
@@ -109,22 +112,9 @@ section! {
 }
 
 impl SwapTrace {
-    pub(crate) fn new(plan: &SwapPlan, r: &SwapResult) -> SwapTrace {
-        let (flash, log) = (&r.flash, systems::of_log().1);
-        let operations =
-            Operations { reads: r.reads, programs: flash.programs, copies: flash.copies, erases: flash.erases };
-        let wear = flash::wear(&r.erases);
-        let blocks = plan.config.areas.iter().map(|area| area.blocks).sum();
-        let time = flash::flash_time(&plan.sheet, log.slot, operations).ok();
-        let cycles = plan.sheet.cycles().ok();
-        SwapTrace {
-            counts: SwapCounts::new(r),
-            wear: Wear::new(&wear, blocks),
-            cost: (log.cost)(&operations),
-            write_amplification: flash::write_amplification(operations),
-            time_ps: time.map(DeviceTimes::new),
-            life_years: cycles.and_then(|cycles| flash::life_years(&wear, cycles, r.duration_ns)),
-            duration_ns: r.duration_ns,
-        }
+    pub(crate) fn of(plan: &SwapPlan, r: &SwapResult) -> SwapTrace {
+        let flash = &r.flash;
+        let done = Operations { reads: r.reads, programs: flash.programs, copies: flash.copies, erases: flash.erases };
+        SwapTrace::new(plan, r, done, &flash::wear(&r.erases))
     }
 }

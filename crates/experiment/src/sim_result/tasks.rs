@@ -1,5 +1,6 @@
 //! The result of several tasks, under a scheduler or in the foreground in turn.
 
+use coldframe_boards::flash;
 use coldframe_core::Ps;
 use coldframe_drivers::tasks::{ForegroundResult, TaskResult, TasksResult};
 use coldframe_lane::Latency;
@@ -10,46 +11,50 @@ use super::sections::is_zero;
 use super::{Prefetched, Sections, SimResult, SwapArea, Terms, Trace};
 use crate::tasks::{share, OnPhone, TasksOutcome};
 
-/// The findings for several tasks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Tasks {
-    /// Counts.
-    pub counts: TasksCounts,
-    /// Pages that were loaded ahead.
-    pub prefetched: AllPrefetched,
-    /// Predictions of the next task.
-    pub predictions: Predictions,
-    /// How often the processor switched to another task.
-    pub switches: u64,
-    /// Page references of all tasks.
-    pub references: u64,
-    /// Times, in picoseconds.
-    pub time_ps: TasksTimes,
-    /// Task by task.
-    pub tasks: Vec<Task>,
-    /// The swap area, if it is a log.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub swap: Option<SwapArea>,
-    /// What only tasks in the foreground have.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub foreground: Option<Foreground>,
+section! {
+    /// The findings for several tasks.
+    Tasks(outcome: &TasksOutcome, r: &TasksResult) {
+        /// Counts.
+        counts: TasksCounts = TasksCounts::new(r);
+        /// Pages that were loaded ahead.
+        prefetched: AllPrefetched = AllPrefetched::new(r);
+        /// Predictions of the next task.
+        predictions: Predictions = Predictions::new(r);
+        /// How often the processor switched to another task.
+        switches: u64 = r.switches;
+        /// Page references of all tasks.
+        references: u64 = r.references;
+        /// Times, in picoseconds.
+        time_ps: TasksTimes = TasksTimes::new(r);
+        /// Task by task.
+        tasks: Vec<Task> =
+            outcome.names.iter().zip(&r.tasks).map(|((id, name), task)| Task::new(*id, name, task, r.time)).collect();
+        /// The swap area, if it is a log.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        swap: Option<SwapArea> = r.swap.as_ref().map(SwapArea::new);
+        /// What only tasks in the foreground have.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        foreground: Option<Foreground> =
+            outcome.on_phone.as_ref().zip(r.foreground.as_ref()).map(|(phone, turns)| Foreground::new(outcome, phone, turns));
+    }
 }
 
-/// The findings that only tasks in the foreground have.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Foreground {
-    /// Counts.
-    pub counts: ForegroundCounts,
-    /// Times, in picoseconds.
-    pub time_ps: ForegroundTimes,
-    /// Each change of the foreground.
-    pub switches: Vec<Switch>,
-    /// Energy of the swap area.
-    pub energy_pj: AreaEnergy,
-    /// Writes to its slots.
-    pub slot_writes: SlotWrites,
-    /// Years until its most written slot is worn out; `None`: nothing is written, or nothing wears out.
-    pub life_years: Option<f64>,
+section! {
+    /// The findings that only tasks in the foreground have.
+    Foreground(outcome: &TasksOutcome, phone: &OnPhone, turns: &ForegroundResult) {
+        /// Counts.
+        counts: ForegroundCounts = ForegroundCounts::new(&outcome.result);
+        /// Times, in picoseconds.
+        time_ps: ForegroundTimes = ForegroundTimes::new(turns);
+        /// Each change of the foreground.
+        switches: Vec<Switch> = turns.switches.iter().map(|one| Switch::new(outcome.names[one.task].0, one)).collect();
+        /// Energy of the swap area.
+        energy_pj: AreaEnergy = AreaEnergy::new(phone);
+        /// Writes to its slots.
+        slot_writes: SlotWrites = SlotWrites::new(&phone.slot_writes);
+        /// Years until its most written slot is worn out; `None`: nothing is written, or nothing wears out.
+        life_years: Option<f64> = phone.life_years;
+    }
 }
 
 section! {
@@ -86,35 +91,40 @@ section! {
     }
 }
 
-/// A task comes to the foreground.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Switch {
-    /// The task.
-    pub task: u32,
-    /// Whether it had to be started.
-    pub cold: bool,
-    /// Its wait, in picoseconds.
-    pub delay_ps: u64,
+section! {
+    /// A task comes to the foreground.
+    #[derive(Copy)]
+    Switch(number: u32, s: &coldframe_drivers::tasks::Switch) {
+        /// The task.
+        task: u32 = number;
+        /// Whether it had to be started.
+        cold: bool = s.cold;
+        /// Its wait, in picoseconds.
+        delay_ps: u64 = s.delay.0;
+    }
 }
 
-/// Energy of a swap area, in picojoules.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct AreaEnergy {
-    /// By DR.Swap's equations.
-    pub terms: Terms,
-    /// Their sum.
-    pub total: u64,
-    /// Energy of reading pages in their slots, which the equations leave out.
-    pub reads_in_slots: u64,
+section! {
+    /// Energy of a swap area, in picojoules.
+    AreaEnergy(phone: &OnPhone) {
+        /// By DR.Swap's equations.
+        terms: Terms = phone.energy.terms().into_iter().map(|(name, pj)| (name.into(), pj.0)).collect();
+        /// Their sum.
+        total: u64 = phone.energy.total().0;
+        /// Energy of reading pages in their slots, which the equations leave out.
+        reads_in_slots: u64 = phone.in_slots.0;
+    }
 }
 
-/// Writes to the slots of an area.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SlotWrites {
-    /// Mean.
-    pub mean: f64,
-    /// To the most written.
-    pub max: u32,
+section! {
+    /// Writes to the slots of an area.
+    #[derive(Copy)]
+    SlotWrites(wear: &flash::Wear) {
+        /// Mean.
+        mean: f64 = wear.mean;
+        /// To the most written.
+        max: u32 = wear.max;
+    }
 }
 
 section! {
@@ -244,43 +254,8 @@ section! {
 
 impl From<&TasksOutcome> for SimResult {
     fn from(outcome: &TasksOutcome) -> SimResult {
-        let r = &outcome.result;
-        let tasks = outcome.names.iter().zip(&r.tasks).map(|((id, name), task)| Task::new(*id, name, task, r.time));
-        let sections = Tasks {
-            counts: TasksCounts::new(r),
-            prefetched: AllPrefetched::new(r),
-            predictions: Predictions::new(r),
-            switches: r.switches,
-            references: r.references,
-            time_ps: TasksTimes::new(r),
-            tasks: tasks.collect(),
-            swap: r.swap.as_ref().map(SwapArea::new),
-            foreground: outcome.on_phone.as_ref().and_then(|phone| Foreground::new(outcome, phone)),
-        };
         let trace = Trace { pages: Some(outcome.pages), ..outcome.trace.clone() };
+        let sections = Tasks::new(outcome, &outcome.result);
         SimResult::new(trace, outcome.config.clone(), Sections::Tasks(Box::new(sections)))
-    }
-}
-
-impl Foreground {
-    fn new(outcome: &TasksOutcome, phone: &OnPhone) -> Option<Foreground> {
-        let (r, turns) = (&outcome.result, outcome.result.foreground.as_ref()?);
-        let switch = |s: &coldframe_drivers::tasks::Switch| Switch {
-            task: outcome.names[s.task].0,
-            cold: s.cold,
-            delay_ps: s.delay.0,
-        };
-        Some(Foreground {
-            counts: ForegroundCounts::new(r),
-            time_ps: ForegroundTimes::new(turns),
-            switches: turns.switches.iter().map(switch).collect(),
-            energy_pj: AreaEnergy {
-                terms: phone.energy.terms().into_iter().map(|(name, pj)| (name.into(), pj.0)).collect(),
-                total: phone.energy.total().0,
-                reads_in_slots: phone.in_slots.0,
-            },
-            slot_writes: SlotWrites { mean: phone.slot_writes.mean, max: phone.slot_writes.max },
-            life_years: phone.life_years,
-        })
     }
 }

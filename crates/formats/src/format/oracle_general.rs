@@ -10,13 +10,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::lines::{admit, Fault};
+use super::lines::Fault;
 use super::options::{NUMBER_OBJECTS, UNIT_ADDRESS};
-use super::records::{number, Records};
-use super::time::Clock;
-use super::{Facts, Format, Progress, RowReader};
-use coldframe_store::block::{Block, Columns};
-use coldframe_store::error::TraceError;
+use super::records::{self, number, ParseRecord, Records};
+use super::{Facts, Format};
 use coldframe_store::fidelity::Fidelity;
 use coldframe_store::reference::{Kind, Reference};
 
@@ -29,39 +26,29 @@ pub(super) const FORMAT: Format = Format {
     takes: &[UNIT_ADDRESS, NUMBER_OBJECTS],
     guess: None,
     open: |input, options| {
-        let requests = Requests {
+        let objects = Objects {
             unit: options.address_unit("oracleGeneral")?,
             numbers: options.number_objects.then(FxHashMap::default),
             larger: 0,
-            clock: Clock::default(),
         };
-        Ok(Box::new(Objects { records: Records::new(input.stream()?, RECORD), requests }))
+        Ok(records::read(Records::new(input.stream()?, RECORD), objects))
     },
 };
 
 const NANOSECONDS: u64 = 1_000_000_000;
-const COLUMNS: Columns = Columns { time: true, count: false, task: false };
 const RECORD: usize = 24;
 
 struct Objects {
-    records: Records,
-    requests: Requests,
-}
-
-/// What becomes of records.
-struct Requests {
     unit: u64,
     /// The number of each id met, if they are to be numbered.
     numbers: Option<FxHashMap<u64, u64>>,
     /// Objects larger than their unit.
     larger: u64,
-    clock: Clock,
 }
 
-impl Requests {
-    /// The request of a record.
+impl ParseRecord for Objects {
     #[inline]
-    fn of(&mut self, record: &[u8]) -> Result<Reference, Box<Fault>> {
+    fn request(&mut self, record: &[u8]) -> Result<Option<Reference>, Box<Fault>> {
         let (time, mut id, mut size) = (number::<4>(record, 0), number::<8>(record, 4), number::<4>(record, 12));
         if let Some(numbers) = &mut self.numbers {
             let next = numbers.len() as u64;
@@ -74,45 +61,18 @@ impl Requests {
             let remedy = "these ids are names, not places: add --number-objects, or declare a smaller unit";
             Box::new(Fault { field: "id", span: 0..0, problem, remedy })
         })?;
-        let time = self.clock.since_start(time * NANOSECONDS);
-        let row = Reference { time, ..Reference::new(address, size as u32, Kind::Read) };
-        admit(&row)?;
-        Ok(row)
-    }
-}
-
-impl RowReader for Objects {
-    fn read(&mut self, block: &mut Block) -> Result<usize, TraceError> {
-        block.begin_accesses();
-        for _ in 0..block.capacity() {
-            let Some(record) = self.records.take()? else { break };
-            let row = self.requests.of(record).map_err(|fault| self.records.fault(*fault))?;
-            block.push_request(row, COLUMNS);
-        }
-        Ok(block.end_requests(COLUMNS))
-    }
-
-    fn columns(&self) -> Columns {
-        COLUMNS
-    }
-
-    fn progress(&self) -> Progress {
-        self.records.progress(0)
+        Ok(Some(Reference { time: time * NANOSECONDS, ..Reference::new(address, size as u32, Kind::Read) }))
     }
 
     fn facts(&self) -> Facts {
         let mut notes = vec![
-            format!("object ids are numbers of {} bytes, as declared by the import", self.requests.unit),
+            format!("object ids are numbers of {} bytes, as declared by the import", self.unit),
             "the format has no operations: all requests are stored as reads".into(),
         ];
-        if let Some(numbers) = &self.requests.numbers {
+        if let Some(numbers) = &self.numbers {
             notes.push(format!("{} objects numbered in the order of their first request", numbers.len()));
-            notes.push(format!(
-                "{} requests for objects larger than the unit are stored as one unit",
-                self.requests.larger
-            ));
+            notes.push(format!("{} requests for objects larger than the unit are stored as one unit", self.larger));
         }
-        notes.extend(self.requests.clock.note());
-        Facts { started: self.requests.clock.start(), page_size: Some(self.requests.unit), notes, ..Facts::default() }
+        Facts { page_size: Some(self.unit), notes, ..Facts::default() }
     }
 }

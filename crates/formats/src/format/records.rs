@@ -1,9 +1,70 @@
-//! Binary records of one size, one after the other.
+//! The part that binary formats share: records of one size, one after the other, of which each is at most one request.
 
 use super::input::Stream;
-use super::lines::Fault;
-use super::Progress;
+use super::lines::{admit, Fault};
+use super::time::Clock;
+use super::{Facts, Progress, RowReader};
+use coldframe_store::block::{Block, Columns};
 use coldframe_store::error::TraceError;
+use coldframe_store::reference::Reference;
+
+/// A binary format: how to read one of its records.
+pub(super) trait ParseRecord: Send + 'static {
+    /// The request of a record, with the time by the format's own clock; none: the format tells readers to skip it.
+    fn request(&mut self, record: &[u8]) -> Result<Option<Reference>, Box<Fault>>;
+
+    /// What it has learned so far, apart from the clock.
+    fn facts(&self) -> Facts {
+        Facts::default()
+    }
+}
+
+struct Requests<P> {
+    records: Records,
+    parser: P,
+    clock: Clock,
+    skipped: u64,
+}
+
+/// A reader of these records, which have times and no tasks.
+pub(super) fn read(records: Records, parser: impl ParseRecord) -> Box<dyn RowReader> {
+    Box::new(Requests { records, parser, clock: Clock::default(), skipped: 0 })
+}
+
+const COLUMNS: Columns = Columns { time: true, count: false, task: false };
+
+impl<P: ParseRecord> RowReader for Requests<P> {
+    fn read(&mut self, block: &mut Block) -> Result<usize, TraceError> {
+        block.begin_accesses();
+        let mut room = block.capacity();
+        while room > 0 {
+            let Some(record) = self.records.take()? else { break };
+            match self.parser.request(record).and_then(|row| row.map(|row| admit(&row).map(|()| row)).transpose()) {
+                Ok(Some(row)) => {
+                    block.push_request(Reference { time: self.clock.since_start(row.time), ..row }, COLUMNS);
+                    room -= 1;
+                }
+                Ok(None) => self.skipped += 1,
+                Err(fault) => return Err(self.records.fault(*fault)),
+            }
+        }
+        Ok(block.end_requests(COLUMNS))
+    }
+
+    fn columns(&self) -> Columns {
+        COLUMNS
+    }
+
+    fn progress(&self) -> Progress {
+        self.records.progress(self.skipped)
+    }
+
+    fn facts(&self) -> Facts {
+        let mut facts = self.parser.facts();
+        facts.notes.extend(self.clock.note());
+        Facts { started: self.clock.start(), ..facts }
+    }
+}
 
 /// Bytes held.
 const BUFFER: usize = 256 * 1024;
@@ -35,7 +96,7 @@ impl Records {
 
     /// The next record; none at the end.
     #[inline]
-    pub(super) fn take(&mut self) -> Result<Option<&[u8]>, TraceError> {
+    fn take(&mut self) -> Result<Option<&[u8]>, TraceError> {
         if self.end - self.start < self.size {
             self.fill(self.size)?;
             match self.end - self.start {
@@ -75,7 +136,7 @@ impl Records {
 
     /// A fault of the record that was taken last.
     #[cold]
-    pub(super) fn fault(&self, fault: Fault) -> TraceError {
+    fn fault(&self, fault: Fault) -> TraceError {
         self.bad(self.taken - 1, fault.field, fault.problem, fault.remedy)
     }
 
@@ -84,7 +145,7 @@ impl Records {
         TraceError::Record { path, record, byte: record * self.size as u64, field, problem, remedy: remedy.into() }
     }
 
-    pub(super) fn progress(&self, skipped: u64) -> Progress {
+    fn progress(&self, skipped: u64) -> Progress {
         self.stream.progress(self.taken, skipped)
     }
 }

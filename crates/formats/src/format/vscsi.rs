@@ -8,12 +8,9 @@
 //! The upper byte of the version is 1 or 2, the layout. A sector has 512 bytes. A command is one of SCSI's: reads and
 //! writes are requests; other commands, and those of no bytes, are skipped and counted.
 
-use super::lines::{admit, Fault};
-use super::records::{number, Records};
-use super::time::Clock;
-use super::{Facts, Format, Progress, RowReader};
-use coldframe_store::block::{Block, Columns};
-use coldframe_store::error::TraceError;
+use super::lines::Fault;
+use super::records::{self, number, ParseRecord, Records};
+use super::Format;
 use coldframe_store::fidelity::Fidelity;
 use coldframe_store::reference::{Kind, Reference};
 
@@ -28,7 +25,7 @@ pub(super) const FORMAT: Format = Format {
     open: |input, _| {
         let records = Records::new(input.stream()?, FIRST.size);
         let records = records.with_size(HEAD, |head| if SECOND.fits(head) { SECOND.size } else { FIRST.size })?;
-        Ok(Box::new(Requests { records, clock: Clock::default(), skipped: 0 }))
+        Ok(records::read(records, Vscsi))
     },
 };
 
@@ -63,68 +60,31 @@ impl Layout {
 
 const SECTOR: u64 = 512;
 const MICROSECOND: u64 = 1000;
-const COLUMNS: Columns = Columns { time: true, count: false, task: false };
 
-struct Requests {
-    records: Records,
-    clock: Clock,
-    skipped: u64,
-}
+struct Vscsi;
 
-/// The request of a record; none: it neither reads nor writes.
-fn request(record: &[u8], clock: &mut Clock) -> Result<Option<Reference>, Fault> {
-    let fault = |field, problem, remedy| Fault { field, span: 0..0, problem, remedy };
-    let layout = if record.len() == SECOND.size { SECOND } else { FIRST };
-    if !layout.is_of(record) {
-        let version = number::<2>(record, layout.version);
-        let problem = format!("{version:#06x} is not of layout {}, as the first records are", layout.number);
-        return Err(fault("version", problem, "check the format; the file may be cut or of two traces"));
-    }
-    // READ and WRITE with addresses of 21 to 64 bits (SCSI Block Commands).
-    let kind = match number::<2>(record, layout.command) {
-        0x08 | 0x28 | 0xa8 | 0x88 => Kind::Read,
-        0x0a | 0x2a | 0xaa | 0x8a => Kind::Write,
-        _ => return Ok(None),
-    };
-    let (bytes, sector) = (number::<4>(record, layout.bytes), number::<8>(record, SECTOR_AT));
-    if bytes == 0 {
-        return Ok(None);
-    }
-    let too_far = || fault("sector", format!("{sector} x 512 is more than 64 bits"), "check the format");
-    let address = sector.checked_mul(SECTOR).ok_or_else(too_far)?;
-    let time = clock.since_start(number::<8>(record, TIME_AT).saturating_mul(MICROSECOND));
-    let row = Reference { time, ..Reference::new(address, bytes as u32, kind) };
-    admit(&row).map_err(|fault| *fault)?;
-    Ok(Some(row))
-}
-
-impl RowReader for Requests {
-    fn read(&mut self, block: &mut Block) -> Result<usize, TraceError> {
-        block.begin_accesses();
-        let mut rows = 0;
-        while rows < block.capacity() {
-            let Some(record) = self.records.take()? else { break };
-            match request(record, &mut self.clock) {
-                Ok(Some(row)) => {
-                    block.push_request(row, COLUMNS);
-                    rows += 1;
-                }
-                Ok(None) => self.skipped += 1,
-                Err(fault) => return Err(self.records.fault(fault)),
-            }
+impl ParseRecord for Vscsi {
+    fn request(&mut self, record: &[u8]) -> Result<Option<Reference>, Box<Fault>> {
+        let fault = |field, problem, remedy| Box::new(Fault { field, span: 0..0, problem, remedy });
+        let layout = if record.len() == SECOND.size { SECOND } else { FIRST };
+        if !layout.is_of(record) {
+            let version = number::<2>(record, layout.version);
+            let problem = format!("{version:#06x} is not of layout {}, as the first records are", layout.number);
+            return Err(fault("version", problem, "check the format; the file may be cut or of two traces"));
         }
-        Ok(block.end_requests(COLUMNS))
-    }
-
-    fn columns(&self) -> Columns {
-        COLUMNS
-    }
-
-    fn progress(&self) -> Progress {
-        self.records.progress(self.skipped)
-    }
-
-    fn facts(&self) -> Facts {
-        Facts { started: self.clock.start(), notes: self.clock.note().into_iter().collect(), ..Facts::default() }
+        // READ and WRITE with addresses of 21 to 64 bits (SCSI Block Commands).
+        let kind = match number::<2>(record, layout.command) {
+            0x08 | 0x28 | 0xa8 | 0x88 => Kind::Read,
+            0x0a | 0x2a | 0xaa | 0x8a => Kind::Write,
+            _ => return Ok(None),
+        };
+        let (bytes, sector) = (number::<4>(record, layout.bytes), number::<8>(record, SECTOR_AT));
+        if bytes == 0 {
+            return Ok(None);
+        }
+        let too_far = || fault("sector", format!("{sector} x 512 is more than 64 bits"), "check the format");
+        let address = sector.checked_mul(SECTOR).ok_or_else(too_far)?;
+        let time = number::<8>(record, TIME_AT).saturating_mul(MICROSECOND);
+        Ok(Some(Reference { time, ..Reference::new(address, bytes as u32, kind) }))
     }
 }
