@@ -163,6 +163,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--delay", type=float, default=200, help="nanoseconds more for an access outside DRAM")
     parser.add_argument("--warm", type=int, default=1, help="fifths of the operations that go before the measured ones")
+    parser.add_argument("--times", type=int, default=1, help="so many times as many operations, without zram, which would take hours")
     parser.add_argument("--only", default="", help="patterns with this word")
     parser.add_argument("--where", metavar="PROGRAM", help="count where accesses go, with this program (--write makes it), on a machine with two nodes")
     parser.add_argument("--write", metavar="PROGRAM", help="compile the program, and end")
@@ -186,11 +187,11 @@ def main() -> None:
         two = node.isdigit() and node != "0"
         # MPOL_BIND and MPOL_INTERLEAVE, with the nodes as a mask.
         alone = {"membind": ["2", str(1 << int(node))] if two else [], "interleave": ["3", str(1 << int(node) | 1)] if two else []}
-        for work in (one for one in WORK if asked.only in one[0]):
+        for work in ((*one[:3], asked.times * one[3]) for one in WORK if asked.only in one[0]):
             times = {"slow": [], "zram": [], "membind": [], "interleave": []}
             for _ in range(asked.runs):
                 # A long warm-up would take zram hours.
-                for name, how in (("slow", slow), ("zram", zram))[: 2 if asked.warm == 1 else 1]:
+                for name, how in (("slow", slow), ("zram", zram))[: 2 if asked.warm == asked.times == 1 else 1]:
                     own, stats = run(asked.coldframe, program, how, work, 0, asked.warm)
                     times[name].append(own["ns"])
                     if name == "slow":
