@@ -51,7 +51,7 @@ pub struct Ran {
     pub output: Option<Output>,
     /// Pages that came back from the device.
     pub page_reads: u64,
-    /// The most anonymous memory that its first process has had in RAM at a time; 0: not known.
+    /// The most anonymous memory that its first process has had in RAM at a time, or all memory of its group; 0: not known.
     pub peak_bytes: u64,
 }
 
@@ -62,22 +62,28 @@ pub struct Way<'a> {
     pub by: Pager,
     /// The swap that is made for it, if the kernel pages it; `None`: that of the machine.
     pub swap: Option<&'a str>,
+    /// Whether the RAM is for code and mapped files, too, if the kernel pages it.
+    pub in_all: bool,
 }
 
 impl Bench<'_> {
-    /// Runs the program alone; it is ended after this time.
+    /// Runs the program alone; it is ended after this time. `each` is called with its process at each look.
     ///
     /// # Errors
     /// It cannot be started; a signal came.
-    pub fn plain(&self, limit: Option<Duration>) -> Result<Ran, AnswerError> {
+    pub fn plain(&self, limit: Option<Duration>, each: &(dyn Fn(u32) + Sync)) -> Result<Ran, AnswerError> {
         let mut command = plain(self.program);
         let output = self.streams.again(&mut command)?;
         let began = Instant::now();
         let deadline = limit.and_then(|limit| began.checked_add(limit));
         let others = below_since();
         let child = Child::start(command, &self.program[0])?;
-        let (process, peak) = (Process::of(child.id()), AtomicU64::new(0));
-        let look = || _ = peak.fetch_max(process.anonymous_peak_bytes(), Relaxed);
+        let (id, peak) = (child.id(), AtomicU64::new(0));
+        let process = Process::of(id);
+        let look = || {
+            peak.fetch_max(process.anonymous_peak_bytes(), Relaxed);
+            each(id);
+        };
         let care = Care { deadline, others: &others, look: &look, pause: PAUSE, ..Care::that_ends(self.signals) };
         let program = Program::of(child.wait(&care)?, began);
         Ok(Ran { peak_bytes: peak.into_inner(), ..self.ran(program, output(), false, 0)? })
@@ -100,18 +106,20 @@ impl Bench<'_> {
         let order = Order {
             by: way.by,
             swap: way.swap,
+            in_all: way.in_all,
             pass_on: false,
             patience: Some(limit),
             streams: Some(&streams),
             ..Order::new(self.program, options, self.signals)
         };
         let run = run(&order, &Silent)?;
-        let reads = match &run {
-            Run::Pager(run) => run.device.bytes_read / coldframe_live::PAGE as u64,
-            Run::Kernel(run) => run.counts.swap_in_bytes / coldframe_live::PAGE as u64,
+        let (reads, peak_bytes) = match &run {
+            Run::Pager(run) => (run.device.bytes_read / coldframe_live::PAGE as u64, 0),
+            Run::Kernel(run) if way.in_all => (run.counts.refaults, run.memory.peak_bytes.unwrap_or(ram)),
+            Run::Kernel(run) => (run.counts.swap_in_bytes / coldframe_live::PAGE as u64, 0),
         };
         let output = output.into_inner().and_then(|end| end());
-        Ok((self.ran(run.program(), output, run.killed(), reads)?, run))
+        Ok((Ran { peak_bytes, ..self.ran(run.program(), output, run.killed(), reads)? }, run))
     }
 
     /// What became of a run, if no signal came.

@@ -148,7 +148,7 @@ fn ways(program: &[OsString], folder: &Path, backing: &Path, given: bool) -> (Ve
 
 impl Way {
     fn paging(&self) -> bench::Way<'_> {
-        bench::Way { by: self.by, swap: self.swap.as_deref() }
+        bench::Way { by: self.by, swap: self.swap.as_deref(), in_all: false }
     }
 
     /// The command that runs the program so, as a shell reads it.
@@ -194,7 +194,7 @@ impl Runs<'_> {
 
     fn plain(&self) -> Result<Ran, AnswerError> {
         self.note("plain");
-        self.bench.plain(None)
+        self.bench.plain(None, &|_| {})
     }
 
     /// Bytes of memory that can leave: measured with a pager that lets all of it stay.

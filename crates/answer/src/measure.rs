@@ -16,6 +16,7 @@ use crate::kinds::Answer;
 use crate::listener::Listener;
 use crate::machine::Machine;
 use crate::nothing::Nothing;
+use crate::page_cache::{less, others_until};
 use crate::pager::Pager;
 use crate::prices::swap_file;
 use crate::program::{binary, default_backing, line, pageable};
@@ -148,7 +149,15 @@ impl Measuring<'_> {
             answer.common.only_read(trials.peak_bytes);
         }
         if trials.plain().is_some() {
+            if let Answer::Recorder(answer) = &mut answer {
+                answer.common.not_paged.get_or_insert_default().see(&trials.files);
+            }
+            let until = trials.until;
+            trials.until = others_until(&trials, &answer);
             less_ram(&mut trials, &mut answer, folder.path());
+            trials.until = until;
+            let runs = less(&mut trials, &answer, folder.path());
+            answer.common_mut().not_paged.iter_mut().for_each(|all| (all.runs, all.no_runs) = runs.clone());
         }
         // Later runs alone count, too.
         let common = answer.common_mut();
@@ -184,8 +193,8 @@ fn less_ram(trials: &mut Trials, answer: &mut Answer, folder: &Path) {
     let start = answer.ram_bytes.unwrap_or(answer.needed_bytes);
     let ours = answer.recorded().is_some();
     let swap = kernel_swap(folder);
-    let kernel = swap.as_ref().map(|swap| Way { by: Pager::Kernel, swap: swap.as_deref() });
-    let pager = Way { by: Pager::Ours, swap: None };
+    let kernel = swap.as_ref().map(|swap| Way { by: Pager::Kernel, swap: swap.as_deref(), in_all: false });
+    let pager = Way { by: Pager::Ours, swap: None, in_all: false };
     if let (Some(ram), Some(way)) = (answer.given_ram_bytes, if ours { Some(pager) } else { kernel }) {
         trials.at(way, ram, 2.0);
     }

@@ -104,8 +104,8 @@ pub fn measured(
     let mut plain = Measured::new(By::Plain, None, None);
     plain.add(&first);
     let swap = kernel_swap(folder.path());
-    let kernel = swap.as_ref().map(|swap| Way { by: Pager::Kernel, swap: swap.as_deref() });
-    let ours = pageable(command).is_ok().then_some(Way { by: Pager::Ours, swap: None });
+    let kernel = swap.as_ref().map(|swap| Way { by: Pager::Kernel, swap: swap.as_deref(), in_all: false });
+    let ours = pageable(command).is_ok().then_some(Way { by: Pager::Ours, swap: None, in_all: false });
     let Some(way) = ours.or(kernel).filter(|_| streams.lost().is_none()) else { return Ok(None) };
     while plain.seconds < SHORT && plain.runs.len() < REPEATS {
         plain.add(&alone(&bench, first.status)?);
@@ -186,7 +186,7 @@ fn shown(bench: &Bench) -> Result<(Ran, u64), AnswerError> {
 }
 
 fn alone(bench: &Bench, status: u8) -> Result<Ran, AnswerError> {
-    let ran = bench.plain(None)?;
+    let ran = bench.plain(None, &|_| {})?;
     if ran.status != status {
         succeeded(ran.status)?;
     }

@@ -190,7 +190,7 @@ fn inside(ready: &Ready, order: &Order, guard: &mut Guard) -> Result<KernelRun, 
         n => format!("coldframe-{}-{n}", std::process::id()),
     };
     let group = guard.group(&ready.place, &name)?;
-    let watch = LimitWatch::start(&tree, &group, &space, ram)?;
+    let watch = LimitWatch::start(&tree, &group, &space, (ram, order.in_all))?;
     let (began, others) = (Instant::now(), below_since());
     let care = Care { others: &others, ..order.care() };
     let ended = in_group(&group, order.command).and_then(|command| order.start(command)?.wait(&care));

@@ -10,9 +10,11 @@
 //! The machine's speed drifts by some percent within seconds, so runs alone lie between those in less RAM, and the median
 //! of all is the program's time.
 
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use coldframe_live::FRAMES_MIN;
+use coldframe_proc::{FileLooks, Files};
 use coldframe_recording::span::PAGE;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,10 +49,11 @@ const NEAR: f64 = 0.1;
 const CLOSE: f64 = 1.0 / 16.0;
 
 /// Who pages a measured run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
     /// Nobody: the program alone.
+    #[default]
     Plain,
     /// Our pager.
     Pager,
@@ -59,7 +62,7 @@ pub enum By {
 }
 
 /// Measured runs of one kind.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
     /// Who paged them.
     pub by: By,
@@ -80,6 +83,9 @@ pub struct Measured {
     /// Runs that were ended because they took too long.
     #[serde(skip)]
     late: usize,
+    /// The most memory of its group; 0: not known.
+    #[serde(skip)]
+    pub(crate) peak_bytes: u64,
 }
 
 impl Measured {
@@ -99,7 +105,7 @@ impl Measured {
         self.runs.push(ran.seconds);
         self.late += usize::from(ran.too_long);
         self.more = 2 * self.late > self.runs.len();
-        self.page_reads = ran.page_reads;
+        (self.page_reads, self.peak_bytes) = (ran.page_reads, ran.peak_bytes);
         let mut sorted = self.runs.clone();
         sorted.sort_by(f64::total_cmp);
         self.seconds = (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0;
@@ -123,14 +129,16 @@ pub struct Trials<'a> {
     listener: &'a dyn Listener,
     first: First,
     /// The end of all runs.
-    until: Instant,
+    pub(crate) until: Instant,
     limits: Limits,
     /// The longest run that is good, in seconds.
-    limit: f64,
+    pub(crate) limit: f64,
     /// All runs, by kind.
     pub measured: Vec<Measured>,
     /// The most anonymous memory that the program has had in RAM at a time when it ran alone; 0: not known.
     pub peak_bytes: u64,
+    /// The files that it mapped then.
+    pub files: Files,
     /// Why there are no more runs, or what to know of these, one sentence each.
     pub remarks: Vec<String>,
 }
@@ -163,13 +171,16 @@ impl<'a> Trials<'a> {
         listener: &'a dyn Listener,
     ) -> Result<Trials<'a>, AnswerError> {
         let until = Instant::now() + Duration::from_secs_f64(budget(first.seconds));
-        let (measured, remarks) = (Vec::new(), Vec::new());
-        let limits = *limits;
-        let mut trials = Trials { bench, listener, first, until, limits, limit: 0.0, measured, peak_bytes: 0, remarks };
+        let (measured, files, remarks) = (Vec::new(), Files::new(), Vec::new());
+        let (limits, limit, peak_bytes) = (*limits, 0.0, 0);
+        let mut trials = Trials { bench, listener, first, until, limits, limit, measured, peak_bytes, files, remarks };
+        // One run is enough to know its files.
+        let looks = Mutex::new(None::<FileLooks>);
+        let look = |process| looks.lock().unwrap().get_or_insert_with(|| FileLooks::of(process)).look();
         let mut plain = Measured::new(By::Plain, None, None);
         loop {
             listener.progress(0, None, "running it alone");
-            let ran = match bench.plain(Some(trials.left())) {
+            let ran = match bench.plain(Some(trials.left()), if plain.runs.is_empty() { &look } else { &|_| {} }) {
                 Ok(ran) => ran,
                 Err(_) if bench.signals.came() => {
                     trials.remarks.push("stopped by a signal: what was not measured until then is predicted".into());
@@ -193,6 +204,7 @@ impl<'a> Trials<'a> {
         trials.until = (Instant::now() + Duration::from_secs_f64(budget(plain.seconds)))
             .min(began + Duration::from_secs_f64(LEAST.max(WHOLE * plain.seconds) - LAST));
         trials.limit = limits.longest(plain.seconds);
+        trials.files = looks.into_inner().unwrap().map(|looks| looks.files).unwrap_or_default();
         trials.measured.push(plain);
         Ok(trials)
     }
@@ -202,7 +214,7 @@ impl<'a> Trials<'a> {
         self.measured.first().map(|plain| plain.seconds)
     }
 
-    fn left(&self) -> Duration {
+    pub(crate) fn left(&self) -> Duration {
         self.until.saturating_duration_since(Instant::now())
     }
 
@@ -330,7 +342,7 @@ impl<'a> Trials<'a> {
             return;
         }
         self.listener.progress(0, None, "running it alone");
-        let Ok(ran) = self.bench.plain(Some(self.left())) else { return };
+        let Ok(ran) = self.bench.plain(Some(self.left()), &|_| {}) else { return };
         if !ran.too_long && self.unlike(&ran).is_none() {
             self.measured[0].add(&ran);
             self.limit = self.limits.longest(self.measured[0].seconds);
@@ -363,6 +375,8 @@ impl<'a> Trials<'a> {
             return None;
         }
         let share = (left / SIZES as f64).min(PATIENT.1 * self.limit).max(PATIENT.0 * self.limit + LATE).min(left);
+        // It reads its files first.
+        let share = if way.in_all { left / 2.0 } else { share };
         let words = format!("running it in {}", coldframe_sheet::quantity::human_size(ram));
         self.listener.progress(0, None, &words);
         let (ran, _) = self.bench.paged(way, ram, Duration::from_secs_f64(share)).ok()?;
@@ -389,18 +403,7 @@ impl From<Way<'_>> for By {
 impl Measured {
     /// No run yet.
     pub(crate) fn new(by: By, swap: Option<&str>, ram_bytes: Option<u64>) -> Measured {
-        let swap = swap.map(Into::into);
-        Measured {
-            by,
-            swap,
-            ram_bytes,
-            seconds: 0.0,
-            more: false,
-            runs: Vec::new(),
-            page_reads: 0,
-            failed: None,
-            late: 0,
-        }
+        Measured { by, swap: swap.map(Into::into), ram_bytes, ..Measured::default() }
     }
 }
 

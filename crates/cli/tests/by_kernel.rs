@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
+use coldframe_costs::doctor::is_ram;
 use coldframe_kernel::{Group, Place, Tree};
 use coldframe_toolbox::programs::{can_page, compiled, copy_for_all, open_to_all, refused, stderr, stdout, until};
 use common::{alone, coldframe, kill_guard, place, ready, reverted_as_named};
@@ -76,6 +77,53 @@ fn a_static_program_in_half_its_memory_says_the_same_and_leaves_nothing() {
     let device = stats["config"]["swap"].as_str().unwrap().to_string();
     assert!(device.starts_with("/dev/zram") && !zrams().contains(&device), "{device}");
     assert_eq!(groups(process), Vec::<PathBuf>::new());
+}
+
+/// Maps a file and adds up its first half so many times, with a heap of 8 MiB.
+const MODEL: &str = r#"
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+int main(int count, char **words) {
+    uint64_t *model = mmap(0, 64 << 20, PROT_READ, MAP_PRIVATE, open(words[1], O_RDONLY), 0), sum = 0;
+    uint64_t *heap = memset(malloc(8 << 20), 1, 8 << 20);
+    for (int round = 0; round < atoi(words[2]); round++) for (long i = 0; i < 4 << 20; i++) sum = sum * 31 + model[i] + heap[i & 0xfffff];
+    printf("%016lx\n", (unsigned long)sum);
+}
+"#;
+
+#[test]
+fn what_a_program_references_of_a_mapped_file_is_named_and_less_page_cache_is_run_by_who_may() {
+    let Some(_alone) = alone() else { return };
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let (copy, model) = (copy_for_all(folder.path()), folder.path().join("model"));
+    let program = compiled(folder.path(), "maps", MODEL, &["-static"]);
+    std::fs::write(&model, vec![7; 64 << 20]).unwrap();
+    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    for root in [true, false] {
+        let (mut command, id) = (Command::new(&copy), if root { 0 } else { 65534 });
+        command.uid(id).gid(id).args(["--format", "json", "--"]).arg(&program).arg(&model).arg("100");
+        command.current_dir(folder.path()).env("XDG_CACHE_HOME", "/none").stdin(Stdio::null());
+        let output = command.output().unwrap();
+        let printed = stdout(&output);
+        let answer: Value = serde_json::from_str(&printed[printed.find('{').unwrap()..]).unwrap();
+        let (all, mib) = (&answer["not_paged"], |value: &Value| value.as_u64().unwrap() >> 20);
+        let file = &all["files"][0];
+        assert_eq!((file["path"].as_str(), mib(&file["mapped_bytes"])), (model.to_str(), 64), "{all}");
+        assert!((28..=33).contains(&mib(&file["referenced_bytes"])), "{all}");
+        let runs = all["runs"].as_array().map_or(&[][..], |runs| runs);
+        if !root {
+            assert!(runs.is_empty() && all["no_runs"].is_string(), "{all}");
+        } else if place().is_some() && !is_ram(folder.path()) {
+            // Pages of the file come back in the last one only.
+            let [most, .., least] = runs else { panic!("{all}") };
+            assert!(mib(&least["ram_bytes"]) < mib(&most["ram_bytes"]) - 16 && all["no_runs"].is_null(), "{all}");
+            assert!(most["page_reads"] == 0 && least["page_reads"].as_u64() > Some(1000), "{all}");
+        }
+    }
 }
 
 #[test]

@@ -22,11 +22,13 @@ pub(crate) struct Budget {
     ram: u64,
     outside_heap: Option<u64>,
     limit: u64,
+    /// The RAM is for all memory: nothing comes on top.
+    all: bool,
 }
 
 impl Budget {
-    pub(crate) fn new(ram: u64) -> Budget {
-        Budget { ram, outside_heap: None, limit: ram + FIRST }
+    pub(crate) fn new(ram: u64, all: bool) -> Budget {
+        Budget { ram, outside_heap: all.then_some(0), limit: if all { ram } else { ram + FIRST }, all }
     }
 
     pub(crate) fn limit(&self) -> u64 {
@@ -40,7 +42,9 @@ impl Budget {
 
     /// A measurement of the memory outside the heap, bytes.
     pub(crate) fn observe(&mut self, outside_heap: u64) {
-        self.outside_heap = Some(self.outside_heap().max(outside_heap));
+        if !self.all {
+            self.outside_heap = Some(self.outside_heap().max(outside_heap));
+        }
     }
 
     /// The kernel has refused the last limit, since it could not push out enough: this one is still in force.
@@ -69,7 +73,7 @@ mod tests {
 
     #[test]
     fn the_limit_is_the_ram_and_the_memory_outside_the_heap_less_what_is_compressed() {
-        let mut budget = Budget::new(64 * MIB);
+        let mut budget = Budget::new(64 * MIB, false);
         assert_eq!(budget.limit(), 68 * MIB);
         budget.observe(2 * MIB);
         assert_eq!(budget.follow(0), Some(66 * MIB));
@@ -79,5 +83,8 @@ mod tests {
         assert_eq!(budget.follow(640 * MIB), Some(10 * MIB), "an eighth is left");
         budget.refused(56 * MIB);
         assert_eq!(budget.follow(640 * MIB), Some(10 * MIB), "it is asked for again");
+        let mut all = Budget::new(64 * MIB, true);
+        all.observe(20 * MIB);
+        assert_eq!((all.limit(), all.follow(0), all.follow(8 * MIB)), (64 * MIB, None, Some(56 * MIB)));
     }
 }

@@ -44,9 +44,14 @@ pub struct LimitWatch {
 }
 
 impl LimitWatch {
-    /// Sets the group's limit and starts to watch.
-    pub fn start(tree: &Tree, group: &Group, space: &SwapSpace, ram: u64) -> Result<LimitWatch, KernelError> {
-        let budget = Budget::new(ram);
+    /// Sets the group's limit and starts to watch. `all`: the RAM is for all memory, code and mapped files, too.
+    pub fn start(
+        tree: &Tree,
+        group: &Group,
+        space: &SwapSpace,
+        (ram, all): (u64, bool),
+    ) -> Result<LimitWatch, KernelError> {
+        let budget = Budget::new(ram, all);
         let file = group.file(group.version().limit_file());
         group
             .limit(budget.limit())

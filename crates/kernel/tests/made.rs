@@ -189,7 +189,7 @@ fn while_the_program_runs_its_limit_falls_by_what_compressed_pages_take_and_rise
         made(&[(stat, &mib(1)), ("/g/memory.limit_in_bytes", ""), ("/g/memory.usage_in_bytes", "8388608")]);
     let (group, space) =
         (Group::at(Version::One, tree.path("/g"), None), SwapSpace::of(&tree, Version::One, "/dev/zram3".into()));
-    let watch = LimitWatch::start(&tree, &group, &space, 8 << 20).unwrap();
+    let watch = LimitWatch::start(&tree, &group, &space, (8 << 20, false)).unwrap();
     let limit = || fs::read_to_string(group.file("memory.limit_in_bytes")).unwrap();
     for (compressed, expected) in [(1, 8u64), (6, 3), (25, 1), (2, 7)] {
         fs::write(tree.path(stat), mib(compressed)).unwrap();

@@ -32,6 +32,7 @@
 mod access;
 mod areas;
 mod error;
+mod files;
 mod halt;
 #[allow(missing_docs)]
 pub mod image;
@@ -48,6 +49,7 @@ mod watch;
 
 pub use access::check;
 pub use error::ProcError;
+pub use files::{FileLooks, FileUse, Files};
 pub use halt::start;
 pub use maps::{mappings, Counts, Mapping};
 pub use pages::{advise, scan, touch, Advice, Place};

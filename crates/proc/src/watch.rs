@@ -14,8 +14,9 @@ use std::time::Duration;
 use rustix::time::{clock_gettime, ClockId};
 
 use crate::access::{check, processor_ns};
-use crate::areas::{rest, Area};
+use crate::areas::Area;
 use crate::error::ProcError;
+use crate::files::Files;
 use crate::halt::Halt;
 use crate::maps::mappings;
 use crate::process::Process;
@@ -86,6 +87,7 @@ pub struct Watch {
     /// Pages that came back since.
     again: f64,
     watched: Watched,
+    files: Files,
     sample: Sample,
     open: Stretch,
     next: Duration,
@@ -112,17 +114,19 @@ impl Watch {
             clearing: 0,
             again: 0.0,
             watched: Watched { processes: 1, ..Watched::default() },
+            files: Files::new(),
             sample: Sample::default(),
             open: Stretch::default(),
             next: budget.first,
             first: budget.first,
         };
-        read(root)?;
+        read(root, &mut Rest::default())?;
         watch.look();
         if !own {
             watch.trusted()?;
         }
-        watch.open = Stretch::default();
+        // What was referenced before is not known.
+        (watch.open, watch.files) = (Stretch::default(), Files::new());
         clear(root)?;
         watch.clear();
         Ok(watch)
@@ -159,6 +163,7 @@ impl Watch {
         }
         self.look();
         self.close();
+        self.watched.rest.files = std::mem::take(&mut self.files);
         self.watched.seconds = self.halt.clock().as_secs_f64();
         self.watched.own_seconds = self.spent();
         self.watched.compressed = self.sample.compressed();
@@ -236,9 +241,9 @@ impl Watch {
     fn look(&mut self) {
         self.grow();
         let ran = self.ran();
-        let mut all = HashMap::new();
+        let (mut all, mut rest) = (HashMap::new(), Rest::default());
         for pid in &self.processes {
-            let areas = read(*pid).unwrap_or_default();
+            let areas = read(*pid, &mut rest).unwrap_or_default();
             all.extend(areas.into_iter().map(|area| ((*pid, area.start), area)));
         }
         if all.values().all(|area| area.counts.rss == 0) {
@@ -270,9 +275,9 @@ impl Watch {
             (watched.peak_pages, watched.huge) = (pages, huge / pages.max(1.0));
         }
         watched.swapped = watched.swapped.max(swap / (pages + swap).max(1.0));
-        let rest = rest(all.values()) * 1024;
-        if rest > watched.rest_bytes {
-            (watched.rest_bytes, watched.rest) = (rest, Rest::of(&self.processes, &[]));
+        rest.files.iter().for_each(|(path, file)| self.files.entry(path.clone()).or_default().max(file));
+        if rest.sum() > watched.rest_bytes {
+            (watched.rest_bytes, watched.rest) = (rest.sum(), rest);
         }
         self.before = all;
     }
@@ -305,9 +310,11 @@ impl Watch {
 /// KiB of a page.
 const KIB: f64 = PAGE as f64 / 1024.0;
 
-fn read(pid: u32) -> Result<Vec<Area>, ProcError> {
+fn read(pid: u32, rest: &mut Rest) -> Result<Vec<Area>, ProcError> {
     let text = Process::of(pid).smaps().map_err(|source| refused(pid, "smaps", source))?;
-    Ok(mappings(&text).iter().map(Area::of).collect())
+    let all = mappings(&text);
+    rest.add(&all, &[]);
+    Ok(all.iter().map(Area::of).collect())
 }
 
 fn clear(pid: u32) -> Result<(), ProcError> {
@@ -336,6 +343,6 @@ mod tests {
     #[test]
     fn a_process_that_ended_while_its_files_were_to_be_used_has_ended() {
         assert!(matches!(clear(1 << 23), Err(ProcError::Ended(_))));
-        assert!(matches!(read(1 << 23), Err(ProcError::Ended(_))));
+        assert!(matches!(read(1 << 23, &mut Rest::default()), Err(ProcError::Ended(_))));
     }
 }

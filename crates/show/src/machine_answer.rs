@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use coldframe_answer::program::is_root;
-use coldframe_answer::{Answer, By, Known, Measured, MemoryUse, Method, NotPaged, Watched, UNNOTICED};
+use coldframe_answer::{Answer, By, File, Known, Measured, MemoryUse, Method, NotPaged, Watched, UNNOTICED};
 use coldframe_sheet::quantity::{human_count, human_seconds, human_size, ram_size};
 
 use crate::text::{command, paragraph, width};
@@ -45,6 +45,7 @@ fn with(answer: &Answer, rows: usize, spare: usize) -> String {
     out += &filled(&thrashes(answer));
     out += &filled(&recommended(answer));
     out += &otherwise(answer);
+    out += &files(answer).map_or(String::new(), |files| filled(&files));
     out += &memory_use(answer).map_or(String::new(), |memory_use| remarks(memory_use, spare >= 1));
     if spare >= SPARE && !answer.how_sure.is_empty() {
         // The most important ones; the page has all.
@@ -159,13 +160,8 @@ fn alone(answer: &Answer) -> String {
 
 /// The kinds of what is not paged that are a tenth of all of it or more.
 fn kinds(all: &NotPaged) -> String {
-    let files = all.files.iter().map(|file| {
-        let name = file.path.rsplit('/').next().unwrap_or(&file.path);
-        format!("{name} {}", human_size(file.bytes))
-    });
-    let files = format!("mapped files {{}}: {}", files.collect::<Vec<_>>().join(", "));
     let named = [
-        (files.as_str(), all.files_bytes),
+        ("mapped files {}", all.files_bytes),
         ("shared memory {}", all.shared_bytes),
         ("code {}", all.code_bytes),
         ("stacks {}", all.stacks_bytes),
@@ -365,18 +361,41 @@ fn otherwise(answer: &Answer) -> String {
     filled(&format!("By the kernel, with swap on {}{how}: --ram {size} takes {time}.", swap.kind))
 }
 
+/// The files that it maps, if they matter, and what less page cache costs.
+pub(crate) fn files(answer: &Answer) -> Option<String> {
+    let all = answer.not_paged.as_ref().filter(|all| all.matter(answer))?;
+    let file = |file: &File| {
+        let name = file.path.rsplit('/').next().unwrap_or(&file.path);
+        format!("{name} {} of {}", human_size(file.referenced_bytes), human_size(file.mapped_bytes))
+    };
+    let named = all.files.iter().filter(|file| SMALL * file.bytes >= all.code_bytes + all.files_bytes).map(file);
+    let (named, referenced) = (named.collect::<Vec<_>>().join(", "), human_size(all.referenced_bytes));
+    let run = |run: &Measured| format!("with {} {}", ram_size(run.ram_bytes.unwrap_or(0)), time_of(run));
+    let runs = all.runs.iter().map(run).collect::<Vec<_>>().join(", ");
+    let runs = if runs.is_empty() { runs } else { format!(" In a group for all, read from the disk first: {runs}.") };
+    let why = all.no_runs.as_ref().map_or(String::new(), |why| format!(" Less page cache was not tried: {why}."));
+    Some(format!("Mapped files: {referenced} referenced: {named}.{runs}{why}"))
+}
+
+/// The least part of all files that is worth its name.
+const SMALL: u64 = 20;
+
 /// A run by the pager that is not the recommended one.
 fn by_other(run: &Measured) -> String {
     let who = match run.by {
         By::Kernel => format!("the kernel ({})", kernel_options(run)),
         _ => "our pager".into(),
     };
-    let time = match (&run.failed, run.more) {
+    let measured = if run.failed.is_none() { ", measured" } else { "" };
+    format!("By {who}: --ram {} {}{measured}.", ram_size(run.ram_bytes.unwrap_or(0)), time_of(run))
+}
+
+/// `takes 2.3 s`.
+fn time_of(run: &Measured) -> String {
+    match (&run.failed, human_seconds(run.seconds)) {
         (Some(why), _) => format!("fails: {why}"),
-        (None, true) => format!("takes over {}, measured", human_seconds(run.seconds)),
-        (None, false) => format!("takes {}, measured", human_seconds(run.seconds)),
-    };
-    format!("By {who}: --ram {} {time}.", ram_size(run.ram_bytes.unwrap_or(0)))
+        (None, time) => format!("takes {}{time}", if run.more { "over " } else { "" }),
+    }
 }
 
 /// `--by kernel`, and the swap that is made.
@@ -446,12 +465,10 @@ mod tests {
     #[test]
     fn what_is_not_paged_is_named_by_its_large_kinds() {
         let mib = 1 << 20;
-        let file = |path: &str, bytes| serde_json::json!({ "path": path, "bytes": bytes });
         let all: NotPaged = serde_json::from_value(serde_json::json!({ "code_bytes": 2 * mib, "files_bytes": 30 * mib,
-            "files": [file("/data/model.bin", 28 * mib), file("/usr/lib/locale", mib)], "shared_bytes": 8 * mib,
-            "stacks_bytes": 4096, "other_bytes": 0 }))
+            "files": [], "shared_bytes": 8 * mib, "stacks_bytes": 4096, "other_bytes": 0 }))
         .unwrap();
-        assert_eq!(kinds(&all), " (mapped files 30 MiB: model.bin 28 MiB, locale 1 MiB; shared memory 8 MiB)");
+        assert_eq!(kinds(&all), " (mapped files 30 MiB; shared memory 8 MiB)");
     }
 
     #[test]

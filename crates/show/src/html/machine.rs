@@ -4,7 +4,7 @@ use coldframe_sheet::quantity::{human_seconds, human_size, ram_size};
 
 use crate::html::chart::{charts, Chart, Line, Mark, Point};
 use crate::html::words::{count, folded, list, note, table, Row, Unit};
-use crate::machine_answer::{as_root, how_to_run, memory_use, range, who};
+use crate::machine_answer::{as_root, files, how_to_run, memory_use, range, who};
 use crate::plot::escape;
 use coldframe_answer::{Answer, By, Known, Measured, Point as Size};
 
@@ -21,8 +21,9 @@ pub fn answer(answer: &Answer) -> String {
         true => charts(&[chart]) + &note(&label),
         false => charts(&[chart]),
     };
-    let who = memory_use(answer).and_then(who).map_or(String::new(), |who| note(&who));
-    headline(answer) + &note(&origin(answer)) + &command(answer) + &drawn + &who + "<div id=\"measured\"></div>"
+    let notes: String =
+        memory_use(answer).and_then(who).into_iter().chain(files(answer)).map(|line| note(&line)).collect();
+    headline(answer) + &note(&origin(answer)) + &command(answer) + &drawn + &notes + "<div id=\"measured\"></div>"
 }
 
 /// What was measured, when and where.
