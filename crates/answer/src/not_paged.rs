@@ -88,6 +88,11 @@ impl NotPaged {
     pub fn matter(&self, of: &Common) -> bool {
         self.referenced_bytes >= LARGE || PART * self.referenced_bytes >= of.in_all(of.needed_bytes)
     }
+
+    /// Whether runs with less page cache are worth their time: a little code is not.
+    pub(crate) fn are_run(&self, of: &Common) -> bool {
+        self.referenced_bytes >= LARGE || self.matter(of) && self.files_bytes > self.code_bytes
+    }
 }
 
 #[cfg(test)]
@@ -100,6 +105,8 @@ mod tests {
             let referenced = NotPaged { referenced_bytes: mib << 20, ..NotPaged::default() };
             referenced.matter(&Common { needed_bytes: all << 20, ..Common::default() })
         };
+        let code = NotPaged { referenced_bytes: 5 << 20, code_bytes: 5 << 20, ..NotPaged::default() };
+        assert!(!code.are_run(&Common { needed_bytes: 50 << 20, ..Common::default() }));
         assert!(of(32, 1000) && of(5, 50) && !of(31, 1000) && !of(5, 51));
     }
 }

@@ -30,7 +30,7 @@ const SECONDS: f64 = 9.0;
 
 /// When all other runs must end.
 pub(crate) fn others_until(trials: &Trials, common: &Common) -> Instant {
-    let files = common.not_paged.as_ref().filter(|all| all.matter(common)).map_or(0, |all| all.referenced_bytes);
+    let files = common.not_paged.as_ref().filter(|all| all.are_run(common)).map_or(0, |all| all.referenced_bytes);
     let (left, runs) = (trials.left().as_secs_f64(), (RUNS * trials.limit).max(SECONDS));
     let spare = if files > common.managed_bytes { left } else { (left - runs).max(0.0) };
     trials.until - Duration::from_secs_f64(if files > 0 { spare.min(runs) } else { 0.0 })
@@ -39,9 +39,9 @@ pub(crate) fn others_until(trials: &Trials, common: &Common) -> Instant {
 /// The runs, and why there are no more of them.
 pub(crate) fn less(trials: &mut Trials, common: &Common, folder: &Path) -> (Vec<Measured>, Option<String>) {
     let mut runs = Vec::new();
-    let Some(all) = common.not_paged.as_ref().filter(|all| all.matter(common)) else { return (runs, None) };
+    let Some(all) = common.not_paged.as_ref().filter(|all| all.are_run(common)) else { return (runs, None) };
     let Some(swap) = kernel_swap(folder) else { return (runs, ready_here(None).err().map(|why| why.to_string())) };
-    let heap = if trials.peak_bytes > 0 { trials.peak_bytes } else { common.managed_bytes } as f64;
+    let heap = (common.managed_bytes + all.shared_bytes + all.stacks_bytes + all.other_bytes) as f64;
     let of = |part: f64| heap + part * all.referenced_bytes as f64;
     let most = heap + (all.code_bytes + all.files_bytes) as f64 * (1.0 + AHEAD) + FIRST;
     for (at, part) in PARTS.into_iter().enumerate() {

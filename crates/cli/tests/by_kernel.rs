@@ -123,6 +123,7 @@ fn what_a_program_references_of_a_mapped_file_is_named_and_less_page_cache_is_ru
             assert!(mib(&least["ram_bytes"]) < mib(&most["ram_bytes"]) - 16 && all["no_runs"].is_null(), "{all}");
             assert!(most["page_reads"] == 0 && least["page_reads"].as_u64() > Some(1000), "{all}");
         }
+        std::fs::remove_dir_all(folder.path().join("maps.coldframe")).unwrap();
     }
 }
 
