@@ -38,7 +38,7 @@ pub(crate) struct BitsQuestion {
 }
 
 /// The run time of a program by RAM on this machine, from referenced bits.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Watched {
     /// What every answer has.
     #[serde(flatten)]

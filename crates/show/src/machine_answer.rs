@@ -370,9 +370,9 @@ pub(crate) fn files(answer: &Answer) -> Option<String> {
     };
     let named = all.files.iter().filter(|file| SMALL * file.bytes >= all.code_bytes + all.files_bytes).map(file);
     let (named, referenced) = (named.collect::<Vec<_>>().join(", "), human_size(all.referenced_bytes));
-    let run = |run: &Measured| format!("with {} {}", ram_size(run.ram_bytes.unwrap_or(0)), time_of(run));
+    let run = |run: &Measured| format!("{} {}", ram_size(run.ram_bytes.unwrap_or(0)), time_of(run));
     let runs = all.runs.iter().map(run).collect::<Vec<_>>().join(", ");
-    let runs = if runs.is_empty() { runs } else { format!(" In a group for all, read from the disk first: {runs}.") };
+    let runs = if runs.is_empty() { runs } else { format!(" RAM for all by the kernel, files read first: {runs}.") };
     let why = all.no_runs.as_ref().map_or(String::new(), |why| format!(" Less page cache was not tried: {why}."));
     Some(format!("Mapped files: {referenced} referenced: {named}.{runs}{why}"))
 }
@@ -465,10 +465,17 @@ mod tests {
     #[test]
     fn what_is_not_paged_is_named_by_its_large_kinds() {
         let mib = 1 << 20;
+        let run = Measured { ram_bytes: Some(20 * mib), seconds: 2.5, more: true, ..Measured::default() };
         let all: NotPaged = serde_json::from_value(serde_json::json!({ "code_bytes": 2 * mib, "files_bytes": 30 * mib,
-            "files": [], "shared_bytes": 8 * mib, "stacks_bytes": 4096, "other_bytes": 0 }))
+            "files": [{ "path": "/data/model.bin", "bytes": 29 * mib, "mapped_bytes": 64 * mib, "referenced_bytes": 28 * mib }],
+            "referenced_bytes": 29 * mib, "runs": [run], "shared_bytes": 8 * mib, "stacks_bytes": 4096, "other_bytes": 0 }))
         .unwrap();
         assert_eq!(kinds(&all), " (mapped files 30 MiB; shared memory 8 MiB)");
+        let common = Common { not_paged: Some(all), ..Common::default() };
+        let answer = Answer::ReferencedBits(Watched { common, ..Watched::default() });
+        let files = files(&answer).unwrap();
+        assert!(files.starts_with("Mapped files: 29 MiB referenced: model.bin 28 MiB of 64 MiB. RAM"), "{files}");
+        assert!(files.ends_with(": 20MiB takes over 2.50 s."), "{files}");
     }
 
     #[test]
