@@ -465,7 +465,8 @@ mod tests {
     #[test]
     fn what_is_not_paged_is_named_by_its_large_kinds() {
         let mib = 1 << 20;
-        let run = Measured { ram_bytes: Some(20 * mib), seconds: 2.5, more: true, ..Measured::default() };
+        let run = serde_json::json!({ "by": "kernel", "swap": null, "ram_bytes": 20 * mib, "seconds": 2.5, "more": true,
+            "runs": [2.5], "page_reads": 0, "failed": null });
         let all: NotPaged = serde_json::from_value(serde_json::json!({ "code_bytes": 2 * mib, "files_bytes": 30 * mib,
             "files": [{ "path": "/data/model.bin", "bytes": 29 * mib, "mapped_bytes": 64 * mib, "referenced_bytes": 28 * mib }],
             "referenced_bytes": 29 * mib, "runs": [run], "shared_bytes": 8 * mib, "stacks_bytes": 4096, "other_bytes": 0 }))
