@@ -2,6 +2,7 @@
 """Boots Debian's own kernels under QEMU, with systemd and cgroup v2, and runs the checks of scripts/vm.checks there.
 
     python3 scripts/vm.py target/release [--kernel WORD] [--only REGEX] [--show] [--patience SECONDS]
+    python3 scripts/vm.py --prepare
 
 The root file system is made once, of Debian packages of this machine's release, in target/vm; no rights are needed but
 mmdebstrap's. Each kernel boots from it, and what it writes is dropped. The machine is emulated, without a network. A
@@ -11,6 +12,7 @@ run under load can take five times as long: judge answers, not times.
     --only REGEX    only checks whose names match
     --show          print the output of every check, not only of those that fail
     --patience S    seconds without a line from the machine until it is ended [600]
+    --prepare       make the root file system, if its recipe has changed, and boot nothing
 
 Prints one line for each check. Exit code 0 if all checks hold, 1 if one does not, 3 if a tool is missing, 4 if a
 machine hung or did not start; then the last lines of its console are printed, too.
@@ -249,6 +251,7 @@ def main() -> int:
     parser.add_argument("--only", default="")
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--patience", type=float, default=600)
+    parser.add_argument("--prepare", action="store_true")
     arguments = parser.parse_args()
     if arguments.inside:
         inside(arguments.only, arguments.show)
@@ -258,6 +261,8 @@ def main() -> int:
         print(f"vm: tools are missing; on Debian: apt-get install {' '.join(missing)}", file=sys.stderr)
         return 3
     folder = made_root()
+    if arguments.prepare:
+        return 0
     disk = job(arguments.built)
     versions = sorted(name[len("vmlinuz-") :] for name in os.listdir(folder) if name.startswith("vmlinuz-"))
     found = [boot(folder, one, disk, arguments) for one in versions if arguments.kernel in one]
