@@ -78,6 +78,8 @@ fn watched(program: &Program) {
     while stats.snapshot().frames > 0 {
         std::thread::yield_now();
     }
+    let left = stats.snapshot().resident;
+    assert!(left < 1 << 40, "{} pages fewer are counted than none", left.wrapping_neg());
 }
 
 fn tree(name: &str, main: &str) -> Option<Program> {

@@ -119,6 +119,7 @@ impl Inner {
     pub fn fork_child(&self) {
         // SAFETY: a forked child has one thread, and this is it.
         unsafe { self.threads.forget(&self.faults) };
+        self.faults.memory().count_anew();
         if self.faults.memory().is_plain() {
             self.open_gate();
             return self.faults.settle(|_, _| Ok(()));

@@ -55,17 +55,17 @@ impl Inner {
             recording.end(self.faults.memory().resident());
         }
         self.share().into_iter().for_each(|(counter, n)| Stats::sub(counter, n as u64));
+        self.faults.memory().count(false);
     }
 
     /// This process's share of the statistics of the present.
-    fn share(&self) -> [(&AtomicU64, usize); 5] {
+    fn share(&self) -> [(&AtomicU64, usize); 4] {
         let (stats, memory, _signals) = (self.stats, self.faults.memory(), Signals::block());
         let managed = memory.space.managed_within(memory.space.span());
         let decider = self.faults.gate.lock();
         [
             (&stats.processes, 1),
             (&stats.frames, if memory.share.is_on() { 0 } else { self.options.ram as usize / PAGE }),
-            (&stats.resident, memory.resident()),
             (&stats.managed, managed.iter().map(|(range, _)| range.len() / PAGE).sum()),
             (&stats.pinned, decider.engine().frames().pinned()),
         ]
@@ -73,6 +73,7 @@ impl Inner {
 
     fn count_in(&self) {
         self.share().into_iter().for_each(|(counter, n)| Stats::add(counter, n as u64));
+        self.faults.memory().count(true);
     }
 
     /// With encryption: excludes memory that holds pages in plain text from core dumps, and locks it in RAM. Returns

@@ -30,6 +30,10 @@ const LINE: usize = 64;
 /// If a page is found dropped this often, it is an internal error.
 const LOOKS: u32 = 100;
 
+/// A bit beside the number of pages. A lender gives pages back at any time: before a child is counted in, and after a
+/// process is counted out.
+const COUNTED: usize = 1 << 63;
+
 pub struct Memory {
     pub space: Space,
     pub pages: Pages,
@@ -39,6 +43,7 @@ pub struct Memory {
     file: Own<OwnMemory>,
     /// Grows with each fork.
     epoch: AtomicU32,
+    /// Pages in RAM; and [`COUNTED`] while they are a part of the statistics.
     resident: AtomicUsize,
     /// Frames for pages that the engine takes as gone.
     pub reserve: Reserve,
@@ -97,7 +102,22 @@ impl Memory {
     }
 
     pub fn resident(&self) -> usize {
-        self.resident.load(Ordering::Relaxed)
+        self.resident.load(Ordering::Relaxed) & !COUNTED
+    }
+
+    /// From now on, the statistics that all processes share have the pages in RAM, or no more.
+    pub fn count(&self, counted: bool) {
+        if counted {
+            let pages = self.resident.fetch_or(COUNTED, Ordering::Relaxed);
+            Stats::add(&self.stats.resident, pages as u64);
+        } else if let pages @ COUNTED.. = self.resident.fetch_and(!COUNTED, Ordering::Relaxed) {
+            Stats::sub(&self.stats.resident, (pages & !COUNTED) as u64);
+        }
+    }
+
+    /// In a forked child: the pages that are counted are the parent's.
+    pub fn count_anew(&self) {
+        self.resident.fetch_and(!COUNTED, Ordering::Relaxed);
     }
 
     pub fn is_plain(&self) -> bool {
@@ -228,8 +248,12 @@ impl Memory {
 
     pub fn count_in(&self, pages: usize) {
         let resident = self.resident.fetch_add(pages, Ordering::Relaxed) + pages;
-        let all = self.stats.resident.fetch_add(pages as u64, Ordering::Relaxed) + pages as u64;
-        self.stats.together_max.fetch_max(all, Ordering::Relaxed);
+        if resident & COUNTED != 0 {
+            let all = self.stats.resident.fetch_add(pages as u64, Ordering::Relaxed).wrapping_add(pages as u64);
+            // Where others count pages out that are counted in at this moment, it is less than none.
+            self.stats.together_max.fetch_max((all as i64).max(0) as u64, Ordering::Relaxed);
+        }
+        let resident = resident & !COUNTED;
         self.stats.resident_max.fetch_max(resident as u64, Ordering::Relaxed);
     }
 
@@ -281,8 +305,9 @@ impl Memory {
     }
 
     pub fn count_out(&self, pages: usize) {
-        self.resident.fetch_sub(pages, Ordering::Relaxed);
-        Stats::sub(&self.stats.resident, pages as u64);
+        if self.resident.fetch_sub(pages, Ordering::Relaxed) & COUNTED != 0 {
+            Stats::sub(&self.stats.resident, pages as u64);
+        }
     }
 
     /// Moves a page to the aside mapping; `scratch` is a page for its bytes on their way.
