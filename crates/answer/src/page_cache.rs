@@ -15,6 +15,7 @@ use crate::bench::{kernel_swap, Way};
 use crate::common::Common;
 use crate::curve::round;
 use crate::pager::Pager;
+use crate::program::is_root;
 use crate::run_kernel::ready_here;
 use crate::trials::{Measured, Trials};
 
@@ -40,7 +41,10 @@ pub(crate) fn others_until(trials: &Trials, common: &Common) -> Instant {
 pub(crate) fn less(trials: &mut Trials, common: &Common, folder: &Path) -> (Vec<Measured>, Option<String>) {
     let mut runs = Vec::new();
     let Some(all) = common.not_paged.as_ref().filter(|all| all.are_run(common)) else { return (runs, None) };
-    let Some(swap) = kernel_swap(folder) else { return (runs, ready_here(None).err().map(|why| why.to_string())) };
+    let Some(swap) = kernel_swap(folder) else {
+        let root = "only root may make the memory group and the swap that this takes; run it as root".into();
+        return (runs, if is_root() { ready_here(None).err().map(|why| why.to_string()) } else { Some(root) });
+    };
     let heap = (common.managed_bytes + all.shared_bytes + all.stacks_bytes + all.other_bytes) as f64;
     let of = |part: f64| heap + part * all.referenced_bytes as f64;
     let most = heap + (all.code_bytes + all.files_bytes) as f64 * (1.0 + AHEAD) + FIRST;
