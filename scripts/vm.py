@@ -196,37 +196,35 @@ def made_root() -> str:
     return boot
 
 
-def job(built: str) -> str:
-    """A second disk: an archive of what is tested."""
+def job(built: str, *more: str) -> str:
+    """A second disk: an archive of what is tested, and more files."""
     path, slow = os.path.join(PLACE, "job.tar"), os.path.join(PLACE, "slow")
     subprocess.run([sys.executable, f"{HERE}/slow.py", "-", "--write", slow], check=True)
     tested = [f"{built}/{name}" for name in ("coldframe", "coldframe-lab", "libcoldframe_preload.so")]
     with tarfile.open(path, "w") as archive:
-        for file in (*tested, slow, __file__, f"{HERE}/slow.py", f"{HERE}/vm.checks"):
+        for file in (*tested, slow, __file__, f"{HERE}/slow.py", f"{HERE}/vm.checks", *more):
             archive.add(file, os.path.join("vm", os.path.basename(file)))
     return path
 
 
-def boot(folder: str, version: str, disk: str, arguments: argparse.Namespace) -> int:
-    """Boots a kernel, and prints what the checks say. The number of checks that failed; None if it hung."""
-    words = f'--inside --only "{arguments.only}"' + (" --show" if arguments.show else "")
+def boot(folder: str, version: str, disk: str, inside: str, patience: float, machine: list[str] = NODES, more: str = "") -> int | None:
+    """Boots a kernel, runs a command, and prints what it says. The number of checks that failed; None if it hung."""
     # On a busy host, emulated timers are late: the kernel must not judge by them whether they work. A panic ends the machine.
     line = "console=ttyS0 root=/dev/vda rootfstype=ext4 rw quiet mitigations=off numa_balancing=disable no_timer_check panic=-1 systemd.show_status=no "
     line += "systemd.mask=systemd-udev-trigger.service systemd.run_success_action=poweroff systemd.run_failure_action=poweroff "
-    line += f"systemd.run='tar xf /dev/vdb -C /opt' systemd.run='python3 /opt/vm/vm.py {words}'"
-    line += " coldframe.only" if arguments.only else ""
+    line += f"systemd.run='tar xf /dev/vdb -C /opt' systemd.run='python3 /opt/vm/{inside}'{more}"
     console = os.path.join(PLACE, f"console-{version}")
     drives = [f"file={PLACE}/root.ext4,if=virtio,format=raw,snapshot=on", f"file={disk},if=virtio,format=raw,readonly=on"]
-    command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", *NODES]
+    command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", *machine]
     command += ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-append", line]
     command += ["-kernel", f"{folder}/vmlinuz-{version}", "-initrd", f"{folder}/initrd.img-{version}"]
     command += [word for drive in drives for word in ("-drive", drive)] + ["-serial", f"file:{console}", "-serial", "stdio"]
     failed = None
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as machine:
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as emulator:
         try:
             rest = b""
-            while select.select([machine.stdout], [], [], arguments.patience)[0]:
-                got = os.read(machine.stdout.fileno(), 1 << 16)
+            while select.select([emulator.stdout], [], [], patience)[0]:
+                got = os.read(emulator.stdout.fileno(), 1 << 16)
                 if not got:
                     break
                 *lines, rest = (rest + got).split(b"\n")
@@ -236,9 +234,9 @@ def boot(folder: str, version: str, disk: str, arguments: argparse.Namespace) ->
                     else:
                         print(said, flush=True)
         finally:
-            machine.kill()
+            emulator.kill()
     if failed is None:
-        print(f"vm: Linux {version} ended, or said nothing for {arguments.patience:.0f} s; its console:", file=sys.stderr)
+        print(f"vm: Linux {version} ended, or said nothing for {patience:.0f} s; its console:", file=sys.stderr)
         print("".join(open(console, errors="replace").readlines()[-30:]), file=sys.stderr)
     return failed
 
@@ -265,7 +263,9 @@ def main() -> int:
         return 0
     disk = job(arguments.built)
     versions = sorted(name[len("vmlinuz-") :] for name in os.listdir(folder) if name.startswith("vmlinuz-"))
-    found = [boot(folder, one, disk, arguments) for one in versions if arguments.kernel in one]
+    words = f'vm.py --inside --only "{arguments.only}"' + (" --show" if arguments.show else "")
+    more = " coldframe.only" if arguments.only else ""
+    found = [boot(folder, one, disk, words, arguments.patience, more=more) for one in versions if arguments.kernel in one]
     return 4 if None in found else int(any(found))
 
 

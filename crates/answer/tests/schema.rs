@@ -2,6 +2,7 @@
 
 use coldframe_answer::calibrate::Calibrated;
 use coldframe_answer::compared::Compared;
+use coldframe_answer::device::{Device, Seen, Trial};
 use coldframe_answer::doctor::Doctor;
 use coldframe_answer::nothing::Nothing;
 use coldframe_answer::park::Parked;
@@ -21,6 +22,9 @@ fn the_schema_of_each_output_is_what_its_type_makes() {
         ("calibrate", of::<Calibrated>()),
         ("check", of::<Verdict>()),
         ("compare", of::<Compared>()),
+        ("device", of::<Device>()),
+        ("device-seen", of::<Seen>()),
+        ("device-trial", of::<Trial>()),
         ("doctor", of::<Doctor>()),
         ("need", of::<Need>()),
         ("nothing", of::<Nothing>()),

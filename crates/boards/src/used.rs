@@ -1,11 +1,10 @@
-//! The time, energy and life that a measured run would have cost a flash. Pure functions of the run's bytes and a
+//! The time and energy that a measured run would have cost a flash. Pure functions of the run's bytes and a
 //! sheet.
 //!
 //! ```text
 //! loads    = bytes read / page       programs = bytes written / page       erases = bytes written / block
 //! time     = loads (t_load + t_transfer) + programs (t_transfer + t_program) + erases t_erase
 //! energy   = loads (e_load + e_transfer) + programs (e_transfer + e_program) + erases e_erase
-//! life     = cycles * area / (bytes written / duration)
 //! ```
 //!
 //! Loads, programs and erases are rounded up to whole numbers. A log is written block by block through its whole
@@ -16,9 +15,6 @@ use coldframe_core::{Bytes, Pj, Ps};
 
 use crate::flash::{flash_time, Operations};
 use coldframe_sheet::sheet::{Sheet, SheetError};
-
-/// Seconds of a year of 365.25 days.
-const YEAR: f64 = 365.25 * 24.0 * 3600.0;
 
 /// The bytes that a run moved.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -66,14 +62,6 @@ pub fn energy_terms(sheet: &Sheet, moved: Moved) -> Result<Vec<(&'static str, Pj
     Ok(terms)
 }
 
-/// Years until every block of the swap `area` has reached its rated number of erases, if the run continues as it did
-/// for `seconds`. `None`: nothing was written.
-pub fn life_years(sheet: &Sheet, moved: Moved, area: Bytes, seconds: f64) -> Result<Option<f64>, SheetError> {
-    let cycles = sheet.cycles()? as f64;
-    let rate = moved.written.0 as f64 / seconds;
-    Ok((moved.written.0 > 0 && seconds > 0.0).then(|| cycles * area.0 as f64 / rate / YEAR))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,17 +95,5 @@ mod tests {
         assert!(lacking.to_string().contains("energy.program"), "{lacking}");
         let read_only = Moved { written: Bytes(0), ..MOVED };
         assert_eq!(energy(&with(energies), read_only), Ok(Pj(154_000)));
-    }
-
-    #[test]
-    fn life_by_hand() {
-        let sheet = sheet::find("LOBI-NAND").unwrap();
-        // 1 MiB/s round 1 GiB wears all of it once in 1024 s; 100,000 times that are 3.245 years.
-        let moved = Moved { written: Bytes(10 << 20), ..MOVED };
-        let years = life_years(&sheet, moved, Bytes(1 << 30), 10.0).unwrap().unwrap();
-        assert!((years - 1024.0 * 100_000.0 / 31_557_600.0).abs() < 1e-9, "{years}");
-        assert_eq!(life_years(&sheet, Moved::default(), Bytes(1 << 30), 10.0), Ok(None));
-        let onenand = sheet::find("KFG5616").unwrap();
-        assert!(life_years(&onenand, moved, Bytes(1), 1.0).unwrap_err().to_string().contains("endurance.cycles"));
     }
 }

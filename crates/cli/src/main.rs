@@ -12,6 +12,7 @@ use coldframe_terminal::{manual, output};
 
 mod check;
 mod compare;
+mod device;
 mod doctor;
 mod failure;
 mod flags;
@@ -45,6 +46,7 @@ const VERBS: &[Row<Failure>] = &[
     Row::of::<park::Args>("park", SERVICE),
     Row::of::<park::ResumeArgs>("resume", SERVICE),
     Row::of::<turns::Args>("turns", SERVICE),
+    Row::of::<device::Args>("device", MACHINE),
     Row::of::<doctor::Args>("doctor", MACHINE),
     Row::of::<manual::Completions>("completions", MACHINE),
     Row::of::<manual::Man>("man", MACHINE),
@@ -58,9 +60,8 @@ const USAGE: &str = "coldframe [OPTIONS] -- PROGRAM...
        coldframe VERB [OPTIONS]";
 
 const AFTER: &str = "\
-`coldframe -- PROGRAM` also writes a report: PROGRAM.coldframe. Traces, boards, papers: `coldframe-lab`. Exit \
-codes: 0 done; 1 no; 2 usage; 3 bad input; 4 this machine lacks a feature; 5 I/O; 126, 127 as in shells; `run`: \
-the program's.";
+Traces, boards, papers: `coldframe-lab`. Exit codes: 0 done; 1 no; 2 usage; 3 bad input; 4 this machine lacks a \
+feature; 5 I/O; 126, 127 as in shells; `run`: the program's.";
 
 /// The command line.
 fn command() -> Command {

@@ -25,9 +25,9 @@ pub(crate) const ZRAM_MAX: u64 = 8 << 30;
 /// Smaller swap is not worth a device.
 const LEAST: u64 = 1 << 20;
 
-/// Makes a zram device and swaps to it. Each step is recorded at once, so that a device that is half made is removed,
-/// too.
-pub(crate) fn zram(tree: &Tree, size: u64, cleanups: &mut Cleanups) -> Result<String, String> {
+/// Makes a zram device and swaps to it. `how`: its algorithm and the most bytes of RAM that it takes; empty: lz4, without a
+/// limit. Each step is recorded at once, so that a device that is half made is removed, too.
+pub(crate) fn zram(tree: &Tree, size: u64, how: &str, cleanups: &mut Cleanups) -> Result<String, String> {
     let control = tree.path(CONTROL);
     if !control.is_dir() {
         let _ = Command::new("modprobe").arg("zram").env("PATH", TOOLS).output();
@@ -38,8 +38,12 @@ pub(crate) fn zram(tree: &Tree, size: u64, cleanups: &mut Cleanups) -> Result<St
     let block = folder(tree, number);
     cleanups.push(Cleanup::Zram(number, Inode::at(&block).ok_or("its folder is not there")?));
     // A kernel without lz4 has another compressor, which stays.
-    let _ = write(&block.join("comp_algorithm"), "lz4");
+    let (algorithm, limit) = how.split_once(' ').unwrap_or(("lz4", ""));
+    let _ = write(&block.join("comp_algorithm"), algorithm);
     write(&block.join("disksize"), size.to_string()).map_err(|e| format!("zram{number} gets no size: {e}"))?;
+    if !limit.is_empty() {
+        write(&block.join("mem_limit"), limit).map_err(|e| format!("zram{number} gets no limit: {e}"))?;
+    }
     let path = tree.path(format!("/dev/zram{number}"));
     let device = OpenOptions::new().write(true).open(&path).map_err(|e| format!("{}: {e}", path.display()))?;
     on(&device, &path, size, cleanups)?;

@@ -83,6 +83,17 @@ impl Guard {
         self.ask(&[verb, &size.to_string(), &path.display().to_string()])
     }
 
+    /// Makes a zram of this size, by this algorithm, that takes at most so many bytes of RAM, and swaps to it. Returns its
+    /// name.
+    pub fn zram(&mut self, size: u64, algorithm: &str, limit: u64) -> Result<String, KernelError> {
+        self.ask(&["zram", &size.to_string(), &format!("{algorithm} {limit}")])
+    }
+
+    /// Writes a value to a file of the kernel, and restores the old one at the end.
+    pub fn set(&mut self, file: &Path, value: &str) -> Result<(), KernelError> {
+        self.ask(&["set", value, &file.display().to_string()]).map(drop)
+    }
+
     /// Records the limit of an existing group, and restores it at the end.
     pub(crate) fn hold(&mut self, group: &Group) -> Result<(), KernelError> {
         let (limit, oom) = (group.file(group.version().squeeze_file()), group.file("memory.oom_control"));
@@ -175,7 +186,13 @@ fn make(tree: &Tree, line: &str, cleanups: &mut Cleanups) -> Result<String, Stri
         "keep" => keep(path, cleanups),
         "freeze" => freeze(path, cleanups),
         "stop" => stop(rest, cleanups),
-        "zram" => devices::zram(tree, size, cleanups),
+        "zram" => devices::zram(tree, size, &file.to_string_lossy(), cleanups),
+        "set" => {
+            let (value, path) = rest.split_once('\t').unwrap_or_default();
+            let path = Path::new(path);
+            keep(path, cleanups)?;
+            write(path, value).map(|()| String::new()).map_err(|e| format!("{}: {e}", path.display()))
+        }
         "file" => devices::file(file, size, cleanups),
         "zswap" => {
             devices::zswap(tree, cleanups)?;

@@ -55,7 +55,7 @@ pub use limit_watch::{GroupUsage, LimitWatch};
 pub use parked::{Bytes, Parked, Program};
 pub use parking::Parking;
 pub use place::Place;
-pub use pressure::Stall;
+pub use pressure::{machine_stall, Stall};
 pub use squeeze::{End, Squeeze, Step, PART};
 pub use swap::{SwapKind, SwapSpace, Swaps};
 pub use target::{group_of, process_of};

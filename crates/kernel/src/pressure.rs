@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use coldframe_proc::Tree;
+
 /// Time that processes have waited for memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stall {
@@ -9,6 +11,11 @@ pub struct Stall {
     pub some: Duration,
     /// All of them waited.
     pub full: Duration,
+}
+
+/// That of all processes of the machine since its start; `None`: this kernel does not count it.
+pub fn machine_stall(tree: &Tree) -> Option<Stall> {
+    stalled(&tree.text("/proc/pressure/memory"))
 }
 
 /// Reads a `memory.pressure` file. `None`: it has no times.

@@ -119,7 +119,7 @@ impl Flash {
         let done = used::operations(sheet, moved)?;
         let mut missing = Vec::new();
         let area = known(area.map_or_else(|| sheet.capacity(), |bytes| Ok(Bytes(bytes))), &mut missing);
-        let life = area.and_then(|area| known(used::life_years(sheet, moved, area, seconds), &mut missing));
+        let life = area.and_then(|area| known(sheet.life_years(moved.written, area, seconds), &mut missing));
         Ok(Flash {
             device: sheet.name.clone(),
             page_loads: done.reads,

@@ -5,15 +5,18 @@ use crate::maps::{Counts, Mapping};
 /// A mapping as it was at a look.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Area {
-    /// Its first address, and the one after its last.
+    /// Its first address.
     pub start: u64,
+    /// The address after its last.
     pub end: u64,
     /// Private memory without a file and not a stack.
     pub heap: bool,
+    /// Its counts.
     pub counts: Counts,
 }
 
 impl Area {
+    /// From `maps` or `smaps`.
     pub fn of(mapping: &Mapping) -> Area {
         let Mapping { start, end, rights, inode, name, counts, .. } = *mapping;
         let special = name.starts_with("[stack") || name.starts_with("[v");

@@ -48,6 +48,7 @@ mod tree;
 mod watch;
 
 pub use access::check;
+pub use areas::Area;
 pub use error::ProcError;
 pub use files::{FileLooks, FileUse, Files};
 pub use halt::start;
@@ -56,6 +57,7 @@ pub use pages::{advise, scan, touch, Advice, Place};
 pub use process::{Cgroup, Process, Stat};
 pub use program::{find_library, interpreter, library_places, resolve, sanitizer, tool, ProgramError, Target};
 pub use rest::Rest;
+pub use sample::{random_page, Random};
 pub use swap_on::{swap_off, swap_on};
 pub use text::{field, text};
 pub use tree::{Mount, SwapArea, Tree};

@@ -1,4 +1,4 @@
-//! How well pages of the heap compress: some are read (`/proc/PID/mem`) and compressed as zram would.
+//! Pages at random places (`/proc/PID/mem`), and how well those of a heap compress as zram would compress them.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -28,7 +28,46 @@ pub struct Sample {
     bytes: usize,
     /// KiB of the largest heap so far.
     largest: f64,
-    random: u64,
+    random: Random,
+}
+
+/// Random numbers (xorshift), the same every time.
+pub struct Random(u64);
+
+impl Default for Random {
+    fn default() -> Random {
+        Random(88_172_645_463_325_252)
+    }
+}
+
+impl Random {
+    /// The next one.
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+}
+
+/// A page of the area that is in RAM, at a random place; `None`: none is found, or they may not be read.
+pub fn random_page(pid: u32, area: &Area, random: &mut Random) -> Option<Vec<u8>> {
+    let process = Process::of(pid);
+    let (map, memory) = (File::open(process.file("pagemap")).ok()?, File::open(process.file("mem")).ok()?);
+    let pages = (area.end - area.start) / PAGE;
+    for _ in 0..TRIES {
+        let first = area.start / PAGE + random.next() % pages;
+        let mut entries = [0u8; 8 * NEAR];
+        let count = map.read_at(&mut entries, 8 * first).ok()? / 8;
+        let left = (area.end / PAGE - first).min(count as u64) as usize;
+        let is_there = |entry: &[u8]| u64::from_ne_bytes(entry.try_into().expect("eight bytes")) & PRESENT != 0;
+        if let Some(near) = entries.chunks_exact(8).take(left).position(is_there) {
+            let mut page = vec![0; PAGE as usize];
+            memory.read_exact_at(&mut page, (first + near as u64) * PAGE).ok()?;
+            return Some(page);
+        }
+    }
+    None
 }
 
 impl Sample {
@@ -45,7 +84,7 @@ impl Sample {
             return;
         }
         for _ in 0..PAGES {
-            let mut at = self.next() % whole;
+            let mut at = self.random.next() % whole;
             let holder = heap.iter().find(|(_, area)| match at.checked_sub(area.counts.rss) {
                 Some(left) => {
                     at = left;
@@ -53,7 +92,7 @@ impl Sample {
                 }
                 None => true,
             });
-            let Some(page) = holder.and_then(|(pid, area)| self.page(*pid, area)) else { continue };
+            let Some(page) = holder.and_then(|(pid, area)| random_page(*pid, area, &mut self.random)) else { continue };
             let small = lz4_flex::block::compress(&page).len();
             self.bytes += match page.iter().all(|byte| *byte == page[0]) {
                 // A page of one word takes no room.
@@ -65,39 +104,9 @@ impl Sample {
         }
     }
 
-    /// A page of the area that is in RAM.
-    fn page(&mut self, pid: u32, area: &Area) -> Option<Vec<u8>> {
-        let process = Process::of(pid);
-        let (map, memory) = (File::open(process.file("pagemap")).ok()?, File::open(process.file("mem")).ok()?);
-        let pages = (area.end - area.start) / PAGE;
-        for _ in 0..TRIES {
-            let first = area.start / PAGE + self.next() % pages;
-            let mut entries = [0u8; 8 * NEAR];
-            let count = map.read_at(&mut entries, 8 * first).ok()? / 8;
-            let left = (area.end / PAGE - first).min(count as u64) as usize;
-            let is_there = |entry: &[u8]| u64::from_ne_bytes(entry.try_into().expect("eight bytes")) & PRESENT != 0;
-            if let Some(near) = entries.chunks_exact(8).take(left).position(is_there) {
-                let mut page = vec![0; PAGE as usize];
-                memory.read_exact_at(&mut page, (first + near as u64) * PAGE).ok()?;
-                return Some(page);
-            }
-        }
-        None
-    }
-
     /// The part of its size that a page takes; `None`: none could be read.
     pub fn compressed(&self) -> Option<f64> {
         (self.pages > 0).then(|| self.bytes as f64 / (self.pages as u64 * PAGE) as f64)
-    }
-
-    /// The next of random numbers (xorshift), the same every time.
-    fn next(&mut self) -> u64 {
-        let mut x = if self.random == 0 { 88_172_645_463_325_252 } else { self.random };
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        self.random = x;
-        x
     }
 }
 
@@ -108,7 +117,7 @@ mod tests {
     #[test]
     fn random_bytes_stay_as_they_are_and_half_of_a_page_is_half() {
         let mut sample = Sample::default();
-        let mut noise = || (0..512).map(|_| sample.next()).collect::<Vec<u64>>();
+        let mut noise = || (0..512).map(|_| sample.random.next()).collect::<Vec<u64>>();
         // Pages of noise, of half noise, and of zeros; large, so that they are a mapping of their own.
         let words: Vec<u64> = (0..1024)
             .flat_map(|i| {

@@ -93,10 +93,7 @@ fn life(point: &Point, sheet: &Sheet, area: Option<Bytes>) -> Result<Option<Rang
     let text = |e: coldframe_sheet::SheetError| e.to_string();
     let cycles = sheet.cycles().map_err(text)?;
     let time = own + point.paging;
-    let even = |area: Bytes| {
-        let moved = Moved { read: Bytes(0), written: written(point) };
-        used::life_years(sheet, moved, area, time.0 as f64 / 1e12).map_err(text)
-    };
+    let even = |area: Bytes| sheet.life_years(written(point), area, time.0 as f64 / 1e12).map_err(text);
     if let Some(swap) = point.swap {
         return simulated_life(point, swap, sheet, cycles, time, &even);
     }

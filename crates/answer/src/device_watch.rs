@@ -1,0 +1,283 @@
+//! Watches all processes of a machine by the referenced bits of their pages.
+//!
+//! ```text
+//!   round │ clear look │ clear look │ ... a third of it: windows │ clear   look  look    look      look  a stretch │ round ...
+//! ```
+//! Windows show how much is referenced in a short time, again and again. A stretch has looks at growing times, so it shows
+//! what is not referenced for long. A look reads the page tables of all processes; what it costs is measured, and looks
+//! wait until watching is a hundredth of a processor again.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use coldframe_costs::page_read;
+use coldframe_proc::{mappings, Area, Process, Random, Tree};
+use coldframe_sheet::quantity::human_size;
+use rustix::time::{clock_gettime, ClockId};
+
+use crate::child::Signals;
+use crate::device::{Look, Order, Owner, Seen, Stretch, Window};
+use crate::device_counts::{disks, moved, zrams, Memory, Traffic};
+use crate::error::AnswerError;
+use crate::listener::Listener;
+use crate::program::default_backing;
+
+/// The part of a processor that watching may take, and seconds of it at the start.
+const SHARE: f64 = 0.01;
+const PATIENCE: f64 = 0.5;
+/// The part of a round that has windows.
+const WINDOWS: u32 = 3;
+/// The longest round.
+const ROUND: Duration = Duration::from_secs(3600);
+/// Windows of a time, if their length is not given, and the shortest and longest of that.
+const PARTS: u32 = 30;
+const SHORTEST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(60);
+/// A stretch's first look, and how the time grows to the next.
+const FIRST: Duration = Duration::from_millis(500);
+const GROWTH: f64 = 1.5;
+/// How often a signal is noticed.
+const TICK: Duration = Duration::from_millis(50);
+/// Pages that are compressed at a time, and how often in a round: at least, and at most, if watching may take the time.
+const SOME: usize = 50;
+const PAGES_LEAST: usize = 5;
+const PAGES: usize = 20;
+/// Owners that are kept.
+const OWNERS: usize = 10;
+
+/// Watches for a time, after what was known before.
+pub(crate) fn watch(tree: &Tree, order: &Order, before: Seen, listener: &dyn Listener) -> Result<Seen, AnswerError> {
+    let signals = Signals::catch()?;
+    let (seconds, own, disks_before) = (before.seconds, before.own_seconds, before.disks.clone());
+    let mut watch = Watch {
+        tree,
+        order,
+        listener,
+        signals,
+        began: Instant::now(),
+        own_began: own_seconds(),
+        traffic: (Traffic::now(tree), before.traffic),
+        disks: (disks(tree), disks_before),
+        known: (seconds, own),
+        seen: before,
+        before: HashMap::new(),
+        again: 0.0,
+        random: Random::default(),
+    };
+    watch.seen.begin(tree);
+    // The disk is measured first, beside nothing that is watched.
+    watch.seen.disk_us =
+        page_read(&default_backing()).ok().map(|read| [read.low, read.mean, read.high].map(|ps| ps.0 as f64 / 1e6));
+    (watch.began, watch.own_began) = (Instant::now(), own_seconds());
+    while watch.goes_on() {
+        watch.round()?;
+    }
+    watch.note()?;
+    listener.finish();
+    Ok(watch.seen)
+}
+
+struct Watch<'a> {
+    tree: &'a Tree,
+    order: &'a Order,
+    listener: &'a dyn Listener,
+    signals: Signals,
+    began: Instant,
+    own_began: f64,
+    /// At the start, and what was known before.
+    traffic: (Traffic, Traffic),
+    disks: (Vec<crate::device_counts::Disk>, Vec<crate::device_counts::Disk>),
+    /// Seconds that were watched before, and the processor time for that.
+    known: (f64, f64),
+    seen: Seen,
+    /// KiB in RAM and referenced at the last look, by process and start.
+    before: HashMap<(u32, u64), (u64, u64)>,
+    /// KiB that came back since the clearing.
+    again: f64,
+    random: Random,
+}
+
+/// What a look at all page tables shows, in bytes.
+#[derive(Default)]
+struct All {
+    own: f64,
+    referenced: f64,
+    files: u64,
+    owners: HashMap<(String, bool), Owner>,
+    areas: Vec<(u32, Area, f64)>,
+}
+
+impl Watch<'_> {
+    fn goes_on(&self) -> bool {
+        self.began.elapsed() < self.order.time && !self.signals.came()
+    }
+
+    fn affordable(&self) -> bool {
+        self.own() < PATIENCE + SHARE * self.began.elapsed().as_secs_f64()
+    }
+
+    fn own(&self) -> f64 {
+        own_seconds() - self.own_began
+    }
+
+    /// Windows, then a stretch, then pages of what it did not reference.
+    fn round(&mut self) -> Result<(), AnswerError> {
+        let (began, left) = (Instant::now(), self.order.time.saturating_sub(self.began.elapsed()));
+        let long = left.min(ROUND);
+        let every = self.order.every.unwrap_or((self.order.time / PARTS).clamp(SHORTEST, LONGEST));
+        while began.elapsed() + every <= long / WINDOWS && self.goes_on() {
+            self.clear();
+            let cleared = Instant::now();
+            self.wait(cleared + every);
+            let all = self.look();
+            let window = Window {
+                seconds: cleared.elapsed().as_secs_f64(),
+                own_bytes: all.referenced as u64,
+                file_bytes: all.files,
+            };
+            self.seen.windows.push(window);
+            self.note()?;
+        }
+        self.clear();
+        let (cleared, mut next) = (Instant::now(), FIRST);
+        let mut stretch = Stretch::default();
+        let mut all;
+        loop {
+            let end = began + long;
+            self.wait((cleared + next).min(end));
+            all = self.look();
+            let window = Window {
+                seconds: cleared.elapsed().as_secs_f64(),
+                own_bytes: all.referenced as u64,
+                file_bytes: all.files,
+            };
+            stretch.looks.push(Look { window, again_bytes: (self.again * 1024.0) as u64 });
+            stretch.own_bytes = stretch.own_bytes.max(all.own as u64);
+            if Instant::now() >= end || !self.goes_on() {
+                break;
+            }
+            next = cleared.elapsed().mul_f64(GROWTH);
+        }
+        self.seen.stretches.push(stretch);
+        for taken in 0..PAGES {
+            if taken < PAGES_LEAST || self.affordable() {
+                self.seen.pages.take(&all.areas, SOME, &mut self.random);
+            }
+        }
+        let mut owners: Vec<Owner> = all.owners.into_values().collect();
+        owners.sort_by(|a, b| b.cold_bytes.cmp(&a.cold_bytes).then(a.name.cmp(&b.name)));
+        owners.truncate(OWNERS);
+        self.seen.owners = owners;
+        self.note()
+    }
+
+    /// Until then, and until watching may take time again.
+    fn wait(&self, until: Instant) {
+        while (Instant::now() < until || !self.affordable()) && self.goes_on() {
+            std::thread::sleep(until.saturating_duration_since(Instant::now()).clamp(TICK / 10, TICK));
+            let (done, all) = (self.began.elapsed().as_secs(), self.order.time.as_secs());
+            let own = human_size(self.seen.memory.own_bytes);
+            self.listener.progress(done, Some(all), &format!("watching {} processes with {own}", self.seen.processes));
+        }
+    }
+
+    fn clear(&mut self) {
+        for pid in self.others() {
+            // It may have ended.
+            let _ = std::fs::write(Process::of(pid).file("clear_refs"), "1");
+        }
+        self.before.values_mut().for_each(|(_, referenced)| *referenced = 0);
+        self.again = 0.0;
+    }
+
+    fn others(&self) -> Vec<u32> {
+        let own = std::process::id();
+        self.tree.processes().into_iter().filter(|pid| *pid != own).collect()
+    }
+
+    fn look(&mut self) -> All {
+        let (mut all, mut files, mut now, mut processes) = (All::default(), HashMap::new(), HashMap::new(), 0);
+        for pid in self.others() {
+            let process = self.tree.process(pid);
+            // A thread of the kernel has none, and a process may have ended.
+            let text = process.smaps().unwrap_or_default();
+            if text.is_empty() {
+                continue;
+            }
+            processes += 1;
+            let (mut own, mut cold) = (0.0, 0.0);
+            for area in mappings(&text).iter().map(Area::of) {
+                let counts = area.counts;
+                // A page of several processes is one page.
+                let each = 1024.0 * counts.pss as f64 / counts.rss.max(1) as f64;
+                let anonymous = counts.anonymous as f64 / counts.rss.max(1) as f64;
+                if let Some(file) = area.file.filter(|_| counts.rss > counts.anonymous) {
+                    let most: &mut u64 = files.entry(file).or_default();
+                    *most = (*most).max((1024.0 * counts.referenced as f64 * (1.0 - anonymous)) as u64);
+                }
+                if counts.anonymous == 0 && counts.swap == 0 {
+                    continue;
+                }
+                let (rss, referenced) = self.before.get(&(pid, area.start)).copied().unwrap_or_default();
+                let new = counts.rss.saturating_sub(rss);
+                let again = counts.referenced.saturating_sub(referenced).saturating_sub(new);
+                self.again += again as f64 * anonymous * each / 1024.0;
+                now.insert((pid, area.start), (counts.rss, counts.referenced));
+                let hot = counts.referenced as f64 * anonymous * each;
+                let whole = counts.rss as f64 * anonymous * each + counts.swap as f64 * 1024.0;
+                all.referenced += hot;
+                (own, cold) = (own + whole, cold + whole - hot);
+                if area.heap && counts.rss > 0 {
+                    all.areas.push((pid, area, (counts.rss as f64 * each - hot).max(0.0)));
+                }
+            }
+            all.own += own;
+            let owner = all.owners.entry(owner(&process)).or_default();
+            (owner.process, owner.processes) =
+                (if owner.processes == 0 { pid } else { owner.process }, owner.processes + 1);
+            (owner.own_bytes, owner.cold_bytes) = (owner.own_bytes + own as u64, owner.cold_bytes + cold as u64);
+        }
+        for ((name, unit), owner) in &mut all.owners {
+            (owner.name, owner.unit) = (name.clone(), *unit);
+        }
+        all.files = files.values().sum();
+        self.before = now;
+        (self.seen.reads, self.seen.processes) = (self.seen.reads + 1, self.seen.processes.max(processes));
+        let memory = Memory::now(self.tree);
+        if memory.own_bytes + memory.shared_bytes >= self.seen.memory.own_bytes + self.seen.memory.shared_bytes {
+            self.seen.memory = memory;
+        }
+        all
+    }
+
+    /// Takes the counters, and saves.
+    fn note(&mut self) -> Result<(), AnswerError> {
+        let tree = self.tree;
+        self.seen.seconds = self.known.0 + self.began.elapsed().as_secs_f64();
+        self.seen.own_seconds = self.known.1 + self.own();
+        self.seen.traffic = self.traffic.1.and(Traffic::now(tree).since(self.traffic.0));
+        self.seen.disks = moved(&self.disks.0, disks(tree), &self.disks.1);
+        self.seen.swaps = tree.swap_areas().into_iter().map(|area| (area.name, area.size, area.used)).collect();
+        self.seen.zrams = zrams(tree);
+        self.order.save.as_ref().map_or(Ok(()), |path| self.seen.write(path))
+    }
+}
+
+/// The systemd unit of a process, or else the name of its program; and whether it is a unit.
+fn owner(process: &Process) -> (String, bool) {
+    let groups = process.cgroups();
+    let unit =
+        groups.iter().filter(|group| group.hierarchy == 0 || group.controllers.iter().any(|one| one == "memory"));
+    let named = unit
+        .filter_map(|group| group.path.rsplit('/').find(|part| part.ends_with(".service") || part.ends_with(".scope")));
+    match named.last() {
+        Some(unit) => (unit.to_string(), true),
+        None => (process.name(), false),
+    }
+}
+
+/// Processor time of this process.
+fn own_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}

@@ -1,0 +1,86 @@
+//! `coldframe device`: how little RAM this device can live with, which zram it needs, and how long its flash lasts.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use coldframe_answer::device::{look, read, trial, Device, Order};
+use coldframe_answer::{guards, AnswerError};
+use coldframe_sheet::sheet;
+use coldframe_show::device;
+use coldframe_terminal::listener::Terminal;
+use coldframe_terminal::verb::Verb;
+
+use crate::failure::Failure;
+use crate::flags::{time, Form};
+
+/// How little RAM this device needs; its zram, its flash's life.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  sudo coldframe device
+  sudo coldframe device --for 24h --save day.json --device my-card.toml
+  sudo coldframe device --for 24h --save day.json --resume
+  coldframe device --from day.json --device my-card.toml
+  sudo coldframe device --for 1h --apply
+
+All processes are watched by the referenced bits of their pages, at most for 1 % of a processor's time. Nothing is changed. Some \
+pages are read and compressed as zram would compress them. The answer has the RAM that was needed, what could leave, and for this RAM and \
+less: the size of a zram, the time that processes wait, the bytes written to flash a day, and the flash's life. Watch the \
+device while it does its ordinary work. Ctrl-C ends it with what is known by then.
+
+--apply then makes the recommended zram, counts for the same time again, compares, and puts everything back. A guard \
+process does this, also if coldframe is killed.
+
+Exit codes: 0 done; 2 usage; 3 a file cannot be read; 4 not root, a container, or the kernel lacks a feature.")]
+pub struct Args {
+    /// How long to watch.
+    #[arg(long = "for", value_name = "TIME", value_parser = time, default_value = "10m")]
+    time: Duration,
+    /// A window for the RAM that was needed [default: a thirtieth of the time, from 1 s to a minute].
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    every: Option<Duration>,
+    /// Keep what was watched in this file, while it is watched.
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+    /// Go on with what the file of --save has.
+    #[arg(long, requires = "save")]
+    resume: bool,
+    /// Do not watch: answer from a file of --save, of any device.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["save", "every", "apply"])]
+    from: Option<PathBuf>,
+    /// The sheet of the flash: its name (`coldframe-lab devices`) or file.
+    #[arg(long, value_name = "SHEET")]
+    device: Option<String>,
+    /// Try the recommended zram for the same time, compare, and put everything back.
+    #[arg(long)]
+    apply: bool,
+    #[command(flatten)]
+    form: Form,
+}
+
+impl Verb<Failure> for Args {
+    fn run(self, quiet: bool) -> Result<ExitCode, Failure> {
+        let listener = Terminal::new(quiet);
+        guards::warn(&listener);
+        if self.time.is_zero() {
+            return Err(Failure::usage("--for 0s watches nothing; give at least 1s"));
+        }
+        let sheet = self.device.as_deref().map(sheet::find).transpose().map_err(AnswerError::from)?;
+        let seen = match self.from {
+            Some(path) => read(&path)?,
+            None => {
+                let order = Order { time: self.time, every: self.every, save: self.save, resume: self.resume };
+                look(&order, &listener)?
+            }
+        };
+        let answer = Device::of(seen, sheet.as_ref());
+        if !self.apply {
+            self.form.print(&answer, || device::words(&answer))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let done = trial(&answer, &listener)?;
+        self.form.print(&done, || device::words(&answer) + &device::trial(&done))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
