@@ -148,7 +148,7 @@ def inside(arguments: argparse.Namespace) -> None:
 def machine(folder: str, version: str, disk: str, ram: int, words: str) -> list[dict]:
     """Boots a machine with so many MiB, and collects its lines."""
     lines: list[dict] = []
-    vm.print = lambda text, **_: lines.append(json.loads(text[5:])) if text.startswith("JSON ") else None
+    vm.print = lambda text, **_: lines.append(json.loads(text[5:])) if text.startswith("JSON ") else print(text, file=sys.stderr)
     if vm.boot(folder, version, disk, f"device.py - --inside {words}", 900, ["-m", str(ram)]) is None:
         sys.exit(4)
     return lines
@@ -163,6 +163,7 @@ def main() -> int:
     parser.add_argument("built")
     parser.add_argument("--seconds", type=int, default=120)
     parser.add_argument("--ram", default="512,256")
+    parser.add_argument("--save", help="keep what was watched in this file, for coldframe device --from")
     parser.add_argument("--plan", help=argparse.SUPPRESS)
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -176,6 +177,9 @@ def main() -> int:
     if "error" in device:
         sys.exit(device["error"])
     seen = device["seen"]
+    if arguments.save:
+        with open(arguments.save, "w") as file:
+            json.dump(seen, file)
     own = 100 * seen["own_seconds"] / seen["seconds"]
     half, most_of_it, most = (bytes_ // MIB for bytes_ in device["needed_bytes"])
     print(f"Linux {version}, 1024 MiB, watched for {seen['seconds']:.0f} s: {own:.1f} % of a processor; own {device['own_bytes'] // MIB} MiB,")

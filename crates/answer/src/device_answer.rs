@@ -9,8 +9,6 @@
 //! ```
 //! Files that are read and not mapped are not in it: how much of them is needed is not seen.
 
-use coldframe_core::{Bytes, Ps};
-use coldframe_proc::PAGE;
 use coldframe_sheet::quantity::human_size;
 use coldframe_sheet::sheet::Sheet;
 use schemars::JsonSchema;
@@ -18,21 +16,13 @@ use serde::Serialize;
 
 use crate::device::{Seen, Stretch};
 use crate::device_counts::Disk;
-use crate::device_pages::Packed;
+use crate::device_sizes::DAY;
 use crate::SCHEMA_VERSION;
 
 /// What could leave is asked for these ages, in seconds.
 const AGES: [f64; 2] = [60.0, 600.0];
-/// Room in a zram for more than was seen; and its sizes are multiples of this.
-const ROOM: f64 = 1.25;
-const STEP: u64 = 16 << 20;
 /// Smaller sizes of RAM that are asked about.
 const SMALLER: usize = 3;
-/// With zstd it may stall for this part of the time, since it takes less RAM; else lz4, which is faster.
-const ZSTD_STALL: f64 = 0.01;
-/// A device that waits for a larger part of the time cannot be used.
-const STALL_MAX: f64 = 0.2;
-const DAY: f64 = 86_400.0;
 
 /// The answer for a device.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
@@ -153,120 +143,13 @@ impl Device {
             disk,
             seen,
         };
-        device.swappiness = device.swappiness(sheet);
+        device.swappiness = device.swappiness_with(sheet);
         device.life = device.life_with(sheet, (0.0, Some(0.0)));
         let sizes =
             std::iter::once(memory.total_bytes).chain(smaller(memory.total_bytes.min(fixed + files as u64 + own)));
         device.sizes = sizes.map(|ram| device.size(ram, sheet)).collect();
         device.notes = device.notes(sheet);
         device
-    }
-
-    fn size(&self, ram_bytes: u64, sheet: Option<&Sheet>) -> Size {
-        let pages = &self.seen.pages;
-        let packed = [("zstd", &pages.zstd), ("lz4", &pages.lz4)];
-        let of =
-            |(name, packed)| Some((name, pages.share(packed)?.clamp(0.001, 1.0), self.zram(ram_bytes, name, packed)?));
-        let [zstd, lz4] = packed.map(of);
-        let longest = |swap: &Swap| swap.stall.1.unwrap_or(f64::INFINITY);
-        let zram = match (zstd, lz4) {
-            (Some((_, _, zstd)), Some((_, _, lz4))) => {
-                Some(match lz4.fits && longest(&zstd) > ZSTD_STALL && longest(&lz4) < longest(&zstd) {
-                    true => lz4,
-                    false => zstd,
-                })
-            }
-            _ => None,
-        };
-        Size { ram_bytes, zram, flash: self.flash(ram_bytes, sheet) }
-    }
-
-    /// What is left for the programs' own memory.
-    fn room(&self, ram_bytes: u64) -> f64 {
-        ram_bytes as f64 - (self.fixed_bytes + self.files_bytes) as f64
-    }
-
-    fn zram(&self, ram_bytes: u64, algorithm: &str, packed: &Packed) -> Option<Swap> {
-        let share = self.seen.pages.share(packed)?.clamp(0.001, 1.0);
-        let (own, room) = (self.own_bytes as f64, self.room(ram_bytes));
-        let out = ((own - room) / (1.0 - share).max(1e-9)).max(0.0);
-        let (pack, unpack) = self.seen.pages.mean_us(packed);
-        let touch = self.seen.pages.touch_us;
-        // What leaves goes to make room for what comes back: the same time, if a processor has none to spare.
-        let (low, high) = (unpack + touch, 2.0 * (unpack + pack + touch));
-        let unused = self.cold.first().map_or(0, |(_, bytes)| *bytes) as f64;
-        let disk = (out.min(own) * ROOM).max(unused).max(1.0);
-        let disk_bytes = (disk as u64).next_multiple_of(STEP);
-        let limit_bytes = ((disk_bytes as f64 * share * ROOM) as u64).next_multiple_of(1 << 20);
-        let plan = Some(Plan { disk_bytes, algorithm: algorithm.into(), share, limit_bytes });
-        let swap = self.swap(out, own, (low, high));
-        Some(Swap { plan, life: self.life, ..swap })
-    }
-
-    fn flash(&self, ram_bytes: u64, sheet: Option<&Sheet>) -> Swap {
-        let (own, room) = (self.own_bytes as f64, self.room(ram_bytes));
-        let times = sheet
-            .and_then(|sheet| Some((sheet.load().ok()? + sheet.transfer().ok()?, sheet.program().unwrap_or(Ps(0)))));
-        let us = |time: Ps| time.0 as f64 / 1e6;
-        let measured = self.seen.disk_us.map(|[low, _, high]| (low, high));
-        let price =
-            times.map(|(load, program)| (us(load), us(load + program))).or(measured).unwrap_or((0.0, f64::INFINITY));
-        let mut swap = self.swap((own - room).max(0.0), own, price);
-        let written = |back: f64| back * PAGE as f64 * DAY;
-        let (low, about, high) = swap.back_per_second;
-        swap.written_a_day = (written(low), written(about), high.map(written));
-        swap.life = self.life_with(sheet, (swap.written_a_day.0, swap.written_a_day.2));
-        swap.joules_a_day = sheet.and_then(|sheet| joules(sheet, swap.written_a_day.1));
-        swap
-    }
-
-    /// `price`: microseconds for a page that comes back, at least and at most.
-    fn swap(&self, out: f64, own: f64, (cheap, dear): (f64, f64)) -> Swap {
-        let all: Vec<_> =
-            self.seen.stretches.iter().map(|stretch| back(stretch, stretch.own_bytes as f64 - out)).collect();
-        let mean = |number: &dyn Fn(&(f64, f64, Option<f64>)) -> f64| {
-            all.iter().map(number).sum::<f64>() / all.len().max(1) as f64
-        };
-        let high = all.iter().all(|one| one.2.is_some()).then(|| mean(&|one| one.2.unwrap_or(0.0)));
-        let (low, about) = (mean(&|one| one.0), mean(&|one| one.1));
-        if out <= 0.0 {
-            return Swap {
-                fits: true,
-                back_per_second: (0.0, 0.0, Some(0.0)),
-                stall: (0.0, Some(0.0)),
-                ..Swap::default()
-            };
-        }
-        let longest = high.map(|high| high * dear / 1e6).filter(|stall| stall.is_finite());
-        // An unknown most: more than was watched shows.
-        let fits = out < own && longest.is_some_and(|stall| stall < STALL_MAX) && !all.is_empty();
-        Swap {
-            out_bytes: out.min(own) as u64,
-            fits,
-            back_per_second: (low, about, high),
-            stall: (low * cheap / 1e6, longest),
-            ..Swap::default()
-        }
-    }
-
-    /// With more bytes a day than now.
-    fn life_with(&self, sheet: Option<&Sheet>, more: (f64, Option<f64>)) -> Life {
-        let years = |more: f64| {
-            let (sheet, now) = (sheet?, self.written_a_day?);
-            let area = sheet.capacity().ok().or(self.disk.as_ref().map(|disk| Bytes(disk.size_bytes)))?;
-            sheet.life_years(Bytes((now + more) as u64), area, DAY).ok()?
-        };
-        (more.1.and_then(years), years(more.0))
-    }
-
-    /// `vm.swappiness`: Documentation/admin-guide/sysctl/vm.rst gives it as the part, of 200, that reading from the file
-    /// system costs of both.
-    fn swappiness(&self, sheet: Option<&Sheet>) -> u64 {
-        let sheets = sheet.and_then(|sheet| Some((sheet.load().ok()? + sheet.transfer().ok()?).0 as f64 / 1e6));
-        let Some(file) = sheets.or(self.seen.disk_us.map(|[_, mean, _]| mean)) else { return 100 };
-        let (pack, unpack) = self.seen.pages.mean_us(&self.seen.pages.lz4);
-        let zram = pack + unpack + self.seen.pages.touch_us;
-        (200.0 * file / (file + zram)).round().clamp(100.0, 180.0) as u64
     }
 
     fn notes(&self, sheet: Option<&Sheet>) -> Vec<String> {
@@ -342,41 +225,6 @@ fn at(stretch: &Stretch, age: f64, number: fn(&crate::device::Look) -> f64) -> f
     value
 }
 
-/// Pages that come back a second if so many bytes of a stretch's stay: at least, about, at most.
-fn back(stretch: &Stretch, stay: f64) -> (f64, f64, Option<f64>) {
-    let looks = &stretch.looks;
-    let rate = |from: usize| {
-        let [a, b] = [from, from + 1].map(|at| looks[at]);
-        let bytes = b.again_bytes.saturating_sub(a.again_bytes) as f64;
-        bytes / PAGE as f64 / (b.window.seconds - a.window.seconds).max(1e-9)
-    };
-    if looks.len() < 2 {
-        return (0.0, 0.0, None);
-    }
-    let hot = |at: usize| looks[at].window.own_bytes as f64;
-    let last = looks.len() - 1;
-    match (0..looks.len()).find(|i| hot(*i) > stay) {
-        // Less than the first look: at least as many as there.
-        Some(0) => (rate(0), rate(0), None),
-        Some(next) => {
-            let sides = [next.saturating_sub(2), next - 1, next.min(last - 1)].map(rate);
-            let least = sides.into_iter().fold(f64::INFINITY, f64::min);
-            (least, sides[1], Some(sides.into_iter().fold(0.0, f64::max)))
-        }
-        // All that was referenced stays.
-        None => (0.0, 0.0, Some(rate(last - 1))),
-    }
-}
-
-/// Joules for so many bytes out and as many back.
-fn joules(sheet: &Sheet, bytes: f64) -> Option<f64> {
-    let page = sheet.page().ok()?.0 as f64;
-    let [load, transfer, program] =
-        [sheet.load_energy().ok()?, sheet.transfer_energy().ok()?, sheet.program_energy().ok()?];
-    let erase = sheet.erase_energy().ok()?.0 as f64 * page / sheet.block().ok()?.0 as f64;
-    Some(bytes / page * (load.0 as f64 + 2.0 * transfer.0 as f64 + program.0 as f64 + erase) / 1e12)
-}
-
 #[cfg(test)]
 mod tests {
     use coldframe_sheet::sheet;
@@ -384,7 +232,7 @@ mod tests {
     use super::*;
     use crate::device::{Look, Window};
     use crate::device_counts::Memory;
-    use crate::device_pages::Pages;
+    use crate::device_pages::{Packed, Pages};
 
     const MIB: u64 = 1 << 20;
 

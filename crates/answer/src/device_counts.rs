@@ -170,28 +170,22 @@ impl Traffic {
 
     /// From the counts at a start to those at an end.
     pub(crate) fn since(self, start: Traffic) -> Traffic {
-        Traffic {
-            swapped_in: self.swapped_in.saturating_sub(start.swapped_in),
-            swapped_out: self.swapped_out.saturating_sub(start.swapped_out),
-            major_faults: self.major_faults.saturating_sub(start.major_faults),
-            file_refaults: self.file_refaults.saturating_sub(start.file_refaults),
-            killed: self.killed.saturating_sub(start.killed),
-            waited_us: self.waited_us.zip(start.waited_us).map(|(end, start)| end.saturating_sub(start)),
-        }
+        self.with(start, u64::saturating_sub)
     }
 
     /// Both times together.
     pub(crate) fn and(self, more: Traffic) -> Traffic {
+        self.with(more, |a, b| a + b)
+    }
+
+    fn with(self, other: Traffic, of: fn(u64, u64) -> u64) -> Traffic {
         Traffic {
-            swapped_in: self.swapped_in + more.swapped_in,
-            swapped_out: self.swapped_out + more.swapped_out,
-            major_faults: self.major_faults + more.major_faults,
-            file_refaults: self.file_refaults + more.file_refaults,
-            killed: self.killed + more.killed,
-            waited_us: self
-                .waited_us
-                .or(more.waited_us)
-                .map(|_| self.waited_us.unwrap_or(0) + more.waited_us.unwrap_or(0)),
+            swapped_in: of(self.swapped_in, other.swapped_in),
+            swapped_out: of(self.swapped_out, other.swapped_out),
+            major_faults: of(self.major_faults, other.major_faults),
+            file_refaults: of(self.file_refaults, other.file_refaults),
+            killed: of(self.killed, other.killed),
+            waited_us: self.waited_us.map(|us| of(us, other.waited_us.unwrap_or(0))),
         }
     }
 

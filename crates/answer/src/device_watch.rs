@@ -255,7 +255,7 @@ impl Watch<'_> {
         let tree = self.tree;
         self.seen.seconds = self.known.0 + self.began.elapsed().as_secs_f64();
         self.seen.own_seconds = self.known.1 + self.own();
-        self.seen.traffic = self.traffic.1.and(Traffic::now(tree).since(self.traffic.0));
+        self.seen.traffic = Traffic::now(tree).since(self.traffic.0).and(self.traffic.1);
         self.seen.disks = moved(&self.disks.0, disks(tree), &self.disks.1);
         self.seen.swaps = tree.swap_areas().into_iter().map(|area| (area.name, area.size, area.used)).collect();
         self.seen.zrams = zrams(tree);

@@ -39,6 +39,7 @@ park --list
 policies
 devices
 devices KFG1G16Q2M
+device --from $/debian.device.json --device LOBI-NAND
 doctor
 teach
 teach belady
