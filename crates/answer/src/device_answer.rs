@@ -14,13 +14,14 @@ use coldframe_sheet::sheet::Sheet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::device::{Seen, Stretch};
 use crate::device_counts::Disk;
-use crate::device_sizes::DAY;
+use crate::device_seen::{Look, Seen, Stretch};
 use crate::SCHEMA_VERSION;
 
 /// What could leave is asked for these ages, in seconds.
 const AGES: [f64; 2] = [60.0, 600.0];
+/// Seconds of a day.
+pub(crate) const DAY: f64 = 86_400.0;
 /// Smaller sizes of RAM that are asked about.
 const SMALLER: usize = 3;
 
@@ -213,7 +214,7 @@ fn cold(seen: &Seen) -> Vec<(f64, u64)> {
 }
 
 /// A number of a stretch's looks at an age, between looks by a straight line.
-fn at(stretch: &Stretch, age: f64, number: fn(&crate::device::Look) -> f64) -> f64 {
+fn at(stretch: &Stretch, age: f64, number: fn(&Look) -> f64) -> f64 {
     let (mut time, mut value) = (0.0, 0.0);
     for look in &stretch.looks {
         let (next, there) = (look.window.seconds, number(look));
@@ -230,9 +231,9 @@ mod tests {
     use coldframe_sheet::sheet;
 
     use super::*;
-    use crate::device::{Look, Window};
     use crate::device_counts::Memory;
     use crate::device_pages::{Packed, Pages};
+    use crate::device_seen::Window;
 
     const MIB: u64 = 1 << 20;
 

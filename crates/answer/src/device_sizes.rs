@@ -4,9 +4,9 @@ use coldframe_core::{Bytes, Ps};
 use coldframe_proc::PAGE;
 use coldframe_sheet::sheet::Sheet;
 
-use crate::device::Stretch;
-use crate::device_answer::{Device, Life, Plan, Size, Swap};
+use crate::device_answer::{Device, Life, Plan, Size, Swap, DAY};
 use crate::device_pages::Packed;
+use crate::device_seen::Stretch;
 
 /// Room in a zram for more than was seen; and its sizes are multiples of this.
 const ROOM: f64 = 1.25;
@@ -15,8 +15,6 @@ const STEP: u64 = 16 << 20;
 const ZSTD_STALL: f64 = 0.01;
 /// A device that waits for a larger part of the time cannot be used.
 const STALL_MAX: f64 = 0.2;
-/// Seconds of a day.
-pub(crate) const DAY: f64 = 86_400.0;
 
 impl Device {
     pub(crate) fn size(&self, ram_bytes: u64, sheet: Option<&Sheet>) -> Size {

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::child::Signals;
-use crate::device::{Device, Plan};
+use crate::device_answer::{Device, Plan};
 use crate::device_counts::{disks, moved, zrams, Disk, Traffic, Zram};
 use crate::error::AnswerError;
 use crate::guards::guard;

@@ -8,6 +8,7 @@
 //! wait until watching is a hundredth of a processor again.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use coldframe_costs::page_read;
@@ -16,8 +17,8 @@ use coldframe_sheet::quantity::human_size;
 use rustix::time::{clock_gettime, ClockId};
 
 use crate::child::Signals;
-use crate::device::{Look, Order, Owner, Seen, Stretch, Window};
 use crate::device_counts::{disks, moved, zrams, Memory, Traffic};
+use crate::device_seen::{Look, Owner, Seen, Stretch, Window};
 use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::program::default_backing;
@@ -44,6 +45,18 @@ const PAGES_LEAST: usize = 5;
 const PAGES: usize = 20;
 /// Owners that are kept.
 const OWNERS: usize = 10;
+
+/// What to watch, and where it is kept.
+pub struct Order {
+    /// How long.
+    pub time: Duration,
+    /// A window for working sets; `None`: a thirtieth of the time, from 1 s to a minute.
+    pub every: Option<Duration>,
+    /// A file that has all that was watched so far, at any time.
+    pub save: Option<PathBuf>,
+    /// Whether watching goes on with what that file has.
+    pub resume: bool,
+}
 
 /// Watches for a time, after what was known before.
 pub(crate) fn watch(tree: &Tree, order: &Order, before: Seen, listener: &dyn Listener) -> Result<Seen, AnswerError> {
@@ -206,13 +219,14 @@ impl Watch<'_> {
             }
             processes += 1;
             let (mut own, mut cold) = (0.0, 0.0);
-            for area in mappings(&text).iter().map(Area::of) {
-                let counts = area.counts;
+            for mapping in mappings(&text) {
+                let (area, counts) = (Area::of(&mapping), mapping.counts);
                 // A page of several processes is one page.
                 let each = 1024.0 * counts.pss as f64 / counts.rss.max(1) as f64;
                 let anonymous = counts.anonymous as f64 / counts.rss.max(1) as f64;
-                if let Some(file) = area.file.filter(|_| counts.rss > counts.anonymous) {
-                    let most: &mut u64 = files.entry(file).or_default();
+                if mapping.inode != 0 && counts.rss > counts.anonymous {
+                    // A part of a file that several processes map is there once.
+                    let most: &mut u64 = files.entry((mapping.inode, mapping.offset)).or_default();
                     *most = (*most).max((1024.0 * counts.referenced as f64 * (1.0 - anonymous)) as u64);
                 }
                 if counts.anonymous == 0 && counts.swap == 0 {

@@ -34,6 +34,7 @@ pub mod device;
 mod device_answer;
 pub mod device_counts;
 pub mod device_pages;
+mod device_seen;
 mod device_sizes;
 pub mod device_trial;
 mod device_watch;
