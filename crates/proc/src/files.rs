@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use crate::maps::{mappings, Mapping};
 use crate::process::Process;
-use crate::rest::is_shared;
 
 /// Looks take at most so long, and one part in this many of the program's time. Each comes at this many times the time of the
 /// one before.
@@ -15,6 +14,14 @@ const SHARE: u32 = 100;
 const GROWTH: f64 = 1.5;
 /// The bits of mappings of files only (`proc_pid_clear_refs(5)`).
 const MAPPED: &str = "3";
+
+/// Names of memory that processes share, and that is no file of a disk.
+const SHARED: [&str; 4] = ["/dev/shm/", "/dev/zero", "/SYSV", "/memfd:"];
+
+/// Whether a mapping of this name is such memory.
+pub(crate) fn is_shared(name: &str) -> bool {
+    SHARED.iter().any(|start| name.starts_with(start))
+}
 
 /// A mapped file, in bytes: of the process with the most.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]

@@ -1,16 +1,8 @@
 //! What processes have in RAM besides their heaps, by kind: code, mapped files by name, shared memory, stacks.
 
-use crate::files::{add, Files};
+use crate::files::{add, is_shared, Files};
 use crate::maps::{mappings, Mapping};
 use crate::process::Process;
-
-/// Names of memory that processes share, and that is no file of a disk.
-const SHARED: [&str; 4] = ["/dev/shm/", "/dev/zero", "/SYSV", "/memfd:"];
-
-/// Whether a mapping of this name is such memory.
-pub(crate) fn is_shared(name: &str) -> bool {
-    SHARED.iter().any(|start| name.starts_with(start))
-}
 
 /// Bytes in RAM besides the heap.
 #[derive(Clone, PartialEq, Debug, Default)]
