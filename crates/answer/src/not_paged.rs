@@ -4,7 +4,6 @@ use coldframe_proc::{Files, Rest, PAGE};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::common::Common;
 use crate::trials::Measured;
 
 /// Files that are named.
@@ -84,14 +83,14 @@ impl NotPaged {
         self.files.truncate(NAMED);
     }
 
-    /// Whether the files are large, or much of what the program needs.
-    pub fn matter(&self, of: &Common) -> bool {
-        self.referenced_bytes >= LARGE || PART * self.referenced_bytes >= of.in_all(of.needed_bytes)
+    /// Whether the files are large, or much of what the program needs in all.
+    pub fn matter(&self, all: u64) -> bool {
+        self.referenced_bytes >= LARGE || PART * self.referenced_bytes >= all
     }
 
     /// Whether runs with less page cache are worth their time: a little code is not.
-    pub(crate) fn are_run(&self, of: &Common) -> bool {
-        self.referenced_bytes >= LARGE || self.matter(of) && self.files_bytes > self.code_bytes
+    pub(crate) fn are_run(&self, all: u64) -> bool {
+        self.referenced_bytes >= LARGE || self.matter(all) && self.files_bytes > self.code_bytes
     }
 }
 
@@ -103,10 +102,10 @@ mod tests {
     fn files_matter_if_they_are_large_or_much_of_a_small_program() {
         let of = |mib: u64, all: u64| {
             let referenced = NotPaged { referenced_bytes: mib << 20, ..NotPaged::default() };
-            referenced.matter(&Common { needed_bytes: all << 20, ..Common::default() })
+            referenced.matter(all << 20)
         };
         let code = NotPaged { referenced_bytes: 5 << 20, code_bytes: 5 << 20, ..NotPaged::default() };
-        assert!(!code.are_run(&Common { needed_bytes: 50 << 20, ..Common::default() }));
+        assert!(!code.are_run(50 << 20));
         assert!(of(32, 1000) && of(5, 50) && !of(31, 1000) && !of(5, 51));
     }
 }

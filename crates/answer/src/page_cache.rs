@@ -31,7 +31,11 @@ const SECONDS: f64 = 9.0;
 
 /// When all other runs must end.
 pub(crate) fn others_until(trials: &Trials, common: &Common) -> Instant {
-    let files = common.not_paged.as_ref().filter(|all| all.are_run(common)).map_or(0, |all| all.referenced_bytes);
+    let files = common
+        .not_paged
+        .as_ref()
+        .filter(|all| all.are_run(common.in_all(common.needed_bytes)))
+        .map_or(0, |all| all.referenced_bytes);
     let (left, runs) = (trials.left().as_secs_f64(), (RUNS * trials.limit).max(SECONDS));
     let spare = if files > common.managed_bytes { left } else { (left - runs).max(0.0) };
     trials.until - Duration::from_secs_f64(if files > 0 { spare.min(runs) } else { 0.0 })
@@ -40,7 +44,9 @@ pub(crate) fn others_until(trials: &Trials, common: &Common) -> Instant {
 /// The runs, and why there are no more of them.
 pub(crate) fn less(trials: &mut Trials, common: &Common, folder: &Path) -> (Vec<Measured>, Option<String>) {
     let mut runs = Vec::new();
-    let Some(all) = common.not_paged.as_ref().filter(|all| all.are_run(common)) else { return (runs, None) };
+    let Some(all) = common.not_paged.as_ref().filter(|all| all.are_run(common.in_all(common.needed_bytes))) else {
+        return (runs, None);
+    };
     let Some(swap) = kernel_swap(folder) else {
         let root = "only root may make the memory group and the swap that this takes; run it as root".into();
         return (runs, if is_root() { ready_here(None).err().map(|why| why.to_string()) } else { Some(root) });

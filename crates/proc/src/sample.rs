@@ -141,7 +141,7 @@ mod tests {
     fn memory_of_nobody_says_nothing() {
         let mut sample = Sample::default();
         let counts = crate::maps::Counts { rss: 4, ..Default::default() };
-        let area = Area { start: 4096, end: 8192, heap: true, counts, ..Area::default() };
+        let area = Area { start: 4096, end: 8192, heap: true, counts };
         sample.take(&HashMap::from([((1 << 23, 4096), area)]));
         assert_eq!(sample.compressed(), None);
     }

@@ -363,7 +363,7 @@ fn otherwise(answer: &Answer) -> String {
 
 /// The files that it maps, if they matter, and what less page cache costs.
 pub(crate) fn files(answer: &Answer) -> Option<String> {
-    let all = answer.not_paged.as_ref().filter(|all| all.matter(answer))?;
+    let all = answer.not_paged.as_ref().filter(|all| all.matter(answer.in_all(answer.needed_bytes)))?;
     let file = |file: &File| {
         let name = file.path.rsplit('/').next().unwrap_or(&file.path);
         format!("{name} {} of {}", human_size(file.referenced_bytes), human_size(file.mapped_bytes))
