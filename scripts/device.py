@@ -65,7 +65,9 @@ def work(folder: str) -> list[subprocess.Popen]:
         ["sh", "-c", SORT % 400000],
         ["sh", "-c", ZSTD],
     ]
-    return [subprocess.Popen(words, cwd=folder, stderr=subprocess.DEVNULL, start_new_session=True) for words in all_of_them]
+    # Each in a scope of its own: systemd ends a unit in which the kernel has killed a process.
+    scope = ["systemd-run", "--scope", "-q", "--"]
+    return [subprocess.Popen(scope + words, cwd=folder, stderr=subprocess.DEVNULL, start_new_session=True) for words in all_of_them]
 
 
 def end(programs: list[subprocess.Popen]) -> int:

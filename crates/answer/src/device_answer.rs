@@ -36,7 +36,7 @@ pub struct Device {
     pub seen: Seen,
     /// RAM that was needed in half of the windows, in 95 of 100, and at most.
     pub needed_bytes: Option<[u64; 3]>,
-    /// Of that, always: the kernel's, shared memory, and what the kernel keeps free.
+    /// Of that, always: the kernel's and shared memory; and what the kernel keeps free.
     pub fixed_bytes: u64,
     /// Mapped files that were referenced in a minute.
     pub files_bytes: u64,
@@ -112,7 +112,7 @@ impl Device {
     /// The answer. `sheet`: of the flash, for its life, times and energy.
     pub fn of(seen: Seen, sheet: Option<&Sheet>) -> Device {
         let memory = seen.memory;
-        let fixed = memory.kernel_bytes + memory.shared_bytes + memory.reserve_bytes;
+        let fixed = memory.kernel_bytes + memory.shared_bytes;
         let files = seen
             .stretches
             .iter()
@@ -120,7 +120,8 @@ impl Device {
             .fold(0.0, f64::max);
         let most = |all: &mut dyn Iterator<Item = u64>| all.max().unwrap_or(0);
         let own = most(&mut seen.stretches.iter().map(|stretch| stretch.own_bytes));
-        let mut windows: Vec<u64> = seen.windows.iter().map(|one| fixed + one.own_bytes + one.file_bytes).collect();
+        let mut windows: Vec<u64> =
+            seen.windows.iter().map(|one| fixed + memory.reserve_bytes + one.own_bytes + one.file_bytes).collect();
         windows.sort_unstable();
         let rank = |part: f64| windows[((windows.len() as f64 * part).ceil() as usize).clamp(1, windows.len()) - 1];
         let needed = (!windows.is_empty()).then(|| [rank(0.5), rank(0.95), rank(1.0)]);

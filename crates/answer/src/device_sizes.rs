@@ -11,6 +11,8 @@ use crate::device_seen::Stretch;
 /// Room in a zram for more than was seen; and its sizes are multiples of this.
 const ROOM: f64 = 1.25;
 const STEP: u64 = 16 << 20;
+/// The largest part of RAM that the kernel keeps free: one and a half times khugepaged's 5 % (mm/khugepaged.c).
+const RESERVE_MAX: f64 = 0.075;
 /// With zstd it may stall for this part of the time, since it takes less RAM; else lz4, which is faster.
 const ZSTD_STALL: f64 = 0.01;
 /// A device that waits for a larger part of the time cannot be used.
@@ -38,7 +40,8 @@ impl Device {
 
     /// What is left for the programs' own memory.
     fn room(&self, ram_bytes: u64) -> f64 {
-        ram_bytes as f64 - (self.fixed_bytes + self.files_bytes) as f64
+        let reserve = (self.seen.memory.reserve_bytes as f64).min(RESERVE_MAX * ram_bytes as f64);
+        ram_bytes as f64 - (self.fixed_bytes + self.files_bytes) as f64 - reserve
     }
 
     fn zram(&self, ram_bytes: u64, algorithm: &str, packed: &Packed) -> Option<Swap> {

@@ -25,7 +25,7 @@ use crate::program::default_backing;
 
 /// The part of a processor that watching may take, and seconds of it at the start.
 const SHARE: f64 = 0.01;
-const PATIENCE: f64 = 0.5;
+const PATIENCE: f64 = 0.2;
 /// The part of a round that has windows.
 const WINDOWS: u32 = 3;
 /// The longest round.

@@ -9,7 +9,7 @@ use crate::table::styled;
 use crate::text::paragraph;
 
 /// Owners with less unused memory are not worth a line.
-const UNUSED_LEAST: u64 = 1 << 20;
+const UNUSED_LEAST: u64 = 4 << 20;
 /// A unit's limit has this part more than it uses.
 const ROOM: f64 = 1.1;
 const DAY: f64 = 86_400.0;
@@ -62,7 +62,7 @@ fn needed(of: &Device) -> String {
     text += &paragraph(
         &format!(
             "  of it the kernel's, shared memory and its reserve {}, mapped files {}",
-            size(of.fixed_bytes),
+            size(of.fixed_bytes + of.seen.memory.reserve_bytes),
             size(of.files_bytes)
         ),
         2,
@@ -92,7 +92,7 @@ fn sizes(of: &Device) -> String {
     let row = |ram: u64, name: &str, swap: &Swap| {
         let plan = swap.plan.as_ref();
         let size = plan.map_or("-".into(), |plan| format!("{} {}", human_size(plan.disk_bytes), plan.algorithm));
-        let out = if swap.out_bytes == 0 { "nothing".into() } else { human_size(swap.out_bytes) };
+        let out = if swap.out_bytes == 0 { "-".into() } else { human_size(swap.out_bytes) };
         let waits = match swap.fits {
             true => waits(swap.stall),
             false => "too small".into(),
@@ -100,7 +100,7 @@ fn sizes(of: &Device) -> String {
         let (written, life) = match name {
             "flash" if swap.fits => (range(swap.written_a_day.0, swap.written_a_day.2, human_bytes), years(swap.life)),
             "flash" => ("-".into(), "-".into()),
-            _ => ("nothing".into(), years(swap.life)),
+            _ => ("-".into(), years(swap.life)),
         };
         vec![human_size(ram), name.into(), out, size, waits, written, life]
     };
@@ -109,15 +109,18 @@ fn sizes(of: &Device) -> String {
         zram.into_iter().chain([row(size.ram_bytes, "flash", &size.flash)]).collect::<Vec<_>>()
     };
     let all = of.sizes.iter().flat_map(rows).collect();
-    let table =
-        styled(&["RAM", "swap", "has to leave", "zram's size", "waits", "swap writes/day", "flash lives"], all, 2);
+    let table = styled(&["RAM", "swap", "out", "zram", "waits", "to flash/day", "years"], all, 2);
     let now = match (&of.disk, of.written_a_day) {
         (Some(disk), Some(written)) => {
             let used = disk
                 .used_percent
                 .map(|[low, high]| format!("; its own counter: {low} to {high} % of its life is used"))
                 .unwrap_or_default();
-            let life = if of.life.1.is_some() { format!("; it lives {}", years(of.life)) } else { String::new() };
+            let life = if of.life.1.is_some() {
+                format!("; it is worn after at most {} years of that", years(of.life))
+            } else {
+                String::new()
+            };
             paragraph(
                 &format!(
                     "{}, {}, is written {} a day now, without swap{life}{used}.",
@@ -146,12 +149,14 @@ fn human_bytes(bytes: f64) -> String {
     human_size(bytes as u64)
 }
 
+/// From and to; the unit is that of the latter, if both have the same.
 fn range(low: f64, high: Option<f64>, show: fn(f64) -> String) -> String {
-    match high {
-        Some(high) if show(low) == show(high) => show(high),
-        Some(high) if low <= 0.0 => format!("< {}", show(high)),
-        Some(high) => format!("{} to {}", show(low), show(high)),
-        None => format!("> {}", show(low)),
+    let Some(most) = high.map(show) else { return format!("> {}", show(low)) };
+    match (show(low), most.rsplit_once(' ')) {
+        (least, _) if least == most => most,
+        _ if low <= 0.0 => format!("< {most}"),
+        (least, Some((_, unit))) => format!("{}-{most}", least.strip_suffix(unit).unwrap_or(&least).trim_end()),
+        (least, None) => format!("{least}-{most}"),
     }
 }
 
@@ -165,16 +170,17 @@ fn waits((low, high): (f64, Option<f64>)) -> String {
     range(low, high, percent)
 }
 
-fn years(life: Life) -> String {
+/// Years, at least and at most.
+fn years((low, high): Life) -> String {
     let show = |years: f64| match years {
-        years if years >= 100.0 => "> 100 years".into(),
-        years if years >= 10.0 => format!("{years:.0} years"),
-        years => format!("{years:.1} years"),
+        years if years >= 100.0 => "> 100".into(),
+        years if years >= 10.0 => format!("{years:.0}"),
+        years => format!("{years:.1}"),
     };
-    match life {
-        (Some(low), Some(high)) if show(low) == show(high) => show(high),
-        (Some(low), Some(high)) => format!("{} to {}", show(low).trim_end_matches(" years"), show(high)),
-        (None, Some(high)) => format!("< {}", show(high).trim_start_matches("> ")),
+    match (low, high) {
+        (_, Some(high)) if high >= 100.0 && low.is_none_or(|low| low >= 100.0) => show(high),
+        (Some(low), Some(high)) => range(low, Some(high), show),
+        (None, Some(high)) => format!("< {}", show(high)),
         _ => "-".into(),
     }
 }
@@ -215,7 +221,7 @@ fn lines(of: &Device) -> String {
         .collect::<Vec<_>>();
     let mut text = format!(
         "Lines to paste, for this RAM:\n  /etc/systemd/zram-generator.conf   [zram0]\n{pad}zram-size = {size}\n{pad}compression-algorithm = {algorithm}\n\
-         {pad}zram-resident-limit = {limit}\n  or /etc/default/zramswap           ALGO={algorithm} SIZE={size} PRIORITY=100, a line each\n  \
+         {pad}zram-resident-limit = {limit}\n  or /etc/default/zramswap           ALGO={algorithm} SIZE={size} PRIORITY=100\n  \
          /etc/sysctl.d/60-zram.conf         vm.page-cluster = 0\n{pad}vm.swappiness = {}\n",
         of.swappiness,
         pad = " ".repeat(37),
@@ -267,13 +273,17 @@ pub fn trial(of: &Trial) -> String {
         ),
     };
     let words = format!(
-        "Trial: {} of zram by {}, {} before and {} with it; {share}. All settings are as before.",
+        "Trial: {} of zram by {}, {} before and {} with it; {share}.",
         human_size(plan.disk_bytes),
         plan.algorithm,
         human_seconds(of.before.seconds),
         human_seconds(of.after.seconds)
     );
-    format!("\n{}{}\n", paragraph(&words, 0), styled(&["", "before", "with zram"], rows, 1))
+    format!(
+        "\n{}{}\nAll settings are as before.\n",
+        paragraph(&words, 0),
+        styled(&["", "before", "with zram"], rows, 1)
+    )
 }
 
 #[cfg(test)]
@@ -283,11 +293,8 @@ mod tests {
     #[test]
     fn ranges_say_what_is_not_known() {
         assert_eq!((waits((0.0, Some(0.0))), waits((0.0, Some(0.03)))), ("0 %".into(), "< 3 %".into()));
-        assert_eq!((waits((0.011, Some(0.05))), waits((0.1, None))), ("1 % to 5 %".into(), "> 10 %".into()));
-        assert_eq!((years((Some(2.0), Some(3.5))), years((None, None))), ("2.0 to 3.5 years".into(), "-".into()));
-        assert_eq!(
-            (years((Some(200.0), Some(300.0))), years((None, Some(4.0)))),
-            ("> 100 years".into(), "< 4.0 years".into())
-        );
+        assert_eq!((waits((0.011, Some(0.05))), waits((0.1, None))), ("1-5 %".into(), "> 10 %".into()));
+        assert_eq!((years((Some(2.0), Some(3.5))), years((None, None))), ("2.0-3.5".into(), "-".into()));
+        assert_eq!((years((Some(200.0), Some(300.0))), years((None, Some(4.0)))), ("> 100".into(), "< 4.0".into()));
     }
 }
