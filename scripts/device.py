@@ -66,8 +66,10 @@ def work(folder: str) -> list[subprocess.Popen]:
         ["sh", "-c", ZSTD],
     ]
     # Each in a scope of its own: systemd ends a unit in which the kernel has killed a process.
-    scope = ["systemd-run", "--scope", "-q", "--"]
-    return [subprocess.Popen(scope + words, cwd=folder, stderr=subprocess.DEVNULL, start_new_session=True) for words in all_of_them]
+    names = ("cache", "base", "words", "sort", "zstd")
+    scopes = [["systemd-run", "--scope", "-q", f"--unit={name}-{time.monotonic_ns()}", "--"] for name in names]
+    all_of_them = [scope + words for scope, words in zip(scopes, all_of_them)]
+    return [subprocess.Popen(words, cwd=folder, stderr=subprocess.DEVNULL, start_new_session=True) for words in all_of_them]
 
 
 def end(programs: list[subprocess.Popen]) -> int:

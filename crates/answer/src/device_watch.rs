@@ -75,6 +75,7 @@ pub(crate) fn watch(tree: &Tree, order: &Order, before: Seen, listener: &dyn Lis
         seen: before,
         before: HashMap::new(),
         again: 0.0,
+        cost: 0.0,
         random: Random::default(),
     };
     watch.seen.begin(tree);
@@ -107,6 +108,8 @@ struct Watch<'a> {
     before: HashMap<(u32, u64), (u64, u64)>,
     /// KiB that came back since the clearing.
     again: f64,
+    /// Seconds of processor time of the last look.
+    cost: f64,
     random: Random,
 }
 
@@ -138,10 +141,12 @@ impl Watch<'_> {
         let (began, left) = (Instant::now(), self.order.time.saturating_sub(self.began.elapsed()));
         let long = left.min(ROUND);
         let every = self.order.every.unwrap_or((self.order.time / PARTS).clamp(SHORTEST, LONGEST));
-        while began.elapsed() + every <= long / WINDOWS && self.goes_on() {
+        // The first look says what is there, and what a look costs.
+        drop(self.look());
+        while began.elapsed() + every.max(self.pause()) <= long / WINDOWS && self.goes_on() {
             self.clear();
             let cleared = Instant::now();
-            self.wait(cleared + every);
+            self.wait(cleared + every, began + long);
             let all = self.look();
             let window = Window {
                 seconds: cleared.elapsed().as_secs_f64(),
@@ -157,7 +162,7 @@ impl Watch<'_> {
         let mut all;
         loop {
             let end = began + long;
-            self.wait((cleared + next).min(end));
+            self.wait((cleared + next).min(end), end);
             all = self.look();
             let window = Window {
                 seconds: cleared.elapsed().as_secs_f64(),
@@ -184,9 +189,14 @@ impl Watch<'_> {
         self.note()
     }
 
-    /// Until then, and until watching may take time again.
-    fn wait(&self, until: Instant) {
-        while (Instant::now() < until || !self.affordable()) && self.goes_on() {
+    /// How long a look takes until watching may take the time of another one.
+    fn pause(&self) -> Duration {
+        Duration::from_secs_f64(self.cost / SHARE)
+    }
+
+    /// Until then, and until watching may take time again, but not after the end.
+    fn wait(&self, until: Instant, end: Instant) {
+        while (Instant::now() < until || Instant::now() < end && !self.affordable()) && self.goes_on() {
             std::thread::sleep(until.saturating_duration_since(Instant::now()).clamp(TICK / 10, TICK));
             let (done, all) = (self.began.elapsed().as_secs(), self.order.time.as_secs());
             let own = human_size(self.seen.memory.own_bytes);
@@ -209,6 +219,7 @@ impl Watch<'_> {
     }
 
     fn look(&mut self) -> All {
+        let began = own_seconds();
         let (mut all, mut files, mut now, mut processes) = (All::default(), HashMap::new(), HashMap::new(), 0);
         for pid in self.others() {
             let process = self.tree.process(pid);
@@ -256,6 +267,7 @@ impl Watch<'_> {
         }
         all.files = files.values().sum();
         self.before = now;
+        self.cost = own_seconds() - began;
         (self.seen.reads, self.seen.processes) = (self.seen.reads + 1, self.seen.processes.max(processes));
         let memory = Memory::now(self.tree);
         if memory.own_bytes + memory.shared_bytes >= self.seen.memory.own_bytes + self.seen.memory.shared_bytes {
