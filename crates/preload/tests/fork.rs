@@ -39,11 +39,8 @@ int main(void) {
     paged(&program, ROOMY).iter_mut().for_each(|command| _ = good(command));
 }
 
-#[test]
-fn children_of_a_busy_parent_allocate() {
-    check(
-        "busy",
-        r#"
+programs! {
+    children_of_a_busy_parent_allocate = check r#"
 enum { N = 512, BIG = 5 << 20 };
 static void *_Atomic box[N]; static volatile int stop;
 static void *thread(void *x) {
@@ -82,13 +79,9 @@ int main(void) {
     stop = 1;
     for (long i = 0; i < 4; i++) pthread_join(t[i], NULL);
     return 0;
-}"#,
-    );
-}
+}"#;
 
-#[test]
-fn spawned_programs_are_managed_too() {
-    let source = r#"
+    spawned_programs_are_managed_too = check r#"
 int main(int argc, char **argv) {
     CHECK(MANAGED(malloc(1)));
     if (argc > 1) return 7;
@@ -104,7 +97,6 @@ int main(int argc, char **argv) {
     CHECK(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 7);
     return 0;
 }"#;
-    check("spawn", source);
 }
 
 /// Memory of twice the RAM, with a word in each page.
@@ -128,12 +120,12 @@ fn quiet(name: &str, handlers: usize, source: &str) {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{handlers} handlers");
 }
 
-#[test]
-fn children_that_are_made_without_fork_have_managed_memory() {
-    quiet(
-        "without",
-        2,
-        r#"
+fn quiet_with_two_handlers(name: &str, source: &str) {
+    quiet(name, 2, source);
+}
+
+programs! {
+    children_that_are_made_without_fork_have_managed_memory = quiet_with_two_handlers r#"
 static int body(void *argument) { CHECK(argument == big); work(); return 0; }
 static int shared(void *argument) { CHECK(*(int *)(big + 4096) == 8); return 0; }
 int main(void) {
@@ -146,16 +138,9 @@ int main(void) {
     ends(clone(shared, stack + (1 << 20), CLONE_VM | CLONE_VFORK | SIGCHLD, big));
     child = vfork(); if (!child) _exit(*(int *)(big + 8192) != 15); ends(child);
     return 0;
-}"#,
-    );
-}
+}"#;
 
-#[test]
-fn a_child_may_close_all_descriptors_while_its_parent_lives_on() {
-    quiet(
-        "closes",
-        2,
-        r#"
+    a_child_may_close_all_descriptors_while_its_parent_lives_on = quiet_with_two_handlers r#"
 int main(void) {
     fill(1);
     for (int round = 0; round < 3; round++) {
@@ -173,8 +158,7 @@ int main(void) {
         close(ends_[0]); close(ends_[1]); fill(1);
     }
     return 0;
-}"#,
-    );
+}"#;
 }
 
 #[test]
@@ -197,12 +181,8 @@ int main(void) {
     }
 }
 
-#[test]
-fn a_signal_that_comes_during_a_fork_is_handled_when_the_fork_is_over() {
-    quiet(
-        "signals",
-        2,
-        r#"
+programs! {
+    a_signal_that_comes_during_a_fork_is_handled_when_the_fork_is_over = quiet_with_two_handlers r#"
 #include <sys/time.h>
 static volatile int count;
 static void handler(int signal) { free(malloc(100 + count % 5000)); big[(count % 2000) * 4096 + 8] = 1; count++; }
@@ -217,16 +197,9 @@ int main(void) {
     }
     CHECK(count > 0);
     return 0;
-}"#,
-    );
-}
+}"#;
 
-#[test]
-fn a_program_forks_on_a_stack_in_managed_memory() {
-    quiet(
-        "coroutine",
-        2,
-        r#"
+    a_program_forks_on_a_stack_in_managed_memory = quiet_with_two_handlers r#"
 #include <ucontext.h>
 static ucontext_t main_, other;
 static void body(void) {
@@ -243,8 +216,7 @@ int main(void) {
     makecontext(&other, body, 0);
     CHECK(MANAGED(other.uc_stack.ss_sp) && swapcontext(&main_, &other) == 0);
     return 0;
-}"#,
-    );
+}"#;
 }
 
 /// The thread itself touches so many pages that the page of its own stack must be evicted.
@@ -278,12 +250,8 @@ int main(void) {
     );
 }
 
-#[test]
-fn a_child_that_may_have_no_ring_pages_with_plain_reads() {
-    quiet(
-        "no-ring",
-        2,
-        r#"
+programs! {
+    a_child_that_may_have_no_ring_pages_with_plain_reads = quiet_with_two_handlers r#"
 #include <stddef.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -306,8 +274,7 @@ int main(void) {
     }
     ends(child);
     return 0;
-}"#,
-    );
+}"#;
 }
 
 /// Slow memory needs a descriptor for each child.

@@ -93,11 +93,8 @@ int main(int argc, char **argv) {
     }
 }
 
-#[test]
-fn what_the_c_library_makes_for_itself_is_not_managed() {
-    check(
-        "own",
-        r#"
+programs! {
+    what_the_c_library_makes_for_itself_is_not_managed = check r#"
 int compare(const void *a, const void *b) { return *(char *)a - *(char *)b; }
 static void look(void) {
     FILE *f = fopen("/proc/self/status", "r");
@@ -121,8 +118,7 @@ int main(void) {
     if (fork() == 0) { look(); pthread_create(&t, NULL, thread, NULL); pthread_join(t, &p); exit(0); }
     int status; wait(&status); CHECK(status == 0);
     return 0;
-}"#,
-    );
+}"#;
 }
 
 #[test]
@@ -147,11 +143,8 @@ int main(void) {
     assert_eq!(words.matches("max_memory").count(), 1, "{words}");
 }
 
-#[test]
-fn threads_share_the_heap() {
-    check(
-        "threads",
-        r#"
+programs! {
+    threads_share_the_heap = check r#"
 enum { N = 4096 };
 static void *_Atomic box[N];
 static void *thread(void *x) {
@@ -170,8 +163,7 @@ int main(void) {
     for (long i = 0; i < 8; i++) pthread_create(&t[i], NULL, thread, (void *)(i + 1));
     for (long i = 0; i < 8; i++) pthread_join(t[i], NULL);
     return 0;
-}"#,
-    );
+}"#;
 }
 
 const ADDRESSES: &str = r#"

@@ -228,11 +228,8 @@ int main(void) {
 }"#;
 }
 
-#[test]
-fn a_program_whose_pager_is_killed_ends_and_one_that_is_killed_takes_its_pager_along() {
-    check(
-        "ends",
-        r#"
+programs! {
+    a_program_whose_pager_is_killed_ends_and_one_that_is_killed_takes_its_pager_along = check r#"
 static void gone(int process) { for (int i = 0; i < 5000; i++) { if (kill(process, 0)) return; usleep(1000); waitpid(process, NULL, __WALL | WNOHANG); } CHECK(!"it is gone"); }
 int main(void) {
     fill(); CHECK(syscall(SYS_prctl, 36 /* PR_SET_CHILD_SUBREAPER */, 1, 0, 0, 0) == 0);
@@ -250,16 +247,10 @@ int main(void) {
     }
     look();
     return 0;
-}"#,
-    );
-}
+}"#;
 
-/// Programs that wait for all their children, or end them.
-#[test]
-fn a_program_has_no_child_that_it_has_not_made_and_memory_lives_as_long_as_its_last_user() {
-    check(
-        "children",
-        r#"
+    /// Programs that wait for all their children, or end them.
+    a_program_has_no_child_that_it_has_not_made_and_memory_lives_as_long_as_its_last_user = check r#"
 static int children(void) { char text[4096] = ""; int file = open("/proc/thread-self/children", O_RDONLY); read(file, text, sizeof text - 1); close(file); return strlen(text) > 0; }
 static char stack[64 << 10]; static int ready[2];
 static int later(void *x) { usleep(300000); look(); big[5] = 1; CHECK(write(ready[1], "y", 1) == 1); _exit(0); }
@@ -277,11 +268,8 @@ int main(void) {
     CHECK(waitpid(child, &status, 0) == child && status == 0 && close(ready[1]) == 0);
     CHECK(read(ready[0], &c, 1) == 1 && c == 'y');
     look(); return 0;
-}"#,
-    );
-}
+}"#;
 
-programs! {
     a_program_that_a_paged_one_becomes_has_no_child_that_it_has_not_made = check r#"
 int main(int argc, char **argv) {
     if (argc > 1) {
@@ -314,12 +302,9 @@ int main(int argc, char **argv) {
     }
 }
 
-/// A tracer waits for children of any kind until it has none.
-#[test]
-fn a_wait_for_children_of_any_kind_ends_as_without_a_pager() {
-    check(
-        "tracer",
-        r#"
+programs! {
+    /// A tracer waits for children of any kind until it has none.
+    a_wait_for_children_of_any_kind_ends_as_without_a_pager = check r#"
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 static int ends(void *x) { return 5; }
@@ -356,6 +341,5 @@ int main(void) {
     if (child == 0) { errno = 0; _exit(any(0, &status) == -1 && errno == ECHILD ? 0 : 1); }
     CHECK(waitpid(child, &status, 0) == child && status == 0); look();
     return 0;
-}"#,
-    );
+}"#;
 }

@@ -1,6 +1,7 @@
 //! The kernel as the oracle of mappings: random calls are made once alone and once with a pager and little RAM.
 //! Answers, error numbers, signals and contents must be equal.
 
+#[macro_use]
 mod common;
 
 use std::process::Command;
@@ -232,11 +233,8 @@ fn what_a_program_writes_to_itself_by_way_of_the_kernel_is_there() {
     check_paged("pokes", POKES, 256 << 10, &[]);
 }
 
-#[test]
-fn guards_stay_where_memory_is_locked_prefetched_or_moved() {
-    everywhere(
-        "guards",
-        r#"
+programs! {
+    guards_stay_where_memory_is_locked_prefetched_or_moved = everywhere r#"
 enum { P = 4096, PAGES = 64, N = PAGES * P };
 static int dies(char *p) {
     pid_t child = fork();
@@ -260,6 +258,5 @@ int main(void) {
     CHECK(madvise(other + 8 * P, P, 103) == 0 && other[8 * P] == 0 && mlock(other, N) == 0);
     CHECK(madvise(other + 8 * P, P, 102) == -1 && errno == EINVAL);
     return 0;
-}"#,
-    );
+}"#;
 }

@@ -28,11 +28,8 @@ int main(int argc, char **argv) {
 }"#;
 }
 
-#[test]
-fn managed_mappings_behave_like_mappings() {
-    check(
-        "behave",
-        r#"
+programs! {
+    managed_mappings_behave_like_mappings = check r#"
 enum { P = 4096, N = 1 << 20 };
 #define ANON (MAP_PRIVATE | MAP_ANONYMOUS)
 static int dies(char *p) {
@@ -90,8 +87,7 @@ int main(int argc, char **argv) {
     int fd = memfd_create("x", 0); CHECK(pwrite(fd, "abcdef", 6, 0) == 6);
     CHECK(syscall(SYS_pread64, fd, r, 6, 2L) == 4 && !memcmp(r, "cdef", 4));
     return 0;
-}"#,
-    );
+}"#;
 }
 
 #[test]
@@ -334,11 +330,8 @@ int main(void) { dl_iterate_phdr(look, NULL); CHECK(libraries >= 3 && seen > 0);
     check_paged("data", source, 1 << 20, &[]);
 }
 
-#[test]
-fn what_a_program_advises_itself_by_its_own_pidfd_is_done_and_another_process_is_left_to_the_kernel() {
-    everywhere(
-        "pidfd",
-        r#"
+programs! {
+    what_a_program_advises_itself_by_its_own_pidfd_is_done_and_another_process_is_left_to_the_kernel = everywhere r#"
 #include <sys/prctl.h>
 #include <sys/uio.h>
 enum { P = 4096, PAGES = 4096 };
@@ -373,8 +366,7 @@ int main(void) {
     }
     kill(child, SIGKILL);
     return 0;
-}"#,
-    );
+}"#;
 }
 
 #[test]

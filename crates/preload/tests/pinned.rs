@@ -1,5 +1,6 @@
 //! Memory whose frames the kernel holds while it fills them, past the page table.
 
+#[macro_use]
 mod common;
 #[path = "common/fuse.rs"]
 mod fuse;
@@ -130,9 +131,8 @@ fn it_is_there_however_the_program_has_come_by_the_file() {
     hows.iter().for_each(|how| reads(how, true, false, Duration::from_millis(20), 10));
 }
 
-#[test]
-fn the_reader_of_a_pipe_finds_what_was_written_to_a_page_that_the_pipe_refers_to() {
-    let source = r#"
+programs! {
+    the_reader_of_a_pipe_finds_what_was_written_to_a_page_that_the_pipe_refers_to = everywhere r#"
 #include <sys/uio.h>
 enum { P = 4096, N = 16 << 20 };
 int main(void) {
@@ -148,7 +148,6 @@ int main(void) {
     }
     return 0;
 }"#;
-    common::everywhere("given", source);
 }
 
 #[test]

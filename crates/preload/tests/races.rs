@@ -1,5 +1,6 @@
 //! Memory that one thread maps again or moves while another thread touches it.
 
+#[macro_use]
 mod common;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,11 +49,8 @@ int main(void) {
     );
 }
 
-#[test]
-fn memory_that_is_mapped_anew_is_as_new_memory() {
-    everywhere(
-        "fresh",
-        r#"
+programs! {
+    memory_that_is_mapped_anew_is_as_new_memory = everywhere r#"
 enum { P = 4096, PAGES = 64 };
 static int dumped(char *p) {
     char line[512];
@@ -89,15 +87,9 @@ int main(int argc, char **argv) {
     for (int i = 0; i < PAGES * P; i++) CHECK(p[i] == 0);
     CHECK(read(open("/dev/zero", O_RDONLY), p, 1) == -1 && errno == EFAULT);
     return 0;
-}"#,
-    );
-}
+}"#;
 
-#[test]
-fn no_write_is_lost_while_memory_moves() {
-    everywhere(
-        "moving",
-        r#"
+    no_write_is_lost_while_memory_moves = everywhere r#"
 #include <setjmp.h>
 enum { N = 8 << 20, ROUNDS = 20 };
 static volatile long *place;
@@ -127,15 +119,9 @@ int main(void) {
         CHECK(other[N - 1] == 1 && munmap(other, N) == 0);
     }
     return 0;
-}"#,
-    );
-}
+}"#;
 
-#[test]
-fn a_child_has_the_rights_that_the_kernel_gives_it_though_they_change_meanwhile() {
-    everywhere(
-        "changing",
-        r#"
+    a_child_has_the_rights_that_the_kernel_gives_it_though_they_change_meanwhile = everywhere r#"
 enum { P = 4096 };
 static char *p; static volatile int over;
 static void *change(void *x) { for (int i = 0; !over; i++) CHECK(mprotect(p, 16 * P, i & 1 ? 3 : 1) == 0); return x; }
@@ -154,8 +140,7 @@ int main(void) {
     }
     over = 1;
     return pthread_join(thread, NULL);
-}"#,
-    );
+}"#;
 }
 
 /// While it compacts memory, the kernel may say of a page that it moved that there is one already (Linux 6.18 to 7.2).

@@ -1,5 +1,6 @@
 //! How the kernel uses the program's memory when a thread ends, and while a thread lives.
 
+#[macro_use]
 mod common;
 
 use common::{check_paged, good, program, with};
@@ -15,9 +16,12 @@ static volatile int go;
 static void until(volatile int *word, int value) { for (int i = 0; i < 5000 && *word != value; i++) usleep(1000); CHECK(*word == value); }
 "#;
 
-#[test]
-fn a_word_that_the_kernel_clears_at_the_end_of_a_thread_is_cleared_though_its_page_would_be_out() {
-    let main = r#"
+fn check_pressed(name: &str, main: &str) {
+    check_paged(name, &format!("{PRESS}{main}"), RAM, &[]);
+}
+
+programs! {
+    a_word_that_the_kernel_clears_at_the_end_of_a_thread_is_cleared_though_its_page_would_be_out = check_pressed r#"
 struct word { char a[2 * P]; volatile int tid; char b[2 * P]; };
 static int child(void *x) { while (!go) usleep(1000); syscall(SYS_exit, 0); return 0; }
 static void *own(void *word) { syscall(SYS_set_tid_address, word); while (go != 2) usleep(1000); syscall(SYS_exit, 0); return NULL; }
@@ -37,7 +41,6 @@ int main(void) {
     press(); go = 2; usleep(50000); until(&w->tid, 0);
     return 0;
 }"#;
-    check_paged("words", &format!("{PRESS}{main}"), RAM, &[]);
 }
 
 #[test]
@@ -84,9 +87,8 @@ int main(void) {
     }
 }
 
-#[test]
-fn the_next_owner_of_a_robust_mutex_learns_of_the_last_ones_death() {
-    let main = r#"
+programs! {
+    the_next_owner_of_a_robust_mutex_learns_of_the_last_ones_death = check_pressed r#"
 struct big { char a[2 * P]; pthread_mutex_t m; char b[2 * P]; };
 static void *dies(void *m) { CHECK(pthread_mutex_lock(m) == 0); __atomic_fetch_add(&go, 1, __ATOMIC_SEQ_CST); while (go < 100) usleep(1000); return NULL; }
 int main(void) {
@@ -112,12 +114,8 @@ int main(void) {
     for (int i = 0; i < 2000; i++) CHECK(pthread_mutex_init(&one->m, &a) == 0 && pthread_mutex_destroy(&one->m) == 0);
     return 0;
 }"#;
-    check_paged("robust", &format!("{PRESS}{main}"), RAM, &[]);
-}
 
-#[test]
-fn the_kernel_marks_a_robust_list_of_the_programs_own() {
-    let main = r#"
+    the_kernel_marks_a_robust_list_of_the_programs_own = check_pressed r#"
 #include <linux/futex.h>
 #include <stddef.h>
 struct entry { struct robust_list list; char a[2 * P]; unsigned word; char b[2 * P]; };
@@ -139,12 +137,8 @@ int main(void) {
     }
     return 0;
 }"#;
-    check_paged("list", &format!("{PRESS}{main}"), RAM, &[]);
-}
 
-#[test]
-fn a_futex_call_writes_a_word_though_its_page_is_out() {
-    let main = r#"
+    a_futex_call_writes_a_word_though_its_page_is_out = check_pressed r#"
 #include <linux/futex.h>
 static char *at; static unsigned *lock;
 static void *takes(void *x) { CHECK(syscall(SYS_futex, lock, FUTEX_LOCK_PI, 0, NULL, NULL, 0) == 0); CHECK(syscall(SYS_futex, lock, FUTEX_UNLOCK_PI, 0) == 0); return x; }
@@ -160,7 +154,6 @@ int main(void) {
     }
     return 0;
 }"#;
-    check_paged("futex", &format!("{PRESS}{main}"), RAM, &[]);
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use shuttle::sync::Mutex;
-use shuttle::thread;
+use shuttle::thread::{self, JoinHandle};
 
 use coldframe_model::kernel::{Bytes, Fault, Kernel, WORDS};
 use coldframe_model::page::pages::{Owner, Pages, Where};
@@ -230,13 +230,16 @@ fn what_is_written_is_read_whatever_the_interleaving() {
     explore(|| writers(Rules::Sound, 3, 1));
 }
 
+/// What another thread does with the pager.
+fn beside<T: Send + 'static>(pager: &Arc<Pager>, what: impl FnOnce(&Pager) -> T + Send + 'static) -> JoinHandle<T> {
+    let pager = pager.clone();
+    thread::spawn(move || what(&pager))
+}
+
 /// One thread touches an absent page while another thread loads it, writes it and evicts it.
 fn brought_by_another(rules: Rules) {
     let pager = Pager::new(rules, 1, 2);
-    let other = {
-        let pager = pager.clone();
-        thread::spawn(move || pager.read(0, 0))
-    };
+    let other = beside(&pager, |pager| pager.read(0, 0));
     pager.write(0, 1, 8);
     pager.send_away(0);
     assert_eq!(pager.read(0, 1), 8);
@@ -257,10 +260,7 @@ fn zeros_in_the_place_of_a_page_that_has_left_are_found_out() {
 fn first_writes(rules: Rules) {
     let pager = Pager::new(rules, 1, 2);
     pager.read(0, 0);
-    let other = {
-        let pager = pager.clone();
-        thread::spawn(move || pager.write(0, 0, 7))
-    };
+    let other = beside(&pager, |pager| pager.write(0, 0, 7));
     pager.write(0, 1, 8);
     pager.send_away(0);
     pager.read(0, 1);
@@ -283,10 +283,7 @@ fn writes_allowed_to_a_page_that_is_not_owned_are_found_out() {
 /// read and written.
 fn dropped(rules: Rules) {
     let pager = Pager::new(rules, 1, 2);
-    let other = {
-        let pager = pager.clone();
-        thread::spawn(move || (0..2).for_each(|_| _ = pager.read(1, 1)))
-    };
+    let other = beside(&pager, |pager| (0..2).for_each(|_| _ = pager.read(1, 1)));
     for value in 1..3 {
         pager.write(0, 0, value);
         pager.send_away(0);
@@ -314,15 +311,12 @@ fn zeros_that_count_as_what_was_loaded_are_found_out() {
 /// A fork between another thread's writes: the child sees one moment, and the parent loses no later write.
 fn forks() {
     let pager = Pager::new(Rules::Sound, 1, 2);
-    let writer = {
-        let pager = pager.clone();
-        thread::spawn(move || {
-            for value in 1..3 {
-                (0..2).for_each(|page| pager.write(page, 0, value));
-                (0..2).for_each(|page| assert_eq!(pager.read(page, 0), value, "page {page}"));
-            }
-        })
-    };
+    let writer = beside(&pager, |pager| {
+        for value in 1..3 {
+            (0..2).for_each(|page| pager.write(page, 0, value));
+            (0..2).for_each(|page| assert_eq!(pager.read(page, 0), value, "page {page}"));
+        }
+    });
     let (kernel, swap) = pager.fork();
     let look = || (0..2).map(|page| kernel.read(page, 0).unwrap_or(swap[page][0])).collect::<Vec<_>>();
     let versions = look();
@@ -343,10 +337,7 @@ fn written_while_it_leaves(rules: Rules) {
     let pager = Pager::new(rules, 1, 2);
     pager.write(0, 0, 1);
     let (child, _) = pager.fork();
-    let writer = {
-        let pager = pager.clone();
-        thread::spawn(move || pager.write(0, 0, 2))
-    };
+    let writer = beside(&pager, |pager| pager.write(0, 0, 2));
     pager.send_away(0);
     writer.join().unwrap();
     assert_eq!(pager.read(0, 0), 2);

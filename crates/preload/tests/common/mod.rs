@@ -195,7 +195,7 @@ pub fn check_paged(name: &str, source: &str, ram: u64, flags: &[&str]) -> Option
     Some(good(&mut program_with(name, source, flags)?.paged(ram)?))
 }
 
-/// Tests of C programs that check themselves, each by [`check`] or [`everywhere`].
+/// Tests of C programs that check themselves, each by [`check`], [`everywhere`] or a function of the test's file.
 #[allow(unused_macros)] // as above
 macro_rules! programs {
     ($($(#[$doc:meta])* $name:ident = $how:ident $source:expr;)*) => { $(
