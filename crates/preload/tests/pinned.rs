@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use common::{program, with};
+use common::{everywhere, program, with};
 
 /// So little that the pages of a buffer leave it while a read is under way.
 const RAM: u64 = 512 << 10;
