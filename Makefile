@@ -77,7 +77,6 @@ board:
 # Measure speed, as ratios within one run. Takes some minutes.
 bench: build
 	$(CARGO) bench --locked -p coldframe-drivers --bench hits
-	$(CARGO) bench --locked -p coldframe-formats
 
 # Measure the cost of a live pager's fault, as ratios to floors of the same run. BENCH_DIR: the folder of its swap file.
 bench-live:
