@@ -146,7 +146,7 @@ impl Watch<'_> {
         while began.elapsed() + every.max(self.pause()) <= long / WINDOWS && self.goes_on() {
             self.clear();
             let cleared = Instant::now();
-            self.wait(cleared + every, began + long);
+            self.wait(cleared + every, began + long / WINDOWS);
             let all = self.look();
             let window = Window {
                 seconds: cleared.elapsed().as_secs_f64(),
