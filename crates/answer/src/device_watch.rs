@@ -37,6 +37,9 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// A stretch's first look, and how the time grows to the next.
 const FIRST: Duration = Duration::from_millis(500);
 const GROWTH: f64 = 1.5;
+/// If looks may not be that many: the first one's part of the time, and the growth.
+const FEW: u32 = 8;
+const FEW_GROWTH: f64 = 2.0;
 /// How often a signal is noticed.
 const TICK: Duration = Duration::from_millis(50);
 /// Pages that are compressed at a time, and how often in a round: at least, and at most, if watching may take the time.
@@ -157,12 +160,16 @@ impl Watch<'_> {
             self.note()?;
         }
         self.clear();
-        let (cleared, mut next) = (Instant::now(), FIRST);
+        let (cleared, end) = (Instant::now(), began + long);
+        let rest = end.saturating_duration_since(cleared);
+        // A machine so slow that looks may not be many has a few, and says what they took.
+        let slow = self.pause() > rest / FEW;
+        let (mut next, growth) = if slow { (rest / FEW, FEW_GROWTH) } else { (FIRST, GROWTH) };
         let mut stretch = Stretch::default();
         let mut all;
         loop {
-            let end = began + long;
-            self.wait((cleared + next).min(end), end);
+            let until = (cleared + next).min(end);
+            self.wait(until, if slow { until } else { end });
             all = self.look();
             let window = Window {
                 seconds: cleared.elapsed().as_secs_f64(),
@@ -174,7 +181,7 @@ impl Watch<'_> {
             if Instant::now() >= end || !self.goes_on() {
                 break;
             }
-            next = cleared.elapsed().mul_f64(GROWTH);
+            next = cleared.elapsed().mul_f64(growth);
         }
         self.seen.stretches.push(stretch);
         for taken in 0..PAGES {
