@@ -21,20 +21,10 @@ const STALL_MAX: f64 = 0.2;
 impl Device {
     pub(crate) fn size(&self, ram_bytes: u64, sheet: Option<&Sheet>) -> Size {
         let pages = &self.seen.pages;
-        let packed = [("zstd", &pages.zstd), ("lz4", &pages.lz4)];
-        let of =
-            |(name, packed)| Some((name, pages.share(packed)?.clamp(0.001, 1.0), self.zram(ram_bytes, name, packed)?));
-        let [zstd, lz4] = packed.map(of);
+        let (zstd, lz4) = (self.zram(ram_bytes, "zstd", &pages.zstd), self.zram(ram_bytes, "lz4", &pages.lz4));
         let longest = |swap: &Swap| swap.stall.1.unwrap_or(f64::INFINITY);
-        let zram = match (zstd, lz4) {
-            (Some((_, _, zstd)), Some((_, _, lz4))) => {
-                Some(match lz4.fits && longest(&zstd) > ZSTD_STALL && longest(&lz4) < longest(&zstd) {
-                    true => lz4,
-                    false => zstd,
-                })
-            }
-            _ => None,
-        };
+        let faster = |lz4: &Swap, zstd: &Swap| longest(zstd) > ZSTD_STALL && longest(lz4) < longest(zstd);
+        let zram = zstd.zip(lz4).map(|(zstd, lz4)| if lz4.fits && faster(&lz4, &zstd) { lz4 } else { zstd });
         Size { ram_bytes, zram, flash: self.flash(ram_bytes, sheet) }
     }
 

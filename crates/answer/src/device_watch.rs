@@ -17,7 +17,7 @@ use coldframe_sheet::quantity::human_size;
 use rustix::time::{clock_gettime, ClockId};
 
 use crate::child::Signals;
-use crate::device_counts::{disks, moved, zrams, Memory, Traffic};
+use crate::device_counts::{disks, moved, zrams, Disk, Memory, Traffic};
 use crate::device_seen::{Look, Owner, Seen, Stretch, Window};
 use crate::error::AnswerError;
 use crate::listener::Listener;
@@ -64,6 +64,9 @@ pub struct Order {
 /// Watches for a time, after what was known before.
 pub(crate) fn watch(tree: &Tree, order: &Order, before: Seen, listener: &dyn Listener) -> Result<Seen, AnswerError> {
     let signals = Signals::catch()?;
+    // The disk is measured first, beside nothing that is watched.
+    let disk_us =
+        page_read(&default_backing()).ok().map(|read| [read.low, read.mean, read.high].map(|ps| ps.0 as f64 / 1e6));
     let (seconds, own, disks_before) = (before.seconds, before.own_seconds, before.disks.clone());
     let mut watch = Watch {
         tree,
@@ -73,7 +76,7 @@ pub(crate) fn watch(tree: &Tree, order: &Order, before: Seen, listener: &dyn Lis
         began: Instant::now(),
         own_began: own_seconds(),
         traffic: (Traffic::now(tree), before.traffic),
-        disks: (disks(tree), disks_before),
+        disks: [disks(tree), disks_before],
         known: (seconds, own),
         seen: before,
         before: HashMap::new(),
@@ -82,10 +85,7 @@ pub(crate) fn watch(tree: &Tree, order: &Order, before: Seen, listener: &dyn Lis
         random: Random::default(),
     };
     watch.seen.begin(tree);
-    // The disk is measured first, beside nothing that is watched.
-    watch.seen.disk_us =
-        page_read(&default_backing()).ok().map(|read| [read.low, read.mean, read.high].map(|ps| ps.0 as f64 / 1e6));
-    (watch.began, watch.own_began) = (Instant::now(), own_seconds());
+    watch.seen.disk_us = disk_us;
     while watch.goes_on() {
         watch.round()?;
     }
@@ -103,7 +103,7 @@ struct Watch<'a> {
     own_began: f64,
     /// At the start, and what was known before.
     traffic: (Traffic, Traffic),
-    disks: (Vec<crate::device_counts::Disk>, Vec<crate::device_counts::Disk>),
+    disks: [Vec<Disk>; 2],
     /// Seconds that were watched before, and the processor time for that.
     known: (f64, f64),
     seen: Seen,
@@ -289,7 +289,7 @@ impl Watch<'_> {
         self.seen.seconds = self.known.0 + self.began.elapsed().as_secs_f64();
         self.seen.own_seconds = self.known.1 + self.own();
         self.seen.traffic = Traffic::now(tree).since(self.traffic.0).and(self.traffic.1);
-        self.seen.disks = moved(&self.disks.0, disks(tree), &self.disks.1);
+        self.seen.disks = moved(&self.disks[0], disks(tree), &self.disks[1]);
         self.seen.swaps = tree.swap_areas().into_iter().map(|area| (area.name, area.size, area.used)).collect();
         self.seen.zrams = zrams(tree);
         self.order.save.as_ref().map_or(Ok(()), |path| self.seen.write(path))
