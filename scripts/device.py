@@ -185,7 +185,7 @@ def main() -> int:
         with open(arguments.save, "w") as file:
             json.dump(seen, file)
     own = 100 * seen["own_seconds"] / seen["seconds"]
-    half, most_of_it, most = (bytes_ // MIB for bytes_ in device["needed_bytes"])
+    half, most_of_it, most = (bytes_ // MIB for bytes_ in device["needed_bytes"] or (0, 0, 0))
     print(f"Linux {version}, 1024 MiB, watched for {seen['seconds']:.0f} s: {own:.1f} % of a processor; own {device['own_bytes'] // MIB} MiB,")
     print(f"needed {half} MiB half of the time, {most_of_it} for 95 %, {most} at most; sizes in MiB, pages a second")
     print(f"{'RAM':>5} {'swap':12} {'killed':>6} {'in zram':>8} {'share':>6} {'predicted':>9} {'':>6} {'out/s':>7} {'predicted':>14}")
