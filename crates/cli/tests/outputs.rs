@@ -78,7 +78,7 @@ fn schema_of(line: &str) -> &str {
 
 /// Schemas of outputs that no verb prints with `--format json` alone: `advise` and `coldframe -- PROGRAM` print an
 /// answer, or that there is nothing to save, `check` writes a need, `record` writes its statistics.
-const FILES: [&str; 4] = ["answer", "need", "nothing", "record"];
+const FILES: [&str; 6] = ["answer", "device-seen", "device-trial", "need", "nothing", "record"];
 /// The schema of `papers --on`.
 const STUDY: &str = "papers-on";
 /// The schema of `doctor --calibrate`.
