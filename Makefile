@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all help build symbols demo tested test oracle programs signals python board bench bench-ahead bench-live bench-compare bench-park bench-turns bench-truth vm header schema settings papers papers-book fuzz soak lint arm64 reproducible docs dist clean
+.PHONY: all help build symbols demo test oracle programs signals python board bench bench-ahead bench-live bench-compare bench-park bench-turns bench-truth vm header schema settings papers papers-book fuzz soak lint arm64 reproducible docs dist clean
 
 all: build
 
@@ -34,23 +34,13 @@ demo: build
 # One build for all tests, Python's included: the libraries that tests load, and all features that tests use.
 TESTED = --workspace --lib --bins --tests --examples
 
-# The tests of the laboratory's or the product's rooms.
-HALF = $(CARGO) test --locked --workspace --config 'target."cfg(all())".runner = ["$(CURDIR)/scripts/half.sh", "$(1)"]' --tests $(TESTFLAGS)
-
-# Build all that `make test` runs.
-tested:
-	$(CARGO) build --locked $(TESTED)
-	$(CARGO) test --locked --workspace --no-run
-
 # Run every test. If a tool is missing, its tests are skipped and print its name (with COLDFRAME_REQUIRE_TOOLS=1 they
-# fail). Most tests wait, so the laboratory's and Python's run beside the others; they print at their end.
-test: tested
-	@sh scripts/python.sh test > target/test-python.log 2>&1 & python=$$!; \
-	$(call HALF,laboratory) > target/test-laboratory.log 2>&1 & laboratory=$$!; \
-	$(call HALF,product); code=$$?; \
-	$(CARGO) test --locked --workspace --doc $(TESTFLAGS) || code=1; \
-	wait $$laboratory || code=1; cat target/test-laboratory.log; \
-	wait $$python || code=1; cat target/test-python.log; exit $$code
+# fail). Tests mostly wait, so those of Python run beside the others; they print at their end.
+test:
+	$(CARGO) build --locked $(TESTED)
+	@sh scripts/python.sh test > target/test-beside.log 2>&1 & beside=$$!; \
+	$(CARGO) test --locked --workspace $(TESTFLAGS); code=$$?; \
+	wait $$beside || code=1; cat target/test-beside.log; exit $$code
 
 # Run random legal programs plain and paged, with new seeds for MINUTES=n. Prints differences and how to repeat them.
 oracle:
