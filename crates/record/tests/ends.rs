@@ -99,5 +99,7 @@ fn a_loop_in_one_page_ends_at_the_limit_of_references() {
     order.level = Level::Pages(4096);
     order.limits.max_refs = Some(2_000_000);
     let outcome = run(&order).unwrap();
-    assert_eq!((outcome.limit, outcome.references), (Some("max-refs"), 2_000_000));
+    // The last run is whole: it has at most 65,536 references.
+    assert_eq!(outcome.limit, Some("max-refs"));
+    assert!((2_000_000..2_065_536).contains(&outcome.references), "{}", outcome.references);
 }

@@ -98,18 +98,20 @@ fn sizes(of: &Device) -> String {
             false => "too small".into(),
         };
         let (written, life) = match name {
-            "flash" if swap.fits => (range(swap.written_a_day.0, swap.written_a_day.2, human_bytes), years(swap.life)),
-            "flash" => ("-".into(), "-".into()),
+            "on flash" if swap.fits => {
+                (range(swap.written_a_day.0, swap.written_a_day.2, human_bytes), years(swap.life))
+            }
+            "on flash" => ("-".into(), "-".into()),
             _ => ("-".into(), years(swap.life)),
         };
         vec![human_size(ram), name.into(), out, size, waits, written, life]
     };
     let rows = |size: &Size| {
-        let zram = size.zram.as_ref().map(|swap| row(size.ram_bytes, "zram", swap));
-        zram.into_iter().chain([row(size.ram_bytes, "flash", &size.flash)]).collect::<Vec<_>>()
+        let zram = size.zram.as_ref().map(|swap| row(size.ram_bytes, "in zram", swap));
+        zram.into_iter().chain([row(size.ram_bytes, "on flash", &size.flash)]).collect::<Vec<_>>()
     };
     let all = of.sizes.iter().flat_map(rows).collect();
-    let table = styled(&["RAM", "swap", "out", "zram", "waits", "to flash/day", "years"], all, 2);
+    let table = styled(&["RAM", "swap", "out", "its zram", "waits", "to flash/day", "years"], all, 2);
     let now = match (&of.disk, of.written_a_day) {
         (Some(disk), Some(written)) => {
             let used = disk
@@ -216,7 +218,7 @@ fn lines(of: &Device) -> String {
         .seen
         .swaps
         .iter()
-        .filter(|(name, ..)| !name.contains("zram"))
+        .filter(|(name, ..)| !name.starts_with("/dev/zram"))
         .map(|(name, ..)| name.as_str())
         .collect::<Vec<_>>();
     let mut text = format!(
