@@ -164,30 +164,27 @@ impl Device {
             seen.traffic.file_refaults
         ));
         if seen.swaps.iter().any(|(_, size, used)| *used > size - size / 20) {
-            all.push("a swap area is full: what could not leave is still in RAM, and processes may be killed".into());
+            all.push("A swap area is full: what could not leave is still in RAM, and processes may be killed".into());
         }
         if seen.traffic.killed > 0 {
-            all.push(format!("the kernel killed {} processes for lack of memory", seen.traffic.killed));
+            all.push(format!("The kernel killed {} processes for lack of memory", seen.traffic.killed));
         }
         if 2 * memory.huge_bytes > memory.own_bytes {
-            all.push("more than half of the programs' own memory is in huge pages, which have one bit for 2 MiB: less is needed than this says".into());
+            all.push("More than half of the programs' own memory is in huge pages, which have one bit for 2 MiB: less is needed than this says".into());
         }
         if seen.pages.pages == 0 {
-            all.push("no page could be read (/proc/PID/mem), so zram is not answered".into());
+            all.push("No page could be read (/proc/PID/mem), so zram is not answered".into());
         }
         if !seen.zram {
-            all.push("this kernel has no zram: it needs CONFIG_ZRAM (Debian: modprobe zram)".into());
+            all.push("This kernel has no zram: it needs CONFIG_ZRAM (Debian: modprobe zram)".into());
         }
         if seen.windows.len() < 5 || self.cold.last().is_some_and(|(age, _)| *age < AGES[0]) {
-            all.push("watched for a short time: an hour or a day of ordinary work says more (--for 1h, --for 24h --save FILE)".into());
+            all.push("Watched for a short time: an hour or a day of ordinary work says more (--for 1h, --for 24h --save FILE)".into());
         }
-        match (sheet, &self.disk) {
-            (None, _) => all.push("the flash's life needs its sheet: --device SHEET".into()),
-            (Some(sheet), _) => {
-                if let Err(error) = sheet.cycles() {
-                    all.push(format!("the flash's life is not known: {error}"));
-                }
-            }
+        match sheet.map(Sheet::cycles) {
+            None => all.push("The flash's life needs its sheet: --device SHEET".into()),
+            Some(Err(error)) => all.push(format!("The flash's life is not known: {error}")),
+            Some(Ok(_)) => {}
         }
         all
     }
@@ -294,6 +291,9 @@ mod tests {
         assert!((flash.back_per_second.1 - 256.0).abs() < 30.0, "{flash:?}");
         let day = flash.written_a_day.1 / (256.0 * 4096.0 * DAY);
         assert!((0.85..1.15).contains(&day) && flash.joules_a_day.is_none(), "{flash:?}");
+        let cut = Stretch { own_bytes: 300 * MIB, looks: vec![Look::default()] };
+        let with_cut = Seen { stretches: [seen().stretches, vec![cut]].concat(), ..seen() };
+        assert_eq!(Device::of(with_cut, None).sizes[2].flash, *flash, "a stretch that a signal cut short says nothing");
         assert!(!least.flash.fits && least.flash.stall.1.is_none(), "42 MiB are less than what is used all the time");
     }
 
@@ -316,7 +316,7 @@ mod tests {
     fn what_is_not_known_is_said() {
         let nothing = Device::of(Seen::default(), None);
         let notes = nothing.notes.join("; ");
-        for words in ["no page could be read", "no zram", "short time", "--device"] {
+        for words in ["No page could be read", "no zram", "short time", "--device"] {
             assert!(notes.contains(words), "{words}: {notes}");
         }
         assert!(nothing.needed_bytes.is_none() && nothing.sizes.iter().all(|size| size.zram.is_none()));

@@ -19,7 +19,7 @@ pub struct Memory {
     pub own_bytes: u64,
     /// Files in RAM, mapped or not, without shared memory.
     pub file_bytes: u64,
-    /// Of these, mapped ones.
+    /// Mapped files and shared memory.
     pub mapped_bytes: u64,
     /// Shared memory and tmpfs.
     pub shared_bytes: u64,
@@ -51,7 +51,7 @@ impl Memory {
             free_bytes: free,
             own_bytes: own,
             file_bytes: file,
-            mapped_bytes: of("Mapped").saturating_sub(shared.min(of("Mapped") / 2)),
+            mapped_bytes: of("Mapped"),
             shared_bytes: shared,
             reclaimable_bytes: reclaimable,
             kernel_bytes: total.saturating_sub(known),

@@ -70,21 +70,18 @@ impl Device {
 
     /// `price`: microseconds for a page that comes back, at least and at most.
     fn swap(&self, out: f64, own: f64, (cheap, dear): (f64, f64)) -> Swap {
-        let all: Vec<_> =
-            self.seen.stretches.iter().map(|stretch| back(stretch, stretch.own_bytes as f64 - out)).collect();
-        let mean = |number: &dyn Fn(&(f64, f64, Option<f64>)) -> f64| {
-            all.iter().map(number).sum::<f64>() / all.len().max(1) as f64
-        };
-        let high = all.iter().all(|one| one.2.is_some()).then(|| mean(&|one| one.2.unwrap_or(0.0)));
-        let (low, about) = (mean(&|one| one.0), mean(&|one| one.1));
         if out <= 0.0 {
-            return Swap {
-                fits: true,
-                back_per_second: (0.0, 0.0, Some(0.0)),
-                stall: (0.0, Some(0.0)),
-                ..Swap::default()
-            };
+            let (back_per_second, stall) = ((0.0, 0.0, Some(0.0)), (0.0, Some(0.0)));
+            return Swap { fits: true, back_per_second, stall, ..Swap::default() };
         }
+        // A signal cuts a stretch short, and one at the end of a day may be short.
+        let seconds = |stretch: &&Stretch| stretch.looks.last().map_or(0.0, |look| look.window.seconds);
+        let longest = self.seen.stretches.iter().map(|stretch| seconds(&stretch)).fold(0.0, f64::max);
+        let long = self.seen.stretches.iter().filter(|stretch| 2.0 * seconds(stretch) >= longest);
+        let all: Vec<_> = long.map(|stretch| back(stretch, stretch.own_bytes as f64 - out)).collect();
+        let mean = |of: &dyn Fn(&(f64, f64, Option<f64>)) -> f64| all.iter().map(of).sum::<f64>() / all.len() as f64;
+        let high = all.iter().all(|one| one.2.is_some()).then(|| mean(&|one| one.2.unwrap_or(0.0)));
+        let (low, about) = if all.is_empty() { (0.0, 0.0) } else { (mean(&|one| one.0), mean(&|one| one.1)) };
         let longest = high.map(|high| high * dear / 1e6).filter(|stall| stall.is_finite());
         // An unknown most: more than was watched shows.
         let fits = out < own && longest.is_some_and(|stall| stall < STALL_MAX) && !all.is_empty();

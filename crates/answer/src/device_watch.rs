@@ -41,7 +41,7 @@ const GROWTH: f64 = 1.5;
 const FEW: u32 = 8;
 const FEW_GROWTH: f64 = 2.0;
 /// How often a signal is noticed.
-const TICK: Duration = Duration::from_millis(50);
+const TICK: Duration = Duration::from_millis(200);
 /// Pages that are compressed at a time, and how often in a round: at least, and at most, if watching may take the time.
 const SOME: usize = 50;
 const PAGES_LEAST: usize = 5;
@@ -111,7 +111,7 @@ struct Watch<'a> {
     before: HashMap<(u32, u64), (u64, u64)>,
     /// KiB that came back since the clearing.
     again: f64,
-    /// Seconds of processor time of the last look.
+    /// Seconds of processor time of the last look, and of the clearing after it.
     cost: f64,
     random: Random,
 }
@@ -124,6 +124,14 @@ struct All {
     files: u64,
     owners: HashMap<(String, bool), Owner>,
     areas: Vec<(u32, Area, f64)>,
+}
+
+impl All {
+    /// What was referenced since a clearing.
+    fn window(&self, cleared: Instant) -> Window {
+        let seconds = cleared.elapsed().as_secs_f64();
+        Window { seconds, own_bytes: self.referenced as u64, file_bytes: self.files }
+    }
 }
 
 impl Watch<'_> {
@@ -151,12 +159,7 @@ impl Watch<'_> {
             let cleared = Instant::now();
             self.wait(cleared + every, began + long / WINDOWS);
             let all = self.look();
-            let window = Window {
-                seconds: cleared.elapsed().as_secs_f64(),
-                own_bytes: all.referenced as u64,
-                file_bytes: all.files,
-            };
-            self.seen.windows.push(window);
+            self.seen.windows.push(all.window(cleared));
             self.note()?;
         }
         self.clear();
@@ -171,11 +174,7 @@ impl Watch<'_> {
             let until = (cleared + next).min(end);
             self.wait(until, if slow { until } else { end });
             all = self.look();
-            let window = Window {
-                seconds: cleared.elapsed().as_secs_f64(),
-                own_bytes: all.referenced as u64,
-                file_bytes: all.files,
-            };
+            let window = all.window(cleared);
             stretch.looks.push(Look { window, again_bytes: (self.again * 1024.0) as u64 });
             stretch.own_bytes = stretch.own_bytes.max(all.own as u64);
             if Instant::now() >= end || !self.goes_on() {
@@ -196,7 +195,7 @@ impl Watch<'_> {
         self.note()
     }
 
-    /// How long a look takes until watching may take the time of another one.
+    /// The time after a look until watching may take that of another one.
     fn pause(&self) -> Duration {
         Duration::from_secs_f64(self.cost / SHARE)
     }
@@ -204,7 +203,8 @@ impl Watch<'_> {
     /// Until then, and until watching may take time again, but not after the end.
     fn wait(&self, until: Instant, end: Instant) {
         while (Instant::now() < until || Instant::now() < end && !self.affordable()) && self.goes_on() {
-            std::thread::sleep(until.saturating_duration_since(Instant::now()).clamp(TICK / 10, TICK));
+            let left = until.saturating_duration_since(Instant::now());
+            std::thread::sleep(if left.is_zero() { TICK } else { left.min(TICK) });
             let (done, all) = (self.began.elapsed().as_secs(), self.order.time.as_secs());
             let own = human_size(self.seen.memory.own_bytes);
             self.listener.progress(done, Some(all), &format!("watching {} processes with {own}", self.seen.processes));
@@ -212,12 +212,14 @@ impl Watch<'_> {
     }
 
     fn clear(&mut self) {
+        let began = own_seconds();
         for pid in self.others() {
             // It may have ended.
             let _ = std::fs::write(Process::of(pid).file("clear_refs"), "1");
         }
         self.before.values_mut().for_each(|(_, referenced)| *referenced = 0);
         self.again = 0.0;
+        self.cost += own_seconds() - began;
     }
 
     fn others(&self) -> Vec<u32> {
@@ -244,7 +246,8 @@ impl Watch<'_> {
                 let anonymous = counts.anonymous as f64 / counts.rss.max(1) as f64;
                 if mapping.inode != 0 && counts.rss > counts.anonymous {
                     // A part of a file that several processes map is there once.
-                    let most: &mut u64 = files.entry((mapping.inode, mapping.offset)).or_default();
+                    let most: &mut u64 =
+                        files.entry((mapping.device.to_string(), mapping.inode, mapping.offset)).or_default();
                     *most = (*most).max((1024.0 * counts.referenced as f64 * (1.0 - anonymous)) as u64);
                 }
                 if counts.anonymous == 0 && counts.swap == 0 {
@@ -265,8 +268,7 @@ impl Watch<'_> {
             }
             all.own += own;
             let owner = all.owners.entry(owner(&process)).or_default();
-            (owner.process, owner.processes) =
-                (if owner.processes == 0 { pid } else { owner.process }, owner.processes + 1);
+            (owner.process, owner.processes) = (pid, owner.processes + 1);
             (owner.own_bytes, owner.cold_bytes) = (owner.own_bytes + own as u64, owner.cold_bytes + cold as u64);
         }
         for ((name, unit), owner) in &mut all.owners {

@@ -63,9 +63,10 @@ pub enum Level {
 /// program had ended there. The program gets SIGTERM, and two seconds later SIGKILL.
 #[derive(Debug, Clone, Default)]
 pub struct Limits {
-    /// References left out at the start.
+    /// References left out at the start: those of the program, at every level. On pages, one over a page's end then counts
+    /// on each of its pages.
     pub skip_refs: u64,
-    /// References kept.
+    /// References kept, counted in the same way.
     pub max_refs: Option<u64>,
     /// Time since the start.
     pub max_time: Option<Duration>,

@@ -18,13 +18,8 @@ const DAY: f64 = 86_400.0;
 pub fn words(of: &Device) -> String {
     let mut text = watched(of) + "\n" + &needed(of) + "\n" + &sizes(of);
     text += &format!("\n{}", owners(of));
-    text += &of.notes.iter().map(|note| paragraph(&format!("- {}.", capital(note)), 2)).collect::<String>();
+    text += &of.notes.iter().map(|note| paragraph(&format!("- {note}."), 2)).collect::<String>();
     text + "\n" + &lines(of)
-}
-
-fn capital(words: &str) -> String {
-    let mut chars = words.chars();
-    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
 fn watched(of: &Device) -> String {
