@@ -70,7 +70,7 @@ fn stored(bytes: usize) -> usize {
 }
 
 impl Pages {
-    /// Adds pages of these areas, each with its weight: the more of an area was not referenced, the more pages.
+    /// Adds pages of these areas, each with its weight: its pages in RAM.
     pub(crate) fn take(&mut self, areas: &[(u32, Area, f64)], count: usize, random: &mut Random) {
         let all: f64 = areas.iter().map(|(_, _, weight)| weight).sum();
         if all <= 0.0 {

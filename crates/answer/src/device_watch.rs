@@ -263,7 +263,7 @@ impl Watch<'_> {
                 all.referenced += hot;
                 (own, cold) = (own + whole, cold + whole - hot);
                 if area.heap && counts.rss > 0 {
-                    all.areas.push((pid, area, (counts.rss as f64 * each - hot).max(0.0)));
+                    all.areas.push((pid, area, counts.rss as f64 * each));
                 }
             }
             all.own += own;

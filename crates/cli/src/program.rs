@@ -39,7 +39,7 @@ pub struct Args {
     /// Run it once: all times are predicted.
     #[arg(long)]
     once: bool,
-    /// Show the report, which is in PROGRAM.coldframe.
+    /// Open the report (PROGRAM.coldframe) in a browser.
     #[arg(long)]
     open: bool,
     /// Also write FILE.json, .csv, .md, .html or .prom.

@@ -134,7 +134,7 @@ fn more_ram_than_given_for_data_that_does_not_compress_is_named() {
     // Any bits instead of small numbers.
     let program = compiled(folder.path(), "sums", &SUMS.replace("x % 1000", "x"), &["-static"]);
     let output =
-        run(&["--by", "kernel", "--ram", "16MiB", "--swap", "zram", "--"]).arg(program).arg("2").output().unwrap();
+        run(&["--by", "kernel", "--ram", "16MiB", "--swap", "zram", "--"]).arg(program).arg("6").output().unwrap();
     let words = stderr(&output);
     assert!(words.contains("instead of 16 MiB: compressed pages took") && words.contains("--swap FILE"), "{words}");
 }

@@ -2,8 +2,8 @@
 //! a window.
 //!
 //! ```text
-//!   window of at most K pages:   A B A C A B A      kept:   A B . C . B A        what was written between, the last one writes
 //!   window of at most K pages:   A B A C A B A      kept:   A B . C . B A        the last one writes if a dropped one wrote
+//! ```
 //!
 //! A dropped reference is between two references to its page with fewer than K other pages between them. This is the
 //! condition of Safely Allowed Drop (Kaplan, Smaragdakis and Wilson, SIGMETRICS 1999, section 3), so OPT and LRU with K

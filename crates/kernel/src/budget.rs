@@ -15,6 +15,9 @@ const FIRST: u64 = 4 << 20;
 const STEP: u64 = 256 << 10;
 /// The least part of the RAM that compressed pages leave for others.
 const LEAST: u64 = 8;
+/// The most that a limit falls at once, as a part of the RAM. The kernel returns when the group is below it, and a
+/// program that takes pages back as fast as the kernel pushes them out keeps it from a large step for seconds.
+const FALL: u64 = 64;
 
 /// The RAM that the user gives, and the limit that follows.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +55,7 @@ impl Budget {
         self.limit = limit;
     }
 
-    /// The new limit for this many bytes of compressed pages that no group pays for; `None`: the present limit is close
+    /// The next limit for this many bytes of compressed pages that no group pays for; `None`: the present limit is close
     /// enough.
     pub(crate) fn follow(&mut self, compressed: u64) -> Option<u64> {
         let heap = self.ram.saturating_sub(compressed).max(self.ram / LEAST);
@@ -60,8 +63,8 @@ impl Budget {
         if limit.abs_diff(self.limit) < STEP.min(self.ram / LEAST) {
             return None;
         }
-        self.limit = limit;
-        Some(limit)
+        self.limit = limit.max(self.limit.saturating_sub(STEP.max(self.ram / FALL)));
+        Some(self.limit)
     }
 }
 
@@ -76,15 +79,17 @@ mod tests {
         let mut budget = Budget::new(64 * MIB, false);
         assert_eq!(budget.limit(), 68 * MIB);
         budget.observe(2 * MIB);
-        assert_eq!(budget.follow(0), Some(66 * MIB));
+        assert_eq!(budget.follow(0), Some(67 * MIB), "in small steps");
+        let mut last = |compressed: u64| std::iter::from_fn(|| budget.follow(compressed)).last();
+        assert_eq!(last(0), Some(66 * MIB));
+        assert_eq!(last(0), None);
+        assert_eq!(last(10 * MIB), Some(56 * MIB));
+        assert_eq!(last(640 * MIB), Some(10 * MIB), "an eighth is left");
         budget.observe(0);
-        assert_eq!(budget.follow(0), None, "what lay beside once stays");
-        assert_eq!(budget.follow(10 * MIB), Some(56 * MIB));
-        assert_eq!(budget.follow(640 * MIB), Some(10 * MIB), "an eighth is left");
-        budget.refused(56 * MIB);
-        assert_eq!(budget.follow(640 * MIB), Some(10 * MIB), "it is asked for again");
+        budget.refused(11 * MIB);
+        assert_eq!(budget.follow(640 * MIB), Some(10 * MIB), "what lay beside once stays; it is asked for again");
         let mut all = Budget::new(64 * MIB, true);
         all.observe(20 * MIB);
-        assert_eq!((all.limit(), all.follow(0), all.follow(8 * MIB)), (64 * MIB, None, Some(56 * MIB)));
+        assert_eq!((all.limit(), all.follow(0), all.follow(MIB)), (64 * MIB, None, Some(63 * MIB)));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::budget::Budget;
 use crate::group::Group;
@@ -114,12 +114,17 @@ impl Looker {
         self.usage.compressed = self.usage.compressed.max(compressed);
         let data = self.group.usage().saturating_sub(self.budget.outside_heap() + self.cached);
         self.usage.together = self.usage.together.max(data + compressed);
-        let before = self.budget.limit();
-        if let Some(limit) = self.budget.follow(compressed) {
+        let (mut before, began) = (self.budget.limit(), Instant::now());
+        while let Some(limit) = self.budget.follow(compressed) {
             // The kernel refuses if it cannot push out enough now; the next look asks again.
             if self.group.limit(limit).is_err() {
                 self.budget.refused(before);
+                break;
             }
+            if began.elapsed() > LOOK {
+                break;
+            }
+            before = limit;
         }
     }
 

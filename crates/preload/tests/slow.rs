@@ -3,7 +3,7 @@
 
 mod common;
 
-use coldframe_live::Options;
+use coldframe_live::{Options, Snapshot, StatsFile};
 use common::{good, paged, program, run, with};
 
 /// The program with slow memory at `place`, in this many bytes of RAM; `None`: no program pages here.
@@ -19,6 +19,13 @@ fn slow(
         change(options);
     });
     Some(command)
+}
+
+/// Runs a test's C program so, and returns the pager's counts.
+fn counted(name: &str, source: &str, ram: u64) -> Option<Snapshot> {
+    let (program, stats) = (program(name, source)?, StatsFile::create().unwrap());
+    good(&mut slow(&program.path, ram, "node:0", |options| options.stats_fd = Some(stats.fd()))?);
+    Some(stats.snapshot())
 }
 
 /// Three threads read, write and pass pages through a pipe, and the process forks: each page has a stamp that both
@@ -90,9 +97,7 @@ int main(void) {
 
 #[test]
 fn children_of_children_do_not_have_what_is_wiped_at_forks() {
-    let Some(program) = program("wiped", WIPED) else { return };
-    let Some(mut command) = slow(&program.path, 4 << 20, "node:0", |_| {}) else { return };
-    good(&mut command);
+    counted("wiped", WIPED, 4 << 20);
 }
 
 /// An array is filled, and then only read.
@@ -110,11 +115,7 @@ int main(void) {
 
 #[test]
 fn what_is_only_read_is_copied_back_only_if_it_is_read_often() {
-    let Some(program) = program("reads", READS) else { return };
-    let stats = coldframe_live::StatsFile::create().unwrap();
-    let Some(mut command) = slow(&program.path, 4 << 20, "node:0", |o| o.stats_fd = Some(stats.fd())) else { return };
-    good(&mut command);
-    let counts = stats.snapshot();
+    let Some(counts) = counted("reads", READS, 4 << 20) else { return };
     // First touches only: three quarters of the array are read where they are, and were mapped there when they left.
     assert!((4096..4200).contains(&counts.true_faults) && counts.evictions >= 3072, "{counts:?}");
     assert!(counts.device_bytes_read < (64 + counts.promotions) * 4096, "{counts:?}");
@@ -165,11 +166,7 @@ int main(void) {
 
 #[test]
 fn what_is_written_often_is_written_in_place_and_no_byte_is_wrong() {
-    let Some(program) = program("in_place", IN_PLACE) else { return };
-    let stats = coldframe_live::StatsFile::create().unwrap();
-    let Some(mut command) = slow(&program.path, 2 << 20, "node:0", |o| o.stats_fd = Some(stats.fd())) else { return };
-    good(&mut command);
-    let counts = stats.snapshot();
+    let Some(counts) = counted("in_place", IN_PLACE, 2 << 20) else { return };
     assert!(counts.in_place > 4096 && counts.resident_max <= 512, "{counts:?}");
 }
 
@@ -197,11 +194,7 @@ int main(void) {
 
 #[test]
 fn what_is_read_often_comes_to_ram_and_is_right_when_it_leaves_again() {
-    let Some(program) = program("often", OFTEN) else { return };
-    let stats = coldframe_live::StatsFile::create().unwrap();
-    let Some(mut command) = slow(&program.path, 4 << 20, "node:0", |o| o.stats_fd = Some(stats.fd())) else { return };
-    good(&mut command);
-    let counts = stats.snapshot();
+    let Some(counts) = counted("often", OFTEN, 4 << 20) else { return };
     assert!(counts.promotions >= 4 && counts.writes_saved + counts.evictions > 4096, "{counts:?}");
 }
 
@@ -225,9 +218,7 @@ int main(void) {
 
 #[test]
 fn a_written_page_that_a_bare_call_drops_is_zeros_here_and_in_a_child() {
-    let Some(program) = program("dropped", DROPPED) else { return };
-    let Some(mut command) = slow(&program.path, 4 << 20, "node:0", |_| {}) else { return };
-    good(&mut command);
+    counted("dropped", DROPPED, 4 << 20);
 }
 
 #[test]
