@@ -188,7 +188,7 @@ def main() -> int:
     half, most_of_it, most = (bytes_ // MIB for bytes_ in device["needed_bytes"] or (0, 0, 0))
     print(f"Linux {version}, 1024 MiB, watched for {seen['seconds']:.0f} s: {own:.1f} % of a processor; own {device['own_bytes'] // MIB} MiB,")
     print(f"needed {half} MiB half of the time, {most_of_it} for 95 %, {most} at most; sizes in MiB, pages a second")
-    print(f"{'RAM':>5} {'swap':12} {'killed':>6} {'in zram':>8} {'share':>6} {'predicted':>9} {'':>6} {'out/s':>7} {'predicted':>14}")
+    print(f"{'RAM':>5} {'swap':12} {'killed':>6} {'in zram':>8} {'share':>6} {'predicted':>9} {'':>6} {'out/s':>7} {'back/s':>7} {'predicted':>14}")
     for ram in (int(word) for word in arguments.ram.split(",")):
         size = min(device["sizes"], key=lambda one: abs(one["ram_bytes"] - ram * MIB))
         plan = size["zram"]["plan"]
@@ -199,7 +199,7 @@ def main() -> int:
             predicted = f"{low:.0f}-{'?' if high is None else f'{high:.0f}'} ({about:.0f})"
             shares = (f"{share:.2f}", f"{plan['share']:.2f}", percent(share, plan["share"])) if share else ("-", "-", "")
             print(
-                f"{ram:5} {row['kind']:12} {row['killed']:6} {row['data'] // MIB:8} {shares[0]:>6} {shares[1]:>9} {shares[2]:>6} {row['out']:7.0f} {predicted:>14}",
+                f"{ram:5} {row['kind']:12} {row['killed']:6} {row['data'] // MIB:8} {shares[0]:>6} {shares[1]:>9} {shares[2]:>6} {row['out']:7.0f} {row['back']:7.0f} {predicted:>14}",
                 flush=True,
             )
         fits = "fits" if size["zram"]["fits"] else "too small, it says"

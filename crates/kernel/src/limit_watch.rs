@@ -114,17 +114,14 @@ impl Looker {
         self.usage.compressed = self.usage.compressed.max(compressed);
         let data = self.group.usage().saturating_sub(self.budget.outside_heap() + self.cached);
         self.usage.together = self.usage.together.max(data + compressed);
-        let (mut before, began) = (self.budget.limit(), Instant::now());
-        while let Some(limit) = self.budget.follow(compressed) {
+        let began = Instant::now();
+        while began.elapsed() < LOOK {
+            let before = self.budget.limit();
+            let Some(limit) = self.budget.follow(compressed) else { return };
             // The kernel refuses if it cannot push out enough now; the next look asks again.
             if self.group.limit(limit).is_err() {
-                self.budget.refused(before);
-                break;
+                return self.budget.refused(before);
             }
-            if began.elapsed() > LOOK {
-                break;
-            }
-            before = limit;
         }
     }
 

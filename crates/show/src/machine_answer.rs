@@ -378,7 +378,7 @@ pub(crate) fn files(answer: &Answer) -> Option<String> {
 }
 
 /// The least part of all files that is worth its name.
-const SMALL: u64 = 20;
+const SMALL: u64 = 5;
 
 /// A run by the pager that is not the recommended one.
 fn by_other(run: &Measured) -> String {

@@ -138,7 +138,10 @@ impl Source {
         };
         let mut api = k::uffdio_api { api: k::UFFD_API.into(), features: wanted | more, ioctls: 0 };
         ioctl(&fd, ioctl::UFFDIO_API, &mut api)?;
-        Ok(Uffd { fd, can_move: !minor && more != 0, minor, may_poll: self.may_poll, polling: Polling::default() })
+        let uffd = Uffd { fd, can_move: false, minor, may_poll: self.may_poll, polling: Polling::default() };
+        // ENOENT: nothing is mapped there. A filter of system calls may refuse what the kernel can do.
+        let can_move = !minor && more != 0 && uffd.move_page(crate::PAGE, 0) == Err(Errno::NOENT);
+        Ok(Uffd { can_move, ..uffd })
     }
 }
 
