@@ -197,7 +197,9 @@ def main() -> int:
             low, about, high = swap["back_per_second"]
             share = row["ram"] / row["data"] if row["data"] else 0
             predicted = f"{low:.0f}-{'?' if high is None else f'{high:.0f}'} ({about:.0f})"
-            shares = (f"{share:.2f}", f"{plan['share']:.2f}", percent(share, plan["share"])) if share else ("-", "-", "")
+            algorithm = "zstd" if row["kind"] == "fedora" else plan["algorithm"]
+            expected = seen["pages"][algorithm]["stored_bytes"] / (seen["pages"]["pages"] * 4096)
+            shares = (f"{share:.2f}", f"{expected:.2f}", percent(share, expected)) if share else ("-", "-", "")
             print(
                 f"{ram:5} {row['kind']:12} {row['killed']:6} {row['data'] // MIB:8} {shares[0]:>6} {shares[1]:>9} {shares[2]:>6} {row['out']:7.0f} {row['back']:7.0f} {predicted:>14}",
                 flush=True,
