@@ -4,8 +4,8 @@
     python3 scripts/device.py target/release [--seconds S] [--ram MIB,MIB]
 
 The machine is watched with RAM for everything. Then the same work runs in less RAM: with the zram that was recommended for
-that RAM, with Fedora's (half of the RAM, at most 4 GiB, zstd), with a swap file on the disk as predicted for the flash, and
-without swap. Prints what was predicted beside what was measured. The machine is emulated: judge counts, not times.
+that RAM, with Fedora's (half of the RAM, at most 4 GiB, zstd), with a swap file on the disk as predicted for the flash (a page
+at a time, and eight as Linux reads by itself: vm.page-cluster), and without swap. Prints what was predicted beside what was measured. The machine is emulated: judge counts, not times.
 """
 
 import argparse
@@ -117,10 +117,10 @@ def measured(kind: str, plan: dict | None, seconds: int) -> dict:
             with open(f"/sys/block/zram0/{name}", "w") as file:
                 file.write(str(value))
         subprocess.run("mkswap /dev/zram0 > /dev/null; swapon -p 100 /dev/zram0", shell=True)
-    if kind == "flash":
+    if kind.startswith("flash"):
         subprocess.run("fallocate -l 768M /var/swap; chmod 600 /var/swap; mkswap /var/swap > /dev/null; swapon /var/swap", shell=True)
     with open("/proc/sys/vm/page-cluster", "w") as file:
-        file.write("3" if kind == "flash" else "0")
+        file.write("3" if kind == "flash by 8" else "0")
     programs = work(os.getcwd())
     settle(programs)
     before, began = vmstat(), time.monotonic()
@@ -144,7 +144,7 @@ def inside(arguments: argparse.Namespace) -> None:
             say("JSON " + json.dumps(watched(arguments.seconds)))
         else:
             plan = json.loads(bytes.fromhex(arguments.plan))
-            for kind in ("recommended", "fedora", "flash", "none"):
+            for kind in ("recommended", "fedora", "flash", "flash by 8", "none"):
                 say("JSON " + json.dumps(measured(kind, plan, arguments.seconds)))
         say(f"{vm.END} 0")
 
@@ -193,7 +193,7 @@ def main() -> int:
         size = min(device["sizes"], key=lambda one: abs(one["ram_bytes"] - ram * MIB))
         plan = size["zram"]["plan"]
         for row in machine(folder, version, disk, ram, f"--seconds {arguments.seconds} --plan {json.dumps(plan).encode().hex()}"):
-            swap = size["flash"] if row["kind"] == "flash" else size["zram"]
+            swap = size["flash"] if row["kind"].startswith("flash") else size["zram"]
             low, about, high = swap["back_per_second"]
             share = row["ram"] / row["data"] if row["data"] else 0
             predicted = f"{low:.0f}-{'?' if high is None else f'{high:.0f}'} ({about:.0f})"

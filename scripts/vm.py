@@ -38,10 +38,11 @@ TOOLS = {"qemu-system-x86_64": "qemu-system-x86", "mmdebstrap": "mmdebstrap", "f
 # The first kernel of a release that is there: the oldest that is supported, small; and the newest, with zswap and DAMON.
 KERNELS = [["linux-image-cloud-amd64"], ["linux-image-6.12-amd64", "linux-image-amd64"]]
 PACKAGES = "initramfs-tools systemd-sysv dbus dbus-user-session libpam-systemd udev kmod e2fsprogs f2fs-tools zstd python3 procps"
-# No driver but block devices and virtio's, no documents.
+# No driver but block devices', NVMe's and virtio's, no documents.
 LEFT_OUT = [
     f"/lib/modules/*/kernel/{part}" for part in ("drivers/[!bv]*", "sound/*", "net/*", "arch/x86/kvm/*")
 ] + ["/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/man/*"]
+LEFT_IN = "/lib/modules/*/kernel/drivers/nvme*"
 # The initial RAM disk mounts the root, and needs three drivers.
 RAM_DISK = """mkdir -p "$1/etc/initramfs-tools/conf.d" "$1/usr/share/initramfs-tools/modules.d"; \
 echo MODULES=list > "$1/etc/initramfs-tools/conf.d/vm"; \
@@ -175,7 +176,7 @@ def made_root() -> str:
     kernels = [next(one for one in names if known(one) or one == names[-1]) for names in KERNELS]
     release = subprocess.run(["sh", "-c", '. /etc/os-release; echo "$VERSION_CODENAME"'], capture_output=True, text=True)
     make = ["mmdebstrap", "--quiet", "--variant=minbase", '--aptopt=Apt::Install-Recommends "false"']
-    make += [f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT]
+    make += [f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT] + [f"--dpkgopt=path-include={LEFT_IN}"]
     make += [f"--essential-hook={RAM_DISK}", f"--include={','.join(kernels + PACKAGES.split())}"]
     make += [f"--customize-hook={USERS}", f"--customize-hook=copy-out /boot .", release.stdout.strip(), "root.tar"]
     # An ext4 file system with the owners of the archive, made without rights.
@@ -218,6 +219,8 @@ def boot(folder: str, version: str, disk: str, inside: str, patience: float, mac
     command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", *machine]
     command += ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-append", line]
     command += ["-kernel", f"{folder}/vmlinuz-{version}", "-initrd", f"{folder}/initrd.img-{version}"]
+    # An NVMe drive, for the count of its life.
+    command += ["-drive", "driver=null-co,size=64M,id=nvme,if=none,node-name=n", "-device", "nvme,serial=1,drive=nvme"]
     command += [word for drive in drives for word in ("-drive", drive)] + ["-serial", f"file:{console}", "-serial", "stdio"]
     failed = None
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as emulator:

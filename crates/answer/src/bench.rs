@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use coldframe_kernel::{SwapKind, Tree};
+use coldframe_kernel::{SwapKind, Swaps, Tree};
 use coldframe_live::Options;
 use coldframe_proc::Process;
 
@@ -141,10 +141,11 @@ impl Bench<'_> {
 
 /// The swap for runs by the kernel: `None` if there can be no such run, `Some(None)`: that of the machine.
 pub fn kernel_swap(folder: &Path) -> Option<Option<String>> {
-    if ready_here(None).is_ok() {
+    let machine = ready_here(None).is_ok();
+    if machine && Swaps::read(&Tree::machine()).lasts() {
         return Some(None);
     }
     let kinds = [SwapKind::Zram, SwapKind::File(folder.join("swap"))];
     let there = |kind: &SwapKind| kind.there(&Tree::machine()).is_ok() && ready_here(Some(kind.clone())).is_ok();
-    kinds.into_iter().find(there).map(|kind| Some(kind.to_string()))
+    kinds.into_iter().find(there).map(|kind| Some(kind.to_string())).or(machine.then_some(None))
 }

@@ -68,8 +68,7 @@ pub struct Common {
     pub runs: Vec<Measured>,
     /// Predicted run time by RAM, largest first.
     pub curve: Vec<Point>,
-    /// With less RAM than this it takes more than twice as long as with all its RAM; `None`: at no size that was
-    /// tried.
+    /// With less RAM than this it takes more than twice as long as with all its RAM; `None`: at no size that was tried.
     pub thrash_bytes: Option<u64>,
     /// The covered size: for less RAM, the measurement only gives a lower bound of the run time.
     pub covered_bytes: u64,

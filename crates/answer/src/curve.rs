@@ -168,8 +168,7 @@ impl<'a> Curve<'a> {
         self.question.costs.paging(counts, self.native_fills())
     }
 
-    /// The least RAM for which the window gives a result: a window and its uncertainty; or all that the program
-    /// needs.
+    /// The least RAM for which the window gives a result: a window and its uncertainty; or all that the program needs.
     pub fn covered(&self) -> u64 {
         ((self.rows.window + self.rows.window / OPEN) * PAGE).min(self.needed)
     }

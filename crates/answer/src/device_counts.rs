@@ -1,7 +1,9 @@
 //! What the kernel counts of a device: its memory, what moved, its disks, and compressed RAM.
 
+use std::fs::File;
+
 use coldframe_kernel::machine_stall;
-use coldframe_proc::{text, Tree, PAGE};
+use coldframe_proc::{nvme_used_percent, text, Tree, PAGE};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -103,8 +105,9 @@ pub struct Disk {
     pub read_bytes: u64,
     /// Bytes written meanwhile.
     pub written_bytes: u64,
-    /// The part of its life that its own counter calls used, in percent: from and to (EXT_CSD, JEDEC JESD84-B51, section
-    /// 7.4.29: one value for each tenth); null: it has no such counter here.
+    /// The part of its life that its own counter calls used, in percent: from and to (of an eMMC its EXT_CSD, JEDEC
+    /// JESD84-B51, section 7.4.29: one value for each tenth; of an NVMe drive its health log); null: it has no such
+    /// counter here.
     pub used_percent: Option<[u64; 2]>,
 }
 
@@ -121,13 +124,18 @@ pub(crate) fn disks(tree: &Tree) -> Vec<Disk> {
             size_bytes: tree.text(format!("{at}/size")).parse::<u64>().unwrap_or(0) * SECTOR,
             read_bytes: number(2) * SECTOR,
             written_bytes: number(6) * SECTOR,
-            used_percent: life_used(&text(&tree.path(format!("{at}/device/life_time")))),
+            used_percent: life_used(&text(&tree.path(format!("{at}/device/life_time")))).or_else(|| nvme(tree, &name)),
             name,
         })
     };
     let mut all: Vec<Disk> = names.filter_map(of).filter(|disk| disk.size_bytes > 0).collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
     all
+}
+
+fn nvme(tree: &Tree, name: &str) -> Option<[u64; 2]> {
+    let drive = name.starts_with("nvme").then(|| File::open(tree.path(format!("/dev/{name}"))))?.ok()?;
+    nvme_used_percent(&drive).map(|percent| [percent.into(); 2])
 }
 
 /// `0x01 0x02`: of both kinds of memory, the more worn one.

@@ -23,8 +23,9 @@ use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::program::default_backing;
 
-/// The part of a processor that watching may take, and seconds of it at the start.
-const SHARE: f64 = 0.01;
+/// The part of a processor that looks may take, so that watching takes at most a hundredth with its last look and the
+/// pages that it compresses. Looks at the start may take these seconds of it in advance.
+const SHARE: f64 = 0.008;
 const PATIENCE: f64 = 0.2;
 /// The part of a round that has windows.
 const WINDOWS: u32 = 3;
@@ -139,8 +140,10 @@ impl Watch<'_> {
         self.began.elapsed() < self.order.time && !self.signals.came()
     }
 
+    /// Whether watching may take the time of one more look.
     fn affordable(&self) -> bool {
-        self.own() < PATIENCE + SHARE * self.began.elapsed().as_secs_f64()
+        let (all, done) = (self.order.time.as_secs_f64(), self.began.elapsed().as_secs_f64());
+        self.own() + self.cost < PATIENCE + (SHARE - PATIENCE / all).max(0.0) * done
     }
 
     fn own(&self) -> f64 {

@@ -72,8 +72,7 @@ pub fn wear(erases: &[u32]) -> Wear {
 const YEAR_NS: f64 = 365.25 * 24.0 * 3600.0 * 1e9;
 
 /// Years until the most worn block has been erased `cycles` times, if the same work continues without a pause and wears
-/// the same block most. The wear is that of the last `duration_ns`. `None`: no time has passed, or nothing was
-/// erased.
+/// the same block most. The wear is that of the last `duration_ns`. `None`: no time has passed, or nothing was erased.
 pub fn life_years(wear: &Wear, cycles: u64, duration_ns: u64) -> Option<f64> {
     let wears = wear.max > 0 && duration_ns > 0;
     wears.then(|| cycles as f64 / f64::from(wear.max) * duration_ns as f64 / YEAR_NS)

@@ -1,5 +1,4 @@
-//! The time and energy that a measured run would have cost a flash. Pure functions of the run's bytes and a
-//! sheet.
+//! The time and energy that a measured run would have cost a flash. Pure functions of the run's bytes and a sheet.
 //!
 //! ```text
 //! loads    = bytes read / page       programs = bytes written / page       erases = bytes written / block

@@ -47,7 +47,6 @@ int main(int count, char **words) {
         fclose(fopen("been", "w"));
     }
     printf("%u\n", sum);
-    return 0;
 }"#;
 
 /// The compiled program, in the test's own folder; `None`: programs cannot be compiled or paged here.

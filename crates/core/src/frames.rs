@@ -1,9 +1,8 @@
 //! The frames of RAM: the page in each, and what the engine knows of it.
 //!
-//! A frame is free, reserved for a load in flight, or resident. Free frames are
-//! first handed out in the order 0, 1, 2, ... The record of a frame takes memory from its first use on, so frames
-//! that are never used cost nothing. A policy sees the resident frames through [`Residents`]; there is no other way
-//! from a policy to the machine.
+//! A frame is free, reserved for a load in flight, or resident. Free frames are first handed out in the order 0, 1, 2,
+//! ... The record of a frame takes memory from its first use on, so frames that are never used cost nothing. A policy
+//! sees the resident frames through [`Residents`]; there is no other way from a policy to the machine.
 
 use alloc::vec::Vec;
 

@@ -3,8 +3,7 @@
 use crate::command::Command;
 use crate::ids::PageId;
 
-/// What a machine can do. The engine gets this when it is made (`Config::caps`), adapts, and emulates what is
-/// missing.
+/// What a machine can do. The engine gets this when it is made (`Config::caps`), adapts, and emulates what is missing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Caps {
     /// The hardware sets a reference bit on each access. Without it the engine emulates the bit by unmapping, as SWL

@@ -16,9 +16,8 @@ pub enum Arrival {
     /// Mapped and recent, like a page that was faulted on. For read-ahead, whose pages are needed at once.
     #[default]
     Mapped,
-    /// Not mapped. Its first touch is a false fault (Linux: a minor fault on a page in the swap cache). In the
-    /// recency order the page is behind the pages of the running task's slice, and it evicts none of them (SAP
-    /// section 3.4).
+    /// Not mapped. Its first touch is a false fault (Linux: a minor fault on a page in the swap cache). In the recency
+    /// order the page is behind the pages of the running task's slice, and it evicts none of them (SAP section 3.4).
     BehindSlice,
     /// Mapped with a clear reference bit, and at the same place of the recency order: its first touch is no fault
     /// (the `make_present` of SAP's algorithm 1). A machine without reference bits cannot tell an untouched page, so

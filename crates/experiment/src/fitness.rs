@@ -20,8 +20,7 @@ const BLOCK_ONLY: &str =
     "the trace holds only what reached a block device: the program's hits are not in it, and so neither its energy \
                           nor its time; leave out what prices accesses to memory, or record every reference";
 
-/// Refuses settings that need the energy of a block trace. This comes first, before other missing things are
-/// reported.
+/// Refuses settings that need the energy of a block trace. This comes first, before other missing things are reported.
 pub(crate) fn check_energy(path: &Path, trace: &Provenance, all: &[Settings]) -> Result<(), ExperimentError> {
     let own = |s: &Settings| Some(systems::of(s)?.defaults.front_end);
     let name = |s: &Settings| s.front_end.name.clone().or(own(s).map(Into::into));

@@ -82,8 +82,7 @@ impl Area {
         self.compression.map(|compression| compression.ratio)
     }
 
-    /// The energy of reading one line in its slot, with an activation of its own (equations 2, 4, 5 and 13 for a
-    /// line).
+    /// The energy of reading one line in its slot, with an activation of its own (equations 2, 4, 5 and 13 for a line).
     pub fn line_energy(&self) -> Pj {
         match &self.electric {
             Electric::Bus(memory) => line(memory),

@@ -1,9 +1,8 @@
 //! Traces of other tools: which formats there are, and how one is opened.
 //!
-//! A trace is named `FORMAT:PATH`, with `-` for standard input. The format of a bare path is guessed from its
-//! contents. Only formats with a distinctive mark are guessed, and only if exactly one fits. Columns of numbers are
-//! never guessed, since a wrong guess would give a wrong result. Compression is recognised by content (see
-//! `input.rs`).
+//! A trace is named `FORMAT:PATH`, with `-` for standard input. The format of a bare path is guessed from its contents.
+//! Only formats with a distinctive mark are guessed, and only if exactly one fits. Columns of numbers are never
+//! guessed, since a wrong guess would give a wrong result. Compression is recognised by content (see `input.rs`).
 //!
 //! **To add a format**: one file in `format/` with a `pub const FORMAT: Format` and its reader, and one line in
 //! [`FORMATS`]. For a text format, the reader is a `Parse` (see `text.rs`) of one line. Every byte of the input must

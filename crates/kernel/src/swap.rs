@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::version::Version;
 use crate::{devices, KernelError};
-use coldframe_proc::{text, SwapArea, Tree, PAGE};
+use coldframe_proc::{text, SwapArea, Tree, FIRST, PAGE};
 
 /// A kind of swap that coldframe makes and takes away again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,6 +83,11 @@ impl Swaps {
     /// Bytes in use.
     pub fn used(&self) -> u64 {
         self.0.iter().map(|area| area.used).sum()
+    }
+
+    /// Whether some of it has room and no run of coldframe's takes it away at its end: a run's is before all other swap.
+    pub fn lasts(&self) -> bool {
+        self.0.iter().any(|area| area.used < area.size && area.priority < FIRST)
     }
 
     /// Whether some of it is in use on a disk, and not only compressed in RAM.

@@ -156,10 +156,16 @@ fn swap_is_free_full_or_not_there() {
     let head = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n";
     let full = format!("{head}/dev/vda2                               partition\t100\t\t100\t\t-2\n");
     let half = format!("{full}/dev/zram0                              partition\t200\t\t50\t\t100\n");
-    for (text, free, says) in [(head, 0, Some("no swap")), (&full, 0, Some("in use")), (&half, 150 << 10, None)] {
+    let ours = format!("{full}/dev/zram1                              partition\t200\t\t50\t\t32767\n");
+    for (text, free, says, lasts) in [
+        (head, 0, Some("no swap"), false),
+        (&full, 0, Some("in use"), false),
+        (&half, 150 << 10, None, true),
+        (&ours, 150 << 10, None, false),
+    ] {
         let (_folder, tree) = made(&[("/proc/swaps", text)]);
         let swaps = Swaps::read(&tree);
-        assert_eq!(swaps.free(), free);
+        assert_eq!((swaps.free(), swaps.lasts()), (free, lasts));
         let refusal = swaps.ready().err().map(|error| error.to_string());
         assert_eq!(refusal.is_some(), says.is_some(), "{refusal:?}");
         assert!(refusal.unwrap_or_default().contains(says.unwrap_or_default()));

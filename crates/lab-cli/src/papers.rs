@@ -210,8 +210,7 @@ fn fitted(rows: &[Row]) -> Vec<String> {
     sets.iter().map(|set| format!("Fitted: {set}")).collect()
 }
 
-/// What was fitted, and the notes of rows. Rows of one item with the same note are joined, in the order of their
-/// first.
+/// What was fitted, and the notes of rows. Rows of one item with the same note are joined, in the order of their first.
 fn notes(rows: &[Row]) -> Vec<String> {
     let mut groups: Vec<Vec<&Row>> = Vec::new();
     for row in rows.iter().filter(|row| !row.note.is_empty()) {

@@ -23,7 +23,6 @@ int main(void) {
         else sum += page[at * 4096];
     }
     printf("%lx %lu\n", (unsigned long)page, sum);
-    return 0;
 }
 "#;
 

@@ -98,8 +98,7 @@ pub struct Options {
     pub encrypt: bool,
     /// The file for the journal. If it is a folder: a file `PID.N` in it for each program that is started.
     pub journal: Option<PathBuf>,
-    /// Record the program, and keep all of its memory in RAM. `ram`, policy, read-ahead and device then have no
-    /// effect.
+    /// Record the program, and keep all of its memory in RAM. `ram`, policy, read-ahead and device then have no effect.
     #[serde(default)]
     pub record: Option<crate::Recorder>,
     /// The most pages read ahead of a sequential stream, at most 31; 0: none.

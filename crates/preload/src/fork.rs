@@ -39,8 +39,7 @@ extern "C" {
 const STACK: usize = 64 << 10;
 /// A generous estimate of the stack that the C library's fork and the callers of its handlers use.
 const CALLERS: usize = 2 << 10;
-/// While it lives, the calling thread's stack stays in RAM, if it is managed: from its upper end down, this many
-/// pages.
+/// While it lives, the calling thread's stack stays in RAM, if it is managed: from its upper end down, this many pages.
 pub struct Still(usize, usize);
 
 impl Still {

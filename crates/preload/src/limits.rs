@@ -1,6 +1,5 @@
-//! Limits that the program sets for its process also limit the pager. A limit that would stop the pager is refused
-//! with EPERM and one line that says why. Other limits do not matter: the pager's descriptors and threads exist
-//! already.
+//! Limits that the program sets for its process also limit the pager. A limit that would stop the pager is refused with
+//! EPERM and one line that says why. Other limits do not matter: the pager's descriptors and threads exist already.
 
 use std::ffi::c_int;
 

@@ -136,7 +136,6 @@ int main(void) {
     CHECK(sbrk(-2 * P - 100) == at + 3 * P && sbrk(2 * P + 100) == at + P - 100);
     for (int i = 0; i < 3 * P; i++) CHECK(at[i] == (i < P - 100 ? 7 : 0));
     CHECK(brk(at) == 0 && sbrk(0) == at && sbrk(1l << 50) == (void *)-1 && errno == ENOMEM);
-    return 0;
 }"#;
     check_paged("own", &format!("{OWN}{main}"), RAM, &[]);
 }
@@ -179,7 +178,6 @@ int main(void) {
     pid_t child = fork(); int status;
     if (child == 0) { for (int i = 0; i < 16 << 20; i += 4096) CHECK(p[i] == (char)(i >> 12)); _exit(0); }
     CHECK(waitpid(child, &status, 0) == child && status == 0); CHECK(good && good());
-    return 0;
 }"#;
     let Some(program) = common::program_with("finds", main, &["-ldl"]) else { return };
     let other = common::compile(program.dir.path(), "other.so", other, &["-shared", "-fPIC"]);
@@ -227,7 +225,6 @@ int main(void) {
         if (child == 0) _exit(0);
         int status; CHECK(waitpid(child, &status, 0) == child && status == 0);
     }
-    return 0;
 }"#;
     check_paged("own", source, RAM, &[]);
 }

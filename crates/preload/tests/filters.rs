@@ -85,7 +85,6 @@ int main(int c, char **v) {
     printf("%s\n", result ? "refused" : "set"); fflush(stdout);
     pthread_t t; CHECK(pthread_create(&t, NULL, other, NULL) == 0 && pthread_join(t, NULL) == 0);
     work();
-    return 0;
 }"#;
     let Some(program) = program("itself", &format!("{PROGRAM}{main}")) else { return };
     for call in CALLS {
@@ -113,7 +112,6 @@ int main(void) {
     ANSWER = SECCOMP_RET_KILL_PROCESS;
     CHECK(deny(SYS_socket, 0) == 0 && deny(SYS_listen, 1) == 0);
     work();
-    return 0;
 }"#;
     let Some(output) = check_paged("ends", &format!("{PROGRAM}{main}"), 4 << 20, &[]) else { return };
     let stderr = String::from_utf8_lossy(&output.stderr);

@@ -32,7 +32,6 @@ int main(void) {
     if (child == 0) { CHECK(handled == 2); exit(0); }
     CHECK(handled == 2);
     int status; CHECK(waitpid(child, &status, 0) == child && status == 0);
-    return 0;
 }"#;
     let here = format!("-L{}", dir.path().display());
     let program = compile(dir.path(), "order", program, &[&here, "-learly", "-Wl,-rpath,$ORIGIN"]);
@@ -78,7 +77,6 @@ int main(void) {
     }
     stop = 1;
     for (long i = 0; i < 4; i++) pthread_join(t[i], NULL);
-    return 0;
 }"#;
 
     spawned_programs_are_managed_too = check r#"
@@ -95,7 +93,6 @@ int main(int argc, char **argv) {
     FILE *f = popen(command, "r"); CHECK(WEXITSTATUS(pclose(f)) == 7);
     if ((child = fork()) == 0) { execv(argv[0], words); _exit(1); }
     CHECK(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 7);
-    return 0;
 }"#;
 }
 
@@ -137,7 +134,6 @@ int main(void) {
     ends(clone(body, stack + (1 << 20), SIGCHLD, big));
     ends(clone(shared, stack + (1 << 20), CLONE_VM | CLONE_VFORK | SIGCHLD, big));
     child = vfork(); if (!child) _exit(*(int *)(big + 8192) != 15); ends(child);
-    return 0;
 }"#;
 
     a_child_may_close_all_descriptors_while_its_parent_lives_on = quiet_with_two_handlers r#"
@@ -157,7 +153,6 @@ int main(void) {
         int status; CHECK(waitpid(child, &status, 0) == child); CHECK(status == 0);
         close(ends_[0]); close(ends_[1]); fill(1);
     }
-    return 0;
 }"#;
 }
 
@@ -175,7 +170,6 @@ int main(void) {
         if (child) { int status; CHECK(waitpid(child, &status, 0) == child); look(depth + 1); exit(WEXITSTATUS(status) | WTERMSIG(status)); }
         look(depth + 1); fill(depth + 2);
     }
-    return 0;
 }"#,
         );
     }
@@ -196,7 +190,6 @@ int main(void) {
         int status; while (waitpid(child, &status, 0) != child); CHECK(status == 0);
     }
     CHECK(count > 0);
-    return 0;
 }"#;
 
     a_program_forks_on_a_stack_in_managed_memory = quiet_with_two_handlers r#"
@@ -215,7 +208,6 @@ int main(void) {
     other.uc_stack.ss_sp = malloc(1 << 20); other.uc_stack.ss_size = 1 << 20; other.uc_link = &main_;
     makecontext(&other, body, 0);
     CHECK(MANAGED(other.uc_stack.ss_sp) && swapcontext(&main_, &other) == 0);
-    return 0;
 }"#;
 }
 
@@ -245,7 +237,6 @@ int main(void) {
     makecontext(&other, body, 0);
     CHECK(MANAGED(other.uc_stack.ss_sp));
     for (int round = 0; round < 13; round++) { fill(1); CHECK(swapcontext(&main_, &other) == 0); }
-    return 0;
 }"#,
     );
 }
@@ -273,7 +264,6 @@ int main(void) {
         ends(grandchild); _exit(0);
     }
     ends(child);
-    return 0;
 }"#;
 }
 
@@ -294,7 +284,6 @@ int main(void) {
         if (child == 0) { look(1); _exit(0); }
         ends(child);
     }
-    return 0;
 }"#;
     let Some(program) = program("refused", &format!("{MEMORY}{source}")) else { return };
     if let Some(mut command) = program.paged(4 << 20) {
@@ -328,7 +317,6 @@ int main(void) {
         CHECK(way & 1 ? *word < at && close(*word) == 0 : *word == child);
         for (unsigned i = 0; i < N; i++) CHECK(i == at || p[i] == i);
     }
-    return 0;
 }"#;
 
     a_child_that_shares_the_descriptors_leaves_its_parents_memory_alone = everywhere r#"
@@ -347,7 +335,6 @@ int main(void) {
         look(9); CHECK(waitpid(made, &status, 0) == made && status == 3 << 8 && close(file) == -1 && errno == EBADF); look(9);
         for (int i = 0; i < N; i++) p[i] -= 9;
     }
-    return 0;
 }"#;
 
     a_child_of_another_c_library_has_the_memory = everywhere r#"
@@ -365,7 +352,6 @@ int main(void) {
         if (child == 0) { look(p, q); memset(p, 1, N); _exit(0); }
         CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0); look(p, q);
     }
-    return 0;
 }"#;
 
     a_child_of_clone3_by_number_has_the_memory_and_one_with_a_stack_of_its_own_is_not_to_be_had = everywhere r#"
@@ -395,6 +381,5 @@ int main(void) {
         CHECK(syscall(SYS_clone3, &args, sizeof args) == -1 && errno == ENOSYS);
     }
     work();
-    return 0;
 }"#;
 }

@@ -41,7 +41,6 @@ int main(void) {
     errno = 0; CHECK(reallocarray(NULL, SIZE_MAX, 2) == NULL && errno == ENOMEM);
     void *p; CHECK(posix_memalign(&p, 24, 1) == EINVAL && posix_memalign(&p, 4, 1) == EINVAL);
     errno = 77; free(malloc(10)); free(malloc(10 << 20)); CHECK(errno == 77);
-    return 0;
 }"#;
     a_block_that_grows_in_steps_stays_where_it_is_most_of_the_time = check r#"
 int main(void) {
@@ -49,7 +48,6 @@ int main(void) {
     for (size_t n = 8 << 20; n < 512 << 20; n += 4 << 20) { a[n - 1] = 1; old = a; a = realloc(a, n + (4 << 20)); moves += a != old; }
     CHECK(moves <= 8);
     for (size_t n = 8 << 20; n < 512 << 20; n += 4 << 20) CHECK(a[n - 1] == 1);
-    return 0;
 }"#;
 }
 
@@ -81,7 +79,6 @@ int main(int argc, char **argv) {
     sleep(1); free(malloc(N));
     FILE *f = fopen("/proc/self/statm", "r"); long size, resident = 0;
     CHECK(f && fscanf(f, "%ld %ld", &size, &resident) == 2 && resident < 16384);
-    return 0;
 }"#;
     let Some(program) = program("kept", source) else { return };
     for ram in [ROOMY, 12 << 20, 6 << 20] {
@@ -117,7 +114,6 @@ int main(void) {
     for (int i = 0; i < 20; i++) { pthread_create(&t, NULL, thread, NULL); pthread_join(t, &p); CHECK(MANAGED(p)); free(p); }
     if (fork() == 0) { look(); pthread_create(&t, NULL, thread, NULL); pthread_join(t, &p); exit(0); }
     int status; wait(&status); CHECK(status == 0);
-    return 0;
 }"#;
 }
 
@@ -134,7 +130,6 @@ int main(void) {
     for (long k = n; all; all = c) { CHECK(all->n == --k); c = all->next; free(all); }
     while (again < n / 2 && malloc(1000)) again++;
     CHECK(again == n / 2);
-    return 0;
 }"#;
     let Some(program) = program("full", source) else { return };
     let Some(mut command) = program.paged(ROOMY) else { return };
@@ -162,7 +157,6 @@ int main(void) {
     pthread_t t[8];
     for (long i = 0; i < 8; i++) pthread_create(&t[i], NULL, thread, (void *)(i + 1));
     for (long i = 0; i < 8; i++) pthread_join(t[i], NULL);
-    return 0;
 }"#;
 }
 
@@ -177,7 +171,6 @@ int main(void) {
     }
     void *m = mmap(NULL, 1 << 20, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     printf("%lx %p %p\n", hash, held[0], m);
-    return 0;
 }"#;
 
 #[test]
@@ -215,7 +208,6 @@ int main(void) {
     void *library = dlopen("deep.so", RTLD_NOW | RTLD_DEEPBIND);      // found by the program's own run path
     void (*give)(void *) = dlsym(library, "give");
     for (int i = 0; i < 1000; i++) { void *p = malloc(i); CHECK(MANAGED(p)); give(p); }
-    return 0;
 }"#;
     let program = compile(dir.path(), "deepbind", source, &["-Wl,--disable-new-dtags,-rpath,$ORIGIN"]);
     paged(program, ROOMY).iter_mut().for_each(|command| _ = good(command));

@@ -104,7 +104,6 @@ int main(void) {
     CHECK(setuid(65534) == 0); CHECK(threads("Uid:\t65534\t65534\t65534\t65534\n") == 2);
     look(); stop = 1; CHECK(pthread_join(t, NULL) == 0); look();
     CHECK(setuid(0) == -1 && errno == EPERM);
-    return 0;
 }"#;
     a_child_drops_its_rights_after_the_fork = check r#"
 int main(void) {
@@ -123,7 +122,6 @@ int main(void) {
     if (child == 0) { if (setgid(65534) || setuid(65534)) _exit(1); _exit(0); }
     CHECK(waitpid(child, &status, 0) == child && status == 0);
     CHECK(threads("Uid:\t0\t0\t0\t0\n") == 1); look();
-    return 0;
 }"#;
     a_program_enters_a_namespace_of_users = check r#"
 int main(void) {
@@ -141,7 +139,6 @@ int main(void) {
     CHECK(unshare(CLONE_NEWUSER) == 0);
     look(); CHECK(threads("Uid:\t65534") == 1);
     CHECK(unshare(1 << 30 | 1 << 2) == -1 && errno == EINVAL); look();
-    return 0;
 }"#;
 }
 
@@ -156,7 +153,6 @@ int main(int argc, char **argv) {
     fill(); pid_t child = fork(); int status;
     if (child == 0) { CHECK(setgid(65534) == 0 && setuid(65534) == 0); execl(argv[0], argv[0], "later", NULL); _exit(97); }
     CHECK(waitpid(child, &status, 0) == child); CHECK(WEXITSTATUS(status) == 7); look();
-    return 0;
 }"#;
     let Some((_program, mut command, _stats)) = with_statistics("later", source) else { return };
     let mut run = |user: u32| common::run(std::os::unix::process::CommandExt::uid(&mut command, user));
@@ -188,7 +184,6 @@ int main(int argc, char **argv) {
     fill(); pid_t child = fork(); int status;
     if (child == 0) { CHECK(setgid(65534) == 0 && setuid(65534) == 0); unsetenv("LD_PRELOAD"); execl(argv[0], argv[0], "attack", NULL); _exit(97); }
     CHECK(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 7); look();
-    return 0;
 }"#;
     let Some((_program, mut command, stats)) = with_statistics("attack", source) else { return };
     good(&mut command);
@@ -224,7 +219,6 @@ int main(void) {
     CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
     CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter) == 0); look();
     errno = 0; CHECK(waitpid(-1, NULL, 0) == -1 && errno == ECHILD);
-    return 0;
 }"#;
 }
 
@@ -246,7 +240,6 @@ int main(void) {
         gone(pager);
     }
     look();
-    return 0;
 }"#;
 
     /// Programs that wait for all their children, or end them.
@@ -293,7 +286,6 @@ int main(int argc, char **argv) {
         if (child == 0) { execl("/proc/self/exe", "later", "later", NULL); _exit(97); }
         CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
     }
-    return 0;
 }"#;
     let Some(program) = program("few", source) else { return };
     for limit in ["ulimit -n 64", "ulimit -n 256"] {
@@ -340,6 +332,5 @@ int main(void) {
     child = fork();
     if (child == 0) { errno = 0; _exit(any(0, &status) == -1 && errno == ECHILD ? 0 : 1); }
     CHECK(waitpid(child, &status, 0) == child && status == 0); look();
-    return 0;
 }"#;
 }

@@ -145,7 +145,6 @@ int main(int argc, char **argv) {
     }
     printf("end %lx\n", hash(0, N));
     fflush(stdout);
-    return 0;
 }"#;
 
 fn compare(program: &Program, seed: u64, steps: u32) {
@@ -224,7 +223,6 @@ int main(void) {
     to.iov_base = page + P;
     CHECK(poke(1, &from, 1, &to, 1) == -1 && errno == EFAULT);
     CHECK(process_vm_writev(getpid(), &from, 1, &to, 1, 1) == -1 && errno == EINVAL);
-    return 0;
 }
 "#;
 
@@ -257,6 +255,5 @@ int main(void) {
     CHECK(mremap(q, N, N, MREMAP_MAYMOVE | MREMAP_FIXED, other) == other && dies(other + 8 * P) && !dies(other + 9 * P));
     CHECK(madvise(other + 8 * P, P, 103) == 0 && other[8 * P] == 0 && mlock(other, N) == 0);
     CHECK(madvise(other + 8 * P, P, 102) == -1 && errno == EINVAL);
-    return 0;
 }"#;
 }

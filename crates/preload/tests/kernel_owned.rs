@@ -33,7 +33,6 @@ int main(int argc, char **argv) {
     }
     CHECK(watched(a) && watched(map(1 << 20)));
     for (int i = 0; i < 8 << 20; i++) CHECK(a[i] == 1);
-    return 0;
 }"#;
     let Some(program) = program("watched", &format!("{WATCHED}{main}")) else { return };
     for arguments in [&[][..], &["a lock"], &["a", "child"]] {
@@ -91,7 +90,6 @@ int main(void) {
     }
     for (int i = 0; i < 3 << 20; i++) CHECK(grown[i] == 'r');
     done = 1; for (int i = 0; i <= T; i++) CHECK(pthread_join(t[i], NULL) == 0);
-    return 0;
 }"#;
     let Some(program) = program("under", &format!("{WATCHED}{main}")) else { return };
     // With an invalid list, pages leave their places while others still come under watch.

@@ -27,7 +27,6 @@ int main(void) {
     CHECK(limits(RLIMIT_NOFILE, 16) == 0 && limits(RLIMIT_MEMLOCK, 0) == 0 && limits(RLIMIT_NPROC, 1000) == 0 && limits(RLIMIT_STACK, 1 << 20) == 0);
     CHECK(limits(RLIMIT_CORE, 0) == 0 && limits(RLIMIT_CPU, 1000) == 0);
     page(); fork_and_page();
-    return 0;
 }"#;
     let Some(output) = check_paged("limits", &format!("{PAGING}{main}"), RAM, &[]) else { return };
     let words = String::from_utf8(output.stderr).unwrap();

@@ -220,7 +220,6 @@ int main(void) {
     char *memory = malloc(LEN); int before = asked;
     for (int round = 0; round < 3; round++) for (int i = 0; i < LEN; i += 4096) memory[i]++;
     CHECK(asked == before);
-    return 0;
 }"#;
     common::check_paged("clock", source, 1 << 20, &["-rdynamic"]);
 }

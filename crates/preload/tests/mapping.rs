@@ -24,7 +24,6 @@ int main(int argc, char **argv) {
     huge[1ul << 39] = 1;
     char *larger = mmap(NULL, 1ul << 42, PROT_NONE, ANON | MAP_NORESERVE, -1, 0);
     CHECK(larger != MAP_FAILED && !MANAGED(larger));
-    return 0;
 }"#;
 }
 
@@ -86,7 +85,6 @@ int main(int argc, char **argv) {
     CHECK(syscall(SYS_getpid) == getpid() && syscall(SYS_madvise, r + P, P, MADV_DONTNEED) == 0 && r[P] == 0);
     int fd = memfd_create("x", 0); CHECK(pwrite(fd, "abcdef", 6, 0) == 6);
     CHECK(syscall(SYS_pread64, fd, r, 6, 2L) == 4 && !memcmp(r, "cdef", 4));
-    return 0;
 }"#;
 }
 
@@ -115,7 +113,6 @@ int main(int argc, char **argv) {
     if (child == 0) { closefrom(3); ALIVE; _exit(0); }
     CHECK(waitpid(child, &status, 0) == child && status == 0);
     if (argc == 1) { execl(argv[0], argv[0], "again", NULL); _exit(98); }
-    return 0;
 }"#;
     let Some(program) = program("closes", source) else { return };
     let Some(mut ready) = program.paged(1 << 20) else { return };
@@ -135,7 +132,6 @@ int main(void) {
         for (int i = 0; i < N / P / 2; i++) CHECK(p[i * P] == (char)(i % 251));
     CHECK(mprotect(p + N / 2, N / 2, 3) == 0);
     for (int i = 0; i < N / P; i++) CHECK(p[i * P] == (char)(i % 251) && p[i * P + P - 1] == (char)(i % 251));
-    return 0;
 }"#;
     memory_that_is_given_back_twice_is_given_out_once = everywhere r#"
 enum { N = 1 << 20 };
@@ -147,7 +143,6 @@ int main(void) {
     char *all[8];
     for (int i = 0; i < 8; i++) { all[i] = map(N); memset(all[i], i, N); }
     for (int i = 0; i < 8; i++) for (int k = 0; k < N; k += 4096) CHECK(all[i][k] == i);
-    return 0;
 }"#;
     a_bad_pointer_is_a_signal_or_an_error_and_never_the_end = everywhere r#"
 #include <setjmp.h>
@@ -174,7 +169,6 @@ int main(void) {
     p = mmap(NULL, N, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(munmap(p + N / 2, N / 2) == 0);
     CHECK(read(zero, p + N / 2 - 4096, 8192) == 4096);
-    return 0;
 }"#;
     locks_and_advice_about_holes_are_answered_as_the_kernel_does = everywhere r#"
 enum { P = 4096, N = 64 * P };
@@ -201,7 +195,6 @@ int main(void) {
     CHECK(msync(p, P, MS_ASYNC) == 0 && msync(p + 8 * P, P, MS_ASYNC) == -1 && errno == ENOMEM);
     unsigned char in[16];
     CHECK(mincore(p, P, in) == 0 && (in[0] & 1) && mincore(p, 16 * P, in) == -1 && errno == ENOMEM);
-    return 0;
 }"#;
     a_child_has_what_the_program_has_said_it_shall_have = everywhere r#"
 #include <setjmp.h>
@@ -225,7 +218,6 @@ int main(void) {
     }
     int status; CHECK(waitpid(child, &status, 0) == child && status == 0);
     for (int i = 0; i < N; i += 4096) CHECK(kept[i] == 1 && wiped[i] == 2 && gone[i] == 3);
-    return 0;
 }"#;
     a_place_that_the_program_asks_for_is_given_if_it_is_free = everywhere r#"
 enum { N = 1 << 20 };
@@ -248,7 +240,6 @@ int main(int argc, char **argv) {
         p = mmap(far, 16 * N, PROT_NONE, ANON | MAP_NORESERVE, -1, 0);
         CHECK(p != MAP_FAILED && (p == far || munmap(p, 16 * N) == 0));
     }
-    return 0;
 }"#;
     files_and_shared_memory_are_mapped_over_managed_memory_and_away_again = everywhere r#"
 enum { P = 4096, N = 1 << 20 };
@@ -277,7 +268,6 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 4 * N; i += P) CHECK(p[i] == 0);
     memset(p, 3, 4 * N);
     CHECK(munmap(p, 4 * N) == 0);
-    return 0;
 }"#;
     memory_moves_with_its_content_and_leaves_out_what_has_none = everywhere r#"
 enum { P = 4096, N = 1 << 20 };
@@ -305,7 +295,6 @@ int main(void) {
     CHECK(mremap(p + 1, N, N, 0) == MAP_FAILED && errno == EINVAL);
     CHECK(mremap(p, N, N, MREMAP_FIXED, q) == MAP_FAILED && errno == EINVAL);
     CHECK(mremap(p, N, 2 * N, MREMAP_MAYMOVE | MREMAP_FIXED, p + P) == MAP_FAILED && errno == EINVAL);
-    return 0;
 }"#;
 }
 
@@ -365,7 +354,6 @@ int main(void) {
         CHECK(advise(i % 2, 0, parts, 1, MADV_DONTNEED, 0) == -1 && errno == EBADF);
     }
     kill(child, SIGKILL);
-    return 0;
 }"#;
 }
 
@@ -384,7 +372,6 @@ int main(void) {
     shmctl(id, IPC_RMID, NULL);
     CHECK(there == (void *)-1 && error == EINVAL && bare == (void *)-1 && free != (void *)-1);
     for (int i = 0; i < LEN; i++) CHECK(memory[i] == 7);
-    return 0;
 }"#;
     check("remapped", source);
     check_paged("remapped", source, 4 << 20, &[]);

@@ -121,7 +121,6 @@ int main(void) {
     kill(child[1], SIGCONT);
     CHECK(write(go[1], "xx", 2) == 2);
     for (int i = 0; i < 2; i++) await(child[i]);
-    return 0;
 }"#;
     tree("idle", main).iter().for_each(|program| watched(program));
 }

@@ -146,7 +146,6 @@ int main(void) {
         CHECK(read(ends[0], got, 3 * P) == 3 * P); for (int i = 0; i < 3 * P; i++) CHECK(got[i] == 3);
         close(ends[0]); close(ends[1]);
     }
-    return 0;
 }"#;
 }
 
@@ -157,7 +156,6 @@ int main(int argc, char **argv) {
     int device = open("/dev/userfaultfd", O_RDWR);
     CHECK(argc > 1 || (device == -1 && (errno == EPERM || errno == ENOENT)));
     CHECK(argc > 1 || (syscall(SYS_userfaultfd, O_CLOEXEC) == -1 && errno == EPERM));
-    return 0;
 }"#;
     common::check_paged("own-userfaultfd", source, 4 << 20, &[]);
 }
@@ -170,7 +168,6 @@ int main(int argc, char **argv) {
     if (file < 0 && plain) _exit(77);
     CHECK(plain ? file >= 0 : file < 0 && errno == EPERM);
     CHECK(plain || (syscall(SYS_openat, AT_FDCWD, "/dev/fuse", O_RDWR) == -1 && errno == EPERM));
-    return 0;
 }"#;
     let Some(program) = program("unseen", source) else { return };
     if common::run(program.plain().arg("plain")).status.code() == Some(77) {

@@ -86,7 +86,6 @@ int main(int argc, char **argv) {
     anew(p, PROT_READ | 8); // mmap does not look at other bits
     for (int i = 0; i < PAGES * P; i++) CHECK(p[i] == 0);
     CHECK(read(open("/dev/zero", O_RDONLY), p, 1) == -1 && errno == EFAULT);
-    return 0;
 }"#;
 
     no_write_is_lost_while_memory_moves = everywhere r#"
@@ -118,7 +117,6 @@ int main(void) {
         CHECK(*(long *)other == written || *(long *)other == written + 1);
         CHECK(other[N - 1] == 1 && munmap(other, N) == 0);
     }
-    return 0;
 }"#;
 
     a_child_has_the_rights_that_the_kernel_gives_it_though_they_change_meanwhile = everywhere r#"
@@ -164,7 +162,6 @@ int main(int argc, char **argv) {
     pthread_t threads[T];
     for (uintptr_t i = 0; i < T; i++) CHECK(pthread_create(&threads[i], NULL, turns, (void *)i) == 0);
     for (int i = 0; i < T; i++) CHECK(pthread_join(threads[i], NULL) == 0);
-    return 0;
 }"#;
     let Some(program) = program("compacted", source) else { return };
     let over = AtomicBool::new(false);

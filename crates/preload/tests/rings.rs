@@ -102,7 +102,6 @@ int main(void) {
         round_trips(fd, 3);
         close(ring); begin();
     }
-    return 0;
 }"#,
     );
 }
@@ -135,7 +134,6 @@ int main(void) {
     }
     close(ends[1]);
     for (int i = 0; i < 2; i++) CHECK(waitpid(child[i], &status, 0) == child[i] && status == 0);
-    return 0;
 }"#,
     );
 }
@@ -152,7 +150,6 @@ int main(void) {
     // New pages first, then old ones that were written to.
     for (int round = 0; round < 2; round++) press();
     for (int i = 0; i < OTHER; i += P) CHECK(other[i] == 2);
-    return 0;
 }"#;
     let Some(program) = program("sieve", &format!("{RING}{main}")) else { return };
     // An invalid list that takes such pages back sends others to the aside mapping.
@@ -185,7 +182,6 @@ int main(void) {
     round_trips(fd, 2);
     // A ring with two descriptors outlives one of them.
     int copy = dup(ring); close(ring); ring = copy; round_trips(fd, 2);
-    return 0;
 }"#,
     );
 }
@@ -265,7 +261,6 @@ int main(void) {
         __atomic_store_n(chead, h + 1, __ATOMIC_RELEASE);
         press(); CHECK(filled(buffers + round * LEN, round));
     }
-    return 0;
 }"#,
     );
 }
@@ -290,7 +285,6 @@ int main(void) {
     begin(); make(); int fd = file(); memset(buffers, 1, BUFFERS * LEN); usleep(200000);
     CHECK(syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, vectors, BUFFERS) == 0);
     round_trips(fd, 6);
-    return 0;
 }"#;
     checked("bare", &format!("{BARE}{RING}{main}"));
 }
@@ -308,7 +302,6 @@ int main(void) {
     usleep(1000000);
     round_trips(fd, 3);
     done = 1; pthread_join(thread, NULL);
-    return 0;
 }"#;
     let Some(output) = ran("caught", &format!("{BARE}{RING}{main}"), RAM) else { return };
     use std::os::unix::process::ExitStatusExt;
@@ -349,7 +342,6 @@ int main(void) {
     if (!child) { char c; close(ends[1]); _exit(read(ends[0], &c, 1) != 0); }
     for (int round = 0; round < 3; round++) for (int i = 0; i < N; i++) CHECK(text[i * P] == i % 127);
     close(ends[1]); int status; CHECK(waitpid(child, &status, 0) == child && status == 0);
-    return 0;
 }"#;
     check_paged("text", main, 2 << 20, &[]);
 }

@@ -49,7 +49,6 @@ int main(int argc, char **argv) {
     unsigned n = beats < GAPS ? beats : GAPS;
     qsort(gaps, n, sizeof *gaps, by_size);
     printf("%u %u %u %u %u %u %u\n", most, beats, n ? gaps[n / 2] : 0, n ? gaps[n * 99 / 100] : 0, n ? gaps[n - 1] : 0, ended, ended_while_waiting);
-    return 0;
 }"#;
 
 struct Beats {
@@ -136,7 +135,6 @@ int main(int argc, char **argv) {
     CHECK(timer_settime(timer, 0, &fast, NULL) == 0); works(argv[0]);
     CHECK(timer_delete(timer) == 0 && beats > 1000);
     if (argc > 1) pthread_join(other, NULL);
-    return 0;
 }"#;
     let Some(program) = program("handler", source) else { return };
     for words in [&[][..], &["two"]] {
@@ -192,7 +190,6 @@ int main(void) {
         int status; CHECK(waitpid(child, &status, 0) == child && status == 0);
     }
     done = 1; CHECK(pthread_join(thread, NULL) == 0);
-    return 0;
 }"#;
     check_paged("handlers-and-forks", main, 1536 << 10, &[]);
 }
@@ -227,7 +224,6 @@ int main(void) {
     pthread_t threads[T];
     for (int i = 0; i < T; i++) CHECK(pthread_create(&threads[i], NULL, forks, NULL) == 0);
     for (int i = 0; i < T; i++) CHECK(pthread_join(threads[i], NULL) == 0);
-    return 0;
 }"#;
     check_paged("forking", source, 1536 << 10, &[]);
 }

@@ -64,7 +64,6 @@ int main(void) {
         int status; CHECK(waitpid(pid, &status, 0) == pid && status == 0);
         for (int i = 0; i < PAGES; i++) look(i);
     }
-    return 0;
 }
 "#;
 
@@ -91,7 +90,6 @@ int main(void) {
         for (int i = 0; i < LEN; i++) CHECK(at[i] == 0);
         memset(at, 2 + depth, LEN);
     }
-    return 0;
 }
 "#;
 
@@ -109,7 +107,6 @@ int main(void) {
     for (int r = 0; r < 5; r++) for (int i = 0; i < PAGES; i++) CHECK(at[i * P] == i % 100);
     // MADV_GUARD_INSTALL, over pages that are mapped where they are.
     CHECK(madvise(at, 64 * P, 102) == -1 && errno == EINVAL && at[P] == 1);
-    return 0;
 }
 "#;
 
@@ -212,7 +209,6 @@ int main(void) {
     CHECK(waitpid(pid, &status, 0) == pid && status == 0);
     for (int i = 16; i < PAGES; i++) at[i * P] = 4;
     for (int i = 0; i < PAGES; i++) CHECK(at[i * P] == (i == 1 ? 3 : i < 8 ? 0 : i < 16 ? 2 : 4));
-    return 0;
 }
 "#;
 

@@ -39,7 +39,6 @@ int main(void) {
     struct word *w = malloc(sizeof *w); pthread_t t; w->tid = -1;
     CHECK(pthread_create(&t, NULL, own, (void *)&w->tid) == 0);
     press(); go = 2; usleep(50000); until(&w->tid, 0);
-    return 0;
 }"#;
 }
 
@@ -76,7 +75,6 @@ int main(void) {
         close(pipes[0]); close(pipes[1]);
     }
     CHECK(cleaned == 12);
-    return 0;
 }"#;
     let Some(program) = program("stacks", &format!("{PRESS}{main}")) else { return };
     // With restartable sequences, the kernel touches the block whenever the thread has been interrupted, which loads
@@ -112,7 +110,6 @@ int main(void) {
     // What was held is free again: many more mutexes than the RAM has pages come and go.
     struct big *one = malloc(sizeof *one);
     for (int i = 0; i < 2000; i++) CHECK(pthread_mutex_init(&one->m, &a) == 0 && pthread_mutex_destroy(&one->m) == 0);
-    return 0;
 }"#;
 
     the_kernel_marks_a_robust_list_of_the_programs_own = check_pressed r#"
@@ -135,7 +132,6 @@ int main(void) {
         pthread_t thread; CHECK(pthread_create(&thread, NULL, dies, (void *)(round & 1)) == 0 && pthread_join(thread, NULL) == 0);
         for (int i = 0; i < 3; i++) { for (int k = 0; k < 1000 && !(entry[i]->word & FUTEX_OWNER_DIED); k++) usleep(1000); CHECK(entry[i]->word == FUTEX_OWNER_DIED); }
     }
-    return 0;
 }"#;
 
     a_futex_call_writes_a_word_though_its_page_is_out = check_pressed r#"
@@ -152,7 +148,6 @@ int main(void) {
         press(); CHECK(syscall(SYS_futex, at, FUTEX_WAKE_OP, 1, 1L, other, FUTEX_OP(FUTEX_OP_ADD, 3, FUTEX_OP_CMP_EQ, 0)) == 0 && *other == 3 * i);
         press(); CHECK(syscall(SYS_futex, at, FUTEX_CMP_REQUEUE_PI, 1, 1L, lock, 0) == 0 && *lock == 0);
     }
-    return 0;
 }"#;
 }
 
@@ -173,7 +168,6 @@ int main(void) {
     for (int i = 0; i < 4; i++) CHECK(pthread_create(&threads[i], NULL, takes, NULL) == 0);
     for (int i = 0; i < 4; i++) CHECK(pthread_join(threads[i], NULL) == 0);
     done = 1; CHECK(pthread_join(presser, NULL) == 0 && count == 16000);
-    return 0;
 }"#;
     let Some(program) = program("inherits", &format!("{PRESS}{main}")) else { return };
     let Some(mut command) = program.paged(256 << 10) else { return };
@@ -200,7 +194,6 @@ int main(void) {
         }
         ends(child);
     }
-    return 0;
 }"#;
     let Some(program) = program("last", source) else { return };
     let plain = good(&mut program.plain()).stdout;
@@ -244,7 +237,6 @@ int main(void) {
         own.uc_stack.ss_sp = stack + P; own.uc_stack.ss_size = CO; own.uc_link = &back;
         makecontext(&own, coroutine, 0); setcontext(&own);
     }
-    return 0;
 }"#;
     check_paged("small", main, 2 * RAM, &[]);
 }
@@ -282,7 +274,6 @@ int main(void) {
     }
     for (int i = 0; i < T; i++) CHECK(pthread_join(t[i], NULL) == 0);
     done = 1; for (int i = 0; i < 3; i++) CHECK(pthread_join(c[i], NULL) == 0);
-    return 0;
 }"#;
     check_paged("own-stacks", main, 256 << 10, &[]);
 }

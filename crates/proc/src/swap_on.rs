@@ -4,8 +4,8 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// It is used before all other swap: the highest priority (swapon(2)).
-const FIRST: i32 = 0x8000 | 0x7fff;
+/// The priority of what is used before all other swap, the highest (swapon(2)).
+pub const FIRST: i64 = 0x7fff;
 
 /// The path of an open file that leads to this very file, wherever its name leads by now (`proc_pid_fd(5)`).
 fn path(file: impl AsFd) -> CString {
@@ -23,7 +23,7 @@ fn done(answer: i32) -> io::Result<()> {
 pub fn swap_on(file: impl AsFd) -> io::Result<()> {
     let path = path(file);
     // SAFETY: the path lives through the call.
-    done(unsafe { libc::swapon(path.as_ptr(), FIRST) })
+    done(unsafe { libc::swapon(path.as_ptr(), 0x8000 | FIRST as i32) })
 }
 
 /// Ends that; its pages are loaded into RAM first.

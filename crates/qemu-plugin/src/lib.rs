@@ -9,10 +9,9 @@
 //! `publish_all` touches other threads' streams, and it runs while QEMU has stopped those threads (fork and exit are
 //! exclusive sections).
 //!
-//! After `fork` the child has a copy of `STREAMS` that points at the parent's chunks. So the fork handlers publish
-//! all streams before the fork and forget them in the child, and nothing is sent twice. QEMU 7.2 passes a guest's
-//! `execve` to the host, where the new program would run unrecorded; `exec::follow` starts QEMU with this plugin
-//! instead.
+//! After `fork` the child has a copy of `STREAMS` that points at the parent's chunks. So the fork handlers publish all
+//! streams before the fork and forget them in the child, and nothing is sent twice. QEMU 7.2 passes a guest's `execve`
+//! to the host, where the new program would run unrecorded; `exec::follow` starts QEMU with this plugin instead.
 
 mod api;
 mod exec;

@@ -72,8 +72,7 @@ impl Maps {
         at >= end
     }
 
-    /// The table by address. A range that is covered by another one of the same name, seen before it grew, is left
-    /// out.
+    /// The table by address. A range that is covered by another one of the same name, seen before it grew, is left out.
     pub fn finish(self) -> Vec<Mapping> {
         let covers = |big: &&(u64, u64, String, String), small: &(u64, u64, String, String)| {
             *big != small && big.0 <= small.0 && small.1 <= big.1 && (&big.2, &big.3) == (&small.2, &small.3)

@@ -76,8 +76,7 @@ impl Sink {
     pub fn create(path: &Path, level: Level, limits: &Limits) -> Result<Self, RecordError> {
         let count = matches!(level, Level::Pages(_));
         let writer = Writer::create(path, Columns { time: false, count, task: true })?;
-        // Four blocks in progress keep the encoder busy while the reader waits for the program, and they fit the
-        // cache.
+        // Four blocks in progress keep the encoder busy while the reader waits for the program, and they fit the cache.
         let (full, to_write) = sync_channel::<Rows>(4);
         let (recycle, empty) = sync_channel(8);
         let thread = std::thread::Builder::new()

@@ -1,6 +1,5 @@
-//! The file into which a live pager records a program: which page entered its window, when, and whether it was
-//! written. The pager maps the file, so all records are in the file however the program ends. `coldframe-store`
-//! reads it.
+//! The file into which a live pager records a program: which page entered its window, when, and whether it was written.
+//! The pager maps the file, so all records are in the file however the program ends. `coldframe-store` reads it.
 //!
 //! ```text
 //!   4096 bytes: head, 8-byte words | records of 16 bytes: what, page, thread | value

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::quantity::time_as_text;
 
-/// Times of the stages of a fault handler on one processor. `LoadStopover` is the device's work and has no price
-/// here.
+/// Times of the stages of a fault handler on one processor. `LoadStopover` is the device's work and has no price here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StagePrices {

@@ -109,10 +109,11 @@ fn sizes(of: &Device) -> String {
     let table = styled(&["RAM", "swap", "out", "its zram", "waits", "to flash/day", "years"], all, 2);
     let now = match (&of.disk, of.written_a_day) {
         (Some(disk), Some(written)) => {
-            let used = disk
-                .used_percent
-                .map(|[low, high]| format!("; its own counter: {low} to {high} % of its life is used"))
-                .unwrap_or_default();
+            let used = match disk.used_percent {
+                Some([low, high]) if low == high => format!("; its own counter: {low} % of its life is used"),
+                Some([low, high]) => format!("; its own counter: {low} to {high} % of its life is used"),
+                None => String::new(),
+            };
             let life = if of.life.1.is_some() {
                 format!("; it is worn after at most {} years of that", years(of.life))
             } else {

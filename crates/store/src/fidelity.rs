@@ -28,8 +28,7 @@ impl Fidelity {
     pub const ALL: [Fidelity; 5] =
         [Fidelity::ExactReferences, Fidelity::PageReferences, Fidelity::Window, Fidelity::BlockOnly, Fidelity::Sampled];
 
-    /// The name in files and reports: `exact-references`, `page-references`, `window`, `block-only` or
-    /// `sampled`.
+    /// The name in files and reports: `exact-references`, `page-references`, `window`, `block-only` or `sampled`.
     pub const fn name(self) -> &'static str {
         match self {
             Fidelity::ExactReferences => "exact-references",

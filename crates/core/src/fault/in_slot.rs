@@ -1,5 +1,4 @@
-//! Direct read: a swapped page is mapped in its slot, read-only, and is not copied (DR.Swap, TCAD 2016, section
-//! III.B).
+//! Direct read: a swapped page is mapped in its slot, read-only, and is not copied (DR.Swap, TCAD 2016, section III.B).
 //!
 //! `PageState::InSlot` is the paper's sixth bit of a page table entry. Such a page has no frame, so no policy knows
 //! it and it costs no RAM. A write to it faults and removes the mapping. Then the page is handled like any true

@@ -1,8 +1,7 @@
 //! Switching delay: table V and section V.F.
 //!
-//! An application's work besides swapping is unknown to us, and it makes up nearly all of table V's delays. So only
-//! the effect of a backing is compared: the difference of its delay from the DRAM column in milliseconds, printed and
-//! ours.
+//! An application's work besides swapping is unknown to us, and it makes up nearly all of table V's delays. So only the
+//! effect of a backing is compared: the difference of its delay from the DRAM column in milliseconds, printed and ours.
 
 use super::grid::Grid;
 use super::{apps, Outcome, CATEGORIES, DRAM, EMMC, NVM_DR, SWAP_MIB};

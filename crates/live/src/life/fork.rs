@@ -191,8 +191,7 @@ impl Inner {
         // SAFETY: as above; the pager lives as long as its process, or stops the threads.
         self.watch_all().and_then(|()| unsafe { self.threads.start(&self.faults, own_process) }).inspect_err(|_| {
             // It is closed, and the memory is no longer watched. The parent's descriptor takes its place and is not
-            // used.
-            // SAFETY: as above.
+            // used. SAFETY: as above.
             drop(unsafe { self.faults.memory().watch_with(parents) });
         })
     }

@@ -160,8 +160,7 @@ impl States {
         self.parking.wait(page, || Where::from(self.word(page).load(Ordering::SeqCst)).is_owned());
     }
 
-    /// In a forked child, for each page in use: a page whose owner is a thread of the parent now belongs to the
-    /// child.
+    /// In a forked child, for each page in use: a page whose owner is a thread of the parent now belongs to the child.
     pub fn disown(&self, page: usize, to: Where) {
         if self.get(page).is_owned() {
             self.word(page).store(word(to, Owner(0)), Ordering::SeqCst);

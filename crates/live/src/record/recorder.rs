@@ -14,9 +14,8 @@
 //! window grows only if the smallest sample still takes too long; in the end nothing is recorded and the program runs
 //! at its own speed.
 //!
-//! The recorder compares the hash of a page when it leaves the window with the last hash: if they differ, the page
-//! was written. This costs no fault. It is also what a swap area needs: pages with unchanged bytes are not written
-//! again.
+//! The recorder compares the hash of a page when it leaves the window with the last hash: if they differ, the page was
+//! written. This costs no fault. It is also what a swap area needs: pages with unchanged bytes are not written again.
 
 use std::fs::File;
 use std::ops::Range;

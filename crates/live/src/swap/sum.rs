@@ -1,11 +1,10 @@
 //! The keyed hash of a page's bytes. It proves that the bytes from a device are the bytes that were written, and
 //! shows whether a page that leaves RAM has changed.
 //!
-//! HighwayHash (Alakuijala, Cox, Wassenberg: "Fast keyed hash/pseudo-random function using SIMD multiply and
-//! permute", 2017) with 128 bits and a secret key of 256 bits. Even someone who writes to the device, or chooses the
-//! program's bytes, cannot find two pages with one hash. A page of 4 KiB takes 1.6 us with AVX2; xxh3, which promises
-//! nothing against an adversary, takes 0.9 us (AMD EPYC or Intel with AVX2, no `target-cpu`). Without vectors it
-//! takes 14 us.
+//! HighwayHash (Alakuijala, Cox, Wassenberg: "Fast keyed hash/pseudo-random function using SIMD multiply and permute",
+//! 2017) with 128 bits and a secret key of 256 bits. Even someone who writes to the device, or chooses the program's
+//! bytes, cannot find two pages with one hash. A page of 4 KiB takes 1.6 us with AVX2; xxh3, which promises nothing
+//! against an adversary, takes 0.9 us (AMD EPYC or Intel with AVX2, no `target-cpu`). Without vectors it takes 14 us.
 
 use highway::{HighwayHash, HighwayHasher, Key};
 

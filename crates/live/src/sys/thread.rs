@@ -359,8 +359,7 @@ impl RawThread {
         unsafe { sys::unmap_memory(self.stack, self.len) };
     }
 
-    /// In a forked child, where the thread does not exist: frees its thread-local memory. Its stack was not
-    /// inherited.
+    /// In a forked child, where the thread does not exist: frees its thread-local memory. Its stack was not inherited.
     pub fn forget_in_child(self) {
         self.block.into_iter().for_each(give_block);
     }

@@ -1,5 +1,4 @@
-//! Loads: finds the place of a page's bytes, asks the device for them, waits, and checks that they are the right
-//! bytes.
+//! Loads: finds the place of a page's bytes, asks the device for them, waits, and checks that they are the right bytes.
 
 use std::sync::atomic::Ordering;
 

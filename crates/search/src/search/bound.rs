@@ -37,8 +37,7 @@ impl<'a> Tried<'a> {
         Ok(Ok(Bound { ram: bound, faults: self.opt.iter().map(|(frames, faults)| (ram(*frames), *faults)).collect() }))
     }
 
-    /// OPT's true faults at these sizes, exact; frames include buffers that hold pages. `None`: the string is too
-    /// long.
+    /// OPT's true faults at these sizes, exact; frames include buffers that hold pages. `None`: the string is too long.
     pub(super) fn opt_curve(&mut self, sizes: &[usize]) -> Result<Option<&[(usize, u64)]>, ExperimentError> {
         let Some(short) = &self.short else { return Ok(None) };
         if self.opt.is_empty() {
