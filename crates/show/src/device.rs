@@ -84,29 +84,27 @@ fn needed(of: &Device) -> String {
 }
 
 fn sizes(of: &Device) -> String {
-    let row = |ram: u64, name: &str, swap: &Swap| {
+    let row = |ram: u64, swap: &Swap| {
         let plan = swap.plan.as_ref();
-        let size = plan.map_or("-".into(), |plan| format!("{} {}", human_size(plan.disk_bytes), plan.algorithm));
+        let kind = plan.map_or("flash".into(), |plan| format!("{} {}", human_size(plan.disk_bytes), plan.algorithm));
         let out = if swap.out_bytes == 0 { "-".into() } else { human_size(swap.out_bytes) };
         let waits = match swap.fits {
             true => waits(swap.stall),
             false => "too small".into(),
         };
-        let (written, life) = match name {
-            "on flash" if swap.fits => {
-                (range(swap.written_a_day.0, swap.written_a_day.2, human_bytes), years(swap.life))
-            }
-            "on flash" => ("-".into(), "-".into()),
-            _ => ("-".into(), years(swap.life)),
+        let (written, life) = match plan {
+            None if swap.fits => (range(swap.written_a_day.0, swap.written_a_day.2, human_bytes), years(swap.life)),
+            None => ("-".into(), "-".into()),
+            Some(_) => ("-".into(), years(swap.life)),
         };
-        vec![human_size(ram), name.into(), out, size, waits, written, life]
+        vec![human_size(ram), kind, out, waits, written, life]
     };
     let rows = |size: &Size| {
-        let zram = size.zram.as_ref().map(|swap| row(size.ram_bytes, "in zram", swap));
-        zram.into_iter().chain([row(size.ram_bytes, "on flash", &size.flash)]).collect::<Vec<_>>()
+        let zram = size.zram.as_ref().map(|swap| row(size.ram_bytes, swap));
+        zram.into_iter().chain([row(size.ram_bytes, &size.flash)]).collect::<Vec<_>>()
     };
     let all = of.sizes.iter().flat_map(rows).collect();
-    let table = styled(&["RAM", "swap", "out", "its zram", "waits", "to flash/day", "years"], all, 2);
+    let table = styled(&["RAM", "zram, or flash", "out", "waits", "to flash/day", "years"], all, 2);
     let now = match (&of.disk, of.written_a_day) {
         (Some(disk), Some(written)) => {
             let used = match disk.used_percent {
