@@ -4,8 +4,9 @@
     python3 scripts/device.py target/release [--seconds S] [--ram MIB,MIB]
 
 The machine is watched with RAM for everything. Then the same work runs in less RAM: with the zram that was recommended for
-that RAM, with Fedora's (half of the RAM, at most 4 GiB, zstd), with a swap file on the disk as predicted for the flash (a page
-at a time, and eight as Linux reads by itself: vm.page-cluster), and without swap. Prints what was predicted beside what was measured. The machine is emulated: judge counts, not times.
+that RAM, with Fedora's (half of the RAM, at most 4 GiB, zstd), with a swap file on the disk that is read a page at a time, as
+predicted, and eight at a time, as Linux does by itself (vm.page-cluster), and without swap. Prints what was predicted beside
+what was measured. The machine is emulated: judge counts, not times.
 """
 
 import argparse

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use coldframe_costs::doctor::is_ram;
 use coldframe_kernel::{Group, Place, Tree};
-use coldframe_proc::FIRST;
+use coldframe_proc::PRIORITY_MAX;
 use coldframe_toolbox::programs::{can_page, compiled, copy_for_all, open_to_all, refused, stderr, stdout, until};
 use common::{alone, coldframe, kill_guard, place, ready, reverted_as_named};
 use serde_json::Value;
@@ -44,10 +44,10 @@ fn groups(process: u32) -> Vec<PathBuf> {
     paths.filter(|path| path.exists()).collect()
 }
 
-/// The zram devices that runs swap to now. A guard may still remove that of a run that has ended.
+/// The zram devices that runs swap to now. A guard may still be removing the device of a run that has ended.
 fn zrams() -> Vec<String> {
     let areas = Tree::machine().swap_areas().into_iter();
-    areas.filter(|area| area.is_zram() && area.priority == FIRST).map(|area| area.name).collect()
+    areas.filter(|area| area.is_zram() && area.priority == PRIORITY_MAX).map(|area| area.name).collect()
 }
 
 #[test]

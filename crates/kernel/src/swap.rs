@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::version::Version;
 use crate::{devices, KernelError};
-use coldframe_proc::{text, SwapArea, Tree, FIRST, PAGE};
+use coldframe_proc::{text, SwapArea, Tree, PAGE, PRIORITY_MAX};
 
 /// A kind of swap that coldframe makes and takes away again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,9 +85,10 @@ impl Swaps {
         self.0.iter().map(|area| area.used).sum()
     }
 
-    /// Whether some of it has room and no run of coldframe's takes it away at its end: a run's is before all other swap.
+    /// Whether some of it has room and stays: the swap of a run of coldframe's, which goes at the run's end, has the
+    /// highest priority.
     pub fn lasts(&self) -> bool {
-        self.0.iter().any(|area| area.used < area.size && area.priority < FIRST)
+        self.0.iter().any(|area| area.used < area.size && area.priority < PRIORITY_MAX)
     }
 
     /// Whether some of it is in use on a disk, and not only compressed in RAM.

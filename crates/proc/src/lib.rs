@@ -60,7 +60,7 @@ pub use process::{Cgroup, Process, Stat};
 pub use program::{find_library, interpreter, library_places, resolve, sanitizer, tool, ProgramError, Target};
 pub use rest::Rest;
 pub use sample::{random_page, Random};
-pub use swap_on::{swap_off, swap_on, FIRST};
+pub use swap_on::{swap_off, swap_on, PRIORITY_MAX};
 pub use text::{field, text};
 pub use tree::{Mount, SwapArea, Tree};
 pub use watch::{Progress, Watch};

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 /// The priority of what is used before all other swap, the highest (swapon(2)).
-pub const FIRST: i64 = 0x7fff;
+pub const PRIORITY_MAX: i64 = 0x7fff;
 
 /// The path of an open file that leads to this very file, wherever its name leads by now (`proc_pid_fd(5)`).
 fn path(file: impl AsFd) -> CString {
@@ -23,7 +23,7 @@ fn done(answer: i32) -> io::Result<()> {
 pub fn swap_on(file: impl AsFd) -> io::Result<()> {
     let path = path(file);
     // SAFETY: the path lives through the call.
-    done(unsafe { libc::swapon(path.as_ptr(), 0x8000 | FIRST as i32) })
+    done(unsafe { libc::swapon(path.as_ptr(), 0x8000 | PRIORITY_MAX as i32) })
 }
 
 /// Ends that; its pages are loaded into RAM first.
