@@ -111,7 +111,7 @@ vm:
 	$(CARGO) build --release --locked -p coldframe-cli -p coldframe-preload
 	@python3 scripts/vm.py target/release $(VMFLAGS)
 
-# Write include/coldframe.h from crates/capi.
+# Write include/coldframe.h from crates/product/capi.
 header:
 	COLDFRAME_WRITE_HEADER=1 $(CARGO) test --locked -p coldframe-capi --test header
 
@@ -120,7 +120,7 @@ schema:
 	COLDFRAME_WRITE_SCHEMA=1 $(CARGO) test --locked -p coldframe-answer --test schema
 	COLDFRAME_WRITE_SCHEMA=1 $(CARGO) test --locked -p coldframe-lab --bin coldframe-lab schemas
 
-# Write the book's page of settings and the types of the Python package from crates/experiment/src/settings.rs.
+# Write the book's page of settings and the types of the Python package from crates/lab/experiment/src/settings.rs.
 settings:
 	COLDFRAME_WRITE_SETTINGS=1 $(CARGO) test --locked -p coldframe-experiment --lib settings
 

@@ -1,4 +1,4 @@
-/* coldframe: demand paging in the RAM you give. Made by `make header` from crates/capi; do not edit.
+/* coldframe: demand paging in the RAM you give. Made by `make header` from crates/product/capi; do not edit.
 
    Link with -lcoldframe. examples/c/sum.c shows the way. Threads may share handles. */
 

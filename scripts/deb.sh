@@ -62,9 +62,9 @@ gzip -9 -n -c CHANGELOG.md >"$root/usr/share/doc/coldframe/changelog.gz"
     echo "Comment: Crates that are linked into the programs, with their licences: THIRD-PARTY.txt.gz"
     echo
     echo "Files: uPlot, within usr/bin/coldframe"
-    sed -n 's/^Copyright (c) /Copyright: /p' crates/show/src/html/uplot/LICENSE
+    sed -n 's/^Copyright (c) /Copyright: /p' crates/product/show/src/html/uplot/LICENSE
     echo "License: Expat"
-    sed -n '/^Permission/,$ s/^$/./; /^Permission/,$ s/^/ /p' crates/show/src/html/uplot/LICENSE
+    sed -n '/^Permission/,$ s/^$/./; /^Permission/,$ s/^/ /p' crates/product/show/src/html/uplot/LICENSE
 } >"$root/usr/share/doc/coldframe/copyright"
 chmod 644 "$root"/usr/share/doc/coldframe/* "$root"/usr/share/man/man1/*
 # The oldest C library that has all symbols the files need.

@@ -8,7 +8,7 @@ generated=docs/book/src/generated
 tools=target/tools
 mkdir -p $generated
 
-for golden in crates/figures/src/*/golden.toml; do
+for golden in crates/lab/figures/src/*/golden.toml; do
     paper=$(basename "$(dirname "$golden")")
     echo "papers $paper"
     case $paper in swl | ddb) picture="-o $generated/$paper.svg" ;; *) picture= ;; esac

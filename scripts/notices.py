@@ -21,7 +21,7 @@ PROGRAMS = ["coldframe-cli", "coldframe-lab", "coldframe-preload", "coldframe-qe
 TEXT = re.compile(r"(licen[cs]e|copying|copyright|notice|unlicense)", re.IGNORECASE)
 NOT_TEXT = {".rs", ".toml", ".py", ".html", ".json", ".h", ".c", ".spdx"}
 OTHERS = [
-    ("uPlot", "1.6.32", "MIT", "https://github.com/leeoniya/uPlot", "crates/show/src/html/uplot/LICENSE", "in pages"),
+    ("uPlot", "1.6.32", "MIT", "https://github.com/leeoniya/uPlot", "crates/product/show/src/html/uplot/LICENSE", "in pages"),
 ]
 """What no crate brings: name, version, licence, address, text, where it is."""
 MIT = """MIT License

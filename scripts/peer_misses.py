@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Counts misses with libCacheSim, for crates/lab-cli/tests/outside.rs: writes crates/lab-cli/tests/golden/libcachesim.json.
+"""Counts misses with libCacheSim, for crates/lab/lab-cli/tests/outside.rs: writes crates/lab/lab-cli/tests/golden/libcachesim.json.
 
     pip install libcachesim
     coldframe-lab trace cut data/traces/sqlite.parquet -o t.parquet --rows 60000 --compress 1
     coldframe-lab trace convert t.parquet --to oracleGeneral -o t.bin --page 4KiB
-    python3 scripts/peer_misses.py t.bin > crates/lab-cli/tests/golden/libcachesim.json
+    python3 scripts/peer_misses.py t.bin > crates/lab/lab-cli/tests/golden/libcachesim.json
 """
 
 import importlib.metadata

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 verb=${1:?give build or test}
 target=${CARGO_TARGET_DIR:-$PWD/target}
 venv=$PWD/target/venv
-wanted=crates/py/requirements-test.txt
+wanted=crates/lab/py/requirements-test.txt
 
 missing() {
     echo "python: $1" >&2
@@ -43,6 +43,6 @@ fi
 "$venv/bin/python" -m pip uninstall -q -y --disable-pip-version-check coldframe
 package=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/coldframe
 rm -rf "$package"
-cp -r crates/py/python/coldframe "$package"
+cp -r crates/lab/py/python/coldframe "$package"
 cp "$target/debug/lib_native.so" "$package/_native.abi3.so"
 COLDFRAME_BIN=$target/debug/coldframe exec "$venv/bin/python" -m pytest -q -p no:cacheprovider ${PYTEST_ARGS:-}

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 #[allow(dead_code)] // the recorder of programs uses the rest
-#[path = "../../../crates/qemu-plugin/src/api.rs"]
+#[path = "../../../crates/lab/qemu-plugin/src/api.rs"]
 mod api;
 
 use api::Block;

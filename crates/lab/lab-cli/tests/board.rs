@@ -1,0 +1,321 @@
+//! The bare board under QEMU. Real programs are paged from OneNAND, and their output must equal the host's. Parity: the
+//! journal replays, and the simulator makes the same decisions for the references that the program made.
+//!
+//! `scripts/board.sh` builds the image and the programs. If a Debian package is missing, the test prints its name and
+//! is skipped; with `COLDFRAME_REQUIRE_TOOLS=1` it fails.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use coldframe_core::{Command as Order, Event, PageId, SlotId, Transfer};
+use coldframe_journal::{self as journal, Entry};
+use coldframe_toolbox::skip;
+use serde_json::Value;
+
+/// Bytes of the data region, as in `board/programs/src/lib.rs`.
+const DATA: u32 = 48 << 10;
+
+/// Erase blocks of the swap area, with 64 slots each: enough for 48 pages and for collections.
+const BLOCKS: u64 = 4;
+
+/// A machine of QEMU.
+struct Machine {
+    name: &'static str,
+    processor: &'static str,
+    page: u32,
+}
+
+const ARM926: Machine = Machine { name: "n810", processor: "arm926", page: 1024 };
+const ARM1136: Machine = Machine { name: "n810", processor: "arm1136-r2", page: 4096 };
+const VERSATILE: Machine = Machine { name: "versatilepb", processor: "arm926", page: 1024 };
+
+/// A run of a program on the board.
+struct Run<'a> {
+    machine: &'a Machine,
+    program: &'a str,
+    policy: &'a str,
+    handler: &'a str,
+    frames: u32,
+}
+
+fn script() -> Command {
+    let mut command = Command::new("sh");
+    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scripts/board.sh"));
+    command
+}
+
+fn text(command: &mut Command) -> String {
+    let out = command.stdin(Stdio::null()).output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    let stdout = String::from_utf8(out.stdout).unwrap();
+    assert!(out.status.success(), "{command:?}: {stdout}{}", String::from_utf8_lossy(&out.stderr));
+    stdout
+}
+
+/// The folder with images and programs, built once; `None` if something is missing, after a message.
+fn built() -> Option<&'static Path> {
+    static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
+    BUILT.get_or_init(build).as_deref()
+}
+
+fn build() -> Option<PathBuf> {
+    let missing = text(script().arg("--missing"));
+    if !missing.is_empty() {
+        let packages = missing.split_whitespace().collect::<Vec<_>>().join(" ");
+        skip(&format!("the board cannot be built and run; on Debian 12: apt-get install {packages}"));
+        return None;
+    }
+    // .../target/debug/deps/this-test
+    let out = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("board");
+    text(script().arg(&out));
+    Some(out)
+}
+
+/// The build, if QEMU has the n810 (removed in 9.2).
+fn built_for_n810() -> Option<&'static Path> {
+    let built = built()?;
+    let has = text(Command::new("qemu-system-arm").args(["-M", "help"])).lines().any(|l| l.starts_with("n810 "));
+    if !has {
+        skip("THIS QEMU HAS NO n810, so nothing was paged from OneNAND; QEMU up to 9.1 has it, such as Debian 12's");
+    }
+    has.then_some(built)
+}
+
+impl Run<'_> {
+    /// Runs the program in `folder`, with `further` at the end of its command line. The folder gets the output and the
+    /// references. Returns the counts.
+    fn go(&self, built: &Path, folder: &Path, further: &str) -> Value {
+        let Run { machine, program, policy, handler, frames } = self;
+        let path = |suffix: &str| built.join(format!("{program}.{suffix}")).display().to_string();
+        let at = folder.display();
+        let plugin = built.join("libreftrace.so").display().to_string();
+        let range = format!("page={},from=0x20000000,to=0x20200000", machine.page);
+        let settings = format!("policy={policy} handler={handler} frames={frames}");
+        let mut qemu = script();
+        qemu.arg("run").arg(built).args([machine.name, machine.processor, program]);
+        qemu.arg(format!("{settings} out={at}/out {further}"));
+        qemu.args(["-plugin", &format!("{plugin},out={at}/references.din,{range}")]);
+        let out = qemu.stdin(Stdio::null()).output().unwrap();
+        let stdout = String::from_utf8_lossy(&out.stdout);
+        assert!(out.status.success(), "{settings}: {stdout}{}", String::from_utf8_lossy(&out.stderr));
+        let truth = Command::new(path("host")).output().unwrap().stdout;
+        assert!(
+            !truth.is_empty() && truth == fs::read(folder.join("out")).unwrap(),
+            "{settings}: not the host's output"
+        );
+        eprintln!("{program} {settings}: {}", stdout.trim());
+        serde_json::from_str(&stdout).unwrap()
+    }
+
+    /// The journal of the simulator's engine for the references of the run.
+    fn simulated(&self, folder: &Path) -> Vec<u8> {
+        let path = |name: &str| folder.join(name).display().to_string();
+        let (trace, journal) = (path("references.parquet"), path("simulated.journal"));
+        text(Command::new(env!("CARGO_BIN_EXE_coldframe-lab")).args([
+            "trace",
+            "import",
+            &format!("din:{}", path("references.din")),
+            "-o",
+            &trace,
+        ]));
+        let buffers = if self.machine.page > 2048 { 1 } else { 2 };
+        let mut simulation = Command::new(env!("CARGO_BIN_EXE_coldframe-lab"));
+        simulation.args(["sim", &trace, "--policy", self.policy, "--handler", self.handler, "--journal", &journal]);
+        simulation.args(["--frames", &self.frames.to_string(), "--page", &format!("{}B", self.machine.page)]);
+        simulation.args(["--set", "machine.reference_bit=false", "--set", "machine.dirty_bit=false"]);
+        text(simulation.args(["--set", &format!("machine.buffers={buffers}")]));
+        fs::read(journal).unwrap()
+    }
+
+    /// Pages the program, and compares the machine with a fresh engine and with the simulator.
+    fn agrees(&self, built: &Path) -> Value {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = folder.path().join("journal");
+        let counts = self.go(built, folder.path(), &format!("journal={}", journal.display()));
+        assert_eq!(counts["page"], self.machine.page);
+        assert_eq!(
+            counts["true_faults"].as_u64().unwrap() + counts["false_faults"].as_u64().unwrap(),
+            counts["prefetch_aborts"].as_u64().unwrap() + counts["data_aborts"].as_u64().unwrap(),
+            "each abort is a fault of the engine, and nothing else is"
+        );
+        let on_board = fs::read(journal).unwrap();
+        journal::replay(&on_board).unwrap_or_else(|e| panic!("{} {}: {e}", self.policy, self.handler));
+        let (board, simulated) = (steps(&on_board), steps(&self.simulated(folder.path())));
+        for (number, (board, simulated)) in board.iter().zip(&simulated).enumerate() {
+            assert_eq!(board, simulated, "{} {}: step {number}", self.policy, self.handler);
+        }
+        assert_eq!(board.len(), simulated.len());
+        let evictions = board.iter().filter(|e| matches!(e, Entry::Command(Order::Evict { .. }))).count();
+        assert_eq!(counts["evictions"], evictions);
+        assert!(evictions > 2 * self.frames as usize, "too little RAM pressure to show anything");
+        counts
+    }
+}
+
+/// A journal's entries without time. Pages and their home slots are numbered in the order of their first faults,
+/// because the board numbers pages by address and the simulator by first reference.
+fn steps(journal: &[u8]) -> Vec<Entry> {
+    let (_, mut entries) = journal::open(journal).unwrap();
+    let mut numbers = HashMap::new();
+    let mut steps = Vec::new();
+    while let Some(entry) = entries.next_entry().unwrap() {
+        steps.push(renumbered(entry, |page| {
+            let next = numbers.len() as u32;
+            PageId(*numbers.entry(page).or_insert(next))
+        }));
+    }
+    steps
+}
+
+fn renumbered(entry: Entry, mut number: impl FnMut(PageId) -> PageId) -> Entry {
+    let mut event = |event| match event {
+        Event::Fault { task, page, access } => Event::Fault { task, page: number(page), access },
+        Event::Loaded { .. } | Event::Failed { transfer: Transfer::Load(_) } => event,
+        other => panic!("{other:?}: read-only pages of one task do not do this"),
+    };
+    let entry = match entry {
+        Entry::Event { event: e, .. } => return Entry::Event { now: 0, event: event(e) },
+        Entry::Command(order) => order,
+        other => panic!("{other:?}: there are no bits to ask for"),
+    };
+    Entry::Command(match entry {
+        Order::Load { ticket, page, from, into } => {
+            assert_eq!(from, page.home());
+            let page = number(page);
+            Order::Load { ticket, page, from: SlotId(page.0), into }
+        }
+        Order::Move { page, from, to } => Order::Move { page: number(page), from, to },
+        Order::Protect { page } => Order::Protect { page: number(page) },
+        Order::Unmap { page } => Order::Unmap { page: number(page) },
+        Order::Evict { page, from } => Order::Evict { page: number(page), from },
+        Order::Map { page, place, writable, referenced } => {
+            Order::Map { page: number(page), place, writable, referenced }
+        }
+        same @ (Order::Stage { .. } | Order::Resume { .. }) => same,
+        other => panic!("{other:?}: read-only pages are not written"),
+    })
+}
+
+#[test]
+fn the_mmu_and_aborts_page_programs_where_there_is_no_onenand() {
+    let Some(built) = built() else { return };
+    for program in ["fft", "deflate"] {
+        Run { machine: &VERSATILE, program, policy: "clock", handler: "parallel", frames: 6 }.agrees(built);
+    }
+}
+
+#[test]
+fn every_handler_pages_programs_from_onenand_on_tiny_pages_and_agrees_with_the_simulator() {
+    let Some(built) = built_for_n810() else { return };
+    for (program, frames) in [("fft", 6), ("deflate", 12)] {
+        for handler in coldframe_core::fault::handler::ALL.iter().map(|handler| handler.name) {
+            for policy in ["clock", "pa-fifo-sc:valid=50%"] {
+                Run { machine: &ARM926, program, policy, handler, frames }.agrees(built);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_policy_decides_on_the_board_as_in_the_simulator() {
+    let Some(built) = built_for_n810() else { return };
+    for policy in coldframe_core::policy::texts(4) {
+        Run { machine: &ARM926, program: "deflate", policy: &policy, handler: "parallel", frames: 12 }.agrees(built);
+    }
+}
+
+#[test]
+fn delayed_dual_buffering_executes_from_the_data_ram_and_moves_pages_during_loads() {
+    let Some(built) = built_for_n810() else { return };
+    let run = |handler| Run { machine: &ARM926, program: "fft", policy: "fifo", handler, frames: 6 }.agrees(built);
+    let (parallel, delayed) = (run("parallel"), run("delayed-dual-buffering"));
+    assert_eq!(parallel["page_moves_dual"], 0);
+    // Each page's move except the last waits for the next fault, and runs in parallel with its load.
+    assert_eq!(delayed["page_moves_dual"], delayed["page_moves"]);
+    assert_eq!(delayed["page_moves"].as_u64().unwrap() + 1, delayed["true_faults"].as_u64().unwrap());
+}
+
+#[test]
+fn small_pages_of_four_kibibytes_take_two_chip_pages_each() {
+    let Some(built) = built_for_n810() else { return };
+    for handler in ["sequential", "parallel"] {
+        for policy in ["fifo-sc:valid=50%", "pa-clock:budget=2"] {
+            Run { machine: &ARM1136, program: "deflate", policy, handler, frames: 4 }.agrees(built);
+        }
+    }
+}
+
+#[test]
+fn the_search_hides_behind_the_load_in_the_parallel_handler() {
+    let Some(built) = built_for_n810() else { return };
+    let waited = |handler| {
+        let run = Run { machine: &ARM926, program: "deflate", policy: "clock", handler, frames: 12 };
+        run.agrees(built)["waited_instructions"].as_u64().unwrap()
+    };
+    assert!(waited("parallel") < waited("sequential"));
+}
+
+#[test]
+fn dirty_pages_of_a_data_region_go_out_through_the_log_and_come_back_as_they_were() {
+    let Some(built) = built_for_n810() else { return };
+    for handler in ["sequential", "parallel", "delayed-dual-buffering"] {
+        for policy in ["clock", "pa-fifo-sc:valid=50%"] {
+            let folder = tempfile::tempdir().unwrap();
+            let run = Run { machine: &ARM926, program: "sort", policy, handler, frames: 16 };
+            let counts = run.go(built, folder.path(), &format!("data={DATA} blocks={BLOCKS}"));
+            let count = |name: &str| counts[name].as_u64().unwrap();
+            // More evictions than the area has slots: without collections it would be full.
+            assert!(count("dirty_evictions") > BLOCKS * 64, "{handler} {policy}");
+            assert!(count("blocks_erased") > BLOCKS && count("slots_copied") > 0, "{handler} {policy}");
+        }
+    }
+}
+
+/// The purpose of SWL's PA-Clock: Clock's longest search grows with the RAM until the load no longer hides it. A budget
+/// of 13 steps limits the search (SWL, LCTES 2007, section 4.1.2), so four times the RAM does not make the worst fault
+/// longer.
+#[test]
+fn the_longest_fault_grows_with_the_ram_under_clock_and_not_under_pa_clock() {
+    let Some(built) = built_for_n810() else { return };
+    let longest = |policy, frames| {
+        let folder = tempfile::tempdir().unwrap();
+        let run = Run { machine: &ARM926, program: "deflate", policy, handler: "parallel", frames };
+        run.go(built, folder.path(), "")["fault_instructions_max"].as_u64().unwrap()
+    };
+    // The timer has a resolution of 30 instructions; a step of the walk takes about 300.
+    let ticks = 4 * 30;
+    assert!(longest("pa-clock:budget=13", 48) <= longest("pa-clock:budget=13", 12) + ticks);
+    assert!(longest("clock", 48) > 2 * longest("clock", 12));
+}
+
+#[test]
+fn what_cannot_be_run_is_reported_and_ends_with_a_status() {
+    let Some(built) = built_for_n810() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for (program, settings, message) in [
+        ("fft", "policy=best handler=parallel frames=5", "there is no policy `best`"),
+        ("fft", "policy=clock handler=sideways frames=5", "there is no handler `sideways`"),
+        ("fft", "policy=clock handler=parallel", "gives no frames="),
+        ("fft", "policy=clock handler=parallel frames=100000", "frames=100000; give 1 to 512"),
+        ("sort", "policy=clock handler=parallel frames=16", "the program touched 0x20100000"),
+        ("sort", "policy=clock handler=parallel frames=4 data=49152 blocks=2", "`blocks` is 2"),
+    ] {
+        let mut run = script();
+        run.arg("run").arg(built).args(["n810", "arm926", program]);
+        let out = run.arg(format!("{settings} out={}/out", folder.path().display())).output().unwrap();
+        let stdout = String::from_utf8_lossy(&out.stdout);
+        assert_eq!(out.status.code(), Some(101), "{settings}: {stdout}");
+        assert!(stdout.contains(message), "{settings}: {stdout}");
+    }
+}
+
+#[test]
+fn the_driver_loads_programs_erases_and_executes_on_both_processors() {
+    let Some(built) = built_for_n810() else { return };
+    for processor in ["arm926", "arm1136-r2"] {
+        let stdout = text(script().arg("run").arg(built).args(["n810", processor, "fft", "self-test"]));
+        assert_eq!(stdout.trim(), "self-test: ok", "{processor}");
+    }
+}

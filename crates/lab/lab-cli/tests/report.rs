@@ -1,0 +1,145 @@
+//! Pages and the main answer as a user gets them: the page of a board has the numbers of its JSON, and a browser renders it
+//! without a console message; one command records, advises and shows.
+
+use std::path::Path;
+use std::process::Command;
+
+use coldframe_toolbox::command::{command, json, shipped, Folder};
+use coldframe_toolbox::{browse, program, skip};
+use serde_json::Value;
+
+#[test]
+fn the_page_of_a_board_has_the_numbers_of_its_json_and_a_browser_has_nothing_to_say() {
+    let (folder, trace) = (Folder::new(), shipped("bzip2.parquet"));
+    let page = folder.path("report.html");
+    let advise = format!("advise {trace} --policy clock --handler parallel --export {}", page.display());
+    let advice = json(&advise);
+    let text = std::fs::read_to_string(&page).unwrap();
+    let shows = |text: &str| {
+        assert!(text.contains(&format!("data-ram=\"{}\"", advice["best"]["ram_bytes"])));
+        assert!(text.contains("<h2>Why: which memory") && text.contains("<h2>How sure"));
+    };
+    shows(&text);
+    assert!(text.len() < 1_000_000, "{}", text.len());
+    // The licence comment of the vendored script contains its home address; there is no other address.
+    assert_eq!(text.matches("/*! https://github.com/leeoniya/uPlot (v").count(), 1);
+    let offline = text.replace("/*! https://github.com/leeoniya/uPlot (v", "");
+    for word in ["https://", "src=", "@import", "url("] {
+        assert!(!offline.contains(word), "{word}");
+    }
+    let data = text.split_once("id=\"data\">").unwrap().1.split_once("</script>").unwrap().0;
+    let data: Value = serde_json::from_str(data).unwrap();
+    let mut expected = advice.clone();
+    expected.as_object_mut().unwrap().remove("run");
+    assert_eq!(data["advice"], expected);
+    let Some((dom, console)) = browse(&folder.path(""), "report.html") else { return };
+    assert_eq!(console, Vec::<String>::new());
+    // The script sets this attribute last.
+    assert!(dom.contains("data-ready=\"yes\""), "{dom}");
+    shows(&dom);
+}
+
+/// A page that shows the report in frames as wide as a phone and a desktop, and selects two points as a reader would.
+const AROUND: &str = r##"<!doctype html><html><body><script>
+const report = REPORT;
+for (const width of [390, 1280]) {
+  const frame = document.createElement("iframe");
+  frame.width = width; frame.height = 800; frame.srcdoc = report;
+  frame.onload = () => {
+    const root = frame.contentDocument.documentElement, body = document.documentElement.dataset;
+    body["w" + width] = root.scrollWidth <= width ? "fits" : "is " + root.scrollWidth;
+    const click = (path) => frame.contentDocument.querySelector(`[data-at="${path}"]`)
+      .dispatchEvent(new frame.contentWindow.MouseEvent("click", { bubbles: true }));
+    const rows = () => [...frame.contentDocument.querySelectorAll("#compared tr")].map((row) => row.textContent);
+    click("/advice/best");
+    body["one" + width] = rows().length;
+    click("/advice/next_smaller");
+    body["ram" + width] = rows().find((row) => row.startsWith("ram_bytes"));
+    body["chosen" + width] = frame.contentDocument.getElementById("chosen").hidden ? "hidden" : "seen";
+  };
+  document.body.appendChild(frame);
+}
+</script></body></html>"##;
+
+#[test]
+fn it_fits_a_phone_and_two_points_can_be_compared() {
+    let (folder, trace) = (Folder::new(), shipped("bzip2.parquet"));
+    let page = folder.path("report.html");
+    let advice = json(&format!("advise {trace} --policy clock --export {}", page.display()));
+    let report = serde_json::to_string(&std::fs::read_to_string(page).unwrap()).unwrap().replace("</", "<\\/");
+    folder.write("around.html", AROUND.replace("REPORT", &report));
+    let Some((dom, console)) = browse(&folder.path(""), "around.html") else { return };
+    assert_eq!(console, Vec::<String>::new());
+    let [best, less] = ["best", "next_smaller"].map(|one| advice[one]["ram_bytes"].to_string());
+    assert_ne!(best, less);
+    for width in [390, 1280] {
+        for (name, value) in [("w", "fits"), ("ram", &format!("ram_bytes{best}{less}")), ("chosen", "seen")] {
+            let attribute = format!("data-{name}{width}=\"{value}\"");
+            assert!(dom.contains(&attribute), "{attribute} in {}", &dom[..dom.len().min(600)]);
+        }
+        assert!(!dom.contains(&format!("data-one{width}=\"0\"")));
+    }
+}
+
+#[test]
+fn one_command_records_advises_and_reports() {
+    let folder = Folder::new();
+    let numbers: String = (0..100_000).map(|i| format!("{}\n", i * 7919 % 100_003)).collect();
+    folder.write("numbers", numbers);
+    let run = |line: &str| {
+        let output =
+            command(line).current_dir(folder.path("")).env("XDG_CACHE_HOME", folder.path("")).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (code, message, errors) = run("--max-slowdown 5000% -- sort numbers -o sorted");
+    if code == Some(4) {
+        return skip(&format!("this machine cannot page: {errors}"));
+    }
+    assert_eq!(code, Some(0), "{message}{errors}");
+    assert!(message.starts_with("sort takes ") && message.contains("Recommended: --ram "), "{message}");
+    assert!(message.lines().count() <= 20 && message.lines().all(|line| line.chars().count() <= 80), "{message}");
+    let at = |name: &str| std::fs::read_to_string(folder.path("sort.coldframe").join(name)).unwrap();
+    assert!(at("report.html").contains("id=\"answer\""));
+    let advice: Value = serde_json::from_str(&at("advice.json")).unwrap();
+    assert_eq!((advice["device"].as_str(), advice["program"].as_str()), (Some("here"), Some("sort")));
+    assert!(advice["curve"].as_array().is_some_and(|curve| curve.len() >= 5), "{advice}");
+    // `run` takes the recommended size.
+    let ram = advice["ram_bytes"].as_u64().unwrap() / 1024;
+    let (code, message, errors) = run(&format!("-q run --ram {ram}KiB -- sort numbers"));
+    assert_eq!((code, message.lines().count()), (Some(0), 100_000), "{errors}");
+    let (code, message, _) = run("advise sort.coldframe/trace.parquet --program-time 1s --min-life 5y");
+    assert_eq!((code, message.as_str()), (Some(2), ""), "a life is for a board");
+    let (code, message, _) = run("-- true");
+    let words: Vec<_> = message.split_whitespace().collect();
+    assert!(code == Some(0) && words.join(" ").contains("nothing to save"), "{message}");
+    let (code, message, errors) = run("--format json -- sh -c 'echo words; exit 3'");
+    let nothing: Value = serde_json::from_str(&message).unwrap_or_default();
+    assert!(code == Some(0) && errors.contains("words"), "{message}{errors}");
+    assert_eq!((nothing["kind"].as_str(), nothing["exit"].as_i64()), (Some("nothing-to-save"), Some(3)));
+    let (code, _, errors) = run("--once");
+    assert!(code == Some(2) && errors.contains("a program is missing"), "{errors}");
+}
+
+/// The shipped demo with this build, in a private folder.
+#[test]
+fn the_demo_runs_to_its_end_and_says_what_it_cannot_do() {
+    let folder = Folder::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    let mut command = Command::new("sh");
+    command.arg("scripts/demo.sh").arg(program("coldframe")).arg(folder.path("")).current_dir(&root);
+    let output =
+        command.env("XDG_CACHE_HOME", folder.path("")).env("NO_COLOR", "1").env("COLUMNS", "240").output().unwrap();
+    let (message, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{message}{errors}");
+    let ran = message.contains("The output is that of the plain run");
+    assert!(ran || message.contains("Our pager cannot run it"), "{message}{errors}");
+    // On a busy machine, the time may end before a run.
+    let measured = message.contains(" measured ") || message.contains("no time was left");
+    assert_eq!(ran, measured, "{message}{errors}");
+    assert!(message.lines().all(|line| line.chars().count() <= 80), "{message}");
+    assert!(
+        message.lines().any(|line| line.starts_with("$ coldframe run --by kernel ") && line.contains("KiB --")),
+        "{message}"
+    );
+}
