@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use coldframe_answer::machine::Machine;
+use coldframe_answer::predict::machine::Machine;
 use coldframe_answer::{Answer, Reading, Recorded, DEVICE};
 use coldframe_experiment::drive::is_swap_trace;
 use coldframe_experiment::settings::policies;

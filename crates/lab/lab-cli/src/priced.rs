@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use coldframe_answer::run::{Run, Snapshot, PAGE};
+use coldframe_answer::run::paged::{Run, Snapshot, PAGE};
 use coldframe_boards::swap_energy::{bus_energy, SwapCounts};
 use coldframe_boards::used::{self, Moved};
 use coldframe_core::{Bytes, Ps};

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 use std::time::Duration;
 
-use coldframe_answer::bundle;
+use coldframe_answer::run::bundle;
 use coldframe_record::{record, Level, Limits, Outcome, Recording, PLUGIN};
 use coldframe_sheet::quantity::{self, human_count};
 use serde::Serialize;

@@ -6,8 +6,8 @@
 
 use std::path::Path;
 
-use coldframe_answer::rows::Rows;
-use coldframe_answer::simulate::simulate;
+use coldframe_answer::predict::rows::Rows;
+use coldframe_answer::predict::simulate::simulate;
 use coldframe_answer::{self as machine, Pager as Model};
 use coldframe_core::policy::{texts, PolicyChoice};
 use coldframe_core::swap::collect;

@@ -1,17 +1,17 @@
 //! The schemas of all outputs of this crate are in `docs/schema`; `make schema` writes them.
 
-use coldframe_answer::calibrate::Calibrated;
-use coldframe_answer::compared::Compared;
+use coldframe_answer::bench::compared::Compared;
 use coldframe_answer::device::{Device, Seen, Trial};
-use coldframe_answer::doctor::Doctor;
+use coldframe_answer::machine::calibrate::Calibrated;
+use coldframe_answer::machine::doctor::Doctor;
 use coldframe_answer::nothing::Nothing;
-use coldframe_answer::park::Parked;
-use coldframe_answer::record::Recording;
-use coldframe_answer::run::PagerRun;
-use coldframe_answer::run_kernel::KernelRun;
-use coldframe_answer::squeeze::Squeezed;
-use coldframe_answer::top::Top;
-use coldframe_answer::turns::Turns;
+use coldframe_answer::predict::record::Recording;
+use coldframe_answer::run::by_kernel::KernelRun;
+use coldframe_answer::run::paged::PagerRun;
+use coldframe_answer::service::park::Parked;
+use coldframe_answer::service::squeeze::Squeezed;
+use coldframe_answer::service::top::Top;
+use coldframe_answer::service::turns::Turns;
 use coldframe_answer::{Answer, Need, Verdict};
 use coldframe_toolbox::schemas::{of, schemas};
 

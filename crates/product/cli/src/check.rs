@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use coldframe_answer::check::{check, Check};
-use coldframe_answer::program::line;
+use coldframe_answer::bench::check::{check, Check};
+use coldframe_answer::run::program::line;
 use coldframe_answer::Need;
 use coldframe_show::export::{self, Exported};
 use coldframe_show::html::Page;

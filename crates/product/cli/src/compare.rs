@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use coldframe_answer::compare::{compare, Comparison};
+use coldframe_answer::bench::compare::{compare, Comparison};
 use coldframe_show::compared;
 
 use crate::failure::Failure;

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use coldframe_answer::device::{look, read, trial, Device, Order};
-use coldframe_answer::{guards, AnswerError};
+use coldframe_answer::run::guards;
+use coldframe_answer::AnswerError;
 use coldframe_sheet::sheet;
 use coldframe_show::device;
 use coldframe_terminal::listener::Terminal;

@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use coldframe_answer::calibrate::{calibrate, Extent};
-use coldframe_answer::doctor::doctor;
-use coldframe_answer::setup::setup;
+use coldframe_answer::machine::calibrate::{calibrate, Extent};
+use coldframe_answer::machine::doctor::doctor;
+use coldframe_answer::machine::setup::setup;
 use coldframe_show::{calibrated, doctor as shown};
 use coldframe_terminal::listener::Terminal;
 use coldframe_terminal::verb::Verb;

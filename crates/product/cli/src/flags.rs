@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use coldframe_answer::program::default_backing;
+use coldframe_answer::run::program::default_backing;
 use coldframe_live::{FRAMES_MIN, PAGE};
 use coldframe_sheet::quantity::{self, QuantityError};
 pub use coldframe_terminal::output::Form;

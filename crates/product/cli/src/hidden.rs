@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use coldframe_answer::{guards, run_kernel};
+use coldframe_answer::run::by_kernel;
+use coldframe_answer::run::guards;
 
 use coldframe_terminal::verb::Verb;
 
@@ -23,7 +24,7 @@ pub struct StartArgs {
 
 impl Verb<Failure> for StartArgs {
     fn run(self, _: bool) -> Result<ExitCode, Failure> {
-        Err(run_kernel::become_program(&self.door, &self.program.words).into())
+        Err(by_kernel::become_program(&self.door, &self.program.words).into())
     }
 }
 

@@ -85,7 +85,7 @@ fn version() -> &'static str {
         "{}\nbuild: {profile}, {}, {linked}\nlibraries: {}",
         env!("CARGO_PKG_VERSION"),
         std::env::consts::ARCH,
-        coldframe_answer::bundle::place(),
+        coldframe_answer::run::bundle::place(),
     );
     text.leak()
 }

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue};
-use coldframe_answer::program::line;
+use coldframe_answer::run::program::line;
 
 use crate::failure::Failure;
 

@@ -3,8 +3,8 @@
 
 use std::process::ExitCode;
 
-use coldframe_answer::guards;
-use coldframe_answer::park::{self, Parked};
+use coldframe_answer::run::guards;
+use coldframe_answer::service::park::{self, Parked};
 use coldframe_show::parked;
 
 use coldframe_terminal::listener::Terminal;

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _, Command};
-use coldframe_answer::measure::{measure, Measured};
-use coldframe_answer::{watch, Answer, AnswerError, Limits};
+use coldframe_answer::bench::measure::{measure, Measured};
+use coldframe_answer::predict::watch;
+use coldframe_answer::{Answer, AnswerError, Limits};
 use coldframe_show::export::{self, Exported};
 use coldframe_show::group;
 use coldframe_show::html::{Html, Page};
@@ -109,7 +110,7 @@ fn program(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
         return Err(Failure::usage("a program is missing: coldframe -- PROGRAM ARGUMENTS"));
     };
     // A program that is not there has no answer of any kind.
-    coldframe_answer::program::binary(&args.program)?;
+    coldframe_answer::run::program::binary(&args.program)?;
     let mut folder = name.to_os_string();
     folder.push(".coldframe");
     let folder = PathBuf::from(folder);
@@ -132,7 +133,7 @@ const REPORT: &str = "report.html";
 
 /// Shows the page, or says where it is.
 fn open(page: &Path) {
-    if !coldframe_answer::program::show(page) {
+    if !coldframe_answer::run::program::show(page) {
         let page = std::path::absolute(page).unwrap_or(page.to_owned());
         eprintln!("coldframe: xdg-open cannot show the report; open {} in a browser", page.display());
     }

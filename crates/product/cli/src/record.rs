@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use coldframe_answer::{record as window, Listener};
+use coldframe_answer::predict::record as window;
+use coldframe_answer::Listener;
 use coldframe_show::recording;
 
 use coldframe_terminal::listener::Terminal;

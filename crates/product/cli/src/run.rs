@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use coldframe_answer::child::Signals;
-use coldframe_answer::pager::Pager;
-use coldframe_answer::run::{run as run_program, Order};
+use coldframe_answer::run::child::Signals;
+use coldframe_answer::run::paged::{run as run_program, Order};
+use coldframe_answer::run::pager::Pager;
 use coldframe_live::{Options, READ_AHEAD, READ_AHEAD_MAX};
 
 use crate::failure::Failure;

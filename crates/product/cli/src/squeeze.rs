@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use coldframe_answer::squeeze::{squeeze, Order};
+use coldframe_answer::service::squeeze::{squeeze, Order};
 use coldframe_show::html::Page;
 use coldframe_show::{export, squeezed};
 

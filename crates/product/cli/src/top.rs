@@ -5,9 +5,9 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use coldframe_answer::child::Signals;
-use coldframe_answer::run::Snapshot;
-use coldframe_answer::top::{Paged, Top};
+use coldframe_answer::run::child::Signals;
+use coldframe_answer::run::paged::Snapshot;
+use coldframe_answer::service::top::{Paged, Top};
 use coldframe_show::top;
 
 use coldframe_terminal::verb::Verb;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use coldframe_answer::turns::{turns, Order};
+use coldframe_answer::service::turns::{turns, Order};
 use coldframe_show::parked;
 
 use crate::failure::Failure;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use coldframe_costs::doctor::RIGHT;
+use coldframe_answer::run::rights::RIGHT;
 use coldframe_toolbox::programs::{can_page, compiled, compiled_by, message};
 use coldframe_toolbox::{have, skip, Tool, GCC};
 use serde_json::Value;

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use coldframe_costs::doctor::is_ram;
+use coldframe_answer::run::rights::is_ram;
 use coldframe_kernel::{Group, Place, Tree};
 use coldframe_proc::PRIORITY_MAX;
 use coldframe_toolbox::programs::{can_page, compiled, copy_for_all, open_to_all, refused, stderr, stdout, until};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use coldframe_answer::calibrate::Calibrated;
+use coldframe_answer::machine::calibrate::Calibrated;
 use coldframe_core::Ps;
 use coldframe_sheet::quantity::human_time;
 

@@ -1,6 +1,6 @@
 //! A comparison in words: a table, the fastest way, the command to paste.
 
-use coldframe_answer::compared::{sorted, Arm, Compared};
+use coldframe_answer::bench::compared::{sorted, Arm, Compared};
 use coldframe_sheet::quantity::{human_seconds, human_size};
 
 use crate::table::styled;
@@ -70,7 +70,7 @@ fn row(of: &Compared, ram: u64, arm: &Arm) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use coldframe_answer::compared::{Plain, Size, Timed};
+    use coldframe_answer::bench::compared::{Plain, Size, Timed};
 
     use super::*;
 

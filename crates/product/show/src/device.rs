@@ -239,7 +239,7 @@ fn lines(of: &Device) -> String {
 /// What a trial has shown.
 pub fn trial(of: &Trial) -> String {
     let hour = |count: u64, seconds: f64| human_count((count as f64 * 3600.0 / seconds.max(1e-9)) as u64);
-    let both = |number: fn(&coldframe_answer::device_trial::Counted) -> u64| {
+    let both = |number: fn(&coldframe_answer::device::trial::Counted) -> u64| {
         [&of.before, &of.after].map(|one| hour(number(one), one.seconds))
     };
     let row = |name: &str, [before, after]: [String; 2]| vec![name.to_string(), before, after];

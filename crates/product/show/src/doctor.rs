@@ -1,6 +1,6 @@
 //! What this machine allows, in words.
 
-use coldframe_answer::doctor::{Doctor, Finding, Health, RIGHT};
+use coldframe_answer::machine::doctor::{Doctor, Finding, Health, RIGHT};
 
 use crate::table::styled;
 use crate::text::{page, wrap};

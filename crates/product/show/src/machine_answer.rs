@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use coldframe_answer::program::is_root;
+use coldframe_answer::run::program::is_root;
 use coldframe_answer::{Answer, By, File, Known, Measured, MemoryUse, Method, NotPaged, Watched, UNNOTICED};
 use coldframe_sheet::quantity::{human_count, human_seconds, human_size, ram_size};
 

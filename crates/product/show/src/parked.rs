@@ -1,7 +1,7 @@
 //! Parked programs, and programs that took turns, in words.
 
-use coldframe_answer::park::{Parked, Program};
-use coldframe_answer::turns::{Turned, Turns, TurnsEnd};
+use coldframe_answer::service::park::{Parked, Program};
+use coldframe_answer::service::turns::{Turned, Turns, TurnsEnd};
 use coldframe_sheet::quantity::{human_seconds, human_size};
 
 use crate::table::styled;

@@ -1,6 +1,6 @@
 //! A recording in words.
 
-use coldframe_answer::record::Recording;
+use coldframe_answer::predict::record::Recording;
 use coldframe_sheet::quantity::human_count;
 
 /// What was recorded, how much slower that was, and what is missing.

@@ -1,7 +1,7 @@
 //! A run in words: faults, traffic, waits. The stages of faults and what the pager has decided are in its JSON.
 
-use coldframe_answer::run::{PagerRun, Run, SwapAreaRun, Times, PAGE};
-use coldframe_answer::run_kernel::{KernelRun, Stall};
+use coldframe_answer::run::by_kernel::{KernelRun, Stall};
+use coldframe_answer::run::paged::{PagerRun, Run, SwapAreaRun, Times, PAGE};
 use coldframe_sheet::quantity::{human_count, human_size};
 
 use crate::table::styled;

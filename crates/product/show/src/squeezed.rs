@@ -1,6 +1,6 @@
 //! What squeezing a group has shown, in words: the curve, why it ended, and the lines to paste.
 
-use coldframe_answer::squeeze::{End, Squeezed, Step};
+use coldframe_answer::service::squeeze::{End, Squeezed, Step};
 use coldframe_sheet::quantity::{human_seconds, human_size};
 
 use crate::export::{Column, Exported};

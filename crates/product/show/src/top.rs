@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use coldframe_answer::run::{Snapshot, Times, PAGE};
-use coldframe_answer::top::Top;
+use coldframe_answer::run::paged::{Snapshot, Times, PAGE};
+use coldframe_answer::service::top::Top;
 use coldframe_sheet::quantity::human_count;
 
 use crate::table::styled;

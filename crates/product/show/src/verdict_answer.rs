@@ -1,6 +1,6 @@
 //! Yes or no about a program's memory, in words: at most a few lines of 80 columns.
 
-use coldframe_answer::pair::Pair;
+use coldframe_answer::bench::pair::Pair;
 use coldframe_answer::{By, Measured, Method, Need, Verdict};
 use coldframe_sheet::quantity::{human_seconds, human_size};
 

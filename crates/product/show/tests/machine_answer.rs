@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use coldframe_answer::counts::Counts;
-use coldframe_answer::rows::{Rows, MANAGED};
-use coldframe_answer::simulate::simulate;
-use coldframe_answer::{pager, Answer, AnswerError, Common, Costs, Limits, Pager, Price, Question, Reading, Recorded};
+use coldframe_answer::machine::prices::Price;
+use coldframe_answer::predict::counts::Counts;
+use coldframe_answer::predict::rows::{Rows, MANAGED};
+use coldframe_answer::predict::simulate::simulate;
+use coldframe_answer::{pager, Answer, AnswerError, Common, Costs, Limits, Pager, Question, Reading, Recorded};
 use coldframe_core::Ps;
 use coldframe_recording::span::{Span, BASE_RECORDED, PAGE};
 use coldframe_sheet::here::Here;

@@ -7,7 +7,7 @@ use std::path::Path;
 use coldframe_tidy::{files, root, text};
 
 /// The most lines of all Rust files, with tests, comments and blank lines.
-const LIMIT: usize = 116_000;
+const LIMIT: usize = 117_000;
 
 #[test]
 fn the_tree_has_no_more_lines_of_rust_than_its_limit() {

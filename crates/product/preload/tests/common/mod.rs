@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use coldframe_costs::doctor::Health;
+use coldframe_answer::run::rights::Health;
 use coldframe_live::{Options, Wait};
 use coldframe_toolbox::{have, shared_library, skip, Tool, GCC};
 
@@ -119,7 +119,8 @@ impl Program {
 /// usually are. `None`: this machine does not allow programs to page.
 pub fn paged(program: impl AsRef<Path>, ram: u64) -> Option<Command> {
     let backing = if Path::new("/var/tmp").is_dir() { PathBuf::from("/var/tmp") } else { std::env::temp_dir() };
-    let missing = coldframe_costs::doctor::examine(&backing).into_iter().find(|found| found.health == Health::Missing);
+    let missing =
+        coldframe_answer::run::rights::examine(&backing).into_iter().find(|found| found.health == Health::Missing);
     if let Some(missing) = missing {
         skip(&format!("{}: {}", missing.name, missing.state));
         return None;

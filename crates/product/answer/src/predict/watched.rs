@@ -1,0 +1,270 @@
+//! The answer from referenced bits: faults by RAM (`stretches.rs`) become run time by the price of a fault from the
+//! kernel's swap.
+
+use coldframe_plan::FRAMES_MIN;
+use coldframe_proc::{Watched as Bits, PAGE};
+use coldframe_sheet::quantity::human_size;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::machine::prices::Price;
+use crate::predict::common::{program, Common};
+use crate::predict::curve::{round, round_up, Point, THRASHES};
+use crate::predict::not_paged::NotPaged;
+use crate::predict::question::Limits;
+use crate::predict::stretches::{covered, faults, Faults};
+use crate::predict::swap::{best, Split};
+
+/// Sizes of a halving of RAM, and halvings.
+const STEPS: i32 = 8;
+const HALVINGS: i32 = 4;
+
+/// A question about a program whose referenced bits were read.
+#[derive(Clone, Debug)]
+pub(crate) struct BitsQuestion {
+    /// The program's command line.
+    pub command: String,
+    /// The process, if it ran before it was watched.
+    pub process: Option<u32>,
+    /// Its exit code, if it has ended, without a signal.
+    pub exit: Option<i32>,
+    /// What a page that comes back costs, for each kind of swap; at least one.
+    pub prices: Vec<Price>,
+    /// Why a better method was not possible; empty if none was wanted.
+    pub why: String,
+    /// What the user wants to know.
+    pub limits: Limits,
+    /// The stand-alone time, if it was measured.
+    pub seconds: Option<f64>,
+}
+
+/// The run time of a program by RAM on this machine, from referenced bits.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Watched {
+    /// What every answer has.
+    #[serde(flatten)]
+    pub common: Common,
+    /// Its process, if it ran before it was watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<u32>,
+    /// Seconds of processor time that its stretches had.
+    #[serde(default)]
+    pub worked_seconds: f64,
+    /// The most pages that it touched in a stretch.
+    #[serde(default)]
+    pub touched_pages: u64,
+    /// What swap `run --by kernel` has to make; `None`: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swap: Option<String>,
+}
+
+impl Watched {
+    /// The answer. Of several kinds of swap it is for the one with which a run in half of the RAM is shortest.
+    pub(crate) fn of(watched: &Bits, question: &BitsQuestion) -> Watched {
+        let own = question.seconds.unwrap_or(watched.seconds);
+        let of = |price| {
+            let split = Split::of(price, watched.peak_pages, watched.compressed);
+            (price, split, curve(watched, own, price, split))
+        };
+        let half = |curve: &[Point]| curve.get(STEPS as usize).map_or(f64::INFINITY, |point| point.seconds);
+        let best = best(question.prices.iter().map(of), |(_, _, curve)| half(curve));
+        let (price, split, mut curve) = best.expect("a price is known");
+        let full = curve[0];
+        let limit = question.limits.longest(full.seconds);
+        // Below this nothing is known.
+        let bound = bytes(split.ram(covered(&watched.stretches))).min(full.ram_bytes);
+        let known = || curve.iter().take_while(|point| point.ram_bytes >= bound);
+        let best = known().take_while(|point| point.worst() <= limit).last().copied();
+        let livable = THRASHES * full.seconds;
+        let least = known().take_while(|point| point.seconds <= livable).last().copied();
+        let thrashes = known().any(|point| point.seconds > livable);
+        let last = || watched.stretches.iter().filter_map(|stretch| stretch.looks.last());
+        if let Some(ram) = question.limits.ram {
+            curve.push(point(watched, own, price, split, ram / PAGE));
+            curve.sort_by_key(|point| std::cmp::Reverse(point.ram_bytes));
+            curve.dedup_by_key(|point| point.ram_bytes);
+        }
+        let words = (!question.command.is_empty()).then(|| question.command.clone());
+        Watched {
+            process: question.process,
+            worked_seconds: last().map(|look| look.seconds).sum(),
+            touched_pages: last().map(|look| look.referenced.round() as u64).max().unwrap_or(0),
+            swap: price.make.clone(),
+            common: Common {
+                program: program(words.as_deref()),
+                command: words,
+                program_seconds: own,
+                recorded_seconds: watched.seconds,
+                not_paged_bytes: watched.rest_bytes,
+                not_paged: NotPaged::of(&watched.rest, watched.rest_bytes),
+                managed_bytes: bytes(watched.peak_pages),
+                together_bytes: bytes(watched.peak_pages),
+                needed_bytes: full.ram_bytes,
+                ram_bytes: best.map(|point| point.ram_bytes),
+                given_ram_bytes: question.limits.ram.map(|ram| ram / PAGE * PAGE),
+                slowdown_percent: 100.0 * question.limits.slowdown,
+                thrash_bytes: least.filter(|_| thrashes).map(|point| point.ram_bytes),
+                covered_bytes: bound,
+                entries: watched.stretches.iter().map(|stretch| stretch.looks.len() as u64).sum(),
+                processes: watched.processes as u64,
+                threads: watched.threads as u64,
+                exit: question.exit,
+                measured: price.source.clone(),
+                how_sure: rests_on(watched, question, price, split),
+                curve,
+                ..Common::new()
+            },
+        }
+    }
+}
+
+fn bytes(pages: f64) -> u64 {
+    pages.ceil() as u64 * PAGE
+}
+
+fn curve(watched: &Bits, own: f64, price: &Price, split: Split) -> Vec<Point> {
+    let least = FRAMES_MIN as u64;
+    let needed = round_up(bytes(watched.peak_pages)).max(least * PAGE);
+    let smaller = (1..=STEPS * HALVINGS).map(|i| round(needed as f64 * 0.5f64.powf(f64::from(i) / f64::from(STEPS))));
+    let sizes = std::iter::once(needed).chain(smaller);
+    let mut sizes: Vec<u64> = sizes.map(|bytes| (bytes / PAGE).max(least)).collect();
+    sizes.dedup();
+    sizes.into_iter().map(|pages| point(watched, own, price, split, pages)).collect()
+}
+
+fn point(watched: &Bits, own: f64, price: &Price, split: Split, pages: u64) -> Point {
+    let frames = split.frames(pages as f64);
+    // The time from the last look to the end was like the rest.
+    let scale = watched.seconds / watched.covered.max(1e-9);
+    let Faults { low, about, high } = faults(&watched.stretches, frames);
+    let seconds = |faults: f64, time: coldframe_core::Ps| own + scale * faults * time.0 as f64 / 1e12;
+    // Each page came up once, and after it was given back once more, which was not counted.
+    let fills = watched.peak_pages.round() as u64;
+    let loads = (scale * about).round() as u64;
+    Point {
+        ram_bytes: pages * PAGE,
+        together_bytes: pages * PAGE,
+        seconds: seconds(about, price.fault.mean),
+        seconds_low: seconds(low, price.ahead.low.min(price.fault.low)),
+        seconds_high: (frames >= covered(&watched.stretches)).then(|| seconds(high, price.fault.high)),
+        true_faults: loads + fills,
+        zero_fills: fills,
+        device_reads: loads,
+        evictions: loads + (watched.peak_pages - frames).max(0.0) as u64,
+        ..Point::default()
+    }
+}
+
+/// What the answer rests on, the most important first.
+fn rests_on(watched: &Bits, question: &BitsQuestion, price: &Price, split: Split) -> Vec<String> {
+    let own = 100.0 * watched.own_seconds / watched.seconds.max(1e-9);
+    let stretches = watched.stretches.len();
+    let mut all = vec![
+        format!("An estimate from its pages' referenced bits, read {stretches} times"),
+        format!("Below {} it may take longer", human_size(bytes(split.ram(covered(&watched.stretches))))),
+    ];
+    if !question.why.is_empty() {
+        all.push(format!("Not recorded: {}", question.why));
+    }
+    all.push(format!("A page that comes back costs what it takes from {}", price.source));
+    if price.compressed {
+        let guess = if watched.compressed.is_none() { ", a guess" } else { "" };
+        all.push(format!("a page in zram takes {:.0} % of its size{guess}", 100.0 * split.share));
+    }
+    if watched.swapped > 0.0 {
+        all.push(format!("at least: {:.0} % of it was in swap", 100.0 * watched.swapped));
+    }
+    if watched.huge > 0.05 {
+        all.push(format!("{:.0} % in huge pages, one bit for 2 MiB", 100.0 * watched.huge));
+    }
+    if watched.processes > 1 {
+        all.push(format!("{} processes, which share this RAM", watched.processes));
+    }
+    all.push(format!("watching took {own:.1} %"));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use coldframe_core::Ps;
+    use coldframe_proc::{Look, Stretch};
+    use coldframe_sheet::sheet::machine::Spread;
+
+    use super::*;
+
+    fn question() -> BitsQuestion {
+        let fault = Spread { low: Ps(50_000_000), mean: Ps(100_000_000), high: Ps(200_000_000) };
+        let price = Price {
+            fault,
+            ahead: fault,
+            kind: "disk".into(),
+            compressed: false,
+            make: None,
+            source: "a file on the disk".into(),
+        };
+        BitsQuestion {
+            command: "/bin/a b".into(),
+            process: None,
+            exit: Some(0),
+            prices: vec![price],
+            why: String::new(),
+            limits: Limits::default(),
+            seconds: None,
+        }
+    }
+
+    /// 10000 pages; 4000 of them are referenced all the time, in 20 ms, and nothing else is.
+    fn watched() -> Bits {
+        let looks = (0..10).map(|i| {
+            let seconds = 0.002 * f64::from(1 << i);
+            let referenced = (200_000.0 * seconds).min(4000.0);
+            Look { seconds, referenced, again: referenced, spread: 0.0 }
+        });
+        let stretch = Stretch { looks: looks.collect(), pages: 10_000.0 };
+        Bits {
+            stretches: vec![stretch; 2],
+            peak_pages: 10_000.0,
+            seconds: 4.0,
+            covered: 2.048,
+            processes: 1,
+            threads: 1,
+            ..Bits::default()
+        }
+    }
+
+    #[test]
+    fn what_is_not_used_is_not_needed_and_less_than_the_loop_thrashes() {
+        let answer = Watched::of(&watched(), &question());
+        let ram = answer.common.ram_bytes.unwrap();
+        assert!((4000..7000).contains(&(ram / PAGE)), "{}", ram / PAGE);
+        let thrash = answer.common.thrash_bytes.unwrap();
+        assert!((2500..5200).contains(&(thrash / PAGE)), "{}", thrash / PAGE);
+        // 200000 faults a second in 4 s at 100 us each.
+        let least = answer.common.curve.last().unwrap();
+        assert!((60.0..110.0).contains(&least.seconds), "{least:?}");
+        assert!(least.seconds_low <= least.seconds && least.seconds <= least.worst());
+        assert_eq!((answer.common.curve[0].seconds, answer.common.curve[0].device_reads), (4.0, 0));
+    }
+
+    #[test]
+    fn the_swap_is_the_one_with_which_it_is_fastest_and_memory_that_does_not_compress_is_not_for_zram() {
+        let disk = question().prices.remove(0);
+        let faster = Spread { low: Ps(40_000_000), mean: Ps(50_000_000), high: Ps(60_000_000) };
+        let zram = Price { compressed: true, fault: faster, make: Some("zram".into()), ..disk.clone() };
+        let both = BitsQuestion { prices: vec![zram, disk], ..question() };
+        let of = |compressed| Watched::of(&Bits { compressed: Some(compressed), ..watched() }, &both);
+        assert_eq!((of(0.01).swap.as_deref(), of(1.0).swap), (Some("zram"), None));
+        // Compressed pages take RAM.
+        assert!(of(0.1).common.thrash_bytes > of(0.01).common.thrash_bytes, "{:?}", of(0.1).common.thrash_bytes);
+    }
+
+    #[test]
+    fn the_answer_says_its_method_and_what_a_fault_rests_on() {
+        let why = "it is linked statically".to_string();
+        let answer = Watched::of(&Bits { swapped: 0.02, ..watched() }, &BitsQuestion { why, ..question() });
+        let sure = answer.common.how_sure.join("; ");
+        for words in ["referenced bits", "linked statically", "a file on the disk", "at least: 2 %"] {
+            assert!(sure.contains(words), "{sure}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Programs that run: started, ended, given less RAM by our pager or by the kernel.
+
+pub mod awake;
+pub mod bundle;
+pub mod by_kernel;
+pub mod child;
+pub mod choice;
+pub mod disk;
+pub mod guards;
+pub mod order;
+pub mod paged;
+pub mod pager;
+pub mod program;
+pub mod rights;
+pub mod runs;
+pub mod streams;

@@ -1,0 +1,6 @@
+//! Services that run already: their limits, their turns, their pagers.
+
+pub mod park;
+pub mod squeeze;
+pub mod top;
+pub mod turns;

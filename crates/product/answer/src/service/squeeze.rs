@@ -1,0 +1,282 @@
+//! Takes memory from a group that runs, step by step, measures what each step costs, and puts the old limit back.
+
+use std::time::Duration;
+
+use coldframe_kernel::{group_of, process_of, Guard, KernelError, Squeeze, SwapKind, SwapSpace, Tree, Version};
+pub use coldframe_kernel::{End, Step, PART};
+use coldframe_sheet::quantity::human_size;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::error::AnswerError;
+use crate::listener::Listener;
+use crate::run::by_kernel::swappable;
+use crate::run::child::Signals;
+use crate::run::guards::{guard, warn};
+use crate::SCHEMA_VERSION;
+
+/// What to squeeze, and how.
+pub struct Order<'a> {
+    /// A unit, a container, a folder of the cgroup tree, or a process number.
+    pub name: &'a str,
+    /// The part of the time that some process may wait, in percent.
+    pub max_stall_percent: f64,
+    /// How long a step is watched.
+    pub watch: Duration,
+    /// Swap that is made for it.
+    pub swap: Option<&'a str>,
+    /// Whether the limit is changed.
+    pub yes: bool,
+}
+
+/// What was squeezed, and what came of it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Squeezed {
+    /// Version of this object's form.
+    pub schema_version: u32,
+    /// Version of coldframe.
+    pub version: &'static str,
+    /// Its name.
+    pub name: String,
+    /// Its group.
+    pub cgroup: Cgroup,
+    /// Its processes.
+    pub processes: usize,
+    /// Bytes in use before the first step.
+    pub in_use_bytes: u64,
+    /// Bytes that cannot leave.
+    pub least_bytes: u64,
+    /// The part of the time that some process may wait, in percent.
+    pub max_stall_percent: f64,
+    /// How long a step is watched.
+    pub watch_seconds: f64,
+    /// Whether the waits of others count, too, since the kernel does not count those of the group.
+    pub stall_of_others: bool,
+    /// The curve; the first step is without a new limit.
+    pub steps: Vec<Step>,
+    /// Why no more was taken; null: nothing was changed.
+    pub end: Option<End>,
+    /// Bytes of RAM that compressed pages took beside the group, of the whole machine.
+    pub compressed_bytes: u64,
+    /// The old limit is back.
+    pub restored: bool,
+    /// The last limit that did not stall too long.
+    pub advised_bytes: Option<u64>,
+    /// Bytes in use before, with those in swap.
+    pub before_bytes: u64,
+    /// Whose waits count, if not its own.
+    #[serde(skip)]
+    pub others: Option<&'static str>,
+}
+
+/// The group that is squeezed.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Cgroup {
+    /// Version of its tree.
+    pub version: u8,
+    /// Its folder.
+    pub folder: String,
+    /// The file with its limit.
+    pub file: &'static str,
+}
+
+/// Less shows nothing.
+const LEAST: Duration = Duration::from_millis(100);
+
+/// Squeezes; `words`: a step in a few words, for the listener.
+///
+/// # Errors
+/// There is no such group, or it cannot be squeezed, or it has too little memory as it is.
+pub fn squeeze(order: &Order, listener: &dyn Listener, words: fn(&Step) -> String) -> Result<Squeezed, AnswerError> {
+    if order.watch < LEAST || order.max_stall_percent <= 0.0 || order.max_stall_percent >= 100.0 {
+        let message = "give --for at least 100ms, and --max-stall more than 0% and less than 100%";
+        return Err(AnswerError::usage(message));
+    }
+    warn(listener);
+    let tree = Tree::machine();
+    let group = group_of(&tree, order.name)
+        .or_else(|error| group_of(&tree, &process_of(&tree, order.name, error)?.to_string()))?;
+    let kind = order.swap.map(SwapKind::parse);
+    kind.as_ref().map_or(Ok(()), |kind| swappable(&tree, kind))?;
+    let mut squeeze = Squeeze::new(&tree, group, kind.as_ref().map_or(0, |kind| kind.size(&tree, None)))?;
+    let mut squeezed = Squeezed::new(order, &squeeze);
+    if order.yes {
+        let mut guard = guard()?;
+        let done = begin(&mut guard, kind.as_ref(), &mut squeeze).map_err(AnswerError::from);
+        let space = SwapSpace::on(&tree, squeeze.group().version());
+        let done = done.and_then(|()| squeezed.take(&mut squeeze, &guard, order, listener, words));
+        squeezed.compressed_bytes = space.compressed();
+        guard.end();
+        done?;
+    }
+    squeezed.restored = squeeze.restored();
+    Ok(squeezed)
+}
+
+fn begin(guard: &mut Guard, swap: Option<&SwapKind>, squeeze: &mut Squeeze) -> Result<(), KernelError> {
+    swap.map_or(Ok(String::new()), |kind| guard.swap(kind, kind.size(&Tree::machine(), None)))?;
+    squeeze.begin(guard)
+}
+
+impl Squeezed {
+    /// Before the first step.
+    fn new(order: &Order, squeeze: &Squeeze) -> Squeezed {
+        let group = squeeze.group();
+        Squeezed {
+            schema_version: SCHEMA_VERSION,
+            version: env!("CARGO_PKG_VERSION"),
+            name: order.name.into(),
+            cgroup: Cgroup {
+                version: if group.version() == Version::One { 1 } else { 2 },
+                folder: group.folder().display().to_string(),
+                file: group.version().squeeze_file(),
+            },
+            processes: group.processes().len(),
+            in_use_bytes: squeeze.limit(),
+            least_bytes: squeeze.least(),
+            max_stall_percent: order.max_stall_percent,
+            watch_seconds: order.watch.as_secs_f64(),
+            stall_of_others: squeeze.others().is_some(),
+            steps: Vec::new(),
+            end: None,
+            compressed_bytes: 0,
+            restored: true,
+            advised_bytes: None,
+            before_bytes: squeeze.limit(),
+            others: squeeze.others(),
+        }
+    }
+
+    /// Steps and seconds until a quarter of its memory is left, which few programs bear.
+    pub fn longest(&self) -> (u64, f64) {
+        let quarter = (0.25f64.ln() / (1.0 - 1.0 / PART as f64).ln()).ceil();
+        (quarter as u64, quarter * self.watch_seconds)
+    }
+
+    /// Takes memory away until something ends it.
+    fn take(
+        &mut self,
+        squeeze: &mut Squeeze,
+        guard: &Guard,
+        order: &Order,
+        listener: &dyn Listener,
+        words: fn(&Step) -> String,
+    ) -> Result<(), AnswerError> {
+        let signals = Signals::catch()?;
+        let stop = || signals.came() || !guard.is_alive();
+        let (most, (steps, seconds)) = (order.max_stall_percent / 100.0, self.longest());
+        listener.note(&format!("coldframe: up to {steps} steps, {seconds:.0} s; Ctrl-C ends it\n"));
+        let end = loop {
+            let step = match squeeze.watch(order.watch, most, stop) {
+                Ok(step) => step,
+                Err(end) => break end,
+            };
+            let stalled = step.stalled_percent > order.max_stall_percent;
+            listener.progress(self.steps.len() as u64 + 1, Some(steps), &words(&step));
+            self.add(step, stalled);
+            if stalled {
+                break End::Stall;
+            }
+            match squeeze.lower() {
+                _ if stop() => break End::Stopped,
+                Ok(()) => {}
+                Err(end) => break end,
+            }
+        };
+        listener.finish();
+        if !guard.is_alive() {
+            listener
+                .warn("coldframe: the guard was killed, so the squeeze ends; another one puts the old limit back\n");
+        }
+        self.end = Some(end);
+        self.usable()
+    }
+
+    fn add(&mut self, step: Step, stalled: bool) {
+        if self.steps.is_empty() {
+            self.before_bytes = step.in_ram_bytes + step.swapped_bytes;
+        }
+        if !stalled && step.limit_bytes.is_some() {
+            self.advised_bytes = step.limit_bytes;
+        }
+        self.steps.push(step);
+    }
+
+    /// The step with the advised limit.
+    pub fn advised(&self) -> Option<&Step> {
+        self.steps.iter().rev().find(|step| step.limit_bytes.is_some() && step.limit_bytes == self.advised_bytes)
+    }
+
+    /// An error if nothing was measured.
+    fn usable(&self) -> Result<(), AnswerError> {
+        let name = &self.name;
+        let message = match (self.end, self.steps.as_slice()) {
+            (Some(End::Gone), [] | [_]) => {
+                format!("{name} has ended meanwhile; start it again, and squeeze it while it works")
+            }
+            (Some(End::Stall), [only]) => format!(
+                "{name}: some process waits for {} {:.1} % of the time as it is ({} in swap); give it more memory first, or a \
+                 larger --max-stall",
+                self.others.unwrap_or("its memory"),
+                only.stalled_percent,
+                human_size(only.swapped_bytes)
+            ),
+            _ => return Ok(()),
+        };
+        Err(AnswerError::new(4, message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn squeezed(stalls: &[f64], end: End) -> Squeezed {
+        let mut all = Squeezed {
+            schema_version: 1,
+            version: "0",
+            name: "a".into(),
+            cgroup: Cgroup { version: 2, folder: "/".into(), file: "memory.high" },
+            processes: 3,
+            in_use_bytes: 60 << 20,
+            least_bytes: 1 << 20,
+            max_stall_percent: 5.0,
+            watch_seconds: 10.0,
+            stall_of_others: false,
+            steps: vec![],
+            end: Some(end),
+            compressed_bytes: 0,
+            restored: true,
+            advised_bytes: None,
+            before_bytes: 0,
+            others: None,
+        };
+        for (i, stalled) in stalls.iter().enumerate() {
+            let limit = (60 - 4 * i as u64) << 20;
+            let (limit_bytes, in_ram_bytes) = ((i > 0).then_some(limit), limit);
+            let (swapped_bytes, pages_back_per_second, stalled_percent) = (8 << 20, 1e6, 100.0 * stalled);
+            let step = Step { limit_bytes, in_ram_bytes, swapped_bytes, pages_back_per_second, stalled_percent };
+            all.add(step, *stalled > 0.05);
+        }
+        all
+    }
+
+    #[test]
+    fn the_last_step_that_did_not_stall_is_advised() {
+        let all = squeezed(&[0.0, 0.01, 0.02, 0.3], End::Stall);
+        // 52 MiB was the last good limit, and 60 MiB in RAM with 8 in swap were in use before.
+        assert_eq!((all.advised_bytes, all.before_bytes), (Some(52 << 20), 68 << 20));
+        assert!(all.usable().is_ok() && squeezed(&[0.0, 0.3], End::Stall).advised().is_none());
+    }
+
+    #[test]
+    fn a_group_that_waits_for_its_memory_already_needs_more() {
+        let failure = squeezed(&[0.2], End::Stall).usable().unwrap_err().to_string();
+        assert!(
+            failure.contains("20.0 %") && failure.contains("8 MiB in swap") && failure.contains("more memory first"),
+            "{failure}"
+        );
+        assert!(squeezed(&[0.0], End::Gone).usable().unwrap_err().to_string().contains("ended"));
+        assert!(squeezed(&[0.0], End::Stopped).usable().is_ok());
+    }
+}

@@ -1,0 +1,71 @@
+//! The counters of programs that our pager pages now.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use coldframe_live::{Snapshot, StatsFile};
+use coldframe_proc::{Process, Tree};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::error::AnswerError;
+use crate::run::program::line;
+
+/// A look at a run.
+#[derive(Serialize, JsonSchema)]
+pub struct Top {
+    /// A process of the run.
+    pub process: u32,
+    /// Its command line.
+    pub program: String,
+    /// Its user.
+    pub user: String,
+    /// Seconds since the look before; null: totals.
+    pub seconds: Option<f64>,
+    /// The counters and times of all processes of the run.
+    #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
+    pub now: Snapshot,
+}
+
+/// A run that can be looked at.
+pub struct Paged {
+    pid: u32,
+    stats: StatsFile,
+}
+
+impl Paged {
+    /// The run of this process, by its number or name; or all runs.
+    pub fn find(name: Option<&str>) -> Result<Vec<Paged>, AnswerError> {
+        let open = |(pid, path): (u32, PathBuf)| Ok(Paged { pid, stats: StatsFile::open(&path)? });
+        let Some(name) = name else { return all()?.into_iter().map(open).collect() };
+        let pid = Tree::machine().named(name)?;
+        let gone = format!("process {pid} is not paged by coldframe, has ended, or belongs to somebody else");
+        Ok(vec![open((pid, StatsFile::find(pid).ok_or(AnswerError::new(3, gone))?))?])
+    }
+
+    /// Its counters now; `seconds`: since the look before.
+    pub fn look(&self, seconds: Option<f64>) -> Top {
+        let process = Process::of(self.pid);
+        let (program, user) = (line(&process.command_line()), process.owner());
+        Top { process: self.pid, program, user, seconds, now: self.stats.snapshot() }
+    }
+
+    /// Whether it still runs.
+    pub fn runs(&self) -> bool {
+        Process::of(self.pid).exists()
+    }
+}
+
+/// All runs: a process of each, and its file.
+fn all() -> Result<Vec<(u32, PathBuf)>, AnswerError> {
+    let (pids, own) = (Tree::machine().processes().into_iter(), std::process::id());
+    let mut all: Vec<(u32, PathBuf)> =
+        pids.filter(|pid| *pid != own).filter_map(|pid| Some((pid, StatsFile::find(pid)?))).collect();
+    // All processes of a run have the same file.
+    all.sort_unstable();
+    all.dedup_by_key(|(_, path)| std::fs::metadata(path).ok().map(|m| m.ino()));
+    match all.is_empty() {
+        true => Err(AnswerError::new(3, "no process is paged by coldframe now; start one with `coldframe run`")),
+        false => Ok(all),
+    }
+}
