@@ -44,11 +44,11 @@ test:
 
 # Run random legal programs plain and paged, with new seeds for MINUTES=n. Prints differences and how to repeat them.
 oracle:
-	ORACLE_MINUTES=$${MINUTES:-10} $(CARGO) test --locked -p coldframe-preload --test oracle -- --nocapture
+	ORACLE_MINUTES=$${MINUTES:-10} $(CARGO) test --locked -p coldframe-preload --test it oracle:: -- --nocapture
 
 # Measure how late a program's signals are while it pages: gaps of a 1 kHz timer, plain and paged.
 signals:
-	$(CARGO) test --locked -p coldframe-preload --test signals -- --ignored --nocapture
+	$(CARGO) test --locked -p coldframe-preload --test it signals:: -- --ignored --nocapture
 
 # Run the programs of scripts/programs.toml plain and paged: RAM, ratio of times, equal output or not. PROGRAMS=a,b:
 # only these; PATIENCE=s: seconds until a program counts as hung; KERNEL=1, as root: under the kernel's swap, too.
@@ -62,7 +62,7 @@ python:
 # Build and run the engine on a bare ARM9 under QEMU, with MMU and OneNAND, and compare it with the simulator. Prints
 # what is missing.
 board:
-	$(CARGO) test --locked -p coldframe-lab --test board -- --nocapture
+	$(CARGO) test --locked -p coldframe-lab --test it board:: -- --nocapture
 
 # Measure speed, as ratios within one run. Takes some minutes.
 bench: build
@@ -113,7 +113,7 @@ vm:
 
 # Write include/coldframe.h from crates/product/capi.
 header:
-	COLDFRAME_WRITE_HEADER=1 $(CARGO) test --locked -p coldframe-capi --test header
+	COLDFRAME_WRITE_HEADER=1 $(CARGO) test --locked -p coldframe-capi --test it header::
 
 # Write the schemas of JSON outputs, docs/schema, from the types.
 schema:

@@ -31,7 +31,7 @@ done
 python3 scripts/notebook.py docs/notebook/first.ipynb > $generated/notebook.md
 
 # The outputs in the README and the book, exactly as their commands print them.
-COLDFRAME_WRITE_DOCUMENTS=1 cargo test --locked --workspace --test documents
+COLDFRAME_WRITE_DOCUMENTS=1 cargo test --locked -p coldframe-cli --test it documents::
 
 mdbook=$(command -v mdbook || echo $tools/bin/mdbook)
 if ! [ -x "$mdbook" ]; then

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts misses with libCacheSim, for crates/lab/lab-cli/tests/outside.rs: writes crates/lab/lab-cli/tests/golden/libcachesim.json.
+"""Counts misses with libCacheSim, for crates/lab/lab-cli/tests/it/outside.rs: writes crates/lab/lab-cli/tests/golden/libcachesim.json.
 
     pip install libcachesim
     coldframe-lab trace cut data/traces/sqlite.parquet -o t.parquet --rows 60000 --compress 1

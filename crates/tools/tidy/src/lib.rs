@@ -1,9 +1,9 @@
 //! # coldframe-tidy: the house rules, as tests
 //!
-//! `tests/tree.rs` fails when a crate imports what its floor does not allow, when the core gets a dependency, `unsafe`,
-//! atomics or `std`, and when a source file has no opening comment. `tests/imports.rs` fails when files of a crate
-//! import each other in a circle. `tests/packages.rs` fails when a test needs a Debian package that `.ci/run` does not
-//! install. `tests/lines.rs` fails when there are more lines of Rust than the limit.
+//! `tests/it/tree.rs` fails when a crate imports what its floor does not allow, when the core gets a dependency, `unsafe`,
+//! atomics or `std`, and when a source file has no opening comment. `tests/it/imports.rs` fails when files of a crate
+//! import each other in a circle. `tests/it/packages.rs` fails when a test needs a Debian package that `.ci/run` does not
+//! install. `tests/it/lines.rs` fails when there are more lines of Rust than the limit.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};

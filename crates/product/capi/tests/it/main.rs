@@ -1,0 +1,4 @@
+//! The library for C, as one test program.
+
+mod c;
+mod header;

@@ -1,0 +1,124 @@
+//! The memory of several processes at one time, and memory that our pager does not serve.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::common::{coldframe, folder_with};
+use coldframe_proc::{Process, Tree};
+use serde_json::Value;
+
+const MIB: u64 = 1 << 20;
+
+/// Sweeps over 8 MiB: of its heap, or many times; the same and a forked child reads all of it, or writes half of it; the same and a nap; of a
+/// static array; of memory below 4 GiB.
+const PROGRAM: &str = r#"
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+enum { BYTES = 8 << 20 };
+static char statics[BYTES];
+int main(int count, char **words) {
+    char kind = count > 1 ? words[1][0] : 'h';
+    char *all = kind == 's' ? statics : kind == 'l' ? mmap(0, BYTES, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0) : malloc(BYTES);
+    for (int round = 0; round < (kind == 's' || kind == 'l' || kind == 'm' ? 2000 : 3); round++)
+        for (int i = 0; i < BYTES; i += 512) ((volatile char *)all)[i] += (i >> 12) + round;
+    if (kind == 'n') sleep(2);
+    if (kind != 'r' && kind != 'w') return 0;
+    pid_t child = fork();
+    if (child == 0) {
+        long sum = 0;
+        for (int round = 0; round < 2; round++)
+            for (int i = 0; i < BYTES; i += 512) {
+                sum += ((volatile char *)all)[i];
+                if (kind == 'w' && i < BYTES / 2) all[i] = sum;
+            }
+        _exit(0);
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    return status;
+}
+"#;
+
+fn folder() -> Option<tempfile::TempDir> {
+    folder_with("p", PROGRAM, &[])
+}
+
+fn answer(folder: &Path, program: &[&str]) -> Value {
+    let output = coldframe(&[]).current_dir(folder).args(["--format", "json", "--"]).args(program).output().unwrap();
+    let json = serde_json::from_slice(&output.stdout);
+    json.unwrap_or_else(|error| panic!("{program:?}: {error}: {output:?}"))
+}
+
+/// A size in MiB, within a part of it.
+fn near(value: &Value, mib: f64) -> bool {
+    let found = value.as_u64().unwrap() as f64 / MIB as f64;
+    (found - mib).abs() < 0.15 * mib
+}
+
+#[test]
+fn what_lives_at_one_time_is_added_up_and_what_is_shared_is_there_once() {
+    let Some(folder) = folder() else { return };
+    for (program, together, largest) in [
+        (&["./p", "heap"][..], 8.0, 8.0),
+        (&["./p", "reads"], 8.0, 8.0),
+        (&["./p", "writes"], 12.0, 8.0),
+        (&["sh", "-c", "./p naps & ./p naps & wait"], 16.0, 8.0),
+        (&["sh", "-c", "./p heap; ./p heap"], 8.0, 8.0),
+    ] {
+        let answer = answer(folder.path(), program);
+        assert!(near(&answer["together_bytes"], together), "{program:?}: {answer}");
+        assert!(near(&answer["managed_bytes"], largest), "{program:?}: {answer}");
+    }
+}
+
+#[test]
+fn a_limit_is_compared_with_what_all_processes_need_together() {
+    let Some(folder) = folder() else { return };
+    let within = |slowdown: &str, script: &str| {
+        let mut command = coldframe(&[]);
+        command.current_dir(folder.path());
+        let words = ["check", "--max-slowdown", slowdown, "--max-ram", "12MiB", "--", "sh", "-c", script];
+        let output = command.args(words).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        eprintln!("{text}{}", String::from_utf8_lossy(&output.stderr));
+        output.status.code()
+    };
+    // A pager takes longer to start than these programs run.
+    let check = |script: &str| within("400%", script);
+    // Two at a time have 12 MiB, and each of them uses 8 all the time.
+    assert_eq!(within("3000%", "./p naps & ./p naps & wait"), Some(0));
+    assert_eq!(within("10%", "./p many & ./p many & wait"), Some(1));
+    // The runs that took too long have left no process behind.
+    let left = |id: &u32| Process::of(*id).file("cwd").read_link().is_ok_and(|cwd| cwd.starts_with(folder.path()));
+    assert!(!Tree::machine().processes().iter().any(left), "a process is left");
+    let good = ["./p many", "./p heap; ./p heap", "./p reads"];
+    assert_eq!(good.map(check), [Some(0); 3]);
+}
+
+#[test]
+fn memory_that_our_pager_does_not_serve_is_watched() {
+    let Some(folder) = folder() else { return };
+    for kind in ["low", "statics"] {
+        let answer = answer(folder.path(), &["./p", kind]);
+        assert!(near(&answer["managed_bytes"], 8.0), "{kind}: {answer}");
+    }
+    let check = coldframe(&[])
+        .current_dir(folder.path())
+        .args(["check", "--max-ram", "4MiB", "--", "./p", "low"])
+        .output()
+        .unwrap();
+    assert_eq!(check.status.code(), Some(1), "{check:?}");
+}
+
+#[test]
+fn a_limit_on_addresses_leaves_a_recorder_as_many_as_there_are() {
+    let Some(folder) = folder() else { return };
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -v 4000000; exec \"$0\" record -o t.parquet -- ./p heap"]);
+    limited.arg(env!("CARGO_BIN_EXE_coldframe")).current_dir(folder.path());
+    let output = limited.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+}

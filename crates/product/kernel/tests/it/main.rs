@@ -1,0 +1,4 @@
+//! Swap and groups on a made tree of files, as one test program.
+
+mod made;
+mod squeezed;
