@@ -12,6 +12,7 @@ import argparse
 import json
 import math
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,13 +23,13 @@ NAMES = "c++,numpy,m.py,perl,node,sqlite3,gawk,jq,php,ruby,lua,cc1"
 OURS, RIVALS = "pager", ["kernel, file", "kernel, zram"]
 
 
-def cell(arm: dict, plain: dict) -> tuple[float | None, str]:
+def cell(way: dict, plain: dict) -> tuple[float | None, str]:
     """The median in plain runs if all runs are good, and how it is shown."""
-    good = [one for one in arm["runs"] if not (one["killed"] or one["too_long"]) and (one["equal"] or plain["varies"]) and one["status"] == 0]
-    bad, median = len(arm["runs"]) - len(good), arm["median_seconds"]
-    times = median / plain["median_seconds"] if median else None
-    shown = "failed" if arm["failed"] else (f"{times:.2f}" if times else "none") + (f" ({bad})" if bad else "")
-    return (None if bad or arm["failed"] else times), shown
+    good = [run["seconds"] for run in way["runs"] if run["alike"] and not run["too_long"] and run["status"] == 0]
+    bad = len(way["runs"]) - len(good)
+    times = statistics.median(good) / plain["seconds"] if good else None
+    shown = "failed" if way["refused"] else (f"{times:.2f}" if times else "none") + (f" ({bad})" if bad else "")
+    return (None if bad or way["refused"] else times), shown
 
 
 def main() -> None:
@@ -57,12 +58,12 @@ def main() -> None:
                 continue
             found = json.loads(ran.stdout)
             for share, size in zip(asked.ram.split(","), found["sizes"]):
-                cells = {arm["by"]: cell(arm, found["plain"]) for arm in size["arms"]}
+                cells = {way["name"]: cell(way, found["plain"]) for way in size["ways"]}
                 for rival in RIVALS:
                     if OURS in cells and rival in cells:
                         pairs.setdefault((share, rival), []).append((cells[OURS][0], cells[rival][0]))
                 shown = "".join(f"{cells.get(way, (None, '-'))[1]:>16}" for way in [OURS, *RIVALS])
-                print(f"{name:9}{found['plain']['median_seconds']:6.2f}s {size['ram_bytes'] / 2**20:7.1f}MiB{shown}", flush=True)
+                print(f"{name:9}{found['plain']['seconds']:6.2f}s {size['ram_bytes'] / 2**20:7.1f}MiB{shown}", flush=True)
     print()
     for (share, rival), both in pairs.items():
         good = [math.log(ours / theirs) for ours, theirs in both if ours and theirs]

@@ -197,7 +197,7 @@ class Bench:
         asked = ["--max-ram", f"{ram // 1024}KiB", "--max-slowdown", "10%", "--format", "json"]
         ran = run([self.coldframe, "-q", "check", *asked, "--", *self.words], self.folder, 300)
         with contextlib.suppress(ValueError, KeyError, TypeError):
-            ways = way([json.loads(ran.out)["measured"]["paged"]], ram // 1024 * 1024)
+            ways = way([json.loads(ran.out)["paged"]], ram // 1024 * 1024)
             otherwise = otherwise if "auto" in ways else ways
         verdict = {0: "yes", 1: "no", None: "late"}.get(ran.code, f"code {ran.code}")
         return {"ram_bytes": ram, "verdict": verdict, "way": otherwise, "seconds": self.paged(ram, otherwise)["ram"]}

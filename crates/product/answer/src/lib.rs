@@ -43,7 +43,7 @@ pub use predict::question::{pager, Limits, Question, Reading, UNNOTICED};
 pub use predict::recorded::Recorded;
 pub use predict::swap::{SwapAnswer, Swapped};
 pub use predict::watched::Watched;
-pub use run::runs::{By, Measured};
+pub use run::runs::{By, Run, Runs};
 
 /// The version of the form of every JSON object of this crate.
 pub const SCHEMA_VERSION: u32 = 1;

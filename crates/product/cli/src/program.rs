@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _, Command};
-use coldframe_answer::bench::measure::{measure, Measured};
+use coldframe_answer::bench::measure::{measure, Answered};
 use coldframe_answer::predict::watch;
 use coldframe_answer::{Answer, AnswerError, Limits};
 use coldframe_show::export::{self, Exported};
@@ -153,7 +153,7 @@ fn answered(args: &Args, folder: &Path, quiet: bool) -> Result<ExitCode, Failure
 }
 
 /// Writes the files to keep.
-fn write(folder: &Path, measured: &Measured, exports: &[PathBuf]) -> Result<(), Failure> {
+fn write(folder: &Path, measured: &Answered, exports: &[PathBuf]) -> Result<(), Failure> {
     output::file(&folder.join("advice.json"), &output::json(&measured.answer))?;
     let mut page = Page::of(&measured.answer);
     measured.heat.iter().for_each(|heat| page.add_map(heat.clone()));

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use coldframe_answer::run::program::is_root;
-use coldframe_answer::{Answer, By, File, Known, Measured, MemoryUse, Method, NotPaged, Watched, UNNOTICED};
+use coldframe_answer::{Answer, By, File, Known, MemoryUse, Method, NotPaged, Runs, Watched, UNNOTICED};
 use coldframe_sheet::quantity::{human_count, human_seconds, human_size, ram_size};
 
 use crate::text::{command, paragraph, width};
@@ -370,7 +370,7 @@ pub(crate) fn files(answer: &Answer) -> Option<String> {
     };
     let named = all.files.iter().filter(|file| SMALL * file.bytes >= all.code_bytes + all.files_bytes).map(file);
     let (named, referenced) = (named.collect::<Vec<_>>().join(", "), human_size(all.referenced_bytes));
-    let run = |run: &Measured| format!("{} {}", ram_size(run.ram_bytes.unwrap_or(0)), time_of(run));
+    let run = |run: &Runs| format!("{} {}", ram_size(run.ram_bytes.unwrap_or(0)), time_of(run));
     let runs = all.runs.iter().map(run).collect::<Vec<_>>().join(", ");
     let runs = if runs.is_empty() { runs } else { format!(" RAM for all by the kernel, files read first: {runs}.") };
     let why = all.no_runs.as_ref().map_or(String::new(), |why| format!(" Less page cache was not tried: {why}."));
@@ -381,7 +381,7 @@ pub(crate) fn files(answer: &Answer) -> Option<String> {
 const SMALL: u64 = 5;
 
 /// A run by the pager that is not the recommended one.
-fn by_other(run: &Measured) -> String {
+fn by_other(run: &Runs) -> String {
     let who = match run.by {
         By::Kernel => format!("the kernel ({})", kernel_options(run)),
         _ => "our pager".into(),
@@ -391,7 +391,7 @@ fn by_other(run: &Measured) -> String {
 }
 
 /// `takes 2.3 s`.
-fn time_of(run: &Measured) -> String {
+fn time_of(run: &Runs) -> String {
     match (&run.failed, human_seconds(run.seconds)) {
         (Some(why), _) => format!("fails: {why}"),
         (None, time) => format!("takes {}{time}", if run.more { "over " } else { "" }),
@@ -399,7 +399,7 @@ fn time_of(run: &Measured) -> String {
 }
 
 /// `--by kernel`, and the swap that is made.
-fn kernel_options(run: &Measured) -> String {
+fn kernel_options(run: &Runs) -> String {
     run.swap.as_ref().map_or("--by kernel".into(), |swap| format!("--by kernel --swap {swap}"))
 }
 
@@ -466,7 +466,7 @@ mod tests {
     fn what_is_not_paged_is_named_by_its_large_kinds() {
         let mib = 1 << 20;
         let run = serde_json::json!({ "by": "kernel", "swap": null, "ram_bytes": 20 * mib, "seconds": 2.5, "more": true,
-            "runs": [2.5], "page_reads": 0, "failed": null });
+            "runs": [], "page_reads": 0, "failed": null });
         let all: NotPaged = serde_json::from_value(serde_json::json!({ "code_bytes": 2 * mib, "files_bytes": 30 * mib,
             "files": [{ "path": "/data/model.bin", "bytes": 29 * mib, "mapped_bytes": 64 * mib, "referenced_bytes": 28 * mib }],
             "referenced_bytes": 29 * mib, "runs": [run], "shared_bytes": 8 * mib, "stacks_bytes": 4096, "other_bytes": 0 }))

@@ -1,7 +1,7 @@
 //! Yes or no about a program's memory, in words: at most a few lines of 80 columns.
 
-use coldframe_answer::bench::pair::Pair;
-use coldframe_answer::{By, Measured, Method, Need, Verdict};
+use coldframe_answer::bench::limit::is_open;
+use coldframe_answer::{By, Method, Need, Runs, Verdict};
 use coldframe_sheet::quantity::{human_seconds, human_size};
 
 use crate::text::paragraph;
@@ -12,9 +12,11 @@ const GROWN: usize = 5;
 /// The verdict: the number, the distance to the limit, what it rests on, and what grew.
 pub fn words(verdict: &Verdict) -> String {
     let mut out = paragraph(&(sentence(verdict) + "."), 0);
-    out += &verdict.measured.as_ref().map_or(String::new(), |pair| paragraph(&runs(verdict, pair), 0));
+    if let (Some(plain), Some(paged)) = (&verdict.plain, &verdict.paged) {
+        out += &paragraph(&measured(verdict, plain, paged), 0);
+    }
     let Some(need) = &verdict.need else { return out };
-    if verdict.measured.is_some() {
+    if verdict.paged.is_some() {
         out += &paragraph(&(need_in_words(verdict, need) + "."), 0);
     }
     out += &paragraph(&rests_on(need), 0);
@@ -33,9 +35,8 @@ pub fn sentence(verdict: &Verdict) -> String {
         (true, true) => "yes",
         (true, false) => "no",
     };
-    let number = match (&verdict.measured, &verdict.need) {
-        (Some(pair), _) => {
-            let (plain, paged) = (&pair.plain, &pair.paged);
+    let number = match (verdict.plain.as_ref().zip(verdict.paged.as_ref()), &verdict.need) {
+        (Some((plain, paged)), _) => {
             let time = match (&paged.failed, paged.more) {
                 (Some(why), _) => why.clone(),
                 (None, true) => format!("it takes more than {}", human_seconds(paged.seconds)),
@@ -71,17 +72,17 @@ fn need_in_words(verdict: &Verdict, need: &Need) -> String {
 }
 
 /// How it was measured.
-fn runs(verdict: &Verdict, pair: &Pair) -> String {
-    let of = |all: &Measured| match all.range() {
+fn measured(verdict: &Verdict, plain: &Runs, paged: &Runs) -> String {
+    let times = |runs: &Runs| match runs.range() {
         None => "one run".into(),
-        Some((low, high)) => format!("{} runs, {} to {}", all.runs.len(), human_seconds(low), human_seconds(high)),
+        Some((low, high)) => format!("{} runs, {} to {}", runs.runs.len(), human_seconds(low), human_seconds(high)),
     };
-    let by = if pair.paged.by == By::Kernel { "the kernel" } else { "our pager" };
-    let near = match pair.is_open(verdict.slowdown_percent / 100.0) {
+    let by = if paged.by == By::Kernel { "the kernel" } else { "our pager" };
+    let near = match is_open(plain, paged, verdict.slowdown_percent / 100.0) {
         true => " Single runs are on both sides of the limit; the medians decide.",
         false => "",
     };
-    format!("Measured: alone {}; by {by}: {}.{near}", of(&pair.plain), of(&pair.paged))
+    format!("Measured: alone {}; by {by}: {}.{near}", times(plain), times(paged))
 }
 
 fn rests_on(need: &Need) -> String {

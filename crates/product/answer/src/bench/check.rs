@@ -6,8 +6,11 @@ use std::path::Path;
 
 use coldframe_sheet::Sheet;
 
+use crate::bench::limit::InLimit;
+use crate::bench::log::RunLog;
 use crate::bench::need::{Need, NOISE};
-use crate::bench::pair::measured;
+use crate::bench::plan::carry_out;
+use crate::bench::runner::{swap_folder, Bench, Ways};
 use crate::bench::verdict::{growth, median, noise, Verdict, RECORDINGS};
 use crate::error::AnswerError;
 use crate::listener::Listener;
@@ -17,7 +20,11 @@ use crate::predict::machine::Machine;
 use crate::predict::question::{Limits, Reading};
 use crate::predict::record::{served, Order, PATIENCE_OF_CHECK};
 use crate::predict::watch;
+use crate::run::child::Signals;
 use crate::run::program::{binary, line, pageable};
+use crate::run::runs::Runs;
+use crate::run::streams::Streams;
+use std::time::Instant;
 
 /// The question.
 pub struct Check<'a> {
@@ -57,15 +64,12 @@ pub fn check(check: &Check, listener: &dyn Listener) -> Result<Checked, AnswerEr
     }
     binary(check.command)?;
     let slowdown = check.limits().slowdown;
-    let pair = check.max_ram.map(|ram| measured(check.command, ram, slowdown, listener));
+    let runs = check.max_ram.map(|ram| check.in_limit(ram, slowdown, listener)).transpose()?.flatten();
     listener.finish();
-    let pair = pair.transpose()?.flatten();
-    if pair.is_some() && check.baseline.is_none() && !check.whole && !check.need {
-        let (program, seconds) = (program(Some(&line(check.command))), pair.as_ref().map(|pair| pair.plain.seconds));
-        return Ok(Checked {
-            verdict: Verdict::measured(program, seconds.unwrap_or(0.0), slowdown, limit, pair),
-            need: None,
-        });
+    if let (Some((plain, paged)), true) = (&runs, check.baseline.is_none() && !check.whole && !check.need) {
+        let program = program(Some(&line(check.command)));
+        let verdict = Verdict::by_runs(program, slowdown, limit, plain.clone(), paged.clone());
+        return Ok(Checked { verdict, need: None });
     }
     // Where the pager cannot record it, its referenced bits are watched, as `coldframe -- PROGRAM` does.
     let mut recorder = match pageable(check.command) {
@@ -77,14 +81,15 @@ pub fn check(check: &Check, listener: &dyn Listener) -> Result<Checked, AnswerEr
         let (need, answer) = check.measured(&mut recorder, listener)?;
         needs.push(need);
         answers.push(answer);
-        let mut verdict = Verdict::of(&needs, limit, check.baseline);
+        let verdict = Verdict::of(&needs, limit, check.baseline);
         if !verdict.is_open() && (!check.whole || needs.len() >= RECORDINGS)
-            || pair.is_some() && needs.len() >= RECORDINGS
+            || runs.is_some() && needs.len() >= RECORDINGS
         {
             let middle = median(&needs);
-            if let Some(pair) = pair {
-                verdict.take(pair, slowdown);
-            }
+            let verdict = match runs {
+                Some((plain, paged)) => verdict.decided_by(plain, paged, slowdown),
+                None => verdict,
+            };
             let noise = noise(&needs);
             let need = Some((Need { noise, ..needs.swap_remove(middle) }, answers.swap_remove(middle)));
             return Ok(Checked { verdict, need });
@@ -106,6 +111,20 @@ impl Check<'_> {
 
     fn limits(&self) -> Limits {
         Limits::slower(self.slowdown.or(self.before().map(|need| need.slowdown_percent / 100.0)))
+    }
+
+    /// Runs the program alone and in `ram`. `None`: it cannot be run again, or nobody can page it here.
+    fn in_limit(
+        &self,
+        ram_bytes: u64,
+        slowdown: f64,
+        listener: &dyn Listener,
+    ) -> Result<Option<(Runs, Runs)>, AnswerError> {
+        let (program, began, folder) = (self.command, Instant::now(), swap_folder()?);
+        let (streams, signals, folder) = (Streams::new()?, Signals::catch()?, folder.path());
+        let mut bench = Bench { program, folder, streams: &streams, signals: &signals, began, files_known: true };
+        let plan = InLimit { ways: Ways::find(program, folder), ram_bytes, slowdown };
+        Ok(carry_out(&plan, &mut RunLog::default(), &mut bench, listener)?)
     }
 
     /// The machine whose costs count: the baseline's, or this one.

@@ -1,28 +1,30 @@
 //! One program in less RAM, each way that this machine can give: our pager, the kernel's swap on a file, on zram,
-//! behind zswap.
+//! behind zswap. The plan runs it plain and in each way, in turn.
 
-use std::cell::Cell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use coldframe_kernel::{SwapKind, Tree};
 use coldframe_sheet::quantity::{self, ram_size};
 
-use crate::bench::compared::{Arm, Compared, Plain, Size, Timed};
-use crate::bench::runner::{self, Bench};
+use super::compared::{fastest, Compared, Contender, Size};
+use super::log::RunLog;
+use super::plan::{carry_out, Course, Outcome, Plan, Refusal, Trial};
+use super::runner::Bench;
 use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::run::by_kernel::ready;
 use crate::run::child::Signals;
-use crate::run::pager::Pager;
 use crate::run::program::{binary, default_backing, pageable};
-use crate::run::runs::Ran;
-use crate::run::streams::{Output, Streams};
+use crate::run::runs::{Run, Runs, Way};
+use crate::run::streams::Streams;
 use crate::SCHEMA_VERSION;
 
 /// More RAM than any program here needs, to measure how much it does.
-const ALL: u64 = 1 << 40;
+const WHOLE: u64 = 1 << 40;
+/// A run that takes longer than so many seconds and times the plain run is ended, if the user has not said when.
+const PATIENCE: f64 = 10.0;
 
 /// What to compare.
 pub struct Comparison<'a> {
@@ -38,84 +40,178 @@ pub struct Comparison<'a> {
     pub backing: Option<&'a Path>,
 }
 
-/// A way of paging.
-struct Way {
-    name: &'static str,
-    by: Pager,
-    swap: Option<String>,
-    /// Its options to paste: the swap file is where the user has its own.
-    pasted: Vec<String>,
+/// A way of paging, its name, and its options to paste: the swap file is where the user has its own.
+pub struct Named {
+    /// For people.
+    pub name: &'static str,
+    /// The way.
+    pub way: Way,
+    /// `--by kernel --swap zram`.
+    pub options: Vec<String>,
+}
+
+/// Runs the program plain and in each way, in turn.
+pub struct InTurn<'a> {
+    /// Sizes of RAM: of the program's memory, or absolute.
+    pub ram: &'a [String],
+    /// Runs of each kind.
+    pub runs: u32,
+    /// A run that takes longer is ended.
+    pub max_time: Option<Duration>,
+    /// The ways, at least one.
+    pub ways: Vec<Named>,
+}
+
+/// How much memory can leave, and the sizes of RAM, in bytes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Memory {
+    /// Bytes of the program's memory that can leave.
+    pub bytes: u64,
+    /// The sizes of RAM.
+    pub sizes: Vec<u64>,
 }
 
 /// Runs the program plain and in each way, in turn.
 ///
 /// # Errors
 /// Nobody can page the program here; it cannot be started; a signal came.
-pub fn compare(of: &Comparison, listener: &dyn Listener) -> Result<Compared, AnswerError> {
-    binary(of.command)?;
+pub fn compare(comparison: &Comparison, listener: &dyn Listener) -> Result<Compared, AnswerError> {
+    let (program, ram) = (comparison.command, comparison.ram);
+    binary(program)?;
     // Before the program runs for minutes: these would be refused for any memory.
-    of.ram.iter().try_for_each(|text| size(text, ALL).map(drop))?;
-    let backing = of.backing.map_or_else(default_backing, Path::to_owned);
+    ram.iter().try_for_each(|text| size(text, WHOLE).map(drop))?;
+    let backing = comparison.backing.map_or_else(default_backing, Path::to_owned);
     let folder = tempfile::Builder::new().prefix("coldframe-compare-").tempdir_in(&backing);
     let remedy = "give --backing a folder that you may write to";
     let folder = folder.map_err(|e| AnswerError::new(5, format!("no folder for swap files: {e}; {remedy}")))?;
     let (signals, streams) = (Signals::catch()?, Streams::new()?);
-    let bench = Bench { program: of.command, folder: folder.path(), streams: &streams, signals: &signals };
-    let (ways, left_out) = ways(of.command, folder.path(), &backing, of.backing.is_some());
-    let Some(first_way) = ways.first() else { return Err(AnswerError::new(4, left_out.join("; "))) };
-    // The plain runs, the run that shows how much memory there is, and all others.
-    let all = of.runs as usize * (1 + of.ram.len() * ways.len()) + 1;
-    let runs = Runs { bench, listener, all, begun: Cell::new(0) };
-    let first = runs.plain()?;
-    let expected = first.output;
-    listener.note(&format!("coldframe: {all} runs take {:.0} s or more\n", all as f64 * first.seconds));
-    let patience = of.max_time.unwrap_or(Duration::from_secs(10) + 10 * Duration::from_secs_f64(first.seconds));
-    let memory_bytes = runs.memory(first_way, patience)?;
-    let sizes = of.ram.iter().map(|text| size(text, memory_bytes)).collect::<Result<Vec<_>, _>>()?;
-    let at = |ram_bytes: u64| {
-        let arm = |way: &Way| Arm { by: way.name, command: way.command(ram_bytes, of.command), ..Arm::default() };
-        Size { ram_bytes, arms: ways.iter().map(arm).collect() }
-    };
-    let mut all = Compared {
-        schema_version: SCHEMA_VERSION,
-        version: env!("CARGO_PKG_VERSION"),
-        program: of.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        memory_bytes,
-        plain: Plain { runs: vec![Timed::of(&first, expected, None)], ..Plain::default() },
-        sizes: sizes.into_iter().map(at).collect(),
-        left_out,
-        fastest: None,
-    };
-    for turn in 0..of.runs {
-        if turn > 0 {
-            all.plain.runs.push(Timed::of(&runs.plain()?, expected, None));
-        }
-        for size in &mut all.sizes {
-            for (arm, way) in size.arms.iter_mut().zip(&ways).filter(|(arm, _)| arm.goes_on()) {
-                match runs.paged(way, size.ram_bytes, patience) {
-                    Ok(run) => arm.runs.push(Timed::of(&run, expected, Some(patience))),
-                    Err(stopped) if signals.came() => return Err(stopped),
-                    Err(why) => arm.failed = Some(why.to_string()),
+    let (ways, left_out) = ways(program, folder.path(), &backing, comparison.backing.is_some());
+    if ways.is_empty() {
+        return Err(AnswerError::new(4, left_out.join("; ")));
+    }
+    let (began, folder) = (Instant::now(), folder.path());
+    let mut bench = Bench { program, folder, streams: &streams, signals: &signals, began, files_known: true };
+    let plan = InTurn { ram, runs: comparison.runs, max_time: comparison.max_time, ways };
+    let mut runs = RunLog::default();
+    let memory = carry_out(&plan, &mut runs, &mut bench, listener)?;
+    Ok(plan.compared(&runs, memory, program, left_out))
+}
+
+impl Plan for InTurn<'_> {
+    type Result = Result<Memory, Refusal>;
+
+    fn decide(&self, course: &mut Course) -> Result<Self::Result, Trial> {
+        let first = match ran(course.run(Trial::plain(None))?) {
+            Ok(run) => run.clone(),
+            Err(why) => return Ok(Err(why)),
+        };
+        let patience = self.max_time.map_or(PATIENCE + PATIENCE * first.seconds, |time| time.as_secs_f64());
+        let memory = match ran(course.run(Trial::paged(&self.ways[0].way, WHOLE, patience))?) {
+            Ok(run) => self.memory(run),
+            Err(why) => Err(why),
+        };
+        let memory = match memory {
+            Ok(memory) => memory,
+            Err(why) => return Ok(Err(why)),
+        };
+        for turn in 0..self.runs {
+            if turn > 0 {
+                if let Err(why) = ran(course.run(Trial::plain(None))?) {
+                    return Ok(Err(why));
+                }
+            }
+            for (ram, named) in memory.sizes.iter().flat_map(|ram| self.ways.iter().map(move |named| (*ram, named))) {
+                let runs = course.runs();
+                let late = runs.paged(&named.way, ram).is_some_and(|runs| runs.runs.iter().any(|run| run.too_long));
+                if late || runs.refusal(&named.way, ram).is_some() {
+                    continue;
+                }
+                if *course.run(Trial::paged(&named.way, ram, patience))? == Outcome::Signal {
+                    return Ok(Err(Refusal::stopped()));
                 }
             }
         }
+        Ok(Ok(memory))
     }
-    all.finish();
-    Ok(all)
+
+    fn announce(&self, runs: &RunLog, trial: &Trial, listener: &dyn Listener) {
+        // The plain runs, the run that shows how much memory there is, and all others.
+        let count = self.runs as usize * (1 + self.ram.len() * self.ways.len()) + 1;
+        let done = runs.entries().len();
+        if done == 1 {
+            let seconds = count as f64 * runs.plain().seconds;
+            listener.note(&format!("coldframe: {count} runs take {seconds:.0} s or more\n"));
+        }
+        let name = self.ways.iter().find(|named| named.way == trial.way).map_or("plain", |named| named.name);
+        let words = match trial.ram_bytes {
+            None => name.into(),
+            Some(WHOLE) => format!("{name} with all of its memory"),
+            Some(ram) => format!("{name} in {}", ram_size(ram)),
+        };
+        listener.note(&format!("coldframe: run {} of {count}: {words}\n", done + 1));
+    }
+}
+
+impl InTurn<'_> {
+    /// What a run with all of its memory shows.
+    fn memory(&self, run: &Run) -> Result<Memory, Refusal> {
+        let name = self.ways[0].name;
+        if run.too_long {
+            let message = format!("{name}: with all of its memory it took too long; give more --max-time");
+            return Err(Refusal::new(4, message));
+        }
+        if run.managed_bytes == 0 {
+            let message = format!("{name} has no memory that can leave; give a larger program");
+            return Err(Refusal::new(4, message));
+        }
+        let sizes = self.ram.iter().map(|text| size(text, run.managed_bytes)).collect::<Result<_, _>>()?;
+        Ok(Memory { bytes: run.managed_bytes, sizes })
+    }
+
+    /// The results of these runs.
+    pub fn compared(&self, runs: &RunLog, memory: Memory, program: &[OsString], left_out: Vec<String>) -> Compared {
+        let contender = |named: &Named, ram: u64| Contender {
+            name: named.name.into(),
+            command: named.command(ram, program),
+            refused: runs.refusal(&named.way, ram),
+            runs: runs.paged(&named.way, ram).unwrap_or_else(|| Runs::new(&named.way, Some(ram))),
+        };
+        let size =
+            |ram: &u64| Size { ram_bytes: *ram, ways: self.ways.iter().map(|named| contender(named, *ram)).collect() };
+        let (plain, sizes) = (runs.plain(), Vec::from_iter(memory.sizes.iter().map(size)));
+        Compared {
+            schema_version: SCHEMA_VERSION,
+            version: env!("CARGO_PKG_VERSION"),
+            program: program.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            memory_bytes: memory.bytes,
+            fastest: fastest(&plain, &sizes),
+            plain,
+            varies: runs.varies(),
+            sizes,
+            left_out,
+        }
+    }
+}
+
+fn ran(outcome: &Outcome) -> Result<&Run, Refusal> {
+    match outcome {
+        Outcome::Ran(run) => Ok(run),
+        Outcome::Refused(why) => Err(why.clone()),
+        Outcome::Signal => Err(Refusal::stopped()),
+    }
 }
 
 /// The ways of paging that this machine can give, and why it cannot give the others.
-fn ways(program: &[OsString], folder: &Path, backing: &Path, given: bool) -> (Vec<Way>, Vec<String>) {
+fn ways(program: &[OsString], folder: &Path, backing: &Path, given: bool) -> (Vec<Named>, Vec<String>) {
     let (mut ways, mut lacking) = (Vec::new(), Vec::new());
-    let mut way = |name, by: Pager, swap: Option<String>, pasted: &[&str]| {
-        let pasted = pasted.iter().map(ToString::to_string).collect();
-        ways.push(Way { name, by, swap, pasted });
+    let mut add = |name, way: Way, options: &[&str]| {
+        ways.push(Named { name, way, options: options.iter().map(ToString::to_string).collect() });
     };
     match pageable(program) {
         Ok(()) => {
             let place = backing.display().to_string();
-            let own: &[&str] = &["--by", "pager", "--backing", &place];
-            way("pager", Pager::Ours, None, &own[..if given { 4 } else { 2 }]);
+            let options: &[&str] = &["--by", "pager", "--backing", &place];
+            add("pager", Way::pager(), &options[..if given { 4 } else { 2 }]);
         }
         Err(why) => lacking.push(format!("our pager: {why}")),
     }
@@ -130,7 +226,7 @@ fn ways(program: &[OsString], folder: &Path, backing: &Path, given: bool) -> (Ve
             match there.and_then(|()| ready(Some(kind.clone()))) {
                 Ok(_) => {
                     let words = ["--by", "kernel", "--swap", &pasted.to_string()];
-                    way(name, Pager::Kernel, Some(kind.to_string()), &words);
+                    add(name, Way::kernel(Some(kind.to_string())), &words);
                 }
                 Err(why) => lacking.push(format!("{name}: {why}")),
             }
@@ -138,7 +234,7 @@ fn ways(program: &[OsString], folder: &Path, backing: &Path, given: bool) -> (Ve
     } else {
         match ready(None) {
             Ok(_) => {
-                way("kernel", Pager::Kernel, None, &["--by", "kernel"]);
+                add("kernel", Way::kernel(None), &["--by", "kernel"]);
                 lacking.push("the kernel's swap on a file, zram or zswap of its own: run it as root".into());
             }
             Err(_) => lacking.push("the kernel's swap: only root can make it here; run it as root".into()),
@@ -147,15 +243,11 @@ fn ways(program: &[OsString], folder: &Path, backing: &Path, given: bool) -> (Ve
     (ways, lacking)
 }
 
-impl Way {
-    fn paging(&self) -> runner::Way<'_> {
-        runner::Way { by: self.by, swap: self.swap.as_deref(), in_all: false }
-    }
-
+impl Named {
     /// The command that runs the program so, as a shell reads it.
     fn command(&self, ram: u64, program: &[OsString]) -> String {
         let start = ["coldframe", "run", "--ram"].map(String::from).into_iter().chain([ram_size(ram)]);
-        let words = start.chain(self.pasted.iter().cloned()).chain(["--".into()]);
+        let words = start.chain(self.options.iter().cloned()).chain(["--".into()]);
         let words: Vec<_> = words.chain(program.iter().map(|word| word.to_string_lossy().into_owned())).collect();
         let quoted = |word: &String| shlex::try_quote(word).map_or_else(|_| word.clone(), |word| word.into_owned());
         words.iter().map(quoted).collect::<Vec<_>>().join(" ")
@@ -176,63 +268,6 @@ fn size(text: &str, memory: u64) -> Result<u64, AnswerError> {
         bytes.ok_or_else(|| AnswerError::usage(format!("--ram: {text}: give a size, or more than 0% to 100%")))?;
     // What `coldframe run` takes is a whole number of KiB, at least its least.
     Ok((bytes / 1024 * 1024).max(64 << 10))
-}
-
-/// The runs of a comparison.
-struct Runs<'a> {
-    bench: Bench<'a>,
-    listener: &'a dyn Listener,
-    /// The number of all runs, and of those that have begun.
-    all: usize,
-    begun: Cell<usize>,
-}
-
-impl Runs<'_> {
-    fn note(&self, words: &str) {
-        self.begun.set(self.begun.get() + 1);
-        self.listener.note(&format!("coldframe: run {} of {}: {words}\n", self.begun.get(), self.all));
-    }
-
-    fn plain(&self) -> Result<Ran, AnswerError> {
-        self.note("plain");
-        self.bench.plain(None, &|_| {})
-    }
-
-    /// Bytes of memory that can leave: measured with a pager that lets all of it stay.
-    fn memory(&self, way: &Way, patience: Duration) -> Result<u64, AnswerError> {
-        self.note(&format!("{} with all of its memory", way.name));
-        let (ran, run) = self.bench.paged(way.paging(), ALL, patience)?;
-        if ran.too_long {
-            let message = format!("{}: with all of its memory it took too long; give more --max-time", way.name);
-            return Err(AnswerError::new(4, message));
-        }
-        match run.memory_bytes() {
-            0 => {
-                let message = format!("{} has no memory that can leave; give a larger program", way.name);
-                Err(AnswerError::new(4, message))
-            }
-            bytes => Ok(bytes),
-        }
-    }
-
-    fn paged(&self, way: &Way, ram: u64, patience: Duration) -> Result<Ran, AnswerError> {
-        self.note(&format!("{} in {}", way.name, ram_size(ram)));
-        Ok(self.bench.paged(way.paging(), ram, patience)?.0)
-    }
-}
-
-impl Timed {
-    fn of(ran: &Ran, expected: Option<Output>, patience: Option<Duration>) -> Timed {
-        let Ran { seconds, status, too_long, killed, output, .. } = *ran;
-        let limit = patience.filter(|_| too_long);
-        Timed {
-            seconds: limit.map_or(seconds, |limit| limit.as_secs_f64()),
-            status: if too_long { 0 } else { status },
-            equal: output == expected,
-            too_long,
-            killed,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -8,9 +8,12 @@ use std::time::Instant;
 use coldframe_store::heat::Heat;
 use coldframe_store::ProcessFacts;
 
-use crate::bench::page_cache::{less, others_until};
-use crate::bench::runner::{kernel_swap, Bench, Way};
-use crate::bench::trials::{once, First, Trials};
+use super::alone::{only_once, Alone, Yardstick};
+use super::files::{self, LessCache};
+use super::log::RunLog;
+use super::plan::{carry_out, Runner};
+use super::runner::{swap_folder, Bench, Ways};
+use super::search::LessRam;
 use crate::error::AnswerError;
 use crate::listener::Listener;
 use crate::machine::prices::swap_file;
@@ -18,20 +21,20 @@ use crate::nothing::Nothing;
 use crate::predict::common::program as program_of;
 use crate::predict::kinds::Answer;
 use crate::predict::machine::Machine;
+use crate::predict::measured::Measurements;
 use crate::predict::question::{Limits, Reading};
 use crate::predict::record::{served, Order, PATIENCE, PATIENCE_WITH_RUNS};
 use crate::predict::watch;
 use crate::run::child::Signals;
-use crate::run::pager::Pager;
-use crate::run::program::{binary, default_backing, line, pageable};
-use crate::run::runs::By;
+use crate::run::program::{binary, line, pageable};
+use crate::run::runs::{Run, Runs};
 use crate::run::streams::Streams;
 
 /// Rows and columns of the map of touched memory: a page with it stays far below its bound.
 pub const MAP: (usize, usize) = (40, 120);
 
 /// An answer about a program, and what else its recording shows.
-pub struct Measured {
+pub struct Answered {
     /// The answer.
     pub answer: Answer,
     /// Where and when memory was touched.
@@ -51,7 +54,7 @@ pub fn measure(
     folder: &Path,
     limits: &Limits,
     listener: &dyn Listener,
-) -> Result<Measured, AnswerError> {
+) -> Result<Answered, AnswerError> {
     binary(command)?;
     let streams = Streams::new()?;
     // What this machine lacks is reported before the program runs. It is measured once, which is no part of the answer's time.
@@ -62,9 +65,6 @@ pub fn measure(
         Err(why) => measuring.watched(&why.to_string()),
     }
 }
-
-/// A program that takes less than so many seconds has its peak between two looks.
-const LEAST: f64 = 0.1;
 
 /// An answer that is being made.
 struct Measuring<'a> {
@@ -78,7 +78,7 @@ struct Measuring<'a> {
 }
 
 impl Measuring<'_> {
-    fn recorded(&self, machine: &Machine) -> Result<Measured, AnswerError> {
+    fn recorded(&self, machine: &Machine) -> Result<Answered, AnswerError> {
         let trace = self.folder.join("trace.parquet");
         let streams = (!self.limits.once).then_some(self.streams);
         let order = Order {
@@ -100,7 +100,7 @@ impl Measuring<'_> {
         Nothing::refuse(program_of(Some(&line(self.command))), recording.status, recording.managed_bytes)?;
         let status = recording.status.filter(|_| recording.limit.is_none());
         let left = (!recording.processes_left.is_empty()).then_some("it has gone to the background");
-        let first = Run { seconds: recording.seconds, status: status.map(|status| status as u8), once: left };
+        let first = First::new(recording.seconds, status, left);
         let mut shown = (None, Vec::new());
         let answered = |seconds: Option<f64>| {
             self.listener.progress(0, None, "computing its time in less RAM");
@@ -110,117 +110,100 @@ impl Measuring<'_> {
             shown = (reading.heat, reading.provenance.group);
             Ok(Answer::Recorder(answer))
         };
-        let (answer, more) = self.with_runs(&first, answered)?;
+        let (answer, more) = self.with_runs(first, answered)?;
         let (heat, group) = shown;
-        Ok(Measured { answer, heat, group, remarks: [recording.remarks(), more].concat() })
+        Ok(Answered { answer, heat, group, remarks: [recording.remarks(), more].concat() })
     }
 
-    fn watched(&self, why: &str) -> Result<Measured, AnswerError> {
+    fn watched(&self, why: &str) -> Result<Answered, AnswerError> {
         let streams = (!self.limits.once).then_some(self.streams);
         let watched = watch::program(self.command, self.limits, streams, self.listener)?;
         let status = watched.ended.status.code().filter(|_| watched.ended.why.is_none());
-        let first = Run { seconds: watched.seconds(), status: status.map(|status| status as u8), once: None };
+        let first = First::new(watched.seconds(), status, None);
         let answered = |seconds| Ok(Answer::ReferencedBits(watched.answer(why, self.limits, seconds)?));
-        let (answer, remarks) = self.with_runs(&first, answered)?;
-        Ok(Measured { answer, heat: None, group: Vec::new(), remarks })
+        let (answer, remarks) = self.with_runs(first, answered)?;
+        Ok(Answered { answer, heat: None, group: Vec::new(), remarks })
     }
 
-    /// The answer, which takes the stand-alone time, with measured runs as far as there can be any; and what to know of
-    /// them.
+    /// The answer, from its prediction, which takes the stand-alone time, and from measured runs as far as there can be any;
+    /// and what to know of them.
     fn with_runs(
         &self,
-        first: &Run,
-        answered: impl FnOnce(Option<f64>) -> Result<Answer, AnswerError>,
+        first: First,
+        predicted: impl FnOnce(Option<f64>) -> Result<Answer, AnswerError>,
     ) -> Result<(Answer, Vec<String>), AnswerError> {
-        let Some(status) = first.status.filter(|_| !self.limits.once) else {
-            return Ok((answered(None)?, Vec::new()));
+        let Some(first) = first.run.filter(|_| !self.limits.once).zip(Some(first.once)) else {
+            return Ok((predicted(None)?, Vec::new()));
         };
-        if let Some(why) = once(first.seconds, first.once.or_else(|| self.streams.lost())) {
-            return Ok((answered(None)?, vec![why]));
+        let (first, once) = first;
+        if let Some(why) = only_once(first.seconds, once.or_else(|| self.streams.lost())) {
+            return Ok((predicted(None)?, vec![why]));
         }
-        let folder = tempfile::Builder::new().prefix("coldframe-runs-").tempdir_in(default_backing());
-        let folder = folder.map_err(|e| AnswerError::new(5, format!("no folder for swap files: {e}; set TMPDIR")))?;
-        let signals = Signals::catch()?;
-        let (program, streams) = (self.command, self.streams);
-        let bench = Bench { program, folder: folder.path(), streams, signals: &signals };
-        let first = First { status, output: streams.first_output(), seconds: first.seconds };
-        let mut trials = Trials::alone(&bench, first, self.began, self.limits, self.listener)?;
-        let mut answer = answered(trials.plain())?;
-        if let (Answer::Recorder(answer), Some(LEAST..)) = (&mut answer, trials.plain()) {
-            answer.common.only_read(trials.peak_bytes);
+        let (folder, signals) = (swap_folder()?, Signals::catch()?);
+        let (program, streams, began, folder) = (self.command, self.streams, self.began, folder.path());
+        let mut bench = Bench { program, folder, streams, signals: &signals, began, files_known: false };
+        let alone = Alone { recorded_seconds: first.seconds, limits: *self.limits };
+        let mut runs = RunLog::after(Run { output: streams.first_output(), ..first });
+        let yardstick = carry_out(&alone, &mut runs, &mut bench, self.listener);
+        let prediction = predicted(yardstick.seconds)?;
+        if yardstick.seconds.is_none() {
+            self.listener.finish();
+            return Ok((prediction, yardstick.remarks));
         }
-        if trials.plain().is_some() {
-            if let Answer::Recorder(answer) = &mut answer {
-                answer.common.not_paged.get_or_insert_default().see(&trials.files);
-            }
-            let until = trials.until;
-            trials.until = others_until(&trials, &answer);
-            less_ram(&mut trials, &mut answer, folder.path());
-            trials.until = until;
-            let runs = less(&mut trials, &answer, folder.path());
-            answer.common_mut().not_paged.iter_mut().for_each(|all| (all.runs, all.no_runs) = runs.clone());
-        }
-        // Later runs alone count, too.
-        let common = answer.common_mut();
-        common.program_seconds = trials.plain().unwrap_or(common.program_seconds);
+        let ways = Ways::find(program, folder);
+        let done = with_less(prediction, yardstick, &ways, &mut runs, self.limits, &mut bench, self.listener);
         self.listener.finish();
-        if let (Answer::Recorder(answer), true) = (&mut answer, trials.measured.iter().any(|one| one.by == By::Kernel))
-        {
-            answer.kernel = None;
-        }
-        let common = answer.common_mut();
-        common.runs = trials.measured;
-        // A swap file of these runs is gone; the user makes another one.
-        let own = swap_file();
-        let made = folder.path().display().to_string();
-        let gone = |swap: &&mut String| swap.starts_with(&made);
-        common.runs.iter_mut().filter_map(|run| run.swap.as_mut()).filter(gone).for_each(|swap| swap.clone_from(&own));
-        Ok((answer, trials.remarks))
+        Ok(done)
     }
 }
 
-/// The recorded run.
-struct Run {
-    seconds: f64,
-    /// Its exit code; `None`: a signal ended it.
-    status: Option<u8>,
+/// The run in which the program was recorded or watched.
+struct First {
+    /// `None`: it did not end by itself.
+    run: Option<Run>,
     /// Why it cannot be run again.
     once: Option<&'static str>,
 }
 
-/// Runs it in less RAM: by our pager if that has recorded it, and by the kernel if that is possible here.
-fn less_ram(trials: &mut Trials, answer: &mut Answer, folder: &Path) {
-    let top = answer.needed_bytes;
-    let start = answer.ram_bytes.unwrap_or(answer.needed_bytes);
-    let ours = answer.recorded().is_some();
-    let swap = kernel_swap(folder);
-    let kernel = swap.as_ref().map(|swap| Way { by: Pager::Kernel, swap: swap.as_deref(), in_all: false });
-    let pager = Way { by: Pager::Ours, swap: None, in_all: false };
-    if let (Some(ram), Some(way)) = (answer.given_ram_bytes, if ours { Some(pager) } else { kernel }) {
-        trials.at(way, ram, 2.0);
+impl First {
+    fn new(seconds: f64, status: Option<i32>, once: Option<&'static str>) -> First {
+        First { run: status.map(|status| Run { seconds, status: status as u8, ..Run::default() }), once }
     }
-    let start = start.min(top);
-    let ways = match (ours.then_some(pager), kernel) {
-        (Some(pager), Some(kernel)) => Vec::from(trials.faster([pager, kernel], start, 1.0)),
-        (one, other) => one.or(other).into_iter().collect(),
+}
+
+/// The answer from its prediction and from runs in less RAM, and what to know of these.
+pub fn with_less(
+    prediction: Answer,
+    yardstick: Yardstick,
+    ways: &Ways,
+    runs: &mut RunLog,
+    limits: &Limits,
+    runner: &mut dyn Runner,
+    listener: &dyn Listener,
+) -> (Answer, Vec<String>) {
+    let plain = runs.plain();
+    let prediction = prediction.after(&plain);
+    let (pager, kernel) = (ways.pager.clone().ok(), ways.kernel.clone().ok());
+    let top = prediction.needed_bytes;
+    let limit = limits.longest(plain.seconds);
+    let left = (yardstick.until - runner.now()).max(0.0);
+    let search = LessRam {
+        // Our pager runs what it has recorded.
+        ways: pager.filter(|_| prediction.recorded().is_some()).into_iter().chain(kernel).collect(),
+        given: prediction.given_ram_bytes,
+        sizes: (prediction.ram_bytes.unwrap_or(top), top),
+        limits: *limits,
+        until: yardstick.until - files::reserve(&prediction, limit, left),
     };
-    // The faster way is searched, the other one tried with the size that was found, or searched if there is none.
-    let mut found = None;
-    for way in &ways {
-        match found {
-            // Something is left for the same size once more.
-            None => found = trials.search(*way, start, top, 1.0),
-            Some(ram) => _ = trials.at(*way, ram, 0.0),
-        }
-    }
-    if ways.is_empty() {
-        return;
-    }
-    let common = answer.common_mut();
-    // What no run has refuted stays recommended, as a prediction.
-    let unrefuted = common.ram_bytes.filter(|ram| !trials.refutes(*ram));
-    (common.ram_bytes, common.by) = match found.or(unrefuted) {
-        Some(ram) => (Some(ram), trials.best(ram)),
-        None => (Some(top), Some(By::Plain)),
-    };
+    let found = carry_out(&search, runs, runner, listener);
+    let less_cache = LessCache::new(&prediction, &ways.kernel, found.limit, yardstick.until);
+    let less_cache = less_cache.map(|plan| carry_out(&plan, runs, runner, listener));
+    // A swap file of these runs is gone; the user makes another one.
+    let pasted = |swap: String| if Path::new(&swap).is_absolute() { swap_file() } else { swap };
+    let kinds = runs.kinds().into_iter().filter(|(way, _)| !way.in_all);
+    let less_ram = kinds.map(|(_, runs)| Runs { swap: runs.swap.clone().map(pasted), ..runs }).collect();
+    let size = (!search.ways.is_empty()).then_some(found.size);
+    // Later runs alone count, too.
+    let measurements = Measurements { plain: runs.plain(), less_ram, size, less_cache };
+    (prediction.measured(measurements), [yardstick.remarks, found.remarks].concat())
 }

@@ -1,12 +1,20 @@
 //! Programs that run again and again, plain and in less RAM, and what their runs decide.
 
+pub mod alone;
 pub mod check;
 pub mod compare;
 pub mod compared;
+#[cfg(any(test, feature = "fake"))]
+pub mod fake;
+pub mod files;
+pub mod limit;
+pub mod log;
 pub mod measure;
 pub mod need;
-pub mod page_cache;
-pub mod pair;
+pub mod plan;
+pub mod rules;
 pub mod runner;
-pub mod trials;
+pub mod search;
+#[cfg(test)]
+mod tests;
 pub mod verdict;

@@ -5,8 +5,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::bench::need::{Grown, Need, NOISE};
-use crate::bench::pair::Pair;
+use crate::bench::rules::longest;
 use crate::predict::kinds::Method;
+use crate::run::runs::Runs;
 
 /// The most recordings: one that is within the limit is enough, and one that is not is repeated, so that luck decides
 /// nothing.
@@ -31,8 +32,10 @@ pub struct Verdict {
     pub within: bool,
     /// Whether that is known: otherwise answers from referenced bits are on both sides of the limit.
     pub certain: bool,
-    /// The program alone and in the RAM that it may have; `None`: no `--max-ram`, or it could not be run so.
-    pub measured: Option<Pair>,
+    /// Runs of the program alone; `None`: no `--max-ram`, or it could not be run so.
+    pub plain: Option<Runs>,
+    /// Runs in the RAM that it may have, of all processes together.
+    pub paged: Option<Runs>,
     /// The limit; `None`: none was given.
     pub max_ram_bytes: Option<u64>,
     /// The limit without the need; negative: over the limit.
@@ -73,7 +76,8 @@ impl Verdict {
             slowdown_percent: need.slowdown_percent,
             program_seconds: need.program_seconds,
             certain: !bits || limit.is_none_or(known),
-            measured: None,
+            plain: None,
+            paged: None,
             within: distance_bytes.is_none_or(|distance| distance >= 0),
             max_ram_bytes: limit,
             distance_bytes,
@@ -87,34 +91,24 @@ impl Verdict {
     }
 
     /// Of measured runs alone.
-    pub(crate) fn measured(
-        program: String,
-        seconds: f64,
-        slowdown: f64,
-        limit: Option<u64>,
-        pair: Option<Pair>,
-    ) -> Verdict {
-        let mut verdict = Verdict {
+    pub fn by_runs(program: String, slowdown: f64, max_ram: Option<u64>, plain: Runs, paged: Runs) -> Verdict {
+        let verdict = Verdict {
             schema_version: SCHEMA_VERSION,
             kind: "verdict".into(),
             version: env!("CARGO_PKG_VERSION").into(),
             program,
             slowdown_percent: 100.0 * slowdown,
-            program_seconds: seconds,
-            max_ram_bytes: limit,
-            certain: true,
-            within: true,
+            max_ram_bytes: max_ram,
             ..Verdict::default()
         };
-        pair.into_iter().for_each(|pair| verdict.take(pair, slowdown));
-        verdict
+        verdict.decided_by(plain, paged, slowdown)
     }
 
-    /// From now on the measured runs decide.
-    pub(crate) fn take(&mut self, pair: Pair, slowdown: f64) {
-        (self.within, self.certain) = (pair.within(slowdown), true);
-        self.program_seconds = pair.plain.seconds;
-        self.measured = Some(pair);
+    /// The verdict of these runs, with what else is known.
+    pub(crate) fn decided_by(self, plain: Runs, paged: Runs, slowdown: f64) -> Verdict {
+        let within = paged.within(longest(plain.seconds, slowdown));
+        let program_seconds = plain.seconds;
+        Verdict { within, certain: true, program_seconds, plain: Some(plain), paged: Some(paged), ..self }
     }
 
     /// Whether another recording may change the answer: it is no, or the noise of referenced bits is not known, and

@@ -8,8 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::predict::curve::{round_up, Point};
+use crate::predict::measured::Measurements;
 use crate::predict::not_paged::NotPaged;
-use crate::run::runs::{By, Measured};
+use crate::run::runs::{By, Runs};
 use crate::SCHEMA_VERSION;
 
 /// The name of this machine as a device.
@@ -65,7 +66,7 @@ pub struct Common {
     pub by: Option<By>,
     /// Measured runs: the program alone, then in less RAM.
     #[serde(default)]
-    pub runs: Vec<Measured>,
+    pub runs: Vec<Runs>,
     /// Predicted run time by RAM, largest first.
     pub curve: Vec<Point>,
     /// With less RAM than this it takes more than twice as long as with all its RAM; `None`: at no size that was tried.
@@ -115,18 +116,36 @@ impl Common {
         self.ram_bytes = self.ram_bytes.filter(|ram| *ram <= needed);
     }
 
+    /// From a prediction and from measured runs.
+    pub(crate) fn measured(self, measurements: Measurements) -> Common {
+        let Measurements { plain, less_ram, size, less_cache } = measurements;
+        let recommended = size.map(|size| size.recommended(self.ram_bytes, self.needed_bytes));
+        let not_paged = self.not_paged.map(|not_paged| {
+            let (runs, no_runs) = less_cache.unwrap_or_default();
+            NotPaged { runs, no_runs, ..not_paged }
+        });
+        Common {
+            program_seconds: plain.seconds,
+            ram_bytes: recommended.map_or(self.ram_bytes, |(ram, _)| Some(ram)),
+            by: recommended.map_or(self.by, |(_, by)| by),
+            runs: [plain].into_iter().chain(less_ram).collect(),
+            not_paged,
+            ..self
+        }
+    }
+
     /// The point of a size on the curve.
     pub fn at(&self, ram: u64) -> Option<&Point> {
         self.curve.iter().find(|point| point.ram_bytes == ram)
     }
 
     /// The program alone, if it was run.
-    pub fn plain(&self) -> Option<&Measured> {
+    pub fn plain(&self) -> Option<&Runs> {
         self.runs.iter().find(|one| one.by == By::Plain)
     }
 
     /// Runs in this RAM.
-    pub fn run(&self, by: By, ram: u64) -> Option<&Measured> {
+    pub fn run(&self, by: By, ram: u64) -> Option<&Runs> {
         self.runs.iter().find(|one| one.by == by && one.ram_bytes == Some(ram))
     }
 
@@ -143,7 +162,7 @@ impl Common {
 
     /// What is known of a size with the recommended pager, or else with the other one: measured, or else predicted.
     pub fn known(&self, ram: u64) -> Option<Known> {
-        let count = |run: &&Measured| run.failed.is_none();
+        let count = |run: &&Runs| run.failed.is_none();
         // All of its RAM, without a pager.
         let alone = self.plain().filter(|_| self.by == Some(By::Plain) && ram == self.needed_bytes);
         let first = if self.by == Some(By::Kernel) { By::Kernel } else { By::Pager };

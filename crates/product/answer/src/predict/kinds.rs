@@ -6,8 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::predict::common::Common;
+use crate::predict::measured::Measurements;
 use crate::predict::recorded::Recorded;
 use crate::predict::watched::Watched;
+use crate::run::runs::{By, Runs};
+
+/// Looks at a shorter run miss its peak.
+const LOOKS_SECONDS: f64 = 0.1;
 
 /// How a program's memory was measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -40,11 +45,31 @@ impl Answer {
         }
     }
 
-    /// What every answer has, to change it.
-    pub fn common_mut(&mut self) -> &mut Common {
+    /// The prediction after the program ran alone: without pages that were only read, and with the files that it mapped.
+    pub(crate) fn after(mut self, plain: &Runs) -> Answer {
+        if let Answer::Recorder(Recorded { common, .. }) = &mut self {
+            // A program that takes less has its peak between two looks.
+            if plain.seconds >= LOOKS_SECONDS {
+                common.only_read(plain.peak_bytes());
+            }
+            let files = plain.runs.iter().map(|run| &run.files).find(|files| !files.is_empty());
+            files.into_iter().for_each(|files| common.not_paged.get_or_insert_default().see(files));
+        }
+        self
+    }
+
+    /// The answer from its prediction and from measured runs.
+    pub(crate) fn measured(self, measurements: Measurements) -> Answer {
+        let by_kernel = measurements.less_ram.iter().any(|runs| runs.by == By::Kernel);
         match self {
-            Answer::Recorder(answer) => &mut answer.common,
-            Answer::ReferencedBits(answer) => &mut answer.common,
+            Answer::Recorder(answer) => Answer::Recorder(Recorded {
+                common: answer.common.measured(measurements),
+                kernel: answer.kernel.filter(|_| !by_kernel),
+                ..answer
+            }),
+            Answer::ReferencedBits(answer) => {
+                Answer::ReferencedBits(Watched { common: answer.common.measured(measurements), ..answer })
+            }
         }
     }
 

@@ -13,6 +13,7 @@ pub mod counts;
 pub mod curve;
 pub mod kinds;
 pub mod machine;
+pub mod measured;
 pub mod memory_use;
 pub mod not_paged;
 pub mod price;

@@ -4,7 +4,7 @@ use coldframe_proc::{Files, Rest, PAGE};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::run::runs::Measured;
+use crate::run::runs::Runs;
 
 /// Files that are named.
 const NAMED: usize = 5;
@@ -26,7 +26,7 @@ pub struct NotPaged {
     pub referenced_bytes: u64,
     /// Runs with less page cache, by the kernel: `ram_bytes` is for heap, code and files, which are on the disk at the start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub runs: Vec<Measured>,
+    pub runs: Vec<Runs>,
     /// Why there are no more of these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_runs: Option<String>,

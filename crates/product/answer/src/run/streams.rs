@@ -58,6 +58,11 @@ impl Output {
         }
     }
 
+    /// Of a text.
+    pub fn digest(text: &str) -> Output {
+        Output::of(text.as_bytes(), io::sink())
+    }
+
     /// Reads to the end, and passes all on.
     fn of(mut from: impl Read, mut to: impl Write) -> Output {
         let (mut exact, mut words, mut digit) = (Fnv::new(), Fnv::new(), false);
@@ -293,12 +298,11 @@ mod tests {
 
     #[test]
     fn outputs_that_differ_in_numbers_only_are_told_from_others() {
-        let of = |text: &str| Output::of(text.as_bytes(), io::sink());
-        let one = of("took 9 ms\n");
-        assert_eq!(one.differs(&of("took 9 ms\n")), Difference::None);
-        assert_eq!(one.differs(&of("took 11 ms\n")), Difference::Numbers);
+        let one = Output::digest("took 9 ms\n");
+        assert_eq!(one.differs(&Output::digest("took 9 ms\n")), Difference::None);
+        assert_eq!(one.differs(&Output::digest("took 11 ms\n")), Difference::Numbers);
         for other in ["took 9 s\n", "took 9 ms\n\n", "", "took ms\n"] {
-            assert_eq!(one.differs(&of(other)), Difference::Words, "{other}");
+            assert_eq!(one.differs(&Output::digest(other)), Difference::Words, "{other}");
         }
     }
 }

@@ -232,13 +232,13 @@ fn ways_of_paging_are_compared_with_equal_memory_and_the_fastest_can_be_pasted()
     let memory = found["memory_bytes"].as_u64().unwrap();
     // The heap has 48 MiB, and the program nothing else of size.
     assert!((47 << 20..50 << 20).contains(&memory), "{found}");
-    let arms = found["sizes"][0]["arms"].as_array().unwrap();
-    let named = |name: &str| arms.iter().find(|arm| arm["by"] == name);
+    let ways = found["sizes"][0]["ways"].as_array().unwrap();
+    let named = |name: &str| ways.iter().find(|way| way["name"] == name);
     let zram = &named("kernel, zram").expect("zram is there")["runs"][0];
-    assert_eq!((&zram["equal"], &zram["status"]), (&Value::from(true), &Value::from(7)), "{found}");
+    assert_eq!((&zram["alike"], &zram["status"]), (&Value::from(true), &Value::from(7)), "{found}");
     assert!(named("pager").is_none(), "no pager of ours can page a static program");
     assert!(found["left_out"][0].as_str().unwrap().contains("linked statically"), "{found}");
-    let fastest = named(found["fastest"]["by"].as_str().unwrap()).unwrap();
+    let fastest = named(found["fastest"]["name"].as_str().unwrap()).unwrap();
     let line = fastest["command"].as_str().unwrap();
     assert!(line.starts_with("coldframe run --ram ") && line.contains("--by kernel --swap "), "{line}");
 }

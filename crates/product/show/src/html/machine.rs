@@ -6,7 +6,7 @@ use crate::html::chart::{charts, Chart, Line, Mark, Point};
 use crate::html::words::{count, folded, list, note, table, Row, Unit};
 use crate::machine_answer::{as_root, files, how_to_run, memory_use, range, who};
 use crate::plot::escape;
-use coldframe_answer::{Answer, By, Known, Measured, Point as Size};
+use coldframe_answer::{Answer, By, Known, Point as Size, Runs};
 
 use crate::limits::limits;
 
@@ -135,10 +135,10 @@ fn chart(answer: &Answer) -> Chart<'static> {
     }
 }
 
-fn measured(run: &Measured) -> Option<Point> {
-    let (ram, more) = (run.ram_bytes?, if run.more { "over " } else { "" });
-    let label = format!("{}: measured {more}{}", human_size(ram), human_seconds(run.seconds));
-    Some(Point { x: ram as f64, y: run.seconds, span: run.range(), at: String::new(), label })
+fn measured(runs: &Runs) -> Option<Point> {
+    let (ram, more) = (runs.ram_bytes?, if runs.more { "over " } else { "" });
+    let label = format!("{}: measured {more}{}", human_size(ram), human_seconds(runs.seconds));
+    Some(Point { x: ram as f64, y: runs.seconds, span: runs.range(), at: String::new(), label })
 }
 
 fn predicted(answer: &Answer, size: &Size) -> Point {
