@@ -2,7 +2,8 @@
 //!
 //! | file in `tests/it` | it fails when |
 //! |---|---|
-//! | `tree.rs` | a crate imports what its floor does not allow; the core gets a dependency, `unsafe` or `std` |
+//! | `floors.rs` | a crate imports what its floor does not allow, or does not use; ARCHITECTURE.md says otherwise |
+//! | `tree.rs` | the core gets a dependency, `unsafe` or `std`; a file of a program computes |
 //! | `imports.rs` | files of a crate import each other in a circle |
 //! | `types.rs` | a type's methods are not in its file or folder; two types of a crate have one name |
 //! | `folders.rs` | a folder has more than 20 source files; `lib.rs` has a function |

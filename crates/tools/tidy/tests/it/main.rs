@@ -1,6 +1,7 @@
 //! The house rules, as one test program.
 
 mod columns;
+mod floors;
 mod folders;
 mod imports;
 mod lines;

@@ -1,98 +1,9 @@
-//! The house rules.
+//! Rules of single crates and of their files.
 
-use coldframe_tidy::{code, crates, crates_of, dependencies, files, home, root, text};
-
-/// What each crate may import from this repository. A crate that is not listed fails the test: add it to a floor.
-const FLOORS: &[(&str, &[&str])] = &[
-    ("core", &[]),
-    ("proc", &[]),
-    ("plan", &["core"]),
-    ("sheet", &["core"]),
-    ("journal", &["core"]),
-    ("recording", &[]),
-    ("store", &["recording"]),
-    ("lane", &["core", "sheet", "journal"]),
-    ("live", &["core", "journal", "recording", "plan"]),
-    ("kernel", &["proc"]),
-    ("preload", &["recording", "live"]),
-    ("capi", &["live"]),
-    ("answer", &["core", "sheet", "journal", "recording", "proc", "plan", "store", "lane", "live", "kernel"]),
-    ("show", &["core", "sheet", "store", "answer"]),
-    ("terminal", &["store", "show", "answer"]),
-    ("cli", &["answer", "kernel", "live", "sheet", "show", "store", "terminal"]),
-    // The laboratory.
-    ("boards", &["core", "sheet"]),
-    ("formats", &["core", "journal", "store"]),
-    ("drivers", &["core", "journal", "store", "formats", "lane"]),
-    ("record", &["core", "proc", "store"]),
-    ("qemu-plugin", &[]),
-    ("experiment", &["core", "sheet", "boards", "store", "formats", "lane", "drivers"]),
-    ("search", &["core", "sheet", "boards", "plan", "store", "lane", "drivers", "experiment"]),
-    (
-        "plots",
-        &["answer", "core", "sheet", "boards", "store", "formats", "lane", "drivers", "experiment", "search", "show"],
-    ),
-    (
-        "figures",
-        &["core", "sheet", "boards", "journal", "store", "formats", "lane", "drivers", "experiment", "show", "plots"],
-    ),
-    (
-        "lab-cli",
-        &[
-            "answer",
-            "boards",
-            "core",
-            "drivers",
-            "experiment",
-            "figures",
-            "formats",
-            "journal",
-            "lane",
-            "live",
-            "plots",
-            "record",
-            "search",
-            "sheet",
-            "show",
-            "store",
-            "terminal",
-        ],
-    ),
-    ("py", &["core", "sheet", "store", "experiment", "search", "plots"]),
-    // Tools.
-    ("fuzz", &["core", "sheet", "journal", "store", "formats", "experiment"]),
-    ("model", &[]),
-    ("soak", &["core", "live", "proc"]),
-    ("tidy", &[]),
-    ("toolbox", &[]),
-];
+use coldframe_tidy::{code, crates, dependencies, files, home, root, text};
 
 /// Crates that call foreign code and so need `unsafe`; each block gives its reason. `capi` takes pointers from C.
 const UNSAFE_ALLOWED: &[&str] = &["proc", "answer", "qemu-plugin", "live", "preload", "capi", "model", "soak"];
-
-#[test]
-fn every_crate_imports_only_what_its_floor_allows() {
-    for name in crates() {
-        let (_, allowed) = FLOORS
-            .iter()
-            .find(|(known, _)| *known == name)
-            .unwrap_or_else(|| panic!("crates/{name} has no floor; add it to FLOORS and to ARCHITECTURE.md"));
-        for dependency in dependencies(&name) {
-            if let Some(room) = dependency.strip_prefix("coldframe-") {
-                assert!(allowed.contains(&room), "crates/{name} may not import {room}");
-            }
-        }
-    }
-}
-
-#[test]
-fn the_product_imports_no_room_of_the_laboratory() {
-    let (product, laboratory) = (crates_of("product"), crates_of("lab"));
-    for (name, allowed) in FLOORS.iter().filter(|(name, _)| product.iter().any(|room| room == name)) {
-        let found = allowed.iter().find(|room| laboratory.iter().any(|other| other == *room));
-        assert_eq!(found, None, "crates/{name} is of the product and may not import a room of the laboratory");
-    }
-}
 
 #[test]
 fn the_core_has_no_dependency_no_std_no_unsafe_no_atomics_no_float() {
@@ -241,14 +152,6 @@ fn every_source_file_opens_with_what_it_is_for() {
         let text = text(&path);
         let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         assert!(first.starts_with("//!"), "{} does not say what it is for", path.display());
-    }
-}
-
-#[test]
-fn architecture_names_every_crate() {
-    let architecture = text(&root().join("ARCHITECTURE.md"));
-    for name in crates() {
-        assert!(architecture.contains(&format!("`{name}`")), "ARCHITECTURE.md does not name `{name}`");
     }
 }
 
