@@ -1,7 +1,8 @@
 //! The QEMU plugin of `coldframe-lab record`: writes what a guest program references into shared memory.
 //!
-//! QEMU loads it by `-plugin libcoldframe_plugin.so,shm=PATH,recorder=PID`. It registers one callback for each translation block and one for each data access, and none for single instructions.
-//! `wire.rs` describes what the callbacks write; `coldframe-record` reads it.
+//! QEMU loads it by `-plugin libcoldframe_plugin.so,shm=PATH,recorder=PID`. It registers one callback for each
+//! translation block and one for each data access, and none for single instructions. `wire.rs` describes what the
+//! callbacks write; `coldframe-record` reads it.
 //!
 //! Rules for this code. It runs inside another program's process, on that program's threads. So it must never panic
 //! (that would abort the guest), never hold a file descriptor (the guest shares the numbers, and may close or reuse

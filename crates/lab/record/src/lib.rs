@@ -1,7 +1,8 @@
 //! Records the references of unmodified programs as a finished trace.
 //!
 //! ```text
-//! program under QEMU user mode --plugin--> shared memory --ring--> expand --rows, runs--> Parquet    (x86-64, ARM, AArch64)
+//! program under QEMU user mode --plugin--> shared memory --ring--> expand --rows, runs--> Parquet
+//! (x86-64, ARM, AArch64)
 //! ```
 //!
 //! [`record`] does all of it: it finds the program and QEMU, starts the program, drains the ring, applies the
@@ -16,10 +17,11 @@
 //! by a signal (a handled SIGSEGV). Order between threads and processes: in stretches of up to 8187 words, in the
 //! order in which they were handed over.
 //!
-//! [`Level::Pages`]: the fetches and the data accesses, each collapsed to runs on one page; see `runs.rs`. Each stream alone is exact for FIFO, LRU, Clock, PA-Clock, FIFO-SC, ARC and OPT: third and later
-//! references of a run change nothing, and counts of two and more are kept. Dirty pages are exact, too. In both
-//! streams together, the order of the runs' beginnings is exact to the instruction. A run's later references count at
-//! its beginning, too, so recency between a fetch page and a data page is approximate.
+//! [`Level::Pages`]: the fetches and the data accesses, each collapsed to runs on one page; see `runs.rs`. Each stream
+//! alone is exact for FIFO, LRU, Clock, PA-Clock, FIFO-SC, ARC and OPT: third and later references of a run change
+//! nothing, and counts of two and more are kept. Dirty pages are exact, too. In both streams together, the order of the
+//! runs' beginnings is exact to the instruction. A run's later references count at its beginning, too, so recency
+//! between a fetch page and a data page is approximate.
 
 #![forbid(unsafe_code)]
 
@@ -63,8 +65,8 @@ pub enum Level {
 /// program had ended there. The program gets SIGTERM, and two seconds later SIGKILL.
 #[derive(Debug, Clone, Default)]
 pub struct Limits {
-    /// References left out at the start: those of the program, at every level. On pages, one over a page's end then counts
-    /// on each of its pages.
+    /// References left out at the start: those of the program, at every level. On pages, one over a page's end then
+    /// counts on each of its pages.
     pub skip_refs: u64,
     /// References kept, counted in the same way.
     pub max_refs: Option<u64>,

@@ -113,7 +113,8 @@ fn check_fidelity(path: &Path, trace: &Provenance) -> Result<(), ExperimentError
     let reason = match trace.fidelity {
         Fidelity::ExactReferences | Fidelity::PageReferences => return Ok(()),
         Fidelity::Window => {
-            "holds only the entries of pages into a window: the hits within it, and so the program's time, are not in it"
+            "holds only the entries of pages into a window: the hits within it, and so the program's time, are not \
+             in it"
         }
         Fidelity::BlockOnly => "holds only what reached a block device: the program's hits and its time are not in it",
         Fidelity::Sampled => "is a sample: it shows working sets and heat, but no policy's misses",

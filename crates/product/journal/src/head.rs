@@ -118,8 +118,10 @@ impl Journal {
             swap.as_ref().map_or((0, &[][..]), |swap| (swap.slots_per_block, &swap.areas[..]));
         let lines: String = areas.iter().map(area_line).collect();
         let text = format!(
-            "{VERSION}\npolicy={}\nhandler={}\nframes={frames}\npages={pages}\ntasks={tasks}\nevict_batch={evict_batch}\nreference_bit={reference_bit}\n\
-             dirty_bit={dirty_bit}\nbuffers={buffers}\ndirect_read={direct_read}\nplaces={places}\nslots={slots}\nfiles_min={files_min}\n\
+            "{VERSION}\npolicy={}\nhandler={}\n\
+             frames={frames}\npages={pages}\ntasks={tasks}\nevict_batch={evict_batch}\n\
+             reference_bit={reference_bit}\ndirty_bit={dirty_bit}\nbuffers={buffers}\n\
+             direct_read={direct_read}\nplaces={places}\nslots={slots}\nfiles_min={files_min}\n\
              arrival={arrival}\nslots_per_block={slots_per_block}\nareas={}\n{lines}\n",
             head.policy,
             head.handler,
@@ -152,7 +154,10 @@ impl<'a> Lines<'a> {
         let version = first.strip_prefix(NAME).and_then(|rest| rest.split(' ').next()?.parse::<u32>().ok());
         let reason = version.map_or("this is no journal of coldframe".to_string(), |found| {
             let wanted = &VERSION[NAME.len()..];
-            format!("this journal has version {found}, and version {wanted} is read here; record it again, or replay it with the coldframe that wrote it")
+            format!(
+                "this journal has version {found}, and version {wanted} is read here; record it again, or replay \
+                     it with the coldframe that wrote it"
+            )
         });
         Err(lines.bad("head", reason))
     }

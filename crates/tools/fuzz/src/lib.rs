@@ -30,7 +30,14 @@ macro_rules! reader {
     };
 }
 
-const DAMO: &[u8] = br#"[{"target_id":0,"snapshots":[{"end_time":"1,100","regions":[{"start":"4,096","end":8192,"nr_accesses":{"samples":3}}]}]}]"#;
+const DAMO: &[u8] = br#"[{"target_id":0,"snapshots":[{"end_time":"1,100","regions":[
+    {"start":"4,096","end":8192,"nr_accesses":{"samples":3}}]}]}]"#;
+const SWAP: &[u8] = b"ts_ns,op,slot,pid,vpn,type,flag
+5,out,7,28,b2e23,heap,a
+6,evict,7,28,b2e23,heap,w
+9,fault,7,28,b2e23,heap,Mw
+9,mark,,,,,a, b
+";
 
 /// Numbers of 32 bits, little-endian.
 fn words(numbers: &[u32]) -> Vec<u8> {
@@ -47,7 +54,7 @@ pub fn targets() -> Vec<Target> {
         reader!("din", vec![din]),
         Target {
             name: "swap",
-            seeds: vec![b"ts_ns,op,slot,pid,vpn,type,flag\n5,out,7,28,b2e23,heap,a\n6,evict,7,28,b2e23,heap,w\n9,fault,7,28,b2e23,heap,Mw\n9,mark,,,,,a, b\n".to_vec()],
+            seeds: vec![SWAP.to_vec()],
             read: |d| {
                 let input = coldframe_formats::format::Input::Bytes(d.to_vec().into());
                 drop(coldframe_formats::swap::read_input(input));
@@ -126,8 +133,10 @@ fn store() -> Vec<u8> {
 
 /// A few faults, written by hand.
 fn journal() -> Vec<u8> {
-    let head = "coldframe journal 10\npolicy=clock:insert-bit=set\nhandler=parallel\nframes=1\npages=4\ntasks=1\nevict_batch=1\nreference_bit=true\n\
-                dirty_bit=true\nbuffers=2\ndirect_read=true\nplaces=false\nslots=3\nfiles_min=0\narrival=mapped\nslots_per_block=0\nareas=0\n\n";
+    let head = "coldframe journal 10\npolicy=clock:insert-bit=set\nhandler=parallel\n\
+                frames=1\npages=4\ntasks=1\nevict_batch=1\n\
+                reference_bit=true\ndirty_bit=true\nbuffers=2\ndirect_read=true\nplaces=false\n\
+                slots=3\nfiles_min=0\narrival=mapped\nslots_per_block=0\nareas=0\n\n";
     // Fault of task 0 on page 1, PreProcess, Load, LoadStopover, GetFreeframe; Loaded, Move, ...
     [head.as_bytes(), &[1, 0, 0, 1, 16, 0, 0, 0, 32, 0, 1, 1, 0, 18, 0, 0, 0, 17, 0, 0, 0, 3, 5, 0, 33, 1, 0, 0]]
         .concat()

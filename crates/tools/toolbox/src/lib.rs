@@ -68,7 +68,8 @@ pub fn program_of<S: AsRef<str>>(words: &[S]) -> PathBuf {
 const LABORATORY_VERBS: [&str; 10] =
     ["trace", "sim", "advise", "replay", "report", "papers", "teach", "generate", "devices", "policies"];
 
-/// The program of a command, and its words. `lab` as the first word names the laboratory's program; else the first verb does.
+/// The program of a command, and its words. `lab` as the first word names the laboratory's program; else the first verb
+/// does.
 ///
 /// # Panics
 /// As [`program`].

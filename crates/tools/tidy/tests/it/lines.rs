@@ -24,16 +24,16 @@ const LIMITS: &[(&str, usize)] = &[
     ("terminal", 320),
     ("boards", 270),
     ("drivers", 3_270),
-    ("experiment", 4_470),
-    ("figures", 2_920),
+    ("experiment", 4_490),
+    ("figures", 2_960),
     ("formats", 2_830),
     ("lab-cli", 2_340),
-    ("plots", 810),
+    ("plots", 820),
     ("py", 410),
     ("qemu-plugin", 730),
     ("record", 1_130),
-    ("search", 1_400),
-    ("fuzz", 210),
+    ("search", 1_410),
+    ("fuzz", 220),
     ("model", 320),
     ("soak", 790),
     ("tidy", 530),
@@ -41,7 +41,7 @@ const LIMITS: &[(&str, usize)] = &[
 ];
 
 /// The most lines of code of the product and of the laboratory, and how many they may have until they are that few.
-const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 40_020), ("lab", 20_000, 20_530)];
+const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 40_040), ("lab", 20_000, 20_610)];
 
 #[test]
 fn each_crate_has_no_more_lines_of_code_than_its_row_and_each_part_no_more_than_its_sum() {
