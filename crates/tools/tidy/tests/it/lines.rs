@@ -31,17 +31,17 @@ const LIMITS: &[(&str, usize)] = &[
     ("plots", 820),
     ("py", 410),
     ("qemu-plugin", 730),
-    ("record", 1_130),
-    ("search", 1_410),
-    ("fuzz", 220),
-    ("model", 320),
+    ("record", 1_140),
+    ("search", 1_420),
+    ("fuzz", 230),
+    ("model", 330),
     ("soak", 790),
     ("tidy", 530),
-    ("toolbox", 310),
+    ("toolbox", 320),
 ];
 
 /// The most lines of code of the product and of the laboratory, and how many they may have until they are that few.
-const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 40_060), ("lab", 20_000, 20_610)];
+const SUMS: &[(&str, usize, usize)] = &[("product", 39_400, 40_060), ("lab", 20_000, 20_630)];
 
 #[test]
 fn each_crate_has_no_more_lines_of_code_than_its_row_and_each_part_no_more_than_its_sum() {
