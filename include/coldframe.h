@@ -66,8 +66,8 @@ typedef struct coldframe_options {
    */
   const char *backing;
   /**
-   * Page replacement policy, as `coldframe-lab policies` lists them, for example `pa-clock:budget=13`. Null: fitted to
-   * the device.
+   * Page replacement policy, as `coldframe-lab policies` lists them, for example `pa-clock:budget=13`. Null: fitted
+   * to the device.
    */
   const char *policy;
   /**

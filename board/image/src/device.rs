@@ -1,8 +1,8 @@
 //! Pages on the chip: the operations of a load, a write, a copy or an erase, and the time that the emulator leaves out.
 //!
 //! ```text
-//! IMAGE  home slots, page after page    program, then data as it is before the first write: zeros
-//! SWAP   slots of the swap area         a slot is one chip page or more, so each chip page is programmed once per erase
+//! IMAGE  home slots, page after page  program, then data as it is before the first write: zeros
+//! SWAP   slots of the swap area       a slot is one chip page or more, so each chip page is programmed once per erase
 //! ```
 //!
 //! A load runs in parallel with the processor. Writes, copies and erases are carried out at once, after the load in

@@ -124,7 +124,8 @@ fn report(pager: &mut Pager) {
     let instructions = platform::instructions;
     let (erases, copies) = pager.engine.swap().map_or((0, 0), |s| (s.erases().sum::<u32>(), s.counts().copies));
     println!(
-        "{{\"board\":\"{}\",\"processor\":\"{:#010x}\",\"page\":{},\"true_faults\":{},\"false_faults\":{},\"evictions\":{},\
+        "{{\"board\":\"{}\",\"processor\":\"{:#010x}\",\"page\":{},\
+         \"true_faults\":{},\"false_faults\":{},\"evictions\":{},\
          \"page_moves\":{},\"page_moves_dual\":{},\"walk_max\":{},\"prefetch_aborts\":{},\"data_aborts\":{},\
          \"fault_instructions\":{},\"fault_instructions_max\":{},\"waited_instructions\":{},\"dirty_evictions\":{},\
          \"blocks_erased\":{erases},\"slots_copied\":{copies},\"heap_bytes\":{},\"stack_bytes\":{}}}",

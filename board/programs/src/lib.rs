@@ -6,26 +6,16 @@
 
 #[cfg(target_os = "none")]
 mod board;
+#[cfg(not(target_os = "none"))]
+mod host;
 
 #[cfg(target_os = "none")]
 pub use board::{data, write};
+#[cfg(not(target_os = "none"))]
+pub use host::{data, write};
 
 /// Bytes of the data region.
 pub const DATA: usize = 48 << 10;
-
-/// The data region, all zeros at first. On the board it is paged, and its dirty pages are written to the chip. Call
-/// this once.
-#[cfg(not(target_os = "none"))]
-pub fn data() -> &'static mut [u8] {
-    Box::leak(Box::new([0; DATA]))
-}
-
-/// Writes bytes to the program's output.
-#[cfg(not(target_os = "none"))]
-pub fn write(bytes: &[u8]) {
-    use std::io::Write;
-    std::io::stdout().write_all(bytes).expect("standard output takes the bytes");
-}
 
 /// Makes a function the program.
 #[macro_export]

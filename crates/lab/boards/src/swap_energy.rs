@@ -3,12 +3,13 @@
 //!
 //! ```text
 //! (1)   E_DRAM  = (PRE_PDN + PRE_STBY + ACT_PDN + ACT_STBY + REF) t_TOTAL + ACT t_ACT + RD t_RD + WR t_WR + DQ t_DQ
-//! (2)   t_RD    = (bursts N_rd  BL/2 + N_rd RL) t_CK                          bursts = P_size 8 / (BL BW), those of one page
+//! (2)   t_RD    = (bursts N_rd  BL/2 + N_rd RL) t_CK             bursts = P_size 8 / (BL BW), those of one page
 //! (3)   t_WR    = (bursts N_wr (BL/2 + t_WR / t_CK) + N_wr WL) t_CK
 //! (4)   t_ACT   = t_RD + t_WR + (N_rd + N_wr) t_RCD
 //! (5)   t_DQ    = bursts (N_rd + N_wr) BL/2 t_CK
 //! (6-9) E_FLASH = V (I_1 t_RD + I_2 t_WR + I_3 t_STBY)
-//! (10)  t_RD    = (block 8 / (2 BW) + RL) / f for each block of N_rd pages;   (11) t_WR alike;   (12) t_STBY = t_TOTAL - t_RD - t_WR
+//! (10)  t_RD    = (block 8 / (2 BW) + RL) / f for each block of N_rd pages;   (11) t_WR alike
+//! (12)  t_STBY  = t_TOTAL - t_RD - t_WR
 //! (13)  E_PCM   = as (1) without REF;   (14) t_RD as (2) with N'_rd, the swap-ins that copy
 //! ```
 //!

@@ -79,7 +79,8 @@ mod tests {
 
     #[test]
     fn energy_by_hand_and_what_a_sheet_lacks_is_named() {
-        let energies = "[energy]\nload = { value = \"10nJ\", source = \"a test\" }\ntransfer = { value = \"4nJ\", source = \"a test\" }\n";
+        let energies = "[energy]\nload = { value = \"10nJ\", source = \"a test\" }\ntransfer = { value = \"4nJ\", \
+                        source = \"a test\" }\n";
         let writes =
             "program = { value = \"50nJ\", source = \"a test\" }\nerase = { value = \"2uJ\", source = \"a test\" }\n";
         let text = sheet::SHIPPED.iter().find(|(file, _)| *file == "lobi-nand.toml").unwrap().1;

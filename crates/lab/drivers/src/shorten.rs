@@ -2,21 +2,24 @@
 //! a window.
 //!
 //! ```text
-//!   window of at most K pages:   A B A C A B A      kept:   A B . C . B A        the last one writes if a dropped one wrote
+//!   window of at most K pages:   A B A C A B A      kept:   A B . C . B A
+//!                                                        the last one writes if a dropped one wrote
 //! ```
 //!
 //! A dropped reference is between two references to its page with fewer than K other pages between them. This is the
 //! condition of Safely Allowed Drop (Kaplan, Smaragdakis and Wilson, SIGMETRICS 1999, section 3), so OPT and LRU with K
 //! frames or more miss as on the whole string:
 //!
-//! - LRU: the page stays from its first to its last reference, so what follows is a hit with and without the drop. Another
-//!   page's distance changes only if both its references are between those two, from at most K to one less: a hit too.
+//! - LRU: the page stays from its first to its last reference, so what follows is a hit with and without the drop.
+//!   Another page's distance changes only if both its references are between those two, from at most K to one less: a
+//!   hit too.
 //! - OPT: fewer references never cost more. Conversely, take a best plan without the dropped reference that misses the
 //!   page at the last one. Among K pages, one is not referenced until then: the plan can keep our page instead of that
 //!   one, and exchange the two at the end, with no more misses.
 //!
-//! Other policies may miss otherwise: a reference bit that is cleared within a window is set again only at the window's end. Use a shortened string to find
-//! the configurations that are worth a run of the whole string, never for their answer.
+//! Other policies may miss otherwise: a reference bit that is cleared within a window is set again only at the window's
+//! end. Use a shortened string to find the configurations that are worth a run of the whole string, never for their
+//! answer.
 //!
 //! Call [`Shortener::push`] with each block's references, then [`Shortener::finish`]; [`Short::front_end`] plays it to
 //! a [`Run`](crate::Run).

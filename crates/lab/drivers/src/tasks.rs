@@ -1,13 +1,13 @@
 //! Several tasks on one processor: a scheduler, one engine, and loads that run beside the tasks.
 //!
 //! ```text
-//!   task runs ── hit: bits set ─────────────────────────────► until the next tick, device end or timer
-//!      │ fault                                                        │ fraction xi of the slice used
-//!      ▼                                                              ▼
-//!   Engine::handle ── resumed at once (minor): goes on        Scheduler::next ─► PrefetchLists::of ─► Event::WillNeed ...
-//!      │ page on its way                                              │ loads in the background, at most `depth` at a time
-//!      ▼                                                              ▼
-//!   task sleeps, the scheduler switches        Bus: demand before background, one transfer at a time
+//!   task runs ── hit: bits set ───────────────────────► until the next tick, device end or timer
+//!      │ fault                                                  │ fraction xi of the slice used
+//!      ▼                                                        ▼
+//!   Engine::handle ── resumed at once (minor): goes on  Scheduler::next ─► PrefetchLists::of ─► Event::WillNeed ...
+//!      │ page on its way                                        │ loads in the background, at most `depth` at a time
+//!      ▼                                                        ▼
+//!   task sleeps, the scheduler switches  Bus: demand before background, one transfer at a time
 //! ```
 //!
 //! Faults are counted as Linux counts them. *Major*: the device had to load the page. *Minor*: the page was in RAM and

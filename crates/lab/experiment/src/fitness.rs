@@ -58,7 +58,8 @@ fn windowed(trace: &Provenance, plan: &Plan) -> Option<String> {
     if !matches!(oracle, Some("lru" | "opt")) {
         let policy = &plan.policy;
         return Some(format!(
-            "the trace was filtered by a window of {window} pages, which bounds the misses of lru and opt, but not those of {policy}; \
+            "the trace was filtered by a window of {window} pages, which bounds the misses of lru and opt, but not \
+             those of {policy}; \
              give --policy lru,opt, or record every reference"
         ));
     }
@@ -66,7 +67,8 @@ fn windowed(trace: &Provenance, plan: &Plan) -> Option<String> {
     let least = 2 * window;
     (frames < least).then(|| {
         format!(
-            "{} bytes of RAM are asked for, but the trace was filtered by a window of {window} pages, which says nothing below {} bytes; \
+            "{} bytes of RAM are asked for, but the trace was filtered by a window of {window} pages, which says \
+             nothing below {} bytes; \
              give more RAM, or record it with a smaller --window",
             frames * page,
             least * page

@@ -358,9 +358,11 @@ mod tests {
 
     const INTRO: &str = "# Settings
 
-You want to set something that has no option of its own: give `--set KEY=VALUE` to `coldframe-lab sim` or `coldframe-lab advise`,
+You want to set something that has no option of its own: give `--set KEY=VALUE` to `coldframe-lab sim` or \
+`coldframe-lab advise`,
 or write it in a file for `-c config.toml`, under the table that the part of the key before the dot names.
-An option is stronger than `--set`, and `--set` is stronger than the file. In Python, `coldframe.Config` takes the same names.
+An option is stronger than `--set`, and `--set` is stronger than the file. In Python, `coldframe.Config` takes the \
+same names.
 Times, sizes and parts have their unit with them, as `40us`, `64KiB` or `50%`.
 ";
 
@@ -387,7 +389,8 @@ Times, sizes and parts have their unit with them, as `40us`, `64KiB` or `50%`.
     /// The types of the Python package.
     fn python() -> String {
         let mut text = String::from(
-            "\"\"\"Every setting, with its unit and default; written by the tests of ``crates/lab/experiment/src/settings.rs``.\"\"\"\n\n\
+            "\"\"\"Every setting, with its unit and default; written by the tests of \
+             ``crates/lab/experiment/src/settings.rs``.\"\"\"\n\n\
              from __future__ import annotations\n\nfrom typing import TypedDict\n",
         );
         for group in ALL.iter().skip(1).chain(&ALL[..1]) {

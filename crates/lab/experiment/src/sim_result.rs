@@ -7,7 +7,10 @@ use serde_json::Value;
 /// A section of a result: each field with its value, made from what the driver has found.
 #[macro_export]
 macro_rules! section {
-    ($(#[$about:meta])+ $name:ident($($from:ident: $of:ty),+) { $($(#[$meta:meta])+ $field:ident: $kind:ty = $value:expr;)+ }) => {
+    (
+        $(#[$about:meta])+
+        $name:ident($($from:ident: $of:ty),+) { $($(#[$meta:meta])+ $field:ident: $kind:ty = $value:expr;)+ }
+    ) => {
         $(#[$about])+
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         pub struct $name {

@@ -1,7 +1,8 @@
 //! Several tasks on one processor: from settings and a trace with a task column to runs of the machine of tasks.
 //!
-//! The trace says what each task does and in which order. The scheduler decides who runs when, whatever the trace's
-//! own order of tasks was; in the foreground ([`OnPhone`]) it is the trace's order and time. All references are held in memory, 12 bytes for each run of references to one page.
+//! The trace says what each task does and in which order. The scheduler decides who runs when, whatever the trace's own
+//! order of tasks was; in the foreground ([`OnPhone`]) it is the trace's order and time. All references are held in
+//! memory, 12 bytes for each run of references to one page.
 
 use std::path::{Path, PathBuf};
 

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! - [`mod@format`] reads other tools' traces; [`swap`] reads swap traces, which hold no references.
-//! - [`import()`] turns one into a store, [`export()`] a store into another tool's trace, [`merge()`] several stores into
-//!   one, [`cut()`] takes a part of one.
+//! - [`import()`] turns one into a store, [`export()`] a store into another tool's trace, [`merge()`] several stores
+//!   into one, [`cut()`] takes a part of one.
 
 #![forbid(unsafe_code)]
 

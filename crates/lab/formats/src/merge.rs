@@ -41,7 +41,8 @@ const SOURCES_MAX: usize = 256;
 /// given several times counts as several programs.
 ///
 /// # Errors
-/// As [`Reader`] and [`Writer`]; [`TraceError::Usage`] for no or too many traces, a clock that is missing or a slice of 0.
+/// As [`Reader`] and [`Writer`]; [`TraceError::Usage`] for no or too many traces, a clock that is missing or a slice of
+/// 0.
 pub fn merge(from: &[PathBuf], order: Order, to: &Path) -> Result<Summary, TraceError> {
     from.iter().try_for_each(|path| crate::import::refuse_same_file(Some(path), to))?;
     let (mut sources, provenance) = open(from, order)?;

@@ -237,7 +237,8 @@ mod tests {
 
     #[test]
     fn a_few_rows_are_counted_by_hand() {
-        let text = "ts_ns,op,slot,pid\n0,out,1,7\n1,out,2,7\n2,out,9,8\n3000000000,in,1,7\n3500000000,in,2,7\n4000000000,free,1,7\n";
+        let text = "ts_ns,op,slot,pid\n0,out,1,7\n1,out,2,7\n2,out,9,8\n\
+                    3000000000,in,1,7\n3500000000,in,2,7\n4000000000,free,1,7\n";
         let trace = coldframe_formats::swap::read_input(Input::Bytes(text.as_bytes().to_vec().into())).unwrap();
         let a = analyse(&trace);
         let info = &a.info;

@@ -52,7 +52,8 @@ fn legend(outcomes: &[SwapOutcome]) -> String {
     let seconds = human_time(Ps(first.result.duration_ns.saturating_mul(1000)));
     let mut out = format!(
         "{} touches of pages swapped out, {} swap-outs in {seconds}; areas from {}; most copies at a time {} slots.\n\
-         cost = reads + 10 * copies + 75 * erases (the slides'). waits: touches that had to wait for a read; wasted: slots read ahead and never used.\n\
+         cost = reads + 10 * copies + 75 * erases (the slides'). waits: touches that had to wait for a read; wasted: \
+         slots read ahead and never used.\n\
          life: the same load without a pause, until the most worn block has had the erases that {} is rated for.\n",
         human_count(counts.touches),
         human_count(counts.swap_outs),

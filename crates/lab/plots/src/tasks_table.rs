@@ -50,7 +50,8 @@ pub fn table(path: &Path, outcomes: &[TasksOutcome]) -> String {
     text += &format!("{}\n", columns(&COLUMNS, 2, outcomes).least(&["frames", "in flight", "useless"]));
     outcomes.iter().for_each(|outcome| text += &failures(outcome.result.counts.failures, outcome.result.halted));
     if tasks == 1 {
-        text += "There is only one task, so there is no next task to prefetch for; `coldframe-lab trace mix` makes a trace of several.\n";
+        text += "There is only one task, so there is no next task to prefetch for; `coldframe-lab trace mix` makes a \
+                 trace of several.\n";
     }
     if let [one] = outcomes {
         let tasks = one.names.iter().zip(&one.result.tasks).map(|(name, task)| (name, task, one.result.time));
@@ -127,8 +128,10 @@ fn on_phone(path: &Path, outcomes: &[(&TasksOutcome, &OnPhone)]) -> String {
     let (tasks, pages) = (count_of(first.names.len()), human_count(first.pages as u64));
     let mut out = format!("{}: {tasks}, {pages} pages of 4 KiB touched\n", path.display());
     out += &format!("{}\n", columns(&phone_columns(), 4, outcomes).least(&["ended", "card I/O", "swap", "policy"]));
-    out += "ended: tasks that the low memory killer took. switch back: mean fault handling until the task answers, from each task's second visit on.\n\
-         energy: of the swap area by DR.Swap's equations 1 to 14; its terms and every switch are in --format json. life: the same load without a pause.\n";
+    out += "ended: tasks that the low memory killer took. switch back: mean fault handling until the task answers, \
+            from each task's second visit on.\n\
+         energy: of the swap area by DR.Swap's equations 1 to 14; its terms and every switch are in --format json. \
+         life: the same load without a pause.\n";
     out += &first.trace.caveat.as_ref().map(|caveat| format!("{caveat}\n")).unwrap_or_default();
     let homeless: u64 = outcomes.iter().map(|(outcome, _)| outcome.result.counts.homeless).sum();
     if homeless > 0 {
@@ -142,7 +145,8 @@ fn on_phone(path: &Path, outcomes: &[(&TasksOutcome, &OnPhone)]) -> String {
         out += "The trace has no times: each reference took front_end.reference (1ns unless set).\n";
     }
     if first.names.len() < 2 {
-        out += "There is only one task: no switch, and no task to end. `coldframe-lab trace mix` and `coldframe-lab generate phone` make several.\n";
+        out += "There is only one task: no switch, and no task to end. `coldframe-lab trace mix` and `coldframe-lab \
+                generate phone` make several.\n";
     }
     out
 }

@@ -1,7 +1,7 @@
 //! # coldframe for Python: the bindings
 //!
-//! The module `coldframe._native`. It turns text into settings, calls pure functions of `experiment` and `advise` as the
-//! command line does, and returns their JSON as text. So a number in Python is the number that `--format json`
+//! The module `coldframe._native`. It turns text into settings, calls pure functions of `experiment` and `advise` as
+//! the command line does, and returns their JSON as text. So a number in Python is the number that `--format json`
 //! prints. The convenient interface is written in Python, under `python/coldframe`.
 //!
 //! A simulation releases the interpreter's lock. [`mod@watch`] takes the lock from time to time, to see Ctrl-C and to

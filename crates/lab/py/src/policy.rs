@@ -64,8 +64,8 @@ struct Taught {
     failure: Failure,
 }
 
-/// What the object answers: the victim, if one is sought, and whether it was forced; steps of the walk; frames whose bit
-/// it clears, or whose page it downgrades (`true`).
+/// What the object answers: the victim, if one is sought, and whether it was forced; steps of the walk; frames whose
+/// bit it clears, or whose page it downgrades (`true`).
 type Said = (Option<(usize, bool)>, u32, Vec<(u32, bool)>);
 
 impl Taught {

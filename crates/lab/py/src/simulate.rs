@@ -22,7 +22,8 @@ fn all(configs: &[String]) -> Result<Vec<Settings>, ExperimentError> {
         (Drive::Tasks | Drive::Foreground | Drive::SwapTrace, system) => {
             let named = system.map(|system| format!(" --system {}", system.name)).unwrap_or_default();
             let reason = format!(
-                "several tasks have results of another kind than one string of references; run `coldframe-lab sim{named}` instead"
+                "several tasks have results of another kind than one string of references; run `coldframe-lab \
+                 sim{named}` instead"
             );
             Err(ExperimentError::setting("system", reason))
         }

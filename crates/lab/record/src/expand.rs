@@ -63,8 +63,8 @@ impl Code {
     }
 
     /// Whether the last instruction of a block was not executed there. If an instruction crosses the page's end, QEMU's
-    /// x86 translator gives it up, unless it is the first of its block, and begins the next block with it. Up to 7.2 the
-    /// plugin is still shown the instruction in the block before, with the bytes before the border.
+    /// x86 translator gives it up, unless it is the first of its block, and begins the next block with it. Up to 7.2
+    /// the plugin is still shown the instruction in the block before, with the bytes before the border.
     #[inline]
     fn is_given_up(&self, block: Span, next: Span) -> bool {
         let Some(last) = block.count.checked_sub(1).map(|last| (block.start + last) as usize) else { return false };

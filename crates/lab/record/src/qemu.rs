@@ -293,7 +293,8 @@ impl Session {
 fn notes(order: &Recording, instructions: u64, limit: Option<&str>, version: &str) -> Vec<String> {
     let mut notes = vec![
         format!("recorded by {version}; {instructions} instructions executed while recording"),
-        "not seen: accesses of the kernel for system calls. The guest's processor is QEMU's, so libraries may choose other \
+        "not seen: accesses of the kernel for system calls. The guest's processor is QEMU's, so libraries may choose \
+         other \
          routines than natively (memcpy, for instance)"
             .into(),
         "an instruction that loads and stores one place is one write; x86 vector accesses that QEMU splits in 8 bytes \

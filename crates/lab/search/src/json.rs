@@ -113,9 +113,10 @@ section! {
         /// Whether every family ran over the whole trace.
         exhaustive: bool = s.rounds.is_empty() && s.short.is_none();
         /// Otherwise: the families left after each part of the trace.
-        rounds: Vec<Round> = s.rounds.iter().map(|(rows, families)| Round { rows: *rows, families: *families }).collect();
-        /// If every family was tried on a shortened string instead: its references. The families near the answer, and the
-        /// numbers of the answer, come from the whole trace.
+        rounds: Vec<Round> =
+            s.rounds.iter().map(|(rows, families)| Round { rows: *rows, families: *families }).collect();
+        /// If every family was tried on a shortened string instead: its references. The families near the answer, and
+        /// the numbers of the answer, come from the whole trace.
         #[serde(default)]
         shortened_references: Option<u64> = s.short.map(|short| short.references);
         /// RAM with which not even OPT meets the slowdown.

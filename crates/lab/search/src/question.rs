@@ -106,7 +106,10 @@ impl Question {
     fn check_kind(&self) -> Result<(), ExperimentError> {
         if drive(&self.base) == Drive::Foreground {
             let name = systems::of(&self.base).unwrap_or(systems::of_foreground().0).name;
-            let reason = format!("{name} is not searched: its answer is kills and energy beside time; run `coldframe-lab sim --system {name}` over RAM and swap sizes");
+            let reason = format!(
+                "{name} is not searched: its answer is kills and energy beside time; run \
+                                  `coldframe-lab sim --system {name}` over RAM and swap sizes"
+            );
             return Err(ExperimentError::setting("system", reason));
         }
         let tasks = self.is_of_tasks();
@@ -201,13 +204,18 @@ impl Question {
         match (self.program_time, &front.instruction, &front.reference) {
             (Some(time), ..) => all.push(format!("the program alone takes {} (--program-time)", show_time(time))),
             (None, Some(each), _) if quantity::time(each) == Ok(systems::instruction()) => all.push(format!(
-                "an instruction takes {each}, the 100 MHz of SWL's board (LCTES 2007, table 2), whose handler the stages' times are of; \
+                "an instruction takes {each}, the 100 MHz of SWL's board (LCTES 2007, table 2), whose handler the \
+                 stages' times are of; \
                  give --program-time"
             )),
             (None, Some(each), _) => all.push(format!("an instruction takes {each} (front_end.instruction)")),
             (None, None, Some(each)) => all.push(format!("a reference takes {each} (front_end.reference)")),
             (None, None, None) if self.is_of_tasks() => {
-                all.push(format!("a reference takes {} (assumed); give --program-time", show_time(systems::of_tasks().1.reference)));
+                all.push(format!(
+                    "a reference takes {} (assumed); give \
+                                  --program-time",
+                    show_time(systems::of_tasks().1.reference)
+                ));
             }
             (None, None, None) => {}
         }

@@ -17,8 +17,8 @@ pub struct ColdframeOptions {
     /// Folder for the swap file. The file has no name and is gone when the pager ends. Null: the folder of temporary
     /// files.
     pub backing: *const c_char,
-    /// Page replacement policy, as `coldframe-lab policies` lists them, for example `pa-clock:budget=13`. Null: fitted to
-    /// the device.
+    /// Page replacement policy, as `coldframe-lab policies` lists them, for example `pa-clock:budget=13`. Null: fitted
+    /// to the device.
     pub policy: *const c_char,
     /// File for a journal of the engine, for `coldframe-lab replay`. Null: no journal.
     pub journal: *const c_char,

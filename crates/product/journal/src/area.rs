@@ -6,39 +6,14 @@
 //! Input: a page goes out or is released. Output: programs, copies and erases. If a page goes out and is not
 //! programmed, a full area has refused it.
 
-use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::ToString;
 
-use coldframe_core::swap::{Flash, Order, Refused, Swap, SwapAreas};
-use coldframe_core::{Command, Event, Machine, PageId, Transfer};
+use coldframe_core::swap::{Flash, Order, Refused, Swap};
+use coldframe_core::Event;
 
-use crate::head::{area_line, Lines, OF_AREA, SLOTS_MAX, VERSION};
-use crate::replayer::Replayer;
-use crate::{Entries, Entry, Journal, JournalError, Replayed};
-
-impl Journal {
-    /// A journal of an area for that many pages.
-    pub fn of_area(pages: usize, swap: &SwapAreas) -> Journal {
-        let lines: String = swap.areas.iter().map(area_line).collect();
-        let (slots, areas) = (swap.slots_per_block, swap.areas.len());
-        let text = format!("{VERSION}{OF_AREA}\npages={pages}\nslots_per_block={slots}\nareas={areas}\n{lines}\n");
-        Journal { bytes: text.into_bytes(), now: 0 }
-    }
-
-    /// The page goes out at this time, in picoseconds.
-    pub fn out(&mut self, page: PageId, now: u64) {
-        self.write(&Entry::Out { now, page });
-    }
-}
-
-/// An order as the command of an engine, and the transfer that fails with it.
-fn command_of(order: Order) -> (Command, Transfer) {
-    match order {
-        Order::Program { page, from: None, to } => (Command::Write { page, from: None, to }, Transfer::Write(page)),
-        Order::Program { page, from, to } => (Command::CopySlot { page, from, to }, Transfer::Copy { page, to }),
-        Order::Erase(block) => (Command::EraseBlock { block }, Transfer::Erase(block)),
-    }
-}
+use crate::head::{Lines, OF_AREA, SLOTS_MAX};
+use crate::replayer::{command_of, Replayed, Replayer};
+use crate::{Entries, Entry, Journal, JournalError};
 
 /// A flash whose orders and failures are all noted.
 pub struct Noted<'a, F> {
@@ -93,32 +68,14 @@ pub(crate) fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
     Ok(replayer.replayed)
 }
 
-/// A flash that compares orders with those of the journal, and fails where they failed.
-impl Flash for Replayer<'_> {
-    fn carry_out(&mut self, order: Order) -> Result<(), Refused> {
-        let (command, transfer) = command_of(order);
-        self.issue(command);
-        let mut ahead = self.entries.clone();
-        match ahead.next_entry() {
-            Ok(Some(Entry::Event { event: Event::Failed { transfer: failed }, .. })) if failed == transfer => {
-                self.entries = ahead;
-                self.replayed.events += 1;
-                Err(Refused)
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-/// The tag of a page that goes out.
-pub(crate) const OUT: u8 = 27;
-
 #[cfg(test)]
 mod tests {
+    use alloc::string::String;
     use alloc::vec::Vec;
 
     use super::*;
-    use coldframe_core::swap::AreaConfig;
+    use coldframe_core::swap::{AreaConfig, SwapAreas};
+    use coldframe_core::PageId;
 
     /// Every n-th order fails.
     struct Failing(u32, u32);

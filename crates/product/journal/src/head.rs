@@ -10,7 +10,7 @@ use coldframe_core::prefetch::Arrival;
 use coldframe_core::swap::{collect, AreaConfig, Layout, SwapAreas, AREAS_MAX};
 use coldframe_core::{Below, Caps, Config, ConfigError, Engine, SlotsConfig};
 
-use crate::{Entries, Journal, JournalError};
+use crate::{Entries, JournalError};
 
 const NAME: &str = "coldframe journal ";
 /// The first line of an engine's journal.
@@ -67,7 +67,8 @@ impl Head {
     }
 }
 
-const ARRIVALS: [(&str, Arrival); 3] = [
+/// How prefetched pages enter RAM, by the name in a head.
+pub(crate) const ARRIVALS: [(&str, Arrival); 3] = [
     ("mapped", Arrival::Mapped),
     ("behind-slice", Arrival::BehindSlice),
     ("mapped-behind-slice", Arrival::MappedBehindSlice),
@@ -105,30 +106,6 @@ pub(crate) fn read_area(text: &str) -> Option<AreaConfig> {
     next().is_none().then_some(area)
 }
 
-impl Journal {
-    /// A journal with this head.
-    pub fn new(head: &Head) -> Journal {
-        let Config { frames, pages, tasks, evict_batch, caps } = head.config;
-        let Caps { reference_bit, dirty_bit, buffers, direct_read, places } = caps;
-        let Below { slots, swap } = &head.below;
-        // One more than the number of slots, so that 0 means that there is no such area.
-        let (slots, files_min) = slots.map_or((0, 0), |s| (s.slots + 1, s.files_min));
-        let arrival = ARRIVALS.iter().find(|(_, arrival)| *arrival == head.arrival).map_or("", |(name, _)| name);
-        let (slots_per_block, areas) =
-            swap.as_ref().map_or((0, &[][..]), |swap| (swap.slots_per_block, &swap.areas[..]));
-        let lines: String = areas.iter().map(area_line).collect();
-        let text = format!(
-            "{VERSION}\npolicy={}\nhandler={}\nframes={frames}\npages={pages}\ntasks={tasks}\nevict_batch={evict_batch}\nreference_bit={reference_bit}\n\
-             dirty_bit={dirty_bit}\nbuffers={buffers}\ndirect_read={direct_read}\nplaces={places}\nslots={slots}\nfiles_min={files_min}\n\
-             arrival={arrival}\nslots_per_block={slots_per_block}\nareas={}\n{lines}\n",
-            head.policy,
-            head.handler,
-            areas.len()
-        );
-        Journal { bytes: text.into_bytes(), now: 0 }
-    }
-}
-
 /// Whether these are the bytes of a journal without an engine.
 pub(crate) fn is_of_area(bytes: &[u8]) -> bool {
     bytes.split(|byte| *byte == b'\n').next().is_some_and(|line| line.ends_with(OF_AREA.as_bytes()))
@@ -152,7 +129,10 @@ impl<'a> Lines<'a> {
         let version = first.strip_prefix(NAME).and_then(|rest| rest.split(' ').next()?.parse::<u32>().ok());
         let reason = version.map_or("this is no journal of coldframe".to_string(), |found| {
             let wanted = &VERSION[NAME.len()..];
-            format!("this journal has version {found}, and version {wanted} is read here; record it again, or replay it with the coldframe that wrote it")
+            format!(
+                "this journal has version {found}, and version {wanted} is read here; record it again, or replay \
+                     it with the coldframe that wrote it"
+            )
         });
         Err(lines.bad("head", reason))
     }
@@ -206,7 +186,7 @@ impl<'a> Lines<'a> {
 
     /// What follows the head.
     pub(crate) fn entries(self) -> Entries<'a> {
-        Entries { bytes: self.bytes, at: self.at, now: 0 }
+        Entries::from(self.bytes, self.at)
     }
 }
 

@@ -1,7 +1,9 @@
 //! Replay: a new engine gets a journal's events and bits, and must issue its commands.
 
-use crate::replayer::Replayer;
-use crate::{area, head, open, Entry, JournalError, Replayed};
+use crate::area;
+use crate::head::{self, open};
+use crate::replayer::{Replayed, Replayer};
+use crate::{Entry, JournalError};
 
 /// Gives the journal's events and bits to a fresh engine, or to a fresh swap area, and compares the commands.
 ///

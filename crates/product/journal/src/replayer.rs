@@ -5,9 +5,21 @@ use alloc::format;
 use alloc::string::ToString;
 use core::fmt::Debug;
 
-use coldframe_core::{After, Command, Machine, PageId};
+use coldframe_core::swap::{Flash, Order, Refused};
+use coldframe_core::{After, Command, Event, Machine, PageId, Transfer};
 
-use crate::{Entries, Entry, JournalError, Replayed};
+use crate::{Entries, Entry, JournalError};
+
+/// The result of a replay.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Replayed {
+    /// Events delivered.
+    pub events: u64,
+    /// Bits answered.
+    pub bits: u64,
+    /// Commands that were the same.
+    pub commands: u64,
+}
 
 /// What is done anew, compared with a journal.
 pub(crate) struct Replayer<'a> {
@@ -29,7 +41,7 @@ impl<'a> Replayer<'a> {
         match self.error.take() {
             Some(error) => Err(*error),
             None => {
-                let at = self.entries.at;
+                let at = self.entries.at();
                 Ok(self.entries.next_entry()?.map(|entry| (at, entry)))
             }
         }
@@ -48,7 +60,7 @@ impl<'a> Replayer<'a> {
         if self.error.is_some() {
             return None;
         }
-        let at = self.entries.at;
+        let at = self.entries.at();
         match self.entries.next_entry() {
             Ok(Some(entry)) if same(&entry) => return Some(entry),
             Ok(entry) => self.differs(at, entry, engine),
@@ -85,5 +97,31 @@ impl Machine for Replayer<'_> {
         let entry = self.next(&("whether the page was written to", page), is_expected);
         self.replayed.bits += 1;
         matches!(entry, Some(Entry::Filled { value: true, .. }))
+    }
+}
+
+/// An order as the command of an engine, and the transfer that fails with it.
+pub(crate) fn command_of(order: Order) -> (Command, Transfer) {
+    match order {
+        Order::Program { page, from: None, to } => (Command::Write { page, from: None, to }, Transfer::Write(page)),
+        Order::Program { page, from, to } => (Command::CopySlot { page, from, to }, Transfer::Copy { page, to }),
+        Order::Erase(block) => (Command::EraseBlock { block }, Transfer::Erase(block)),
+    }
+}
+
+/// A flash that compares orders with those of the journal, and fails where they failed.
+impl Flash for Replayer<'_> {
+    fn carry_out(&mut self, order: Order) -> Result<(), Refused> {
+        let (command, transfer) = command_of(order);
+        self.issue(command);
+        let mut ahead = self.entries.clone();
+        match ahead.next_entry() {
+            Ok(Some(Entry::Event { event: Event::Failed { transfer: failed }, .. })) if failed == transfer => {
+                self.entries = ahead;
+                self.replayed.events += 1;
+                Err(Refused)
+            }
+            _ => Ok(()),
+        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   demand      [ loads that a task waits for, and the writes that make room for them ]         ─┐ first
-//!   background  [ prefetches, which no task waits for, and the writes that make room for them ] ─┴─► one transfer at a time
+//!   background  [ prefetches, which no task waits for, and the writes that make room for them ] ─┴─► one at a time
 //! ```
 //!
 //! A transfer is never interrupted, so background work delays a demand load by at most the rest of one transfer. When

@@ -1,5 +1,6 @@
 //! Reads of pages in their slots: their number, their extra time compared with RAM, and when a page has been read too
-//! often. It is for a machine whose memory counts reads (as the hotness monitoring units of CXL 3.2 do, or a simulator).
+//! often. It is for a machine whose memory counts reads (as the hotness monitoring units of CXL 3.2 do, or a
+//! simulator).
 //!
 //! A copy costs one page read and one page write. A line read in the slot costs more than one in DRAM, each time. The
 //! number of lines whose extra cost equals the copy's is the break-even point. To copy there never costs more than

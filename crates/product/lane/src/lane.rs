@@ -230,8 +230,8 @@ impl Lane {
         self.streams = (window_max > 0).then(|| Streams::new(window_max));
     }
 
-    /// From now on a page that is touched for the first time brings untouched pages beside it, as in the live pager. The
-    /// pages must be numbered in the order of their addresses.
+    /// From now on a page that is touched for the first time brings untouched pages beside it, as in the live pager.
+    /// The pages must be numbered in the order of their addresses.
     pub fn set_blocks(&mut self) {
         self.blocks = true;
     }

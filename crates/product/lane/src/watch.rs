@@ -1,8 +1,8 @@
 //! Outcomes of pages that are prefetched for tasks: used or useless, and what they cost the other tasks.
 //!
-//! A prefetched page takes the frame of another. Each one that is used spares a major fault; each page that left for one
-//! and that a task then waits for costs one. The difference is a credit, at most the number of frames. When it is spent,
-//! prefetching goes on a page at a time until it pays again (SAP's "do no harm").
+//! A prefetched page takes the frame of another. Each one that is used spares a major fault; each page that left for
+//! one and that a task then waits for costs one. The difference is a credit, at most the number of frames. When it is
+//! spent, prefetching goes on a page at a time until it pays again (SAP's "do no harm").
 
 use coldframe_core::{Config, PageId, TaskId, Ticket};
 

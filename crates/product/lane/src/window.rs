@@ -2,9 +2,9 @@
 //!
 //! | window | slots | from |
 //! |---|---|---|
-//! | `Aligned` | the aligned group of 8 slot numbers; may straddle erase blocks | Linux before 4.14, and today on rotating disks |
+//! | `Aligned` | the aligned group of 8 slots; may straddle erase blocks | Linux before 4.14, today on rotating disks |
 //! | `Block` | the aligned part of 8, 16 or 32 slots of the page's erase block | LOBI |
-//! | [`PageWindow`] | the pages around it in its task's memory, wherever they are | Linux since 4.14 on flash ("VMA-based") |
+//! | [`PageWindow`] | pages around it in its task's memory, in any slots | Linux since 4.14 on flash ("VMA-based") |
 //!
 //! Pages read ahead enter the swap cache of the driver.
 

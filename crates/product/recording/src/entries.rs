@@ -19,8 +19,8 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"coldent4");
 /// The command line's place in the head: 256 bytes, arguments ended by zeros.
 pub const COMMAND: core::ops::Range<usize> = 512..768;
 
-/// The processor time that faults take from their threads, entering, sleeping, waking up and cold caches, as a part of the
-/// handlers' for them. By eye, for six programs against runs without a pager: between 0.26 and 0.85 on two hosts.
+/// The processor time that faults take from their threads, entering, sleeping, waking up and cold caches, as a part of
+/// the handlers' for them. By eye, for six programs against runs without a pager: between 0.26 and 0.85 on two hosts.
 pub const PART: f64 = 0.62;
 /// Nanoseconds of the kernel for a page's first touch without a pager.
 pub const FILL_NS: f64 = 400.0;
@@ -112,8 +112,8 @@ pub fn worked(word: impl Fn(Word) -> u64) -> f64 {
     ((program - PART * of(Word::Handled)).max(0.0) + FILL_NS * of(Word::ZeroFills)).min(program)
 }
 
-/// The program's own part of a recording's time, about, in nanoseconds: its work, and the time in which it neither worked
-/// nor waited for a fault; threads that work side by side are slowed as their work is.
+/// The program's own part of a recording's time, about, in nanoseconds: its work, and the time in which it neither
+/// worked nor waited for a fault; threads that work side by side are slowed as their work is.
 pub fn own(word: impl Fn(Word) -> u64) -> f64 {
     let of = |which| word(which) as f64;
     let (worked, elapsed) = (worked(&word), of(Word::Ended) - of(Word::Started));

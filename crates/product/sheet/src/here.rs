@@ -1,5 +1,5 @@
-//! This machine as a device: the time that a program waits for paging here. `coldframe doctor --calibrate` measures these
-//! times with the live pager and keeps them as a sheet. Each number says when and how it was measured.
+//! This machine as a device: the time that a program waits for paging here. `coldframe doctor --calibrate` measures
+//! these times with the live pager and keeps them as a sheet. Each number says when and how it was measured.
 
 use crate::sheet::machine::Spread;
 use crate::{Sheet, SheetError};
@@ -9,7 +9,8 @@ macro_rules! costs {
         /// The cost of each paging event on this machine, as time of the thread that causes the event.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         pub struct Here {
-            $(#[doc = concat!("`live.", stringify!($field), "` of a sheet: what that is, [`crate::sheet::machine::Live`] says.")]
+            $(#[doc = concat!("`live.", stringify!($field), "` of a sheet: what that is, \
+                                                             [`crate::sheet::machine::Live`] says.")]
             pub $field: Spread,)*
         }
 

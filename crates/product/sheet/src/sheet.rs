@@ -62,7 +62,10 @@ pub enum SheetError {
     #[error("this machine has no sheet yet; run `coldframe doctor --calibrate`, which measures it in some seconds")]
     NoHere,
     /// A measured cost of this machine is needed, and the sheet does not have it.
-    #[error("device `{device}` has no `{field}`, which is measured, not found in a data sheet; run `coldframe doctor --calibrate` and give the device `here`")]
+    #[error(
+        "device `{device}` has no `{field}`, which is measured, not found in a data sheet; run `coldframe doctor \
+             --calibrate` and give the device `here`"
+    )]
     NotMeasured { device: String, field: &'static str },
     /// A number is needed that the sheet does not have.
     #[error("device `{device}` has no `{}`; add it to a copy of its sheet, with its source", fields.join("`, `"))]
@@ -256,13 +259,14 @@ impl Sheet {
         self.number("endurance.cycles")
     }
 
-    /// Years until every block of an `area` has its rated number of erases, if as much is written as in these `seconds`.
-    /// `None`: nothing was written.
+    /// Years until every block of an `area` has its rated number of erases, if as much is written as in these
+    /// `seconds`. `None`: nothing was written.
     ///
     /// ```text
     /// life = cycles * area / (bytes written / duration)
     /// ```
-    /// All blocks wear equally, and each block's worth of bytes causes one erase. Copies come on top, so it is an upper bound.
+    /// All blocks wear equally, and each block's worth of bytes causes one erase. Copies come on top, so it is an upper
+    /// bound.
     pub fn life_years(&self, written: Bytes, area: Bytes, seconds: f64) -> Result<Option<f64>, SheetError> {
         let (cycles, rate) = (self.cycles()? as f64, written.0 as f64 / seconds);
         Ok((written.0 > 0 && seconds > 0.0).then(|| cycles * area.0 as f64 / rate / YEAR))

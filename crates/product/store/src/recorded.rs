@@ -1,5 +1,5 @@
-//! The recording of one process as its pager left it (`coldframe_recording::entries`): read by [`Recorded::read`], made a
-//! trace of by [`crate::window::window`].
+//! The recording of one process as its pager left it (`coldframe_recording::entries`): read by [`Recorded::read`], made
+//! a trace of by [`crate::window::window`].
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -76,7 +76,8 @@ impl Recorded {
         }
     }
 
-    /// The mappings and blocks that are named after what made them: `by` has a name for an address in a program or library.
+    /// The mappings and blocks that are named after what made them: `by` has a name for an address in a program or
+    /// library.
     pub fn mappings<'a>(&'a self, by: impl Fn(u64) -> Option<String> + 'a) -> impl Iterator<Item = Mapping> + 'a {
         self.records.iter().filter_map(move |record| match *record {
             Record::Mapping { page, pages, caller } => {

@@ -7,8 +7,8 @@
 //!   child   ──┴── reads: still once ─── writes: twice ─── releases, or ends: once
 //! ```
 //! A record has no time of its own. The recorder notes the clock now and then, and a fork is a moment that both files
-//! know; records in between are evenly spread. A write to a page that is in the recorder's window at the fork shows only
-//! when the page enters the next time, so up to a window of copies is not counted.
+//! know; records in between are evenly spread. A write to a page that is in the recorder's window at the fork shows
+//! only when the page enters the next time, so up to a window of copies is not counted.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,8 @@ struct Now {
 }
 
 impl Together {
-    /// Of processes in the order of their starts; of one alone there is nothing to say. Only pages in this sample count.
+    /// Of processes in the order of their starts; of one alone there is nothing to say. Only pages in this sample
+    /// count.
     pub fn of(processes: &[Recorded], shift: u32) -> Together {
         let mut together = Together { inherited: vec![FxHashSet::default(); processes.len()], ..Together::default() };
         if processes.len() < 2 {
@@ -109,8 +110,8 @@ impl Together {
         together
     }
 
-    /// The moments with the most pages, without those of which another one has more of each process. `sample`: the share
-    /// of pages that was recorded.
+    /// The moments with the most pages, without those of which another one has more of each process. `sample`: the
+    /// share of pages that was recorded.
     pub fn moments(self, sample: f64) -> Vec<Moment> {
         let bytes = |bytes: u64| ((bytes / PAGE) as f64 / sample).round() as u64 * PAGE;
         let scaled = self.moments.into_values().map(|moment| Moment {

@@ -125,8 +125,15 @@ fn provenance(command: &str, recorded: &[Recorded]) -> Provenance {
 /// The notes of a trace about the bounds of policies, which are for its readers and not for those of an answer.
 pub fn notes_of_bounds(frames: u64) -> [String; 2] {
     [
-        format!("filtered by a window of at most {frames} pages, first in first out: a row is a page's entry, a write if its bytes changed"),
-        format!("with C pages OPT's misses M lie between those of the rows: R(C) <= M(C) <= R(C - {frames}); LRU's R(C + {frames}) <= M(C) <= R(C - {frames}) from C = {} on", 2 * frames),
+        format!(
+            "filtered by a window of at most {frames} pages, first in first out: a row is a page's entry, a \
+                 write if its bytes changed"
+        ),
+        format!(
+            "with C pages OPT's misses M lie between those of the rows: R(C) <= M(C) <= R(C - {frames}); LRU's \
+                 R(C + {frames}) <= M(C) <= R(C - {frames}) from C = {} on",
+            2 * frames
+        ),
     ]
 }
 

@@ -1,4 +1,5 @@
-//! Manual pages and completion scripts, generated from the definition of a command line: the verbs `completions` and `man`.
+//! Manual pages and completion scripts, generated from the definition of a command line: the verbs `completions` and
+//! `man`.
 
 use std::path::PathBuf;
 
@@ -10,7 +11,8 @@ use crate::output::{self, OutputError};
 /// Print the completion script of a shell.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  coldframe completions bash > ~/.local/share/bash-completion/completions/coldframe\n  coldframe completions zsh > _coldframe"
+    after_help = "Examples:\n  coldframe completions bash > ~/.local/share/bash-completion/completions/coldframe\n  \
+                  coldframe completions zsh > _coldframe"
 )]
 pub struct Completions {
     /// The shell.

@@ -64,7 +64,8 @@ pub fn file(path: &Path, text: &str) -> Result<(), OutputError> {
 #[derive(clap::Args, Debug)]
 pub struct Form {
     /// How to print the result.
-    #[arg(long, value_name = "text|json", value_parser = ["text", "json"], default_value = "text", hide_possible_values = true)]
+    #[arg(long, value_name = "text|json", value_parser = ["text", "json"], default_value = "text")]
+    #[arg(hide_possible_values = true)]
     format: String,
 }
 

@@ -1,5 +1,5 @@
-//! A progress line on stderr. It appears only on a terminal, and only if the work takes more than two seconds; then once a
-//! second, also while the work says nothing new.
+//! A progress line on stderr. It appears only on a terminal, and only if the work takes more than two seconds; then
+//! once a second, also while the work says nothing new.
 
 use std::io::IsTerminal;
 use std::sync::mpsc::{channel, RecvTimeoutError, Sender};

@@ -1,5 +1,5 @@
-//! The verbs of a program. A verb is a type with its arguments and what runs it, and one [`Row`] of the program's table.
-//! The parser, the help in groups, manual pages and completions come from the rows.
+//! The verbs of a program. A verb is a type with its arguments and what runs it, and one [`Row`] of the program's
+//! table. The parser, the help in groups, manual pages and completions come from the rows.
 
 use std::process::ExitCode;
 

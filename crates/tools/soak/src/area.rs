@@ -68,7 +68,8 @@ impl Area {
         let again: Vec<u64> = (0..WORDS).map(|k| self.word(page, thread, k).load(Ordering::Relaxed)).collect();
         let address = self.address(page);
         wrong(format_args!(
-            "page {page} ({address:#x}) thread {thread} version {last}: {word:#x} instead of {expected:#x}; its words now: {again:x?}"
+            "page {page} ({address:#x}) thread {thread} version {last}: {word:#x} instead of {expected:#x}; its \
+             words now: {again:x?}"
         ))
     }
 

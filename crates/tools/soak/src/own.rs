@@ -55,7 +55,8 @@ impl<'a> Own<'a> {
             let (thread, expected) = (self.thread, self.value(page, k));
             let address = self.at(page, k);
             wrong(format_args!(
-                "own page {page} of thread {thread}, word {k} ({address:?}): {word:#x} instead of {expected:#x}; now {again:#x}"
+                "own page {page} of thread {thread}, word {k} ({address:?}): {word:#x} instead of {expected:#x}; now \
+                 {again:#x}"
             ))
         }
     }

@@ -1,4 +1,5 @@
-//! LFU: the page with the fewest references since it came into memory leaves, of several the one that was touched first.
+//! LFU: the page with the fewest references since it came into memory leaves, of several the one that was touched
+//! first.
 //!
 //! An oracle, since it needs every hit. It forgets the count of a page that leaves ("in-memory LFU").
 

@@ -62,8 +62,8 @@ pub struct TraceTasks {
 }
 
 impl TraceTasks {
-    /// Programs from the blocks of a trace, which `next` fills until it returns false. Pages have `1 << shift` bytes.
-    /// A reduced trace does not say when the later references of a run were made (a loop's fetches are one run, whatever
+    /// Programs from the blocks of a trace, which `next` fills until it returns false. Pages have `1 << shift` bytes. A
+    /// reduced trace does not say when the later references of a run were made (a loop's fetches are one run, whatever
     /// data it goes through meanwhile). So all its references are spread evenly over the steps.
     pub fn read<E>(
         shift: u32,

@@ -182,7 +182,7 @@ proptest! {
     #[test]
     fn a_windows_entries_bound_the_programs_misses(string in references(), n in 1usize..4, above in 0usize..6) {
         let rows = entries(n, &string);
-        let misses = |name: &str, frames: usize, string: &[Reference]| run_oracle(name, &[frames], string)[0].true_faults;
+        let misses = |name: &str, frames, string: &[Reference]| run_oracle(name, &[frames], string)[0].true_faults;
         let opt = n + 1 + above;
         prop_assert!(misses("opt", opt, &rows) <= misses("opt", opt, &string));
         prop_assert!(misses("opt", opt, &string) <= misses("opt", opt - n, &rows));
@@ -230,7 +230,8 @@ proptest! {
                 dirty[page as usize] |= writing;
             }
             let c = result.counts;
-            prop_assert_eq!((c.true_faults, c.false_faults, c.dirty_evictions), (faults, false_faults, dirty_evictions));
+            let counted = (c.true_faults, c.false_faults, c.dirty_evictions);
+            prop_assert_eq!(counted, (faults, false_faults, dirty_evictions));
         }
     }
 

@@ -83,7 +83,8 @@ impl BackedArea {
                 let ram = show_bytes(Bytes(frames as u64 * PAGE.0));
                 let (takes, size) = (show_bytes(self.area.takes), show_bytes(self.area.size));
                 let reason = format!(
-                    "{size} of pages take {takes} of the {ram} of RAM when they are compressed, and leave no frame; give less"
+                    "{size} of pages take {takes} of the {ram} of RAM when they are compressed, and leave no frame; \
+                     give less"
                 );
                 bad("swap.size", reason)
             }

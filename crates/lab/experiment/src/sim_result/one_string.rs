@@ -364,7 +364,11 @@ fn notes(run: &RunResult, lane: &LaneResult) -> Vec<String> {
     let energy = run.memory.as_ref().and_then(|m| m.energies.as_ref().err());
     let energy = energy.map(|lacks| format!("energy is left out: {lacks}"));
     let halted = lane.halted.map(|at| {
-        format!("the device failed three times in a row, a page was lost and the program was stopped after {}; counts are those until then", show_time(at))
+        format!(
+            "the device failed three times in a row, a page was lost and the program was stopped after {}; \
+                 counts are those until then",
+            show_time(at)
+        )
     });
     lane.writes_unpriced.then(|| writes.to_string()).into_iter().chain(energy).chain(halted).collect()
 }

@@ -52,7 +52,8 @@ section! {
         count: u64 = of.count();
         /// `None` without faults.
         #[serde(flatten)]
-        distribution: Option<Distribution> = of.mean().map(|mean| Distribution::new(of, mean, |q| of.quantile(q).unwrap_or_default().0));
+        distribution: Option<Distribution> =
+            of.mean().map(|mean| Distribution::new(of, mean, |q| of.quantile(q).unwrap_or_default().0));
     }
 }
 

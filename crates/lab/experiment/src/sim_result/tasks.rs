@@ -34,8 +34,11 @@ section! {
         swap: Option<SwapArea> = r.swap.as_ref().map(SwapArea::new);
         /// What only tasks in the foreground have.
         #[serde(skip_serializing_if = "Option::is_none")]
-        foreground: Option<Foreground> =
-            outcome.on_phone.as_ref().zip(r.foreground.as_ref()).map(|(phone, turns)| Foreground::new(outcome, phone, turns));
+        foreground: Option<Foreground> = outcome
+            .on_phone
+            .as_ref()
+            .zip(r.foreground.as_ref())
+            .map(|(phone, turns)| Foreground::new(outcome, phone, turns));
     }
 }
 

@@ -101,7 +101,8 @@ fn caveat(trace: &Provenance) -> Option<String> {
     let cuts = trace.cuts.iter().map(|cut| format!("A part of a trace: {cut}."));
     let window = trace.window.map(|window| {
         format!(
-            "Recorded through a window of {window} pages: true faults are bounds, the rows' own with more and less RAM by the window; \
+            "Recorded through a window of {window} pages: true faults are bounds, the rows' own with more and less \
+             RAM by the window; \
              hits were not seen, so there is no miss ratio."
         )
     });

@@ -14,7 +14,8 @@ use crate::systems::{Area, Defaults, Driver, Part, System};
 /// The entry of the table of systems.
 pub const SYSTEM: System = System {
     name: "ddb",
-    paper: "Joo, Park, Chung, Chung, Chang: Delayed Dual Buffering: Reducing Page Fault Latency in Demand Paging for OneNAND Flash \
+    paper: "Joo, Park, Chung, Chung, Chang: Delayed Dual Buffering: Reducing Page Fault Latency in Demand Paging for \
+            OneNAND Flash \
             Memory, 2007",
     summary: "run a page from OneNAND's buffer, move it to main memory beside the next load",
     defaults: Defaults {

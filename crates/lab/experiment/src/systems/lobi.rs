@@ -1,7 +1,7 @@
 //! LOBI: log-structured swap-out, block-aligned swap-in (Ryu, NVRAMOS 2008, slides).
 //!
-//! Its parts are in the core (`swap`): the log, the block's window, the collectors. This file has its numbers: geometry,
-//! and the cost formula.
+//! Its parts are in the core (`swap`): the log, the block's window, the collectors. This file has its numbers:
+//! geometry, and the cost formula.
 
 use coldframe_boards::flash::Operations;
 use coldframe_core::{Bytes, Ps};

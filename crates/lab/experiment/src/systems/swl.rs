@@ -63,10 +63,11 @@ const fn part(name: &'static str, text: &'static str, apply: fn(&mut Settings)) 
 /// Unit of demand paging (section 4.1.1).
 pub const PAGE: Bytes = Bytes(1024);
 
-/// t(LoadStopover) of 1 KiB. Not printed. PA-Clock's fault is 0.2 us longer than one whose search is hidden (figure 8: 77.5 and
+/// t(LoadStopover) of 1 KiB. Not printed. PA-Clock's fault is 0.2 us longer than one whose search is hidden (figure 8:
+/// 77.5 and
 /// 77.3 us). So a search that ends with the load notices it after 14 steps: 7.92 + 14 * 0.8788 - 0.2 = 20.02 us. Of 13
-/// steps the load hides all, as figure 7 has it. Figure 8 then ends at 117.05 us (117.31) if its last walk is 59; the text
-/// does not say that it is 60, as figure 7's is.
+/// steps the load hides all, as figure 7 has it. Figure 8 then ends at 117.05 us (117.31) if its last walk is 59; the
+/// text does not say that it is 60, as figure 7's is.
 pub const LOAD_STOPOVER: Ps = Ps(20_024_582);
 
 /// One frame examined. Figure 7, sequential: (137.95 - 86.1) us / 59 steps = 0.8788 us.
@@ -82,7 +83,8 @@ pub const GET_FREEFRAME_FIFO_SC: Ps = Ps(7_000_000);
 /// One downgrade. Figure 9: the reference step takes 5.8 us with it and 2.5 us without.
 pub const DOWNGRADE: Ps = Ps(3_300_000);
 
-/// All stages but GetFreeframe and LoadStopover. Figure 8 starts at 77.30 us, where the search is hidden: 77.30 - 20.02.
+/// All stages but GetFreeframe and LoadStopover. Figure 8 starts at 77.30 us, where the search is hidden: 77.30 -
+/// 20.02.
 pub const OTHER_STAGES: Ps = Ps(57_275_418);
 
 /// TransHostMem of 1 KiB. Table 2 gives 68.51 us for "1KB loading to page cache", measured on the board; less

@@ -9,8 +9,8 @@ use crate::error::ExperimentError;
 use crate::resolve::{Base, TasksPlan};
 use crate::swap_prices;
 
-/// By term: pages of the device, and those of the area with a backing. Lines read in place count with their extra
-/// cost over main memory. The energy of the processor and of main memory is not included. Empty in the foreground, where
+/// By term: pages of the device, and those of the area with a backing. Lines read in place count with their extra cost
+/// over main memory. The energy of the processor and of main memory is not included. Empty in the foreground, where
 /// only the swap area's energy is known ([`super::OnPhone`]).
 pub(super) fn energy(plan: &TasksPlan, r: &TasksResult) -> Result<Vec<(&'static str, Pj)>, ExperimentError> {
     let (Base::Machine(base), page) = (&plan.base, plan.page()) else { return Ok(Vec::new()) };

@@ -66,7 +66,8 @@ pub fn figure_5(g: &Golden, program: &Program, rows: &mut Vec<Row>) -> Result<()
     let flat = FIGURE_5.rev().take_while(|kib| (at(*kib) - end).abs() < 2.0).last().expect("the end itself");
     let curve = FIGURE_5.step_by(2).map(|kib| format!("{:.0}", at(kib))).collect::<Vec<_>>().join(" ");
     let note = format!(
-        "another build; peaks are where the time lies farthest below its mean 4 KB away; flat: within 2 points of the last; % of before by 2 KB from 2: {curve}"
+        "another build; peaks are where the time lies farthest below its mean 4 KB away; flat: within 2 points of \
+         the last; % of before by 2 KB from 2: {curve}"
     );
     let printed: [f64; 3] = g.numbers("text.figure_5_KB");
     let ours = [peaks[0], peaks[1], flat];
@@ -85,7 +86,8 @@ pub fn working_set(g: &Golden, program: &Program, rows: &mut Vec<Row>) {
     let ours = program.working_set as f64;
     let paper = g.number(&format!("working_set_KB.{}", program.name));
     let note = format!(
-        "ours: least memory with which the plain system takes at most twice the time of all in memory; {} accesses. Another build of the program: libjpeg-turbo and glibc, or our fft in soft float, for ARM",
+        "ours: least memory with which the plain system takes at most twice the time of all in memory; {} accesses. \
+         Another build of the program: libjpeg-turbo and glibc, or our fft in soft float, for ARM",
         program.accesses()
     );
     let row = format!("{}: working set", program.name);
@@ -98,8 +100,8 @@ pub fn working_set(g: &Golden, program: &Program, rows: &mut Vec<Row>) {
 /// A figure of a program with so many tenths of its working set as main memory.
 type Value<'a> = &'a dyn Fn(&Program, u64) -> f64;
 
-/// Averages over the programs and the steps of a range: from the first instruction on, and in a warm window with table 5's
-/// idle time.
+/// Averages over the programs and the steps of a range: from the first instruction on, and in a warm window with table
+/// 5's idle time.
 pub fn table7(g: &Golden, [ours, printed_sets]: [&[Program]; 2], rows: &mut Vec<Row>) {
     let idle = table5(g, "t_idle", 0) / ACCESSES as f64;
     let (cold_time, cold_energy): (Value, Value) = (&|p, t| p.at(t).time(), &|p, t| p.at(t).energy());
@@ -128,15 +130,18 @@ pub fn table7(g: &Golden, [ours, printed_sets]: [&[Program]; 2], rows: &mut Vec<
 
 const WARM_SETS: &str = "the same, and main memory in parts of table 6's working sets and not of ours";
 
-const WARM: &str = "without the first fifth of the accesses, and with table 5's idle time for each access: the paper's programs need not \
+const WARM: &str = "without the first fifth of the accesses, and with table 5's idle time for each access: the \
+                    paper's programs need not \
                     begin with empty memory, and their idle time is seven times ours";
 
 fn why(range: &str) -> &'static str {
     match range {
         "A" => "other builds of the programs; mean over them and the steps",
         _ => {
-            "our cjpeg and djpeg make their accesses in fewer instructions (t_idle), so first loads weigh more, and they still page \
-             at their working set, whose corner is less sharp; where one page more of code memory saves many loads, energy falls too"
+            "our cjpeg and djpeg make their accesses in fewer instructions (t_idle), so first loads weigh more, and \
+             they still page \
+             at their working set, whose corner is less sharp; where one page more of code memory saves many loads, \
+             energy falls too"
         }
     }
 }

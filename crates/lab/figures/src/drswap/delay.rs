@@ -54,5 +54,7 @@ fn beyond(grid: &Grid, golden: &Golden, category: usize, size: usize, (column, b
     [printed, ours].map(|sum| sum / apps.len() as f64)
 }
 
-const FLASH_WHY: &str = "the paper's value is the mean over table V's cells; a fault that needs a frame waits for the page-out to the card \
-                         (`machine.page_out_us` of the phone's file), as long as a card of that time takes for a random 4 KiB write";
+const FLASH_WHY: &str = "the paper's value is the mean over table V's cells; a fault that needs a frame waits for \
+                         the page-out to the card \
+                         (`machine.page_out_us` of the phone's file), as long as a card of that time takes for a \
+                         random 4 KiB write";

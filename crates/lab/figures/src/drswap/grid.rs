@@ -111,21 +111,27 @@ fn swap_ins_why(origin: Origin, full: bool, ours: f64, paper: f64) -> &'static s
         _ if origin != Origin::Predicted => "within the grain of one MB of RAM",
         0.0 => "these applications fit into the RAM that is fitted to the average, and nothing is swapped",
         _ if ours > paper && full => {
-            "what exceeds RAM fills the area, so that pages go round and applications' working sets are swapped, too, as the printed sizes \
-             have it; the paper's numbers do not follow its sizes (shopping has the largest, and fewer swap-ins than its average)"
+            "what exceeds RAM fills the area, so that pages go round and applications' working sets are swapped, \
+             too, as the printed sizes \
+             have it; the paper's numbers do not follow its sizes (shopping has the largest, and fewer swap-ins than \
+             its average)"
         }
         _ if ours > paper => {
-            "all categories behave alike and differ by their printed sizes only, which do not order the paper's own column"
+            "all categories behave alike and differ by their printed sizes only, which do not order the paper's own \
+             column"
         }
         _ => {
-            "what exceeds RAM is idle heap here that is hardly touched again, and services that launches push out; the paper's phone brought \
+            "what exceeds RAM is idle heap here that is hardly touched again, and services that launches push out; \
+             the paper's phone brought \
              more back, of applications whose behaviour is not printed"
         }
     }
 }
 
-const KILLS_WHY: &str = "the sum over table III's categories; the paper prints neither the applications of figure 2 nor how long they ran, only \
-                         1 GB of memory; ours have the RAM that is fitted to table IV, where a swap area holds all that exceeds it";
+const KILLS_WHY: &str = "the sum over table III's categories; the paper prints neither the applications of figure 2 \
+                         nor how long they ran, only \
+                         1 GB of memory; ours have the RAM that is fitted to table IV, where a swap area holds all \
+                         that exceeds it";
 
 const SAVED_WHY: &str =
     "every category has the same part of read-mostly pages, and what is swapped of a category is chance";

@@ -1,8 +1,8 @@
 //! DR.Swap: swap areas in DRAM, eMMC and NVM, with and without direct read (TCAD 2016), beside ours.
 //!
 //! The paper's phone and its users are not available, but its equations are: results of these equations and table IV
-//! are identities (`energy_rows`). The rest is predicted on a generated workload ([`crate::workload`]). Two
-//! parameters of the workload are fitted to two averages of table IV, and the time of a page-out to one mean of table V.
+//! are identities (`energy_rows`). The rest is predicted on a generated workload ([`crate::workload`]). Two parameters
+//! of the workload are fitted to two averages of table IV, and the time of a page-out to one mean of table V.
 
 use std::path::Path;
 
@@ -123,7 +123,8 @@ fn energy_rows(golden: &Golden) -> Result<Vec<Row>, ExperimentError> {
         let ours = joules(disabled, enabled)?;
         let least = golden.number(&format!("results.energy_saving_over_dram_swap_percent_at_least.{mib}"));
         let note = format!(
-            "equations 1 to 14 on table IV's swap-ins: {:.2} J in DRAM, {:.2} J with DR.Swap in 15 minutes; equation 3 with t_WR / t_CK cycles, \
+            "equations 1 to 14 on table IV's swap-ins: {:.2} J in DRAM, {:.2} J with DR.Swap in 15 minutes; equation \
+             3 with t_WR / t_CK cycles, \
              as printed it adds nanoseconds to cycles",
             ours[0], ours[1]
         );

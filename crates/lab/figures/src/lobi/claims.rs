@@ -6,8 +6,8 @@ fn traces() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../data/traces")
 }
 
-/// "About 200 % better" does not hold under one rule: the log costs what Linux's allocation costs, and windows that do not
-/// cross erase blocks bring little.
+/// "About 200 % better" does not hold under one rule: the log costs what Linux's allocation costs, and windows that do
+/// not cross erase blocks bring little.
 #[test]
 fn under_one_rule_linux_and_lobi_cost_nearly_the_same() {
     for input in inputs(&traces()).unwrap() {

@@ -1,7 +1,7 @@
 //! LOBI: the slides' experiment on a generated trace with their statistics and on two recorded on real kernels.
 //!
-//! The slides do not say when a slot that was read becomes free. Here one rule holds for Linux and for LOBI: all slots of
-//! a window are free when it is read (`swap.keep=until-read`), each slot is free when its page is touched
+//! The slides do not say when a slot that was read becomes free. Here one rule holds for Linux and for LOBI: all slots
+//! of a window are free when it is read (`swap.keep=until-read`), each slot is free when its page is touched
 //! (`until-touched`), or as the recorded kernel freed it (`trace`). So what differs is the place of a page and the
 //! window, and not the rule.
 
@@ -58,8 +58,8 @@ const CLAIMS: &[Claim] = &[
 /// Erase blocks of the area whose costs the slides print.
 const BLOCKS: u32 = 1024;
 
-/// As many, and the 7 % more that a translation layer keeps for itself, for all methods of [`PRACTICE`]: with fewer, swap-outs
-/// find its device full.
+/// As many, and the 7 % more that a translation layer keeps for itself, for all methods of [`PRACTICE`]: with fewer,
+/// swap-outs find its device full.
 const BLOCKS_OF_DEVICE: u32 = 1102;
 
 fn golden() -> Golden {
@@ -100,8 +100,8 @@ const fn method(name: &'static str, layout: &'static str, read_ahead: &'static s
 const LINUX: Method = Method { printed: Some("linux_8"), ..method("Linux", "linux", "aligned:8") };
 const LOBI: Method = Method { printed: Some("lobi_8"), ..method("LOBI (8)", "log", "block:8") };
 
-/// As the slides' design has it: each process is stored separately. 127 processes share the logs by their numbers, since
-/// each log holds an erase block open.
+/// As the slides' design has it: each process is stored separately. 127 processes share the logs by their numbers,
+/// since each log holds an erase block open.
 const LOGS: Method = Method { name: "LOBI (8), logs by process", logs: 32, printed: None, ..LOBI };
 
 /// Without read-ahead, which leaves the places of pages alone.
@@ -151,12 +151,14 @@ const RULES: [(&str, &str); 2] = [("until-read", "free when read"), ("until-touc
 
 const WHY: &str = "Linux and LOBI under one rule, on bare flash";
 
-const WHY_FITTED: &str = "the trace is fitted to the slides' costs with Linux's slots free when touched and LOBI's when read; the slides say \
+const WHY_FITTED: &str = "the trace is fitted to the slides' costs with Linux's slots free when touched and LOBI's \
+                          when read; the slides say \
     neither, and list read-ahead under the release of Linux's slots; under one rule their factor does not come out";
 
 const WHY_LOGS: &str = "32 logs; one block of each is open, so that up to 992 of 32768 slots wait for their process";
 
-const WHY_PRACTICE: &str = "the recorded kernel's own evictions and frees, on 1102 blocks; it keeps a slot after the swap-in, so that the area is nearly full; a device hides its blocks behind \
+const WHY_PRACTICE: &str = "the recorded kernel's own evictions and frees, on 1102 blocks; it keeps a slot after the \
+                            swap-in, so that the area is nearly full; a device hides its blocks behind \
     a translation layer, which is told of each free slot or is not";
 
 /// The slides' reading of a trace: only the outs and ins that their recorder wrote.
@@ -287,7 +289,8 @@ fn cost_rows(g: &Golden, input: &Input, rows: &mut Vec<Row>) -> Result<Vec<f64>,
         let row = format!("{name}: life, {} to {}", LOBI.name, of.name);
         let row = Row::new("wear", row, None, life(&LOBI) / life(of), "times", Origin::NotPrinted);
         rows.push(row.note(format!(
-            "greedy; if the recorded work never paused, the most worn of {} blocks would last {:.2} years under LOBI, {:.2} under the other",
+            "greedy; if the recorded work never paused, the most worn of {} blocks would last {:.2} years under \
+             LOBI, {:.2} under the other",
             input.blocks,
             life(&LOBI),
             life(of)
@@ -308,7 +311,10 @@ fn cost_note(why: &str, outcomes: &[SwapOutcome]) -> String {
     );
     let held = most(|o| o.result.counts.swap_cache_pages_max);
     if held > 0 {
-        note += &format!("; at most {held} pages wait in RAM that were read ahead and not touched, which the slides' cost does not count");
+        note += &format!(
+            "; at most {held} pages wait in RAM that were read ahead and not touched, which the slides' \
+                          cost does not count"
+        );
     }
     let refused = most(|o| o.result.counts.refused);
     if refused > 0 {

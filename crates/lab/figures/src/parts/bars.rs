@@ -46,8 +46,10 @@ impl Bars {
         let (left, top, right, bottom) = (80.0, 44.0, 150.0, 40.0);
         let (wide, high) = (WIDTH - left - right, HEIGHT - top - bottom);
         let mut out = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"11\">\n\
-             <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n<text x=\"{left}\" y=\"20\" font-size=\"14\">{}</text>\
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" \
+             font-size=\"11\">\n\
+             <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"white\"/>\n<text x=\"{left}\" y=\"20\" \
+             font-size=\"14\">{}</text>\
              <text x=\"{left}\" y=\"38\">{}</text>\n",
             escape(&self.title),
             escape(&self.measure)
@@ -74,7 +76,8 @@ impl Bars {
                 let height = high * value / most;
                 let _ = writeln!(
                     out,
-                    "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{height:.1}\" fill=\"{}\"><title>{}</title></rect>",
+                    "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{height:.1}\" \
+                     fill=\"{}\"><title>{}</title></rect>",
                     start + bar * i as f64,
                     top + high - height,
                     bar * 0.95,
@@ -90,7 +93,8 @@ impl Bars {
             let colour = COLOURS[i % COLOURS.len()];
             let _ = writeln!(
                 out,
-                "<rect x=\"{x}\" y=\"{y}\" width=\"10\" height=\"10\" fill=\"{colour}\"/><text x=\"{}\" y=\"{}\">{}</text>",
+                "<rect x=\"{x}\" y=\"{y}\" width=\"10\" height=\"10\" fill=\"{colour}\"/><text x=\"{}\" \
+                 y=\"{}\">{}</text>",
                 x + 16.0,
                 y + 9.0,
                 escape(name)

@@ -87,7 +87,8 @@ fn head(study: &Study) -> String {
 pub fn facts(study: &Study) -> String {
     let moves = if study.dma { "the device moves pages by itself (DMA)" } else { "the processor moves pages" };
     format!(
-        "{} pages of {}, {} of them written. {} of memory for each part, the mean of {} sizes from 90 to 110 % of it. {}; {moves}.",
+        "{} pages of {}, {} of them written. {} of memory for each part, the mean of {} sizes from 90 to 110 % of \
+         it. {}; {moves}.",
         human_count(study.pages as u64),
         show_bytes(Bytes(study.page_bytes)),
         human_count(study.written as u64),
@@ -154,7 +155,8 @@ pub fn words(study: &Study) -> Vec<String> {
 }
 
 const FAULT_TIME: &str =
-    "Fault time is all time not spent on references; it can fall while faults do not. Reads are pages that the device loads.";
+    "Fault time is all time not spent on references; it can fall while faults do not. Reads are pages that the \
+     device loads.";
 
 /// Fault time and energy of each part alone and of the best set, in percent of the run without any part: two charts, a
 /// group for each trace. A part that cannot be tried has no bar.

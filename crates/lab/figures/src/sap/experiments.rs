@@ -86,8 +86,8 @@ pub(super) type Faults = (u64, u64);
 /// order, and by chance what is in RAM together.
 const AROUND: [f64; 5] = [90.0, 95.0, 100.0, 105.0, 110.0];
 
-/// Six recorded programs (two chess engines, two ray tracers, two compressions) beside each other in a part of their pages,
-/// as `sim --system sap` runs them, under the kernels of section 5.2. Nothing is fitted.
+/// Six recorded programs (two chess engines, two ray tracers, two compressions) beside each other in a part of their
+/// pages, as `sim --system sap` runs them, under the kernels of section 5.2. Nothing is fitted.
 pub(super) fn recorded(traces: &Path, ram_percent: f64, scheduler: &str) -> Result<Vec<Faults>, ExperimentError> {
     let paths = ["chess", "render", "bzip2"].map(|name| traces.join(format!("{name}.parquet")));
     let twice: Vec<_> = paths.into_iter().flat_map(|path| [path.clone(), path]).collect();

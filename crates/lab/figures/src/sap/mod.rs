@@ -44,15 +44,19 @@ const CLAIMS: &[Claim] = &[
 const FITTED: Origin = Origin::Fitted("5,000 frames of 32 MB and 5 loads a touch", 6);
 
 const TURNS_NOTE: &str =
-    "stress without --vm-keep, workers in turns; with first touches and major faults alone, +72 % from 64 to 32 MB excludes table 1's changes of all \
+    "stress without --vm-keep, workers in turns; with first touches and major faults alone, +72 % from 64 to 32 MB \
+     excludes table 1's changes of all \
      faults, and 29 % is 1.72 x 0.75, prefetch-75's change (a misprint, likely)";
 
-const CFS_NOTE: &str = "the paper's machine: CFS of 2.6.24, and a worker that faults sleeps; the two numbers are those fitted with workers in turns";
+const CFS_NOTE: &str = "the paper's machine: CFS of 2.6.24, and a worker that faults sleeps; the two numbers are \
+                        those fitted with workers in turns";
 
-const RECORDED_NOTE: &str = "six recorded programs (two each of chess, render, bzip2) in a quarter of their pages, the sum over five sizes of RAM around \
+const RECORDED_NOTE: &str = "six recorded programs (two each of chess, render, bzip2) in a quarter of their pages, \
+                             the sum over five sizes of RAM around \
                              it; CFS, tasks sleep; nothing is fitted";
 
-const HARM_NOTE: &str = "\"will not hurt\" (section 6): no more major faults of all tasks than without prefetching; the sum over five sizes of RAM";
+const HARM_NOTE: &str = "\"will not hurt\" (section 6): no more major faults of all tasks than without prefetching; \
+                         the sum over five sizes of RAM";
 
 fn golden() -> Golden {
     Golden::read(include_str!("golden.toml"))
@@ -63,8 +67,8 @@ fn change(from: u64, to: u64) -> f64 {
     (to as f64 - from as f64) / from.max(1) as f64 * 100.0
 }
 
-/// Table 1 and the text's claims about less RAM, on both machines; table 1 and "do no harm" on recorded programs. Figures 6
-/// and 7 are pictures without numbers.
+/// Table 1 and the text's claims about less RAM, on both machines; table 1 and "do no harm" on recorded programs.
+/// Figures 6 and 7 are pictures without numbers.
 fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError> {
     progress("stress");
     let (g, mut rows) = (golden(), Vec::new());

@@ -49,8 +49,8 @@ pub const TRACES: [(&str, &str); 3] =
 /// Page cache sizes of table 4 and figures 10 to 12.
 const SIZES: [&str; 4] = ["64", "128", "256", "512"];
 
-/// Frames of the valid list at every size: "two FIFO lists of fixed size" (section 3.2). Fitted to figure 12, whose range is the
-/// narrowest.
+/// Frames of the valid list at every size: "two FIFO lists of fixed size" (section 3.2). Fitted to figure 12, whose
+/// range is the narrowest.
 const VALID: u32 = 17;
 
 const FITTED: Origin = Origin::Fitted("frames of the valid list", 2);
@@ -185,7 +185,8 @@ fn latency_rows(g: &Golden, rows: &mut Vec<Row>) {
     let at_13 = gain(parallel(13), sequential(13));
     add("figure 7", "gain at walk 13", "fig7.gain_at_walk_13_percent", at_13, follows, "printed as \"roughly 20%\"");
     add("figure 8", "Clock, walk 1", "fig8.clock_us.from", parallel(1), put_in, input);
-    let last = "the text prints the range and not the last walk; figure 7's walk of 60 would give 117.93 us and make the 13 a 14";
+    let last = "the text prints the range and not the last walk; figure 7's walk of 60 would give 117.93 us and make \
+                the 13 a 14";
     add("figure 8", "Clock, walk 59", "fig8.clock_us.to", parallel(59), follows, last);
     let longest = (1..=60).map(|walk| clock_fault(PA_CLOCK, "parallel", walk)).fold(0.0, f64::max);
     add("figure 8", "PA-Clock, every walk", "fig8.pa_clock_us", longest, put_in, input);
@@ -283,8 +284,8 @@ fn figure_rows(g: &Golden, name: &str, file: &str, results: &[&[RunResult]], row
 mod tests {
     use super::*;
 
-    /// What is put in comes out; what follows from it does, but for figure 8's end and for gains that the paper takes from
-    /// rounded latencies.
+    /// What is put in comes out; what follows from it does, but for figure 8's end and for gains that the paper takes
+    /// from rounded latencies.
     #[test]
     fn the_printed_latencies_come_out_of_the_engine() {
         let mut rows = Vec::new();

@@ -53,7 +53,8 @@ pub const ALL: &[Lesson] = &[
     Lesson {
         name: "belady",
         title: "Belady's anomaly: one more frame, and more faults",
-        about: "FIFO throws out the page that came first, used or not. Twice the same twelve references, with 3 frames and with 4.",
+        about: "FIFO throws out the page that came first, used or not. Twice the same twelve references, with 3 \
+                frames and with 4.",
         source: "Belady, Nelson and Shedler, CACM 12(6), 1969",
         text: "1 2 3 4 1 2 5 1 2 3 4 5",
         setups: &[Setup::measured("fifo", "sequential", 3), Setup::measured("fifo", "sequential", 4)],
@@ -66,7 +67,8 @@ pub const ALL: &[Lesson] = &[
     Lesson {
         name: "second-chance",
         title: "Second chance: a page that is used stays",
-        about: "The hand of Clock passes a page whose reference bit is set and takes the bit; FIFO does not look. Page 2 is used all the time.",
+        about: "The hand of Clock passes a page whose reference bit is set and takes the bit; FIFO does not look. \
+                Page 2 is used all the time.",
         source: "Corbato 1968, A paging experiment with the Multics system",
         text: "1 2 3 4 2 5 2 6w 2 7 2 8 2",
         setups: &[Setup::measured("fifo", "sequential", 3), Setup::measured("clock", "sequential", 3)],
@@ -76,7 +78,8 @@ pub const ALL: &[Lesson] = &[
     Lesson {
         name: "parallel",
         title: "Search while load: the parallel fault handler",
-        about: "The sequential handler finds a frame, then loads. The parallel one starts the load first: look at the order of the stages.",
+        about: "The sequential handler finds a frame, then loads. The parallel one starts the load first: look at \
+                the order of the stages.",
         source: "SWL (LCTES 2007), section 3.1, equations 1 and 2",
         text: "1 2 3 4",
         setups: &[Setup::measured("clock", "sequential", 3), Setup::measured("clock", "parallel", 3)],
@@ -89,7 +92,8 @@ pub const ALL: &[Lesson] = &[
     Lesson {
         name: "pa-clock",
         title: "PA-Clock: a search that never outlasts the load",
-        about: "All 20 reference bits are set when page 21 comes. Clock goes all round; PA-Clock examines 13 frames, as many as fit behind the \
+        about: "All 20 reference bits are set when page 21 comes. Clock goes all round; PA-Clock examines 13 frames, \
+                as many as fit behind the \
                 load, and takes the page at the hand whatever its bit.",
         source: "SWL (LCTES 2007), section 3.2 and figure 8",
         text: "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22",
@@ -97,13 +101,19 @@ pub const ALL: &[Lesson] = &[
         timeline: false,
         so: |all| {
             let shown = |i: usize| fine_time(all[i].longest());
-            format!("The longest fault takes {} with Clock, {} with PA-Clock, however many frames there are.", shown(0), shown(1))
+            format!(
+                "The longest fault takes {} with Clock, {} with PA-Clock, however many frames there \
+                     are.",
+                shown(0),
+                shown(1)
+            )
         },
     },
     Lesson {
         name: "dual-buffering",
         title: "Delayed dual buffering: run from the buffer, move beside the next load",
-        about: "OneNAND has two buffers. The page that was loaded last is read in place; it moves to a frame while the next one loads.",
+        about: "OneNAND has two buffers. The page that was loaded last is read in place; it moves to a frame while \
+                the next one loads.",
         source: "DDB (2007), sections II and III",
         text: "1 2 1 3 2 4 1",
         setups: &[

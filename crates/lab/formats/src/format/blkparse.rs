@@ -1,7 +1,8 @@
 //! Text of blkparse in its default form.
 //!
 //! ```text
-//! 8,0    3        1     0.000000000   697  D   W 223490 + 8 [kjournald]      device cpu sequence seconds pid action rwbs sector + blocks
+//! device cpu sequence seconds pid action rwbs sector + blocks
+//! 8,0    3        1     0.000000000   697  D   W 223490 + 8 [kjournald]
 //! ```
 //! Sector and length count 512 bytes. Of the actions of a request, only `D` (issued to the device) counts, since the
 //! others repeat the request. Discards, flushes and the summary at the end are skipped. Each device is a task.

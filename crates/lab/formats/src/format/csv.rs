@@ -5,8 +5,8 @@
 //! 0.5,W,4096,512                            --unit time=s,address=1B,size=1B
 //! ```
 //! A column given by name requires a header. Numbers are decimal, or hexadecimal with `0x` (or without it, with `--unit
-//! address=hex:1B`). Kinds are the usual words; numbers need `--kinds`. With `--number-objects` addresses are keys: any text,
-//! as in the traces of caches (Twitter, IBM, Meta).
+//! address=hex:1B`). Kinds are the usual words; numbers need `--kinds`. With `--number-objects` addresses are keys: any
+//! text, as in the traces of caches (Twitter, IBM, Meta).
 
 use super::declared::Declared;
 use super::fields::{Fields, Separator};

@@ -28,7 +28,8 @@ pub(super) fn admit(row: &Reference) -> Result<(), Box<Fault>> {
     let fault = |field, problem, remedy| Err(Box::new(Fault { field, span: 0..usize::MAX, problem, remedy }));
     if !(1..=SIZE_MAX).contains(&row.size) {
         let remedy =
-            "a size is 1 byte to 1 GiB; check the units and the format; keys of objects: add --number-objects; --skip-bad leaves such lines of text out";
+            "a size is 1 byte to 1 GiB; check the units and the format; keys of objects: add --number-objects; \
+             --skip-bad leaves such lines of text out";
         return fault("size", format!("{} bytes", row.size), remedy);
     }
     if row.address.checked_add(u64::from(row.size) - 1).is_none() {

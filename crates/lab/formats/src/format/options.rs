@@ -78,7 +78,8 @@ impl Options {
     /// # Errors
     /// [`TraceError::Usage`] for an unknown or repeated role, or number 0.
     pub fn declare_columns(&mut self, text: &str) -> Result<(), TraceError> {
-        let remedy = "write ROLE=COLUMN,... with ROLE one of address, size, kind, task, time and COLUMN a number from 1 or a name";
+        let remedy = "write ROLE=COLUMN,... with ROLE one of address, size, kind, task, time and COLUMN a number \
+                      from 1 or a name";
         for part in text.split(',') {
             let (role, column) = pair("--columns", part, remedy)?;
             let known = ROLES.iter().find(|(name, _)| *name == role).map(|(_, role)| *role);
@@ -190,7 +191,8 @@ impl Options {
             return self.address_unit(format);
         }
         let remedy =
-            "declare the unit of the size column, as in --unit size=1B, or without such a column the size of every access";
+            "declare the unit of the size column, as in --unit size=1B, or without such a column the size of every \
+             access";
         needed(self.size, format, "nothing says how many bytes an access touches", remedy)
     }
 

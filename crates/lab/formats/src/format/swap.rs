@@ -10,7 +10,7 @@
 //! | `out` | the page is written to its slot; an older copy in the slot is dead |
 //! | `in` | the slot is read: flag `d` asked for, `r` read ahead, none not known. It is not freed by this |
 //! | `evict` | the page leaves RAM and exists in swap only: flag `w` after a write, `c` clean |
-//! | `fault` | a task touches a page that has left its page table: flag `M` it waited for a read, `m` not; `w` for a write |
+//! | `fault` | a task touches a page that left its page table: flag `M` it waited for a read, `m` not; `w` a write |
 //! | `free` | the slot is free: flag `x` by an exit |
 //! | `alive` `fork` `exec` `exit` `mark` | about processes: skipped and counted |
 //!
@@ -221,7 +221,8 @@ mod tests {
     fn columns_are_found_by_name_and_rows_about_processes_are_counted() {
         let noted = of("ts_ns,op,slot\n0,mark,fidelity: looked, now and then\n1,out,3\n").unwrap();
         assert_eq!(noted.notes, ["looked, now and then"]);
-        let text = "slot,op,comm,ts_ns,vpn,flag,pid,type\n7,out,,5,b2e23,a,28,heap\n,mark,a, b,9,,,,\n7,fault,,12,b2e23,Mw,28,heap\n";
+        let text = "slot,op,comm,ts_ns,vpn,flag,pid,type\n7,out,,5,b2e23,a,28,heap\n,mark,a, \
+                    b,9,,,,\n7,fault,,12,b2e23,Mw,28,heap\n";
         let trace = of(text).unwrap();
         let first = SwapEvent {
             time_ns: 5,

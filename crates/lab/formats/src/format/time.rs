@@ -8,7 +8,8 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// Nanoseconds from the first call's `time` to this one; a time before the first one counts as 0, and is remembered.
+    /// Nanoseconds from the first call's `time` to this one; a time before the first one counts as 0, and is
+    /// remembered.
     #[inline]
     pub(super) fn since_start(&mut self, time: u64) -> u64 {
         let start = *self.start.get_or_insert(time);

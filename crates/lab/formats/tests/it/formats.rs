@@ -12,7 +12,8 @@ fn read(format: &str, text: &[u8]) -> Result<crate::common::Read, TraceError> {
 
 #[test]
 fn lackey_lines_become_references_and_chatter_is_counted() {
-    let text = b"==1== Lackey\n\nI  0401ab70,3\n L 1fff000740,8\r\n S ffffffffffffffff,1\n--1-- warning\n M 0,65536\n \t\nI  AbCd,2";
+    let text = b"==1== Lackey\n\nI  0401ab70,3\n L 1fff000740,8\r\n S ffffffffffffffff,1\n--1-- warning\n M \
+                 0,65536\n \t\nI  AbCd,2";
     let (rows, lines, skipped) = read("lackey", text).unwrap();
     assert_eq!(
         rows,
@@ -234,8 +235,8 @@ fn a_trace_without_references_is_not_imported() {
 /// }
 /// ```
 /// built with `gcc -O1 -static -nostdlib -fno-stack-protector`. Counted with `wc -l` (375 lines), `grep -c '^=='` (25),
-/// `grep -c '^I  '` (264, as lackey's own "guest instrs: 264"), `grep -c '^ L '` (43, the letters), `grep -c '^ S '` (0) and
-/// `grep -c '^ M '` (43); granules by a Python set over all bytes touched (3: text, constants, data).
+/// `grep -c '^I  '` (264, as lackey's own "guest instrs: 264"), `grep -c '^ L '` (43, the letters), `grep -c '^ S '`
+/// (0) and `grep -c '^ M '` (43); granules by a Python set over all bytes touched (3: text, constants, data).
 #[test]
 fn a_real_lackey_trace_is_imported_with_the_counts_that_grep_gives() {
     let directory = tempfile::tempdir().unwrap();

@@ -230,7 +230,8 @@ fn real_output_of_fio_is_read_to_its_last_line() {
 fn damo_json_is_read_plain_and_compressed_with_numbers_as_damo_writes_them() {
     let text = br#"[{"target_id": 0, "extra": null, "snapshots": [
         {"start_time": "1,000,000,000", "end_time": "1,100,000,000", "regions": [
-            {"start": "94,827,419,009,024", "end": "94,827,419,013,120", "nr_accesses": {"samples": "3", "percent": null}, "age": null},
+            {"start": "94,827,419,009,024", "end": "94,827,419,013,120",
+             "nr_accesses": {"samples": "3", "percent": null}, "age": null},
             {"start": 4096, "end": 8192, "nr_accesses": {"samples": 0}}]}]}]"#;
     let expected = [Reference { count: 3, ..row(94_827_419_009_024, 4096, Load, 0, 0) }];
     let options = Options::default();

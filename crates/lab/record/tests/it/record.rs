@@ -123,8 +123,8 @@ fn an_array_walked_in_c_is_there_in_order() {
     assert!(run, "{} stores of 2 bytes", stores.len());
 }
 
-/// Joins the rows that the recorder cut where one of its buffers ended: a row that its stream's last row could have taken
-/// in.
+/// Joins the rows that the recorder cut where one of its buffers ended: a row that its stream's last row could have
+/// taken in.
 fn joined(rows: &[Reference]) -> Vec<Reference> {
     let mut all: Vec<Reference> = Vec::new();
     let mut last: std::collections::HashMap<(u32, bool), usize> = std::collections::HashMap::new();

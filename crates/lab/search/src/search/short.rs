@@ -1,7 +1,7 @@
 //! The search on a shortened string: which families and sizes are worth the whole trace.
 //!
 //! ```text
-//!   all families   x  sizes that OPT does not rule out    on the shortened string, then finer     (these results are dropped)
+//!   all families   x  sizes that OPT does not rule out    on the shortened string, then finer; the results are dropped
 //!   those near the best  x  sizes around what each needs  on the whole trace
 //!   the best alone       x  all sizes                     on the whole trace, for the curve
 //! ```

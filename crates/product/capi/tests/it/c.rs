@@ -67,7 +67,9 @@ const ALL: &str = r##"
 #include <string.h>
 #include "coldframe.h"
 
-#define MUST(what) do { if (!(what)) { fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #what, coldframe_last_error()); exit(1); } } while (0)
+#define MUST(what) do { if (!(what)) { \
+    fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #what, coldframe_last_error()); exit(1); \
+} } while (0)
 #define FAILS(call, status, word) do { MUST((call) == (status)); MUST(strstr(coldframe_last_error(), word)); } while (0)
 enum { PAGE = 4096, LEN = 1000 * PAGE };
 
@@ -165,7 +167,9 @@ const LOCKS: &str = r##"
 #ifndef MCL_ONFAULT
 #define MCL_ONFAULT 4
 #endif
-#define MUST(what) do { if (!(what)) { fprintf(stderr, "line %d: %s (%s, errno %d)\n", __LINE__, #what, coldframe_last_error(), errno); exit(1); } } while (0)
+#define MUST(what) do { if (!(what)) { \
+    fprintf(stderr, "line %d: %s (%s, errno %d)\n", __LINE__, #what, coldframe_last_error(), errno); exit(1); \
+} } while (0)
 enum { PAGE = 4096, LEN = 1000 * PAGE };
 
 static void use(coldframe_pager *pager) {

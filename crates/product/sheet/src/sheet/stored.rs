@@ -1,5 +1,5 @@
-//! The sheet of this machine, as `coldframe doctor --calibrate` wrote it. It is in the user's cache folder; or in a folder of
-//! the user among the temporary files; or, if neither can be written, only in this process's memory.
+//! The sheet of this machine, as `coldframe doctor --calibrate` wrote it. It is in the user's cache folder; or in a
+//! folder of the user among the temporary files; or, if neither can be written, only in this process's memory.
 
 use std::fs::{DirBuilder, Metadata};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};

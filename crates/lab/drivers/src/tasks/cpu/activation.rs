@@ -68,8 +68,8 @@ impl Cpu {
     }
 
     /// Makes the pages that wait for the task the most recent. Otherwise its own faults would push them out before it
-    /// touches them: they are older than the pages of the slice before, which no task will touch soon. Once is enough: a
-    /// task that sleeps on faults is dispatched thousands of times, and pages prefetched in vain would never leave.
+    /// touches them: they are older than the pages of the slice before, which no task will touch soon. Once is enough:
+    /// a task that sleeps on faults is dispatched thousands of times, and pages prefetched in vain would never leave.
     pub(super) fn make_recent(&mut self, task: usize) {
         let waits = |page: &PageId| self.paging.waits(*page);
         let waiting: Vec<PageId> = self.lists.of(TaskId::from(task)).filter(waits).collect();

@@ -132,8 +132,8 @@ fn launches(turns: &Turns, specs: &[&TaskSpec], reference: Ps) -> Vec<Vec<usize>
 }
 
 impl Cpu {
-    /// The tasks run in these turns. Call it before the first one runs; their scheduler must not take the processor from
-    /// a task. Tasks have the page numbers of the turns.
+    /// The tasks run in these turns. Call it before the first one runs; their scheduler must not take the processor
+    /// from a task. Tasks have the page numbers of the turns.
     pub fn take_turns(&mut self, turns: Turns) {
         self.paging.world.file = turns.files.to_vec();
         self.tasks.iter_mut().for_each(|task| (task.ended, task.turn_end) = (true, Some(0)));

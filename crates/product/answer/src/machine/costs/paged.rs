@@ -1,12 +1,13 @@
 //! The events of a pager. Each string of accesses causes only one kind of event.
 //!
 //! ```text
-//!   roomy    RAM for all        read zeros, write to them, write zeros      first write
-//!   blocks   RAM for all        write zeros, which come in blocks           zero fill
-//!   tight    RAM for a quarter  read zeros, write zeros, read in order,     what leaves beside zeros, clean and written; read-ahead;
-//!                               read shuffled, write shuffled               device fault; what leaves beside a load
-//!   memory   the log's buffers  write some, read others, read those again   memory fault
-//!   unmapped RAM for all        go round more pages than the valid list     false fault
+//!   roomy    RAM for all        read zeros, write to them, write zeros     first write
+//!   blocks   RAM for all        write zeros, which come in blocks          zero fill
+//!   tight    RAM for a quarter  read zeros, write zeros, read in order,    what leaves beside zeros, clean and
+//!                               read shuffled, write shuffled              written; read-ahead; device fault; what
+//!                                                                          leaves beside a load
+//!   memory   the log's buffers  write some, read others, read those again  memory fault
+//!   unmapped RAM for all        go round more pages than the valid list    false fault
 //! ```
 
 use std::io;

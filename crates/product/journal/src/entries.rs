@@ -1,110 +1,41 @@
-//! Entries as bytes: a tag, then numbers as LEB128.
-
-use alloc::vec::Vec;
+//! The entries of a journal, read from its bytes: a tag, then numbers as LEB128. `journal.rs` writes them.
 
 use coldframe_core::{
     Access, After, Backed, BlockId, BufferId, Command, Event, FrameId, PageId, Place, SlotId, Stage, TaskId, Ticket,
     Transfer, Walk, Work,
 };
 
-use crate::{area, Entries, Entry, Journal, JournalError};
+use crate::entry::{Entry, OUT};
+use crate::JournalError;
 
-impl Journal {
-    /// Appends an entry.
-    pub fn write(&mut self, entry: &Entry) {
-        let mut tag = |tag: u8, numbers: &[u64]| {
-            self.bytes.push(tag);
-            numbers.iter().for_each(|n| put(&mut self.bytes, *n));
-        };
-        match *entry {
-            Entry::Event { now, event } => {
-                let since = now.wrapping_sub(self.now);
-                match event {
-                    Event::Fault { task, page, access: Access::Read } => tag(1, &[since, task.0.into(), page.0.into()]),
-                    Event::Fault { task, page, access: Access::Write } => {
-                        tag(2, &[since, task.0.into(), page.0.into()])
-                    }
-                    Event::Loaded { ticket } => tag(3, &[since, ticket.0.into()]),
-                    Event::Written { page } => tag(4, &[since, page.0.into()]),
-                    Event::Failed { transfer: Transfer::Load(ticket) } => tag(5, &[since, ticket.0.into()]),
-                    Event::Failed { transfer: Transfer::Write(page) } => tag(6, &[since, page.0.into()]),
-                    Event::Failed { transfer: Transfer::Copy { page, to } } => {
-                        tag(25, &[since, page.0.into(), to.0.into()])
-                    }
-                    Event::Failed { transfer: Transfer::Erase(block) } => tag(26, &[since, block.0.into()]),
-                    Event::Slice => tag(24, &[since]),
-                    Event::Released { page } => tag(7, &[since, page.0.into()]),
-                    Event::WillNeed { page } => tag(10, &[since, page.0.into()]),
-                    Event::Beside { page } => tag(28, &[since, page.0.into()]),
-                    Event::Pinned { page } => tag(11, &[since, page.0.into()]),
-                    Event::Unpinned { page } => tag(12, &[since, page.0.into()]),
-                    Event::Lend { frames } => tag(22, &[since, frames.into()]),
-                    Event::Borrow { frames } => tag(29, &[since, frames.into()]),
-                    Event::Owned { task, page, backed: Backed::Anonymous } => {
-                        tag(13, &[since, task.0.into(), page.0.into()])
-                    }
-                    Event::Owned { task, page, backed: Backed::File } => {
-                        tag(14, &[since, task.0.into(), page.0.into()])
-                    }
-                    Event::Foreground { task } => tag(15, &[since, task.0.into()]),
-                    Event::ReadOften { page } => tag(23, &[since, page.0.into()]),
-                }
-                self.now = now;
-            }
-            Entry::Command(command) => match command {
-                Command::Stage { stage, work } => {
-                    tag(16 + stage as u8, &[work.walk.0, work.delayed_downgrades.into(), u64::from(work.false_fault)])
-                }
-                Command::Load { ticket, page, from, into } => {
-                    tag(32, &[ticket.0.into(), page.0.into(), from.0.into(), into.0.into()])
-                }
-                Command::Move { page, from, to } => tag(33, &[page.0.into(), from.0.into(), to.0.into()]),
-                Command::Protect { page } => tag(34, &[page.0.into()]),
-                Command::Write { page, from, to } => {
-                    tag(35, &[page.0.into(), from.map_or(0, |f| u64::from(f.0) + 1), to.0.into()])
-                }
-                Command::Unmap { page } => tag(36, &[page.0.into()]),
-                Command::Evict { page, from } => tag(40, &[page.0.into(), from.0.into()]),
-                Command::Map { page, place, writable, referenced } => {
-                    let (kind, number) = match place {
-                        Place::Frame(frame) => (0, frame.0),
-                        Place::Buffer(buffer) => (1, buffer.0),
-                        Place::Slot(slot) => (2, slot.0),
-                    };
-                    tag(
-                        37,
-                        &[page.0.into(), kind | u64::from(writable) << 2 | u64::from(referenced) << 3, number.into()],
-                    )
-                }
-                Command::Zero { page, frame } => tag(44, &[page.0.into(), frame.0.into()]),
-                Command::Resume { task } => tag(38, &[task.0.into()]),
-                Command::CopySlot { page, from, to } => {
-                    tag(42, &[page.0.into(), from.map_or(0, |s| u64::from(s.0) + 1), to.0.into()])
-                }
-                Command::EraseBlock { block } => tag(43, &[block.0.into()]),
-                Command::Kill { task } => tag(41, &[task.0.into()]),
-                Command::Halt { task, page } => tag(39, &[task.0.into(), page.0.into()]),
-            },
-            Entry::Referenced { page, after, value } => {
-                tag(8, &[page.0.into(), u64::from(value) | u64::from(after == After::Clear) << 1])
-            }
-            Entry::Dirty { page, value } => tag(9, &[page.0.into(), u64::from(value)]),
-            Entry::Filled { page, value } => tag(30, &[page.0.into(), u64::from(value)]),
-            Entry::Thread { thread } => tag(50, &[thread.into()]),
-            Entry::Out { now, page } => {
-                tag(area::OUT, &[now.wrapping_sub(self.now), page.0.into()]);
-                self.now = now;
-            }
-        }
-    }
+/// A journal being read.
+#[derive(Clone)]
+pub struct Entries<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    now: u64,
 }
 
-fn put(bytes: &mut Vec<u8>, mut n: u64) {
-    while n >= 0x80 {
-        bytes.push(n as u8 | 0x80);
-        n >>= 7;
+impl<'a> Entries<'a> {
+    /// The entries from this byte on.
+    pub(crate) fn from(bytes: &'a [u8], byte: usize) -> Entries<'a> {
+        Entries { bytes, at: byte, now: 0 }
     }
-    bytes.push(n as u8);
+
+    /// The entries of a part of a journal after its head, if the event before that part was at `now`.
+    pub fn resume(bytes: &'a [u8], now: u64) -> Entries<'a> {
+        Entries { bytes, at: 0, now }
+    }
+
+    /// The time of the last event, in picoseconds.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Bytes read so far.
+    pub fn at(&self) -> usize {
+        self.at
+    }
 }
 
 impl Entries<'_> {
@@ -185,7 +116,7 @@ impl Entries<'_> {
             }
             9 => return Ok(Some(Entry::Dirty { page: page(self)?, value: self.number()? != 0 })),
             30 => return Ok(Some(Entry::Filled { page: page(self)?, value: self.number()? != 0 })),
-            area::OUT => return Ok(Some(Entry::Out { now: self.now, page: page(self)? })),
+            OUT => return Ok(Some(Entry::Out { now: self.now, page: page(self)? })),
             50 => return Ok(Some(Entry::Thread { thread: self.index()? })),
             16..=21 => {
                 let stage = Stage::ALL[usize::from(tag - 16)];
