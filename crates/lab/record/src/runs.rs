@@ -6,7 +6,8 @@
 //! both streams are in the exact program order of their first references. The positions of a run's later references
 //! between other pages' references are lost. A run also ends with the rows that are passed on together.
 //!
-//! Only the step from one reference to two matters (`policies.md` section 1), but the whole count is kept.
+//! To a simulation only the step from one reference to two matters: the second may set a bit that was clear after the
+//! load, and later ones change nothing. The whole count is kept: instructions and references are counted by it.
 
 use coldframe_store::Kind;
 

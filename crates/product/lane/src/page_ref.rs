@@ -5,9 +5,10 @@
 pub struct PageRef(pub u32);
 
 impl PageRef {
-    /// Bit of `kind()`: the reference is a write.
+    /// The bit of [`PageRef::kind`] for a write.
     pub const WRITE_KIND: usize = 2;
-    /// Bit of `kind()`: it leaves no reference bit if the page is mapped (a TLB hit under reading C).
+    /// The bit of [`PageRef::kind`] for a quiet reference: it leaves no reference bit if the page is mapped (a TLB hit
+    /// under reading C).
     pub const QUIET_KIND: usize = 1;
     /// The largest number of pages.
     pub const PAGES_MAX: usize = 1 << 30;
@@ -24,7 +25,7 @@ impl PageRef {
         (self.0 & (Self::PAGES_MAX as u32 - 1)) as usize
     }
 
-    /// `WRITE_KIND` and `QUIET_KIND` together.
+    /// Those of the bits `WRITE_KIND` and `QUIET_KIND` that hold.
     #[inline(always)]
     pub const fn kind(self) -> usize {
         (self.0 >> 30) as usize

@@ -1,4 +1,4 @@
-//! # coldframe-proc: what the kernel tells about processes and the machine
+//! # coldframe-proc: Linux's files and calls about other processes and the machine
 //!
 //! The only room that reads `/proc` (the pager in a program's own process has a few readers of its own, which may not
 //! allocate). Each file has one parser:
@@ -8,8 +8,10 @@
 //!    └─ Process ── stat, thread_stats, children, cgroups, pages, command_line
 //!        └─ smaps, maps ── mappings
 //! ```
-//! `pages` is where the pages of a process are, and how its owner brings them in or pushes them out; `swap_on` is what root
-//! swaps to.
+//! Beside the parsers stand calls that change something or read elsewhere: `pages` finds the pages of a process and brings
+//! them in or pushes them out; `halt` stops processes; `swap_on` starts and ends swapping to a file; `nvme` asks a drive
+//! for its life; `program` and `image` look up a program in `PATH` and read its ELF headers; `sample` compresses pages
+//! at random places.
 //!
 //! ## Watching a working set
 //! The processor notes in each page table entry that its page was referenced. The owner of a process may clear these

@@ -36,8 +36,8 @@ use crate::sys::{self, High};
 use crate::{LiveError, Options, Recorder, Wait, PAGE};
 
 /// The other costs of an entry, as a part of its handler's work and its way. Used only to decide whether more entries
-/// are possible. Measured (`docs/accuracy-log.md`): 3 us in the kernel's fault and 1 to 3 us of cache misses, next to 4
-/// to 5 us in the handler and 3 us on the way.
+/// are possible. Measured on an AMD EPYC in a virtual machine with 2 processors, kept awake (2026-11-25): 3 us in the
+/// kernel's fault and 1 to 3 us of cache misses, next to 4 to 5 us in the handler and 3 us on the way.
 const OTHER_COSTS: f64 = 0.6;
 /// A period with fewer entries does not correct earlier ones: those that take as long as all the rest.
 const SHARE: f64 = 0.5;
@@ -60,8 +60,8 @@ const WINDOW_MIN: usize = SAMPLED_MIN / 16;
 const PERIOD_NS: u64 = 20_000_000;
 const PERIOD: u64 = 64;
 /// A thread whose way takes longer than this has waited for something else, in nanoseconds. A way takes 3 us, and 25 us
-/// if a virtual processor has halted (`docs/accuracy-log.md`); a thread that waits for a processor waits for a
-/// millisecond.
+/// if a virtual processor has halted (measured as `OTHER_COSTS`, without keeping the processors awake); a thread that
+/// waits for a processor waits for a millisecond.
 const WAIT_NS: u64 = 50_000;
 /// Bytes of the file that are reserved at a time: 256 Ki records, which take the program two
 /// seconds at 10 us each. A guess.
