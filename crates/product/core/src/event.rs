@@ -1,7 +1,7 @@
 //! What the machine tells the engine.
 
 use crate::ids::{BlockId, PageId, SlotId, TaskId, Ticket};
-use crate::slots::Backed;
+use crate::swap::slots::Backed;
 
 /// How a task touched a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,7 +68,7 @@ pub enum Event {
     /// ([`Engine::block_around`](crate::Engine::block_around)), and may come in with it. Sent only by a machine that
     /// answers [`Machine::filled`](crate::Machine::filled), and not if the engine has slots that are rewritten in
     /// place.
-    Beside {
+    FirstTouchNeighbour {
         /// The page.
         page: PageId,
     },
@@ -104,9 +104,9 @@ pub enum Event {
         /// The page.
         page: PageId,
     },
-    /// The engine gives this many frames away: free ones first, then those of victims. From now on it has so many fewer.
-    /// Enough must stay for all pins and all loads that can be in flight. Not if the engine has slots that are rewritten
-    /// in place.
+    /// The engine gives this many frames away: free ones first, then those of victims. From now on it has so many
+    /// fewer. Enough must stay for all pins and all loads that can be in flight. Not if the engine has slots that are
+    /// rewritten in place.
     Lend {
         /// How many.
         frames: u32,

@@ -13,14 +13,15 @@
 //! ## The path of a page fault
 //!
 //! ```text
-//!  program's thread ── touches a page ──► sleeps in the kernel ·············································· continues
-//!                                          │ message                                                              ▲
+//!  program's thread ── touches a page ──► sleeps in the kernel ············································· continues
+//!                                          │ message                                                             ▲
 //!  handler thread   with the engine's lock:    Fault ─► start the Load; note the commands Move and Write          │
 //!                   without it:                copy dirty victims into a pipe, unmap all victims with one call,   │
 //!                                              read the copies back, wait for the load                            │
 //!                   with the engine's lock:    Written, Loaded ─► note the command Map                            │
-//!                   without it:                copy the page in and wake the thread ──────────────────────────────┘
-//!  writer thread    writes full buffers of the swap log to the device; serves faults of threads that wait for a page it writes
+//!                   without it:                copy the page in and wake the thread ─────────────────────────────┘
+//!  writer thread    writes full buffers of the swap log to the device; serves faults of threads that wait for a page
+//!                   it writes
 //! ```
 //!
 //! ## Who may change what
@@ -36,11 +37,12 @@
 //!   touch fits, the kernel owns the memory and the program has no faults of ours. The thread that opens more memory,
 //!   pins some, forks, or gets a file that can pin frames hands all of it to the engine first. It holds the lock of
 //!   address changes; other threads continue.
-//! - **Pages that were never touched**: the engine brings them in beside a first touch (`core/src/fault/first_touch.rs`).
-//!   When it needs frames, it asks which of them were written to, and the thread with its lock looks; those that are still
-//!   zeros stay protected until they are dropped.
-//! - **Blocks that the program has freed** (`memory/block_cache.rs`): their ranges stay open. The thread that frees or wants a
-//!   block changes the list under the lock of the extents; a fault without a free frame drops their pages first.
+//! - **Pages that were never touched**: the engine brings them in beside a first touch
+//!   (`core/src/fault/first_touch.rs`). When it needs frames, it asks which of them were written to, and the thread
+//!   with its lock looks; those that are still zeros stay protected until they are dropped.
+//! - **Blocks that the program has freed** (`memory/block_cache.rs`): their ranges stay open. The thread that frees or
+//!   wants a block changes the list under the lock of the extents; a fault without a free frame drops their pages
+//!   first.
 //! - **The engine** (`fault/`): a thread with the engine's lock waits only for a page in transfer; the thread that
 //!   transfers that page never needs the lock.
 //! - **A slot** (`swap/log/`): a slot is written once, and never while a process can read its old data. A slot is free
@@ -54,8 +56,9 @@
 //!   program.
 //! - **The messages** (`task/message_reader.rs`): one handler thread reads the messages and serves them. Before it
 //!   waits, another one takes over.
-//! - **A frame of a run** (`stats/shares.rs`, `fault/lending.rs`): where the processes of a run have one budget, a process
-//!   takes frames for its engine under the engine's lock. Only its own lender thread (`threads/lender.rs`) gives some back.
+//! - **A frame of a run** (`stats/shares.rs`, `fault/lending.rs`): where the processes of a run have one budget, a
+//!   process takes frames for its engine under the engine's lock. Only its own lender thread (`threads/lender.rs`)
+//!   gives some back (`region/lending.rs`).
 //! - **A fork** (`life/fork.rs`): all that the child needs is reserved before the fork. If that fails, the child runs
 //!   without paging (`region/unpaged.rs`); it is not ended.
 //!
@@ -77,7 +80,7 @@
 //! - [`task`]: what a thread has while it serves a fault; which handler thread reads the messages
 //! - [`work`]: what follows from the engine's commands after its lock is freed
 //! - [`fault`]: a fault, the engine behind its lock, Linux as the engine's machine
-//! - [`region`]: changes of managed memory that are not faults
+//! - [`region`]: managed memory: its faults, and changes that are none
 //! - [`threads`]: handlers, writer, the pager process
 //! - [`measure`]: what this machine allows, and how fast it is
 //! - [`life`]: start, forks, end

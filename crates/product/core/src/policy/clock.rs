@@ -35,7 +35,9 @@ pub const PA_SPEC: PolicySpec = PolicySpec {
     params: &[
         Param {
             name: "budget",
-            help: "frames that one search examines before it takes the page at the hand; 13 steps fit behind OneNAND's load (SWL figure 7)",
+            help:
+                "frames that one search examines before it takes the page at the hand; 13 steps fit behind OneNAND's \
+                   load (SWL figure 7)",
             kind: ParamKind::Count { min: 1, default: None },
         },
         INSERT_BIT,
@@ -61,7 +63,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Makes it for a number of frames; `budget` is the most frames that one search examines, for all its victims together.
+    /// Makes it for a number of frames; `budget` is the most frames that one search examines, for all its victims
+    /// together.
     pub fn new(frames: usize, budget: u32) -> Clock {
         Clock { in_circle: vec![false; frames].into_boxed_slice(), count: 0, hand: 0, budget }
     }

@@ -1,15 +1,15 @@
 //! Which erase block is collected. A collector is a function from the closed blocks to one of them. Of equal blocks,
 //! the one unchanged for the longest time is chosen.
 //!
-//! Symbols: a block has n slots, v of them valid, u = v / n; e is how often it was erased. Scores are ratios of integers and compared by
-//! cross-multiplication in 128 bits: there is no floating point here.
+//! Symbols: a block has n slots, v of them valid, u = v / n; e is how often it was erased. Scores are ratios of
+//! integers and compared by cross-multiplication in 128 bits: there is no floating point here.
 //!
 //! To add one: copy `collect/greedy.rs`, add it to [`ALL`]; the tests compare it with a scan of all blocks.
 
 use core::cell::Cell;
 use core::cmp::Ordering;
 
-use super::blocks::Blocks;
+use super::blocks::EraseBlocks;
 use crate::ids::BlockId;
 use crate::lists::List;
 
@@ -106,7 +106,7 @@ impl Floor {
 
 /// The closed blocks of an area.
 pub struct Candidates<'a> {
-    pub(super) blocks: &'a Blocks,
+    pub(super) blocks: &'a EraseBlocks,
     pub(super) buckets: &'a [List],
     pub(super) floors: &'a [Cell<Floor>],
 }
@@ -148,7 +148,7 @@ impl Candidates<'_> {
 
     /// Every closed block, in order of their numbers; for tests.
     pub fn all(&self) -> impl Iterator<Item = BlockId> + '_ {
-        let closed = |block: &BlockId| self.blocks.get(*block).used == super::blocks::Use::Closed;
+        let closed = |block: &BlockId| self.blocks.get(*block).used == super::blocks::BlockUse::Closed;
         (0..self.blocks.len()).map(BlockId::from).filter(closed)
     }
 

@@ -114,7 +114,8 @@ fn s3_fifo_by_hand() {
     assert_eq!(evictions("s3-fifo", 3, &string), expected);
 }
 
-/// 3 frames, m_c 1, so m_h 2. The clock from its oldest page to its head; H hot, c cold, t cold in test, g in test but gone.
+/// 3 frames, m_c 1, so m_h 2. The clock from its oldest page to its head; H hot, c cold, t cold in test, g in test but
+/// gone.
 /// ```text
 /// 1 2 3 1   1H* 2H 3t
 /// 4   3 out, in test              1H* 2H 3g 4t                        walk 1
@@ -275,7 +276,10 @@ proptest! {
     }
 
     #[test]
-    fn fifo_sc_whose_valid_list_is_all_of_ram_is_fifo(frames in 1usize..8, string in prop::collection::vec(0u32..12, 1..200)) {
+    fn fifo_sc_whose_valid_list_is_all_of_ram_is_fifo(
+        frames in 1usize..8,
+        string in prop::collection::vec(0u32..12, 1..200),
+    ) {
         prop_assert_eq!(faults("fifo-sc:valid=100%", frames, &string), faults("fifo", frames, &string));
     }
 
@@ -353,8 +357,19 @@ proptest! {
 
     /// The bounds that the heads of the files state: a multiple of the frames plus a number.
     #[test]
-    fn no_search_walks_further_than_its_policy_states(frames in 1usize..12, string in prop::collection::vec(0u32..16, 1..300)) {
-        let bounds = [("clock", 1, 1), ("sieve", 1, 1), ("s3-fifo", 5, 1), ("clock-pro", 2, 1), ("active-inactive", 2, 1), ("generations", 3, 1), ("multi-queue", 0, 9)];
+    fn no_search_walks_further_than_its_policy_states(
+        frames in 1usize..12,
+        string in prop::collection::vec(0u32..16, 1..300),
+    ) {
+        let bounds = [
+            ("clock", 1, 1),
+            ("sieve", 1, 1),
+            ("s3-fifo", 5, 1),
+            ("clock-pro", 2, 1),
+            ("active-inactive", 2, 1),
+            ("generations", 3, 1),
+            ("multi-queue", 0, 9),
+        ];
         for (policy, times, plus) in bounds {
             let mut rig = Rig::new(policy, "parallel", frames, 16, HARDWARE);
             string.iter().for_each(|&page| _ = rig.reference(page));

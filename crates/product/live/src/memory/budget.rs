@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use coldframe_plan::{Plan, FLOOR};
 
-use crate::stats::shares::Place;
+use crate::stats::shares::ProcessPlace;
 use crate::stats::Stats;
 use crate::sys;
 
@@ -90,7 +90,7 @@ impl Share {
         Plan::of_share(frames, self.batch)
     }
 
-    pub fn place(&self) -> Option<&'static Place> {
+    pub fn place(&self) -> Option<&'static ProcessPlace> {
         self.place.load(Ordering::Relaxed).checked_sub(1).map(|number| self.stats.shares.place(number))
     }
 
@@ -103,7 +103,8 @@ impl Share {
         self.budget.saturating_sub(self.stats.shares.sum())
     }
 
-    /// Takes up to `frames` that nobody has; if there are fewer, asks others for the rest. Returns whether it has got any.
+    /// Takes up to `frames` that nobody has; if there are fewer, asks others for the rest. Returns whether it has got
+    /// any.
     pub fn grow(&self, frames: usize) -> bool {
         let Some(me) = self.place.load(Ordering::Relaxed).checked_sub(1) else { return false };
         let frames = frames.min(self.budget.saturating_sub(self.frames()));
@@ -112,7 +113,7 @@ impl Share {
             self.stats.shares.ask(me, frames - taken, false, self.budget, sys::now());
         }
         if taken > 0 {
-            self.keep(self.floor());
+            self.set_floor(self.floor());
             self.has.fetch_add(taken, Ordering::Relaxed);
         }
         taken > 0
@@ -151,14 +152,14 @@ impl Share {
         }
     }
 
-    /// Others ask for what it has beyond these.
-    pub fn keep(&self, frames: usize) {
+    /// Other processes may request the frames beyond these.
+    pub fn set_floor(&self, frames: usize) {
         if let Some(place) = self.place() {
             place.floor.store(frames as u32, Ordering::Relaxed);
         }
     }
 
-    /// If more is out than the budget has, the idlest are asked, perhaps this process.
+    /// If the shares exceed the budget, requests the excess from the idlest processes, perhaps from this one.
     pub fn ask_for_excess(&self) {
         if let Some(me) = self.place.load(Ordering::Relaxed).checked_sub(1) {
             self.stats.shares.ask(me, 0, false, self.budget, sys::now());

@@ -3,14 +3,14 @@
 //!
 //! ```text
 //!   free ─ cached, with its pages ─ wanted again: as it is
-//!                                 ├ memory is short, or more than RAM would be open: its pages are dropped, or all of it
+//!                                 ├ memory is short, or more than RAM would be open: its pages are dropped, or all
 //!                                 └ a while later, or too much is cached: unmapped
 //! ```
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use crate::fault::Faults;
+use super::ManagedMemory;
 use crate::memory::block_cache::BlockCache;
 use crate::memory::extents::{Kind, Manner};
 use crate::page::pages::Where;
@@ -18,7 +18,7 @@ use crate::sys::{self, Sys};
 
 const RIGHTS: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
-impl Faults {
+impl ManagedMemory {
     /// Takes a block that the program has freed: keeps it, or unmaps it. Signals are blocked, here and below.
     pub fn keep(&self, range: Range<usize>) -> Sys<()> {
         let _changing = self.space().changing();

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use coldframe_core::{Event, PageId};
 
-use crate::fault::Faults;
+use super::ManagedMemory;
 use crate::memory::kernel_owned::KernelOwned;
 use crate::page::pages::Where;
 use crate::sys::{self, fatal, Signals, Sys};
@@ -19,7 +19,7 @@ use crate::PAGE;
 /// Pages that are looked at, and given to the engine, at a time.
 const STEP: usize = 64;
 
-impl Faults {
+impl ManagedMemory {
     /// From now on the engine owns the memory: pins, forks and pinned frames need that.
     pub fn take_over(&self) {
         if self.memory().kernel_owned.is_on() {
@@ -82,7 +82,7 @@ impl Faults {
                     if KernelOwned::is_shared(*entry) {
                         self.memory().note_shared(page);
                     }
-                    let event = Event::Beside { page: PageId::from(page) };
+                    let event = Event::FirstTouchNeighbour { page: PageId::from(page) };
                     if decider.engine().accepts(&event) {
                         decider.deliver(&self.work, todo, event);
                     }
@@ -95,8 +95,8 @@ impl Faults {
         Ok(())
     }
 
-    /// The page is there, and the engine gets it, beside no other; if it has no frame, by a fault. False: a fault of the
-    /// program's was faster.
+    /// The page is there, and the engine gets it, beside no other; if it has no frame, by a fault. False: a fault of
+    /// the program's was faster.
     fn adopted(&self, page: usize) -> bool {
         let mut new = false;
         self.space().touch(page, || {

@@ -3,15 +3,15 @@
 //! bind it to a processor or restrict it; and the pager keeps no right that the program has dropped, since it has none.
 //!
 //! ```text
-//!   program    clone(CLONE_VM) ── waits ──► runs ......... fork: sends the child's pipe .... ends, or runs another program
-//!                     │             ▲                                 │                          │
-//!   pager process     └► settles ───┴► handlers, writer               └► notes it                └► ends
+//!   program    clone(CLONE_VM) ── waits ──► runs ...... fork: sends the child's pipe ... ends, or runs another program
+//!                     │             ▲                              │                         │
+//!   pager process     └► settles ───┴► handlers, writer            └► notes it               └► ends
 //! ```
-//! The pager process is no child of the program: its parent is the nearest subreaper above, `coldframe run` or init. Only
-//! a subreaper within the program itself, above the process that is paged, inherits it. It has the only writing end of a
-//! pipe, and the kernel sends the program SIGKILL when that is closed. So if the pager process fails or is killed, the
-//! program does not wait for ever for a page, nor reads a wrong one. When the memory has no user any more, it takes that
-//! back first: a program that runs another one may have closed the socket and not yet the pipe.
+//! The pager process is no child of the program: its parent is the nearest subreaper above, `coldframe run` or init.
+//! Only a subreaper within the program itself, above the process that is paged, inherits it. It has the only writing
+//! end of a pipe, and the kernel sends the program SIGKILL when that is closed. So if the pager process fails or is
+//! killed, the program does not wait for ever for a page, nor reads a wrong one. When the memory has no user any more,
+//! it takes that back first: a program that runs another one may have closed the socket and not yet the pipe.
 //!
 //! The pager process serves all processes that share the memory, and ends with the last of them: each has a copy of the
 //! program's end of a socket, which is closed on exec.
@@ -21,7 +21,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering::*};
 
 use super::Threads;
-use crate::fault::Faults;
+use crate::region::ManagedMemory;
 use crate::swap::log::Log;
 use crate::sys::pids::{PAGER, PROGRAM};
 use crate::sys::thread::{spawn, RawThread, PROCESS};
@@ -38,9 +38,9 @@ pub struct PagerProcess {
 /// By this name top and gdb show the pager process.
 const NAME: &std::ffi::CStr = c"coldframe-pager";
 
-struct Start {
+struct ProcessStart {
     threads: *const Threads,
-    faults: *const Faults,
+    managed: *const ManagedMemory,
     socket: RawFd,
     /// The ends of the pipe that shows the program that this process lives, for reading and for writing.
     deadly: RawFd,
@@ -48,7 +48,7 @@ struct Start {
     ready: AtomicU32,
 }
 
-/// Values of `Start::ready`; others are error numbers.
+/// Values of `ProcessStart::ready`; others are error numbers.
 const BEGINS: u32 = 0;
 const READY: u32 = u32::MAX;
 
@@ -58,13 +58,13 @@ impl Threads {
     /// # Safety
     /// Both live until the process ends. This is the only thread that knows the pager; in a forked child the fork has
     /// taken the locks.
-    pub(super) unsafe fn start_process(&self, faults: &Faults) -> Result<PagerProcess, LiveError> {
+    pub(super) unsafe fn start_process(&self, managed: &ManagedMemory) -> Result<PagerProcess, LiveError> {
         let failed = |error: Errno| LiveError::os("a process that handles faults", error);
         let (ours, theirs) = sys::sockets().map_err(failed)?;
         let (read, write) = sys::deadly_pipe().map_err(failed)?;
         let (socket, ready) = (theirs.as_raw_fd(), AtomicU32::new(BEGINS));
         let (deadly, lives) = (read.as_raw_fd(), write.as_raw_fd());
-        let mut start = Start { threads: self, faults, socket, deadly, lives, ready };
+        let mut start = ProcessStart { threads: self, managed, socket, deadly, lives, ready };
         PROGRAM.store(sys::getpid(), Relaxed);
         // SAFETY: `start` lives until the pager process is ready, and the pager as long as the pager process.
         let thread = match unsafe { spawn(run, (&raw mut start).cast(), PROCESS) } {
@@ -101,12 +101,12 @@ impl PagerProcess {
 
 unsafe extern "C" fn run(start: *mut c_void) {
     // SAFETY: `start_process` gave it, and waits until `ready` is set.
-    let start = unsafe { &*start.cast::<Start>() };
+    let start = unsafe { &*start.cast::<ProcessStart>() };
     // SAFETY: the pager lives as long as its program.
-    let (threads, faults) = unsafe { (&*start.threads, &*start.faults) };
+    let (threads, managed) = unsafe { (&*start.threads, &*start.managed) };
     PAGER.store(sys::getpid(), Relaxed);
     // SAFETY: as above, and the program waits.
-    let settled = settle(faults, start).and_then(|socket| unsafe { threads.start_threads(faults) }.map(|()| socket));
+    let settled = settle(managed, start).and_then(|socket| unsafe { threads.start_threads(managed) }.map(|()| socket));
     match settled {
         Ok(_) => rights::only_work(PROGRAM.load(Relaxed)),
         // Memory that is no longer watched is the program's alone.
@@ -116,7 +116,7 @@ unsafe extern "C" fn run(start: *mut c_void) {
     start.ready.store(settled.as_ref().map_or_else(|error| error.raw_os_error() as u32, |_| READY), Release);
     sys::futex_wake(&start.ready, 1);
     match settled {
-        Ok(socket) => watch(faults.work.log(), socket, deadly),
+        Ok(socket) => watch(managed.work.log(), socket, deadly),
         // The program says why, and closes its end of the pipe. It ends, or does not page.
         Err(_) => {
             let _ = sys::await_events([lives, -1], true);
@@ -126,7 +126,7 @@ unsafe extern "C" fn run(start: *mut c_void) {
 }
 
 /// Leaves all that is the program's. Returns the socket.
-fn settle(faults: &Faults, start: &Start) -> Sys<RawFd> {
+fn settle(managed: &ManagedMemory, start: &ProcessStart) -> Sys<RawFd> {
     let _ = rustix::thread::set_name(NAME);
     crate::sys::descriptors::allow_all();
     let mut open: Vec<RawFd> = own_descriptors::all().chain([start.deadly, start.lives, start.socket]).collect();
@@ -138,7 +138,7 @@ fn settle(faults: &Faults, start: &Start) -> Sys<RawFd> {
     }
     sys::close_range(from..RawFd::MAX)?;
     // Now there are free descriptors, even if the program has hardly any.
-    faults.memory().take_pidfd(&sys::pidfd(sys::getpid())?)?;
+    managed.memory().take_pidfd(&sys::pidfd(sys::getpid())?)?;
     // A filter of the program's may refuse this.
     sys::await_events([start.socket, -1], false)?;
     sys::leave_group_and_folder();
