@@ -73,7 +73,7 @@ impl Pager {
     /// No address space is left, or the spot is not free or not in the span.
     pub fn map_at(&self, spot: Spot, len: usize, protection: i32) -> Result<usize, LiveError> {
         let _signals = Signals::block();
-        self.inner.faults.map(spot, len.div_ceil(PAGE).max(1) * PAGE, protection).map(|at| at.start)
+        self.inner.managed.map(spot, len.div_ceil(PAGE).max(1) * PAGE, protection).map(|at| at.start)
     }
 
     /// Unmaps a range; a later touch is a SIGSEGV. Parts that are free stay so.
@@ -83,7 +83,7 @@ impl Pager {
     /// same.
     pub fn unmap(&self, range: Range<usize>) -> Result<(), LiveError> {
         let _signals = Signals::block();
-        self.inner.faults.unmap(&range).map_err(|e| LiveError::os("give memory back", e))
+        self.inner.managed.unmap(&range).map_err(|e| LiveError::os("give memory back", e))
     }
 
     /// As `unmap`, for a block that the program has freed and may soon want again: it may stay cached for a while.
@@ -92,13 +92,13 @@ impl Pager {
     /// As for `unmap`.
     pub fn keep(&self, range: Range<usize>) -> Result<(), LiveError> {
         let _signals = Signals::block();
-        self.inner.faults.keep(range).map_err(|e| LiveError::os("give memory back", e))
+        self.inner.managed.keep(range).map_err(|e| LiveError::os("give memory back", e))
     }
 
     /// A cached block of at least `len` bytes, hardly longer, at a multiple of `align`. Its content is anything.
     pub fn take_cached(&self, len: usize, align: usize) -> Option<Range<usize>> {
         let _signals = Signals::block();
-        self.inner.faults.take_cached(len, align)
+        self.inner.managed.take_cached(len, align)
     }
 
     /// Lets the kernel put a mapping of the program itself into a range of the span, replacing whatever is there.
@@ -106,19 +106,19 @@ impl Pager {
     /// free.
     pub fn map_foreign(&self, range: Range<usize>, place: impl FnOnce() -> isize) -> isize {
         let _signals = Signals::block();
-        self.inner.faults.map_foreign(range, place)
+        self.inner.managed.map_foreign(range, place)
     }
 
     /// The kernel has moved a foreign mapping, or a part of one, away: its place is free again.
     pub fn foreign_gone(&self, range: Range<usize>) {
         let _signals = Signals::block();
-        self.inner.faults.foreign_gone(&range);
+        self.inner.managed.foreign_gone(&range);
     }
 
     /// The extents in a range of addresses, lowest first; gaps are free.
     pub fn extents(&self, range: Range<usize>) -> Vec<(Range<usize>, Kind)> {
         let _signals = Signals::block();
-        self.inner.faults.space().extents().within(range).collect()
+        self.inner.managed.space().extents().within(range).collect()
     }
 
     /// Before the program may touch a part of the range that it could not touch.
@@ -126,20 +126,20 @@ impl Pager {
     /// # Errors
     /// The kernel does not watch memory.
     pub fn open(&self, range: Range<usize>) -> Result<(), LiveError> {
-        self.inner.faults.open_range(range).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e))
+        self.inner.managed.open_range(range).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e))
     }
 
     /// Changes what the program has asked for the managed memory in a range.
     pub fn note(&self, range: Range<usize>, change: impl Fn(&mut Manner)) {
         let _signals = Signals::block();
-        let space = self.inner.faults.space();
+        let space = self.inner.managed.space();
         let _changing = space.changing();
         space.extents().change(range, change);
     }
 
     /// The parts of a managed range that may hold anything but zeros, in whole pages, lowest first.
     pub fn contents(&self, range: Range<usize>) -> Vec<Range<usize>> {
-        self.inner.faults.contents(self.pages_of(range))
+        self.inner.managed.contents(self.pages_of(range))
     }
 
     /// Statistics now.
@@ -154,12 +154,12 @@ impl Pager {
 
     /// The managed address space.
     pub fn span(&self) -> Range<usize> {
-        self.inner.faults.space().span()
+        self.inner.managed.space().span()
     }
 
     /// Notes in a recording, if there is one, who has mapped or allocated this memory: an address in the program.
     pub fn note_caller(&self, range: Range<usize>, caller: usize) {
-        if let Some(recording) = self.inner.faults.work.recording() {
+        if let Some(recording) = self.inner.managed.work.recording() {
             let first = (range.start - self.span().start) / PAGE;
             recording.mapping(first..first + range.len() / PAGE, caller);
         }
@@ -168,26 +168,26 @@ impl Pager {
     /// From now on, no page leaves whose frame the kernel holds. Call it before a device, a server of files or an
     /// io_uring can write past the page table. Returns false if this kernel cannot do that (Linux before 6.8).
     pub fn expect_pinned_frames(&self) -> bool {
-        self.inner.faults.take_over();
-        self.inner.faults.work.expect_pinned_frames()
+        self.inner.managed.take_over();
+        self.inner.managed.work.expect_pinned_frames()
     }
 
     /// Whether the kernel can put guards here (MADV_GUARD_INSTALL). In a mapping of a file, write protection outlasts
     /// the page, and Linux 6.18 tries for ever to put a guard in its place.
     pub fn takes_guards(&self) -> bool {
-        !self.inner.faults.space().is_of_file()
+        !self.inner.managed.space().is_of_file()
     }
 
     /// Drops the content of a range: it reads as zeros.
     pub fn discard(&self, range: Range<usize>) {
-        self.inner.faults.discard(self.pages_of(range));
+        self.inner.managed.discard(self.pages_of(range));
     }
 
     /// Loads a range, many pages at a time.
     pub fn will_need(&self, range: Range<usize>) {
-        let memory = self.inner.faults.memory();
+        let memory = self.inner.managed.memory();
         let touched = memory.space.touched(self.pages_of(range)).flatten();
-        self.inner.faults.load_pages(touched.filter(|page| memory.has_content(*page)));
+        self.inner.managed.load_pages(touched.filter(|page| memory.has_content(*page)));
     }
 
     /// Loads a range and keeps it in RAM until `unpin`. Pins nest.
@@ -195,22 +195,22 @@ impl Pager {
     /// # Errors
     /// More pages than may be pinned.
     pub fn pin(&self, range: Range<usize>) -> Result<(), LiveError> {
-        self.inner.faults.pin_pages(self.pages_of(range))
+        self.inner.managed.pin_pages(self.pages_of(range))
     }
 
     /// Undoes `pin`.
     pub fn unpin(&self, range: Range<usize>) {
-        self.inner.faults.unpin_touched(self.pages_of(range));
+        self.inner.managed.unpin_touched(self.pages_of(range));
     }
 
     fn pages_of(&self, range: Range<usize>) -> Range<usize> {
-        self.inner.faults.space().pages_of(&range)
+        self.inner.managed.space().pages_of(&range)
     }
 
     /// Whether the kernel may hold so many bytes in all. They have their frames until the next call of this, which is
     /// due when the kernel holds them.
     pub fn may_hold(&self, bytes: usize) -> bool {
-        self.inner.faults.promise(bytes.div_ceil(PAGE))
+        self.inner.managed.promise(bytes.div_ceil(PAGE))
     }
 
     /// Before a fork, called by the forking thread of a pager `for_program` (otherwise this happens by itself), which
@@ -250,6 +250,6 @@ impl Pager {
     /// If one does not hold.
     pub fn check(&self) {
         let _signals = Signals::block();
-        self.inner.faults.gate.lock().engine().check();
+        self.inner.managed.gate.lock().engine().check();
     }
 }

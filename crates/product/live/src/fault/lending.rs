@@ -4,11 +4,11 @@
 use std::sync::atomic::Ordering::SeqCst;
 
 use coldframe_core::Event;
-use coldframe_plan::{Plan, BATCH_MAX};
+use coldframe_plan::Plan;
 
 use super::gate::Decider;
 use super::Faults;
-use crate::sys::{pids, Signals};
+use crate::sys::pids;
 use crate::task::Todo;
 
 /// Frames that a process takes at a time: an eighth of what it has, within these bounds. A guess: 256 KiB are two
@@ -97,42 +97,6 @@ impl Faults {
         self.memory().kernel_owned.has_room(pages)
     }
 
-    /// Gives frames back, down to the floor. First those of no page; then the engine has to own the memory.
-    pub fn give_back(&self, asked: usize) {
-        let share = &self.memory().share;
-        let mut left = asked.min(share.frames().saturating_sub(share.floor()));
-        {
-            let _signals = Signals::block();
-            let _changing = self.space().changing();
-            if self.memory().kernel_owned.is_on() {
-                let room = share.plan(share.frames()).frames.saturating_sub(self.memory().resident());
-                left -= self.give(left.min(room));
-            }
-        }
-        if left > 0 {
-            self.take_over();
-        }
-        while left > 0 {
-            match self.give(left.min(BATCH_MAX)) {
-                // More is pinned than the floor leaves.
-                0 => return share.keep(share.frames()),
-                given => left -= given,
-            }
-        }
-    }
-
-    /// Gives so many frames back, or none. When this returns, the pages have left.
-    fn give(&self, frames: usize) -> usize {
-        let mut given = false;
-        if frames > 0 {
-            self.with_task(|decider, todo| given = self.shrink(decider, todo, frames));
-        }
-        if given {
-            self.memory().share.give(frames);
-        }
-        frames * usize::from(given)
-    }
-
     /// Pages that the kernel holds or is about to hold: it holds them before they are `promised` no more.
     fn held(&self) -> usize {
         let promised = self.memory().share.promised.load(SeqCst);
@@ -141,7 +105,7 @@ impl Faults {
     }
 
     /// The engine evicts what a share smaller by `frames` has no room for, unless pins or the kernel forbid it.
-    fn shrink(&self, decider: &mut Decider, todo: &mut Todo, frames: usize) -> bool {
+    pub fn shrink(&self, decider: &mut Decider, todo: &mut Todo, frames: usize) -> bool {
         let share = &self.memory().share;
         let plan = share.plan(share.frames() - frames);
         let lent = decider.engine().frames().len().saturating_sub(plan.frames) as u32;

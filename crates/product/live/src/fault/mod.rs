@@ -1,7 +1,7 @@
 //! A page fault: the state of its page, the engine's decision, and the work that follows.
 //!
-//! [`Faults`] is what serves. A handler calls `serve` for each message; a region calls it for a page that it needs, and
-//! `with_task` for any other event. For the order of calls within an event see [`gate::Gate`]. This room does not know
+//! [`Faults`] is what serves. Managed memory ([`crate::region`]) calls `serve` for each message and for a page that it
+//! needs, and `with_task` for any other event. For the order of calls within an event see [`gate::Gate`]. This room does not know
 //! who calls it, nor what starts and ends it.
 
 mod carry_out;

@@ -18,7 +18,7 @@ use crate::PAGE;
 
 /// The state of the page when the fault was reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum FaultKind {
     /// The page was absent.
     Missing,
     /// The page was there, and protected.
@@ -26,8 +26,9 @@ pub enum Kind {
 }
 
 impl Faults {
-    /// Resolves a fault of `thread` (0: not known). When this returns, the access may be repeated.
-    pub fn serve(&self, address: usize, write: bool, kind: Kind, thread: u32) {
+    /// Resolves a fault of `thread` (0: not known). When this returns, the access may be repeated. `free_frames` is
+    /// called before the engine gets the fault, which may need a frame.
+    pub fn serve(&self, address: usize, write: bool, kind: FaultKind, thread: u32, free_frames: impl Fn()) {
         let started = sys::now();
         let page = (address - self.memory().space.start) / PAGE;
         if page >= self.memory().space.pages {
@@ -73,14 +74,15 @@ impl Faults {
                     }
                     if self.pages().acquire(page, state, Where::Busy, Owner::BRIEF) {
                         match kind {
-                            Kind::Protected => self.memory().unprotect(page),
-                            Kind::Missing => _ = self.memory().refill(page),
+                            FaultKind::Protected => self.memory().unprotect(page),
+                            FaultKind::Missing => _ = self.memory().refill(page),
                         }
                         return self.pages().release(page, Owner::BRIEF, Where::InPlace);
                     }
                 }
                 Where::InSlot if self.work.samples.copies_are_dear(started) => self.write_in_place(page),
                 Where::Out | Where::Aside | Where::InSlot => {
+                    free_frames();
                     if self.fault(page, write, started, thread) {
                         self.work.samples.copied(state == Where::InSlot, started);
                         return;
@@ -137,30 +139,29 @@ impl Faults {
     /// The page is mapped. Either another thread was faster, or the kernel dropped the page without our knowledge,
     /// which makes it zeros. This thread takes the page first, since it may have moved by now. If the page is not
     /// what it was, the access is repeated.
-    pub fn look_again(&self, page: usize, state: Where, kind: Kind, waited: bool) {
+    pub fn look_again(&self, page: usize, state: Where, kind: FaultKind, waited: bool) {
         Stats::add(&self.stats.stale_faults, 1);
         let idle = match kind {
-            Kind::Protected => state == Where::Clean,
-            Kind::Missing => waited,
+            FaultKind::Protected => state == Where::Clean,
+            FaultKind::Missing => waited,
         };
         if idle || !self.pages().acquire(page, state, Where::Busy, Owner::BRIEF) {
             return;
         }
         let after = match kind {
             // A write protection that a fork or a race has left on a writable page.
-            Kind::Protected => {
+            FaultKind::Protected => {
                 self.memory().unprotect(page);
                 state
             }
-            Kind::Missing if self.memory().refill(page) => Where::Dirty,
-            Kind::Missing => state,
+            FaultKind::Missing if self.memory().refill(page) => Where::Dirty,
+            FaultKind::Missing => state,
         };
         self.pages().release(page, Owner::BRIEF, after);
     }
 
     /// Reports the fault to the engine. Returns false if the page has moved by now; the caller then looks again.
     fn fault(&self, page: usize, write: bool, started: u64, thread: u32) -> bool {
-        self.empty_cache();
         let number = self.take_task();
         let task = self.work.tasks().get(number);
         // SAFETY: the task was free and is this thread's now.
@@ -214,7 +215,10 @@ impl Faults {
                 Where::Nowhere => self.memory().begin(other),
                 state => state == Where::Out && self.pages().slot(other).is_none() && !self.work.log().has_slot(other),
             };
-            if new && other != page && decider.engine().accepts(&Event::Beside { page: PageId::from(other) }) {
+            if new
+                && other != page
+                && decider.engine().accepts(&Event::Beside { page: PageId::from(other) })
+            {
                 beside.add(other);
             }
         }

@@ -58,15 +58,15 @@ impl Forks {
 impl Inner {
     /// Signals are blocked, here and until the fork is over.
     pub fn fork_prepare(&self, shares: bool) {
-        self.faults.take_over();
-        self.faults.space().hold_still();
-        self.faults.gate.close();
-        self.faults.space().freeze();
-        if self.faults.memory().is_plain() {
+        self.managed.take_over();
+        self.managed.space().hold_still();
+        self.managed.gate.close();
+        self.managed.space().freeze();
+        if self.managed.memory().is_plain() {
             return;
         }
-        self.faults.work.log().fork_prepare();
-        let slow = self.faults.space().is_of_file();
+        self.managed.work.log().fork_prepare();
+        let slow = self.managed.space().is_of_file();
         if slow {
             self.fill_dropped();
         }
@@ -81,7 +81,7 @@ impl Inner {
 
     /// Pages that a raw system call has dropped are zeros in a child, too, and not what is in their slots.
     fn fill_dropped(&self) {
-        let (space, memory) = (self.faults.space(), self.faults.memory());
+        let (space, memory) = (self.managed.space(), self.managed.memory());
         for (range, _) in space.frozen() {
             let touched = space.touched(space.pages_of(&range)).flatten();
             let here = |state: Where| state.is_mapped() || state == Where::InPlace;
@@ -92,7 +92,7 @@ impl Inner {
     /// Returns the reason if there must be no child. If a child was made all the same, it has ended at once.
     pub fn fork_parent(&self, child: usize) -> Sys<()> {
         let mut refused = None;
-        if !self.faults.memory().is_plain() {
+        if !self.managed.memory().is_plain() {
             self.keep_to_itself();
             let ready = self.forks.ready.lock().take();
             refused = ready.as_ref().and_then(|ready| ready.refused);
@@ -102,14 +102,14 @@ impl Inner {
                 // It has all of its memory, or has ended. Then the log learns that nobody reads the slots.
                 let _ = sys::await_events([read.as_raw_fd(), child.as_raw_fd()], true);
             }
-            if self.faults.space().is_of_file() {
+            if self.managed.space().is_of_file() {
                 if let Some((read, _)) = alive.take().map(|(read, write)| (read, drop(write))) {
                     // The child copies all pages out of slow memory first.
                     let _ = sys::await_events([read.as_raw_fd(), -1], true);
                 }
             }
-            self.faults.work.log().fork_parent(alive.map(|(read, _write)| read), self.threads.send_child());
-            self.faults.memory().begin_epoch();
+            self.managed.work.log().fork_parent(alive.map(|(read, _write)| read), self.threads.send_child());
+            self.managed.memory().begin_epoch();
             Stats::add(&self.stats.forks, 1);
         }
         self.open_gate();
@@ -118,11 +118,11 @@ impl Inner {
 
     pub fn fork_child(&self) {
         // SAFETY: a forked child has one thread, and this is it.
-        unsafe { self.threads.forget(&self.faults) };
-        self.faults.memory().count_anew();
-        if self.faults.memory().is_plain() {
+        unsafe { self.threads.forget(&self.managed) };
+        self.managed.memory().count_anew();
+        if self.managed.memory().is_plain() {
             self.open_gate();
-            return self.faults.settle(|_, _| Ok(()));
+            return self.managed.settle(|_, _| Ok(()));
         }
         let Some(Ready { alive, device, shares, refused }) = self.forks.ready.lock().take() else {
             fatal::stop("internal error: a fork that was not prepared")
@@ -136,23 +136,23 @@ impl Inner {
         }
         self.forks.alive.lock().extend(alive.map(|(_read, write)| write));
         let own = device.map(|device| device.and_then(|device| sys::with_room(|_| self.become_own(device))));
-        self.faults.memory().forget_threads();
+        self.managed.memory().forget_threads();
         // SAFETY: `fork_prepare` has taken the lock. The journal is the parent's.
-        *unsafe { self.faults.gate.held() }.journal() = None;
-        self.faults.memory().begin_epoch();
+        *unsafe { self.managed.gate.held() }.journal() = None;
+        self.managed.memory().begin_epoch();
         self.open_gate();
         match own {
             Some(Ok(())) => {
                 self.count_in();
                 // If the parent could not lock it, neither can this process; the parent has reported that.
                 self.keep_plaintext();
-                self.faults.after_fork();
+                self.managed.after_fork();
             }
             own => {
                 // Its parent's pager does not wait for this process.
                 // SAFETY: a forked child has one thread, and this is it.
                 unsafe { self.threads.forget_process() };
-                self.faults.run_unpaged(own.and_then(Result::err).as_ref());
+                self.managed.run_unpaged(own.and_then(Result::err).as_ref());
                 // The parents' swap files are not read any more.
                 self.forks.alive.lock().clear();
             }
@@ -161,9 +161,9 @@ impl Inner {
 
     /// In a child that has its parent's descriptors: it reads all pages by them, tells the parent, and closes none.
     fn share_descriptors(&self, alive: Option<(High, High)>) {
-        self.faults.memory().forget_threads();
+        self.managed.memory().forget_threads();
         self.open_gate();
-        self.faults.run_unpaged(Some(&LiveError::Missing {
+        self.managed.run_unpaged(Some(&LiveError::Missing {
             feature: "a pager for it",
             reason: "it shares its parent's table of descriptors".to_string(),
             remedy: "make it without CLONE_FILES",
@@ -179,37 +179,37 @@ impl Inner {
     fn become_own(&self, device: Device) -> Result<(), LiveError> {
         // SAFETY: a forked child has one thread, and this is it.
         let own_process = unsafe {
-            self.faults.work.renew(device)?;
+            self.managed.work.renew(device)?;
             self.threads.forget_process()
         };
         self.forks.files.renew();
         // SAFETY: as above.
-        unsafe { self.faults.work.renew_recording(self.options.record.as_ref())? };
+        unsafe { self.managed.work.renew_recording(self.options.record.as_ref())? };
         let uffd = self.source.make(false).map_err(|e| LiveError::os("userfaultfd", e))?;
         // SAFETY: as above.
-        let parents = unsafe { self.faults.memory().watch_with(uffd) };
+        let parents = unsafe { self.managed.memory().watch_with(uffd) };
         // SAFETY: as above; the pager lives as long as its process, or stops the threads.
-        self.watch_all().and_then(|()| unsafe { self.threads.start(&self.faults, own_process) }).inspect_err(|_| {
+        self.watch_all().and_then(|()| unsafe { self.threads.start(&self.managed, own_process) }).inspect_err(|_| {
             // It is closed, and the memory is no longer watched. The parent's descriptor takes its place and is not
             // used. SAFETY: as above.
-            drop(unsafe { self.faults.memory().watch_with(parents) });
+            drop(unsafe { self.managed.memory().watch_with(parents) });
         })
     }
 
     fn open_gate(&self) {
-        self.faults.space().thaw();
-        self.faults.gate.open();
+        self.managed.space().thaw();
+        self.managed.gate.open();
     }
 
     fn watch_all(&self) -> Result<(), LiveError> {
-        let uffd = self.faults.memory().uffd();
+        let uffd = self.managed.memory().uffd();
         let watch = |range| uffd.register(range).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e));
-        watch(self.faults.space().aside_range())?;
-        for (range, manner) in self.faults.space().frozen() {
+        watch(self.managed.space().aside_range())?;
+        for (range, manner) in self.managed.space().frozen() {
             if !manner.dont_fork {
                 self.dont_inherit(&range)?;
                 watch(range.clone())?;
-                self.protect_clean(self.faults.space().pages_of(&range))?;
+                self.protect_clean(self.managed.space().pages_of(&range))?;
             } else {
                 // Zeros hold the place; it is closed as soon as there are handlers.
                 // SAFETY: the child has nothing there.
@@ -219,15 +219,15 @@ impl Inner {
                 watch(range)?;
             }
         }
-        self.dont_inherit(&self.faults.space().aside_range())
+        self.dont_inherit(&self.managed.space().aside_range())
     }
 
     /// A fork loses the write protection, but not the record of which pages are clean. Other pages stay writable:
     /// this thread's own stack may be among them.
     fn protect_clean(&self, pages: std::ops::Range<usize>) -> Result<(), LiveError> {
-        let space = self.faults.space();
-        let clean = space.touched(pages).flatten().filter(|page| self.faults.pages().get(*page) == Where::Clean);
-        let protected = space.runs(clean).try_for_each(|run| self.faults.memory().uffd().protect(run, true));
+        let space = self.managed.space();
+        let clean = space.touched(pages).flatten().filter(|page| self.managed.pages().get(*page) == Where::Clean);
+        let protected = space.runs(clean).try_for_each(|run| self.managed.memory().uffd().protect(run, true));
         protected.map_err(|e| LiveError::os("protect memory", e))
     }
 
@@ -242,10 +242,10 @@ impl Inner {
         let inherited = if on { &[libc::MADV_DOFORK][..] } else { &[libc::MADV_DONTFORK] };
         let wiped = if on { [libc::MADV_WIPEONFORK, inherited[0]] } else { [inherited[0], libc::MADV_KEEPONFORK] };
         // A child takes nothing over from slow memory; and the kernel wipes no mapping of a file.
-        let all = self.faults.space().is_of_file();
+        let all = self.managed.space().is_of_file();
         let advice = |manner: &Manner| if all || !manner.dont_fork { inherited } else { &wiped };
-        let managed = self.faults.space().frozen().into_iter().map(|(range, manner)| (range, advice(&manner)));
-        for (range, advice) in managed.chain([(self.faults.space().aside_range(), inherited)]) {
+        let managed = self.managed.space().frozen().into_iter().map(|(range, manner)| (range, advice(&manner)));
+        for (range, advice) in managed.chain([(self.managed.space().aside_range(), inherited)]) {
             for advice in advice {
                 // SAFETY: says only what a child inherits.
                 unsafe { sys::advise(range.clone(), *advice) }?;

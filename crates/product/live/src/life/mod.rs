@@ -9,7 +9,7 @@ pub mod start;
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 
-use crate::fault::Faults;
+use crate::region::ManagedMemory;
 use crate::stats::Stats;
 use crate::swap::secret::lock;
 use crate::sys::{fatal, High, Signals, Source};
@@ -21,13 +21,14 @@ use fork::Forks;
 ///
 /// ```text
 ///   Inner ── threads, forks
-///     └ Faults ── the engine behind its gate; opening, closing, pins
-///         └ Work ── tasks, log, message reader, recording
-///             └ Memory ── userfaultfd, address space, pages
+///     └ ManagedMemory ── opening, closing, pins
+///         └ Faults ── the engine behind its gate
+///             └ Work ── tasks, log, message reader, recording
+///                 └ Memory ── userfaultfd, address space, pages
 /// ```
 pub struct Inner {
     pub options: Options,
-    pub faults: Faults,
+    pub managed: ManagedMemory,
     threads: Threads,
     forks: Forks,
     source: Source,
@@ -39,7 +40,7 @@ pub struct Inner {
 impl Inner {
     pub fn flush_journal(&self) {
         let _signals = Signals::block();
-        if let Some(journal) = self.faults.gate.lock().journal() {
+        if let Some(journal) = self.managed.gate.lock().journal() {
             journal.flush();
         }
     }
@@ -47,22 +48,22 @@ impl Inner {
     pub fn end(&self) {
         // In a process without paging the log is the parent's, and its lock may be held permanently; and it has no
         // share in the counts.
-        if self.faults.memory().is_plain() {
+        if self.managed.memory().is_plain() {
             return;
         }
         self.flush_journal();
-        if let Some(recording) = self.faults.work.recording() {
-            recording.end(self.faults.memory().resident());
+        if let Some(recording) = self.managed.work.recording() {
+            recording.end(self.managed.memory().resident());
         }
         self.share().into_iter().for_each(|(counter, n)| Stats::sub(counter, n as u64));
-        self.faults.memory().count(false);
+        self.managed.memory().count(false);
     }
 
     /// This process's share of the statistics of the present.
     fn share(&self) -> [(&AtomicU64, usize); 4] {
-        let (stats, memory, _signals) = (self.stats, self.faults.memory(), Signals::block());
+        let (stats, memory, _signals) = (self.stats, self.managed.memory(), Signals::block());
         let managed = memory.space.managed_within(memory.space.span());
-        let decider = self.faults.gate.lock();
+        let decider = self.managed.gate.lock();
         [
             (&stats.processes, 1),
             (&stats.frames, if memory.share.is_on() { 0 } else { self.options.ram as usize / PAGE }),
@@ -73,7 +74,7 @@ impl Inner {
 
     fn count_in(&self) {
         self.share().into_iter().for_each(|(counter, n)| Stats::add(counter, n as u64));
-        self.faults.memory().count(true);
+        self.managed.memory().count(true);
     }
 
     /// With encryption: excludes memory that holds pages in plain text from core dumps, and locks it in RAM. Returns
@@ -81,7 +82,7 @@ impl Inner {
     /// once for each process.
     pub fn keep_plaintext(&self) -> bool {
         let refused = |range: &Range<usize>| lock(range.clone()).is_err();
-        !self.options.encrypt || self.faults.work.plaintext().filter(refused).count() == 0
+        !self.options.encrypt || self.managed.work.plaintext().filter(refused).count() == 0
     }
 
     /// Reports limits of this process that restrict the pager. Only the first program reports them, not the programs
@@ -93,9 +94,9 @@ impl Inner {
                  its own swap",
             );
         }
-        let device = self.faults.work.log().device();
+        let device = self.managed.work.log().device();
         if device.len.is_none() && device.limit().is_some() {
-            let most = self.faults.work.log().bytes_max() >> 20;
+            let most = self.managed.work.log().bytes_max() >> 20;
             fatal::say(format_args!("the swap file may take {most} MiB: the limit on file sizes (ulimit -f)"));
         }
     }
@@ -105,8 +106,8 @@ impl Drop for Inner {
     fn drop(&mut self) {
         process::unregister(self);
         // If nothing is paged, the threads belong to another process.
-        if !self.faults.memory().is_plain() {
-            self.threads.stop(&self.faults);
+        if !self.managed.memory().is_plain() {
+            self.threads.stop(&self.managed);
         }
         self.end();
     }

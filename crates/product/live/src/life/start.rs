@@ -26,7 +26,9 @@ use crate::record::journal::JournalFile;
 use crate::record::own_file;
 use crate::record::recorder::{self, Recording};
 use crate::record::window::{Knobs, Watched};
+use crate::region::ManagedMemory;
 use crate::stats::{Chosen, Stats};
+use crate::swap::area::areas;
 use crate::swap::device::Device;
 use crate::swap::files::SwapFiles;
 use crate::swap::log::{Log, SEGMENT};
@@ -72,14 +74,14 @@ fn made(mut options: Options, mut source: Source, own_process: bool) -> Result<A
     let stats = crate::stats::file::of(options.stats_fd)?;
     let known = stats.0.measured();
     let inner = Arc::new(build(options, source, kernel_owned, stats, known, began)?);
-    inner.faults.begin_at_floor();
+    inner.managed.begin_at_floor();
     inner.count_in();
     let locked = inner.keep_plaintext();
     if known.is_none() {
         inner.say_limits(locked);
     }
     // SAFETY: nothing has asked for its threads yet; its end stops them, or it has none.
-    unsafe { inner.threads.start(&inner.faults, own_process)? };
+    unsafe { inner.threads.start(&inner.managed, own_process)? };
     Ok(inner)
 }
 
@@ -148,7 +150,7 @@ fn build(
     let plan = Plan::of(frames, batch);
     let plan = if options.record.is_some() { plan.without_reserve() } else { plan };
     let knobs = options.record.as_ref().map(recorder::knobs_of);
-    let areas = |area: &crate::SwapArea| area.areas(&device, pages, options.backing_max);
+    let areas = |asked: &crate::SwapArea| areas(asked, &device, pages, options.backing_max);
     let below = Below { slots: None, swap: options.swap.as_ref().map(areas).transpose()? };
     let (engine, head) = engine(&options, &plan, pages, below, knobs.clone())?;
     stats.device_read_ns.store(measured.read_ns, Ordering::Relaxed);
@@ -179,7 +181,7 @@ fn build(
     let work = Work::new(memory, tasks, log, recording, loads, poll_ns, &options);
     let faults = Faults::new(work, Gate::new(Decider::new(engine, &options, under_lock)));
     Ok(Inner {
-        faults,
+        managed: ManagedMemory::new(faults),
         threads: Threads::new(options.handlers),
         forks: Forks::new(swap_files),
         source,

@@ -43,7 +43,7 @@ impl Pager {
 impl Region {
     /// Its first byte.
     pub fn as_ptr(&self) -> *mut u8 {
-        self.pager.inner.faults.memory().address(self.first) as *mut u8
+        self.pager.inner.managed.memory().address(self.first) as *mut u8
     }
 
     /// Its bytes.
@@ -79,7 +79,7 @@ impl Region {
     /// A range that is not the region's; more pages than may be pinned.
     pub fn pin(&self, range: Range<usize>) -> Result<Pin<'_>, LiveError> {
         let pages = self.pages_of(&range)?;
-        self.pager.inner.faults.pin_pages(pages.clone())?;
+        self.pager.inner.managed.pin_pages(pages.clone())?;
         Ok(Pin { region: self, pages })
     }
 
@@ -88,7 +88,7 @@ impl Region {
     /// # Errors
     /// A range that is not the region's.
     pub fn unpin(&self, range: Range<usize>) -> Result<(), LiveError> {
-        self.pager.inner.faults.unpin_pages(self.pages_of(&range)?);
+        self.pager.inner.managed.unpin_pages(self.pages_of(&range)?);
         Ok(())
     }
 
@@ -99,7 +99,7 @@ impl Region {
     /// A range that is not the region's.
     pub fn will_need(&self, ranges: &[Range<usize>]) -> Result<(), LiveError> {
         let pages: Result<Vec<Range<usize>>, LiveError> = ranges.iter().map(|range| self.pages_of(range)).collect();
-        self.pager.inner.faults.load_pages(pages?.into_iter().flatten());
+        self.pager.inner.managed.load_pages(pages?.into_iter().flatten());
         Ok(())
     }
 
@@ -108,7 +108,7 @@ impl Region {
     /// # Errors
     /// A range that is not the region's.
     pub fn discard(&self, range: Range<usize>) -> Result<(), LiveError> {
-        self.pager.inner.faults.discard(self.pages_of(&range)?);
+        self.pager.inner.managed.discard(self.pages_of(&range)?);
         Ok(())
     }
 
@@ -122,7 +122,7 @@ impl Region {
 
 impl Drop for Pin<'_> {
     fn drop(&mut self) {
-        self.region.pager.inner.faults.unpin_pages(self.pages.clone());
+        self.region.pager.inner.managed.unpin_pages(self.pages.clone());
     }
 }
 

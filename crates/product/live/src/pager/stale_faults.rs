@@ -1,6 +1,6 @@
 //! Tests of faults whose page has changed its state before they are served.
 
-use crate::fault::serve::Kind;
+use crate::fault::serve::FaultKind;
 use crate::page::pages::Where;
 use crate::{Options, Pager, Region, SwapArea, PAGE};
 
@@ -17,7 +17,7 @@ fn exact() -> (Pager, Region) {
 fn push_out(pager: &Pager, region: &Region) {
     let mut other = pager.anonymous(256 * PAGE).unwrap();
     other.as_mut_slice().iter_mut().step_by(PAGE).for_each(|byte| *byte = 1);
-    assert_eq!(pager.inner.faults.memory().pages.get(page_of(pager, region)), Where::Out);
+    assert_eq!(pager.inner.managed.memory().pages.get(page_of(pager, region)), Where::Out);
 }
 
 fn page_of(pager: &Pager, region: &Region) -> usize {
@@ -34,7 +34,7 @@ fn a_stale_fault_does_not_map_zeros_for_a_page_that_has_left() {
     let (pager, mut region) = exact();
     region.as_mut_slice()[0] = 7;
     push_out(&pager, &region);
-    pager.inner.faults.look_again(page_of(&pager, &region), Where::Dirty, Kind::Missing, false);
+    pager.inner.managed.look_again(page_of(&pager, &region), Where::Dirty, FaultKind::Missing, false);
     assert_eq!(first_byte(&region), 7);
 }
 
@@ -45,8 +45,8 @@ fn a_stale_fault_does_not_allow_unseen_writes_to_a_page_that_has_come_back() {
     push_out(&pager, &region);
     assert_eq!(first_byte(&region), 7);
     let page = page_of(&pager, &region);
-    assert_eq!(pager.inner.faults.memory().pages.get(page), Where::Clean);
-    pager.inner.faults.look_again(page, Where::Dirty, Kind::Protected, false);
+    assert_eq!(pager.inner.managed.memory().pages.get(page), Where::Clean);
+    pager.inner.managed.look_again(page, Where::Dirty, FaultKind::Protected, false);
     region.as_mut_slice()[0] = 8;
     push_out(&pager, &region);
     assert_eq!(first_byte(&region), 8);

@@ -10,7 +10,7 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use crate::fault::Faults;
+use super::ManagedMemory;
 use crate::memory::block_cache::BlockCache;
 use crate::memory::extents::{Kind, Manner};
 use crate::page::pages::Where;
@@ -18,7 +18,7 @@ use crate::sys::{self, Sys};
 
 const RIGHTS: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
-impl Faults {
+impl ManagedMemory {
     /// Takes a block that the program has freed: keeps it, or unmaps it. Signals are blocked, here and below.
     pub fn keep(&self, range: Range<usize>) -> Sys<()> {
         let _changing = self.space().changing();

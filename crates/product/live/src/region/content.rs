@@ -6,9 +6,9 @@ use std::ops::Range;
 use coldframe_core::{Event, PageId};
 use coldframe_plan::HINTS;
 
+use super::ManagedMemory;
 use crate::fault::gate::Decider;
-use crate::fault::serve::Kind;
-use crate::fault::Faults;
+use crate::fault::serve::FaultKind;
 use crate::page::pages::{Owner, Where};
 use crate::sys::{self, Signals};
 use crate::task::{Todo, VICTIMS};
@@ -17,7 +17,7 @@ use crate::{LiveError, PAGE};
 /// After this many discarded pages, the engine's lock is freed for others.
 const DISCARDS: usize = 256;
 
-impl Faults {
+impl ManagedMemory {
     /// Loads absent pages, [`HINTS`] at a time.
     pub fn load_pages(&self, pages: impl Iterator<Item = usize>) {
         // In slow memory pages are read where they are.
@@ -115,9 +115,9 @@ impl Faults {
             match self.pages().get(page) {
                 Where::Nowhere if self.memory().begin(page) => {}
                 Where::Nowhere => return Err(self.hole(page)),
-                Where::Out | Where::Aside => self.serve(address, true, Kind::Missing, 0),
+                Where::Out | Where::Aside => self.serve(address, true, FaultKind::Missing, 0),
                 Where::InPlace => _ = self.promote(page),
-                Where::Clean | Where::InSlot => self.serve(address, true, Kind::Protected, 0),
+                Where::Clean | Where::InSlot => self.serve(address, true, FaultKind::Protected, 0),
                 Where::Busy | Where::Leaving | Where::Refused => self.pages().wait(page),
                 Where::Unevicted => sys::sleep_us(20),
                 was @ (Where::Dirty | Where::Unsure) => {

@@ -17,8 +17,8 @@ use std::ops::Range;
 
 use coldframe_core::{Event, PageId};
 
+use super::ManagedMemory;
 use crate::fault::gate::Decider;
-use crate::fault::Faults;
 use crate::memory::extents::{Kind, Manner};
 use crate::memory::space;
 use crate::page::pages::Where;
@@ -40,7 +40,7 @@ pub enum Spot {
     Over(usize),
 }
 
-impl Faults {
+impl ManagedMemory {
     /// Closes the part of a range that is in the span. Signals are blocked, here and below.
     pub fn unmap(&self, range: &Range<usize>) -> Sys<()> {
         let _changing = self.space().changing();

@@ -1,12 +1,43 @@
 //! Changes of managed memory that are not faults: ranges are opened and closed, content is dropped or loaded, pages
 //! are pinned.
 //!
-//! These functions of [`Faults`](crate::fault::Faults) are the only ones that change the managed address space and
-//! cause events that are no fault. The door ([`crate::Pager`]) calls them for the program, and a fork for the child.
-//! This room knows neither threads nor forks.
+//! These functions of [`ManagedMemory`] are the only ones that change the managed address space and cause events that
+//! are no fault. The door ([`crate::Pager`]) calls them for the program, a handler thread for a message, and a fork for
+//! the child. This room knows neither threads nor forks.
 
 mod block_cache;
 mod content;
+mod lending;
 pub mod mapping;
 mod take_over;
 mod unpaged;
+
+use std::ops::Deref;
+
+use crate::fault::serve::FaultKind;
+use crate::fault::Faults;
+
+/// The memory that a pager manages: its faults, and all other changes.
+pub struct ManagedMemory {
+    faults: Faults,
+}
+
+impl ManagedMemory {
+    pub fn new(faults: Faults) -> ManagedMemory {
+        ManagedMemory { faults }
+    }
+
+    /// Resolves a fault of `thread` (0: not known). When this returns, the access may be repeated.
+    pub fn serve(&self, address: usize, write: bool, kind: FaultKind, thread: u32) {
+        self.faults.serve(address, write, kind, thread, || self.empty_cache());
+    }
+}
+
+/// Its pages, its engine and its work are those of its faults.
+impl Deref for ManagedMemory {
+    type Target = Faults;
+
+    fn deref(&self) -> &Faults {
+        &self.faults
+    }
+}

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use coldframe_core::{Event, PageId};
 
-use crate::fault::Faults;
+use super::ManagedMemory;
 use crate::memory::kernel_owned::KernelOwned;
 use crate::page::pages::Where;
 use crate::sys::{self, fatal, Signals, Sys};
@@ -19,7 +19,7 @@ use crate::PAGE;
 /// Pages that are looked at, and given to the engine, at a time.
 const STEP: usize = 64;
 
-impl Faults {
+impl ManagedMemory {
     /// From now on the engine owns the memory: pins, forks and pinned frames need that.
     pub fn take_over(&self) {
         if self.memory().kernel_owned.is_on() {

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use crate::fault::Faults;
+use super::ManagedMemory;
 use crate::memory::extents::Manner;
 use crate::memory::space;
 use crate::page::pages::Where;
@@ -16,7 +16,7 @@ use crate::{LiveError, PAGE};
 
 const PLAIN: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
-impl Faults {
+impl ManagedMemory {
     /// In a forked child with one thread and all locks free: turns all managed memory into plain memory.
     pub fn run_unpaged(&self, reason: Option<&LiveError>) {
         if let Some(reason) = reason {

@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn memory_in_which_pages_lie_before_they_are_encrypted_is_in_no_core() {
         let pager = encrypting();
-        for range in pager.inner().faults.work.plaintext() {
+        for range in pager.inner().managed.work.plaintext() {
             let flags = flags(range.start);
             assert!(flags.contains(" dd"), "{range:x?}: {flags}");
             assert!(flags.contains(" lo") || !pager.inner().keep_plaintext(), "{range:x?}: {flags}");
@@ -162,12 +162,12 @@ mod tests {
             }
         }
         let first = (region.as_ptr() as usize - pager.span().start) / PAGE;
-        let out = |page: usize| u8::from(pager.inner().faults.memory().pages.get(first + page) == Where::Out);
+        let out = |page: usize| u8::from(pager.inner().managed.memory().pages.get(first + page) == Where::Out);
         let out: Vec<u8> = (0..PAGES).map(out).collect();
         // SAFETY: both have this many bytes; the process is killed by its parent.
         unsafe {
             assert_eq!(libc::write(to, out.as_ptr().cast(), PAGES), PAGES as isize);
-            for key in pager.inner().faults.work.log().keys() {
+            for key in pager.inner().managed.work.log().keys() {
                 assert_eq!(libc::write(to, key as *const libc::c_void, 32), 32);
             }
             libc::close(to);

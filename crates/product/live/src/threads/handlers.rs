@@ -15,8 +15,8 @@ use std::ffi::c_void;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use crate::fault::serve::Kind;
-use crate::fault::Faults;
+use crate::fault::serve::FaultKind;
+use crate::region::ManagedMemory;
 use crate::sys::thread::{spawn, RawThread, THREAD};
 use crate::sys::{self, fatal, Errno, Message, Sys};
 use crate::task::message_reader::Consecutive;
@@ -29,7 +29,7 @@ pub struct HandlerPool {
 }
 
 struct Shared {
-    faults: *const Faults,
+    managed: *const ManagedMemory,
     ready: AtomicU32,
     /// The control page, and whether it has been touched.
     control: usize,
@@ -45,15 +45,15 @@ impl HandlerPool {
     /// Starts a pool of `count` handler threads.
     ///
     /// # Safety
-    /// `faults` lives until the pool has been stopped.
-    pub unsafe fn start(faults: &Faults, count: usize) -> Sys<HandlerPool> {
+    /// `managed` lives until the pool has been stopped.
+    pub unsafe fn start(managed: &ManagedMemory, count: usize) -> Sys<HandlerPool> {
         let control = sys::map_memory(PAGE)?;
-        let shared = Box::new(Shared { faults, ready: AtomicU32::new(0), control, over: AtomicBool::new(false) });
+        let shared = Box::new(Shared { managed, ready: AtomicU32::new(0), control, over: AtomicBool::new(false) });
         let mut pool = HandlerPool { shared, threads: Vec::with_capacity(count), process: sys::getpid() };
         let page = control..control + PAGE;
         // SAFETY: says only that a child does not inherit the page.
         let mut result = unsafe { sys::advise(page.clone(), libc::MADV_DONTFORK) }
-            .and_then(|()| faults.memory().uffd().register(page));
+            .and_then(|()| managed.memory().uffd().register(page));
         while result.is_ok() && pool.threads.len() < count {
             // SAFETY: the shared state outlives its threads.
             let thread = unsafe { spawn(handler, (&raw const *pool.shared).cast_mut().cast(), THREAD) };
@@ -105,24 +105,24 @@ impl Shared {
 
     fn arrives(&self) {
         // SAFETY: the pager outlives the pool.
-        if let Some(recording) = unsafe { &*self.faults }.work.recording() {
+        if let Some(recording) = unsafe { &*self.managed }.work.recording() {
             recording.joins();
         }
         self.ready.fetch_add(1, Ordering::Release);
         sys::futex_wake(&self.ready, 1);
     }
 
-    fn ends(&self, faults: &Faults) {
+    fn ends(&self, managed: &ManagedMemory) {
         self.over.store(true, Ordering::Release);
-        if let Err(error) = faults.memory().uffd().copy(self.control, faults.memory().space.zeros, false) {
+        if let Err(error) = managed.memory().uffd().copy(self.control, managed.memory().space.zeros, false) {
             fatal::stop(format_args!("a fault handler cannot end: {}", sys::words(error)));
         }
-        faults.memory().uffd().wake(self.control);
+        managed.memory().uffd().wake(self.control);
     }
 }
 
 unsafe extern "C" fn handler(shared: *mut c_void) {
-    // SAFETY: `hire` gave it, and joins this thread before it is dropped.
+    // SAFETY: `HandlerPool::start` gave it, and its pool joins this thread before it is dropped.
     let shared = unsafe { &*shared.cast::<Shared>() };
     shared.arrives();
     if catch_unwind(AssertUnwindSafe(|| run(shared))).is_err() {
@@ -132,25 +132,25 @@ unsafe extern "C" fn handler(shared: *mut c_void) {
 
 fn run(shared: &Shared) {
     // SAFETY: the pager outlives the pool.
-    let faults = unsafe { &*shared.faults };
+    let managed = unsafe { &*shared.managed };
     let me = sys::thread();
     let mut consecutive = Consecutive::default();
-    faults.work.reader.become_reader(me);
+    managed.work.reader.become_reader(me);
     while !shared.over.load(Ordering::Acquire) {
-        match faults.memory().uffd().read(!faults.stats.are_awake()) {
-            Ok(message) if message.address & !(PAGE - 1) == shared.control => shared.ends(faults),
-            Ok(message) => serve(faults, &message, &mut consecutive),
+        match managed.memory().uffd().read(!managed.stats.are_awake()) {
+            Ok(message) if message.address & !(PAGE - 1) == shared.control => shared.ends(managed),
+            Ok(message) => serve(managed, &message, &mut consecutive),
             Err(Errno::AGAIN) => {}
             Err(error) => fatal::stop(format_args!("faults cannot be read: {}", sys::words(error))),
         }
-        faults.work.reader.become_reader(me);
+        managed.work.reader.become_reader(me);
     }
-    faults.work.reader.resign(me);
+    managed.work.reader.resign(me);
 }
 
-fn serve(faults: &Faults, message: &Message, consecutive: &mut Consecutive) {
-    let kind = if message.protected { Kind::Protected } else { Kind::Missing };
-    faults.work.reader.serves(consecutive, message.thread);
-    faults.serve(message.address, message.write, kind, message.thread);
-    faults.memory().uffd().wake(message.address & !(PAGE - 1));
+fn serve(managed: &ManagedMemory, message: &Message, consecutive: &mut Consecutive) {
+    let kind = if message.protected { FaultKind::Protected } else { FaultKind::Missing };
+    managed.work.reader.serves(consecutive, message.thread);
+    managed.serve(message.address, message.write, kind, message.thread);
+    managed.memory().uffd().wake(message.address & !(PAGE - 1));
 }

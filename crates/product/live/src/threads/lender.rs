@@ -5,7 +5,7 @@
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering::*};
 
-use crate::fault::Faults;
+use crate::region::ManagedMemory;
 use crate::sys::thread::{spawn, RawThread, THREAD};
 use crate::sys::{self, Sys};
 
@@ -13,7 +13,7 @@ use crate::sys::{self, Sys};
 const LATER_US: u64 = 1_000_000;
 
 struct Start {
-    faults: *const Faults,
+    managed: *const ManagedMemory,
     ready: AtomicU32,
 }
 
@@ -31,8 +31,8 @@ struct RobustList {
 ///
 /// # Safety
 /// The pager lives as long as the process that the thread is in.
-pub unsafe fn start(faults: &Faults) -> Sys<RawThread> {
-    let mut start = Start { faults, ready: AtomicU32::new(0) };
+pub unsafe fn start(managed: &ManagedMemory) -> Sys<RawThread> {
+    let mut start = Start { managed, ready: AtomicU32::new(0) };
     // SAFETY: `start` lives until the thread is ready.
     let thread = unsafe { spawn(run, (&raw mut start).cast(), THREAD) }?;
     while start.ready.load(Acquire) == 0 {
@@ -43,8 +43,8 @@ pub unsafe fn start(faults: &Faults) -> Sys<RawThread> {
 
 unsafe extern "C" fn run(start: *mut c_void) {
     // SAFETY: `start` waits until `ready` is set; the pager outlives this thread.
-    let (start, faults) = unsafe { (&*start.cast::<Start>(), &*(*start.cast::<Start>()).faults) };
-    let share = &faults.memory().share;
+    let (start, managed) = unsafe { (&*start.cast::<Start>(), &*(*start.cast::<Start>()).managed) };
+    let share = &managed.memory().share;
     let mut list = RobustList { next: 0, offset: 0, pending: 0, entry: 0 };
     list.next = &raw const list.entry as usize;
     list.entry = &raw const list as usize;
@@ -55,12 +55,12 @@ unsafe extern "C" fn run(start: *mut c_void) {
         // SAFETY: the list is this thread's. The kernel reads it at the thread's end.
         unsafe { (&raw mut (*address).offset).write_volatile(word.as_ptr() as isize - entry) };
     };
-    let claim = || faults.stats.shares.claim(sys::thread(), share.frames(), share.floor(), mark);
+    let claim = || managed.stats.shares.claim(sys::thread(), share.frames(), share.floor(), mark);
     // Where a filter of the program's refuses the list, nobody would get the frames back.
     share.set_place(if robust.is_ok() { claim() } else { None });
     start.ready.store(1, Release);
     sys::futex_wake(&start.ready, 1);
-    let Some(place) = share.place() else { return faults.give_back(usize::MAX) };
+    let Some(place) = share.place() else { return managed.give_back(usize::MAX) };
     share.ask_for_excess();
     loop {
         match place.asked.load(SeqCst) {
@@ -71,7 +71,7 @@ unsafe extern "C" fn run(start: *mut c_void) {
             }
             0 => sys::futex_wait_shared(&place.asked, 0, None),
             asked => {
-                faults.give_back(asked as usize);
+                managed.give_back(asked as usize);
                 place.asked.store(0, SeqCst);
             }
         }

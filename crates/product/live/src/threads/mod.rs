@@ -8,7 +8,7 @@ pub mod pager_process;
 
 use std::ffi::c_void;
 
-use crate::fault::Faults;
+use crate::region::ManagedMemory;
 use crate::sys::thread::RawThread;
 use crate::sys::{High, Own, Signals, Sys};
 use crate::work::{Sampler, Sleepers, Work};
@@ -36,52 +36,52 @@ impl Threads {
     /// # Safety
     /// Both live until `stop` has returned, with a pager process until the process ends. This is the only thread that
     /// knows the pager; in a forked child the fork has taken the locks.
-    pub unsafe fn start(&self, faults: &Faults, own_process: bool) -> Result<(), LiveError> {
+    pub unsafe fn start(&self, managed: &ManagedMemory, own_process: bool) -> Result<(), LiveError> {
         // SAFETY: the caller answers for it.
         unsafe {
             match own_process {
-                true => *self.pager_process.renew() = Some(self.start_process(faults)?),
-                false => self.start_threads(faults).map_err(|e| LiveError::os("threads that handle faults", e))?,
+                true => *self.pager_process.renew() = Some(self.start_process(managed)?),
+                false => self.start_threads(managed).map_err(|e| LiveError::os("threads that handle faults", e))?,
             }
         }
         Ok(())
     }
 
     /// All threads of the pager, in the calling thread's process.
-    unsafe fn start_threads(&self, faults: &Faults) -> Sys<()> {
+    unsafe fn start_threads(&self, managed: &ManagedMemory) -> Sys<()> {
         let _signals = Signals::block();
         // SAFETY: the caller answers for it, and what runs neither allocates nor takes a lock of the C library.
         unsafe {
-            let log = faults.work.log();
-            log.writer.start(write, (&raw const faults.work).cast_mut().cast())?;
-            let pool = HandlerPool::start(faults, self.handlers).inspect_err(|_| log.writer.stop());
+            let log = managed.work.log();
+            log.writer.start(write, (&raw const managed.work).cast_mut().cast())?;
+            let pool = HandlerPool::start(managed, self.handlers).inspect_err(|_| log.writer.stop());
             *self.pool.renew() = Some(pool?);
-            if faults.memory().share.is_on() {
-                *self.lender.renew() = Some(lender::start(faults)?);
+            if managed.memory().share.is_on() {
+                *self.lender.renew() = Some(lender::start(managed)?);
             }
         }
         Ok(())
     }
 
     /// Ends the threads of this process. No thread may need them any more.
-    pub fn stop(&self, faults: &Faults) {
+    pub fn stop(&self, managed: &ManagedMemory) {
         // SAFETY: the pager ends, so only this thread has it.
         unsafe { self.pool.renew() }.take().into_iter().for_each(HandlerPool::stop);
-        faults.work.log().writer.stop();
+        managed.work.log().writer.stop();
     }
 
     /// In a forked child, first of all: the handlers are the parent's.
     ///
     /// # Safety
     /// This is its only thread.
-    pub unsafe fn forget(&self, faults: &Faults) {
+    pub unsafe fn forget(&self, managed: &ManagedMemory) {
         // SAFETY: the caller answers for it.
         unsafe { self.pool.renew() }.take().into_iter().for_each(HandlerPool::forget_in_child);
         // Its place is the parent's.
-        faults.memory().share.set_place(None);
+        managed.memory().share.set_place(None);
         // SAFETY: as above.
         unsafe { self.lender.renew() }.take().into_iter().for_each(RawThread::forget_in_child);
-        faults.work.reader.forget();
+        managed.work.reader.forget();
     }
 
     /// In a forked child whose log is its own already: the pager process is the parent's. Returns whether there is one.

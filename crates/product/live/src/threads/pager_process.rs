@@ -21,7 +21,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering::*};
 
 use super::Threads;
-use crate::fault::Faults;
+use crate::region::ManagedMemory;
 use crate::swap::log::Log;
 use crate::sys::pids::{PAGER, PROGRAM};
 use crate::sys::thread::{spawn, RawThread, PROCESS};
@@ -40,7 +40,7 @@ const NAME: &std::ffi::CStr = c"coldframe-pager";
 
 struct Start {
     threads: *const Threads,
-    faults: *const Faults,
+    managed: *const ManagedMemory,
     socket: RawFd,
     /// The ends of the pipe that shows the program that this process lives, for reading and for writing.
     deadly: RawFd,
@@ -58,13 +58,13 @@ impl Threads {
     /// # Safety
     /// Both live until the process ends. This is the only thread that knows the pager; in a forked child the fork has
     /// taken the locks.
-    pub(super) unsafe fn start_process(&self, faults: &Faults) -> Result<PagerProcess, LiveError> {
+    pub(super) unsafe fn start_process(&self, managed: &ManagedMemory) -> Result<PagerProcess, LiveError> {
         let failed = |error: Errno| LiveError::os("a process that handles faults", error);
         let (ours, theirs) = sys::sockets().map_err(failed)?;
         let (read, write) = sys::deadly_pipe().map_err(failed)?;
         let (socket, ready) = (theirs.as_raw_fd(), AtomicU32::new(BEGINS));
         let (deadly, lives) = (read.as_raw_fd(), write.as_raw_fd());
-        let mut start = Start { threads: self, faults, socket, deadly, lives, ready };
+        let mut start = Start { threads: self, managed, socket, deadly, lives, ready };
         PROGRAM.store(sys::getpid(), Relaxed);
         // SAFETY: `start` lives until the pager process is ready, and the pager as long as the pager process.
         let thread = match unsafe { spawn(run, (&raw mut start).cast(), PROCESS) } {
@@ -103,10 +103,10 @@ unsafe extern "C" fn run(start: *mut c_void) {
     // SAFETY: `start_process` gave it, and waits until `ready` is set.
     let start = unsafe { &*start.cast::<Start>() };
     // SAFETY: the pager lives as long as its program.
-    let (threads, faults) = unsafe { (&*start.threads, &*start.faults) };
+    let (threads, managed) = unsafe { (&*start.threads, &*start.managed) };
     PAGER.store(sys::getpid(), Relaxed);
     // SAFETY: as above, and the program waits.
-    let settled = settle(faults, start).and_then(|socket| unsafe { threads.start_threads(faults) }.map(|()| socket));
+    let settled = settle(managed, start).and_then(|socket| unsafe { threads.start_threads(managed) }.map(|()| socket));
     match settled {
         Ok(_) => rights::only_work(PROGRAM.load(Relaxed)),
         // Memory that is no longer watched is the program's alone.
@@ -116,7 +116,7 @@ unsafe extern "C" fn run(start: *mut c_void) {
     start.ready.store(settled.as_ref().map_or_else(|error| error.raw_os_error() as u32, |_| READY), Release);
     sys::futex_wake(&start.ready, 1);
     match settled {
-        Ok(socket) => watch(faults.work.log(), socket, deadly),
+        Ok(socket) => watch(managed.work.log(), socket, deadly),
         // The program says why, and closes its end of the pipe. It ends, or does not page.
         Err(_) => {
             let _ = sys::await_events([lives, -1], true);
@@ -126,7 +126,7 @@ unsafe extern "C" fn run(start: *mut c_void) {
 }
 
 /// Leaves all that is the program's. Returns the socket.
-fn settle(faults: &Faults, start: &Start) -> Sys<RawFd> {
+fn settle(managed: &ManagedMemory, start: &Start) -> Sys<RawFd> {
     let _ = rustix::thread::set_name(NAME);
     crate::sys::descriptors::allow_all();
     let mut open: Vec<RawFd> = own_descriptors::all().chain([start.deadly, start.lives, start.socket]).collect();
@@ -138,7 +138,7 @@ fn settle(faults: &Faults, start: &Start) -> Sys<RawFd> {
     }
     sys::close_range(from..RawFd::MAX)?;
     // Now there are free descriptors, even if the program has hardly any.
-    faults.memory().take_pidfd(&sys::pidfd(sys::getpid())?)?;
+    managed.memory().take_pidfd(&sys::pidfd(sys::getpid())?)?;
     // A filter of the program's may refuse this.
     sys::await_events([start.socket, -1], false)?;
     sys::leave_group_and_folder();
