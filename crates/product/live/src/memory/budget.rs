@@ -112,7 +112,7 @@ impl Share {
             self.stats.shares.ask(me, frames - taken, false, self.budget, sys::now());
         }
         if taken > 0 {
-            self.keep(self.floor());
+            self.set_floor(self.floor());
             self.has.fetch_add(taken, Ordering::Relaxed);
         }
         taken > 0
@@ -151,14 +151,14 @@ impl Share {
         }
     }
 
-    /// Others ask for what it has beyond these.
-    pub fn keep(&self, frames: usize) {
+    /// Other processes may request the frames beyond these.
+    pub fn set_floor(&self, frames: usize) {
         if let Some(place) = self.place() {
             place.floor.store(frames as u32, Ordering::Relaxed);
         }
     }
 
-    /// If more is out than the budget has, the idlest are asked, perhaps this process.
+    /// If the shares exceed the budget, requests the excess from the idlest processes, perhaps from this one.
     pub fn ask_for_excess(&self) {
         if let Some(me) = self.place.load(Ordering::Relaxed).checked_sub(1) {
             self.stats.shares.ask(me, 0, false, self.budget, sys::now());

@@ -6,7 +6,7 @@ use super::ManagedMemory;
 use crate::sys::Signals;
 
 impl ManagedMemory {
-    /// Gives frames back, down to the floor. First those of no page; then the engine has to own the memory.
+    /// Returns frames, keeping the minimum. Free frames go first; for more, the engine takes over the memory and evicts.
     pub fn give_back(&self, asked: usize) {
         let share = &self.memory().share;
         let mut left = asked.min(share.frames().saturating_sub(share.floor()));
@@ -24,7 +24,7 @@ impl ManagedMemory {
         while left > 0 {
             match self.give(left.min(BATCH_MAX)) {
                 // More is pinned than the floor leaves.
-                0 => return share.keep(share.frames()),
+                0 => return share.set_floor(share.frames()),
                 given => left -= given,
             }
         }

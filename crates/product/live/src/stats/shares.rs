@@ -134,15 +134,14 @@ impl Shares {
     }
 
     /// Asks the idlest process above its floor for up to `frames`, if it has a quarter fewer faults than this one. If
-    /// more is out than the budget has, asks for that, too, whoever has it, this process itself included unless it is
-    /// `spared`.
-    pub fn ask(&self, me: usize, frames: usize, spared: bool, budget: usize, now: u64) {
+    /// the shares exceed the budget, it also requests the excess from any process, itself included, unless `spare_self`.
+    pub fn ask(&self, me: usize, frames: usize, spare_self: bool, budget: usize, now: u64) {
         let (over, now_ms) = (self.sum().saturating_sub(budget), (now / 1_000_000) as u32);
         let mine = u64::from(self.place(me).level(now_ms));
         let mut left = frames.max(over) as u32;
         while left > 0 {
             let may_give = |(number, place): &(usize, &Place)| {
-                ((over > 0 && !spared) || *number != me) && place.excess() > 0 && place.asked.load(SeqCst) == 0
+                ((over > 0 && !spare_self) || *number != me) && place.excess() > 0 && place.asked.load(SeqCst) == 0
             };
             let idlest = self.living().filter(may_give).min_by_key(|(_, p)| (p.level(now_ms), Reverse(p.excess())));
             let Some((_, place)) = idlest else { return };
@@ -219,7 +218,7 @@ mod tests {
         shares.place(busy).asked.store(0, SeqCst);
         shares.ask(me, 0, false, 200, now + 2_000_000_000);
         assert_eq!([me, busy].map(asked), [0, 40]);
-        // The same for one that is idler than all, and is spared.
+        // The same for one that is idler than all, and is spare_self.
         shares.place(busy).asked.store(0, SeqCst);
         (0..50).for_each(|_| shares.place(busy).note_fault(now + 2_000_000_000));
         shares.ask(me, 0, true, 220, now + 2_000_000_000);

@@ -67,7 +67,7 @@ unsafe extern "C" fn run(start: *mut c_void) {
             // What it could not give for a while, it may be able to give later.
             0 if place.floor.load(Relaxed) as usize > share.floor() => {
                 sys::futex_wait_shared(&place.asked, 0, Some(LATER_US));
-                share.keep(share.floor());
+                share.set_floor(share.floor());
             }
             0 => sys::futex_wait_shared(&place.asked, 0, None),
             asked => {
