@@ -2,25 +2,16 @@
 //! then is in managed memory. A function with `no_mangle` replaces the C library's of that name.
 //!
 //! - [`start`]: the constructor; reads `COLDFRAME_OPTIONS`, starts the pager
-//! - [`malloc`], [`heap`]: malloc and related functions, over mimalloc in managed memory
-//! - [`unmanaged`], [`caller`], [`libc_symbols`]: memory that must not be managed, and how it is recognised; the C
-//!   library's own heap
-//! - [`pool`]: the memory of this library itself
-//! - [`program_break`], which is sbrk
-//! - [`mapping`], [`remap`], [`advice`], [`lock`], [`parts`], [`descriptors`], [`syscall`]: system calls that concern
-//!   managed memory or the pager's descriptors
-//! - [`direct`], [`pinning`], [`received`]: O_DIRECT; other files and devices by which the kernel writes past the page
-//!   table; descriptors from elsewhere
-//! - [`next`], [`own_calls`]: the functions behind those that are replaced, for the program and for this library
-//! - [`pins`], [`rings`], [`threads`]: memory that must stay in RAM, and its owners
-//! - [`splice`]: pages that a pipe refers to
-//! - [`process_vm`], which is process_vm_writev and process_vm_readv
-//! - [`limits`], [`filter`]: limits on the process's resources, and on its system calls
-//! - [`deepbind`]: libraries that would otherwise not use any of this
-//! - [`fork`], [`gate`], [`files`]: a child finds memory and heap as its parent left them
-//! - [`kill`]: a signal to all processes does not reach the pagers
-//! - [`memory`]: the pager
-//! - [`stacks`]: the stacks on which it works in the program's threads
+//! - [`allocation`]: malloc and related functions, over mimalloc in managed memory; sbrk; the C library's own heap; the
+//!   memory of this library itself (`pool`)
+//! - [`symbols`]: the functions behind those that are replaced, for the program (`next`) and for this library
+//!   (`own_calls`); who calls a replaced function; libraries that would otherwise not use any of this (`deepbind`)
+//! - [`mappings`], [`descriptors`], [`syscall`]: system calls that concern managed memory or the pager's descriptors;
+//!   O_DIRECT, other files and devices by which the kernel writes past the page table, descriptors from elsewhere
+//! - [`kernel_access`]: memory that must stay in RAM for the kernel, pages that a pipe refers to, process_vm_writev
+//! - [`process`]: a child finds memory and heap as its parent left them; limits on the process's resources and on its
+//!   system calls; a signal to all processes does not reach the pagers
+//! - [`managed`]: the pager, the stacks on which it works in the program's threads, pins
 //!
 //! | environment | |
 //! |---|---|
@@ -40,44 +31,18 @@
 //! when the page leaves RAM at that very moment.
 #![cfg_attr(test, allow(dead_code))] // nothing is exported to a test
 
-mod advice;
-mod caller;
-mod deepbind;
+mod allocation;
 mod descriptors;
-mod direct;
-mod files;
-mod filter;
-mod fork;
-mod gate;
-mod heap;
-mod kill;
-mod libc_symbols;
-mod limits;
-mod lock;
-mod malloc;
-mod mapping;
-mod memory;
-mod next;
-mod own_calls;
-mod pinning;
-mod pins;
-mod pool;
-mod process_vm;
-mod program_break;
-mod ranges;
-mod received;
-mod remap;
-mod rings;
+mod kernel_access;
+mod managed;
+mod mappings;
+mod process;
 mod say;
-mod shim;
-mod splice;
-mod stacks;
 mod start;
+mod symbols;
 mod sys;
 mod syscall;
-mod threads;
-mod unmanaged;
 
 #[cfg(not(test))]
 #[global_allocator]
-static INTERNAL: pool::Internal = pool::Internal;
+static INTERNAL: allocation::pool::Internal = allocation::pool::Internal;

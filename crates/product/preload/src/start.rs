@@ -5,10 +5,13 @@ use std::ffi::{c_char, c_int, CStr};
 
 use coldframe_live::Options;
 
+use crate::allocation::{heap, malloc, unmanaged};
+use crate::descriptors::received;
+use crate::kernel_access::threads;
+use crate::managed::{gate, memory, stacks};
+use crate::process::{files, fork};
 use crate::say::{fail, say};
-use crate::{
-    caller, deepbind, files, fork, gate, heap, malloc, memory, next, own_calls, received, stacks, threads, unmanaged,
-};
+use crate::symbols::{caller, deepbind, next, own_calls};
 
 /// The result of `Options::encode`, from `coldframe run`.
 const OPTIONS: &[u8] = b"COLDFRAME_OPTIONS";

@@ -6,12 +6,15 @@ use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
 use coldframe_live::own_descriptors;
 
+use crate::descriptors::{closing, direct, pinning, received};
+use crate::kernel_access::{process_vm, rings, splice, threads};
+use crate::managed::{memory, ranges};
+use crate::mappings::{advice, lock, mapping, remap};
+use crate::process::{filter, kill, limits};
 use crate::say::once;
-use crate::shim::with_caller;
-use crate::{
-    advice, caller, descriptors, direct, filter, kill, limits, lock, mapping, memory, pinning, process_vm, ranges,
-    received, remap, rings, splice, sys, threads,
-};
+use crate::symbols::caller;
+use crate::symbols::shim::with_caller;
+use crate::sys;
 
 /// The same on every machine; newer than some C libraries.
 const SYS_MSEAL: c_long = 462;
@@ -39,9 +42,9 @@ unsafe extern "C" fn syscall_from(
         return pass();
     }
     let address = a as *mut c_void;
-    if crate::fork::copies(number, a, b) {
+    if crate::process::fork::copies(number, a, b) {
         // SAFETY: the caller's call.
-        return unsafe { crate::fork::by_number(number, [a, b, c, d, e, f]) as c_long };
+        return unsafe { crate::process::fork::by_number(number, [a, b, c, d, e, f]) as c_long };
     }
     // SAFETY: the caller's call, with the arguments that it has for the kernel.
     unsafe {
@@ -58,7 +61,7 @@ unsafe extern "C" fn syscall_from(
             libc::SYS_mprotect => mapping::mprotect(address, b, c as c_int).into(),
             libc::SYS_pkey_mprotect => mapping::pkey_mprotect(address, b, c as c_int, d as c_int).into(),
             libc::SYS_mremap => remap::mremap(address, b, c, d as c_int, e as *mut c_void) as c_long,
-            libc::SYS_clone3 => crate::fork::clone3(a, b) as c_long,
+            libc::SYS_clone3 => crate::process::fork::clone3(a, b) as c_long,
             libc::SYS_madvise => advice::madvise(address, b, c as c_int).into(),
             libc::SYS_process_madvise => {
                 advice::process_madvise(a as c_int, b as *const _, c, d as c_int, e as c_uint) as c_long
@@ -102,12 +105,12 @@ unsafe extern "C" fn syscall_from(
             libc::SYS_process_vm_writev | libc::SYS_process_vm_readv => {
                 process_vm::copy(number, a as c_int, (b as *const _, c), (d as *const _, e), f) as c_long
             }
-            libc::SYS_fcntl => descriptors::controlled(a as c_int, b as c_int, c, |argument| with(2, argument)).into(),
+            libc::SYS_fcntl => closing::controlled(a as c_int, b as c_int, c, |argument| with(2, argument)).into(),
             libc::SYS_close if own_descriptors::has(a as c_int) => ranges::failed(libc::EBADF) as c_long,
-            libc::SYS_close_range => descriptors::close_range(a as c_uint, b as c_uint, c as c_int).into(),
+            libc::SYS_close_range => closing::close_range(a as c_uint, b as c_uint, c as c_int).into(),
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_dup2 => descriptors::copied_to(a as c_int, b as c_int, || pass() as c_int).into(),
-            libc::SYS_dup3 => descriptors::copied_to(a as c_int, b as c_int, || pass() as c_int).into(),
+            libc::SYS_dup2 => closing::copied_to(a as c_int, b as c_int, || pass() as c_int).into(),
+            libc::SYS_dup3 => closing::copied_to(a as c_int, b as c_int, || pass() as c_int).into(),
             libc::SYS_setsockopt => {
                 pinning::setsockopt(a as c_int, b as c_int, c as c_int, d as *const c_void, e as u32).into()
             }
