@@ -10,7 +10,7 @@
 //!   leaves RAM clean has no copy any more and is written once more than in the trace.
 //! - An area that is full leaves the page in RAM.
 
-use coldframe_core::swap::{AreaConfig, Counts, SwapError};
+use coldframe_core::swap::{AreaConfig, SwapCounts, SwapError};
 use coldframe_core::{PageId, Ps};
 use coldframe_formats::swap::{SwapEvent, SwapOp, SwapTrace};
 
@@ -77,7 +77,7 @@ pub struct SwapResult {
     pub reads: u64,
     /// Outcomes of the pages that were read ahead.
     pub cache: CacheCounts,
-    pub flash: Counts,
+    pub flash: SwapCounts,
     pub erases: Vec<u32>,
     pub copies_max: u64,
     pub duration_ns: u64,

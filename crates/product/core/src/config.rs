@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::machine::Caps;
-use crate::slots::SlotsConfig;
+use crate::swap::slots::SlotsConfig;
 use crate::swap::{SwapAreas, SwapError};
 
 /// The bounds of an engine, all known at the start.

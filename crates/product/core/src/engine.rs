@@ -6,17 +6,18 @@
 
 use core::ops::Range;
 
-use crate::backing::Backing;
-use crate::block_size::Blocks;
-use crate::buffers::Buffers;
 use crate::command::{Stage, Work};
 use crate::event::{Access, Event, Transfer};
+use crate::fault::block_size::FirstTouchBlocks;
+use crate::fault::buffers::Buffers;
+use crate::fault::first_touch::beside;
+use crate::fault::flights::{Flight, Flights, Waiting};
 use crate::fault::get_freeframe::{frame_behind_slice, lend};
 use crate::fault::handler::Handler;
 use crate::fault::held::{move_held, touched};
 use crate::fault::in_slot::{leave_slot, map_in_slot, read_in_slot};
 use crate::fault::resident;
-use crate::flights::{Flight, Flights, Waiting};
+use crate::fault::turn::Turn;
 use crate::frames::{Frame, Frames};
 use crate::ids::{FrameId, PageId, SlotId};
 use crate::machine::Machine;
@@ -24,9 +25,9 @@ use crate::page_state::{PageState, PageStates};
 use crate::policy::Made;
 use crate::prefetch::Arrival;
 use crate::ram::Ram;
-use crate::slots::Slots;
+use crate::swap::backing::Backing;
+use crate::swap::slots::Slots;
 use crate::swap::Swap;
-use crate::turn::Turn;
 
 mod accepts;
 mod builder;
@@ -38,14 +39,16 @@ pub use crate::counts::Counts;
 pub use builder::Builder;
 pub use failed::TRIES;
 
-/// The engine. Its rooms are described in [`crate::turn`].
+use failed::{copy_failed, erase_failed, load_failed, write_failed};
+
+/// The engine. Its rooms are described in [`crate::fault::turn`].
 pub struct Engine {
     config: Config,
     handler: &'static Handler,
     arrival: Arrival,
     pages: PageStates,
     ram: Ram,
-    blocks: Blocks,
+    blocks: FirstTouchBlocks,
     flights: Flights,
     buffers: Buffers,
     backing: Backing,
@@ -115,27 +118,27 @@ impl Engine {
         let turn = &mut self.turn(machine);
         match event {
             Event::Fault { task, page, access } => {
-                return turn.fault(handler, Waiting { task, page, writing: access == Access::Write });
+                return fault(turn, handler, Waiting { task, page, writing: access == Access::Write });
             }
             Event::Loaded { ticket } => (handler.loaded)(turn, ticket),
-            Event::Written { page } => turn.written(page),
-            Event::Failed { transfer: Transfer::Load(ticket) } => turn.load_failed(ticket),
-            Event::Failed { transfer: Transfer::Write(page) } => turn.write_failed(page),
-            Event::Failed { transfer: Transfer::Copy { page, to } } => turn.copy_failed(page, to),
-            Event::Failed { transfer: Transfer::Erase(block) } => turn.erase_failed(block),
-            Event::Slice => return turn.begin_slice(),
+            Event::Written { page } => written(turn, page),
+            Event::Failed { transfer: Transfer::Load(ticket) } => load_failed(turn, ticket),
+            Event::Failed { transfer: Transfer::Write(page) } => write_failed(turn, page),
+            Event::Failed { transfer: Transfer::Copy { page, to } } => copy_failed(turn, page, to),
+            Event::Failed { transfer: Transfer::Erase(block) } => erase_failed(turn, block),
+            Event::Slice => return begin_slice(turn),
             Event::Released { page } => turn.release(page),
-            Event::WillNeed { page } => return turn.will_need(handler, page),
-            Event::Beside { page } => return turn.beside(page),
-            Event::ReadOften { page } => return turn.read_often(handler, page),
-            Event::Owned { task, page, backed } => return turn.slots().own(task, page, backed),
-            Event::Foreground { task } => return turn.slots().foreground(task),
-            Event::Pinned { page } => return turn.pin(page),
-            Event::Unpinned { page } => return turn.unpin(page),
+            Event::WillNeed { page } => return will_need(turn, handler, page),
+            Event::Beside { page } => return beside(turn, page),
+            Event::ReadOften { page } => return read_often(turn, handler, page),
+            Event::Owned { task, page, backed } => return slots(turn).own(task, page, backed),
+            Event::Foreground { task } => return slots(turn).foreground(task),
+            Event::Pinned { page } => return pin(turn, page),
+            Event::Unpinned { page } => return unpin(turn, page),
             Event::Lend { frames } => return lend(turn, frames as usize),
             Event::Borrow { frames } => return turn.has_frames(|lent| lent - frames as usize),
         }
-        turn.admit(handler);
+        admit(turn, handler);
     }
 
     fn turn<'a>(&'a mut self, machine: &'a mut dyn Machine) -> Turn<'a> {
@@ -145,150 +148,147 @@ impl Engine {
     }
 }
 
-/// What the engine does for each event.
-impl Turn<'_> {
-    fn fault(&mut self, handler: &Handler, fault: Waiting) {
-        if self.start(handler, fault) {
-            return;
-        }
-        if let PageState::Loading(ticket) = self.pages.get(fault.page) {
-            self.counts.prefetch_waits += u64::from(self.flights.get(ticket).task.is_none());
-        }
-        self.flights.wait(fault);
+fn fault(turn: &mut Turn<'_>, handler: &Handler, fault: Waiting) {
+    if start(turn, handler, fault) {
+        return;
     }
+    if let PageState::Loading(ticket) = turn.pages.get(fault.page) {
+        turn.counts.prefetch_waits += u64::from(turn.flights.get(ticket).task.is_none());
+    }
+    turn.flights.wait(fault);
+}
 
-    /// Does what can be done for a fault now. Returns false if the fault must wait for a transfer or for a ticket.
-    fn start(&mut self, handler: &Handler, fault: Waiting) -> bool {
-        let Waiting { task, page, writing } = fault;
-        let state = self.pages.get(page);
-        match state {
-            PageState::Resident(frame) => resident(self, task, frame, writing),
-            PageState::Held(buffer) => return touched(self, task, (page, buffer), writing),
-            PageState::InSlot(slot) if !writing => read_in_slot(self, task, page, slot),
-            PageState::Loading(_) | PageState::Writing { .. } => return false,
-            PageState::Lost => self.halt(task, page),
-            PageState::Absent | PageState::Untouched | PageState::InSlot(_) => {
-                if let Some(slot) = self.direct(page).filter(|_| !writing && state != PageState::Untouched) {
-                    read_in_slot(self, task, page, slot);
-                    return true;
-                }
-                let Some(ticket) = self.flights.take_ticket() else { return false };
-                if let PageState::InSlot(_) = state {
-                    self.counts.write_faults += 1;
-                    leave_slot(self, page);
-                } else {
-                    self.counts.true_faults += 1;
-                    if state == PageState::Untouched {
-                        self.counts.cold_faults += 1;
-                        self.blocks.fault(page, self.pages);
-                    }
-                }
-                handler.begin(self, ticket, Flight::new(Some(task), page, writing));
+/// Does what can be done for a fault now. Returns false if the fault must wait for a transfer or for a ticket.
+fn start(turn: &mut Turn<'_>, handler: &Handler, fault: Waiting) -> bool {
+    let Waiting { task, page, writing } = fault;
+    let state = turn.pages.get(page);
+    match state {
+        PageState::Resident(frame) => resident(turn, task, frame, writing),
+        PageState::Held(buffer) => return touched(turn, task, (page, buffer), writing),
+        PageState::InSlot(slot) if !writing => read_in_slot(turn, task, page, slot),
+        PageState::Loading(_) | PageState::Writing { .. } => return false,
+        PageState::Lost => turn.halt(task, page),
+        PageState::Absent | PageState::Untouched | PageState::InSlot(_) => {
+            if let Some(slot) = direct(turn, page).filter(|_| !writing && state != PageState::Untouched) {
+                read_in_slot(turn, task, page, slot);
+                return true;
             }
-        }
-        true
-    }
-
-    /// The slot in which the page can be read without a copy.
-    fn direct(&self, page: PageId) -> Option<SlotId> {
-        self.backing.in_area(page).filter(|_| self.config.caps.direct_read)
-    }
-
-    /// Lets waiting faults continue, the oldest first.
-    fn admit(&mut self, handler: &Handler) {
-        let mut place = 0;
-        while let Some(fault) = self.flights.waiting(place) {
-            if self.start(handler, fault) {
-                self.flights.admit(place);
+            let Some(ticket) = turn.flights.take_ticket() else { return false };
+            if let PageState::InSlot(_) = state {
+                turn.counts.write_faults += 1;
+                leave_slot(turn, page);
             } else {
-                place += 1;
+                turn.counts.true_faults += 1;
+                if state == PageState::Untouched {
+                    turn.counts.cold_faults += 1;
+                    turn.blocks.fault(page, turn.pages);
+                }
             }
+            handler.begin(turn, ticket, Flight::new(Some(task), page, writing));
         }
     }
+    true
+}
 
-    fn begin_slice(&mut self) {
-        let (policy, mut residents) = self.policy_and_residents();
-        policy.begin_slice(&mut residents);
-    }
+/// The slot in which the page can be read without a copy.
+fn direct(turn: &Turn<'_>, page: PageId) -> Option<SlotId> {
+    turn.backing.in_area(page).filter(|_| turn.config.caps.direct_read)
+}
 
-    fn written(&mut self, page: PageId) {
-        let PageState::Writing { released, .. } = self.pages.get(page) else { unreachable!("not accepted") };
-        self.pages.set(page, if released { PageState::Untouched } else { PageState::Absent });
-        if let Some(home) = self.backing.home_area(page).filter(|_| !released) {
-            map_in_slot(self, page, home, false);
+/// Lets waiting faults continue, the oldest first.
+fn admit(turn: &mut Turn<'_>, handler: &Handler) {
+    let mut place = 0;
+    while let Some(fault) = turn.flights.waiting(place) {
+        if start(turn, handler, fault) {
+            turn.flights.admit(place);
+        } else {
+            place += 1;
         }
     }
+}
 
-    /// Only an engine with slots takes events about tasks and their pages.
-    fn slots(&mut self) -> &mut Slots {
-        self.backing.slots.as_mut().expect("accepted")
+fn begin_slice(turn: &mut Turn<'_>) {
+    let (policy, mut residents) = turn.policy_and_residents();
+    policy.begin_slice(&mut residents);
+}
+
+fn written(turn: &mut Turn<'_>, page: PageId) {
+    let PageState::Writing { released, .. } = turn.pages.get(page) else { unreachable!("not accepted") };
+    turn.pages.set(page, if released { PageState::Untouched } else { PageState::Absent });
+    if let Some(home) = turn.backing.home_area(page).filter(|_| !released) {
+        map_in_slot(turn, page, home, false);
     }
+}
 
-    /// Pins a page. A pinned page must stay in its place, so a page held in a buffer moves to a frame first.
-    fn pin(&mut self, page: PageId) {
-        let frame = match self.pages.get(page) {
-            PageState::Held(buffer) => move_held(self, (page, buffer), false),
-            PageState::Resident(frame) => frame,
-            _ => unreachable!("not accepted"),
-        };
-        self.ram.pin(frame);
+/// Only an engine with slots takes events about tasks and their pages.
+fn slots<'t>(turn: &'t mut Turn<'_>) -> &'t mut Slots {
+    turn.backing.slots.as_mut().expect("accepted")
+}
+
+/// Pins a page. A pinned page must stay in its place, so a page held in a buffer moves to a frame first.
+fn pin(turn: &mut Turn<'_>, page: PageId) {
+    let frame = match turn.pages.get(page) {
+        PageState::Held(buffer) => move_held(turn, (page, buffer), false),
+        PageState::Resident(frame) => frame,
+        _ => unreachable!("not accepted"),
+    };
+    turn.ram.pin(frame);
+}
+
+fn unpin(turn: &mut Turn<'_>, page: PageId) {
+    let PageState::Resident(frame) = turn.pages.get(page) else { unreachable!("not accepted") };
+    if turn.ram.frames.unpin(frame) {
+        let (policy, mut residents) = turn.policy_and_residents();
+        policy.insert(frame, &mut residents);
+        turn.mark(Stage::UpdateMMU);
     }
+}
 
-    fn unpin(&mut self, page: PageId) {
-        let PageState::Resident(frame) = self.pages.get(page) else { unreachable!("not accepted") };
-        if self.ram.frames.unpin(frame) {
-            let (policy, mut residents) = self.policy_and_residents();
-            policy.insert(frame, &mut residents);
-            self.mark(Stage::UpdateMMU);
+/// The page is read in its slot so often that a copy pays. The page goes to a frame like any swapped page; no
+/// task waits. If there is no ticket, the page stays in its slot, which is harmless.
+fn read_often(turn: &mut Turn<'_>, handler: &Handler, page: PageId) {
+    let Some(ticket) = turn.flights.take_ticket() else { return };
+    turn.counts.read_often += 1;
+    leave_slot(turn, page);
+    handler.begin(turn, ticket, Flight::new(None, page, false));
+}
+
+/// Prefetches a page, or makes it recent if it is in RAM. No task waits.
+fn will_need(turn: &mut Turn<'_>, handler: &Handler, page: PageId) {
+    match turn.pages.get(page) {
+        PageState::Absent | PageState::Untouched => {
+            let begun = prefetch(turn, handler, page);
+            turn.counts.prefetches_dropped += u64::from(!begun);
+        }
+        PageState::Resident(frame) => renew(turn, frame),
+        _ => {}
+    }
+}
+
+/// Returns false if no ticket can be spared, or if no frame can be found without evicting a page of the running
+/// slice.
+fn prefetch(turn: &mut Turn<'_>, handler: &Handler, page: PageId) -> bool {
+    let Some(ticket) = turn.flights.take_spare_ticket() else { return false };
+    let mut flight = Flight::new(None, page, false);
+    if turn.arrival.is_behind_slice() {
+        flight.frame = frame_behind_slice(turn);
+        if flight.frame.is_none() {
+            turn.flights.give_back(ticket);
+            return false;
         }
     }
+    turn.counts.prefetches += 1;
+    handler.begin(turn, ticket, flight);
+    true
+}
 
-    /// The page is read in its slot so often that a copy pays. The page goes to a frame like any swapped page; no
-    /// task waits. If there is no ticket, the page stays in its slot, which is harmless.
-    fn read_often(&mut self, handler: &Handler, page: PageId) {
-        let Some(ticket) = self.flights.take_ticket() else { return };
-        self.counts.read_often += 1;
-        leave_slot(self, page);
-        handler.begin(self, ticket, Flight::new(None, page, false));
-    }
-
-    /// Prefetches a page, or makes it recent if it is in RAM. No task waits.
-    fn will_need(&mut self, handler: &Handler, page: PageId) {
-        match self.pages.get(page) {
-            PageState::Absent | PageState::Untouched => {
-                let begun = self.prefetch(handler, page);
-                self.counts.prefetches_dropped += u64::from(!begun);
-            }
-            PageState::Resident(frame) => self.renew(frame),
-            _ => {}
-        }
-    }
-
-    /// Returns false if no ticket can be spared, or if no frame can be found without evicting a page of the running
-    /// slice.
-    fn prefetch(&mut self, handler: &Handler, page: PageId) -> bool {
-        let Some(ticket) = self.flights.take_spare_ticket() else { return false };
-        let mut flight = Flight::new(None, page, false);
-        if self.arrival.is_behind_slice() {
-            flight.frame = frame_behind_slice(self);
-            if flight.frame.is_none() {
-                self.flights.give_back(ticket);
-                return false;
-            }
-        }
-        self.counts.prefetches += 1;
-        handler.begin(self, ticket, flight);
-        true
-    }
-
-    /// A prefetch hint for a page in RAM makes it recent (SAP section 3.4: to make pages present moves them in the
-    /// LRU list).
-    fn renew(&mut self, frame: FrameId) {
-        let Frame { pins, beside, .. } = *self.ram.frames.get(frame);
-        if self.arrival.is_behind_slice() && pins == 0 && !beside {
-            let (policy, mut residents) = self.policy_and_residents();
-            let renewed = policy.renew_behind_slice(frame, &mut residents);
-            self.counts.prefetches_present += u64::from(renewed);
-        }
+/// A prefetch hint for a page in RAM makes it recent (SAP section 3.4: to make pages present moves them in the
+/// LRU list).
+fn renew(turn: &mut Turn<'_>, frame: FrameId) {
+    let Frame { pins, beside, .. } = *turn.ram.frames.get(frame);
+    if turn.arrival.is_behind_slice() && pins == 0 && !beside {
+        let (policy, mut residents) = turn.policy_and_residents();
+        let renewed = policy.renew_behind_slice(frame, &mut residents);
+        turn.counts.prefetches_present += u64::from(renewed);
     }
 }

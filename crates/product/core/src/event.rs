@@ -1,7 +1,7 @@
 //! What the machine tells the engine.
 
 use crate::ids::{BlockId, PageId, SlotId, TaskId, Ticket};
-use crate::slots::Backed;
+use crate::swap::slots::Backed;
 
 /// How a task touched a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -9,10 +9,13 @@
 use crate::command::{Command, Stage};
 use crate::frames::Frame;
 use crate::ids::{FrameId, TaskId};
-use crate::turn::Turn;
+use turn::Turn;
 
+pub(crate) mod block_size;
+pub(crate) mod buffers;
 mod evict;
-mod first_touch;
+pub(crate) mod first_touch;
+pub(crate) mod flights;
 pub(crate) mod get_freeframe;
 pub mod handler;
 pub(crate) mod held;
@@ -22,6 +25,7 @@ mod low_memory;
 mod post_process;
 mod pre_process;
 mod trans_host_mem;
+pub mod turn;
 mod update_mmu;
 
 /// A fault on a page in RAM. There are three cases, and none needs the device: the page is unmapped and gets its

@@ -41,3 +41,11 @@ index! {
     /// A load in flight.
     Ticket;
 }
+
+impl PageId {
+    /// The home slot of the page, which has the page's number. The page is there unless a swap area has given it
+    /// another slot.
+    pub const fn home(self) -> SlotId {
+        SlotId(self.0)
+    }
+}

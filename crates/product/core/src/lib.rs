@@ -14,7 +14,7 @@
 //!                        Machine::issue, one command at a time
 //! ```
 //!
-//! Start at [`engine`], which takes events in. Then read [`turn`], [`fault`] (one file for each stage) and [`policy`]
+//! Start at [`engine`], which takes events in. Then read [`fault::turn`], [`fault`] (one file for each stage) and [`policy`]
 //! (one file for each policy). This crate is `no_std` with `alloc`, imports nothing, has no `unsafe` and no atomics,
 //! and allocates nothing after construction: it must build for a bare ARM926 (`armv5te-none-eabi`).
 //!
@@ -27,16 +27,12 @@
 
 extern crate alloc;
 
-mod backing;
-mod block_size;
-mod buffers;
 pub mod command;
 mod config;
 mod counts;
 pub mod engine;
 pub mod event;
 pub mod fault;
-mod flights;
 pub mod frames;
 pub mod ids;
 mod leaves;
@@ -49,9 +45,7 @@ pub mod place;
 pub mod policy;
 pub mod prefetch;
 mod ram;
-pub mod slots;
 pub mod swap;
-pub mod turn;
 pub mod units;
 
 pub use command::{Command, Stage, Work};
@@ -62,5 +56,5 @@ pub use event::{Access, Event, Transfer};
 pub use ids::{BlockId, BufferId, FrameId, PageId, SlotId, TaskId, Ticket};
 pub use machine::{After, Caps, Machine};
 pub use place::Place;
-pub use slots::{Backed, SlotsConfig};
+pub use swap::slots::{Backed, SlotsConfig};
 pub use units::{Bytes, MicroWatt, Pj, Ps, Walk};

@@ -27,15 +27,17 @@ use core::fmt;
 use crate::ids::{BlockId, PageId, SlotId};
 
 mod area;
+pub(crate) mod backing;
 mod blocks;
 pub mod collect;
 pub mod linux;
 pub mod log;
+pub mod slots;
 
-pub use blocks::Counts;
+pub use blocks::SwapCounts;
 
 use area::Area;
-use blocks::Blocks;
+use blocks::EraseBlocks;
 use collect::{Candidates, Collector};
 
 /// Most areas, as in Linux (slides, "main features").
@@ -175,7 +177,7 @@ const SLOTS_MAX: u64 = 1 << 31;
 
 /// Swap areas and the pages in them.
 pub struct Swap {
-    blocks: Blocks,
+    blocks: EraseBlocks,
     areas: Box<[Area]>,
     /// Areas by falling priority; those of equal priority take turns.
     order: Vec<u8>,
@@ -192,7 +194,7 @@ impl Swap {
         }
         check_bounds(pages, slots_per_block, areas)?;
         let total = areas.iter().map(|a| a.blocks).sum::<u32>() as usize;
-        let blocks = Blocks::new(pages, total, slots_per_block);
+        let blocks = EraseBlocks::new(pages, total, slots_per_block);
         let mut first = 0;
         let make = |config: &AreaConfig| {
             let mut area = Area::new(*config, first, slots_per_block);
@@ -288,7 +290,7 @@ impl Swap {
         area.invalidate(slot, blocks);
     }
 
-    fn area_with(&mut self, block: BlockId) -> (&mut Area, &mut Blocks) {
+    fn area_with(&mut self, block: BlockId) -> (&mut Area, &mut EraseBlocks) {
         let area = self.areas.iter_mut().rfind(|area| area.first <= block.0);
         (area.expect("blocks belong to areas"), &mut self.blocks)
     }
@@ -340,7 +342,7 @@ impl Swap {
     }
 
     /// What has been done so far.
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &SwapCounts {
         &self.blocks.counts
     }
 

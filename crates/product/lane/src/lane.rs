@@ -112,7 +112,7 @@ pub struct LaneResult {
 #[derive(Clone, Debug)]
 pub struct SwapDone {
     /// Counts of slots and blocks.
-    pub counts: swap::Counts,
+    pub counts: swap::SwapCounts,
     /// Erase count of each block.
     pub erases: Vec<u32>,
 }
@@ -340,7 +340,9 @@ impl Lane {
         let address = |page: u32| numbers.map_or(i64::from(page), |numbers| numbers.place(page).1 as i64);
         let near = |other: &u32| address(*other) - address(page.0) == i64::from(*other) - i64::from(page.0);
         let others = (block.start..block.end.min(self.world.stored.len() as u32)).filter(near).map(PageId);
-        others.filter(|other| *other != page && self.engine.accepts(&Event::Beside { page: *other })).collect()
+        others
+            .filter(|other| *other != page && self.engine.accepts(&Event::Beside { page: *other }))
+            .collect()
     }
 
     /// Gives prefetch hints for pages. Returns whether a load was started.

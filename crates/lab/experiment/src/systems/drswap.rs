@@ -1,7 +1,7 @@
 //! DR.Swap: a swap area in byte-addressable NVM next to DRAM, read in place (Zhong, Liu, Liang, Zhu, Long, Wang and
 //! Sha: *Energy-Efficient In-Memory Paging for Smartphones*, TCAD 2016).
 //!
-//! Direct read and the low memory killer are in the core (`slots`, `fault/in_slot`), its energy equations in the
+//! Direct read and the low memory killer are in the core (`swap/slots`, `fault/in_slot`), its energy equations in the
 //! device crate (`swap_energy`). This file has its numbers: the backings that it compares ([`BACKINGS`]).
 
 use coldframe_core::Bytes;

@@ -1,18 +1,18 @@
 //! How an engine is made.
 
 use super::Engine;
-use crate::backing::Backing;
-use crate::block_size::Blocks;
-use crate::buffers::Buffers;
 use crate::config::{Below, Config, ConfigError};
 use crate::counts::Counts;
+use crate::fault::block_size::FirstTouchBlocks;
+use crate::fault::buffers::Buffers;
+use crate::fault::flights::Flights;
 use crate::fault::handler::Handler;
-use crate::flights::Flights;
 use crate::page_state::{PageStates, NUMBERS};
 use crate::policy::Made;
 use crate::prefetch::Arrival;
 use crate::ram::Ram;
-use crate::slots::Slots;
+use crate::swap::backing::Backing;
+use crate::swap::slots::Slots;
 use crate::swap::{Swap, SwapAreas};
 
 /// An engine that is being made: bounds first, then what is below its frames, then [`Builder::build`].
@@ -53,7 +53,7 @@ impl Builder {
         Ok(Engine {
             pages: PageStates::new(pages),
             ram: Ram::new(&config, policy),
-            blocks: Blocks::new(frames),
+            blocks: FirstTouchBlocks::new(frames),
             // With a frame for each fault in flight, a search always finds one.
             flights: Flights::new(buffers.min(frames), tasks),
             buffers: Buffers::new(buffers, handler.needs_xip),

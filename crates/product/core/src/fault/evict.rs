@@ -1,10 +1,10 @@
 //! Evictions: the policy's victim is written or dropped, and its frame is free.
 
 use crate::command::Command;
+use crate::fault::turn::Turn;
 use crate::ids::FrameId;
 use crate::page_state::PageState;
 use crate::policy::Victim;
-use crate::turn::Turn;
 
 /// Evicts a page; `None` if there is none, or if the search has found one already (`another`) and its budget is spent.
 pub(super) fn evict_one(turn: &mut Turn<'_>, another: bool) -> Option<FrameId> {

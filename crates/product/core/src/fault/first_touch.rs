@@ -13,22 +13,20 @@
 //! page was written to ([`Machine::filled`](crate::Machine::filled)) never sends `Event::Beside`.
 
 use crate::command::Command;
+use crate::fault::turn::Turn;
 use crate::ids::{FrameId, PageId};
 use crate::page_state::PageState;
-use crate::turn::Turn;
 
 /// Neighbours that one search looks at, as long as the policy has a victim.
 pub(super) const LOOKS: usize = 64;
 
-impl Turn<'_> {
-    /// Brings an untouched page in as zeros, if a frame is free.
-    pub(crate) fn beside(&mut self, page: PageId) {
-        let Some(frame) = self.ram.frames.reserve() else { return };
-        self.counts.beside += 1;
-        self.issue(Command::Zero { page, frame });
-        self.pages.set(page, PageState::Resident(frame));
-        self.ram.frames.settle_beside(frame, page, !self.config.caps.dirty_bit);
-    }
+/// Brings an untouched page in as zeros, if a frame is free.
+pub(crate) fn beside(turn: &mut Turn<'_>, page: PageId) {
+    let Some(frame) = turn.ram.frames.reserve() else { return };
+    turn.counts.beside += 1;
+    turn.issue(Command::Zero { page, frame });
+    turn.pages.set(page, PageState::Resident(frame));
+    turn.ram.frames.settle_beside(frame, page, !turn.config.caps.dirty_bit);
 }
 
 /// Looks at pages that came in beside others, the oldest first, and gives those that were written to to the policy.

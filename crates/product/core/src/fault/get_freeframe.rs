@@ -8,8 +8,8 @@ use super::evict::{evict, evict_one};
 use super::first_touch::{unfilled, LOOKS};
 use super::low_memory::relieve;
 use crate::command::Stage;
+use crate::fault::turn::Turn;
 use crate::ids::{FrameId, Ticket};
-use crate::turn::Turn;
 
 pub(super) fn get_freeframe(turn: &mut Turn<'_>, ticket: Ticket) {
     if turn.flights.get(ticket).frame.is_none() {

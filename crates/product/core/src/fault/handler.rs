@@ -10,10 +10,10 @@ use super::post_process::post_process;
 use super::pre_process::pre_process;
 use super::trans_host_mem::trans_host_mem;
 use super::update_mmu::update_mmu;
-use crate::flights::Flight;
+use crate::fault::flights::Flight;
+use crate::fault::turn::Turn;
 use crate::ids::Ticket;
 use crate::page_state::PageState;
-use crate::turn::Turn;
 
 pub mod delayed_dual_buffering;
 pub mod parallel;

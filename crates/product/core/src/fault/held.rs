@@ -6,12 +6,12 @@
 
 use super::get_freeframe::find_frame;
 use super::update_mmu::settle;
-use crate::buffers::Held;
 use crate::command::{Command, Stage};
+use crate::fault::buffers::Held;
+use crate::fault::turn::Turn;
 use crate::ids::{FrameId, TaskId, Ticket};
 use crate::page_state::PageState;
 use crate::place::Place;
-use crate::turn::Turn;
 
 /// Maps the loaded page where it is.
 pub(super) fn hold(turn: &mut Turn<'_>, ticket: Ticket) {

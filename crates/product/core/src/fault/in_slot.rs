@@ -8,10 +8,10 @@
 //! of the next read. The paper's swap waits for that fault.
 
 use crate::command::{Command, Stage};
+use crate::fault::turn::Turn;
 use crate::ids::{PageId, SlotId, TaskId};
 use crate::page_state::PageState;
 use crate::place::Place;
-use crate::turn::Turn;
 
 /// Answers a read of a page that is in a slot of the area.
 pub(crate) fn read_in_slot(turn: &mut Turn<'_>, task: TaskId, page: PageId, slot: SlotId) {

@@ -2,8 +2,8 @@
 //! handler depends on this.
 
 use crate::command::{Command, Stage};
+use crate::fault::turn::Turn;
 use crate::ids::Ticket;
-use crate::turn::Turn;
 
 pub(super) fn load_stopover(turn: &mut Turn<'_>, ticket: Ticket) {
     let into = turn.buffers.take();

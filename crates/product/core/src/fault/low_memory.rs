@@ -1,5 +1,5 @@
 //! The low memory killer. If the swap area is full and a frame is needed, a task is ended, and its frames and slots
-//! become free (DR.Swap, TCAD 2016, section III.A). `slots.rs` chooses the task. Pages of files stay in RAM, since
+//! become free (DR.Swap, TCAD 2016, section III.A). `swap/slots.rs` chooses the task. Pages of files stay in RAM, since
 //! other tasks can read them and their writes must not be lost; they are evicted as usual.
 //!
 //! The killer is in the core, though only one machine needs it: it acts between two commands of one fault, the load
@@ -7,8 +7,8 @@
 //! never gets `Command::Kill`.
 
 use crate::command::Command;
+use crate::fault::turn::Turn;
 use crate::ids::TaskId;
-use crate::turn::Turn;
 
 /// Ends tasks until a frame is free, a page can leave RAM, or no task may be ended.
 pub(super) fn relieve(turn: &mut Turn<'_>) {

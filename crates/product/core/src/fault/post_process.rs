@@ -1,8 +1,8 @@
 //! PostProcess: registers are restored and the task repeats its access.
 
 use crate::command::{Command, Stage};
+use crate::fault::turn::Turn;
 use crate::ids::Ticket;
-use crate::turn::Turn;
 
 pub(super) fn post_process(turn: &mut Turn<'_>, ticket: Ticket) {
     let task = turn.flights.get(ticket).task;

@@ -1,8 +1,8 @@
 //! TransHostMem: the page moves from the buffer to its frame, and the buffer is free again.
 
 use crate::command::{Command, Stage};
+use crate::fault::turn::Turn;
 use crate::ids::Ticket;
-use crate::turn::Turn;
 
 pub(super) fn trans_host_mem(turn: &mut Turn<'_>, ticket: Ticket) {
     let flight = turn.flights.get_mut(ticket);

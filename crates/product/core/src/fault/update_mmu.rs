@@ -1,10 +1,10 @@
 //! UpdateMMU: the page is mapped and the policy learns of it.
 
 use crate::command::Stage;
+use crate::fault::turn::Turn;
 use crate::ids::{FrameId, PageId, Ticket};
 use crate::page_state::PageState;
 use crate::prefetch::Arrival;
-use crate::turn::Turn;
 
 pub(super) fn update_mmu(turn: &mut Turn<'_>, ticket: Ticket) {
     let flight = turn.flights.get(ticket);

@@ -164,7 +164,7 @@ mod naive {
     use alloc::collections::BTreeMap;
     use alloc::vec::Vec;
 
-    struct Page {
+    struct TwoListsPage {
         number: u64,
         active: bool,
         bit: bool,
@@ -173,7 +173,7 @@ mod naive {
 
     /// All pages in one queue, in the order in which they joined their list. Fewer than a GiB, so the ratio is 1.
     pub struct NaiveTwoLists {
-        queue: Vec<Page>,
+        queue: Vec<TwoListsPage>,
         frames: usize,
         /// The age at which each page left.
         left: BTreeMap<u64, u64>,
@@ -191,7 +191,7 @@ mod naive {
             self.queue.iter().filter(|page| page.active == active).count()
         }
 
-        fn take_oldest(&mut self, active: bool) -> Page {
+        fn take_oldest(&mut self, active: bool) -> TwoListsPage {
             let at = self.queue.iter().position(|page| page.active == active).expect("the list is not empty");
             self.queue.remove(at)
         }
@@ -208,7 +208,7 @@ mod naive {
                 }
                 for _ in 0..due {
                     let page = self.take_oldest(true);
-                    self.queue.push(Page { active: false, bit: false, ..page });
+                    self.queue.push(TwoListsPage { active: false, bit: false, ..page });
                 }
                 *walk += due as u64 + 1;
                 let page = self.take_oldest(false);
@@ -219,7 +219,7 @@ mod naive {
                     return page.number;
                 }
                 self.age += u64::from(page.marked);
-                self.queue.push(Page { active: page.marked, bit: false, marked: true, ..page });
+                self.queue.push(TwoListsPage { active: page.marked, bit: false, marked: true, ..page });
             }
         }
     }
@@ -237,7 +237,7 @@ mod naive {
                 self.age += 1;
                 self.pressed = 32;
             }
-            self.queue.push(Page { number: page, active, bit: true, marked: false });
+            self.queue.push(TwoListsPage { number: page, active, bit: true, marked: false });
             Touch::TrueFault { victim, walk, forced: false }
         }
     }

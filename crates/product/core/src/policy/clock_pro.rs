@@ -284,7 +284,7 @@ mod naive {
     }
     use Kind::*;
 
-    struct Entry {
+    struct ClockEntry {
         page: u64,
         kind: Kind,
         bit: bool,
@@ -293,7 +293,7 @@ mod naive {
     /// The clock as the paper draws it: one list of all pages, including those not in RAM, with the head last. A hand
     /// is at the first page of its kind.
     pub struct NaiveClockPro {
-        clock: Vec<Entry>,
+        clock: Vec<ClockEntry>,
         frames: usize,
         m_c: usize,
         evicted_once: bool,
@@ -337,7 +337,7 @@ mod naive {
                         *walk += 1;
                         let entry = self.clock.remove(at);
                         turned = !entry.bit;
-                        self.clock.push(Entry { bit: false, kind: if turned { Cold } else { Hot }, ..entry });
+                        self.clock.push(ClockEntry { bit: false, kind: if turned { Cold } else { Hot }, ..entry });
                     }
                 }
             }
@@ -355,16 +355,16 @@ mod naive {
             loop {
                 let at = self.find(&[Cold, ColdInTest]).expect("m_c is 1 at least");
                 *walk += 1;
-                let Entry { page, kind, bit } = self.clock.remove(at);
+                let ClockEntry { page, kind, bit } = self.clock.remove(at);
                 match (kind, bit) {
                     (ColdInTest, true) => {
                         self.m_c = self.frames.min(self.m_c + 1);
-                        self.clock.push(Entry { page, kind: Hot, bit: false });
+                        self.clock.push(ClockEntry { page, kind: Hot, bit: false });
                         self.shrink_hot(walk);
                     }
-                    (_, true) => self.clock.push(Entry { page, kind: ColdInTest, bit: false }),
+                    (_, true) => self.clock.push(ClockEntry { page, kind: ColdInTest, bit: false }),
                     (ColdInTest, false) => {
-                        self.clock.insert(at, Entry { page, kind: GoneInTest, bit: false });
+                        self.clock.insert(at, ClockEntry { page, kind: GoneInTest, bit: false });
                         if self.count(&[GoneInTest]) > self.frames {
                             let oldest = self.find(&[ColdInTest, GoneInTest]).expect("there are many");
                             assert!(!self.end_test(oldest), "pages that are gone are older than those in RAM");
@@ -393,7 +393,7 @@ mod naive {
             }
             let room = !self.evicted_once && self.count(&[Hot]) < self.frames - self.m_c;
             let kind = if known.is_some() || room { Hot } else { ColdInTest };
-            self.clock.push(Entry { page, kind, bit: self.insert_bit });
+            self.clock.push(ClockEntry { page, kind, bit: self.insert_bit });
             Touch::TrueFault { victim, walk, forced: false }
         }
     }

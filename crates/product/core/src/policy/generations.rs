@@ -178,7 +178,7 @@ mod naive {
     use crate::naive::{Naive, Touch};
     use alloc::vec::Vec;
 
-    struct Page {
+    struct GenerationPage {
         number: u64,
         bit: bool,
         generation: u64,
@@ -187,7 +187,7 @@ mod naive {
 
     /// No lists and no oldest generation: each page knows its generation and when it joined.
     pub struct NaiveGenerations {
-        pages: Vec<Page>,
+        pages: Vec<GenerationPage>,
         youngest: u64,
         joins: u64,
         frames: usize,
@@ -200,7 +200,7 @@ mod naive {
 
         fn join(&mut self, number: u64, bit: bool) {
             self.joins += 1;
-            self.pages.push(Page { number, bit, generation: self.youngest, joined: self.joins });
+            self.pages.push(GenerationPage { number, bit, generation: self.youngest, joined: self.joins });
         }
 
         fn age(&mut self) {

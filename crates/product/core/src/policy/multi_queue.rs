@@ -397,7 +397,7 @@ mod naive {
     use alloc::collections::VecDeque;
     use alloc::vec::Vec;
 
-    struct Page {
+    struct MultiQueuePage {
         number: u64,
         bit: bool,
         level: u32,
@@ -407,7 +407,7 @@ mod naive {
 
     /// All resident pages in one list in the order in which they were last placed or began to be watched.
     pub struct NaiveMultiQueue {
-        pages: Vec<Page>,
+        pages: Vec<MultiQueuePage>,
         /// The last evictions, oldest first; `None` if the page has been loaded again.
         ghosts: VecDeque<Option<(u64, u32)>>,
         /// Ghosts whose page came back, and ghosts that ended, as (level 0, higher levels).
@@ -440,7 +440,8 @@ mod naive {
         }
 
         fn oldest(&self) -> Option<usize> {
-            let weighted = |p: &Page| (self.loads - p.loads_when_placed) * 2u64.pow(self.favour * (3 - p.level));
+            let weighted =
+                |p: &MultiQueuePage| (self.loads - p.loads_when_placed) * 2u64.pow(self.favour * (3 - p.level));
             let mut best: Option<usize> = None;
             for i in (0..self.pages.len()).filter(|&i| !self.pages[i].watched) {
                 let page = &self.pages[i];
@@ -456,13 +457,13 @@ mod naive {
             best
         }
 
-        fn first_watched(&mut self) -> Page {
+        fn first_watched(&mut self) -> MultiQueuePage {
             let at = self.pages.iter().position(|p| p.watched).expect("one is watched");
             self.pages.remove(at)
         }
 
         /// The evicted page, the steps, and whether the page had been touched.
-        fn evict(&mut self) -> (Page, u64, bool) {
+        fn evict(&mut self) -> (MultiQueuePage, u64, bool) {
             let mut walk = 0;
             for _ in 0..4 {
                 let Some(at) = self.oldest() else { break };
@@ -471,7 +472,7 @@ mod naive {
                 if page.level == 0 {
                     return (page, walk, false);
                 }
-                self.pages.push(Page { bit: false, watched: true, ..page });
+                self.pages.push(MultiQueuePage { bit: false, watched: true, ..page });
                 if self.pages.iter().filter(|p| p.watched).count() <= self.watch_share {
                     continue;
                 }
@@ -481,14 +482,14 @@ mod naive {
                     return (page, walk, false);
                 }
                 let level = if page.level == 3 { 3 } else { page.level + 1 };
-                self.pages.push(Page { level, loads_when_placed: self.loads, watched: false, ..page });
+                self.pages.push(MultiQueuePage { level, loads_when_placed: self.loads, watched: false, ..page });
             }
             let page = self.first_watched();
             let touched = page.bit;
             (page, walk + 1, touched)
         }
 
-        fn bury(&mut self, page: &Page) {
+        fn bury(&mut self, page: &MultiQueuePage) {
             self.ghosts.push_back(Some((page.number, page.level)));
             if self.ghosts.len() > self.remembered {
                 if let Some(Some((_, level))) = self.ghosts.pop_front() {
@@ -539,7 +540,7 @@ mod naive {
             self.loads += 1;
             let level = self.level_of_newcomer(page);
             let loads_when_placed = self.loads;
-            self.pages.push(Page { number: page, bit: true, level, loads_when_placed, watched: false });
+            self.pages.push(MultiQueuePage { number: page, bit: true, level, loads_when_placed, watched: false });
             if self.loads.is_multiple_of((self.frames as u64 / 16).max(1)) {
                 self.rule();
             }

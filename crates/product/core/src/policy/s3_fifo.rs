@@ -203,7 +203,7 @@ mod naive {
     use crate::naive::{Naive, Touch};
     use alloc::collections::VecDeque;
 
-    struct Page {
+    struct S3FifoPage {
         number: u64,
         bit: bool,
         /// `None` in the small queue.
@@ -212,7 +212,7 @@ mod naive {
 
     /// All resident pages in one queue; a page with a count of lives is in main, a page without one in small.
     pub struct NaiveS3Fifo {
-        queue: VecDeque<Page>,
+        queue: VecDeque<S3FifoPage>,
         ghosts: VecDeque<u64>,
         frames: usize,
         small: usize,
@@ -228,7 +228,7 @@ mod naive {
             self.queue.iter().filter(|p| p.lives.is_some() == main).count()
         }
 
-        fn take_oldest(&mut self, main: bool) -> Page {
+        fn take_oldest(&mut self, main: bool) -> S3FifoPage {
             let at = self.queue.iter().position(|p| p.lives.is_some() == main).expect("the queue is not empty");
             self.queue.remove(at).expect("it is there")
         }
@@ -241,7 +241,7 @@ mod naive {
                     self.ghosts.push_back(page.number);
                     return page.number;
                 }
-                self.queue.push_back(Page { bit: false, lives: Some(0), ..page });
+                self.queue.push_back(S3FifoPage { bit: false, lives: Some(0), ..page });
                 if self.count(true) > self.frames - self.small {
                     break;
                 }
@@ -255,7 +255,7 @@ mod naive {
                     (true, 3) => 3,
                     (true, n) => n + 1,
                 };
-                self.queue.push_back(Page { bit: false, lives: Some(lives), ..page });
+                self.queue.push_back(S3FifoPage { bit: false, lives: Some(lives), ..page });
             }
         }
     }
@@ -273,7 +273,7 @@ mod naive {
             }
             let known = self.ghosts.contains(&page);
             self.ghosts.retain(|g| *g != page);
-            self.queue.push_back(Page { number: page, bit: self.insert_bit, lives: known.then_some(0) });
+            self.queue.push_back(S3FifoPage { number: page, bit: self.insert_bit, lives: known.then_some(0) });
             Touch::TrueFault { victim, walk, forced: false }
         }
     }

@@ -5,10 +5,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::Cell;
 
-use super::blocks::{Blocks, Use};
+use super::blocks::{BlockUse, EraseBlocks};
 use super::collect::{Candidates, Floor};
 use super::linux::SlotMap;
-use super::log::{Log, Stream};
+use super::log::{Log, WriteStream};
 use super::{AreaConfig, Flash, Layout, Order, RESERVE, VICTIMS_MAX};
 use crate::ids::{BlockId, PageId, SlotId};
 use crate::lists::List;
@@ -92,11 +92,11 @@ impl Area {
     }
 
     /// Every block is erased.
-    pub(super) fn start_erased(&mut self, blocks: &Blocks) {
+    pub(super) fn start_erased(&mut self, blocks: &EraseBlocks) {
         self.block_ids().for_each(|block| self.add_erased(block, blocks));
     }
 
-    fn add_erased(&mut self, block: BlockId, blocks: &Blocks) {
+    fn add_erased(&mut self, block: BlockId, blocks: &EraseBlocks) {
         self.room += self.slots_per_block;
         if let Allocator::Log(log) = &mut self.allocator {
             log.add_free(block, blocks.get(block).erases);
@@ -110,7 +110,12 @@ impl Area {
 
     /// Programs the page into a slot; `None`: the area is full.
     #[inline]
-    pub(super) fn swap_out(&mut self, page: PageId, blocks: &mut Blocks, flash: &mut impl Flash) -> Option<SlotId> {
+    pub(super) fn swap_out(
+        &mut self,
+        page: PageId,
+        blocks: &mut EraseBlocks,
+        flash: &mut impl Flash,
+    ) -> Option<SlotId> {
         if self.room < self.config.start * self.slots_per_block {
             while self.room < self.config.stop * self.slots_per_block && self.collect(blocks, flash) {}
         }
@@ -119,7 +124,7 @@ impl Area {
         }
         self.load += 1;
         let born = blocks.now;
-        let slot = self.append(Stream::SwapOuts(self.log), None, page, born, blocks, flash)?;
+        let slot = self.append(WriteStream::SwapOuts(self.log), None, page, born, blocks, flash)?;
         blocks.counts.programs += 1;
         Some(slot)
     }
@@ -129,11 +134,11 @@ impl Area {
     #[inline]
     fn append(
         &mut self,
-        stream: Stream,
+        stream: WriteStream,
         from: Option<SlotId>,
         page: PageId,
         born: u64,
-        blocks: &mut Blocks,
+        blocks: &mut EraseBlocks,
         flash: &mut impl Flash,
     ) -> Option<SlotId> {
         loop {
@@ -154,17 +159,17 @@ impl Area {
     }
 
     /// The block whose next slot is taken.
-    fn next_block(&mut self, stream: Stream) -> Option<BlockId> {
+    fn next_block(&mut self, stream: WriteStream) -> Option<BlockId> {
         match &mut self.allocator {
             Allocator::Log(log) => log.next_block(stream),
             Allocator::Linux(map) => Some(BlockId(self.first + map.allocate()? / self.slots_per_block)),
         }
     }
 
-    fn close(&mut self, block: BlockId, blocks: &mut Blocks) {
+    fn close(&mut self, block: BlockId, blocks: &mut EraseBlocks) {
         blocks.touch(block);
         let b = blocks.get_mut(block);
-        b.used = Use::Closed;
+        b.used = BlockUse::Closed;
         self.enlist(block, blocks);
         if let Allocator::Log(log) = &mut self.allocator {
             log.closed(block);
@@ -173,23 +178,23 @@ impl Area {
 
     /// A program that was reported as done had failed. If the block was erased since, nothing is to be done.
     #[cold]
-    pub(super) fn retire(&mut self, block: BlockId, blocks: &mut Blocks) {
+    pub(super) fn retire(&mut self, block: BlockId, blocks: &mut EraseBlocks) {
         let b = *blocks.get(block);
         match b.used {
-            Use::Closed => {
+            BlockUse::Closed => {
                 self.buckets[b.valid as usize].unlink(&mut blocks.links, block.index());
                 self.give_up(block, blocks);
             }
-            Use::Open if b.programmed > 0 => self.give_up(block, blocks),
-            Use::Open | Use::Bad => {}
+            BlockUse::Open if b.programmed > 0 => self.give_up(block, blocks),
+            BlockUse::Open | BlockUse::Bad => {}
         }
     }
 
     /// An erase that was reported as done had failed.
     #[cold]
-    pub(super) fn not_erased(&mut self, block: BlockId, blocks: &mut Blocks) {
+    pub(super) fn not_erased(&mut self, block: BlockId, blocks: &mut EraseBlocks) {
         let b = *blocks.get(block);
-        if b.used != Use::Open || b.programmed > 0 {
+        if b.used != BlockUse::Open || b.programmed > 0 {
             return self.retire(block, blocks);
         }
         if let Allocator::Log(log) = &mut self.allocator {
@@ -200,10 +205,10 @@ impl Area {
 
     /// A program failed: the block takes no more pages. Its pages stay until they are released.
     #[cold]
-    fn give_up(&mut self, block: BlockId, blocks: &mut Blocks) {
+    fn give_up(&mut self, block: BlockId, blocks: &mut EraseBlocks) {
         let b = blocks.get_mut(block);
         self.room -= self.slots_per_block - b.programmed;
-        (b.used, b.programmed) = (Use::Bad, self.slots_per_block);
+        (b.used, b.programmed) = (BlockUse::Bad, self.slots_per_block);
         let first = self.local(block);
         match &mut self.allocator {
             Allocator::Log(log) => log.closed(block),
@@ -215,20 +220,20 @@ impl Area {
 
     /// The page in the slot is of no use any more.
     #[inline]
-    pub(super) fn invalidate(&mut self, slot: SlotId, blocks: &mut Blocks) {
+    pub(super) fn invalidate(&mut self, slot: SlotId, blocks: &mut EraseBlocks) {
         let block = blocks.block_of(slot);
         blocks.now += 1;
         blocks.counts.invalidations += 1;
         blocks.clear(slot);
         let (used, valid) = (blocks.get(block).used, blocks.get(block).valid as usize);
-        if used == Use::Closed {
+        if used == BlockUse::Closed {
             self.buckets[valid + 1].unlink(&mut blocks.links, block.index());
             self.enlist(block, blocks);
         }
     }
 
     #[inline]
-    fn enlist(&mut self, block: BlockId, blocks: &mut Blocks) {
+    fn enlist(&mut self, block: BlockId, blocks: &mut EraseBlocks) {
         let b = blocks.get(block);
         let (bucket, floor) = (&mut self.buckets[b.valid as usize], &self.floors[b.valid as usize]);
         let mine = Floor { born_sum: b.born_sum, erases: b.erases };
@@ -236,12 +241,12 @@ impl Area {
         bucket.push_tail(&mut blocks.links, block.index());
     }
 
-    pub(super) fn candidates<'a>(&'a self, blocks: &'a Blocks) -> Candidates<'a> {
+    pub(super) fn candidates<'a>(&'a self, blocks: &'a EraseBlocks) -> Candidates<'a> {
         Candidates { blocks, buckets: &self.buckets, floors: &self.floors }
     }
 
     /// Copies the valid pages of some victims away and erases the victims. Returns false if nothing was gained.
-    fn collect(&mut self, blocks: &mut Blocks, flash: &mut impl Flash) -> bool {
+    fn collect(&mut self, blocks: &mut EraseBlocks, flash: &mut impl Flash) -> bool {
         let before = self.room;
         self.choose(blocks);
         if self.victims.is_empty() {
@@ -257,7 +262,7 @@ impl Area {
 
     /// Victims, best first, until the slots that they free cover the shortage and the expected load, and as long as
     /// there is room for the survivors. With one victim allowed this is the classic collection.
-    fn choose(&mut self, blocks: &mut Blocks) {
+    fn choose(&mut self, blocks: &mut EraseBlocks) {
         let n = self.slots_per_block;
         let wanted = (self.config.stop * n).saturating_sub(self.room) + self.load;
         let (mut freed, mut survivors) = (0, 0);
@@ -276,7 +281,7 @@ impl Area {
     }
 
     /// Empties the victims and erases those that could be emptied.
-    fn clean(&mut self, blocks: &mut Blocks, flash: &mut impl Flash) {
+    fn clean(&mut self, blocks: &mut EraseBlocks, flash: &mut impl Flash) {
         for victim in &self.victims {
             let slots = blocks.survivors(*victim);
             self.survivors.extend(slots.map(|slot| Survivor { born: blocks.born(slot), slot }));
@@ -297,9 +302,9 @@ impl Area {
     }
 
     /// Copies one page. If there is no room for it, the page stays where it is.
-    fn rescue(&mut self, survivor: Survivor, blocks: &mut Blocks, flash: &mut impl Flash) {
+    fn rescue(&mut self, survivor: Survivor, blocks: &mut EraseBlocks, flash: &mut impl Flash) {
         let Survivor { born, slot } = survivor;
-        let stream = if self.config.collector.with_age { Stream::Survivors } else { Stream::SwapOuts(0) };
+        let stream = if self.config.collector.with_age { WriteStream::Survivors } else { WriteStream::SwapOuts(0) };
         let page = blocks.page_in(slot).expect("a survivor is a page");
         if let Some(to) = self.append(stream, Some(slot), page, born, blocks, flash) {
             blocks.settle(page, to);
@@ -308,17 +313,17 @@ impl Area {
         }
     }
 
-    fn erase(&mut self, block: BlockId, blocks: &mut Blocks, flash: &mut impl Flash) {
+    fn erase(&mut self, block: BlockId, blocks: &mut EraseBlocks, flash: &mut impl Flash) {
         let failed = flash.carry_out(Order::Erase(block)).is_err();
         let local = self.local(block);
         let b = blocks.get_mut(block);
         if failed {
-            b.used = Use::Bad;
+            b.used = BlockUse::Bad;
             blocks.counts.bad_blocks += 1;
             return self.survey(blocks);
         }
         let before = b.erases;
-        (b.used, b.programmed, b.erases) = (Use::Open, 0, before + 1);
+        (b.used, b.programmed, b.erases) = (BlockUse::Open, 0, before + 1);
         blocks.counts.erases += 1;
         self.worn(before, blocks);
         self.add_erased(block, blocks);
@@ -328,7 +333,7 @@ impl Area {
     }
 
     /// Keeps the least and largest erase count; looks at all blocks only when the last one has left the least count.
-    fn worn(&mut self, before: u32, blocks: &Blocks) {
+    fn worn(&mut self, before: u32, blocks: &EraseBlocks) {
         self.wear.max = self.wear.max.max(before + 1);
         if before == self.wear.min {
             self.wear.at_min -= 1;
@@ -338,19 +343,19 @@ impl Area {
         }
     }
 
-    fn survey(&mut self, blocks: &Blocks) {
-        let good = || self.block_ids().map(|b| blocks.get(b)).filter(|b| b.used != Use::Bad).map(|b| b.erases);
+    fn survey(&mut self, blocks: &EraseBlocks) {
+        let good = || self.block_ids().map(|b| blocks.get(b)).filter(|b| b.used != BlockUse::Bad).map(|b| b.erases);
         let (min, max) = (good().min().unwrap_or(0), good().max().unwrap_or(0));
         self.wear = Wear { min, max, at_min: good().filter(|e| *e == min).count() as u32 };
     }
 
     /// Static wear levelling: if the counts differ too much, the pages of the least erased closed block are moved.
-    fn level(&mut self, blocks: &mut Blocks, flash: &mut impl Flash) {
+    fn level(&mut self, blocks: &mut EraseBlocks, flash: &mut impl Flash) {
         let Some(spread_max) = self.config.spread_max else { return };
         if self.wear.max - self.wear.min <= spread_max {
             return;
         }
-        let closed = self.block_ids().filter(|b| blocks.get(*b).used == Use::Closed);
+        let closed = self.block_ids().filter(|b| blocks.get(*b).used == BlockUse::Closed);
         let Some(coldest) = closed.min_by_key(|b| (blocks.get(*b).erases, *b)) else { return };
         let valid = blocks.get(coldest).valid;
         if valid > self.room || blocks.get(coldest).erases > self.wear.min {
@@ -363,9 +368,9 @@ impl Area {
         blocks.counts.levelling_copies += blocks.counts.copies - before;
     }
 
-    pub(super) fn check(&self, blocks: &Blocks) {
+    pub(super) fn check(&self, blocks: &EraseBlocks) {
         let listed: usize = self.buckets.iter().map(|b| b.len()).sum();
-        let closed = self.block_ids().filter(|b| blocks.get(*b).used == Use::Closed).count();
+        let closed = self.block_ids().filter(|b| blocks.get(*b).used == BlockUse::Closed).count();
         assert_eq!(listed, closed, "a closed block is on no list");
         for (valid, bucket) in self.buckets.iter().enumerate() {
             let mut before = 0;
@@ -377,11 +382,11 @@ impl Area {
                 before = b.touched;
             }
         }
-        let open = self.block_ids().filter(|b| blocks.get(*b).used == Use::Open);
+        let open = self.block_ids().filter(|b| blocks.get(*b).used == BlockUse::Open);
         let room: u32 = open.map(|b| self.slots_per_block - blocks.get(b).programmed).sum();
         assert_eq!(self.room, room, "erased slots have been lost");
         let mut anew = Wear { ..self.wear };
-        let good = self.block_ids().map(|b| blocks.get(b)).filter(|b| b.used != Use::Bad);
+        let good = self.block_ids().map(|b| blocks.get(b)).filter(|b| b.used != BlockUse::Bad);
         anew.min = good.map(|b| b.erases).min().unwrap_or(0);
         assert_eq!(self.wear.min, anew.min, "the least erase count is wrong");
     }

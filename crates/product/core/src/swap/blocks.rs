@@ -11,7 +11,7 @@ const NONE: u32 = 0;
 
 /// What has been done so far, in slots and blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counts {
+pub struct SwapCounts {
     /// Pages programmed from RAM.
     pub programs: u64,
     /// Valid pages copied out of victims: the slides' "erase copy count". Copies for wear levelling are included.
@@ -32,7 +32,7 @@ pub struct Counts {
 
 /// What a block is used for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Use {
+pub(super) enum BlockUse {
     /// Erased or being filled.
     Open,
     /// Every slot programmed: may be a victim.
@@ -43,7 +43,7 @@ pub(super) enum Use {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
-    pub(super) used: Use,
+    pub(super) used: BlockUse,
     /// Slots programmed since the last erase: the next one to program.
     pub(super) programmed: u32,
     /// Slots that hold a page.
@@ -59,7 +59,7 @@ fn stored(number: u32) -> Option<u32> {
     number.checked_sub(1)
 }
 
-pub(super) struct Blocks {
+pub(super) struct EraseBlocks {
     pub(super) slots_per_block: u32,
     blocks: Box<[Block]>,
     /// The page in each slot, plus 1.
@@ -71,14 +71,14 @@ pub(super) struct Blocks {
     pub(super) links: Links,
     /// Ticks so far.
     pub(super) now: u64,
-    pub(super) counts: Counts,
+    pub(super) counts: SwapCounts,
 }
 
-impl Blocks {
-    pub(super) fn new(pages: usize, blocks: usize, slots_per_block: u32) -> Blocks {
+impl EraseBlocks {
+    pub(super) fn new(pages: usize, blocks: usize, slots_per_block: u32) -> EraseBlocks {
         let slots = blocks * slots_per_block as usize;
-        let erased = Block { used: Use::Open, programmed: 0, valid: 0, erases: 0, touched: 0, born_sum: 0 };
-        Blocks {
+        let erased = Block { used: BlockUse::Open, programmed: 0, valid: 0, erases: 0, touched: 0, born_sum: 0 };
+        EraseBlocks {
             slots_per_block,
             blocks: vec![erased; blocks].into_boxed_slice(),
             page: vec![NONE; slots].into_boxed_slice(),
@@ -86,7 +86,7 @@ impl Blocks {
             place: vec![NONE; pages].into_boxed_slice(),
             links: Links::new(blocks),
             now: 0,
-            counts: Counts::default(),
+            counts: SwapCounts::default(),
         }
     }
 
@@ -146,7 +146,7 @@ impl Blocks {
     pub(super) fn take(&mut self, block: BlockId) -> SlotId {
         let n = self.slots_per_block;
         let b = self.get_mut(block);
-        assert!(b.used == Use::Open && b.programmed < n, "block {} takes no more", block.0);
+        assert!(b.used == BlockUse::Open && b.programmed < n, "block {} takes no more", block.0);
         b.programmed += 1;
         SlotId(block.0 * n + b.programmed - 1)
     }

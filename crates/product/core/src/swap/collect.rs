@@ -9,7 +9,7 @@
 use core::cell::Cell;
 use core::cmp::Ordering;
 
-use super::blocks::Blocks;
+use super::blocks::EraseBlocks;
 use crate::ids::BlockId;
 use crate::lists::List;
 
@@ -106,7 +106,7 @@ impl Floor {
 
 /// The closed blocks of an area.
 pub struct Candidates<'a> {
-    pub(super) blocks: &'a Blocks,
+    pub(super) blocks: &'a EraseBlocks,
     pub(super) buckets: &'a [List],
     pub(super) floors: &'a [Cell<Floor>],
 }
@@ -148,7 +148,7 @@ impl Candidates<'_> {
 
     /// Every closed block, in order of their numbers; for tests.
     pub fn all(&self) -> impl Iterator<Item = BlockId> + '_ {
-        let closed = |block: &BlockId| self.blocks.get(*block).used == super::blocks::Use::Closed;
+        let closed = |block: &BlockId| self.blocks.get(*block).used == super::blocks::BlockUse::Closed;
         (0..self.blocks.len()).map(BlockId::from).filter(closed)
     }
 

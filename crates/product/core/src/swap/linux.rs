@@ -98,13 +98,13 @@ mod tests {
     use alloc::vec::Vec;
 
     /// The rules of the slides on a plain list.
-    struct Naive {
+    struct NaiveSlots {
         used: Vec<bool>,
         next: usize,
         allocated: u32,
     }
 
-    impl Naive {
+    impl NaiveSlots {
         fn allocate(&mut self, cluster: u32) -> Option<u32> {
             if self.allocated == cluster {
                 (self.next, self.allocated) = (0, 0);
@@ -124,7 +124,7 @@ mod tests {
     fn slots_come_as_from_a_plain_list() {
         for (slots, cluster) in [(1, 1), (7, 3), (64, 5), (200, 16), (130, 256)] {
             let mut map = SlotMap::new(slots, cluster);
-            let mut naive = Naive { used: vec![false; slots as usize], next: 0, allocated: 0 };
+            let mut naive = NaiveSlots { used: vec![false; slots as usize], next: 0, allocated: 0 };
             let mut random = 12345u64;
             for _ in 0..3000 {
                 random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

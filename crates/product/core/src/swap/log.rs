@@ -13,7 +13,7 @@ use crate::ids::BlockId;
 
 /// Where a page comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Stream {
+pub(super) enum WriteStream {
     /// Into this log.
     SwapOuts(u32),
     Survivors,
@@ -46,10 +46,10 @@ impl Log {
 
     /// The block whose next slot is taken; `None`: no erased slot is left.
     #[inline]
-    pub(super) fn next_block(&mut self, stream: Stream) -> Option<BlockId> {
+    pub(super) fn next_block(&mut self, stream: WriteStream) -> Option<BlockId> {
         let mine = match stream {
-            Stream::Survivors => 0,
-            Stream::SwapOuts(log) => 1 + log as usize % (self.open.len() - 1),
+            WriteStream::Survivors => 0,
+            WriteStream::SwapOuts(log) => 1 + log as usize % (self.open.len() - 1),
         };
         if self.open[mine].is_none() {
             self.open[mine] = self.free.pop().map(|Reverse((_, block))| block);

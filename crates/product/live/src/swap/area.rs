@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use coldframe_core::swap::{collect, AreaConfig, Swap, SwapAreas, Counts};
+use coldframe_core::swap::{collect, AreaConfig, Swap, SwapAreas, SwapCounts};
 
 use crate::stats::Stats;
 use crate::swap::device::Device;
@@ -41,7 +41,7 @@ pub(crate) fn areas(
 }
 /// The part of an area's counts that the statistics have. A forked child continues with its parent's.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Reported(Counts);
+pub(crate) struct Reported(SwapCounts);
 
 impl Reported {
     /// Adds the counts since the last call.

@@ -19,11 +19,11 @@
 //! move.
 
 use super::{get_freeframe, into_frame, load_stopover, post_process, pre_process, Handler};
+use crate::fault::flights::Flight;
 use crate::fault::get_freeframe::find_frame;
 use crate::fault::held::{hold, move_held, move_into};
-use crate::flights::Flight;
+use crate::fault::turn::Turn;
 use crate::ids::Ticket;
-use crate::turn::Turn;
 
 /// The entry of the table of handlers.
 pub const HANDLER: Handler = Handler {

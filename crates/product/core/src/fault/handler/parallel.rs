@@ -2,8 +2,8 @@
 //! This order of two lines is the paper's idea.
 
 use super::{get_freeframe, into_frame, load_stopover, pre_process, Handler};
+use crate::fault::turn::Turn;
 use crate::ids::Ticket;
-use crate::turn::Turn;
 
 /// The entry of the table of handlers.
 pub const HANDLER: Handler = Handler {

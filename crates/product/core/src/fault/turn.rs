@@ -4,13 +4,12 @@
 //! `Flights` what is in flight and who waits, `Buffers` which pages stay in a buffer, and `Backing` where
 //! pages are outside of RAM. Work on several rooms is here.
 
-use crate::backing::Backing;
-use crate::block_size::Blocks;
-use crate::buffers::Buffers;
 use crate::command::{Command, Stage, Work};
 use crate::config::Config;
 use crate::counts::Counts;
-use crate::flights::Flights;
+use crate::fault::block_size::FirstTouchBlocks;
+use crate::fault::buffers::Buffers;
+use crate::fault::flights::Flights;
 use crate::frames::Residents;
 use crate::ids::{PageId, SlotId, TaskId};
 use crate::machine::Machine;
@@ -18,6 +17,7 @@ use crate::page_state::{PageState, PageStates};
 use crate::policy::Policy;
 use crate::prefetch::Arrival;
 use crate::ram::Ram;
+use crate::swap::backing::Backing;
 
 /// What a stage of a fault works on.
 pub struct Turn<'a> {
@@ -25,7 +25,7 @@ pub struct Turn<'a> {
     pub(crate) arrival: Arrival,
     pub(crate) pages: &'a mut PageStates,
     pub(crate) ram: &'a mut Ram,
-    pub(crate) blocks: &'a mut Blocks,
+    pub(crate) blocks: &'a mut FirstTouchBlocks,
     pub(crate) flights: &'a mut Flights,
     pub(crate) buffers: &'a mut Buffers,
     pub(crate) backing: &'a mut Backing,

@@ -5,22 +5,14 @@
 //! valid, so the page can be evicted clean. If the area has no room, the page is written to its home slot.
 //!
 //! Instead of an area on flash, or before it, there can be an area whose slots are rewritten in place
-//! ([`crate::slots`]). Their numbers follow the home slots, and those of the area on flash follow theirs.
+//! ([`crate::swap::slots`]). Their numbers follow the home slots, and those of the area on flash follow theirs.
 
 use crate::command::Command;
 use crate::ids::{BlockId, PageId, SlotId};
 use crate::machine::Machine;
 use crate::page_state::{PageState, PageStates};
-use crate::slots::Slots;
+use crate::swap::slots::Slots;
 use crate::swap::{Flash, Order, Refused, Swap};
-
-impl PageId {
-    /// The home slot of the page, which has the page's number. The page is there unless a swap area has given it
-    /// another slot.
-    pub const fn home(self) -> SlotId {
-        SlotId(self.0)
-    }
-}
 
 pub(crate) struct Backing {
     homes: u32,

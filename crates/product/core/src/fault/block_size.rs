@@ -24,7 +24,7 @@ const JUDGED: u32 = 64;
 
 /// The size of the next block, and what it follows from.
 #[derive(Debug)]
-pub(crate) struct Blocks {
+pub(crate) struct FirstTouchBlocks {
     pub(crate) size: u32,
     most: u32,
     /// The largest size for now.
@@ -47,10 +47,10 @@ fn most_of(frames: usize) -> u32 {
     }
 }
 
-impl Blocks {
-    pub(crate) fn new(frames: usize) -> Blocks {
+impl FirstTouchBlocks {
+    pub(crate) fn new(frames: usize) -> FirstTouchBlocks {
         let most = most_of(frames);
-        Blocks { size: most.min(FIRST), most, bound: most, row: 0, streak: 0, looked: 0, filled: 0 }
+        FirstTouchBlocks { size: most.min(FIRST), most, bound: most, row: 0, streak: 0, looked: 0, filled: 0 }
     }
 
     /// RAM has this many frames from now on.
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_block_grows_beside_memory_in_use_and_shrinks_when_most_of_it_stays_empty() {
-        let (mut blocks, mut pages) = (Blocks::new(4096), PageStates::new(4096));
+        let (mut blocks, mut pages) = (FirstTouchBlocks::new(4096), PageStates::new(4096));
         assert_eq!(blocks.around(PageId(21)), 16..32);
         for page in 0..1000 {
             if pages.get(PageId(page)) == PageState::Untouched {
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_size_that_was_too_large_is_tried_again_after_many_faults_next_to_memory_in_use() {
-        let (mut blocks, mut pages) = (Blocks::new(4096), PageStates::new(4096));
+        let (mut blocks, mut pages) = (FirstTouchBlocks::new(4096), PageStates::new(4096));
         (0..4096).for_each(|page| pages.set(PageId(page), PageState::Resident(FrameId(0))));
         (0..JUDGED).for_each(|_| blocks.look(false));
         assert_eq!(blocks.size, 8);
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_block_is_a_small_part_of_ram() {
-        let sizes = [1, 16, 50, 300, 1024, 1 << 20].map(|frames| Blocks::new(frames).most);
+        let sizes = [1, 16, 50, 300, 1024, 1 << 20].map(|frames| FirstTouchBlocks::new(frames).most);
         assert_eq!(sizes, [1, 1, 2, 16, 64, 64]);
     }
 }
