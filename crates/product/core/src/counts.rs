@@ -13,8 +13,8 @@ pub struct Counts {
     pub write_faults: u64,
     /// True faults on pages never touched before; part of `true_faults`.
     pub cold_faults: u64,
-    /// Untouched pages that came in beside those.
-    pub beside: u64,
+    /// Untouched pages that came in beside those first touches.
+    pub first_touch_neighbours: u64,
     /// Of these, the ones that left RAM as they came, as zeros.
     pub unfilled: u64,
     /// Pages evicted from a frame.

@@ -10,7 +10,7 @@ use crate::command::{Stage, Work};
 use crate::event::{Access, Event, Transfer};
 use crate::fault::block_size::FirstTouchBlocks;
 use crate::fault::buffers::Buffers;
-use crate::fault::first_touch::beside;
+use crate::fault::first_touch::first_touch_neighbour;
 use crate::fault::flights::{Flight, Flights, Waiting};
 use crate::fault::get_freeframe::{frame_behind_slice, lend};
 use crate::fault::handler::Handler;
@@ -100,7 +100,7 @@ impl Engine {
         }
     }
 
-    /// The block of a page that was never touched, for `Event::Beside` after its fault; empty for other pages.
+    /// The block of a page that was never touched, for `Event::FirstTouchNeighbour` after its fault; empty for other pages.
     pub fn block_around(&self, page: PageId) -> Range<u32> {
         match self.pages.find(page) {
             Some(PageState::Untouched) => self.blocks.around(page),
@@ -129,7 +129,7 @@ impl Engine {
             Event::Slice => return begin_slice(turn),
             Event::Released { page } => turn.release(page),
             Event::WillNeed { page } => return will_need(turn, handler, page),
-            Event::Beside { page } => return beside(turn, page),
+            Event::FirstTouchNeighbour { page } => return first_touch_neighbour(turn, page),
             Event::ReadOften { page } => return read_often(turn, handler, page),
             Event::Owned { task, page, backed } => return slots(turn).own(task, page, backed),
             Event::Foreground { task } => return slots(turn).foreground(task),
@@ -285,8 +285,8 @@ fn prefetch(turn: &mut Turn<'_>, handler: &Handler, page: PageId) -> bool {
 /// A prefetch hint for a page in RAM makes it recent (SAP section 3.4: to make pages present moves them in the
 /// LRU list).
 fn renew(turn: &mut Turn<'_>, frame: FrameId) {
-    let Frame { pins, beside, .. } = *turn.ram.frames.get(frame);
-    if turn.arrival.is_behind_slice() && pins == 0 && !beside {
+    let Frame { pins, first_touch_neighbour, .. } = *turn.ram.frames.get(frame);
+    if turn.arrival.is_behind_slice() && pins == 0 && !first_touch_neighbour {
         let (policy, mut residents) = turn.policy_and_residents();
         let renewed = policy.renew_behind_slice(frame, &mut residents);
         turn.counts.prefetches_present += u64::from(renewed);

@@ -68,7 +68,7 @@ pub enum Event {
     /// ([`Engine::block_around`](crate::Engine::block_around)), and may come in with it. Sent only by a machine that
     /// answers [`Machine::filled`](crate::Machine::filled), and not if the engine has slots that are rewritten in
     /// place.
-    Beside {
+    FirstTouchNeighbour {
         /// The page.
         page: PageId,
     },

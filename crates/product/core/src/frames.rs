@@ -38,13 +38,19 @@ pub struct Frame {
     pub dirty: bool,
     /// How often the page is pinned. A policy does not see pinned pages.
     pub pins: u32,
-    /// The page came in beside another one and was not looked at yet. A policy does not see it.
-    pub beside: bool,
+    /// The page came in beside a first touch and was not looked at yet. A policy does not see it.
+    pub first_touch_neighbour: bool,
 }
 
 impl Frame {
-    const FREE: Frame =
-        Frame { used: Use::Free, mapped: false, referenced: false, dirty: false, pins: 0, beside: false };
+    const FREE: Frame = Frame {
+        used: Use::Free,
+        mapped: false,
+        referenced: false,
+        dirty: false,
+        pins: 0,
+        first_touch_neighbour: false,
+    };
 }
 
 /// All frames.
@@ -57,8 +63,8 @@ pub struct Frames {
     lent: usize,
     /// Frames that have been returned.
     free: List,
-    /// Frames whose pages came in beside others, the oldest first.
-    beside: List,
+    /// Frames whose pages came in beside first touches, the oldest first.
+    first_touch_neighbours: List,
     links: Links,
     pinned: usize,
 }
@@ -66,8 +72,15 @@ pub struct Frames {
 impl Frames {
     /// `n` free frames.
     pub fn new(n: usize) -> Frames {
-        let (free, beside) = (List::new(), List::new());
-        Frames { frames: Vec::with_capacity(n), count: n, lent: 0, free, beside, links: Links::new(n), pinned: 0 }
+        Frames {
+            frames: Vec::with_capacity(n),
+            count: n,
+            lent: 0,
+            free: List::new(),
+            first_touch_neighbours: List::new(),
+            links: Links::new(n),
+            pinned: 0,
+        }
     }
 
     /// How many the engine has now.
@@ -166,31 +179,31 @@ impl Frames {
         self.frames[frame.index()] = Frame { used: Use::Resident(page), ..Frame::FREE };
     }
 
-    /// A page of zeros is in a reserved frame, beside another page.
-    pub(crate) fn settle_beside(&mut self, frame: FrameId, page: PageId, dirty: bool) {
+    /// A page of zeros is in a reserved frame, beside a first touch.
+    pub(crate) fn settle_neighbour(&mut self, frame: FrameId, page: PageId, dirty: bool) {
         self.settle(frame, page);
         let state = self.get_mut(frame);
-        (state.mapped, state.dirty, state.beside) = (true, dirty, true);
-        self.beside.push_tail(&mut self.links, frame.index());
+        (state.mapped, state.dirty, state.first_touch_neighbour) = (true, dirty, true);
+        self.first_touch_neighbours.push_tail(&mut self.links, frame.index());
     }
 
-    /// Pages that came in beside others and were not looked at yet.
-    pub(crate) fn beside(&self) -> usize {
-        self.beside.len()
+    /// Pages that came in beside first touches and were not looked at yet.
+    pub(crate) fn first_touch_neighbours(&self) -> usize {
+        self.first_touch_neighbours.len()
     }
 
     /// The oldest of them; it is none of them any more.
-    pub(crate) fn take_beside(&mut self) -> Option<FrameId> {
-        let frame = FrameId::from(self.beside.head()?);
-        self.forget_beside(frame);
+    pub(crate) fn take_neighbour(&mut self) -> Option<FrameId> {
+        let frame = FrameId::from(self.first_touch_neighbours.head()?);
+        self.forget_neighbour(frame);
         Some(frame)
     }
 
     /// Returns whether the frame was one of them.
-    pub(crate) fn forget_beside(&mut self, frame: FrameId) -> bool {
-        let was = core::mem::take(&mut self.get_mut(frame).beside);
+    pub(crate) fn forget_neighbour(&mut self, frame: FrameId) -> bool {
+        let was = core::mem::take(&mut self.get_mut(frame).first_touch_neighbour);
         if was {
-            self.beside.unlink(&mut self.links, frame.index());
+            self.first_touch_neighbours.unlink(&mut self.links, frame.index());
         }
         was
     }

@@ -53,7 +53,7 @@ pub trait Machine {
 
     /// Whether a page of `Command::Zero` was written to since. The engine asks once, when it needs a frame. If not, no
     /// write succeeds from now on without a fault, and `Command::Evict` follows. A machine that is not sure returns
-    /// true. One that sends no `Event::Beside` is not asked.
+    /// true. One that sends no `Event::FirstTouchNeighbour` is not asked.
     fn filled(&mut self, _page: PageId) -> bool {
         true
     }

@@ -40,7 +40,7 @@ impl Ram {
     /// Whether a frame is available now: a frame is free, or a page can leave. Otherwise all frames are reserved for
     /// loads, or pinned.
     pub(crate) fn has_frame_to_give(&self) -> bool {
-        self.frames.free() > 0 || self.frames.beside() > 0 || !self.policy.is_empty()
+        self.frames.free() > 0 || self.frames.first_touch_neighbours() > 0 || !self.policy.is_empty()
     }
 
     pub(crate) fn policy_and_residents<'a>(
@@ -58,7 +58,7 @@ impl Ram {
 
     /// The page in the frame is gone although the policy did not choose it.
     pub(crate) fn remove(&mut self, frame: FrameId) {
-        if self.frames.get(frame).pins == 0 && !self.frames.forget_beside(frame) {
+        if self.frames.get(frame).pins == 0 && !self.frames.forget_neighbour(frame) {
             self.policy.remove(frame);
         }
         self.frames.release(frame);
@@ -66,7 +66,7 @@ impl Ram {
 
     /// The policy does not see a pinned page.
     pub(crate) fn pin(&mut self, frame: FrameId) {
-        if self.frames.pin(frame) && !self.frames.forget_beside(frame) {
+        if self.frames.pin(frame) && !self.frames.forget_neighbour(frame) {
             self.policy.remove(frame);
         }
     }

@@ -86,7 +86,7 @@ impl Entries<'_> {
             6 => Some(Event::Failed { transfer: Transfer::Write(PageId(self.index()?)) }),
             7 => Some(Event::Released { page: PageId(self.index()?) }),
             10 => Some(Event::WillNeed { page: PageId(self.index()?) }),
-            28 => Some(Event::Beside { page: PageId(self.index()?) }),
+            28 => Some(Event::FirstTouchNeighbour { page: PageId(self.index()?) }),
             11 => Some(Event::Pinned { page: PageId(self.index()?) }),
             12 => Some(Event::Unpinned { page: PageId(self.index()?) }),
             22 => Some(Event::Lend { frames: self.index()? }),

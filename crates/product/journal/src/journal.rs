@@ -81,7 +81,7 @@ impl Journal {
                     Event::Slice => tag(24, &[since]),
                     Event::Released { page } => tag(7, &[since, page.0.into()]),
                     Event::WillNeed { page } => tag(10, &[since, page.0.into()]),
-                    Event::Beside { page } => tag(28, &[since, page.0.into()]),
+                    Event::FirstTouchNeighbour { page } => tag(28, &[since, page.0.into()]),
                     Event::Pinned { page } => tag(11, &[since, page.0.into()]),
                     Event::Unpinned { page } => tag(12, &[since, page.0.into()]),
                     Event::Lend { frames } => tag(22, &[since, frames.into()]),

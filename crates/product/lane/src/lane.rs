@@ -283,7 +283,7 @@ impl Lane {
         self.world.handle(&mut self.engine, table, Event::Fault { task: TaskId(0), page, access });
         let together = self.read_ahead(table, &ahead.unwrap_or_default());
         for page in neighbours {
-            self.world.handle(&mut self.engine, table, Event::Beside { page });
+            self.world.handle(&mut self.engine, table, Event::FirstTouchNeighbour { page });
         }
         let Lane { engine, world, .. } = self;
         while world.resumed.is_empty() && world.halted.is_empty() {
@@ -341,7 +341,7 @@ impl Lane {
         let near = |other: &u32| address(*other) - address(page.0) == i64::from(*other) - i64::from(page.0);
         let others = (block.start..block.end.min(self.world.stored.len() as u32)).filter(near).map(PageId);
         others
-            .filter(|other| *other != page && self.engine.accepts(&Event::Beside { page: *other }))
+            .filter(|other| *other != page && self.engine.accepts(&Event::FirstTouchNeighbour { page: *other }))
             .collect()
     }
 

@@ -210,7 +210,7 @@ fn the_live_pager_and_the_answer_are_one_model() {
             let live = [
                 stats.true_faults,
                 stats.false_faults,
-                stats.cold_faults + stats.beside,
+                stats.cold_faults + stats.first_touch_neighbours,
                 stats.device_reads + stats.log_hits,
                 stats.evictions,
                 // The pager looks at the bytes of some clean pages.

@@ -55,7 +55,7 @@ fn the_example_sums_and_sorts_eight_times_its_ram() {
         let stats: serde_json::Value = serde_json::from_str(&stats).unwrap();
         let count = |name: &str| stats[name].as_u64().unwrap();
         // 2048 pages came in at least for filling, summing and sorting, and never more than 256 were there.
-        let came = count("true_faults") + count("beside") + count("prefetches");
+        let came = count("true_faults") + count("first_touch_neighbours") + count("prefetches");
         assert!(came > 3 * 2048 - 256 && count("resident_max") <= 256, "{stats}");
         assert!(count("pages_written") >= 2048 - 256, "{stats}");
     }

@@ -28,7 +28,9 @@ impl Engine {
             }
             Event::Slice => true,
             Event::Released { page } => !matches!(page_state(page), None | Some(PageState::Loading(_))),
-            Event::Beside { page } => page_state(page) == Some(PageState::Untouched) && self.backing.slots.is_none(),
+            Event::FirstTouchNeighbour { page } => {
+                page_state(page) == Some(PageState::Untouched) && self.backing.slots.is_none()
+            }
             Event::WillNeed { page } => page_state(page).is_some(),
             Event::Pinned { page } => {
                 self.frame_of(page).is_some_and(|frame| self.frames().get(frame).mapped)

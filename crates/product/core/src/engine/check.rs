@@ -24,7 +24,7 @@ impl Engine {
         }
         let pages = self.pages.iter().filter(|s| matches!(s, PageState::Resident(_))).count();
         assert_eq!(pages, resident, "a page claims a frame that is not its own");
-        let known = self.ram.choices() + self.frames().pinned() + self.frames().beside();
+        let known = self.ram.choices() + self.frames().pinned() + self.frames().first_touch_neighbours();
         assert_eq!(known, resident, "the policy has lost count of its frames");
         let (flying, waiting) = self.flights.check();
         let reserved = self.flights.iter().filter(|f| f.frame.is_some()).count();

@@ -12,7 +12,9 @@ fn touch(rig: &mut Rig, page: u32, value: Option<u64>) -> u64 {
     let (page, block) = (PageId(page), rig.engine.block_around(PageId(page)));
     if !block.is_empty() {
         rig.fault(0, page.0, if value.is_some() { Access::Write } else { Access::Read });
-        for other in (block.start..block.end.min(PAGES as u32)).map(|page| Event::Beside { page: PageId(page) }) {
+        for other in
+            (block.start..block.end.min(PAGES as u32)).map(|page| Event::FirstTouchNeighbour { page: PageId(page) })
+        {
             if rig.engine.accepts(&other) {
                 rig.tell(other);
             }
@@ -27,7 +29,11 @@ fn touch(rig: &mut Rig, page: u32, value: Option<u64>) -> u64 {
 fn a_first_touch_brings_its_block_and_what_nobody_writes_to_leaves_first_without_a_write() {
     let mut rig = Rig::with_batch("fifo", 64, PAGES, HARDWARE, 4);
     touch(&mut rig, 0, Some(1));
-    assert_eq!((rig.engine.counts().true_faults, rig.engine.counts().beside), (1, 3), "a sixteenth of 64 frames");
+    assert_eq!(
+        (rig.engine.counts().true_faults, rig.engine.counts().first_touch_neighbours),
+        (1, 3),
+        "a sixteenth of 64 frames"
+    );
     rig.write(0, PageId(1), 2);
     assert_eq!(rig.engine.counts().true_faults, 1);
     (1..16).for_each(|i| _ = touch(&mut rig, 4 * i, Some(5)));

@@ -181,11 +181,11 @@ impl Faults {
         let access = if write { Access::Write } else { Access::Read };
         let event = Event::Fault { task: TaskId::from(number), page: PageId::from(page), access };
         let ahead = if is_aside { Ahead::default() } else { self.ahead(&mut decider, page) };
-        let beside = self.beside(&decider, page);
+        let neighbours = self.first_touch_neighbours(&decider, page);
         decider.deliver(&self.work, todo, event);
         ahead.pages[..ahead.len].iter().for_each(|page| decider.wish(&self.work, todo, page.index()));
-        for page in &beside.pages[..beside.len] {
-            decider.deliver(&self.work, todo, Event::Beside { page: *page });
+        for page in &neighbours.pages[..neighbours.len] {
+            decider.deliver(&self.work, todo, Event::FirstTouchNeighbour { page: *page });
         }
         drop(decider);
         self.carry_out(todo);
@@ -205,8 +205,8 @@ impl Faults {
 
     /// If the page is touched for the first time: what is untouched of its block and of its mapping. Ask this before the
     /// engine gets the fault, too.
-    fn beside(&self, decider: &Decider, page: usize) -> Ahead {
-        let mut beside = Ahead::default();
+    fn first_touch_neighbours(&self, decider: &Decider, page: usize) -> Ahead {
+        let mut neighbours = Ahead::default();
         let block = if self.work.takes_blocks { decider.engine().block_around(page.into()) } else { 0..0 };
         let extent = if block.is_empty() { None } else { self.space().extent_of(page) };
         let Range { start, end } = extent.unwrap_or_default();
@@ -217,12 +217,12 @@ impl Faults {
             };
             if new
                 && other != page
-                && decider.engine().accepts(&Event::Beside { page: PageId::from(other) })
+                && decider.engine().accepts(&Event::FirstTouchNeighbour { page: PageId::from(other) })
             {
-                beside.add(other);
+                neighbours.add(other);
             }
         }
-        beside
+        neighbours
     }
 
     /// The engine's lock, if the page still needs a fault.
@@ -272,7 +272,7 @@ impl Faults {
     }
 }
 
-/// The pages to read ahead with a fault, or those that come in beside its page.
+/// The pages to read ahead with a fault, or the neighbours that come in with its first touch.
 struct Ahead {
     pages: [PageId; BLOCK],
     len: usize,

@@ -82,7 +82,7 @@ impl ManagedMemory {
                     if KernelOwned::is_shared(*entry) {
                         self.memory().note_shared(page);
                     }
-                    let event = Event::Beside { page: PageId::from(page) };
+                    let event = Event::FirstTouchNeighbour { page: PageId::from(page) };
                     if decider.engine().accepts(&event) {
                         decider.deliver(&self.work, todo, event);
                     }

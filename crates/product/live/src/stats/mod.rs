@@ -184,7 +184,7 @@ statistics! {
         /// True faults on pages without content: filled with zeros, no device.
         cold_faults,
         /// Pages without content that came in beside the pages of those faults.
-        beside,
+        first_touch_neighbours,
         /// Faults on pages in RAM that were not mapped.
         false_faults,
         /// First writes to pages mapped read-only.

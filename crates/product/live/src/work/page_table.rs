@@ -26,7 +26,7 @@ impl Work {
 
     /// Untouched pages come in, as zeros.
     pub fn put_zeros(&self, todo: &mut Todo) {
-        Stats::add(&self.stats.beside, todo.zeros.len() as u64);
+        Stats::add(&self.stats.first_touch_neighbours, todo.zeros.len() as u64);
         self.memory.space.runs(todo.zeros.iter().copied()).for_each(|range| self.memory.put_zeros(range));
         todo.zeros.drain(..).for_each(|page| self.pages().release(page, Owner::task(todo.task), Where::Unsure));
     }

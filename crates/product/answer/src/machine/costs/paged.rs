@@ -138,7 +138,7 @@ fn roomy(timings: &mut Timings, backing: &Path, course: Course) -> Result<(), Li
     drop(bench);
     let ram = bytes(course.pages + course.pages / 4) as u64;
     let mut bench = Bench::of(Options { max_memory: MEMORY, backing: backing.into(), ..Options::new(ram) }, course)?;
-    let came = [TRUE_FAULTS, |stats| stats.beside];
+    let came = [TRUE_FAULTS, |stats| stats.first_touch_neighbours];
     timings.zeros_in_blocks.extend(bench.measure(0..course.pages, Touch::Write, STREAM, &came));
     Ok(())
 }
