@@ -100,7 +100,8 @@ impl Engine {
         }
     }
 
-    /// The block of a page that was never touched, for `Event::FirstTouchNeighbour` after its fault; empty for other pages.
+    /// The block of a page that was never touched, for `Event::FirstTouchNeighbour` after its fault; empty for other
+    /// pages.
     pub fn block_around(&self, page: PageId) -> Range<u32> {
         match self.pages.find(page) {
             Some(PageState::Untouched) => self.blocks.around(page),

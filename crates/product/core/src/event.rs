@@ -104,9 +104,9 @@ pub enum Event {
         /// The page.
         page: PageId,
     },
-    /// The engine gives this many frames away: free ones first, then those of victims. From now on it has so many fewer.
-    /// Enough must stay for all pins and all loads that can be in flight. Not if the engine has slots that are rewritten
-    /// in place.
+    /// The engine gives this many frames away: free ones first, then those of victims. From now on it has so many
+    /// fewer. Enough must stay for all pins and all loads that can be in flight. Not if the engine has slots that are
+    /// rewritten in place.
     Lend {
         /// How many.
         frames: u32,

@@ -1,5 +1,5 @@
-//! A word for each page, zero at first, in leaves of 16 pages. A leaf is begun with its first word that is not zero, next
-//! to the one begun before it: a program that touches one page here and there has tables for what it touches, and
+//! A word for each page, zero at first, in leaves of 16 pages. A leaf is begun with its first word that is not zero,
+//! next to the one begun before it: a program that touches one page here and there has tables for what it touches, and
 //! not a page of each table for each of its pages.
 //!
 //! ```text

@@ -14,9 +14,9 @@
 //!                        Machine::issue, one command at a time
 //! ```
 //!
-//! Start at [`engine`], which takes events in. Then read [`fault::turn`], [`fault`] (one file for each stage) and [`policy`]
-//! (one file for each policy). This crate is `no_std` with `alloc`, imports nothing, has no `unsafe` and no atomics,
-//! and allocates nothing after construction: it must build for a bare ARM926 (`armv5te-none-eabi`).
+//! Start at [`engine`], which takes events in. Then read [`fault::turn`], [`fault`] (one file for each stage) and
+//! [`policy`] (one file for each policy). This crate is `no_std` with `alloc`, imports nothing, has no `unsafe` and no
+//! atomics, and allocates nothing after construction: it must build for a bare ARM926 (`armv5te-none-eabi`).
 //!
 //! ## Glossary
 //!

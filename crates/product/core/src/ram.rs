@@ -1,7 +1,7 @@
 //! RAM: the frames, and the policy that chooses a victim among the resident ones.
 //!
-//! A frame is taken ([`Frames::reserve`], or a victim's with [`Frames::hand_over`]), gets its page, and is returned. The
-//! policy holds each frame with a page that is not pinned; it sees them through [`Ram::policy_and_residents`].
+//! A frame is taken ([`Frames::reserve`], or a victim's with [`Frames::hand_over`]), gets its page, and is returned.
+//! The policy holds each frame with a page that is not pinned; it sees them through [`Ram::policy_and_residents`].
 
 use alloc::boxed::Box;
 

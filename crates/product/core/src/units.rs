@@ -1,4 +1,5 @@
-//! Units as types. Integers only: the core runs where there is no floating point, and sums must not depend on their order.
+//! Units as types. Integers only: the core runs where there is no floating point, and sums must not depend on their
+//! order.
 
 use core::iter::Sum;
 use core::ops::{Add, AddAssign, Mul, Sub};

@@ -36,11 +36,12 @@
 //!   touch fits, the kernel owns the memory and the program has no faults of ours. The thread that opens more memory,
 //!   pins some, forks, or gets a file that can pin frames hands all of it to the engine first. It holds the lock of
 //!   address changes; other threads continue.
-//! - **Pages that were never touched**: the engine brings them in beside a first touch (`core/src/fault/first_touch.rs`).
-//!   When it needs frames, it asks which of them were written to, and the thread with its lock looks; those that are still
-//!   zeros stay protected until they are dropped.
-//! - **Blocks that the program has freed** (`memory/block_cache.rs`): their ranges stay open. The thread that frees or wants a
-//!   block changes the list under the lock of the extents; a fault without a free frame drops their pages first.
+//! - **Pages that were never touched**: the engine brings them in beside a first touch
+//!   (`core/src/fault/first_touch.rs`). When it needs frames, it asks which of them were written to, and the thread
+//!   with its lock looks; those that are still zeros stay protected until they are dropped.
+//! - **Blocks that the program has freed** (`memory/block_cache.rs`): their ranges stay open. The thread that frees or
+//!   wants a block changes the list under the lock of the extents; a fault without a free frame drops their pages
+//!   first.
 //! - **The engine** (`fault/`): a thread with the engine's lock waits only for a page in transfer; the thread that
 //!   transfers that page never needs the lock.
 //! - **A slot** (`swap/log/`): a slot is written once, and never while a process can read its old data. A slot is free
@@ -54,8 +55,9 @@
 //!   program.
 //! - **The messages** (`task/message_reader.rs`): one handler thread reads the messages and serves them. Before it
 //!   waits, another one takes over.
-//! - **A frame of a run** (`stats/shares.rs`, `fault/lending.rs`): where the processes of a run have one budget, a process
-//!   takes frames for its engine under the engine's lock. Only its own lender thread (`threads/lender.rs`) gives some back.
+//! - **A frame of a run** (`stats/shares.rs`, `fault/lending.rs`): where the processes of a run have one budget, a
+//!   process takes frames for its engine under the engine's lock. Only its own lender thread (`threads/lender.rs`)
+//!   gives some back.
 //! - **A fork** (`life/fork.rs`): all that the child needs is reserved before the fork. If that fails, the child runs
 //!   without paging (`region/unpaged.rs`); it is not ended.
 //!

@@ -24,8 +24,8 @@ use crate::{LiveError, Options, Snapshot, PAGE};
 ///   process, and the library calls [`Pager::end`] just before.
 /// - **memory**: [`Pager::anonymous`] makes a [`Region`]. Who manages memory himself calls [`Pager::map_at`] or
 ///   [`Pager::map_foreign`] first, then [`Pager::note`], [`Pager::discard`], [`Pager::will_need`], [`Pager::pin`] and
-///   [`Pager::unpin`] for mapped ranges, then [`Pager::unmap`] or [`Pager::keep`]. Any thread may call them, but no signal handler that
-///   has interrupted one of them.
+///   [`Pager::unpin`] for mapped ranges, then [`Pager::unmap`] or [`Pager::keep`]. Any thread may call them, but no
+///   signal handler that has interrupted one of them.
 /// - **forks**: for a program, the library calls [`Pager::fork_prepare`], and after the fork [`Pager::fork_parent`] or
 ///   [`Pager::fork_child`] in the same thread. Between them nothing else of the pager may be called, and no page
 ///   touched that may be absent. Otherwise this happens by itself.

@@ -1,6 +1,7 @@
 //! The C library's `syscall`, for programs that do not use its wrappers. Calls that concern managed memory or the
-//! pager's descriptors are handled like the wrappers, but always by the kernel itself: the function of another preloaded
-//! library may be made of this one. A userfaultfd of the program's own is refused, since a range can belong to only one.
+//! pager's descriptors are handled like the wrappers, but always by the kernel itself: the function of another
+//! preloaded library may be made of this one. A userfaultfd of the program's own is refused, since a range can belong
+//! to only one.
 
 use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 

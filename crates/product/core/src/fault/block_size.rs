@@ -1,7 +1,7 @@
-//! How many pages a block of first touches has (`fault/first_touch.rs`). The size follows the touches: it grows while blocks next to
-//! each other are touched, and shrinks when touches are far from each other, or when most neighbours leave as they came. After that
-//! it grows again only if many more blocks next to each other are touched, or neighbours stay: as memory fills up, a random touch
-//! is next to memory in use, too.
+//! How many pages a block of first touches has (`fault/first_touch.rs`). The size follows the touches: it grows while
+//! blocks next to each other are touched, and shrinks when touches are far from each other, or when most neighbours
+//! leave as they came. After that it grows again only if many more blocks next to each other are touched, or neighbours
+//! stay: as memory fills up, a random touch is next to memory in use, too.
 
 use core::ops::Range;
 
@@ -13,8 +13,8 @@ const FIRST: u32 = 16;
 const MOST: u32 = 64;
 /// A block takes at most this part of RAM.
 const PART: usize = 16;
-/// Faults in a row with blocks next to memory in use, after which the size doubles; and faults in a row with blocks in the
-/// open, after which it is halved.
+/// Faults in a row with blocks next to memory in use, after which the size doubles; and faults in a row with blocks in
+/// the open, after which it is halved.
 const STREAK: i32 = 4;
 const SCATTERED: i32 = 16;
 /// Faults in a row next to memory in use, after which a size that was judged too large is tried again.

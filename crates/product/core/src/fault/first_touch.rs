@@ -30,8 +30,8 @@ pub(crate) fn first_touch_neighbour(turn: &mut Turn<'_>, page: PageId) {
 }
 
 /// Looks at first-touch neighbours, the oldest first, and gives those that were written to to the policy.
-/// The frame of the first one that was not is free then. `looks`: how many more this search may look at. The newest block
-/// is left alone.
+/// The frame of the first one that was not is free then. `looks`: how many more this search may look at. The newest
+/// block is left alone.
 pub(super) fn unfilled(turn: &mut Turn<'_>, looks: &mut usize) -> Option<FrameId> {
     loop {
         let has_victim = turn.ram.choices() > 0;

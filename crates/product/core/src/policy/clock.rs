@@ -61,7 +61,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Makes it for a number of frames; `budget` is the most frames that one search examines, for all its victims together.
+    /// Makes it for a number of frames; `budget` is the most frames that one search examines, for all its victims
+    /// together.
     pub fn new(frames: usize, budget: u32) -> Clock {
         Clock { in_circle: vec![false; frames].into_boxed_slice(), count: 0, hand: 0, budget }
     }

@@ -1,8 +1,8 @@
 //! Prefetching lists: for each task, the pages that it had to load lately. They are made present before its next
 //! slice (SAP section 3.3 and algorithm 2).
 //!
-//! Call [`PrefetchLists::major_fault`] for each major fault, and [`PrefetchLists::of`] when the task is predicted to run
-//! next. The paper says what is added and how much fits. The rest is our reading:
+//! Call [`PrefetchLists::major_fault`] for each major fault, and [`PrefetchLists::of`] when the task is predicted to
+//! run next. The paper says what is added and how much fits. The rest is our reading:
 //! - **Order and replacement**: the page faulted longest ago is first. It is prefetched first, and it is removed
 //!   first when the list is full. A page that faults again goes to the end. No page is removed earlier: the paper names
 //!   no other end.

@@ -1,8 +1,8 @@
 //! Which erase block is collected. A collector is a function from the closed blocks to one of them. Of equal blocks,
 //! the one unchanged for the longest time is chosen.
 //!
-//! Symbols: a block has n slots, v of them valid, u = v / n; e is how often it was erased. Scores are ratios of integers and compared by
-//! cross-multiplication in 128 bits: there is no floating point here.
+//! Symbols: a block has n slots, v of them valid, u = v / n; e is how often it was erased. Scores are ratios of
+//! integers and compared by cross-multiplication in 128 bits: there is no floating point here.
 //!
 //! To add one: copy `collect/greedy.rs`, add it to [`ALL`]; the tests compare it with a scan of all blocks.
 

@@ -255,9 +255,9 @@ fn a_load_that_fails_for_good_loses_no_buffer_and_no_held_page() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// Random tasks, pages, writes and failures under every policy and handler, with a model of the contents next to the
-    /// machine. Each access sees the last write, whatever pages are held, moved or evicted. The engine's invariants are
-    /// checked after every event.
+    /// Random tasks, pages, writes and failures under every policy and handler, with a model of the contents next to
+    /// the machine. Each access sees the last write, whatever pages are held, moved or evicted. The engine's invariants
+    /// are checked after every event.
     #[test]
     fn every_read_sees_the_last_write(
         frames in 1usize..7,

@@ -114,7 +114,8 @@ fn s3_fifo_by_hand() {
     assert_eq!(evictions("s3-fifo", 3, &string), expected);
 }
 
-/// 3 frames, m_c 1, so m_h 2. The clock from its oldest page to its head; H hot, c cold, t cold in test, g in test but gone.
+/// 3 frames, m_c 1, so m_h 2. The clock from its oldest page to its head; H hot, c cold, t cold in test, g in test but
+/// gone.
 /// ```text
 /// 1 2 3 1   1H* 2H 3t
 /// 4   3 out, in test              1H* 2H 3g 4t                        walk 1

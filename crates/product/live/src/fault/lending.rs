@@ -51,8 +51,8 @@ impl Faults {
         self.follow(&plan);
     }
 
-    /// Frames that pins may take besides those that they have. If these are fewer than `wanted`, other processes have to
-    /// give them.
+    /// Frames that pins may take besides those that they have. If these are fewer than `wanted`, other processes have
+    /// to give them.
     pub fn frames_to_pin(&self, wanted: usize) -> usize {
         let (share, mut left, mut lacking) = (&self.memory().share, 0, 0);
         let count = |decider: &Decider| {

@@ -1,8 +1,8 @@
 //! A page fault: the state of its page, the engine's decision, and the work that follows.
 //!
 //! [`Faults`] is what serves. Managed memory ([`crate::region`]) calls `serve` for each message and for a page that it
-//! needs, and `with_task` for any other event. For the order of calls within an event see [`gate::Gate`]. This room does not know
-//! who calls it, nor what starts and ends it.
+//! needs, and `with_task` for any other event. For the order of calls within an event see [`gate::Gate`]. This room
+//! does not know who calls it, nor what starts and ends it.
 
 mod carry_out;
 pub mod gate;

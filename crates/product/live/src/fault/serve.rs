@@ -203,8 +203,8 @@ impl Faults {
         true
     }
 
-    /// If the page is touched for the first time: what is untouched of its block and of its mapping. Ask this before the
-    /// engine gets the fault, too.
+    /// If the page is touched for the first time: what is untouched of its block and of its mapping. Ask this before
+    /// the engine gets the fault, too.
     fn first_touch_neighbours(&self, decider: &Decider, page: usize) -> Ahead {
         let mut neighbours = Ahead::default();
         let block = if self.work.takes_blocks { decider.engine().block_around(page.into()) } else { 0..0 };

@@ -103,7 +103,8 @@ impl Share {
         self.budget.saturating_sub(self.stats.shares.sum())
     }
 
-    /// Takes up to `frames` that nobody has; if there are fewer, asks others for the rest. Returns whether it has got any.
+    /// Takes up to `frames` that nobody has; if there are fewer, asks others for the rest. Returns whether it has got
+    /// any.
     pub fn grow(&self, frames: usize) -> bool {
         let Some(me) = self.place.load(Ordering::Relaxed).checked_sub(1) else { return false };
         let frames = frames.min(self.budget.saturating_sub(self.frames()));

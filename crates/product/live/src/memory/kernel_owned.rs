@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sys::{self, High, Sys};
 use crate::PAGE;
 
-/// `Documentation/admin-guide/mm/pagemap.rst`: the page is in RAM, is swapped out, is a guard, has a frame that is mapped
-/// nowhere else. The kernel's own page of zeros has no such frame.
+/// `Documentation/admin-guide/mm/pagemap.rst`: the page is in RAM, is swapped out, is a guard, has a frame that is
+/// mapped nowhere else. The kernel's own page of zeros has no such frame.
 const IN_RAM: u64 = 1 << 63;
 const SWAPPED: u64 = 1 << 62;
 const GUARD: u64 = 1 << 58;

@@ -1,6 +1,6 @@
-//! Where a page's entries are in the tables of `Pages`: in leaves of 16 pages, each begun when one of its pages is touched
-//! first, next to the leaf begun before it. So a program that touches one page here and there has tables for what it
-//! touches. The engine's tables have the same form (`coldframe_core`, `leaves.rs`).
+//! Where a page's entries are in the tables of `Pages`: in leaves of 16 pages, each begun when one of its pages is
+//! touched first, next to the leaf begun before it. So a program that touches one page here and there has tables for
+//! what it touches. The engine's tables have the same form (`coldframe_core`, `leaves.rs`).
 //!
 //! A page without a leaf has the entries of leaf 0, which are zeros for ever: it was never touched.
 
@@ -23,8 +23,8 @@ impl Leaves {
     /// For `len` pages.
     pub fn new(len: usize) -> Result<Leaves, LiveError> {
         let leaves = len.div_ceil(LEAF);
-        // Threads that begin the same leaf at a time use up a number each. A page is touched first under the lock of the
-        // extents (`Space::touch`), so none is expected to.
+        // Threads that begin the same leaf at a time use up a number each. A page is touched first under the lock of
+        // the extents (`Space::touch`), so none is expected to.
         Ok(Leaves { of: Table::new(leaves)?, begun: AtomicU32::new(0), most: leaves + leaves / 8 + 64 })
     }
 

@@ -367,7 +367,8 @@ impl Recording {
         }
     }
 
-    /// Notes the time, and reads the RAM in use outside of managed memory and the pager, and the threads' processor time.
+    /// Notes the time, and reads the RAM in use outside of managed memory and the pager, and the threads' processor
+    /// time.
     fn look(&self, pace: &mut Pace, resident: usize) {
         // Nothing was recorded between these two.
         let last = pace.threads.iter().map(|thread| thread.answered).max();

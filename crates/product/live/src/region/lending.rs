@@ -6,7 +6,8 @@ use super::ManagedMemory;
 use crate::sys::Signals;
 
 impl ManagedMemory {
-    /// Returns frames, keeping the minimum. Free frames go first; for more, the engine takes over the memory and evicts.
+    /// Returns frames, keeping the minimum. Free frames go first; for more, the engine takes over the memory and
+    /// evicts.
     pub fn give_back(&self, asked: usize) {
         let share = &self.memory().share;
         let mut left = asked.min(share.frames().saturating_sub(share.floor()));

@@ -95,8 +95,8 @@ impl ManagedMemory {
         Ok(())
     }
 
-    /// The page is there, and the engine gets it, beside no other; if it has no frame, by a fault. False: a fault of the
-    /// program's was faster.
+    /// The page is there, and the engine gets it, beside no other; if it has no frame, by a fault. False: a fault of
+    /// the program's was faster.
     fn adopted(&self, page: usize) -> bool {
         let mut new = false;
         self.space().touch(page, || {

@@ -134,7 +134,8 @@ impl Shares {
     }
 
     /// Asks the idlest process above its floor for up to `frames`, if it has a quarter fewer faults than this one. If
-    /// the shares exceed the budget, it also requests the excess from any process, itself included, unless `spare_self`.
+    /// the shares exceed the budget, it also requests the excess from any process, itself included, unless
+    /// `spare_self`.
     pub fn ask(&self, me: usize, frames: usize, spare_self: bool, budget: usize, now: u64) {
         let (over, now_ms) = (self.sum().saturating_sub(budget), (now / 1_000_000) as u32);
         let mine = u64::from(self.place(me).level(now_ms));

@@ -4,8 +4,8 @@
 //! The managed addresses are a private mapping of this file, so a page's slot is at the page's own place in the file. A
 //! read of a page that is out maps its slot, write-protected; a write copies the page to DRAM.
 //!
-//! The file has no memory policy, since the kernel would take the private copies in RAM by it, too: a thread that writes to
-//! a new slot has the node's policy meanwhile.
+//! The file has no memory policy, since the kernel would take the private copies in RAM by it, too: a thread that
+//! writes to a new slot has the node's policy meanwhile.
 //!
 //! The kernel must not swap the file out: it would bring such a page back at a touch, without a message. So what is
 //! written is locked.

@@ -1,6 +1,6 @@
-//! Synchronisation for the states of pages, the locks and the pool of tasks. The models (`crates/tools/model`) replace this
-//! file by one with a scheduler that tries interleavings. So the modules that use it take their synchronisation from
-//! here only.
+//! Synchronisation for the states of pages, the locks and the pool of tasks. The models (`crates/tools/model`) replace
+//! this file by one with a scheduler that tries interleavings. So the modules that use it take their synchronisation
+//! from here only.
 
 pub use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 

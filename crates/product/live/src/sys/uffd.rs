@@ -188,8 +188,8 @@ impl Uffd {
         retry(|| ioctl(&self.fd, ioctl::UFFDIO_COPY, &mut k::uffdio_copy { dst, src, len, mode, copy: 0 }))
     }
 
-    /// Copies as many bytes as a range of absent pages has, with one call if they are in one mapping of the kernel's; wakes
-    /// no thread. Pages that are there stay.
+    /// Copies as many bytes as a range of absent pages has, with one call if they are in one mapping of the kernel's;
+    /// wakes no thread. Pages that are there stay.
     pub fn fill(&self, mut to: Range<usize>, mut from: usize) -> Sys<()> {
         crate::sys::pause::here();
         let mut most = to.len();

@@ -7,11 +7,11 @@
 //!                     │             ▲                                 │                          │
 //!   pager process     └► settles ───┴► handlers, writer               └► notes it                └► ends
 //! ```
-//! The pager process is no child of the program: its parent is the nearest subreaper above, `coldframe run` or init. Only
-//! a subreaper within the program itself, above the process that is paged, inherits it. It has the only writing end of a
-//! pipe, and the kernel sends the program SIGKILL when that is closed. So if the pager process fails or is killed, the
-//! program does not wait for ever for a page, nor reads a wrong one. When the memory has no user any more, it takes that
-//! back first: a program that runs another one may have closed the socket and not yet the pipe.
+//! The pager process is no child of the program: its parent is the nearest subreaper above, `coldframe run` or init.
+//! Only a subreaper within the program itself, above the process that is paged, inherits it. It has the only writing
+//! end of a pipe, and the kernel sends the program SIGKILL when that is closed. So if the pager process fails or is
+//! killed, the program does not wait for ever for a page, nor reads a wrong one. When the memory has no user any more,
+//! it takes that back first: a program that runs another one may have closed the socket and not yet the pipe.
 //!
 //! The pager process serves all processes that share the memory, and ends with the last of them: each has a copy of the
 //! program's end of a socket, which is closed on exec.

@@ -7,11 +7,11 @@
 //!    ▲                     │ late                                           │ late
 //!    └─────────────────────┴────────────────────────────────────────────────┘
 //! ```
-//! *Soon* is a time in which such a page is read [`READS`] times before it leaves RAM again; a page leaves after as many
-//! evictions as there are frames. So a program whose writes push pages out fast has few copies, or none.
+//! *Soon* is a time in which such a page is read [`READS`] times before it leaves RAM again; a page leaves after as
+//! many evictions as there are frames. So a program whose writes push pages out fast has few copies, or none.
 //!
-//! A page that is written in place is protected instead, so that only its writes count. Pages come to be written in place
-//! when copies for writes have taken more than their share of the time.
+//! A page that is written in place is protected instead, so that only its writes count. Pages come to be written in
+//! place when copies for writes have taken more than their share of the time.
 //!
 //! The log's writer samples, since slow memory has no log. It takes no lock: a handler has the engine copy the page
 //! ([`crate::fault::serve`]).
@@ -32,11 +32,12 @@ const IDLE_NS: u64 = 100 * TICK_NS;
 const LOOKS: usize = 16 << 10;
 /// The most pages that are watched at a time.
 const WATCHED: usize = 512;
-/// The number of pages that are taken out grows while fewer than this many of them are touched in a tick. Each touch is a
-/// fault of 8 us and more (40 on a virtual machine), so they take a percent or two of the time.
+/// The number of pages that are taken out grows while fewer than this many of them are touched in a tick. Each touch is
+/// a fault of 8 us and more (40 on a virtual machine), so they take a percent or two of the time.
 const TOUCHES: u64 = 4;
 
-/// Copies for writes take at most one in this many nanoseconds of the time, but for the first ones: a tenth of a second.
+/// Copies for writes take at most one in this many nanoseconds of the time, but for the first ones: a tenth of a
+/// second.
 const SHARE: u64 = 8;
 const SLACK_NS: u64 = SHARE * 100_000_000;
 

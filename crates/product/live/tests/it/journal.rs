@@ -1,5 +1,5 @@
-//! The journal of a pager: with a full disk it ends, the program continues, and the written part replays; and frames that
-//! go to another process of the run and come back are in it.
+//! The journal of a pager: with a full disk it ends, the program continues, and the written part replays; and frames
+//! that go to another process of the run and come back are in it.
 
 use std::ffi::CString;
 use std::io::{Read, Write};

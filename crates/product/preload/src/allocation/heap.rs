@@ -1,6 +1,6 @@
 //! The program's heap. Blocks below 4 MiB come from mimalloc, in arenas of managed memory. Larger blocks are managed
-//! mappings of their own. When they are freed, the pager keeps them for the next ones of their size; their bytes are never
-//! written to a device.
+//! mappings of their own. When they are freed, the pager keeps them for the next ones of their size; their bytes are
+//! never written to a device.
 //!
 //! ```text
 //! the span, in units of 32 MiB:  | arena: two units | direct blocks, mmap | arena | free ...

@@ -1,6 +1,7 @@
 //! Memory that the program gives to an io_uring: fixed buffers, and rings of provided buffers. The kernel takes its
 //! frames at that moment and uses them from then on. The pager of a program with a ring expects pinned frames
-//! ([`crate::descriptors::pinning`]), so none of these pages leaves. If too few other pages could leave, the call fails with ENOMEM.
+//! ([`crate::descriptors::pinning`]), so none of these pages leaves. If too few other pages could leave, the call fails
+//! with ENOMEM.
 //!
 //! Covered: the C library's `syscall`, and liburing as a shared library. Not covered: programs with their own system
 //! calls or with liburing linked in. Other operations of a ring copy, and pages come and go under them as under every

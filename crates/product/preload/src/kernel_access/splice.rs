@@ -1,6 +1,6 @@
 //! vmsplice. The pipe refers to the pages that the program gives it, so the reader finds there what the program writes
-//! later. Such pages stay in their frames until the pipe is empty: a page that left RAM would come back in another frame.
-//! Where there is no room for them in RAM, the pipe gets a copy.
+//! later. Such pages stay in their frames until the pipe is empty: a page that left RAM would come back in another
+//! frame. Where there is no room for them in RAM, the pipe gets a copy.
 //!
 //! Not covered: a pipe whose last descriptor in this process is closed before it is empty.
 

@@ -205,8 +205,8 @@ pub fn pinned_for_clone(flags: c_int, word: usize) -> bool {
     flags & CLEARS != CLEARS || cleared_at_the_end(word)
 }
 
-/// A futex of the program's own. Where the kernel writes the word, it cannot wait for its page, which stays in RAM during
-/// the call.
+/// A futex of the program's own. Where the kernel writes the word, it cannot wait for its page, which stays in RAM
+/// during the call.
 pub fn futex(arguments: [usize; 6]) -> isize {
     let [word, operation, _, _, other, _] = arguments;
     let written = match operation as c_int & libc::FUTEX_CMD_MASK {
@@ -226,8 +226,8 @@ fn robust(place: usize) -> pins::PinOwner {
     (Why::Robust, (sys::thread() as usize) << 16 | place)
 }
 
-/// A robust list of the program's own: when its thread ends, the kernel goes along it. The head stays in RAM from now on,
-/// and the rest when the thread ends.
+/// A robust list of the program's own: when its thread ends, the kernel goes along it. The head stays in RAM from now
+/// on, and the rest when the thread ends.
 pub fn set_robust_list(head: usize, len: usize) -> isize {
     sweep();
     if memory::meets(head, len) {

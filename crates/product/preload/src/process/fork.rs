@@ -122,8 +122,9 @@ unsafe extern "C" fn prepare() {
     prepare_for(false);
 }
 
-/// If no memory is managed, not yet or not at all, nothing is to be done. A child that `shares` the table of descriptors
-/// must open and close none of the pager's: it does not page, and its parent waits until it has all of its memory.
+/// If no memory is managed, not yet or not at all, nothing is to be done. A child that `shares` the table of
+/// descriptors must open and close none of the pager's: it does not page, and its parent waits until it has all of its
+/// memory.
 fn prepare_for(shares: bool) {
     if !memory::ready() {
         return;

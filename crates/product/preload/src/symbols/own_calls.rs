@@ -1,7 +1,7 @@
-//! This library's own calls of the C library go to the C library itself, though another preloaded library has a function
-//! of that name (libfaketime has `clock_gettime`). That function would run before its own constructor, and in the
-//! pager's process with a clock that may stand still. The dynamic linker has put the first function of each name into
-//! this library's table of addresses; [`bind`] replaces those that are not the C library's.
+//! This library's own calls of the C library go to the C library itself, though another preloaded library has a
+//! function of that name (libfaketime has `clock_gettime`). That function would run before its own constructor, and in
+//! the pager's process with a clock that may stand still. The dynamic linker has put the first function of each name
+//! into this library's table of addresses; [`bind`] replaces those that are not the C library's.
 
 use std::ffi::{c_char, c_void, CStr};
 

@@ -194,7 +194,8 @@ fn may_all() -> bool {
 }
 
 programs! {
-    /// What the note of the program's process says about itself: threads, affinity, and what a filter for all threads does.
+    /// What the note of the program's process says about itself: threads, affinity, and what a filter for all threads
+    /// does.
     the_program_finds_its_own_process_as_without_a_pager = check r#"
 #include <stddef.h>
 #include <linux/filter.h>

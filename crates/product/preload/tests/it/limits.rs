@@ -33,7 +33,8 @@ int main(void) {
 
 #[test]
 fn a_page_here_and_there_costs_tables_for_itself_only() {
-    // One page in 4 MiB, and one in 2 MiB and a bit: each page table entry, and each page of a plain table, is another one.
+    // One page in 4 MiB, and one in 2 MiB and a bit: each page table entry, and each page of a plain table, is another
+    // one.
     let main = r#"
 static long anonymous(void) {
     char line[256]; long kib = 0; FILE *status = fopen("/proc/self/status", "r");

@@ -12,7 +12,8 @@ const RAM: u64 = 16 << 20;
 /// What each process may have beyond the budget.
 const EACH: u64 = 2 << 20;
 
-/// A child's memory: `fill` it with what nobody else has, `look` whether it is as it was, each page of it written again.
+/// A child's memory: `fill` it with what nobody else has, `look` whether it is as it was, each page of it written
+/// again.
 const MEMORY: &str = r#"
 typedef uint64_t word;
 static word *fill(size_t bytes, word seed) {
