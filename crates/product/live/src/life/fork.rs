@@ -191,7 +191,8 @@ impl Inner {
         // SAFETY: as above; the pager lives as long as its process, or stops the threads.
         self.watch_all().and_then(|()| unsafe { self.threads.start(&self.managed, own_process) }).inspect_err(|_| {
             // It is closed, and the memory is no longer watched. The parent's descriptor takes its place and is not
-            // used. SAFETY: as above.
+            // used.
+            // SAFETY: as above.
             drop(unsafe { self.managed.memory().watch_with(parents) });
         })
     }

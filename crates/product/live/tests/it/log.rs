@@ -214,7 +214,8 @@ fn a_pager_ends_although_its_device_is_slow_or_full() {
 fn a_program_that_waits_for_space_is_ended_by_the_signals_that_end_programs() {
     for signal in [libc::SIGTERM, libc::SIGINT] {
         let (status, stderr) = in_child(|| {
-            // A shell makes tests in the background ignore SIGINT. SAFETY: back to what the kernel does.
+            // A shell makes tests in the background ignore SIGINT.
+            // SAFETY: back to what the kernel does.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
             let inject = Inject { seed: 2, write_full: 1, ..Inject::default() };
             let pager = pager(1 << 18, |o| o.inject = Some(inject));
